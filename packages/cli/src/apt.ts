@@ -5,7 +5,7 @@ import { run, succeeds } from './run.ts'
 import { type Step, StepError } from './steps.ts'
 import { join } from 'node:path'
 
-/** Installs Debian packages. Never removes one: a conflict is a failure with a message, not a changed machine. */
+/** Installs Debian packages. Never removes one: a conflict fails with a message. */
 export interface SystemPackages {
   /**
    * Install `packages`; `optional` ones only where the distribution has them.

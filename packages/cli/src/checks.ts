@@ -103,7 +103,10 @@ async function running(config: CliConfig): Promise<Finding> {
     : failed('must', id, name, `Running at ${record.url}, not ready: ${missing}`, logs)
 }
 
-/** Every check, those first without which nothing runs. Never rejects: a check that breaks is a finding. */
+/**
+ * Every check, those first without which nothing runs. Never rejects: a check that breaks is a
+ * finding.
+ */
 export async function runChecks(config: CliConfig): Promise<Finding[]> {
   const findings = [
     node(),

@@ -15,19 +15,23 @@ const MACHINE = [
   'SSL_CERT_DIR',
 ]
 
-/** Settings that service and ai-agent both read. `DATABASE_URL` is each one's own database login, the same until they are told apart. */
+/**
+ * Settings that service and ai-agent both read. `DATABASE_URL` is each one's own database login,
+ * the same until they are told apart.
+ */
 const BOTH = ['LOG_LEVEL', 'SANDLOT_DATA', 'SANDLOT_DEFAULT_MODE', 'SANDLOT_OUTPUT_LIMIT', 'DATABASE_URL']
 
 /**
- * What each process may know. A list of what is allowed, not of what is forbidden: a secret that nobody thought of
- * stays out. ai-agent alone has the model's key, engine-gate alone the engine; the service alone faces the network.
+ * What each process may know. An allow list: an unknown secret stays out. ai-agent alone has the
+ * model's key, engine-gate alone the engine; the service alone faces the network.
  */
 const OWN = {
   'ai-agent': [
     'OPENAI_API_KEY',
     'OPENAI_BASE_URL',
     'OPENAI_MODEL',
-    // The gate's socket; the launcher fills it in, and the engine's own address goes to the gate alone.
+    // The gate's socket; the launcher fills it in, and the engine's own address goes to the gate
+    // alone.
     'DOCKER_HOST',
     'SANDLOT_DEPLOYMENT',
     // Of our own MCP servers.
@@ -127,10 +131,16 @@ export function namesFor(child: ChildName): string[] {
   return child === 'engine-gate' ? ['SANDLOT_DATA', ...OWN[child]] : [...BOTH, ...OWN[child]]
 }
 
-/** What the configuration file's MCP servers refer to by `${MCP_…}`: ai-agent puts it in, and each server gets its own only. */
+/**
+ * What the configuration file's MCP servers refer to by `${MCP_…}`: ai-agent puts it in, and each
+ * server gets its own only.
+ */
 const FOR_MCP_SERVERS = /^MCP_[A-Z0-9_]+$/
 
-/** The environment of one child: the machine's, the shared settings, and its own, each also as `NAME_FILE`. */
+/**
+ * The environment of one child: the machine's, the shared settings, and its own, each also as
+ * `NAME_FILE`.
+ */
 export function childEnvironment(child: ChildName, environment: Environment): Record<string, string> {
   const referred =
     child === 'ai-agent' ? Object.keys(environment).filter((name) => FOR_MCP_SERVERS.test(name)) : []

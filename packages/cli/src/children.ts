@@ -5,7 +5,9 @@ import type { CliConfig } from './config.ts'
 import { behindGate, ofGate } from './gate.ts'
 import type { ChildSpec } from './supervise.ts'
 
-/** How one of the processes is started: from its build, with its own environment and its own log. */
+/**
+ * How one of the processes is started: from its build, with its own environment and its own log.
+ */
 export function childSpec(name: ChildName, config: CliConfig): ChildSpec {
   return {
     name,
@@ -21,7 +23,7 @@ export function childSpec(name: ChildName, config: CliConfig): ChildSpec {
   }
 }
 
-/** Only the gate hears where the engine is. */
+/** Only the gate gets the address of the engine. */
 export function environmentFor(name: ChildName, config: CliConfig): Environment {
   if (name === 'engine-gate') return ofGate(config)
   return name === 'ai-agent' ? behindGate(config) : config.environment
@@ -31,7 +33,7 @@ export function logOf(name: ChildName, config: CliConfig): string {
   return join(config.data, 'log', `${name}.log`)
 }
 
-/** Where a running `up` says who it is. */
+/** The record of a running `up`. */
 export function recordFile(config: CliConfig): string {
   return join(config.data, 'run', 'up.json')
 }

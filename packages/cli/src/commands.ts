@@ -16,7 +16,7 @@ interface Listed {
   run: Command
   usage: string
   summary: string
-  /** `data`: stdout belongs to the command's result, and steps are said on stderr. */
+  /** `data`: stdout belongs to the command's result, and steps are printed on stderr. */
   stdout?: 'data'
 }
 

@@ -21,7 +21,7 @@ const schema = z.object({
   SANDLOT_TEST_SEED: wholeNumber(0, 2 ** 31 - 1).optional(),
 })
 
-/** What the launcher itself has to know. Everything else is read by the process that it concerns. */
+/** What the launcher itself needs. Everything else is read by the process that it concerns. */
 export interface CliConfig {
   root: string
   /** Absolute. */
@@ -30,7 +30,10 @@ export interface CliConfig {
   host: string
   port: number
   dockerHost: string | undefined
-  /** For an engine behind TLS, as they are set: read by who needs the engine, so that the others go on without. */
+  /**
+   * For an engine behind TLS, unread: only the commands that need the engine read them, so that the
+   * others work without.
+   */
   tls: EngineTlsVariables
   backend: 'docker' | 'local-process'
   /** An image that the operator chose; undefined: the one that we build. */
@@ -42,7 +45,8 @@ export interface CliConfig {
 }
 
 /**
- * Configuration from `environment`. Relative paths are relative to the checkout, not to wherever the caller stands.
+ * Configuration from `environment`. Relative paths are relative to the checkout, not to the working
+ * directory.
  * @throws ConfigError naming every problem, also settings that no package knows.
  */
 export function parseCliConfig(environment: Environment, root: string = ROOT): CliConfig {

@@ -16,7 +16,7 @@ const START_SECONDS = 60
 const ENGINE_PID_FILE = '/var/run/docker.pid'
 
 /**
- * What the engine says about itself, or why it does not. Asks once; creates nothing.
+ * The engine's capabilities, or the error. One request; creates nothing.
  * @throws ConfigError as `engineOf` does.
  */
 export async function askEngine(config: CliConfig): Promise<BackendCapabilities | Error> {
@@ -30,15 +30,18 @@ export async function askEngine(config: CliConfig): Promise<BackendCapabilities 
   }
 }
 
-/** Packages that this machine lacks for an engine: none where one of any origin is there, or one is named by DOCKER_HOST. */
+/**
+ * Packages that this machine lacks for an engine: none where one of any origin is there, or one is
+ * named by DOCKER_HOST.
+ */
 export function missingEnginePackages(config: CliConfig): string[] {
   if (config.dockerHost !== undefined || findProgram('dockerd', config.environment) !== undefined) return []
   return ['docker.io']
 }
 
 /**
- * Make sure that an engine answers: the one of DOCKER_HOST, the local one, or else a local one that is started and
- * goes on after us.
+ * Make sure that an engine answers: the one of DOCKER_HOST, the local one, or else a local one that
+ * is started and outlives this command.
  */
 export async function ensureEngine(
   config: CliConfig,
@@ -56,8 +59,8 @@ export async function ensureEngine(
     )
   }
   const missing = missingEnginePackages(config)
-  // docker-cli is a package of its own from Debian 13 on; apparmor is used where the kernel has it; cgroupfs-mount
-  // matters only where no systemd mounts them.
+  // docker-cli is a package of its own from Debian 13 on; apparmor is used where the kernel has it;
+  // cgroupfs-mount matters only where no systemd mounts them.
   if (missing.length > 0)
     await packages.install(missing, step, ['docker-cli', 'apparmor', 'cgroupfs-mount', 'ca-certificates'])
   if (process.getuid?.() !== 0) {
@@ -109,7 +112,7 @@ async function startEngine(config: CliConfig, signal: AbortSignal): Promise<stri
     throw new StepError('dockerd is missing.', 'Install Docker Engine, then run the same command again.')
   mkdirSync(join(config.data, 'log'), { recursive: true, mode: 0o700 })
   const out = openSync(log, 'a')
-  // Its own session, no tie to us: it serves other users of the machine too and outlives this command.
+  // A session of its own: it serves other users of the machine too, and outlives this command.
   const child = spawn(dockerd, [], {
     cwd: '/',
     env: engineEnvironment(config),
@@ -122,7 +125,9 @@ async function startEngine(config: CliConfig, signal: AbortSignal): Promise<stri
   return log
 }
 
-/** An engine gets no setting and no secret of ours; images are pulled through the machine's proxy. */
+/**
+ * An engine gets no setting and no secret of ours; images are pulled through the machine's proxy.
+ */
 function engineEnvironment(config: CliConfig): Record<string, string> {
   const names = [
     'HOME',
@@ -142,8 +147,9 @@ function engineEnvironment(config: CliConfig): Record<string, string> {
 }
 
 /**
- * Whether the process of the engine's pid file is an engine, for example one that an interrupted start left on its
- * way up. A pid file whose number now belongs to something else is removed, because dockerd refuses to start over it.
+ * Whether the process of the engine's pid file is an engine, for example one that an interrupted
+ * start left on its way up. A pid file whose number now belongs to something else is removed,
+ * because dockerd refuses to start over it.
  */
 function engineIsStarting(): boolean {
   if (!existsSync(ENGINE_PID_FILE)) return false

@@ -2,7 +2,10 @@ import { ConfigError } from '@sandlot/shared/config'
 import { failureLines, ShownError, StepError } from './steps.ts'
 import { StopRequest } from './stop-signals.ts'
 
-/** Show what was not shown yet, and say how this ends: 2 configuration, 130 and 143 asked to stop, 1 anything else. */
+/**
+ * Prints an error that was not shown yet. Returns 2 for configuration, 130 and 143 for a stop
+ * signal, else 1.
+ */
 export function exitCodeOf(error: unknown, write: (text: string) => void): number {
   const cause = error instanceof ShownError ? error.cause : error
   if (cause instanceof StopRequest) return cause.stop === 'SIGINT' ? 130 : 143

@@ -1,6 +1,6 @@
 /**
- * The larger image of the sandboxes, made while Sandlot already runs. How it stands is in a file that ai-agent reads for
- * the page; without the file there is nothing to say.
+ * The larger image of the sandboxes, made while Sandlot already runs. Its state is in a file that
+ * ai-agent reads for the page; without the file the page shows nothing.
  */
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -10,14 +10,15 @@ import type { CliConfig } from './config.ts'
 import { run } from './run.ts'
 import type { Steps } from './steps.ts'
 
-/** What an earlier run has left said. */
+/** Removes the state of an earlier run. */
 export function forgetFullImage(config: Pick<CliConfig, 'data'>): void {
   say(join(config.data, FULL_IMAGE_FILE), undefined)
 }
 
 /**
- * Nothing where the operator has an image of their own, which is the only one, and on local-process.
- * Resolves when it is there, could not be made, or `signal` aborts. Never rejects. One try: the next `up` makes the next.
+ * Nothing where the operator has an image of their own, which is the only one, and on
+ * local-process. Resolves when it is there, could not be made, or `signal` aborts. Never rejects.
+ * One try: the next `up` makes the next.
  */
 export async function buildFullImage(
   config: CliConfig,
@@ -35,7 +36,7 @@ export async function buildFullImage(
       fix: '',
       signal,
       onLine: (line) => {
-        // Nothing is said where it is up to date.
+        // Up to date: print nothing.
         if (line.includes('build sandlot/sandbox-full')) say(file, { state: 'building' })
       },
     })
@@ -55,6 +56,6 @@ function say(file: string, state: FullImageState | undefined): void {
     mkdirSync(dirname(file), { recursive: true })
     writeFileSync(file, JSON.stringify(state), { mode: 0o640 })
   } catch {
-    // A full disk: the page says nothing about the image then, which hurts nobody.
+    // A full disk: the page then shows no state of the image, which is harmless.
   }
 }

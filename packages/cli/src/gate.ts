@@ -1,4 +1,7 @@
-/** The engine gate as the launcher sees it: where it listens, whose containers it lets through, whether it is there. */
+/**
+ * The engine gate for the launcher: its socket, the deployment that it serves, and whether it
+ * answers.
+ */
 import { existsSync, readFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
@@ -24,7 +27,7 @@ export function gateSocket(config: Pick<CliConfig, 'data'>): string {
   return join(config.data, 'run', 'engine', 'docker.sock')
 }
 
-/** What ai-agent is told instead of where the engine is. */
+/** The gate's address, for ai-agent in place of the engine's. */
 export function behindGate(config: CliConfig): Environment {
   if (!needsGate(config)) return config.environment
   const { DOCKER_CERT_PATH: _cert, DOCKER_TLS_VERIFY: _verify, ...rest } = config.environment
@@ -37,7 +40,7 @@ export function behindGate(config: CliConfig): Environment {
   }
 }
 
-/** What the gate is told: the engine as this machine knows it, and the id of keys that are there already. */
+/** The environment of the gate: this machine's engine, and the id of keys that exist already. */
 export function ofGate(config: CliConfig): Environment {
   const known = deploymentOf(config)
   return known === undefined ? config.environment : { ...config.environment, SANDLOT_DEPLOYMENT: known }

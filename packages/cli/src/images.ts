@@ -10,8 +10,8 @@ const PULLED_BASE = 'debian:bookworm-slim'
 const MADE_BASE = 'sandlot/base:bookworm'
 
 /**
- * Make sure that the image of the sandboxes is there: built from docker/sandbox, or the operator's own choice, which is
- * pulled. Says the tag.
+ * Make sure that the image of the sandboxes is there: built from docker/sandbox, or the operator's
+ * own choice, which is pulled. Reports the tag.
  */
 export async function ensureSandboxImage(
   config: CliConfig,

@@ -5,7 +5,7 @@ import { createDockerBackend } from '@sandlot/sandbox/backends/docker/backend'
 import { type CliConfig, engineOf } from './config.ts'
 import { deploymentOf } from './gate.ts'
 
-/** Containers that still run though their agent ended: it was killed, or had no engine just then. */
+/** Stops containers that still run after their agent ended: it was killed, or had no engine. */
 export async function stopLeftSandboxes({ config, steps }: Pick<Context, 'config' | 'steps'>): Promise<void> {
   if (config.backend !== 'docker') return
   try {
@@ -23,9 +23,9 @@ export async function stopLeftSandboxes({ config, steps }: Pick<Context, 'config
 }
 
 /**
- * Stop the containers of this deployment that still run, for an agent that could not do it itself: it was killed, or
- * did not end in time. Workspaces stay. Answers how many there were; rejects with a `SandboxError`, or a
- * `ConfigError` as `engineOf` throws it.
+ * Stop the containers of this deployment that still run, for an agent that could not do it itself:
+ * it was killed, or did not end in time. Workspaces stay. Returns their number; rejects with a
+ * `SandboxError`, or a `ConfigError` as `engineOf` throws it.
  */
 async function stopSandboxes(config: CliConfig): Promise<number> {
   const deployment = deploymentOf(config)

@@ -6,10 +6,13 @@ const ROTATE_BYTES = 16 * 1024 * 1024
 /** Levels as pino numbers them. */
 const WARNING = 40
 const ERROR = 50
-/** So much may wait for a disk that is slow or hangs: whoever keeps a log does not grow with it. */
+/** Bytes that may wait for a slow or hanging disk, so that memory stays bounded. */
 const WAITING_BYTES = 4 * 1024 * 1024
 
-/** Append to a log file. One that has grown large is kept once under `.1`, so that logs never fill a disk. */
+/**
+ * Append to a log file. One that has grown large is kept once under `.1`, so that logs never fill a
+ * disk.
+ */
 function openLog(file: string): WriteStream {
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
   if (existsSync(file) && statSync(file).size > ROTATE_BYTES) renameSync(file, `${file}.1`)
@@ -18,17 +21,20 @@ function openLog(file: string): WriteStream {
 
 export interface Log {
   /**
-   * In the order given. What a full disk refuses is lost; the next write tries again. So is what comes while 4 MiB wait for a
-   * disk, until it has taken those; then a line of the log says how much it was.
+   * In the order given. What a full disk refuses is lost; the next write tries again. So are writes
+   * while 4 MiB wait for the disk; after that a line of the log has their size.
    */
   write(text: string): void
-  /** Resolves when all of it is in the file, or after `patienceMs`: a disk may hang for ever. Never rejects. */
+  /**
+   * Resolves when all of it is in the file, or after `patienceMs`: a disk may hang for ever. Never
+   * rejects.
+   */
   end(patienceMs: number): Promise<void>
 }
 
 /**
- * The log of something that goes on when its log cannot be written. `problem` hears of it once, and again only after a write
- * that succeeded.
+ * A log whose owner continues when it cannot be written. `problem` is called once, and again only
+ * after a write that succeeded.
  */
 export function keepLog(file: string, problem: (text: string) => void): Log {
   let failing = false
@@ -39,7 +45,8 @@ export function keepLog(file: string, problem: (text: string) => void): Log {
   }
   const open = (): WriteStream | undefined => {
     try {
-      // Without a listener a full disk would end the launcher, and with it everything that it watches.
+      // Without a listener a full disk would end the launcher, and with it everything that it
+      // watches.
       return openLog(file).on('error', fail)
     } catch (error) {
       fail(error)
@@ -87,8 +94,8 @@ export function keepLog(file: string, problem: (text: string) => void): Log {
 }
 
 /**
- * What of a child's log line a person at the terminal should see: errors, and whatever is not a log line at all (a
- * stack trace, a warning of the runtime). Undefined for everything else.
+ * What of a child's log line a person at the terminal should see: errors, and whatever is not a log
+ * line at all (a stack trace, a warning of the runtime). Undefined for everything else.
  */
 export function problemIn(line: string): string | undefined {
   if (line.trim() === '') return undefined
@@ -109,7 +116,10 @@ export function problemIn(line: string): string | undefined {
   return typeof cause === 'string' && !message.includes(cause) ? `${message}: ${cause}` : message
 }
 
-/** Cuts a stream of text into lines, whatever its chunks; `end` gives the last one without a line break. */
+/**
+ * Cuts a stream of text into lines, whatever its chunks; `end` gives the last one without a line
+ * break.
+ */
 export function lineSplitter(onLine: (line: string) => void): {
   push: (text: string) => void
   end: () => void

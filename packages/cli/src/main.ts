@@ -3,7 +3,7 @@ import { loadCliConfig } from './config.ts'
 import { exitCodeOf } from './exit-code.ts'
 import { createSteps } from './steps.ts'
 
-/** Run one command of the command line. Answers the exit code; every failure has been shown by then. */
+/** Runs one command. Returns the exit code; failures have been printed by then. */
 async function main([name = 'help', ...args]: string[]): Promise<number> {
   const out = (text: string): void => void process.stdout.write(text)
   const err = (text: string): void => void process.stderr.write(text)
@@ -30,7 +30,8 @@ async function main([name = 'help', ...args]: string[]): Promise<number> {
   }
 }
 
-// The reader may be gone (a closed terminal, `| head`): what is being ended must still end in order.
+// The reader may be gone (a closed terminal, `| head`): what is being ended must still end in
+// order.
 for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
 
 process.exitCode = await main(process.argv.slice(2))

@@ -4,7 +4,10 @@ import { messageOf } from '@sandlot/shared/errors'
 import { isRunning, type ProcessMark } from './processes.ts'
 import { StepError } from './steps.ts'
 
-/** What a running `up` leaves in `$SANDLOT_DATA/run/up.json`: itself, its address, and the processes it started. */
+/**
+ * What a running `up` leaves in `$SANDLOT_DATA/run/up.json`: itself, its address, and the processes
+ * it started.
+ */
 export interface UpRecord {
   up: ProcessMark
   url: string
@@ -43,7 +46,9 @@ function isMark(value: unknown): value is ProcessMark {
   return Number.isSafeInteger(value.pid) && Number(value.pid) > 0 && typeof value.started === 'string'
 }
 
-/** Replaces the record in one step, so that no reader sees half of it. Throws what the disk says. */
+/**
+ * Replaces the record in one step, so that no reader sees half of it. Throws the error of the disk.
+ */
 export function writeRecord(file: string, record: UpRecord): void {
   renameSync(temporaryRecord(file, record), file)
 }
@@ -57,8 +62,9 @@ export interface RecordWriter {
 }
 
 /**
- * The record of an `up` that goes on when a full disk refuses it: `problem` is called once, and again only after a
- * write that succeeded. What was refused is tried again, because the next `up` ends the processes that it names.
+ * The record of an `up` that continues when a full disk refuses it: `problem` is called once, and
+ * again only after a write that succeeded. What was refused is tried again, because the next `up`
+ * ends the processes that it names.
  */
 export function recordWriter(file: string, problem: (text: string) => void): RecordWriter {
   let failing = false
@@ -77,7 +83,7 @@ export function recordWriter(file: string, problem: (text: string) => void): Rec
   return { write }
 }
 
-/** Writes `record` beside `file` and returns where. What a full disk took only half of is removed again. */
+/** Writes `record` beside `file` and returns where. A partly written file is removed again. */
 function temporaryRecord(file: string, record: UpRecord): string {
   const temporary = `${file}.${process.pid}`
   try {
@@ -95,9 +101,9 @@ export type Claim =
   | { kind: 'running'; record: UpRecord }
 
 /**
- * Become the `up` of this data directory. Of two that start together one gets `claimed`: a link fails where the
- * name exists. A record left by an `up` that is gone is returned as `previous`: its children may still run. It stays
- * where it is when ours cannot be written.
+ * Become the `up` of this data directory. Of two that start together one gets `claimed`: a link
+ * fails where the name exists. A record left by an `up` that is gone is returned as `previous`: its
+ * children may still run. It stays where it is when ours cannot be written.
  * @throws StepError on a disk that refuses it.
  */
 export function claim(file: string, record: UpRecord): Claim {
@@ -135,8 +141,8 @@ function newRecord(file: string, record: UpRecord): string {
 }
 
 /**
- * Move a stale record away. Between our look and the move another `up` may have put its own there: what was moved
- * is looked at again, put back if its owner runs, and returned.
+ * Move a stale record away. Between our look and the move another `up` may have put its own there:
+ * what was moved is looked at again, put back if its owner runs, and returned.
  */
 function moveAside(file: string): UpRecord | undefined {
   const aside = `${file}.${process.pid}.old`

@@ -2,8 +2,9 @@ import { readFileSync } from 'node:fs'
 import { StepError } from './steps.ts'
 
 /**
- * A process that can be recognised again: its id, and when it started. Ids are used again by the kernel, so an id
- * from a file means nothing without the start time; the boot id tells apart two machines starts with equal ticks.
+ * A process that can be recognised again: its id, and when it started. Ids are used again by the
+ * kernel, so an id from a file means nothing without the start time; the boot id tells apart two
+ * machines starts with equal ticks.
  */
 export interface ProcessMark {
   pid: number
@@ -50,7 +51,10 @@ export function isRunning(mark: ProcessMark): boolean {
   return markOf(mark.pid)?.started === mark.started
 }
 
-/** Send `signal` to the process if it is still the same one. `group` sends it to the process group it leads. */
+/**
+ * Send `signal` to the process if it is still the same one. `group` sends it to the process group
+ * it leads.
+ */
 export function signalProcess(mark: ProcessMark, signal: NodeJS.Signals, group = false): boolean {
   if (!isRunning(mark)) return false
   try {

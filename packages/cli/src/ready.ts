@@ -4,7 +4,10 @@ import { json } from 'node:stream/consumers'
 import { readiness, type Readiness } from '@sandlot/shared/api'
 import { StepError } from './steps.ts'
 
-/** The address that a person opens, for a service that listens on `host`: a wildcard is no address to open. */
+/**
+ * The address that a person opens, for a service that listens on `host`: a wildcard is no address
+ * to open.
+ */
 export function openableUrl(host: string, port: number): string {
   const shown = ['0.0.0.0', '::', ''].includes(host) ? '127.0.0.1' : host
   return `http://${shown.includes(':') ? `[${shown}]` : shown}:${port}`
@@ -35,7 +38,7 @@ export async function checkPortIsFree(host: string, port: number): Promise<void>
   }
 }
 
-/** `GET <url>/readyz`; undefined while nobody answers it. */
+/** `GET <url>/readyz`; undefined without an answer. */
 export async function askReadiness(url: string): Promise<Readiness | undefined> {
   try {
     const answer = await new Promise<IncomingMessage>((resolve, reject) => {

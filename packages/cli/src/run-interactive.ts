@@ -3,8 +3,8 @@ import { constants } from 'node:os'
 import type { Environment } from '@sandlot/shared/config'
 
 /**
- * Run a program in our place: it has our stdin, stdout and stderr, and gets the signals that we get. Answers its exit
- * code, 128 + n where signal n ended it.
+ * Runs a program in place of this one: it has its stdin, stdout and stderr, and gets its signals.
+ * Returns its exit code, 128 + n where signal n ended it.
  */
 export async function runInteractive(
   command: string,
@@ -12,7 +12,7 @@ export async function runInteractive(
   options: { cwd: string; environment: Environment },
 ): Promise<number> {
   const child = spawn(command, args, { cwd: options.cwd, env: options.environment, stdio: 'inherit' })
-  // From a terminal the child hears Ctrl-C itself; we only must not end before it does.
+  // From a terminal the child gets Ctrl-C itself; this process must only outlive it.
   const forward = (signal: NodeJS.Signals): void => {
     if (signal !== 'SIGINT' || !process.stdin.isTTY) child.kill(signal)
   }

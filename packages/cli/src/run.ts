@@ -7,8 +7,8 @@ export interface RunOptions {
   cwd: string
   environment: Environment
   /**
-   * Everything that the command prints is appended here; a log that cannot be written fails nothing. Absent where that
-   * holds what nobody may keep.
+   * Everything that the command prints is appended here; a log that cannot be written fails
+   * nothing. Absent where the output may hold secrets.
    */
   log?: string
   /** What to do when it fails; shown with its last lines. */
@@ -79,7 +79,9 @@ export async function run(command: string, args: string[], options: RunOptions):
   return stdout
 }
 
-/** The exit code, or the name of the signal; `not found` and the like when it could not be started. */
+/**
+ * The exit code, or the name of the signal; `not found` and the like when it could not be started.
+ */
 function ended(child: ReturnType<typeof spawn>): Promise<number | string> {
   return new Promise((resolve) => {
     child.once('error', (error) => resolve(error.message))

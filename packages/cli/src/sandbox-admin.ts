@@ -7,7 +7,10 @@ import type { Context } from './context.ts'
 import { run } from './run.ts'
 import { StepError } from './steps.ts'
 
-/** Ask ai-agent's own program, which alone may read the ledger. Answers what it printed. Rejects with a `StepError`. */
+/**
+ * Runs ai-agent's own program, which alone may read the ledger. Returns what it printed. Rejects
+ * with a `StepError`.
+ */
 export async function sandboxAdmin(args: string[], { config }: Pick<Context, 'config'>): Promise<unknown> {
   const program = join(config.root, 'packages', 'ai-agent', 'dist', 'admin', 'sandboxes.js')
   if (!existsSync(program)) {
@@ -28,13 +31,16 @@ export async function sandboxAdmin(args: string[], { config }: Pick<Context, 'co
   return JSON.parse(printed)
 }
 
-/** Straight to the engine, as everything that an operator runs: there may be no gate when this is needed. */
+/**
+ * Directly to the engine, as every command of an operator: there may be no gate when this is
+ * needed.
+ */
 export function engineEnvironment(environment: Environment): Environment {
   const names = ['DOCKER_HOST', 'DOCKER_CERT_PATH', 'DOCKER_TLS_VERIFY']
   return Object.fromEntries(names.map((name) => [name, environment[name]]))
 }
 
-/** Whether a person at the terminal, or `--yes`, says yes. Without either: no. */
+/** Confirmed at the terminal or by `--yes`. Without either: false. */
 export async function confirmed(
   question: string,
   args: readonly string[],

@@ -1,4 +1,4 @@
-/** What the doctor finds out about sandboxes: their engine, what stands between, and whose their volumes are. */
+/** The doctor's checks of sandboxes: their engine, the gate, and the owners of their volumes. */
 import { readFileSync } from 'node:fs'
 import { check, failed, type Finding, ok, unknown } from '@sandlot/sandbox/controller/finding'
 import { examineMachine } from '@sandlot/sandbox/doctor/machine'
@@ -47,7 +47,10 @@ async function configuredSandbox(config: CliConfig): Promise<Finding[]> {
   ]
 }
 
-/** What `read` answers; undefined where it throws a `ConfigError`, whose problems are added to `problems`. */
+/**
+ * The result of `read`; undefined where it throws a `ConfigError`, whose problems are added to
+ * `problems`.
+ */
 function orProblems<T>(read: () => T, problems: string[]): T | undefined {
   try {
     return read()
@@ -59,8 +62,8 @@ function orProblems<T>(read: () => T, problems: string[]): T | undefined {
 }
 
 /**
- * Whether the agent that runs has only the gate's socket; read from what the process was really started with. A must
- * where a gate runs beside it: past that gate nothing is looked at. Without one there is none to pass by.
+ * Whether the agent that runs has only the gate's socket; read from what the process was really
+ * started with. Required where a gate runs: past it nothing is checked. Without a gate, a warning.
  */
 export function gate(config: CliConfig): Finding {
   const [id, name] = ['engine-gate', 'Engine gate']
@@ -80,7 +83,7 @@ export function gate(config: CliConfig): Finding {
   })
 }
 
-/** What a process was started with; undefined for somebody else's, or one that has ended. */
+/** The environment of a process; undefined for one of another user, or one that has ended. */
 function environmentOf(pid: number): Map<string, string> | undefined {
   try {
     const pairs = readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0')
@@ -90,7 +93,10 @@ function environmentOf(pid: number): Map<string, string> | undefined {
   }
 }
 
-/** Volumes are never removed by themselves; one that nobody can name the owner of takes its room until a person says. */
+/**
+ * Volumes are never removed by themselves; one without a known owner takes space until an operator
+ * removes it.
+ */
 async function ownerless(config: CliConfig): Promise<Finding> {
   const [id, name] = ['ownerless-volumes', 'Workspaces of nobody']
   try {

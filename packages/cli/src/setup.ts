@@ -7,7 +7,10 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { run } from './run.ts'
 
-/** What `up` and `test` both need: an engine, the image of the sandboxes, everything built. In this order, each said. */
+/**
+ * What `up` and `test` both need: an engine, the image of the sandboxes, everything built. In this
+ * order, each reported.
+ */
 export async function setUp(
   config: CliConfig,
   steps: Steps,
@@ -39,10 +42,12 @@ function pnpmVersion(manifest: string): string {
   throw new Error('package.json has no packageManager')
 }
 
-/** Build what changed. turbo knows: an unchanged checkout takes a second. Says how much was already there. */
+/**
+ * Builds what changed: an unchanged checkout takes a second. Reports how many packages were built.
+ */
 async function build(config: CliConfig, step: Step, signal: AbortSignal): Promise<void> {
   const pnpm = pnpmVersion(readFileSync(join(config.root, 'package.json'), 'utf8'))
-  // By npx, because turbo runs pnpm for each package and nothing says that one is installed.
+  // By npx, because turbo runs pnpm for each package, and it may not be installed.
   const args = ['-y', pnpm, 'exec', 'turbo', 'run', 'build', '--output-logs=errors-only', '--no-color']
   await run('npx', args, {
     cwd: config.root,

@@ -1,6 +1,9 @@
 import { messageOf } from '@sandlot/shared/errors'
 
-/** A step that could not be done: what happened, what to do about it, and (optionally) the last lines of what ran. */
+/**
+ * A step that could not be done: what happened, what to do about it, and (optionally) the last
+ * lines of what ran.
+ */
 export class StepError extends Error {
   override readonly name = 'StepError'
   readonly fix: string
@@ -13,13 +16,16 @@ export class StepError extends Error {
   }
 }
 
-/** Where lines go. `live` is a terminal: a step's line is rewritten when it ends instead of written twice. */
+/**
+ * Where lines go. `live` is a terminal: a step's line is rewritten when it ends instead of written
+ * twice.
+ */
 export interface Terminal {
   write(text: string): void
   live: boolean
 }
 
-/** Given to the work of a step, to tell people how it goes. */
+/** Passed to the work of a step, to report progress. */
 export interface Step {
   /** What is being done now, where a step has several parts or takes long. */
   doing: (part: string) => void
@@ -28,7 +34,10 @@ export interface Step {
 }
 
 export interface Steps {
-  /** Say what is about to be done, do it, say how long it took. Rejects with what `work` threw, after showing it. */
+  /**
+   * Prints the title, runs `work`, prints its duration. Rejects with what `work` threw, after
+   * printing it.
+   */
   run<T>(title: string, work: (step: Step) => Promise<T>): Promise<T>
   /** A line of its own between steps. */
   note(text: string): void
@@ -44,7 +53,7 @@ export function seconds(ms: number): string {
   return whole < 60 ? `${whole} s` : `${Math.floor(whole / 60)} min ${String(whole % 60).padStart(2, '0')} s`
 }
 
-/** The lines that tell a person what went wrong and what to do; always at least one. */
+/** The lines with what went wrong and what to do; at least one. */
 export function failureLines(thrown: unknown): string[] {
   const details =
     thrown instanceof StepError && thrown.details !== '' ? thrown.details.trimEnd().split('\n') : []
@@ -89,7 +98,7 @@ export function createSteps(terminal: Terminal, now: () => number = () => perfor
   }
 }
 
-/** A failure that was already shown: whoever catches it sets the exit code and says nothing more. */
+/** A failure that was already shown: the catcher only sets the exit code. */
 export class ShownError extends Error {
   override readonly name = 'ShownError'
   constructor(cause: unknown) {

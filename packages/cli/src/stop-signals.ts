@@ -1,7 +1,10 @@
 /** How this command was asked to end. */
 export type StopSignal = 'SIGINT' | 'SIGTERM' | 'SIGHUP' | typeof END_SIGNAL
 
-/** What `down --end` sends to `up`: prompts end too. Every other signal leaves them to the next start. */
+/**
+ * What `down --end` sends to `up`: prompts end too. Every other signal leaves them to the next
+ * start.
+ */
 export const END_SIGNAL = 'SIGUSR2'
 
 /** The same for ai-agent, whose SIGINT ends prompts and sandboxes. */
@@ -55,7 +58,10 @@ export function listenForStop(): StopSignals {
   }
 }
 
-/** A signal for work that must not outlast a block: aborted with `outer`, and when the block is left. */
+/**
+ * A signal for work that must not outlast a block: aborted with `outer`, and when the block is
+ * left.
+ */
 export function abortedAtEnd(outer: AbortSignal): { signal: AbortSignal; [Symbol.dispose](): void } {
   const controller = new AbortController()
   return {

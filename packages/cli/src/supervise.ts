@@ -21,14 +21,16 @@ export interface SupervisorEvents {
   said(line: string): void
   /** Something that a person should see. */
   problem(text: string): void
-  /** It ended though nobody asked it to, and starts again after `delayMs`. */
+  /** It ended unexpectedly, and starts again after `delayMs`. */
   died(end: string, delayMs: number): void
 }
 
 export interface Supervised {
   /** Ask it to end and wait; after `graceMs` it and what it started are killed. Idempotent. */
   stop(signal: NodeJS.Signals, graceMs: number): Promise<void>
-  /** Settles when it ends for the first time without being asked, with how it ended. Never rejects. */
+  /**
+   * Settles when it ends for the first time without being asked, with how it ended. Never rejects.
+   */
   firstDeath: Promise<string>
 }
 
@@ -40,12 +42,13 @@ export function backoff(deaths: number): number {
 /** A child that ran this long had started well: its next death counts as the first again. */
 const STEADY_MS = 60_000
 
-/** A log that is not written by then is given up, so that nobody waits for a disk that hangs. */
+/** A log that is not written by then is given up, since a disk may hang. */
 const LOG_PATIENCE_MS = 5_000
 
 /**
- * Start a process and start it again whenever it dies, until `stop`. Should this process end first, by an error of its
- * own, the child gets a SIGTERM: an orphan would hold the port, and nothing would start it again.
+ * Start a process and start it again whenever it dies, until `stop`. Should this process end first,
+ * by an error of its own, the child gets a SIGTERM: an orphan would hold the port, and nothing
+ * would start it again.
  */
 export function supervise(spec: ChildSpec, events: SupervisorEvents): Supervised {
   let child: ChildProcess | undefined
@@ -57,7 +60,8 @@ export function supervise(spec: ChildSpec, events: SupervisorEvents): Supervised
 
   async function runOnce(): Promise<string> {
     const log = keepLog(spec.log, (text) => events.problem(text))
-    // A group of its own, so that Ctrl-C in the terminal reaches only the launcher, which ends things in order.
+    // A group of its own, so that Ctrl-C in the terminal reaches only the launcher, which ends
+    // things in order.
     const running = spawn(spec.command, spec.args, {
       cwd: spec.cwd,
       env: spec.environment,
@@ -72,7 +76,7 @@ export function supervise(spec: ChildSpec, events: SupervisorEvents): Supervised
       if (problem !== undefined && !stopping.signal.aborted) events.problem(problem)
     }
     const out = lineSplitter((line) => {
-      // What it says to a person is for the person only: it may hold the one-time token of the first visit.
+      // Lines for the terminal are not logged: they may hold the one-time token of the first visit.
       if (!line.startsWith('{')) return events.said(line)
       log.write(`${line}\n`)
       show(line)
@@ -91,7 +95,8 @@ export function supervise(spec: ChildSpec, events: SupervisorEvents): Supervised
     })
     out.end()
     err.end()
-    // The file is opened when it can be, not at once: until it is closed, something of it is still to come.
+    // The file is opened when it can be, not at once: until it is closed, something of it is still
+    // to come.
     await log.end(LOG_PATIENCE_MS)
     return end
   }

@@ -1,4 +1,7 @@
-/** `node main.js`: the service as a process. SIGTERM and SIGINT stop it in good order; a second one at once. */
+/**
+ * `node main.js`: the service as a process. SIGTERM and SIGINT stop it gracefully; a second one at
+ * once.
+ */
 import { ConfigError } from '@sandlot/shared/config'
 import { startProblem } from '@sandlot/storage/plain-words'
 import { readServiceConfig } from './config.ts'
@@ -6,7 +9,8 @@ import { startService } from './server.ts'
 
 async function main(): Promise<void> {
   const service = await startService(readServiceConfig())
-  // The launcher and people wait for this line. It is the only place where the set-up token appears.
+  // The launcher and people wait for this line. It is the only place where the set-up token
+  // appears.
   process.stdout.write(`Sandlot is ready: ${service.entryUrl}\n`)
 
   let stopping = false
@@ -24,7 +28,7 @@ async function main(): Promise<void> {
 
 function fail(error: unknown): never {
   const known = error instanceof ConfigError ? error.message : (startProblem(error) ?? portProblem(error))
-  // Anything else is a bug: where it is says only its stack.
+  // Anything else is a bug, located by its stack.
   const words = known ?? (error instanceof Error ? (error.stack ?? error.message) : String(error))
   process.stderr.write(`sandlot service: ${words}\n`)
   process.exit(1)

@@ -1,6 +1,7 @@
 /**
- * What an operator does to people by `./sandlot people`, as a process in place of the service: nobody has to be signed in for it.
- * Prints one line of JSON. A removal goes as far as sign-in goes; the rest follows when the service starts next.
+ * `./sandlot people`: changes accounts as a process in place of the service, without a sign-in.
+ * Prints one line of JSON. A removal ends the account; the rest follows at the next start of the
+ * service.
  */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
@@ -52,7 +53,9 @@ async function main([act = '', who = '', data]: readonly string[]): Promise<Answ
   }
 }
 
-/** Only reads: also beside a service that runs, which may be of another version than this program. */
+/**
+ * Read-only, so also beside a running service, which may be of another version than this program.
+ */
 async function list(path: string): Promise<Answer> {
   try {
     return { did: 'list', ...(await readAccounts(path)) }
@@ -80,7 +83,7 @@ async function opened(
   }
 }
 
-/** By address only whoever still has an account: of those before, several may have had it. */
+/** By address only existing accounts: several removed ones may have had the same. */
 async function find(accounts: AccountsStore, who: string): Promise<Account | Removal | undefined> {
   const users = await accounts.listUsers()
   const removed = await accounts.removals()

@@ -1,7 +1,8 @@
 /**
- * Removing a person, from the end of their account to the last of what is elsewhere. The account ends at once, in one transaction
- * that also writes down what is left. That is then done whenever the agent can be reached, of one person beside the others, again
- * and again until it succeeds, also after a restart. What keeps it from succeeding is written down too: administrators see it.
+ * Removes a person, from their account to what other parts keep. The account ends at once, in a
+ * transaction that also records what is left. The rest runs when the agent is reachable,
+ * concurrently for several people, and is retried until it succeeds, also after a restart. The
+ * reason of a failure is recorded for administrators.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { backoffMs } from '@sandlot/shared/async/backoff'
@@ -15,11 +16,11 @@ import type { Logger } from './log.ts'
 import type { Sockets } from './socket/sockets.ts'
 import type { Uploads } from './chat/uploads.ts'
 
-/** People of whom the agent is asked at the same time. */
+/** Removals that run at the same time. */
 const MOST_AT_ONCE = 4
-/** What takes longer makes room for others, and administrators hear of it. Milliseconds. */
+/** A longer removal gives up its place, and administrators see that. Milliseconds. */
 const SLOW_MS = 60_000
-/** Before the next try of what has failed, in milliseconds: after the first failure, and at most. */
+/** Pause before a retry, in milliseconds: after the first failure, and at most. */
 const RETRY_MS = 15_000
 const LONGEST_RETRY_MS = 600_000
 
@@ -48,20 +49,19 @@ export class Removals {
   readonly #again = new Set<string>()
   /** By person: tries that failed since the last that did not. */
   readonly #failures = new Map<string, number>()
-  /** Tries that take up a place. */
+  /** Tries that occupy a place. */
   #busy = 0
   #more = Promise.withResolvers<void>()
 
-  /** Goes on at once with what an earlier process has left. */
+  /** Continues at once with what an earlier process has left. */
   constructor(parts: RemovalsParts) {
     this.#parts = parts
     this.#running = this.#keepFinishing()
   }
 
   /**
-   * Resolves when the account has ended; the rest goes on. Said again of somebody whose removal has failed, or fails just now,
-   * that is tried at once.
-   * Throws what `AccountsStore.removeUser` throws.
+   * Resolves when the account has ended; the rest continues. Called again for a removal that has
+   * failed, or is failing, it retries at once. Throws what `AccountsStore.removeUser` throws.
    */
   async remove(userId: string, data: RemovedData): Promise<Removal> {
     const removal = await this.#parts.accounts.removeUser(userId, data)
@@ -85,7 +85,7 @@ export class Removals {
     while (!signal.aborted) {
       // Before the look: what is asked for after it wakes us.
       this.#more = Promise.withResolvers()
-      // It rejects only when nobody waits any more.
+      // It rejects only after `close`.
       const reached = agent.whenConnected(signal).catch(() => undefined)
       if (await isAborted(reached, signal)) return
       const left = await this.#left()
@@ -97,7 +97,7 @@ export class Removals {
     }
   }
 
-  /** What is not done yet; undefined when that could not be read. Never rejects: nobody would hear of it. */
+  /** Removals that are not done; undefined when they cannot be read. Never rejects. */
   async #left(): Promise<Removal[] | undefined> {
     const { accounts, log } = this.#parts
     try {
@@ -108,7 +108,7 @@ export class Removals {
     }
   }
 
-  /** Unless it is under way, or has to wait for a place; whoever leaves one wakes us. */
+  /** Unless it is running or has to wait for a place, which wakes us when it becomes free. */
   #begin(removal: Removal): void {
     const { id } = removal
     if (this.#tries.has(id) || this.#busy >= MOST_AT_ONCE) return
@@ -150,13 +150,13 @@ export class Removals {
     const { accounts, agent, sockets, uploads } = this.#parts
     const { signal } = this.#ended
     if (await isAborted(agent.request(EXT.removePerson, { userId: id, data }), signal)) return
-    // Whoever was just being let in when the account ended.
+    // A socket that was being accepted when the account ended.
     sockets.personRemoved(id)
     await uploads.removeAll(id)
     await accounts.removalDone({ id, data })
   }
 
-  /** Why it is not done, for administrators. Never rejects. */
+  /** Records the reason for administrators. Never rejects. */
   async #tell({ id: user, data }: Removal, problem: string): Promise<void> {
     const { accounts, log } = this.#parts
     log.warn({ user, data, error: problem }, 'a person is not removed whole yet; it is tried again')
@@ -181,7 +181,7 @@ export class Removals {
     this.#pauses.delete(userId)
   }
 
-  /** Answers how it is left, which may be said twice. */
+  /** Returns the outcome. Idempotent. */
   #takePlace(): () => void {
     this.#busy += 1
     let taken = true
@@ -194,7 +194,10 @@ export class Removals {
   }
 }
 
-/** Resolves with whether the signal aborted before `work` was done; what `work` comes to then is ignored. */
+/**
+ * Resolves with whether the signal aborted before `work` was done; what `work` comes to then is
+ * ignored.
+ */
 async function isAborted(work: Promise<unknown>, signal: AbortSignal): Promise<boolean> {
   try {
     await orAborted(work, signal)

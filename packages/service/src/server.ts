@@ -1,4 +1,6 @@
-/** Puts the service together and starts it. The parts, in the order in which a message meets them. */
+/**
+ * Puts the service together and starts it. The parts, in the order in which a message meets them.
+ */
 import { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -29,7 +31,7 @@ import { Sockets } from './socket/sockets.ts'
 import { makeUpgrade } from './socket/upgrade.ts'
 import { openUploads } from './chat/uploads.ts'
 
-/** What tests set to see a limit without reaching it. */
+/** Limits that tests lower. */
 export interface ServiceDeps {
   writeLog?: (line: string) => void
   rates?: LimitRates
@@ -45,14 +47,20 @@ export interface RunningService {
   readonly url: string
   /** The address to open now: of the set-up page while there is no account, else `url`. */
   readonly entryUrl: string
-  /** Says goodbye to sockets, lets requests finish for a moment, and lets go of everything. Prompts go on in the agent. */
+  /**
+   * Closes sockets with 1001, gives requests a moment to finish, and releases everything. Prompts
+   * continue in the agent.
+   */
   close(): Promise<void>
 }
 
 /** How long requests may take to finish when the service stops, in milliseconds. */
 const CLOSE_GRACE_MS = 3_000
 
-/** Throws what opening the accounts or listening throws (`StorageError`, `EADDRINUSE`); nothing is left open then. */
+/**
+ * Throws what opening the accounts or listening throws (`StorageError`, `EADDRINUSE`); nothing is
+ * left open then.
+ */
 export async function startService(config: ServiceConfig, deps: ServiceDeps = {}): Promise<RunningService> {
   const authSecret = await keptSecret(join(config.dataFolder, 'keys'), 'service-cookies')
   const shown = `http://${nameOf(config.host)}:${config.port}`

@@ -8,7 +8,10 @@ export function freeBytes(folder: string): number {
   return bavail * bsize
 }
 
-/** Free space for a database: what its write-ahead log holds is still to be moved into its file, and needs the space again. */
+/**
+ * Free space for a database: what its write-ahead log holds is still to be moved into its file, and
+ * needs the space again.
+ */
 export function freeBytesFor(database: string): number {
   return freeBytes(dirname(database)) - logBytes(database)
 }

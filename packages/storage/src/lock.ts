@@ -1,7 +1,8 @@
 /**
- * An exclusive lock between processes, by path. It is advisory and dies with its process: the file may stay behind and
- * then locks nothing. (It is SQLite's own lock on an otherwise empty database: a POSIX lock, without another native
- * addon. Do not open the file by other means in the process that holds it; closing any handle would drop the lock.)
+ * An exclusive lock between processes, by path. It is advisory and dies with its process: the file
+ * may stay behind and then locks nothing. (It is SQLite's own lock on an otherwise empty database:
+ * a POSIX lock, without another native addon. Do not open the file by other means in the process
+ * that holds it; closing any handle would drop the lock.)
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { openSqliteLock } from './database/sqlite-file.ts'
@@ -14,8 +15,8 @@ export interface FileLock {
 }
 
 /**
- * Take the lock now, or answer undefined when somebody (this process included) holds it.
- * Throws `StorageError('cannot_open')` when the path cannot be used.
+ * Takes the lock; undefined when another holder (this process included) has it. Throws
+ * `StorageError('cannot_open')` when the path cannot be used.
  */
 export function lockFile(path: string): FileLock | undefined {
   const file = openSqliteLock(path)

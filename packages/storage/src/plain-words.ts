@@ -1,4 +1,7 @@
-/** What a failing store means for people, in sentences. Paths and causes are the operator's: they are in the log. */
+/**
+ * What a failing store means for people, in sentences. Paths and causes are the operator's: they
+ * are in the log.
+ */
 import { SandlotError, messageOf } from '@sandlot/shared/errors'
 import { StorageError, type StorageErrorCode } from './storage-error.ts'
 
@@ -62,7 +65,7 @@ function said(thrown: unknown, all: Words): unknown {
   return words === undefined ? thrown : new SandlotError(words[0], words[1], { cause: thrown })
 }
 
-/** Of a store that cannot be used, for `/readyz`: anybody may read it, so it has no path. */
+/** Of a store that cannot be used, for the public `/readyz`: without its path. */
 export function healthWords(problem: StorageError | undefined): string {
   if (problem === undefined) return 'can be read and written'
   if (problem.code === 'full') return 'cannot be written: the disk is full; make room'
@@ -70,7 +73,10 @@ export function healthWords(problem: StorageError | undefined): string {
   return 'cannot be read or written: the disk refuses it'
 }
 
-/** Why a process cannot start, where its files are the reason: one sentence. Undefined: it is something else. */
+/**
+ * Why a process cannot start, where its files are the reason: one sentence. Undefined: it is
+ * something else.
+ */
 export function startProblem(thrown: unknown): string | undefined {
   if (thrown instanceof StorageError) return thrown.message
   if (!(thrown instanceof Error) || !('code' in thrown)) return undefined

@@ -1,4 +1,7 @@
-/** Why a database cannot be used. `SandlotError` is for what a caller of a store did wrong; this is for operators. */
+/**
+ * Why a database cannot be used. `SandlotError` is for what a caller of a store did wrong; this is
+ * for operators.
+ */
 export type StorageErrorCode =
   /** The file cannot be opened or is no database. */
   | 'cannot_open'
@@ -13,12 +16,15 @@ export type StorageErrorCode =
   /** A reader waited for the writer to make or migrate the file, and it did not. */
   | 'not_migrated'
   | 'migration_failed'
-  /** Another agent has taken the session over since; whoever hears this stops working on it. */
+  /** Another agent has taken the session over: stop working on it. */
   | 'not_owner'
   /** A stored value does not have the shape that it was stored with. */
   | 'corrupt'
 
-/** Every failure of a database as a whole. `message` names the file and ends with what to do where that is known. */
+/**
+ * Every failure of a database as a whole. `message` names the file and ends with what to do where
+ * that is known.
+ */
 export class StorageError extends Error {
   override readonly name = 'StorageError'
   readonly code: StorageErrorCode
@@ -29,7 +35,7 @@ export class StorageError extends Error {
   }
 }
 
-/** Somebody else writes this session now. */
+/** Another agent writes this session now. */
 export function notOwner(sessionId: string): StorageError {
   return new StorageError(
     'not_owner',

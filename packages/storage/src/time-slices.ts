@@ -1,6 +1,7 @@
 /**
- * Lets the process do other work between the parts of long computations. All of them share one slice a turn of the event
- * loop: ten at once take ten times as long, and hold the thread no longer than one.
+ * Lets the process do other work between the parts of long computations. They share one slice per
+ * turn of the event loop: ten at once take ten times as long, and block the thread no longer than
+ * one.
  */
 
 /** Milliseconds of one turn of the event loop that long computations may take together. */
@@ -9,7 +10,10 @@ const SLICE_MS = 10
 let since = -Infinity
 const waiting: (() => void)[] = []
 
-/** To be awaited between two parts. Resolves at once until the slice is used up, then in a later turn of the event loop. */
+/**
+ * Await between two parts. Resolves at once until the slice is used up, then in a later turn of the
+ * event loop.
+ */
 export async function pauseWhenDue(): Promise<void> {
   if (waiting.length === 0 && performance.now() - since < SLICE_MS) return
   await new Promise<void>((resolve) => {

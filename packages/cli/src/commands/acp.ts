@@ -13,7 +13,10 @@ import { supervise } from '../supervise.ts'
 
 const GATE_MS = 30_000
 
-/** Speak ACP on stdin and stdout, for editors. What is being prepared is said on stderr: stdout is the protocol. */
+/**
+ * Speak ACP on stdin and stdout, for editors. Preparations are reported on stderr: stdout is the
+ * protocol.
+ */
 export const acp: Command = async ({ config, args, steps }) => {
   {
     using stop = listenForStop()
@@ -31,7 +34,10 @@ export const acp: Command = async ({ config, args, steps }) => {
   }
 }
 
-/** A gate beside the agent, unless a running Sandlot has one on this data already. Answers how it is closed. */
+/**
+ * A gate beside the agent, unless a running Sandlot has one on this data already. Returns the
+ * function that closes it.
+ */
 async function openGate(config: CliConfig, note: (line: string) => void): Promise<() => Promise<void>> {
   if (!needsGate(config) || (await gateAnswers(config))) return async () => {}
   const log = logOf('engine-gate', config)

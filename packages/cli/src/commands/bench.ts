@@ -19,9 +19,10 @@ const BENCHES: Record<string, Bench> = {
 }
 
 /**
- * Measure something on this machine: `bench sandbox` is the sandbox beside what others do with the same engine, `bench agent`
- * what the agent adds to the model beside what other libraries add, `bench service` what the way to the browser adds.
- * Returns 1 when a goal is missed or cannot be measured.
+ * Measure something on this machine: `bench sandbox` is the sandbox beside what others do with the
+ * same engine, `bench agent` what the agent adds to the model beside what other libraries add,
+ * `bench service` what the way to the browser adds. Returns 1 when a goal is missed or cannot be
+ * measured.
  */
 export const bench: Command = async ({ config, args, steps, print }) => {
   const [name = 'sandbox', ...rest] = args

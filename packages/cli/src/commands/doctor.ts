@@ -9,8 +9,8 @@ const TITLES: Record<Group, string> = {
 }
 
 /**
- * Numbered checks of this machine and this configuration; each failure comes with what mends it. Exit code 1 when one
- * of the first group has failed.
+ * Numbered checks of this machine and this configuration; each failure comes with its remedy. Exit
+ * code 1 when one of the first group has failed.
  */
 export const doctor: Command = async ({ config, args, print }) => {
   const unknown = args.find((arg) => arg !== '--json')

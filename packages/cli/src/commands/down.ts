@@ -19,9 +19,10 @@ const PATIENCE_MS = 90_000
 const purged = z.object({ containers: z.number(), volumes: z.number() })
 
 /**
- * End a running `up` as Ctrl-C does: the next start goes on with prompts, commands run on as long as a sandbox lives
- * without Sandlot. `--end` ends prompts and stops sandboxes, also those that an earlier `up` left; workspaces and the
- * engine are kept. `--purge` then removes every container and workspace of this deployment, after asking.
+ * End a running `up` as Ctrl-C does: the next start goes on with prompts, commands run on as long
+ * as a sandbox lives without Sandlot. `--end` ends prompts and stops sandboxes, also those that an
+ * earlier `up` left; workspaces and the engine are kept. `--purge` then removes every container and
+ * workspace of this deployment, after asking.
  */
 export const down: Command = async (context) => {
   const purge = context.args.includes('--purge')
@@ -65,8 +66,8 @@ async function end(context: Context, ends: boolean): Promise<number> {
 }
 
 /**
- * Prompts that wait for the next start, and the sandboxes that run on meanwhile: those also where the prompts cannot be
- * ended, which rejects afterwards.
+ * Prompts that wait for the next start, and the sandboxes that run on meanwhile: those also where
+ * the prompts cannot be ended, which rejects afterwards.
  */
 async function endWhatWasLeft(context: Context): Promise<void> {
   try {

@@ -12,10 +12,13 @@ const answer = z.discriminatedUnion('rotated', [
   z.object({ rotated: z.literal(true), resealed: z.int(), lost: z.array(z.string()) }),
   z.object({ rotated: z.literal(false), reason: z.enum(['no_deployment', 'running']), folder: z.string() }),
 ])
-/** Its exit code where nothing was changed; the answer says why. */
+/** Its exit code where nothing was changed; the answer has the reason. */
 const NOTHING_CHANGED = 3
 
-/** `keys rotate`: a new key for the secrets that people keep here; every one of them is sealed again. */
+/**
+ * `keys rotate`: a new key for the secrets that people keep here; every one of them is sealed
+ * again.
+ */
 export const keys: Command = async ({ config, args, print }) => {
   if (args.length !== 1 || args[0] !== 'rotate') {
     print('Usage: ./sandlot keys rotate')
@@ -36,7 +39,7 @@ export const keys: Command = async ({ config, args, print }) => {
 }
 
 /**
- * Say what came of it, from the one line that it printed. Answers the exit code.
+ * Reports the result from the one line that it printed. Returns the exit code.
  * @throws StepError where nothing was changed, with what to do about that.
  */
 export function tell(printed: string, print: (line: string) => void): number {

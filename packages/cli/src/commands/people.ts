@@ -20,7 +20,7 @@ const answer = z.discriminatedUnion('did', [
     message: z.string(),
   }),
 ])
-/** Its exit code where nothing was changed; the answer says why. */
+/** Its exit code where nothing was changed; the answer has the reason. */
 const NOTHING_CHANGED = 3
 
 const USAGE = [
@@ -29,7 +29,7 @@ const USAGE = [
   '       ./sandlot people remove <address or id> --keep|--purge [--yes]',
 ]
 
-/** Accounts without being signed in: for an operator whom nobody can let in any more. */
+/** Changes accounts without a sign-in, also for an operator who is locked out. */
 export const people: Command = async (context) => {
   const { args, config, print } = context
   const [act = '', who = ''] = args
@@ -53,7 +53,7 @@ export const people: Command = async (context) => {
     act === 'list' ? [act] : act === 'remove' ? [act, who, data] : [act, who],
     context,
   )
-  // Told in any case: where there is no list, the command fails also as JSON.
+  // Computed in any case: where there is no list, the command fails also with `--json`.
   const lines = told(printed)
   if (act === 'list' && args.includes('--json')) print(printed.trim())
   else for (const line of lines) print(line)
@@ -74,7 +74,7 @@ async function peopleAdmin(args: string[], { config }: Context): Promise<string>
 }
 
 /**
- * What came of it, from the one line that people-admin printed, as lines for a person.
+ * The result for a person, from the one line that people-admin printed.
  * @throws StepError where nothing was changed, with what to do about that.
  */
 export function told(printed: string): string[] {

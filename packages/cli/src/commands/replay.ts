@@ -4,7 +4,10 @@ import type { Command } from '../context.ts'
 import { runInteractive } from '../run-interactive.ts'
 import { StepError } from '../steps.ts'
 
-/** `replay <file>`: make the requests of a recorded session again. `replay --record <session> <file>`: record one. */
+/**
+ * `replay <file>`: make the requests of a recorded session again. `replay --record <session>
+ * <file>`: record one.
+ */
 export const replay: Command = async ({ config, args }) => {
   const program = join(config.root, 'packages', 'ai-agent', 'dist', 'replay', 'program.js')
   if (!existsSync(program)) throw new StepError('Sandlot has not been built yet.', 'Run ./sandlot up once.')

@@ -13,7 +13,7 @@ const listed = z.array(
   }),
 )
 
-/** `sandbox list` shows every workspace, `sandbox prune` removes those that are nobody's. */
+/** `sandbox list` shows every workspace, `sandbox prune` removes those without an owner. */
 export const sandbox: Command = async (context) => {
   const [act] = context.args
   if (act !== 'list' && act !== 'prune') {

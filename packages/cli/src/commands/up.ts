@@ -39,7 +39,10 @@ export const up: Command = async (context) => {
   }
 }
 
-/** What an `up` that was killed left running holds the port and the agent's lock: end it as a restart does. */
+/**
+ * What an `up` that was killed left running holds the port and the agent's lock: end it as a
+ * restart does.
+ */
 export async function endOrphans(previous: UpRecord, { steps }: Pick<Context, 'steps'>): Promise<void> {
   const orphans = Object.entries(previous.children).filter(([, mark]) => isRunning(mark))
   if (orphans.length === 0) return
@@ -57,8 +60,9 @@ export async function endOrphans(previous: UpRecord, { steps }: Pick<Context, 's
 }
 
 /**
- * What was needed to prepare is not needed to watch, and would stay in memory as long as Sandlot runs: this process goes
- * on as the built program, under its own id, with the record that it has written.
+ * What was needed to prepare is not needed to watch, and would stay in memory as long as Sandlot
+ * runs: this process goes on as the built program, under its own id, with the record that it has
+ * written.
  */
 function becomeSupervisor({ config }: Pick<Context, 'config'>, record: UpRecord): never {
   const { environment, ...rest } = config

@@ -1,6 +1,7 @@
 /**
- * What `up` becomes when everything is prepared: the program that watches. It stays as long as Sandlot runs, so what only its
- * start or its end needs is another process or loaded then: zod and `node:http` alone would be a third of its memory.
+ * What `up` becomes when everything is prepared: the program that watches. It stays as long as
+ * Sandlot runs, so what only its start or its end needs is another process or loaded then: zod and
+ * `node:http` alone would be a third of its memory.
  */
 import type { CliConfig } from '../config.ts'
 import { recordFile } from '../children.ts'
@@ -32,7 +33,8 @@ async function main(handed: Handed): Promise<number> {
   }
 }
 
-// The reader may be gone (a closed terminal, `| head`): what is being ended must still end in order.
+// The reader may be gone (a closed terminal, `| head`): what is being ended must still end in
+// order.
 for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
 
 process.exitCode = await main(JSON.parse(process.argv[2] ?? '') as Handed)

@@ -1,4 +1,6 @@
-/** Sandlot's processes from their start to their end, after everything that they need was prepared. */
+/**
+ * Sandlot's processes from their start to their end, after everything that they need was prepared.
+ */
 import { join } from 'node:path'
 import type { Readiness } from '@sandlot/shared/api'
 import type { ChildName } from '../child-env.ts'
@@ -20,10 +22,13 @@ import {
 import { supervise, type Supervised } from '../supervise.ts'
 
 const READY_MS = 60_000
-/** ai-agent ends prompts and stops sandboxes in this time; the service has only connections to close. */
+/**
+ * ai-agent ends prompts and stops sandboxes in this time; the service has only connections to
+ * close.
+ */
 const AGENT_GRACE_MS = 60_000
 const SERVICE_GRACE_MS = 10_000
-/** Of what a process said before it ended at its start. */
+/** Lines of output shown for a process that ended at its start. */
 const DETAIL_LINES = 12
 const READY_LINE = 'Sandlot is ready: '
 
@@ -72,7 +77,7 @@ export async function runUntilStopped(
   forgetFullImage(config)
   try {
     const ready = await steps.run('Start', async () => {
-      // What still waits when a process has ended would keep the launcher until its time is over.
+      // Aborted at the end: a pending wait would keep the launcher until its time-out.
       using waiting = abortedAtEnd(stop.signal)
       const startOrFail = (name: ChildName): Promise<undefined> =>
         start(name).firstDeath.then((end) => {
@@ -118,7 +123,7 @@ export async function runUntilStopped(
   }
 }
 
-/** What was last said within {@link READY_MS}; undefined where nobody answered. */
+/** The last answer within {@link READY_MS}; undefined without one. */
 async function waitUntilReady(
   url: string,
   { config }: Pick<Context, 'config'>,
@@ -135,8 +140,9 @@ async function waitUntilReady(
 }
 
 /**
- * End them all. SIGINT to ai-agent ends the running prompts and stops the sandboxes; SIGTERM leaves both to the next
- * start. The service goes last, so that browsers still hear how their prompts ended.
+ * End them all. SIGINT to ai-agent ends the running prompts and stops the sandboxes; SIGTERM leaves
+ * both to the next start. The service ends after it, so that browsers still get the ends of their
+ * prompts.
  */
 async function stopChildren(
   children: Map<ChildName, Supervised>,

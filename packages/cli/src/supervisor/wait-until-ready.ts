@@ -1,6 +1,7 @@
 /**
- * `wait-until-ready.js <url> <milliseconds>`: asks until it is ready or the time is over, and prints what was last said, as
- * JSON; nothing where nobody answered. A process of its own, so that the supervisor does not keep what asking takes.
+ * `wait-until-ready.js <url> <milliseconds>`: polls until it is ready or the time is over, and
+ * prints the last answer as JSON; nothing without one. A process of its own, which keeps its
+ * modules out of the supervisor's memory.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Readiness } from '@sandlot/shared/api'

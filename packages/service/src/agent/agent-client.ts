@@ -1,8 +1,9 @@
 /**
- * One ACP connection to ai-agent: a WebSocket (over its Unix socket, or a URL), one JSON-RPC message per text message.
- * The SDK makes requests and matches answers. Notifications do not go through it: it strips fields that its schema does
- * not know, and it runs handlers some microtasks after the answer that follows them on the wire, so a replay would end
- * before its last event. They are handed out here, in wire order, as they came.
+ * One ACP connection to ai-agent: a WebSocket (over its Unix socket, or a URL), one JSON-RPC
+ * message per text message. The SDK makes requests and matches answers. Notifications do not go
+ * through it: it strips fields that its schema does not know, and it runs handlers some microtasks
+ * after the answer that follows them on the wire, so a replay would end before its last event. They
+ * are passed on here unchanged, in wire order.
  */
 import {
   type AnyMessage,
@@ -25,20 +26,23 @@ export type OnNotification = (method: string, params: unknown) => void
 
 export interface AgentConnection {
   /**
-   * Throws `SandlotError`: what the agent said, or `agent_unavailable` when the connection was lost; then nobody knows
-   * whether the request took effect.
+   * Throws `SandlotError`: the agent's error, or `agent_unavailable` when the connection was lost;
+   * then it is unknown whether the request took effect.
    */
   request(method: string, params: object): Promise<unknown>
   notify(method: string, params: object): Promise<void>
-  /** Read no more until `resume`, so that the agent waits. Paused from one ping to the next it is lost. */
+  /**
+   * Stops reading until `resume`, so that the agent waits. A pause longer than two pings loses the
+   * connection.
+   */
   pause(): void
   resume(): void
-  /** Resolves when the connection is gone, whoever ended it. */
+  /** Resolves when the connection has closed, at either end. */
   readonly closed: Promise<void>
   close(): void
 }
 
-/** A burst of readers, such as after a restart, has to be greeted one after another. */
+/** After a restart many readers connect at once, and are accepted one after another. */
 const HANDSHAKE_TIMEOUT_MS = 30_000
 /** A settled event holds at most what a model or a user saw, but a plan or a diff may be large. */
 const MAX_MESSAGE_BYTES = 64 * 1024 * 1024
@@ -46,7 +50,9 @@ const LARGE_MESSAGE_BYTES = 16 * 1024
 
 const initialized = z.looseObject({ protocolVersion: z.literal(PROTOCOL_VERSION) })
 
-/** `sessionChanges`: it gets every change in a session list, everybody's. Throws `agent_unavailable`. */
+/**
+ * `sessionChanges`: receive changes of the session lists of all users. Throws `agent_unavailable`.
+ */
 export async function connectAgent(
   url: string,
   onNotification: OnNotification,
@@ -128,7 +134,7 @@ async function opened(socket: WebSocket): Promise<void> {
   }
 }
 
-/** Paused by its owner, and between the slices of a long history. */
+/** A socket that is paused by its owner, and between the slices of a long history. */
 class PausableSocket {
   readonly #socket: WebSocket
   #paused = false
@@ -147,7 +153,10 @@ class PausableSocket {
     this.#socket.resume()
   }
 
-  /** A long history comes in many large messages, which one turn of the event loop would else read all of. */
+  /**
+   * A long history is many large messages: without this, one turn of the event loop would read all
+   * of them.
+   */
   readInSlices(): void {
     this.#socket.pause()
     void pauseWhenDue().then(() => {

@@ -1,13 +1,14 @@
 /**
- * The service's way to ai-agent. One lasting connection for what concerns everybody (the agent's status, changes of the
- * session lists, requests of the HTTP API), opened again with growing pauses when it drops; and `open()`, a connection of
- * its own for each browser socket.
+ * The service's connections to ai-agent. One lasting connection for what concerns all users (the
+ * agent's status, changes of the session lists, requests of the HTTP API), reopened with growing
+ * pauses when it drops; and `open()`, a separate connection for each browser socket.
  *
- * Why not one connection for all sockets: the agent owns the join of history and live tail, and does it per connection.
- * On a shared one, two sockets that resume the same session at different numbers would get each other's replays and
- * snapshots in between their live tails, and the service would have to join a second time to sort them out. On its own
- * connection each socket gets exactly what the agent sends, in order; a socket that reads slowly holds up nobody; and what
- * it costs is a Unix socket per open tab.
+ * Why not one connection for all sockets: the agent owns the join of history and live tail, and
+ * does it per connection. On a shared one, two sockets that resume the same session at different
+ * numbers would get each other's replays and snapshots in between their live tails, and the service
+ * would have to join a second time to sort them out. On its own connection each socket gets exactly
+ * what the agent sends, in order; a socket that reads slowly delays no other. The cost is a Unix
+ * socket per open tab.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { EXT, agentMetrics, agentStatus, sessionChanged } from '@sandlot/shared/acp-meta'
@@ -52,7 +53,7 @@ export class AgentLink {
     return this.#ended.signal.aborted
   }
 
-  /** A connection of the caller's own. Throws `agent_unavailable`. */
+  /** Opens a separate connection for the caller. Throws `agent_unavailable`. */
   async open(onNotification: OnNotification): Promise<AgentConnection> {
     this.#ended.signal.throwIfAborted()
     const { url, log } = this.#options
@@ -75,7 +76,7 @@ export class AgentLink {
     await this.#connected().notify(method, params)
   }
 
-  /** The agent's own account of itself. Throws `agent_unavailable`, also when it takes too long. */
+  /** The agent's status. Throws `agent_unavailable`, also after a timeout. */
   async status(): Promise<AgentStatus> {
     const late = new AbortController()
     const answer = await Promise.race([
@@ -87,7 +88,7 @@ export class AgentLink {
     return this.#lastStatus
   }
 
-  /** What the agent has counted, or undefined when it does not say so in time. Does not throw. */
+  /** The agent's metrics; undefined when it does not answer in time. Does not throw. */
   async metrics(): Promise<AgentMetricsAnswer | undefined> {
     const late = new AbortController()
     try {
@@ -104,7 +105,7 @@ export class AgentLink {
     }
   }
 
-  /** The status as it was when the agent last said; undefined when it never did. Does not throw. */
+  /** The current status, else the last known one; undefined before the first. Does not throw. */
   async lastStatus(): Promise<AgentStatus | undefined> {
     try {
       return await this.status()
@@ -114,7 +115,10 @@ export class AgentLink {
     }
   }
 
-  /** Resolves when the agent is reachable, at once if it is. Rejects when `signal` aborts or the link is closed. */
+  /**
+   * Resolves when the agent is reachable, at once if it is. Rejects when `signal` aborts or the
+   * link is closed.
+   */
   async whenConnected(signal: AbortSignal): Promise<void> {
     const given = AbortSignal.any([signal, this.#ended.signal])
     given.throwIfAborted()

@@ -1,4 +1,7 @@
-/** The connection of one reader: opened when first needed, and again when it was lost while somebody still wants it. */
+/**
+ * The connection of one reader: opened when first needed, and reopened when it is lost while
+ * sessions are open.
+ */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { messageOf } from '@sandlot/shared/errors'
 import type { Logger } from '../log.ts'
@@ -12,7 +15,7 @@ export interface ReaderConnectionOptions {
   agent: AgentLink
   log: Logger
   onNotification: OnNotification
-  /** Whether a lost connection is to be opened again without anybody asking. */
+  /** Whether a lost connection is to be reopened by itself. */
   wanted: () => boolean
   /** Called with each connection that was opened again. What it rejects with is tried once more. */
   onBack: (connection: AgentConnection) => Promise<void>
@@ -50,7 +53,7 @@ export class ReaderConnection {
     return opening
   }
 
-  /** Goes on in the background until `onBack` has succeeded. */
+  /** Continues in the background until `onBack` has succeeded. */
   restore(): void {
     if (this.#restoring || this.closed) return
     this.#restoring = true

@@ -1,4 +1,6 @@
-/** Who sends a request: by the cookie of a sign-in, or by an API key. One way for HTTP and for the upgrade. */
+/**
+ * Identifies the caller by the cookie of a sign-in or by an API key, for HTTP and for the upgrade.
+ */
 import type { Account } from '@sandlot/shared/api'
 import { SandlotError } from '@sandlot/shared/errors'
 import type { AccountsStore } from '@sandlot/storage/accounts/store'
@@ -19,9 +21,9 @@ export interface Credentials {
 const SIGN_IN_FIRST = 'Sign in first, or send an API key as “Authorization: Bearer sk-sandlot-…”.'
 
 /**
- * Throws `unauthenticated` or `bad_origin`. Browsers send cookies wherever a page tells them to, so a cookie counts only
- * with the `Origin` of a page of ours when `needsOrigin` is set. A key counts without; but a foreign `Origin` is refused
- * with it too.
+ * Throws `unauthenticated` or `bad_origin`. Browsers attach cookies to requests of any page, so
+ * with `needsOrigin` a cookie counts only with the `Origin` of a page of ours. A key needs no
+ * `Origin`, but a foreign one is refused.
  */
 export async function findCaller(
   accounts: AccountsStore,

@@ -1,4 +1,7 @@
-/** Secrets that the service makes for itself on its first start: `$SANDLOT_DATA/keys`, one file each, 0600. */
+/**
+ * Secrets that the service makes for itself on its first start: `$SANDLOT_DATA/keys`, one file
+ * each, 0600.
+ */
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { link, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
@@ -7,12 +10,16 @@ import { randomText } from '@sandlot/shared/ids'
 
 const SECRET_CHARS = 50
 
-/** The secret of that name; made if there is none. Safe against another process doing the same. */
+/**
+ * Reads the secret of that name, and creates it if there is none. Safe beside another process that
+ * does the same.
+ */
 export async function keptSecret(keysFolder: string, name: string): Promise<string> {
   await mkdir(keysFolder, { recursive: true, mode: 0o700 })
   const path = join(keysFolder, name)
   if (!existsSync(path)) {
-    // Written whole under another name and then linked: of two starts at once one wins, and none reads half a secret.
+    // Written under another name and then linked: of two concurrent starts one wins, and neither
+    // reads half a secret.
     const draft = `${path}.${randomText(10)}`
     try {
       await writeFile(draft, randomText(SECRET_CHARS), { mode: 0o600, flush: true })
@@ -32,7 +39,7 @@ export async function forgetSecret(keysFolder: string, name: string): Promise<vo
   await rm(join(keysFolder, name), { force: true })
 }
 
-/** Equal, in a time that does not tell how far. */
+/** Constant-time comparison. */
 export function sameSecret(a: string, b: string): boolean {
   const digest = (text: string): Buffer => createHash('sha256').update(text).digest()
   return timingSafeEqual(digest(a), digest(b))

@@ -1,4 +1,7 @@
-/** The only file that imports rate-limiter-flexible. Kept in memory: one service process per deployment so far. */
+/**
+ * The only file that imports rate-limiter-flexible. Kept in memory: one service process per
+ * deployment so far.
+ */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { SandlotError } from '@sandlot/shared/errors'
 import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible'
@@ -12,9 +15,15 @@ export interface Rate {
 export interface LimitRates {
   /** Failed sign-ins of one account from one address. */
   signInPair: Rate
-  /** Failed sign-ins of one account from anywhere. What comes beyond is slowed down: refused, anybody could lock anybody out. */
+  /**
+   * Failed sign-ins of one account from anywhere. Beyond it sign-ins are slowed down: refusing them
+   * would let a stranger lock a person out.
+   */
   signInAccount: Rate
-  /** Milliseconds between two such sign-ins of one account, and how long one waits for its turn before it is refused. */
+  /**
+   * Milliseconds between two slowed sign-ins of one account, and the longest wait before one is
+   * refused.
+   */
   signInSlow: { everyMs: number; longestMs: number }
   /** Failed sign-ins from one address. */
   signInAddress: Rate
@@ -34,12 +43,15 @@ const KNOWN_ADDRESSES = 10_000
 
 export interface Limits {
   /**
-   * Counts a failure before it is known to be one: many tries at once would else all pass before the first has failed.
-   * Resolves later where an account had too many from anywhere; throws `rate_limited` when there were too many from this
-   * address, or too many wait already.
+   * Counts a failure in advance: otherwise many concurrent tries would pass before the first fails.
+   * Resolves after a delay where an account had too many failures from anywhere. Throws
+   * `rate_limited` after too many from this address, or when too many wait already.
    */
   beforeSignIn(address: string, email: string): Promise<void>
-  /** The password was right: what was counted is taken back, and the earlier failures of this pair are forgiven. */
+  /**
+   * The password was right: removes what was counted in advance, and the earlier failures of this
+   * pair.
+   */
   signInSucceeded(address: string, email: string): Promise<void>
   /** Throws `rate_limited`. */
   prompt(userId: string): Promise<void>
@@ -52,9 +64,14 @@ export function makeLimits(rates: LimitRates = DEFAULT_RATES): Limits {
   const byAccount = make(rates.signInAccount)
   const byAddress = make(rates.signInAddress)
   const prompts = make(rates.prompts)
-  /** When the next slowed sign-in of an account may be tried, as `performance.now()` says. */
+  /**
+   * When the next slowed sign-in of an account may be tried, on the clock of `performance.now()`.
+   */
   const turns = new Map<string, number>()
-  /** Addresses from which an account has signed in: no stranger slows them down. In the order of their last sign-in. */
+  /**
+   * Addresses from which an account has signed in, which are never slowed down. Ordered by last
+   * sign-in.
+   */
   const known = new Set<string>()
 
   const waitForTurn = async (who: string): Promise<void> => {

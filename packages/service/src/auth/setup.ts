@@ -1,6 +1,6 @@
 /**
- * The first administrator. While there is no account, a token lies in `keys/setup-token` (0600) and its URL is printed at
- * every start; whoever opens it names the administrator, and the token is gone.
+ * The first administrator. While there is no account, a token is kept in `keys/setup-token` (0600),
+ * and every start prints its URL. Creating the administrator there deletes the token.
  */
 import { join } from 'node:path'
 import type { Account, SetupRequest } from '@sandlot/shared/api'

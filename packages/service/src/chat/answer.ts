@@ -13,8 +13,9 @@ const TAKEN_BACK = {
 } as const
 
 /**
- * Undefined while the prompt has not ended. `text` is what the model said after its last calls, or what the prompt's end
- * says where the model said nothing; `message` is what the end says in any case, so no error hides behind half an answer.
+ * Undefined while the prompt has not ended. `text` is the model's text after its last calls, or the
+ * text of the prompt's end where there is none. `message` is always the text of the end, so that
+ * half an answer hides no error.
  */
 export function answerOf(
   sessionId: string,
@@ -36,7 +37,7 @@ export function answerOf(
       said.set(event.messageId, textOf(event))
     } else if (event.sessionUpdate === 'tool_call') {
       names.set(event.toolCallId, event.name)
-      // What was said before the calls was about to be done; the answer comes after them.
+      // Text before calls announces them; the answer comes after them.
       said.clear()
     } else if (isOutcome(event)) {
       toolResults.push(toolResultOf(event, names.get(event.toolCallId) ?? 'unknown'))

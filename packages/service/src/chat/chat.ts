@@ -1,7 +1,7 @@
 /**
- * One reader's chat: frames in, frames out, through one ACP connection of its own. Behind a browser socket, and behind one
- * `POST /api/chat`. Opened when first needed; when it is lost, every session that was open is loaded again from the last
- * number sent. Knows nothing of WebSockets or HTTP.
+ * One reader's chat: frames in, frames out, through one ACP connection of its own. Behind a browser
+ * socket, and behind one `POST /api/chat`. Opened when first needed. When it is lost, every open
+ * session is loaded again from the last number sent. Independent of WebSockets and HTTP.
  */
 import { methods } from '@agentclientprotocol/sdk'
 import {
@@ -50,7 +50,10 @@ export interface ChatOptions {
   log: Logger
   /** Must not throw or wait. */
   send: (frame: ServerFrame) => void
-  /** Whether the user has this session. Asked before what the agent would not answer. */
+  /**
+   * Whether the user owns this session. Checked before notifications, which the agent does not
+   * answer.
+   */
   owns: (sessionId: string) => Promise<boolean>
   uploads: Uploads
   /** Whether an answer may make a rule for later sessions: not with an API key. */
@@ -65,7 +68,7 @@ export interface ChatEnd {
   stopReason: StopReason
 }
 
-/** What one session may have waiting here. A person does not get there. */
+/** Frames of one session that may wait here; a person does not reach this. */
 const MAX_WAITING_FRAMES = 64
 
 const updateParams = z.object({ sessionId: z.string(), update: z.unknown() })
@@ -76,7 +79,7 @@ export class Chat {
   readonly #connection: ReaderConnection
   readonly #sessions: OpenSessions
   readonly #prompts: PendingPrompts
-  /** By session: what a reader says about one is passed on in the order in which they said it. */
+  /** By session: frames of a reader about one session are passed on in order. */
   readonly #order = new InOrder(MAX_WAITING_FRAMES)
 
   constructor(options: ChatOptions) {
@@ -95,7 +98,10 @@ export class Chat {
     })
   }
 
-  /** Never rejects: what goes wrong is an `ai_chat_error`. Resolves when the frame is dealt with; for `ai_chat`, at its end. */
+  /**
+   * Never rejects: failures are sent as `ai_chat_error`. Resolves when the frame is handled; for
+   * `ai_chat`, at the prompt's end.
+   */
   async handle(frame: ClientFrame): Promise<void> {
     try {
       await this.#dispatch(frame)
@@ -107,7 +113,7 @@ export class Chat {
     }
   }
 
-  /** Leaves; prompts go on in the agent. */
+  /** Closes the connection; prompts continue in the agent. */
   close(): void {
     this.#connection.close()
   }
@@ -146,8 +152,8 @@ export class Chat {
   }
 
   /**
-   * Resolves at the prompt's end. Throws `SandlotError` when it was not accepted; a connection that is lost after that is no
-   * error: it answers undefined, and the events come after the reconnect.
+   * Resolves at the prompt's end. Throws `SandlotError` when it was not accepted; resolves to
+   * undefined when the connection is lost after that: the events follow after the reconnect.
    */
   async prompt(request: PromptRequest): Promise<ChatEnd | undefined> {
     const { user, uploads, beforePrompt } = this.#options
@@ -159,9 +165,9 @@ export class Chat {
         const connection = await this.#connection.get()
         const { sessionId, was } = await sessionFor(connection, user, request)
         if (was === 'made') this.#sessions.open(sessionId, new Cursor(0))
-        // The client that asks again for its new session has seen nothing of it.
+        // A client that repeats the submission of its new session has seen nothing of it.
         if (was === 'made before' && !this.#sessions.has(sessionId)) await this.resume(sessionId, 0)
-        // On its way to the agent, which keeps the order of what comes to it: the next need not wait for the end.
+        // Sent: the agent keeps the order of requests, so the next one need not wait for the end.
         return { end: this.#submit(connection, sessionId, content, request) }
       },
     )
@@ -194,7 +200,7 @@ export class Chat {
       const { stopReason, _meta } = promptResult.parse(answer)
       const { promptId, duplicate } = _meta.sandlot
       this.#prompts.accepted(requestId, promptId, sessionId)
-      // Of a submission that was made before, the end may be long past, or yet to come: a resume tells.
+      // The end of a repeated submission may be long past, or yet to come: a resume brings it.
       if (duplicate !== true) this.#prompts.answered(sessionId, promptId, stopReason)
       return { promptId, stopReason }
     } catch (error) {
@@ -217,7 +223,7 @@ export class Chat {
   async cancel(sessionId: string): Promise<void> {
     const { user, owns } = this.#options
     const connection = await this.#connection.get()
-    // A notification: a foreign session would be ignored without a word.
+    // A notification is not answered: the agent would silently ignore a foreign session.
     if (!(await owns(sessionId))) throw new SandlotError('not_found', 'There is no such chat.')
     await connection.notify(methods.agent.session.cancel, { sessionId, _meta: { sandlot: { user } } })
   }
@@ -266,7 +272,7 @@ export class Chat {
     }
     const seq = seqOf(parsed.data)
     if (seq !== undefined && !isLive(parsed.data) && !cursor.take(seq)) return
-    // The event as it came, not as parsed: parsing drops what a newer agent may have added.
+    // The event as received: parsing drops fields that a newer agent may have added.
     const event = withoutImageBytes(sessionId, update as SessionEvent)
     this.#options.send({ type: 'ai_chat_event', sessionId, event })
     const { promptId } = metaOf(event)
@@ -299,11 +305,11 @@ class PendingPrompts {
   }
 
   remove(requestId: string, prompt: PendingPrompt): void {
-    // Sent again meanwhile, it is another one's.
+    // Submitted again meanwhile: the entry belongs to that submission.
     if (this.#pending.get(requestId) === prompt) this.#pending.delete(requestId)
   }
 
-  /** Told once for each submission, whether the agent says so at once or only with the end. */
+  /** Sends once for each submission, whether the agent accepts at once or only with its answer. */
   accepted(requestId: string, promptId: string, sessionId: string): void {
     const prompt = this.#pending.get(requestId)
     if (prompt === undefined || prompt.promptId !== undefined) return
@@ -311,13 +317,13 @@ class PendingPrompts {
     this.#send({ type: 'ai_chat_accepted', requestId, sessionId, promptId })
   }
 
-  /** By the event, which is told of every prompt, whoever submitted it. */
+  /** Called for the event, which every prompt has, also one that another client submitted. */
   ended(sessionId: string, promptId: string, stopReason: StopReason): void {
     for (const prompt of this.#pending.values()) if (prompt.promptId === promptId) prompt.done = true
     this.#send({ type: 'ai_chat_done', sessionId, promptId, stopReason })
   }
 
-  /** By the answer, which repeats the end; should it come first, or alone, this is what says it. */
+  /** Called for the answer, which repeats the end; sends `ai_chat_done` where no event has. */
   answered(sessionId: string, promptId: string, stopReason: StopReason): void {
     for (const prompt of this.#pending.values()) {
       if (prompt.promptId !== promptId || prompt.done) continue

@@ -1,7 +1,8 @@
 /**
- * Which settled events of one session a reader has been sent. Numbers are dense, so exactly the next one passes. What
- * comes before it was sent; what comes beyond it is the tail of an older load on the same connection, and the load that
- * follows a `restart` brings it again in its place. Sent early, it would be ahead of a hole, and the reader would drop it.
+ * Which settled events of one session a reader has been sent. Numbers are dense, so exactly the
+ * next one passes. Lower numbers were sent. Higher ones are the tail of an older load on the same
+ * connection: the load after a `restart` brings them again in order, and sent early they would
+ * leave a hole, for which the reader drops them.
  */
 export class Cursor {
   #upTo: number | undefined
@@ -16,7 +17,7 @@ export class Cursor {
     return this.#upTo ?? 0
   }
 
-  /** The reader wants everything after this number, whatever it was sent before. A load must follow. */
+  /** Everything after this number is sent again. A load must follow. */
   restart(after: number): void {
     this.#upTo = after
   }

@@ -1,6 +1,6 @@
 /**
- * Images of events. Readers get an event with the addresses of its images instead of their bytes: a chat with screenshots
- * opens as fast as one without, and a browser loads what it shows.
+ * Images of events. Readers get addresses instead of bytes: a chat with screenshots opens as fast
+ * as one without, and a browser loads only the images that it shows.
  */
 import type { ToolCallContent } from '@sandlot/shared/call'
 import { type SessionEvent, sandlotEventOf, seqOf } from '@sandlot/shared/events'
@@ -16,7 +16,10 @@ export function imagesIn(event: SessionEvent): MessageImage[] {
   return found
 }
 
-/** The same event, or a copy whose images have an address instead of bytes. A live event has no number, so no address. */
+/**
+ * The same event, or a copy whose images have an address instead of bytes. A live event has no
+ * number, so no address.
+ */
 export function withoutImageBytes(sessionId: string, event: SessionEvent): SessionEvent {
   const seq = seqOf(event)
   if (seq === undefined) return event

@@ -1,4 +1,7 @@
-/** Work under one key happens in the order in which it was asked for; work under different keys side by side. */
+/**
+ * Work under one key happens in the order in which it was asked for; work under different keys side
+ * by side.
+ */
 import { SandlotError } from '@sandlot/shared/errors'
 
 interface Line {
@@ -17,8 +20,9 @@ export class InOrder {
   }
 
   /**
-   * Begins `work` when everything that was asked for before under `key` has ended. Rejects with what `work` throws, which
-   * holds up nothing behind it, and at once with `rate_limited` when too much waits.
+   * Begins `work` when everything that was asked for before under `key` has ended. Rejects with
+   * what `work` throws, which holds up nothing behind it, and at once with `rate_limited` when too
+   * much waits.
    */
   async run<T>(key: string, work: () => Promise<T>): Promise<T> {
     const line = this.#lines.get(key) ?? { last: Promise.resolve(), length: 0 }

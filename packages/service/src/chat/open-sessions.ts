@@ -16,7 +16,7 @@ export interface OpenSessionsOptions {
 
 interface OpenSession {
   cursor: Cursor
-  /** Loads of one session go one after another, so that the last one decides. */
+  /** Loads of one session run in order, so that the last one decides. */
   loading: Promise<void>
 }
 
@@ -42,7 +42,7 @@ export class OpenSessions {
     return session
   }
 
-  /** Nothing of it will come, so it is not asked for after a reconnect. */
+  /** No more events will come, so it is not loaded after a reconnect. */
   forget(sessionId: string): void {
     this.#open.delete(sessionId)
   }
@@ -59,7 +59,8 @@ export class OpenSessions {
     try {
       await this.#load(await reader.get(), sessionId, session, after)
     } catch (error) {
-      // Of a session that the agent refuses nothing will come. Of one that it could not answer for, after the reconnect.
+      // A session that the agent refuses gets no events; one that it could not answer for is loaded
+      // after the reconnect.
       if (isUnavailable(error)) reader.restore()
       else if (known === undefined) this.forget(sessionId)
       throw error
@@ -67,8 +68,8 @@ export class OpenSessions {
   }
 
   /**
-   * Loads every open session from where its reader stands. One that the agent refuses is forgotten and told to `onRefused`.
-   * Rejects when the agent is lost again.
+   * Loads every open session from where its reader stands. One that the agent refuses is forgotten
+   * and passed to `onRefused`. Rejects when the agent is lost again.
    */
   async loadAgain(
     connection: AgentConnection,

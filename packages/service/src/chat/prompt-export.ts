@@ -1,12 +1,16 @@
-/** The record of a prompt, as the agent sends it: in pieces, by a connection of its own, which ends with it. */
+/**
+ * The record of a prompt, as the agent sends it: in pieces, by a connection of its own, which ends
+ * with it.
+ */
 import { EXT, exportPiece } from '@sandlot/shared/acp-meta'
 import type { AgentUser } from '@sandlot/shared/acp-meta'
 import { Queue } from '@sandlot/shared/streams'
 import type { AgentLink } from '../agent/agent-link.ts'
 
 /**
- * Pieces of 64 KiB that wait for the download before the agent does; as many again may be on their way to it. A download
- * that takes fewer between two pings (30 s) is cut off, since the connection is lost while it is paused.
+ * Pieces of 64 KiB that wait for the download before the agent does; as many again may be on their
+ * way to it. A download that takes fewer between two pings (30 s) is cut off, since the connection
+ * is lost while it is paused.
  */
 const MAX_WAITING_PIECES = 8
 
@@ -16,7 +20,10 @@ export interface OpenExport {
   sent: Promise<void>
 }
 
-/** Resolves when the first piece is there. Throws what the agent answers (`not_found`), and `agent_unavailable`. */
+/**
+ * Resolves when the first piece is there. Throws what the agent answers (`not_found`), and
+ * `agent_unavailable`.
+ */
 export async function openExport(
   agent: AgentLink,
   params: { sessionId: string; promptId: string; user: AgentUser },

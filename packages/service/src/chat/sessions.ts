@@ -1,4 +1,4 @@
-/** Reads of what ai-agent keeps, for one user: anything of somebody else is not found. */
+/** Reads sessions of ai-agent's database for one user; those of other users are not found. */
 import { SandlotError, messageOf } from '@sandlot/shared/errors'
 import type { SessionSummary } from '@sandlot/shared/frames'
 import { openSessionReader } from '@sandlot/storage/sessions/sqlite'
@@ -17,8 +17,8 @@ export interface Sessions {
 }
 
 /**
- * The database is ai-agent's: on a first start it may not be there yet, so it is opened when it is first needed, and
- * tried again when that failed.
+ * The database is ai-agent's: on a first start it may not be there yet, so it is opened when it is
+ * first needed, and tried again when that failed.
  */
 export function openSessions(path: string): Sessions {
   let opening: Promise<SessionReader> | undefined
@@ -66,7 +66,7 @@ export function summaryOf(row: SessionRow): SessionSummary {
   return { sessionId: id, title, updatedAt, mode, running: runningPromptId !== null, waiting }
 }
 
-/** Without the path: this is shown to people who need not know it. */
+/** Without the path: users see this. */
 function reasonOf(error: unknown): string {
   const code = error instanceof Error && 'code' in error ? error.code : undefined
   if (code === 'newer_schema') return 'they were written by a newer version of Sandlot.'

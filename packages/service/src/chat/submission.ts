@@ -1,4 +1,4 @@
-/** What the agent is asked so that a message becomes a prompt: its content, and the session that it goes into. */
+/** The requests that make a message a prompt: its content, and the session that it goes into. */
 import { createHash } from 'node:crypto'
 import { methods } from '@agentclientprotocol/sdk'
 import type { AgentUser } from '@sandlot/shared/acp-meta'
@@ -23,11 +23,11 @@ export interface PromptRequest {
   mode?: Mode | undefined
   whenBusy: 'steer' | 'queue' | 'refuse'
   /**
-   * Make the session if there is none of this id; without `mode` in `defaultMode`, or else in the agent's own, each as far as
-   * the user's ceiling permits.
+   * Make the session if there is none of this id; without `mode` in `defaultMode`, or else in the
+   * agent's own, each as far as the user's ceiling permits.
    */
   create?: { defaultMode?: Mode }
-  /** Nobody can answer an approval. */
+  /** No client answers approvals. */
   unattended?: boolean | undefined
   /** What a failed call means for the prompt. */
   onError?: OnError | undefined
@@ -53,7 +53,10 @@ export const CWD = '/workspace'
 
 const newResult = z.object({ sessionId: sessionIdShape })
 
-/** Throws `not_found` and `too_large`: a message that the agent could not take whole would cost the connection to it. */
+/**
+ * Throws `not_found` and `too_large`: a message larger than the agent accepts would close the
+ * connection.
+ */
 export async function contentOf(
   uploads: Uploads,
   userId: string,
@@ -70,7 +73,10 @@ export async function contentOf(
   return content
 }
 
-/** The session to prompt, in the mode and with the model that the request wants. Throws `SandlotError`. */
+/**
+ * The session to prompt, in the mode and with the model that the request wants. Throws
+ * `SandlotError`.
+ */
 export async function sessionFor(
   connection: AgentConnection,
   user: AgentUser,
@@ -78,7 +84,8 @@ export async function sessionFor(
 ): Promise<PromptSession> {
   const wanted = request.sessionId
   if (wanted !== undefined && request.create === undefined) return asWanted(connection, user, wanted, request)
-  // The same submission names the same session, so that a client that did not hear the answer can ask again.
+  // The same submission names the same session, so that a client that lost the answer can repeat
+  // it.
   const sessionId = wanted ?? sessionIdOf(user.id, request.requestId)
   const { mode, model, thoughtLevel } = request
   const defaultMode = request.create?.defaultMode
@@ -123,7 +130,10 @@ export async function setMode(
   await connection.request(methods.agent.session.setMode, { sessionId, modeId, _meta: { sandlot: { user } } })
 }
 
-/** The model first: which levels there are is the model's. `thoughtLevel` null: as it does by itself. Throws `SandlotError`. */
+/**
+ * The model first: which levels there are is the model's. `thoughtLevel` null: as it does by
+ * itself. Throws `SandlotError`.
+ */
 export async function setModel(
   connection: AgentConnection,
   user: AgentUser,

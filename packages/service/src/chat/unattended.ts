@@ -28,7 +28,9 @@ export interface UnattendedOptions
   stopping: AbortSignal
   /** Stop the prompt when the client goes away. */
   cancelWhenGone: boolean
-  /** `ai_chat_accepted`, then the frames of this prompt, then its `ai_chat_done`. Must not throw. */
+  /**
+   * `ai_chat_accepted`, then the frames of this prompt, then its `ai_chat_done`. Must not throw.
+   */
   onFrame: (frame: ServerFrame) => void
 }
 
@@ -37,7 +39,10 @@ export interface PromptRef {
   promptId: string
 }
 
-/** How long the answer to a submission is awaited, to stop a prompt whose client went away right after it. */
+/**
+ * How long the answer to a submission is awaited, to stop a prompt whose client went away right
+ * after it.
+ */
 const ACCEPT_TIMEOUT_MS = 5_000
 
 /** Resolves at the end of the prompt. Throws `SandlotError`. */
@@ -45,7 +50,7 @@ export async function runPrompt(options: UnattendedOptions): Promise<PromptRef> 
   const { gone, stopping, onFrame, requestId, submitted } = options
   const accepted = Promise.withResolvers<PromptRef>()
   const ended = Promise.withResolvers<PromptRef>()
-  // The client may leave before anybody waits for the end.
+  // The client may leave before the end is awaited.
   ended.promise.catch(() => undefined)
   /** Frames that came before it was known which prompt is ours. */
   let early: ServerFrame[] = []
@@ -61,17 +66,17 @@ export async function runPrompt(options: UnattendedOptions): Promise<PromptRef> 
     }
     onFrame(frame)
   }
-  /** A submission that was made before may bring no event at all: then the agent's answer alone tells its end. */
+  /** A repeated submission may bring no event: then only the agent's answer has its end. */
   const answered = (end: ChatEnd | undefined): void => {
     if (end === undefined || mine === undefined) return
-    // A message that waited was taken by another prompt: that one has the answer.
+    // A queued message was taken by another prompt: that one has the answer.
     ended.resolve({ sessionId: mine.sessionId, promptId: end.promptId })
     pass({ type: 'ai_chat_done', ...mine, stopReason: end.stopReason }, mine)
   }
   const send = (frame: ServerFrame): void => {
     if (mine !== undefined) {
       pass(frame, mine)
-      // After a reconnect: the agent does not have the session any more, so nothing else will come.
+      // After a reconnect: the agent no longer has the session, so nothing else will come.
       if (frame.type === 'ai_chat_error' && frame.sessionId === mine.sessionId)
         ended.reject(new SandlotError(frame.code, frame.message))
     } else if (frame.type === 'ai_chat_accepted' && frame.requestId === requestId) {
@@ -118,7 +123,7 @@ export async function runPrompt(options: UnattendedOptions): Promise<PromptRef> 
       accepted.reject(error)
       ended.reject(error)
     })
-    // Its failure is the other one's too.
+    // `ended` rejects with the same failure.
     accepted.promise.catch(() => undefined)
     return await ended.promise
   } finally {

@@ -1,6 +1,7 @@
 /**
- * Images between their upload and the message that takes them. Files, so that a message whose answer was lost can be sent
- * again, also after a restart; each waits for a day, whether a message took it or not.
+ * Images between their upload and the message that takes them. Files, so that a message whose
+ * answer was lost can be sent again, also after a restart; each waits for a day, whether a message
+ * took it or not.
  */
 import { createHash } from 'node:crypto'
 import type { Dirent } from 'node:fs'
@@ -23,27 +24,36 @@ import { InOrder } from './in-order.ts'
 const KEPT_MS = 24 * 60 * 60 * 1000
 /** Bytes of one person's images that wait. */
 const MAX_WAITING_BYTES = 200 * 1024 * 1024
-/** One person's images that wait. Small ones would fill a disk with files long before they fill it with bytes. */
+/**
+ * One person's images that wait. Small ones would fill a disk with files long before they fill it
+ * with bytes.
+ */
 const MAX_WAITING = 200
 /** Uploads of one person that are under way: each is in memory. */
 const MAX_AT_ONCE = 32
 const SWEEP_EVERY_MS = 60 * 60 * 1000
 
 export interface Uploads {
-  /** Throws `bad_request` for what is no image, `too_large`, `rate_limited` for too many, and `store_full`. */
+  /**
+   * Throws `bad_request` for what is no image, `too_large`, `rate_limited` for too many, and
+   * `store_full`.
+   */
   add(userId: string, bytes: Buffer): Promise<UploadedImage>
   /** Of this person only. Throws `not_found`. */
   read(userId: string, id: string): Promise<{ mimeType: ImageType; bytes: Buffer }>
   /** It waits no longer. Of this person only. Throws `not_found`. */
   remove(userId: string, id: string): Promise<void>
-  /** All of this person's, also what is being added. Throws `rate_limited` when too much of that waits. */
+  /**
+   * All of this person's, also what is being added. Throws `rate_limited` when too much of that
+   * waits.
+   */
   removeAll(userId: string): Promise<void>
   /** Resolves when nothing is swept any more. */
   close(): Promise<void>
 }
 
 export interface UploadsOptions {
-  /** A sweep that nobody waits for has failed; the next one tries again. */
+  /** A sweep in the background has failed; the next one tries again. */
   onProblem: (error: unknown) => void
   /** What tests set to see a limit without reaching it. */
   keptMs?: number
@@ -89,7 +99,7 @@ export async function openUploads(folder: string, options: UploadsOptions): Prom
       if (mimeType === undefined)
         throw new SandlotError('bad_request', 'This is no image. Attach a PNG, JPEG, GIF or WebP.')
       const own = folderOf(userId)
-      // One after another: several at once would all be counted before the first is there to be counted.
+      // In order: concurrent uploads would all be counted before the first is written.
       return adding.run(own, async () => {
         await mkdir(own, { recursive: true, mode: 0o700 })
         const waiting = await sweep(own, keptMs)
@@ -149,7 +159,7 @@ function gone(): SandlotError {
   )
 }
 
-/** Removes what has waited too long. Answers what is left. */
+/** Removes expired images. Returns what is left. */
 async function sweep(own: string, keptMs: number): Promise<{ bytes: number; count: number }> {
   const left = { bytes: 0, count: 0 }
   for (const entry of await entriesOf(own)) {

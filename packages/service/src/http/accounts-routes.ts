@@ -14,7 +14,8 @@ export function accountsRoutes(parts: Parts): Hono<AppEnv> {
 
   const me = async ({ id, name, email, role }: Account): Promise<Me> => {
     const status = await agent.lastStatus()
-    // Before the agent was ever reachable nobody knows its model; the page says that the agent is away.
+    // Before the agent was ever reachable its model is unknown; the page shows that the agent is
+    // away.
     const { model, models, defaultMode, fullImage } = status ?? {
       model: { name: 'unknown', demo: false },
       models: [],
@@ -84,7 +85,7 @@ export function accountsRoutes(parts: Parts): Hono<AppEnv> {
       const caller = requireSignIn(c)
       const { id, email } = caller.account
       const change = await readBody(c, newPasswordRequest)
-      // A sign-in that somebody else got hold of is no place to guess the password from.
+      // A stolen sign-in must not allow guessing the password.
       const address = addressOf(c, config.publicUrl)
       await limits.beforeSignIn(address, email)
       const after = await accounts.changePassword(c.req.header('cookie') ?? '', change)

@@ -106,7 +106,10 @@ function numbered({ log, metrics }: Parts) {
   })
 }
 
-/** What a command printed is never a page of this origin. Outermost, because it replaces the app's own policy. */
+/**
+ * What a command printed is never a page of this origin. Outermost, because it replaces the app's
+ * own policy.
+ */
 function sandboxed() {
   return createMiddleware<AppEnv>(async function outputIsSandboxed(c, next) {
     await next()

@@ -1,11 +1,12 @@
 /**
- * `POST /api/chat`: one prompt, its answer as JSON, or the chat frames as SSE (`Accept: text/event-stream`): each message's
- * event name is the frame's type, its data the frame, its id the event's number.
+ * `POST /api/chat`: one prompt, its answer as JSON, or the chat frames as SSE (`Accept:
+ * text/event-stream`): each message's event name is the frame's type, its data the frame, its id
+ * the event's number.
  *
- * Without `approvals: "wait"` the prompt is unattended: what would ask is denied. A busy session is refused (`busy`).
- * A `requestId` makes a request repeatable: the same one again waits for, or answers, the same prompt; with
- * `Last-Event-ID` a stream goes on after that number. So a client that goes away ends a prompt only if it left no
- * `requestId` to come back with.
+ * Without `approvals: "wait"` the prompt is unattended: what would ask is denied. A busy session is
+ * refused (`busy`). A `requestId` makes a request repeatable: the same one again waits for, or
+ * answers, the same prompt; with `Last-Event-ID` a stream goes on after that number. So a client
+ * that goes away ends a prompt only if it left no `requestId` to come back with.
  */
 import { chatRequest } from '@sandlot/shared/api'
 import type { ChatRequest, ChatResponse } from '@sandlot/shared/api'
@@ -52,7 +53,10 @@ async function answerAsJson(c: Ctx, parts: Parts, options: RunOptions): Promise<
   return answer
 }
 
-/** What is refused before it begins is an ordinary error; later ones are an `ai_chat_error` in the stream. */
+/**
+ * What is refused before it begins is an ordinary error; later ones are an `ai_chat_error` in the
+ * stream.
+ */
 async function answerAsStream(c: Ctx, parts: Parts, options: RunOptions): Promise<Response> {
   const gone = new AbortController()
   const leave = (): void => gone.abort()
@@ -121,7 +125,8 @@ async function optionsOf(c: Ctx, parts: Parts, request: ChatRequest): Promise<Ru
     thoughtLevel: request.thoughtLevel,
     onError: request.onError,
     unattended: request.approvals !== 'wait',
-    // A script that answers no approvals gets none: the sandbox is the limit. A browser keeps its default.
+    // A script that answers no approvals gets none: the sandbox is the limit. A browser keeps its
+    // default.
     create: via === 'key' && request.approvals !== 'wait' ? { defaultMode: 'yolo' } : {},
     submitted:
       request.requestId === undefined ? undefined : await submittedBefore(c, parts, request, requestId),

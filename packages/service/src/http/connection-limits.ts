@@ -1,4 +1,7 @@
-/** What one connection may cost before anybody is known: how many there are, how long a request takes, what is read for nothing. */
+/**
+ * Limits of connections before sign-in: their number, the time for a request, the bytes read after
+ * a refusal.
+ */
 import { MAX_UPLOAD_BYTES } from '@sandlot/shared/files'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 
@@ -9,7 +12,7 @@ export interface ConnectionLimits {
   headMs: number
   /** Milliseconds until head and body are there: enough for the largest upload on a slow line. */
   requestMs: number
-  /** Bytes of a body that are read behind an answer that did not wait for it: many clients read only when they have sent. */
+  /** Bytes of a body that are read after an early answer: many clients read only after sending. */
   unreadBytes: number
 }
 

@@ -1,4 +1,4 @@
-/** A person's workspace: what is in it, what a file holds, what is put there. The agent has it; here it passes through. */
+/** A user's workspace: listing, downloads, uploads, passed through to the agent. */
 import { EXT } from '@sandlot/shared/acp-meta'
 import { SandlotError } from '@sandlot/shared/errors'
 import {
@@ -17,7 +17,7 @@ import { requireCaller, requireCallerStill } from './request.ts'
 
 /** Of one person, under way at once: each is in memory while it is. */
 const MOST_PUTS = 8
-/** Bytes by which a text is told from other files. */
+/** Bytes that decide whether a file is text. */
 const LOOKED_AT = 8192
 
 /** `/api/files` */
@@ -71,7 +71,10 @@ export function filesRoutes(parts: Parts): Hono<AppEnv> {
     )
 }
 
-/** As the client takes it. It ends early, which a client notices by the length, when the file is changed meanwhile. */
+/**
+ * Read at the client's pace. Ends early when the file changes meanwhile, which the client notices
+ * by the length.
+ */
 function streamFile(
   beginning: Uint8Array,
   { size, modifiedAt }: FilePiece,

@@ -1,4 +1,4 @@
-/** For orchestrators and monitoring: is it alive, is it ready and if not why, what does it count. */
+/** For orchestrators and monitoring: liveness, readiness with reasons, metrics. */
 import type { AgentStatus } from '@sandlot/shared/acp-meta'
 import type { Readiness } from '@sandlot/shared/api'
 import { SandlotError, messageOf } from '@sandlot/shared/errors'
@@ -43,7 +43,8 @@ async function readinessOf({ accounts, sessions, agent, stopping }: Parts): Prom
   if (stopping.aborted) reasons.push({ part: 'service', ok: false, message: 'stopping' })
   const mine = reasons.every((reason) => reason.ok)
   if (typeof status === 'string') return { ready: false, reasons }
-  // Whether a missing engine makes the whole thing unready is the agent's to say: without one, chat still works.
+  // Whether a missing engine counts as unready is the agent's decision: without one, chat still
+  // works.
   return { ready: mine && status.ready, reasons: [...reasons, ...status.reasons] }
 }
 
@@ -65,7 +66,7 @@ async function check(part: string, good: string, probe: () => Promise<unknown>):
   }
 }
 
-/** In a container this machine is the container: its host is somewhere else. */
+/** In a container, "this machine" is the container, and its host is another one. */
 function refusalOf(token: string | undefined): string {
   const before =
     token === undefined
@@ -80,7 +81,10 @@ function mayReadMetrics(c: Ctx, token: string | undefined): boolean {
   return isLocal(c) && isLocalName(c.req.header('host') ?? '')
 }
 
-/** A page whose name resolves to this machine would else read them in a browser that runs here. */
+/**
+ * Against DNS rebinding: a page whose name resolves to this machine could read them in a browser
+ * here.
+ */
 function isLocalName(host: string): boolean {
   return /^(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d{1,5})?$/i.test(host)
 }

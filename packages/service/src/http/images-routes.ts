@@ -37,7 +37,7 @@ export function uploadRoutes(parts: Parts): Hono<AppEnv> {
     )
     .get('/:id', async (c) => {
       const { mimeType, bytes } = await uploads.read(c.var.caller.account.id, c.req.param('id'))
-      // It may be removed, or wait no longer: the page is to hear so instead of showing a copy.
+      // It may be removed or expire: the page must learn that instead of showing a cached copy.
       return sendImage(c, mimeType, bytes, 'no-store')
     })
     .delete('/:id', async (c) => {
@@ -58,7 +58,7 @@ export function sessionImageRoutes(parts: Parts): Hono<AppEnv> {
     const image = event === undefined || seqOf(event) !== number ? undefined : imagesIn(event)[Number(index)]
     const known = imageType.safeParse(image?.mimeType)
     if (image === undefined || !known.success) throw noImage()
-    // An id can be a session's again after it was deleted, and whoever asks is asked who they are each time.
+    // Not cached: a session id can be used again after deletion, and each request is authorized.
     return sendImage(c, known.data, Buffer.from(image.data, 'base64'), 'private, no-cache')
   })
 }

@@ -1,4 +1,4 @@
-/** What people want the agent to keep to, their own and the team's. The agent keeps it; here it only passes through. */
+/** Standing instructions of users and of the team, passed through to the agent. */
 import { EXT } from '@sandlot/shared/acp-meta'
 import { instructions, teamInstructions } from '@sandlot/shared/instructions'
 import { Hono } from 'hono'
@@ -18,7 +18,7 @@ export function instructionsRoutes(parts: Parts): Hono<AppEnv> {
     .use(requireCaller(parts))
     .get('/', async (c) => c.json(instructions.parse(await ask(c, 'own'))))
     .put('/', async (c) => {
-      // What an API key may do is bounded; what its owner's agent keeps to in every session is not its to say.
+      // An API key may not change the instructions of every session of its owner.
       requireSignIn(c)
       const { text } = await readBody(c, instructions)
       return c.json(instructions.parse(await ask(c, 'own', text)))

@@ -1,4 +1,4 @@
-/** Where authorization servers of MCP servers send people back to. What they bring is for ai-agent; the page only says how it went. */
+/** The OAuth redirect of MCP servers. ai-agent finishes the sign-in; the page shows the result. */
 import { EXT, mcpSignInResult } from '@sandlot/shared/acp-meta'
 import { publishedMcpClient } from '@sandlot/shared/mcp-client'
 import { Hono } from 'hono'
@@ -10,7 +10,7 @@ export function mcpRoutes(parts: Parts): Hono<AppEnv> {
   const routes = new Hono<AppEnv>()
   const { publicUrl } = parts.config
   if (publicUrl !== undefined) {
-    // For authorization servers, which come without a session: what it says they show to people anyway.
+    // For authorization servers, which have no session: the content is public.
     routes.get('/client.json', (c) => c.json(publishedMcpClient(publicUrl)))
   }
   return routes.use(requireCaller(parts)).get('/', async (c) => {
@@ -24,7 +24,8 @@ export function mcpRoutes(parts: Parts): Hono<AppEnv> {
       'server' in told
         ? `${told.server} is connected. You can close this page and go on in the chat.`
         : told.problem
-    // The address holds a code: it stays out of caches, and no other site hears of it (the referrer policy).
+    // The address holds a code: it is kept out of caches and, by the referrer policy, from other
+    // sites.
     c.header('cache-control', 'no-store')
     return c.html(
       html`<!doctype html>

@@ -1,4 +1,4 @@
-/** Everybody who has an account, for administrators: listed, added, removed. */
+/** Accounts, for administrators: list, add, remove. */
 import { newUserRequest, removedData } from '@sandlot/shared/api'
 import type { UserList } from '@sandlot/shared/api'
 import { SandlotError } from '@sandlot/shared/errors'

@@ -10,7 +10,10 @@ import type { AppEnv, Ctx, Parts } from './context.ts'
 
 const SAFE_METHODS = new Set(['GET', 'HEAD', 'OPTIONS'])
 
-/** Only with a sign-in or an API key; a cookie changes things only from a page of ours. Prolongs the sign-in. */
+/**
+ * Only with a sign-in or an API key; a cookie changes things only from a page of ours. Prolongs the
+ * sign-in.
+ */
 export function requireCaller({ accounts, isOurs }: Parts): MiddlewareHandler<AppEnv> {
   return createMiddleware<AppEnv>(async function callerIsKnown(c, next) {
     const look = () => findCaller(accounts, isOurs, credentialsOf(c), !SAFE_METHODS.has(c.req.method))
@@ -25,7 +28,7 @@ export function requireCaller({ accounts, isOurs }: Parts): MiddlewareHandler<Ap
   })
 }
 
-/** Requests that need no caller yet (set-up, sign-in): a page of somebody else may not make them. */
+/** Requests without a caller yet (set-up, sign-in): refused from foreign pages. */
 export function requireOurOrigin({ isOurs }: Parts): MiddlewareHandler<AppEnv> {
   return createMiddleware<AppEnv>(async function originIsOurs(c, next) {
     const origin = c.req.header('origin')
@@ -41,7 +44,10 @@ export function requireAdministrator(c: Ctx): void {
   throw new SandlotError('forbidden', 'Only an administrator can do this.')
 }
 
-/** A key acts as its owner in chats, but makes no keys and no users: a leaked one must not outlive its deletion. */
+/**
+ * A key acts as its owner in chats, but makes no keys and no users: a leaked one must not outlive
+ * its deletion.
+ */
 export function requireSignIn(c: Ctx): Extract<Caller, { via: 'sign-in' }> {
   const { caller } = c.var
   if (caller.via === 'sign-in') return caller
@@ -60,22 +66,22 @@ export function credentialsOf(
 }
 
 /**
- * To be called when the body is there: whoever sends it decides when that is, and may have been removed, or signed out, since
- * they were let in. Throws `unauthenticated`, and `forbidden` for another role than the one that was looked at.
+ * Call once the body has arrived: the sender decides when, and may have been removed or signed out
+ * meanwhile. Throws `unauthenticated`, and `forbidden` when the role has changed.
  */
 export async function requireCallerStill(c: Ctx): Promise<void> {
   const before = c.var.caller
   const now = await c.var.lookAgain()
   if (now.account.id !== before.account.id || now.account.role !== before.account.role)
     throw new SandlotError('forbidden', 'What you may do here has changed meanwhile. Try again.')
-  // The first look may have prolonged the sign-in, and the second one then finds nothing to prolong.
+  // The first check may have prolonged the sign-in, so the second has no cookies to set.
   if (now.via === 'sign-in' && before.via === 'sign-in')
     c.set('caller', { ...now, setCookies: [...before.setCookies, ...now.setCookies] })
 }
 
 /**
- * The JSON body, checked; behind `requireCaller`, of somebody who may still send it when it is there. Throws `bad_request`
- * and what `requireCallerStill` throws.
+ * The validated JSON body; after `requireCaller`, the caller is checked again once it has arrived.
+ * Throws `bad_request` and what `requireCallerStill` throws.
  */
 export async function readBody<S extends z.ZodType>(c: Ctx, shape: S): Promise<z.output<S>> {
   const type = c.req.header('content-type') ?? ''
@@ -99,8 +105,9 @@ async function readJson(c: Ctx): Promise<unknown> {
 }
 
 /**
- * The address of the client, for limits. Behind a proxy (there is a public URL, and the peer is on a private network) it
- * is what that proxy saw: the last entry of `X-Forwarded-For`; earlier ones are whatever the client wrote.
+ * The address of the client, for limits. Behind a proxy (there is a public URL, and the peer is on
+ * a private network) it is what that proxy saw: the last entry of `X-Forwarded-For`; the client
+ * controls earlier ones.
  */
 export function addressOf(c: Ctx, publicUrl: string | undefined): string {
   const peer = peerOf(c)

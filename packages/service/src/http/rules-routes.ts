@@ -1,4 +1,4 @@
-/** One's own rules about what may run without asking. Kept and compared by ai-agent; passed on here. */
+/** The user's own approval rules, passed through to ai-agent, which keeps and applies them. */
 import { EXT } from '@sandlot/shared/acp-meta'
 import { rule } from '@sandlot/shared/rules'
 import { type RulesAsk, newRule, ruleList, rulePreview } from '@sandlot/shared/rules-api'

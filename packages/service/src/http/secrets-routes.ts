@@ -1,4 +1,7 @@
-/** A person's secrets: names to look at, values only to set. The agent keeps them; here they only pass through. */
+/**
+ * A user's secrets: names can be listed, values only set. Passed through to the agent, which keeps
+ * them.
+ */
 import { EXT } from '@sandlot/shared/acp-meta'
 import { SandlotError } from '@sandlot/shared/errors'
 import { type SecretList, secretList, secretName, secretValue } from '@sandlot/shared/secrets'
@@ -16,7 +19,7 @@ export function secretsRoutes(parts: Parts): Hono<AppEnv> {
     .use(requireCaller(parts))
     .get('/', async (c) => c.json(await ask(c, { do: 'list' })))
     .put('/:name', async (c) => {
-      // A leaked API key must not put its own address in the place of somebody's token.
+      // A leaked API key must not replace its owner's secrets.
       requireSignIn(c)
       const name = nameOf(c.req.param('name'))
       const { value } = await readBody(c, secretValue)

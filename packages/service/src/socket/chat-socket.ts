@@ -1,4 +1,7 @@
-/** One browser's WebSocket: frames in and out, and the two ways a peer can misbehave (too large, too slow). */
+/**
+ * One browser's WebSocket: frames in and out, and the two ways a peer can misbehave (too large, too
+ * slow).
+ */
 import type { Duplex } from 'node:stream'
 import { MAX_FRAME_BYTES } from '@sandlot/shared/frames'
 import type { ServerFrame } from '@sandlot/shared/frames'
@@ -14,7 +17,9 @@ import { FrameWriter } from './frame-writer.ts'
 import { CLOSE } from './sockets.ts'
 import type { Sockets } from './sockets.ts'
 
-/** What may wait for one reader, in bytes. A slower one is dropped and resumes; each time it has got further. */
+/**
+ * Bytes that may wait for one reader. A slower one is dropped and resumes, further on each time.
+ */
 export const SLOW_READER_BYTES = 16 * 1024 * 1024
 /** What a dropped reader gets to read the close frame. */
 const CLOSE_GRACE_MS = 5_000
@@ -24,13 +29,11 @@ export interface ChatSocketOptions extends Omit<ChatOptions, 'send' | 'user' | '
   sockets: Sockets
   limits: Limits
   metrics: Metrics
-  /** What may wait for one reader. */
+  /** Bytes that may wait for one reader. */
   slowReaderBytes: number
 }
 
-/**
- * `ws` closes by itself on a message over `maxPayload`, before anybody can say a word. This one says it first.
- */
+/** `ws` closes at once on a message over `maxPayload`. This one sends the reason first. */
 export class PoliteWebSocket extends WebSocket {
   override close(code?: number, reason?: string | Buffer): void {
     if (code === CLOSE.tooLarge && this.readyState === WebSocket.OPEN) {

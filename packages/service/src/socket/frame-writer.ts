@@ -1,6 +1,7 @@
 /**
- * Writes frames to one browser: those of one turn of the event loop together, and the events of one session that follow
- * each other as one frame. A chat of ten thousand events, or a fast model, costs a message a turn and not one an event.
+ * Writes frames to one browser: those of one turn of the event loop together, and the events of one
+ * session that follow each other as one frame. A chat of ten thousand events, or a fast model,
+ * costs a message a turn and not one an event.
  */
 import type { Writable } from 'node:stream'
 import type { ServerFrame } from '@sandlot/shared/frames'
@@ -34,7 +35,7 @@ export class FrameWriter {
     else this.#timer ??= setImmediate(() => this.flush())
   }
 
-  /** What waits goes now. */
+  /** Sends what waits. */
   flush(): void {
     clearImmediate(this.#timer)
     this.#timer = undefined

@@ -6,7 +6,7 @@ import type { z } from 'zod'
 
 const TYPES = new Set<string>(clientFrame.options.flatMap((option) => [...option.shape.type.values]))
 
-/** The frame, or what to answer. A refusal repeats the ids that could be read, so that the sender knows what it is about. */
+/** The frame, or the error to answer, with the ids that could be read. */
 export function readFrame(text: string): ClientFrame | Extract<ServerFrame, { type: 'ai_chat_error' }> {
   let value: unknown
   try {

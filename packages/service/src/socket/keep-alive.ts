@@ -1,4 +1,4 @@
-/** Notices a peer that is gone without saying so: one ping per interval; no pong until the next one, no peer. */
+/** Detects a peer that is gone: one ping per interval, terminated without a pong until the next. */
 import type { WebSocket } from 'ws'
 
 export const PING_EVERY_MS = 30_000

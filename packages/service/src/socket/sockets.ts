@@ -1,9 +1,12 @@
-/** The open chat sockets, to tell a user's other tabs, and to close those whose right to be there has ended. */
+/**
+ * The open chat sockets: sends frames to all tabs of a user, and closes those whose sign-in or key
+ * has ended.
+ */
 import type { ServerFrame } from '@sandlot/shared/frames'
 import type { Caller } from '../auth/caller.ts'
 
 export interface OpenSocket {
-  /** A sign-in may go on under another id. */
+  /** The id of a sign-in may change. */
   caller: Caller
   send(frame: ServerFrame): void
   close(code: number, reason: string): void
@@ -13,13 +16,13 @@ export interface OpenSocket {
 export const CLOSE = {
   goingAway: 1001,
   tooLarge: 1009,
-  /** The sign-in or the key has ended: do not come back with it. */
+  /** The sign-in or the key has ended: do not reconnect with it. */
   signedOut: 4401,
-  /** Read too slowly: come back and resume. */
+  /** Read too slowly: reconnect and resume. */
   slowReader: 4008,
 } as const
 
-/** Tabs of one user. Beyond it something is wrong with the client. */
+/** Tabs of one user; more are a fault of the client. */
 export const MAX_SOCKETS_PER_USER = 50
 
 export class Sockets {
@@ -31,7 +34,7 @@ export class Sockets {
     this.#onCount = onCount
   }
 
-  /** Answers how to take it out again. */
+  /** Returns the function that removes it. */
   add(socket: OpenSocket): () => void {
     const userId = socket.caller.account.id
     const mine = this.#open.get(userId) ?? new Set()
@@ -56,7 +59,7 @@ export class Sockets {
     this.#closeWhere((caller) => caller.via === 'sign-in' && caller.signInId === signInId)
   }
 
-  /** All sign-ins of this person have ended but one, which goes on under another id. */
+  /** All sign-ins of this person have ended but one, whose id changes. */
   signInsEnded(userId: string, goesOn: { was: string; is: string }): void {
     for (const socket of this.#open.get(userId) ?? []) {
       const { caller } = socket

@@ -1,4 +1,4 @@
-/** `GET /ws`: who comes and from which page is settled before the WebSocket is accepted. */
+/** `GET /ws`: caller and origin are checked before the WebSocket is accepted. */
 import { STATUS_CODES } from 'node:http'
 import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
@@ -47,7 +47,7 @@ export function makeUpgrade(options: UpgradeOptions): OnUpgrade {
   }
 
   return function onUpgrade(request, socket, head) {
-    // Until `ws` has taken it over, nobody else listens.
+    // Until `ws` takes it over, it has no other listener.
     const failed = (error: Error): void => log.debug({ error: error.message }, 'an upgrade broke off')
     socket.on('error', failed)
     upgrade(request, socket, head)

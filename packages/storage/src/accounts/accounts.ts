@@ -1,4 +1,4 @@
-/** accounts.db: opens it for its one writing process and answers `AccountsStore`. */
+/** accounts.db: opens it for its one writing process and returns an `AccountsStore`. */
 import { account as accountShape } from '@sandlot/shared/api'
 import type { Account, Removal } from '@sandlot/shared/api'
 import { SandlotError } from '@sandlot/shared/errors'
@@ -19,7 +19,7 @@ import { listRemovals, removalDone, removalFailed, removeUser } from './removals
 import type { AccountsSchema } from './schema.ts'
 import type { AccountsStore } from './store.ts'
 
-/** Random letters and digits: nobody guesses them, and one can still type them. */
+/** Random letters and digits: too many to guess, and still possible to type. */
 const NEW_PASSWORD_CHARS = 20
 
 export interface AccountsOptions extends AuthOptions {
@@ -27,7 +27,9 @@ export interface AccountsOptions extends AuthOptions {
   waitMs?: number
 }
 
-/** Throws `StorageError` as `openWriter` does; `locked` also while another process has them open. */
+/**
+ * Throws `StorageError` as `openWriter` does; `locked` also while another process has them open.
+ */
 export async function openAccounts(path: string, options: AccountsOptions): Promise<AccountsStore> {
   const lock = await waitForLock(`${path}.writing`, options.waitMs ?? 10_000)
   let opened: OpenDatabase<AccountsSchema> | undefined
@@ -57,7 +59,9 @@ function makeStore(
   const auth = makeAuth(db, options)
   const hasUsers = async (): Promise<boolean> =>
     (await db.selectFrom('auth_user').select('id').limit(1).executeTakeFirst()) !== undefined
-  /** Set-ups wait for each other: hashing a password takes longer than the race between two of them. */
+  /**
+   * Set-ups wait for each other: hashing a password takes longer than the race between two of them.
+   */
   const lock = createKeyedLock()
 
   return {
@@ -103,7 +107,10 @@ async function ping(db: Kysely<AccountsSchema>, health: StoreHealth): Promise<vo
   if (problem !== undefined) throw problem
 }
 
-/** What of the accounts can be read beside the process that writes them. Throws `StorageError` as `openReader` does. */
+/**
+ * What of the accounts can be read beside the process that writes them. Throws `StorageError` as
+ * `openReader` does.
+ */
 export async function readAccounts(path: string): Promise<{ users: Account[]; removed: Removal[] }> {
   const { db, close } = await openReader<AccountsSchema>(path, accountsMigrations, { waitMs: 0 })
   try {

@@ -1,4 +1,7 @@
-/** The only file that imports better-auth: its options, and what is specific to it (headers, cookies, its errors). */
+/**
+ * The only file that imports better-auth: its options, and what is specific to it (headers,
+ * cookies, its errors).
+ */
 import { hash, verify } from '@node-rs/argon2'
 import { MAX_PASSWORD_CHARS, MIN_PASSWORD_CHARS, account as accountShape } from '@sandlot/shared/api'
 import type { Account } from '@sandlot/shared/api'
@@ -21,10 +24,15 @@ export interface AuthOptions {
 /** A week; prolonged at most once a day. */
 const SIGN_IN_SECONDS = 7 * 24 * 60 * 60
 const PROLONG_AFTER_SECONDS = 24 * 60 * 60
-/** Set by us from the connection, never by a client: the headers that better-auth sees are made here. */
+/**
+ * Set by us from the connection, never by a client: the headers that better-auth sees are made
+ * here.
+ */
 const IP_HEADER = 'x-sandlot-client-ip'
 
-/** Options of better-auth; exported for the test that compares our migrations with what it wants. */
+/**
+ * Options of better-auth; exported for the test that compares our migrations with what it wants.
+ */
 export function authOptions(db: Kysely<AccountsSchema>, options: AuthOptions) {
   return {
     appName: 'Sandlot',
@@ -53,7 +61,8 @@ export function authOptions(db: Kysely<AccountsSchema>, options: AuthOptions) {
         verify: (given: { hash: string; password: string }) => verify(given.hash, given.password),
       },
     },
-    // Limits are the service's, by address and by account; better-auth's own count requests only by address.
+    // Limits are the service's, by address and by account; better-auth's own count requests only by
+    // address.
     rateLimit: { enabled: false },
     advanced: {
       cookiePrefix: 'sandlot',
@@ -69,7 +78,7 @@ export interface Auth {
   signIn(credentials: { email: string; password: string }, from: Origin): Promise<SignedIn>
   signOut(cookie: string): Promise<string[]>
   changePassword(cookie: string, change: { current: string; password: string }): Promise<SignedIn>
-  /** Without being asked for the one before. Their sign-ins end. */
+  /** Without the current password. Ends all sign-ins of the user. */
   setPassword(userId: string, password: string): Promise<void>
   find(cookie: string): Promise<SignedIn | undefined>
 }
@@ -77,8 +86,8 @@ export interface Auth {
 export function makeAuth(db: Kysely<AccountsSchema>, options: AuthOptions): Auth {
   const { api, $context } = betterAuth(authOptions(db, options))
   /**
-   * By email address: whatever looks at a person's password and then acts. A sign-in whose look was before a change and whose
-   * session was made after it would survive the end of all sign-ins.
+   * By email address: everything that checks a password and then acts. Otherwise a sign-in that
+   * checked it before a change and made its session after it would survive the end of all sign-ins.
    */
   const lock = createKeyedLock()
 
@@ -129,7 +138,8 @@ export function makeAuth(db: Kysely<AccountsSchema>, options: AuthOptions): Auth
     async changePassword(cookie, { current, password }) {
       const headers = new Headers({ cookie })
       try {
-        // Only to know whose turn it is: prolonged here, the cookie that says so would be lost.
+        // Only for the key of the queue: without refresh, since a prolonged cookie would be lost
+        // here.
         const asking = await api.getSession({ headers, query: { disableRefresh: true } })
         return await lock.run(asking?.user.email ?? '', async () => {
           const answer = await api.changePassword({
@@ -158,7 +168,7 @@ export function makeAuth(db: Kysely<AccountsSchema>, options: AuthOptions): Auth
   }
 }
 
-/** What a browser would send back after these `Set-Cookie` values. */
+/** The `Cookie` header that a browser would send after these `Set-Cookie` values. */
 function cookieOf(setCookies: readonly string[]): string {
   return setCookies.map((cookie) => cookie.slice(0, cookie.indexOf(';'))).join('; ')
 }
@@ -173,7 +183,9 @@ function toAccount(user: {
   return accountShape.parse({ id, name, email, role: role ?? 'user' })
 }
 
-/** better-auth's refusals as ours. Its texts are safe to show; whatever else is thrown stays a bug. */
+/**
+ * better-auth's refusals as ours. Its texts are safe to show; whatever else is thrown stays a bug.
+ */
 function translate(error: unknown): unknown {
   if (!(error instanceof APIError)) return error
   if (error.statusCode === 401 || error.statusCode === 403) {
@@ -187,7 +199,7 @@ function translate(error: unknown): unknown {
   })
 }
 
-/** Not `unauthenticated` for a wrong password: who asks is signed in, and stays so. */
+/** Not `unauthenticated` for a wrong password: the caller is signed in, and stays so. */
 function translatePasswordChange(error: unknown): unknown {
   if (!(error instanceof APIError)) return error
   if (error.statusCode === 401) return new SandlotError('unauthenticated', 'Sign in first.')

@@ -13,7 +13,7 @@ const SHOWN_CHARS = API_KEY_PREFIX.length + 4
 /** A key in steady use would else write on every request. */
 const LAST_USED_STEP_MS = 60_000
 
-/** A fast hash is enough: nobody guesses 206 random bits, and every request pays for it. */
+/** A fast hash is enough for 206 random bits, and every request pays for it. */
 const hashOf = (secret: string): string => createHash('sha256').update(secret).digest('hex')
 
 export async function createKey(

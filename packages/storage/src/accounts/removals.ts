@@ -1,6 +1,7 @@
 /**
- * Removing a person, as far as sign-in goes: in one transaction the account ends, with its sign-ins and API keys, and it is written
- * down what is left to do elsewhere. That stays until it is done, over restarts.
+ * Removing a person, as far as sign-in goes: in one transaction the account ends, with its sign-ins
+ * and API keys, and it is written down what is left to do elsewhere. That stays until it is done,
+ * over restarts.
  */
 import type { Removal, RemovedData } from '@sandlot/shared/api'
 import { SandlotError } from '@sandlot/shared/errors'
@@ -30,7 +31,10 @@ export async function removeUser(
   })
 }
 
-/** What was kept may be purged later. Throws `conflict` where they are to be kept that are being purged: some may be gone. */
+/**
+ * What was kept may be purged later. Throws `conflict` where they are to be kept that are being
+ * purged: some may be gone.
+ */
 async function removedBefore(
   trx: Transaction<AccountsSchema>,
   userId: string,
@@ -75,7 +79,10 @@ export async function removalDone(
       .execute()
 }
 
-/** Why it is not done yet. Nothing is written where it is done, or something else was asked for meanwhile. */
+/**
+ * Why it is not done yet. Nothing is written where it is done, or something else was asked for
+ * meanwhile.
+ */
 export async function removalFailed(
   db: Kysely<AccountsSchema>,
   { id, data }: Pick<Removal, 'id' | 'data'>,

@@ -1,6 +1,6 @@
 /**
- * The tables of accounts.db that our own queries touch. The `auth_*` tables are written through better-auth alone, but for a removal,
- * which has to be one transaction.
+ * The tables of accounts.db that our own queries touch. The `auth_*` tables are written through
+ * better-auth alone, but for a removal, which has to be one transaction.
  */
 import type { RemovedData } from '@sandlot/shared/api'
 import type { Migrations } from '../database/database.ts'

@@ -1,6 +1,6 @@
 /**
- * Who may come in: users, their sign-ins, their API keys. One writing process (the service). Passwords are kept as
- * argon2id, API keys as SHA-256 of 206 random bits; neither can be read back.
+ * Who may come in: users, their sign-ins, their API keys. One writing process (the service).
+ * Passwords are kept as argon2id, API keys as SHA-256 of 206 random bits; neither can be read back.
  */
 import type { Account, ApiKey, NewApiKey, Removal, RemovedData } from '@sandlot/shared/api'
 
@@ -22,22 +22,29 @@ export interface SignedIn {
   account: Account
   /** Of this sign-in; the same as long as it lasts. */
   signInId: string
-  /** `Set-Cookie` values to send with the answer; empty unless the sign-in was prolonged or begun. */
+  /**
+   * `Set-Cookie` values to send with the answer; empty unless the sign-in was prolonged or begun.
+   */
   setCookies: string[]
 }
 
 export interface AccountsStore {
   hasUsers(): Promise<boolean>
-  /** Throws `SandlotError`: conflict (the address has an account), bad_request. The password is 8–128 characters. */
+  /**
+   * Throws `SandlotError`: conflict (the address has an account), bad_request. The password is
+   * 8–128 characters.
+   */
   createUser(user: NewUser): Promise<Account>
-  /** As `createUser`, only while there is no user; of several at once one wins. Throws `conflict`. */
+  /**
+   * As `createUser`, only while there is no user; of several at once one wins. Throws `conflict`.
+   */
   createFirstAdministrator(user: Omit<NewUser, 'role'>): Promise<Account>
   /** By name. */
   listUsers(): Promise<Account[]>
   /**
-   * The account ends at once, with its sign-ins and API keys; the rest is a removal that is not done. Of somebody who was removed
-   * before it may still be said that their data goes. Throws `not_found`, and `conflict` for the last administrator and where
-   * data is to be kept that is being purged.
+   * The account ends at once, with its sign-ins and API keys; the rest is a removal that is not
+   * done. For a person who was removed before, `purge` can still be chosen. Throws `not_found`, and
+   * `conflict` for the last administrator and where data is to be kept that is being purged.
    */
   removeUser(userId: string, data: RemovedData): Promise<Removal>
   /** Newest first. */
@@ -46,15 +53,21 @@ export interface AccountsStore {
   removalDone(removal: Pick<Removal, 'id' | 'data'>): Promise<void>
   /** What it asked for is not done, for a reason that administrators are shown until it is. */
   removalFailed(removal: Pick<Removal, 'id' | 'data'>, problem: string): Promise<void>
-  /** Their sign-ins end. Answers the new password, which is kept nowhere else. Throws `not_found`. */
+  /**
+   * Their sign-ins end. Answers the new password, which is kept nowhere else. Throws `not_found`.
+   */
   resetPassword(userId: string): Promise<string>
   /** Throws `unauthenticated`, the same for an unknown address and a wrong password. */
   signIn(credentials: { email: string; password: string }, from: Origin): Promise<SignedIn>
-  /** Ends the sign-in of this `Cookie` header, if it is one. Answers whose it was, and the cookies that remove it. */
+  /**
+   * Ends the sign-in of this `Cookie` header, if it is one. Answers whose it was, and the cookies
+   * that remove it.
+   */
   signOut(cookie: string): Promise<{ signInId: string | undefined; setCookies: string[] }>
   /**
-   * Whoever this `Cookie` header signs in has another password from now on. All of their sign-ins end; what is answered is a new
-   * one in place of this. Throws `unauthenticated` (no such sign-in), `forbidden` (`current` is not the password), `bad_request`.
+   * Changes the password of the user whom this `Cookie` header signs in. All of their sign-ins end;
+   * returns a new one in place of this. Throws `unauthenticated` (no such sign-in), `forbidden`
+   * (`current` is not the password), `bad_request`.
    */
   changePassword(cookie: string, change: { current: string; password: string }): Promise<SignedIn>
   /** By a `Cookie` header. Undefined: none, forged, ended or expired. */
@@ -67,7 +80,10 @@ export interface AccountsStore {
   listKeys(userId: string): Promise<ApiKey[]>
   /** False when this user has no such key. */
   deleteKey(userId: string, id: string): Promise<boolean>
-  /** Rejects with `not_ready` when the accounts cannot be read, or not be written: the disk is full, the file is damaged. */
+  /**
+   * Rejects with `not_ready` when the accounts cannot be read, or not be written: the disk is full,
+   * the file is damaged.
+   */
   ping(): Promise<void>
   close(): Promise<void>
 }

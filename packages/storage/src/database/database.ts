@@ -1,6 +1,6 @@
 /**
- * Opens a Sandlot database through Kysely. Every file has one writing process, which migrates it before it listens;
- * others open it read-only and wait until it has the schema that they know.
+ * Opens a Sandlot database through Kysely. Every file has one writing process, which migrates it
+ * before it listens; others open it read-only and wait until it has the schema that they know.
  */
 import { existsSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -24,7 +24,10 @@ import { StoreHealth } from './store-health.ts'
 
 export type { Migration } from 'kysely/migration'
 
-/** Name → migration. Applied in alphabetical order, so begin names with a number: `001_first`. Never edit a released one. */
+/**
+ * Name → migration. Applied in alphabetical order, so begin names with a number: `001_first`. Never
+ * edit a released one.
+ */
 export type Migrations = Record<string, Migration>
 
 export interface OpenDatabase<Schema> {
@@ -34,10 +37,10 @@ export interface OpenDatabase<Schema> {
 }
 
 /**
- * Open for the one writing process: creates the file, migrates it under an exclusive lock (`<path>.migrating`), and keeps a
- * copy of an existing file as `<path>.before-<newest migration>` before it changes it.
- * `mode`: as of `openSqliteWriter`.
- * Throws `StorageError`: cannot_open, locked, newer_schema, migration_failed.
+ * Open for the one writing process: creates the file, migrates it under an exclusive lock
+ * (`<path>.migrating`), and keeps a copy of an existing file as `<path>.before-<newest migration>`
+ * before it changes it. `mode`: as of `openSqliteWriter`. Throws `StorageError`: cannot_open,
+ * locked, newer_schema, migration_failed.
  */
 export async function openWriter<Schema>(
   path: string,
@@ -55,8 +58,9 @@ export async function openWriter<Schema>(
 }
 
 /**
- * Open read-only. Waits up to `waitMs` for the writer to make the file and bring it to the schema that `migrations` describe.
- * Throws `StorageError`: cannot_open, newer_schema, not_migrated; or the signal's reason.
+ * Open read-only. Waits up to `waitMs` for the writer to make the file and bring it to the schema
+ * that `migrations` describe. Throws `StorageError`: cannot_open, newer_schema, not_migrated; or
+ * the signal's reason.
  */
 export async function openReader<Schema>(
   path: string,
@@ -79,7 +83,10 @@ export async function openReader<Schema>(
   }
 }
 
-/** A connection if the file exists with every migration that we know. Undefined also for `isWithoutLog`. */
+/**
+ * A connection if the file exists with every migration that we know. Undefined also for
+ * `isWithoutLog`.
+ */
 function openIfReady(path: string, migrations: Migrations): SqliteFile | undefined {
   if (!existsSync(path)) return undefined
   const file = openSqliteReader(path)
@@ -151,14 +158,20 @@ function writeToHeader(file: SqliteFile): void {
   file.pragma(`user_version = ${Date.now() % 1_000_000_000}`)
 }
 
-/** SQLite rolls schema changes back like any other; Kysely's dialect does not claim so, and a failed migration would stay half done. */
+/**
+ * SQLite rolls schema changes back like any other; Kysely's dialect does not claim so, and a failed
+ * migration would stay half done.
+ */
 class TransactionalSqliteAdapter extends SqliteAdapter {
   override get supportsTransactionalDdl(): boolean {
     return true
   }
 }
 
-/** SQLite ends a transaction itself when the disk is full or fails. A rollback after that would throw, and hide why. */
+/**
+ * SQLite ends a transaction itself when the disk is full or fails. A rollback after that would
+ * throw, and hide why.
+ */
 class TransactionalSqliteDriver extends SqliteDriver {
   readonly #file: SqliteFile
 

@@ -1,14 +1,17 @@
 /**
- * One commit for all writes that wait. A commit waits for the disk, and the whole process with it; when two hundred
- * sessions write at once, one wait serves all of them.
+ * Joins all waiting writes into one commit. A commit blocks the process until the disk has it; when
+ * two hundred sessions write at once, they share one wait.
  */
 import { setImmediate as afterThis } from 'node:timers/promises'
 import { type Kysely, type Transaction, sql } from 'kysely'
 
-/** Writes in one transaction. The process does nothing else meanwhile, so a long row of them is written in pieces. */
+/**
+ * Writes in one transaction. The process does nothing else meanwhile, so a long row of them is
+ * written in pieces.
+ */
 const MOST_WRITES = 64
 
-/** Tells whoever waits what became of the write. */
+/** Settles the promise of one write. */
 type Tell = () => void
 
 interface Waiting<Schema> {
@@ -29,9 +32,10 @@ export class GroupCommit<Schema> {
   }
 
   /**
-   * Do `write` in a transaction, in the order of the calls. Resolves once it is on the disk; when it throws, or the disk
-   * fails, rejects and leaves nothing, whatever became of the others. It may be called twice, the first time undone: it must
-   * do nothing but use `trx`, and begin no transaction in it.
+   * Runs `write` in a transaction, in the order of the calls. Resolves once it is on the disk;
+   * rejects when it throws or the disk fails, and then leaves nothing, independent of the others.
+   * `write` may be called twice, the first time undone: it must only use `trx`, and begin no
+   * transaction in it.
    */
   run<T>(write: (trx: Transaction<Schema>) => Promise<T>): Promise<T> {
     const { promise, resolve, reject } = Promise.withResolvers<T>()
@@ -70,7 +74,10 @@ export class GroupCommit<Schema> {
     if (done.length > 0) this.#written()
   }
 
-  /** What to tell those whose fate was committed. When the disk fails several, each gets a transaction of its own. */
+  /**
+   * What settles the committed writes. When the disk fails a group, each write is retried in its
+   * own transaction.
+   */
   async #commit(group: readonly Waiting<Schema>[]): Promise<Tell[]> {
     try {
       return await this.#db.transaction().execute((trx) => writeEach(trx, group))
@@ -83,7 +90,10 @@ export class GroupCommit<Schema> {
   }
 }
 
-/** A write that throws is undone, and told so only with the others: what it conflicts with may be of this very commit. */
+/**
+ * A write that throws is undone, and rejected only after the commit: it may conflict with a write
+ * of the same group.
+ */
 async function writeEach<Schema>(
   trx: Transaction<Schema>,
   group: readonly Waiting<Schema>[],
@@ -97,7 +107,8 @@ async function writeEach<Schema>(
     try {
       done.push(await write(trx))
     } catch (error) {
-      // Throws where the database has ended the whole transaction by itself, as SQLite may on a full disk.
+      // Throws where the database has ended the whole transaction by itself, as SQLite may on a
+      // full disk.
       await sql`rollback to savepoint one_write`.execute(trx)
       done.push(() => reject(error))
     }

@@ -1,4 +1,7 @@
-/** The only file that imports better-sqlite3: opens a database file with the settings that we rely on. */
+/**
+ * The only file that imports better-sqlite3: opens a database file with the settings that we rely
+ * on.
+ */
 import { chmodSync, closeSync, mkdirSync, openSync, rmSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { messageOf } from '@sandlot/shared/errors'
@@ -36,9 +39,10 @@ export function openSqliteWriter(path: string, mode: FileMode = 0o600): SqliteFi
 }
 
 /**
- * Open an existing file for reading only. Throws `StorageError('cannot_open')`, also when there is none.
- * A process that may not write to the folder can read while a writer has the file open, or has died
- * and left its `-wal` and `-shm`; otherwise statements throw what `isWithoutLog` is true for.
+ * Open an existing file for reading only. Throws `StorageError('cannot_open')`, also when there is
+ * none. A process that may not write to the folder can read while a writer has the file open, or
+ * has died and left its `-wal` and `-shm`; otherwise statements throw what `isWithoutLog` is true
+ * for.
  */
 export function openSqliteReader(path: string): SqliteFile {
   return guard(
@@ -48,8 +52,8 @@ export function openSqliteReader(path: string): SqliteFile {
 }
 
 /**
- * Take the exclusive lock of a file that serves as nothing but a lock. Undefined when it is held, here or in another
- * process. Closing the file, or the death of the process, releases it.
+ * Take the exclusive lock of a file that serves as nothing but a lock. Undefined when it is held,
+ * here or in another process. Closing the file, or the death of the process, releases it.
  */
 export function openSqliteLock(path: string): SqliteFile | undefined {
   return guard(path, () => {
@@ -98,7 +102,9 @@ function ensureFile(path: string, mode: FileMode): void {
   }
 }
 
-/** Of a reader that may not write to the folder: the file is closed, so it has no `-wal` and `-shm`. */
+/**
+ * Of a reader that may not write to the folder: the file is closed, so it has no `-wal` and `-shm`.
+ */
 export function isWithoutLog(error: unknown): boolean {
   return (
     error instanceof Database.SqliteError &&
@@ -111,7 +117,9 @@ function isBusy(error: unknown): boolean {
   return error instanceof Database.SqliteError && error.code.startsWith('SQLITE_BUSY')
 }
 
-/** What SQLite threw, as a `StorageError` where it says something about the file and not about a statement of ours. */
+/**
+ * What SQLite threw, as a `StorageError` where it concerns the file and not a statement of ours.
+ */
 export function asStorageError(path: string, error: unknown): unknown {
   if (!(error instanceof Database.SqliteError)) return error
   const { code } = error

@@ -1,4 +1,7 @@
-/** Statements that a file has compiled, kept for the next time: compiling one takes longer than running it. */
+/**
+ * Statements that a file has compiled, kept for the next time: compiling one takes longer than
+ * running it.
+ */
 import type { SqliteFile } from './sqlite-file.ts'
 
 type Statement = ReturnType<SqliteFile['prepare']>

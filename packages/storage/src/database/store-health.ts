@@ -1,4 +1,7 @@
-/** Whether a database can be written: known from its failures and its disk, so that asking costs almost nothing. */
+/**
+ * Whether a database can be written: known from its failures and its disk, so that asking costs
+ * almost nothing.
+ */
 import { dirname } from 'node:path'
 import { freeBytes } from '../free-bytes.ts'
 import { asStorageError } from './sqlite-file.ts'
@@ -25,7 +28,10 @@ export class StoreHealth {
     return typed
   }
 
-  /** Undefined: it can be written. A failure is over when a write succeeds again; damage stays until the next start. */
+  /**
+   * Undefined: it can be written. A failure is over when a write succeeds again; damage stays until
+   * the next start.
+   */
   problem(): StorageError | undefined {
     if (this.#failure?.code === 'corrupt') return this.#failure
     const isLow = freeBytes(dirname(this.#path)) < LOW_BYTES
@@ -38,7 +44,7 @@ export class StoreHealth {
     } catch (error) {
       const typed = this.typed(error)
       if (!(typed instanceof StorageError)) throw typed
-      // Another process's lock says nothing about the disk.
+      // Another process's lock is no failure of the disk.
       return typed.code === 'locked' ? this.#failure : typed
     }
     return undefined

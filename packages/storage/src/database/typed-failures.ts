@@ -1,9 +1,13 @@
-/** What a database throws about itself becomes a `StorageError` at the edge of a store, whatever method was called. */
+/**
+ * What a database throws about itself becomes a `StorageError` at the edge of a store, whatever
+ * method was called.
+ */
 import type { StoreHealth } from './store-health.ts'
 
 /**
- * The same object, each of its own methods rejecting with a `StorageError` where the database's file is the reason, or with
- * what `said` makes of it for users that know other errors. The database's health knows of it.
+ * The same object, each of its own methods rejecting with a `StorageError` where the database's
+ * file is the reason, or with what `said` maps it to. The failure is recorded in the database's
+ * health.
  */
 export function withTypedFailures<Store extends object>(
   health: Pick<StoreHealth, 'typed'>,

@@ -23,7 +23,10 @@ export function sessionChanges(effects: Effects): {
   }
 }
 
-/** The effects on other tables. `at`: when the newest of the events was. Throws `conflict` or `not_found`, which undoes the whole transaction. */
+/**
+ * The effects on other tables. `at`: when the newest of the events was. Throws `conflict` or
+ * `not_found`, which undoes the whole transaction.
+ */
 export async function applyEffects(
   trx: Trx,
   session: { id: string; userId: string },

@@ -1,6 +1,7 @@
 /**
- * A session that begins with the log of another one. It is copied in pieces, each a commit, so that neither the process nor
- * other sessions' writes wait for a long one. Until the last piece it belongs to no user, so no read finds it.
+ * A session that begins with the log of another one. It is copied in pieces, each a commit, so that
+ * neither the process nor other sessions' writes wait for a long one. Until the last piece it
+ * belongs to no user, so no read finds it.
  */
 import { SandlotError } from '@sandlot/shared/errors'
 import { type SessionEvent, metaOf } from '@sandlot/shared/events'
@@ -84,7 +85,10 @@ async function checkRoom(
   if (missing !== undefined) throw noRoomError(missing, 'The copy of this chat')
 }
 
-/** Shows the copy to its user. Throws `not_found` when the source was deleted meanwhile: outputs may be missing then. */
+/**
+ * Shows the copy to its user. Throws `not_found` when the source was deleted meanwhile: outputs may
+ * be missing then.
+ */
 async function finish(
   { commits, room }: Pick<ForkParts, 'commits' | 'room'>,
   sourceId: string,

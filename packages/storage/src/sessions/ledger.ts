@@ -5,7 +5,10 @@ import { type Insertable, type Kysely, type Selectable, type Transaction, sql } 
 import { StorageError } from '../storage-error.ts'
 import type { SessionsSchema } from './schema.ts'
 
-/** `postgres`: several controllers may share the database, each with connections of its own. A SQLite file has one writer. */
+/**
+ * `postgres`: several controllers may share the database, each with connections of its own. A
+ * SQLite file has one writer.
+ */
 export function storedLedger(
   db: Kysely<SessionsSchema>,
   dialect: 'sqlite' | 'postgres' = 'sqlite',
@@ -28,8 +31,8 @@ export function storedLedger(
         return await db.transaction().execute((trx) => claimSlot(trx, slot, userId))
       } catch (error) {
         if (error instanceof SandboxError) throw error
-        // On PostgreSQL two controllers may each claim a slot for this user at once. The second one is refused because a user
-        // has one slot; by then the first one's is there to be seen.
+        // On PostgreSQL two controllers may each claim a slot for this user at once. The second one
+        // is refused because a user has one slot; by then the first one's is there to be seen.
         const winner = await findSlot(db, userId)
         if (winner === undefined) throw error
         return winner
@@ -104,7 +107,7 @@ export function storedLedger(
   }
 }
 
-/** Who uses sandboxes knows `SandboxError` alone: a database that cannot be used is a ledger that cannot. */
+/** Callers of sandboxes know only `SandboxError`: an unusable database is an unusable ledger. */
 export function ledgerFailure(failure: unknown): unknown {
   if (!(failure instanceof StorageError)) return failure
   return new SandboxError('ledger', `The sandbox ledger cannot be used: ${failure.message}`, {
@@ -168,10 +171,13 @@ async function addRow(db: Kysely<SessionsSchema>, slot: LedgerSlot): Promise<voi
   }
 }
 
-/** The count and the insert are one statement: of two controllers that fill one pool none fills it too far. */
+/**
+ * The count and the insert are one statement: two controllers that fill one pool never exceed its
+ * size.
+ */
 async function addWarm(db: Kysely<SessionsSchema>, slot: LedgerSlot, mostWarm: number): Promise<void> {
   const warm = sql<number | string>`(select count(*) from sandbox_slots where state = 'warm')`
-  // The types are said because PostgreSQL takes a bare parameter of a select for text.
+  // The types are explicit because PostgreSQL takes a bare parameter of a select for text.
   const { rows } = await sql`
     insert into sandbox_slots (slot, state, uid, volume, generation, created_at)
     select ${slot.slot}, 'warm', cast(${slot.uid} as integer), ${slot.volume},
@@ -181,7 +187,7 @@ async function addWarm(db: Kysely<SessionsSchema>, slot: LedgerSlot, mostWarm: n
     returning slot`.execute(db)
   if (rows.length > 0) return
   const counted = await db.selectNoFrom(warm.as('count')).executeTakeFirstOrThrow()
-  // Full, or the name, the uid or the volume is taken: then the ordinary insert says so.
+  // Full, or the name, the uid or the volume is taken: then the ordinary insert throws that.
   if (Number(counted.count) < mostWarm) return addRow(db, slot)
   throw new SandboxError('limit_reached', `There are ${Number(counted.count)} warm slots already.`)
 }

@@ -1,6 +1,6 @@
 /**
- * Output bytes on their way into the database. They are gathered for a moment and written together, so that a command
- * that prints a lot costs the events of other sessions few commits.
+ * Output bytes on their way into the database. They are gathered for a moment and written together,
+ * so that a command that prints a lot costs the events of other sessions few commits.
  */
 import { SandlotError } from '@sandlot/shared/errors'
 import type { Transaction } from 'kysely'
@@ -13,7 +13,10 @@ import type { NoRoom, StoreRoom } from './store-room.ts'
 export const MAX_CHUNK_BYTES = 256 * 1024
 /** Pending bytes are written after this long … */
 const FLUSH_AFTER_MS = 20
-/** … or as soon as there are so many and nothing is being written: who prints fast does not wait for the clock. */
+/**
+ * … or as soon as there are so many and no write is running: fast output does not wait for the
+ * timer.
+ */
 const FLUSH_AT_BYTES = 256 * 1024
 
 interface Pending {
@@ -46,8 +49,8 @@ export class OutputWriter {
   }
 
   /**
-   * Resolves when the bytes are durable, or with why they are only counted: from then on nothing more of this output is
-   * stored. They are copied: the caller may use its buffer again at once.
+   * Resolves when the bytes are durable, or with why they are only counted: from then on nothing
+   * more of this output is stored. They are copied: the caller may use its buffer again at once.
    */
   append(
     sessionId: string,
@@ -68,7 +71,7 @@ export class OutputWriter {
     return promise
   }
 
-  /** Writes what is pending. Never rejects: every piece hears its own fate. */
+  /** Writes what is pending. Never rejects: every piece settles its own promise. */
   flush(): Promise<void> {
     clearTimeout(this.#timer)
     this.#timer = undefined
@@ -100,7 +103,7 @@ export class OutputWriter {
   }
 }
 
-/** Returns what to tell each piece once the transaction is committed. */
+/** Returns what settles each piece once the transaction is committed. */
 async function writeCall(
   trx: Transaction<SessionsSchema>,
   call: CallPending,

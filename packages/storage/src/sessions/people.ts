@@ -1,4 +1,7 @@
-/** How sign-in knows people, as it told the agent: for settings that name somebody by e-mail address. And who was removed. */
+/**
+ * E-mail addresses of people by id, as the service sent them, for settings that name people by
+ * address; and removed people.
+ */
 import type { Kysely } from 'kysely'
 import type { SessionsSchema } from './schema.ts'
 
@@ -21,8 +24,9 @@ export interface PeopleRows {
   /** Ids of those who were removed. They stay: no id is given twice. */
   removed(): Promise<ReadonlySet<string>>
   /**
-   * In one transaction: this person counts as removed, and their address, secrets, rules and instructions go. Their sessions stay,
-   * and what they have spent. To be repeated when something may have been written meanwhile.
+   * In one transaction: this person counts as removed, and their address, secrets, rules and
+   * instructions go. Their sessions stay, and what they have spent. To be repeated when something
+   * may have been written meanwhile.
    */
   remove(userId: string, at: number): Promise<void>
 }

@@ -34,7 +34,8 @@ export function sessionReads(db: Kysely<SessionsSchema>): Omit<SessionReader, 'c
         .execute()
       const last = rows.at(-1)
       if (last === undefined || rows.length < limit) return rows.map(toSessionRow)
-      // The cursor is a time: rows of the same millisecond must not be cut apart, or the next page would miss some.
+      // The cursor is a time: rows of the same millisecond must not be cut apart, or the next page
+      // would miss some.
       const ties = await wanted
         .where('updated_at', '=', last.updated_at)
         .where('id', '>', last.id)
@@ -65,7 +66,8 @@ export function sessionReads(db: Kysely<SessionsSchema>): Omit<SessionReader, 'c
     },
 
     async readOutput(sessionId, callId, from, to) {
-      // Who reads all of a long output asks for one piece after another, and would else leave the process nothing in between.
+      // A reader of a long output requests piece after piece, and would otherwise block the process
+      // throughout.
       await pauseWhenDue()
       const rows = await db
         .selectFrom('output_chunks')
@@ -102,7 +104,10 @@ interface EventRange {
   limit?: number | undefined
 }
 
-/** In pages, with other work of the process between them: parsing the log of a long session takes a second. */
+/**
+ * In pages, with other work of the process between them: parsing the log of a long session takes a
+ * second.
+ */
 export async function readEvents(
   db: Kysely<SessionsSchema>,
   sessionId: string,

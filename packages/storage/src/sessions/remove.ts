@@ -1,6 +1,7 @@
 /**
- * A session that is removed. It goes in pieces, each a commit, so that neither the process nor other sessions' writes wait for
- * gigabytes. With the first it belongs to no user, so no read finds what is left of it.
+ * A session that is removed. It goes in pieces, each a commit, so that neither the process nor
+ * other sessions' writes wait for gigabytes. With the first it belongs to no user, so no read finds
+ * what is left of it.
  */
 import type { Kysely } from 'kysely'
 import type { GroupCommit } from '../database/group-commit.ts'
@@ -45,7 +46,8 @@ export async function removeRows(commits: Commits, id: string): Promise<void> {
 }
 
 /**
- * What a process that ended in between has left. Never rejects: no read finds what stays, and the next start tries again.
+ * Removes what an interrupted removal has left. Never rejects: no read finds the rest, and the next
+ * start retries.
  */
 export async function removeLeftOver(db: Kysely<SessionsSchema>, commits: Commits): Promise<void> {
   const remove = async (): Promise<void> => {

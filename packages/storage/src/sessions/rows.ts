@@ -1,4 +1,7 @@
-/** Database rows → the shapes of the seam. What is stored as text is checked here, where it enters again. */
+/**
+ * Database rows → the shapes of the seam. What is stored as text is checked here, where it enters
+ * again.
+ */
 import { MODES } from '@sandlot/shared/mode'
 import { sessionEvent } from '@sandlot/shared/events'
 import type { Mode } from '@sandlot/shared/mode'
@@ -26,7 +29,10 @@ export function toSessionRow(
   }
 }
 
-/** A damaged mode is the most careful one: rows are read in lists, and one of them must not hide the others. */
+/**
+ * A damaged mode is the most careful one: rows are read in lists, and one of them must not hide the
+ * others.
+ */
 function toMode(text: string): Mode {
   return MODES.find((known) => known === text) ?? 'manual'
 }

@@ -1,11 +1,14 @@
-/** The rules that people keep: what they answered “always” to, and what they wrote down. Revoking one removes its row. */
+/**
+ * The rules that people keep: what they answered “always” to, and what they wrote down. Revoking
+ * one removes its row.
+ */
 import { SandlotError, messageOf } from '@sandlot/shared/errors'
 import { type Rule, ruleEffect, ruleMatch } from '@sandlot/shared/rules'
 import type { Kysely, Selectable, Transaction } from 'kysely'
 import { StorageError } from '../storage-error.ts'
 import type { SessionsSchema } from './schema.ts'
 
-/** Rules of one person. More are nobody's any more, and every call is compared with each. */
+/** Rules of one person: every call is compared with each. */
 export const MAX_RULES = 1_000
 
 export interface RulesTable {
@@ -27,9 +30,10 @@ export type UserRule = Omit<Rule, 'origin'>
 
 export interface RuleStore {
   /**
-   * All of this user, also expired ones, in the order in which they were made. Without those whose prompt is not the one
-   * that runs, or whose session is gone. A damaged one that allows is left out: then there is only less that may be done.
-   * Rejects with `corrupt` when one is damaged that denies or asks, or that may.
+   * All of this user, also expired ones, in the order in which they were made. Without those whose
+   * prompt is not the one that runs, or whose session is gone. A damaged one that allows is left
+   * out: then there is only less that may be done. Rejects with `corrupt` when one is damaged that
+   * denies or asks, or that may.
    */
   list(userId: string): Promise<Rule[]>
   /** Rejects with `conflict` when the id exists, with `too_large` when there are `MAX_RULES`. */
@@ -38,7 +42,7 @@ export interface RuleStore {
   revoke(userId: string, id: string): Promise<boolean>
 }
 
-/** `leftOut` hears of every damaged rule that is left out, once; must not throw. */
+/** `leftOut` is called once for every damaged rule that is left out; must not throw. */
 export function storedRules(
   db: Kysely<SessionsSchema>,
   leftOut: (why: StorageError) => void = () => undefined,

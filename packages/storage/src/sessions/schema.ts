@@ -1,6 +1,6 @@
 /**
- * The tables of the sessions store. Portable to PostgreSQL: text ids, epoch-ms bigints, JSON as text that is checked by
- * zod when it is read, no booleans, enums or arrays.
+ * The tables of the sessions store. Portable to PostgreSQL: text ids, epoch-ms bigints, JSON as
+ * text that is checked by zod when it is read, no booleans, enums or arrays.
  */
 import type { ColumnType, CreateTableBuilder, Generated, Kysely } from 'kysely'
 import { sql } from 'kysely'
@@ -97,7 +97,10 @@ interface SandboxSlotsTable {
   claimed_at: Bigint | null
 }
 
-/** What requests to the model had beside their messages, under its digest: one row for all that had the same. */
+/**
+ * What requests to the model had beside their messages, under its digest: one row for all that had
+ * the same.
+ */
 interface RequestFramesTable {
   hash: string
   json: string

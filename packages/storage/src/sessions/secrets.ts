@@ -1,4 +1,7 @@
-/** Users' secrets, as they are kept: sealed by ai-agent, which alone has the key. Here they are bytes with a name. */
+/**
+ * Users' secrets, as they are kept: sealed by ai-agent, which alone has the key. Here they are
+ * bytes with a name.
+ */
 import { SandlotError } from '@sandlot/shared/errors'
 import { type ColumnType, type Kysely, sql } from 'kysely'
 import type { SessionsSchema } from './schema.ts'
@@ -17,7 +20,7 @@ export interface SecretsTable {
 
 export interface SealedSecret {
   name: string
-  /** Names the key that opens it; says nothing about the key. */
+  /** Id of the key that opens it; reveals nothing of the key. */
   keyId: string
   sealed: Uint8Array
   /** Epoch milliseconds. */

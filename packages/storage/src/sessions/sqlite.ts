@@ -19,9 +19,10 @@ import { withTypedFailures } from '../database/typed-failures.ts'
 import { type Kysely, sql } from 'kysely'
 
 /**
- * Open `sessions.db` for its one writing process (ai-agent), creating and migrating it. `leftOut`: as of `storedRules`. `room`:
- * what bounds outputs, images and copies; absent: nothing does. `mode`: of the file (default 0600).
- * Throws `StorageError`: cannot_open, locked, newer_schema, migration_failed.
+ * Open `sessions.db` for its one writing process (ai-agent), creating and migrating it. `leftOut`:
+ * as of `storedRules`. `room`: what bounds outputs, images and copies; absent: nothing does.
+ * `mode`: of the file (default 0600). Throws `StorageError`: cannot_open, locked, newer_schema,
+ * migration_failed.
  */
 export async function openSessionStore(
   path: string,
@@ -55,8 +56,8 @@ export async function openSessionStore(
 }
 
 /**
- * Open `sessions.db` read-only, waiting up to `waitMs` (30 s) for its writer to create and migrate it.
- * Throws `StorageError`: cannot_open, newer_schema, not_migrated; or the signal's reason.
+ * Open `sessions.db` read-only, waiting up to `waitMs` (30 s) for its writer to create and migrate
+ * it. Throws `StorageError`: cannot_open, newer_schema, not_migrated; or the signal's reason.
  */
 export async function openSessionReader(
   path: string,
@@ -66,11 +67,14 @@ export async function openSessionReader(
   return withTypedFailures(database.health, { ...sessionReads(database.db), close: () => database.close() })
 }
 
-/** Nobody has written for so long, in milliseconds. */
+/** Time without a write, in milliseconds. */
 const REST_MS = 300
-/** So few writes are not worth it. */
+/** Fewer writes are not worth a checkpoint. */
 const FEW_WRITES = 50
-/** Pages of the log (4 KiB each) at which it is done all the same, where writers never rest. SQLite's own number is 1,000. */
+/**
+ * Pages of the log (4 KiB each) at which a checkpoint is made without a pause in writes. SQLite's
+ * own number is 1,000.
+ */
 const MOST_PAGES = 8_000
 
 class Checkpoints<Schema> {
@@ -98,7 +102,9 @@ class Checkpoints<Schema> {
     clearTimeout(this.#timer)
   }
 
-  /** Never rejects: what could not be moved now stays in the log, where it is as safe, and is moved later. */
+  /**
+   * Never rejects: what cannot be moved now stays in the log, equally durable, and is moved later.
+   */
   async #move(): Promise<void> {
     this.#writes = 0
     this.#timer = undefined

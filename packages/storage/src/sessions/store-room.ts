@@ -1,12 +1,15 @@
 /**
- * Whether there is room for what chats may do without: outputs, images, copies. Texts and events are stored in any case,
- * so a person who has used up their budget can still write, and delete.
+ * Whether there is room for what chats may do without: outputs, images, copies. Texts and events
+ * are stored in any case, so a person who has used up their budget can still write, and delete.
  */
 import { SandlotError } from '@sandlot/shared/errors'
 import { type Kysely, sql } from 'kysely'
 import type { SessionsSchema } from './schema.ts'
 
-/** Why something is not stored: its user's budget is used up, or the disk of the database is nearly full. */
+/**
+ * Why something is not stored: its user's budget is used up, or the disk of the database is nearly
+ * full.
+ */
 export type NoRoom = 'budget' | 'disk'
 
 /** For what is refused where there is no room. */
@@ -42,7 +45,10 @@ export class StoreRoom {
     this.#limits = limits
   }
 
-  /** Why `bytes` more of this user cannot be stored; undefined: they can. `db`: a transaction that is under way. */
+  /**
+   * Why `bytes` more of this user cannot be stored; undefined: they can. `db`: a transaction that
+   * is under way.
+   */
   async missing(userId: string, bytes: number, db = this.#db): Promise<NoRoom | undefined> {
     if (this.#limits === undefined) return undefined
     const { userBytes, freeBytes } = this.#limits

@@ -1,4 +1,7 @@
-/** What users have used up: a row for each answer of a model, and for each run of a prompt. Both outlive their session. */
+/**
+ * What users have used up: a row for each answer of a model, and for each run of a prompt. Both
+ * outlive their session.
+ */
 import { randomUUID } from 'node:crypto'
 import { type ColumnType, type Generated, type Kysely, type Transaction, sql } from 'kysely'
 import type { SessionsSchema } from './schema.ts'
@@ -44,7 +47,7 @@ export interface UserSpent {
   tokens: number
   /** US dollars of the answers of which they are known. */
   cost: number
-  /** Answers of which nobody knows what they cost. */
+  /** Answers of unknown cost. */
   unpriced: number
   /** Milliseconds in which prompts ran: of each what lies in the time, and of two at once both. */
   ms: number
@@ -124,7 +127,10 @@ export async function addUsageCost({ schema }: Kysely<unknown>): Promise<void> {
   await schema.alterTable('usage').addColumn('cost', 'double precision').execute()
 }
 
-/** Migration: how many calls an answer made. Of older ones that is not known, and they count as none. */
+/**
+ * Migration: how many calls an answer made. Of older ones that is not known, and they count as
+ * none.
+ */
 export async function addUsageCalls({ schema }: Kysely<unknown>): Promise<void> {
   await schema
     .alterTable('usage')
@@ -132,7 +138,10 @@ export async function addUsageCalls({ schema }: Kysely<unknown>): Promise<void> 
     .execute()
 }
 
-/** Migration: when prompts ran. One that runs now, which the next start takes up, counts from its last event on. */
+/**
+ * Migration: when prompts ran. One that runs now, which the next start takes up, counts from its
+ * last event on.
+ */
 export async function addRuns(db: Kysely<unknown>): Promise<void> {
   const { schema } = db
   await schema

@@ -86,7 +86,8 @@ export function sessionWrites(
           .executeTakeFirst(),
       )
       if (row === undefined) throw noSession(sessionId)
-      // Outside the transaction, which all other writes would wait for: nothing up to this number can change.
+      // Outside the transaction, which all other writes would wait for: nothing up to this number
+      // can change.
       return { epoch: row.owner_epoch, events: await readEvents(db, sessionId, { upTo: row.last_seq }) }
     },
 
@@ -152,7 +153,8 @@ async function appendAll(
   epoch: number | undefined,
 ): Promise<{ events: SessionEvent[]; userId: string; bytes: number }> {
   const latest = events.reduce((at, event) => Math.max(at, metaOf(event).at), 0)
-  // The update comes first: it reserves the numbers, and on PostgreSQL it locks the row against another writer.
+  // The update comes first: it reserves the numbers, and on PostgreSQL it locks the row against
+  // another writer.
   const session = await trx
     .updateTable('sessions')
     .set((query) => ({

@@ -1,7 +1,8 @@
 /**
- * better-auth's tables under our names (`session` is taken by our own glossary), as `compileMigrations()` of
- * better-auth 1.7.25 emits them for the options in `../auth.ts`. A test holds the two together: after an upgrade of
- * better-auth or a new plugin, write what it still wants into a further migration.
+ * better-auth's tables under our names (`session` is taken by our own glossary), as
+ * `compileMigrations()` of better-auth 1.7.25 emits them for the options in `../auth.ts`. A test
+ * holds the two together: after an upgrade of better-auth or a new plugin, write what it still
+ * wants into a further migration.
  */
 import { sql } from 'kysely'
 import type { Migration } from '../../database/database.ts'

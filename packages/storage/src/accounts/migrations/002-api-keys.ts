@@ -1,5 +1,6 @@
 /**
- * Our own keys, and not @better-auth/api-key: its newest release (1.7.5) wants better-call 1.4.0 and
+ * Our own keys, and not @better-auth/api-key: its newest release (1.7.5) wants better-call 1.4.0
+ * and
  * @better-auth/utils 0.4.2 exactly, better-auth 1.7.25 brings others of both.
  */
 import type { Migration } from '../../database/database.ts'

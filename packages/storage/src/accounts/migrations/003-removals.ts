@@ -1,4 +1,7 @@
-/** People who were removed: what is still to be done about it, and whose the files are that were kept. */
+/**
+ * People who were removed: what is still to be done about it, and whose the files are that were
+ * kept.
+ */
 import type { Migration } from '../../database/database.ts'
 
 export const removals: Migration = {
