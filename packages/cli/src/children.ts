@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import type { Environment } from '@sandlot/shared/config'
 import { childEnvironment, type ChildName } from './child-env.ts'
 import type { CliConfig } from './config.ts'
-import { behindGate, ofGate } from './gate.ts'
+import { agentGateEnvironment, gateEnvironment } from './gate.ts'
 import type { ChildSpec } from './supervise.ts'
 
 /**
@@ -25,8 +25,8 @@ export function childSpec(name: ChildName, config: CliConfig): ChildSpec {
 
 /** Only the gate gets the address of the engine. */
 export function environmentFor(name: ChildName, config: CliConfig): Environment {
-  if (name === 'engine-gate') return ofGate(config)
-  return name === 'ai-agent' ? behindGate(config) : config.environment
+  if (name === 'engine-gate') return gateEnvironment(config)
+  return name === 'ai-agent' ? agentGateEnvironment(config) : config.environment
 }
 
 export function logOf(name: ChildName, config: CliConfig): string {

@@ -28,7 +28,7 @@ export function gateSocket(config: Pick<CliConfig, 'data'>): string {
 }
 
 /** The gate's address, for ai-agent in place of the engine's. */
-export function behindGate(config: CliConfig): Environment {
+export function agentGateEnvironment(config: CliConfig): Environment {
   if (!needsGate(config)) return config.environment
   const { DOCKER_CERT_PATH: _cert, DOCKER_TLS_VERIFY: _verify, ...rest } = config.environment
   return {
@@ -41,7 +41,7 @@ export function behindGate(config: CliConfig): Environment {
 }
 
 /** The environment of the gate: this machine's engine, and the id of keys that exist already. */
-export function ofGate(config: CliConfig): Environment {
+export function gateEnvironment(config: CliConfig): Environment {
   const known = deploymentOf(config)
   return known === undefined ? config.environment : { ...config.environment, SANDLOT_DEPLOYMENT: known }
 }

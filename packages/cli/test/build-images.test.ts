@@ -34,7 +34,7 @@ esac
   return spawnSync(script, [], { encoding: 'utf8', env })
 }
 
-test('a missing bridge of the engine is said, and how to get it', () => {
+test('a missing bridge of the engine is reported, and how to get it', () => {
   const { status, stderr } = build(
     'failed to create endpoint a_b on network bridge: adding interface veth6 to bridge docker0 failed: could not find bridge docker0: route ip+net: no such network interface',
   )

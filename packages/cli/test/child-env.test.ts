@@ -91,7 +91,7 @@ describe('what each process may know', () => {
     await rm(certificates, { recursive: true })
   })
 
-  test('every setting reaches somebody, or is one of the command line', () => {
+  test('every setting reaches a process, or is one of the command line', () => {
     const commandLine = [
       'SANDLOT_APT_MIRROR',
       'SANDLOT_BUILD_NETWORK',

@@ -49,7 +49,7 @@ test('with its certificates it is asked and makes a sandbox', async () => {
   expect(findings.map(({ id }) => id)).toContain('seccomp-profile')
 })
 
-test('with those of somebody else nothing is reached', async () => {
+test('with foreign certificates nothing is reached', async () => {
   expect(await askEngine(configured('strangers'))).toBeInstanceOf(Error)
   expect(await found('engine', 'strangers')).toMatchObject({ group: 'must', state: 'failed' })
 })

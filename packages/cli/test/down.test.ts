@@ -38,7 +38,7 @@ const NOT_ASKED = expect.stringMatching(
   /^! The engine cannot be asked .*DOCKER_CERT_PATH: there is no folder/,
 )
 
-test('without the certificates of the engine it ends what it can, and says what it could not look at', async () => {
+test('without the certificates of the engine it ends what it can, and reports what it could not check', async () => {
   expect(await end()).toBe(0)
   expect(said.split('\n')).toEqual([NOT_ASKED, 'Sandlot is not running.', ''])
 })

@@ -33,7 +33,7 @@ const state = (): unknown => {
 }
 const BUILDING = 'echo "  … build sandlot/sandbox-full:0123 (first time: some minutes)" >&2'
 
-test('that it is being made is said from then on, and no more when it is there', async () => {
+test('its state is shown from then on, and no more when it is there', async () => {
   script(`${BUILDING}\nwhile [ ! -e "${root}/go" ]; do sleep 0.05; done`)
   const building = build()
   await expect.poll(state).toEqual({ state: 'building' })
@@ -44,7 +44,7 @@ test('that it is being made is said from then on, and no more when it is there',
   expect(readFileSync(join(root, 'ran'), 'utf8')).toBe('--full\n')
 })
 
-test('a failure is said once, with where to look, and not tried again by itself', async () => {
+test('a failure is reported once, with its log, and not retried by itself', async () => {
   script(`${BUILDING}\necho "build-images: the build failed" >&2; exit 1`)
   await build()
   expect(state()).toEqual({ state: 'failed' })

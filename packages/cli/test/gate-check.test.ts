@@ -47,7 +47,7 @@ test.each([
   expect(gate(config)).toMatchObject({ id: 'engine-gate', ...expected })
 })
 
-test('an agent that was told of no address reaches the engine itself', async () => {
+test('an agent without an address in its environment reaches the engine itself', async () => {
   const config = parseCliConfig({ SANDLOT_DATA: join(folder, 'data') }, folder)
   mkdirSync(join(config.data, 'run'), { recursive: true })
   const children = { 'ai-agent': await running({}), 'engine-gate': await running({}) }

@@ -2,7 +2,7 @@ import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { keys, tell } from '../src/commands/keys.ts'
+import { keys, reportResult } from '../src/commands/keys.ts'
 import { people } from '../src/commands/people.ts'
 import { sandbox } from '../src/commands/sandbox.ts'
 import { parseCliConfig } from '../src/config.ts'
@@ -14,14 +14,14 @@ import { createSteps, failureLines, StepError } from '../src/steps.ts'
 function shown(answer: unknown): { lines: string[]; code: number } {
   const lines: string[] = []
   try {
-    return { lines, code: tell(`${JSON.stringify(answer)}\n`, (line) => void lines.push(line)) }
+    return { lines, code: reportResult(`${JSON.stringify(answer)}\n`, (line) => void lines.push(line)) }
   } catch (error) {
     if (!(error instanceof StepError)) throw error
     return { lines: failureLines(error), code: 1 }
   }
 }
 
-test('a new key is told only where there is one', () => {
+test('a new key is reported only where there is one', () => {
   expect(shown({ rotated: true, resealed: 1, lost: [] })).toEqual({
     lines: ['The key is new; 1 secret was sealed with it.'],
     code: 0,

@@ -55,7 +55,7 @@ describe('a log', () => {
     expect(readFileSync(file, 'utf8')).toBe('kept\n')
   })
 
-  test('whose disk hangs takes a part of what is said, and then says how much is missing', async () => {
+  test('whose disk hangs keeps a part of the output, and then reports how much is missing', async () => {
     const file = join(folder, 'child.log')
     execFileSync('mkfifo', [file])
     const problems: string[] = []
@@ -77,7 +77,7 @@ describe('a log', () => {
     })
   })
 
-  test('goes on behind what was lost as soon as the disk takes something again', async () => {
+  test('continues after a loss as soon as the disk accepts writes again', async () => {
     const file = join(folder, 'child.log')
     execFileSync('mkfifo', [file])
     const log = keepLog(file, () => {})

@@ -39,7 +39,7 @@ test('there are none before the first start, and nothing is made by asking', asy
   expect(await found()).toMatchObject({ group: 'warn', state: 'ok' })
 })
 
-test('a volume that nobody knows is named, with what removes it', async () => {
+test('a volume without a known owner is named, with the command that removes it', async () => {
   deploymentKeys(join(root, '.sandlot'))
   expect(await found()).toMatchObject({ state: 'ok', message: 'none' })
   for (const name of ['stray', 'astray'])
@@ -52,7 +52,7 @@ test('a volume that nobody knows is named, with what removes it', async () => {
   })
 }, 60_000)
 
-test('where it cannot be asked, nothing is said to be well', async () => {
+test('where the engine cannot be asked, nothing passes', async () => {
   deploymentKeys(join(root, '.sandlot'))
   build('process.exitCode = 1')
   expect(await found()).toMatchObject({ group: 'warn', state: 'unknown' })

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { REMOVAL_HELP } from '@sandlot/shared/api'
 import { expect, test } from 'vitest'
-import { people, told } from '../src/commands/people.ts'
+import { people, resultLines } from '../src/commands/people.ts'
 import { parseCliConfig } from '../src/config.ts'
 import { createSteps, StepError } from '../src/steps.ts'
 
@@ -18,9 +18,11 @@ const BOB = {
   problem: null,
 }
 
-test('what was done is said in words; a password once', () => {
+test('results are printed as sentences; a password once', () => {
   expect(
-    told(JSON.stringify({ did: 'list', users: [ADA], removed: [BOB, { ...BOB, data: 'keep', done: true }] })),
+    resultLines(
+      JSON.stringify({ did: 'list', users: [ADA], removed: [BOB, { ...BOB, data: 'keep', done: true }] }),
+    ),
   ).toEqual([
     'u1  ada@example.org  Ada  (administrator)',
     'u2  bob@example.org  Bob  (removed, files and chats are being deleted)',
@@ -28,21 +30,21 @@ test('what was done is said in words; a password once', () => {
   ])
   const kept = { ...BOB, data: 'keep' }
   const stuck = { ...kept, problem: 'Their sandbox could not be removed: no engine' }
-  expect(told(JSON.stringify({ did: 'list', users: [], removed: [kept, stuck] }))).toEqual([
+  expect(resultLines(JSON.stringify({ did: 'list', users: [], removed: [kept, stuck] }))).toEqual([
     'u2  bob@example.org  Bob  (removed, under way)',
     'u2  bob@example.org  Bob  (removed, under way; see below)',
     '',
     'Bob is not removed whole yet: Their sandbox could not be removed: no engine',
     REMOVAL_HELP,
   ])
-  expect(told(JSON.stringify({ did: 'password', person: ADA, password: 'p4ss' })).join(' ')).toContain(
+  expect(resultLines(JSON.stringify({ did: 'password', person: ADA, password: 'p4ss' })).join(' ')).toContain(
     'is: p4ss ',
   )
-  expect(told(JSON.stringify({ did: 'remove', removal: BOB })).at(-1)).toBe(
+  expect(resultLines(JSON.stringify({ did: 'remove', removal: BOB })).at(-1)).toBe(
     'The rest (what runs, the sandbox, files and chats) ends when Sandlot starts next.',
   )
   // Nothing is left that could end.
-  expect(told(JSON.stringify({ did: 'remove', removal: { ...kept, done: true } })).at(-1)).toBe(
+  expect(resultLines(JSON.stringify({ did: 'remove', removal: { ...kept, done: true } })).at(-1)).toBe(
     'They were removed before. Their files and chats are kept.',
   )
 })
@@ -54,7 +56,7 @@ test.each([
   ['refused', 'x'],
   ['other_version', 'x'],
 ])('where nothing was done (%s) it says why', (reason, words) => {
-  const nothing = (): string[] => told(JSON.stringify({ did: 'nothing', reason, message: 'x' }))
+  const nothing = (): string[] => resultLines(JSON.stringify({ did: 'nothing', reason, message: 'x' }))
   expect(nothing).toThrow(StepError)
   expect(nothing).toThrow(words)
 })

@@ -87,7 +87,7 @@ describe.skipIf(process.getuid?.() !== 0)('on a full disk (needs root, to mount 
     expect(() => writeFileSync(ballast(), Buffer.alloc(1 << 20))).toThrow('ENOSPC')
   }
 
-  test('a record that cannot be written is told once, and written when there is room', () => {
+  test('a record that cannot be written is reported once, and written when there is room', () => {
     const ours = record(ourMark())
     expect(claim(file, ours).kind).toBe('claimed')
     fill()
@@ -103,7 +103,7 @@ describe.skipIf(process.getuid?.() !== 0)('on a full disk (needs root, to mount 
     expect(readdirSync(disk())).toEqual(['up.json'])
   })
 
-  test('a claim says so, and leaves what names the processes of an earlier run', () => {
+  test('a claim is marked, and leaves the record of the processes of an earlier run', () => {
     const stale: UpRecord = { ...record(reused()), children: { service: ourMark() } }
     claim(file, stale)
     fill()

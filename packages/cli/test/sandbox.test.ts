@@ -22,7 +22,7 @@ test('every workspace is one line, in columns', () => {
   expect(table([])).toEqual(['There are no sandboxes.'])
 })
 
-test('files are removed only on somebody’s word', async () => {
+test('files are removed only after confirmation', async () => {
   expect(await confirmed('Remove?', ['--purge', '--yes'])).toBe(true)
   // No terminal here.
   await expect(confirmed('Remove?', ['--purge'])).rejects.toThrow(/nobody at the terminal/)

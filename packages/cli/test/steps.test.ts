@@ -10,7 +10,7 @@ function terminal(live: boolean) {
 }
 
 describe('steps', () => {
-  test('say what is about to be done, then what came of it and how long it took', async () => {
+  test('print the title, then the result and the duration', async () => {
     const { steps, written } = terminal(false)
     const result = await steps.run('Build', async (step) => {
       step.doing('packages/web')

@@ -50,7 +50,7 @@ function watch(script: string, log = join(folder, 'log', 'child.log')) {
 }
 
 describe('a supervised process', () => {
-  test('has only its own environment, and what it says is told and kept', async () => {
+  test('has only its own environment, and its output is passed on and logged', async () => {
     const { child, heard, until } = watch(
       'console.log(Object.keys(process.env).join()); console.log(JSON.stringify({level: 50, msg: "no engine"})); console.log(JSON.stringify({level: 30, msg: "fine"})); console.error("a warning"); setInterval(() => {}, 1000)',
     )
@@ -91,7 +91,7 @@ describe('a supervised process', () => {
     expect(await waitForEnd(grandchild, 10_000)).toBe(true)
   })
 
-  test('that cannot be started says why, when nothing is still on its way to its log', async () => {
+  test('that cannot be started reports why, when its log is complete', async () => {
     const missing = join(folder, 'missing')
     // A pipe is opened for writing when somebody opens it for reading.
     const log = join(folder, 'x.log')
@@ -111,7 +111,7 @@ describe('a supervised process', () => {
     expect(existsSync(missing)).toBe(false)
   })
 
-  test('whose log cannot be written goes on, and it is said', async () => {
+  test('whose log cannot be written continues, and the problem is reported', async () => {
     // A folder is where the file should be.
     const { child, heard, until } = watch('console.log("up"); setInterval(() => {}, 1000)', folder)
     await until('problem Its log cannot be written')

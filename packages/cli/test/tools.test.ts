@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { toolTable } from '../src/commands/tools.ts'
 
-test('a table that says what is offered, and how MCP servers stand', () => {
+test('a table of the offered tools and the state of MCP servers', () => {
   const tool = { kind: 'read', readOnly: true, source: 'built-in', available: true }
   expect(
     toolTable({

@@ -12,7 +12,7 @@ import { openAccounts, readAccounts } from '@sandlot/storage/accounts/accounts'
 import type { AccountsStore } from '@sandlot/storage/accounts/store'
 import { StorageError } from '@sandlot/storage/storage-error'
 import { readServiceConfig } from './config.ts'
-import { keptSecret } from './auth/keys.ts'
+import { ensureSecret } from './auth/keys.ts'
 
 type Answer =
   | ({ did: 'list' } & UserList)
@@ -34,7 +34,7 @@ async function main([act = '', who = '', data]: readonly string[]): Promise<Answ
   // Before the first start, or with another SANDLOT_DATA than Sandlot's: nothing is made by asking.
   if (!existsSync(path)) return { did: 'nothing', reason: 'no_deployment', message: dataFolder }
   if (act === 'list') return list(path)
-  const secret = await keptSecret(join(dataFolder, 'keys'), 'service-cookies')
+  const secret = await ensureSecret(join(dataFolder, 'keys'), 'service-cookies')
   const accounts = await opened(path, { secret, publicUrl: publicUrl ?? 'http://127.0.0.1' })
   if (accounts === undefined) return { did: 'nothing', reason: 'running', message: dataFolder }
   try {

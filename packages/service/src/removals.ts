@@ -126,15 +126,15 @@ export class Removals {
     const { log, slowMs = SLOW_MS } = this.#parts
     const { signal } = this.#ended
     const leavePlace = this.#takePlace()
-    let told: Promise<void> | undefined
+    let recorded: Promise<void> | undefined
     const slow = setTimeout(() => {
       leavePlace()
-      told = this.#tell(removal, SLOW)
+      recorded = this.#recordProblem(removal, SLOW)
     }, slowMs)
     const problem = await this.#finish(removal).then(() => undefined, messageOf)
     // Before the pause: that is not the agent's time.
     clearTimeout(slow)
-    await told
+    await recorded
     leavePlace()
     if (signal.aborted) return
     if (problem === undefined) {
@@ -142,7 +142,7 @@ export class Removals {
       log.info({ user, data }, 'a person was removed')
       return
     }
-    await this.#tell(removal, problem)
+    await this.#recordProblem(removal, problem)
     await this.#pause(user)
   }
 
@@ -157,7 +157,7 @@ export class Removals {
   }
 
   /** Records the reason for administrators. Never rejects. */
-  async #tell({ id: user, data }: Removal, problem: string): Promise<void> {
+  async #recordProblem({ id: user, data }: Removal, problem: string): Promise<void> {
     const { accounts, log } = this.#parts
     log.warn({ user, data, error: problem }, 'a person is not removed whole yet; it is tried again')
     try {

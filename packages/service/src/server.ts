@@ -16,7 +16,7 @@ import {
   limitConnections,
   timeLimits,
 } from './http/connection-limits.ts'
-import { keptSecret } from './auth/keys.ts'
+import { ensureSecret } from './auth/keys.ts'
 import { makeLimits } from './auth/limits.ts'
 import type { LimitRates } from './auth/limits.ts'
 import { makeLog } from './log.ts'
@@ -62,7 +62,7 @@ const CLOSE_GRACE_MS = 3_000
  * left open then.
  */
 export async function startService(config: ServiceConfig, deps: ServiceDeps = {}): Promise<RunningService> {
-  const authSecret = await keptSecret(join(config.dataFolder, 'keys'), 'service-cookies')
+  const authSecret = await ensureSecret(join(config.dataFolder, 'keys'), 'service-cookies')
   const shown = `http://${nameOf(config.host)}:${config.port}`
   const accounts = await openAccounts(join(config.dataFolder, 'accounts.db'), {
     secret: authSecret,
@@ -90,7 +90,7 @@ export async function startService(config: ServiceConfig, deps: ServiceDeps = {}
       url: config.agentUrl,
       log,
       onSessionChanged: (userId, summary) =>
-        sockets.tell(userId, { type: 'ai_chat_sessions', changed: [summary] }),
+        sockets.sendTo(userId, { type: 'ai_chat_sessions', changed: [summary] }),
       onConnected: metrics.agentConnected,
       pauses: deps.agentPauses,
     })

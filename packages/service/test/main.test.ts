@@ -62,7 +62,7 @@ afterEach(async () => {
   await rm(folder, { recursive: true })
 })
 
-test('says where to go, without an agent too, and stops in good order', async () => {
+test('prints its address, without an agent too, and stops gracefully', async () => {
   const service = start({})
   const line = await service.line(/^Sandlot is ready: /)
   const url = /^Sandlot is ready: (http:\/\/127\.0\.0\.1:\d+)\/setup\?token=[0-9a-z]{50}$/.exec(line)?.[1]
@@ -73,7 +73,7 @@ test('says where to go, without an agent too, and stops in good order', async ()
   expect(service.output()).toContain('"msg":"stopped"')
 })
 
-test('a port that is taken and a wrong setting are said in words, and end it', async () => {
+test('a port that is taken and a wrong setting end it with a plain message', async () => {
   const first = start({})
   const port = new URL((await first.line(/^Sandlot is ready: /)).slice('Sandlot is ready: '.length)).port
   // Of the same data there is one at a time, whatever the port.
@@ -88,7 +88,7 @@ test('a port that is taken and a wrong setting are said in words, and end it', a
   expect(await first.ended).toBe(0)
 })
 
-test('a disk that refuses writes: /readyz and sign-in say so, and it is over when the disk takes them again', async () => {
+test('a disk that refuses writes: /readyz and sign-in report it, until the disk accepts them again', async () => {
   const service = start({})
   const line = await service.line(/^Sandlot is ready: /)
   const { origin, searchParams } = new URL(line.slice('Sandlot is ready: '.length))
@@ -122,7 +122,7 @@ test('a disk that refuses writes: /readyz and sign-in say so, and it is over whe
   expect((await post('/sign-in', account)).status).toBe(200)
 })
 
-test('damaged accounts and a disk that refuses the first file are said in one sentence, without a stack', async () => {
+test('damaged accounts and a disk that refuses the first file give one sentence, without a stack', async () => {
   await writeFile(join(folder, 'accounts.db'), 'not a database, whatever it is called'.repeat(200))
   const damaged = start({})
   expect(await damaged.ended).toBe(1)

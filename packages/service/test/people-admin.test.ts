@@ -37,7 +37,7 @@ async function admin(args: string[], folder = harness.folder): Promise<unknown> 
   return JSON.parse(stdout)
 }
 
-test('while the service runs everybody is listed, and nothing is changed', async () => {
+test('while the service runs all accounts are listed, and nothing is changed', async () => {
   expect(await admin(['list'])).toMatchObject({
     did: 'list',
     users: [{ email: ANN.email, role: 'admin' }, { email: 'bob@example.org' }],
@@ -50,7 +50,7 @@ test('while the service runs everybody is listed, and nothing is changed', async
     expect(await admin(args)).toMatchObject({ did: 'nothing', reason: 'running' })
 })
 
-test('a password is set for whoever is locked out, and an account ended; the next start does the rest', async () => {
+test('sets a password for a locked-out user, and ends an account; the next start does the rest', async () => {
   await harness.service.close()
   const { password } = (await admin(['password', 'ANN@example.org'])) as { password: string }
   expect(await admin(['remove', ANN.email, 'keep'])).toMatchObject({ did: 'nothing', reason: 'refused' })
@@ -68,7 +68,7 @@ test('a password is set for whoever is locked out, and an account ended; the nex
   await waitFor(() => harness.agent.received.includes(`remove ${id} purge`))
 })
 
-test('who is to be kept while they are being purged hears that it is too late', async () => {
+test('keeping the files of a user who is being purged is refused as too late', async () => {
   const id = (removed: unknown) => (removed as { removal: { id: string } }).removal.id
   harness.agent.beforeRemoval = () => new Promise(() => undefined)
   await harness.service.close()
@@ -81,7 +81,7 @@ test('who is to be kept while they are being purged hears that it is too late', 
   await waitFor(() => harness.agent.received.includes(`remove ${bob} purge`))
 })
 
-test('what an older version has left is listed after the next start, and until then it is said so', async () => {
+test('an older version’s accounts are listed after the next start, and until then refused with a reason', async () => {
   await harness.service.close()
   const path = join(harness.folder, 'accounts.db')
   const older = Object.fromEntries(Object.entries(accountsMigrations).slice(0, -1))

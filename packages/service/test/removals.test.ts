@@ -114,7 +114,7 @@ const plans = fc.record(
   ),
 )
 
-test('property: whoever is asked for is removed as was said last, one try at a time, and waits for nobody who hangs', async () => {
+test('property: each person is removed by the last request, one try at a time, and waits for no hanging removal', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'sandlot-removals-'))
   let run = 0
   const removed = async (said: { who: string; data: RemovedData }[], outcomes: Record<string, Outcome[]>) => {

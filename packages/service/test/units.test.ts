@@ -7,7 +7,7 @@ import { describe, expect, test } from 'vitest'
 import { readServiceConfig } from '../src/config.ts'
 import { Cursor } from '../src/chat/cursor.ts'
 import { readRange } from '../src/http/range.ts'
-import { keptSecret, sameSecret } from '../src/auth/keys.ts'
+import { ensureSecret, secretsEqual } from '../src/auth/keys.ts'
 import { makeLog } from '../src/log.ts'
 import { originRule } from '../src/auth/origin.ts'
 import { makeScrubber } from '@sandlot/shared/scrub'
@@ -132,19 +132,19 @@ describe('the scrubber', () => {
 describe('kept secrets', () => {
   test('are made once, also by several starts together', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'sandlot-keys-'))
-    const made = await Promise.all(Array.from({ length: 8 }, () => keptSecret(join(folder, 'keys'), 'one')))
+    const made = await Promise.all(Array.from({ length: 8 }, () => ensureSecret(join(folder, 'keys'), 'one')))
     expect(new Set(made).size).toBe(1)
-    expect(await keptSecret(join(folder, 'keys'), 'one')).toBe(made[0])
+    expect(await ensureSecret(join(folder, 'keys'), 'one')).toBe(made[0])
     expect(await readdir(join(folder, 'keys'))).toEqual(['one'])
     await writeFile(join(folder, 'keys', 'cut'), 'half')
-    await expect(keptSecret(join(folder, 'keys'), 'cut')).rejects.toThrow(/cut short/)
+    await expect(ensureSecret(join(folder, 'keys'), 'cut')).rejects.toThrow(/cut short/)
     await rm(folder, { recursive: true })
   })
 
   test('are compared whole', () => {
-    expect(sameSecret('abc', 'abc')).toBe(true)
-    expect(sameSecret('abc', 'abcd')).toBe(false)
-    expect(sameSecret('', 'a')).toBe(false)
+    expect(secretsEqual('abc', 'abc')).toBe(true)
+    expect(secretsEqual('abc', 'abcd')).toBe(false)
+    expect(secretsEqual('', 'a')).toBe(false)
   })
 })
 

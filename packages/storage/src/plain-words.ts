@@ -51,12 +51,12 @@ const AT_SIGN_IN: Words = {
 }
 
 /** A `StorageError` of the chats in plain words; anything else as it is. */
-export function inPlainWords(thrown: unknown): unknown {
+export function toUserError(thrown: unknown): unknown {
   return said(thrown, IN_CHATS)
 }
 
 /** The same of the accounts. */
-export function inPlainAccountWords(thrown: unknown): unknown {
+export function toAccountUserError(thrown: unknown): unknown {
   return said(thrown, AT_SIGN_IN)
 }
 
@@ -66,7 +66,7 @@ function said(thrown: unknown, all: Words): unknown {
 }
 
 /** Of a store that cannot be used, for the public `/readyz`: without its path. */
-export function healthWords(problem: StorageError | undefined): string {
+export function healthText(problem: StorageError | undefined): string {
   if (problem === undefined) return 'can be read and written'
   if (problem.code === 'full') return 'cannot be written: the disk is full; make room'
   if (problem.code === 'corrupt') return 'is damaged: stop Sandlot, and restore the file from a backup'

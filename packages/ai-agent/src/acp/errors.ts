@@ -5,7 +5,7 @@
 import { RequestError } from '@agentclientprotocol/sdk'
 import { type ErrorCode, SandlotError, toErrorBody } from '@sandlot/shared/errors'
 import type { z } from 'zod'
-import { inPlainWords } from '@sandlot/storage/plain-words'
+import { toUserError } from '@sandlot/storage/plain-words'
 
 const RPC_CODE: Partial<Record<ErrorCode, number>> = {
   bad_request: -32_602,
@@ -21,7 +21,7 @@ const RPC_CODE: Partial<Record<ErrorCode, number>> = {
 export function toRequestError(thrown: unknown, report: (thrown: unknown) => void): RequestError {
   if (thrown instanceof RequestError) return thrown
   if (!(thrown instanceof SandlotError)) report(thrown)
-  const { code, message } = toErrorBody(inPlainWords(thrown))
+  const { code, message } = toErrorBody(toUserError(thrown))
   return new RequestError(RPC_CODE[code] ?? -32_600, message, { code })
 }
 

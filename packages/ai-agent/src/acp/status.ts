@@ -6,7 +6,7 @@ import { fullImageState } from '@sandlot/shared/api'
 import type { FullImageState } from '@sandlot/shared/full-image'
 import type { AgentStatus } from '@sandlot/shared/acp-meta'
 import type { Mode } from '@sandlot/shared/mode'
-import { healthWords } from '@sandlot/storage/plain-words'
+import { healthText } from '@sandlot/storage/plain-words'
 import type { StorageError } from '@sandlot/storage/storage-error'
 import { type Model, takesImages } from '../model/model.ts'
 
@@ -61,7 +61,7 @@ export function makeStatus(parts: StatusParts): () => Promise<AgentStatus> {
     return {
       ready: problem === undefined,
       reasons: [
-        { part: 'store', ok: problem === undefined, message: `The store of chats ${healthWords(problem)}.` },
+        { part: 'store', ok: problem === undefined, message: `The store of chats ${healthText(problem)}.` },
         {
           part: 'model',
           ok: true,

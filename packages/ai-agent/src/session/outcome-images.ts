@@ -1,6 +1,6 @@
 /** Images of an outcome that the store has no room for: a sentence stands for them, to the model and on the card. */
 import { type SessionEvent, isOutcome } from '@sandlot/shared/events'
-import { NO_ROOM_WORDS, type NoRoom } from '@sandlot/storage/sessions/store-room'
+import { NO_ROOM_TEXTS, type NoRoom } from '@sandlot/storage/sessions/store-room'
 import type { EventGroup } from '../loop/context.ts'
 
 /** As it is stored: base64. */
@@ -29,7 +29,7 @@ function imagesOf(event: SessionEvent): { data: string }[] {
 function withoutImages(event: SessionEvent, why: NoRoom): SessionEvent {
   const count = imagesOf(event).length
   if (count === 0 || !isOutcome(event)) return event
-  const words = `${count === 1 ? 'The image' : `The ${count} images`} cannot be stored: ${NO_ROOM_WORDS[why]}`
+  const words = `${count === 1 ? 'The image' : `The ${count} images`} cannot be stored: ${NO_ROOM_TEXTS[why]}`
   const others = (event.content ?? []).filter(
     (item) => item.type !== 'content' || item.content.type !== 'image',
   )

@@ -251,7 +251,7 @@ export const LOOP_ROWS: Record<string, Record<string, readonly string[]>> = {
     ],
     'back-pressure': [
       'packages/ai-agent/test/session/join.test.ts :: a reader that does not read is closed, holds up nothing, and resumes',
-      'packages/service/test/socket/join.test.ts :: a reader that does not read is dropped, holds up nobody, and gets the rest by resuming',
+      'packages/service/test/socket/join.test.ts :: a reader that does not read is dropped, delays no other, and gets the rest by resuming',
     ],
     'stable prefix': [
       'packages/ai-agent/test/model/openai.test.ts :: bug 26: is on the wire exactly so, byte for byte the same each time',
@@ -269,7 +269,7 @@ export const LOOP_ROWS: Record<string, Record<string, readonly string[]>> = {
     'event log': [
       'packages/ai-agent/test/calls/scheduler.test.ts :: a tool goes on only after its event was stored',
       'packages/storage/test/sessions/crash.test.ts :: killed after %i acknowledgements',
-      'packages/storage/test/database/group-commit.test.ts :: property: whatever comes together, each session has what it was told was stored, in order',
+      'packages/storage/test/database/group-commit.test.ts :: property: of concurrent writes, each session has what was acknowledged, in order',
     ],
     'crash resume': [
       'packages/ai-agent/test/plain/readme.test.ts :: killed while the model answers it goes on where it stood, without making the call again',

@@ -35,14 +35,14 @@ export const keys: Command = async ({ config, args, print }) => {
     fix: 'Nothing is lost: whatever was done so far stands. Run the same command again.',
     alsoGood: [NOTHING_CHANGED],
   })
-  return tell(printed, print)
+  return reportResult(printed, print)
 }
 
 /**
  * Reports the result from the one line that it printed. Returns the exit code.
  * @throws StepError where nothing was changed, with what to do about that.
  */
-export function tell(printed: string, print: (line: string) => void): number {
+export function reportResult(printed: string, print: (line: string) => void): number {
   const said = answer.parse(JSON.parse(printed))
   if (!said.rotated) throw nothingChanged(said)
   const { resealed, lost } = said

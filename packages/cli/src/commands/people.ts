@@ -54,7 +54,7 @@ export const people: Command = async (context) => {
     context,
   )
   // Computed in any case: where there is no list, the command fails also with `--json`.
-  const lines = told(printed)
+  const lines = resultLines(printed)
   if (act === 'list' && args.includes('--json')) print(printed.trim())
   else for (const line of lines) print(line)
   return 0
@@ -77,7 +77,7 @@ async function peopleAdmin(args: string[], { config }: Context): Promise<string>
  * The result for a person, from the one line that people-admin printed.
  * @throws StepError where nothing was changed, with what to do about that.
  */
-export function told(printed: string): string[] {
+export function resultLines(printed: string): string[] {
   const said = answer.parse(JSON.parse(printed))
   switch (said.did) {
     case 'list':

@@ -1,6 +1,6 @@
 import type { Environment } from '@sandlot/shared/config'
 
 /** The environment of a program that `up` has given its own, `.env` included. */
-export function handedEnvironment(): Environment {
+export function inheritedEnvironment(): Environment {
   return { ...process.env }
 }

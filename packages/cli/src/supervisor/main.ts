@@ -9,7 +9,7 @@ import { release, type UpRecord } from '../pid-file.ts'
 import { runUntilStopped } from './running.ts'
 import { createSteps } from '../steps.ts'
 import { listenForStop } from '../stop-signals.ts'
-import { handedEnvironment } from './config.ts'
+import { inheritedEnvironment } from './config.ts'
 
 /** Written by `up` itself, which this process was a moment ago. */
 interface Handed {
@@ -18,7 +18,7 @@ interface Handed {
 }
 
 async function main(handed: Handed): Promise<number> {
-  const config: CliConfig = { ...handed.config, environment: handedEnvironment() }
+  const config: CliConfig = { ...handed.config, environment: inheritedEnvironment() }
   const { record } = handed
   const out = (text: string): void => void process.stdout.write(text)
   const steps = createSteps({ write: out, live: process.stdout.isTTY })

@@ -14,7 +14,7 @@ const SECRET_CHARS = 50
  * Reads the secret of that name, and creates it if there is none. Safe beside another process that
  * does the same.
  */
-export async function keptSecret(keysFolder: string, name: string): Promise<string> {
+export async function ensureSecret(keysFolder: string, name: string): Promise<string> {
   await mkdir(keysFolder, { recursive: true, mode: 0o700 })
   const path = join(keysFolder, name)
   if (!existsSync(path)) {
@@ -35,12 +35,12 @@ export async function keptSecret(keysFolder: string, name: string): Promise<stri
   throw new Error(`service: ${path} is cut short. Delete it and start again.`)
 }
 
-export async function forgetSecret(keysFolder: string, name: string): Promise<void> {
+export async function deleteSecret(keysFolder: string, name: string): Promise<void> {
   await rm(join(keysFolder, name), { force: true })
 }
 
 /** Constant-time comparison. */
-export function sameSecret(a: string, b: string): boolean {
+export function secretsEqual(a: string, b: string): boolean {
   const digest = (text: string): Buffer => createHash('sha256').update(text).digest()
   return timingSafeEqual(digest(a), digest(b))
 }

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import type { Account, SetupRequest } from '@sandlot/shared/api'
 import { SandlotError } from '@sandlot/shared/errors'
 import type { AccountsStore } from '@sandlot/storage/accounts/store'
-import { forgetSecret, keptSecret, sameSecret } from './keys.ts'
+import { deleteSecret, ensureSecret, secretsEqual } from './keys.ts'
 
 const TOKEN_NAME = 'setup-token'
 
@@ -20,15 +20,15 @@ export interface Setup {
 export async function prepareSetup(accounts: AccountsStore, dataFolder: string): Promise<Setup> {
   const keysFolder = join(dataFolder, 'keys')
   const done = await accounts.hasUsers()
-  if (done) await forgetSecret(keysFolder, TOKEN_NAME)
-  let token = done ? undefined : await keptSecret(keysFolder, TOKEN_NAME)
+  if (done) await deleteSecret(keysFolder, TOKEN_NAME)
+  let token = done ? undefined : await ensureSecret(keysFolder, TOKEN_NAME)
 
   return {
     get token() {
       return token
     },
     async run({ token: given, ...user }) {
-      if (token === undefined || !sameSecret(token, given)) {
+      if (token === undefined || !secretsEqual(token, given)) {
         throw new SandlotError(
           'forbidden',
           'This set-up link is not valid any more. Sandlot prints the current one when it starts.',
@@ -36,7 +36,7 @@ export async function prepareSetup(accounts: AccountsStore, dataFolder: string):
       }
       const administrator = await accounts.createFirstAdministrator(user)
       token = undefined
-      await forgetSecret(keysFolder, TOKEN_NAME)
+      await deleteSecret(keysFolder, TOKEN_NAME)
       return administrator
     },
   }

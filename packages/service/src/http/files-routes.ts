@@ -13,7 +13,7 @@ import { Hono } from 'hono'
 import { bodyLimit } from 'hono/body-limit'
 import { InOrder } from '../chat/in-order.ts'
 import type { AppEnv, Ctx, Parts } from './context.ts'
-import { requireCaller, requireCallerStill } from './request.ts'
+import { requireCaller, recheckCaller } from './request.ts'
 
 /** Of one person, under way at once: each is in memory while it is. */
 const MOST_PUTS = 8
@@ -63,7 +63,7 @@ export function filesRoutes(parts: Parts): Hono<AppEnv> {
         // One after another from the body on: the second of two with one name finds the first.
         await puts.run(c.var.caller.account.id, async () => {
           const data = Buffer.from(await c.req.arrayBuffer()).toString('base64')
-          await requireCallerStill(c)
+          await recheckCaller(c)
           await ask(c, { do: 'write', path, data, replace: c.req.query('replace') === 'true' })
         })
         return c.body(null, 204)

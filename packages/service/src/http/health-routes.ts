@@ -4,7 +4,7 @@ import type { Readiness } from '@sandlot/shared/api'
 import { SandlotError, messageOf } from '@sandlot/shared/errors'
 import { LoopDelay } from '@sandlot/shared/node/loop-delay'
 import { Hono } from 'hono'
-import { sameSecret } from '../auth/keys.ts'
+import { secretsEqual } from '../auth/keys.ts'
 import type { AppEnv, Ctx, Parts } from './context.ts'
 import { isLocal } from './request.ts'
 
@@ -77,7 +77,7 @@ function refusalOf(token: string | undefined): string {
 
 function mayReadMetrics(c: Ctx, token: string | undefined): boolean {
   const given = /^Bearer\s+(\S+)$/i.exec(c.req.header('authorization') ?? '')?.[1]
-  if (token !== undefined && given !== undefined) return sameSecret(token, given)
+  if (token !== undefined && given !== undefined) return secretsEqual(token, given)
   return isLocal(c) && isLocalName(c.req.header('host') ?? '')
 }
 

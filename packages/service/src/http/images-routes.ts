@@ -8,7 +8,7 @@ import { etag } from 'hono/etag'
 import { imagesIn } from '../chat/event-images.ts'
 import { tooLarge } from '../chat/uploads.ts'
 import type { AppEnv, Ctx, Parts } from './context.ts'
-import { requireCaller, requireCallerStill } from './request.ts'
+import { requireCaller, recheckCaller } from './request.ts'
 
 /** `/api/images` */
 export function uploadRoutes(parts: Parts): Hono<AppEnv> {
@@ -31,7 +31,7 @@ export function uploadRoutes(parts: Parts): Hono<AppEnv> {
             'Send an image as image/png, image/jpeg, image/gif or image/webp.',
           )
         const bytes = Buffer.from(await c.req.arrayBuffer())
-        await requireCallerStill(c)
+        await recheckCaller(c)
         return c.json(await uploads.add(c.var.caller.account.id, bytes), 201)
       },
     )

@@ -17,13 +17,13 @@ export function mcpRoutes(parts: Parts): Hono<AppEnv> {
     requireSignIn(c)
     const { id, role } = c.var.caller.account
     const answer = new URL(c.req.url).search.slice(1)
-    const told = mcpSignInResult.parse(
+    const result = mcpSignInResult.parse(
       await parts.agent.request(EXT.mcpSignIn, { user: { id, role }, answer }),
     )
     const text =
-      'server' in told
-        ? `${told.server} is connected. You can close this page and go on in the chat.`
-        : told.problem
+      'server' in result
+        ? `${result.server} is connected. You can close this page and go on in the chat.`
+        : result.problem
     // The address holds a code: it is kept out of caches and, by the referrer policy, from other
     // sites.
     c.header('cache-control', 'no-store')
@@ -38,7 +38,7 @@ export function mcpRoutes(parts: Parts): Hono<AppEnv> {
             <p><a href="/">Back to the chat</a></p>
           </body>
         </html>`,
-      'server' in told ? 200 : 400,
+      'server' in result ? 200 : 400,
     )
   })
 }

@@ -69,7 +69,7 @@ export function credentialsOf(
  * Call once the body has arrived: the sender decides when, and may have been removed or signed out
  * meanwhile. Throws `unauthenticated`, and `forbidden` when the role has changed.
  */
-export async function requireCallerStill(c: Ctx): Promise<void> {
+export async function recheckCaller(c: Ctx): Promise<void> {
   const before = c.var.caller
   const now = await c.var.lookAgain()
   if (now.account.id !== before.account.id || now.account.role !== before.account.role)
@@ -81,7 +81,7 @@ export async function requireCallerStill(c: Ctx): Promise<void> {
 
 /**
  * The validated JSON body; after `requireCaller`, the caller is checked again once it has arrived.
- * Throws `bad_request` and what `requireCallerStill` throws.
+ * Throws `bad_request` and what `recheckCaller` throws.
  */
 export async function readBody<S extends z.ZodType>(c: Ctx, shape: S): Promise<z.output<S>> {
   const type = c.req.header('content-type') ?? ''
@@ -89,7 +89,7 @@ export async function readBody<S extends z.ZodType>(c: Ctx, shape: S): Promise<z
   if (!/^application\/json\b/i.test(type))
     throw new SandlotError('bad_request', 'Send JSON as application/json.')
   const value = await readJson(c)
-  if (c.var.caller !== undefined) await requireCallerStill(c)
+  if (c.var.caller !== undefined) await recheckCaller(c)
   const parsed = shape.safeParse(value)
   if (parsed.success) return parsed.data
   throw new SandlotError('bad_request', `The body does not fit: ${problemsOf(parsed.error)}`)

@@ -34,7 +34,7 @@ export interface ChatSocketOptions extends Omit<ChatOptions, 'send' | 'user' | '
 }
 
 /** `ws` closes at once on a message over `maxPayload`. This one sends the reason first. */
-export class PoliteWebSocket extends WebSocket {
+export class ExplainingWebSocket extends WebSocket {
   override close(code?: number, reason?: string | Buffer): void {
     if (code === CLOSE.tooLarge && this.readyState === WebSocket.OPEN) {
       const message = `A frame has at most ${MAX_FRAME_BYTES} bytes. Put larger text into a file.`

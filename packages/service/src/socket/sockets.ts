@@ -51,7 +51,7 @@ export class Sockets {
     return this.#open.get(userId)?.size ?? 0
   }
 
-  tell(userId: string, frame: ServerFrame): void {
+  sendTo(userId: string, frame: ServerFrame): void {
     for (const socket of this.#open.get(userId) ?? []) socket.send(frame)
   }
 

@@ -11,7 +11,7 @@ import { findCaller } from '../auth/caller.ts'
 import type { Caller } from '../auth/caller.ts'
 import type { Logger } from '../log.ts'
 import type { OriginRule } from '../auth/origin.ts'
-import { PoliteWebSocket, serveChatSocket } from './chat-socket.ts'
+import { ExplainingWebSocket, serveChatSocket } from './chat-socket.ts'
 import type { ChatSocketOptions } from './chat-socket.ts'
 import { MAX_SOCKETS_PER_USER } from './sockets.ts'
 
@@ -29,7 +29,7 @@ export function makeUpgrade(options: UpgradeOptions): OnUpgrade {
     noServer: true,
     maxPayload: MAX_FRAME_BYTES,
     perMessageDeflate: false,
-    WebSocket: PoliteWebSocket,
+    WebSocket: ExplainingWebSocket,
   })
 
   const upgrade = async (request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> => {

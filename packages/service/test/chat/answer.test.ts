@@ -21,7 +21,7 @@ test('there is no answer before the end', () => {
   expect(answerOf('s', 'p1', [])).toBeUndefined()
 })
 
-test('what was withdrawn is not said, and other prompts say nothing here', () => {
+test('withdrawn text is left out, and other prompts add nothing', () => {
   const log = [
     said('m0', 'of another prompt', 'p0'),
     said('m1', 'half an ans'),
@@ -46,7 +46,7 @@ test('the end speaks where the model did not', () => {
   expect(answerOf('s', 'p1', [end])).toMatchObject({ text: 'The model said 401.', reason: 'error' })
 })
 
-test('what went wrong is told beside what the model had said', () => {
+test('an error is reported beside the text of the model', () => {
   const end = happened({
     type: 'prompt_ended',
     stopReason: 'end_turn',
@@ -62,7 +62,7 @@ test('what went wrong is told beside what the model had said', () => {
   expect(answerOf('s', 'p1', [said('m1', 'Done.'), ended])?.message).toBeUndefined()
 })
 
-test('a message that was taken back before a prompt had it has that for an end', () => {
+test('a message that was withdrawn before a prompt took it ends as withdrawn', () => {
   const withdrawn = happened({ type: 'message_unqueued', messageId: 'm1', why: 'withdrawn' })
   expect(answerOf('s', 'p1', [withdrawn])).toMatchObject({
     text: 'The message was taken back before the agent read it.',

@@ -45,7 +45,7 @@ describe('work in order', () => {
     )
   })
 
-  test('is refused when too much waits under its key, and goes on when there is room', async () => {
+  test('is refused when too much waits under its key, and continues when there is room', async () => {
     const order = new InOrder(2)
     const go = Promise.withResolvers<string>()
     const first = [order.run('a', () => go.promise), order.run('a', async () => 'second')]
@@ -57,7 +57,7 @@ describe('work in order', () => {
   })
 })
 
-describe('what a tab says about one session', () => {
+describe('frames of a tab about one session', () => {
   let harness: Harness
   let tab: Tab
   let image: string
@@ -111,7 +111,7 @@ describe('what a tab says about one session', () => {
     }
   }
 
-  test('reaches the agent in the order in which it was said, whatever of it fails', async () => {
+  test('reach the agent in the order in which they were sent, also when some fail', async () => {
     const all: Said[] = ['mode', 'model and level', 'words', 'an image', 'a lost image', 'stop']
     const saying = fc.array(fc.constantFrom(...all), { minLength: 2, maxLength: 8 })
     await fc.assert(

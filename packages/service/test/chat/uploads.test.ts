@@ -91,7 +91,7 @@ test('what is too old goes by itself', async () => {
   await waitFor(async () => (await filesThere()).length === 0)
 })
 
-test('what somebody else has put there is left alone', async () => {
+test('foreign files are left alone', async () => {
   const uploads = await open()
   const { id } = await uploads.add('ann', PNG)
   const [own = ''] = await readdir(folder)
@@ -104,7 +104,7 @@ test('what somebody else has put there is left alone', async () => {
   expect((await readdir(folder)).toSorted()).toEqual(['.DS_Store', own])
 })
 
-test('what is being added goes with its person, and nobody stumbles over the folder that is gone', async () => {
+test('an upload in progress is removed with its user, and a missing folder is no error', async () => {
   const uploads = await open({ sweepEveryMs: 1 })
   const added = Promise.allSettled(Array.from({ length: 20 }, () => uploads.add('ann', PNG)))
   await uploads.removeAll('ann')

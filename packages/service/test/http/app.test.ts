@@ -188,7 +188,7 @@ describe('requests', () => {
     expect(error.requestId).toBe(response.headers.get('x-request-id'))
   })
 
-  test('only an administrator makes users; nobody else sees their keys', async () => {
+  test('only an administrator makes users; keys are visible to their owner alone', async () => {
     const ann = await setUp(harness)
     const bob = await addUser(harness, ann, 'bob@example.org')
     const refused = await bob.post('/api/users', {
@@ -291,7 +291,7 @@ describe('the web app', () => {
     expect(await (await get({ 'accept-encoding': 'br' })).text()).toBe('export {}')
   })
 
-  test('says so when it is not built', async () => {
+  test('answers that it is not built', async () => {
     expect(await errorOf(await fetch(url))).toMatchObject({ code: 'not_ready' })
   })
 })

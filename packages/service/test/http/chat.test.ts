@@ -124,7 +124,7 @@ describe('as JSON', () => {
     })
   })
 
-  test('makes the caller’s session in mode yolo or as near as they may, and goes on in it as it is', async () => {
+  test('makes the caller’s session in mode yolo or the nearest allowed one, and continues it unchanged', async () => {
     await answerOf(await chat({ message: 'one', sessionId: 'mine' }))
     await answerOf(await chat({ message: 'two', sessionId: 'mine' }))
     await answerOf(await chat({ message: 'three', sessionId: 'mine', mode: 'manual' }))
@@ -152,7 +152,7 @@ describe('as JSON', () => {
     expect(harness.agent.received[0]).toBe(`new ${sessionId} auto-edit`)
   })
 
-  test('says which model, how hard it thinks, and what a failed call means', async () => {
+  test('sets the model, its thinking level, and the effect of a failed call', async () => {
     const wishes: unknown[] = []
     harness.agent.script = async (turn) => {
       wishes.push(turn.onError)
@@ -216,7 +216,7 @@ describe('as JSON', () => {
     expect((await errorOf(await call)).code).toBe('not_found')
   })
 
-  test('a client that leaves while its earlier submission is read disturbs nobody', async () => {
+  test('a client that leaves while its earlier submission is read disturbs no other', async () => {
     const body = { message: 'once', sessionId: 'mine', requestId: 'k1' }
     await answerOf(await chat(body))
     const go = Promise.withResolvers<void>()
@@ -317,7 +317,7 @@ describe('refusals', () => {
     expect(foreign.status).toBe(403)
   })
 
-  test('somebody else’s session, a busy one, and an agent that is away', async () => {
+  test('a foreign session, a busy one, and an agent that is away', async () => {
     await answerOf(await chat({ message: 'one', sessionId: 'mine' }))
     const bob = await addUser(harness, ann, 'bob@example.org')
     const his = { authorization: `Bearer ${await makeKey(bob)}` }
@@ -371,7 +371,7 @@ describe('as SSE', () => {
     expect(messages.filter(({ frame }) => frame.type === 'ai_chat_event')).toHaveLength(stored.length + 1)
   })
 
-  test('goes on after Last-Event-ID with the same requestId, also when the prompt has ended', async () => {
+  test('continues after Last-Event-ID with the same requestId, also when the prompt has ended', async () => {
     await answerOf(await chat({ message: 'before', sessionId: 'mine' }))
     harness.agent.script = twoCalls
     const body = { message: 'do it', sessionId: 'mine', requestId: 'k1' }
@@ -384,7 +384,7 @@ describe('as SSE', () => {
     expect(rest.at(-1)?.frame.type).toBe('ai_chat_done')
   })
 
-  test('a client that does not read is dropped before much waits for it, without a hole, and goes on', async () => {
+  test('a client that does not read is dropped before much waits for it, without a hole, and continues', async () => {
     await harness.restart({ slowReaderBytes: 1024 * 1024 })
     const text = 'x'.repeat(128 * 1024)
     let said = 0

@@ -60,7 +60,7 @@ test('a file that is there is replaced only on request', async () => {
   expect(await (await ann.get(at('note'))).text()).toBe('two')
 })
 
-test('an empty file is a file; a path is needed; a page of somebody else puts nothing there', async () => {
+test('an empty file is a file; a path is needed; a foreign page uploads nothing', async () => {
   const { ann } = here()
   expect((await put(at('empty'), '')).status).toBe(204)
   expect(await (await ann.get(at('empty'))).text()).toBe('')
@@ -69,7 +69,7 @@ test('an empty file is a file; a path is needed; a page of somebody else puts no
   expect((await put(at('x'), 'y', { origin: 'https://evil.example' })).status).toBe(403)
 })
 
-test('a file that changes while it is read ends early, so that nobody takes it for whole', async () => {
+test('a file that changes while it is read ends early, so that it is not taken for complete', async () => {
   const { harness, ann } = here()
   await put(at('log'), new Uint8Array(300_000))
   harness.agent.files.changing = true
@@ -78,7 +78,7 @@ test('a file that changes while it is read ends early, so that nobody takes it f
   await expect(got.arrayBuffer()).rejects.toThrow()
 })
 
-test('of many puts at once a few wait for each other, and the others are told to wait; one name is put once', async () => {
+test('of many concurrent uploads a few wait for each other, and the others are refused; one name is written once', async () => {
   const { harness, ann } = here()
   const held = Promise.withResolvers<void>()
   harness.agent.files.held = held.promise

@@ -117,7 +117,7 @@ test('one that waits is shown as it is now, until its sender removes it', async 
   expect((await ann.delete('/api/images/..%2Fx')).status).toBe(404)
 })
 
-test('images that are too large together are refused before the agent hears of them', async () => {
+test('images that are too large together are refused before they reach the agent', async () => {
   const { harness, ann } = here()
   const large = Buffer.concat([PNG, Buffer.alloc(MAX_IMAGE_BYTES - PNG.length)])
   const sent = await Promise.all([large, large, large, PNG].map((image) => send(image)))

@@ -18,7 +18,7 @@ test('instructions are kept for their owner alone, up to 8 KiB', async () => {
   expect((await ann.put('/api/instructions', {})).status).toBe(400)
 })
 
-test('the team’s are read by everybody and written by an administrator who is signed in', async () => {
+test('the team’s are read by all users and written by an administrator who is signed in', async () => {
   const { harness, ann } = here()
   const bob = await addUser(harness, ann, 'bob@example.org')
   const configured = { configured: 'Be kind.', operator: 'No games.' }

@@ -15,14 +15,14 @@ test('who is back from a sign-in at an MCP server brings the answer to the agent
   expect(harness.agent.received.at(-1)).toMatch(/^mcp_sign_in \S+ code=c1&state=s1$/)
 })
 
-test('what went wrong is told as text', async () => {
+test('an error is answered as text', async () => {
   const { ann } = here()
   const page = await ann.get('/oauth/mcp?error=access_denied&state=s1')
   expect(page.status).toBe(400)
   expect(await page.text()).toContain('It was &lt;b&gt;not&lt;/b&gt; connected.')
 })
 
-test('somebody who is not signed in here, or an API key, finishes nothing', async () => {
+test('a caller that is not signed in, or an API key, finishes nothing', async () => {
   const { harness, ann } = here()
   const url = `${harness.service.url}/oauth/mcp?code=c1&state=s1`
   expect((await fetch(url)).status).toBe(401)
@@ -31,7 +31,7 @@ test('somebody who is not signed in here, or an API key, finishes nothing', asyn
   expect(harness.agent.received.filter((line) => line.startsWith('mcp_sign_in'))).toEqual([])
 })
 
-test('authorization servers may fetch what this Sandlot says about itself, from its public address alone', async () => {
+test('authorization servers may fetch the client document, from the public address alone', async () => {
   const { harness } = here()
   const publicUrl = 'https://sandlot.example.org'
   const open = await startHarness({ publicUrl }, {}, false)

@@ -63,7 +63,7 @@ const json = (value: unknown): Buffer => Buffer.from(JSON.stringify(value))
 describe('another password', () => {
   const change = { current: ANN.password, password: 'battery staple' }
 
-  test('ends every other sign-in with its sockets; the page that asked goes on, and its end is still its end', async () => {
+  test('ends every other sign-in with its sockets; the requesting page continues, and can still sign out', async () => {
     const elsewhere = await signIn(ANN.password)
     const byKey = await Tab.open(url, { authorization: `Bearer ${await makeKey(ann)}` })
     const [here, there] = [await Tab.of(ann, url), await Tab.of(elsewhere, url)]
@@ -115,7 +115,7 @@ describe('another password', () => {
   })
 })
 
-describe('somebody is removed', () => {
+describe('a person is removed', () => {
   let bob: Browser
   let bobsId: string
 
@@ -161,7 +161,7 @@ describe('somebody is removed', () => {
     expect(asked()).toEqual([`remove ${bobsId} keep`, `remove ${bobsId} purge`])
   })
 
-  test('what they had begun to send has no effect', async () => {
+  test('a request of theirs in progress has no effect', async () => {
     const eve = { name: 'Eve', email: 'eve@example.org', password: 'battery staple' }
     await ann.post('/api/users', { ...eve, role: 'admin' })
     const { email, password } = eve
@@ -208,7 +208,7 @@ describe('somebody is removed', () => {
     expect((await people()).removed).toMatchObject([{ problem: null }])
   })
 
-  test('one that never answers, or always fails, holds up nobody else’s', async () => {
+  test('one that never answers, or always fails, delays no other', async () => {
     await harness.restart({ removalSlowMs: 20 })
     ann = browser(harness.service.url, ann.cookie)
     const ids: string[] = []
@@ -239,7 +239,7 @@ describe('somebody is removed', () => {
     await waitFor(async () => (await told(failing ?? ''))?.done === true)
   })
 
-  test('what is being purged cannot be kept any more, and nobody is told otherwise', async () => {
+  test('what is being purged can no longer be kept, and a request for that is refused', async () => {
     harness.agent.beforeRemoval = () => new Promise(() => undefined)
     await remove(ann, bobsId, 'purge')
     await waitFor(() => asked().length === 1)
@@ -248,7 +248,7 @@ describe('somebody is removed', () => {
     expect(asked()).toHaveLength(1)
   })
 
-  test('only by an administrator who is signed in, who says what becomes of the files, and not by themselves', async () => {
+  test('only by an administrator who is signed in and chooses what happens to the files, and not themselves', async () => {
     const me = ((await (await ann.get('/api/me')).json()) as { id: string }).id
     expect(await codeOf(await remove(bob, me))).toBe('forbidden')
     expect(await codeOf(await bob.get('/api/users'))).toBe('forbidden')

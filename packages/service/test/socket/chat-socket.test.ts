@@ -160,7 +160,7 @@ describe('bad frames', () => {
     await talk(tab)
   })
 
-  test('a frame over the limit is told so, closed with 1009, and disturbs nobody else', async () => {
+  test('a frame over the limit gets an error and 1009, and disturbs no other socket', async () => {
     const other = await open()
     const tab = await open()
     tab.send(JSON.stringify({ type: 'ai_chat', requestId: 'big', text: 'x'.repeat(MAX_FRAME_BYTES) }))
@@ -291,7 +291,7 @@ describe('a prompt', () => {
     expect(await tab.get('ai_chat_done')).toMatchObject({ stopReason: 'cancelled' })
   })
 
-  test('a message that waits is taken back from any tab; one that was read is a conflict', async () => {
+  test('a queued message is withdrawn from any tab; one that was read is a conflict', async () => {
     const tab = await open()
     const sessionId = await talk(tab)
     const other = await open()
@@ -303,7 +303,7 @@ describe('a prompt', () => {
     expect(other.frames.filter((one) => one.type === 'ai_chat_error')).toHaveLength(1)
   })
 
-  test('an approval is answered from any tab; a second answer hears of the first', async () => {
+  test('an approval is answered from any tab; a second answer is a conflict that names the first', async () => {
     const tab = await open()
     harness.agent.script = async (turn) => {
       await turn.say(await turn.approval('c1'))
@@ -320,7 +320,7 @@ describe('a prompt', () => {
     expect(JSON.stringify(tab.eventsOf(sessionId))).toContain('"text":"allow"')
   })
 
-  test('goes on when its tab is closed', async () => {
+  test('continues when its tab is closed', async () => {
     const tab = await open()
     const go = Promise.withResolvers<void>()
     harness.agent.script = async (turn) => {
@@ -386,7 +386,7 @@ describe('another user', () => {
     expect(hers.frames.filter((one) => one.type === 'ai_chat_error')).toEqual([])
   })
 
-  test('hears nothing of the session list of others', async () => {
+  test('receives nothing of the session list of others', async () => {
     const hers = await open()
     const his = await open(bob)
     const sessionId = await talk(hers)

@@ -72,7 +72,7 @@ test('a session that was refused is not asked for again after a reconnect', asyn
   expect(harness.agent.received).not.toContain('load nobodys 0')
 })
 
-test('the catch-up is complete before it is said to be', async () => {
+test('the catch-up is complete before it is reported', async () => {
   const tab = await open()
   const { sessionId, turn, end } = await running(tab)
   for (let i = 0; i < 300; i++) await turn.say(`line ${i}`)
@@ -103,7 +103,7 @@ test('events that come while two resumes of one session run are not lost', async
   expect(new Set(seqs(late.eventsOf(sessionId)))).toEqual(new Set(upTo(73).slice(10)))
 })
 
-test('a tab that only follows one session hears nothing of another', async () => {
+test('a tab that follows one session receives nothing of another', async () => {
   const tab = await open()
   const { sessionId, turn, end } = await running(tab)
   const other = await open()
@@ -115,7 +115,7 @@ test('a tab that only follows one session hears nothing of another', async () =>
   expect(other.eventsOf(sessionId)).toEqual([])
 })
 
-test('when the agent is lost the tab stays, hears it, and continues where it was', async () => {
+test('when the agent is lost the tab stays, is notified, and continues where it was', async () => {
   const tab = await open()
   const { sessionId, turn, end } = await running(tab)
   await turn.say('before')
@@ -151,7 +151,7 @@ test('a resume that the agent could not answer is answered when it is back', asy
   expect(seqs(late.eventsOf(sessionId))).toEqual([3])
 })
 
-test('a reader that does not read is dropped, holds up nobody, and gets the rest by resuming', async () => {
+test('a reader that does not read is dropped, delays no other, and gets the rest by resuming', async () => {
   await harness.restart({ slowReaderBytes: 256 * 1024 })
   await waitFor(async () => (await fetch(`${harness.service.url}/readyz`)).status === 200)
   const tab = await open()
@@ -204,7 +204,7 @@ test('an event that is no event is dropped, and the next one passes', async () =
   expect(harness.logLines.join()).toContain('an event that we do not know')
 })
 
-test('stopping the service says goodbye with 1001 and ends no prompt', async () => {
+test('stopping the service closes sockets with 1001 and ends no prompt', async () => {
   const tab = await open()
   const { sessionId, end } = await running(tab)
   await harness.restart()

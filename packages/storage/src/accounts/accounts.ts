@@ -7,7 +7,7 @@ import type { Kysely } from 'kysely'
 import { openReader, openWriter } from '../database/database.ts'
 import type { OpenDatabase } from '../database/database.ts'
 import { waitForLock } from '../lock.ts'
-import { inPlainAccountWords } from '../plain-words.ts'
+import { toAccountUserError } from '../plain-words.ts'
 import type { StoreHealth } from '../database/store-health.ts'
 import { withTypedFailures } from '../database/typed-failures.ts'
 import { makeAuth } from './auth.ts'
@@ -44,7 +44,7 @@ export async function openAccounts(path: string, options: AccountsOptions): Prom
     opened = await openWriter<AccountsSchema>(path, accountsMigrations)
     const { db, health } = opened
     const checked = { ...makeStore(db, options, close), ping: () => ping(db, health) }
-    return withTypedFailures(health, checked, inPlainAccountWords)
+    return withTypedFailures(health, checked, toAccountUserError)
   } catch (error) {
     await close()
     throw error

@@ -12,10 +12,10 @@ import { type Kysely, type Transaction, sql } from 'kysely'
 const MOST_WRITES = 64
 
 /** Settles the promise of one write. */
-type Tell = () => void
+type Settle = () => void
 
 interface Waiting<Schema> {
-  write: (trx: Transaction<Schema>) => Promise<Tell>
+  write: (trx: Transaction<Schema>) => Promise<Settle>
   reject: (error: unknown) => void
 }
 
@@ -70,7 +70,7 @@ export class GroupCommit<Schema> {
   /** Never rejects. */
   async #writeGroup(group: readonly Waiting<Schema>[]): Promise<void> {
     const done = await this.#commit(group)
-    for (const tell of done) tell()
+    for (const settle of done) settle()
     if (done.length > 0) this.#written()
   }
 
@@ -78,7 +78,7 @@ export class GroupCommit<Schema> {
    * What settles the committed writes. When the disk fails a group, each write is retried in its
    * own transaction.
    */
-  async #commit(group: readonly Waiting<Schema>[]): Promise<Tell[]> {
+  async #commit(group: readonly Waiting<Schema>[]): Promise<Settle[]> {
     try {
       return await this.#db.transaction().execute((trx) => writeEach(trx, group))
     } catch (error) {
@@ -97,11 +97,11 @@ export class GroupCommit<Schema> {
 async function writeEach<Schema>(
   trx: Transaction<Schema>,
   group: readonly Waiting<Schema>[],
-): Promise<Tell[]> {
+): Promise<Settle[]> {
   const [first, ...others] = group
   // The transaction alone undoes a single one.
   if (first !== undefined && others.length === 0) return [await first.write(trx)]
-  const done: Tell[] = []
+  const done: Settle[] = []
   for (const { write, reject } of group) {
     await sql`savepoint one_write`.execute(trx)
     try {

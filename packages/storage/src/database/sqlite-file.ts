@@ -123,15 +123,15 @@ function isBusy(error: unknown): boolean {
 export function asStorageError(path: string, error: unknown): unknown {
   if (!(error instanceof Database.SqliteError)) return error
   const { code } = error
-  const told = (ours: StorageErrorCode, words: string): StorageError =>
+  const storageError = (ours: StorageErrorCode, words: string): StorageError =>
     new StorageError(ours, `${path}: ${words} (${messageOf(error)}).`, { cause: error })
   if (isBusy(error)) {
-    return told('locked', `another process has held it for ${BUSY_TIMEOUT_MS} ms; end that one`)
+    return storageError('locked', `another process has held it for ${BUSY_TIMEOUT_MS} ms; end that one`)
   }
-  if (code === 'SQLITE_FULL') return told('full', 'there is no space left on its disk; make room')
-  if (code.startsWith('SQLITE_IOERR')) return told('io', 'its disk refused a read or a write')
+  if (code === 'SQLITE_FULL') return storageError('full', 'there is no space left on its disk; make room')
+  if (code.startsWith('SQLITE_IOERR')) return storageError('io', 'its disk refused a read or a write')
   if (code.startsWith('SQLITE_CORRUPT') || code === 'SQLITE_NOTADB') {
-    return told('corrupt', 'the file is damaged; restore it from a copy')
+    return storageError('corrupt', 'the file is damaged; restore it from a copy')
   }
   return error
 }

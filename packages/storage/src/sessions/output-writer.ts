@@ -96,7 +96,7 @@ export class OutputWriter {
         for (const call of calls) settled.push(...(await writeCall(trx, call, this.#room)))
         return settled
       })
-      for (const tell of settle) tell()
+      for (const settleOne of settle) settleOne()
     } catch (error) {
       for (const piece of calls.flatMap((call) => call.pieces)) piece.reject(error)
     }

@@ -47,10 +47,10 @@ export function storedRules(
   db: Kysely<SessionsSchema>,
   leftOut: (why: StorageError) => void = () => undefined,
 ): RuleStore {
-  const told = new Set<string>()
+  const reported = new Set<string>()
   const leaveOut = (why: StorageError, id: string): void => {
-    if (!told.has(id)) leftOut(why)
-    told.add(id)
+    if (!reported.has(id)) leftOut(why)
+    reported.add(id)
   }
   return {
     async list(userId) {

@@ -14,10 +14,10 @@ export type NoRoom = 'budget' | 'disk'
 
 /** For what is refused where there is no room. */
 export function noRoomError(why: NoRoom, what: string): SandlotError {
-  return new SandlotError('store_full', `${what} cannot be stored: ${NO_ROOM_WORDS[why]}`)
+  return new SandlotError('store_full', `${what} cannot be stored: ${NO_ROOM_TEXTS[why]}`)
 }
 
-export const NO_ROOM_WORDS: Record<NoRoom, string> = {
+export const NO_ROOM_TEXTS: Record<NoRoom, string> = {
   budget: 'your chats have used up their storage (SANDLOT_STORE_MB). Delete chats to make room.',
   disk: 'the disk of the server is nearly full. Its administrator must make room.',
 }

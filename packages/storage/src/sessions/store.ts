@@ -1,6 +1,7 @@
 /**
- * What ai-agent keeps. One writing process (ai-agent); the service opens the same data read-only for lists and
- * output ranges (`SessionReader`). A settled event and its effects are one transaction.
+ * What ai-agent keeps. One writing process (ai-agent); the service opens the same data read-only
+ * for lists and output ranges (`SessionReader`). A settled event and its effects are one
+ * transaction.
  */
 import type { FailureReason } from '@sandlot/shared/reasons'
 import type { Mode } from '@sandlot/shared/mode'
@@ -17,7 +18,7 @@ import type { UserSpent } from './usage.ts'
 export interface SessionRow {
   id: string
   userId: string
-  /** What the client said; ours is `/workspace`. */
+  /** As the client sent it; ours is `/workspace`. */
   cwd: string
   title: string | null
   mode: Mode
@@ -119,7 +120,10 @@ export interface Effects {
   }
 }
 
-/** A session that was taken over: its log as nobody else can change it any more, and the number that writes need. */
+/**
+ * A session that was taken over: its log, which no other writer can change, and the epoch that
+ * writes need.
+ */
 export interface Ownership {
   epoch: number
   events: SessionEvent[]
@@ -143,11 +147,12 @@ export interface SessionRecords extends Pick<SessionReader, 'readOutput'> {
    * `StorageError('not_owner')`. Rejects with `not_found`.
    */
   takeOver(sessionId: string): Promise<Ownership>
-  /** Rejects with `StorageError('not_owner')` when somebody else has taken the session over. */
+  /** Rejects with `StorageError('not_owner')` when another writer has taken the session over. */
   checkOwner(sessionId: string, epoch: number): Promise<void>
   /**
-   * Store settled events with their effects in one transaction, numbered densely from `lastSeq + 1`. Live events are
-   * a programming error. Returns the events with their `seq`. `epoch`: the writer's, from `takeOver`; absent: whoever.
+   * Store settled events with their effects in one transaction, numbered densely from `lastSeq +
+   * 1`. Live events are a programming error. Returns the events with their `seq`. `epoch`: the
+   * writer's, from `takeOver`; absent: any writer.
    */
   append(
     sessionId: string,
@@ -156,9 +161,9 @@ export interface SessionRecords extends Pick<SessionReader, 'readOutput'> {
     epoch?: number,
   ): Promise<SessionEvent[]>
   /**
-   * Add bytes to a call's output at `offset`. Bytes that are stored already are ignored, a hole is an error.
-   * Batched: durable when the promise resolves; or it resolves with why they are only counted, and then so is the rest of
-   * this output. `epoch` as in `append`.
+   * Add bytes to a call's output at `offset`. Bytes that are stored already are ignored, a hole is
+   * an error. Batched: durable when the promise resolves; or it resolves with why they are only
+   * counted, and then so is the rest of this output. `epoch` as in `append`.
    */
   appendOutput(
     sessionId: string,
@@ -175,7 +180,10 @@ export interface SessionRecords extends Pick<SessionReader, 'readOutput'> {
     requestId: string,
   ): Promise<{ sessionId: string; promptId: string } | undefined>
   approval(sessionId: string, toolCallId: string): Promise<ApprovalRow | undefined>
-  /** What a user has used up since `at`, in all sessions, also deleted ones. What still runs has run until `now`. Epoch milliseconds. */
+  /**
+   * What a user has used up since `at`, in all sessions, also deleted ones. What still runs has run
+   * until `now`. Epoch milliseconds.
+   */
   spentSince(userId: string, at: number, now: number): Promise<UserSpent>
 }
 
@@ -185,15 +193,18 @@ export interface SessionStore extends SessionReader, SessionRecords {
   readonly secrets: SecretRows
   readonly instructions: InstructionRows
   readonly people: PeopleRows
-  /** With these settled events, numbered from 1, in one transaction. Rejects with `conflict` if the id exists. */
+  /**
+   * With these settled events, numbered from 1, in one transaction. Rejects with `conflict` if the
+   * id exists.
+   */
   createSession(
     row: { id: string; userId: string; cwd: string; mode: Mode; at: number },
     events?: readonly SessionEvent[],
   ): Promise<SessionRow>
   /**
-   * A new session with these events (numbered from 1) and with copies of the outputs of the calls in them, read from the
-   * source. It is there when all of it is. Rejects with `conflict` if the id exists, `not_found` if the source is gone, and
-   * `store_full` where there is no room for it.
+   * A new session with these events (numbered from 1) and with copies of the outputs of the calls
+   * in them, read from the source. It is there when all of it is. Rejects with `conflict` if the id
+   * exists, `not_found` if the source is gone, and `store_full` where there is no room for it.
    */
   forkSession(sourceId: string, fork: ForkedSession, events: readonly SessionEvent[]): Promise<SessionRow>
   /** Deletes its events, outputs and approvals too. Silent when there is none. */

@@ -215,7 +215,7 @@ describe('sign-ins', () => {
   })
 })
 
-describe('somebody is removed', () => {
+describe('a person is removed', () => {
   const admin = { ...ann, role: 'admin' as const }
 
   test('with their sign-ins and keys, in one step; what is left to do is known until it is done', async () => {
@@ -332,7 +332,7 @@ describe('API keys', () => {
     expect(await accounts.findByKey(key.key)).toBeDefined()
   })
 
-  test('a key that nobody made finds nobody', async () => {
+  test('an unknown key finds no account', async () => {
     expect(await accounts.findByKey(`${API_KEY_PREFIX}${'a'.repeat(40)}`)).toBeUndefined()
     expect(await accounts.findByKey('')).toBeUndefined()
   })

@@ -175,7 +175,7 @@ describe('the reader', () => {
     await writer.close()
   })
 
-  test('gives up with a sentence, or when told to', async () => {
+  test('gives up with a sentence, or when aborted', async () => {
     await expect(openReader(path, first, { waitMs: 0 })).rejects.toMatchObject({ code: 'not_migrated' })
     const stop = new AbortController()
     const waiting = openReader(path, first, { signal: stop.signal })

@@ -130,7 +130,7 @@ test('when the database ends a whole transaction by itself, each write of it is 
   expect(written).toBe(2)
 })
 
-test('when whoever hears of commits throws, nothing is written a second time', async () => {
+test('when the commit listener throws, nothing is written a second time', async () => {
   const failure = new Error('heard')
   const commits = new GroupCommit(database.db, () => {
     throw failure

@@ -90,7 +90,7 @@ test('one that fails undoes itself alone', async () => {
   expect((await store.getSession('b'))?.lastSeq).toBe(1)
 })
 
-test('what was written moves into the file when nobody writes, not in the middle', async () => {
+test('written pages move into the file between writes, not in the middle', async () => {
   const text = 'x'.repeat(150_000)
   const fileSize = (): number => statSync(path).size
   const before = fileSize()
@@ -110,7 +110,7 @@ test('closing writes what waits', async () => {
   expect(await texts('a')).toEqual(['last'])
 })
 
-test('property: whatever comes together, each session has what it was told was stored, in order', async () => {
+test('property: of concurrent writes, each session has what was acknowledged, in order', async () => {
   let round = 0
   const write = fc.record({
     session: fc.constantFrom(...SESSIONS),

@@ -5,7 +5,7 @@ import { type Kysely, sql } from 'kysely'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { openWriter } from '../../src/database/database.ts'
 import { StorageError } from '../../src/storage-error.ts'
-import { healthWords, startProblem } from '../../src/plain-words.ts'
+import { healthText, startProblem } from '../../src/plain-words.ts'
 
 let folder: string
 beforeEach(() => {
@@ -47,9 +47,9 @@ test('damaged: known from a read that failed, until the next start', async () =>
   await close()
 })
 
-test('the words have no path; a start says what stands in its way', () => {
+test('the text has no path; a start names what prevents it', () => {
   const words = (['full', 'io', 'corrupt'] as const).map((code) =>
-    healthWords(new StorageError(code, '/data/x.db: no')),
+    healthText(new StorageError(code, '/data/x.db: no')),
   )
   expect(words.join()).not.toContain('/')
   const full = Object.assign(new Error('ENOSPC: no space left on device'), {

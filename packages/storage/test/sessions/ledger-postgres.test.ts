@@ -52,7 +52,7 @@ describe.skipIf(postgresPrograms === undefined)('on PostgreSQL', () => {
     return { ledger: open(), reopen: async () => open(), dispose }
   })
 
-  test('two controllers claim for the same people at once: everybody has one slot, and everybody hears which', async () => {
+  test('two controllers claim for the same people at once: each person has one slot, and each claim returns it', async () => {
     const name = await schema()
     const dbs: Kysely<SessionsSchema>[] = [postgres.connect(name), postgres.connect(name)]
     const ledgers = dbs.map((db) => storedLedger(db, 'postgres'))

@@ -40,7 +40,7 @@ async function addSession(store: SessionStore, id: string, userId: string): Prom
 
 const note = (words: string) => makeSandlotEvent({ type: 'instructions', text: words }, {}, 1)
 
-test('beyond the budget an output is counted and not stored, for good; texts and other people go on', async () => {
+test('beyond the budget an output is counted and not stored, for good; texts and other people are unaffected', async () => {
   const store = await open(100 * KiB)
   await addSession(store, 's', 'ada')
   await addSession(store, 'u', 'bob')
@@ -74,7 +74,7 @@ test('an output that lacks a part gets no later one, for the same reason, also w
   expect(await again.outputInfo('s', 'c')).toMatchObject({ storedBytes: 5, totalBytes: 14 })
 })
 
-test('the reserve of the disk is kept for events, whoever writes', async () => {
+test('the reserve of the disk is kept for events of all users', async () => {
   const store = await open(MiB)
   await addSession(store, 's', 'ada')
   free = RESERVE + 2 * KiB

@@ -100,7 +100,7 @@ export function testSessionStore(name: string, open: () => Promise<OpenedStore>)
         expect(await store.readEvents('with')).toHaveLength(2)
       })
 
-      test('an id is taken once, whoever asks', async () => {
+      test('an id is taken once', async () => {
         const again = store.createSession({ id: 's', userId: 'bob', cwd: '/', mode: 'yolo', at: AT })
         await expect(again).rejects.toMatchObject({ code: 'conflict' })
         expect((await store.getSession('s'))?.userId).toBe('ann')
@@ -352,7 +352,7 @@ export function testSessionRecords(
       await expect(store().takeOver('none')).rejects.toMatchObject({ code: 'not_found' })
     })
 
-    test('an answer that nobody asked for is not found, and an approval is asked once', async () => {
+    test('an unrequested answer is not found, and an approval is asked once', async () => {
       const approvalAnswered = { toolCallId: 'x', answeredAt: AT, optionId: null, by: 'user' }
       await expect(store().append('s', [message('a')], { approvalAnswered })).rejects.toMatchObject({
         code: 'not_found',
