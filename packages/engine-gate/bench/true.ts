@@ -1,6 +1,7 @@
 /**
- * What the gate adds: one `true`, and a stream of many bytes, through a gate of its own, which is a process as in a deployment, and straight to
- * the engine, in turns, so that a busy moment hits both alike.
+ * What the gate adds: one `true`, and a stream of many bytes, through a gate of its own, which is a
+ * process as in a deployment, and straight to the engine, in turns, so that a busy moment hits both
+ * alike.
  *
  *   node --conditions=sandlot-source packages/engine-gate/bench/true.ts [samples, default 300] [MiB, default 1024]
  *

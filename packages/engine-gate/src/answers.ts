@@ -14,7 +14,7 @@ export function note(
   const message = refusal?.message ?? 'engine-gate: it could not understand the engine’s answer'
   const reason = refusal?.message ?? (error instanceof Error ? error.message : String(error))
   const path = (request.url ?? '').split('?')[0]?.slice(0, 200)
-  // 404 is what a program hears that asks whether something is there.
+  // 404 is the usual answer to a question whether something exists.
   if (status !== 404) audit.warn({ method: request.method, path, status, reason }, 'refused')
   return { status, message }
 }

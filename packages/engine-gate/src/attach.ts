@@ -1,4 +1,6 @@
-/** The one upgrade that there is: an attach to a container of ours, spliced to the engine's stream. */
+/**
+ * The one upgrade that there is: an attach to a container of ours, spliced to the engine's stream.
+ */
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
@@ -10,7 +12,7 @@ import type { Operations } from './operations.ts'
 import { forbidden, Refusal } from './refusal.ts'
 import { routeOf } from './routes.ts'
 
-/** What a client may send before it has heard that it is attached. Ours sends nothing. */
+/** What a client may send before the answer to its attach. Ours sends nothing. */
 const MOST_EARLY_BYTES = 64 * 1024
 const FORGOTTEN_MS = 10 * 60_000
 const MOST_ANSWER_BYTES = 64 * 1024
@@ -51,14 +53,14 @@ export async function attachThrough(given: AttachRequest): Promise<void> {
       return
     }
     const { status, message } = note(audit, request, error)
-    // It goes once the answer is written; what the client may still send is nobody's.
+    // Closed once the answer is written; further input of the client is dropped.
     socket.end(plainAnswer(status, message), () => socket.destroy())
   }
 }
 
 /**
- * A client that has gone looks the same as one that has nothing more to say, until something is written to it. One that
- * said its last word and then hears nothing for long has gone.
+ * A client that has gone looks the same as one that has nothing more to say, until something is
+ * written to it. One that ended its side and then receives nothing for long has gone.
  */
 function endWhenForgotten(client: Socket, container: Socket): void {
   client.once('end', () => container.setTimeout(FORGOTTEN_MS, () => container.destroy()))
@@ -117,9 +119,9 @@ function watchEarly(socket: Socket, head: Buffer): { gone: AbortSignal; stop: ()
 }
 
 /**
- * Join two open streams until both directions have ended. Each direction waits for its slower end, and ends alone: a
- * half-close on one side is a half-close on the other. A side that breaks takes the other with it. Settles when both
- * are gone; never rejects.
+ * Join two open streams until both directions have ended. Each direction waits for its slower end,
+ * and ends alone: a half-close on one side is a half-close on the other. A side that breaks takes
+ * the other with it. Settles when both are gone; never rejects.
  */
 export async function splice(a: Duplex, b: Duplex): Promise<void> {
   a.pipe(b)
@@ -127,11 +129,15 @@ export async function splice(a: Duplex, b: Duplex): Promise<void> {
   await Promise.all([follow(a, b), follow(b, a)])
 }
 
-/** When `one` is gone, `other` goes too: at once after a failure, else after what it still has to write. */
+/**
+ * When `one` is gone, `other` goes too: at once after a failure, else after what it still has to
+ * write.
+ */
 function follow(one: Duplex, other: Duplex): Promise<void> {
   return new Promise((resolve) => {
     const gone = (): void => {
-      // Gone before its end was read: something was lost, and the other side must not take this for an end.
+      // Gone before its end was read: something was lost, and the other side must not take this for
+      // an end.
       if (!one.readableEnded || !one.writableFinished) other.destroy()
       else finish(other)
       resolve()

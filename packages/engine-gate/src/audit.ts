@@ -2,7 +2,9 @@
 
 export interface Audit {
   info(entry: Record<string, unknown>, message: string): void
-  /** A refusal or a failure. A client that floods the log only makes a number grow in the next line. */
+  /**
+   * A refusal or a failure. A client that floods the log only makes a number grow in the next line.
+   */
   warn(entry: Record<string, unknown>, message: string): void
 }
 

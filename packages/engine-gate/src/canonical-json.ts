@@ -1,11 +1,13 @@
 import { forbidden } from './refusal.ts'
 
 /**
- * Parse JSON that is exactly what `JSON.stringify` writes of its value, and refuse any other spelling of it.
+ * Parse JSON that is exactly what `JSON.stringify` writes of its value, and refuse any other
+ * spelling of it.
  *
- * The engine's own parser takes keys whatever their case and lets the last of two win, so two readers of one text could
- * see two different requests. Text that survives the way there and back has one reading only: no key twice at any
- * depth, no white space, no second spelling of a number or a letter.
+ * The engine's own parser takes keys whatever their case and lets the last of two win, so two
+ * readers of one text could see two different requests. Text that survives the way there and back
+ * has one reading only: no key twice at any depth, no white space, no second spelling of a number
+ * or a letter.
  */
 export function parseCanonical(text: string): unknown {
   let value: unknown
@@ -24,7 +26,10 @@ export function parseCanonical(text: string): unknown {
   return value
 }
 
-/** Where two JSON values differ first, for example `.HostConfig.Privileged`; undefined when they do not. */
+/**
+ * Where two JSON values differ first, for example `.HostConfig.Privileged`; undefined when they do
+ * not.
+ */
 export function firstDifference(a: unknown, b: unknown, path = ''): string | undefined {
   if (isBranch(a) && isBranch(b) && Array.isArray(a) === Array.isArray(b)) {
     const keys = new Set([...Object.keys(a), ...Object.keys(b)])

@@ -39,7 +39,7 @@ const variables = z.object({
 export interface GateConfig {
   /** Where the gate listens; its folder is its own. */
   socket: string
-  /** Holds the deployment's id, readable by whoever may use the socket. */
+  /** Holds the deployment's id, readable by every user of the socket. */
   deploymentFile: string
   /** What the operator or the launcher says it is; undefined: the file's, or a new one. */
   deployment: string | undefined
@@ -47,7 +47,7 @@ export interface GateConfig {
   /** Names: what may be looked at, and what runs. */
   images: readonly string[]
   runtime: string | undefined
-  /** Somebody may have the debug profile; who, the gate cannot know. */
+  /** The debug profile is granted to a user; the gate cannot know which. */
   debug: boolean
   /** A sandbox may have less. */
   limits: SandboxLimits

@@ -1,4 +1,7 @@
-/** What may be created: the one container template and the one kind of volume, filled in again from checked parts. */
+/**
+ * What may be created: the one container template and the one kind of volume, filled in again from
+ * checked parts.
+ */
 import { z } from 'zod'
 
 import type { SandboxLimits, SandboxSpec } from '@sandlot/sandbox/backend'
@@ -20,7 +23,10 @@ export interface Policy {
   /** Undefined: the engine's default. */
   runtime: string | undefined
   seccompProfile: string
-  /** The text of the debug profile, where the operator grants it to somebody: the only other one there may be. */
+  /**
+   * The text of the debug profile, where the operator grants it: the only other one
+   * there may be.
+   */
   debugProfile?: string | undefined
   /** A sandbox may have less. */
   limits: SandboxLimits
@@ -35,8 +41,9 @@ export interface Creation {
 }
 
 /**
- * Judge the body of a create. What comes back is made here, from parts that were each checked; it is what goes to the
- * engine, never the client's text. @throws Refusal 403 that names the first field which is not the template's.
+ * Judge the body of a create. What comes back is made here, from parts that were each checked; it
+ * is what goes to the engine, never the client's text. @throws Refusal 403 that names the first
+ * field which is not the template's.
  */
 export function checkCreate(name: string | undefined, text: string, policy: Policy): Creation {
   const asked = parseCanonical(text)
@@ -105,7 +112,9 @@ function fillIn(
   }
 }
 
-/** Whose a container is, is never the client's word: these two labels are ours whatever was asked. */
+/**
+ * Whose a container is, is never the client's word: these two labels are ours whatever was asked.
+ */
 function withOurLabels(value: unknown, deployment: string): unknown {
   // The spread keeps a key of its own called `__proto__`, so that it is found as one too many.
   const { Labels, ...rest } = value as { Labels: Record<string, string> }

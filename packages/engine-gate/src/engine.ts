@@ -1,4 +1,6 @@
-/** The engine's side of the gate: requests that are made here from nothing, with headers of our own. */
+/**
+ * The engine's side of the gate: requests that are made here from nothing, with headers of our own.
+ */
 import http, { type ClientRequest, type IncomingMessage } from 'node:http'
 import https from 'node:https'
 import { connect, isIP, type Socket } from 'node:net'
@@ -8,7 +10,10 @@ import { connect as connectTls } from 'node:tls'
 import type { EngineAddress } from '@sandlot/sandbox/backends/docker/connection'
 import { Refusal } from './refusal.ts'
 
-/** Requests at once; the others wait their turn. The engine serves lists and inspects under locks anyway. */
+/**
+ * Requests at once; the others wait their turn. The engine serves lists and inspects under locks
+ * anyway.
+ */
 const AT_ONCE = 64
 const ANSWER_MS = 120_000
 const ATTACH_MS = 15_000
@@ -29,7 +34,9 @@ export type Attached =
   { kind: 'open'; socket: Socket; head: Buffer } | { kind: 'refused'; answer: IncomingMessage }
 
 export interface Engine {
-  /** The answer's body is not read yet. `long`: it may take as long as it likes (`wait`, `events`). */
+  /**
+   * The answer's body is not read yet. `long`: it may take as long as it likes (`wait`, `events`).
+   */
   ask(asking: Asking & { long?: boolean }): Promise<IncomingMessage>
   /** A whole answer as JSON. */
   read(asking: Asking): Promise<{ status: number; json: unknown; text: string }>
@@ -67,7 +74,8 @@ export function createEngine(address: EngineAddress): Engine {
             ...common,
             host: address.host,
             port: address.port,
-            // Else Node takes the name in our Host header for the one that the certificate must have.
+            // Else Node takes the name in our Host header for the one that the certificate must
+            // have.
             servername: isIP(address.host) === 0 ? address.host : '',
             ...address.tls,
           })
@@ -114,7 +122,8 @@ export function createEngine(address: EngineAddress): Engine {
       return { status: answer.statusCode ?? 502, json, text: whole }
     },
     upgrade(asking) {
-      // Without any agent: with one, `false` too, Node makes the connection itself, and it is not half-open.
+      // Without any agent: with one, `false` too, Node makes the connection itself, and it is not
+      // half-open.
       const options = {
         createConnection: () => halfOpen(address),
       }

@@ -9,7 +9,10 @@ const wanted = z.record(
   z.union([z.array(z.string()).max(64), z.record(z.string(), z.literal(true))]),
 )
 
-/** What each list may be narrowed by. Labels of one filter must all match, so ours can be added to any. */
+/**
+ * What each list may be narrowed by. Labels of one filter must all match, so ours can be added to
+ * any.
+ */
 const KNOWN = {
   list: ['label', 'status', 'id', 'name'],
   'volume-list': ['label', 'name'],
@@ -23,7 +26,8 @@ export function ownLabels(deployment: string): string[] {
 
 /**
  * The filter that goes to the engine: what the client asked for, and our labels in any case.
- * @throws Refusal for a filter that is not known, and for another deployment's label, which would silently find nothing.
+ * @throws Refusal for a filter that is not known, and for another deployment's label, which would
+ * silently find nothing.
  */
 export function forcedFilters(
   operation: keyof typeof KNOWN,

@@ -1,4 +1,7 @@
-/** The gate itself: an HTTP server that asks the engine only what the routes allow, in its own words. */
+/**
+ * The gate itself: an HTTP server that asks the engine only what the routes allow, in its own
+ * words.
+ */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { once } from 'node:events'
@@ -16,7 +19,7 @@ import { type Operation, routeOf } from './routes.ts'
 /** The create body is some 15 KiB, most of it the seccomp profile. */
 const MOST_BODY: Partial<Record<Operation, number>> = { create: 256 * 1024, 'volume-create': 16 * 1024 }
 const MOST_OTHER_BODY = 1024
-/** Read on and thrown away, so that a client with too much to say still hears why it is refused. */
+/** Read on and thrown away, so that a client that sends too much still receives the refusal. */
 const SWALLOWED = 1024 * 1024
 /** They last as long as their client wants, and are counted with the attached streams. */
 const LONG: readonly Operation[] = ['wait', 'events']
@@ -27,7 +30,10 @@ export interface GateOptions {
   audit: Audit
   /** Attached streams, waits and event streams at once. */
   mostStreams: number
-  /** Requests in hand at once, those that still come and those that wait for the engine included. Default 1,024. */
+  /**
+   * Requests in hand at once, those that still come and those that wait for the engine included.
+   * Default 1,024.
+   */
   mostRequests?: number
 }
 
@@ -67,7 +73,7 @@ export function createGate({
     error: unknown,
     gone: AbortSignal,
   ): void {
-    // Whoever has left needs no answer, and a broken engine request is then our own doing.
+    // A client that left needs no answer; its engine request was aborted here.
     if (gone.aborted) return
     const { status, message } = note(audit, request, error)
     if (response.headersSent) return void response.destroy()
@@ -78,7 +84,8 @@ export function createGate({
 
   const server = createServer(
     {
-      // A stream of the engine's is quiet for hours; only the request itself must come in good time.
+      // A stream of the engine's is quiet for hours; only the request itself must come in good
+      // time.
       headersTimeout: 10_000,
       requestTimeout: 30_000,
       keepAliveTimeout: 0,
@@ -86,7 +93,7 @@ export function createGate({
     },
     (request, response) => void handle(request, response),
   )
-  // Heads and idle connections cost as well; whoever has more than may be in hand opens them for nothing.
+  // Heads and idle connections cost as well, and more than may be in hand are of no use.
   server.maxConnections = mostRequests + mostStreams
   server.on('upgrade', (request: IncomingMessage, socket: Socket, head: Buffer) => {
     if (inHand.streams >= most.streams) {
@@ -135,8 +142,8 @@ async function readBody(request: IncomingMessage, most: number): Promise<string>
 }
 
 /**
- * Listen on a Unix socket for its owner and its group. A socket that nobody answers on was left by a gate that was
- * killed, and is replaced; rejects when another gate answers.
+ * Listen on a Unix socket for its owner and its group. Replaces a socket without a listener, which a
+ * killed gate left. Rejects when another gate answers.
  */
 export async function listenOn(server: Server, path: string): Promise<void> {
   mkdirSync(dirname(path), { recursive: true, mode: 0o750 })

@@ -1,4 +1,6 @@
-/** The gate as a process: listens on `$SANDLOT_DATA/run/engine/docker.sock` until SIGTERM or SIGINT. */
+/**
+ * The gate as a process: listens on `$SANDLOT_DATA/run/engine/docker.sock` until SIGTERM or SIGINT.
+ */
 import { linkSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { randomBytes } from 'node:crypto'
@@ -50,9 +52,10 @@ function stopped(): Promise<void> {
 }
 
 /**
- * The id of the deployment that this gate serves, for ever: what `told` says, else what `file` holds, else a new one. It
- * is in the file afterwards, for the agent, which may read it and not write it. Throws when the file is damaged: a gate
- * that made up another id would hide every sandbox there is.
+ * The id of the deployment that this gate serves, for ever: what `told` says, else what `file`
+ * holds, else a new one. It is in the file afterwards, for the agent, which may read it and not
+ * write it. Throws when the file is damaged: a gate that made up another id would hide every
+ * sandbox there is.
  */
 export function deploymentId(file: string, told: string | undefined): string {
   const kept = read(file)
@@ -83,7 +86,9 @@ function replace(file: string, id: string): void {
   renameSync(draft, file)
 }
 
-/** Written whole and then linked: of two gates that start at once one wins, and both have its id. */
+/**
+ * Written whole and then linked: of two gates that start at once one wins, and both have its id.
+ */
 function make(file: string): string {
   const id = randomBytes(4).toString('hex')
   const draft = `${file}.${process.pid}`

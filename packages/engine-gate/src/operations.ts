@@ -1,4 +1,6 @@
-/** What each operation of the routes means: whose it is, what goes to the engine, what comes back. */
+/**
+ * What each operation of the routes means: whose it is, what goes to the engine, what comes back.
+ */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { pipeline } from 'node:stream/promises'
 import { z } from 'zod'
@@ -25,7 +27,7 @@ export interface OperationOptions {
   runtime: string | undefined
   limits: SandboxLimits
   seccompProfile: string
-  /** Undefined: granted to nobody. */
+  /** Undefined: not granted. */
   debugProfile?: string | undefined
   most: { containers: number; volumes: number }
 }
@@ -216,7 +218,10 @@ function queryText({ query }: Pick<Route, 'query'>): string {
   return `?${[...query].map(([name, value]) => `${name}=${encodeURIComponent(value)}`).join('&')}`
 }
 
-/** dockerode repeats the query as a body, which engines no longer read. It goes no further; anything else is refused. */
+/**
+ * dockerode repeats the query as a body, which engines no longer read. It goes no further; anything
+ * else is refused.
+ */
 function checkEcho(route: Route, body: string): void {
   if (body === '') return
   const value = parseCanonical(body)

@@ -24,7 +24,10 @@ export interface Client {
 }
 
 export interface Ownership {
-  /** The slot of a container of ours by its full id. @throws Refusal 404 when it is not ours or not there. */
+  /**
+   * The slot of a container of ours by its full id. @throws Refusal 404 when it is not ours or not
+   * there.
+   */
   slotOf(client: Client, id: string): Promise<string>
   /** The engine's own answer about a container of ours. @throws Refusal 404 */
   inspect(client: Client, idOrName: string): Promise<{ text: string }>
@@ -44,7 +47,10 @@ export function createOwnership(
   deployment: string,
   most: { containers: number; volumes: number },
 ): Ownership {
-  /** Slots of containers that were seen to be ours. An id is never used twice and its labels never change. */
+  /**
+   * Slots of containers that were seen to be ours. An id is never used twice and its labels never
+   * change.
+   */
   const slots = new Map<string, string>()
   /** Being made: perhaps in the engine's list already, perhaps not. */
   const underWay = { containers: 0, volumes: 0 }
@@ -57,7 +63,8 @@ export function createOwnership(
   }
 
   async function inspect(client: Client, idOrName: string): Promise<{ text: string }> {
-    // Anything else could be the beginning of an id, or somebody else's name: the engine does not hear of it.
+    // Anything else could be the beginning of an id, or another program's name: it is not passed to
+    // the engine.
     const isName = parseName(deployment, idOrName) !== undefined
     if (!isName && !/^[0-9a-f]{64}$/.test(idOrName)) throw new Refusal(404, `No such container: ${idOrName}`)
     const found = await find(client, `/containers/${idOrName}/json`, `container: ${idOrName}`)
@@ -80,7 +87,7 @@ export function createOwnership(
     if (parseName(deployment, name)?.kind !== 'pool') throw missing
     const found = await find(client, `/volumes/${name}`, `volume: ${name}`)
     const seen = volume.parse(found.json)
-    // Made with options other than a size it is a mount of something else, whoever made it.
+    // Made with options other than a size it is a mount of something else.
     const plain = seen.Driver === 'local' && Object.keys(seen.Options ?? {}).every((name) => name === 'size')
     if (!isOurs(seen.Labels ?? {}) || seen.Name !== name || !plain) throw missing
     return { ...found, labels: seen.Labels ?? {} }

@@ -1,6 +1,7 @@
 /**
- * Everything that may be asked of the engine, as a table. What is not in it does not exist behind the gate: exec,
- * archive, commit, export, build, images, networks, swarm, plugins, checkpoints, sessions and whatever comes next.
+ * Everything that may be asked of the engine, as a table. What is not in it does not exist behind
+ * the gate: exec, archive, commit, export, build, images, networks, swarm, plugins, checkpoints,
+ * sessions and whatever comes next.
  */
 import { forbidden } from './refusal.ts'
 
@@ -85,7 +86,8 @@ const ROWS: Record<Operation, Row> = {
   'volume-create': {
     method: 'POST',
     path: /^\/volumes\/create()$/,
-    // dockerode sends the body as a query as well; the engine does not read it, and it goes no further.
+    // dockerode sends the body as a query as well; the engine does not read it, and it goes no
+    // further.
     query: { Name: /^[a-z0-9-]{1,120}$/, Driver: /^local$/, DriverOpts: JSON_TEXT, Labels: JSON_TEXT },
   },
   'volume-list': { method: 'GET', path: /^\/volumes()$/, query: { filters: JSON_TEXT } },
@@ -108,7 +110,8 @@ function act(verb: string, query: Record<string, RegExp> = {}): Row {
 const OLDEST_MINOR = 40
 
 /**
- * What a request line asks for. The path is taken as it is written: nothing in it is decoded, resolved or forgiven.
+ * What a request line asks for. The path is taken as it is written: nothing in it is decoded,
+ * resolved or forgiven.
  * @throws Refusal 403 for everything that is not in the table.
  */
 export function routeOf(method: string, url: string): Route {

@@ -317,7 +317,8 @@ test('no mutation of a valid create changes what reaches the engine', () => {
         expect(error).toBeInstanceOf(Refusal)
         return
       }
-      // What may differ are limits below the ceiling, the uid and such: filled in again, it is the template.
+      // What may differ are limits below the ceiling, the uid and such: filled in again, it is the
+      // template.
       const { slot, uid } = judge(text)
       const given = JSON.parse(text) as {
         HostConfig: Record<string, unknown>

@@ -26,6 +26,7 @@ async function open(): Promise<BackendFixture> {
   }
 }
 
-// A gate could spoil the making and finding of containers: an ordinary run asks for these. The stream is bytes to it.
+// A gate could spoil the making and finding of containers: an ordinary run asks for these. The
+// stream is bytes to it.
 const part = campaign.full ? {} : { lifecycleOnly: true }
 testBackend({ name: 'docker through the gate', ownProcesses: true, open, ...part })

@@ -13,7 +13,9 @@ export interface GateProcess {
 
 const main = new URL('../src/main.ts', import.meta.url).pathname
 
-/** Started with these settings and nothing else of this environment; resolves when `socket` answers. */
+/**
+ * Started with these settings and nothing else of this environment; resolves when `socket` answers.
+ */
 export async function startGateProcess(
   socket: string,
   settings: Record<string, string>,

@@ -1,4 +1,7 @@
-/** The gate as a process with settings that most do not have: an engine behind TLS, and the debug profile. */
+/**
+ * The gate as a process with settings that most do not have: an engine behind TLS, and the debug
+ * profile.
+ */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -1,4 +1,7 @@
-/** The gate as a process before a real engine: what it lets through, what it does not, and what its end does to a stream. */
+/**
+ * The gate as a process before a real engine: what it lets through, what it does not, and what its
+ * end does to a stream.
+ */
 import { randomBytes } from 'node:crypto'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -133,7 +136,10 @@ test('a gate that is killed while a command streams: the client comes back, and 
   const chunks: Uint8Array[] = []
   let end = 0
 
-  /** Read on until the command's output ends, or the stream breaks; the first piece of it is the signal to `then`. */
+  /**
+   * Read on until the command's output ends, or the stream breaks; the first piece of it is the
+   * signal to `then`.
+   */
   const read = async (then: () => Promise<void>): Promise<void> => {
     for await (const chunk of running.output) {
       expect(chunk.offset).toBe(end)

@@ -1,4 +1,7 @@
-/** A Docker engine that knows one image, one volume and one container, and writes down what reaches it. */
+/**
+ * A Docker engine that knows one image, one volume and one container, and writes down what reaches
+ * it.
+ */
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { createServer, type IncomingMessage } from 'node:http'

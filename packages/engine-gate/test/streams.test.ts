@@ -41,7 +41,8 @@ async function attach(): Promise<{ client: Socket; container: Socket }> {
 
 async function all(socket: Socket): Promise<Buffer> {
   const chunks: Buffer[] = []
-  // Not `for await`, which destroys the socket at the end, together with what it has still to write.
+  // Not `for await`, which destroys the socket at the end, together with what it has still to
+  // write.
   socket.on('data', (chunk: Buffer) => chunks.push(chunk)).resume()
   await once(socket, 'end')
   return Buffer.concat(chunks)

@@ -1,4 +1,7 @@
-/** What every goal works with: a deployment of its own, one sandbox that is warm, and the ways around it. */
+/**
+ * What every goal works with: a deployment of its own, one sandbox that is warm, and the ways
+ * around it.
+ */
 import { randomBytes } from 'node:crypto'
 
 import Docker from 'dockerode'

@@ -1,4 +1,6 @@
-/** `docker run --rm` with what our own containers are made with: the same image, the same hardening. */
+/**
+ * `docker run --rm` with what our own containers are made with: the same image, the same hardening.
+ */
 import { execFile } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'

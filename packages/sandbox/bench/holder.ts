@@ -1,6 +1,7 @@
 /**
- * A controller to be killed: one sandbox and one command in it for each of many users, then a word that all of them
- * run. Started by `goals/reattach.ts`: `holder.ts <deployment> <key in hex> <folder of the ledger> <users>`.
+ * A controller to be killed: one sandbox and one command in it for each of many users, then a word
+ * that all of them run. Started by `goals/reattach.ts`: `holder.ts <deployment> <key in hex>
+ * <folder of the ledger> <users>`.
  */
 import { createHash } from 'node:crypto'
 import { join } from 'node:path'

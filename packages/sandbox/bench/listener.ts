@@ -1,4 +1,7 @@
-/** Which process listens on a Unix socket, so that the memory of the engine that is measured is read and no other's. */
+/**
+ * Which process listens on a Unix socket, so that the memory of the engine that is measured is read
+ * and no other's.
+ */
 import { readdirSync, readFileSync, readlinkSync, realpathSync } from 'node:fs'
 import { join } from 'node:path'
 
@@ -6,8 +9,8 @@ import { join } from 'node:path'
 const ACCEPTS = '00010000'
 
 /**
- * The one process called `name` that listens at `path`. Undefined where it cannot be told: it is on another machine, in
- * another network namespace or somebody else's, or there are several.
+ * The one process called `name` that listens at `path`. Undefined where it cannot be told: it is on
+ * another machine, in another network namespace or somebody else's, or there are several.
  */
 export function listenerAt(path: string, name: string): number | undefined {
   const sockets = new Set(

@@ -1,4 +1,7 @@
-/** Sampling: ways of doing the same, taken in turns, so that a busy moment of the machine hits all of them alike. */
+/**
+ * Sampling: ways of doing the same, taken in turns, so that a busy moment of the machine hits all
+ * of them alike.
+ */
 
 import { setTimeout as sleep } from 'node:timers/promises'
 
@@ -19,7 +22,10 @@ export interface Series {
   error?: string
 }
 
-/** Each way `samples` times, in turns, after `warmUp` rounds that do not count. A failure is counted, and ends nothing. */
+/**
+ * Each way `samples` times, in turns, after `warmUp` rounds that do not count. A failure is
+ * counted, and ends nothing.
+ */
 export async function inTurns(ways: readonly Way[], samples: number, warmUp: number): Promise<Series[]> {
   const series = ways.map(({ name }): Series => ({ name, values: [], failures: 0 }))
   for (let round = -warmUp; round < samples; round++) {

@@ -1,4 +1,7 @@
-/** What every bench does: read its arguments, measure its goals one after another, print each, keep what was measured. */
+/**
+ * What every bench does: read its arguments, measure its goals one after another, print each, keep
+ * what was measured.
+ */
 import { writeFile } from 'node:fs/promises'
 import { parseArgs } from 'node:util'
 import { type Result, asText, type describeMachine } from './report.ts'
@@ -21,7 +24,10 @@ export interface BenchArguments<Context> {
   markdown: string | undefined
 }
 
-/** `--samples`, `--<many>`, `--only`, `--json`, `--markdown`. Throws for what is none of them, and for an unknown goal. */
+/**
+ * `--samples`, `--<many>`, `--only`, `--json`, `--markdown`. Throws for what is none of them, and
+ * for an unknown goal.
+ */
 export function readArguments<Context>(
   goals: readonly Goal<Context>[],
   { samples, many }: { samples: number; many: 'sandboxes' | 'prompts' | 'streams' },
@@ -68,7 +74,9 @@ export function disposeWhenInterrupted(context: AsyncDisposable): void {
     })
 }
 
-/** A goal that is missed or cannot be measured is printed, makes the exit code 1, and ends nothing. */
+/**
+ * A goal that is missed or cannot be measured is printed, makes the exit code 1, and ends nothing.
+ */
 export async function measureGoals<Context>(
   chosen: readonly Goal<Context>[],
   context: Context,

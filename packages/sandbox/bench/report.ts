@@ -142,7 +142,10 @@ export async function writeChapter(path: string, heading: string, lines: readonl
   await writeFile(path, withChapter(page, heading, lines))
 }
 
-/** The page with this chapter in place of the one that it had under this heading, or behind all others. */
+/**
+ * The page with this chapter in place of the one that it had under this heading, or behind all
+ * others.
+ */
 function withChapter(page: string, heading: string, lines: readonly string[]): string {
   const chapters = page.split(/^(?=# )/m).filter((chapter) => chapter.trim() !== '')
   const text = `${[heading, '', ...lines].join('\n')}\n`

@@ -1,6 +1,6 @@
 /**
- * `./sandlot bench sandbox`: what the sandbox costs, beside what others do with the same engine on the same machine in
- * the same run. Prints a table; see docs/benchmarks.md.
+ * `./sandlot bench sandbox`: what the sandbox costs, beside what others do with the same engine on
+ * the same machine in the same run. Prints a table; see docs/benchmarks.md.
  *
  *   --samples <n>       samples of what takes milliseconds (default 300)
  *   --sandboxes <n>     how many where a goal is about many of them (default 200)

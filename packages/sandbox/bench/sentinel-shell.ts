@@ -1,4 +1,7 @@
-/** The clever simple way: one resident shell by `docker exec -i`, and a word in its output that says "that was it". */
+/**
+ * The clever simple way: one resident shell by `docker exec -i`, and a word in its output that says
+ * "that was it".
+ */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 

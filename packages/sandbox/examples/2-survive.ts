@@ -1,4 +1,7 @@
-/** A command that outlives the program which started it: the next program finds it, and every byte of its output. */
+/**
+ * A command that outlives the program which started it: the next program finds it, and every byte
+ * of its output.
+ */
 import { createHash } from 'node:crypto'
 
 import { folderFromArguments, openSandboxes } from './open.ts'

@@ -1,6 +1,6 @@
 /**
- * The controller of a server: a warm sandbox for whoever comes next, pauses and stops for whoever has gone, a way out
- * for package managers only, and errors that say what to do.
+ * The controller of a server: a warm sandbox for whoever comes next, pauses and stops for whoever
+ * has gone, a way out for package managers only, and errors that say what to do.
  */
 import { randomBytes } from 'node:crypto'
 

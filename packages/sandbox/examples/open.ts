@@ -1,4 +1,7 @@
-/** What every example begins with: a deployment whose key and ledger are kept in a folder, so that it is found again. */
+/**
+ * What every example begins with: a deployment whose key and ledger are kept in a folder, so that
+ * it is found again.
+ */
 import { randomBytes } from 'node:crypto'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -18,7 +18,10 @@ export interface BackendCapabilities {
   warnings: string[]
 }
 
-/** `open`: it does not answer and calls fail at once; `half-open`: the same, and it is being asked again just now. */
+/**
+ * `open`: it does not answer and calls fail at once; `half-open`: the same, and it is being asked
+ * again just now.
+ */
 export type BackendHealth =
   | { state: 'closed'; running: number; inLine: number }
   /** `since` in epoch milliseconds; `reason` is a sentence for people. */
@@ -37,7 +40,10 @@ export interface SandboxLimits {
   openFiles: number
 }
 
-/** The system call filter of a sandbox. `debug`: as `default`, and programs may trace others of the same sandbox. */
+/**
+ * The system call filter of a sandbox. `debug`: as `default`, and programs may trace others of the
+ * same sandbox.
+ */
 export type SandboxProfile = 'default' | 'debug'
 
 /** Everything needed to make one sandbox. Two equal specs make interchangeable sandboxes. */
@@ -85,8 +91,8 @@ export interface SandboxOwner {
 }
 
 /**
- * The life of sandboxes. Everything a command does goes through `openStream`. Every method rejects with a
- * `SandboxError`; each but `openStream` has its own deadline.
+ * The life of sandboxes. Everything a command does goes through `openStream`. Every method rejects
+ * with a `SandboxError`; each but `openStream` has its own deadline.
  */
 export interface SandboxBackend {
   /** Create, or find by name. Idempotent. Does not start it. */
@@ -100,8 +106,8 @@ export interface SandboxBackend {
   /** Idempotent. */
   resume(id: string): Promise<void>
   /**
-   * Give this sandbox the name of its owner. Idempotent. Rejects with `sandbox_lost` when there is no such sandbox, and
-   * when another one has that name.
+   * Give this sandbox the name of its owner. Idempotent. Rejects with `sandbox_lost` when there is
+   * no such sandbox, and when another one has that name.
    */
   claim(id: string, owner: SandboxOwner): Promise<void>
   /** Remove the container; its volume stays. Idempotent. */
@@ -109,8 +115,8 @@ export interface SandboxBackend {
   /** All of this deployment that carry these labels. */
   list(labels: Record<string, string>): Promise<BackendSandbox[]>
   /**
-   * A duplex byte stream to sbxd: what is written arrives on its stdin, what is read is its stdout, raw.
-   * Back-pressure works in both directions. May be opened before `start`.
+   * A duplex byte stream to sbxd: what is written arrives on its stdin, what is read is its stdout,
+   * raw. Back-pressure works in both directions. May be opened before `start`.
    */
   openStream(id: string, signal?: AbortSignal): Promise<Duplex>
   readonly inventory: BackendInventory
@@ -121,15 +127,21 @@ export interface BackendInventory {
   capabilities(signal?: AbortSignal): Promise<BackendCapabilities>
   inspect(idOrName: string): Promise<BackendSandbox | undefined>
   /**
-   * A hash of what a container made from this spec now would be (image id, limits, hardening), whatever its
-   * name. `create` writes it to the label `sandlot.spec`; a stopped sandbox whose label differs is replaced.
-   * Omitted by a backend whose sandboxes never differ.
+   * A hash of what a container made from this spec now would be (image id, limits, hardening),
+   * whatever its name. `create` writes it to the label `sandlot.spec`; a stopped sandbox whose
+   * label differs is replaced. Omitted by a backend whose sandboxes never differ.
    */
   fingerprint?(spec: SandboxSpec, signal?: AbortSignal): Promise<string>
   readonly volumes: BackendVolumes
-  /** Free space of the file system that holds the workspaces. Undefined, or omitted, where it cannot be seen from here. */
+  /**
+   * Free space of the file system that holds the workspaces. Undefined, or omitted, where it cannot
+   * be seen from here.
+   */
   hostDisk?(): Promise<FreeSpace | undefined>
-  /** Whether the engine answers, by its last calls; contacts nothing. Omitted where nothing can hang. */
+  /**
+   * Whether the engine answers, by its last calls; contacts nothing. Omitted where nothing can
+   * hang.
+   */
   health?(): BackendHealth
   close(): Promise<void>
 }

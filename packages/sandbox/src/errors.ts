@@ -1,4 +1,6 @@
-/** Why a sandbox could not do something. Closed list; the agent maps each once to a call's reason. */
+/**
+ * Why a sandbox could not do something. Closed list; the agent maps each once to a call's reason.
+ */
 export type SandboxErrorCode =
   /** The engine does not answer, refuses, or the image is missing. Trying again later may help. */
   | 'engine_unavailable'
@@ -31,7 +33,10 @@ export type SandboxErrorCode =
   | 'cancelled'
   | 'timeout'
 
-/** Every failure of this package. `message` is safe to show to a person and ends with what to do where that is known. */
+/**
+ * Every failure of this package. `message` is safe to show to a person and ends with what to do
+ * where that is known.
+ */
 export class SandboxError extends Error {
   override readonly name = 'SandboxError'
   readonly code: SandboxErrorCode

@@ -7,7 +7,10 @@ const DISK_ENTRIES = 500_000
 /** Of /run, which is memory. */
 export const RUN_BYTES = 4 * MiB
 
-/** 2 GiB of memory, two CPUs, 512 processes, 256 MiB of /tmp, a workspace of 4 GiB in at most half a million files. */
+/**
+ * 2 GiB of memory, two CPUs, 512 processes, 256 MiB of /tmp, a workspace of 4 GiB in at most half a
+ * million files.
+ */
 export const DEFAULT_LIMITS: SandboxLimits = {
   memoryBytes: 2048 * MiB,
   cpus: 2,
@@ -29,9 +32,9 @@ export function shmBytes(limits: Pick<SandboxLimits, 'memoryBytes'>): number {
 }
 
 /**
- * Throws `invalid_arguments` when a limit is not usable. Pages of /tmp, /run and /dev/shm are charged to the
- * sandbox and an OOM kill does not free them: a full /tmp must leave room for commands, so together they may be at
- * most a quarter of the memory.
+ * Throws `invalid_arguments` when a limit is not usable. Pages of /tmp, /run and /dev/shm are
+ * charged to the sandbox and an OOM kill does not free them: a full /tmp must leave room for
+ * commands, so together they may be at most a quarter of the memory.
  */
 export function checkLimits(limits: SandboxLimits): void {
   for (const [name, value] of Object.entries(limits)) {

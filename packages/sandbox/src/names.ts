@@ -14,8 +14,9 @@ export function newSlotName(): string {
 }
 
 /**
- * A user as a container name shows them: 16 hex digits of HMAC-SHA256(deployment key, user id). Nobody who lists
- * the containers learns who it is, and whoever holds the key finds a user's container again without a ledger.
+ * A user as a container name shows them: 16 hex digits of HMAC-SHA256(deployment key, user id). A
+ * list of containers does not tell who the user is; with the key a user's container is found
+ * without a ledger.
  */
 export function ownerTag(deploymentKey: Uint8Array, userId: string): string {
   return createHmac('sha256', deploymentKey)
@@ -25,12 +26,17 @@ export function ownerTag(deploymentKey: Uint8Array, userId: string): string {
     .slice(0, 16)
 }
 
-/** `sbx-<deployment>-<slot>`: a slot's volume, and its container's name while it waits in the pool. */
+/**
+ * `sbx-<deployment>-<slot>`: a slot's volume, and its container's name while it waits in the pool.
+ */
 export function poolName(deployment: string, slot: string): string {
   return `sbx-${deployment}-${slot}`
 }
 
-/** `sbx-<deployment>-<slot>-<owner>-<n>`: the ledger decides on n, so no two containers of a slot have the same. */
+/**
+ * `sbx-<deployment>-<slot>-<owner>-<n>`: the ledger decides on n, so no two containers of a slot
+ * have the same.
+ */
 export function claimedName(deployment: string, slot: string, owner: string, generation: number): string {
   return `${poolName(deployment, slot)}-${owner}-${generation}`
 }
@@ -66,8 +72,8 @@ export function isDeploymentId(text: string): boolean {
 }
 
 /**
- * What a container or volume of ours carries. The engine is the truth about what exists, and these labels are how
- * it is read back. No user name and no secret goes into a label.
+ * What a container or volume of ours carries. The engine is the truth about what exists, and these
+ * labels are how it is read back. No user name and no secret goes into a label.
  */
 export const LABEL = {
   deployment: 'sandlot.deployment',

@@ -1,4 +1,7 @@
-/** The package as somebody else gets it: packed, put into a project that has nothing else, type-checked and run. */
+/**
+ * The package as somebody else gets it: packed, put into a project that has nothing else,
+ * type-checked and run.
+ */
 import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { cp, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
@@ -42,7 +45,8 @@ beforeAll(async () => {
   await mkdir(installed, { recursive: true })
   await run('tar', ['-xzf', join(project, tarball), '--strip-components=1', '-C', installed])
   manifest = await manifestOf(installed)
-  // As an installation does it, without asking a registry: what the packed manifest names, and nothing that it does not.
+  // As an installation does it, without asking a registry: what the packed manifest names, and
+  // nothing that it does not.
   for (const name of Object.keys(manifest.dependencies)) {
     await mkdir(join(project, 'node_modules', name, '..'), { recursive: true })
     await symlink(join(PACKAGE, 'node_modules', name), join(project, 'node_modules', name))

@@ -1,4 +1,7 @@
-/** G13: a tree of a hundred processes, with sessions and double forks of their own, is cancelled until none is left. */
+/**
+ * G13: a tree of a hundred processes, with sessions and double forks of their own, is cancelled
+ * until none is left.
+ */
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'

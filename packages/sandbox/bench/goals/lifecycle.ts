@@ -1,4 +1,7 @@
-/** G11, G12, G16: a person's first command, the waking of a sandbox that was idle, and very many at once. */
+/**
+ * G11, G12, G16: a person's first command, the waking of a sandbox that was idle, and very many at
+ * once.
+ */
 import { execFile } from 'node:child_process'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'

@@ -19,7 +19,10 @@ function availableMiB(): number {
   return Number(/MemAvailable:\s+(\d+)/.exec(readFileSync('/proc/meminfo', 'utf8'))?.[1]) / 1024
 }
 
-/** Memory free when nothing more is given back: engine and kernel go on with that for a while after a removal. */
+/**
+ * Memory free when nothing more is given back: engine and kernel go on with that for a while after
+ * a removal.
+ */
 async function settled(): Promise<number> {
   globalThis.gc?.()
   let last = availableMiB()
@@ -42,7 +45,8 @@ async function pidOf(container: string): Promise<number> {
 }
 
 export async function idleMemory({ deployment, many }: BenchContext): Promise<Result[]> {
-  // What the engine's heap grows by for the first of its containers, it keeps: nobody is to pay for the others.
+  // What the engine's heap grows by for the first of its containers, it keeps: nobody is to pay for
+  // the others.
   await inContainers(many, 'sleep', 'infinity')
   const fixture = await deployment()
   const sandboxes = fixture.controller()

@@ -1,4 +1,7 @@
-/** G17: the controller of very many sandboxes is killed; another one takes them up again, every byte there. */
+/**
+ * G17: the controller of very many sandboxes is killed; another one takes them up again, every byte
+ * there.
+ */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'

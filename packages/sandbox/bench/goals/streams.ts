@@ -1,4 +1,7 @@
-/** G6 to G10: a gigabyte to the controller, a reader that stalls, an output that is cut, and very many tiny writes. */
+/**
+ * G6 to G10: a gigabyte to the controller, a reader that stalls, an output that is cut, and very
+ * many tiny writes.
+ */
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
@@ -228,7 +231,10 @@ export async function tinyWrites({ sandboxes, docker }: BenchContext): Promise<R
   ]
 }
 
-/** The same writes as dockerd frames them, in pieces of 64 KiB as a socket gives them, through demuxStream. */
+/**
+ * The same writes as dockerd frames them, in pieces of 64 KiB as a socket gives them, through
+ * demuxStream.
+ */
 function demuxed(docker: BenchContext['docker']) {
   const frame = (stream: number): Buffer => Buffer.from([stream, 0, 0, 0, 0, 0, 0, 1, 0x78])
   const bytes = Buffer.concat(Array.from({ length: TINY_WRITES }, (_, place) => frame(1 + (place % 2))))

@@ -32,7 +32,9 @@ export interface Step {
   count: number
 }
 
-/** Whether a controller dies at this step, and if it does, whether the step itself still happens. */
+/**
+ * Whether a controller dies at this step, and if it does, whether the step itself still happens.
+ */
 export type FailPoint = (step: Step) => 'before' | 'after' | undefined
 
 /** What one controller works with. After its death every method rejects and changes nothing. */
@@ -46,7 +48,10 @@ export interface FakeController {
   crash(): void
 }
 
-/** An engine in memory that outlives the controllers: real sbxd processes and folders, and a fail point at every step. */
+/**
+ * An engine in memory that outlives the controllers: real sbxd processes and folders, and a fail
+ * point at every step.
+ */
 export interface FakeEngine {
   /** For an operator, who never dies. */
   backend: SandboxBackend

@@ -2,7 +2,9 @@ import { statfs } from 'node:fs/promises'
 
 import type { FreeSpace } from '../backend.ts'
 
-/** Of the file system that holds this folder. Resolves with undefined when there is no such folder. */
+/**
+ * Of the file system that holds this folder. Resolves with undefined when there is no such folder.
+ */
 export async function freeSpace(folder: string): Promise<FreeSpace | undefined> {
   try {
     const { bsize, bavail, files, ffree } = await statfs(folder)

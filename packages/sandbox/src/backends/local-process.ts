@@ -22,9 +22,15 @@ export interface LocalProcessOptions {
   directory: string
   /** `PATH` of the commands. Default: the usual system directories. */
   path?: string
-  /** Seconds without a controller after which a sandbox ends itself. Default 0 = never: it ends with this process. */
+  /**
+   * Seconds without a controller after which a sandbox ends itself. Default 0 = never: it ends with
+   * this process.
+   */
   leaseSeconds?: number
-  /** Pause by stopping sbxd itself; its commands go on. Only to try out what pauses. Default: pausing is refused. */
+  /**
+   * Pause by stopping sbxd itself; its commands go on. Only to try out what pauses. Default:
+   * pausing is refused.
+   */
   freezes?: boolean
 }
 
@@ -40,9 +46,10 @@ interface LocalSandbox {
 }
 
 /**
- * Sandboxes as plain child processes: sbxd and its commands run as this user, on this machine, with its files, its
- * network and its other processes. **It isolates nothing.** For tests and for machines without Docker, only on explicit
- * request. Sandboxes end with this process; the volumes stay. Every method rejects with a `SandboxError`.
+ * Sandboxes as plain child processes: sbxd and its commands run as this user, on this machine, with
+ * its files, its network and its other processes. **It isolates nothing.** For tests and for
+ * machines without Docker, only on explicit request. Sandboxes end with this process; the volumes
+ * stay. Every method rejects with a `SandboxError`.
  */
 export function createLocalProcessBackend(options: LocalProcessOptions): SandboxBackend {
   const sandboxes = new Map<string, LocalSandbox>()
@@ -89,9 +96,9 @@ export function createLocalProcessBackend(options: LocalProcessOptions): Sandbox
       env: { PATH: path, HOME: workspace, LANG: 'C.UTF-8', TERM: 'xterm-256color', TZ: 'UTC', SANDBOX: '1' },
       stdio: ['pipe', 'pipe', 'pipe'],
     })
-    let lastWords = ''
+    let stderrTail = ''
     child.stderr.on('data', (chunk: Buffer) => {
-      lastWords = `${lastWords}${chunk.toString()}`.slice(-500)
+      stderrTail = `${stderrTail}${chunk.toString()}`.slice(-500)
     })
     await new Promise<void>((resolve, reject) => {
       child.once('spawn', resolve)
@@ -111,7 +118,7 @@ export function createLocalProcessBackend(options: LocalProcessOptions): Sandbox
       child.once('exit', () => {
         sandbox.state = 'stopped'
         delete sandbox.child
-        sandbox.streams.end(lastWords.trim())
+        sandbox.streams.end(stderrTail.trim())
         sandbox.streams = new AttachStreams()
         resolve()
       })
@@ -259,9 +266,9 @@ function describe({ id, name, state, spec }: LocalSandbox): BackendSandbox {
 }
 
 /**
- * The streams to one sbxd, like a container's attach streams: any number at once, before its start or after, each
- * gets all output from then on and may write. Output that nobody is attached for is thrown away. The child's own pipes
- * stay open when a stream goes.
+ * The streams to one sbxd, like a container's attach streams: any number at once, before its start
+ * or after, each gets all output from then on and may write. Output without an attached stream is
+ * dropped. The child's own pipes stay open when a stream goes.
  */
 export class AttachStreams {
   readonly #attached = new Set<Duplex>()
@@ -303,8 +310,8 @@ export class AttachStreams {
   }
 
   /** The child is gone: every stream ends, with its last words, if any, as the reason. */
-  end(lastWords = ''): void {
-    const why = lastWords ? new SandboxError('sandbox_lost', `The sandbox ended: ${lastWords}`) : undefined
+  end(stderrTail = ''): void {
+    const why = stderrTail ? new SandboxError('sandbox_lost', `The sandbox ended: ${stderrTail}`) : undefined
     this.#input = undefined
     this.#output = undefined
     for (const stream of this.#attached) {
@@ -331,7 +338,10 @@ export class AttachStreams {
     for (const wake of waiting) wake()
   }
 
-  /** Read on unless a consumer is still full. Each stream asks by its `read`, so the slowest sets the pace. */
+  /**
+   * Read on unless a consumer is still full. Each stream asks by its `read`, so the slowest sets
+   * the pace.
+   */
   #resume(): void {
     for (const stream of this.#attached) if (stream.readableLength >= stream.readableHighWaterMark) return
     this.#output?.resume()

@@ -1,7 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 
 import type { BackendSandbox, SandboxProfile } from '../backend.ts'
-import { bringUp, type BringUpOptions, checkOwner, open, type OpenSandbox } from './start-container.ts'
+import {
+  startContainer,
+  type ContainerOptions,
+  checkOwner,
+  open,
+  type OpenSandbox,
+} from './start-container.ts'
 import { connectSandbox, type ConnectedSandbox } from '../sbxd/client.ts'
 import type { Egress } from '../egress/egress.ts'
 import type { Prove } from './proof.ts'
@@ -18,16 +24,21 @@ import { slotFor } from './slots.ts'
 export interface Patience {
   /** The making or starting of a sandbox, from its turn on. Default 120,000. */
   startMs?: number
-  /** The wait for its turn: on a slow machine two hundred others may be before it. Default 900,000. */
+  /**
+   * The wait for its turn: on a slow machine two hundred others may be before it. Default 900,000.
+   */
   lineMs?: number
-  /** The wait for an engine that cannot be reached: its gate is restarted within seconds. Default 10,000. */
+  /**
+   * The wait for an engine that cannot be reached: its gate is restarted within seconds. Default
+   * 10,000.
+   */
   engineMs?: number
 }
 
 /** Milliseconds between two tries to reach the engine. */
 const TRY_EVERY_MS = 250
 
-export interface ConnectingContext extends BringUpOptions {
+export interface ConnectingContext extends ContainerOptions {
   /** At most so many containers are started at once, here and elsewhere. */
   gate: Gate
   pool: Pick<Pool, 'take'>
@@ -43,15 +54,21 @@ export interface ConnectingContext extends BringUpOptions {
   patience?: Patience
 }
 
-/** How a stream to somebody's sandbox comes about. What is handed over was proved and has its way out open. */
+/**
+ * Opens streams to users' sandboxes. A sandbox that it resolves with is proved and has its egress
+ * open.
+ */
 export interface Connecting {
-  /** From the pool, or brought up in turn. Rejects with a `SandboxError`, `cancelled` when the controller lets go. */
+  /**
+   * From the pool, or brought up in turn. Rejects with a `SandboxError`, `cancelled` when the
+   * controller lets go.
+   */
   connect(userId: string): Promise<ConnectedSandbox>
   /** To this container of a claimed slot, which runs. Rejects with a `SandboxError`. */
   reattach(slot: LedgerSlot, container: BackendSandbox, epoch: number): Promise<ConnectedSandbox>
 }
 
-/** A stream to a sandbox that is nobody's to use yet. */
+/** A stream to a sandbox that was not handed out yet. */
 interface Connection {
   sandbox: ConnectedSandbox
   profile: SandboxProfile
@@ -62,7 +79,9 @@ export function createConnecting(context: ConnectingContext): Connecting {
   const { startMs = 120_000, lineMs = 900_000, engineMs = 10_000 } = context.patience ?? {}
   const profileFor = context.profileFor ?? (() => 'default')
 
-  /** Only for somebody of whom the engine knows nothing, and the ledger neither: a lost ledger hides nobody's files. */
+  /**
+   * Only for a user unknown to engine and ledger: a lost ledger hides no files.
+   */
   async function takeFromPool(userId: string): Promise<Connection | undefined> {
     if (context.hasContainer(ownerTag(context.deploymentKey, userId))) return undefined
     const profile = profileFor(userId)
@@ -78,7 +97,7 @@ export function createConnecting(context: ConnectingContext): Connecting {
     try {
       return await gate(() => {
         began = true
-        return within(startMs, (signal) => bringUpFor(userId, signal))
+        return within(startMs, (signal) => startFor(userId, signal))
       }, line)
     } catch (error) {
       if (began || !line.aborted) throw error
@@ -90,7 +109,10 @@ export function createConnecting(context: ConnectingContext): Connecting {
     }
   }
 
-  /** Bringing up goes on from wherever the last try left the container, so it can be tried again as a whole. */
+  /**
+   * Bringing up goes on from wherever the last try left the container, so it can be tried again as
+   * a whole.
+   */
   async function whenReachable<T>(work: () => Promise<T>): Promise<T> {
     const until = performance.now() + engineMs
     for (;;) {
@@ -116,9 +138,9 @@ export function createConnecting(context: ConnectingContext): Connecting {
     }
   }
 
-  async function bringUpFor(userId: string, signal: AbortSignal): Promise<Connection> {
+  async function startFor(userId: string, signal: AbortSignal): Promise<Connection> {
     const slot = await slotFor(userId, context)
-    return bringUp(slot, context, signal, async (opened) =>
+    return startContainer(slot, context, signal, async (opened) =>
       handshake(slot, opened, await ledger.nextEpoch(), signal),
     )
   }
@@ -161,7 +183,7 @@ export function createConnecting(context: ConnectingContext): Connecting {
     },
 
     async reattach(slot, container, epoch) {
-      if (slot.userId === undefined) throw new SandboxError('ledger', `Slot ${slot.slot} belongs to nobody.`)
+      if (slot.userId === undefined) throw new SandboxError('ledger', `Slot ${slot.slot} is not claimed.`)
       checkOwner([container], slot, context)
       return admitted(
         slot.userId,

@@ -16,13 +16,15 @@ export interface DiskFloor {
 
 export interface DiskBreakerOptions {
   floor: DiskFloor
-  /** `undefined`: nobody can tell just now, so nothing changes for a while. Rejecting is the same. */
+  /**
+   * `undefined`: it cannot be seen just now, so nothing changes for a while. Rejecting is the same.
+   */
   look: () => Promise<FreeDisk | undefined>
   /** Called when it opens and when it closes again. */
   onChange: (open: boolean) => void
   /** Milliseconds between two looks. Default 1,000. */
   everyMs?: number
-  /** Milliseconds without anybody who can tell, after which an open one closes. Default 30,000. */
+  /** Milliseconds without a result of `look` after which an open one closes. Default 30,000. */
   blindMs?: number
 }
 
@@ -46,15 +48,19 @@ export interface DiskBreaker {
   close(): void
 }
 
-/** So much more than the floor must be free before anything may grow again, or it would open and close all the time. */
+/**
+ * So much more than the floor must be free before anything may grow again, or it would open and
+ * close all the time.
+ */
 const RECOVER = 1.25
 
 /**
- * Keeps the host's disk from filling up: below the floor no sandbox is made and none may grow, until there is clearly
- * more than the floor. A floor of 0 and 0 never opens and looks at nothing.
+ * Keeps the host's disk from filling up: below the floor no sandbox is made and none may grow,
+ * until there is clearly more than the floor. A floor of 0 and 0 never opens and looks at nothing.
  *
- * When nobody can see the disk any more, it does not stay open for ever: who is refused a sandbox cannot be the one who
- * looks. The next sandbox that is made sees the disk, and its sbxd lets nothing grow below the same floor.
+ * When the disk cannot be seen any more, it does not stay open for ever: only a new sandbox could
+ * see it. The next sandbox that is made sees the disk, and its sbxd lets nothing grow below the
+ * same floor.
  */
 export function createDiskBreaker(options: DiskBreakerOptions): DiskBreaker {
   const { floor, onChange } = options

@@ -1,5 +1,8 @@
-/** Empties a workspace before its volume goes: an engine that walks down 60,000 levels runs out of descriptors. */
-import { type BringUpOptions, open, specOf } from './start-container.ts'
+/**
+ * Empties a workspace before its volume goes: an engine that walks down 60,000 levels runs out of
+ * descriptors.
+ */
+import { type ContainerOptions, open, specOf } from './start-container.ts'
 import { connectSandbox } from '../sbxd/client.ts'
 import { collect, newCommandId } from '../sbxd/collect.ts'
 import { SandboxError } from '../errors.ts'
@@ -15,8 +18,9 @@ const UNLIMITED = { bytes: 0, entries: 0 }
 /** Milliseconds until the trees must be gone: a removal holds the lock of its user. */
 const REMOVE_MS = 600_000
 /**
- * Whatever the names are. A folder that its owner closed cannot be moved. Two passes: the actions of one run in batches of
- * their own, so of many folders some would be moved before they are opened.
+ * Whatever the names are. A folder that its owner closed cannot be moved. Two passes: the actions
+ * of one run in batches of their own, so of many folders some would be moved before they are
+ * opened.
  */
 const GATHER = `
   folders() { find . -mindepth 1 -maxdepth 1 -type d ! -name "$0" "$@"; }
@@ -27,12 +31,13 @@ const GATHER = `
 export type RemovalLog = (message: string, details: { slot: string; error: unknown }) => void
 
 /**
- * Removes the volume of a slot whose containers are gone, emptied where a sandbox can be made for that: without an image
- * or on a full disk there is none. Idempotent. Rejects with a `SandboxError` where the engine refuses the volume.
+ * Removes the volume of a slot whose containers are gone, emptied where a sandbox can be made for
+ * that: without an image or on a full disk there is none. Idempotent. Rejects with a `SandboxError`
+ * where the engine refuses the volume.
  */
 export async function removeWorkspace(
   workspace: Workspace,
-  options: BringUpOptions,
+  options: ContainerOptions,
   log: RemovalLog,
 ): Promise<void> {
   try {
@@ -50,12 +55,13 @@ export async function removeWorkspace(
 type Workspace = Pick<LedgerSlot, 'slot' | 'uid' | 'volume'>
 
 /**
- * Removes every tree in the volume of a slot whose containers are gone, in a sandbox that is removed afterwards. What is
- * left is flat. Idempotent. Rejects with a `SandboxError`, `timeout` when `limit` aborts.
+ * Removes every tree in the volume of a slot whose containers are gone, in a sandbox that is
+ * removed afterwards. What is left is flat. Idempotent. Rejects with a `SandboxError`, `timeout`
+ * when `limit` aborts.
  */
 export async function emptyWorkspace(
   { slot, uid, volume }: Workspace,
-  options: BringUpOptions,
+  options: ContainerOptions,
   limit: AbortSignal = AbortSignal.timeout(REMOVE_MS),
 ): Promise<void> {
   const { backend, deploymentId, deploymentKey, ledger } = options

@@ -37,19 +37,22 @@ const fileSchema = z.strictObject({
 type LedgerFile = z.infer<typeof fileSchema>
 
 /**
- * A ledger in one JSON file, for a program that uses this package as a library. Every change is read, made and
- * written under a lock, to a temporary file that is synced and renamed, so a crash leaves the old state or the new,
- * and who only reads needs no lock.
- * Rejects with `ledger` when the file cannot be read, written or understood; it is never overwritten then.
+ * A ledger in one JSON file, for a program that uses this package as a library. Every change is
+ * read, made and written under a lock, to a temporary file that is synced and renamed, so a crash
+ * leaves the old state or the new, and who only reads needs no lock. Rejects with `ledger` when the
+ * file cannot be read, written or understood; it is never overwritten then.
  *
- * For a local disk: only the syncing happens in another thread, because each of the other calls takes less time than
- * the way there and back; without those ways a claim takes a quarter less. A disk that hangs holds this process up until
- * it goes on.
+ * For a local disk: only the syncing happens in another thread, because each of the other calls
+ * takes less time than the way there and back; without those ways a claim takes a quarter less. A
+ * disk that hangs holds this process up until it goes on.
  */
 export function createFileLedger(file: string): SandboxLedger {
   const queue = new SerialQueue()
   let hasFolder = false
-  /** The text that was found in order last: with a thousand slots, checking would be two thirds of a look. */
+  /**
+   * The text that was found in order last: with a thousand slots, checking would be two thirds of a
+   * look.
+   */
   let checked: string | undefined
 
   function read(): LedgerFile {
@@ -120,7 +123,7 @@ export function createFileLedger(file: string): SandboxLedger {
         if (theirs) return { result: toSlot(theirs), write: false }
         const slot = mustHave(ledger, name)
         if (slot.state !== 'warm')
-          throw new SandboxError('exists', `Slot ${name} is ${slot.state}: it can be nobody else's.`)
+          throw new SandboxError('exists', `Slot ${name} is ${slot.state}: it cannot be claimed.`)
         Object.assign(slot, {
           state: 'claimed',
           userId,

@@ -3,14 +3,19 @@ import { lstatSync, readFileSync, readlinkSync, symlinkSync, unlinkSync } from '
 import { hostname } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 
-/** A lock whose holder cannot be looked at from here is taken for left over after this many milliseconds. */
+/**
+ * A lock whose holder cannot be looked at from here is taken for left over after this many
+ * milliseconds.
+ */
 const FOREIGN_STALE_MS = 30_000
 /**
- * Run `work` while this process alone holds `<file>.lock`. The lock names its holder, so one that a killed process
- * left behind is broken. Rejects with an `Error` that names the lock file when it cannot be had within `waitMs`,
- * by default longer than that takes, so that whoever comes right behind a crash waits instead of failing.
+ * Run `work` while this process alone holds `<file>.lock`. The lock names its holder, so one that a
+ * killed process left behind is broken. Rejects with an `Error` that names the lock file when it
+ * cannot be had within `waitMs`, by default longer than that takes, so that a start right after a
+ * crash waits instead of failing.
  *
- * The lock is a symbolic link to its holder's name: it appears whole or not at all, in one call, and leads nowhere.
+ * The lock is a symbolic link to its holder's name: it appears whole or not at all, in one call,
+ * and leads nowhere.
  */
 export async function withFileLock<T>(
   file: string,
@@ -23,7 +28,7 @@ export async function withFileLock<T>(
   try {
     return await work()
   } finally {
-    // Taken for left over meanwhile, it may be somebody else's by now.
+    // If it was taken for left over meanwhile, it may belong to another process by now.
     unlinkIf(lock, name)
   }
 }
@@ -41,8 +46,8 @@ async function take(lock: string, name: string, waitMs: number): Promise<void> {
 }
 
 /**
- * Between the look at a lock and its removal somebody else may have broken and taken it: so one at a time breaks, and
- * looks again. What a crash in between leaves is removed without that care.
+ * Between the look at a lock and its removal another process may have broken and taken it: so one
+ * at a time breaks, and looks again. What a crash in between leaves is removed without that care.
  */
 function breakIfLeftOver(lock: string, name: string): void {
   const seen = holderOf(lock)
@@ -62,7 +67,10 @@ function breakIfLeftOver(lock: string, name: string): void {
 
 // ── Holders ─────────────────────────────────────────────────────────────────────────────────────────────
 
-/** ESRCH: it ended while it was looked at. EACCES and EPERM: `/proc` is mounted so that others' are hidden. */
+/**
+ * ESRCH: it ended while it was looked at. EACCES and EPERM: `/proc` is mounted so that others' are
+ * hidden.
+ */
 const UNTOLD = ['ENOENT', 'ESRCH', 'EACCES', 'EPERM']
 
 let ownSpace: string | undefined
@@ -79,7 +87,10 @@ function pidSpace(): string {
 const copy = randomBytes(6).toString('hex')
 let holders = 0
 
-/** Process id, when that process was started (in ticks; empty where it cannot be told), a number of its own, and the pid space. */
+/**
+ * Process id, when that process was started (in ticks; empty where it cannot be told), a number of
+ * its own, and the pid space.
+ */
 function newHolder(): string {
   holders += 1
   ownSpace ??= pidSpace()
@@ -92,7 +103,8 @@ function isLeftOver(lock: string, holder: string): boolean {
   ownSpace ??= pidSpace()
   if (space === ownSpace) {
     if (!isAlive(Number(pid))) return true
-    // The id may be another's by now. Behind a restart of its container it is often this very process's.
+    // The id may be another's by now. Behind a restart of its container it is often this very
+    // process's.
     const now = startOf(Number(pid))
     return now !== '' && now !== start
   }
@@ -128,7 +140,10 @@ function tryLink(link: string, name: string): boolean {
   }
 }
 
-/** The name in the lock; an empty one when it is no link, so not of our making. Undefined: nobody holds it. */
+/**
+ * The name in the lock; an empty one when it is no link, so not of our making. Undefined: it is
+ * free.
+ */
 function holderOf(lock: string): string | undefined {
   try {
     return unless(['ENOENT'], () => readlinkSync(lock))

@@ -1,8 +1,8 @@
 /** What one check found: about a machine, its engine, or a sandbox made there. */
 
 /**
- * `must`: nothing may run where it fails. `warn`: it runs, with less between a sandbox and the host than there could be.
- * `report`: worth knowing.
+ * `must`: nothing may run where it fails. `warn`: it runs, with less between a sandbox and the host
+ * than there could be. `report`: worth knowing.
  */
 export type Group = 'must' | 'warn' | 'report'
 

@@ -3,12 +3,12 @@ import type { ConnectedSandbox } from '../sbxd/client.ts'
 import { createDiskBreaker, type DiskBreakerState, type DiskFloor, type FreeDisk } from './disk-breaker.ts'
 import { SandboxError } from '../errors.ts'
 import { type HostLimits, withHostLimits } from './host-limits.ts'
-import type { Idler } from './idle.ts'
+import type { LiveSandbox } from './idle.ts'
 import { LABEL } from '../names.ts'
 import { diskBudget } from '../limits.ts'
 import type { DiskBudget, SandboxStat } from '../sandbox.ts'
 
-/** What everybody's sandboxes together may do to their host. */
+/** What all sandboxes together may use of their host. */
 export interface HostOptions extends HostLimits {
   /** Default none. */
   diskFloor?: DiskFloor
@@ -23,7 +23,7 @@ export interface HostGuardOptions {
   host: HostOptions
   makeRoom: () => Promise<boolean>
   /** The sandboxes that there is a stream to. */
-  connected: () => Pick<Idler, 'sandbox'>[]
+  connected: () => Pick<LiveSandbox, 'sandbox'>[]
   log: (message: string, details: { error?: unknown }) => void
 }
 
@@ -32,7 +32,10 @@ export interface HostGuard {
   backend: SandboxBackend
   /** What a workspace may hold just now. */
   budget(): DiskBudget
-  /** Make this sandbox follow the host's disk if it does not yet. Costs nothing while there is plenty. */
+  /**
+   * Make this sandbox follow the host's disk if it does not yet. Costs nothing while there is
+   * plenty.
+   */
   adjust(sandbox: ConnectedSandbox): Promise<void>
   disk(): DiskBreakerState
   begin(): void
@@ -49,7 +52,7 @@ export function createHostGuard(options: HostGuardOptions): HostGuard {
     onChange: (open) => {
       options.log(open ? 'the host is short of disk: nothing may grow' : 'the host has disk space again', {})
       // One that rests writes nothing; it follows when it is used again.
-      for (const { sandbox } of connected()) if (!sandbox.resting) void follow(sandbox)
+      for (const { sandbox } of connected()) if (!sandbox.paused) void follow(sandbox)
     },
     everyMs: host.lookEveryMs,
   })
@@ -67,7 +70,7 @@ export function createHostGuard(options: HostGuardOptions): HostGuard {
     try {
       await sandbox.setDiskBudget(budget())
     } catch (error) {
-      options.log('a sandbox could not be told about the disk of its host', { error })
+      options.log('a sandbox could not get the disk budget of its host', { error })
     }
   }
 
@@ -102,7 +105,10 @@ async function statOf(sandbox: ConnectedSandbox): Promise<SandboxStat | undefine
   }
 }
 
-/** How full the host is: seen by ourselves where its disk is ours too, else by a sandbox that is awake anyway. */
+/**
+ * How full the host is: seen by ourselves where its disk is ours too, else by a sandbox that is
+ * awake anyway.
+ */
 function createLooker({
   backend,
   connected,
@@ -114,7 +120,7 @@ function createLooker({
     if (own !== undefined) return own
     for (const { sandbox } of connected()) {
       const before = asked.get(sandbox)
-      if (sandbox.resting || (before && before.commands === 0 && before.usedAt === sandbox.usedAt)) continue
+      if (sandbox.paused || (before && before.commands === 0 && before.usedAt === sandbox.usedAt)) continue
       const stat = await statOf(sandbox)
       if (stat === undefined) continue
       asked.set(sandbox, { usedAt: sandbox.usedAt, commands: stat.load.commands })

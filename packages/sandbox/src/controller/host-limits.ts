@@ -3,7 +3,9 @@ import { SandboxError } from '../errors.ts'
 import { createGate } from '#shared/async/keyed-lock'
 import { parseName } from '../names.ts'
 
-/** What all sandboxes of a deployment may use of one host together. Left out: as much as there is. */
+/**
+ * What all sandboxes of a deployment may use of one host together. Left out: as much as there is.
+ */
 export interface HostLimits {
   /** Running and paused ones; a stopped sandbox uses only disk. */
   sandboxes?: number
@@ -37,13 +39,14 @@ export interface HostLimitsOptions {
   /** Of each sandbox. */
   limits: SandboxLimits
   host: HostLimits
-  /** Stop one sandbox that nobody needs just now; false when there is none. */
+  /** Stop one idle sandbox; false when there is none. */
   makeRoom: () => Promise<boolean>
 }
 
 /**
- * A backend that starts a sandbox only when the host has room for it. Where it has none, one that is idle is stopped
- * first; when all are busy, `start` rejects with `host_full`. A sandbox for the pool stops nobody's.
+ * A backend that starts a sandbox only when the host has room for it. Where it has none, one that
+ * is idle is stopped first; when all are busy, `start` rejects with `host_full`. A sandbox for the
+ * pool stops no other one.
  */
 export function withHostLimits(backend: SandboxBackend, options: HostLimitsOptions): SandboxBackend {
   const { host, limits, makeRoom } = options

@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 
 import type { BackendSandbox, SandboxBackend } from '../backend.ts'
-import { type Idler, sweepIdle } from './idle.ts'
+import { type LiveSandbox, sweepIdle } from './idle.ts'
 import { createGate } from '#shared/async/keyed-lock'
 import type { LedgerSlot, SandboxLedger } from '../ledger.ts'
 import type { Pool } from './pool.ts'
 import { claimedContainers, type Seen } from './reconciler.ts'
-import type { Tenants } from './user-sandboxes.ts'
+import type { UserSandboxes } from './user-sandboxes.ts'
 
 /** Streams that are opened at once after a start. */
 const REATTACH_AT_ONCE = 32
@@ -16,7 +16,7 @@ export interface HousekeepingOptions {
   backend: SandboxBackend
   ledger: Pick<SandboxLedger, 'nextEpoch'>
   pool: Pick<Pool, 'settle' | 'refill'>
-  tenants: Pick<Tenants, 'idlers' | 'isConnected' | 'reattach' | 'stop' | 'stopIdle'>
+  userSandboxes: Pick<UserSandboxes, 'liveSandboxes' | 'isConnected' | 'reattach' | 'stop' | 'stopIdle'>
   /** One look at engine and ledger. */
   look: () => Promise<Seen>
   lookEveryMs: number
@@ -33,13 +33,18 @@ export interface Housekeeping {
   ended(): Promise<void>
 }
 
-/** What a controller does that nobody asks it for. A round that fails is logged, and the next one comes all the same. */
+/**
+ * What a controller does without a request. A round that fails is logged, and the next one
+ * comes all the same.
+ */
 export function createHousekeeping(options: HousekeepingOptions): Housekeeping {
-  const { backend, tenants, closing } = options
+  const { backend, userSandboxes, closing } = options
   const { pauseAfterMs, stopAfterMs } = options.idle
   let first: Promise<void> | undefined
   let loops: Promise<unknown> = Promise.resolve()
-  /** Paused containers without a stream, of an earlier controller, and since when they are known. */
+  /**
+   * Paused containers without a stream, of an earlier controller, and since when they are known.
+   */
   let asleep = new Map<string, number>()
 
   async function every(ms: number, work: () => Promise<void>): Promise<void> {
@@ -59,13 +64,12 @@ export function createHousekeeping(options: HousekeepingOptions): Housekeeping {
       const seen = await options.look()
       const claimed = claimedContainers(seen, options.deploymentId)
       await reattachAll(claimed, seen.at)
-      await wakeFrozen(claimed)
-      await stopForgotten(claimed, seen.at)
+      await resumePaused(claimed)
+      await stopUnconnected(claimed, seen.at)
       await options.pool.settle(seen.rows, seen.containers)
       options.pool.refill()
     } catch (error) {
-      if (!closing.aborted)
-        options.log('the sandboxes could not be looked after; it is tried again', { error })
+      if (!closing.aborted) options.log('a maintenance round failed; the next one tries again', { error })
     }
   }
 
@@ -73,7 +77,7 @@ export function createHousekeeping(options: HousekeepingOptions): Housekeeping {
   async function reattachAll(claimed: [LedgerSlot, BackendSandbox][], seenAt: number): Promise<void> {
     const wanted = claimed.filter(
       ([{ userId }, { state }]) =>
-        state === 'running' && userId !== undefined && !tenants.isConnected(userId),
+        state === 'running' && userId !== undefined && !userSandboxes.isConnected(userId),
     )
     if (wanted.length === 0) return
     const epoch = await options.ledger.nextEpoch()
@@ -82,7 +86,7 @@ export function createHousekeeping(options: HousekeepingOptions): Housekeeping {
       wanted.map(([slot, container]) =>
         gate(async () => {
           try {
-            await tenants.reattach(slot, container, epoch, seenAt)
+            await userSandboxes.reattach(slot, container, epoch, seenAt)
           } catch (error) {
             const { userId } = slot
             if (userId !== undefined && !closing.aborted)
@@ -93,17 +97,23 @@ export function createHousekeeping(options: HousekeepingOptions): Housekeeping {
     )
   }
 
-  /** Paused by somebody else while it is in use: an operator, or an engine that died half-way. */
-  async function wakeFrozen(claimed: [LedgerSlot, BackendSandbox][]): Promise<void> {
-    const idlers = new Map(tenants.idlers().map((idler): [string, Idler] => [idler.sandbox.id, idler]))
+  /** Paused from outside while in use: by an operator, or an engine that died half-way. */
+  async function resumePaused(claimed: [LedgerSlot, BackendSandbox][]): Promise<void> {
+    const liveSandboxes = new Map(
+      userSandboxes
+        .liveSandboxes()
+        .map((candidate): [string, LiveSandbox] => [candidate.sandbox.id, candidate]),
+    )
     for (const [, { id, state }] of claimed) {
-      const idler = idlers.get(id)
-      if (state !== 'paused' || !idler || idler.sandbox.resting) continue
-      await one(idler.userId, 'a paused sandbox that is in use could not be woken', () => backend.resume(id))
+      const candidate = liveSandboxes.get(id)
+      if (state !== 'paused' || !candidate || candidate.sandbox.paused) continue
+      await one(candidate.userId, 'a paused sandbox that is in use could not be resumed', () =>
+        backend.resume(id),
+      )
     }
   }
 
-  /** One that cannot be helped keeps nobody else from being looked after. */
+  /** A failure is logged and does not stop the round. */
   async function one(userId: string, problem: string, work: () => Promise<void>): Promise<void> {
     try {
       await work()
@@ -112,15 +122,17 @@ export function createHousekeeping(options: HousekeepingOptions): Housekeeping {
     }
   }
 
-  async function stopForgotten(claimed: [LedgerSlot, BackendSandbox][], seenAt: number): Promise<void> {
+  async function stopUnconnected(claimed: [LedgerSlot, BackendSandbox][], seenAt: number): Promise<void> {
     const before = asleep
     asleep = new Map()
     for (const [{ userId }, { id, state }] of claimed) {
-      if (state !== 'paused' || userId === undefined || tenants.isConnected(userId)) continue
+      if (state !== 'paused' || userId === undefined || userSandboxes.isConnected(userId)) continue
       const since = before.get(id) ?? performance.now()
       asleep.set(id, since)
       if (stopAfterMs > 0 && performance.now() - since >= stopAfterMs)
-        await one(userId, 'a forgotten sandbox could not be stopped', () => tenants.stop(userId, seenAt))
+        await one(userId, 'a paused sandbox without a stream could not be stopped', () =>
+          userSandboxes.stop(userId, seenAt),
+        )
     }
   }
 
@@ -135,8 +147,8 @@ export function createHousekeeping(options: HousekeepingOptions): Housekeeping {
             backend,
             pauseAfterMs,
             stopAfterMs,
-            idlers: () => tenants.idlers(),
-            stop: (idler) => tenants.stopIdle(idler),
+            liveSandboxes: () => userSandboxes.liveSandboxes(),
+            stop: (candidate) => userSandboxes.stopIdle(candidate),
             log: options.log,
           })
         loops = Promise.all([

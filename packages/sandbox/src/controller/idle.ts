@@ -5,29 +5,30 @@ import type { ConnectedSandbox } from '../sbxd/client.ts'
 import { SandboxError } from '../errors.ts'
 import { createGate } from '#shared/async/keyed-lock'
 
-/** Milliseconds before each try to wake a sandbox that somebody wants to use. */
+/** Milliseconds before each try to resume a sandbox that is used again. */
 const WAKE_AFTER = [0, 100, 1_000, 4_000]
 
 /**
- * Pause this sandbox if nothing runs in it, no matter who started that; it wakes as soon as something is sent to it,
- * which waits in the stream meanwhile. True when it sleeps now. A sandbox that cannot be woken again is closed with
- * the engine's reason. Rejects only with what the sandbox answered.
+ * Pause this sandbox if nothing runs in it, no matter who started that; it wakes as soon as
+ * something is sent to it, which waits in the stream meanwhile. True when it sleeps now. A sandbox
+ * that cannot be woken again is closed with the engine's reason. Rejects only with what the sandbox
+ * answered.
  */
-export async function nap(sandbox: ConnectedSandbox, backend: SandboxBackend): Promise<boolean> {
+export async function pause(sandbox: ConnectedSandbox, backend: SandboxBackend): Promise<boolean> {
   // A wake that comes while the engine still pauses has to wait for that, or the pause would win.
   const paused = Promise.withResolvers<void>()
-  const granted = await sandbox.rest(() => void paused.promise.then(() => wake(sandbox, backend)))
+  const granted = await sandbox.preparePause(() => void paused.promise.then(() => wake(sandbox, backend)))
   if (!granted) return false
   try {
-    if (sandbox.resting) await backend.pause(sandbox.id)
+    if (sandbox.paused) await backend.pause(sandbox.id)
   } catch (error) {
     paused.resolve()
-    // Nobody knows whether it sleeps. Something sent wakes it in any case, and signs of life are asked for again.
+    // It may be paused or not. A request resumes it in any case and restarts the heartbeat.
     await sandbox.commands()
     throw error
   }
   paused.resolve()
-  return sandbox.resting
+  return sandbox.paused
 }
 
 async function wake(sandbox: ConnectedSandbox, backend: SandboxBackend): Promise<void> {
@@ -59,7 +60,7 @@ export interface IdleOptions {
 export const IDLE_DEFAULTS = { pauseAfterMs: 60_000, stopAfterMs: 1_800_000 } as const
 
 /** A sandbox with a stream, as the sweep sees it. */
-export interface Idler {
+export interface LiveSandbox {
   userId: string
   sandbox: ConnectedSandbox
   /** On the clock of `performance.now()`. */
@@ -70,31 +71,41 @@ export interface IdleSweepOptions {
   backend: SandboxBackend
   pauseAfterMs: number
   stopAfterMs: number
-  idlers: () => Idler[]
-  /** Stop this one if it was not used since; resolves false when it was, or when something runs in it. */
-  stop: (idler: Idler) => Promise<boolean>
+  liveSandboxes: () => LiveSandbox[]
+  /**
+   * Stop this one if it was not used since; resolves false when it was, or when something runs in
+   * it.
+   */
+  stop: (candidate: LiveSandbox) => Promise<boolean>
   log: (message: string, details: { userId: string; error?: unknown }) => void
 }
 
-/** Sandboxes that are put to rest at once: after a common pause all are due together, and the engine has others to serve. */
-const RESTS_AT_ONCE = 8
+/**
+ * Sandboxes that are put to rest at once: after a common pause all are due together, and the engine
+ * has others to serve.
+ */
+const PAUSES_AT_ONCE = 8
 
-/** One look at everybody: pause who was idle for long enough, stop who was for much longer. Never rejects. */
+/**
+ * Checks every live sandbox: pauses one that was idle for `pauseAfterMs`, stops one that was for
+ * `stopAfterMs`. Never rejects.
+ */
 export async function sweepIdle(options: IdleSweepOptions): Promise<void> {
   const { backend, pauseAfterMs, stopAfterMs } = options
   const canPause = pauseAfterMs > 0 && (await mayPause(backend))
-  const gate = createGate(RESTS_AT_ONCE)
-  const rest = async (idler: Idler): Promise<void> => {
+  const gate = createGate(PAUSES_AT_ONCE)
+  const rest = async (candidate: LiveSandbox): Promise<void> => {
     // When its turn comes: it may have been used meanwhile.
-    const idleMs = performance.now() - Math.max(idler.usedAt, idler.sandbox.usedAt)
+    const idleMs = performance.now() - Math.max(candidate.usedAt, candidate.sandbox.usedAt)
     try {
-      if (stopAfterMs > 0 && idleMs >= stopAfterMs) await options.stop(idler)
-      else if (canPause && !idler.sandbox.resting && idleMs >= pauseAfterMs) await nap(idler.sandbox, backend)
+      if (stopAfterMs > 0 && idleMs >= stopAfterMs) await options.stop(candidate)
+      else if (canPause && !candidate.sandbox.paused && idleMs >= pauseAfterMs)
+        await pause(candidate.sandbox, backend)
     } catch (error) {
-      options.log('an idle sandbox could not be put to rest', { userId: idler.userId, error })
+      options.log('an idle sandbox could not be paused or stopped', { userId: candidate.userId, error })
     }
   }
-  await Promise.all(options.idlers().map((idler) => gate(() => rest(idler))))
+  await Promise.all(options.liveSandboxes().map((candidate) => gate(() => rest(candidate))))
 }
 
 /** An engine that does not answer is asked again at the next sweep. */

@@ -6,15 +6,16 @@ const MOST = 32
 /** How many warm sandboxes to keep. */
 export interface PoolTarget {
   current(): number
-  /** A sandbox was asked for by somebody who had none. */
+  /** A sandbox was asked for by a user without one. */
   asked(): void
   /** Making one took this long. */
   made(ms: number): void
 }
 
 /**
- * A fixed number, or `auto`: the 95th percentile of the claims that came within the time of one refill, over the last
- * hour, at least 2 and at most 32. `now` in milliseconds, never less than before.
+ * A fixed number, or `auto`: the 95th percentile of the claims that came within the time of one
+ * refill, over the last hour, at least 2 and at most 32. `now` in milliseconds, never less than
+ * before.
  */
 export function createPoolTarget(
   target: number | 'auto',
@@ -53,7 +54,10 @@ function automaticTarget(refillEveryMs: number, now: () => number): PoolTarget {
   }
 }
 
-/** For each of these times, which are in order: how many of them are not before it and less than `window` after it. */
+/**
+ * For each of these times, which are in order: how many of them are not before it and less than
+ * `window` after it.
+ */
 function claimsWithin(times: readonly number[], window: number): number[] {
   let [first, end] = [0, 0]
   return times.map((time, place) => {

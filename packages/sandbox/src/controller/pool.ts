@@ -5,7 +5,7 @@ import type { BackendSandbox } from '../backend.ts'
 import { containersOf, differs, ownerOf, specOf } from './start-container.ts'
 import type { ConnectedSandbox } from '../sbxd/client.ts'
 import { SandboxError } from '../errors.ts'
-import { nap } from './idle.ts'
+import { pause } from './idle.ts'
 import { LABEL, poolName } from '../names.ts'
 import type { LedgerSlot } from '../ledger.ts'
 import { createPoolTarget } from './pool-target.ts'
@@ -13,29 +13,43 @@ import { newSlot } from './slots.ts'
 import { drain, hasPoolName, openWarm, type Warm, type WarmContext } from './warm.ts'
 
 export interface PoolOptions {
-  /** Warm sandboxes to keep for users who have none yet; `auto` = by how many are asked for; 0 = none. */
+  /**
+   * Warm sandboxes to keep for users who have none yet; `auto` = by how many are asked for; 0 =
+   * none.
+   */
   size: number | 'auto'
-  /** Least milliseconds between the starts of two, and after a claim (there at most 250). Default 1,000. */
+  /**
+   * Least milliseconds between the starts of two, and after a claim (there at most 250). Default
+   * 1,000.
+   */
   everyMs?: number
-  /** Milliseconds after the start before the first is made. Default 10,000, so that it does not slow the start down. */
+  /**
+   * Milliseconds after the start before the first is made. Default 10,000, so that it does not slow
+   * the start down.
+   */
   delayMs?: number
 }
 
-/** After a claim the engine is left to that user's first command for at most so many milliseconds. */
+/**
+ * After a claim the engine is left to that user's first command for at most so many milliseconds.
+ */
 const AFTER_CLAIM_MS = 250
 
-/** Waits in milliseconds before each try to pause a new one: something may still be under way in it. */
-const REST_AFTER = [0, 50, 200]
+/**
+ * Waits in milliseconds before each try to pause a new one: something may still be under way in it.
+ */
+const PAUSE_AFTER = [0, 50, 200]
 
 export interface Pool {
   /**
-   * A warm sandbox, now this user's, in the ledger and by its name; the slot alone where it has to be connected to, or
-   * where the user has one already. Undefined when there is none.
+   * A warm sandbox, now this user's, in the ledger and by its name; the slot alone where it has to
+   * be connected to, or where the user has one already. Undefined when there is none.
    */
   take(userId: string): Promise<{ slot: LedgerSlot; sandbox?: ConnectedSandbox } | undefined>
   /**
-   * Take up what an earlier controller left (only the first time: later on, what runs may be another controller's), and
-   * remove what is of no use any more. What fails is logged, and looked at again the next time. Never rejects.
+   * Take up what an earlier controller left (only the first time: later on, what runs may be
+   * another controller's), and remove what is of no use any more. What fails is logged, and looked
+   * at again the next time. Never rejects.
    */
   settle(rows: LedgerSlot[], containers: BackendSandbox[]): Promise<void>
   /** Make what is missing, in the background. */
@@ -56,7 +70,9 @@ export interface PoolContext extends WarmContext {
   log: (message: string, error: unknown) => void
 }
 
-/** Sandboxes that were made before anybody asked. Each serves one user for ever; whose it is, the ledger decides. */
+/**
+ * Sandboxes made in advance. Each serves one user for ever; the ledger decides which.
+ */
 export function createPool(options: PoolOptions, context: PoolContext): Pool {
   const { backend, ledger, deploymentId } = context
   const everyMs = options.everyMs ?? 1_000
@@ -64,7 +80,10 @@ export function createPool(options: PoolOptions, context: PoolContext): Pool {
   const ready: Warm[] = []
   /** Slots that are being made, taken up or removed here just now. */
   const busy = new Set<string>()
-  /** Slots of ours whose stream broke: to be taken up again, or they would keep their place for the length of a lease. */
+  /**
+   * Slots of ours whose stream broke: to be taken up again, or they would keep their place for the
+   * length of a lease.
+   */
   const dropped = new Set<string>()
   const closing = new AbortController()
   context.closing.addEventListener('abort', () => closing.abort(), { once: true })
@@ -84,8 +103,8 @@ export function createPool(options: PoolOptions, context: PoolContext): Pool {
     dropped.delete(slot.slot)
     ready.push(entry)
     // The first one stays awake: waking costs more than all the rest of a claim.
-    for (const ms of REST_AFTER) {
-      if (ready[0] === entry || !ready.includes(entry) || sandbox.resting) return
+    for (const ms of PAUSE_AFTER) {
+      if (ready[0] === entry || !ready.includes(entry) || sandbox.paused) return
       await sleep(ms, undefined, { signal: closing.signal, ref: false })
       await rest(sandbox)
     }
@@ -98,8 +117,8 @@ export function createPool(options: PoolOptions, context: PoolContext): Pool {
     return at >= 0
   }
 
-  /** It is nobody's still. */
-  async function putBack(entry: Warm): Promise<void> {
+  /** The claim failed: return it to the pool. */
+  async function returnToPool(entry: Warm): Promise<void> {
     // All others were let go of meanwhile.
     if (closing.signal.aborted) await entry.sandbox.close()
     else if (entry.ended) dropped.add(entry.slot.slot)
@@ -108,7 +127,7 @@ export function createPool(options: PoolOptions, context: PoolContext): Pool {
 
   async function rest(sandbox: ConnectedSandbox): Promise<void> {
     try {
-      if (!sandbox.resting && (await backend.inventory.capabilities()).pause) await nap(sandbox, backend)
+      if (!sandbox.paused && (await backend.inventory.capabilities()).pause) await pause(sandbox, backend)
     } catch (error) {
       context.log('a warm sandbox could not be paused', error)
     }
@@ -117,8 +136,10 @@ export function createPool(options: PoolOptions, context: PoolContext): Pool {
   /** The next one wakes up, so that it can be taken at once. */
   function wakeFirst(): void {
     const [first] = ready
-    if (first?.sandbox.resting && !closing.signal.aborted)
-      first.sandbox.commands().catch((error: unknown) => context.log('a warm sandbox did not wake', error))
+    if (first?.sandbox.paused && !closing.signal.aborted)
+      first.sandbox
+        .commands()
+        .catch((error: unknown) => context.log('a warm sandbox could not be resumed', error))
   }
 
   async function make(): Promise<void> {
@@ -132,7 +153,7 @@ export function createPool(options: PoolOptions, context: PoolContext): Pool {
         await connect(slot, await backend.create(spec, closing.signal))
       } catch (error) {
         // Left for the next start, as it is.
-        if (!closing.signal.aborted) await giveUp(slot, error)
+        if (!closing.signal.aborted) await removeFailed(slot, error)
         throw error
       }
     } finally {
@@ -141,8 +162,11 @@ export function createPool(options: PoolOptions, context: PoolContext): Pool {
     target.made(performance.now() - started)
   }
 
-  /** It does not serve us. Another controller's by now, if that is why; else it goes, or is taken up again if it cannot go. */
-  async function giveUp(slot: LedgerSlot, why: unknown): Promise<void> {
+  /**
+   * It does not serve us. Another controller's by now, if that is why; else it goes, or is taken up
+   * again if it cannot go.
+   */
+  async function removeFailed(slot: LedgerSlot, why: unknown): Promise<void> {
     if (why instanceof SandboxError && why.code === 'fenced') return
     try {
       await drain(slot, context)
@@ -179,7 +203,7 @@ export function createPool(options: PoolOptions, context: PoolContext): Pool {
       })
   }
 
-  /** Undefined when somebody else was first. */
+  /** Undefined when another claim was first. */
   async function claim(slot: string, userId: string): Promise<LedgerSlot | undefined> {
     try {
       return await ledger.claim(slot, userId)
@@ -194,11 +218,11 @@ export function createPool(options: PoolOptions, context: PoolContext): Pool {
     try {
       slot = await claim(entry.slot.slot, userId)
     } catch (error) {
-      await putBack(entry)
+      await returnToPool(entry)
       throw error
     }
     if (!slot || slot.slot !== entry.slot.slot) {
-      if (slot) await putBack(entry)
+      if (slot) await returnToPool(entry)
       else await entry.sandbox.close()
       return slot && { slot }
     }
@@ -207,12 +231,12 @@ export function createPool(options: PoolOptions, context: PoolContext): Pool {
     notBefore = Math.max(notBefore, performance.now() + pauseMs)
     setTimeout(wakeFirst, pauseMs).unref()
     // Sent now, so that it wakes while it is renamed; its first command must not run before that.
-    if (entry.sandbox.resting) entry.sandbox.commands().catch(() => undefined)
+    if (entry.sandbox.paused) entry.sandbox.commands().catch(() => undefined)
     try {
       await backend.claim(entry.sandbox.id, ownerOf(slot, slot.generation, context))
       return { slot, sandbox: entry.sandbox }
     } catch (error) {
-      // Whoever connects to it next gives it its name first.
+      // The next connect gives it its name first.
       context.log('a claimed sandbox could not be given its name', error)
       await entry.sandbox.close()
       return { slot }
@@ -241,7 +265,7 @@ export function createPool(options: PoolOptions, context: PoolContext): Pool {
           const taken = await takeReady(entry, userId)
           if (taken) return taken
         }
-        // Whoever has a slot already was told so by the claim, where there was something to claim.
+        // A claim above has already returned the slot of a user that has one.
         if (await ledger.find(userId)) return undefined
         target.asked()
         return await takeOther(userId)
@@ -257,14 +281,15 @@ export function createPool(options: PoolOptions, context: PoolContext): Pool {
           continue
         const own = containers.filter((container) => container.labels[LABEL.slot] === row.slot)
         const [container] = own
-        // None: being made elsewhere, or never made. More, or another name: the engine says that it is somebody's.
+        // None: being made elsewhere, or never made. More, or another name: it is claimed on the
+        // engine.
         if (own.length !== 1 || !container || !hasPoolName(container, deploymentId)) continue
         busy.add(row.slot)
         try {
           await context.gate(() => settleOne(row, container, !settled || dropped.delete(row.slot)))
         } catch (error) {
           if (closing.signal.aborted) return
-          context.log('a warm sandbox could not be taken up or removed', error)
+          context.log('a warm sandbox could not be adopted or removed', error)
         } finally {
           busy.delete(row.slot)
         }
@@ -275,7 +300,7 @@ export function createPool(options: PoolOptions, context: PoolContext): Pool {
       for (const extra of ready.splice(target.current())) {
         await extra.sandbox.close()
         await drain(extra.slot, context).catch((error: unknown) =>
-          context.log('a warm sandbox too many could not be removed', error),
+          context.log('a surplus warm sandbox could not be removed', error),
         )
       }
     },
@@ -303,7 +328,7 @@ export function createPool(options: PoolOptions, context: PoolContext): Pool {
     } catch (error) {
       if (closing.signal.aborted) return
       context.log('a warm sandbox does not answer', error)
-      await giveUp(row, error)
+      await removeFailed(row, error)
     }
   }
 }

@@ -1,6 +1,6 @@
 /**
- * The proof: what a real sandbox says when it tries what must not be possible. Run once for every kind of sandbox before
- * the first command of a person, and by `./sandlot doctor`.
+ * The proof: what a real sandbox says when it tries what must not be possible. Run once for every
+ * kind of sandbox before the first command of a person, and by `./sandlot doctor`.
  */
 import type { SandboxBackend, SandboxProfile } from '../backend.ts'
 import { collect } from '../sbxd/collect.ts'
@@ -11,11 +11,12 @@ import { check, type Finding, isSafe } from './finding.ts'
 const TIMEOUT_MS = 30_000
 
 /**
- * Prints `name=value` lines. Only /usr is used, which is read-only, and perl without modules. A system call's value is
- * `open` when it succeeded, else its errno: on a kernel without our filter io_uring_setup(1, 0) says EFAULT, AF_VSOCK
- * succeeds in a virtual machine, and ptrace of process 1 says EPERM with and without it, so a child of our own is
- * asked as well. What follows `kernel` is for gVisor, whose /proc says less: its log's first record, the same facts by
- * prctl(2) and mount table, and the ways to a key in the memory of process 1.
+ * Prints `name=value` lines. Only /usr is used, which is read-only, and perl without modules. A
+ * system call's value is `open` when it succeeded, else its errno: on a kernel without our filter
+ * io_uring_setup(1, 0) says EFAULT, AF_VSOCK succeeds in a virtual machine, and ptrace of process 1
+ * says EPERM with and without it, so a child of our own is asked as well. What follows `kernel` is
+ * for gVisor, whose /proc says less: its log's first record, the same facts by prctl(2) and mount
+ * table, and the ways to a key in the memory of process 1.
  */
 const SCRIPT = String.raw`
 use strict;
@@ -73,10 +74,12 @@ const CLOSED = ['EPERM', 'EACCES', 'ENOSYS', 'EROFS']
 const GVISOR_LOG = /^\[ *0\.000000\] Starting gVisor\.\.\.$/
 
 /**
- * What a proof means. Every finding is a `must`, but one on gVisor. A value that is missing counts as failed.
+ * What a proof means. Every finding is a `must`, but one on gVisor. A value that is missing counts
+ * as failed.
  *
- * gVisor is believed by its kernel log alone: our filter refuses syslog(2), and where it is missing, the first record
- * of a Linux log is Linux's own; the proof is taken before anybody's command has run. Its version line looks like Linux.
+ * gVisor is believed by its kernel log alone: our filter refuses syslog(2), and where it is
+ * missing, the first record of a Linux log is Linux's own; the proof is taken before the first
+ * command of a user. Its version line looks like Linux.
  *
  * With the debug profile a sandbox may trace its own processes, and nothing else is different.
  */
@@ -121,9 +124,10 @@ function judgeLinux(proof: Proof, profile: SandboxProfile): Finding[] {
 }
 
 /**
- * What is asked of a sandbox on gVisor. It is a kernel of its own in user space: what it offers reaches no host kernel,
- * and it applies no profile. It has no ambient capabilities, asks for a file's owner before its mount, and does not
- * close the descriptors of a process that may not be traced, only its memory.
+ * What is asked of a sandbox on gVisor. It is a kernel of its own in user space: what it offers
+ * reaches no host kernel, and it applies no profile. It has no ambient capabilities, asks for a
+ * file's owner before its mount, and does not close the descriptors of a process that may not be
+ * traced, only its memory.
  */
 function judgeSentry(proof: Proof): Finding[] {
   const keyed = closed(proof, 'memory_of_1') && closed(proof, 'trace_1')
@@ -200,7 +204,10 @@ function judgeSurroundings(proof: Proof): Finding[] {
   ]
 }
 
-/** Throws `unsafe_host` where a sandbox proves that commands must not run. Says everything that is wrong at once. */
+/**
+ * Throws `unsafe_host` where a sandbox proves that commands must not run. Says everything that is
+ * wrong at once.
+ */
 export async function requireProof(sandbox: Sandbox, profile?: SandboxProfile): Promise<void> {
   const findings = judgeProof(await probeSandbox(sandbox), profile)
   if (isSafe(findings)) return
@@ -213,12 +220,15 @@ export async function requireProof(sandbox: Sandbox, profile?: SandboxProfile): 
   )
 }
 
-/** Lets a sandbox prove what it holds before it is handed out. Rejects with a `SandboxError`: `unsafe_host`. */
+/**
+ * Lets a sandbox prove what it holds before it is handed out. Rejects with a `SandboxError`:
+ * `unsafe_host`.
+ */
 export type Prove = (sandbox: Sandbox, profile: SandboxProfile) => Promise<void>
 
 /**
- * One controller makes all its sandboxes of one profile alike, so the first one proves it for all; a failure is not
- * remembered. A backend that says that it isolates nothing has nothing to prove.
+ * One controller makes all its sandboxes of one profile alike, so the first one proves it for all;
+ * a failure is not remembered. A backend that says that it isolates nothing has nothing to prove.
  */
 export function proveOnce(backend: Pick<SandboxBackend, 'inventory'>): Prove {
   const proved = new Map<SandboxProfile, Promise<void>>()

@@ -1,15 +1,21 @@
 import type { BackendSandbox } from '../backend.ts'
-import { type BringUpOptions, checkOwner, containersOf, ownerOf } from './start-container.ts'
+import { type ContainerOptions, checkOwner, containersOf, ownerOf } from './start-container.ts'
 import { LABEL, parseName } from '../names.ts'
 import type { LedgerSlot } from '../ledger.ts'
 import { generation } from './slots.ts'
 
-export interface ReconcileOptions extends BringUpOptions {
-  /** How long something must have been in the way, seen again and again, before it is removed. Default 120,000. */
+export interface ReconcileOptions extends ContainerOptions {
+  /**
+   * How long something must have been in the way, seen again and again, before it is removed.
+   * Default 120,000.
+   */
   graceMs?: number
   /** Work on a user's containers happens under this lock. */
   locked: (userId: string, work: () => Promise<void>) => Promise<void>
-  /** Whether this controller is making the container of this slot, which may take longer than the grace. */
+  /**
+   * Whether this controller is making the container of this slot, which may take longer than the
+   * grace.
+   */
   isBeingMade: (slot: string) => boolean
   log: (message: string, details: { slot: string; error?: unknown }) => void
 }
@@ -23,15 +29,21 @@ export interface Seen {
 }
 
 export interface Reconciler {
-  /** One look at engine and ledger, and everything done that follows from it. Rejects when either does not answer. */
+  /**
+   * One look at engine and ledger, and everything done that follows from it. Rejects when either
+   * does not answer.
+   */
   pass(): Promise<Seen>
-  /** Whether this owner tag was on the engine at the last look; before the first look every one was. */
+  /**
+   * Whether this owner tag was on the engine at the last look; before the first look every one was.
+   */
   hasContainer(owner: string): boolean
 }
 
 /**
- * Engine and ledger brought together: the engine is the truth about what exists, the ledger about whose it is. A
- * container goes only when both agree that it is nobody's, and a volume never, except one whose slot is condemned.
+ * Engine and ledger brought together: the engine is the truth about what exists, the ledger about
+ * whose it is. A container is removed only when both agree that it has no owner, and a volume
+ * never, except one whose slot is condemned.
  */
 export function createReconciler(options: ReconcileOptions): Reconciler {
   const { backend, ledger, deploymentId } = options
@@ -44,7 +56,7 @@ export function createReconciler(options: ReconcileOptions): Reconciler {
     try {
       await work()
     } catch (error) {
-      options.log('a sandbox could not be brought in order', { slot, error })
+      options.log('a slot could not be reconciled', { slot, error })
     }
   }
 
@@ -55,7 +67,7 @@ export function createReconciler(options: ReconcileOptions): Reconciler {
     const [now] = (await containersOf(slot, options)).filter(({ id }) => id === container.id)
     if (!now || parseName(deploymentId, now.name)?.kind !== 'pool') return
     await backend.remove(container.id)
-    options.log('removed a container that was nobody’s; its volume is kept', { slot })
+    options.log('removed a container without an owner; its volume is kept', { slot })
   }
 
   /** A removal of a slot that was never claimed, cut off half-way. */
@@ -67,7 +79,10 @@ export function createReconciler(options: ReconcileOptions): Reconciler {
     await ledger.release(row.slot)
   }
 
-  /** A claim cut off before its rename, or a replacement cut off before the older container was removed. */
+  /**
+   * A claim cut off before its rename, or a replacement cut off before the older container was
+   * removed.
+   */
   async function finishClaim(row: LedgerSlot): Promise<void> {
     const { userId } = row
     if (userId === undefined) return
@@ -83,15 +98,18 @@ export function createReconciler(options: ReconcileOptions): Reconciler {
     })
   }
 
-  /** A birth cut off before its container. The volume, if there is one, is shown to people as nobody's. */
-  async function releaseUnborn(row: LedgerSlot): Promise<void> {
+  /**
+   * A birth cut off before its container. The volume, if there is one, is listed as ownerless.
+   */
+  async function releaseUnmade(row: LedgerSlot): Promise<void> {
     if ((await containersOf(row.slot, options)).length > 0 || options.isBeingMade(row.slot)) return
     if (await ledger.condemn(row.slot)) await ledger.release(row.slot)
   }
 
   return {
     async pass() {
-      // The ledger first: a row that is new by then has no container yet, and a container has its row before it.
+      // The ledger first: a row that is new by then has no container yet, and a container has its
+      // row before it.
       const at = performance.now()
       const rows = await ledger.list()
       const containers = await backend.list({})
@@ -116,7 +134,7 @@ export function createReconciler(options: ReconcileOptions): Reconciler {
         const own = containers.filter(({ labels }) => labels[LABEL.slot] === row.slot)
         if (row.state === 'condemned' && isOld(row.slot)) await one(row.slot, () => finishRemoval(row))
         if (row.state === 'warm' && own.length === 0 && isOld(row.slot))
-          await one(row.slot, () => releaseUnborn(row))
+          await one(row.slot, () => releaseUnmade(row))
         const unfinished =
           own.length > 1 || own.some((container) => generation(container, deploymentId) === 0)
         if (row.state === 'claimed' && unfinished) await one(row.slot, () => finishClaim(row))

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 
 import { allOf } from './all-of.ts'
 import type { SandboxBackend, SandboxLimits, SandboxProfile, SandboxState } from '../backend.ts'
-import { containersOf, type BringUpOptions } from './start-container.ts'
+import { containersOf, type ContainerOptions } from './start-container.ts'
 import type { Patience } from './connecting.ts'
 import { createEgress, type EgressOptions } from '../egress/egress.ts'
 import { SandboxError } from '../errors.ts'
@@ -18,16 +18,18 @@ import { proveOnce } from './proof.ts'
 import { createPool, type PoolOptions } from './pool.ts'
 import { createReconciler } from './reconciler.ts'
 import type { Sandbox, SandboxStat } from '../sandbox.ts'
-import { createTenants } from './user-sandboxes.ts'
+import { createUserSandboxes } from './user-sandboxes.ts'
 import { orAborted } from '#shared/async/or-aborted'
 
 /** How long `close` waits for an engine that is slow to wake what is paused. */
-const THAW_MS = 10_000
+const RESUME_MS = 10_000
 
 export interface SandboxesOptions {
   backend: SandboxBackend
   ledger: SandboxLedger
-  /** 32 random bytes that never leave the controller. Owner tags and sbxd keys are derived from it. */
+  /**
+   * 32 random bytes that never leave the controller. Owner tags and sbxd keys are derived from it.
+   */
   deploymentKey: Uint8Array
   /** Made together with the key, `[a-z0-9-]`, at most 40. The backend's own must be the same. */
   deploymentId: string
@@ -38,8 +40,8 @@ export interface SandboxesOptions {
   /** OCI runtime; default the engine's. */
   runtime?: string
   /**
-   * Whose sandbox has which system call filter, asked at every start; without an id for the warm ones, which then serve
-   * only users who have the same. Default `default` for all.
+   * Whose sandbox has which system call filter, asked at every start; without an id for the warm
+   * ones, which then serve only users who have the same. Default `default` for all.
    */
   profileFor?: (userId: string | undefined) => SandboxProfile
   /** Sandboxes that are made or started at once. Default 8. */
@@ -48,17 +50,22 @@ export interface SandboxesOptions {
   patience?: Patience
   /** Warm sandboxes for users who have none yet, see `maintain`. Default none. */
   pool?: PoolOptions
-  /** When sandboxes that nobody uses are paused and stopped, see `maintain`. */
+  /** When unused sandboxes are paused and stopped, see `maintain`. */
   idle?: IdleOptions
   /** Milliseconds between two looks at what is on the engine, see `maintain`. Default 60,000. */
   lookEveryMs?: number
-  /** How long something that is nobody's must have been seen before it is removed. Default 120,000. */
+  /**
+   * How long something without an owner must have been seen before it is removed. Default 120,000.
+   */
   graceMs?: number
   /** What programs inside may reach. Default `none`: nothing at all. */
   network?: 'none' | { egress: EgressOptions }
   /** What all sandboxes together may use of their host. Default: as much as there is. */
   host?: HostOptions
-  /** Told about what nobody waits for, for example a stream that dropped and could not be opened again. */
+  /**
+   * Receives problems outside of any call, for example a stream that dropped and could not be
+   * opened again.
+   */
   log?: (message: string, details: { userId?: string; slot?: string; error?: unknown }) => void
 }
 
@@ -75,48 +82,62 @@ export interface SandboxStatus {
   stat?: SandboxStat
 }
 
-/** Everybody's sandboxes. Every method rejects with a `SandboxError`. */
+/** The sandboxes of all users. Every method rejects with a `SandboxError`. */
 export interface Sandboxes {
   /**
-   * This user's running sandbox, made, started or resumed as needed: the same one for any number of calls at once.
-   * Costs nothing while a stream is open. After a drop the next call gives a fresh `Sandbox`; take commands that were
-   * running up again with `attach`. `signal` ends only this caller's waiting: a sandbox that is connected is given all the same.
+   * This user's running sandbox, made, started or resumed as needed: the same one for any number of
+   * calls at once. Costs nothing while a stream is open. After a drop the next call gives a fresh
+   * `Sandbox`; take commands that were running up again with `attach`. `signal` ends only this
+   * caller's waiting: a sandbox that is connected is given all the same.
    */
   acquire(userId: string, signal?: AbortSignal): Promise<Sandbox>
-  /** This user's sandbox while there is a stream to it, else undefined: nothing is started or connected for the question. */
+  /**
+   * This user's sandbox while there is a stream to it, else undefined: nothing is started or
+   * connected for the question.
+   */
   connected(userId: string): Promise<Sandbox | undefined>
   status(userId: string): Promise<SandboxStatus>
-  /** Kill every process of this user and empty /tmp; the workspace stays. Restarts a sandbox that does not answer. */
+  /**
+   * Kill every process of this user and empty /tmp; the workspace stays. Restarts a sandbox that
+   * does not answer.
+   */
   reset(userId: string): Promise<void>
   /** Stop this user's container; its files stay, and the next `acquire` starts it again. */
   stop(userId: string): Promise<void>
   /**
-   * On the word of a person: remove this user's container, whatever runs in it, and with `purge` their files for good. What was
-   * kept the next `acquire` finds again. To be repeated when it was cut off.
+   * On the word of a person: remove this user's container, whatever runs in it, and with `purge`
+   * their files for good. What was kept the next `acquire` finds again. To be repeated when it was
+   * cut off.
    */
   remove(userId: string, files: 'keep' | 'purge'): Promise<void>
   /** Stop every container of this deployment, also those that this controller has no stream to. */
   stopAll(): Promise<void>
   /**
-   * Look after everybody's sandboxes from now on, until `close`: open the streams to those that run, so that their
-   * leases do not end; bring engine and ledger together; keep the pool filled; pause and stop what is idle. For the
-   * one controller of a deployment: what another one holds is taken over. Resolves after the first look; never rejects.
+   * Maintain all sandboxes from now on, until `close`: open the streams to those that
+   * run, so that their leases do not end; bring engine and ledger together; keep the pool filled;
+   * pause and stop what is idle. For the one controller of a deployment: what another one holds is
+   * taken over. Resolves after the first look; never rejects.
    */
   maintain(): Promise<void>
-  /** Stop the sandbox that was not used for longest, of those in which nothing runs. False when there is none. */
+  /**
+   * Stop the sandbox that was not used for longest, of those in which nothing runs. False when
+   * there is none.
+   */
   stopLongestIdle(): Promise<boolean>
   /** Whether the host is short of disk, so that nothing may grow. */
   hostDisk(): DiskBreakerState
   /** Resolves when the pool holds as many as it should, or cannot just now. */
   poolFilled(): Promise<void>
   /**
-   * Let go of all streams; containers and commands go on. After `maintain`, what is paused is woken, so that its lease
-   * runs out if no controller comes back.
+   * Let go of all streams; containers and commands go on. After `maintain`, what is paused is
+   * woken, so that its lease runs out if no controller comes back.
    */
   close(): Promise<void>
 }
 
-/** One controller's sandboxes. Throws `invalid_arguments` for a deployment id or key that cannot be. */
+/**
+ * One controller's sandboxes. Throws `invalid_arguments` for a deployment id or key that cannot be.
+ */
 export function createSandboxes(options: SandboxesOptions): Sandboxes {
   const { ledger, deploymentId, deploymentKey } = options
   if (!isDeploymentId(deploymentId))
@@ -130,11 +151,11 @@ export function createSandboxes(options: SandboxesOptions): Sandboxes {
     limits,
     host: options.host ?? {},
     makeRoom: () => stopLongestIdle(),
-    connected: () => tenants.idlers(),
+    connected: () => userSandboxes.liveSandboxes(),
     log: (message, details) => log(message, details),
   })
   const { backend } = guard
-  const bringUpOptions: BringUpOptions = {
+  const containerOptions: ContainerOptions = {
     backend,
     ledger,
     deploymentId,
@@ -150,7 +171,7 @@ export function createSandboxes(options: SandboxesOptions): Sandboxes {
   const closing = new AbortController()
   const log: NonNullable<SandboxesOptions['log']> = (message, details) => options.log?.(message, details)
   const reconciler = createReconciler({
-    ...bringUpOptions,
+    ...containerOptions,
     graceMs: options.graceMs,
     locked: (userId, work) => lock.run(userId, work),
     isBeingMade: (slot) => pool.isBusy(slot),
@@ -158,14 +179,14 @@ export function createSandboxes(options: SandboxesOptions): Sandboxes {
   })
   const prove = proveOnce(backend)
   const pool = createPool(options.pool ?? { size: 0 }, {
-    ...bringUpOptions,
+    ...containerOptions,
     gate,
     prove,
     closing: closing.signal,
     log: (message, error) => log(message, { error }),
   })
-  const tenants = createTenants({
-    ...bringUpOptions,
+  const userSandboxes = createUserSandboxes({
+    ...containerOptions,
     lock,
     gate,
     pool,
@@ -185,7 +206,7 @@ export function createSandboxes(options: SandboxesOptions): Sandboxes {
     deploymentId,
     look: () => reconciler.pass(),
     pool,
-    tenants,
+    userSandboxes,
     backend,
     ledger,
     idle: { pauseAfterMs, stopAfterMs },
@@ -195,29 +216,31 @@ export function createSandboxes(options: SandboxesOptions): Sandboxes {
   })
 
   async function stopLongestIdle(): Promise<boolean> {
-    for (const idler of tenants.idlers().toSorted((a, b) => a.usedAt - b.usedAt))
-      if (await tenants.stopIdle(idler)) return true
+    for (const candidate of userSandboxes.liveSandboxes().toSorted((a, b) => a.usedAt - b.usedAt))
+      if (await userSandboxes.stopIdle(candidate)) return true
     return false
   }
 
-  /** Frozen, a sandbox does not use up its lease: should nobody come back, it would stay for ever. */
-  async function thawAll(): Promise<void> {
+  /**
+   * A paused sandbox does not use up its lease: without a controller it would stay for ever.
+   */
+  async function resumeAll(): Promise<void> {
     try {
       const paused = (await backend.list({})).filter(({ state }) => state === 'paused')
       await allOf(paused.map(({ id }) => gate(() => backend.resume(id))))
     } catch (error) {
-      log('paused sandboxes could not be woken to end with their leases', { error })
+      log('paused sandboxes could not be resumed before the close', { error })
     }
   }
 
   async function acquire(userId: string, signal?: AbortSignal): Promise<Sandbox> {
     if (closing.signal.aborted) throw closedError()
     checkUser(userId)
-    const mayLeave = signal !== undefined && !tenants.isConnected(userId)
-    // Before anything is begun for somebody who is not there any more.
+    const mayLeave = signal !== undefined && !userSandboxes.isConnected(userId)
+    // Before anything is begun for a caller that has left.
     if (mayLeave && signal.aborted) throw stoppedWaiting()
     guard.begin()
-    const joined = tenants.join(userId)
+    const joined = userSandboxes.join(userId)
     const sandbox = await (mayLeave ? orAborted(joined, signal, stoppedWaiting) : joined)
     await guard.adjust(sandbox)
     return sandbox
@@ -228,17 +251,17 @@ export function createSandboxes(options: SandboxesOptions): Sandboxes {
 
     async connected(userId) {
       checkUser(userId)
-      return tenants.isConnected(userId) ? tenants.join(userId) : undefined
+      return userSandboxes.isConnected(userId) ? userSandboxes.join(userId) : undefined
     },
 
     async status(userId) {
       checkUser(userId)
       const slot = await ledger.find(userId)
       if (!slot) return { state: 'absent', connected: false }
-      const [container] = await containersOf(slot.slot, bringUpOptions)
-      const known = { slot: slot.slot, uid: slot.uid, connected: tenants.isConnected(userId) }
+      const [container] = await containersOf(slot.slot, containerOptions)
+      const known = { slot: slot.slot, uid: slot.uid, connected: userSandboxes.isConnected(userId) }
       if (!container) return { ...known, state: 'absent' }
-      const stat = await tenants.stat(userId)
+      const stat = await userSandboxes.stat(userId)
       return {
         ...known,
         state: container.state,
@@ -256,24 +279,24 @@ export function createSandboxes(options: SandboxesOptions): Sandboxes {
         const silent =
           error instanceof SandboxError && ['timeout', 'protocol', 'sandbox_lost'].includes(error.code)
         if (!silent) throw error
-        await tenants.stop(userId)
+        await userSandboxes.stop(userId)
         await acquire(userId)
       }
     },
 
     async stop(userId) {
       checkUser(userId)
-      await tenants.stop(userId)
+      await userSandboxes.stop(userId)
     },
 
     async remove(userId, files) {
       checkUser(userId)
-      await tenants.remove(userId, files)
+      await userSandboxes.remove(userId, files)
     },
 
     async stopAll() {
       await pool.close()
-      await tenants.letGoOfAll()
+      await userSandboxes.disconnectAll()
       const containers = await backend.list({})
       const running = containers.filter(
         (container) => container.state === 'running' || container.state === 'paused',
@@ -297,8 +320,8 @@ export function createSandboxes(options: SandboxesOptions): Sandboxes {
       guard.close()
       await housekeeping.ended()
       await pool.close()
-      await tenants.letGoOfAll()
-      if (maintained) await Promise.race([thawAll(), sleep(THAW_MS, undefined, { ref: false })])
+      await userSandboxes.disconnectAll()
+      if (maintained) await Promise.race([resumeAll(), sleep(RESUME_MS, undefined, { ref: false })])
     },
   }
 }

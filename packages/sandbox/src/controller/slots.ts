@@ -11,14 +11,17 @@ export interface SlotsOptions {
 }
 
 /**
- * The slot of this user: the ledger's, or the one that the engine shows as theirs (a ledger was lost), or a new
- * one, in the ledger before anything of it exists on the engine.
+ * The slot of this user: the ledger's, or the one that the engine shows as theirs (a ledger was
+ * lost), or a new one, in the ledger before anything of it exists on the engine.
  */
 export async function slotFor(userId: string, options: SlotsOptions): Promise<LedgerSlot> {
   return find(userId, options, (containers) => fresh(userId, containers, options))
 }
 
-/** The same without making one: undefined when there is none. What the engine alone knew is in the ledger afterwards. */
+/**
+ * The same without making one: undefined when there is none. What the engine alone knew is in the
+ * ledger afterwards.
+ */
 export async function knownSlot(userId: string, options: SlotsOptions): Promise<LedgerSlot | undefined> {
   return find(userId, options, () => Promise.resolve(undefined))
 }
@@ -94,7 +97,10 @@ async function fresh(
   return { ...slot, state: 'claimed', userId, generation: 1, claimedAt: slot.createdAt }
 }
 
-/** A warm slot that nothing has of yet, neither the ledger nor the engine. A uid is kept as long as its volume exists. */
+/**
+ * A warm slot that nothing has of yet, neither the ledger nor the engine. A uid is kept as long as
+ * its volume exists.
+ */
 export async function newSlot(
   containers: BackendSandbox[],
   options: Pick<SlotsOptions, 'backend' | 'ledger' | 'deploymentId'>,
@@ -111,7 +117,7 @@ export async function newSlot(
   if (uid === undefined)
     throw new SandboxError(
       'limit_reached',
-      'Every sandbox uid is in use. Remove workspaces that nobody needs with "sandlot sandbox prune".',
+      'Every sandbox uid is in use. Remove unused workspaces with "sandlot sandbox prune".',
     )
   const slot = newSlotName()
   const volume = poolName(options.deploymentId, slot)

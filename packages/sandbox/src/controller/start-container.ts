@@ -13,7 +13,7 @@ import { claimedName, LABEL, ownerTag, parseName, profileOf, slotLabels } from '
 import type { LedgerSlot, SandboxLedger } from '../ledger.ts'
 import { generation } from './slots.ts'
 
-export interface BringUpOptions {
+export interface ContainerOptions {
   backend: SandboxBackend
   ledger: SandboxLedger
   deploymentId: string
@@ -21,11 +21,14 @@ export interface BringUpOptions {
   image: string
   limits: SandboxLimits
   runtime?: string
-  /** Whose sandbox has which filter; asked without an id for what is nobody's yet. Default `default` for all. */
+  /**
+   * Whose sandbox has which filter; asked without an id for an unclaimed one. Default `default`
+   * for all.
+   */
   profileFor?: (userId: string | undefined) => SandboxProfile
   /**
-   * Slot → the newest generation that this controller has seen: a container that an operator removed meanwhile still
-   * used its name up. Default: only what is on the engine counts.
+   * Slot → the newest generation that this controller has seen: a container that an operator
+   * removed meanwhile still used its name up. Default: only what is on the engine counts.
    */
   seen?: Map<string, number>
 }
@@ -42,13 +45,14 @@ export interface OpenSandbox {
 const SILENT_MS = 1_000
 
 /**
- * Make this slot's container run, whatever state it is in, and `connect` to it: running as it is, paused → resume,
- * stopped → start (in a new container if what the spec says has changed), missing → a new container round the same
- * volume. A container that goes away meanwhile is looked at afresh, twice. Rejects with a `SandboxError`.
+ * Make this slot's container run, whatever state it is in, and `connect` to it: running as it is,
+ * paused → resume, stopped → start (in a new container if what the spec says has changed), missing
+ * → a new container round the same volume. A container that goes away meanwhile is looked at
+ * afresh, twice. Rejects with a `SandboxError`.
  */
-export async function bringUp<T>(
+export async function startContainer<T>(
   slot: LedgerSlot,
-  options: BringUpOptions,
+  options: ContainerOptions,
   signal: AbortSignal,
   connect: (open: OpenSandbox) => Promise<T>,
 ): Promise<T> {
@@ -72,15 +76,22 @@ export async function bringUp<T>(
     } catch (error) {
       if (!(error instanceof SandboxError)) throw error
       failure = error
-      // Removed or stopped behind our back, or the name is taken by a container that is not to be seen.
+      // Removed or stopped behind our back, or the name is taken by a container that is not to be
+      // seen.
       if (error.code === 'sandbox_lost' || error.code === 'exists') {
         if (attempt === 1 && container) await endUnreachable(container.id, options.backend)
         continue
       }
       // It runs, says the engine, but it may be frozen by something else.
-      if (error.code === 'timeout' && container && attempt === 0 && (await nudged(container, options)))
+      if (
+        error.code === 'timeout' &&
+        container &&
+        attempt === 0 &&
+        (await pauseAndResume(container, options))
+      )
         continue
-      // A supervisor of another version, from before an upgrade: nobody can talk to what runs in there any more.
+      // A supervisor of another version, from before an upgrade: what runs in there cannot be
+      // reached any more.
       if (error.code !== 'protocol' || !container || !(await differs(container, slot, options, signal)))
         throw error
       await options.backend.stop(container.id)
@@ -90,8 +101,9 @@ export async function bringUp<T>(
 }
 
 /**
- * A stream to a container that ended just before it was opened waits for the next start, and says nothing. Its end is
- * what the connecting then hears. When the engine cannot tell, the handshake's own deadline does.
+ * A stream to a container that ended just before it was opened waits for the next start, and says
+ * nothing. Its end is what `connect` then rejects with. When the engine cannot tell, the
+ * handshake's own deadline does.
  */
 async function endIfStopped({ id, stream }: OpenSandbox, backend: SandboxBackend): Promise<void> {
   const state = await backend.inventory.inspect(id).then(
@@ -102,8 +114,9 @@ async function endIfStopped({ id, stream }: OpenSandbox, backend: SandboxBackend
 }
 
 /**
- * After a crash of the engine a container may run whose streams it closes at once, for ever: only a new start helps.
- * Seen with live-restore on 20.10. One that is not running any more is left to the next attempt.
+ * After a crash of the engine a container may run whose streams it closes at once, for ever: only a
+ * new start helps. Seen with live-restore on 20.10. One that is not running any more is left to the
+ * next attempt.
  */
 async function endUnreachable(id: string, backend: SandboxBackend): Promise<void> {
   if ((await backend.inventory.inspect(id))?.state === 'running') await backend.stop(id)
@@ -112,20 +125,20 @@ async function endUnreachable(id: string, backend: SandboxBackend): Promise<void
 /** All containers of a slot, the newest first. */
 export async function containersOf(
   slot: string,
-  options: Pick<BringUpOptions, 'backend' | 'deploymentId'>,
+  options: Pick<ContainerOptions, 'backend' | 'deploymentId'>,
 ): Promise<BackendSandbox[]> {
   const found = await options.backend.list({ [LABEL.slot]: slot })
   return found.toSorted((a, b) => generation(b, options.deploymentId) - generation(a, options.deploymentId))
 }
 
 /**
- * The second barrier behind the ledger: the engine has the owner in a container's name, so a ledger that was mixed up
- * gives nobody another one's files. Throws `ledger` and touches nothing.
+ * The second barrier behind the ledger: the engine has the owner in a container's name, so a
+ * mixed-up ledger gives no user the files of another. Throws `ledger` and touches nothing.
  */
 export function checkOwner(
   containers: readonly BackendSandbox[],
   slot: LedgerSlot,
-  options: Pick<BringUpOptions, 'deploymentId' | 'deploymentKey'>,
+  options: Pick<ContainerOptions, 'deploymentId' | 'deploymentKey'>,
 ): void {
   if (slot.userId === undefined) return
   const owner = ownerTag(options.deploymentKey, slot.userId)
@@ -145,12 +158,13 @@ interface Tried {
 }
 
 /**
- * The container this slot should use, made or replaced where that is due. Older ones are removed. Looked at again after
- * one was made: of two that were made at once everybody keeps the newest, and only then is it started.
+ * The container this slot should use, made or replaced where that is due. Older ones are removed.
+ * Looked at again after one was made: of two that were made at once every controller keeps the
+ * newest, and only then is it started.
  */
 async function current(
   slot: LedgerSlot,
-  options: BringUpOptions,
+  options: ContainerOptions,
   signal: AbortSignal,
   tried: Tried,
 ): Promise<BackendSandbox> {
@@ -178,16 +192,19 @@ async function current(
   }
 }
 
-function note(containers: readonly BackendSandbox[], { slot }: LedgerSlot, options: BringUpOptions): void {
+function note(containers: readonly BackendSandbox[], { slot }: LedgerSlot, options: ContainerOptions): void {
   const newest = Math.max(0, ...containers.map((container) => generation(container, options.deploymentId)))
   if (newest > (options.seen?.get(slot) ?? 0)) options.seen?.set(slot, newest)
 }
 
-/** Finishes a claim that was cut off between ledger and engine: the name says whose it is before a command runs. */
+/**
+ * Finishes a claim that was cut off between ledger and engine: the name says whose it is before a
+ * command runs.
+ */
 async function owned(
   container: BackendSandbox,
   slot: LedgerSlot,
-  options: BringUpOptions,
+  options: ContainerOptions,
 ): Promise<BackendSandbox> {
   if (generation(container, options.deploymentId) > 0) return container
   const owner = ownerOf(slot, await options.ledger.nextGeneration(slot.slot, 0), options)
@@ -195,7 +212,7 @@ async function owned(
   return { ...container, name: claimedName(options.deploymentId, slot.slot, owner.tag, owner.generation) }
 }
 
-async function nudged(container: BackendSandbox, { backend }: BringUpOptions): Promise<boolean> {
+async function pauseAndResume(container: BackendSandbox, { backend }: ContainerOptions): Promise<boolean> {
   if (container.state !== 'running' || !(await backend.inventory.capabilities()).pause) return false
   try {
     await backend.pause(container.id)
@@ -213,7 +230,7 @@ async function nudged(container: BackendSandbox, { backend }: BringUpOptions): P
 async function isOutdated(
   container: BackendSandbox,
   slot: LedgerSlot,
-  options: BringUpOptions,
+  options: ContainerOptions,
   signal: AbortSignal,
 ): Promise<boolean> {
   const idle = container.state === 'stopped' || container.state === 'created'
@@ -224,18 +241,21 @@ async function isOutdated(
 export async function differs(
   container: BackendSandbox,
   slot: LedgerSlot,
-  options: BringUpOptions,
+  options: ContainerOptions,
   signal?: AbortSignal,
 ): Promise<boolean> {
   const now = await options.backend.inventory.fingerprint?.(specOf(slot, container.name, options), signal)
   return now !== undefined && now !== container.labels[LABEL.spec]
 }
 
-/** The ledger decides which one comes next, so whoever else makes one just now makes this one, under this name. */
+/**
+ * The ledger decides which one comes next, so another controller that makes one just now makes this
+ * one, under this name.
+ */
 async function create(
   slot: LedgerSlot,
   existing: BackendSandbox[],
-  options: BringUpOptions,
+  options: ContainerOptions,
   signal: AbortSignal,
   tried: Tried,
 ): Promise<BackendSandbox> {
@@ -251,18 +271,20 @@ async function create(
   }
 }
 
-/** The owner of the n-th container of a claimed slot. Throws `ledger` when the slot is not claimed. */
+/**
+ * The owner of the n-th container of a claimed slot. Throws `ledger` when the slot is not claimed.
+ */
 export function ownerOf(
   slot: LedgerSlot,
   generation: number,
-  options: Pick<BringUpOptions, 'deploymentKey'>,
+  options: Pick<ContainerOptions, 'deploymentKey'>,
 ): SandboxOwner {
-  if (slot.userId === undefined) throw new SandboxError('ledger', `Slot ${slot.slot} belongs to nobody.`)
+  if (slot.userId === undefined) throw new SandboxError('ledger', `Slot ${slot.slot} is not claimed.`)
   return { tag: ownerTag(options.deploymentKey, slot.userId), generation }
 }
 
 /** What a container of this slot is made from now. */
-export function specOf(slot: LedgerSlot, name: string, options: BringUpOptions): SandboxSpec {
+export function specOf(slot: LedgerSlot, name: string, options: ContainerOptions): SandboxSpec {
   const profile = options.profileFor?.(slot.userId) ?? 'default'
   return {
     name,
@@ -287,8 +309,8 @@ export async function open(
   if (container.state === 'paused') await backend.resume(id)
   // Attached before the start, so the key is installed before any user process exists.
   const stream = await backend.openStream(id, signal)
-  // While the container starts nobody listens yet, and an error that nobody hears would end the process. Whoever connects to
-  // a stream that broke finds it destroyed.
+  // An error without a listener would end the process. `connectSandbox` rejects for a destroyed
+  // stream.
   stream.on('error', () => {})
   if (container.state === 'created' || container.state === 'stopped') {
     try {

@@ -6,7 +6,7 @@ import type { ConnectedSandbox } from '../sbxd/client.ts'
 import { type ConnectingContext, createConnecting } from './connecting.ts'
 import { removeWorkspace } from './empty-workspace.ts'
 import { SandboxError } from '../errors.ts'
-import type { Idler } from './idle.ts'
+import type { LiveSandbox } from './idle.ts'
 import type { KeyedLock } from '#shared/async/keyed-lock'
 import type { LedgerSlot } from '../ledger.ts'
 import type { SandboxStat } from '../sandbox.ts'
@@ -15,50 +15,65 @@ import { knownSlot } from './slots.ts'
 /** When a stream drops, the waits in milliseconds before each try to open a new one. */
 const RECONNECT_AFTER = [50, 250, 1_000, 4_000, 15_000]
 
-export interface TenantsContext extends ConnectingContext {
+export interface UserSandboxesContext extends ConnectingContext {
   lock: KeyedLock
   log: (message: string, details: { userId: string; slot?: string; error?: unknown }) => void
 }
 
-/** Everybody whose sandbox this controller has a stream to. */
-export interface Tenants {
-  /** At once when a stream is open; else one attempt per user, shared by everybody who waits. */
+/** The sandboxes that this controller has a stream to, by user. */
+export interface UserSandboxes {
+  /** At once when a stream is open; else one attempt per user, shared by all callers. */
   join(userId: string): Promise<ConnectedSandbox>
   isConnected(userId: string): boolean
-  /** Undefined without a stream, and for one that rests, which this would wake. Rejects when it does not answer. */
+  /**
+   * Undefined without a stream, and for one that rests, which this would wake. Rejects when it does
+   * not answer.
+   */
   stat(userId: string): Promise<SandboxStat | undefined>
-  /** Open a stream to a container that ran at `seenAt`, unless there is one. Rejects with a `SandboxError`. */
+  /**
+   * Open a stream to a container that ran at `seenAt`, unless there is one. Rejects with a
+   * `SandboxError`.
+   */
   reattach(slot: LedgerSlot, container: BackendSandbox, epoch: number, seenAt: number): Promise<void>
   /** Not if anything happened to it after `unchangedSince`. */
   stop(userId: string, unchangedSince?: number): Promise<void>
-  /** Its container goes, and with `files` its volume and its row in the ledger. Goes on where it was cut off. */
+  /**
+   * Its container goes, and with `files` its volume and its row in the ledger. Goes on where it was
+   * cut off.
+   */
   remove(userId: string, files: 'keep' | 'purge'): Promise<void>
-  /** Stop it if nothing runs in it, nobody asked for it since, and nothing else is being done with it just now. */
-  stopIdle(idler: Idler): Promise<boolean>
-  idlers(): Idler[]
-  letGoOfAll(): Promise<void>
+  /**
+   * Stop it if nothing runs in it, no call asked for it since, and nothing else is being done with
+   * it just now.
+   */
+  stopIdle(candidate: LiveSandbox): Promise<boolean>
+  liveSandboxes(): LiveSandbox[]
+  disconnectAll(): Promise<void>
 }
 
-interface Tenant {
+interface UserSandbox {
   sandbox: ConnectedSandbox
-  /** When somebody last asked for it, on the clock of `performance.now()`. */
+  /** When a call last asked for it, on the clock of `performance.now()`. */
   askedAt: number
 }
 
-export function createTenants(context: TenantsContext): Tenants {
+export function createUserSandboxes(context: UserSandboxesContext): UserSandboxes {
   const { backend, ledger, lock, closing } = context
   const connecting = createConnecting(context)
-  const live = new Map<string, Tenant>()
+  const live = new Map<string, UserSandbox>()
   const joining = new Map<string, Promise<ConnectedSandbox>>()
-  /** When a stream of this user last came or went: what was seen on the engine before that says nothing any more. */
+  /**
+   * When a stream of this user last came or went: what was seen on the engine before that says
+   * nothing any more.
+   */
   const changedAt = new Map<string, number>()
   const unchanged = (userId: string, since: number): boolean => (changedAt.get(userId) ?? 0) < since
 
   function join(userId: string): Promise<ConnectedSandbox> {
-    const tenant = live.get(userId)
-    if (tenant) {
-      tenant.askedAt = performance.now()
-      return Promise.resolve(tenant.sandbox)
+    const current = live.get(userId)
+    if (current) {
+      current.askedAt = performance.now()
+      return Promise.resolve(current.sandbox)
     }
     const running = joining.get(userId)
     if (running) return running
@@ -74,7 +89,7 @@ export function createTenants(context: TenantsContext): Tenants {
 
   async function admit(userId: string, sandbox: ConnectedSandbox): Promise<ConnectedSandbox> {
     if (closing.aborted) {
-      // Nobody would let go of it any more.
+      // `disconnectAll` has run already.
       await sandbox.close()
       throw new SandboxError('cancelled', 'The controller is closing.')
     }
@@ -92,16 +107,16 @@ export function createTenants(context: TenantsContext): Tenants {
     live.delete(userId)
     // Fenced: another controller has it now, and taking it back would start a fight.
     if (closing.aborted || why?.code === 'fenced') return
-    void reconnect(userId, sandbox.resting)
+    void reconnect(userId, sandbox.paused)
   }
 
   /** Commands go on inside while no stream is open, but only for the length of sbxd's lease. */
-  async function reconnect(userId: string, resting: boolean): Promise<void> {
+  async function reconnect(userId: string, paused: boolean): Promise<void> {
     let failure: unknown
     for (const ms of RECONNECT_AFTER) {
       try {
         await sleep(ms, undefined, { signal: closing, ref: false })
-        await lock.run(userId, () => connectIfRunning(userId, resting))
+        await lock.run(userId, () => connectIfRunning(userId, paused))
         return
       } catch (error) {
         if (closing.aborted) return
@@ -111,22 +126,24 @@ export function createTenants(context: TenantsContext): Tenants {
     context.log('the stream to a sandbox dropped and could not be opened again', { userId, error: failure })
   }
 
-  /** Under the user's lock: between the look and the connecting nobody may stop what was seen running. */
-  async function connectIfRunning(userId: string, resting: boolean): Promise<void> {
+  /**
+   * Under the user's lock: between the look and the connect nothing may stop what was seen running.
+   */
+  async function connectIfRunning(userId: string, paused: boolean): Promise<void> {
     if (live.has(userId)) return
     const slot = await ledger.find(userId)
     const [container] = slot ? await containersOf(slot.slot, context) : []
-    // Paused by somebody else while it was in use: it is wanted.
-    const wanted = container?.state === 'running' || (container?.state === 'paused' && !resting)
+    // Paused from outside while in use: it is wanted.
+    const wanted = container?.state === 'running' || (container?.state === 'paused' && !paused)
     if (wanted) await connect(userId)
   }
 
   /** Forget the stream first, so that its end is not taken for a drop. */
-  async function letGo(userId: string, why?: SandboxError): Promise<void> {
-    const tenant = live.get(userId)
+  async function disconnect(userId: string, why?: SandboxError): Promise<void> {
+    const current = live.get(userId)
     live.delete(userId)
     changedAt.set(userId, performance.now())
-    await tenant?.sandbox.close(why)
+    await current?.sandbox.close(why)
   }
 
   return {
@@ -135,7 +152,7 @@ export function createTenants(context: TenantsContext): Tenants {
 
     async stat(userId) {
       const sandbox = live.get(userId)?.sandbox
-      return sandbox === undefined || sandbox.resting ? undefined : sandbox.stat()
+      return sandbox === undefined || sandbox.paused ? undefined : sandbox.stat()
     },
 
     async reattach(slot, container, epoch, seenAt) {
@@ -150,7 +167,7 @@ export function createTenants(context: TenantsContext): Tenants {
     stop: (userId, since = Number.POSITIVE_INFINITY) =>
       lock.run(userId, async () => {
         if (!unchanged(userId, since)) return
-        await letGo(userId)
+        await disconnect(userId)
         const slot = await ledger.find(userId)
         if (!slot) return
         const containers = await containersOf(slot.slot, context)
@@ -163,7 +180,7 @@ export function createTenants(context: TenantsContext): Tenants {
 
     remove: (userId, files) =>
       lock.run(userId, async () => {
-        await letGo(userId, new SandboxError('sandbox_lost', 'The sandbox was removed.'))
+        await disconnect(userId, new SandboxError('sandbox_lost', 'The sandbox was removed.'))
         const slot = await knownSlot(userId, context)
         if (!slot) return
         const containers = await containersOf(slot.slot, context)
@@ -179,14 +196,19 @@ export function createTenants(context: TenantsContext): Tenants {
       }),
 
     stopIdle: async ({ userId, sandbox, usedAt }) => {
-      // Never waited for: whoever makes room holds up all starts, and the one who has the lock may be waiting to start.
+      // Without waiting: making room holds up all starts, and the holder of the lock may be waiting
+      // to start.
       const stopped = lock.tryRun(userId, async () => {
-        const tenant = live.get(userId)
-        if (tenant?.sandbox !== sandbox || tenant.askedAt > usedAt) return false
-        if (!sandbox.resting && (sandbox.usedAt > usedAt || !(await sandbox.rest(() => {})))) return false
+        const current = live.get(userId)
+        if (current?.sandbox !== sandbox || current.askedAt > usedAt) return false
+        if (!sandbox.paused && (sandbox.usedAt > usedAt || !(await sandbox.preparePause(() => {}))))
+          return false
         // Asked for while it was asked whether anything runs.
-        if (!sandbox.resting || tenant.askedAt > usedAt || live.get(userId) !== tenant) return false
-        await letGo(userId, new SandboxError('sandbox_lost', 'The sandbox was stopped because it was idle.'))
+        if (!sandbox.paused || current.askedAt > usedAt || live.get(userId) !== current) return false
+        await disconnect(
+          userId,
+          new SandboxError('sandbox_lost', 'The sandbox was stopped because it was idle.'),
+        )
         await backend.stop(sandbox.id)
         changedAt.set(userId, performance.now())
         return true
@@ -194,16 +216,16 @@ export function createTenants(context: TenantsContext): Tenants {
       return (await stopped) ?? false
     },
 
-    idlers: () =>
+    liveSandboxes: () =>
       [...live].map(([userId, { sandbox, askedAt }]) => ({
         userId,
         sandbox,
         usedAt: Math.max(sandbox.usedAt, askedAt),
       })),
 
-    async letGoOfAll() {
+    async disconnectAll() {
       await Promise.allSettled(joining.values())
-      await Promise.all([...live.keys()].map((userId) => letGo(userId)))
+      await Promise.all([...live.keys()].map((userId) => disconnect(userId)))
     },
   }
 }

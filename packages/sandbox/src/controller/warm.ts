@@ -1,5 +1,5 @@
 import type { BackendSandbox } from '../backend.ts'
-import { type BringUpOptions, containersOf, open } from './start-container.ts'
+import { type ContainerOptions, containersOf, open } from './start-container.ts'
 import { collect } from '../sbxd/collect.ts'
 import { connectSandbox, type ConnectedSandbox } from '../sbxd/client.ts'
 import type { Prove } from './proof.ts'
@@ -10,7 +10,7 @@ import { diskBudget } from '../limits.ts'
 import { parseName } from '../names.ts'
 import { orAborted } from '#shared/async/or-aborted'
 
-/** Started, answered, and not yet anybody's. */
+/** A warm sandbox: started, connected and not claimed. */
 export interface Warm {
   slot: LedgerSlot
   sandbox: ConnectedSandbox
@@ -18,21 +18,26 @@ export interface Warm {
   ended: boolean
 }
 
-/** How long the first command may take in a new sandbox, in milliseconds: others wait behind it to be made. */
+/**
+ * How long the first command may take in a new sandbox, in milliseconds: others wait behind it to
+ * be made.
+ */
 const READY_MS = 30_000
 
-export interface WarmContext extends BringUpOptions {
+export interface WarmContext extends ContainerOptions {
   prove: Prove
 }
 
-/** Connect to the container of a warm slot, in whatever state it is. Rejects with a `SandboxError`. */
+/**
+ * Connect to the container of a warm slot, in whatever state it is. Rejects with a `SandboxError`.
+ */
 export async function openWarm(
   slot: LedgerSlot,
   container: BackendSandbox,
   context: WarmContext,
   signal: AbortSignal,
 ): Promise<Warm> {
-  // First: were it refused, nobody would let go of the stream.
+  // First: after a failure the stream would stay open.
   const epoch = await context.ledger.nextEpoch()
   const { id, stream, profile } = await open(container, context.backend, signal)
   // `connectSandbox` proves by a round trip that it serves, not only that it runs.
@@ -47,7 +52,7 @@ export async function openWarm(
   })
   try {
     await context.prove(sandbox, profile)
-    await readied(sandbox, signal)
+    await checkReady(sandbox, signal)
   } catch (error) {
     await sandbox.close()
     throw error
@@ -55,8 +60,10 @@ export async function openWarm(
   return { slot, sandbox, ended: false }
 }
 
-/** It can run a command, and what that takes for the first time was done before somebody waits for it. */
-async function readied(sandbox: ConnectedSandbox, signal: AbortSignal): Promise<void> {
+/**
+ * It can run a command, and the slow first run of a program is over before a user waits.
+ */
+async function checkReady(sandbox: ConnectedSandbox, signal: AbortSignal): Promise<void> {
   const limit = AbortSignal.any([signal, AbortSignal.timeout(READY_MS)])
   // Not its own timeout: a program may hang where no signal reaches it.
   const { code, cause, stderr } = await orAborted(
@@ -76,7 +83,10 @@ async function readied(sandbox: ConnectedSandbox, signal: AbortSignal): Promise<
   )
 }
 
-/** Remove a slot that nobody ever claimed: the engine must say so, then the ledger, which can not be undone. */
+/**
+ * Remove a slot that was never claimed: the engine must say so, then the ledger, which can not be
+ * undone.
+ */
 export async function drain({ slot, volume }: LedgerSlot, context: WarmContext): Promise<void> {
   const { backend, ledger, deploymentId } = context
   const containers = await containersOf(slot, context)
@@ -87,7 +97,7 @@ export async function drain({ slot, volume }: LedgerSlot, context: WarmContext):
   await ledger.release(slot)
 }
 
-/** Whether the engine says that this container was never anybody's. */
+/** Whether this container was never claimed, by its name on the engine. */
 export function hasPoolName(container: BackendSandbox, deploymentId: string): boolean {
   return parseName(deploymentId, container.name)?.kind === 'pool'
 }

@@ -1,6 +1,6 @@
 import { allOf } from './all-of.ts'
 import type { BackendVolume, SandboxBackend, SandboxState } from '../backend.ts'
-import type { BringUpOptions } from './start-container.ts'
+import type { ContainerOptions } from './start-container.ts'
 import { type RemovalLog, removeWorkspace } from './empty-workspace.ts'
 import { createGate } from '#shared/async/keyed-lock'
 import { LABEL } from '../names.ts'
@@ -15,7 +15,7 @@ interface Both {
 }
 
 /** What the removal of workspaces needs. */
-export interface RemovalOptions extends BringUpOptions {
+export interface RemovalOptions extends ContainerOptions {
   log: RemovalLog
 }
 
@@ -23,15 +23,21 @@ export interface RemovalOptions extends BringUpOptions {
 export interface ListedWorkspace {
   volume: string
   slot: string
-  /** `claimed`: somebody's. `warm`: waits for somebody. `nobody`: neither ledger nor engine knows whose it is. */
+  /**
+   * `claimed`: a user's. `warm`: in the pool. `nobody`: neither ledger nor engine knows
+   * whose it is.
+   */
   owner: 'claimed' | 'warm' | 'nobody'
   userId?: string
   container?: { id: string; name: string; state: SandboxState }
 }
 
-/** Every workspace there is, and slots whose volume is not there (yet). Rejects with a `SandboxError`. */
+/**
+ * Every workspace there is, and slots whose volume is not there (yet). Rejects with a
+ * `SandboxError`.
+ */
 export async function listWorkspaces({ backend, ledger }: Both): Promise<ListedWorkspace[]> {
-  // The volumes first: what is made meanwhile is missing from the list, and never looks like nobody's.
+  // The volumes first: what is made meanwhile is missing from the list, and never looks ownerless.
   const volumes = await backend.inventory.volumes.list()
   const containers = await backend.list({})
   const rows = await ledger.list()
@@ -52,7 +58,10 @@ export async function listWorkspaces({ backend, ledger }: Both): Promise<ListedW
   })
 }
 
-/** Volumes that no slot of the ledger and no container names: files of a ledger that was lost, perhaps. */
+/**
+ * Volumes that no slot of the ledger and no container names: files of a ledger that was lost,
+ * perhaps.
+ */
 export async function ownerlessVolumes(both: Both): Promise<BackendVolume[]> {
   const volumes = await both.backend.inventory.volumes.list()
   const nobodys = new Set(
@@ -62,8 +71,8 @@ export async function ownerlessVolumes(both: Both): Promise<BackendVolume[]> {
 }
 
 /**
- * Remove these volumes for good, on the word of a person. One that has an owner by now is left out. Resolves with the
- * names that were removed.
+ * Remove these volumes for good, on the word of a person. One that has an owner by now is left out.
+ * Resolves with the names that were removed.
  */
 export async function pruneVolumes(names: readonly string[], options: RemovalOptions): Promise<string[]> {
   const wanted = (await ownerlessVolumes(options)).filter(({ name }) => names.includes(name))
@@ -72,7 +81,10 @@ export async function pruneVolumes(names: readonly string[], options: RemovalOpt
   return wanted.map(({ name }) => name)
 }
 
-/** Remove every container and every workspace of this deployment, on the word of a person. No controller may be running. */
+/**
+ * Remove every container and every workspace of this deployment, on the word of a person. No
+ * controller may be running.
+ */
 export async function purgeAll(options: RemovalOptions): Promise<{ containers: number; volumes: number }> {
   const { backend, ledger } = options
   const containers = await backend.list({})

@@ -24,7 +24,10 @@ export function architecture(description: EngineDescription): 'x86-64' | 'arm64'
   return /^(aarch64|arm64)$/.test(name) ? 'arm64' : undefined
 }
 
-/** Everything that can be said without making a sandbox. `runtime`: the one that sandboxes will have. */
+/**
+ * Everything that can be said without making a sandbox. `runtime`: the one that sandboxes will
+ * have.
+ */
 export function judgeEngine(description: EngineDescription, runtime?: string): Finding[] {
   const { info, version } = description
   const kind = engineKind(description)

@@ -165,7 +165,10 @@ export function judgeSetting(id: string, text: string): Finding {
   return check('warn', id, name, holds(text), { ok, bad: bad(text), fix })
 }
 
-/** The kernel's settings. `local`: whether the engine is on this machine; another one's kernel cannot be read from here. */
+/**
+ * The kernel's settings. `local`: whether the engine is on this machine; another one's kernel
+ * cannot be read from here.
+ */
 export async function judgeHost(local: boolean): Promise<Finding[]> {
   return Promise.all(
     SETTINGS.map(async (setting): Promise<Finding> => {

@@ -1,4 +1,7 @@
-/** Everything that can be found out about the machine that sandboxes will run on. Makes one sandbox and removes it. */
+/**
+ * Everything that can be found out about the machine that sandboxes will run on. Makes one sandbox
+ * and removes it.
+ */
 import { randomBytes } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

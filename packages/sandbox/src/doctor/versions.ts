@@ -9,8 +9,9 @@ interface Hole {
 }
 
 /**
- * Sources: the advisories by their numbers. Holes that need the archive API, a build, images of strangers or a network
- * of the engine are not here, because Sandlot uses none of these; docs/doctor.md has each of them with its reason.
+ * Sources: the advisories by their numbers. Holes that need the archive API, a build, images of
+ * strangers or a network of the engine are not here, because Sandlot uses none of these;
+ * docs/doctor.md has each of them with its reason.
  */
 const ENGINE: readonly Hole[] = [
   { id: 'CVE-2019-14271', what: 'host code through docker cp', fixed: ['19.03.1'] },
@@ -51,7 +52,10 @@ function compare(one: readonly number[], other: readonly number[]): number {
   return 0
 }
 
-/** Whether this version has a fix: at or above the fix of its own line of releases, or above every fixed line. */
+/**
+ * Whether this version has a fix: at or above the fix of its own line of releases, or above every
+ * fixed line.
+ */
 export function hasFix(version: string, fixed: readonly string[]): boolean | undefined {
   const mine = parse(version)
   const fixes = fixed.map((text) => parse(text) ?? []).toSorted(compare)

@@ -6,7 +6,10 @@ import type { BodyFraming } from './request.ts'
 
 const LONGEST_LINE = 4_096
 
-/** The bytes of a request's body without their framing. What comes after it stays unread in the stream. */
+/**
+ * The bytes of a request's body without their framing. What comes after it stays unread in the
+ * stream.
+ */
 export async function* readBody(
   stream: Duplex,
   framing: BodyFraming,
@@ -27,7 +30,10 @@ async function* readExactly(stream: Duplex, bytes: number, signal: AbortSignal):
   }
 }
 
-/** RFC 9112 section 7.1, and nothing that only some readers accept: no bare LF, no sign, no `0x`, no space. */
+/**
+ * RFC 9112 section 7.1, and nothing that only some readers accept: no bare LF, no sign, no `0x`, no
+ * space.
+ */
 async function* readChunked(stream: Duplex, signal: AbortSignal): AsyncGenerator<Buffer> {
   for (;;) {
     const size = /^([0-9A-Fa-f]{1,12})(?:;[\t\x20-\x7e]*)?$/.exec(await readLine(stream, signal))?.[1]

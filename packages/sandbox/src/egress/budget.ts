@@ -30,7 +30,10 @@ export const DEFAULT_BUDGETS: EgressBudgets = {
   connectMs: 15_000,
 }
 
-/** A count within a span of time that begins anew when the span is over. Times in milliseconds, any clock that only grows. */
+/**
+ * A count within a span of time that begins anew when the span is over. Times in milliseconds, any
+ * clock that only grows.
+ */
 function counter(limit: number, spanMs: number, now: () => number) {
   let begun = now()
   let used = 0
@@ -57,7 +60,10 @@ function counter(limit: number, spanMs: number, now: () => number) {
 /** What one user may use. */
 export interface UserBudget {
   readonly open: number
-  /** A place for one more connection; give it back once. Throws `EgressRefused` when a budget is used up. */
+  /**
+   * A place for one more connection; give it back once. Throws `EgressRefused` when a budget is
+   * used up.
+   */
   enter(): () => void
   /** Count bytes that passed. Throws `byte_budget` when they are more than is left. */
   count(bytes: number): void

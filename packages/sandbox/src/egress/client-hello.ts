@@ -8,7 +8,10 @@ export type FirstBytes =
 const HANDSHAKE = 22
 const CLIENT_HELLO = 1
 const SERVER_NAME = 0
-/** Longer ones, and ones in more pieces, exist on paper only; what has come is read again with every byte. */
+/**
+ * Longer ones, and ones in more pieces, exist on paper only; what has come is read again with every
+ * byte.
+ */
 const LONGEST_HELLO = 16 * 1024
 const MOST_RECORDS = 1_024
 
@@ -57,7 +60,9 @@ function cursor(bytes: Buffer) {
   }
 }
 
-/** Undefined when there is none. A hello in which two readers could find two names is `unreadable`. */
+/**
+ * Undefined when there is none. A hello in which two readers could find two names is `unreadable`.
+ */
 function serverName(hello: Buffer): { name: string | undefined } | 'unreadable' {
   const read = cursor(hello)
   // Version and random, session id, cipher suites, compression methods.

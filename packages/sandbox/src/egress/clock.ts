@@ -2,7 +2,9 @@ import type { EgressBudgets } from './budget.ts'
 import type { EgressReason } from '../sandbox.ts'
 import { EgressRefused } from './refusal.ts'
 
-/** The times of one connection: its whole life, the stage it is in, and how long nothing has passed. */
+/**
+ * The times of one connection: its whole life, the stage it is in, and how long nothing has passed.
+ */
 export interface ConnectionClock {
   /** Aborted with an `EgressRefused` when one of the times is up, or by `end`. */
   readonly signal: AbortSignal

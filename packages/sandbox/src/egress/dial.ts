@@ -3,7 +3,9 @@ import { connect, type Socket } from 'node:net'
 import { EgressRefused } from './refusal.ts'
 
 const MOST_TRIED = 4
-/** One write at a time: a server that does not read must not leave us with a queue of single bytes. */
+/**
+ * One write at a time: a server that does not read must not leave us with a queue of single bytes.
+ */
 const ONE_WRITE = { writableHighWaterMark: 1 }
 
 export interface Dialled {
@@ -12,8 +14,8 @@ export interface Dialled {
 }
 
 /**
- * A connection to the first of these addresses that takes one. They are addresses, not names: nothing is looked up
- * again. Rejects with `unreachable`, or with the signal's reason.
+ * A connection to the first of these addresses that takes one. They are addresses, not names:
+ * nothing is looked up again. Rejects with `unreachable`, or with the signal's reason.
  */
 export async function dial(
   addresses: readonly string[],
@@ -54,7 +56,7 @@ function dialOne(host: string, port: number, signal: AbortSignal, ms: number): P
       clearTimeout(timer)
       signal.removeEventListener('abort', stop)
       socket.off('error', fail)
-      // From here on whoever reads and writes sees what is wrong; an error that nobody listens to would end the process.
+      // Later errors surface in reads and writes; one without a listener would end the process.
       socket.on('error', () => {})
     }
     signal.addEventListener('abort', stop, { once: true })

@@ -8,18 +8,20 @@ import { type ConnectionRecord, serveConnection } from './serve.ts'
 import { createUserPolicy, type UserRulesOptions } from './user-rules.ts'
 import type { Duplex } from 'node:stream'
 
-/** One connection of somebody's sandbox, at its end. */
+/** One connection of a user's sandbox, at its end. */
 export interface EgressAudit extends ConnectionRecord {
   /** Epoch milliseconds of its beginning. */
   at: number
   userId: string
   /** The command that made it, where that is known. */
   commandId?: string
-  /** How many connections this record stands for; absent: one. Only of those that a budget kept out. */
+  /**
+   * How many connections this record stands for; absent: one. Only of those that a budget kept out.
+   */
   count?: number
 }
 
-/** Raised when a connection is refused, so that somebody can be asked to allow it. */
+/** Raised when a connection is refused, so that a person can be asked to allow it. */
 export interface EgressRefusedEvent {
   type: 'egress_refused'
   at: number
@@ -35,24 +37,34 @@ export interface EgressRefusedEvent {
 }
 
 export interface EgressOptions extends EgressPolicyOptions, UserRulesOptions {
-  /** How often it is looked whether open connections would still be let through. Default 1,000 ms. */
+  /**
+   * How often it is looked whether open connections would still be let through. Default 1,000 ms.
+   */
   lookAgainMs?: number
-  /** Told of every connection at its end; must not throw. Of those that a budget kept out at most once a second, with their number. */
+  /**
+   * Told of every connection at its end; must not throw. Of those that a budget kept out at most
+   * once a second, with their number.
+   */
   audit?: (record: EgressAudit) => void
-  /** Told of every refusal, at once; must not throw. Of those that a budget kept out as `audit` is. */
+  /**
+   * Told of every refusal, at once; must not throw. Of those that a budget kept out as `audit` is.
+   */
   onRefused?: (event: EgressRefusedEvent) => void
 }
 
 /** The way out of one user's sandbox, whatever stream leads to it at the moment. */
 export interface UserEgress {
-  /** How many connections the listener inside may keep open; a little more than the budget, which answers better. */
+  /**
+   * How many connections the listener inside may keep open; a little more than the budget, which
+   * answers better.
+   */
   readonly connections: number
   /** What a command needs to find the way out at this port of the loopback interface. */
   environment(commandId: string, port: number): Record<string, string>
   /** A connection from inside. Never rejects. */
   serve(stream: Duplex): Promise<void>
   /** So many connections were refused inside, for want of room there. */
-  turnedAway(count: number): void
+  refusedInside(count: number): void
   /** This command runs: connections may be its. */
   began(commandId: string): void
   /** It does not run any more; the hosts that were refused to it, each once. */
@@ -60,7 +72,10 @@ export interface UserEgress {
 }
 
 export interface Egress {
-  /** The same one for the same user, so that budgets outlive a stream. Undefined: this user has no way out. */
+  /**
+   * The same one for the same user, so that budgets outlive a stream. Undefined: this user has no
+   * way out.
+   */
   forUser(userId: string): UserEgress | undefined
 }
 
@@ -68,7 +83,7 @@ export interface Egress {
 const MOST_HOSTS = 32
 const MOST_COMMANDS = 1_024
 const MORE_THAN_BUDGET = 32
-const CROWD_MS = 1_000
+const REPEAT_MS = 1_000
 const LOOK_AGAIN_MS = 1_000
 const NOT_THROUGH_PROXY = 'localhost,127.0.0.1,::1'
 
@@ -93,7 +108,7 @@ function createUserEgress(userId: string, policy: EgressPolicy, options: EgressO
   const open = createOpenConnections(rules, options.lookAgainMs ?? LOOK_AGAIN_MS)
   const budget = createBudget(policy.budgets)
   const commands = createCommands()
-  const keptOut = createCrowds((reason, count) => {
+  const overBudget = countRepeats((reason, count) => {
     const about = { at: Date.now(), userId, reason, ...(count === 1 ? {} : { count }) }
     options.onRefused?.({ type: 'egress_refused', ...about })
     options.audit?.({ ...about, decision: 'refused', bytesUp: 0, bytesDown: 0, ms: 0 })
@@ -103,7 +118,7 @@ function createUserEgress(userId: string, policy: EgressPolicy, options: EgressO
     environment: proxyEnvironment,
     began: (commandId) => commands.began(commandId),
     ended: (commandId) => commands.ended(commandId),
-    turnedAway: (count) => keptOut('too_many_connections', count),
+    refusedInside: (count) => overBudget('too_many_connections', count),
     async serve(stream) {
       const at = Date.now()
       let commandId = commands.owner(undefined)
@@ -115,7 +130,7 @@ function createUserEgress(userId: string, policy: EgressPolicy, options: EgressO
         onRequest(proxyUser) {
           commandId = commands.owner(proxyUser)
         },
-        onKeptOut: (reason) => keptOut(reason, 1),
+        onOverBudget: (reason) => overBudget(reason, 1),
         onRefused(reason, authority) {
           if (authority && commandId !== undefined) commands.refused(commandId, authority, reason)
           options.onRefused?.({
@@ -133,8 +148,10 @@ function createUserEgress(userId: string, policy: EgressPolicy, options: EgressO
   }
 }
 
-/** The first of a kind is told at once, those that follow with their number: they cost whoever makes them nothing. */
-function createCrowds(tell: (reason: EgressReason, count: number) => void) {
+/**
+ * Reports the first of a kind at once and its repeats as a number: a program makes them for free.
+ */
+function countRepeats(tell: (reason: EgressReason, count: number) => void) {
   const waiting = new Map<EgressReason, number>()
   const say = (reason: EgressReason, count: number): void => {
     waiting.set(reason, 0)
@@ -142,7 +159,7 @@ function createCrowds(tell: (reason: EgressReason, count: number) => void) {
       const more = waiting.get(reason) ?? 0
       waiting.delete(reason)
       if (more > 0) say(reason, more)
-    }, CROWD_MS).unref()
+    }, REPEAT_MS).unref()
     tell(reason, count)
   }
   return (reason: EgressReason, count: number): void => {
@@ -165,8 +182,9 @@ function createCommands() {
       return hosts
     },
     /**
-     * The command's id is the user name in its proxy's address. A program that does not say it belongs to the only
-     * command there is. It is a hint among commands of one user, nothing is decided by it.
+     * The command's id is the user name in its proxy's address. A program that does not say it
+     * belongs to the only command there is. It is a hint among commands of one user, nothing is
+     * decided by it.
      */
     owner(proxyUser: string | undefined): string | undefined {
       if (proxyUser !== undefined) return running.has(proxyUser) ? proxyUser : undefined
@@ -181,7 +199,10 @@ function createCommands() {
   }
 }
 
-/** In both spellings, for every program reads another one. The password is there only because some ask for a missing one. */
+/**
+ * In both spellings, for every program reads another one. The password is there only because some
+ * ask for a missing one.
+ */
 function proxyEnvironment(commandId: string, port: number): Record<string, string> {
   const proxy = `http://${commandId}:sandbox@127.0.0.1:${port}`
   return {

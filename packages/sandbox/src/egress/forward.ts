@@ -51,7 +51,7 @@ export async function forward(job: Forwarding): Promise<void> {
   sent.on('error', () => {})
   const stop = (): void => void sent.destroy()
   clock.signal.addEventListener('abort', stop, { once: true })
-  // A program that goes away is noticed even while nobody reads from it.
+  // A program that goes away is noticed even without a pending read.
   client.once('close', stop)
   const answered = answerOf(sent, clock.signal)
   answered.catch(() => {})

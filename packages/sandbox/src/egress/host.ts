@@ -1,6 +1,9 @@
 import { domainToASCII } from 'node:url'
 
-/** A host name and a port as the policy decides on them: the name in lower case, ASCII, without a dot at its end. */
+/**
+ * A host name and a port as the policy decides on them: the name in lower case, ASCII, without a
+ * dot at its end.
+ */
 export interface Authority {
   host: string
   port: number
@@ -8,12 +11,15 @@ export interface Authority {
 
 const LONGEST_NAME = 253
 const LABEL = /^[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?$/
-/** What a URL parser would read as a number, and so as an IPv4 address: decimal, octal, hexadecimal. */
+/**
+ * What a URL parser would read as a number, and so as an IPv4 address: decimal, octal, hexadecimal.
+ */
 const NUMBER = /^(?:\d+|0x[0-9a-f]*)$/
 
 /**
- * The one spelling of a host name, or why it is none. What comes from inside must be ASCII already: a program that
- * means another name has to say so in the form that goes on the wire. Addresses in any notation are no names.
+ * The one spelling of a host name, or why it is none. What comes from inside must be ASCII already:
+ * a program that means another name has to say so in the form that goes on the wire. Addresses in
+ * any notation are no names.
  */
 export function readHost(text: string): { host: string } | { problem: string } {
   const host = text.toLowerCase().replace(/\.$/, '')
@@ -25,7 +31,9 @@ export function readHost(text: string): { host: string } | { problem: string } {
   return { host }
 }
 
-/** `host` or `host:port`. Anything else (user names, brackets, escapes, a port of 0) is a problem. */
+/**
+ * `host` or `host:port`. Anything else (user names, brackets, escapes, a port of 0) is a problem.
+ */
 export function readAuthority(
   text: string,
   defaultPort: number | undefined,

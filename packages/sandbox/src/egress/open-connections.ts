@@ -13,13 +13,13 @@ interface Open {
 /** For so many looks rules are waited for; what has not come by then cannot be read. */
 const READ_LOOKS = 5
 
-/** At so many a connection is ended: a rule that denies it may be among what nobody can read. */
+/** At so many a connection is ended: a rule that denies it may be among the unreadable ones. */
 const MOST_UNREAD = 5
 
 /**
- * The connections of one user that are open. They are looked at again from time to time: one that would not be let through
- * any more (a rule was revoked, or made, or is over) is ended with that reason, and all when the rules cannot be read for
- * `MOST_UNREAD` looks.
+ * The connections of one user that are open. They are looked at again from time to time: one that
+ * would not be let through any more (a rule was revoked, or made, or is over) is ended with that
+ * reason, and all when the rules cannot be read for `MOST_UNREAD` looks.
  */
 export function createOpenConnections(policy: UserPolicy, everyMs: number) {
   const open = new Set<Open>()
@@ -30,7 +30,8 @@ export function createOpenConnections(policy: UserPolicy, everyMs: number) {
     try {
       decide = await orAborted(policy.decide(), AbortSignal.timeout(READ_LOOKS * everyMs))
     } catch (cause) {
-      // New connections are refused at once. A hiccup of whoever keeps the rules need not cost those that were let through.
+      // New connections are refused at once. A short failure of the rule store does not end open
+      // ones.
       for (const one of open) {
         one.unread += 1
         if (one.unread >= MOST_UNREAD) one.end(unreadable(cause))
@@ -56,7 +57,10 @@ export function createOpenConnections(policy: UserPolicy, everyMs: number) {
     }, everyMs).unref()
   }
   return {
-    /** From before it is decided on, so that what is revoked meanwhile is seen. Call what it answers when it is over. */
+    /**
+     * From before it is decided on, so that what is revoked meanwhile is seen. Call what it answers
+     * when it is over.
+     */
     add(authority: Authority, end: (why: unknown) => void): () => void {
       const one = { authority, end, unread: 0 }
       open.add(one)

@@ -11,7 +11,10 @@ import { HOP_BY_HOP } from './request.ts'
 import { resolveName } from './resolve.ts'
 import { readRules, type Rules } from './rules.ts'
 
-/** A header that the controller adds for one host. Only to plain HTTP requests: into TLS nobody can add anything. */
+/**
+ * A header that the controller adds for one host. Only to plain HTTP requests: nothing can be added
+ * inside TLS.
+ */
 export interface EgressCredential {
   /** Default `authorization`. What the program inside sent under this name is replaced. */
   header?: string
@@ -19,9 +22,14 @@ export interface EgressCredential {
 }
 
 export interface EgressPolicyOptions {
-  /** `example.org`, `*.example.org`, with `:port` or for 80 and 443, or names of `EGRESS_PRESETS`. */
+  /**
+   * `example.org`, `*.example.org`, with `:port` or for 80 and 443, or names of `EGRESS_PRESETS`.
+   */
   allow: readonly string[]
-  /** Addresses and networks that may be dialled although they are not public: a mirror of one's own, a test's server. */
+  /**
+   * Addresses and networks that may be dialled although they are not public: a mirror of one's own,
+   * a test's server.
+   */
   allowAddresses?: readonly string[]
   /** Host → what to add. Never enters a sandbox. */
   credentials?: Readonly<Record<string, EgressCredential>>
@@ -32,14 +40,17 @@ export interface EgressPolicyOptions {
 
 export interface EgressPolicy {
   readonly budgets: EgressBudgets
-  /** By `list`, or the list of everybody. Throws `EgressRefused` `not_allowed` or `port`. */
+  /** By `list`, default `allow`. Throws `EgressRefused` `not_allowed` or `port`. */
   check(authority: Authority, list?: Rules): void
   /** The addresses to dial, every one of them checked. Throws `EgressRefused`. */
   addresses(authority: Authority, signal: AbortSignal): Promise<readonly string[]>
   credential(host: string): Required<EgressCredential> | undefined
 }
 
-/** Throws `SandboxError` `invalid_arguments` for what cannot be a rule, an address, a header or a budget. */
+/**
+ * Throws `SandboxError` `invalid_arguments` for what cannot be a rule, an address, a header or a
+ * budget.
+ */
 export function createPolicy(options: EgressPolicyOptions): EgressPolicy {
   const rules = readRules(options.allow)
   const isAllowedAddress = readAddressList(options.allowAddresses ?? [])
@@ -60,7 +71,8 @@ export function createPolicy(options: EgressPolicyOptions): EgressPolicy {
     },
     async addresses({ host }, signal) {
       const found = await resolved(resolve, host, signal)
-      // One private answer among public ones is a rebinding attack or a mistake; neither is dialled.
+      // One private answer among public ones is a rebinding attack or a mistake; neither is
+      // dialled.
       const wrong = found.find((address) => !isPublicAddress(address) && !isAllowedAddress(address))
       if (found.length === 0) throw new EgressRefused('unresolvable', `there is no address for ${host}.`)
       if (wrong !== undefined)
@@ -121,7 +133,10 @@ function readBudgets(given: Partial<EgressBudgets>): EgressBudgets {
   return budgets
 }
 
-/** A list of single addresses and networks (`10.1.0.0/16`). Throws `invalid_arguments` for what is neither. */
+/**
+ * A list of single addresses and networks (`10.1.0.0/16`). Throws `invalid_arguments` for what is
+ * neither.
+ */
 export function readAddressList(entries: readonly string[]): (address: string) => boolean {
   const list = new BlockList()
   for (const entry of entries) {

@@ -5,7 +5,10 @@ import { HEAD_BYTES } from './request.ts'
 
 const END_OF_HEAD = Buffer.from('\r\n\r\n')
 
-/** Wait for one of these events, or for the stream to be over, or for the signal; listeners do not stay. */
+/**
+ * Wait for one of these events, or for the stream to be over, or for the signal; listeners do not
+ * stay.
+ */
 function waitFor(stream: Readable | Writable, event: string, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const settle = (act: () => void) => (): void => {
@@ -22,8 +25,8 @@ function waitFor(stream: Readable | Writable, event: string, signal: AbortSignal
 }
 
 /**
- * The next bytes, or undefined at their end. Rejects with `broken` when the stream was destroyed before its end, and
- * with the signal's reason.
+ * The next bytes, or undefined at their end. Rejects with `broken` when the stream was destroyed
+ * before its end, and with the signal's reason.
  */
 export async function readChunk(stream: Readable, signal: AbortSignal): Promise<Buffer | undefined> {
   for (;;) {
@@ -37,7 +40,9 @@ export async function readChunk(stream: Readable, signal: AbortSignal): Promise<
   }
 }
 
-/** Write, and wait until more may be written. Rejects with `broken` when the stream is destroyed. */
+/**
+ * Write, and wait until more may be written. Rejects with `broken` when the stream is destroyed.
+ */
 export async function writeChunk(
   stream: Writable,
   chunk: Uint8Array | string,
@@ -49,8 +54,9 @@ export async function writeChunk(
 }
 
 /**
- * The head of a request with its empty line; what came after it is put back. Undefined when the connection ended before
- * its first byte. Throws `bad_request` for bytes that can be no head, as soon as that is sure.
+ * The head of a request with its empty line; what came after it is put back. Undefined when the
+ * connection ended before its first byte. Throws `bad_request` for bytes that can be no head, as
+ * soon as that is sure.
  */
 export async function readHead(stream: Duplex, signal: AbortSignal): Promise<string | undefined> {
   let bytes: Buffer = Buffer.alloc(0)
@@ -71,11 +77,14 @@ export async function readHead(stream: Duplex, signal: AbortSignal): Promise<str
   }
 }
 
-/** Lines end in CR LF and in nothing else; another protocol (TLS, SOCKS) is seen at its first byte. */
+/**
+ * Lines end in CR LF and in nothing else; another protocol (TLS, SOCKS) is seen at its first byte.
+ */
 function checkLines(head: Buffer, from: number): void {
   const first = head[0] ?? 0
   if (first < 0x21 || first > 0x7e) throw new EgressRefused('bad_request', 'this is not HTTP.')
-  // One byte back, as a CR is judged by what follows. No further: heads may come in pieces of one byte.
+  // One byte back, as a CR is judged by what follows. No further: heads may come in pieces of one
+  // byte.
   for (let at = Math.max(0, from - 1); at < head.length; at += 1) {
     const byte = head[at]
     if (byte === 0x0a && head[at - 1] !== 0x0d) throw bareLine()

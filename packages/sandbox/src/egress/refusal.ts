@@ -38,7 +38,10 @@ const DECIDED: ReadonlySet<EgressReason> = new Set([
   'too_slow',
 ])
 
-/** A request that is not carried out. `message` is said to the program inside and names nothing of the controller. */
+/**
+ * A request that is not carried out. `message` is said to the program inside and names nothing of
+ * the controller.
+ */
 export class EgressRefused extends Error {
   override readonly name = 'EgressRefused'
   readonly reason: EgressReason
@@ -60,7 +63,9 @@ export function isDecision(reason: EgressReason): boolean {
   return DECIDED.has(reason)
 }
 
-/** The whole HTTP answer to a request that is refused. Budgets say when to come again, in seconds. */
+/**
+ * The whole HTTP answer to a request that is refused. Budgets say when to come again, in seconds.
+ */
 export function refusalAnswer(refused: EgressRefused, retryAfterS: number): string {
   const body = `Sandlot: ${refused.message}\n`
   const status = STATUS[refused.reason]

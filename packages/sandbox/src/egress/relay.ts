@@ -11,7 +11,10 @@ export interface Meter {
   down(bytes: number): void
 }
 
-/** Bytes in both directions until both have ended, each in its own time. Rejects when one breaks or a budget is used up. */
+/**
+ * Bytes in both directions until both have ended, each in its own time. Rejects when one breaks or
+ * a budget is used up.
+ */
 export async function relay(
   client: Duplex,
   server: Duplex,
@@ -44,8 +47,9 @@ async function copy(
 }
 
 /**
- * What a program says first in a tunnel to port 443 must be TLS, for the name that was asked for: on the same address
- * other names may live. The bytes stay in the stream. Throws `not_tls` or `other_name`.
+ * What a program says first in a tunnel to port 443 must be TLS, for the name that was asked for:
+ * on the same address other names may live. The bytes stay in the stream. Throws `not_tls` or
+ * `other_name`.
  */
 export async function checkTls(client: Duplex, host: string, signal: AbortSignal): Promise<void> {
   let bytes: Buffer = Buffer.alloc(0)

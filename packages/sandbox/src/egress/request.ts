@@ -5,7 +5,10 @@ import { EgressRefused } from './refusal.ts'
 export const HEAD_BYTES = 64 * 1024
 const MOST_HEADERS = 200
 
-/** In capitals: a method is what it is letter by letter, but servers and HTTP clients turn `connect` into CONNECT. */
+/**
+ * In capitals: a method is what it is letter by letter, but servers and HTTP clients turn `connect`
+ * into CONNECT.
+ */
 const METHOD = /^[!#$%&'*+.^_`|~0-9A-Z-]{1,32}$/
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
 /** A field value: tabs, spaces, what can be seen, and bytes above ASCII. */
@@ -38,7 +41,10 @@ export interface ProxyRequest {
 
 const ECHOING: ReadonlySet<string> = new Set(['TRACE', 'TRACK'])
 
-/** Headers that are about one connection or about framing: nobody but us says them to a server. */
+/**
+ * Headers that are about one connection or about framing: only the controller sends them to a
+ * server.
+ */
 export const HOP_BY_HOP: ReadonlySet<string> = new Set([
   'connection',
   'keep-alive',
@@ -55,9 +61,9 @@ export const HOP_BY_HOP: ReadonlySet<string> = new Set([
 ])
 
 /**
- * The head of a request, up to and with its empty line, as `latin1`. `tunnelled`: inside a tunnel to port 80, where
- * requests are in origin form and go to that authority only. Throws `EgressRefused` `bad_request` for everything that
- * two readers could read in two ways.
+ * The head of a request, up to and with its empty line, as `latin1`. `tunnelled`: inside a tunnel
+ * to port 80, where requests are in origin form and go to that authority only. Throws
+ * `EgressRefused` `bad_request` for everything that two readers could read in two ways.
  */
 export function readRequest(head: string, tunnelled?: Authority): ProxyRequest {
   const lines = head.slice(0, -4).split('\r\n')
@@ -94,7 +100,8 @@ function readFields(lines: readonly string[]): HeaderField[] {
   if (lines.length > MOST_HEADERS) bad('it has too many headers')
   return lines.map((line) => {
     const colon = line.indexOf(':')
-    // A name with a space before the colon, or a line that begins with one (a folded header), is no token either.
+    // A name with a space before the colon, or a line that begins with one (a folded header), is no
+    // token either.
     const name = line.slice(0, Math.max(colon, 0))
     const value = line.slice(colon + 1)
     if (!TOKEN.test(name)) bad('a header is not "Name: value"')
@@ -139,7 +146,9 @@ function authorityOf(text: string, defaultPort: number | undefined): Authority {
   return 'problem' in read ? bad(read.problem) : read
 }
 
-/** Host must say the same as the target: whoever believes one must not be led elsewhere by the other. */
+/**
+ * Host must say the same as the target: a reader of either must reach the same server.
+ */
 function checkHost(fields: readonly HeaderField[], authority: Authority, needed: boolean): void {
   const host = one(fields, 'host')
   if (host === undefined) {

@@ -1,9 +1,10 @@
 import { Resolver } from 'node:dns/promises'
 
 /**
- * All addresses of a name from the name servers of this machine, IPv4 and IPv6 in turn. Rejects when there are none. Not
- * the operating system's `lookup`: that keeps one of this process's four threads, which everybody's files need, for as long
- * as a name server does not answer, and goes on to the machine's search domains.
+ * All addresses of a name from the name servers of this machine, IPv4 and IPv6 in turn. Rejects
+ * when there are none. Not the operating system's `lookup`: that keeps one of this process's four
+ * threads, which all file access needs, for as long as a name server does not answer, and goes on
+ * to the machine's search domains.
  */
 export async function resolveName(host: string, servers?: readonly string[]): Promise<string[]> {
   // A new one each time: it reads once which name servers there are, and laptops move.

@@ -3,7 +3,10 @@ import { domainToASCII } from 'node:url'
 import { SandboxError } from '../errors.ts'
 import { type Authority, readAuthority } from './host.ts'
 
-/** Named lists that may stand in an allow-list. Each host is there because a client of that ecosystem asks it. */
+/**
+ * Named lists that may stand in an allow-list. Each host is there because a client of that
+ * ecosystem asks it.
+ */
 export const EGRESS_PRESETS = {
   'package-registries': [
     'registry.npmjs.org',
@@ -51,8 +54,9 @@ export interface Rules {
 }
 
 /**
- * An allow-list: exact names, `*.name` for everything below a name (not the name itself), both with an optional
- * `:port`, and names of presets. Throws `invalid_arguments` for an entry that is none of these.
+ * An allow-list: exact names, `*.name` for everything below a name (not the name itself), both with
+ * an optional `:port`, and names of presets. Throws `invalid_arguments` for an entry that is none
+ * of these.
  */
 export function readRules(entries: readonly string[]): Rules {
   const rules = entries.flatMap((entry) => {

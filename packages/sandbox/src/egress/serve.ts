@@ -36,14 +36,20 @@ export interface ServeOptions {
   policy: Pick<EgressPolicy, 'budgets' | 'addresses' | 'credential'>
   /** Throws `EgressRefused`. Answers the rule that let it through, if it was one. */
   decide: (authority: Authority) => Promise<string | undefined>
-  /** Called before it is decided; `end` ends the connection at any time. What it answers is called when it is over. */
+  /**
+   * Called before it is decided; `end` ends the connection at any time. What it answers is called
+   * when it is over.
+   */
   onOpen(authority: Authority, end: (why: unknown) => void): () => void
   budget: UserBudget
   /** Called as soon as it is known who is asking, before anything is answered. */
   onRequest(proxyUser: string | undefined): void
   /** Called instead of `onRefused` when a budget lets no further connection in. */
-  onKeptOut(reason: EgressReason): void
-  /** Called before the refusal is answered, so that whoever asked cannot end before it is known. */
+  onOverBudget(reason: EgressReason): void
+  /**
+   * Called before the refusal is answered, so that the asking command cannot end before it is
+   * recorded.
+   */
   onRefused(reason: EgressReason, authority: Authority | undefined): void
 }
 
@@ -61,8 +67,8 @@ interface Work extends ServeOptions {
 }
 
 /**
- * One connection of a program inside, from its first byte to its end; the stream is closed at the end. Undefined when a
- * budget kept it out. Never rejects.
+ * One connection of a program inside, from its first byte to its end; the stream is closed at the
+ * end. Undefined when a budget kept it out. Never rejects.
  */
 export async function serveConnection(
   client: Duplex,
@@ -84,7 +90,7 @@ export async function serveConnection(
   try {
     leave = options.budget.enter()
     await carryOut(work)
-    // The work is done: whoever reads the last byte may come again at once, also with a budget of one.
+    // Done: after the last byte a client may connect again at once, also with a budget of one.
     leave()
     await finish(client)
   } catch (error) {
@@ -196,7 +202,7 @@ async function refuse(work: Work, error: unknown, wasLetIn: boolean): Promise<vo
   if (refused.ruleId !== undefined) record.ruleId = refused.ruleId
   const { host, port } = record
   clock.end(refused)
-  if (!wasLetIn) work.onKeptOut(reason)
+  if (!wasLetIn) work.onOverBudget(reason)
   else if (isDecision(reason))
     work.onRefused(reason, host === undefined || port === undefined ? undefined : { host, port })
   // In the middle of an answer the only honest end is a reset, which `destroy` is.
@@ -205,7 +211,9 @@ async function refuse(work: Work, error: unknown, wasLetIn: boolean): Promise<vo
   await finish(client)
 }
 
-/** Say that this is all, and read what nobody wants until the other side has closed too, or has had the time to. */
+/**
+ * Ends the stream and drains it until the other side closes, at most `LINGER_MS`.
+ */
 async function finish(client: Duplex): Promise<void> {
   if (client.destroyed) return
   const closed = new AbortController()

@@ -3,33 +3,42 @@ import type { EgressPolicy } from './policy.ts'
 import { EgressRefused } from './refusal.ts'
 import { readRules, type Rules } from './rules.ts'
 
-/** What a rule of somebody's says of a host and port. */
+/** What a rule of a user says of a host and port. */
 export interface HostRuling {
-  /** `ask`: somebody has to be asked first, and nobody was. */
+  /** `ask`: needs an approval, and there is none. */
   decision: 'allow' | 'ask' | 'deny'
   /** For the audit record. */
   ruleId: string
 }
 
-/** One user's rules as they stood when they were asked for. Undefined: they say nothing of it, the list decides. */
+/**
+ * One user's rules as they stood when they were asked for. Undefined: they say nothing of it, the
+ * list decides.
+ */
 export type HostRules = (authority: Authority) => HostRuling | undefined
 
 export interface UserRulesOptions {
-  /** Who has a way out at all. Default: everybody. */
+  /** Which users have egress at all. Default: all. */
   isOpenTo?: (userId: string) => boolean
-  /** The list that counts for this user in place of `allow`; undefined: `allow`. Entries that cannot be throw. */
+  /**
+   * The list that counts for this user in place of `allow`; undefined: `allow`. Entries that cannot
+   * be throw.
+   */
   allowFor?: (userId: string) => readonly string[] | undefined
   /**
-   * This user's own rules. They win over every list, in both directions; addresses are checked all the same: what is not
-   * on the public internet stays out of reach. Asked at every connection, and again while any is open. When it rejects, nothing
-   * is reached.
+   * This user's own rules. They win over every list, in both directions; addresses are checked all
+   * the same: what is not on the public internet stays out of reach. Asked at every connection, and
+   * again while any is open. When it rejects, nothing is reached.
    */
   rulesOf?: (userId: string) => Promise<HostRules>
 }
 
 /** What decides for one user, as everything stands now. */
 export interface UserPolicy {
-  /** Throws `EgressRefused` `denied`, `not_allowed` or `port`. Answers the rule that let it through, if it was one. */
+  /**
+   * Throws `EgressRefused` `denied`, `not_allowed` or `port`. Answers the rule that let it through,
+   * if it was one.
+   */
   decide(): Promise<(authority: Authority) => string | undefined>
 }
 
@@ -37,7 +46,7 @@ const SAYS_NOTHING: HostRules = () => undefined
 
 export function createUserPolicy(
   userId: string,
-  everybodys: Pick<EgressPolicy, 'check'>,
+  shared: Pick<EgressPolicy, 'check'>,
   options: UserRulesOptions,
 ): UserPolicy {
   let own: { entries: readonly string[]; rules: Rules } | undefined
@@ -64,7 +73,7 @@ export function createUserPolicy(
           const reason = ruling.decision === 'deny' ? 'denied' : 'not_allowed'
           throw new EgressRefused(reason, words, { ruleId: ruling.ruleId })
         }
-        everybodys.check(authority, ownList())
+        shared.check(authority, ownList())
         return undefined
       }
     },

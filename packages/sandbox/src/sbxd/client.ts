@@ -27,12 +27,16 @@ import type {
 export interface ConnectOptions {
   /** Container id; only becomes `Sandbox.id`. */
   id: string
-  /** Bytes to and from sbxd, nothing said on it yet in this connection. Destroyed when the connection ends. */
+  /**
+   * Bytes to and from sbxd, nothing said on it yet in this connection. Destroyed when the
+   * connection ends.
+   */
   stream: Duplex
   /** 32 bytes, see `deriveSandboxKey`. The first connection after boot installs it. */
   key: Uint8Array
   /**
-   * 32 bytes, see `deriveStateKey`: sessions outlive a stop, sealed with it. Installed with `key`. Absent: they end with sbxd.
+   * 32 bytes, see `deriveStateKey`: sessions outlive a stop, sealed with it. Installed with `key`.
+   * Absent: they end with sbxd.
    */
   stateKey?: Uint8Array | undefined
   /** Grows with every controller; a lower one than sbxd has seen is refused. */
@@ -44,13 +48,19 @@ export interface ConnectOptions {
   /** How long WELCOME may take. Default 10,000. */
   handshakeMs?: number
   /**
-   * A connection that is silent for this long is asked for a sign of life, and given up a little more than twice as
-   * long after the last one; an idle one is asked more seldom. 0 = never. Default 2,000.
+   * A connection that is silent for this long is asked for a sign of life, and given up a little
+   * more than twice as long after the last one; an idle one is asked more seldom. 0 = never.
+   * Default 2,000.
    */
   heartbeatMs?: number
-  /** Milliseconds without a word from us after which sbxd ends the connections that it holds for us. Default 120,000. */
+  /**
+   * Milliseconds without a word from us after which sbxd ends the connections that it holds for us.
+   * Default 120,000.
+   */
   silentMs?: number
-  /** How long a reset may take: its last step waits for the disk, which may hang. Default 60,000. */
+  /**
+   * How long a reset may take: its last step waits for the disk, which may hang. Default 60,000.
+   */
   resetMs?: number
   /** How long it may take to tell what it uses: the disk is looked at for that. Default 10,000. */
   statMs?: number
@@ -58,39 +68,55 @@ export interface ConnectOptions {
   disk?: DiskBudget
 }
 
-/** A sandbox with a live connection. When the connection ends, everything pending rejects; commands go on inside. */
+/**
+ * A sandbox with a live connection. When the connection ends, everything pending rejects; commands
+ * go on inside.
+ */
 export interface ConnectedSandbox extends Sandbox {
-  /** Let go; nothing inside ends. Idempotent. Everything pending rejects with `why`; default `cancelled`. */
+  /**
+   * Let go; nothing inside ends. Idempotent. Everything pending rejects with `why`; default
+   * `cancelled`.
+   */
   close(why?: SandboxError): Promise<void>
   /** When it was last used, on the clock of `performance.now()`; looking at it does not count. */
   readonly usedAt: number
   /**
-   * Whether it may be paused now: no command runs in it, whoever started it, and nothing is under way. Then nothing is
-   * sent until somebody uses it again, and `wake` is called just before that; what is sent meanwhile waits in the stream.
+   * Whether it may be paused now: no command runs in it, of any controller, and nothing is under
+   * way. Then nothing is sent until it is used again, and `wake` is called just before that; what
+   * is sent meanwhile waits in the stream.
    */
-  rest(wake: () => void): Promise<boolean>
-  /** What the workspace may hold from now on. Resolves with what sbxd makes of it before it has counted again. */
-  setDiskBudget(budget: DiskBudget): Promise<DiskState>
-  /** Connections of programs inside go to `user` from now on; commands started after this know the way. */
-  openEgress(user: UserEgress): Promise<void>
-  /** Between a `rest` that was granted and the `wake`. */
-  readonly resting: boolean
+  preparePause(wake: () => void): Promise<boolean>
   /**
-   * Resolves when the connection has ended: undefined after `close()`, else why: `sandbox_lost`, `protocol`, or
-   * `fenced` when another controller has taken over. Never rejects.
+   * What the workspace may hold from now on. Resolves with what sbxd makes of it before it has
+   * counted again.
+   */
+  setDiskBudget(budget: DiskBudget): Promise<DiskState>
+  /**
+   * Connections of programs inside go to `user` from now on; commands started after this know the
+   * way.
+   */
+  openEgress(user: UserEgress): Promise<void>
+  /** Between a `preparePause` that resolved with true and the `wake`. */
+  readonly paused: boolean
+  /**
+   * Resolves when the connection has ended: undefined after `close()`, else why: `sandbox_lost`,
+   * `protocol`, or `fenced` when another controller has taken over. Never rejects.
    */
   readonly closed: Promise<SandboxError | undefined>
-  /** What sbxd knew when we connected: attach to the ones you care about, acknowledge the others. */
+  /**
+   * What sbxd knew when we connected: attach to the ones you care about, acknowledge the others.
+   */
   readonly found: readonly KnownCommand[]
 }
 
 /**
- * Talk to the sbxd at the other end of `stream`. Rejects with `SandboxError`: `sandbox_lost`, `timeout`, `fenced`
- * (a newer controller exists), `protocol` (wrong key or version), `cancelled`. The stream is destroyed on failure.
+ * Talk to the sbxd at the other end of `stream`. Rejects with `SandboxError`: `sandbox_lost`,
+ * `timeout`, `fenced` (a newer controller exists), `protocol` (wrong key or version), `cancelled`.
+ * The stream is destroyed on failure.
  */
 export async function connectSandbox(options: ConnectOptions): Promise<ConnectedSandbox> {
   const { stream, key, stateKey, epoch, signal } = options
-  // Errors of a stream that nobody listens to would end the process; whoever must know of one hears it in `closed`.
+  // An error without a listener would end the process; `closed` resolves with it.
   stream.on('error', () => {})
   try {
     if (key.length !== 32 || (stateKey?.length ?? 32) !== 32)
@@ -105,7 +131,8 @@ export async function connectSandbox(options: ConnectOptions): Promise<Connected
       new Link(stream, welcome, options.heartbeatMs ?? 2_000),
       options,
     )
-    // Not waited for: frames stay in order, so it holds for the first command. A lost stream is told by `closed`.
+    // Not waited for: frames stay in order, so it holds for the first command. A lost stream is
+    // told by `closed`.
     if (options.disk) void Promise.allSettled([sandbox.setDiskBudget(options.disk)])
     if (options.egress) await sandbox.openEgress(options.egress)
     return sandbox
@@ -243,15 +270,15 @@ class RemoteSandbox implements ConnectedSandbox {
     return this.#link.usedAt
   }
 
-  get resting(): boolean {
-    return this.#link.resting
+  get paused(): boolean {
+    return this.#link.paused
   }
 
-  async rest(wake: () => void): Promise<boolean> {
+  async preparePause(wake: () => void): Promise<boolean> {
     if (this.#link.busy) return false
     const known = await this.commands()
     if (known.some(({ state }) => state === 'running') || this.#link.busy) return false
-    return this.#link.rest(wake)
+    return this.#link.preparePause(wake)
   }
 
   #command(id: string, options: OutputOptions, program: string, cwd: string | undefined): RemoteCommand {

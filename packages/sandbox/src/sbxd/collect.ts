@@ -3,11 +3,14 @@ import { randomBytes } from 'node:crypto'
 import { SandboxError } from '../errors.ts'
 import type { CommandExit, CommandId, CommandStream, OutputPolicy, RunRequest, Sandbox } from '../sandbox.ts'
 
-/** How a command ended, and what it printed as UTF-8 text. With `cut` the ends of each stream are there, and what lay between is not. */
+/**
+ * How a command ended, and what it printed as UTF-8 text. With `cut` the ends of each stream are
+ * there, and what lay between is not.
+ */
 export interface Collected extends CommandExit, Record<CommandStream, string> {}
 
 export interface CollectRequest extends Omit<RunRequest, 'id' | 'autoAcknowledge' | 'lend'> {
-  /** Default a new one: nobody takes this command up again. */
+  /** Default a new one: this command is not attached to again. */
   id?: CommandId
   /** Cancels the command, whose end is then told as ever: cause `cancel`. */
   signal?: AbortSignal
@@ -24,9 +27,10 @@ export function newCommandId(): CommandId {
 }
 
 /**
- * Run a command to its end and gather what it prints: of each stream, unless `policy` says otherwise, the first and the last
- * 128 KiB. A command that fails is no error, its `code` says so; rejects with a `SandboxError` where it could not be started
- * or its end could not be heard.
+ * Run a command to its end and gather what it prints: of each stream, unless `policy` says
+ * otherwise, the first and the last 128 KiB. A command that fails is no error, its `code` says so;
+ * rejects with a `SandboxError` where it could not be started or the connection was lost before its
+ * end.
  */
 export async function collect(sandbox: Sandbox, request: CollectRequest): Promise<Collected> {
   const { signal, ...asked } = request
@@ -37,7 +41,7 @@ export async function collect(sandbox: Sandbox, request: CollectRequest): Promis
     ...asked,
     autoAcknowledge: true,
   })
-  // A connection that is lost is heard of below.
+  // A lost connection rejects below.
   const cancel = (): void => void command.cancel().catch(() => {})
   signal?.addEventListener('abort', cancel)
   if (signal?.aborted) cancel()

@@ -19,8 +19,9 @@ import { terminalSize } from './start.ts'
 import { StdinWriter } from './stdin.ts'
 
 /**
- * Bytes of one stream that may be on their way or wait here for the consumer: at first, and at most. Every grant wakes
- * each process on the way, so a consumer that keeps up with a long output gets longer runs between two of them.
+ * Bytes of one stream that may be on their way or wait here for the consumer: at first, and at
+ * most. Every grant wakes each process on the way, so a consumer that keeps up with a long output
+ * gets longer runs between two of them.
  */
 const FIRST_CREDIT_BYTES = 512 * 1024
 const MOST_CREDIT_BYTES = 1_536 * 1024
@@ -78,7 +79,7 @@ export class RemoteCommand implements RunningCommand, Channel {
     this.#stdin = new StdinWriter(link, this.#channel)
     this.started = this.#settleStart.promise
     this.exit = this.#settleExit.promise
-    // Whoever does not care about the exit must not be ended by it.
+    // A rejection without a handler would end the process.
     this.exit.catch(() => {})
     this.started.catch(() => {})
   }

@@ -10,16 +10,23 @@ import { createPieces } from './pieces.ts'
 /** Where programs in a container find the way out. */
 export const EGRESS_PORT = 3128
 
-/** Bytes of one connection that may be on their way to us or wait here. sbxd says in OPEN what it takes. */
+/**
+ * Bytes of one connection that may be on their way to us or wait here. sbxd says in OPEN what it
+ * takes.
+ */
 const WINDOW_BYTES = 256 * 1024
 const PIECE_BYTES = 32 * 1024
 const EADDRINUSE = 98
-/** Without a word from us for so long sbxd closes what it holds for us. Signs of life come much oftener. */
+/**
+ * Without a word from us for so long sbxd closes what it holds for us. Signs of life come much
+ * oftener.
+ */
 const SILENT_MS = 120_000
 
 /**
- * Ask sbxd to listen on the loopback interface and give every connection to `egress`. Resolves to the port, which is
- * another than asked for when something inside has taken that one. Rejects with `SandboxError`.
+ * Ask sbxd to listen on the loopback interface and give every connection to `egress`. Resolves to
+ * the port, which is another than asked for when something inside has taken that one. Rejects with
+ * `SandboxError`.
  */
 export async function openEgress(
   link: Link,
@@ -32,7 +39,7 @@ export async function openEgress(
     egress.serve(made.stream).catch(() => made.stream.destroy())
     return made.channel
   })
-  link.onEgressRefused = (payload) => egress.turnedAway(new ByteReader(payload).u32())
+  link.onEgressRefused = (payload) => egress.refusedInside(new ByteReader(payload).u32())
   const ask = async (port: number): Promise<{ error: number; port: number }> => {
     const question = new ByteWriter()
       .u16(port)
@@ -66,7 +73,8 @@ function createConnection(link: Link, channel: number, limit: number): { stream:
 
   const stream = new Duplex({
     allowHalfOpen: true,
-    // The windows bound what waits; a queue of the stream's own would hold a buffer for every byte of a slow program.
+    // The windows bound what waits; a queue of the stream's own would hold a buffer for every byte
+    // of a slow program.
     readableHighWaterMark: 1,
     writableHighWaterMark: 1,
     read() {

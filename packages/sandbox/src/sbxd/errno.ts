@@ -1,6 +1,9 @@
 import { SandboxError, type SandboxErrorCode } from '../errors.ts'
 
-/** Linux errno numbers that sbxd can answer with, the same on x86-64 and arm64: code and plain words. */
+/**
+ * Linux errno numbers that sbxd can answer with, the same on x86-64 and arm64: code and plain
+ * words.
+ */
 const FILE_ERRORS: Record<number, [SandboxErrorCode, string]> = {
   1: ['permission', 'is not permitted'],
   2: ['not_found', 'does not exist'],

@@ -9,7 +9,7 @@ const READ_BYTES = MAX_PAYLOAD - 64
 const WRITE_BYTES = MAX_PAYLOAD - 8_192
 /** A file or range longer than this is not read into memory. */
 const MOST_BYTES = 64 * 1024 * 1024
-/** A list beyond either is none: whoever holds it all in memory is the controller of everybody. */
+/** A list beyond either is none: the controller of all users holds it in memory. */
 const MOST_ENTRIES = 100_000
 const MOST_PATH_BYTES = 8 * 1024 * 1024
 const AHEAD = 4
@@ -215,9 +215,9 @@ function tooLarge(path: string): SandboxError {
 const PATH_BYTES = 4_096
 
 /**
- * A path as a tool or person wrote it → relative to the workspace, `/`-separated, `''` for the workspace itself.
- * Throws `invalid_arguments` (NUL, half a surrogate, too long) or `path_outside` before anything is opened. This is
- * for clear messages; what confines is the kernel.
+ * A path as a tool or person wrote it → relative to the workspace, `/`-separated, `''` for the
+ * workspace itself. Throws `invalid_arguments` (NUL, half a surrogate, too long) or `path_outside`
+ * before anything is opened. This is for clear messages; what confines is the kernel.
  */
 export function workspacePath(workspace: string, path: string): string {
   const shown = path.length > 200 ? `${path.slice(0, 200)}…` : path

@@ -36,10 +36,12 @@ const AGAIN_MS = 2_500
 const REFUSED = { noKey: 1, wrongKey: 2, oldEpoch: 3, version: 4 } as const
 
 /**
- * HELLO until WELCOME. Everything on the stream before the answer with our nonce is ignored: it may be the tail of a
- * frame to an earlier controller. HELLO is said again every `againMs` (default 2,500), because what another controller
- * writes at the same time may swallow it; sbxd ignores one that it has welcomed. Rejects with `fenced` (old epoch), `protocol` (wrong key, other version),
- * `sandbox_lost` (the stream ended), `timeout` or `cancelled`. The stream is left paused, without our listeners.
+ * HELLO until WELCOME. Everything on the stream before the answer with our nonce is ignored: it may
+ * be the tail of a frame to an earlier controller. HELLO is said again every `againMs` (default
+ * 2,500), because what another controller writes at the same time may swallow it; sbxd ignores one
+ * that it has welcomed. Rejects with `fenced` (old epoch), `protocol` (wrong key, other version),
+ * `sandbox_lost` (the stream ended), `timeout` or `cancelled`. The stream is left paused, without
+ * our listeners.
  */
 export async function handshake(
   stream: Duplex,
@@ -95,14 +97,18 @@ interface Answer {
   rest: Buffer
 }
 
-/** The WELCOME or REFUSED with our nonce in `bytes`, or the position from which more bytes are needed. */
+/**
+ * The WELCOME or REFUSED with our nonce in `bytes`, or the position from which more bytes are
+ * needed.
+ */
 function scan(bytes: Buffer, nonce: Buffer): Answer | number {
   for (let at = 0; ; at += 1) {
     at = bytes.indexOf(0xa7, at)
     if (at === -1) return bytes.length
     if (bytes.length - at < HEADER_BYTES) return at
     const header = readHeader(bytes, at)
-    // Bytes of an old frame may look like a header: only a whole match counts, and nothing is skipped on its word.
+    // Bytes of an old frame may look like a header: only a whole match counts, and nothing is
+    // skipped on its word.
     if (
       !header ||
       header.length < NONCE_BYTES ||

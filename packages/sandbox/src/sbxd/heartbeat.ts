@@ -1,4 +1,7 @@
-/** A wait that ends this much later than asked for says that this process itself stood still, not the other side. */
+/**
+ * A wait that ends this much later than asked for says that this process itself stood still, not
+ * the other side.
+ */
 const STALL = 0.5
 /** How much longer than the silence before it the wait for a sign of life is. */
 const PATIENCE = 1.25
@@ -6,20 +9,25 @@ const PATIENCE = 1.25
 const SELDOM = 15
 
 export interface HeartbeatOptions {
-  /** Milliseconds of silence after which a sign of life is asked for; it may take a quarter longer than that. */
+  /**
+   * Milliseconds of silence after which a sign of life is asked for; it may take a quarter longer
+   * than that.
+   */
   everyMs: number
-  /** Whether somebody waits for something; otherwise the connection is asked more and more seldom. */
+  /**
+   * Whether a request is pending; otherwise the connection is asked more and more seldom.
+   */
   busy: () => boolean
   /** The other side may be frozen on purpose: nothing is asked for. */
-  resting: () => boolean
+  paused: () => boolean
   ping: () => void
   /** Called once, after `silentMs` without a byte. */
   lost: (silentMs: number) => void
 }
 
 /**
- * Notices that a connection says nothing any more although nobody closed it. With the default of two seconds that
- * takes at most 4.5 s while something is under way.
+ * Detects a connection that went silent without a close. With the default of
+ * two seconds that takes at most 4.5 s while something is under way.
  */
 export class Heartbeat {
   readonly #options: HeartbeatOptions
@@ -42,7 +50,7 @@ export class Heartbeat {
     this.#asked = false
   }
 
-  /** Somebody begins to wait for something: no long waits any more. Also after a rest. */
+  /** A request begins: no long waits any more. Also after a pause. */
   hurry(): void {
     const { everyMs } = this.#options
     if (this.#timer === undefined || this.#interval === everyMs) return
@@ -66,9 +74,9 @@ export class Heartbeat {
 
   #look(): void {
     if (this.#timer === undefined) return
-    const { everyMs, busy, resting, ping, lost } = this.#options
+    const { everyMs, busy, paused, ping, lost } = this.#options
     const now = performance.now()
-    if (resting()) return this.#again(now, everyMs)
+    if (paused()) return this.#again(now, everyMs)
     if (now - this.#dueAt > everyMs * STALL) return this.#again(now, this.#interval)
     const silent = now - this.#heardAt
     if (this.#asked) {

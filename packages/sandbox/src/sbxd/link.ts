@@ -1,7 +1,7 @@
 import type { Duplex } from 'node:stream'
 
 import { SandboxError } from '../errors.ts'
-import { isByteLender } from './lent-bytes.ts'
+import { hasSharedBuffer } from './shared-buffer.ts'
 import { FrameDecoder, type FrameSink } from './protocol/decoder.ts'
 import { type CrcStarts, encodeFrame, type FrameHeader, FrameType } from './protocol/frames.ts'
 import type { Welcome } from './handshake.ts'
@@ -24,7 +24,7 @@ export interface Reply {
 
 const NOTHING = Buffer.alloc(0)
 
-/** Whoever only looks at a sandbox, or looks after it, does not use it. */
+/** Frames that do not count as use of a sandbox. */
 const LOOKING: ReadonlySet<number> = new Set([
   FrameType.PING,
   FrameType.STAT,
@@ -37,15 +37,20 @@ const LOOKING: ReadonlySet<number> = new Set([
 const FIRST_INWARD = 0x8000_0001
 
 /**
- * Frames over one stream after WELCOME: sends, hands what arrives to its channel, notices the end. It ends once, with
- * one reason, which every channel and `closed` get.
+ * Frames over one stream after WELCOME: sends, hands what arrives to its channel, notices the end.
+ * It ends once, with one reason, which every channel and `closed` get.
  */
 export class Link implements FrameSink {
-  /** Resolves when the connection has ended: undefined when it was closed by us, else why. Never rejects. */
+  /**
+   * Resolves when the connection has ended: undefined when it was closed by us, else why. Never
+   * rejects.
+   */
   readonly closed: Promise<SandboxError | undefined>
   /** What sbxd says about the disk on its own. The payload is only valid during the call. */
   onDiskState: (payload: Buffer) => void = () => {}
-  /** sbxd's count of connections that it had no room for. The payload is only valid during the call. */
+  /**
+   * sbxd's count of connections that it had no room for. The payload is only valid during the call.
+   */
   onEgressRefused: (payload: Buffer) => void = () => {}
   readonly #stream: Duplex
   readonly #crc: CrcStarts
@@ -75,7 +80,7 @@ export class Link implements FrameSink {
     if (heartbeatMs > 0) this.#heartbeat = this.#beating(heartbeatMs)
     if (stream.destroyed) queueMicrotask(() => this.#end(lost('The stream to the sandbox was closed')))
     if (welcome.rest.length > 0) this.#receive(welcome.rest)
-    if (isByteLender(stream)) stream.lendTo((bytes) => this.#receive(bytes))
+    if (hasSharedBuffer(stream)) stream.onBytes((bytes) => this.#receive(bytes))
     else stream.on('data', (bytes: Buffer) => this.#receive(bytes))
     stream.resume()
   }
@@ -90,18 +95,21 @@ export class Link implements FrameSink {
     return this.#channels.size > 0
   }
 
-  get resting(): boolean {
+  get paused(): boolean {
     return this.#wake !== undefined
   }
 
-  /** Ask for no signs of life until something is sent again; `wake` is called then. False when that is now. */
-  rest(wake: () => void): boolean {
+  /**
+   * Ask for no signs of life until something is sent again; `wake` is called then. False when that
+   * is now.
+   */
+  preparePause(wake: () => void): boolean {
     if (this.#ended || this.busy) return false
     this.#wake = wake
     return true
   }
 
-  /** Whether the other side hears from us even when there is nothing to say. */
+  /** Whether pings are sent while idle. */
   get asksForLife(): boolean {
     return this.#heartbeat !== undefined
   }
@@ -129,7 +137,10 @@ export class Link implements FrameSink {
     this.#channels.delete(channel)
   }
 
-  /** Queue a frame; those of one tick leave in one write. Does nothing when the connection has ended. */
+  /**
+   * Queue a frame; those of one tick leave in one write. Does nothing when the connection has
+   * ended.
+   */
   send(type: FrameType, flags: number, channel: number, payload: Uint8Array = NOTHING): void {
     if (this.#ended) return
     if (!LOOKING.has(type)) this.#usedAt = performance.now()
@@ -145,11 +156,15 @@ export class Link implements FrameSink {
     this.#stream.write(encodeFrame(type, flags, channel, payload, this.#crc))
   }
 
-  /** Resolves when the stream takes more, at once when it does. Rejects when the connection ends first. */
+  /**
+   * Resolves when the stream takes more, at once when it does. Rejects when the connection ends
+   * first.
+   */
   async drained(): Promise<void> {
     this.check()
     if (!this.#stream.writableNeedDrain) return
-    // One listener for all who wait. Not a race with `closed`: that would remember everybody who ever waited.
+    // One listener for all who wait. Not a race with `closed`: that would keep every waiter in
+    // memory.
     this.#drain ??= new Promise((resolve) => {
       const done = (): void => {
         this.#stream.off('drain', done).off('close', done)
@@ -162,7 +177,10 @@ export class Link implements FrameSink {
     this.check()
   }
 
-  /** One frame there, one back. Rejects with `timeout` where that takes longer than `withinMs`; a later answer is passed over. */
+  /**
+   * One frame there, one back. Rejects with `timeout` where that takes longer than `withinMs`; a
+   * later answer is passed over.
+   */
   request(type: FrameType, flags = 0, payload: Uint8Array = NOTHING, withinMs?: number): Promise<Reply> {
     return new Promise((resolve, reject) => {
       let timer: NodeJS.Timeout | undefined
@@ -209,7 +227,8 @@ export class Link implements FrameSink {
       throw new SandboxError('fenced', 'Another controller has taken this sandbox over')
     if (header.type === FrameType.DROPPED)
       throw new SandboxError('protocol', 'sbxd lost bytes of this connection')
-    // PONG needs no handling: that something arrived is the answer. REFUSED is for another controller.
+    // PONG needs no handling: that something arrived is the answer. REFUSED is for another
+    // controller.
     if (header.type === FrameType.PONG || header.type === FrameType.REFUSED) return
     if (header.type === FrameType.DISK_STATE && header.channel === 0) this.onDiskState(payload)
     else if (header.type === FrameType.EGRESS_REFUSED) this.onEgressRefused(payload)
@@ -238,7 +257,7 @@ export class Link implements FrameSink {
     this.#channels.set(channel, this.#inward(channel, payload))
   }
 
-  /** The bytes may be lent: whoever keeps some copies them. */
+  /** The bytes are only valid during the call. */
   #receive(chunk: Buffer): void {
     this.#heartbeat?.heard()
     if (this.#ended) return
@@ -257,7 +276,7 @@ export class Link implements FrameSink {
     return new Heartbeat({
       everyMs,
       busy: () => this.busy,
-      resting: () => this.resting,
+      paused: () => this.paused,
       ping: () => this.send(FrameType.PING, 0, 0),
       lost: (ms) => this.#end(lost(`The sandbox did not answer for ${Math.round(ms)} ms`)),
     })

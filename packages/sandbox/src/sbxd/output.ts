@@ -1,6 +1,9 @@
 import type { CommandStream, OutputChunk } from '../sandbox.ts'
 
-/** Above so many runs a stream's next bytes join its last run, so that a flood of tiny pieces costs no more than its bytes. */
+/**
+ * Above so many runs a stream's next bytes join its last run, so that a flood of tiny pieces costs
+ * no more than its bytes.
+ */
 const MANY = 256
 /** What is handed over at once. */
 const MOST_BYTES = 256 * 1024
@@ -13,10 +16,11 @@ interface Run {
 }
 
 /**
- * A queue between the connection and whoever iterates. Bounded by the credit that was granted for it, so it has no
- * limit of its own. `onTaken` is called when the consumer comes for the next chunk, hence is done with this one. The
- * order is that of arrival, per stream always, between streams until more than `MANY` runs wait. With `lend` a chunk's
- * bytes are the queue's own and are used again after `onTaken`; otherwise each chunk has its own.
+ * A queue between the connection and the consumer. Bounded by the credit that was granted for
+ * it, so it has no limit of its own. `onTaken` is called when the consumer comes for the next
+ * chunk, hence is done with this one. The order is that of arrival, per stream always, between
+ * streams until more than `MANY` runs wait. With `lend` a chunk's bytes are the queue's own and are
+ * used again after `onTaken`; otherwise each chunk has its own.
  */
 export class OutputQueue implements AsyncIterable<OutputChunk> {
   readonly #runs: Run[] = []
@@ -38,7 +42,8 @@ export class OutputQueue implements AsyncIterable<OutputChunk> {
   push(stream: CommandStream, offset: number, bytes: Uint8Array): void {
     this.#rings[stream].add(bytes)
     const last = this.#last[stream]
-    // Not over the gap of a cut output, and in front of what came meanwhile only when that is very much.
+    // Not over the gap of a cut output, and in front of what came meanwhile only when that is very
+    // much.
     const joins = last !== undefined && last.offset + last.length === offset
     if (joins && (last === this.#runs.at(-1) || this.#runs.length > MANY)) last.length += bytes.length
     else {
@@ -91,7 +96,10 @@ export class OutputQueue implements AsyncIterable<OutputChunk> {
 
 const FIRST_BYTES = 2_048
 
-/** Bytes that wait, in memory that is used again: a ring that grows when it is full and never shrinks. */
+/**
+ * Bytes that wait, in memory that is used again: a ring that grows when it is full and never
+ * shrinks.
+ */
 export class ByteRing {
   #memory: Buffer = Buffer.alloc(0)
   #from = 0

@@ -9,7 +9,10 @@ export interface Pieces {
   shift(): Buffer | undefined
 }
 
-/** Small pieces are put together: a byte with a buffer of its own would cost a hundred times what was granted for it. */
+/**
+ * Small pieces are put together: a byte with a buffer of its own would cost a hundred times what
+ * was granted for it.
+ */
 export function createPieces(): Pieces {
   const pieces: Buffer[] = []
   /** The memory behind the last piece. */

@@ -8,15 +8,19 @@ const LASTS_MS = 20
 const LONG_BYTES = 128 * 1024
 
 /**
- * Says when a reader should let bytes gather. A reader that wakes for every piece keeps all in front of it awake as well,
- * each for each piece; in a flood that costs more than the bytes do. Where nothing floods it never says so.
+ * Says when a reader should let bytes gather. A reader that wakes for every piece keeps all in
+ * front of it awake as well, each for each piece; in a flood that costs more than the bytes do.
+ * Where nothing floods it never says so.
  */
 export class ReadPace {
   #bytes = 0
   #since = -Infinity
   #floodUntil = -Infinity
 
-  /** Whether to wait a moment before the next read, after one that brought `bytes` at `now` (milliseconds, any clock that only grows). */
+  /**
+   * Whether to wait a moment before the next read, after one that brought `bytes` at `now`
+   * (milliseconds, any clock that only grows).
+   */
   restsAfter(bytes: number, now: number): boolean {
     this.#bytes += bytes
     if (this.#bytes >= FLOOD_BYTES) {

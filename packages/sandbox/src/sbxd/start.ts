@@ -144,7 +144,10 @@ function spoolOption({ afterBytes, maxBytes }: NonNullable<RunRequest['spool']>)
 const MOST_CELLS = 65_535
 const SESSION_CHARACTERS = 64
 
-/** Rows and columns as START and RESIZE carry them. Throws `invalid_arguments` for what is not a size. */
+/**
+ * Rows and columns as START and RESIZE carry them. Throws `invalid_arguments` for what is not a
+ * size.
+ */
 export function terminalSize({ rows, columns }: TerminalSize): ByteWriter {
   for (const cells of [rows, columns])
     if (!Number.isInteger(cells) || cells < 1 || cells > MOST_CELLS)

@@ -37,7 +37,7 @@ function readHead(reader: ByteReader): { flags: number; countedBy: DiskState['co
   return { flags, countedBy }
 }
 
-/** The payload of STAT_RESULT. Limits that nobody set or knows are left out. */
+/** The payload of STAT_RESULT. Unset or unknown limits are omitted. */
 export function readStat(reader: ByteReader): SandboxStat {
   const memory = { bytes: reader.u64(), ...limit(reader.u64()) }
   const processes = { count: reader.u32(), ...limit(reader.u32()) }

@@ -6,7 +6,10 @@ import type { Link } from './link.ts'
 
 const PIECE = MAX_PAYLOAD - 8
 
-/** A command's stdin: bytes in order, within the credit that sbxd gives. Every method rejects once the command is over. */
+/**
+ * A command's stdin: bytes in order, within the credit that sbxd gives. Every method rejects once
+ * the command is over.
+ */
 export class StdinWriter {
   readonly #link: Link
   readonly #channel: number
@@ -36,7 +39,10 @@ export class StdinWriter {
     this.#wakeAll()
   }
 
-  /** `why` is asked only by a write that comes too late: every command ends here, and an error with its stack is a fiftieth of the time of a short one. */
+  /**
+   * `why` is asked only by a write that comes too late: every command ends here, and an error with
+   * its stack is a fiftieth of the time of a short one.
+   */
   end(why: () => SandboxError): void {
     this.#over ??= why
     this.#wakeAll()

@@ -4,7 +4,9 @@ import { campaign, sample } from '../../../../test/campaign.ts'
 import type { Sandbox } from '../../src/sandbox.ts'
 import { dockerFixture, type DockerFixture, shell } from '../support/docker-fixture.ts'
 
-/** One piece of honest work: shell text that ends with 0 when everything is as its author expects. */
+/**
+ * One piece of honest work: shell text that ends with 0 when everything is as its author expects.
+ */
 export interface Work {
   title: string
   /** Run with `set -euo pipefail` in an empty directory of its own. */
@@ -14,8 +16,8 @@ export interface Work {
 }
 
 /**
- * One sandbox with the default limits and no network, for all tests of a file. Declares `count` of the cases as drawn
- * by the seed (none of the slow ones), or all of them in a full run.
+ * One sandbox with the default limits and no network, for all tests of a file. Declares `count` of
+ * the cases as drawn by the seed (none of the slow ones), or all of them in a full run.
  */
 export function compatible<T extends { title: string; slow?: boolean }>(
   name: string,

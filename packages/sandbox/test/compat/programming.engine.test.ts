@@ -1,4 +1,7 @@
-/** Versions, packages, builds and tests as programmers make them: no case here may need a looser sandbox than every person gets. */
+/**
+ * Versions, packages, builds and tests as programmers make them: no case here may need a looser
+ * sandbox than every person gets.
+ */
 import { compatible, succeed, type Work } from './box.ts'
 
 /** A loopback HTTP server over the directory `$1` on a port of its own, which is then `$port`. */

@@ -1,4 +1,7 @@
-/** Honest work in several commands of one sandbox at once: they see each other's files, sockets, locks and signals. */
+/**
+ * Honest work in several commands of one sandbox at once: they see each other's files, sockets,
+ * locks and signals.
+ */
 import { expect } from 'vitest'
 
 import type { Sandbox } from '../../src/sandbox.ts'

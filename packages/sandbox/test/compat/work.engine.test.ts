@@ -1,4 +1,7 @@
-/** Ordinary work must not notice the hardening: no case here may need a looser sandbox than every person gets. */
+/**
+ * Ordinary work must not notice the hardening: no case here may need a looser sandbox than every
+ * person gets.
+ */
 import { extent } from '../../../../test/campaign.ts'
 import { compatible, succeed, type Work } from './box.ts'
 

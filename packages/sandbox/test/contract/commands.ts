@@ -91,7 +91,8 @@ export function commandTests({ it, sandbox }: Suite): void {
       (error: unknown) => error,
     )
     expect(await finish(command)).toMatchObject({ out: 'first\n', code: 0 })
-    // What nobody reads any more is thrown away, so the rest may still be taken before the end is known.
+    // What nobody reads any more is thrown away, so the rest may still be taken before the end is
+    // known.
     if ((await outcome) !== 'written') expect(await outcome).toMatchObject({ code: 'cancelled' })
   })
 

@@ -362,9 +362,9 @@ function cutAfter(stream: Duplex, written: number, read: number): Duplex {
 }
 
 /**
- * Connect and do this, again and again until no connection breaks: what a controller does, each time with a new epoch.
- * Bytes of an earlier connection may arrive late, through another stream of the engine, and break a new one; a late HELLO
- * among them is refused for its old epoch.
+ * Connect and do this, again and again until no connection breaks: what a controller does, each
+ * time with a new epoch. Bytes of an earlier connection may arrive late, through another stream of
+ * the engine, and break a new one; a late HELLO among them is refused for its old epoch.
  */
 async function persist<T>(bench: Bench, work: (sandbox: ConnectedSandbox) => Promise<T>): Promise<T> {
   for (let attempt = 0; ; attempt += 1) {

@@ -10,13 +10,16 @@ const MiB = 1024 * 1024
 const BUDGET = { bytes: 16 * MiB, entries: 500 }
 const FOREVER = 60_000
 /**
- * Writes without end. To a disk as fast as it can; to memory, which nothing is faster than, at a pace: there it would be
- * full before anybody could look.
+ * Writes without end. To a disk as fast as it can; to memory, which nothing is faster than, at a
+ * pace: there it would be full before anybody could look.
  */
 const FILL =
   'if [ "$(stat -f -c %T .)" = tmpfs ]; then while :; do head -c 256k /dev/zero; done; else cat /dev/zero; fi'
 
-/** A thread with descriptors of its own writes; the first one, whose descriptors /proc shows for all, has ended. */
+/**
+ * A thread with descriptors of its own writes; the first one, whose descriptors /proc shows for
+ * all, has ended.
+ */
 const THREAD_HOLDS = `
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -142,7 +145,8 @@ export function diskTests({ it, fixture, ownProcesses }: Suite): void {
     await finish(program)
   })
 
-  // Where others' processes are seen too, a deleted file is known by its path, and none is known as long as this.
+  // Where others' processes are seen too, a deleted file is known by its path, and none is known as
+  // long as this.
   if (ownProcesses)
     it('a deleted file counts whose path was longer than any link can say', async () => {
       const sandbox = await limited()
@@ -184,7 +188,8 @@ export function diskTests({ it, fixture, ownProcesses }: Suite): void {
 
   it('who does not write goes on', async () => {
     const sandbox = await limited()
-    // Writes to memory belong to no disk, so there nobody can tell who made them, and everybody is ended.
+    // Writes to memory belong to no disk, so there nobody can tell who made them, and everybody is
+    // ended.
     if ((await sh(sandbox, 'stat -f -c %T .')).out.trim() === 'tmpfs') return
     const quiet = await sandbox.run({
       id: newId(),
@@ -216,7 +221,10 @@ export function diskTests({ it, fixture, ownProcesses }: Suite): void {
     expect(await sh(sandbox, 'echo x >x; cat x')).toMatchObject({ code: 0, out: 'x\n' })
   })
 
-  /** The host is short of disk; then this program begins, which nothing ends but a verdict, beside one that hides and sleeps. */
+  /**
+   * The host is short of disk; then this program begins, which nothing ends but a verdict, beside
+   * one that hides and sleeps.
+   */
   async function hides(sandbox: ConnectedSandbox, program: string): Promise<void> {
     await sandbox.setDiskBudget({ bytes: 0, entries: 0 })
     await sandbox.files.write('hider.c', Buffer.from(HIDER))
@@ -246,7 +254,8 @@ export function diskTests({ it, fixture, ownProcesses }: Suite): void {
       await hides(await limited(), WORKING)
     })
 
-    // Without a journal the kernel charges who sets them with a write, so that this proves no more than the row above.
+    // Without a journal the kernel charges who sets them with a write, so that this proves no more
+    // than the row above.
     it('who takes the room with attributes instead of bytes is ended as well', async ({ skip }) => {
       const sandbox = await limited()
       const type = (await sh(sandbox, 'stat -f -c %T .')).out.trim()

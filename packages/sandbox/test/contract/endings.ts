@@ -7,7 +7,9 @@ import type { Suite } from '../support/contract.ts'
 import { treeOf } from '../support/process-tree.ts'
 import { Bench, finish, marker, newId, sh, survivors } from './harness.ts'
 
-/** Its first thread ends when the second one holds the lock: to /proc it looks like a dead process. */
+/**
+ * Its first thread ends when the second one holds the lock: to /proc it looks like a dead process.
+ */
 const HEADLESS = `
 #include <fcntl.h>
 #include <pthread.h>

@@ -1,6 +1,6 @@
 /**
- * What a hostile command can do to the state that its shell hands on: bash is made to load this, which writes any bytes
- * into the memory that is meant for it and ends without another word.
+ * What a hostile command can do to the state that its shell hands on: bash is made to load this,
+ * which writes any bytes into the memory that is meant for it and ends without another word.
  */
 export const FORGER = `
 #include <stdio.h>
@@ -22,7 +22,10 @@ __attribute__((constructor)) static void forge(void)
 }
 `
 
-/** One after the other: the number that says "whole", the length that is claimed, and the bytes behind them. */
+/**
+ * One after the other: the number that says "whole", the length that is claimed, and the bytes
+ * behind them.
+ */
 function state(bytes: Uint8Array, claimed = bytes.length + 8, whole = 2): Uint8Array {
   const head = Buffer.alloc(8)
   head.writeUInt32LE(whole, 0)

@@ -23,7 +23,9 @@ export interface SuiteOptions {
   ownProcesses?: boolean
   /** Its streams are another backend's, which the whole suite has run on. Default false. */
   lifecycleOnly?: boolean
-  /** Only the groups that soon show whether this build works: for one that is slow. Default false. */
+  /**
+   * Only the groups that soon show whether this build works: for one that is slow. Default false.
+   */
   quick?: boolean
   /** A command takes so long that of thousands of cases only hundreds are tried. Default false. */
   slow?: boolean
@@ -102,7 +104,10 @@ export async function sh(
   return finish(await sandbox.run({ id: newId(), command, autoAcknowledge: true, ...options }))
 }
 
-/** Processes inside whose command line contains `marker`, as seen from inside. The search itself does not contain it. */
+/**
+ * Processes inside whose command line contains `marker`, as seen from inside. The search itself
+ * does not contain it.
+ */
 export async function survivors(sandbox: Sandbox, marker: string): Promise<string[]> {
   const { out } = await sh(
     sandbox,

@@ -7,7 +7,10 @@ export interface Screen {
   /** Everything that was shown so far, with its control characters. */
   text(): string
   type(keys: string): Promise<void>
-  /** Resolves when this was shown behind what the last `sees` was about. Rejects when the command ends first. */
+  /**
+   * Resolves when this was shown behind what the last `sees` was about. Rejects when the command
+   * ends first.
+   */
   sees(text: string): Promise<void>
   /** Reads to the end. */
   end(): Promise<CommandExit>

@@ -1,6 +1,6 @@
 /**
- * Shell texts whose output, exit code and signal must be the same inside and outside a session: ways to end, to
- * replace the shell, to start others, and to look at what is there.
+ * Shell texts whose output, exit code and signal must be the same inside and outside a session:
+ * ways to end, to replace the shell, to start others, and to look at what is there.
  */
 export const SCRIPTS: readonly string[] = [
   'true',

@@ -219,7 +219,8 @@ export function sessionTests({ it, sandbox, fixture }: Suite): void {
     expect(await sh(box, 'gcc -shared -fPIC -w -o forger.so forger.c')).toMatchObject({ code: 0 })
     await run('export LONG=$(printf %0100000d 0)')
     const before = await greatestKiB(box)
-    // Each stands for the long value that the session has under this name, because it is what the request said.
+    // Each stands for the long value that the session has under this name, because it is what the
+    // request said.
     await box.files.write('forged', COPIES)
     const forged = await run('enable -f ./forger.so forger', { cwd: box.workspace, env: { LONG: '1' } })
     expect(forged).toMatchObject({ out: 'forged\n', session: 'refused' })

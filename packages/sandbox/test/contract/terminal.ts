@@ -48,7 +48,8 @@ export function terminalTests({ it, sandbox, fixture }: Suite): void {
   it('lets ^C reach what runs in the foreground, and ^Z, fg and bg work', async () => {
     const screen = await open()
     await screen.sees('ready> ')
-    // One process from its first word on: what bash has forked and not yet replaced may lose a signal.
+    // One process from its first word on: what bash has forked and not yet replaced may lose a
+    // signal.
     await screen.type(`sh -c 'echo st""arted; exec sleep 300'\n`)
     await screen.sees('started\r\n')
     await screen.type('\x03')

@@ -1,4 +1,7 @@
-/** Several controllers say HELLO to one sbxd at once: every one of them hears how it ended, and soon. */
+/**
+ * Several controllers say HELLO to one sbxd at once: every one of them hears how it ended, and
+ * soon.
+ */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { createHmac, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
@@ -98,7 +101,9 @@ test('a HELLO that is welcomed takes nobody’s answer away, however many come a
   )
 }, 120_000)
 
-/** A stream on which another controller writes `between` after the filler, just before the HELLO. */
+/**
+ * A stream on which another controller writes `between` after the filler, just before the HELLO.
+ */
 function interrupted(stream: Duplex, between: Buffer): Duplex {
   const [ours, theirs] = duplexPair()
   let passed = 0

@@ -1,4 +1,7 @@
-/** `file-lock-program.ts <file> <times> <ms>`: takes the lock and tells in `<file>.story` when it is in and out. */
+/**
+ * `file-lock-program.ts <file> <times> <ms>`: takes the lock and tells in `<file>.story` when it is
+ * in and out.
+ */
 import { appendFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 

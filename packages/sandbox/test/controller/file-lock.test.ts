@@ -32,7 +32,9 @@ afterEach(async () => {
   await rm(folder, { recursive: true })
 })
 
-/** A process that takes the lock `times` times for `holdMs` each; it says so in the file `story`. */
+/**
+ * A process that takes the lock `times` times for `holdMs` each; it says so in the file `story`.
+ */
 function holder(times: number, holdMs: number): ChildProcess {
   const program = join(import.meta.dirname, 'file-lock-program.ts')
   const options = ['--conditions=sandlot-source', program]

@@ -1,6 +1,6 @@
 /**
- * The larger image does what people ask an agent for, in a real sandbox without a network. Only in a full run: the image
- * is built, which takes minutes.
+ * The larger image does what people ask an agent for, in a real sandbox without a network. Only in
+ * a full run: the image is built, which takes minutes.
  */
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'

@@ -35,7 +35,7 @@ test('one sandbox that cannot be woken keeps nobody else from being looked after
       timeout: 60_000,
     })
     .toBe(1)
-  expect(problems).toContain('a paused sandbox that is in use could not be woken')
+  expect(problems).toContain('a paused sandbox that is in use could not be resumed')
   await fixture.engine.backend.resume(id)
 }, 120_000)
 

@@ -8,7 +8,7 @@ import { campaign, extent } from '../../../../test/campaign.ts'
 import type { SandboxBackend } from '../../src/backend.ts'
 import { connectSandbox, type ConnectedSandbox } from '../../src/sbxd/client.ts'
 import { SandboxError } from '../../src/errors.ts'
-import { nap, sweepIdle } from '../../src/controller/idle.ts'
+import { pause, sweepIdle } from '../../src/controller/idle.ts'
 import { deriveSandboxKey } from '../../src/controller/key.ts'
 import { DEFAULT_LIMITS } from '../../src/limits.ts'
 import { compiledSbxd, fakeFixture, removeSbxd, type FakeFixture } from '../support/fake-fixture.ts'
@@ -66,14 +66,15 @@ test('whenever it is used while it goes to sleep or wakes, the answer comes and 
       ms,
       fc.array(ms, { minLength: 1, maxLength: 4 }),
       async (pauseMs, resumeMs, uses) => {
-        const resting = nap(sandbox, slow(pauseMs, resumeMs))
+        const paused = pause(sandbox, slow(pauseMs, resumeMs))
         for (const wait of uses) {
           if (wait > 0) await sleep(wait)
           expect((await sandbox.files.list('')).length).toBe(0)
         }
-        await resting
-        // An answer may have been on its way before the pause, so the waking may still be under way.
-        const wanted = sandbox.resting ? 'paused' : 'running'
+        await paused
+        // An answer may have been on its way before the pause, so the waking may still be under
+        // way.
+        const wanted = sandbox.paused ? 'paused' : 'running'
         await expect.poll(() => stateOf(sandbox.id), { timeout: 10_000, interval: 5 }).toBe(wanted)
       },
     ),
@@ -83,7 +84,7 @@ test('whenever it is used while it goes to sleep or wakes, the answer comes and 
 
 test('signs of life are not asked of it while it sleeps, and are when it is awake again', async () => {
   const sandbox = await connected(50)
-  expect(await nap(sandbox, fixture.engine.backend)).toBe(true)
+  expect(await pause(sandbox, fixture.engine.backend)).toBe(true)
   // Many times as long as silence is borne.
   await sleep(1_000)
   expect(await stateOf(sandbox.id)).toBe('paused')
@@ -96,7 +97,7 @@ test('signs of life are not asked of it while it sleeps, and are when it is awak
 test('one that cannot be woken is given up with the engine’s reason', async () => {
   const sandbox = await connected()
   const gone = new SandboxError('sandbox_lost', 'It is gone.')
-  await nap(sandbox, { ...fixture.engine.backend, resume: () => Promise.reject(gone) })
+  await pause(sandbox, { ...fixture.engine.backend, resume: () => Promise.reject(gone) })
   await expect(sandbox.files.list('')).rejects.toBe(gone)
   expect(await sandbox.closed).toBe(gone)
 })
@@ -104,12 +105,12 @@ test('one that cannot be woken is given up with the engine’s reason', async ()
 test('while a command runs it does not sleep, and afterwards it does', async () => {
   const sandbox = await connected()
   const command = await sandbox.run({ id: 'a'.repeat(32), command: 'read line; echo $line', stdin: true })
-  expect(await nap(sandbox, fixture.engine.backend)).toBe(false)
+  expect(await pause(sandbox, fixture.engine.backend)).toBe(false)
   expect(await stateOf(sandbox.id)).toBe('running')
   await command.writeStdin(Buffer.from('done\n'))
   for await (const { offset, data } of command.output) command.acknowledge({ stdout: offset + data.length })
   command.acknowledge((await command.exit).bytes)
-  expect(await nap(sandbox, fixture.engine.backend)).toBe(true)
+  expect(await pause(sandbox, fixture.engine.backend)).toBe(true)
 })
 
 test('many that are due together are put to rest a few at a time', async () => {
@@ -130,11 +131,11 @@ test('many that are due together are put to rest a few at a time', async () => {
     backend,
     pauseAfterMs: 1,
     stopAfterMs: 0,
-    idlers: () => sandboxes.map((sandbox, n) => ({ userId: `user-${n}`, sandbox, usedAt: 0 })),
+    liveSandboxes: () => sandboxes.map((sandbox, n) => ({ userId: `user-${n}`, sandbox, usedAt: 0 })),
     stop: async () => false,
     log: () => {},
   })
-  expect(sandboxes.every(({ resting }) => resting)).toBe(true)
+  expect(sandboxes.every(({ paused }) => paused)).toBe(true)
   expect(most).toBeGreaterThan(1)
   expect(most).toBeLessThanOrEqual(8)
 }, 60_000)

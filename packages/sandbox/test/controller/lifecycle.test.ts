@@ -1,4 +1,7 @@
-/** Pool, claims and reconciliation over an engine in memory: crashes at every step, and lost ledgers. */
+/**
+ * Pool, claims and reconciliation over an engine in memory: crashes at every step, and lost
+ * ledgers.
+ */
 import { copyFile, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 
@@ -320,7 +323,8 @@ describe('a crash', () => {
       for (const [n, had] of before.entries()) if (had) expect(now[n], `${when} ${count}`).toBe('known')
       await sandboxes.poolFilled()
       const left = await fixture.problems(2)
-      // Between a volume and its container nothing tells whether somebody used it: a person decides.
+      // Between a volume and its container nothing tells whether somebody used it: a person
+      // decides.
       expect(
         left.filter((text) => !text.endsWith('nobody’s')),
         `${when} ${count}`,
@@ -449,7 +453,10 @@ describe('whatever happens in whatever order', () => {
     }
     let now = next()
     await now.sandboxes.maintain()
-    /** Who has files; a container that is removed while the ledger is lost takes the knowledge along. */
+    /**
+     * Who has files; a container that is removed while the ledger is lost takes the knowledge
+     * along.
+     */
     const known = new Set<string>()
     const renew = async (): Promise<void> => {
       now = next()

@@ -109,7 +109,8 @@ test('property: the slower a sandbox is made, the more are kept for the same cla
   fc.assert(
     fc.property(fc.integer({ min: 100, max: 2_000 }), fc.integer({ min: 2, max: 60 }), (about, seconds) => {
       const target = automatic()
-      // So that no claim falls on the very end of a refill, whose length is an average and never quite a number.
+      // So that no claim falls on the very end of a refill, whose length is an average and never
+      // quite a number.
       const everyMs = about + Math.PI / 10
       for (let n = 0; n < 200; n++) {
         target.ask(1)

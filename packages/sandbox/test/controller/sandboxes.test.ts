@@ -83,8 +83,9 @@ test('a stream that breaks while its container starts ends nothing but the attem
       return stream
     },
     async start(id) {
-      // As an engine does that goes away between its answer to the attach and its answer to the start. In a turn of its own:
-      // behind a promise of node:fs Node loses what is thrown in a tick.
+      // As an engine does that goes away between its answer to the attach and its answer to the
+      // start. In a turn of its own: behind a promise of node:fs Node loses what is thrown in a
+      // tick.
       await sleep(1)
       if (breaks-- > 0) streams.at(-1)?.destroy(new Error('the connection was reset'))
       await sleep(1)

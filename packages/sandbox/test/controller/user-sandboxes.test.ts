@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest
 import { SandboxError } from '../../src/errors.ts'
 import { createGate, createKeyedLock, type KeyedLock } from '../../../shared/src/async/keyed-lock.ts'
 import { DEFAULT_LIMITS, diskBudget } from '../../src/limits.ts'
-import { createTenants, type Tenants } from '../../src/controller/user-sandboxes.ts'
+import { createUserSandboxes, type UserSandboxes } from '../../src/controller/user-sandboxes.ts'
 import {
   compiledSbxd,
   DEPLOYMENT,
@@ -15,7 +15,7 @@ import {
 
 let fixture: FakeFixture
 let lock: KeyedLock
-let tenants: Tenants
+let userSandboxes: UserSandboxes
 let prove: () => Promise<void>
 let closing: AbortController
 
@@ -29,7 +29,7 @@ beforeEach(async () => {
   lock = createKeyedLock()
   prove = async () => {}
   closing = new AbortController()
-  tenants = createTenants({
+  userSandboxes = createUserSandboxes({
     backend: fixture.engine.backend,
     ledger: fixture.ledger,
     deploymentId: DEPLOYMENT,
@@ -47,15 +47,15 @@ beforeEach(async () => {
   })
 }, 120_000)
 afterEach(async () => {
-  await tenants.letGoOfAll()
+  await userSandboxes.disconnectAll()
   await fixture.dispose()
 }, 120_000)
 
 test('making room never waits for somebody who may wait for room', async () => {
-  await tenants.join('bob')
+  await userSandboxes.join('bob')
   const stop = async (): Promise<boolean> => {
-    const [idler] = tenants.idlers()
-    return idler !== undefined && tenants.stopIdle(idler)
+    const [candidate] = userSandboxes.liveSandboxes()
+    return candidate !== undefined && userSandboxes.stopIdle(candidate)
   }
   let release = (): void => {}
   const held = lock.run('bob', () => new Promise<void>((resolve) => (release = resolve)))
@@ -67,7 +67,7 @@ test('making room never waits for somebody who may wait for room', async () => {
 }, 60_000)
 
 test('a stream that was being opened again when the controller let go of all is not kept', async () => {
-  const sandbox = await tenants.join('bob')
+  const sandbox = await userSandboxes.join('bob')
   const began = Promise.withResolvers<void>()
   const proved = Promise.withResolvers<void>()
   prove = () => {
@@ -77,9 +77,9 @@ test('a stream that was being opened again when the controller let go of all is 
   await sandbox.close(new SandboxError('sandbox_lost', 'The stream broke.'))
   await began.promise
   closing.abort()
-  await tenants.letGoOfAll()
+  await userSandboxes.disconnectAll()
   proved.resolve()
   // Behind the reconnect, which holds the lock.
   await lock.run('bob', async () => {})
-  expect(tenants.isConnected('bob')).toBe(false)
+  expect(userSandboxes.isConnected('bob')).toBe(false)
 }, 60_000)

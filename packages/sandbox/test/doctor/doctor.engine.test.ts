@@ -1,4 +1,7 @@
-/** The doctor on a real engine: a good sandbox proves itself, one that is not ours in every way does not. */
+/**
+ * The doctor on a real engine: a good sandbox proves itself, one that is not ours in every way does
+ * not.
+ */
 import { randomBytes } from 'node:crypto'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'

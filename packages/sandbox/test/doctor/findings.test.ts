@@ -75,7 +75,10 @@ test('what a sandbox does not say is not proved', () => {
   expect(failed(judgeProof(new Map()))).toEqual(judgeProof(new Map()).map(({ id }) => id))
 })
 
-/** What a sandbox says on Debian's runsc of December 2022: no NoNewPrivs and no CapAmb in /proc/self/status. */
+/**
+ * What a sandbox says on Debian's runsc of December 2022: no NoNewPrivs and no CapAmb in
+ * /proc/self/status.
+ */
 const { NoNewPrivs: _, CapAmb: __, ...ON_BOTH } = GOOD
 const SENTRY: Record<string, string> = {
   ...ON_BOTH,

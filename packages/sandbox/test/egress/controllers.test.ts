@@ -1,4 +1,7 @@
-/** Controllers that come, go and fall silent: what becomes of connections that are open, and of those that wait. */
+/**
+ * Controllers that come, go and fall silent: what becomes of connections that are open, and of
+ * those that wait.
+ */
 import { once } from 'node:events'
 import { connect } from 'node:net'
 

@@ -1,4 +1,6 @@
-/** Rows N01–N12 of the hostile-input table, and what people do with a network, in real sandboxes. */
+/**
+ * Rows N01–N12 of the hostile-input table, and what people do with a network, in real sandboxes.
+ */
 import { createHash, randomBytes } from 'node:crypto'
 import { connect, createServer } from 'node:net'
 
@@ -56,7 +58,10 @@ const run = async (command: string, sandbox = ann): Promise<string> =>
   (await shell(sandbox, command)).output.trim()
 const lastOf = (host: string) => egress.audits.findLast((record) => record.host === host)
 
-/** Say each of these to the loopback proxy and give the status of the answer, or how the connection ended. */
+/**
+ * Say each of these to the loopback proxy and give the status of the answer, or how the connection
+ * ended.
+ */
 async function sayAll(texts: readonly string[]): Promise<string[]> {
   const program = `
 import socket, sys, json

@@ -1,4 +1,6 @@
-/** Places for connections and what a connection holds: both are bounded, and all of it comes back. */
+/**
+ * Places for connections and what a connection holds: both are bounded, and all of it comes back.
+ */
 import { once } from 'node:events'
 import { request } from 'node:http'
 import { connect, type Socket } from 'node:net'

@@ -1,4 +1,7 @@
-/** What a user's own rules do at the way out: real sockets on both sides of the proxy, no sandbox in front of it. */
+/**
+ * What a user's own rules do at the way out: real sockets on both sides of the proxy, no sandbox in
+ * front of it.
+ */
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
@@ -50,7 +53,10 @@ async function echo(): Promise<number> {
   return server.port
 }
 
-/** Rules that a test changes while connections are open, and which cannot be read the next `failing` times. */
+/**
+ * Rules that a test changes while connections are open, and which cannot be read the next `failing`
+ * times.
+ */
 function changing(first: Record<string, HostRuling> = {}) {
   const state = { rules: first, failing: 0, read: 0 }
   const rulesOf: NonNullable<EgressOptions['rulesOf']> = async () => {

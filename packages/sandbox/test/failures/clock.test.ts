@@ -1,4 +1,7 @@
-/** The wall clock jumps; nothing that waits may notice. The host's clock is never touched: sbxd gets another one. */
+/**
+ * The wall clock jumps; nothing that waits may notice. The host's clock is never touched: sbxd gets
+ * another one.
+ */
 import { execFile } from 'node:child_process'
 import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

@@ -75,10 +75,14 @@ async function stored(): Promise<Receipt> {
   return receipt
 }
 
-/** Take the command up where the file ends, or run it when it never arrived, as a controller with a log does. */
+/**
+ * Take the command up where the file ends, or run it when it never arrived, as a controller with a
+ * log does.
+ */
 async function finish(sandbox: Sandbox, id: string, text: string, receipt: Receipt): Promise<void> {
   const found = await sandbox.attach(id, { stdout: receipt.bytes })
-  // Forgotten inside because the killed one had stored and acknowledged everything: the hash will tell.
+  // Forgotten inside because the killed one had stored and acknowledged everything: the hash will
+  // tell.
   if (!found && receipt.bytes > 0) return
   await receipt.read(found ?? (await sandbox.run({ id, command: text, merge: true })))
 }

@@ -73,7 +73,8 @@ test('two controllers by mistake: each sandbox obeys exactly one, and a command 
   )
   expect(await fixture.containers()).toHaveLength(users.length)
   for (const [place, pair] of pairs.entries()) {
-    // The one that lost may hear of it only when it speaks, and what it says may cost the other its connection, once.
+    // The one that lost may hear of it only when it speaks, and what it says may cost the other its
+    // connection, once.
     await expect
       .poll(async () => (await Promise.all(pair.map(controlled))).filter(Boolean).length, { timeout: 30_000 })
       .toBeLessThanOrEqual(1)

@@ -20,7 +20,10 @@ let engine: OwnEngine
 let fixture: DockerFixture
 let sandboxes: Sandboxes
 
-/** Every test of a group gets a deployment of its own on the group's engine, with a sandbox of ann's that has a file. */
+/**
+ * Every test of a group gets a deployment of its own on the group's engine, with a sandbox of ann's
+ * that has a file.
+ */
 function onEngine(liveRestore: boolean): { sandbox: () => Sandbox } {
   let sandbox: Sandbox
   beforeAll(async () => {
@@ -105,7 +108,8 @@ describe.skipIf(reason !== undefined)(
       },
     )
 
-    // Dense, because only some of them leave the engine with a container that it cannot start or attach to any more.
+    // Dense, because only some of them leave the engine with a container that it cannot start or
+    // attach to any more.
     const instants = Array.from({ length: 15 }, (_, n) => (n + 1) * 4)
     test.each(sample('dockerd killed while stopping', instants, 1))(
       '%i ms into a stop: a typed error or none, then everything works',

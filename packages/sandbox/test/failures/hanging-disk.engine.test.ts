@@ -1,4 +1,7 @@
-/** The disk below one workspace answers nobody any more: a small file system of the test's own, frozen. */
+/**
+ * The disk below one workspace answers nobody any more: a small file system of the test's own,
+ * frozen.
+ */
 import { execFile, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { chmod, truncate, writeFile } from 'node:fs/promises'
@@ -23,7 +26,10 @@ function whyNoFrozenDisk(): string | undefined {
   return whyNoOwnEngine() ?? (missing.length > 0 ? `${missing.join(', ')} not installed here` : undefined)
 }
 
-/** Nothing is written to the file system at `path` until the function that is returned was called, or the time is over. */
+/**
+ * Nothing is written to the file system at `path` until the function that is returned was called,
+ * or the time is over.
+ */
 async function freeze(path: string): Promise<() => Promise<void>> {
   // Before it freezes, and a process of its own: it thaws even when this one is killed.
   const guard = spawn('sh', ['-c', `sleep ${THAW_AFTER_S}; fsfreeze --unfreeze "$0"`, path], {
@@ -84,7 +90,8 @@ describe.skipIf(reason !== undefined)(`a disk that hangs${reason ? ` (${reason})
       await ann.run({ id: id(), command: 'echo lost >other', background: true })
       const session = await ann.run({ id: id(), command: 'export WORD=new', session: 'one' })
       expect(await session.exit).toMatchObject({ code: 0 })
-      // The kernel keeps whoever writes, but process 1 is dead, which is what an engine calls stopped.
+      // The kernel keeps whoever writes, but process 1 is dead, which is what an engine calls
+      // stopped.
       await sandboxes.stop('ann')
       expect(await sandboxes.status('ann')).toMatchObject({ state: 'stopped', connected: false })
       expect(await say(sandboxes, 'echo works', 'bob')).toBe('works')

@@ -9,7 +9,9 @@ export interface Row {
   expected: string
   /** File below `packages/` → words of the titles of its tests. */
   tests: Record<string, string[]>
-  /** Words of the cases by which one of its tests is told apart, as they stand there in the code. */
+  /**
+   * Words of the cases by which one of its tests is told apart, as they stand there in the code.
+   */
   cases?: string[]
   /** What of the row is not tested, and why. */
   not?: string

@@ -6,7 +6,10 @@ import { shell } from '../support/docker-fixture.ts'
 
 const LINE = 16
 
-/** A shell command that notes in the file `runs` that it ran, then prints `bytes` bytes: numbered lines of 16 bytes. */
+/**
+ * A shell command that notes in the file `runs` that it ran, then prints `bytes` bytes: numbered
+ * lines of 16 bytes.
+ */
 export function numbered(bytes: number): string {
   return `echo ran >>runs; seq -f '%015.0f' 1 ${bytes / LINE}`
 }
@@ -40,7 +43,9 @@ export class Receipt {
     this.bytes += data.length
   }
 
-  /** Read on, acknowledging, until the end or until `enough` says so. Rejects as the command does. */
+  /**
+   * Read on, acknowledging, until the end or until `enough` says so. Rejects as the command does.
+   */
   async read(command: RunningCommand, enough: () => boolean = () => false): Promise<void> {
     for await (const chunk of command.output) {
       this.add(chunk)

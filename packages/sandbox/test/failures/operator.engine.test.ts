@@ -45,7 +45,8 @@ describe.skipIf(reason !== undefined)(`behind our back${reason ? ` (${reason})` 
     'docker $action while $state: the next use heals it',
     async (each) => {
       await each.arrive()
-      // Nothing to kill or pause in a container that does not run: the engine refuses, and that is an answer too.
+      // Nothing to kill or pause in a container that does not run: the engine refuses, and that is
+      // an answer too.
       await each.act(sandbox.id).catch(() => {})
       await usable(sandboxes)
       expect(await say(sandboxes, 'cat file')).toBe('kept')

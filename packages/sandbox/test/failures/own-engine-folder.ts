@@ -1,4 +1,7 @@
-/** Where engines of the tests' own live, and how everything of one is cleared away, also after a crash. */
+/**
+ * Where engines of the tests' own live, and how everything of one is cleared away, also after a
+ * crash.
+ */
 import { existsSync, readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { rm, rmdir } from 'node:fs/promises'
 import { execFileSync } from 'node:child_process'
@@ -14,7 +17,10 @@ export function engineFolder(random: string): string {
   return join(tmpdir(), `${PREFIX}${process.pid}-${random}`)
 }
 
-/** End every process of the engine in `folder`, undo its mounts and cgroups, and remove it. Idempotent. */
+/**
+ * End every process of the engine in `folder`, undo its mounts and cgroups, and remove it.
+ * Idempotent.
+ */
 export async function clearEngine(folder: string): Promise<void> {
   await powerOff(folder)
   if (mountsUnder(folder).length > 0)
@@ -22,7 +28,10 @@ export async function clearEngine(folder: string): Promise<void> {
   await rm(folder, { recursive: true, force: true })
 }
 
-/** End every process of the engine in `folder` and undo its cgroups and mounts, except the mount at `keep`. */
+/**
+ * End every process of the engine in `folder` and undo its cgroups and mounts, except the mount at
+ * `keep`.
+ */
 export async function powerOff(folder: string, keep?: string): Promise<void> {
   const cgroups = cgroupsOf(basename(folder))
   for (let wait = 10; wait < 5_000; wait *= 2) {
@@ -43,7 +52,10 @@ export async function clearLeftEngines(): Promise<void> {
   }
 }
 
-/** Processes that name the folder in their command line: the daemons, the shims and runtimes, nobody else. */
+/**
+ * Processes that name the folder in their command line: the daemons, the shims and runtimes, nobody
+ * else.
+ */
 function processesOf(folder: string): number[] {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid)

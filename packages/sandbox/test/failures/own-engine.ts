@@ -1,6 +1,7 @@
 /**
- * A Docker engine of a test's own: its own containerd, data root, socket and cgroup, so that it may be killed, frozen
- * and filled. Starts in a fraction of a second. Nothing here touches the host's engine beyond reading its image once.
+ * A Docker engine of a test's own: its own containerd, data root, socket and cgroup, so that it may
+ * be killed, frozen and filled. Starts in a fraction of a second. Nothing here touches the host's
+ * engine beyond reading its image once.
  */
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
@@ -44,11 +45,16 @@ export interface OwnEngine {
   stop(): Promise<void>
   /** Start dockerd again after `kill` or `stop`. */
   start(): Promise<void>
-  /** As a host that loses power and boots: every process gone, runtime state gone, the data root kept. */
+  /**
+   * As a host that loses power and boots: every process gone, runtime state gone, the data root
+   * kept.
+   */
   reboot(): Promise<void>
   /** Host process ids of a container's PID 1 and of its shim. */
   processesOf(container: string): { init: number; shim: number }
-  /** Fill the disk of the data root to its last byte; the function that is returned frees it again. */
+  /**
+   * Fill the disk of the data root to its last byte; the function that is returned frees it again.
+   */
   fillDisk(): Promise<() => Promise<void>>
   /** End and remove everything. */
   dispose(): Promise<void>
@@ -75,7 +81,10 @@ export function findProgram(name: string): string | undefined {
     })
 }
 
-/** Start one, with the sandbox image loaded under the usual name. Call `dispose` at the end, whatever happened. */
+/**
+ * Start one, with the sandbox image loaded under the usual name. Call `dispose` at the end,
+ * whatever happened.
+ */
 export async function startOwnEngine(options: OwnEngineOptions = {}): Promise<OwnEngine> {
   await clearLeftEngines()
   const folder = engineFolder(randomBytes(3).toString('hex'))
@@ -207,8 +216,8 @@ async function writeConfigs(folder: string, options: OwnEngineOptions): Promise<
 }
 
 /**
- * A daemon whose output goes to a log in the folder. In a network of its own: a dockerd with `--bridge=none` removes
- * docker0, which would be the machine's own engine's.
+ * A daemon whose output goes to a log in the folder. In a network of its own: a dockerd with
+ * `--bridge=none` removes docker0, which would be the machine's own engine's.
  */
 function daemon(name: string, args: string[], folder: string): ChildProcess {
   const log = openSync(join(folder, `${name}.log`), 'a')

@@ -16,8 +16,8 @@ const SCRIPT = readFileSync(join(import.meta.dirname, 'own-image.sh'))
 let image: Promise<Buffer> | undefined
 
 /**
- * The file system as a tar, made once per version of the image under test and kept in the temporary directory, where
- * the next test file finds it. An older version's is removed.
+ * The file system as a tar, made once per version of the image under test and kept in the temporary
+ * directory, where the next test file finds it. An older version's is removed.
  */
 export function smallImage(): Promise<Buffer> {
   image ??= (async () => {

@@ -9,7 +9,10 @@ export async function say(sandboxes: Sandboxes, text: string, user = 'ann'): Pro
   return (await shell(await sandboxes.acquire(user), text)).output.trim()
 }
 
-/** Resolves when a command works in this user's sandbox; every failure on the way must be a typed one. */
+/**
+ * Resolves when a command works in this user's sandbox; every failure on the way must be a typed
+ * one.
+ */
 export async function usable(sandboxes: Sandboxes, user = 'ann'): Promise<void> {
   const attempt = async (): Promise<string> => {
     try {

@@ -32,7 +32,9 @@ afterEach(async () => {
 })
 
 describe.skipIf(engine.kind !== 'unix')('a connection to the engine while a command streams', () => {
-  /** Break it in the middle; how long until that is noticed, then the rest from a new connection. */
+  /**
+   * Break it in the middle; how long until that is noticed, then the rest from a new connection.
+   */
   async function broken(how: () => void): Promise<number> {
     const id = randomBytes(16).toString('hex')
     const receipt = new Receipt()
@@ -48,8 +50,8 @@ describe.skipIf(engine.kind !== 'unix')('a connection to the engine while a comm
     const again = await controller.acquire('ann')
     expect(again).not.toBe(sandbox)
     expect((await shell(again, 'echo works')).output).toBe('works\n')
-    // The engine gives every attached stream everything, so one that is silent holds the others up after a megabyte,
-    // until the engine's kernel gives it up.
+    // The engine gives every attached stream everything, so one that is silent holds the others up
+    // after a megabyte, until the engine's kernel gives it up.
     proxy.giveUp()
     await receipt.read(
       (await again.attach(id, { stdout: receipt.bytes })) ?? expect.fail('the command is gone'),

@@ -4,9 +4,15 @@ import { connect, createServer, type Socket } from 'node:net'
 export interface SpliceProxy {
   /** For `DOCKER_HOST`. */
   host: string
-  /** Nothing passes on the connections of now any more, in either direction, and nobody closes them; new ones work. */
+  /**
+   * Nothing passes on the connections of now any more, in either direction, and nobody closes them;
+   * new ones work.
+   */
   silence(): void
-  /** Close the engine's side of the silent ones: what its kernel does when nobody acknowledges any more. */
+  /**
+   * Close the engine's side of the silent ones: what its kernel does when nobody acknowledges any
+   * more.
+   */
   giveUp(): void
   /** Cut the connections of now on both sides. */
   reset(): void

@@ -144,7 +144,8 @@ describe.skipIf(reason !== undefined)(`a host that runs out of disk${reason ? ` 
   let engine: OwnEngine
   let fixture: DockerFixture
   beforeAll(async () => {
-    // Room below the floors for what is written until somebody looks: here a disk is as fast as memory.
+    // Room below the floors for what is written until somebody looks: here a disk is as fast as
+    // memory.
     engine = await startOwnEngine({ bytes: 1024 * MiB })
     fixture = await dockerFixture({ host: engine.host })
   })

@@ -77,7 +77,8 @@ test('frames come out as they went in, whatever the chunks', () => {
       const expected = sent
         .filter(({ type, payload }) => type !== FrameType.DATA || payload.length > 0)
         .map((frame) => (frame.type === FrameType.DATA ? frame : { ...frame, offset: 0 }))
-      // Offsets near the end of the safe numbers would leave them with the last piece; sbxd cannot count that far.
+      // Offsets near the end of the safe numbers would leave them with the last piece; sbxd cannot
+      // count that far.
       fc.pre(sent.every(({ offset, payload }) => Number.isSafeInteger(offset + payload.length)))
       expect(decode(cut(Buffer.concat(sent.map(encode)), places))).toEqual(expected)
     }),
@@ -167,7 +168,10 @@ test('the checksum is CRC-32C', () => {
   expect((crc32c(0xffff_ffff, Buffer.from('123456789')) ^ 0xffff_ffff) >>> 0).toBe(0xe306_9283)
 })
 
-/** As a session draws one. A payload that begins with these four bytes would cancel them; with a small number, one byte does. */
+/**
+ * As a session draws one. A payload that begins with these four bytes would cancel them; with a
+ * small number, one byte does.
+ */
 const SESSION_START = 0x9e37_79b1
 
 test('a frame cut anywhere and filled with zeros never has a good checksum', () => {

@@ -57,7 +57,10 @@ const offsets = (...values: number[]): Buffer => {
 }
 const path = (text: string): ByteWriter => new ByteWriter().text(text)
 
-/** By name: what a controller, a shim and a command say to each other when all goes well, and a little when not. */
+/**
+ * By name: what a controller, a shim and a command say to each other when all goes well, and a
+ * little when not.
+ */
 const SEEDS: Record<string, Buffer[]> = {
   command: [
     ...begun(1),

@@ -10,7 +10,7 @@ function beating(change: Partial<HeartbeatOptions> = {}) {
   const heartbeat: Heartbeat = new Heartbeat({
     everyMs: EVERY_MS,
     busy: () => true,
-    resting: () => false,
+    paused: () => false,
     ping: () => {
       seen.pings.push(performance.now())
       if (seen.answers) setImmediate(() => heartbeat.heard())
@@ -66,11 +66,11 @@ test('an idle connection is asked more and more seldom, and at once often when s
 })
 
 test('nothing is asked of the other side while it rests, however long', async () => {
-  let resting = true
-  const { seen } = beating({ resting: () => resting })
+  let paused = true
+  const { seen } = beating({ paused: () => paused })
   await new Promise((resolve) => setTimeout(resolve, EVERY_MS * 6))
   expect(seen).toMatchObject({ pings: [], lost: [] })
-  resting = false
+  paused = false
   await pings(seen).toBeGreaterThan(0)
   expect(seen.lost).toEqual([])
 })

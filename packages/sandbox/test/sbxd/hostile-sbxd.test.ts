@@ -58,7 +58,8 @@ class HostileSbxd {
       .u32(1)
       .text('/workspace')
       .u32(0)
-    // Bytes of an earlier conversation, the beginning of a frame that swallows everything, a welcome for someone else.
+    // Bytes of an earlier conversation, the beginning of a frame that swallows everything, a
+    // welcome for someone else.
     const other = encodeOutwardFrame(FrameType.WELCOME, 0, 0, Buffer.alloc(60))
     const swallow = encodeOutwardFrame(FrameType.DATA, 1, 1, Buffer.alloc(65_536)).subarray(0, HEADER_BYTES)
     this.#stream.write(Buffer.concat([before, randomBytes(5_000), other, swallow]))

@@ -1,4 +1,7 @@
-/** SIGKILL of sbxd while it writes a file: no handler runs, as for PID 1 of a container that the host kills. */
+/**
+ * SIGKILL of sbxd while it writes a file: no handler runs, as for PID 1 of a container that the
+ * host kills.
+ */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'

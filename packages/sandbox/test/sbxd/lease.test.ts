@@ -63,7 +63,9 @@ test('without a word from a controller for the length of the lease it ends, with
   expect(() => process.kill(pid, 0)).toThrow('ESRCH')
 })
 
-/** How often it has gone to sleep until something is to be done; NaN when it is not there any more. */
+/**
+ * How often it has gone to sleep until something is to be done; NaN when it is not there any more.
+ */
 async function rounds(pid: number): Promise<number> {
   const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '')
   return Number(/^voluntary_ctxt_switches:\t(\d+)$/m.exec(status)?.[1])
@@ -77,7 +79,8 @@ test('a pause that is longer than the lease does not use it up, and what is left
   await sleep(leaseMs + 2 * LEASE_MS)
   const before = await rounds(pid)
   process.kill(pid, 'SIGCONT')
-  // It looks at its lease before it sleeps again: a word from here must not come first, or that would renew it.
+  // It looks at its lease before it sleeps again: a word from here must not come first, or that
+  // would renew it.
   await expect.poll(() => rounds(pid), { timeout: 30_000 }).not.toBe(before)
   expect(running()).toBe(true)
   expect(await sandbox.commands()).toHaveLength(1)

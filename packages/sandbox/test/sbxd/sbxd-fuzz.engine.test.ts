@@ -18,7 +18,9 @@ const FUZZ_SECONDS = extent(5, 600)
 const noFuzzer = whyNoFuzzer()
 
 let directory: string
-/** Made while the others are: each is one compiler's work, and the machine has more than one CPU. */
+/**
+ * Made while the others are: each is one compiler's work, and the machine has more than one CPU.
+ */
 let made: { fuzzer: Promise<string>; sanitized: Promise<string> }
 beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), 'sandlot-fuzz-'))

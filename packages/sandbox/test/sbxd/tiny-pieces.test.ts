@@ -11,7 +11,10 @@ const ROUNDS = 200
 /** Header and offset of EGRESS_DATA. */
 const FRAME_BYTES = 24
 
-/** The head of a request, byte by byte, in all connections in turn, no faster than somebody can read one byte at a time. */
+/**
+ * The head of a request, byte by byte, in all connections in turn, no faster than somebody can read
+ * one byte at a time.
+ */
 const DRIP = `
 use Socket;
 my ($port) = $ENV{http_proxy} =~ /:(\\d+)$/;

@@ -1,4 +1,7 @@
-/** Files on a kernel without openat2(2), as gVisor's: the same answers, and nothing outside, by another way. */
+/**
+ * Files on a kernel without openat2(2), as gVisor's: the same answers, and nothing outside, by
+ * another way.
+ */
 import { mkdir, mkdtemp, realpath, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'

@@ -8,10 +8,16 @@ import { promisify } from 'node:util'
 
 const sources = fileURLToPath(new URL('../../../../docker/sandbox', import.meta.url))
 
-/** Compiled once for all tests, here: many of them want one, and compiling takes longer than most of them. */
+/**
+ * Compiled once for all tests, here: many of them want one, and compiling takes longer than most of
+ * them.
+ */
 const CACHE = fileURLToPath(new URL('../../../node_modules/.cache/sandlot-sbxd/', import.meta.url))
 
-/** sbxd and its session library in this directory, every warning an error. Returns the binary's path. */
+/**
+ * sbxd and its session library in this directory, every warning an error. Returns the binary's
+ * path.
+ */
 export async function buildSbxd(directory: string): Promise<string> {
   return buildOnce(directory, '', '-O2 -Werror')
 }
@@ -40,7 +46,10 @@ async function sourcesHash(): Promise<string> {
   return hash.digest('hex').slice(0, 16)
 }
 
-/** The same, not static, and ended at once by any misuse of memory and any undefined behaviour. Needs clang. */
+/**
+ * The same, not static, and ended at once by any misuse of memory and any undefined behaviour.
+ * Needs clang.
+ */
 export async function buildSanitizedSbxd(directory: string): Promise<string> {
   const binary = join(directory, 'sbxd')
   const library = join(directory, 'session.so')
@@ -55,7 +64,9 @@ export async function buildFuzzer(directory: string): Promise<string> {
   return binary
 }
 
-/** Why this machine cannot build what needs clang's own run-time libraries; undefined when it can. */
+/**
+ * Why this machine cannot build what needs clang's own run-time libraries; undefined when it can.
+ */
 export function whyNoFuzzer(): string | undefined {
   const asked = spawnSync('clang', ['-print-runtime-dir'], { encoding: 'utf8' })
   if (asked.status !== 0) return 'clang is not installed'

@@ -18,10 +18,16 @@ import { terminalTests } from '../contract/terminal.ts'
 /** Declares a test, or skips it with the reason that the backend gives. */
 export type Declare = (title: string, body: (context: TestContext) => Promise<void>) => void
 
-/** What every group of tests gets. The sandbox is shared: a test leaves it usable, or takes one of its own. */
+/**
+ * What every group of tests gets. The sandbox is shared: a test leaves it usable, or takes one of
+ * its own.
+ */
 export interface Suite {
   it: Declare
-  /** For a test that makes its own sandbox: runs while others of its group do. No `expect.poll` in it. */
+  /**
+   * For a test that makes its own sandbox: runs while others of its group do. No `expect.poll` in
+   * it.
+   */
   apart: Declare
   fixture: () => BackendFixture
   bench: () => Bench

@@ -125,8 +125,8 @@ function groups<T>(all: readonly T[]): T[][] {
 }
 
 /**
- * A test with a deployment of its own, which runs while others of its file do: most of its time it waits for the engine.
- * Its `expect` is the one that is given.
+ * A test with a deployment of its own, which runs while others of its file do: most of its time it
+ * waits for the engine. Its `expect` is the one that is given.
  */
 export function deployed(
   title: string,

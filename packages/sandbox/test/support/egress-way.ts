@@ -1,6 +1,6 @@
 /**
- * The whole way of a connection on this machine: a program, the listener of a real sbxd (a plain process, no Docker),
- * the stream, the proxy, a server.
+ * The whole way of a connection on this machine: a program, the listener of a real sbxd (a plain
+ * process, no Docker), the stream, the proxy, a server.
  */
 import { connect, type Socket } from 'node:net'
 
@@ -41,7 +41,10 @@ export interface Ways {
   after(cleanup: () => Promise<void>): void
 }
 
-/** What the tests of one file open; everything is closed after each. Call it once, outside of any test. */
+/**
+ * What the tests of one file open; everything is closed after each. Call it once, outside of any
+ * test.
+ */
 export function egressWays(): Ways {
   vi.setConfig({ testTimeout: 120_000 })
   let fixture: BackendFixture

@@ -31,7 +31,10 @@ export interface FakeFixture {
   folder: string
   ledgerFile: string
   ledger: SandboxLedger
-  /** A controller, as after a start; the ones before it go on living unless they crashed or were closed. */
+  /**
+   * A controller, as after a start; the ones before it go on living unless they crashed or were
+   * closed.
+   */
   start(change?: Partial<SandboxesOptions>, failPoint?: FailPoint): Started
   /** What is wrong with engine and ledger, a sentence each. `mostWarm` slots may be warm. */
   problems(mostWarm: number): Promise<string[]>
@@ -129,7 +132,9 @@ export async function slotsOnEngine(fixture: FakeFixture, user: string): Promise
   })
 }
 
-/** Acquire, say whose it is, and read whose it was: a workspace that two users ever share shows it. */
+/**
+ * Acquire, say whose it is, and read whose it was: a workspace that two users ever share shows it.
+ */
 export async function visit(sandboxes: Sandboxes, user: string): Promise<'new' | 'known'> {
   const { files } = await sandboxes.acquire(user)
   let owner: string | undefined

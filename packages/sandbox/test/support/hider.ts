@@ -3,7 +3,10 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 
-/** Takes room without end for files that no name leads to any more, and holds them where nobody can count them. */
+/**
+ * Takes room without end for files that no name leads to any more, and holds them where nobody can
+ * count them.
+ */
 export const HIDER = `
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -146,7 +149,10 @@ int main(int argc, char **argv) {
 }
 `
 
-/** Shell text that hides what it writes in each way that there is; it needs the program at `./hider`. */
+/**
+ * Shell text that hides what it writes in each way that there is; it needs the program at
+ * `./hider`.
+ */
 export const HIDING: Record<string, string> = {
   'a process that hides from its own user': './hider "not dumpable"',
   'a program that nobody may read': 'chmod 111 hider; exec 3>hidden; rm hidden; ./hider unreadable',
@@ -159,16 +165,27 @@ export const HIDING: Record<string, string> = {
 /** Writes without end, but holds no more than 512 MiB of it at a time. */
 export const MAPPING = './hider mapped 8'
 
-/** Takes 500 MiB that others write, who are gone: the one who holds it is charged with nothing, on any file system. */
+/**
+ * Takes 500 MiB that others write, who are gone: the one who holds it is charged with nothing, on
+ * any file system.
+ */
 export const WORKING = './hider works'
 
-/** Takes room that no process is charged with where ext4 has a journal, and on xfs; 4 MiB at a time. */
+/**
+ * Takes room that no process is charged with where ext4 has a journal, and on xfs; 4 MiB at a time.
+ */
 export const ATTRIBUTES = './hider attributes'
 
-/** Hides like an ssh-agent: lets nobody look at it, writes nothing, sleeps until it is asked. Says `on`, and `still on`. */
+/**
+ * Hides like an ssh-agent: lets nobody look at it, writes nothing, sleeps until it is asked. Says
+ * `on`, and `still on`.
+ */
 export const HONEST = './hider agent'
 
-/** The program, which needs nothing of the image. It says `full` when it was stopped by nothing but the end of the disk. */
+/**
+ * The program, which needs nothing of the image. It says `full` when it was stopped by nothing but
+ * the end of the disk.
+ */
 export async function buildHider(folder: string): Promise<Uint8Array> {
   const source = join(folder, 'hider.c')
   await writeFile(source, HIDER)

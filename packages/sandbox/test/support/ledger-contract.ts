@@ -9,7 +9,7 @@ export interface LedgerUnderTest {
   dispose: () => Promise<void>
 }
 
-/** A slot that belongs to nobody. */
+/** A slot that is not claimed. */
 export function warmSlot(slot: string, uid: number): LedgerSlot {
   return { slot, state: 'warm', uid, volume: `sbx-test-${slot}`, generation: 0, createdAt: 1_000 }
 }

@@ -10,7 +10,10 @@ export interface TestDns {
   close(): void
 }
 
-/** A name server on the loopback interface that logs what it is asked. `answer` gives IPv4 addresses; none = no such name. */
+/**
+ * A name server on the loopback interface that logs what it is asked. `answer` gives IPv4
+ * addresses; none = no such name.
+ */
 export async function startDns(answer: (name: string) => readonly string[]): Promise<TestDns> {
   const asked: string[] = []
   const socket = createSocket('udp4')

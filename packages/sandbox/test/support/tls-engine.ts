@@ -10,8 +10,8 @@ import { parseDockerHost } from '../../src/backends/docker/connection.ts'
 import { testConfig } from './config.ts'
 
 /**
- * Fill a new folder with a certificate authority and with a certificate for 127.0.0.1 and one for a client: `ca.pem`,
- * `server.*`, and `cert.pem` and `key.pem` as the docker command wants them.
+ * Fill a new folder with a certificate authority and with a certificate for 127.0.0.1 and one for a
+ * client: `ca.pem`, `server.*`, and `cert.pem` and `key.pem` as the docker command wants them.
  */
 export function makeCertificates(folder: string): void {
   mkdirSync(folder)

@@ -153,7 +153,7 @@ async function claimSlot(
   // Claimed for the same user while this one waited for the row.
   const mine = row.user_id === userId ? await findSlot(trx, userId) : undefined
   if (mine !== undefined) return mine
-  throw new SandboxError('exists', `Slot ${slot} is not warm: it can be nobody else's.`)
+  throw new SandboxError('exists', `Slot ${slot} is not warm: it cannot be claimed.`)
 }
 
 async function addRow(db: Kysely<SessionsSchema>, slot: LedgerSlot): Promise<void> {

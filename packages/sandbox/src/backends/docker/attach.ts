@@ -5,10 +5,13 @@ import { text } from 'node:stream/consumers'
 import { connect as connectTls } from 'node:tls'
 
 import { SandboxError } from '../../errors.ts'
-import { type ByteLender, connectLender } from '../../sbxd/lent-bytes.ts'
+import { type SharedBufferStream, connectSharedBuffer } from '../../sbxd/shared-buffer.ts'
 import type { EngineAddress } from './connection.ts'
 
-/** An HTTP answer that is not the one asked for. Same fields as dockerode's errors, so one function reads both. */
+/**
+ * An HTTP answer that is not the one asked for. Same fields as dockerode's errors, so one function
+ * reads both.
+ */
 export class EngineAnswerError extends Error {
   override readonly name = 'EngineAnswerError'
   readonly statusCode: number
@@ -22,15 +25,16 @@ export class EngineAnswerError extends Error {
 }
 
 /**
- * The engine's API version from `GET /_ping`, for example `1.41`. Rejects with the socket's own error, or with
- * `engine_unavailable` when something other than an engine answers.
+ * The engine's API version from `GET /_ping`, for example `1.41`. Rejects with the socket's own
+ * error, or with `engine_unavailable` when something other than an engine answers.
  */
 export function pingVersion(address: EngineAddress, signal: AbortSignal): Promise<string> {
   return new Promise((resolve, reject) => {
     const request = open(address, 'GET', '/_ping', {}, signal)
     request.on('error', reject)
     request.on('response', (response) => {
-      // The engine gate, or a proxy, speaks for an engine that does not: its words say more than ours could.
+      // The engine gate, or a proxy, speaks for an engine that does not: its words say more than
+      // ours could.
       if ((response.statusCode ?? 0) >= 500) return void refusal(response).then(reject, reject)
       response.resume()
       const version = response.headers['api-version']
@@ -46,8 +50,9 @@ export function pingVersion(address: EngineAddress, signal: AbortSignal): Promis
 }
 
 /**
- * A change that needs no body and whose answer says nothing, past docker-modem, which is slow about it: for what a
- * person waits for. Rejects with the socket's own error, or with an `EngineAnswerError` that is no 2xx.
+ * A change that needs no body and whose answer says nothing, past docker-modem, which is slow about
+ * it: for what a person waits for. Rejects with the socket's own error, or with an
+ * `EngineAnswerError` that is no 2xx.
  */
 export function post(address: EngineAddress, path: string, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
@@ -64,16 +69,17 @@ export function post(address: EngineAddress, path: string, signal: AbortSignal):
 }
 
 /**
- * Attach to a container's stdin and stdout and hand over the raw socket of the upgrade, with Docker's own framing
- * still on what is read; it can lend its bytes. Not through docker-modem, whose hijack sends its JSON options into the container's stdin and
- * whose duplex knows no back-pressure. `signal` ends only the opening; a stream that is open is its owner's.
+ * Attach to a container's stdin and stdout and hand over the raw socket of the upgrade, with
+ * Docker's own framing still on what is read; it can lend its bytes. Not through docker-modem,
+ * whose hijack sends its JSON options into the container's stdin and whose duplex knows no
+ * back-pressure. `signal` ends only the opening; a stream that is open is its owner's.
  */
 export function attach(
   address: EngineAddress,
   apiVersion: string,
   id: string,
   signal: AbortSignal,
-): Promise<Socket & ByteLender> {
+): Promise<Socket & SharedBufferStream> {
   const path = `/v${apiVersion}/containers/${encodeURIComponent(id)}/attach?stream=1&stdin=1&stdout=1&stderr=1`
   return new Promise((resolve, reject) => {
     const socket = connect(address)
@@ -99,8 +105,8 @@ export function attach(
   })
 }
 
-function connect(address: EngineAddress): Socket & ByteLender {
-  return connectLender(
+function connect(address: EngineAddress): Socket & SharedBufferStream {
+  return connectSharedBuffer(
     (onread) => {
       if (address.kind === 'unix') return connectNet({ path: address.socketPath, onread })
       const { host, port, tls } = address
@@ -146,7 +152,8 @@ function open(
     const named = { Host: 'docker', ...headers }
     return http.request({ ...common, headers: named, socketPath: address.socketPath })
   }
-  // No name of ours here: Node holds a certificate to the header, where there is one, and not to the address.
+  // No name of ours here: Node holds a certificate to the header, where there is one, and not to
+  // the address.
   const target = { ...common, host: address.host, port: address.port }
   return address.tls ? https.request({ ...target, ...address.tls }) : http.request(target)
 }

@@ -8,7 +8,7 @@ import { SandboxError } from '../../errors.ts'
 import { claimedName, isDeploymentId, LABEL } from '../../names.ts'
 import { absentIf404, unless, engineAnswer, isForgottenTask } from './engine-error.ts'
 import { post } from './attach.ts'
-import { createDraughtsman } from './spec-builder.ts'
+import { createSpecBuilder } from './spec-builder.ts'
 import { capabilitiesFrom, type EngineInfo } from './capabilities.ts'
 import type { CircuitOptions } from './circuit-breaker.ts'
 import { type EngineTls, parseDockerHost } from './connection.ts'
@@ -27,7 +27,10 @@ export interface DockerBackendOptions {
   tls?: EngineTls
   /** Whether engine-gate listens at `dockerHost`: what cannot be reached is called by its name. */
   gate?: boolean
-  /** Only containers and volumes of this deployment are ever seen or touched. `[a-z0-9-]`, at most 40. */
+  /**
+   * Only containers and volumes of this deployment are ever seen or touched. `[a-z0-9-]`, at most
+   * 40.
+   */
   deployment: string
   /** Default: the profile shipped with this package. */
   seccompFile?: string
@@ -42,7 +45,8 @@ const APPEARS_MS = 20_000
 
 /**
  * Sandboxes as containers of one Docker engine. Nothing is contacted before the first call. Throws
- * `invalid_arguments` for a deployment id or an address that cannot be; every method rejects with a `SandboxError`.
+ * `invalid_arguments` for a deployment id or an address that cannot be; every method rejects with a
+ * `SandboxError`.
  */
 export function createDockerBackend(options: DockerBackendOptions): SandboxBackend {
   const { deployment } = options
@@ -55,7 +59,7 @@ export function createDockerBackend(options: DockerBackendOptions): SandboxBacke
   const address = parseDockerHost(options.dockerHost, options.tls)
   const throughGate = address.kind === 'unix' && options.gate === true
   const engine = createEngine(throughGate ? { ...address, gate: true } : address, options.circuit)
-  const blueprint = createDraughtsman(engine, deployment, options)
+  const blueprint = createSpecBuilder(engine, deployment, options)
   const quota = createQuotaProbe(engine, deployment)
   const volumes = createVolumes(engine, deployment, quota)
   /** The engine's folder. */
@@ -65,13 +69,15 @@ export function createDockerBackend(options: DockerBackendOptions): SandboxBacke
     )
     return info.DockerRootDir
   })
-  /** Id → slot of every container seen to carry our labels; a container never changes its labels. */
+  /**
+   * Id → slot of every container seen to carry our labels; a container never changes its labels.
+   */
   const owned = new Map<string, string>()
   const remember = (id: string, labels: Record<string, string>): void => {
     owned.set(id, labels[LABEL.slot] ?? '')
   }
 
-  /** Any container, somebody else's too. */
+  /** Any container, also one that is not ours. */
   function look(idOrName: string, signal?: AbortSignal): Promise<Docker.ContainerInspectInfo | undefined> {
     return engine.call(
       'look at the sandbox',
@@ -103,8 +109,9 @@ export function createDockerBackend(options: DockerBackendOptions): SandboxBacke
   }
 
   /**
-   * A name is taken some time before the container can be seen: another create of it may be under way, which on a busy
-   * machine takes long. A name of which nothing ever comes is what a crash of the engine left.
+   * A name is taken some time before the container can be seen: another create of it may be under
+   * way, which on a busy machine takes long. A name of which nothing ever comes is what a crash of
+   * the engine left.
    */
   async function appearing(name: string, signal?: AbortSignal): Promise<BackendSandbox | undefined> {
     const from = performance.now()
@@ -123,7 +130,8 @@ export function createDockerBackend(options: DockerBackendOptions): SandboxBacke
 
   async function remove(id: string): Promise<void> {
     if (!(await check(id))) return
-    // 409: it is being removed already. `v` would take anonymous volumes only, and there are none: the workspace is a named one and stays.
+    // 409: it is being removed already. `v` would take anonymous volumes only, and there are none:
+    // the workspace is a named one and stays.
     await engine.call('remove the sandbox', DEADLINE.change, (docker, signal) =>
       unless([404, 409], docker.getContainer(id).remove({ force: true, v: false, abortSignal: signal })),
     )
@@ -299,8 +307,8 @@ export function createDockerBackend(options: DockerBackendOptions): SandboxBacke
 }
 
 /**
- * The new container's id; undefined when the name is taken. Not `createContainer`, which would put the whole body into
- * the URL as well.
+ * The new container's id; undefined when the name is taken. Not `createContainer`, which would put
+ * the whole body into the URL as well.
  */
 export async function postCreate(
   docker: Docker,

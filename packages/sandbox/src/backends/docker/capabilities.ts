@@ -19,7 +19,10 @@ export interface EngineInfo {
   LiveRestoreEnabled?: boolean
 }
 
-/** Of `memory`, `processes` and `CPU`, what the engine says it cannot limit. It makes containers all the same, without. */
+/**
+ * Of `memory`, `processes` and `CPU`, what the engine says it cannot limit. It makes containers all
+ * the same, without.
+ */
 export function unlimited(info: Pick<EngineInfo, 'MemoryLimit' | 'PidsLimit' | 'CpuCfsQuota'>): string[] {
   const limits = { memory: info.MemoryLimit, processes: info.PidsLimit, CPU: info.CpuCfsQuota }
   return Object.entries(limits).flatMap(([name, enforced]) => (enforced === false ? [name] : []))

@@ -3,11 +3,17 @@ import { SandboxError } from '../../errors.ts'
 import type { EngineAddress } from './connection.ts'
 
 export interface CircuitOptions {
-  /** A call that takes longer than this makes the breaker ask whether the engine lives at all. Default 2,000. */
+  /**
+   * A call that takes longer than this makes the breaker ask whether the engine lives at all.
+   * Default 2,000.
+   */
   askAfterMs?: number
   /** How long the engine may take for that, in milliseconds. Default 5,000. */
   answerMs?: number
-  /** The first wait before an engine that did not answer is asked again, doubled up to 8 times. Default 1,000. */
+  /**
+   * The first wait before an engine that did not answer is asked again, doubled up to 8 times.
+   * Default 1,000.
+   */
   retryMs?: number
   /** Calls at once; the others wait in line. Default 64. */
   atOnce?: number
@@ -16,7 +22,10 @@ export interface CircuitOptions {
 }
 
 export interface CircuitBreaker {
-  /** Run one call. Rejects with `engine_unavailable`, at once, while the engine does not answer or the line is full. */
+  /**
+   * Run one call. Rejects with `engine_unavailable`, at once, while the engine does not answer or
+   * the line is full.
+   */
   run<T>(work: (signal: AbortSignal) => Promise<T>, signal?: AbortSignal): Promise<T>
   health(): BackendHealth
 }
@@ -25,10 +34,11 @@ export interface CircuitBreaker {
 const MOST_RETRIES_WAIT = 8
 
 /**
- * Keeps an engine that hangs from making everybody hang: while a call takes long, the engine is asked for a ping; when
- * that is not answered, every call under way and in line fails at once, and so does each new one, until a later ping is
- * answered. A call that only takes long, on an engine that lives, is left alone. Calls at once are bounded, and so is
- * the line. `ping` rejects when its signal ends.
+ * Keeps a hanging engine from blocking all callers: while a call takes long, the engine is
+ * asked for a ping; when that is not answered, every call under way and in line fails at once, and
+ * so does each new one, until a later ping is answered. A call that only takes long, on an engine
+ * that lives, is left alone. Calls at once are bounded, and so is the line. `ping` rejects when its
+ * signal ends.
  */
 export function createCircuitBreaker(
   address: EngineAddress,
@@ -51,7 +61,9 @@ export function createCircuitBreaker(
     return `The Docker engine at ${address.shown} does not answer (since ${seconds} s).`
   }
 
-  /** Whether the engine answers a ping in time. An answer that refuses is one too: whoever calls hears it. */
+  /**
+   * Whether the engine answers a ping in time. A refusal is an answer too: the caller receives it.
+   */
   async function lives(): Promise<boolean> {
     const started = performance.now()
     const signal = AbortSignal.timeout(answerMs)
@@ -59,7 +71,7 @@ export function createCircuitBreaker(
       await ping(signal)
       return true
     } catch (error) {
-      // Nobody takes connections off its socket any more.
+      // Connections on its socket are no longer accepted.
       if (error instanceof Error && 'code' in error && error.code === 'EAGAIN') return false
       if (!signal.aborted) return true
       // Much later than asked for: this process stood still, and the answer may lie unread.

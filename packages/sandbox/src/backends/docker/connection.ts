@@ -16,8 +16,9 @@ export type EngineAddress =
 const DEFAULT_SOCKET = '/var/run/docker.sock'
 
 /**
- * Read a `DOCKER_HOST` value: `unix:///path`, a bare absolute path, `tcp://host:port`, `http(s)://host:port`, or
- * nothing for the usual socket. Throws `invalid_arguments` for anything else (ssh, npipe, fd).
+ * Read a `DOCKER_HOST` value: `unix:///path`, a bare absolute path, `tcp://host:port`,
+ * `http(s)://host:port`, or nothing for the usual socket. Throws `invalid_arguments` for anything
+ * else (ssh, npipe, fd).
  */
 export function parseDockerHost(dockerHost?: string, tls?: EngineTls): EngineAddress {
   const text = dockerHost?.trim() || `unix://${DEFAULT_SOCKET}`

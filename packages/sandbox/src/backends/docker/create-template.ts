@@ -8,7 +8,7 @@ export interface EngineFacts {
   cgroup: 'v1' | 'v2'
   /** CPUs of the host: each has a `thermal_throttle` folder to hide. */
   cpus: number
-  /** Uids are remapped or the engine is rootless: inside, nobody is root of the host's kernel. */
+  /** Uids are remapped or the engine is rootless: no user inside is root of the host's kernel. */
   remapped?: boolean
 }
 
@@ -41,8 +41,8 @@ export type CreateBody = ReturnType<typeof createTemplate>
 export const WORKSPACE = '/workspace'
 
 /**
- * The whole environment of PID 1. Nothing of the controller's own goes in. SHELL is there because bash otherwise
- * reads all of /etc/passwd at every start, which doubles the time of a `true`.
+ * The whole environment of PID 1. Nothing of the controller's own goes in. SHELL is there because
+ * bash otherwise reads all of /etc/passwd at every start, which doubles the time of a `true`.
  */
 const ENVIRONMENT = [
   `PATH=${WORKSPACE}/.local/bin:/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin`,
@@ -87,8 +87,9 @@ const OUR_MASKED = [
 const READONLY = ['/proc/bus', '/proc/fs', '/proc/irq', '/proc/sys', '/proc/sysrq-trigger']
 
 /**
- * The one create body there is: pure, every control of the hardening checklist in it, every field sent even where
- * the engine's default is the same. Throws `invalid_arguments` for limits or a uid that cannot be.
+ * The one create body there is: pure, every control of the hardening checklist in it, every field
+ * sent even where the engine's default is the same. Throws `invalid_arguments` for limits or a uid
+ * that cannot be.
  */
 export function createTemplate({
   deployment,
@@ -143,7 +144,7 @@ export function createTemplate({
       DeviceRequests: [],
       DeviceCgroupRules: [],
       GroupAdd: [],
-      // Older kernels let nobody in a user namespace change these, and the start would fail.
+      // Older kernels forbid these changes in a user namespace, and the start would fail.
       Sysctls: engine.remapped === true ? {} : ipcLimits(limits),
       NetworkMode: 'none',
       PublishAllPorts: false,
@@ -172,14 +173,15 @@ export function createTemplate({
       // A quarter of the default weight: on a busy host the controller goes first.
       CpuShares: 256,
       PidsLimit: limits.pids,
-      // Never negative: the runtime sets it with its own privileges, so that every process in the sandbox could go back
-      // down to it, and the kernel would take programs of the host instead. Process 1 raises its commands to 500 while
-      // it forks them (oom.c); the least that they can choose again is this, and process 1 is far smaller than they are.
+      // Never negative: the runtime sets it with its own privileges, so that every process in the
+      // sandbox could go back down to it, and the kernel would take programs of the host instead.
+      // Process 1 raises its commands to 500 while it forks them (oom.c); the least that they can
+      // choose again is this, and process 1 is far smaller than they are.
       OomScoreAdj: 0,
       // Never nproc: it counts per uid over the whole host.
       Ulimits: [
-        // Not 0, which the kernel does not obey where a crash starts a program of the host (core(5)). One byte is too
-        // little for a file, and the filter keeps it at that.
+        // Not 0, which the kernel does not obey where a crash starts a program of the host
+        // (core(5)). One byte is too little for a file, and the filter keeps it at that.
         ulimit('core', 1),
         ulimit('nofile', limits.openFiles),
         ulimit('fsize', limits.diskBytes),
@@ -199,9 +201,9 @@ function ulimit(name: string, value: number) {
 }
 
 /**
- * SysV objects outlive the processes that made them, and their memory is the sandbox's: what nobody holds any more is
- * freed, all segments together are no larger than /dev/shm, and messages and semaphores are few. The private IPC
- * namespace has these for itself.
+ * SysV objects outlive the processes that made them, and their memory is the sandbox's: what has no
+ * user left is freed, all segments together are no larger than /dev/shm, and messages and
+ * semaphores are few. The private IPC namespace has these for itself.
  */
 function ipcLimits(limits: SandboxLimits): Record<string, string> {
   const shm = shmBytes(limits)

@@ -1,10 +1,14 @@
-/** The looser profile that an operator may grant: tracing one's own processes, as strace and gdb do it. */
+/**
+ * The looser profile that an operator may grant: tracing one's own processes, as strace and gdb do
+ * it.
+ */
 
 /**
- * What the debug profile has beyond the ordinary one; everything else is the same text. Who may be traced the kernel
- * decides: a process of the same user id that is dumpable, which sbxd and its shims are not. The filter is asked again
- * about a call that a tracer has changed (since Linux 4.8), so that tracing is no way round it. process_vm_writev and
- * kcmp stay closed: gdb writes through ptrace, strace compares nothing by default.
+ * What the debug profile has beyond the ordinary one; everything else is the same text. Who may be
+ * traced the kernel decides: a process of the same user id that is dumpable, which sbxd and its
+ * shims are not. The filter is asked again about a call that a tracer has changed (since Linux
+ * 4.8), so that tracing is no way round it. process_vm_writev and kcmp stay closed: gdb writes
+ * through ptrace, strace compares nothing by default.
  */
 const ADDITIONS = [
   { names: ['ptrace', 'process_vm_readv'], action: 'SCMP_ACT_ALLOW' },
@@ -16,7 +20,9 @@ const ADDITIONS = [
   },
 ]
 
-/** The debug profile that belongs to the text of an ordinary one; one line, as the engine wants it. */
+/**
+ * The debug profile that belongs to the text of an ordinary one; one line, as the engine wants it.
+ */
 export function debugProfile(ordinary: string): string {
   const profile = JSON.parse(ordinary) as { syscalls?: unknown[] }
   return JSON.stringify({ ...profile, syscalls: [...(profile.syscalls ?? []), ...ADDITIONS] })

@@ -9,7 +9,9 @@ export interface EngineAnswer {
 
 const isGate = (address: EngineAddress): boolean => address.kind === 'unix' && address.gate === true
 
-/** Read a dockerode error's status and the engine's own message. Undefined when there was no answer. */
+/**
+ * Read a dockerode error's status and the engine's own message. Undefined when there was no answer.
+ */
 export function engineAnswer(error: unknown): EngineAnswer | undefined {
   if (!(error instanceof Error) || !('statusCode' in error) || typeof error.statusCode !== 'number')
     return undefined
@@ -89,7 +91,10 @@ function fromAnswer(answer: EngineAnswer, doing: string, cause: unknown): Sandbo
   )
 }
 
-/** What to say where an engine cannot do what a setting asks, as Docker 20.10 to 28 and Podman 4.3 put it. */
+/**
+ * What to say where an engine cannot do what a setting asks, as Docker 20.10 to 28 and Podman 4.3
+ * put it.
+ */
 function settingRefused(message: string): string | undefined {
   const runtime = /unknown (?:or invalid runtime name:|runtime specified) (\S+)/i.exec(message)?.[1]
   if (runtime !== undefined)
@@ -105,10 +110,16 @@ function shorten(message: string): string {
   return message.length <= most ? message : `${message.slice(0, most)} …`
 }
 
-/** What 20.10 says of a task that containerd still has, and of one whose making a crash cut off: at each try the same. */
+/**
+ * What 20.10 says of a task that containerd still has, and of one whose making a crash cut off: at
+ * each try the same.
+ */
 const FORGOTTEN = /\btask [0-9a-f]+: already exists|\bid already in use\b/i
 
-/** Whether a start failed because containerd still has the container that the engine thinks has ended. */
+/**
+ * Whether a start failed because containerd still has the container that the engine thinks has
+ * ended.
+ */
 export function isForgottenTask(error: unknown): boolean {
   const answer = engineAnswer(error)
   return answer?.statusCode === 500 && FORGOTTEN.test(answer.message)

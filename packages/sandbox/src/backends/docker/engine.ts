@@ -17,7 +17,10 @@ import { once } from './once.ts'
 /** The newest API version we know. An engine that speaks a newer one is asked for this. */
 const NEWEST_API = '1.52'
 
-/** Milliseconds each kind of call may take. Create and start include making a volume, mounts and namespaces. */
+/**
+ * Milliseconds each kind of call may take. Create and start include making a volume, mounts and
+ * namespaces.
+ */
 export const DEADLINE = { ping: 5_000, read: 15_000, change: 60_000, attach: 15_000 } as const
 
 export interface Engine {
@@ -25,8 +28,9 @@ export interface Engine {
   /** Negotiated once, at the first call; a failure is not remembered. */
   apiVersion(signal?: AbortSignal): Promise<string>
   /**
-   * One unary call: `run` gets dockerode and a signal that ends at the deadline or with the caller's own. Rejects with
-   * a `SandboxError` only. `doing` completes "could not …" and "did not … within".
+   * One unary call: `run` gets dockerode and a signal that ends at the deadline or with the
+   * caller's own. Rejects with a `SandboxError` only. `doing` completes "could not …" and "did not
+   * … within".
    */
   call<T>(
     doing: string,
@@ -41,8 +45,8 @@ export interface Engine {
 }
 
 /**
- * One engine at one address. Opens nothing until the first call, and holds nothing open between calls. While it does
- * not answer, calls fail at once.
+ * One engine at one address. Opens nothing until the first call, and holds nothing open between
+ * calls. While it does not answer, calls fail at once.
  */
 export function createEngine(address: EngineAddress, circuit?: CircuitOptions): Engine {
   const breaker = createCircuitBreaker(address, (signal) => pingVersion(address, signal), circuit)
@@ -97,8 +101,9 @@ export function createEngine(address: EngineAddress, circuit?: CircuitOptions): 
 }
 
 /**
- * All of them set, because docker-modem fills what is missing from the environment. A connection per call: one that is
- * kept may have gone silent without anybody closing it, and then every call that is given it waits for its deadline.
+ * All of them set, because docker-modem fills what is missing from the environment. A connection
+ * per call: one that is kept may have gone silent without a close, and then every call
+ * that is given it waits for its deadline.
  */
 function dockerOptions(
   address: EngineAddress,
@@ -134,8 +139,8 @@ function dockerOptions(
 }
 
 /**
- * docker-modem writes out every request before it sends it, for a log that nobody reads: with this agent in it, and so
- * with every other request that is under way.
+ * docker-modem writes out every request before it sends it, for an unused log: with this
+ * agent in it, and so with every other request that is under way.
  */
 function terse(agent: http.Agent): http.Agent {
   return Object.assign(agent, { [inspect.custom]: () => 'Agent' })

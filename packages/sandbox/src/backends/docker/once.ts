@@ -1,4 +1,7 @@
-/** Computed at the first call, for all who ask. A failure is not remembered: the next call tries again. */
+/**
+ * Computed at the first call, for all who ask. A failure is not remembered: the next call tries
+ * again.
+ */
 export function once<T>(compute: () => Promise<T>): () => Promise<T> {
   let value: Promise<T> | undefined
   return () => {

@@ -12,10 +12,10 @@ export type QuotaKind = 'hard' | 'soft'
 const PROBE_BYTES = 64 * 1024 * 1024
 
 /**
- * Whether a volume of the `local` driver may have a size: only where the engine's data root is on xfs mounted with
- * project quotas (`pquota`). Asked once, by making a volume with one and removing it; a failure is not remembered, and
- * neither is the `soft` of an engine that failed (5xx) rather than refused.
- * On a data root that is known to be something else nothing is made.
+ * Whether a volume of the `local` driver may have a size: only where the engine's data root is on
+ * xfs mounted with project quotas (`pquota`). Asked once, by making a volume with one and removing
+ * it; a failure is not remembered, and neither is the `soft` of an engine that failed (5xx) rather
+ * than refused. On a data root that is known to be something else nothing is made.
  */
 export function createQuotaProbe(engine: Engine, deployment: string): () => Promise<QuotaKind> {
   let known: Promise<QuotaKind> | undefined
@@ -71,7 +71,8 @@ async function probe(engine: Engine, deployment: string): Promise<Found> {
       try {
         await docker.getVolume(name).remove({ abortSignal })
       } catch (error) {
-        // The question is answered; an empty volume of nobody's goes with the next `sandlot sandbox prune`.
+        // The question is answered; an ownerless empty volume goes with the next `sandlot sandbox
+        // prune`.
         if (engineAnswer(error) === undefined) throw error
       }
       return { kind: 'hard', final: true }

@@ -36,9 +36,9 @@ const FILTER = 'seccomp='
 const OWN: ReadonlySet<string> = new Set(Object.values(LABEL))
 
 /**
- * The inverse of `createTemplate`, for whoever must judge a body that somebody else sent: reads the parts from which
- * the whole body follows. It says nothing about the rest of the body: fill the template in again with these parts and
- * compare. Undefined when a part is not there.
+ * The inverse of `createTemplate`, for judging a body that was received: reads the
+ * parts from which the whole body follows. It says nothing about the rest of the body: fill the
+ * template in again with these parts and compare. Undefined when a part is not there.
  */
 export function readTemplate(value: unknown): TemplateParts | undefined {
   const parsed = body.safeParse(value)

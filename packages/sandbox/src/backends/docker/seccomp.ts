@@ -3,14 +3,18 @@ import { fileURLToPath } from 'node:url'
 
 import { SandboxError } from '../../errors.ts'
 
-/** Beside the compiled package first, then in the repository (the same depth from `src` and from `dist`). */
+/**
+ * Beside the compiled package first, then in the repository (the same depth from `src` and from
+ * `dist`).
+ */
 const DEFAULT_FILES = ['../../seccomp.json', '../../../../../docker/sandbox/seccomp.json'].map((path) =>
   fileURLToPath(new URL(path, import.meta.url)),
 )
 
 /**
  * The text of the seccomp profile, one line, as the engine's API wants it (content, not a path).
- * Rejects with `invalid_arguments` when no file can be read or it is not a profile that refuses by default.
+ * Rejects with `invalid_arguments` when no file can be read or it is not a profile that refuses by
+ * default.
  */
 export async function readSeccompProfile(file?: string): Promise<string> {
   const files = file === undefined ? DEFAULT_FILES : [file]

@@ -13,18 +13,21 @@ import { readSeccompProfile } from './seccomp.ts'
 import { absentIf404, missingImage } from './engine-error.ts'
 
 /** What a spec comes to on this engine now. */
-export interface Blueprint {
+export interface BuiltSpec {
   body: CreateBody
   /** Of everything in the body but the labels. */
   fingerprint: string
 }
 
-/** Makes blueprints: finds the image's id, reads the profile and the engine's facts once, fills in the template. */
-export function createDraughtsman(
+/**
+ * Makes blueprints: finds the image's id, reads the profile and the engine's facts once, fills in
+ * the template.
+ */
+export function createSpecBuilder(
   engine: Engine,
   deployment: string,
   options: { seccompFile?: string; imageExtensions?: Readonly<Record<string, string>> } = {},
-): (spec: SandboxSpec, signal?: AbortSignal) => Promise<Blueprint> {
+): (spec: SandboxSpec, signal?: AbortSignal) => Promise<BuiltSpec> {
   const profile = once(() => readSeccompProfile(options.seccompFile))
   const imageIdOf = createImageIds(engine, options.imageExtensions ?? {})
   const facts = once(async () => {
@@ -54,7 +57,10 @@ export function createDraughtsman(
   }
 }
 
-/** Throws `unsafe_host` where one sandbox could take all of the host: rootless on cgroup v1, or a kernel without them. */
+/**
+ * Throws `unsafe_host` where one sandbox could take all of the host: rootless on cgroup v1, or a
+ * kernel without them.
+ */
 function requireLimits(info: EngineInfo): void {
   const missing = unlimited(info)
   if (missing.length === 0) return
@@ -65,8 +71,8 @@ function requireLimits(info: EngineInfo): void {
 }
 
 /**
- * `extensions`: image → one that was made from it and is used in its place. It is passed over while it is absent, and
- * after the image was made anew without it: then another sbxd may be in it.
+ * `extensions`: image → one that was made from it and is used in its place. It is passed over while
+ * it is absent, and after the image was made anew without it: then another sbxd may be in it.
  */
 export function createImageIds(
   engine: Engine,

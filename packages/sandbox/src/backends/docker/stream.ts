@@ -1,13 +1,14 @@
 import { Duplex } from 'node:stream'
 
 import { SandboxError } from '../../errors.ts'
-import { type ByteLender, isByteLender } from '../../sbxd/lent-bytes.ts'
+import { type SharedBufferStream, hasSharedBuffer } from '../../sbxd/shared-buffer.ts'
 
 const HEADER_BYTES = 8
 
 /**
- * Removes Docker's framing from an attach stream: 8 bytes (stream 0–2, three zeros, length big-endian), then that many
- * bytes. Iterative, whatever the chunks; keeps at most one header and copies nothing else.
+ * Removes Docker's framing from an attach stream: 8 bytes (stream 0–2, three zeros, length
+ * big-endian), then that many bytes. Iterative, whatever the chunks; keeps at most one header and
+ * copies nothing else.
  */
 export class DockerStreamSplitter {
   readonly #header = Buffer.alloc(HEADER_BYTES)
@@ -16,8 +17,8 @@ export class DockerStreamSplitter {
   #stderr = false
 
   /**
-   * Calls `onBytes` with views into `chunk`. Throws `SandboxError` `protocol` at a header that cannot be one, for
-   * example of a container with a terminal, whose stream is not framed.
+   * Calls `onBytes` with views into `chunk`. Throws `SandboxError` `protocol` at a header that
+   * cannot be one, for example of a container with a terminal, whose stream is not framed.
    */
   push(chunk: Buffer, onBytes: (stream: 'stdout' | 'stderr', bytes: Buffer) => void): void {
     let at = 0
@@ -55,21 +56,21 @@ export interface UnframedOptions {
 }
 
 /**
- * The raw socket of a Docker attach as a plain duplex: stdout without framing is read, writes go through as they are.
- * Back-pressure holds both ways, `end()` half-closes, and either side's destruction is the other's. Where the socket
- * lends its bytes, so does the duplex.
+ * The raw socket of a Docker attach as a plain duplex: stdout without framing is read, writes go
+ * through as they are. Back-pressure holds both ways, `end()` half-closes, and either side's
+ * destruction is the other's. Where the socket lends its bytes, so does the duplex.
  */
-export function unframed(socket: Duplex, options: UnframedOptions = {}): Duplex & ByteLender {
+export function unframed(socket: Duplex, options: UnframedOptions = {}): Duplex & SharedBufferStream {
   const stream = new UnframedStream(socket, options)
   stream.begin()
   return stream
 }
 
-class UnframedStream extends Duplex implements ByteLender {
+class UnframedStream extends Duplex implements SharedBufferStream {
   readonly #socket: Duplex
   readonly #onStderr: ((bytes: Buffer) => void) | undefined
   readonly #splitter = new DockerStreamSplitter()
-  #borrower: ((bytes: Buffer) => void) | undefined
+  #consumer: ((bytes: Buffer) => void) | undefined
   /** The write that waits for the socket. */
   #waiting: ((error?: Error | null) => void) | undefined
 
@@ -86,7 +87,7 @@ class UnframedStream extends Duplex implements ByteLender {
       this.#waiting = undefined
       done?.()
     })
-    if (isByteLender(socket)) socket.lendTo((bytes) => this.#arrived(bytes, true))
+    if (hasSharedBuffer(socket)) socket.onBytes((bytes) => this.#arrived(bytes, true))
     else socket.on('data', (bytes: Buffer) => this.#arrived(bytes, false))
     socket.on('end', () => this.push(null))
     socket.on('error', (error) => this.destroy(error))
@@ -95,9 +96,9 @@ class UnframedStream extends Duplex implements ByteLender {
     })
   }
 
-  lendTo(borrower: (bytes: Buffer) => void): void {
-    for (let bytes: unknown; Buffer.isBuffer((bytes = this.read()));) borrower(bytes)
-    this.#borrower = borrower
+  onBytes(consumer: (bytes: Buffer) => void): void {
+    for (let bytes: unknown; Buffer.isBuffer((bytes = this.read()));) consumer(bytes)
+    this.#consumer = consumer
     this.#socket.resume()
   }
 
@@ -105,7 +106,7 @@ class UnframedStream extends Duplex implements ByteLender {
     try {
       this.#splitter.push(raw, (stream, bytes) => {
         if (stream === 'stderr') this.#onStderr?.(bytes)
-        else if (this.#borrower) this.#borrower(bytes)
+        else if (this.#consumer) this.#consumer(bytes)
         else if (!this.push(lent ? Buffer.from(bytes) : bytes)) this.#socket.pause()
       })
     } catch (error) {

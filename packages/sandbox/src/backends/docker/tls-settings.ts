@@ -1,4 +1,7 @@
-/** The docker command's own settings for an engine behind TLS, read alike by the launcher, the agent and the gate. */
+/**
+ * The docker command's own settings for an engine behind TLS, read alike by the launcher, the agent
+ * and the gate.
+ */
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
@@ -9,13 +12,17 @@ export interface EngineTlsVariables {
   DOCKER_TLS_VERIFY?: string | undefined
 }
 
-/** Certificates in PEM; undefined where none are asked for. What is wrong with them is a sentence in `problems`. */
+/**
+ * Certificates in PEM; undefined where none are asked for. What is wrong with them is a sentence in
+ * `problems`.
+ */
 export function readEngineTls(
   { DOCKER_CERT_PATH: folder, DOCKER_TLS_VERIFY: verify }: EngineTlsVariables,
   problems: string[],
 ): { ca: Buffer; cert: Buffer; key: Buffer } | undefined {
   if (verify === undefined || verify === '' || verify === '0') return undefined
-  // Plaintext is not what was asked for, and the docker command's own folder is a home that our processes do not have.
+  // Plaintext is not what was asked for, and the docker command's own folder is a home that our
+  // processes do not have.
   if (folder === undefined || folder === '') {
     problems.push('DOCKER_TLS_VERIFY is set, but not DOCKER_CERT_PATH')
     return undefined

@@ -7,7 +7,10 @@ import type { QuotaKind } from './quota.ts'
 import { isOurs } from './states.ts'
 
 export interface Volumes extends BackendVolumes {
-  /** The spec's volume, made if it is not there. Rejects with `exists` when the name belongs to something else. */
+  /**
+   * The spec's volume, made if it is not there. Rejects with `exists` when the name belongs to
+   * something else.
+   */
   ensure(spec: SandboxSpec, signal?: AbortSignal): Promise<void>
   /** Idempotent. Rejects with `permission` when the volume is not this deployment's. */
   remove(name: string): Promise<void>
@@ -35,8 +38,8 @@ export function createVolumes(engine: Engine, deployment: string, quota: () => P
         )
       }
       if (found) return
-      // A volume made anew under an old name would silently have no size until the engine restarts; a slot's name is
-      // never used twice, and sbxd checks the size inside.
+      // A volume made anew under an old name would silently have no size until the engine restarts;
+      // a slot's name is never used twice, and sbxd checks the size inside.
       const sized = (await quota()) === 'hard'
       await engine.call(
         'make a volume',

@@ -4,19 +4,26 @@ import { FrameType, type FrameHeader, HEADER_BYTES, readHeader } from './frames.
 export interface FrameSink {
   /** A whole frame, any type but DATA. `payload` is only valid during the call. */
   frame(header: FrameHeader, payload: Buffer): void
-  /** A piece of a DATA frame, as it arrived; a frame may come in several pieces, never with a gap. `bytes` is only valid during the call. */
+  /**
+   * A piece of a DATA frame, as it arrived; a frame may come in several pieces, never with a gap.
+   * `bytes` is only valid during the call.
+   */
   data(header: FrameHeader, offset: number, bytes: Buffer): void
 }
 
 const OFFSET_BYTES = 8
 
 /**
- * Cuts sbxd's bytes into frames, whatever the chunks. Copies only headers and control frames that lie across chunks;
- * the bytes of DATA are passed on where they are. Throws `SandboxError` `protocol` at the first byte that cannot be.
+ * Cuts sbxd's bytes into frames, whatever the chunks. Copies only headers and control frames that
+ * lie across chunks; the bytes of DATA are passed on where they are. Throws `SandboxError`
+ * `protocol` at the first byte that cannot be.
  */
 export class FrameDecoder {
   readonly #sink: FrameSink
-  /** The beginning of a frame that lies across chunks: `#have` bytes of it, of the `#need` to look at it again. */
+  /**
+   * The beginning of a frame that lies across chunks: `#have` bytes of it, of the `#need` to look
+   * at it again.
+   */
   #carry = Buffer.alloc(0)
   #have = 0
   #need = HEADER_BYTES
@@ -77,13 +84,19 @@ export class FrameDecoder {
     return at
   }
 
-  /** A copy with room for what must come, so that each byte is copied twice at most, however small the chunks. */
+  /**
+   * A copy with room for what must come, so that each byte is copied twice at most, however small
+   * the chunks.
+   */
   #keep(beginning: Buffer): void {
     this.#carry = Buffer.allocUnsafe(this.#need)
     this.#have = beginning.copy(this.#carry)
   }
 
-  /** Bytes of the frame at `at` that are dealt with; 0 when `#need` bytes of it must be there and are not. */
+  /**
+   * Bytes of the frame at `at` that are dealt with; 0 when `#need` bytes of it must be there and
+   * are not.
+   */
   #frameAt(bytes: Buffer, at: number): number {
     if (!this.#enough(bytes, at, HEADER_BYTES)) return 0
     const header = readHeader(bytes, at)

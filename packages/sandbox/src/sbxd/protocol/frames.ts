@@ -1,6 +1,6 @@
 /**
- * The sbxd protocol's names and its frame header. What every frame and payload means is in `README.md` beside this
- * file; `docker/sandbox/src/wire/wire.h` mirrors these names.
+ * The sbxd protocol's names and its frame header. What every frame and payload means is in
+ * `README.md` beside this file; `docker/sandbox/src/wire/wire.h` mirrors these names.
  */
 
 export const PROTOCOL_VERSION = 3
@@ -181,8 +181,8 @@ for (let i = 0; i < 256; i++) {
 }
 
 /**
- * CRC-32C (Castagnoli) as a plain register: no inversion at either end, `start` is the caller's and must not be
- * zero, so that zeros never have the checksum zero.
+ * CRC-32C (Castagnoli) as a plain register: no inversion at either end, `start` is the caller's and
+ * must not be zero, so that zeros never have the checksum zero.
  */
 export function crc32c(start: number, bytes: Uint8Array, from = 0, to = bytes.length): number {
   let crc = start

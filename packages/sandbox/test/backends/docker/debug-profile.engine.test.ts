@@ -1,4 +1,7 @@
-/** The debug profile in real sandboxes: whom it is granted to traces their own processes, never process 1. */
+/**
+ * The debug profile in real sandboxes: whom it is granted to traces their own processes, never
+ * process 1.
+ */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 
 import { LABEL } from '../../../src/names.ts'
@@ -20,8 +23,9 @@ beforeAll(async () => {
 afterAll(() => fixture.dispose(), 120_000)
 
 /**
- * What strace and gdb do, to a child of one's own: attach, read a word of its memory and let it go. Prints `name=value`
- * lines, a value being `open` or an errno. The numbers of the calls differ by architecture.
+ * What strace and gdb do, to a child of one's own: attach, read a word of its memory and let it go.
+ * Prints `name=value` lines, a value being `open` or an errno. The numbers of the calls differ by
+ * architecture.
  */
 const TRACER = String.raw`
 use strict; $| = 1;

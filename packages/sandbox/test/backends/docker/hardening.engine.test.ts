@@ -14,7 +14,9 @@ beforeAll(async () => {
 })
 afterAll(() => fixture.dispose())
 
-/** `name errno` of each system call, so that an open system, which gives another errno, cannot pass. */
+/**
+ * `name errno` of each system call, so that an open system, which gives another errno, cannot pass.
+ */
 const SYSCALLS = String.raw`
 $| = 1;
 for (@ARGV) {
@@ -185,7 +187,8 @@ describe('the supervisor', () => {
       sandbox,
       `perl -e 'my $info = pack("iiiiii", 15, 0, -1, 0, 0, 0) . "\\0" x 104; print syscall(129, 1, 15, $info), "\\n"'`,
     )
-    // Process 1 as the owner of a socket that signals its owner with TERM: F_SETOWN, F_SETSIG, O_ASYNC.
+    // Process 1 as the owner of a socket that signals its owner with TERM: F_SETOWN, F_SETSIG,
+    // O_ASYNC.
     await shell(
       sandbox,
       `perl -MSocket -e 'socketpair(A, B, AF_UNIX, SOCK_STREAM, 0); fcntl(A, 8, 1); fcntl(A, 10, 15); fcntl(A, 4, 020000 | 2); syswrite(B, "x")'`,
@@ -195,7 +198,8 @@ describe('the supervisor', () => {
   })
 
   test('P04 no command gets hold of the memory of another’s shim, not even while that begins', async () => {
-    // The last process id is public, so the next one's memory can be tried again and again until it exists.
+    // The last process id is public, so the next one's memory can be tried again and again until it
+    // exists.
     const spy = String.raw`
       use Fcntl;
       open my $load, "<", "/proc/loadavg";

@@ -1,4 +1,7 @@
-/** Whether an engine holds volumes to a size, asked over a real socket of engines that answer in different ways. */
+/**
+ * Whether an engine holds volumes to a size, asked over a real socket of engines that answer in
+ * different ways.
+ */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { createServer, type Server } from 'node:http'
 import { tmpdir } from 'node:os'

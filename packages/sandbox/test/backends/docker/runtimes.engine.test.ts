@@ -1,6 +1,7 @@
 /**
- * The contract on what else people run containers with: other OCI runtimes and user namespaces, each on an engine of
- * its own. An ordinary run draws one of those that this machine can have, and its quick groups; a full run takes all.
+ * The contract on what else people run containers with: other OCI runtimes and user namespaces,
+ * each on an engine of its own. An ordinary run draws one of those that this machine can have, and
+ * its quick groups; a full run takes all.
  */
 import { existsSync, readFileSync } from 'node:fs'
 
@@ -33,8 +34,8 @@ interface Runtime {
   /** ptrace makes a command take a third of a second. */
   slow?: boolean
   /**
-   * It enforces no limit of memory and processes here: nothing that tries them is run, a watchdog looks on, and an
-   * ordinary run, for which it is too slow, only starts it.
+   * It enforces no limit of memory and processes here: nothing that tries them is run, a watchdog
+   * looks on, and an ordinary run, for which it is too slow, only starts it.
    */
   unlimited?: boolean
 }
@@ -132,7 +133,10 @@ const runtimes: Runtime[] = [
   },
 ]
 
-/** Verified with 4.3.1, Debian's, by `podman system service`: it starts, takes the image, and refuses the container. */
+/**
+ * Verified with 4.3.1, Debian's, by `podman system service`: it starts, takes the image, and
+ * refuses the container.
+ */
 test.skip('Podman (its socket takes a seccomp profile only as the path of a file on its host, never as text)')
 
 const possible: { each: Runtime; path: string }[] = []

@@ -1,4 +1,7 @@
-/** Classic BPF as the kernel runs it for seccomp: 32-bit words, forward jumps, `struct seccomp_data` as the packet. */
+/**
+ * Classic BPF as the kernel runs it for seccomp: 32-bit words, forward jumps, `struct seccomp_data`
+ * as the packet.
+ */
 
 /** Bytes of one instruction: code (2), jump if true (1), jump if false (1), constant (4). */
 const INSTRUCTION = 8
@@ -7,8 +10,8 @@ const INSTRUCTION = 8
 const MOST_INSTRUCTIONS = 4096
 
 /**
- * Runs a compiled filter on one call and returns its answer (SECCOMP_RET_…). Throws at an instruction that a seccomp
- * filter may not have, or that libseccomp never writes.
+ * Runs a compiled filter on one call and returns its answer (SECCOMP_RET_…). Throws at an
+ * instruction that a seccomp filter may not have, or that libseccomp never writes.
  */
 export function runBpf(program: Buffer, data: Buffer): number {
   const length = program.length / INSTRUCTION

@@ -1,6 +1,7 @@
 /**
- * The system call profile as an engine makes it, without an engine: libseccomp compiles the text, the kernel loads it
- * for one program, and what it says for another machine is read off the compiled program.
+ * The system call profile as an engine makes it, without an engine: libseccomp compiles the text,
+ * the kernel loads it for one program, and what it says for another machine is read off the
+ * compiled program.
  */
 import { execFile, spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
@@ -49,7 +50,9 @@ export type Profile = z.infer<typeof profileSchema>
 /** What the kernel does with a call: lets it through, answers an errno, or ends the program. */
 export type FilterAnswer = 'allow' | 'kill' | number
 
-/** As libseccomp and `uname -m` name them; engines name them as Go does, and so does the profile. */
+/**
+ * As libseccomp and `uname -m` name them; engines name them as Go does, and so does the profile.
+ */
 const ARCHITECTURES = { x86_64: 'amd64', aarch64: 'arm64' } as const
 export type Architecture = keyof typeof ARCHITECTURES
 
@@ -70,13 +73,19 @@ export class CompiledFilter {
     this.#numbers = numbers
   }
 
-  /** Undefined where this architecture has no such call, or the libseccomp that is installed knows none. */
+  /**
+   * Undefined where this architecture has no such call, or the libseccomp that is installed knows
+   * none.
+   */
   byName(name: string, ...args: bigint[]): FilterAnswer | undefined {
     const number = this.#numbers.get(name)
     return number === undefined ? undefined : this.byNumber(number, ...args)
   }
 
-  /** As a program of this architecture makes the call; with another's audit token, as one of that makes it. */
+  /**
+   * As a program of this architecture makes the call; with another's audit token, as one of that
+   * makes it.
+   */
   byNumber(number: number, ...args: bigint[]): FilterAnswer {
     return this.as(AUDIT[this.architecture], number, ...args)
   }
@@ -106,7 +115,10 @@ export interface FilteredRun {
   output: string
 }
 
-/** libseccomp, with a small program of ours around it that is compiled here. Needs gcc and libseccomp-dev. */
+/**
+ * libseccomp, with a small program of ours around it that is compiled here. Needs gcc and
+ * libseccomp-dev.
+ */
 export class FilterCompiler {
   readonly #folder: string
 
@@ -139,7 +151,10 @@ export class FilterCompiler {
     return new Map(lines.map((line) => [parseInt(line, 10), line.slice(line.indexOf(' ') + 1)]))
   }
 
-  /** Runs the shell text on this machine, in no container, as nobody in particular and behind the filter. */
+  /**
+   * Runs the shell text on this machine, in no container, as nobody in particular and behind the
+   * filter.
+   */
   async shell(profile: string, command: string, scratch: string): Promise<FilteredRun> {
     const rules = await this.#rules(profile, ownArchitecture)
     const child = spawn(this.#binary, ['run', rules, 'bash', '-c', `exec 2>&1\n${command}`], {
@@ -162,7 +177,10 @@ export class FilterCompiler {
     return join(this.#folder, 'seccomp-filter')
   }
 
-  /** A file with what an engine on a machine of this architecture takes from the profile, as seccomp-filter.c reads it. */
+  /**
+   * A file with what an engine on a machine of this architecture takes from the profile, as
+   * seccomp-filter.c reads it.
+   */
   async #rules(profile: string, architecture: Architecture): Promise<string> {
     const file = join(this.#folder, `rules-${randomUUID()}`)
     await writeFile(file, rulesOf(profile, architecture))

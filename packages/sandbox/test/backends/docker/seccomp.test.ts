@@ -37,7 +37,10 @@ function compiled(from: string): Promise<CompiledFilter[]> {
   )
 }
 
-/** What the compiled filters answer, the same for every architecture that has the call; undefined when none has. */
+/**
+ * What the compiled filters answer, the same for every architecture that has the call; undefined
+ * when none has.
+ */
 function decideIn(all: CompiledFilter[], name: string, ...args: bigint[]): FilterAnswer | undefined {
   const answers = all.map((filter) => filter.byName(name, ...args)).filter((answer) => answer !== undefined)
   expect(new Set(answers).size, `${name}: ${answers.join(', ')}`).toBeLessThan(2)
@@ -50,7 +53,10 @@ const EPERM = 1
 const ENOSYS = 38
 const EOPNOTSUPP = 95
 
-/** Audit tokens of other machines, two of which these two can run programs of; and the bit of x32 in a call’s number. */
+/**
+ * Audit tokens of other machines, two of which these two can run programs of; and the bit of x32 in
+ * a call’s number.
+ */
 const I386 = 0x40000003
 const ARM = 0x40000028
 const RISCV = 0xc00000f3
@@ -182,7 +188,8 @@ test.each(
     ['mbind migrate_pages move_pages set_mempolicy vhangup sethostname setdomainname'],
   ].flatMap(([names]) => names?.split(' ') ?? []),
 )('%s is refused with EPERM, and no rule names it', (name) => {
-  // Some of them are of one architecture, of none any more, or newer than the libseccomp of this machine.
+  // Some of them are of one architecture, of none any more, or newer than the libseccomp of this
+  // machine.
   expect([EPERM, undefined]).toContain(decide(name))
   expect(profile.syscalls.flatMap(({ names }) => names)).not.toContain(name)
 })

@@ -13,7 +13,7 @@ import { expect, test } from 'vitest'
 
 import { DockerStreamSplitter, unframed } from '../../../src/backends/docker/stream.ts'
 import { SandboxError } from '../../../src/errors.ts'
-import { connectLender } from '../../../src/sbxd/lent-bytes.ts'
+import { connectSharedBuffer } from '../../../src/sbxd/shared-buffer.ts'
 
 type Piece = [stream: 'stdout' | 'stderr', bytes: Uint8Array]
 
@@ -120,12 +120,14 @@ test('lends what it reads, whatever waited before and however the bytes are cut'
           (a, b) => a - b,
         )
         await using engine = await listening((socket) => void dribble(socket, bytes, cuts))
-        const socket = connectLender((onread) => connect({ path: engine.path, onread }), { paced: true })
+        const socket = connectSharedBuffer((onread) => connect({ path: engine.path, onread }), {
+          paced: true,
+        })
         socket.pause()
         const stream = unframed(socket)
         const seen: Buffer[] = []
         for (let i = 0; i < borrowedAfter; i += 1) await immediate()
-        stream.lendTo((lent) => seen.push(Buffer.from(lent)))
+        stream.onBytes((lent) => seen.push(Buffer.from(lent)))
         stream.resume()
         await once(stream, 'end')
         expect(Buffer.concat(seen)).toEqual(Buffer.concat(pieces))
@@ -142,9 +144,9 @@ test('lends a flood whole and in order, though it rests between reads', async ()
     for (let at = 0; at < bytes.length; at += 8_192) socket.write(bytes.subarray(at, at + 8_192))
     socket.end()
   })
-  const socket = connectLender((onread) => connect({ path: engine.path, onread }), { paced: true })
+  const socket = connectSharedBuffer((onread) => connect({ path: engine.path, onread }), { paced: true })
   const hash = createHash('sha256')
-  socket.lendTo((lent) => hash.update(lent))
+  socket.onBytes((lent) => hash.update(lent))
   await once(socket, 'end')
   expect(hash.digest('hex')).toBe(createHash('sha256').update(bytes).digest('hex'))
 })
