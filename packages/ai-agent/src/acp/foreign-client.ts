@@ -147,7 +147,7 @@ function sandlotEvent(
       updates: [{ sessionUpdate: 'compaction_update', compactionId, status: 'completed', ...told }],
     }
   }
-  // Whoever has asked for a compaction gets an answer.
+  // A requested compaction gets an answer.
   if (happened?.type === 'model_changed' || (happened?.type === 'compacted' && happened.why !== 'asked'))
     return { state, updates: notices === true ? [noticeUpdate(noticeOfEvent(happened))] : [] }
   if (happened?.type === 'message_withdrawn') {

@@ -12,7 +12,7 @@ import { MAX_MESSAGE_BYTES, readMessage, LineSplitter } from './incoming.ts'
  */
 const UNREAD_LIMIT = 256
 
-/** The stream ends when `input` ends, and when `output` has nobody who reads it. */
+/** The stream ends when `input` ends, and when `output` is closed. */
 export function stdioStream(input: Readable, output: Writable): Stream {
   const writer = new LineWriter(output)
   const messages = messagesOf(input, writer)
@@ -60,7 +60,7 @@ class LineWriter {
 
   constructor(output: Writable) {
     this.#output = output
-    // Whoever writes next hears of it; without a listener it would end the process.
+    // The next write rejects; without a listener the error would end the process.
     output.on('error', (error) => (this.#broken = error))
   }
 
@@ -74,7 +74,7 @@ class LineWriter {
     await this.#room
   }
 
-  /** Resolves when there is room for the next one. Rejects when nobody reads any more. */
+  /** Resolves when there is room for the next one. Rejects when the output is closed. */
   async write(message: AnyMessage): Promise<void> {
     if (this.#broken !== undefined) throw this.#broken
     const more = this.#output.write(`${JSON.stringify(message)}\n`)

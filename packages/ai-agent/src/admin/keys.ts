@@ -20,7 +20,7 @@ type Answer =
 /** Exit code where nothing was changed; the reason is in the answer. */
 const NOTHING_CHANGED = 3
 
-/** `rotate`. Each durable step is a line on stderr: whoever watches knows how far it is. */
+/** `rotate`. Each durable step is a line on stderr, which shows the progress. */
 async function main([act = '']: readonly string[]): Promise<Answer> {
   if (act !== 'rotate') throw new Error(`There is nothing to do called "${act}".`)
   const { dataFolder, deployment, sessionsMode } = readAgentConfig(builtinTools().map((tool) => tool.name))

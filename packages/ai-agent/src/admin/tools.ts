@@ -33,7 +33,7 @@ function askAgent(socketPath: string): Promise<ToolListing | undefined> {
     })
     asking.on('timeout', () => asking.destroy(new Error('The running agent does not answer.')))
     asking.on('error', (error: NodeJS.ErrnoException) => {
-      // Nobody listens: no agent, or one that died and left its socket.
+      // Nothing listens: no agent runs, or one died and left its socket.
       if (error.code === 'ENOENT' || error.code === 'ECONNREFUSED') resolve(undefined)
       else reject(error)
     })

@@ -17,7 +17,7 @@ const matches = z
   .default([])
 
 export const rulesSection = z.strictObject({
-  /** Never, whoever allows it. */
+  /** Always denied, in every mode. */
   deny: matches,
   /** Always ask, in every mode, whatever was remembered. */
   ask: matches,

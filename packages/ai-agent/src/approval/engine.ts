@@ -23,7 +23,7 @@ export interface Judgement {
   open: Part[]
 }
 
-/** More are not read by anybody, and the event is stored. */
+/** More are too many to read, and the event is stored. */
 const MAX_REASONS = 50
 
 /** `rules`: only those that have not expired. */
@@ -80,7 +80,7 @@ function judgePart(part: Part, request: CallRequest, rules: readonly Rule[], mod
 
 /**
  * Through a symbolic link nothing is reached that a rule about files denies or asks about, under
- * either name: whoever is asked would read the one, and get the other.
+ * either name: a user would be shown the one, and get the other.
  */
 function deniedThroughLink(
   part: Part,

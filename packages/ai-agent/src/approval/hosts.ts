@@ -6,7 +6,7 @@ import { type Rule, describeMatch } from '@sandlot/shared/rules'
 /** Names that never lead to the public internet. */
 const NOT_PUBLIC = /(^|\.)(localhost|local|internal|home\.arpa|invalid|test|onion)$/
 
-/** Why nobody may reach it, whatever the rules say; undefined when rules decide. */
+/** Why the host is blocked whatever the rules say; undefined when rules decide. */
 export function hostBlock(host: string): string | undefined {
   const read = readHost(host)
   if ('problem' in read) return read.problem

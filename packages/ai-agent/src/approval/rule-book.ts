@@ -115,7 +115,7 @@ const MOST_PEOPLE = 1_000
 type Cached = Pick<SessionStore, 'append' | 'deleteSession' | 'rules' | 'people'>
 
 /**
- * The same store. Once a change of it has resolved, or failed, whoever asks for rules reads them
+ * The same store. Once a change of it has resolved, or failed, the next read of rules reads them
  * anew.
  */
 export function withCachedRules<Store extends Cached>(store: Store): Store {
@@ -124,7 +124,7 @@ export function withCachedRules<Store extends Cached>(store: Store): Store {
     try {
       return await change
     } finally {
-      // Of everybody: a prompt that ends takes rules with it, and here nobody knows whose it is.
+      // All users': a prompt that ends removes rules, and its user is unknown here.
       // What is being read now is forgotten with the rest, as it may have been read before the
       // change.
       kept.clear()

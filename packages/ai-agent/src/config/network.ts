@@ -91,7 +91,7 @@ function readCredentials(
 interface UserNetwork {
   /** Whether the agent may ask this user for hosts beside the list. */
   mayAsk(userId: string): boolean
-  /** Whether it may ask anybody. */
+  /** True when it may ask at least one user. */
   readonly asksAnybody: boolean
   /** For the way out of the sandboxes. */
   readonly options: UserRulesOptions

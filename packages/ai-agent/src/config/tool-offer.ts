@@ -68,7 +68,7 @@ export function offeredTools(userId: string, tools: readonly Tool[], settings: O
   const forEverybody = ({ id, name }: Tool): boolean => {
     const listed = id.includes('::') || builtinTools === 'all' || builtinTools.includes(name)
     const enabled = Object.hasOwn(section, id) ? (section[id]?.enabled ?? listed) : listed
-    // Somebody for whom tools were switched on has the ones that everybody would have.
+    // A user for whom tools were switched on gets the default ones.
     return enabled && (own?.all ?? toolsEnabled)
   }
   const offered = (tool: Tool): boolean => {

@@ -85,7 +85,7 @@ export type OwnSettings = Omit<UserSettings, 'tools'> & { tools?: OwnTools }
 /** What is set for single people, looked up by user id. */
 export interface PersonalSettings {
   of(userId: string): OwnSettings
-  /** Everything that is set for anybody. */
+  /** The settings of all users that have any. */
   readonly all: readonly UserSettings[]
 }
 

@@ -27,7 +27,7 @@ export interface PromptSpent {
   tokens: number
   /** US dollars of the answers of which they are known. */
   cost: number
-  /** Answers of which nobody knows what they cost. */
+  /** Answers of unknown cost. */
   unpriced: number
   /** Epoch milliseconds; undefined when the log has no beginning of it. */
   startedAt: number | undefined

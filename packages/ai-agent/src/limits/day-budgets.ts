@@ -118,7 +118,7 @@ export function isUncountedAnswer(group: readonly SessionEvent[]): boolean {
 
 function bringsAnswer(event: SessionEvent): boolean {
   const { turn, event: happened } = metaOf(event)
-  // A summary that somebody asked for is an answer as well.
+  // A requested summary is an answer as well.
   if (happened?.type === 'compacted') return happened.why === 'asked' && happened.summary !== ''
   if (turn === undefined) return false
   return (

@@ -1,7 +1,7 @@
 /**
- * What a failed call means for its prompt. Ordinarily nothing: the model hears of it and goes on. A
- * prompt may ask to stop at the first failure, and a tool may say that nothing goes without it.
- * Pure functions over the log.
+ * What a failed call means for its prompt. Ordinarily nothing: the model gets its result and goes
+ * on. A prompt may ask to stop at the first failure, and a tool may say that nothing goes without
+ * it. Pure functions over the log.
  */
 import type { OnError } from '@sandlot/shared/sandlot-event'
 import { type SessionEvent, isOutcome, metaOf, sandlotEventOf } from '@sandlot/shared/events'
@@ -31,7 +31,7 @@ function readFailing(prompts: Map<string, Failing>, event: SessionEvent): void {
   if (happened?.type === 'prompt_started') prompt.onError ??= happened.onError ?? 'continue'
   if (event.sessionUpdate === 'tool_call') prompt.titles.set(event.toolCallId, event.title)
   if (prompt.ending !== undefined || !isOutcome(event) || event.status !== 'failed') return
-  // Somebody stopped that one call, not the prompt.
+  // The user stopped that one call, not the prompt.
   if (reason === 'cancelled' || (prompt.onError !== 'stop' && fatal !== true)) return
   const why = (reason ?? 'tool_error').replaceAll('_', ' ')
   prompt.ending = { title: prompt.titles.get(event.toolCallId) ?? 'A call', why }

@@ -119,7 +119,7 @@ function limited<Name extends string>(
   return Object.fromEntries(set) as Partial<Record<Name, number>>
 }
 
-/** True when anybody has a limit in dollars, which means nothing for a model without a price. */
+/** True when any user has a limit in dollars, which means nothing for a model without a price. */
 export function limitsCost({ written: { everybody, users } }: LimitSettings): boolean {
   return [everybody, ...users.values()].some(({ cost = 0, costPerDay = 0 }) => cost > 0 || costPerDay > 0)
 }

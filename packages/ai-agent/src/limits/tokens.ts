@@ -1,4 +1,4 @@
-/** How many tokens something is, where nobody has counted: rather too many than too few. */
+/** Estimates token counts, rather too high than too low. */
 import type { ModelMessage, ModelTool } from '../model/model.ts'
 
 /**

@@ -15,7 +15,7 @@ export class ArgumentsBuffer {
   #scanner = new JsonScanner()
   #object: Record<string, unknown> | undefined
   #other: unknown
-  /** What is here as one JSON value, written again, once somebody has asked; false: it is none. */
+  /** Memoized parse: canonical JSON, or false if invalid. */
   #value: string | false | undefined
 
   /** True when any argument has arrived. */

@@ -142,7 +142,7 @@ export interface Model {
   readonly demo: boolean
   /** Tokens of its context window. */
   readonly contextWindow: number
-  /** What its tokens cost. Absent: nobody knows. */
+  /** What its tokens cost. Absent: unknown. */
   readonly price?: Price
   /**
    * How hard it may be told to think, by the provider's words, weakest first. Absent or empty: it

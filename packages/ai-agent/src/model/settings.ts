@@ -152,7 +152,7 @@ function about(
   }
 }
 
-/** What is wrong with a limit in dollars: models whose price nobody knows. */
+/** The problem of a limit in dollars: models without a known price. */
 export function unpriced({
   main,
   choices,

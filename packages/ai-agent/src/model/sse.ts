@@ -78,8 +78,8 @@ export interface SseEvent {
 }
 
 /**
- * An event or a line that grows beyond the limit. Nobody sends that; it is no event stream or an
- * attack.
+ * An event or a line that grows beyond the limit. No provider sends that; it is no event stream or
+ * an attack.
  */
 export class SseTooLargeError extends Error {
   override readonly name = 'SseTooLargeError'

@@ -138,7 +138,7 @@ interface Dispatcher {
   compose(wrap: (dispatch: Dispatch) => Dispatch): Dispatcher
 }
 
-/** Where Node keeps it, for whoever changes it. */
+/** The global symbol under which Node keeps its dispatcher. */
 const OF_FETCH = Symbol.for('undici.globalDispatcher.1')
 
 /**
@@ -148,7 +148,7 @@ const OF_FETCH = Symbol.for('undici.globalDispatcher.1')
  */
 function withoutLimits(init: RequestInit = {}): RequestInit {
   const ofFetch = Reflect.get(globalThis, OF_FETCH) as Partial<Dispatcher> | undefined
-  // One that somebody made of an older version cannot be wrapped, and keeps its limits.
+  // A dispatcher of an older undici cannot be wrapped, and keeps its limits.
   if (ofFetch?.compose === undefined) return init
   const dispatcher = ofFetch.compose(
     (dispatch) => (options, handler) => dispatch({ ...options, headersTimeout: 0, bodyTimeout: 0 }, handler),

@@ -18,7 +18,7 @@ export interface WireOptions {
   maxTokensName: 'max_tokens' | 'max_completion_tokens'
   /** What stands for no text beside calls, for the few endpoints that refuse null. Absent: null. */
   emptyContent?: ''
-  /** How hard the model is told to think; absent: nothing is said. */
+  /** The `reasoning_effort` to send; absent: none. */
   effort?: string
 }
 

@@ -1,7 +1,7 @@
 /**
  * Removing people, as far as the agent goes. First it is stored that somebody is removed, so
  * nothing of theirs begins or is taken up any more, whatever is still on its way or a restart
- * finds; then everything ends. Whoever asks repeats it until it succeeds.
+ * finds; then everything ends. The caller repeats it until it succeeds.
  */
 import { createKeyedLock } from '@sandlot/shared/async/keyed-lock'
 import type { RemovedData } from '@sandlot/shared/api'
@@ -34,7 +34,7 @@ export class Removals {
   }
 
   /**
-   * Idempotent; of one person one after another, and nobody waits for another person's. Rejects
+   * Idempotent; of one person one after another, and different people's run concurrently. Rejects
    * when something is left to do, for example while the engine is away: with a `SandlotError` that
    * says what, for administrators.
    */

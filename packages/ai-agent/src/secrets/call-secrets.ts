@@ -13,7 +13,7 @@ export interface CallSecrets {
   without<T extends ToolUpdate | ToolOutcome>(said: T): T
 }
 
-/** `read`: the user's secret; absent where nobody keeps any. */
+/** `read`: the user's secret; absent where none are stored. */
 export function createCallSecrets(
   read: ((name: string) => Promise<string | undefined>) | undefined,
 ): CallSecrets {

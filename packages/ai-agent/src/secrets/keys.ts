@@ -57,7 +57,7 @@ function readKeys(path: string): DeploymentKeys | undefined {
 function makeKeys(path: string, id: string): DeploymentKeys {
   const keys = { id, key: randomBytes(32) }
   const draft = `${path}.${randomText(8)}`
-  // Written whole and then linked: nobody ever reads half a key, and of two starts at once one
+  // Written whole and then linked: no process ever reads half a key, and of two starts at once one
   // wins.
   const file = openSync(draft, 'wx', 0o600)
   try {

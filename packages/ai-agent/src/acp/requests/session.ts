@@ -193,7 +193,7 @@ function checkedCursor(cursor: string): number {
   return Number(cursor)
 }
 
-// ── What a foreign client is told with its first message ────────────────────────────────────────────────
+// ── Notices for a foreign client with its first message ────────────────────────────────────────────────
 
 function firstNotes({ cwd, seq }: Session): Notice[] {
   if (cwd === WORKSPACE || seq > 0) return []

@@ -18,7 +18,7 @@ export type ShellPart =
   /** A redirection that reads a file. */
   | { type: 'read'; text: string; path: string | undefined }
   /**
-   * What nobody can know before it runs. Only a rule for the whole line, or for the tool, can cover
+   * What cannot be known before it runs. Only a rule for the whole line, or for the tool, can cover
    * it.
    */
   | { type: 'unknown'; text: string; because: string }

@@ -16,7 +16,7 @@ export interface DemoModelOptions {
   pace?: number
 }
 
-/** However long a text is, it is told within about this time. */
+/** The longest time, approximately, in which a text is streamed. */
 const LONGEST_MS = 4_000
 
 export function createDemoModel(options: DemoModelOptions = {}): Model {
@@ -91,7 +91,7 @@ function wholeAnswer(request: ModelRequest, answer: DemoAnswer): ModelAnswer {
     thought: '',
     calls,
     finish: calls.length > 0 ? 'tool_calls' : 'stop',
-    // Nobody counted tokens.
+    // The demo counts no tokens.
     usage: {},
   }
 }
