@@ -78,7 +78,7 @@ describe('the debug profile', () => {
     seccompProfile: debug,
     fingerprint: 'f00d',
   })
-  test('passes where it is granted to somebody, and only as it is', () => {
+  test('passes where it is granted, and only as it is', () => {
     expect(judge(body, spec.name, granted).body).toEqual(body)
     expect(judge(template(), spec.name, granted).body).toEqual(template())
     const more = structuredClone(body)
@@ -87,7 +87,7 @@ describe('the debug profile', () => {
     expect(() => judge({ ...body, Labels: template().Labels }, spec.name, granted)).toThrow(/profile/)
     expect(() => judge({ ...template(), Labels: body.Labels }, spec.name, granted)).toThrow(/profile/)
   })
-  test('is refused where it is granted to nobody', () => {
+  test('is refused where it is not granted', () => {
     expect(() => judge(body)).toThrow(/SecurityOpt|profile/)
     const hidden = { ...body, Labels: template().Labels }
     expect(() => judge(hidden)).toThrow(/SecurityOpt/)
@@ -397,7 +397,7 @@ describe('a volume is a plain one of ours', () => {
   const body = { Name: 'sbx-dep-abcdefgh', Driver: 'local', Labels: labels }
   const check = (value: unknown) => checkVolume(JSON.stringify(value), 'dep')
 
-  test('as the backend asks for it, whoever’s label it carries', () => {
+  test('as the backend asks for it, whichever label it carries', () => {
     expect(check(body)).toEqual(body)
     expect(check({ ...body, Labels: { ...labels, 'sandlot.deployment': 'other' } })).toEqual(body)
   })

@@ -81,7 +81,7 @@ test('before an engine behind TLS: with its certificates a sandbox works, with o
   expect(refused.body).toMatch(/The gate cannot reach the Docker engine at 127\.0\.0\.1:\d+/)
 })
 
-test('the debug profile goes through only where somebody may have it', async () => {
+test('the debug profile goes through only where it is granted', async () => {
   const granted = { profileFor: (): 'debug' => 'debug' }
   const strict = await start({})
   await expect(

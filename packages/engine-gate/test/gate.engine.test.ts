@@ -80,7 +80,7 @@ describe('before a real engine', () => {
     await backend.inventory.volumes.remove(spec.volume)
   })
 
-  test('A03 a container of somebody else is not there', async () => {
+  test('A03 a container of another deployment is not there', async () => {
     const args = [
       'create',
       '--network',

@@ -169,7 +169,7 @@ describe('A03 what is not ours is not there', () => {
     expect((await ask('POST', `/v1.41/containers/${OURS}/rename?name=sbx-dep-zzzzzzzz`)).status).toBe(403)
     expect(engine.changes()).toEqual([])
   })
-  test('a create in somebody else’s volume', async () => {
+  test('a create in a volume of another deployment', async () => {
     const other = createText.replaceAll('abcdefgh', 'bindbind')
     expect((await ask('POST', '/v1.41/containers/create?name=sbx-dep-bindbind', other)).status).toBe(404)
     const uid = createText.replaceAll('31234', '31235')

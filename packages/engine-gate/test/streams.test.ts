@@ -126,7 +126,7 @@ describe('an attached stream', () => {
     await until('the engine to be left alone', () => engine.streams() === 0)
   })
 
-  test('is dialled for nobody: a client that leaves early frees everything', async () => {
+  test('is not dialled for a client that leaves early, which frees everything', async () => {
     const release = engine.hold()
     try {
       for (let round = 0; round < 12; round += 1) {

@@ -125,7 +125,7 @@ export function commandTests({ it, sandbox }: Suite): void {
     expect(result.err).toBe('y'.repeat(count))
   })
 
-  it('stops a command whose output nobody takes, and goes on when somebody does', async () => {
+  it('stops a command whose output is not taken, and goes on when it is', async () => {
     const box = sandbox()
     const command = await box.run({
       id: newId(),

@@ -138,7 +138,7 @@ export function endingTests({ it, sandbox, bench, fixture, ownProcesses }: Suite
     }
   })
 
-  it('cancels a command that prints without end and nobody reads', async () => {
+  it('cancels a command that prints without end and is not read', async () => {
     const command = await sandbox().run({ id: newId(), command: 'yes', autoAcknowledge: true })
     await command.cancel(0)
     expect(await finish(command)).toMatchObject({ cause: 'cancel' })

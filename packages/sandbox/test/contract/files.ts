@@ -82,7 +82,7 @@ export function fileTests({ it, sandbox, fixture }: Suite): void {
     })
   })
 
-  it('lists as much as fits into memory for everybody, and no more, however long the paths are', async () => {
+  it('lists as much as fits into memory, and no more, however long the paths are', async () => {
     // So many entries below a path of 3,824 characters have just less than 8 MiB of paths.
     const deep = Array.from({ length: 15 }, (_, n) => String(n).padStart(254, 'd')).join('/')
     await sandbox().files.mkdir(deep)

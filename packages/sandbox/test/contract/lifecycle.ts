@@ -41,7 +41,7 @@ export function lifecycleTests({ apart, fixture }: Suite): void {
   })
 
   apart(
-    'claims as often as it is told, never to a name that is taken, and says when there is nothing',
+    'claims any number of times, never a name that is taken, and rejects when there is no sandbox',
     async () => {
       const { backend } = fixture()
       const one = fixture().spec()

@@ -94,7 +94,7 @@ export function outputTests({ it, sandbox, fixture }: Suite): void {
     expect((await box.commands()).filter(({ state }) => state === 'ended')).toEqual([])
   })
 
-  it('lets a cut command run on when nobody takes its output', async () => {
+  it('lets a cut command run on when its output is not taken', async () => {
     const box = sandbox()
     const command = await box.run({
       id: newId(),
@@ -156,7 +156,7 @@ export function outputTests({ it, sandbox, fixture }: Suite): void {
     }
   })
 
-  it('ends with its own command, whoever else goes on writing into its pipe', async () => {
+  it('ends with its own command, whatever else goes on writing into its pipe', async () => {
     const box = sandbox()
     for (const policy of [{ kind: 'cut', head: 10, tail: 10 }, undefined] as const) {
       const name = `pipe-${newId()}`

@@ -33,7 +33,7 @@ export function refusalTests({ it, sandbox }: Suite): void {
     })
   })
 
-  it('refuses more variables than anybody has, and takes as many as that', async () => {
+  it('refuses more variables than the limit, and takes as many as that', async () => {
     const variables = (count: number): Record<string, string> =>
       Object.fromEntries(Array.from({ length: count }, (_, n) => [`V${n}`, String(n)]))
     await expect(

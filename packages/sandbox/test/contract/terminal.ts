@@ -143,7 +143,7 @@ export function terminalTests({ it, sandbox, fixture }: Suite): void {
     expect(out).toBe('back\r\n31 97\r\n')
   })
 
-  it('hangs up when it is cancelled, and leaves nobody', async () => {
+  it('hangs up when it is cancelled, and leaves no process', async () => {
     const m = marker()
     const screen = await open()
     await screen.sees('ready> ')
@@ -164,7 +164,7 @@ export function terminalTests({ it, sandbox, fixture }: Suite): void {
     expect((await sh(sandbox(), 'cat left')).out).toBe('bye\n')
   })
 
-  it('ends at its timeout, whatever it shows and nobody reads', async () => {
+  it('ends at its timeout, whatever it shows unread', async () => {
     const m = marker()
     const command = await sandbox().run({
       id: newId(),

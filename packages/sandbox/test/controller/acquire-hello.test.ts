@@ -87,7 +87,7 @@ async function answers(epochs: readonly number[]): Promise<string[]> {
   return heard
 }
 
-test('a HELLO that is welcomed takes nobody’s answer away, however many come at once', async () => {
+test('a HELLO that is welcomed takes no other answer away, however many come at once', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(fc.integer({ min: 1, max: 5 }), { minLength: 1, maxLength: 20 }),

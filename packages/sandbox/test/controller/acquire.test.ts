@@ -40,7 +40,7 @@ function inTurns<T extends object>(target: T, turn: (name: string) => Promise<un
   })
 }
 
-test('two controllers that make everybody’s first sandbox at once make one each, in whatever order they go', async () => {
+test('two controllers that make first sandboxes at once make one per user, in whatever order they go', async () => {
   const users = ['ann', 'bob', 'cid']
   await fc.assert(
     fc.asyncProperty(fc.scheduler(), async (scheduler) => {
@@ -116,7 +116,7 @@ describe('a line of users', () => {
   const many = (sandboxes: Sandboxes, count: number) =>
     Array.from({ length: count }, (_, n) => sandboxes.acquire(`user-${n}`))
 
-  test('the limit counts from its turn: whoever waited longer than that gets one all the same', async () => {
+  test('the limit counts from its turn: a caller that waited longer than that gets one all the same', async () => {
     const startMs = 8_000
     const { sandboxes, began, release } = held(1, { startMs })
     const slow = sandboxes.acquire('slow')
@@ -135,7 +135,7 @@ describe('a line of users', () => {
     expect(await fixture.problems(0)).toEqual([])
   }, 300_000)
 
-  test('the wait for a turn has a limit of its own, which says so; who gave up takes nobody’s place', async () => {
+  test('the wait for a turn has a limit of its own, which says so; a caller that gave up takes no place', async () => {
     const { sandboxes, began, release } = held(1, { lineMs: 300 })
     const slow = sandboxes.acquire('slow')
     await began
@@ -151,7 +151,7 @@ describe('a line of users', () => {
     expect(await fixture.engine.backend.list({})).toHaveLength(2)
   })
 
-  test('a controller that closes lets nobody wait on', async () => {
+  test('a controller that closes rejects all waiting calls', async () => {
     const { sandboxes, began, release } = held(1, {})
     const slow = sandboxes.acquire('slow')
     await began

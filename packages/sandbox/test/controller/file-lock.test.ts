@@ -106,7 +106,7 @@ test.each(['a link of another machine or container', 'a file of somebody else'])
   },
 )
 
-test('somebody who breaks it is not disturbed, and one who died of it is no obstacle', async () => {
+test('a process that breaks it is not disturbed, and one that died of it is no obstacle', async () => {
   const { pid, start, token, space } = await ownName()
   const dead = `${pid} ${Number(start) - 1} aa ${space}`
   await symlink(dead, `${file}.lock`)

@@ -52,7 +52,7 @@ describe('the disk breaker', () => {
     )
   })
 
-  test('when nobody can see the disk any more it does not stay open for ever', async () => {
+  test('when the disk cannot be seen any more it does not stay open for ever', async () => {
     const answers: (FreeDisk | undefined)[] = [{ bytes: 0, files: 0 }, undefined, undefined]
     const changes: boolean[] = []
     const breaker = createDiskBreaker({
@@ -70,7 +70,7 @@ describe('the disk breaker', () => {
     expect(changes).toEqual([true, false])
   })
 
-  test('what nobody can see changes nothing, and file systems without inodes have no floor for them', async () => {
+  test('an unseen disk changes nothing, and file systems without inodes have no floor for them', async () => {
     const answers: (FreeDisk | undefined | Error)[] = [
       { bytes: 0, files: Number.POSITIVE_INFINITY },
       undefined,
@@ -138,7 +138,7 @@ describe('everybody’s sandboxes', () => {
       if (result.status === 'rejected') expect(result.reason).toMatchObject({ code: 'host_full' })
   })
 
-  test('a host that is short of disk: nobody new, nothing grows, what is there can be deleted, then all is well', async () => {
+  test('a host that is short of disk: no new user, nothing grows, what is there can be deleted, then all is well', async () => {
     let free: FreeDisk = { bytes: 10_000 * MiB, files: 1e6 }
     const logged: string[] = []
     const { backend: whole } = fixture.engine

@@ -19,7 +19,7 @@ beforeEach(async () => {
 }, 120_000)
 afterEach(() => fixture.dispose(), 120_000)
 
-test('one sandbox that cannot be woken keeps nobody else from being looked after', async () => {
+test('one sandbox that cannot be resumed does not stop the maintenance of others', async () => {
   const backend: SandboxBackend = { ...fixture.engine.backend, resume: broken }
   const problems: string[] = []
   const { sandboxes } = fixture.start({

@@ -113,7 +113,7 @@ test('while a command runs it does not sleep, and afterwards it does', async () 
   expect(await pause(sandbox, fixture.engine.backend)).toBe(true)
 })
 
-test('many that are due together are put to rest a few at a time', async () => {
+test('many that are due together are paused a few at a time', async () => {
   const sandboxes = await Promise.all(Array.from({ length: 20 }, () => connected()))
   await sleep(5)
   let atOnce = 0

@@ -98,7 +98,7 @@ describe('the pool', () => {
   })
 })
 
-test('a sandbox whose controller was killed and that nobody takes up ends with its lease; its files stay', async () => {
+test('a sandbox whose controller was killed and that no other one reattaches ends with its lease; its files stay', async () => {
   const own = await fakeFixture(1)
   try {
     const { hands, sandboxes } = own.start()
@@ -249,7 +249,7 @@ describe('a workspace that is removed', () => {
 })
 
 describe('a ledger that is not the last one', () => {
-  test('lost: files are found again, and nothing of anybody’s is removed', async () => {
+  test('lost: files are found again, and nothing of a user is removed', async () => {
     const before = await settled()
     await visit(before.sandboxes, 'ann')
     await before.sandboxes.close()
@@ -303,7 +303,7 @@ describe('a crash', () => {
     return hands.steps()
   }
 
-  test('at any step costs nobody anything and leaves nothing behind', async () => {
+  test('at any step loses nothing of a user and leaves nothing behind', async () => {
     const steps = await story()
     const all = Array.from({ length: steps }, (_, n) => n + 1).flatMap((count) =>
       (['before', 'after'] as const).map((when) => ({ count, when })),
@@ -431,7 +431,7 @@ describe('whatever happens in whatever order', () => {
     { weight: 1, arbitrary: fc.record({ do: fc.constant('lose the ledger' as const) }) },
   )
 
-  test('nobody loses or shares files, and nothing leaks', async () => {
+  test('no user loses or shares files, and nothing leaks', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(act, { minLength: 3, maxLength: 12 }), async (acts) => {
         const own = await fakeFixture()

@@ -18,7 +18,7 @@ beforeEach(async () => {
 }, 120_000)
 afterEach(() => fixture.dispose(), 120_000)
 
-test('a ledger that fails at a claim costs nobody the warm one that is connected', async () => {
+test('a warm sandbox stays in the pool when the ledger fails at its claim', async () => {
   let fails = 1
   const opened: string[] = []
   const { sandboxes } = fixture.start({

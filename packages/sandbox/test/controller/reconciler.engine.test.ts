@@ -9,7 +9,7 @@ import { testConfig } from '../support/config.ts'
 import { deployed, docker, shell } from '../support/docker-fixture.ts'
 
 deployed(
-  'what is nobody’s goes after a grace time, volumes and what is somebody’s or foreign never',
+  'what has no owner is removed after a grace time, volumes and what is claimed or foreign never',
   async ({ fixture, expect }) => {
     const { backend, ledger, deployment, deploymentKey } = fixture
     const image = { image: testConfig.image, limits: DEFAULT_LIMITS }
@@ -59,7 +59,7 @@ deployed(
 )
 
 deployed(
-  'an extended image: whoever runs keeps theirs, and moves with their files at the next start',
+  'an extended image: a running sandbox keeps its own, and moves with its files at the next start',
   async ({ fixture, expect }) => {
     const image = `sandlot-test-extended:${fixture.deployment}`
     const build = async (version: number): Promise<void> => {
@@ -87,7 +87,7 @@ deployed(
 )
 
 deployed(
-  'everybody is attached to again soon after a controller was killed, and what ran runs on',
+  'every sandbox is attached to again soon after a controller was killed, and what ran runs on',
   async ({ fixture, expect }) => {
     const count = extent(10, 200)
     const users = Array.from({ length: count }, (_, n) => `user-${n}`)

@@ -122,7 +122,7 @@ describe('a stream that drops while the container runs', () => {
     return { controller: fixture.controller({ backend }), cut: () => streams.at(-1)?.destroy(), streams }
   }
 
-  deployed('is opened again without anybody asking', async ({ fixture, expect }) => {
+  deployed('is opened again without a call', async ({ fixture, expect }) => {
     const { controller, cut, streams } = cuttable(fixture)
     const before = await controller.acquire('ann')
     cut()
@@ -276,7 +276,7 @@ describe('what is kept', () => {
     },
   )
 
-  deployed('stop keeps the files; stopAll stops everybody; status tells', async ({ fixture, expect }) => {
+  deployed('stop keeps the files; stopAll stops every sandbox; status tells', async ({ fixture, expect }) => {
     const sandboxes = fixture.controller()
     expect(await sandboxes.status('ann')).toEqual({ state: 'absent', connected: false })
     await say(fixture, 'echo kept > file', sandboxes)

@@ -105,7 +105,7 @@ test('a stream that breaks while its container starts ends nothing but the attem
   await sandboxes.close()
 })
 
-test('who has stopped waiting before asking starts nothing, and hears of nothing that fails', async () => {
+test('an aborted acquire starts nothing, and no rejection is left unhandled', async () => {
   const asked: string[] = []
   const sandboxes = createSandboxes({
     backend: {
@@ -128,7 +128,7 @@ test('who has stopped waiting before asking starts nothing, and hears of nothing
   await sandboxes.close()
 })
 
-test('who has no name of 1 to 256 characters that can be written down gets no sandbox, and nobody else’s', async () => {
+test('a user id that is not 1 to 256 well-formed characters gets no sandbox, and no other user’s', async () => {
   const sandboxes = createSandboxes({
     backend: local,
     ledger: createFileLedger(join(directory, 'names.json')),

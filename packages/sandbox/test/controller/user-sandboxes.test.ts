@@ -51,7 +51,7 @@ afterEach(async () => {
   await fixture.dispose()
 }, 120_000)
 
-test('making room never waits for somebody who may wait for room', async () => {
+test('making room never waits for a user who may wait for room', async () => {
   await userSandboxes.join('bob')
   const stop = async (): Promise<boolean> => {
     const [candidate] = userSandboxes.liveSandboxes()

@@ -57,7 +57,7 @@ test('a ledger that mixes two people up gives neither the other’s files, and t
   for (const user of ['ann', 'ben']) expect(await visit(healed.sandboxes, user)).toBe('known')
 })
 
-test('a container that somebody removed used its name up', async () => {
+test('a removed container used its name up', async () => {
   const { sandboxes } = fixture.start()
   await sandboxes.acquire('ann')
   const [slot = ''] = await slotsOnEngine(fixture, 'ann')

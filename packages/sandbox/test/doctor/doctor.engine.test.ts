@@ -94,7 +94,7 @@ test('a sandbox without the hardening is seen to be one, and may not be used', a
   }
 })
 
-test('where sandboxes do not hold, nobody gets one, until they do', async () => {
+test('where sandboxes do not hold, none is handed out, until they do', async () => {
   const profile = JSON.parse(await readFile(PROFILE, 'utf8')) as { syscalls: unknown[] }
   profile.syscalls.push({ names: ['io_uring_setup', 'unshare'], action: 'SCMP_ACT_ALLOW' })
   const file = join(fixture.folder, 'allows-too-much.json')

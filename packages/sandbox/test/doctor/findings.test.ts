@@ -187,7 +187,7 @@ test('the documentation says of exactly those holes that versions are looked at'
   expect(written.toSorted()).toEqual(looked.toSorted())
 })
 
-test('a version that nobody knows is not called safe', () => {
+test('an unknown version is not called safe', () => {
   expect(judgeVersions({}).map(({ state }) => state)).toEqual(['unknown', 'unknown'])
 })
 

@@ -298,7 +298,7 @@ asyncio.run(main())`
     await vi.waitFor(() => expect(origin.open()).toBe(0), WAIT)
   })
 
-  test('N10: who is slow is told so, who sends too much is cut off and told when to come again', async () => {
+  test('N10: a slow request gets 408, one over the budget is cut off with a Retry-After', async () => {
     const hasty = watchedEgress({ allow: [], budgets: { requestMs: 500 } })
     const eve = await fixture.controller({ network: { egress: hasty.options } }).acquire('eve')
     expect(
@@ -325,7 +325,7 @@ asyncio.run(main())`
     expect(small.events.map(({ reason }) => reason)).toEqual(['byte_budget', 'byte_budget'])
   })
 
-  test('N12: nobody reaches the way out of somebody else', async () => {
+  test('N12: no user reaches the egress of another', async () => {
     const mine = watchedEgress({ allow: [] })
     const bob = await fixture.controller({ network: { egress: mine.options } }).acquire('bob')
     expect(

@@ -118,7 +118,7 @@ test('sbxd itself refuses above what it holds, in the same words of HTTP, and sa
   expect((await sh(way.sandbox, 'echo alive')).out).toBe('alive\n')
 })
 
-test('bytes beyond the budget end the connection; the next is told when to come again', async () => {
+test('bytes beyond the budget end the connection; the next gets a Retry-After', async () => {
   const there = await origin((_asked, response) => response.end(Buffer.alloc(300_000)))
   const host = `big.test:${there.port}`
   const { port, egress } = await open({ allow: [host], budgets: { bytes: 200_000 } })

@@ -157,7 +157,7 @@ test('while the rules cannot be read nothing new is reached', async () => {
   await expect.poll(() => egress.audits, WAIT).toMatchObject([{ decision: 'failed', reason: 'broken' }])
 })
 
-test('rules that cannot be read for a few looks cost nobody a connection; for five in a row, all that are open', async () => {
+test('rules that cannot be read for a few looks end no connection; for five in a row, all that are open', async () => {
   const port = await echo()
   const { rulesOf, state } = changing()
   const { egress, tunnel } = await open({ allow: [`listed.test:${port}`], rulesOf })
@@ -186,7 +186,7 @@ test('rules that are asked for and never come are rules that cannot be read', as
   over()
 }, 10_000)
 
-test('a list of one’s own counts in place of everybody’s; whom the network is closed to reaches nothing', async () => {
+test('a user’s own list replaces the common one; a user without egress reaches nothing', async () => {
   const port = await echo()
   const own = [`own.test:${port}`]
   const options: Partial<EgressOptions> = {

@@ -42,7 +42,7 @@ async function controlled(sandbox: Sandbox): Promise<boolean> {
   }
 }
 
-test('two controllers that make everybody’s first sandbox at once make one each', async () => {
+test('two controllers that make first sandboxes at once make one per user', async () => {
   const one = fixture.controller()
   const two = fixture.controller()
   for (let round = 0; round < extent(2, 10); round += 1) {

@@ -80,7 +80,7 @@ describe.skipIf(reason !== undefined)(`a disk that hangs${reason ? ` (${reason})
     }
   })
 
-  test('a stop has an end, nobody else waits, and with the disk everything is back', async () => {
+  test('a stop has an end, no other user waits, and with the disk everything is back', async () => {
     const ann = await sandboxes.acquire('ann')
     expect((await shell(ann, 'echo kept >file; stat -f -c %T .')).output).toBe('ext2/ext3\n')
     const thaw = await freeze(disk)

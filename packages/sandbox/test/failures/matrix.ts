@@ -157,7 +157,7 @@ export const matrix: Row[] = [
     inject: 'a crash between an engine call and its note in the ledger, or the reverse',
     during: 'acquire, claim, remove, at each step',
     expected: 'no leak, no second volume',
-    tests: { 'sandbox/test/controller/lifecycle.test.ts': ['at any step costs nobody anything'] },
+    tests: { 'sandbox/test/controller/lifecycle.test.ts': ['at any step loses nothing of a user'] },
   },
   {
     id: 'image-or-name',

@@ -23,7 +23,7 @@ test('what a command prints and how it ends, and nothing of it stays inside', as
   expect(await sandbox.commands()).toEqual([])
 })
 
-test('of very much only both ends, and the gap is told', async () => {
+test('of a long output only both ends, and the gap is reported', async () => {
   const { stdout, cut, bytes } = await collect(sandbox, { command: 'seq -f %09g 1 100000' })
   expect(bytes.stdout).toBe(1_000_000)
   expect(cut).toEqual({ stdout: { from: 131_072, to: 1_000_000 - 131_072 } })

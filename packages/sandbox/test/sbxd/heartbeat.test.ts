@@ -52,7 +52,7 @@ test('nothing is asked while bytes come by themselves', async () => {
   expect(seen.pings).toEqual([])
 })
 
-test('an idle connection is asked more and more seldom, and at once often when somebody waits', async () => {
+test('an idle connection is asked more and more seldom, and at once often when a request waits', async () => {
   let busy = false
   const { heartbeat, seen } = beating({ busy: () => busy })
   await pings(seen).toBe(4)
@@ -65,7 +65,7 @@ test('an idle connection is asked more and more seldom, and at once often when s
   expect((seen.pings[4] ?? 0) - from).toBeLessThan(EVERY_MS * 12)
 })
 
-test('nothing is asked of the other side while it rests, however long', async () => {
+test('nothing is asked of the other side while it is paused, however long', async () => {
   let paused = true
   const { seen } = beating({ paused: () => paused })
   await new Promise((resolve) => setTimeout(resolve, EVERY_MS * 6))

@@ -202,7 +202,7 @@ test('waits for the end of a reset no longer than it may, and goes on when it co
   await sandbox.close()
 })
 
-test('one that does not say how full the disk of the host is hides that from nobody', async () => {
+test('a sandbox that does not report the disk of the host does not hide it', async () => {
   const silent = await HostileSbxd.connect(0, { statMs: 20 })
   const honest = await HostileSbxd.connect()
   // Of an engine elsewhere, whose disk only sandboxes see.
@@ -240,7 +240,7 @@ test('passes over facts of an end that it does not know', async () => {
   await sandbox.close()
 })
 
-test('a writer without credit waits, holds nothing back in memory, and hears of the end', async () => {
+test('a writer without credit waits, holds nothing back in memory, and rejects at the end', async () => {
   const { sbxd, sandbox } = await HostileSbxd.connect()
   const running = sandbox.run({ ...request, stdin: true })
   sbxd.started()

@@ -94,7 +94,7 @@ test('a controller that says something now and then keeps it', async () => {
   expect(await sandbox.commands()).toEqual([])
 })
 
-test('ends that nobody acknowledges take no room for longer than the lease', async () => {
+test('unacknowledged ends take no room for longer than the lease', async () => {
   const { sandbox } = await start(LEASE_MS / 5)
   const run = async (): Promise<string> => {
     const command = await sandbox.run({ id: newId(), command: ['true'] })

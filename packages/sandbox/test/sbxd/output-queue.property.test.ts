@@ -86,7 +86,7 @@ test('a chunk that is not lent stays what it is', async () => {
   expect(whole.findIndex((byte, i) => byte !== i % 251)).toBe(-1)
 })
 
-test('a flood of tiny alternating pieces that nobody takes costs little more than its bytes', async () => {
+test('an untaken flood of tiny alternating pieces costs little more than its bytes', async () => {
   const queue = new OutputQueue(() => {})
   const write = writer(queue)
   for (let i = 0; i < 400_000; i += 1) write(i % 2 ? 'stdout' : 'stderr', 1)

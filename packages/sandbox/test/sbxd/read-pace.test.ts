@@ -11,7 +11,7 @@ function rests(reads: readonly { bytes: number; at: number }[]): boolean[] {
   return reads.map(({ bytes, at }) => pace.restsAfter(bytes, at))
 }
 
-test('rests in a flood, after reads that bring little', () => {
+test('pauses in a flood, after reads that bring little', () => {
   const flood = Array.from({ length: 64 }, (_, i) => ({ bytes: 32 * KiB, at: i * 0.1 }))
   expect(rests(flood).slice(16)).toEqual(Array(48).fill(true))
 })

@@ -95,7 +95,7 @@ export function testLedger(name: string, make: () => Promise<LedgerUnderTest>): 
       expect(claims.filter((claim) => claim.status === 'fulfilled')).toHaveLength(1)
     })
 
-    test('a condemned slot is nobody’s for ever, and a claimed one cannot be condemned', async () => {
+    test('a condemned slot can never be claimed, and a claimed one cannot be condemned', async () => {
       const { ledger, reopen } = await fresh()
       await ledger.add(warmSlot('aaaaaaaa', 30_000))
       await ledger.add(claimedSlot('bbbbbbbb', 30_001, 'ann'))
@@ -124,7 +124,7 @@ export function testLedger(name: string, make: () => Promise<LedgerUnderTest>): 
       }
     })
 
-    test('there are never more warm slots than asked for, whoever adds them', async () => {
+    test('there are never more warm slots than asked for, with any number of controllers', async () => {
       const { ledger, reopen } = await fresh()
       const second = await reopen()
       await ledger.add(claimedSlot('bbbbbbbb', 31_000, 'ann'), 0)
@@ -157,7 +157,7 @@ export function testLedger(name: string, make: () => Promise<LedgerUnderTest>): 
       await expect(ledger.release('zzzzzzzz')).resolves.toBeUndefined()
     })
 
-    test('the generation after the same one is the same for everybody who asks, per slot, and stays', async () => {
+    test('the generation after the same one is the same for every caller, per slot, and stays', async () => {
       const { ledger, reopen } = await fresh()
       const second = await reopen()
       await ledger.add(warmSlot('aaaaaaaa', 30_000))

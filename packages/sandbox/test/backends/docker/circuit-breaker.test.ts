@@ -120,7 +120,7 @@ test('the line is bounded, and leaving it frees the place', async () => {
   expect(breaker.health()).toEqual({ state: 'closed', running: 0, inLine: 0 })
 })
 
-test('never more at once than allowed, and everybody gets an answer, however calls come, fail and leave', async () => {
+test('never more at once than allowed, and every call gets an answer, however calls come, fail and leave', async () => {
   const one = fc.record({ fails: fc.boolean(), leaves: fc.boolean(), ticks: fc.nat(3) })
   await fc.assert(
     fc.asyncProperty(

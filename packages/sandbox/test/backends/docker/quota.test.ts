@@ -130,7 +130,7 @@ test('a file system that has no such quota is not asked', async () => {
   expect(made).toEqual([])
 })
 
-test('a trial volume that cannot be removed keeps nobody from their sandbox', async () => {
+test('a trial volume that cannot be removed keeps no user from their sandbox', async () => {
   manner = { backing: 'xfs', keeps: true }
   expect(await createQuotaProbe(engine(), DEPLOYMENT)()).toBe('hard')
 })

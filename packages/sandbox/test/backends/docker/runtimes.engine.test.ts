@@ -151,7 +151,7 @@ for (const each of runtimes) {
 // Drawn only now: a run whose one runtime is not here would try none.
 for (const { each, path } of sample('runtimes', possible, 1)) {
   describe(`on ${each.name}`, () => {
-    test('the setting chooses it, it proves itself, and one that the engine does not know is told', async () => {
+    test('the setting chooses it, it proves itself, and an unknown one is reported', async () => {
       const engine = await startOwnEngine(each.engine(path))
       const fixture = await dockerFixture({ host: engine.host })
       try {

@@ -87,7 +87,7 @@ test('is a duplex: output without framing, input as it is, half-close both ways'
   expect(errors).toEqual(['last word'])
 })
 
-test('holds the engine back when nobody reads, and lets it go on', async () => {
+test('holds the engine back while unread, and lets it go on', async () => {
   const [ours, engine] = duplexPair()
   const stream = unframed(ours)
   const total = 4_000_000
@@ -137,7 +137,7 @@ test('lends what it reads, whatever waited before and however the bytes are cut'
   )
 })
 
-test('lends a flood whole and in order, though it rests between reads', async () => {
+test('hands out a flood whole and in order, though it pauses between reads', async () => {
   const bytes = Buffer.alloc(32 * 1024 * 1024)
   for (let at = 0; at < bytes.length; at += 4) bytes.writeUInt32LE(at, at)
   await using engine = await listening((socket) => {
