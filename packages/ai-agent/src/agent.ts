@@ -64,7 +64,7 @@ const LIST_MS = 10_000
 /** Whose MCP servers an operator sees: those of the deployment, which everybody has. */
 const LOCAL_USER_ID = 'local'
 const PRIVATE_SERVER_HINT =
-  '; only whoever runs this Sandlot can name a server there (mcpServers in its configuration)'
+  '; only the operator of this Sandlot can name a server there (mcpServers in its configuration)'
 
 export interface Agent {
   readonly model: { name: string; demo: boolean }
@@ -167,7 +167,7 @@ export async function openAgent(
     redirectUrl: `${config.publicUrl}${MCP_SIGN_IN_PATH}`,
     documentUrl: documentUrlOf(config.publicUrl),
     sandbox: acquire,
-    broughtFetch: (userId) => {
+    clientServerFetch: (userId) => {
       const refusal = async (host: string, port: number): Promise<string | undefined> =>
         hostRefusal(await rules.of(userId), host, port)
       return {
@@ -257,7 +257,7 @@ export async function openAgent(
       await removals.remove(userId, data, {
         rows: store.people,
         endSessions: (id, what) => manager.endAllOf(id, what),
-        endServers: (id, what) => mcp.leaveUser(id, what),
+        endServers: (id, what) => mcp.removeUser(id, what),
         removeSandbox: (id, what) => sandboxes.remove(id, what),
         now: Date.now,
       })

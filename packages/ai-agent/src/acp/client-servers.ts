@@ -8,7 +8,7 @@ import { SandlotError } from '@sandlot/shared/errors'
 import { makeScrubber } from '@sandlot/shared/scrub'
 import type { ServerState } from '../mcp/servers.ts'
 import type { Mcp } from '../mcp/open-mcp.ts'
-import type { BroughtServer, BroughtStanding } from '../mcp/session-servers.ts'
+import type { ClientServer, ClientServerStatus } from '../mcp/session-servers.ts'
 import { withoutSecrets } from '../secrets/call-secrets.ts'
 import type { Session } from '../session/session.ts'
 import { type ToolRegistry, createRegistry } from '../tools/registry.ts'
@@ -18,7 +18,10 @@ import { secretsOf } from './client-secrets.ts'
 import { type Notice, noticeText } from './foreign-client.ts'
 
 export interface ClientServersParts {
-  mcp: Pick<Mcp, 'bring' | 'leaveSession' | 'toolsOf' | 'standing' | 'states' | 'signInOver'>
+  mcp: Pick<
+    Mcp,
+    'setSessionServers' | 'closeSession' | 'toolsOf' | 'sessionServerStatus' | 'states' | 'signInEnded'
+  >
   /**
    * Set where the client started this agent on its user's machine: servers run there, with this
    * environment. Absent: they run in the user's sandbox.
@@ -83,20 +86,20 @@ export class ClientServers {
     this.#held.get(session.id)?.replaced.abort()
     this.#held.delete(session.id)
     const usable = servers.filter((server) => !isSse(server))
-    const brought = mcp.bring(
+    const results = mcp.setSessionServers(
       session.userId,
       session.id,
       usable.map((server) => this.#described(server, session)),
       // A running prompt may still call a replaced server.
       () => session.settled(),
     )
-    const names = new Map(brought.flatMap((one) => ('as' in one ? [[one.as, one.name] as const] : [])))
+    const names = new Map(results.flatMap((one) => ('as' in one ? [[one.as, one.name] as const] : [])))
     if (names.size > 0) this.#hold(session, { names, owner, secrets })
     return [
       ...servers
         .filter(isSse)
         .map(({ name }) => cannotBeUsed(name, 'it speaks the old SSE, not streamable HTTP')),
-      ...brought.flatMap((one) => ('problem' in one ? [cannotBeUsed(one.name, one.problem)] : [])),
+      ...results.flatMap((one) => ('problem' in one ? [cannotBeUsed(one.name, one.problem)] : [])),
     ]
   }
 
@@ -109,7 +112,8 @@ export class ClientServers {
     const held = sessionId === undefined ? undefined : this.#held.get(sessionId)
     if (held === undefined || sessionId === undefined) return mcp.toolsOf(userId, signal, sessionId)
     const tools = await mcp.toolsOf(userId, signal, sessionId)
-    if (!signal.aborted) report(held, mcp.standing(userId, sessionId), (link) => mcp.signInOver(link))
+    if (!signal.aborted)
+      report(held, mcp.sessionServerStatus(userId, sessionId), (link) => mcp.signInEnded(link))
     return cleaned(held, tools)
   }
 
@@ -129,7 +133,7 @@ export class ClientServers {
     if (held?.userId !== userId) return
     held.replaced.abort()
     this.#held.delete(sessionId)
-    await this.#parts.mcp.leaveSession(sessionId)
+    await this.#parts.mcp.closeSession(sessionId)
   }
 
   #hold(session: Session, about: Pick<HeldServers, 'names' | 'owner' | 'secrets'>): void {
@@ -143,19 +147,19 @@ export class ClientServers {
     }
     this.#held.set(session.id, held)
     const { closed } = about.owner
-    const gone = (): void => void this.#outlive(session, held)
+    const gone = (): void => void this.#closeWhenIdle(session, held)
     // A signal that aborted while the session was loading fires no event.
     if (closed.aborted) gone()
     else closed.addEventListener('abort', gone, { once: true, signal: held.replaced.signal })
   }
 
   /** Ends the servers of a disconnected client once the running prompt has ended. Never rejects. */
-  async #outlive(session: Session, held: HeldServers): Promise<void> {
+  async #closeWhenIdle(session: Session, held: HeldServers): Promise<void> {
     await session.settled()
     if (this.#held.get(session.id) === held) await this.leave(held.userId, session.id)
   }
 
-  #described(server: McpServer, { cwd }: Session): BroughtServer {
+  #described(server: McpServer, { cwd }: Session): ClientServer {
     const { name } = server
     if ('url' in server) return { name, url: server.url, headers: record(server.headers) }
     const { command, args } = server
@@ -163,7 +167,7 @@ export class ClientServers {
     const { hostEnvironment } = this.#parts
     if (hostEnvironment === undefined) return { name, command, args, env, where: 'sandbox' }
     const folder = isFolder(cwd) ? { cwd } : {}
-    return { name, command, args, env, around: hostEnvironment, ...folder, where: 'deployment' }
+    return { name, command, args, env, baseEnv: hostEnvironment, ...folder, where: 'deployment' }
   }
 }
 
@@ -181,8 +185,8 @@ function isFolder(path: string): boolean {
 
 function report(
   { names, reported, owner, secrets }: HeldServers,
-  states: readonly BroughtStanding[],
-  signInOver: (link: string) => AbortSignal,
+  states: readonly ClientServerStatus[],
+  signInEnded: (link: string) => AbortSignal,
 ): void {
   for (const state of states) {
     const name = names.get(state.name)
@@ -195,7 +199,7 @@ function report(
     else reported.set(name, news)
     if (news === before) continue
     if (link !== undefined)
-      owner.offerLink(redacted(signInText(name), secrets), { url: link, completed: signInOver(link) })
+      owner.offerLink(redacted(signInText(name), secrets), { url: link, completed: signInEnded(link) })
     else if (notice !== undefined) owner.sendNotice(notice)
     else owner.sendNotice({ severity: 'info', title: `The MCP server ${shown(name)} can be used again` })
   }
@@ -214,10 +218,10 @@ function redactedNotice(notice: Notice | undefined, secrets: readonly string[]):
   return { ...notice, title: redacted(title, secrets), ...more }
 }
 
-function noticeFor(name: string, { state, why, problems }: BroughtStanding): Notice | undefined {
+function noticeFor(name: string, { state, why, problems }: ClientServerStatus): Notice | undefined {
   // The time until the next attempt changes constantly and is not reported again.
   if (state === 'unavailable')
-    return cannotBeUsed(name, why?.replace(/; it is tried again in \d+ s$/, '') ?? 'nobody knows why')
+    return cannotBeUsed(name, why?.replace(/; it is tried again in \d+ s$/, '') ?? 'the reason is unknown')
   if (state === 'needs_auth') return cannotBeUsed(name, 'it wants a sign-in; give it a token in its headers')
   const [problem, ...others] = problems
   if (problem === undefined) return undefined

@@ -6,7 +6,7 @@ import { messageOf } from '@sandlot/shared/errors'
 import type { Mode } from '@sandlot/shared/mode'
 import type { Rule } from '@sandlot/shared/rules'
 import type { InstructionRows } from '@sandlot/storage/sessions/instructions'
-import type { SignedIn } from '../mcp/oauth/sign-ins.ts'
+import type { SignInResult } from '../mcp/oauth/sign-ins.ts'
 import type { UserSecrets } from '../secrets/user-secrets.ts'
 import type { SessionManager } from '../session/manager.ts'
 import type { DeploymentInstructions } from '../config/instructions.ts'
@@ -38,7 +38,7 @@ export interface AcpParts {
    */
   modeCeilingOf?: (userId: string, said: Mode | undefined) => Mode | undefined
   /** Completes a person's sign-in at an MCP server. Absent: there are no such servers. */
-  finishSignIn?: (userId: string, answer: URLSearchParams) => Promise<SignedIn>
+  finishSignIn?: (userId: string, answer: URLSearchParams) => Promise<SignInResult>
   /** Removes a person (`people/removal.ts`). Absent: not supported here. */
   removePerson?: (userId: string, data: RemovedData) => Promise<void>
   /** The MCP servers of clients. Absent: no user has tools here. */

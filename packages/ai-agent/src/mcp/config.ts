@@ -1,4 +1,6 @@
-/** The `mcpServers` section of the configuration file: which servers there are, where they run, what of them is trusted. */
+/**
+ * The `mcpServers` section of the configuration file: the servers, where they run, what is trusted.
+ */
 import { nearest } from '@sandlot/shared/config-names'
 import { z } from 'zod'
 
@@ -20,9 +22,9 @@ const toolSettings = z.strictObject({
   timeoutMs: milliseconds(SECOND, 300 * SECOND).optional(),
   /** Milliseconds that a result may be used again; only for a tool that reads. */
   cacheMs: milliseconds(SECOND, 86_400 * SECOND).optional(),
-  /** How often a call may be made again when its failure may pass; only for one that does no harm twice. */
+  /** Retries of a call after a transient failure; only for a tool that is idempotent. */
   retries: z.number().int().min(0).max(5).optional(),
-  /** So many calls of one user in so many milliseconds. */
+  /** At most `calls` calls of one user in `perMs` milliseconds. */
   rateLimit: z
     .strictObject({ calls: z.number().int().min(1), perMs: milliseconds(SECOND, 86_400 * SECOND) })
     .optional(),
@@ -34,13 +36,16 @@ const everywhere = {
   timeoutMs: milliseconds(SECOND, 300 * SECOND).default(10 * SECOND),
   /** Milliseconds after which a call is over although it reports progress. */
   maxTimeoutMs: milliseconds(SECOND, 300 * SECOND).default(300 * SECOND),
-  /** Milliseconds for a server to start and to say what tools it has. */
+  /** Milliseconds for a server to start and to list its tools. */
   startTimeoutMs: milliseconds(SECOND, 120 * SECOND).default(15 * SECOND),
   /** Milliseconds without a call after which a server that runs for one user is stopped. */
   idleMs: milliseconds(SECOND, 86_400 * SECOND).default(600 * SECOND),
-  /** Only these of its tools are offered. */
+  /** Offer only these of its tools. */
   tools: z.array(text('"search-flights"')).optional(),
-  /** Tools that change nothing: run at once and together, without an approval. `as-announced` believes the server. */
+  /**
+   * Tools that change nothing: they run at once, concurrently and without approval. `as-announced`
+   * trusts the server's annotation.
+   */
   readOnly: z
     .union([z.literal('as-announced'), z.array(z.string())], {
       error: 'must be "as-announced" (the server is believed), or a list of tools like ["search-flights"]',
@@ -53,11 +58,13 @@ const stdioServer = z.strictObject({
   ...everywhere,
   command: text('"npx"'),
   args: z.array(z.string({ error: 'must be text, for example "--verbose"' })).default([]),
-  /** All of its environment but for `PATH`, `HOME`, `LANG` and `TMPDIR`, which it gets unless they are here. */
+  /** Its whole environment, apart from `PATH`, `HOME`, `LANG` and `TMPDIR`, which have defaults. */
   env: texts.default({}),
   /** Absolute; in a sandbox also relative to the workspace. */
   cwd: text('"/srv/tools"').optional(),
-  /** `deployment`: beside the agent, for operators' servers. `sandbox`: in each user's own sandbox. */
+  /**
+   * `deployment`: next to the agent, for operators' servers. `sandbox`: in each user's own sandbox.
+   */
   where: z
     .enum(['deployment', 'sandbox'], { error: 'must be "deployment" (beside the agent) or "sandbox"' })
     .default('deployment'),
@@ -66,9 +73,12 @@ const stdioServer = z.strictObject({
 const client = {
   clientId: text('"sandlot"'),
   clientSecret: text('"${MCP_SECRET}"').optional(),
-  /** Asked for beside what the server says that it needs. */
+  /** Requested in addition to the scopes that the server names. */
   scope: text('"calendar.read"').optional(),
-  /** The only authorization server that is used, whatever the server says; also one on your own network. */
+  /**
+   * The only authorization server that is used, whatever the server names; it may be on a private
+   * network.
+   */
   issuer: z
     .url({ protocol: /^https?$/, error: 'must be an address like https://login.example.org' })
     .optional(),
@@ -79,9 +89,12 @@ const oauth = z
   .strictObject({
     ...client,
     type: z.literal('oauth'),
-    /** Absent: the authorization server fetches our description, or registers us. */
+    /** Absent: the authorization server fetches the client document, or registers a client. */
     clientId: client.clientId.optional(),
-    /** May it be told to fetch our description from the public address? `false` where it could not reach that. */
+    /**
+     * Whether to offer the client document at the public address. `false`: it cannot be reached
+     * there.
+     */
     clientDocument: z.boolean().default(true),
   })
   .refine(({ clientId, clientSecret }) => clientSecret === undefined || clientId !== undefined, {
@@ -89,12 +102,12 @@ const oauth = z
     error: 'needs the clientId that it belongs to',
   })
 
-/** The deployment itself is the client; nobody signs in. */
+/** The deployment itself is the client; no user signs in. */
 const clientCredentials = z
   .strictObject({
     ...client,
     type: z.literal('client-credentials'),
-    /** PEM, PKCS #8: we sign who we are, in place of a secret. */
+    /** PEM, PKCS #8: signs the token request, in place of a secret. */
     privateKey: text('"${MCP_KEY}"').optional(),
     algorithm: z.enum(['ES256', 'ES384', 'RS256', 'PS256']).default('ES256'),
   })
@@ -122,7 +135,7 @@ export function isHttp(server: McpServerConfig): server is HttpServerConfig {
   return 'url' in server
 }
 
-/** Which of the two it is is said by `url` or `command`; its problems are those of that one. */
+/** `url` or `command` says which kind it is; problems are reported for that kind. */
 const server = z.record(z.string(), z.unknown()).transform((value, ctx): McpServerConfig => {
   const { url, command } = value
   if ((url === undefined) === (command === undefined)) {
@@ -167,7 +180,7 @@ export const mcpServersSection = z
       const message = 'its name must be 1–40 letters, digits, - and _, for example flights-mcp'
       ctx.addIssue({ code: 'custom', path: [name], message })
     }
-    // Two that the model could not tell apart.
+    // The model could not tell these two names apart.
     const seen = new Map<string, string>()
     for (const name of Object.keys(servers)) {
       const folded = name.toLowerCase().replaceAll('-', '_')

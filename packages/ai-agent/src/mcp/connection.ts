@@ -6,28 +6,28 @@ import { type CallResult, callResult } from './result.ts'
 import type { ToolDefinition } from './tool-definition.ts'
 
 const CLIENT_INFO = { name: 'sandlot', version: '0.1.0' }
-/** Pages of `tools/list`, and tools of one server. Far more than a model can use. */
+/** Limits of `tools/list`: far more than a model can use. */
 const MAX_PAGES = 64
 const MAX_TOOLS = 1_000
 const NEVER_MS = 86_400_000
 
-export interface ConnectionOptions {
+interface ConnectionOptions {
   transport: Transport
-  /** Ask whether the server speaks the newest revision before the handshake. A pipe cannot tell silence from a no. */
+  /** Negotiate the newest revision before the handshake. On a pipe, silence is no answer. */
   negotiate: boolean
   /** Milliseconds for the handshake. */
   startTimeoutMs: number
   onToolsChanged: () => void
-  /** It is over, without our having closed it. */
+  /** Called when the connection ends and `close` was not called. */
   onLost: () => void
   /** Answers a form in the middle of a call. */
   elicit: Elicit
 }
 
-export interface CallOptions {
-  /** Milliseconds without an answer or a report. */
+interface CallOptions {
+  /** Milliseconds without a result or progress. */
   timeoutMs: number
-  /** Milliseconds altogether. */
+  /** Milliseconds in total. */
   maxTimeoutMs: number
   signal: AbortSignal
   onProgress: (progress: { message?: string; done: number; total?: number }) => void
@@ -41,7 +41,7 @@ export class Connection {
   readonly #options: ConnectionOptions
   #closing = false
   #open = false
-  /** Pauses of the calls under way; see `#asked`. */
+  /** Pauses the limits of the calls in flight; see `#handleElicitation`. */
   readonly #pauses = new Set<() => () => void>()
 
   /** Rejects when the handshake fails; nothing is left running then. */
@@ -67,14 +67,13 @@ export class Connection {
         tools: { autoRefresh: false, debounceMs: 0, onChanged: () => options.onToolsChanged() },
       },
     })
-    // It is no event target.
-    // oxlint-disable-next-line unicorn/prefer-add-event-listener
+    // `Client` is not an event target.
     this.#client.onclose = () => {
       const lost = this.#open && !this.#closing
       this.#open = false
       if (lost) options.onLost()
     }
-    this.#answerQuestions()
+    this.#handleElicitation()
   }
 
   /** True from the handshake until it is closed or lost. */
@@ -87,7 +86,10 @@ export class Connection {
     return this.#client.getProtocolEra() === 'modern'
   }
 
-  /** What `tools/list` answers, all pages, unread. */
+  /**
+   * The result of `tools/list`, all pages, not validated. The SDK's `listTools` rejects the whole
+   * list for one malformed tool.
+   */
   async list(timeoutMs: number, signal?: AbortSignal): Promise<unknown[]> {
     if (this.#client.getServerCapabilities()?.tools === undefined) return []
     const tools: unknown[] = []
@@ -98,14 +100,14 @@ export class Connection {
       const got = await this.#client.request({ method: 'tools/list', params }, page, options)
       tools.push(...got.tools.slice(0, MAX_TOOLS - tools.length))
       cursor = got.nextCursor
-      // A server that goes round in a circle has told us everything it will.
+      // The cursor repeats: there are no more pages.
       if (cursor === undefined || seen.has(cursor) || tools.length >= MAX_TOOLS) break
       seen.add(cursor)
     }
     return tools
   }
 
-  /** Rejects with the SDK's errors, or with the reason of an abort. */
+  /** Rejects with the SDK's errors, or with the abort reason. */
   async call(
     tool: Pick<ToolDefinition, 'name' | 'inputSchema'>,
     args: Record<string, unknown>,
@@ -122,13 +124,14 @@ export class Connection {
       const result = await this.#client.callTool(
         { name: tool.name, arguments: args, _meta: meta },
         {
-          // Its output is checked by us, within bounds; of its input the SDK needs what goes into headers.
+          // The output is validated by `outcomeOf`, with limits. The SDK needs the input schema for
+          // headers.
           toolDefinition: { name: tool.name, inputSchema: { ...tool.inputSchema, type: 'object' } },
-          // Ours are the limits that count, because they stand still while the user is asked.
+          // The idle clocks are the limits that count: they pause while the user is asked.
           timeout: NEVER_MS,
           signal: AbortSignal.any([signal, clock.signal, longest.signal]),
           onprogress: ({ progress, total, message }) => {
-            clock.again()
+            clock.restart()
             onProgress({
               done: progress,
               total,
@@ -148,12 +151,12 @@ export class Connection {
     }
   }
 
-  /** Ends the session and whatever runs for it. Never rejects. */
+  /** Ends the session and its process. Never rejects. */
   async close(): Promise<void> {
     if (this.#closing) return
     this.#closing = true
     const { transport } = this.#options
-    // A server that is gone cannot be told.
+    // A server that has gone does not answer.
     if ('terminateSession' in transport && typeof transport.terminateSession === 'function')
       await Promise.race([Promise.allSettled([transport.terminateSession()]), after(1_000)])
     await Promise.allSettled([this.#client.close()])
@@ -161,11 +164,11 @@ export class Connection {
     this.#open = false
   }
 
-  #answerQuestions(): void {
+  #handleElicitation(): void {
     const { elicit } = this.#options
     this.#client.setRequestHandler('elicitation/create', async ({ params }) => {
       if (params.mode === 'url') return { action: 'decline' }
-      // A person takes longer than a call may.
+      // A user takes longer than a call may.
       const resume = [...this.#pauses].map((pause) => pause())
       try {
         const { message, requestedSchema } = params
@@ -181,14 +184,14 @@ function after(ms: number): Promise<void> {
   return new Promise((resolve) => void setTimeout(resolve, ms).unref())
 }
 
-export interface IdleClock {
+interface IdleClock {
   /** Aborted at the limit, with reason `timeout`. */
   readonly signal: AbortSignal
-  /** A sign of life. */
-  again(): void
-  /** Does not count until the returned function is called. */
+  /** Restarts the limit: progress was reported. */
+  restart(): void
+  /** Stops the clock until the returned function is called. */
   pause(): () => void
-  /** For good, also where a pause ends later. */
+  /** Stops the clock for good, also when a pause ends later. */
   stop(): void
 }
 
@@ -197,20 +200,20 @@ export function createIdleClock(ms: number): IdleClock {
   let timer: NodeJS.Timeout | undefined
   let paused = 0
   let stopped = false
-  const again = (): void => {
+  const restart = (): void => {
     clearTimeout(timer)
     if (paused === 0 && !stopped) timer = setTimeout(() => controller.abort('timeout'), ms)
   }
-  again()
+  restart()
   return {
     signal: controller.signal,
-    again,
+    restart,
     pause() {
       paused++
       clearTimeout(timer)
       return () => {
         paused--
-        again()
+        restart()
       }
     },
     stop() {

@@ -1,4 +1,7 @@
-/** A server that asks the user for something in the middle of a call: the same question as the tool `ask_user` asks. */
+/**
+ * Elicitation: a server asks the user something in the middle of a call, as the tool `ask_user`
+ * does.
+ */
 import {
   ANSWER_OPTION,
   DECLINE_OPTION,
@@ -12,7 +15,7 @@ import type { ApprovalAnswer, ApprovalOption } from '../tools/tool.ts'
 import { visibleSchema, visibleText } from './visible-text.ts'
 
 export interface Elicitation {
-  /** In the server's words. */
+  /** As the server wrote it. */
   message: string
   /** A flat JSON Schema of the answer: texts, numbers, choices. */
   schema: unknown
@@ -22,10 +25,10 @@ export type ElicitationAnswer =
   | { action: 'accept'; content: Record<string, string | number | boolean | string[]> }
   | { action: 'decline' | 'cancel' }
 
-/** Answers one; never rejects. */
+/** Asks the user. Never rejects. */
 export type Elicit = (asked: Elicitation) => Promise<ElicitationAnswer>
 
-/** Milliseconds. A server waits with everything it holds. */
+/** Milliseconds. The server keeps its resources until then. */
 export const QUESTION_EXPIRES_MS = 600_000
 const MAX_CHARS = 8_000
 
@@ -34,7 +37,9 @@ export const QUESTION_OPTIONS: readonly ApprovalOption[] = [
   { optionId: DECLINE_OPTION, name: 'Decline', kind: 'reject_once' },
 ]
 
-/** What the user is asked; undefined when it is no form that can be shown. Says who asks: it is not us. */
+/**
+ * The question for the user, with the server's name in it; undefined when the form cannot be shown.
+ */
 export function questionOf(server: string, { message, schema }: Elicitation): Question | undefined {
   const asked = question.safeParse({
     message: `${server} asks: ${visibleText(message)}`,
@@ -52,7 +57,7 @@ export function questionOf(server: string, { message, schema }: Elicitation): Qu
   return { ...asked.data, requestedSchema: { type: 'object', properties, required: still } }
 }
 
-/** What the user left empty has the value that the server's form has for it. */
+/** Empty fields get the default of the server's form. */
 export function elicitationAnswer(answer: ApprovalAnswer, schema: unknown): ElicitationAnswer {
   if (answer.allowed) {
     const filled = Object.entries(answer.content ?? {}).filter(([, value]) => value !== '')

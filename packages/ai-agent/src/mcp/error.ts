@@ -1,4 +1,7 @@
-/** Everything that can go wrong between us and a server, as one failure of a call. The only file that knows the SDK's errors. */
+/**
+ * Translates every error of a server into one failure of a call. Only this file knows the SDK's
+ * errors.
+ */
 import {
   InsufficientScopeError,
   ProtocolError,
@@ -12,10 +15,10 @@ import {
 import { messageOf } from '@sandlot/shared/errors'
 import { ToolError } from '../tools/tool-error.ts'
 
-/** The error code of a response that the agent makes itself, for a stream that ended without one. */
+/** The error code of the agent's own response for a stream that ended without one. */
 export const STREAM_ENDED = -32_099
 const SHOWN_CHARS = 500
-/** JSON-RPC codes with which servers refuse an `initialize` that they do not know. */
+/** JSON-RPC codes with which servers refuse an `initialize` of an unknown revision. */
 const REFUSALS: readonly number[] = [
   ProtocolErrorCode.MethodNotFound,
   ProtocolErrorCode.InvalidRequest,
@@ -23,53 +26,56 @@ const REFUSALS: readonly number[] = [
   ProtocolErrorCode.UnsupportedProtocolVersion,
 ]
 
-/** The server cannot be used now. `message` says why, for a person and for the model. */
-export class ServerUnavailable extends Error {
+/** The server cannot be used now. `message` is the reason, for users and for the model. */
+export class ServerUnavailableError extends Error {
   override readonly name = 'ServerUnavailable'
 }
 
-/** What a person has to do: at `url`, or where access to the server is set up. `wanted`: they have signed in, and this is more. */
-export interface Connecting {
+/** What the user has to do. `wanted`: the scopes that are missing although they have signed in. */
+export interface RequiredSignIn {
   url?: string | undefined
-  /** Where there is no link: what they can do. */
+  /** Instructions when there is no link. */
   how?: string | undefined
   wanted?: string | undefined
 }
 
-/** The address, where a person can be sent there: it is the server's word. */
-export function linkTo({ url }: Connecting): string | undefined {
+/** The link, if it is a web address: the server chose it. */
+export function signInLink({ url }: RequiredSignIn): string | undefined {
   return url !== undefined && /^https?:\/\//.test(url) ? url : undefined
 }
 
-/** The user has to sign in first, or to allow more. */
-export class NeedsAuth extends Error {
+/** The user has to sign in, or to allow more scopes. */
+export class SignInRequiredError extends Error {
   override readonly name = 'NeedsAuth'
-  readonly connecting: Connecting
-  constructor(message: string, { cause, ...connecting }: Connecting & ErrorOptions = {}) {
+  readonly signIn: RequiredSignIn
+  constructor(message: string, { cause, ...signIn }: RequiredSignIn & ErrorOptions = {}) {
     super(message, { cause })
-    this.connecting = connecting
+    this.signIn = signIn
   }
 }
 
-/** A request was understood and refused: the token is good for less than this needs. */
+/** A request was refused because the token's scopes do not suffice. */
 export interface Challenge {
-  /** What the server says that it needs, in its words. */
+  /** The scopes that the server names. */
   scope?: string | undefined
   resourceMetadataUrl?: URL | undefined
 }
 
-/** The token was understood and allows too little; undefined when it is not that. */
+/** The challenge of an error for insufficient scopes; undefined for any other error. */
 export function challengeOf(error: unknown): Challenge | undefined {
   if (!(error instanceof InsufficientScopeError)) return undefined
   return { scope: error.requiredScope, resourceMetadataUrl: error.resourceMetadataUrl }
 }
 
-/** The server has forgotten our session; a new one may be begun. What was asked was not done. */
+/**
+ * The server does not know the session any more, so the request was not executed; begin a new
+ * session.
+ */
 export function isForgottenSession(error: unknown): boolean {
   return error instanceof SdkHttpError && error.status === 404
 }
 
-/** It answered the handshake with a no: it may speak another revision of the protocol. */
+/** The server refused the handshake: it may support another revision of the protocol. */
 export function refusesRevision(error: unknown): boolean {
   if (error instanceof ProtocolError) return REFUSALS.includes(error.code)
   return error instanceof Error && /protocol version|version negotiation/i.test(error.message)
@@ -79,12 +85,12 @@ export function isUnauthorized(error: unknown): boolean {
   return error instanceof UnauthorizedError || (error instanceof SdkHttpError && error.status === 401)
 }
 
-export function isTimeout(error: unknown): boolean {
+function isTimeout(error: unknown): boolean {
   return error instanceof SdkError && error.code === SdkErrorCode.RequestTimeout
 }
 
-/** The connection is over, or there is none: the next call needs a new one. */
-export function isLost(error: unknown): boolean {
+/** The connection has ended, or there is none: the next call needs a new one. */
+function isLost(error: unknown): boolean {
   return (
     (error instanceof SdkError &&
       (error.code === SdkErrorCode.ConnectionClosed || error.code === SdkErrorCode.NotConnected)) ||
@@ -92,7 +98,7 @@ export function isLost(error: unknown): boolean {
   )
 }
 
-/** In words, short, on one line: for the log and for people. */
+/** The message of an error, short and on one line, for the log and for users. */
 export function reasonOf(error: unknown): string {
   const text = error instanceof SdkHttpError ? httpReason(error) : fetchReason(error)
   return text.replaceAll(/\s+/g, ' ').slice(0, SHOWN_CHARS)
@@ -103,7 +109,7 @@ function httpReason(error: SdkHttpError): string {
   return `it answered ${status ?? 'with an error'}: ${error.message.replace(/^Error POSTing to endpoint: /, '')}`
 }
 
-/** `fetch failed` says nothing, whatever is wrapped round it; its cause does. */
+/** The message `fetch failed` has no information; its cause has, whatever wraps it. */
 function fetchReason(error: unknown): string {
   const wrapped = error instanceof SdkError ? error.cause : undefined
   if (wrapped instanceof TypeError && wrapped.cause instanceof Error) return fetchReason(wrapped)
@@ -112,7 +118,10 @@ function fetchReason(error: unknown): string {
   return messageOf(error)
 }
 
-/** How a call of `tool` of `server` failed. `sent`: it may have reached the server. `lost`: why the connection ended, if it did. */
+/**
+ * The failure of a call. `sent`: the request may have reached the server. `lost`: why the
+ * connection ended.
+ */
 export function callFailureOf(
   error: unknown,
   { server, tool, sent, lost }: { server: string; tool: string; sent: boolean; lost: string | undefined },
@@ -123,9 +132,9 @@ export function callFailureOf(
     const url = error.elicitations.find((one) => 'url' in one)?.url
     return new NeedsAuthFailure(server, { url }, because)
   }
-  if (error instanceof NeedsAuth) return new NeedsAuthFailure(server, error.connecting, because)
+  if (error instanceof SignInRequiredError) return new NeedsAuthFailure(server, error.signIn, because)
   if (isUnauthorized(error)) return new NeedsAuthFailure(server, {}, because)
-  if (error instanceof ServerUnavailable)
+  if (error instanceof ServerUnavailableError)
     return new ToolError('unavailable', `${server} cannot be used now: ${error.message}.`, {
       ...because,
       transient: true,
@@ -167,16 +176,16 @@ function wentAway(server: string, tool: string, why: string, because: ErrorOptio
   return new ToolError('interrupted', text, { ...because, transient: true })
 }
 
-/** Carries the address beside the words: it is for the person, not for the model. */
+/** Carries the link next to the message: the user sees it, the model does not. */
 export class NeedsAuthFailure extends ToolError {
   readonly server: string
-  readonly connecting: Connecting
-  constructor(server: string, connecting: Connecting, options: ErrorOptions) {
-    const { url, wanted, how: inWords = 'They can do that where its access is set up.' } = connecting
+  readonly signIn: RequiredSignIn
+  constructor(server: string, signIn: RequiredSignIn, options: ErrorOptions) {
+    const { url, wanted, how: inWords = 'They can do that where its access is set up.' } = signIn
     const what = wanted === undefined ? `connect ${server} first` : `allow ${server} more first: ${wanted}`
     const how = url === undefined ? inWords : 'A link to do so is shown to them with this call.'
     super('needs_auth', `The user has to ${what}. ${how} Say so, and try again once they have.`, options)
     this.server = server
-    this.connecting = connecting
+    this.signIn = signIn
   }
 }

@@ -1,6 +1,7 @@
 /**
- * What the model calls the tools of servers: the tool's own name with every character that is not allowed as `_`. Where
- * two would have the same name, all of them take their server's name before it; a built-in tool never does.
+ * The names of servers' tools for the model: the tool's own name, with `_` for each character that
+ * is not allowed. Tools with the same name are prefixed with their server's name; a built-in tool
+ * never is.
  */
 import { createHash } from 'node:crypto'
 
@@ -9,7 +10,7 @@ const HASH_DIGITS = 8
 
 export interface ServerTool {
   server: string
-  /** As the server calls it. */
+  /** The server's own name for it. */
   tool: string
 }
 
@@ -18,7 +19,7 @@ export function toolId({ server, tool }: ServerTool): string {
   return `${server}::${tool}`
 }
 
-/** The names by id. The same for the same tools, in whatever order they come; ids that are given twice count once. */
+/** The names by id, independent of the order of the tools; duplicate ids count once. */
 export function exposedNames(tools: readonly ServerTool[], taken: readonly string[]): Map<string, string> {
   const unique = new Map(tools.map((tool) => [toolId(tool), tool]))
   const own = new Map([...unique].map(([id, { tool }]) => [id, cut(legal(tool), tool)]))
@@ -26,7 +27,7 @@ export function exposedNames(tools: readonly ServerTool[], taken: readonly strin
     const { server, tool } = unique.get(id) ?? { server: '', tool: id }
     return cut(`${legal(server)}_${legal(tool)}`, id)
   })
-  // What still collides (`a_b::c` and `a::b_c`) is told apart by a hash.
+  // Names that still collide (`a_b::c` and `a::b_c`) get a hash.
   return renameShared(prefixed, taken, (id, name) => hashed(name, id))
 }
 
@@ -44,7 +45,7 @@ function legal(name: string): string {
   return name.replaceAll(/[^A-Za-z0-9_]/gu, '_')
 }
 
-/** `whole`: what the hash is of, when there is one. */
+/** `whole`: the text to hash when the name is too long. */
 function cut(name: string, whole: string): string {
   return name.length <= MAX_CHARS ? name : hashed(name, whole)
 }

@@ -1,16 +1,16 @@
 /**
- * A server's input schema as a model gets it: as the server wrote it, but legal for every provider. They want an object
- * at the root and nothing there that chooses between several, items in every array, and a type only once; one that finds
- * a schema illegal refuses the whole request. The arguments are checked against the server's own all the same.
+ * A server's input schema for the model, legal for every provider: an object at the root without a
+ * choice there, `items` in every array, and `type` only once. A provider that finds one schema
+ * illegal refuses the whole request. Arguments are validated against the server's own schema.
  */
 import { deeperThan } from '../model/json.ts'
 import { propertiesOf } from '../tools/tool-input.ts'
 import { visibleSchema } from './visible-text.ts'
 
-/** Bytes of JSON. A schema goes out with every request. */
+/** Bytes of JSON. Every request contains the schema. */
 const MAX_BYTES = 48 * 1024
 const MAX_DEPTH = 32
-/** At the root these are refused by some provider; the checking keeps them. */
+/** Some provider refuses these at the root; validation keeps them. */
 const NOT_AT_ROOT = [
   '$schema',
   '$id',
@@ -43,7 +43,7 @@ export function modelSchema(schema: unknown): { parameters: Schema } | { problem
   return { parameters: parameters as Schema }
 }
 
-/** A root that only points into its own definitions, as generators like to write it. */
+/** A root that only refers to one of its own definitions, as generators write it. */
 function withoutReference(schema: Schema): Schema {
   const reference = schema['$ref']
   const [, holder, name] =
@@ -55,14 +55,14 @@ function withoutReference(schema: Schema): Schema {
   return isSchema(target) ? { ...rest, ...target } : schema
 }
 
-/** Where a schema has schemas: under names, in a list, or one alone. */
+/** Keywords with subschemas: by name, in a list, or a single one. */
 const NAMED = ['properties', 'patternProperties', '$defs', 'definitions']
 const LISTED = ['anyOf', 'oneOf', 'allOf', 'prefixItems', 'items']
 const ALONE = ['items', 'additionalProperties']
 
-/** A schema and all in it. Its depth is limited already. */
+/** A schema with its subschemas. Its depth is already limited. */
 function legal(schema: unknown): unknown {
-  // A schema that takes everything, but not all providers know that.
+  // Not every provider knows this form of a schema that accepts everything.
   if (schema === true) return {}
   if (!isSchema(schema)) return schema
   const inside = Object.entries(schema).map(([key, value]) => [key, legalInside(key, value)])
@@ -82,7 +82,7 @@ function withItems(schema: Schema): Schema {
   return isArray && (items ?? prefixItems ?? true) === true ? { ...schema, items: {} } : schema
 }
 
-/** Beside a choice whose members have types of their own, one more type says nothing. */
+/** Next to `anyOf` whose members all have a type, another `type` adds nothing. */
 function typedOnce(schema: Schema): Schema {
   const { type, ...rest } = schema
   const { anyOf } = rest

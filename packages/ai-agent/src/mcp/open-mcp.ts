@@ -1,4 +1,4 @@
-/** The servers of a deployment, put together from their parts; owned and closed by the agent. */
+/** Puts the servers of a deployment together; the agent owns and closes them. */
 import { createHash } from 'node:crypto'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -6,11 +6,11 @@ import type { FetchLike } from '@modelcontextprotocol/client'
 import type { Sandbox } from '@sandlot/sandbox/sandbox'
 import type { RemovedData } from '@sandlot/shared/api'
 import { makeScrubber } from '@sandlot/shared/scrub'
-import { type BroughtFetch, BroughtSignIns } from './oauth/brought-sign-ins.ts'
+import { type ClientServerFetch, ClientServerSignIns } from './oauth/client-server-sign-ins.ts'
 import { oauthFetch } from './oauth/fetch.ts'
 import { MachineAccess } from './oauth/machine-access.ts'
 import type { SecretStore } from './oauth/records.ts'
-import { type SignedIn, SignIns } from './oauth/sign-ins.ts'
+import { type SignInResult, SignIns } from './oauth/sign-ins.ts'
 import type { ServerAccess } from './server-access.ts'
 import {
   fillTemplate,
@@ -22,7 +22,12 @@ import {
 } from './server-spec.ts'
 import { McpServer, type Opened } from './server.ts'
 import { McpServers, type ServerState } from './servers.ts'
-import { type Brought, type BroughtServer, type BroughtStanding, SessionServers } from './session-servers.ts'
+import {
+  type ClientServerResult,
+  type ClientServer,
+  type ClientServerStatus,
+  SessionServers,
+} from './session-servers.ts'
 import {
   createProcessGuard,
   type ProcessGuard,
@@ -40,58 +45,61 @@ const MAX_MESSAGE_BYTES = 16 * 1024 * 1024
 export interface OpenMcpOptions {
   specs: readonly ServerSpec[]
   builtin: readonly Tool[]
-  /** Absolute; homes of the servers of the deployment. */
+  /** Absolute: the parent folder of the homes of the deployment's servers. */
   folder: string
   secrets: SecretStore
-  /** Where authorization servers send users back to. */
+  /** Where authorization servers redirect users to. */
   redirectUrl: string
-  /** Where our description of ourselves is published for them (`documentUrlOf`); absent: nowhere. */
+  /** Where the client document is published (`documentUrlOf`); undefined: nowhere. */
   documentUrl?: string | undefined
   sandbox: (userId: string, signal: AbortSignal) => Promise<Sandbox>
-  /** How HTTP servers that a session of this user brought, and their sign-ins, are reached: they are nobody's in whom we trust. */
-  broughtFetch?: (userId: string) => BroughtFetch
+  /**
+   * How this user's client servers over HTTP, and their sign-ins, are reached: they are not
+   * trusted.
+   */
+  clientServerFetch?: (userId: string) => ClientServerFetch
   log: ToolLog
 }
 
 export interface Mcp {
   readonly servers: McpServers
   /**
-   * The tools for a prompt that begins now; with a session also those of the servers that it brought. See
+   * The tools for a prompt that begins now; with a session also those of its client's servers. See
    * `McpServers.toolsOf`. Never rejects.
    */
   toolsOf(userId: string, signal: AbortSignal, sessionId?: string): Promise<ToolRegistry>
-  /** How each server is for this user, and in this session, now. */
+  /** The state of each server for this user, and in this session, now. */
   states(userId: string, signal: AbortSignal, sessionId?: string): Promise<ServerState[]>
-  /** How each server that the session brought was when its last prompt began; nothing before the first. */
-  standing(userId: string, sessionId: string): BroughtStanding[]
+  /** The status of the session's servers when its last prompt began; empty before the first. */
+  sessionServerStatus(userId: string, sessionId: string): ClientServerStatus[]
   /**
-   * Connect the servers that a client brought for a session: from its next prompt on it has their tools, beside the
-   * deployment's, in place of what it brought before, which ends when `unused` resolves. Answers for each what it is called
-   * here, or why it cannot be used; whether it can be reached shows with the prompt (`states`). Never throws.
+   * Replaces the servers that a client named for a session, from its next prompt on; the previous
+   * ones end when `unused` resolves. Returns for each its name here, or why it cannot be used;
+   * whether it can be reached is known with the prompt (`states`). Never throws.
    */
-  bring(
+  setSessionServers(
     userId: string,
     sessionId: string,
-    servers: readonly BroughtServer[],
+    servers: readonly ClientServer[],
     unused?: () => Promise<void>,
-  ): Brought[]
-  /** Aborted when somebody has come back from this link of a server that a client brought. */
-  signInOver(link: string): AbortSignal
-  /** The session is closed or deleted: end what it brought. Never rejects. */
-  leaveSession(sessionId: string): Promise<void>
-  /** This user was removed: their servers end, and with `purge` what those keep at home goes. */
-  leaveUser(userId: string, data: RemovedData): Promise<void>
-  /** A user is back from an authorization server. Never rejects. */
-  finishSignIn(userId: string, answer: URLSearchParams): Promise<SignedIn>
-  /** End every server. Never rejects. */
+  ): ClientServerResult[]
+  /** Aborted when the user returns from this link of a client's server. */
+  signInEnded(link: string): AbortSignal
+  /** Ends the servers of a closed or deleted session. Never rejects. */
+  closeSession(sessionId: string): Promise<void>
+  /** Ends the servers of a removed user, and with `purge` removes what they stored at home. */
+  removeUser(userId: string, data: RemovedData): Promise<void>
+  /** Finishes a sign-in with the parameters of the redirect. Never rejects. */
+  finishSignIn(userId: string, answer: URLSearchParams): Promise<SignInResult>
+  /** Ends every server. Never rejects. */
   close(): Promise<void>
 }
 
-/** Starts nothing; see `McpServers.start`. @throws ToolDefinitionError for the built-in tools. */
+/** Starts nothing; see `McpServers.start`. Throws `ToolDefinitionError` for the built-in tools. */
 export function openMcp(options: OpenMcpOptions): Mcp {
   const { specs, builtin, folder, secrets, redirectUrl, documentUrl, sandbox, log } = options
   const guard = createProcessGuard()
-  const signIns = new SignIns({ specs: specs.filter(isSignedInTo), secrets, redirectUrl, documentUrl, log })
+  const signIns = new SignIns({ specs: specs.filter(hasUserSignIn), secrets, redirectUrl, documentUrl, log })
   const parts = {
     folder,
     guard,
@@ -106,61 +114,63 @@ export function openMcp(options: OpenMcpOptions): Mcp {
     log,
     makeServer: (spec, userId) => makeServer(spec, userId, parts),
   })
-  const broughtSignIns = new BroughtSignIns({ fetch: options.broughtFetch, log })
+  const clientServerSignIns = new ClientServerSignIns({ fetch: options.clientServerFetch, log })
   const sessions = new SessionServers({
     reserved: specs.map(({ name }) => name),
     makeServer: (spec, userId) => {
-      const fetch = options.broughtFetch?.(userId).server
-      const access = broughtSignIns.access.bind(broughtSignIns)
+      const fetch = options.clientServerFetch?.(userId).server
+      const access = clientServerSignIns.access.bind(clientServerSignIns)
       return makeServer(spec, userId, { ...parts, access, fetch })
     },
   })
-  const broughtTo = (userId: string, sessionId: string | undefined): readonly McpServer[] =>
+  const sessionServersOf = (userId: string, sessionId: string | undefined): readonly McpServer[] =>
     sessionId === undefined ? [] : sessions.of(userId, sessionId)
   return {
     servers,
-    toolsOf: (userId, signal, sessionId) => servers.toolsOf(userId, signal, broughtTo(userId, sessionId)),
-    states: (userId, signal, sessionId) => servers.states(userId, signal, broughtTo(userId, sessionId)),
-    standing: (userId, sessionId) => sessions.standing(userId, sessionId),
-    bring: (...brought) => sessions.bring(...brought),
-    signInOver: (link) => broughtSignIns.over(link),
-    leaveSession: (sessionId) => sessions.leave(sessionId),
-    async leaveUser(userId, data) {
-      await servers.leave(userId)
-      broughtSignIns.leaveUser(userId)
+    toolsOf: (userId, signal, sessionId) =>
+      servers.toolsOf(userId, signal, sessionServersOf(userId, sessionId)),
+    states: (userId, signal, sessionId) =>
+      servers.states(userId, signal, sessionServersOf(userId, sessionId)),
+    sessionServerStatus: (userId, sessionId) => sessions.status(userId, sessionId),
+    setSessionServers: (...args) => sessions.set(...args),
+    signInEnded: (link) => clientServerSignIns.signInEnded(link),
+    closeSession: (sessionId) => sessions.close(sessionId),
+    async removeUser(userId, data) {
+      await servers.closeUser(userId)
+      clientServerSignIns.removeUser(userId)
       const homes = data === 'purge' ? homesOf(specs, userId) : []
       for (const home of homes) await rm(join(folder, ...home), { recursive: true, force: true })
     },
     finishSignIn: (userId, answer) => signIns.finish(userId, answer),
     async close() {
-      await Promise.all([servers.close(), sessions.close()])
-      await Promise.allSettled([guard.close(), broughtSignIns.close()])
+      await Promise.all([servers.close(), sessions.closeAll()])
+      await Promise.allSettled([guard.close(), clientServerSignIns.close()])
     },
   }
 }
 
-/** By each user, at the authority of the server. */
-function isSignedInTo(spec: ServerSpec): spec is HttpSpec {
+/** Whether each user signs in to it. */
+function hasUserSignIn(spec: ServerSpec): spec is HttpSpec {
   return spec.kind === 'http' && spec.config.auth?.type === 'oauth'
 }
 
-export interface OpenServerParts {
-  /** Absolute; each server of the deployment has a folder here as its home. */
+interface OpenServerParts {
+  /** Absolute: the parent folder of the homes of the deployment's servers. */
   folder: string
   guard: ProcessGuard
   secret: SecretOf
   sandbox: (userId: string, signal: AbortSignal) => Promise<Sandbox>
-  /** The access of a user to a server with OAuth. */
+  /** A user's access to a server with OAuth. */
   access: (spec: HttpSpec, userId: string) => ServerAccess
-  /** How HTTP servers are reached; default: as this process does. */
+  /** How HTTP servers are reached; default: this process's `fetch`. */
   fetch?: FetchLike
   log: ToolLog
 }
 
-/** Key of the settings under which an argument stands; no variable and no header is called like that. */
+/** Prefix of the settings' keys for arguments; no variable and no header starts like that. */
 const ARGUMENT = ' arg '
 
-/** Nothing is started yet. `userId`: undefined for a server that is everybody's. */
+/** Starts nothing. `userId`: undefined for a shared server. */
 export function makeServer(spec: ServerSpec, userId: string | undefined, parts: OpenServerParts): McpServer {
   const { log } = parts
   const secret = (name: string): Promise<string | undefined> =>
@@ -241,7 +251,7 @@ async function openStdio(
   const entries = Object.entries(settings)
   const env = Object.fromEntries(entries.filter((entry) => !isArgument(entry)))
   const args = spec.args.map((_, index) => settings[`${ARGUMENT}${index}`] ?? '')
-  // What it was given, its log must not repeat.
+  // The log must not contain the settings.
   const scrub = makeScrubber(Object.values(settings))
   const stderr = createStderrLog(parts.log, name, scrub)
   const process = {
@@ -266,24 +276,30 @@ async function openStdio(
   const transport = new StdioTransport({
     open: start,
     maxMessageBytes: MAX_MESSAGE_BYTES,
-    onGarbage: (count, line) => {
-      // The first lines say what is wrong; a thousand more say nothing new.
+    onInvalidLine: (count, line) => {
+      // The first lines show the problem; a thousand more add nothing.
       if (count <= 3 || Number.isInteger(Math.log10(count)))
-        parts.log.warn({ server: name, count, line: scrub(line) }, 'an MCP server printed what is no message')
+        parts.log.warn(
+          { server: name, count, line: scrub(line) },
+          'an MCP server printed a line that is no message',
+        )
     },
   })
   return { transport, ending: () => transport.ended }
 }
 
-/** A folder of its own, and for what works with one user's secrets one for each user: programs keep such things at home. */
+/**
+ * A folder of its own, one for each user when it has a user's secrets: programs store such things
+ * at home.
+ */
 function homeOf({ name, place }: StdioSpec, userId: string | undefined): string[] {
   if (userId === undefined || place !== name) return [place]
   const plain = /^[A-Za-z0-9_-]{1,64}$/.test(userId)
   return [name, 'users', plain ? userId : createHash('sha256').update(userId).digest('hex')]
 }
 
-/** The folders that servers keep for this user alone, below the folder of all homes. */
-export function homesOf(specs: readonly ServerSpec[], userId: string): string[][] {
+/** The homes of this user's own servers, relative to the folder of all homes. */
+function homesOf(specs: readonly ServerSpec[], userId: string): string[][] {
   return specs.flatMap((spec) =>
     spec.perUser && 'args' in spec && spec.place === spec.name ? [homeOf(spec, userId)] : [],
   )

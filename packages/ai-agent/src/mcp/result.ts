@@ -1,4 +1,7 @@
-/** A server's answer as the outcome of a call: text for the model, images for it and the screen, links for the screen. */
+/**
+ * A tool result as the outcome of a call: text for the model, images for model and screen, links
+ * for the screen.
+ */
 import stripAnsi from 'strip-ansi'
 import type { ContentBlock, ToolCallContent } from '@sandlot/shared/call'
 import type { FailureReason } from '@sandlot/shared/reasons'
@@ -8,7 +11,7 @@ import type { ToolOutcome } from '../tools/tool.ts'
 import { checkSchema } from './schema-check.ts'
 import { visibleText } from './visible-text.ts'
 
-/** Read leniently: a block that nobody knows becomes a sentence, and does not cost the others. */
+/** Validated leniently: an unknown block becomes a sentence, and the others stay. */
 export const callResult = z.looseObject({
   content: z.array(z.unknown()).catch([]).default([]),
   structuredContent: z.unknown().optional(),
@@ -39,13 +42,13 @@ type Block = z.output<typeof block>
 /** Characters of JSON of structured content for the screen. */
 const MAX_DATA_CHARS = 64 * 1024
 
-export interface ResultOf {
+interface ResultOf {
   server: string
   tool: string
   outputSchema: Record<string, unknown> | undefined
 }
 
-/** The text is whole; what of it is too much for the model is stored and cut by the policies, as for every tool. */
+/** The text is complete; the policies store it and cut it for the model, as for every tool. */
 export function outcomeOf(result: CallResult, of: ResultOf): ToolOutcome {
   const wrong = result.isError ? undefined : problemOfOutput(result, of)
   const blocks = result.content.map((one) => block.safeParse(one).data)
@@ -64,7 +67,7 @@ export function outcomeOf(result: CallResult, of: ResultOf): ToolOutcome {
   return { ...outcome, status: 'completed' }
 }
 
-/** Our own servers say in `_meta` which kind of failure it was; of others it is an error of the tool. */
+/** Sandlot's own servers name the kind of failure in `_meta`; for others it is `tool_error`. */
 const REASON_OF_CODE: Record<string, FailureReason> = {
   invalid_arguments: 'invalid_arguments',
   needs_auth: 'needs_auth',
@@ -87,13 +90,14 @@ function problemOfOutput({ structuredContent }: CallResult, of: ResultOf): strin
   const check = checkSchema(of.outputSchema, structuredContent)
   if (check.fits === 'no')
     return `${of.tool} did not return what its schema promises, so its result cannot be relied on: ${check.problems.slice(0, 5).join('; ')}`
-  // A schema in a dialect that we do not know is no fault of the result; one that takes for ever checks nothing.
-  if (check.fits === 'unknown' && check.tookTooLong)
+  // A schema in an unknown dialect is not the result's fault; one that times out has checked
+  // nothing.
+  if (check.fits === 'unknown' && check.timedOut)
     return `What ${of.tool} returned could not be checked against its schema in time, so it cannot be relied on:`
   return undefined
 }
 
-/** What of a block is an image, or called one: the block itself, or a file in it. */
+/** The image of a block: the block itself, or a file in it. */
 function imageOf(one: Block | undefined, check: ReturnType<typeof outcomeImages>): CheckedImage | undefined {
   if (one?.type === 'image') return check(one.data, oneLine(one.mimeType))
   if (one?.type !== 'resource' || one.resource.text !== undefined) return undefined
@@ -103,7 +107,7 @@ function imageOf(one: Block | undefined, check: ReturnType<typeof outcomeImages>
     : undefined
 }
 
-// ── Text for the model ──────────────────────────────────────────────────────────────────────────────────
+// ── Text for the model ───────────────────────────────────────────────────────────────────────────
 
 function textOf(one: Block | undefined, image: CheckedImage | undefined): string {
   if (one === undefined) return '[Something of a kind that is not known here was left out.]'
@@ -139,7 +143,7 @@ function jsonOf(value: unknown): string {
   return value === undefined ? '' : JSON.stringify(value, null, 2)
 }
 
-// ── The screen, and images for the model ──────────────────────────────────────────────────────────────────────────────────────────
+// ── The screen, and images for the model ─────────────────────────────────────────────────────────
 
 function shownOf(one: Block | undefined, image: CheckedImage | undefined): ToolCallContent[] {
   if (image?.fits === true) return [shown({ type: 'image', ...image.image })]

@@ -1,4 +1,7 @@
-/** Whether a value fits a JSON Schema that a server wrote. Nothing is compiled from it, and it gets a moment only. */
+/**
+ * Validates a value against a JSON Schema that a server wrote: nothing is compiled, and the time is
+ * limited.
+ */
 import vm from 'node:vm'
 import { CfWorkerJsonSchemaValidator } from '@modelcontextprotocol/client/validators/cf-worker'
 import { nearest } from '@sandlot/shared/config-names'
@@ -9,17 +12,17 @@ const CHECK_MS = 200
 const SHOWN_CHARS = 300
 const SHOWN_PROBLEMS = 20
 
-export type SchemaCheck =
+type SchemaCheck =
   | { fits: 'yes' }
   | { fits: 'no'; problems: string[] }
-  /** The schema is broken, in a dialect that we do not know, or takes for ever. */
-  | { fits: 'unknown'; why: string; tookTooLong: boolean }
+  /** The schema is broken, in an unknown dialect, or takes too long. */
+  | { fits: 'unknown'; why: string; timedOut: boolean }
 
 type Schema = Record<string, unknown>
 
 export function checkSchema(schema: Schema, value: unknown): SchemaCheck {
   try {
-    return withinTime(CHECK_MS, () => {
+    return runWithTimeout(CHECK_MS, () => {
       const validator = new CfWorkerJsonSchemaValidator({ shortcircuit: false })
       const result = validator.getValidator(schema)(value)
       if (result.valid) return { fits: 'yes' }
@@ -29,12 +32,12 @@ export function checkSchema(schema: Schema, value: unknown): SchemaCheck {
     return {
       fits: 'unknown',
       why: messageOf(error).slice(0, SHOWN_CHARS),
-      tookTooLong: error instanceof TookTooLong,
+      timedOut: error instanceof TimeoutError,
     }
   }
 }
 
-/** The validator names every place on the way to a problem; only the problems themselves are kept. */
+/** The validator reports every place on the path to a problem; only the problems are kept. */
 const ON_THE_WAY = /does not match (?:additional properties )?schema\.$|A subschema had errors\.$/
 
 function problemsOf(message: string, schema: Schema, value: unknown): string[] {
@@ -59,8 +62,8 @@ function unknownNames(value: unknown, known: readonly string[]): string[] {
     })
 }
 
-/** It did not end in time and was ended. */
-export class TookTooLong extends Error {
+/** The work was terminated at its time limit. */
+export class TimeoutError extends Error {
   override readonly name = 'TookTooLong'
 }
 
@@ -71,10 +74,10 @@ const context = vm.createContext(
 const script = new vm.Script('work()')
 
 /**
- * What `work` returns or throws. It is not isolated, only ended: the engine looks at the clock, also inside a regular
- * expression. @throws TookTooLong
+ * Returns what `work` returns, or throws what it throws. The work is not isolated: the engine
+ * checks the clock, also inside a regular expression. Throws `TimeoutError`.
  */
-export function withinTime<T>(ms: number, work: () => T): T {
+function runWithTimeout<T>(ms: number, work: () => T): T {
   let result: { value: T } | undefined
   context['work'] = (): void => {
     result = { value: work() }
@@ -82,17 +85,17 @@ export function withinTime<T>(ms: number, work: () => T): T {
   try {
     script.runInContext(context, { timeout: ms })
   } catch (error) {
-    // Not `instanceof`: the error is of the context that was ended.
+    // Not `instanceof`: the error belongs to the other context.
     const timedOut =
       typeof error === 'object' &&
       error !== null &&
       'code' in error &&
       error.code === 'ERR_SCRIPT_EXECUTION_TIMEOUT'
-    if (timedOut) throw new TookTooLong(`it took more than ${ms} ms`)
+    if (timedOut) throw new TimeoutError(`it took more than ${ms} ms`)
     throw error
   } finally {
     context['work'] = undefined
   }
-  if (result === undefined) throw new TookTooLong('it did not end')
+  if (result === undefined) throw new TimeoutError('it did not end')
   return result.value
 }

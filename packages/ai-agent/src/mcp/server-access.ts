@@ -1,29 +1,36 @@
-/** How a server that guards itself is asked: what goes with each request, and what happens when that is not enough. */
+/**
+ * Access to a server that needs authorization: what each request carries, and what to do when it is
+ * refused.
+ */
 import type { AuthProvider, FetchLike } from '@modelcontextprotocol/client'
 import {
   type Challenge,
   challengeOf,
   isUnauthorized,
-  NeedsAuth,
+  SignInRequiredError,
   reasonOf,
-  ServerUnavailable,
+  ServerUnavailableError,
 } from './error.ts'
 
 export interface ServerAccess {
-  /** For a transport: puts the token on every request, and renews it when it is refused. */
+  /** For a transport: adds the token to each request, and renews it when it is refused. */
   provider(): AuthProvider
-  /** Remembers what refused requests were made with; for the same transport. */
+  /** Records the tokens of refused requests; for the same transport. */
   watch(base: FetchLike): FetchLike
   /**
-   * The server wants more than the token allows. `again`: there is a better token now, so ask once more. Else what the
-   * user has to do. @throws ServerUnavailable when more was asked for already and it is still not enough.
+   * The server needs more scopes than the token has. `again`: there is a better token, so repeat
+   * the request. Otherwise what the user has to do. Throws `ServerUnavailableError` when more was
+   * requested before without effect.
    */
-  widen(challenge: Challenge): Promise<'again' | NeedsAuth>
-  /** The address at which the user signs in; undefined when there is nothing like that. Never rejects. */
+  widen(challenge: Challenge): Promise<'again' | SignInRequiredError>
+  /** Where the user signs in; undefined when there is no such address. Never rejects. */
   signInUrl(): Promise<string | undefined>
 }
 
-/** The token of each refused request, which the SDK does not pass on: a token is renewed once for all calls it failed. */
+/**
+ * The token of each refused request, which the SDK does not pass on: a token is renewed once for
+ * all calls that it failed.
+ */
 export class RefusedTokens {
   readonly #tokens = new WeakMap<Response, string>()
 
@@ -42,8 +49,8 @@ export class RefusedTokens {
 }
 
 /**
- * `again`, or the error to go on with: `error` itself when it is no refusal. `how`: what a user can do who gets no link. Never
- * rejects.
+ * `again`, or the error to go on with: `error` itself when it is no refusal. `how`: instructions
+ * for a user without a link. Never rejects.
  */
 export async function refusalOf(
   error: unknown,
@@ -55,11 +62,15 @@ export async function refusalOf(
     try {
       const wider = await access?.widen(challenge)
       const tooLittle = `its key does not allow this (${reasonOf(error)})`
-      return wider ?? new ServerUnavailable(tooLittle, { cause: error })
+      return wider ?? new ServerUnavailableError(tooLittle, { cause: error })
     } catch (refused) {
       return refused
     }
   }
   if (!isUnauthorized(error)) return error
-  return new NeedsAuth('the user has to sign in', { url: await access?.signInUrl(), how, cause: error })
+  return new SignInRequiredError('the user has to sign in', {
+    url: await access?.signInUrl(),
+    how,
+    cause: error,
+  })
 }

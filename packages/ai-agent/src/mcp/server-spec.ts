@@ -1,4 +1,4 @@
-/** A configured server with its references to the environment put in: what the rest of this folder works with. */
+/** A configured server with its `${…}` references resolved. */
 import type { Environment } from '@sandlot/shared/config'
 import { messageOf } from '@sandlot/shared/errors'
 import {
@@ -11,14 +11,20 @@ import {
 
 interface Common {
   name: string
-  /** One for each user, because of whose secrets or sandbox it needs; else one for all. */
+  /**
+   * One instance for each user, because it needs their secrets or sandbox; otherwise one for all
+   * users.
+   */
   perUser: boolean
-  /** Tells its folder and its processes from those of every other server: its name, or that of its session before it. */
+  /**
+   * Unique key of its folder and its processes: its name, with its session's id before it for a
+   * client's server.
+   */
   place: string
-  /** In place of its name in the rules that allow its tools. */
+  /** Replaces its name in the rules that allow its tools. */
   ruledAs?: string
-  /** What its user can do where it wants a sign-in and there is no link to show. Absent: that is nobody's to say here. */
-  signIn?: string
+  /** Instructions for its user when it needs a sign-in and there is no link. */
+  signInHint?: string
 }
 
 export interface StdioSpec extends Common {
@@ -32,7 +38,7 @@ export interface HttpSpec extends Common {
   kind: 'http'
   config: HttpServerConfig
   headers: Readonly<Record<string, Template>>
-  /** Of the deployment: its secret or key for signing in. */
+  /** The deployment's own secret or key for signing in. */
   clientSecret?: string
   privateKey?: string
 }
@@ -40,8 +46,8 @@ export interface HttpSpec extends Common {
 export type ServerSpec = StdioSpec | HttpSpec
 
 /**
- * The enabled servers, sorted by name. What is wrong goes to `problems` with its place in the file; the values that must
- * not be logged go to `secrets`.
+ * The enabled servers, sorted by name. Adds problems with their place in the file to `problems`,
+ * and values that must not be logged to `secrets`.
  */
 export function readServerSpecs(
   servers: McpServers,
@@ -64,7 +70,7 @@ export function readServerSpecs(
       const read = (text: string, at: string): Template =>
         readTemplate(text, `mcpServers.${name}.${at}`, from, problems, secrets)
       const spec = specOf(name, config, read)
-      // Also where it was written into the file itself.
+      // Also a secret that the file contains itself.
       if (spec.kind === 'http')
         for (const own of [spec.clientSecret, spec.privateKey])
           if (own !== undefined && own !== '' && !secrets.includes(own)) secrets.push(own)
@@ -72,17 +78,22 @@ export function readServerSpecs(
     })
 }
 
-/** Where it offers no sign-in by a link, or has got a key that it does not take. */
-const SIGN_IN_OF_BROUGHT =
-  'It has no sign-in by a link here: they have to give it a token in its headers where their client names it (Authorization), or whoever runs this Sandlot names it in its configuration with auth.'
+/** For a server without a sign-in link, or that refused its token. */
+const CLIENT_SERVER_SIGN_IN_HINT =
+  'It has no sign-in by a link here: they have to give it a token in its headers where their client names it (Authorization), or the operator of this Sandlot names it in its configuration with auth.'
 
-/** One that a client brought for a session: nothing is put into its texts, and it is that session's alone. */
-export function broughtSpec(
+/** The server of a client for one session; references in its texts are not resolved. */
+export function clientServerSpec(
   name: string,
   config: McpServerConfig,
   own: { place: string; ruledAs: string },
 ): ServerSpec {
-  return { ...specOf(name, config, (text) => [text]), perUser: true, signIn: SIGN_IN_OF_BROUGHT, ...own }
+  return {
+    ...specOf(name, config, (text) => [text]),
+    perUser: true,
+    signInHint: CLIENT_SERVER_SIGN_IN_HINT,
+    ...own,
+  }
 }
 
 function specOf(
@@ -113,7 +124,9 @@ function specOf(
   return { kind: 'stdio', name, place: name, config, args, env, perUser }
 }
 
-/** What the deployment signs in with is no user's: a reference to a user's secret is a problem, told by `readServerSpecs`. */
+/**
+ * The deployment's credentials. `readServerSpecs` reports a reference to a user's secret in them.
+ */
 function ownSecrets(
   auth: HttpServerConfig['auth'],
   read: (text: string, at: string) => Template,
@@ -137,17 +150,17 @@ const NAME = /^[A-Za-z_][A-Za-z0-9_.-]{0,127}$/
 /** Reads a user's secret; undefined when there is none of that name. */
 export type SecretOf = (userId: string, name: string) => Promise<string | undefined>
 
-/** Text in which only users' secrets are still to be put in. */
-export type Template = readonly (string | { secret: string })[]
+/** Text in which only users' secrets are unresolved. */
+type Template = readonly (string | { secret: string })[]
 
-export interface EnvironmentReader {
+interface EnvironmentReader {
   env: Environment
   readFile: (path: string) => string
 }
 
 /**
- * Put in what the environment has. What is wrong goes to `problems`, each a sentence that begins with `place`; what was
- * put in goes to `secrets`.
+ * Resolves the references to the environment. Adds problems to `problems`, each a sentence that
+ * begins with `place`, and values to `secrets`.
  */
 export function readTemplate(
   text: string,
@@ -198,7 +211,7 @@ function fromEnvironment(
   return value
 }
 
-export function needsUser(template: Template): boolean {
+function needsUser(template: Template): boolean {
   return template.some((part) => typeof part !== 'string')
 }
 
@@ -213,7 +226,7 @@ export async function fillTemplate(
   return parts.includes(undefined) ? undefined : parts.join('')
 }
 
-/** The same for each of them; those that need a secret that is not there are left out. */
+/** Fills each of them; leaves out those with a missing secret. */
 export async function fillTemplates(
   templates: Readonly<Record<string, Template>>,
   secret: (name: string) => Promise<string | undefined>,

@@ -1,6 +1,6 @@
 /**
- * One configured server, for all users or for one: started when it is needed, kept up, listed again when it says that
- * its tools changed, stopped when nobody uses it.
+ * One configured server, for all users or for one: started on demand, restarted after a failure,
+ * listed again when its tools change, stopped when it is idle.
  */
 import { createHash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -8,12 +8,12 @@ import type { Transport } from '@modelcontextprotocol/client'
 import { Connection } from './connection.ts'
 import type { Elicit, Elicitation, ElicitationAnswer } from './elicitation.ts'
 import {
-  type Connecting,
+  type RequiredSignIn,
   isForgottenSession,
-  NeedsAuth,
+  SignInRequiredError,
   reasonOf,
   refusesRevision,
-  ServerUnavailable,
+  ServerUnavailableError,
 } from './error.ts'
 import type { CallResult } from './result.ts'
 import { refusalOf, type ServerAccess } from './server-access.ts'
@@ -23,7 +23,7 @@ import { backoffMs } from '@sandlot/shared/async/backoff'
 import { orAborted } from '@sandlot/shared/async/or-aborted'
 import type { CallContext, ToolCall, ToolLog } from '../tools/tool.ts'
 
-/** Milliseconds for a list of tools that is asked for again. */
+/** Milliseconds for listing the tools again. */
 const RELIST_MS = 5_000
 
 let lastRevision = 0
@@ -35,12 +35,12 @@ export class McpServer {
   readonly #closed = new AbortController()
   #connection: { is: Connection; opened: Opened; since: number; settings: string } | undefined
   #connecting: Promise<Connection> | undefined
-  #known: ReadTools | undefined
+  #listed: ReadTools | undefined
   #stale = false
-  #why = 'it was not started yet'
-  /** It refused the handshake of the revisions before: asked anew, it is spoken to in the newest. */
-  #newest = false
-  /** Those under way, and who answers a question in them. */
+  #reason = 'it was not started yet'
+  /** It refused the legacy handshake: the next attempt negotiates the newest revision. */
+  #useNewestRevision = false
+  /** Calls in flight, each with the function that asks its user. */
   readonly #calls = new Map<ServerCall, Elicit>()
   #idleTimer: NodeJS.Timeout | undefined
   #retryTimer: NodeJS.Timeout | undefined
@@ -58,16 +58,16 @@ export class McpServer {
     return this.#parts.spec
   }
 
-  /** Nothing runs, and nothing is about to. */
+  /** Nothing is running or starting. */
   get idle(): boolean {
     return this.#connection === undefined && this.#connecting === undefined && this.#calls.size === 0
   }
 
-  // ── Tools ─────────────────────────────────────────────────────────────────────────────────────────────
+  // ── Tools ──────────────────────────────────────────────────────────────────────────────────────
 
   /**
-   * The tools now. Waits for a server that was never tried, and for one that just failed for the first time; one that
-   * keeps failing costs nobody any time. Never rejects.
+   * The tools now. Waits for the first attempt, and for the retry after a first failure; a server
+   * that keeps failing does not delay the prompt. Never rejects.
    */
   async offered(signal: AbortSignal): Promise<Offered> {
     const offered = await this.#offer(signal)
@@ -79,31 +79,31 @@ export class McpServer {
     try {
       await this.#restartIfSettingsChanged()
       const running = this.#connection?.is.open === true
-      // Stopped because nobody used it: its tools are known, and a call starts it.
+      // Stopped when idle: its tools are known, and a call starts it.
       const stopped =
-        this.#connection === undefined && this.#known !== undefined && this.#backoff.failures === 0
+        this.#connection === undefined && this.#listed !== undefined && this.#backoff.failures === 0
       if (!running && !stopped) {
         if (this.#backoff.failures > 1) {
-          // Tried beside the prompt: the next one has it, if it is well again.
+          // Retry in the background: the next prompt gets its tools if it succeeds.
           if (this.#backoff.waitMs() === 0) void Promise.allSettled([this.#connect(this.#closed.signal)])
-          return { state: 'unavailable', why: this.#why }
+          return { state: 'unavailable', why: this.#reason }
         }
-        // A timer may come a moment early.
+        // A timer may fire a moment early.
         await sleep(Math.ceil(this.#backoff.waitMs()) + 2, undefined, { signal })
         await this.#connect(signal)
       } else if (running && this.#stale) await this.#relist()
-      return { state: 'ready', tools: this.#known?.tools ?? [] }
+      return { state: 'ready', tools: this.#listed?.tools ?? [] }
     } catch (error) {
-      if (error instanceof NeedsAuth) return { state: 'needs_auth', connecting: error.connecting }
-      return { state: 'unavailable', why: signal.aborted ? 'nobody waited for it' : reasonOf(error) }
+      if (error instanceof SignInRequiredError) return { state: 'needs_auth', signIn: error.signIn }
+      return { state: 'unavailable', why: signal.aborted ? 'the prompt was cancelled' : reasonOf(error) }
     } finally {
-      this.#restIfUnused()
+      this.#stopWhenIdle()
     }
   }
 
   /** Tools that it announced and that cannot be offered. */
   get problems(): readonly string[] {
-    return this.#known?.problems ?? []
+    return this.#listed?.problems ?? []
   }
 
   async #relist(): Promise<void> {
@@ -111,39 +111,42 @@ export class McpServer {
     if (connection === undefined) return
     this.#stale = false
     try {
-      this.#learn(await connection.list(RELIST_MS), connection)
+      this.#updateTools(await connection.list(RELIST_MS), connection)
     } catch (error) {
       this.#stale = true
-      // It is there but did not say: what it had before counts. One that is gone is gone.
+      // It is connected but did not list: keep the known tools. A lost connection is an error.
       if (!connection.open) throw error
       this.#parts.log.warn(
         { server: this.name, error: reasonOf(error) },
         'an MCP server did not list its tools',
       )
       if (this.spec.kind === 'http') {
-        await this.#drop()
+        await this.#disconnect()
         this.#failed(reasonOf(error))
         throw error
       }
     }
   }
 
-  #learn(list: readonly unknown[], { modern }: Connection): void {
+  #updateTools(list: readonly unknown[], { modern }: Connection): void {
     const withHeaders = modern && this.spec.kind === 'http'
     const read = readToolDefinitions(list, this.spec.config.tools, withHeaders)
-    const before = JSON.stringify(this.#known?.tools)
+    const before = JSON.stringify(this.#listed?.tools)
     if (before === JSON.stringify(read.tools)) return
-    this.#known = read
+    this.#listed = read
     this.revision = ++lastRevision
     const { log } = this.#parts
-    log.info({ server: this.name, tools: read.tools.length }, 'an MCP server told its tools')
+    log.info({ server: this.name, tools: read.tools.length }, 'an MCP server listed its tools')
     for (const problem of read.problems.slice(0, 20))
       log.warn({ server: this.name, problem }, 'a tool of an MCP server cannot be offered')
   }
 
-  // ── Calls ─────────────────────────────────────────────────────────────────────────────────────────────
+  // ── Calls ──────────────────────────────────────────────────────────────────────────────────────
 
-  /** Rejects with what `callFailureOf` understands. `onSent`: from now on it may have had its effect. */
+  /**
+   * Rejects with errors that `callFailureOf` understands. `onSent`: from now on the call may have
+   * its effect.
+   */
   async call(
     tool: ToolDefinition,
     args: Record<string, unknown>,
@@ -161,7 +164,7 @@ export class McpServer {
     const meta = this.spec.kind === 'stdio' ? { 'sandlot/user': ctx.userId } : {}
     try {
       for (let again = false; ; again = true) {
-        // One that just went away is on its way back.
+        // It was just lost and is being restarted.
         const waitMs = this.#backoff.failures > 2 ? 0 : Math.ceil(this.#backoff.waitMs())
         if (waitMs > 0) await sleep(waitMs + 2, undefined, { signal: ctx.signal })
         const connection = await this.#connect(ctx.signal)
@@ -171,43 +174,45 @@ export class McpServer {
         } catch (error) {
           if (ctx.signal.aborted) throw error
           const forgotten = isForgottenSession(error)
-          const means = forgotten ? 'again' : await refusalOf(error, this.#parts.access, this.spec.signIn)
+          const means = forgotten ? 'again' : await refusalOf(error, this.#parts.access, this.spec.signInHint)
           if (again || means !== 'again') {
-            // The next prompt looks whether it is still there.
+            // The next prompt lists its tools again.
             if (this.spec.kind === 'http') this.#stale = true
             throw means === 'again' ? error : means
           }
-          if (forgotten) await this.#drop()
+          if (forgotten) await this.#disconnect()
         }
       }
     } finally {
       this.#calls.delete(ctx)
-      this.#restIfUnused()
+      this.#stopWhenIdle()
     }
   }
 
-  /** Why the last connection ended, when it did. */
-  lostBecause(): string | undefined {
-    return this.#connection === undefined ? this.#why : (this.#connection.opened.ending() ?? undefined)
+  /** Why the last connection ended, if it did. */
+  lossReason(): string | undefined {
+    return this.#connection === undefined ? this.#reason : (this.#connection.opened.ending() ?? undefined)
   }
 
-  // ── Coming and going ──────────────────────────────────────────────────────────────────────────────────
+  // ── Starting and stopping ──────────────────────────────────────────────────────────────────────
 
-  /** Start it without waiting, and keep it up. */
+  /** Starts it without waiting, and keeps it running. */
   start(): void {
     void this.offered(this.#closed.signal)
   }
 
-  /** One attempt for all who wait. Rejects with `ServerUnavailable` while it must not be tried. */
+  /**
+   * One attempt for all callers. Rejects with `ServerUnavailableError` while the back-off lasts.
+   */
   async #connect(signal: AbortSignal): Promise<Connection> {
     if (this.#connection?.is.open === true) return this.#connection.is
     const waitMs = this.#backoff.waitMs()
     if (this.#connecting === undefined && waitMs > 0)
-      throw new ServerUnavailable(`${this.#why}; it is tried again in ${Math.ceil(waitMs / 1_000)} s`)
+      throw new ServerUnavailableError(`${this.#reason}; it is tried again in ${Math.ceil(waitMs / 1_000)} s`)
     this.#connecting ??= this.#open().finally(() => {
       this.#connecting = undefined
     })
-    // Not ended with whoever waits: others may wait too, and the next prompt has use for it.
+    // An abort ends only this wait: others may wait too, and the next prompt uses the connection.
     void Promise.allSettled([this.#connecting])
     return orAborted(this.#connecting, signal)
   }
@@ -219,53 +224,53 @@ export class McpServer {
       try {
         const settings = await this.#parts.settings()
         opened = await this.#parts.open(settings, this.#closed.signal)
-        const is = await this.#greet(opened, this.#closed.signal)
+        const is = await this.#handshake(opened, this.#closed.signal)
         this.#connection = { is, opened, since: performance.now(), settings: digest(settings) }
         this.#stale = false
         log.info({ server: this.name }, 'an MCP server is ready')
         return is
       } catch (thrown) {
-        const error = await this.#explained(thrown)
+        const error = await this.#classifyFailure(thrown)
         if (error === 'again' && !again) continue
-        if (error instanceof NeedsAuth) throw error
-        // How it ended says more than that it did, but not more than why it was ended.
-        const ending = error instanceof ServerUnavailable ? undefined : opened?.ending()
+        if (error instanceof SignInRequiredError) throw error
+        // How it ended is the better reason, except when the error is a reason already.
+        const ending = error instanceof ServerUnavailableError ? undefined : opened?.ending()
         this.#failed(ending ?? reasonOf(error === 'again' ? thrown : error))
-        throw new ServerUnavailable(this.#why, { cause: thrown })
+        throw new ServerUnavailableError(this.#reason, { cause: thrown })
       }
     }
   }
 
-  /** What a failed start means: as `refusalOf`, and that a pipe may speak another revision. */
-  async #explained(error: unknown): Promise<unknown> {
-    const means = await refusalOf(error, this.#parts.access, this.spec.signIn)
-    // A pipe cannot be asked twice: a server that takes a question it does not know for the end has ended.
+  /** Classifies a failed start: as `refusalOf`, and retries a pipe with the newest revision. */
+  async #classifyFailure(error: unknown): Promise<unknown> {
+    const means = await refusalOf(error, this.#parts.access, this.spec.signInHint)
+    // A pipe has no probe: a server may exit on a request that it does not know.
     const isPipe = this.spec.kind === 'stdio' && refusesRevision(error)
-    const tried = this.#newest
-    this.#newest = isPipe && !tried
+    const tried = this.#useNewestRevision
+    this.#useNewestRevision = isPipe && !tried
     if (!isPipe) return means
-    if (this.#newest) return 'again'
-    return new ServerUnavailable(`it speaks no revision of MCP that is known here (${reasonOf(error)})`)
+    if (this.#useNewestRevision) return 'again'
+    return new ServerUnavailableError(`it speaks no revision of MCP that is known here (${reasonOf(error)})`)
   }
 
-  /** The handshake and the first list of tools: a server that does not tell them is not there. */
-  async #greet(opened: Opened, signal: AbortSignal): Promise<Connection> {
+  /** The handshake and the first list of tools; both have to succeed. */
+  async #handshake(opened: Opened, signal: AbortSignal): Promise<Connection> {
     const { startTimeoutMs } = this.spec.config
     const is: Connection = await Connection.open(
       {
         transport: opened.transport,
-        negotiate: this.spec.kind === 'http' || this.#newest,
+        negotiate: this.spec.kind === 'http' || this.#useNewestRevision,
         startTimeoutMs,
         onToolsChanged: () => {
           this.#stale = true
         },
-        onLost: () => this.#lost(opened),
-        elicit: (asked) => this.#ask(asked),
+        onLost: () => this.#connectionLost(opened),
+        elicit: (asked) => this.#elicit(asked),
       },
       signal,
     )
     try {
-      this.#learn(await is.list(startTimeoutMs, signal), is)
+      this.#updateTools(await is.list(startTimeoutMs, signal), is)
       return is
     } catch (error) {
       await is.close()
@@ -274,25 +279,25 @@ export class McpServer {
   }
 
   #failed(why: string): void {
-    this.#why = why
+    this.#reason = why
     this.#backoff.failed()
     const { failures } = this.#backoff
     this.#parts.log.warn({ server: this.name, why, failures }, 'an MCP server is not available')
     this.#retryLater()
   }
 
-  #lost(opened: Opened): void {
+  #connectionLost(opened: Opened): void {
     const current = this.#connection
     if (current === undefined || current.opened !== opened) return
     this.#connection = undefined
-    this.#why = opened.ending() ?? 'the connection ended'
+    this.#reason = opened.ending() ?? 'the connection ended'
     this.#backoff.ended(current.since)
-    this.#parts.log.warn({ server: this.name, why: this.#why }, 'an MCP server went away')
+    this.#parts.log.warn({ server: this.name, why: this.#reason }, 'the connection to an MCP server was lost')
     void current.is.close()
     this.#retryLater()
   }
 
-  /** What all users share comes back by itself; what one user has, when that user needs it. */
+  /** A shared server is restarted by itself, a user's own one on demand. */
   #retryLater(): void {
     if (this.spec.perUser || this.#closed.signal.aborted) return
     clearTimeout(this.#retryTimer)
@@ -303,29 +308,29 @@ export class McpServer {
   async #restartIfSettingsChanged(): Promise<void> {
     const current = this.#connection
     if (!this.spec.perUser || current === undefined || this.#calls.size > 0) return
-    if (digest(await this.#parts.settings()) !== current.settings) await this.#drop()
+    if (digest(await this.#parts.settings()) !== current.settings) await this.#disconnect()
   }
 
-  /** Stop what one user has and does not use. */
-  #restIfUnused(): void {
+  /** Stops a user's own server when it is idle. */
+  #stopWhenIdle(): void {
     clearTimeout(this.#idleTimer)
     if (!this.spec.perUser || this.#calls.size > 0 || this.#connection === undefined) return
     this.#idleTimer = setTimeout(() => {
       if (this.#calls.size > 0) return
       this.#backoff.reset()
-      void this.#drop()
+      void this.#disconnect()
     }, this.spec.config.idleMs).unref()
   }
 
-  async #drop(): Promise<void> {
+  async #disconnect(): Promise<void> {
     const current = this.#connection
     this.#connection = undefined
-    this.#why = 'it was stopped'
+    this.#reason = 'it was stopped'
     await current?.is.close()
   }
 
-  /** Only where it is clear in which call it asks. */
-  async #ask(asked: Elicitation): Promise<ElicitationAnswer> {
+  /** Only when exactly one call is in flight: otherwise it is unknown which one asks. */
+  async #elicit(asked: Elicitation): Promise<ElicitationAnswer> {
     const [elicit, ...others] = this.#calls.values()
     return elicit === undefined || others.length > 0 ? { action: 'decline' } : elicit(asked)
   }
@@ -336,23 +341,23 @@ export class McpServer {
     clearTimeout(this.#idleTimer)
     clearTimeout(this.#retryTimer)
     await Promise.allSettled([this.#connecting])
-    await this.#drop()
+    await this.#disconnect()
   }
 }
 
-/** How this server is reached now; made anew for every connection. */
+/** The transport of one connection. */
 export interface Opened {
   transport: Transport
-  /** Why it ended, when it did, in words. */
+  /** Why it ended, if it did. */
   ending: () => string | undefined
 }
 
-export interface ServerParts {
+interface ServerParts {
   spec: ServerSpec
-  /** What it is given of secrets; when that changes it is started again. */
+  /** The secrets it gets; it is restarted when they change. */
   settings: () => Promise<Readonly<Record<string, string>>>
   open: (settings: Readonly<Record<string, string>>, signal: AbortSignal) => Promise<Opened>
-  /** Undefined: nothing of its own goes with a request beyond the settings. */
+  /** Undefined: requests carry nothing beyond the settings. */
   access: ServerAccess | undefined
   log: ToolLog
 }
@@ -361,29 +366,29 @@ export interface ServerParts {
 export type Offered =
   | { state: 'ready'; tools: readonly ToolDefinition[] }
   | { state: 'unavailable'; why: string }
-  | { state: 'needs_auth'; connecting: Connecting }
+  | { state: 'needs_auth'; signIn: RequiredSignIn }
 
 export type ServerCall = CallContext & { call: ToolCall }
 
-/** Tells settings apart without keeping them. */
+/** A hash, to compare settings without keeping them. */
 export function digest(settings: Readonly<Record<string, string>>): string {
   const entries = Object.entries(settings).toSorted(([a], [b]) => (a < b ? -1 : 1))
   return createHash('sha256').update(JSON.stringify(entries)).digest('hex')
 }
 
 const RETRY = { firstMs: 500, longestMs: 60_000 }
-/** One that ran this long was well; its next failure is its first. */
-const WELL_MS = 30_000
+/** After running this long, the next failure counts as the first. */
+const HEALTHY_MS = 30_000
 
-export interface Backoff {
+interface Backoff {
   /** Failures in a row. */
   readonly failures: number
-  /** Milliseconds until it may be tried; 0: now. */
+  /** Milliseconds until the next attempt; 0: now. */
   waitMs(): number
   failed(): void
   /** It ran from `since` (of `performance.now()`) until now. */
   ended(since: number): void
-  /** It was well when it was stopped: forget what was. */
+  /** It was stopped while healthy: forget the failures. */
   reset(): void
 }
 
@@ -401,7 +406,7 @@ export function createBackoff(now: () => number = () => performance.now()): Back
     waitMs: () => Math.max(0, retryAt - now()),
     failed,
     ended(since) {
-      if (now() - since >= WELL_MS) failures = 0
+      if (now() - since >= HEALTHY_MS) failures = 0
       failed()
     },
     reset() {

@@ -1,4 +1,4 @@
-/** All configured servers: which of them a user has, and with that which tools a prompt of theirs gets. */
+/** All configured servers: which ones a user has, and which tools a prompt gets from them. */
 import { messageOf } from '@sandlot/shared/errors'
 import { exposedNames, type ServerTool, toolId } from './exposed-names.ts'
 import type { ServerSpec } from './server-spec.ts'
@@ -7,17 +7,17 @@ import { CONNECT, connectTool, mcpTool } from './tool.ts'
 import { createRegistry, type ToolRegistry, validateToolDefinitions } from '../tools/registry.ts'
 import type { Tool, ToolLog } from '../tools/tool.ts'
 
-export interface McpServersParts {
+interface McpServersParts {
   specs: readonly ServerSpec[]
-  /** What everybody has without servers. */
+  /** The tools of every user, without servers. */
   builtin: readonly Tool[]
-  /** `userId`: whose it is; undefined: everybody's. */
+  /** `userId`: its user; undefined: shared by all. */
   makeServer: (spec: ServerSpec, userId: string | undefined) => McpServer
   log: ToolLog
 }
 
-/** How a server is, for people. */
-export interface ServerStanding {
+/** The status of a server, for users. */
+export interface ServerStatus {
   name: string
   state: Offered['state']
   why?: string
@@ -25,15 +25,15 @@ export interface ServerStanding {
   problems: readonly string[]
 }
 
-/** How a server is for one user, for people. */
-export interface ServerState extends ServerStanding {
-  /** Id and model's name of those of its tools that are offered. */
+/** The status of a server for one user. */
+export interface ServerState extends ServerStatus {
+  /** The id of each offered tool, and its name for the model. */
   tools: { id: string; name: string }[]
 }
 
-/** Users whose servers are remembered. One that was forgotten is made again when its user comes back. */
+/** Users whose servers are kept; those of an evicted user are made again on demand. */
 const MAX_USERS = 1_000
-/** Registries that are kept: most users have the same tools as others. */
+/** Cached registries: most users have the same tools. */
 const MAX_REGISTRIES = 64
 
 interface Found {
@@ -49,7 +49,7 @@ export class McpServers {
   readonly #registries = new Map<string, ToolRegistry>()
   readonly #builtin = createRegistry()
 
-  /** @throws ToolDefinitionError for the built-in tools. */
+  /** Throws `ToolDefinitionError` for the built-in tools. */
   constructor(parts: McpServersParts) {
     this.#parts = parts
     this.#builtin.register(...parts.builtin)
@@ -58,36 +58,37 @@ export class McpServers {
       .map((spec) => parts.makeServer(spec, undefined))
   }
 
-  /** Start what all users share, without waiting. */
+  /** Starts the shared servers, without waiting. */
   start(): void {
     for (const server of this.#shared) server.start()
   }
 
   /**
-   * The tools for a prompt that begins now: the same object and the same bytes while nothing has changed. Servers that
-   * are down have none. `brought`: servers of its session alone. Never rejects.
+   * The tools for a prompt that begins now: the same object, with the same bytes, while nothing
+   * changes. A server that is down has none. `sessionServers`: those of its session alone. Never
+   * rejects.
    */
   async toolsOf(
     userId: string,
     signal: AbortSignal,
-    brought: readonly McpServer[] = [],
+    sessionServers: readonly McpServer[] = [],
   ): Promise<ToolRegistry> {
-    if (this.#parts.specs.length + brought.length === 0) return this.#builtin
+    if (this.#parts.specs.length + sessionServers.length === 0) return this.#builtin
     try {
-      return this.#registryOf(await this.#find(userId, signal, brought))
+      return this.#registryOf(await this.#find(userId, signal, sessionServers))
     } catch (error) {
       this.#parts.log.warn({ error: messageOf(error) }, 'the tools of MCP servers could not be put together')
       return this.#builtin
     }
   }
 
-  /** How each server is for this user now. */
+  /** The state of each server for this user now. */
   async states(
     userId: string,
     signal: AbortSignal,
-    brought: readonly McpServer[] = [],
+    sessionServers: readonly McpServer[] = [],
   ): Promise<ServerState[]> {
-    const found = await this.#find(userId, signal, brought)
+    const found = await this.#find(userId, signal, sessionServers)
     const names = namesOf(found, this.#parts.builtin)
     return found.map(({ server, offered }) => ({
       name: server.name,
@@ -101,22 +102,22 @@ export class McpServers {
     }))
   }
 
-  /** End those that work for this user alone. Never rejects. */
-  async leave(userId: string): Promise<void> {
+  /** Ends the servers of this user alone. Never rejects. */
+  async closeUser(userId: string): Promise<void> {
     const theirs = this.#ofUsers.get(userId) ?? []
     this.#ofUsers.delete(userId)
     await Promise.all(theirs.map((server) => server.close()))
   }
 
-  /** End all of them. Never rejects. */
+  /** Ends all of them. Never rejects. */
   async close(): Promise<void> {
     const all = [...this.#shared, ...[...this.#ofUsers.values()].flat()]
     this.#ofUsers.clear()
     await Promise.all(all.map((server) => server.close()))
   }
 
-  async #find(userId: string, signal: AbortSignal, brought: readonly McpServer[]): Promise<Found[]> {
-    const servers = [...this.#shared, ...this.#serversOf(userId), ...brought]
+  async #find(userId: string, signal: AbortSignal, sessionServers: readonly McpServer[]): Promise<Found[]> {
+    const servers = [...this.#shared, ...this.#serversOf(userId), ...sessionServers]
     return Promise.all(servers.map(async (server) => ({ server, offered: await server.offered(signal) })))
   }
 
@@ -145,7 +146,7 @@ export class McpServers {
     registry.register(...builtin)
     const names = namesOf(found, builtin)
     for (const tool of found.flatMap((one) => toolsOfServer(one, names))) {
-      // A tool of a server never stops anything but itself.
+      // A tool that cannot be registered must not affect the others.
       const problems = registry.has(tool.name)
         ? [`${tool.id}: its name is taken`]
         : validateToolDefinitions([tool])
@@ -164,7 +165,7 @@ function serverTools({ name }: McpServer, offered: Offered): ServerTool[] {
   return offered.state === 'needs_auth' ? [{ server: name, tool: CONNECT }] : []
 }
 
-/** A `connect` is named after its server, and not like somebody's tool. */
+/** A `connect` tool is named after its server, to differ from a server's own tools. */
 function namesOf(found: readonly Found[], builtin: readonly Tool[]): Map<string, string> {
   const tools = found.flatMap(({ server, offered }) => serverTools(server, offered))
   const connects = found

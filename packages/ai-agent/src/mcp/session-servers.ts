@@ -1,48 +1,53 @@
 /**
- * Servers that a client (an editor) brings for one session, beside those of the deployment. They work for the session's
- * user in that session only, are started by its next prompt, and are gone when the session is left or the agent ends.
+ * Servers that a client (an editor) names for one session. They work for the session's user in that
+ * session only, are started by its next prompt, and end with the session or the agent.
  */
 import { createHash } from 'node:crypto'
 import { type McpServerConfig, mcpServersSection } from './config.ts'
-import { linkTo } from './error.ts'
-import type { ServerStanding } from './servers.ts'
+import { signInLink } from './error.ts'
+import type { ServerStatus } from './servers.ts'
 import type { McpServer } from './server.ts'
-import { type ServerSpec, broughtSpec } from './server-spec.ts'
+import { type ServerSpec, clientServerSpec } from './server-spec.ts'
 
-/** One server as a client describes it. Its texts are taken as they are: `${…}` in them stands for nothing of ours. */
-export type BroughtServer =
+/** One server as a client describes it. `${…}` in its texts is not resolved. */
+export type ClientServer =
   | {
       name: string
       command: string
       args: readonly string[]
       env: Readonly<Record<string, string>>
-      /** What every program there gets of its environment; `env` goes before. */
-      around?: Readonly<Record<string, string>>
+      /** Environment of every program there; `env` takes precedence. */
+      baseEnv?: Readonly<Record<string, string>>
       /** Absolute; in a sandbox also relative to the workspace. */
       cwd?: string
-      /** `deployment` runs it as the agent's own user: only for a client that could do that itself. */
+      /**
+       * `deployment` runs it as the agent's own user: only for a client that could run it itself.
+       */
       where: 'sandbox' | 'deployment'
     }
   | { name: string; url: string; headers: Readonly<Record<string, string>> }
 
-/** What became of one: the first half of its tools' ids here, or why it cannot be used. */
-export type Brought = { name: string; as: string } | { name: string; problem: string }
+/** The first half of its tools' ids, or why it cannot be used. */
+export type ClientServerResult = { name: string; as: string } | { name: string; problem: string }
 
-/** How one is, for people. */
-export interface BroughtStanding extends ServerStanding {
-  /** Where its user signs in, for a while. */
+/** The status of one, for users. */
+export interface ClientServerStatus extends ServerStatus {
+  /** Where its user signs in; valid for a while. */
   link?: string
 }
 
-export interface SessionServersParts {
-  /** Names of the deployment's servers: nobody else's tools may have their ids, and with these their rules. */
+interface SessionServersParts {
+  /**
+   * Names of the deployment's servers: a client's server must not get their ids, and with these
+   * their rules.
+   */
   reserved: readonly string[]
   makeServer: (spec: ServerSpec, userId: string) => McpServer
 }
 
-/** Of one session. */
+/** In one session. */
 const MAX_SERVERS = 32
-/** Sessions whose servers are remembered; the one that was left longest ago has to bring them again. */
+/** Sessions whose servers are kept; the client of an evicted one has to name them again. */
 const MAX_SESSIONS = 1_000
 const NAME_CHARS = 40
 /** 96 bits. */
@@ -50,9 +55,9 @@ const DIGEST_CHARS = 16
 
 interface Held {
   userId: string
-  /** What was brought: the same again changes nothing. */
+  /** The servers as JSON: the same list changes nothing. */
   as: string
-  brought: Brought[]
+  results: ClientServerResult[]
   servers: readonly McpServer[]
 }
 
@@ -60,7 +65,7 @@ export class SessionServers {
   readonly #parts: SessionServersParts
   /** In the order of their last use. */
   readonly #held = new Map<string, Held>()
-  /** Whose place others have taken, while calls of theirs may still run. */
+  /** Replaced ones, while their calls may still run. */
   readonly #leaving = new Set<McpServer>()
 
   constructor(parts: SessionServersParts) {
@@ -68,33 +73,33 @@ export class SessionServers {
   }
 
   /**
-   * From the next prompt on the session has these, in place of those it had, which end when `unused` resolves (it never
-   * rejects). Nothing is started; bringing the same again (an editor that reconnects) ends nothing either. Never throws: what
-   * is wrong with one is its `problem`.
+   * Replaces the session's servers from the next prompt on; the previous ones end when `unused`
+   * resolves (it must not reject). Starts nothing, and the same list again (an editor that
+   * reconnects) ends nothing. Never throws: a problem is part of the result.
    */
-  bring(
+  set(
     userId: string,
     sessionId: string,
-    servers: readonly BroughtServer[],
+    servers: readonly ClientServer[],
     unused: () => Promise<void> = () => Promise.resolve(),
-  ): Brought[] {
+  ): ClientServerResult[] {
     const as = JSON.stringify(servers)
     const before = this.#held.get(sessionId)
-    if (before?.as === as && before.userId === userId) return before.brought
+    if (before?.as === as && before.userId === userId) return before.results
     this.#held.delete(sessionId)
     void this.#retire(before?.servers ?? [], unused)
     if (servers.length === 0) return []
     const taken = new Set(this.#parts.reserved.map(folded))
     const read = servers.map((server, index) => this.#read(server, index, sessionId, taken))
     const made = read.flatMap((one) => ('spec' in one ? [this.#parts.makeServer(one.spec, userId)] : []))
-    const brought = read.map((one) => ('spec' in one ? { name: one.name, as: one.spec.name } : one))
-    this.#held.set(sessionId, { userId, as, brought, servers: made })
+    const results = read.map((one) => ('spec' in one ? { name: one.name, as: one.spec.name } : one))
+    this.#held.set(sessionId, { userId, as, results, servers: made })
     const [oldest] = this.#held.keys()
-    if (this.#held.size > MAX_SESSIONS && oldest !== undefined) void this.leave(oldest)
-    return brought
+    if (this.#held.size > MAX_SESSIONS && oldest !== undefined) void this.close(oldest)
+    return results
   }
 
-  /** Those of this user's session; none for anybody else. */
+  /** The servers of this user's session; none for any other user. */
   of(userId: string, sessionId: string): readonly McpServer[] {
     const held = this.#held.get(sessionId)
     if (held === undefined || held.userId !== userId) return []
@@ -103,27 +108,27 @@ export class SessionServers {
     return held.servers
   }
 
-  /** How each was when the session's last prompt began; nothing before the first. */
-  standing(userId: string, sessionId: string): BroughtStanding[] {
+  /** The status of each when the session's last prompt began; empty before the first. */
+  status(userId: string, sessionId: string): ClientServerStatus[] {
     return this.of(userId, sessionId).flatMap(({ name, last, problems }) => {
       if (last === undefined) return []
-      const link = last.state === 'needs_auth' ? linkTo(last.connecting) : undefined
+      const link = last.state === 'needs_auth' ? signInLink(last.signIn) : undefined
       const why = last.state === 'unavailable' ? { why: last.why } : {}
       return [{ name, state: last.state, ...why, link, problems }]
     })
   }
 
-  /** End what the session brought. Never rejects. */
-  async leave(sessionId: string): Promise<void> {
+  /** Ends the session's servers. Never rejects. */
+  async close(sessionId: string): Promise<void> {
     const held = this.#held.get(sessionId)
     this.#held.delete(sessionId)
     await Promise.all((held?.servers ?? []).map((server) => server.close()))
   }
 
-  /** End all of them. Never rejects. */
-  async close(): Promise<void> {
+  /** Ends all of them. Never rejects. */
+  async closeAll(): Promise<void> {
     const leaving = [...this.#leaving].map((server) => server.close())
-    await Promise.all([...leaving, ...[...this.#held.keys()].map((sessionId) => this.leave(sessionId))])
+    await Promise.all([...leaving, ...[...this.#held.keys()].map((sessionId) => this.close(sessionId))])
   }
 
   /** Never rejects. */
@@ -135,7 +140,7 @@ export class SessionServers {
   }
 
   #read(
-    server: BroughtServer,
+    server: ClientServer,
     index: number,
     sessionId: string,
     taken: Set<string>,
@@ -149,10 +154,13 @@ export class SessionServers {
       return { name, problem: read.error?.issues.map(({ message }) => message).join('; ') ?? '' }
     taken.add(folded(as))
     const place = this.#freePlace(`sessions/${sessionId}/${as}`)
-    return { name, spec: broughtSpec(as, config, { place, ruledAs: `${as}@${digest(server)}` }) }
+    return { name, spec: clientServerSpec(as, config, { place, ruledAs: `${as}@${digest(server)}` }) }
   }
 
-  /** Starting a server ends what is left of one at its place: not what still works there. */
+  /**
+   * Starting a server kills a leftover process with the same key, but must not kill one that still
+   * works.
+   */
   #freePlace(wanted: string): string {
     const used = new Set([...this.#leaving].map(({ spec }) => spec.place))
     let place = wanted
@@ -162,10 +170,10 @@ export class SessionServers {
 }
 
 /**
- * What answers about its tools are remembered for: another program or address under the same name is asked about anew. Of a
- * program all that its client says, of an address the address.
+ * The key of remembered approvals: another program or address under the same name is asked about
+ * again. For a program everything that its client says, for an address the address.
  */
-function digest(server: BroughtServer): string {
+function digest(server: ClientServer): string {
   const about =
     'url' in server
       ? [server.url]
@@ -179,20 +187,20 @@ function digest(server: BroughtServer): string {
   return createHash('sha256').update(JSON.stringify(about)).digest('base64url').slice(0, DIGEST_CHARS)
 }
 
-/** As the configuration would describe it. */
-function configured(server: BroughtServer): object {
+/** The same server as a configuration entry. */
+function configured(server: ClientServer): object {
   if ('url' in server) return { url: server.url, headers: server.headers, ...signInOf(server.headers) }
-  const { command, args, env, around, cwd, where } = server
-  return { command, args, env: { ...around, ...env }, cwd, where }
+  const { command, args, env, baseEnv, cwd, where } = server
+  return { command, args, env: { ...baseEnv, ...env }, cwd, where }
 }
 
-/** Who brings a key needs no sign-in; of all others a server that wants one may ask for it. */
+/** A server with a token needs no sign-in; any other may ask for one. */
 function signInOf(headers: Readonly<Record<string, string>>): object {
   const hasKey = Object.keys(headers).some((name) => name.toLowerCase() === 'authorization')
   return hasKey ? {} : { auth: { type: 'oauth' } }
 }
 
-/** A legal name, and nobody else's. */
+/** A legal name that is not taken. */
 function freeName(name: string, taken: ReadonlySet<string>): string {
   const legal = name.replaceAll(/[^A-Za-z0-9_-]+/g, '-').replace(/^[-_]+/, '')
   const wanted = (legal === '' ? 'server' : legal).slice(0, NAME_CHARS - 4)
@@ -202,7 +210,7 @@ function freeName(name: string, taken: ReadonlySet<string>): string {
   }
 }
 
-/** Two with the same could not be told apart by a model. */
+/** A model could not tell two names apart that are equal here. */
 function folded(name: string): string {
   return name.toLowerCase().replaceAll('-', '_')
 }

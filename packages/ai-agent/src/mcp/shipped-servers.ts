@@ -1,13 +1,14 @@
 /**
- * Our own MCP servers (`mcp/`), which need no entry in the configuration file: each is on as soon as its credentials are
- * in the environment, and is listed with what to set before that. An entry of the same name replaces it.
+ * Sandlot's own MCP servers (`mcp/`), which need no entry in the configuration file: each is
+ * enabled when its credentials are in the environment, and listed with what to set otherwise. An
+ * entry of the same name replaces it.
  */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Environment } from '@sandlot/shared/config'
 import { type McpServers, mcpServersSection } from './config.ts'
 
-/** A server that is not on, and why: for people. */
+/** A server that is not enabled, and why, for users. */
 export interface UnavailableServer {
   name: string
   why: string
@@ -31,7 +32,7 @@ const SHIPPED: readonly { name: string; readiness: (isSet: (name: string) => boo
       const client = ['GOOGLE_CLIENT_ID', 'GOOGLE_CLIENT_SECRET']
       if (client.every(isSet)) {
         const token = 'GOOGLE_REFRESH_TOKEN'
-        // Without one of the deployment each user has their own, on the settings page.
+        // Without a token of the deployment each user has their own, on the settings page.
         const tokenOf = isSet(token) ? references(token) : { [token]: `\${secret:${token}}` }
         return { env: { ...references(...client), ...tokenOf } }
       }
@@ -39,13 +40,13 @@ const SHIPPED: readonly { name: string; readiness: (isSet: (name: string) => boo
         return { env: references('GOOGLE_ACCESS_TOKEN') }
       return {
         missing:
-          'set GOOGLE_CLIENT_ID and GOOGLE_CLIENT_SECRET, with GOOGLE_REFRESH_TOKEN for one calendar of everybody, to read a calendar',
+          'set GOOGLE_CLIENT_ID and GOOGLE_CLIENT_SECRET, with GOOGLE_REFRESH_TOKEN for one shared calendar, to read a calendar',
       }
     },
   },
 ]
 
-/** How they reach the services that they ask; nothing of it is a secret of ours. */
+/** Network settings of the servers; none of them is a secret. */
 const NETWORK = [
   'HTTP_PROXY',
   'HTTPS_PROXY',
@@ -59,7 +60,7 @@ const NETWORK = [
   'SSL_CERT_DIR',
 ]
 
-/** Those that the file does not name itself. */
+/** The ones that the file does not name itself. */
 export function shippedServers(
   env: Environment,
   named: Readonly<Record<string, unknown>>,
@@ -79,7 +80,7 @@ export function shippedServers(
   return { servers: mcpServersSection.parse(servers), unavailable }
 }
 
-/** As this process itself runs: from the sources, or from a build beside ours, in a checkout or in the image. */
+/** Like this process: from the sources, or from a build, in a checkout or in the image. */
 function programOf(name: string): { command: string; args: string[] } | undefined {
   const here = import.meta.dirname
   const fromSources = import.meta.filename.endsWith('.ts')

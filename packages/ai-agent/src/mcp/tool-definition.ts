@@ -1,14 +1,20 @@
-/** What a server announces, read one tool at a time: a bad one costs itself only. */
+/**
+ * Validates a server's list of tools one tool at a time: a malformed one does not affect the
+ * others.
+ */
 import { z } from 'zod'
 import { modelSchema } from './model-schema.ts'
 import { visibleText } from './visible-text.ts'
 import { isObject } from '../model/json.ts'
 
 const MAX_NAME_CHARS = 256
-/** Goes out with every request. */
+/** Every request contains it. */
 const MAX_DESCRIPTION_CHARS = 4_000
 const MAX_OUTPUT_SCHEMA_CHARS = 256 * 1024
-/** Of all tools of a server together, as they go out with every request: a server must not fill a model's window. */
+/**
+ * Of all tools of a server together: every request contains them, and one server must not fill a
+ * model's window.
+ */
 const MAX_ALL_CHARS = 512 * 1024
 
 const announced = z.object({
@@ -26,19 +32,19 @@ const announced = z.object({
     .catch(undefined),
 })
 
-/** One tool of a server, fit to be offered. */
+/** One tool of a server, valid to be offered. */
 export interface ToolDefinition {
-  /** As the server calls it. */
+  /** The server's own name for it. */
   name: string
-  /** For people. */
+  /** For users. */
   title: string
   description: string
-  /** What the model gets. */
+  /** The schema for the model. */
   parameters: Record<string, unknown>
-  /** What the arguments are checked against: as the server wrote it. */
+  /** The schema for validating arguments, as the server wrote it. */
   inputSchema: Record<string, unknown>
   outputSchema?: Record<string, unknown>
-  /** The server says that it changes nothing. */
+  /** The server's annotation that it changes nothing. */
   announcedReadOnly: boolean
 }
 
@@ -49,8 +55,8 @@ export interface ReadTools {
 }
 
 /**
- * `wanted`: only these; undefined: all. `withHeaders`: parameters of the calls go into HTTP headers where a tool says so. In
- * the order of their names.
+ * The tools sorted by name. `wanted`: only these; undefined: all. `withHeaders`: parameters go into
+ * HTTP headers where a tool declares it.
  */
 export function readToolDefinitions(
   list: readonly unknown[],
@@ -67,7 +73,7 @@ export function readToolDefinitions(
     else if (tools.has(read.tool.name)) twice.add(read.tool.name)
     else tools.set(read.tool.name, read.tool)
   }
-  // Which of the two would be meant is anybody's guess.
+  // It is ambiguous which of the two is meant.
   for (const name of twice) {
     tools.delete(name)
     problems.push(`${shown(name)}: it is announced twice`)
@@ -139,11 +145,14 @@ const KEYWORD = 'x-mcp-header'
 /** RFC 9110, 5.6.2. */
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
 const TYPES: readonly unknown[] = ['string', 'integer', 'boolean']
-/** Their values are data, not schemas. */
+/** Keywords whose values are data, not schemas. */
 const DATA = new Set(['const', 'default', 'enum', 'examples', 'required'])
 
-/** Why the declarations of `schema` are not valid; undefined when they are, or when there are none. */
-export function parameterHeaderProblem(schema: Record<string, unknown>): string | undefined {
+/**
+ * Why the `x-mcp-header` declarations of `schema` are invalid (MCP 2026-07-28, Streamable HTTP,
+ * "Custom headers"); undefined when they are valid. The SDK checks this in `listTools` only.
+ */
+function parameterHeaderProblem(schema: Record<string, unknown>): string | undefined {
   const names = new Set<string>()
   // `reachable`: by `properties` alone, as a value is found in the arguments.
   const visit = (node: unknown, reachable: boolean): string | undefined => {

@@ -1,4 +1,4 @@
-/** One tool of a server as a tool like any other: policies, scheduler and screen see no difference. */
+/** A server's tool as a `Tool`: the same for policies, scheduler and screen. */
 import { randomUUID } from 'node:crypto'
 import type { Question } from '@sandlot/shared/question'
 import {
@@ -8,7 +8,7 @@ import {
   QUESTION_OPTIONS,
   questionOf,
 } from './elicitation.ts'
-import { callFailureOf, linkTo, NeedsAuthFailure } from './error.ts'
+import { callFailureOf, signInLink, NeedsAuthFailure } from './error.ts'
 import { toolId } from './exposed-names.ts'
 import { type CallResult, outcomeOf } from './result.ts'
 import { checkSchema } from './schema-check.ts'
@@ -20,14 +20,14 @@ import { ToolError } from '../tools/tool-error.ts'
 import type { JsonSchemaInput } from '../tools/tool-input.ts'
 import type { Tool, ToolOutcome, ToolUpdate } from '../tools/tool.ts'
 
-/** Which agent process began a call, for who reads the log. */
+/** Identifies the agent process that began a call, in the log. */
 const BOOT = `mcp-${randomUUID()}`
 const PROGRESS_EVERY_MS = 50
 /** The longest that any call may take. */
 const MAX_MS = 300_000
 const TITLE_CHARS = 120
 
-/** `name`: what the model calls it. */
+/** `name`: its name for the model. */
 export function mcpTool(server: McpServer, definition: ToolDefinition, name: string): Tool {
   const { config, ruledAs } = server.spec
   const settings = config.toolSettings[definition.name] ?? {}
@@ -47,9 +47,9 @@ export function mcpTool(server: McpServer, definition: ToolDefinition, name: str
     kind: 'other',
     input: inputOf(definition),
     readOnly,
-    // It logs an attempt before it asks the server for anything.
+    // It logs an attempt before it calls the server.
     repeatable: true,
-    // Starting a server that rests is not the call's time.
+    // Starting a stopped server does not count as the call's time.
     timeoutMs: Math.min(MAX_MS, maxTimeoutMs + config.startTimeoutMs),
     rateLimit: settings.rateLimit,
     ...(settings.cacheMs === undefined || !readOnly ? {} : { cache: { ttlMs: settings.cacheMs } }),
@@ -57,7 +57,7 @@ export function mcpTool(server: McpServer, definition: ToolDefinition, name: str
     title: () => title,
     async *execute(args, ctx) {
       if (ctx.resumed === undefined) yield { type: 'started', attempt: { n: 1, boot: BOOT } }
-      // No server tells how an earlier call ended, also not this very process, which a failing store had let go of it.
+      // No server reports how an earlier call ended, not even to the same process.
       else if (!readOnly && !idempotent)
         throw new ToolError(
           'unknown_effect',
@@ -73,7 +73,7 @@ function inputOf({ parameters, inputSchema }: ToolDefinition): JsonSchemaInput {
     parameters,
     check(args) {
       const check = checkSchema(inputSchema, args)
-      // A schema that cannot be used is the server's; so is, then, the checking.
+      // When its schema cannot be used, the server validates the arguments itself.
       return check.fits === 'no' ? check.problems : []
     },
   }
@@ -98,7 +98,7 @@ async function* run(
       },
       elicit: (asked) => {
         const question = questionOf(server.name, asked)
-        // A call asks its user for one thing: for approval to run, or this.
+        // A call asks its user once: for approval, or this.
         if (question === undefined || asking !== undefined || ctx.approval.state !== 'none')
           return Promise.resolve({ action: 'decline' })
         asking = { question, schema: asked.schema, told: false, answered: Promise.withResolvers() }
@@ -107,7 +107,7 @@ async function* run(
       },
     })
     .finally(() => reports.end())
-  // Thrown where it is awaited below, unless nobody waits any more.
+  // It is awaited below, unless the call is aborted.
   const over = Promise.allSettled([answer])
   for await (const report of reports.values(PROGRESS_EVERY_MS)) {
     if (asking !== undefined && !asking.told) yield* askUser(asking, ctx, over)
@@ -118,7 +118,7 @@ async function* run(
     result = await answer
   } catch (error) {
     ctx.signal.throwIfAborted()
-    const lost = server.lostBecause()
+    const lost = server.lossReason()
     const failure = callFailureOf(error, { server: server.name, tool: definition.name, sent, lost })
     if (failure instanceof NeedsAuthFailure) return needsAuthOutcome(failure)
     throw failure
@@ -143,13 +143,13 @@ function progressOf({ message, done, total }: Report, title: string): ToolUpdate
 
 interface Asking {
   question: Question
-  /** As the server wrote it: with what is meant by nothing. */
+  /** As the server wrote it, with its defaults. */
   schema: unknown
   told: boolean
   answered: PromiseWithResolvers<ElicitationAnswer>
 }
 
-/** The question of a server, as one of the call; until it is answered, or the call is over without. */
+/** Asks the server's question as one of the call, until it is answered or the call ends without. */
 async function* askUser(
   asking: Asking,
   ctx: ServerCall,
@@ -165,10 +165,10 @@ async function* askUser(
   if (answer !== undefined) asking.answered.resolve(answer)
 }
 
-/** The address is a link in the call's card: for the person, and not for the model. */
-export function needsAuthOutcome({ message, server, connecting }: NeedsAuthFailure): ToolOutcome {
-  const { wanted } = connecting
-  const link = linkTo(connecting)
+/** The link is in the call's card: the user sees it, the model does not. */
+function needsAuthOutcome({ message, server, signIn }: NeedsAuthFailure): ToolOutcome {
+  const { wanted } = signIn
+  const link = signInLink(signIn)
   const name = wanted === undefined ? `Connect ${server}` : `Allow ${server}: ${wanted}`
   return {
     status: 'failed',
@@ -207,17 +207,19 @@ export function connectTool(server: McpServer, name: string): Tool {
         }
       if (now.state === 'unavailable')
         throw new ToolError('unavailable', `${server.name} cannot be used now: ${now.why}.`)
-      return needsAuthOutcome(new NeedsAuthFailure(server.name, now.connecting, {}))
+      return needsAuthOutcome(new NeedsAuthFailure(server.name, now.signIn, {}))
     },
   }
 }
 
-/** What a client brought says only when it is asked whether there is one. */
+/** For a client's server this is known only after its sign-in was looked up. */
 function hasLink({ spec, last }: McpServer): boolean {
-  return spec.signIn === undefined || (last?.state === 'needs_auth' && linkTo(last.connecting) !== undefined)
+  return (
+    spec.signInHint === undefined || (last?.state === 'needs_auth' && signInLink(last.signIn) !== undefined)
+  )
 }
 
-export class Latest<T> {
+class Latest<T> {
   #value: T | undefined
   #waiting: (() => void) | undefined
   #ended = false
@@ -232,7 +234,9 @@ export class Latest<T> {
     this.#waiting?.()
   }
 
-  /** At most one in `everyMs`; ends with `end`, without what nobody had taken by then. */
+  /**
+   * At most one value in `everyMs`; ends with `end`, and drops a value that was not read by then.
+   */
   async *values(everyMs: number): AsyncGenerator<T, void> {
     let last = -Infinity
     while (!this.#ended) {

@@ -1,9 +1,9 @@
 /**
- * Words of a server as a person would read them: without controls, without what turns the order of a line around, and
- * without what is read by a model and seen by nobody (Unicode tags and the like).
+ * A server's text as users see it: without control characters, bidirectional overrides, and
+ * invisible characters that a model reads (Unicode tags and the like).
  */
 
-/** Line ends and tabs stay, and what joins letters and emoji. */
+/** Line ends, tabs and joiners of letters and emoji stay. */
 const UNSEEN =
   /(?![\n\t]|\u200C|\u200D|\uFE0E|\uFE0F)[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu
 
@@ -11,7 +11,9 @@ export function visibleText(text: string): string {
   return text.toWellFormed().replaceAll(UNSEEN, '')
 }
 
-/** The same for everything that a JSON Schema says in words; the rest of it means something to programs and stays. */
+/**
+ * The same for the titles and descriptions of a JSON Schema; the rest is for programs and stays.
+ */
 export function visibleSchema(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(visibleSchema)
   if (typeof schema !== 'object' || schema === null) return schema

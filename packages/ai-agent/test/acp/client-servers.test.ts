@@ -50,7 +50,7 @@ async function editor(
   const rules = rulesSection.parse(options.rules ?? {})
   const { deployment } = ruleSettings(rules)
   const mcp = openMcpBench(options.servers ?? {}, {
-    broughtFetch: () => {
+    clientServerFetch: () => {
       const refusal = async (host: string, port: number) => hostRefusal(deployment, host, port)
       return { server: safeFetch({ refusal, loopback: true }), authority: safeFetch({ refusal }) }
     },
@@ -202,7 +202,7 @@ describe('MCP servers of an editor', () => {
     expect([...its.mcp.secrets]).toEqual([])
     for (const token of guarded.valid) expect(JSON.stringify([log, its.mcp.logged])).not.toContain(token)
     // Whoever is removed leaves no access behind.
-    await its.mcp.mcp.leaveUser('local', 'keep')
+    await its.mcp.mcp.removeUser('local', 'keep')
     const later = await newSession(one, { cwd: CWD, mcpServers: [http('open', guarded.url)] })
     await prompt(one, later)
     expect(said(one, later)).toContain('wants you to sign in')
@@ -303,7 +303,7 @@ describe('MCP servers of an editor', () => {
     await two.client.request(methods.agent.session.list, {})
     expect(two.completed()).toEqual([])
 
-    await its.mcp.mcp.leaveUser('local', 'keep')
+    await its.mcp.mcp.removeUser('local', 'keep')
     const three = await offered('accept')
     const { searchParams } = new URL(three.url)
     const back = new URL(searchParams.get('redirect_uri') ?? '')

@@ -73,7 +73,7 @@ describe.concurrent('a model that calls a server’s tool', () => {
     }
   })
 
-  test('a call that may change something waits for leave, as any other; a trusted read does not', async () => {
+  test('a call that may change something waits for approval; a trusted read does not', async () => {
     await using mcp = openMcpBench({ s: scripted('', { tools: ['say', 'user'], readOnly: ['user'] }) })
     await using bench = await AgentBench.start([
       toolCalls([{ id: 'r', name: 'user', args: {} }]),
@@ -121,7 +121,7 @@ describe.concurrent('a model that calls a server’s tool', () => {
 })
 
 describe.concurrent('a server that asks the user something in the middle of a call', () => {
-  test('gets what they fill in; their thinking is not the call’s time', async () => {
+  test('gets the user’s input; waiting for it does not count as the call’s time', async () => {
     await using mcp = openMcpBench({ s: scripted('', { readOnly: ['ask'], timeoutMs: 1_000 }) })
     await using bench = await AgentBench.start([
       toolCalls([{ id: 'q', name: 'ask', args: {} }]),
@@ -140,7 +140,7 @@ describe.concurrent('a server that asks the user something in the middle of a ca
     expect(JSON.stringify(bench.provider.requests[1]?.body)).toContain('the second')
   })
 
-  test('cannot send them to a page of its choice: it is told no, and nobody is asked', async () => {
+  test('cannot send the user to a page of its choice: it gets a refusal, and the user is not asked', async () => {
     await using mcp = openMcpBench({ s: scripted('', { readOnly: ['send-to'] }) })
     await using bench = await AgentBench.start([
       toolCalls([{ id: 'q', name: 'send_to', args: {} }]),

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { createBackoff } from '../../src/mcp/server.ts'
 
-test('a server that keeps failing is started less and less often, at most once a minute in the end', () => {
+test('a server that keeps failing is restarted less and less often, at last once a minute', () => {
   let now = 0
   const backoff = createBackoff(() => now)
   const waits = Array.from({ length: 20 }, () => {
@@ -19,7 +19,7 @@ test('a server that keeps failing is started less and less often, at most once a
   expect(backoff.waitMs()).toBe(0)
 })
 
-test('one that ran well for a while begins at the beginning; one that crashes at once does not', () => {
+test('a server that was healthy for a while starts over; one that crashes at once does not', () => {
   fc.assert(
     fc.property(fc.array(fc.nat(60_000), { minLength: 1, maxLength: 20 }), (runs) => {
       let now = 0

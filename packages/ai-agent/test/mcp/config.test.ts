@@ -36,7 +36,7 @@ describe('the section mcpServers', () => {
     })
   })
 
-  test('every problem is told at once, with its place and an example', () => {
+  test('every problem is reported at once, with its place and an example', () => {
     expect(
       problemsOf({
         neither: {},
@@ -84,7 +84,7 @@ describe('references', () => {
     expect(await fillTemplate(template, async (name) => `secret ${name}`)).toBe('one-two-secret C-${A}-$A')
   })
 
-  test('that stand for nothing are told with their place, and never with a value', () => {
+  test('that cannot be resolved are reported with their place, and never with a value', () => {
     const { problems } = specsOf(
       {
         web: { url: 'https://a.example', headers: { Authorization: 'Bearer ${TOKEN}', X: '${}' } },
@@ -124,7 +124,7 @@ describe('references', () => {
     expect(problems).toEqual([expect.stringMatching(/^mcpServers\.s: no secret may be in a sandbox/)])
   })
 
-  test('what the deployment signs in with is one thing, is hidden in logs, and is no user’s', () => {
+  test('the deployment’s credential is one value, is redacted in logs, and contains no user’s secret', () => {
     const url = 'https://a.example'
     const auth = { type: 'client-credentials', clientId: 'us' }
     const of = (more: object): string[] => problemsOf({ s: { url, auth: more } })
@@ -156,7 +156,7 @@ describe('references', () => {
     expect(read.specs.map(({ perUser }) => perUser)).toEqual([false, false, false])
   })
 
-  test('what was put in is hidden in logs; a server that is off needs nothing', () => {
+  test('resolved values are redacted in logs; a disabled server needs none', () => {
     const { secrets, problems, specs } = specsOf(
       {
         on: { url: 'https://a.example', headers: { Authorization: '${TOKEN}' } },

@@ -5,7 +5,7 @@ import { createLineReader } from '../../src/mcp/transports/stdio.ts'
 import { batchOf, openMcpBench, scripted } from './mcp-bench.ts'
 
 describe.concurrent('a hostile server', () => {
-  test('bad tools cost themselves only; names, descriptions and schemas become legal', async () => {
+  test('malformed tools do not affect the others; names, descriptions and schemas become legal', async () => {
     await using bench = openMcpBench({ s: scripted('bad-tools') })
     const tools = await bench.tools()
     expect(
@@ -35,7 +35,7 @@ describe.concurrent('a hostile server', () => {
     expect(problems).toContain('"again": it is announced twice')
   })
 
-  test('a schema that goes round in circles, or a pattern that never ends, holds up nobody', async () => {
+  test('a circular schema, or a pattern that never ends, does not block', async () => {
     await using bench = openMcpBench({ s: scripted('bad-tools') })
     const batch = batchOf(await bench.tools())
     // The server decides about what we cannot; this one knows neither tool.
@@ -50,28 +50,28 @@ describe.concurrent('a hostile server', () => {
       checkSchema({ type: 'object', properties: { a: { pattern: '^(a+)+$' } } }, { a: `${'a'.repeat(50)}!` }),
     ).toMatchObject({
       fits: 'unknown',
-      tookTooLong: true,
+      timedOut: true,
     })
   })
 
-  test('what is no message on its stdout is skipped and told', async () => {
+  test('a line on its stdout that is no message is skipped and logged', async () => {
     await using bench = openMcpBench({ s: scripted('garbage') })
     expect(await batchOf(await bench.tools()).call('say', { text: 'x' })).toMatchObject({ forModel: 'x' })
     expect(bench.logged).toContainEqual({
       level: 'warn',
       fields: { server: 's', count: 1, line: 'Welcome to my server!' },
-      message: 'an MCP server printed what is no message',
+      message: 'an MCP server printed a line that is no message',
     })
   })
 
-  test('that never answers is unavailable after its time', async () => {
+  test('that never answers is unavailable after the start time-out', async () => {
     await using bench = openMcpBench({ s: scripted('silent', { startTimeoutMs: 1_000 }) })
     expect((await bench.tools()).listTools()).toEqual([])
     const [state] = await bench.mcp.servers.states('u_test', AbortSignal.abort())
     expect(state).toMatchObject({ state: 'unavailable' })
   })
 
-  test('that lists tools for ever is listed as far as anybody would read', async () => {
+  test('that lists tools endlessly is listed up to the limit', async () => {
     await using bench = openMcpBench({ s: scripted('list-forever') })
     expect((await bench.tools()).listTools()).toHaveLength(64)
   })
@@ -126,7 +126,7 @@ describe('lines', () => {
     )
   })
 
-  test('longer than allowed end it, also without an end', () => {
+  test('over the limit throw, also without a line end', () => {
     const reader = createLineReader(10)
     expect(() => reader.push(Buffer.from('12345\n1234567890\n1'))).not.toThrow()
     expect(() => reader.push(Buffer.from('1234567890'))).toThrow('more than 10 bytes')

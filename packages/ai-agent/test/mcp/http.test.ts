@@ -5,7 +5,7 @@ import { batchOf, openMcpBench } from './mcp-bench.ts'
 const calls = (seen: readonly { rpc?: string }[]): string[] => seen.flatMap(({ rpc }) => rpc ?? [])
 
 describe.concurrent('a server over HTTP', () => {
-  test('is greeted once, called in its session with the operator’s headers, and left at the end', async () => {
+  test('is initialized once, called in its session with the operator’s headers, and terminated at the end', async () => {
     await using server = await startHttpServer()
     await using bench = openMcpBench(
       { web: { url: server.url, headers: { Authorization: 'Bearer ${KEY}' } } },
@@ -23,7 +23,7 @@ describe.concurrent('a server over HTTP', () => {
     expect(server.seen.at(-1)?.method).toBe('DELETE')
   })
 
-  test('that has forgotten the session gets a new one, and the call once', async () => {
+  test('that has lost the session gets a new one, and the call once', async () => {
     await using server = await startHttpServer()
     await using bench = openMcpBench({ web: { url: server.url } })
     const batch = batchOf(await bench.tools())
@@ -32,7 +32,7 @@ describe.concurrent('a server over HTTP', () => {
     expect(calls(server.seen).filter((rpc) => rpc === 'initialize')).toHaveLength(2)
   })
 
-  test('whose stream ends without the answer: the call is over at once, and was perhaps done', async () => {
+  test('whose stream ends without a result: the call ends at once, with an unknown effect', async () => {
     await using server = await startHttpServer()
     await using bench = openMcpBench({ web: { url: server.url } })
     const batch = batchOf(await bench.tools())
@@ -46,7 +46,7 @@ describe.concurrent('a server over HTTP', () => {
     expect(await batch.call('look', {})).toMatchObject({ status: 'failed', reason: 'interrupted' })
   })
 
-  test('whose stream breaks off with an event id is taken up again from there', async () => {
+  test('whose stream breaks off after an event id is resumed from there', async () => {
     await using server = await startHttpServer()
     await using bench = openMcpBench({ web: { url: server.url } })
     const batch = batchOf(await bench.tools())
@@ -67,7 +67,7 @@ describe.concurrent('a server over HTTP', () => {
     expect(await batch.call('look', {})).toMatchObject({ status: 'completed', forModel: 'after all' })
   })
 
-  test('a redirect to another origin is not followed, and gets no header of ours', async () => {
+  test('a redirect to another origin is not followed, and gets no headers', async () => {
     await using elsewhere = await startHttpServer()
     await using server = await startHttpServer()
     server.intercept = (_request, response) => {

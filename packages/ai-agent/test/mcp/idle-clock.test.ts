@@ -4,10 +4,10 @@ import { createIdleClock } from '../../src/mcp/connection.ts'
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())
 
-test('runs out without a sign of life, not while it is paused, and begins again with each sign', () => {
+test('runs out without progress, not while it is paused, and restarts with each report', () => {
   const clock = createIdleClock(100)
   vi.advanceTimersByTime(90)
-  clock.again()
+  clock.restart()
   vi.advanceTimersByTime(90)
   const resume = clock.pause()
   vi.advanceTimersByTime(1_000)
@@ -18,11 +18,11 @@ test('runs out without a sign of life, not while it is paused, and begins again 
   expect(clock.signal.reason).toBe('timeout')
 })
 
-test('one that was stopped leaves no timer, also where a pause ends later', () => {
+test('a stopped one leaves no timer, also when a pause ends later', () => {
   const clock = createIdleClock(100)
   const resume = clock.pause()
   clock.stop()
   resume()
-  clock.again()
+  clock.restart()
   expect(vi.getTimerCount()).toBe(0)
 })

@@ -151,7 +151,7 @@ test('search_flights and list_events: outcomes, each user by themselves, and no 
     expect(said).not.toContain(secret)
 })
 
-test('who has not stored the secret is told which one is missing', async () => {
+test('a user without the secret sees which one is missing', async () => {
   await using mcp = openMcpBench(configuration(), {
     env: { MCP_DUFFEL_TOKEN: DUFFEL_TOKEN, MCP_GOOGLE_CLIENT_SECRET: CLIENT_SECRET },
   })

@@ -37,7 +37,7 @@ describe('a server in the users’ sandboxes', () => {
     await until(async () => (await commandsOf('u_ada')) + (await commandsOf('u_bob')) === 0)
   })
 
-  test('is stopped when nobody uses it, and started by the next call', async () => {
+  test('is stopped when idle, and started by the next call', async () => {
     await using bench = openMcpBench({ s: inSandbox({ idleMs: 1_000 }) }, { sandbox })
     const tools = await bench.tools('u_cleo')
     await until(async () => (await commandsOf('u_cleo')) === 0)
@@ -46,7 +46,7 @@ describe('a server in the users’ sandboxes', () => {
     expect(await batchOf(tools).call('say', { text: 'awake' })).toMatchObject({ forModel: 'awake' })
   })
 
-  test('what an agent left behind is ended before another is started; a sandbox that went away is one outcome', async () => {
+  test('a leftover of an earlier agent is killed before the start; a lost sandbox is one outcome', async () => {
     const lost = openMcpBench({ s: inSandbox() }, { sandbox })
     await lost.tools('u_dora')
     await using bench = openMcpBench({ s: inSandbox() }, { sandbox })

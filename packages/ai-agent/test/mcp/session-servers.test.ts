@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest'
-import type { BroughtServer } from '../../src/mcp/session-servers.ts'
+import type { ClientServer } from '../../src/mcp/session-servers.ts'
 import { startHttpServer } from './http-server.ts'
 import { SCRIPT, batchOf, isAlive, openMcpBench, scripted, until } from './mcp-bench.ts'
 
 const ADA = 'u_ada'
 const patience = new AbortController().signal
-const script = (name: string, env: Record<string, string> = {}): BroughtServer => ({
+const script = (name: string, env: Record<string, string> = {}): ClientServer => ({
   name,
   command: 'node',
   args: [SCRIPT],
@@ -13,11 +13,11 @@ const script = (name: string, env: Record<string, string> = {}): BroughtServer =
   where: 'deployment',
 })
 
-describe.concurrent('servers that an editor brings for a session', () => {
-  test('have their tools in that session of that user, beside the deployment’s, and are ended with it', async () => {
+describe.concurrent('servers that an editor names for a session', () => {
+  test('have their tools in that session of that user, besides the deployment’s, and end with it', async () => {
     await using web = await startHttpServer()
     await using bench = openMcpBench({ notes: { url: web.url, tools: ['look'] } }, { env: { KEY: 'ours' } })
-    const brought = bench.mcp.bring(ADA, 's_1', [
+    const brought = bench.mcp.setSessionServers(ADA, 's_1', [
       script('My Tools!', { KEEP: '${KEY} ${secret:T}' }),
       { name: 'Notes', url: web.url, headers: { 'X-Key': '${KEY}' } },
       { name: 'far', url: 'ftp://example.org', headers: {} },
@@ -50,40 +50,40 @@ describe.concurrent('servers that an editor brings for a session', () => {
 
     const [pid = 0] = JSON.parse((await batch.call('child', {})).forModel) as number[]
     expect(isAlive(pid)).toBe(true)
-    await bench.mcp.leaveSession('s_1')
+    await bench.mcp.closeSession('s_1')
     expect(isAlive(pid)).toBe(false)
     expect((await bench.mcp.toolsOf(ADA, patience, 's_1')).has('My-Tools-::say')).toBe(false)
   })
 
-  test('brought again: the same ones go on running, others take their place', async () => {
+  test('named again: the same ones keep running, others replace them', async () => {
     await using bench = openMcpBench({})
     const pidOf = async (): Promise<number> => {
       const batch = batchOf(await bench.mcp.toolsOf(ADA, patience, 's_1'))
       return (JSON.parse((await batch.call('child', {})).forModel) as number[])[0] ?? 0
     }
-    bench.mcp.bring(ADA, 's_1', [script('a')])
+    bench.mcp.setSessionServers(ADA, 's_1', [script('a')])
     const first = await pidOf()
-    bench.mcp.bring(ADA, 's_1', [script('a')])
+    bench.mcp.setSessionServers(ADA, 's_1', [script('a')])
     expect(await pidOf()).toBe(first)
-    bench.mcp.bring(ADA, 's_1', [script('b')])
+    bench.mcp.setSessionServers(ADA, 's_1', [script('b')])
     const tools = await bench.mcp.toolsOf(ADA, patience, 's_1')
     expect([tools.has('a::say'), tools.has('b::say')]).toEqual([false, true])
   })
 
-  test('those whose place others take end when nothing uses them any more, and at the latest with the agent', async () => {
+  test('replaced ones end when they are unused, and at the latest with the agent', async () => {
     await using bench = openMcpBench({})
     const child = async (): Promise<number> => {
       const batch = batchOf(await bench.mcp.toolsOf(ADA, patience, 's_1'))
       return (JSON.parse((await batch.call('child', {})).forModel) as number[])[0] ?? 0
     }
-    bench.mcp.bring(ADA, 's_1', [script('a')])
+    bench.mcp.setSessionServers(ADA, 's_1', [script('a')])
     const [unused, first] = [Promise.withResolvers<void>(), await child()]
-    bench.mcp.bring(ADA, 's_1', [script('a', { NEW: '1' })], () => unused.promise)
+    bench.mcp.setSessionServers(ADA, 's_1', [script('a', { NEW: '1' })], () => unused.promise)
     const second = await child()
     expect([isAlive(first), second === first]).toEqual([true, false])
     unused.resolve()
     await until(() => !isAlive(first))
-    bench.mcp.bring(ADA, 's_1', [], () => new Promise(() => undefined))
+    bench.mcp.setSessionServers(ADA, 's_1', [], () => new Promise(() => undefined))
     expect(isAlive(second)).toBe(true)
     await bench.mcp.close()
     expect(isAlive(second)).toBe(false)
@@ -94,7 +94,7 @@ describe.concurrent('servers that an editor brings for a session', () => {
     const gone = { ...script('gone'), command: '/no/such/program' }
     // The test's deployment has no sandboxes.
     const inside = { ...script('inside'), where: 'sandbox' as const }
-    bench.mcp.bring(ADA, 's_1', [gone, inside])
+    bench.mcp.setSessionServers(ADA, 's_1', [gone, inside])
     expect((await bench.mcp.toolsOf(ADA, patience, 's_1')).has('s::say')).toBe(true)
     expect(await bench.mcp.states(ADA, patience, 's_1')).toMatchObject([
       { name: 's', state: 'ready' },

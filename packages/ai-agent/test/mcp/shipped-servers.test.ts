@@ -18,7 +18,7 @@ const read = (env: Record<string, string> = {}) => {
   return { servers, unavailableServers, secrets }
 }
 
-test('without credentials neither is on, and each says what to set', () => {
+test('without credentials neither is enabled, and each says what to set', () => {
   const { servers, unavailableServers } = read()
   expect(servers).toEqual([])
   expect(unavailableServers.map(({ name }) => name)).toEqual(['flights-mcp', 'google-calendar-mcp'])
@@ -26,7 +26,7 @@ test('without credentials neither is on, and each says what to set', () => {
   expect(unavailableServers[1]?.why).toContain('GOOGLE_CLIENT_ID')
 })
 
-test('with its token a server is on for everybody, by the proxy of the agent, and the token is a secret', () => {
+test('with its token a server is enabled for all users, behind the agent’s proxy, and the token is a secret', () => {
   const { servers, unavailableServers, secrets } = read({
     DUFFEL_ACCESS_TOKEN: 'duffel_test_1',
     HTTPS_PROXY: 'http://proxy:3128',

@@ -7,7 +7,7 @@ import { SCRIPT, batchOf, isAlive, openMcpBench, scripted, until } from './mcp-b
 
 // Most of what they do is to wait.
 describe.concurrent('a server of the deployment', () => {
-  test('runs with its declared environment and nothing of ours, in a folder of its own', async () => {
+  test('runs with its declared environment and nothing of the agent’s, in a folder of its own', async () => {
     const env = { TOKEN: '${SECRET_TOKEN}', PLAIN: 'x' }
     await using bench = openMcpBench({ s: scripted('', { env }) }, { env: { SECRET_TOKEN: 'abc-not-ours' } })
     const { forModel } = await batchOf(await bench.tools()).call('environment', {})
@@ -42,7 +42,7 @@ describe.concurrent('a server of the deployment', () => {
     expect(reports.at(-1)).toMatchObject({ message: expect.stringMatching(/^step /), total: 4 })
   })
 
-  test('without an answer or a report a call is over, whatever reports say at the longest; the server is told', async () => {
+  test('a call without result or progress times out, at last in spite of progress; the server gets a cancellation', async () => {
     await using bench = openMcpBench({ s: scripted('', { timeoutMs: 1_000, maxTimeoutMs: 1_500 }) })
     const batch = batchOf(await bench.tools())
     expect(await batch.call('never', {})).toMatchObject({ status: 'failed', reason: 'timeout' })
@@ -50,7 +50,7 @@ describe.concurrent('a server of the deployment', () => {
     expect(await batch.call('progress', { steps: 100, everyMs: 50 })).toMatchObject({ reason: 'timeout' })
   })
 
-  test('a call that is cancelled is over at once, and the server is told', async () => {
+  test('a cancelled call ends at once, and the server gets a cancellation', async () => {
     await using bench = openMcpBench({ s: scripted() })
     const batch = batchOf(await bench.tools())
     const calls = [{ id: 'c1', name: 'progress', args: { steps: 1_000 } }]
@@ -94,7 +94,7 @@ describe.concurrent('a server of the deployment', () => {
     expect(batch.log.filter((event) => isOutcome(event) && event.toolCallId === 'twice')).toHaveLength(1)
   })
 
-  test('its death is one outcome with the reason; it comes back, and is offered again', async () => {
+  test('its exit is one outcome with the reason; it is restarted, and offered again', async () => {
     await using bench = openMcpBench({ s: scripted() })
     const batch = batchOf(await bench.tools())
     const [died, beside] = await batch.run([
@@ -127,7 +127,7 @@ describe.concurrent('a server of the deployment', () => {
     expect(await batch.call('say', { text: 'x' })).toMatchObject({ reason: 'unavailable' })
   })
 
-  test('of one user that failed again and again is tried beside the next prompts, and offered when it is well', async () => {
+  test('of one user that keeps failing is retried in the background, and offered when it succeeds', async () => {
     const command = `test -f well || exit 1; exec node ${SCRIPT}`
     const config = { command: 'sh', args: ['-c', command], env: { T: '${secret:T}' } }
     await using bench = openMcpBench({ s: config })
@@ -148,11 +148,11 @@ describe.concurrent('a server of the deployment', () => {
     expect(before.has('s::new-one')).toBe(false)
   })
 
-  test('how many tools there are is logged once for each list that is told', async () => {
+  test('how many tools there are is logged once for each new list', async () => {
     await using bench = openMcpBench({ s: scripted() })
     const logged = () =>
       bench.logged.flatMap(({ message, fields }) =>
-        message === 'an MCP server told its tools' ? [fields] : [],
+        message === 'an MCP server listed its tools' ? [fields] : [],
       )
     const before = await bench.tools()
     await bench.tools()
@@ -196,7 +196,7 @@ describe.concurrent('a server of the deployment', () => {
     )
   })
 
-  test('that speaks the newest revision only is spoken to in that; one that speaks none says so', async () => {
+  test('with the newest revision only is negotiated with; one with an unknown revision is reported', async () => {
     const modern = fileURLToPath(new URL('../../../../mcp/mcp-kit/test/modern-server.ts', import.meta.url))
     const command = { command: 'node', args: ['--conditions=sandlot-source', modern] }
     await using bench = openMcpBench({ s: command, t: scripted('speaks-nothing') })
@@ -209,7 +209,7 @@ describe.concurrent('a server of the deployment', () => {
     })
   })
 
-  test('of each user has a home of their own: what it keeps there is not for others', async () => {
+  test('of each user has a home of its own: other users’ servers cannot read it', async () => {
     const config = scripted('', { env: { T: '${secret:T}' } })
     await using bench = openMcpBench({ s: config })
     const homes = []
@@ -228,7 +228,7 @@ describe.concurrent('a server of the deployment', () => {
     )
     await batchOf(await bench.tools()).call('stderr', { lines: 1_000 })
     await bench.close()
-    const lines = bench.logged.filter(({ message }) => message === 'an MCP server says')
+    const lines = bench.logged.filter(({ message }) => message === 'stderr of an MCP server')
     expect(lines.length).toBeLessThanOrEqual(20)
     expect(lines[0]?.fields).toEqual({ server: 's', line: 'line 0 [hidden]' })
     expect(JSON.stringify(bench.logged)).not.toContain('very-secret-token')
@@ -238,7 +238,7 @@ describe.concurrent('a server of the deployment', () => {
   })
 })
 
-describe.concurrent('nothing of a server stays', () => {
+describe.concurrent('no process of a server is left', () => {
   test('when it is closed: not what it started, not what left its group', async () => {
     await using bench = openMcpBench({ s: scripted('stubborn') })
     const { forModel } = await batchOf(await bench.tools()).call('child', {})

@@ -178,7 +178,7 @@ export const LOOP_ROWS: Record<string, Record<string, readonly string[]>> = {
   registry: {
     'definitions validated': [
       'packages/ai-agent/test/tools/registry.test.ts :: every problem is listed at once, with the tool it belongs to',
-      'packages/ai-agent/test/mcp/stdio.test.ts :: how many tools there are is logged once for each list that is told',
+      'packages/ai-agent/test/mcp/stdio.test.ts :: how many tools there are is logged once for each new list',
     ],
     'no hard-coded schemas': [
       'packages/ai-agent/test/tools/registry.test.ts :: the model gets derived schemas, the same bytes each time, whatever the order of registration',

@@ -27,7 +27,7 @@ test.each([
   },
 )
 
-test('behind a proxy only what goes through it is not looked at here', async () => {
+test('behind a proxy only requests that go through it are not checked here', async () => {
   const through: string[] = []
   const proxy = createServer().listen(0, '127.0.0.1')
   proxy.on('connect', (request, socket) => {
@@ -64,7 +64,7 @@ test('behind a proxy only what goes through it is not looked at here', async () 
   await new Promise((resolve) => proxy.close(resolve))
 })
 
-test('which addresses are inside', () => {
+test('which addresses are private', () => {
   const inside = ['10.1.2.3', '127.9.9.9', '100.64.1.1', '192.168.0.1', '0.0.0.0', '255.255.255.255']
   const inside6 = ['::1', '::', 'fd12::1', 'fe80::1', '::ffff:8.8.8.8', '2002:7f00:1::', '64:ff9b::a00:1']
   const outside = ['8.8.8.8', '93.184.215.14', '100.128.0.1', '172.32.0.1', '2606:4700::1111', '2a00:1450::1']
@@ -72,8 +72,8 @@ test('which addresses are inside', () => {
   expect(outside.filter(isPrivateHost)).toEqual([])
 })
 
-describe('a name that leads inside', () => {
-  test('is refused where the connection is made: what it was before, or says next, does not matter', async () => {
+describe('a name with a private address', () => {
+  test('is refused where the connection is made, whatever it resolves to before or afterwards', async () => {
     let asked = 0
     let connections = 0
     const server = createServer((_request, response) => response.end('{}')).listen(0, '127.0.0.1')
@@ -97,7 +97,7 @@ describe('a name that leads inside', () => {
     server.close()
   })
 
-  test('is refused when only one of its addresses does', async () => {
+  test('is refused when only one of its addresses is private', async () => {
     const mixed = safeFetch({
       resolve: (_name, done) =>
         done(null, [

@@ -7,7 +7,7 @@ import { SandlotError, messageOf } from '@sandlot/shared/errors'
 import { type SecretList, secretsParams } from '@sandlot/shared/secrets'
 import { parseParams } from '../errors.ts'
 import type { AcpParts, ExtensionHandlers } from '../serving.ts'
-import type { SignedIn } from '../../mcp/oauth/sign-ins.ts'
+import type { SignInResult } from '../../mcp/oauth/sign-ins.ts'
 import { type Instructions, type TeamInstructions, instructionsParams } from '@sandlot/shared/instructions'
 import { TEAM } from '../../config/instructions.ts'
 import { rulesParams } from '@sandlot/shared/rules-api'
@@ -32,7 +32,7 @@ export function secretsRequests(parts: AcpParts): ExtensionHandlers {
 /** `_sandlot/mcp_sign_in`: completes a person's sign-in at an MCP server. */
 export function mcpRequests(parts: AcpParts): ExtensionHandlers {
   return {
-    [EXT.mcpSignIn]: async ({ params, connection }): Promise<SignedIn> => {
+    [EXT.mcpSignIn]: async ({ params, connection }): Promise<SignInResult> => {
       const { user, answer } = parseParams(mcpSignInParams, params, EXT.mcpSignIn)
       // A foreign client is the local user, whatever it says.
       const { id } = connection.ours ? user : connection.user({})

@@ -23,7 +23,7 @@ export function addSessionRequests(app: AgentApp, serving: Serving): void {
   const begin = (session: Session, servers: readonly McpServer[] | null | undefined): void =>
     serving.connection.addFirstNotices(session, [
       ...firstNotes(session),
-      ...bringServers(serving, session, servers),
+      ...setClientServers(serving, session, servers),
     ])
 
   app
@@ -206,7 +206,7 @@ function firstNotes({ cwd, seq }: Session): Notice[] {
  * nothing): those it had. Our own service names none, and what a page says is not a client's word
  * about this machine.
  */
-function bringServers(
+function setClientServers(
   { parts, connection }: Serving,
   session: Session,
   servers: readonly McpServer[] | null | undefined,

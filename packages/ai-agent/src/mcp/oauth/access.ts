@@ -1,7 +1,8 @@
 /**
- * One user's access to one server with OAuth: the sign-in link, a wider one when a call needs more scopes, and the tokens.
- * Calls the steps of the SDK's `auth()` one by one, because `auth()` starts a new sign-in when a renewal fails for a moment,
- * sends a refused code a second time, and holds one sign-in at a time.
+ * One user's access to one server with OAuth: the sign-in link, a wider one when a call needs more
+ * scopes, and the tokens. Calls the steps of the SDK's `auth()` one by one, because `auth()` starts
+ * a new sign-in when a renewal fails for a moment, sends a refused code a second time, and holds
+ * one sign-in at a time.
  */
 import { randomBytes } from 'node:crypto'
 import {
@@ -13,7 +14,7 @@ import {
   startAuthorization,
   validateAuthorizationResponseIssuer,
 } from '@modelcontextprotocol/client'
-import { type Challenge, NeedsAuth, ServerUnavailable } from '../error.ts'
+import { type Challenge, SignInRequiredError, ServerUnavailableError } from '../error.ts'
 import { type Authority, findAuthority, includesScopes, joinScopes } from './authority.ts'
 import { clientFor, clientMetadata, type OwnClient, ownClient } from './client.ts'
 import { type Flow, Flows } from './flows.ts'
@@ -22,15 +23,15 @@ import { UserTokens } from './tokens.ts'
 import { RefusedTokens, type ServerAccess } from '../server-access.ts'
 import { SerialQueue } from '@sandlot/shared/async/serial-queue'
 
-export interface OAuthAccessOptions {
+interface OAuthAccessOptions {
   url: string
-  /** Where the authorization server sends the user back to; asked when somebody is sent there. */
+  /** Where the authorization server redirects the user to; read when a sign-in begins. */
   redirectUrl: () => Promise<string>
-  /** Where our description of ourselves is published; undefined when nobody outside could read it. */
+  /** Where the client document is published; undefined when it cannot be fetched from outside. */
   documentUrl: string | undefined
-  /** What the operator registered. */
+  /** The client that the operator registered. */
   own: OwnClient | undefined
-  /** The only authority that the operator allows; undefined: the server says. */
+  /** The only allowed authority; undefined: the server names it. */
   issuer: string | undefined
   scope: string | undefined
   records: OAuthRecords
@@ -39,15 +40,18 @@ export interface OAuthAccessOptions {
   now: () => number
 }
 
-/** A link to sign in is good for this long. */
+/** Milliseconds that a sign-in link is valid. */
 const LINK_MS = 600_000
-/** With less left it is not given to anybody again: signing in takes a while. */
+/** A link with less time left is not shown again: signing in takes a while. Milliseconds. */
 const LEFT_MS = 120_000
-/** So often is a user asked for the same: also once after they said yes, because one can leave out boxes there. */
+/**
+ * How often a user is asked for the same scopes; twice, because users can clear boxes at the
+ * authority.
+ */
 const MAX_ASKED = 2
-/** After this long they may be asked again: somebody may have mended it. Milliseconds. */
+/** After this time the user may be asked again. Milliseconds. */
 const ASKED_MS = 3_600_000
-/** Different things that a server may want more of. */
+/** Different scopes that a server may need more of. */
 const MAX_WANTED = 32
 
 export class OAuthAccess implements ServerAccess {
@@ -56,7 +60,7 @@ export class OAuthAccess implements ServerAccess {
   readonly #refused = new RefusedTokens()
   readonly #flows: Flows
   readonly #queue = new SerialQueue()
-  /** By scope: how often the user came back from being asked for it. */
+  /** By scope: how often the user returned from a sign-in for it. */
   readonly #asked = new Map<string, { times: number; since: number }>()
 
   constructor(options: OAuthAccessOptions) {
@@ -64,13 +68,13 @@ export class OAuthAccess implements ServerAccess {
     const { url, redirectUrl, issuer, own, records, fetch, now } = options
     this.#flows = new Flows({
       read: () => records.read('sign-ins'),
-      keep: (flows) => records.keep('sign-ins', flows),
+      save: (flows) => records.save('sign-ins', flows),
       about: async () => JSON.stringify([url, await redirectUrl(), issuer, own?.clientId]),
       now,
     })
     this.#tokens = new UserTokens({
       read: () => records.read('tokens'),
-      keep: (tokens) => records.keep('tokens', tokens),
+      save: (tokens) => records.save('tokens', tokens),
       url,
       fetch,
       now,
@@ -86,14 +90,14 @@ export class OAuthAccess implements ServerAccess {
       onUnauthorized: async ({ response }) => {
         const used = this.#refused.of(response)
         const now = await this.#tokens.current()
-        // Another call has renewed it while this one was on its way.
+        // Another call renewed it meanwhile.
         if (used !== undefined && now !== undefined && used !== now) return
         await this.#renewOrAsk(extractWWWAuthenticateParams(response))
       },
     }
   }
 
-  /** Whether there is a token, good or not. */
+  /** Whether there is a token, valid or not. */
   async isSignedIn(): Promise<boolean> {
     return (await this.#tokens.current()) !== undefined
   }
@@ -106,39 +110,45 @@ export class OAuthAccess implements ServerAccess {
     try {
       return await this.#link({})
     } catch {
-      // What is wrong is said where the server is asked for its tools.
+      // The problem is reported when the server's tools are listed.
       return undefined
     }
   }
 
-  async widen(challenge: Challenge): Promise<NeedsAuth> {
+  async widen(challenge: Challenge): Promise<SignInRequiredError> {
     const wanted = joinScopes(challenge.scope)
     const now = this.#options.now()
     for (const [scope, { since }] of this.#asked) if (since + ASKED_MS < now) this.#asked.delete(scope)
     const asked = this.#asked.get(wanted ?? '') ?? { times: 0, since: now }
     this.#asked.set(wanted ?? '', asked)
     if (asked.times >= MAX_ASKED || this.#asked.size > MAX_WANTED)
-      throw new ServerUnavailable(
+      throw new ServerUnavailableError(
         `it wants ${shortened(wanted)}, and the user has allowed that already without effect; ask those who run it`,
       )
     const url = await this.#link({ ...challenge, scope: joinScopes(await this.#tokens.scope(), wanted) })
-    return new NeedsAuth(`the user has to allow ${shortened(wanted)}`, { url, wanted: shortened(wanted) })
+    return new SignInRequiredError(`the user has to allow ${shortened(wanted)}`, {
+      url,
+      wanted: shortened(wanted),
+    })
   }
 
-  /** The sign-in of this state, if it is under way: for the only time, however it ends, also over a restart of the agent. */
+  /**
+   * Takes the pending sign-in with this state: only once, however it ends, also after a restart of
+   * the agent.
+   */
   take(state: string): Promise<Flow | undefined> {
     return this.#flows.take(state)
   }
 
   /**
-   * The user is back from this sign-in. Rejects when the answer is not from where they were sent, or is not accepted;
-   * undefined when all is well, else what the authority says.
+   * Finishes a sign-in. Resolves with undefined, or with the authority's reason for a refusal.
+   * Rejects when the answer is from another authority, or is not accepted.
    */
   async finish(flow: Flow, answer: URLSearchParams): Promise<string | undefined> {
     const { authority, verifier, scope } = flow
     const { metadata, url, resource } = authority
     const iss = answer.get('iss') ?? undefined
-    // Before anything of it is used, or shown: another authority's answer must not be taken for this one's.
+    // First of all: another authority's answer must be neither used nor shown.
     validateAuthorizationResponseIssuer({
       iss,
       expectedIssuer: metadata?.issuer,
@@ -162,37 +172,37 @@ export class OAuthAccess implements ServerAccess {
     return undefined
   }
 
-  // ── Signing in ────────────────────────────────────────────────────────────────────────────────────────
+  // ── Signing in ─────────────────────────────────────────────────────────────────────────────────
 
-  /** @throws NeedsAuth when the user has to do something */
+  /** Throws `SignInRequiredError` when the user has to act. */
   async #renewOrAsk(challenge: Challenge): Promise<void> {
     if (await this.#tokens.renew(() => this.#parties(challenge))) return
     const url = await this.#link({ ...challenge, scope: joinScopes(challenge.scope) })
-    throw new NeedsAuth('the user has to sign in', { url })
+    throw new SignInRequiredError('the user has to sign in', { url })
   }
 
-  /** One at a time; a link that asks for at least as much is given again. */
+  /** One at a time; a link that asks for at least these scopes is returned again. */
   #link(challenge: Challenge): Promise<string> {
     return this.#queue.run(async () => {
-      const alive = await this.#flows.alive()
-      const known = alive.findLast(
+      const pending = await this.#flows.pending()
+      const known = pending.findLast(
         ({ scope, endsAt }) =>
           this.#options.now() + LEFT_MS < endsAt && includesScopes(scope, challenge.scope),
       )
       if (known !== undefined) return known.url
-      const flow = await this.#begin(challenge, alive)
+      const flow = await this.#begin(challenge, pending)
       await this.#flows.add(flow)
       return flow.url
     })
   }
 
-  async #begin(challenge: Challenge, alive: readonly Flow[]): Promise<Flow> {
+  async #begin(challenge: Challenge, pending: readonly Flow[]): Promise<Flow> {
     const { authority, client } = await this.#parties(challenge)
     const { scope: configured, redirectUrl, own, now } = this.#options
     const first = configured ?? challenge.scope ?? authority.scope
-    // What another call waits for is asked for as well: one yes is enough for both.
+    // Include the scopes that other calls wait for: then one consent is enough.
     const scope = withRefresh(
-      joinScopes(first, challenge.scope, ...alive.map((flow) => flow.scope)),
+      joinScopes(first, challenge.scope, ...pending.map((flow) => flow.scope)),
       authority,
     )
     const state = randomBytes(24).toString('base64url')
@@ -227,17 +237,17 @@ export class OAuthAccess implements ServerAccess {
       own,
       issuer,
       documentUrl,
-      // All that will be asked for one day: some give a client no more than it registered for.
+      // Every scope that may be requested later: some authorities grant no more than registered.
       metadata: clientMetadata(await redirectUrl(), joinScopes(this.#options.scope, authority.scope, scope)),
       read: () => records.read('client'),
-      keep: (registration) => records.keep('client', registration),
+      save: (registration) => records.save('client', registration),
       fetch,
     })
     return { authority, client }
   }
 }
 
-/** Access that goes on while nobody is there has a scope of its own where an authority knows it. */
+/** Adds the scope for access without the user, if the authority knows it. */
 function withRefresh(scope: string | undefined, { metadata }: Authority): string | undefined {
   const supported = metadata?.scopes_supported ?? []
   return scope !== undefined && supported.includes('offline_access')

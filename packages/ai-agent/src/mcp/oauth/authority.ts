@@ -1,6 +1,7 @@
 /**
- * The authorization server of a server: named by its metadata, or the server itself as in the specification of March 2025.
- * The SDK's `discoverOAuthServerInfo` takes a server that is down for one without metadata, and knows no configured issuer.
+ * The authorization server of a server: named by its metadata, or the server itself as in the
+ * specification of March 2025. The SDK's `discoverOAuthServerInfo` takes a server that is down for
+ * one without metadata, and knows no configured issuer.
  */
 import {
   type AuthorizationServerMetadata,
@@ -15,40 +16,43 @@ import {
 } from '@modelcontextprotocol/client'
 import { messageOf } from '@sandlot/shared/errors'
 import { AddressNotAllowedError } from '@sandlot/shared/node/safe-fetch'
-import { ServerUnavailable } from '../error.ts'
+import { ServerUnavailableError } from '../error.ts'
 
 export interface Authority {
-  /** What registrations and tokens are bound to: nothing that one authority gave is ever shown to another. */
+  /** Registrations and tokens belong to it, and are never sent to another authority. */
   issuer: string
-  /** Where its endpoints are when it has no metadata. */
+  /** The base of its endpoints when it has no metadata. */
   url: string
   metadata: AuthorizationServerMetadata | undefined
-  /** For what tokens are asked (RFC 8707); undefined where the server does not say. */
+  /** The resource that tokens are for (RFC 8707); undefined where the server does not say. */
   resource: string | undefined
-  /** What the server says its tools need. */
+  /** The scopes that the server says its tools need. */
   scope: string | undefined
 }
 
-export interface AuthorityOptions {
+interface AuthorityOptions {
   serverUrl: string
-  /** Where a refused request said that the metadata is. */
+  /** The address of the metadata, from a refused request. */
   resourceMetadataUrl?: URL | undefined
-  /** The only authority that the operator allows. */
+  /** The only allowed authority. */
   issuer: string | undefined
   fetch: FetchLike
 }
 
-/** @throws ServerUnavailable when what it says cannot be right; `AddressNotAllowedError`; what `fetch` throws. */
+/**
+ * Throws `ServerUnavailableError` when the metadata is not acceptable, `AddressNotAllowedError`, or
+ * what `fetch` throws.
+ */
 export async function findAuthority(options: AuthorityOptions): Promise<Authority> {
   const { serverUrl, issuer: expected, fetch } = options
   const resource = await protectedResource(options)
   const [named] = resource?.authorization_servers ?? []
   if (named !== undefined && expected !== undefined && !sameIssuer(expected, named))
-    throw new ServerUnavailable(
+    throw new ServerUnavailableError(
       `its sign-in is at ${named.slice(0, 200)}, but its auth.issuer says ${expected}; put right which of the two is meant`,
     )
-  // March 2025: the server's own root, whatever issuer it names there. Bound to that root, such metadata cannot pass
-  // itself off as somebody else's.
+  // March 2025: the server's own root, whatever issuer it names. Bound to that root, such metadata
+  // cannot claim to be another authority's.
   const known = named ?? expected
   const url = known ?? String(new URL('/', serverUrl))
   const metadata = await discoverAuthorizationServerMetadata(url, {
@@ -58,7 +62,7 @@ export async function findAuthority(options: AuthorityOptions): Promise<Authorit
   const issuer = known === undefined ? url : (metadata?.issuer ?? url)
   const pkce = metadata?.code_challenge_methods_supported
   if (named !== undefined && expected === undefined && metadata !== undefined && pkce === undefined)
-    throw new ServerUnavailable(
+    throw new ServerUnavailableError(
       `its sign-in at ${issuer.slice(0, 200)} does not say that it protects codes (PKCE); if it is to be trusted, name it as auth.issuer`,
     )
   return {
@@ -80,21 +84,21 @@ async function protectedResource({
     const at = resourceMetadataUrl === undefined ? {} : { resourceMetadataUrl }
     found = await discoverOAuthProtectedResourceMetadata(serverUrl, at, fetch)
   } catch (error) {
-    // Only a server that has none is one of March 2025; one that cannot be asked now is asked later.
+    // Only a server without metadata is one of March 2025; one that is down is asked again later.
     const isThere = error instanceof TypeError || error instanceof AddressNotAllowedError
     if (isThere || /^HTTP 5\d\d/.test(messageOf(error))) throw error
     return undefined
   }
   const requestedResource = resourceUrlFromServerUrl(serverUrl)
   if (!checkResourceAllowed({ requestedResource, configuredResource: found.resource }))
-    // A token for another resource, given to this server, could be used there.
-    throw new ServerUnavailable(
+    // The server could use a token for another resource there.
+    throw new ServerUnavailableError(
       `it wants tokens for ${found.resource.slice(0, 200)}, which is not its own address`,
     )
   return found
 }
 
-/** One of them may end in a slash that the other has not. */
+/** One of them may have a trailing slash. */
 export function sameIssuer(one: string, other: string): boolean {
   return one.replace(/\/$/, '') === other.replace(/\/$/, '')
 }
@@ -103,7 +107,10 @@ export function sameIssuer(one: string, other: string): boolean {
 const SCOPE = /^[\x21\x23-\x5B\x5D-\x7E]{1,200}$/
 const MAX_SCOPES = 64
 
-/** Each scope once, in the order of its first appearance; undefined when there is none. Drops what is no scope. */
+/**
+ * Each scope once, in the order of first appearance; undefined when there is none. Drops what is no
+ * scope.
+ */
 export function joinScopes(...scopes: readonly (string | undefined)[]): string | undefined {
   const words = (computeScopeUnion(...scopes) ?? '').split(' ').filter((word) => SCOPE.test(word))
   return words.length === 0 ? undefined : words.slice(0, MAX_SCOPES).join(' ')

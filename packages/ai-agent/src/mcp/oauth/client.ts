@@ -1,4 +1,7 @@
-/** Which client we are for an authority: the one that the operator registered, our published address, or one registered now. */
+/**
+ * The OAuth client for an authority: registered by the operator, the published document, or
+ * registered now. The SDK has this choice inside `auth()` only.
+ */
 import {
   type FetchLike,
   type OAuthClientInformationMixed,
@@ -8,10 +11,10 @@ import {
 import { MCP_CLIENT_PATH, mcpClientDocument } from '@sandlot/shared/mcp-client'
 import { isPrivateHost } from '@sandlot/shared/node/addresses'
 import { z } from 'zod'
-import { ServerUnavailable } from '../error.ts'
+import { ServerUnavailableError } from '../error.ts'
 import { type Authority, sameIssuer } from './authority.ts'
 
-/** What the operator registered with the authority. */
+/** Registered by the operator with the authority. */
 export interface OwnClient {
   clientId: string
   clientSecret: string | undefined
@@ -20,14 +23,14 @@ export interface OwnClient {
 export interface ClientOptions {
   serverUrl: string
   own: OwnClient | undefined
-  /** The only authority that the operator allows. */
+  /** The only allowed authority. */
   issuer: string | undefined
-  /** Where our description of ourselves is published; authorities that know how fetch it there. */
+  /** Where the client document is published, for authorities that support it. */
   documentUrl: string | undefined
   metadata: OAuthClientMetadata
-  /** A registration that was kept, as JSON. */
+  /** A stored registration, as JSON. */
   read: () => Promise<string | undefined>
-  keep: (registration: string) => Promise<void>
+  save: (registration: string) => Promise<void>
   fetch: FetchLike
 }
 
@@ -37,7 +40,7 @@ const registration = z.looseObject({
   redirect_uris: z.array(z.string()).default([]),
 })
 
-/** @throws ServerUnavailable when there is no way to be its client; the SDK's errors. */
+/** Throws `ServerUnavailableError` when there is no way to be a client, or the SDK's errors. */
 export async function clientFor(
   authority: Authority,
   options: ClientOptions,
@@ -50,12 +53,12 @@ export async function clientFor(
   const fits =
     kept !== undefined &&
     sameIssuer(kept.issuer, authority.issuer) &&
-    // Registered when this Sandlot had another address: the way back would be refused.
+    // Registered under another address of Sandlot: the authority would refuse the redirect.
     metadata.redirect_uris.every((uri) => kept.redirect_uris.includes(uri))
   if (fits) return kept
   if (authority.metadata !== undefined && authority.metadata.registration_endpoint === undefined)
-    throw new ServerUnavailable(
-      `its sign-in at ${authority.issuer.slice(0, 200)} registers nobody by itself; register this Sandlot there (redirect address ${metadata.redirect_uris[0] ?? 'none'}) and set auth.clientId`,
+    throw new ServerUnavailableError(
+      `its sign-in at ${authority.issuer.slice(0, 200)} does not register clients by itself; register this Sandlot there (redirect address ${metadata.redirect_uris[0] ?? 'none'}) and set auth.clientId`,
     )
   const made = await registerClient(authority.url, {
     metadata: authority.metadata,
@@ -63,11 +66,14 @@ export async function clientFor(
     fetchFn: options.fetch,
   })
   const { redirect_uris } = metadata
-  await options.keep(JSON.stringify({ ...made, redirect_uris, issuer: authority.issuer }))
+  await options.save(JSON.stringify({ ...made, redirect_uris, issuer: authority.issuer }))
   return made
 }
 
-/** A secret goes where the operator said, or to the server's own host: not where a server says. @throws ServerUnavailable */
+/**
+ * The configured client. Its secret is sent to the configured issuer or the server's own host only,
+ * not to where a server says. Throws `ServerUnavailableError`.
+ */
 export function ownClient(
   authority: { issuer: string; url: string; metadata?: { token_endpoint: string } | undefined },
   { clientId, clientSecret }: OwnClient,
@@ -77,7 +83,7 @@ export function ownClient(
   const host = new URL(serverUrl).hostname
   const endpoints = [authority.url, authority.metadata?.token_endpoint ?? authority.url]
   if (issuer === undefined && endpoints.some((url) => new URL(url).hostname !== host))
-    throw new ServerUnavailable(
+    throw new ServerUnavailableError(
       `its sign-in is at ${authority.issuer.slice(0, 200)}, and a client secret goes to another host only when the operator names it: set auth.issuer to that if it is right`,
     )
   return { client_id: clientId, client_secret: clientSecret }
@@ -87,7 +93,7 @@ function registrationOf(text: string | undefined): z.output<typeof registration>
   return text === undefined ? undefined : registration.safeParse(JSON.parse(text)).data
 }
 
-/** For a registration. */
+/** The metadata for a registration. */
 export function clientMetadata(redirectUrl: string, scope: string | undefined): OAuthClientMetadata {
   const kind = isPrivateHost(new URL(redirectUrl).hostname) ? 'native' : 'web'
   return {
@@ -97,7 +103,10 @@ export function clientMetadata(redirectUrl: string, scope: string | undefined): 
   }
 }
 
-/** Where our description is published; undefined when strangers could not read it there. `publicUrl`: the service's. */
+/**
+ * Where the client document is published; undefined when it cannot be fetched from outside.
+ * `publicUrl`: the service's.
+ */
 export function documentUrlOf(publicUrl: string): string | undefined {
   const { protocol, hostname } = new URL(publicUrl)
   return protocol === 'https:' && !isPrivateHost(hostname) ? `${publicUrl}${MCP_CLIENT_PATH}` : undefined

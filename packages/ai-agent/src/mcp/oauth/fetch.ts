@@ -1,14 +1,18 @@
 /**
- * `fetch` for what a server says about its sign-in: the hosts that the operator named, and public ones over https. A server
- * must not lead a request to where it is not itself, such as the metadata service of a cloud.
+ * `fetch` for what a server says about its sign-in: the hosts that the operator named, and public
+ * ones over https. A server must not redirect requests to private services, such as a cloud's
+ * metadata.
  */
 import { isLoopback, isPrivateHost } from '@sandlot/shared/node/addresses'
 import { AddressNotAllowedError, type Fetch, boundedFetch, safeFetch } from '@sandlot/shared/node/safe-fetch'
 
 const BOUNDS = { maxBytes: 1024 * 1024, timeoutMs: 10_000 }
 
-export interface OAuthFetchOptions {
-  /** The server's address and `auth.issuer`, as the operator wrote them: these hosts are allowed wherever they are. */
+interface OAuthFetchOptions {
+  /**
+   * The server's address and `auth.issuer`, as configured: these hosts are allowed wherever they
+   * are.
+   */
   named: readonly string[]
   /** For everything else. */
   toPublic?: Fetch
@@ -16,7 +20,7 @@ export interface OAuthFetchOptions {
   toNamed?: Fetch
 }
 
-/** Throws `AddressNotAllowedError` for a host that the operator did not name and that is not https or not public. */
+/** Throws `AddressNotAllowedError` for a host that is not named and is not https or not public. */
 export function oauthFetch({ named, toPublic = safeFetch(), toNamed = fetch }: OAuthFetchOptions): Fetch {
   const hosts = named.map((url) => new URL(url).hostname)
   const trusted = boundedFetch(toNamed, BOUNDS)

@@ -1,21 +1,22 @@
 /**
- * The sign-ins of one user to one server that are under way: kept as a secret of theirs, so that somebody who was sent away
- * before the agent was started again comes back to the same. The kept record is the only one: each is good once and for a while.
+ * The pending sign-ins of one user to one server: stored as a secret of theirs, so that a user who
+ * was redirected before a restart of the agent comes back to the same. Each can be used once, and
+ * expires.
  */
 import { MAX_SECRET_CHARS } from '@sandlot/shared/secrets'
 import { z } from 'zod'
 import { SealError } from '../../secrets/vault.ts'
 import { SerialQueue } from '@sandlot/shared/async/serial-queue'
 
-/** With all that its end needs, so that nothing is asked or found again then. */
+/** Contains everything to finish it, so that nothing is looked up again. */
 const flow = z.object({
-  /** Names it, and is known to nobody else before its link is opened. */
+  /** Identifies it; secret until the link is opened. */
   state: z.string(),
   /** Where the user signs in. */
   url: z.string(),
-  /** What proves that the code is ours (PKCE). */
+  /** The PKCE verifier. */
   verifier: z.string(),
-  /** Of what an authority says of itself, that which an exchange of a code needs. */
+  /** The part of the authority's metadata that a code exchange needs. */
   authority: z.object({
     issuer: z.string(),
     url: z.string(),
@@ -31,7 +32,7 @@ const flow = z.object({
       .optional(),
     resource: z.string().optional(),
   }),
-  /** Absent: the operator's own, whose secret is in the configuration and nowhere else. */
+  /** Absent: the operator's client, whose secret is only in the configuration. */
   client: z
     .object({
       client_id: z.string(),
@@ -47,14 +48,14 @@ export type Flow = z.output<typeof flow>
 
 const record = z.object({ about: z.string(), flows: z.array(flow) })
 
-/** Links that are good at the same time, each for what was wanted when it was made. */
+/** Valid links at a time, each for the scopes needed when it was made. */
 const MAX_LINKS = 4
 
-export interface FlowsOptions {
+interface FlowsOptions {
   read: () => Promise<string | undefined>
   /** Undefined removes them. */
-  keep: (flows: string | undefined) => Promise<void>
-  /** What they were begun with, in a word: where that has changed since, they lead nowhere. */
+  save: (flows: string | undefined) => Promise<void>
+  /** Describes the configuration they began with: when that changes, they are invalid. */
   about: () => Promise<string>
   /** Epoch milliseconds. */
   now: () => number
@@ -68,8 +69,8 @@ export class Flows {
     this.#options = options
   }
 
-  /** Those that are good now, the newest last. */
-  async alive(): Promise<Flow[]> {
+  /** The ones that are valid now, the newest last. */
+  async pending(): Promise<Flow[]> {
     const { about, now } = this.#options
     const text = await this.#read()
     const read = text === undefined ? undefined : record.safeParse(JSON.parse(text)).data
@@ -77,36 +78,36 @@ export class Flows {
     return read.flows.filter(({ endsAt }) => now() < endsAt)
   }
 
-  /** Durable when it resolves. The oldest makes room. */
+  /** Durable when it resolves. Evicts the oldest. */
   add(begun: Flow): Promise<void> {
-    // As it will be read: without what an end does not need.
+    // As it will be read: without what the end does not need.
     const added = flow.parse(begun)
-    return this.#queue.run(async () => this.#keep([...(await this.alive()), added].slice(-MAX_LINKS)))
+    return this.#queue.run(async () => this.#save([...(await this.pending()), added].slice(-MAX_LINKS)))
   }
 
-  /** The one of this state, for the only time: it is gone for good when this resolves. */
+  /** Takes the one with this state: it is removed durably when this resolves. */
   take(state: string): Promise<Flow | undefined> {
     return this.#queue.run(async () => {
-      const alive = await this.alive()
-      const taken = alive.find((one) => one.state === state)
-      if (taken !== undefined) await this.#keep(alive.filter((one) => one !== taken))
+      const pending = await this.pending()
+      const taken = pending.find((one) => one.state === state)
+      if (taken !== undefined) await this.#save(pending.filter((one) => one !== taken))
       return taken
     })
   }
 
-  async #keep(flows: readonly Flow[]): Promise<void> {
-    const { keep, about } = this.#options
-    if (flows.length === 0) return keep(undefined)
+  async #save(flows: readonly Flow[]): Promise<void> {
+    const { save, about } = this.#options
+    if (flows.length === 0) return save(undefined)
     const text = JSON.stringify({ about: await about(), flows })
-    // Of an authority with much to say fewer find room.
-    return text.length > MAX_SECRET_CHARS && flows.length > 1 ? this.#keep(flows.slice(1)) : keep(text)
+    // With large metadata fewer fit.
+    return text.length > MAX_SECRET_CHARS && flows.length > 1 ? this.#save(flows.slice(1)) : save(text)
   }
 
   async #read(): Promise<string | undefined> {
     try {
       return await this.#options.read()
     } catch (error) {
-      // Sealed with a key that is not there any more: the next link takes its place.
+      // Sealed with a key that is gone: the next link replaces it.
       if (error instanceof SealError) return undefined
       throw error
     }

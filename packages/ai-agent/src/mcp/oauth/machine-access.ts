@@ -1,6 +1,7 @@
 /**
- * Access of the deployment itself to a server, with client credentials. The SDK's providers sign the request; this adds one
- * request for all calls that wait, and a wider scope when a call needs one, which `auth()` of the SDK does not do for them.
+ * The deployment's own access to a server, with client credentials. The SDK's providers sign the
+ * request; this adds one request for all waiting calls, and a wider scope on demand, which its
+ * `auth()` does not do.
  */
 import {
   type AuthProvider,
@@ -12,15 +13,15 @@ import {
   OAuthError,
   PrivateKeyJwtProvider,
 } from '@modelcontextprotocol/client'
-import { type Challenge, type NeedsAuth, reasonOf, ServerUnavailable } from '../error.ts'
+import { type Challenge, type SignInRequiredError, reasonOf, ServerUnavailableError } from '../error.ts'
 import { type Authority, findAuthority, includesScopes, joinScopes } from './authority.ts'
 import { ownClient } from './client.ts'
 import { RefusedTokens, type ServerAccess } from '../server-access.ts'
 
-export interface MachineAccessOptions {
+interface MachineAccessOptions {
   url: string
   clientId: string
-  /** A shared secret, or a private key (PEM, PKCS #8) with which we sign who we are. */
+  /** A shared secret, or a private key (PEM, PKCS #8) that signs the request. */
   proof: { secret: string } | { privateKey: string; algorithm: string }
   issuer: string | undefined
   scope: string | undefined
@@ -31,7 +32,7 @@ export interface MachineAccessOptions {
 
 /** Milliseconds. */
 const EARLY_MS = 30_000
-/** A token that was refused this soon after it was given: another would be refused too. */
+/** A token refused this soon after it was issued: another would be refused too. Milliseconds. */
 const FRESH_MS = 10_000
 
 interface Token {
@@ -54,7 +55,7 @@ export class MachineAccess implements ServerAccess {
   provider(): AuthProvider {
     return {
       token: async () => {
-        // The first request goes without, and its refusal says whom to ask.
+        // The first request has no token; its refusal names the authority.
         if (this.#token === undefined) return undefined
         if (this.#token.endsAt - EARLY_MS < this.#options.now()) await this.#get({})
         return this.#token.text
@@ -63,7 +64,9 @@ export class MachineAccess implements ServerAccess {
         const used = this.#refused.of(response)
         if (this.#token !== undefined && used !== this.#token.text) return
         if (this.#token !== undefined && this.#options.now() - this.#token.since < FRESH_MS)
-          throw new ServerUnavailable('it refuses a token that it was just given; look at its auth settings')
+          throw new ServerUnavailableError(
+            'it refuses a token that it was just given; look at its auth settings',
+          )
         await this.#get(extractWWWAuthenticateParams(response))
       },
     }
@@ -73,11 +76,11 @@ export class MachineAccess implements ServerAccess {
     return this.#refused.watch(base)
   }
 
-  async widen(challenge: Challenge): Promise<'again' | NeedsAuth> {
+  async widen(challenge: Challenge): Promise<'again' | SignInRequiredError> {
     const wanted = joinScopes(challenge.scope)
     const before = this.#token?.scope
     if (wanted === undefined || includesScopes(before, wanted)) throw refused(wanted)
-    // Whoever is asking already may ask for something else, and may be refused it.
+    // The request in flight may be for another scope, and may be refused.
     while (this.#getting !== undefined) {
       await Promise.allSettled([this.#getting])
       if (includesScopes(this.#token?.scope, wanted)) return 'again'
@@ -91,7 +94,7 @@ export class MachineAccess implements ServerAccess {
     return undefined
   }
 
-  /** One at a time, for all who need it. */
+  /** One request at a time, for all callers. */
   #get(challenge: Challenge): Promise<Token> {
     this.#getting ??= this.#ask(challenge).finally(() => {
       this.#getting = undefined
@@ -121,7 +124,7 @@ export class MachineAccess implements ServerAccess {
       return this.#token
     } catch (error) {
       const said = error instanceof OAuthError ? `${error.code}: ${reasonOf(error)}` : reasonOf(error)
-      throw new ServerUnavailable(`its sign-in gives no token to ${this.#options.clientId} (${said})`, {
+      throw new ServerUnavailableError(`its sign-in gives no token to ${this.#options.clientId} (${said})`, {
         cause: error,
       })
     }
@@ -137,6 +140,6 @@ export class MachineAccess implements ServerAccess {
   }
 }
 
-function refused(wanted: string | undefined): ServerUnavailable {
-  return new ServerUnavailable(`it wants ${wanted ?? 'more'}, which this Sandlot is not allowed there`)
+function refused(wanted: string | undefined): ServerUnavailableError {
+  return new ServerUnavailableError(`it wants ${wanted ?? 'more'}, which this Sandlot is not allowed there`)
 }

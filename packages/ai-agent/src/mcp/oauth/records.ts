@@ -1,39 +1,45 @@
-/** What is kept of one user's access to one server: the tokens, who we are to their authority, the sign-ins under way. */
+/**
+ * The stored records of one user's access to one server: tokens, client registration, pending
+ * sign-ins.
+ */
 import { SealError } from '../../secrets/vault.ts'
 
-export type OAuthRecord = 'tokens' | 'client' | 'sign-ins'
+type OAuthRecord = 'tokens' | 'client' | 'sign-ins'
 
 export interface OAuthRecords {
   read(what: OAuthRecord): Promise<string | undefined>
   /** Undefined removes it. */
-  keep(what: OAuthRecord, value: string | undefined): Promise<void>
+  save(what: OAuthRecord, value: string | undefined): Promise<void>
 }
 
-/** Of a user, encrypted, by name. */
+/** A user's secrets, encrypted, by name. */
 export interface SecretStore {
   get(userId: string, name: string): Promise<string | undefined>
   /** Undefined removes it. */
   set(userId: string, name: string, value: string | undefined): Promise<void>
 }
 
-/** For as long as this process lives. */
-export function recordsInMemory(): OAuthRecords {
-  const kept = new Map<OAuthRecord, string>()
+/** Records that live as long as this process. */
+export function memoryRecords(): OAuthRecords {
+  const records = new Map<OAuthRecord, string>()
   return {
-    read: async (what) => kept.get(what),
-    async keep(what, value) {
-      if (value === undefined) kept.delete(what)
-      else kept.set(what, value)
+    read: async (what) => records.get(what),
+    async save(what, value) {
+      if (value === undefined) records.delete(what)
+      else records.set(what, value)
     },
   }
 }
 
-/** Among the user's secrets. No person can name one like that: where a token is shown must be nobody's word. */
+/**
+ * Stored as secrets of the user, under names that users cannot choose: a user must not be able to
+ * read a token.
+ */
 export class SecretRecords implements OAuthRecords {
   readonly #secrets: SecretStore
   readonly #userId: string
   readonly #server: string
-  readonly #taken = new Map<OAuthRecord, Promise<void>>()
+  readonly #migrations = new Map<OAuthRecord, Promise<void>>()
 
   constructor(secrets: SecretStore, userId: string, server: string) {
     this.#secrets = secrets
@@ -42,12 +48,12 @@ export class SecretRecords implements OAuthRecords {
   }
 
   async read(what: OAuthRecord): Promise<string | undefined> {
-    await this.#takenOver(what)
-    return this.#opened(this.#name(what))
+    await this.#migrated(what)
+    return this.#open(this.#name(what))
   }
 
-  async keep(what: OAuthRecord, value: string | undefined): Promise<void> {
-    await this.#takenOver(what)
+  async save(what: OAuthRecord, value: string | undefined): Promise<void> {
+    await this.#migrated(what)
     await this.#secrets.set(this.#userId, this.#name(what), value)
   }
 
@@ -55,8 +61,11 @@ export class SecretRecords implements OAuthRecords {
     return `mcp:${this.#server}:${what}`
   }
 
-  /** A record that no key opens is none: no person can remove it, and signing in again puts another in its place. */
-  async #opened(name: string): Promise<string | undefined> {
+  /**
+   * A record that no key opens counts as absent: users cannot remove it, and the next sign-in
+   * replaces it.
+   */
+  async #open(name: string): Promise<string | undefined> {
     try {
       return await this.#secrets.get(this.#userId, name)
     } catch (error) {
@@ -65,20 +74,22 @@ export class SecretRecords implements OAuthRecords {
     }
   }
 
-  /** What was kept under a name that a person could give gets its own, before anything is read or written. */
-  #takenOver(what: OAuthRecord): Promise<void> {
-    const known = this.#taken.get(what) ?? this.#takeOver(what)
-    this.#taken.set(what, known)
-    // What could not be read or written now may be the next time.
-    known.catch(() => this.#taken.delete(what))
+  /**
+   * Moves a record from its former name, which users could choose, before it is read or written.
+   */
+  #migrated(what: OAuthRecord): Promise<void> {
+    const known = this.#migrations.get(what) ?? this.#migrate(what)
+    this.#migrations.set(what, known)
+    // Retry a failed migration the next time.
+    known.catch(() => this.#migrations.delete(what))
     return known
   }
 
-  async #takeOver(what: OAuthRecord): Promise<void> {
+  async #migrate(what: OAuthRecord): Promise<void> {
     if (what === 'sign-ins') return
     const former = `mcp.${this.#server}.${what}`
-    const value = await this.#opened(former)
-    if (value !== undefined && (await this.#opened(this.#name(what))) === undefined)
+    const value = await this.#open(former)
+    if (value !== undefined && (await this.#open(this.#name(what))) === undefined)
       await this.#secrets.set(this.#userId, this.#name(what), value)
     // Also one that cannot be opened.
     await this.#secrets.set(this.#userId, former, undefined)

@@ -1,4 +1,4 @@
-/** Users' accesses to servers that want OAuth: where somebody who comes back from an authorization server belongs. */
+/** Users' access to servers with OAuth: finds the sign-in that a user returns from. */
 import type { ToolLog } from '../../tools/tool.ts'
 import { reasonOf } from '../error.ts'
 import { OAuthAccess } from './access.ts'
@@ -6,20 +6,20 @@ import { oauthFetch } from './fetch.ts'
 import { SecretRecords, type SecretStore } from './records.ts'
 import type { HttpSpec } from '../server-spec.ts'
 
-export interface SignInsParts {
-  /** Servers that people sign in to: also of those that nobody has asked for since the start somebody may come back. */
+interface SignInsParts {
+  /** Servers that users sign in to; a user may return to one that was not used since the start. */
   specs: readonly HttpSpec[]
   secrets: SecretStore
   redirectUrl: string
-  /** Where our description of ourselves is published; undefined when nobody outside could read it. */
+  /** Where the client document is published; undefined when it cannot be fetched from outside. */
   documentUrl: string | undefined
   log: ToolLog
 }
 
-/** Users times servers that are remembered; one that was forgotten is made again from what is kept. */
+/** Entries by user and server; an evicted one is restored from its records. */
 const MAX_ACCESSES = 10_000
 
-export type SignedIn = { server: string } | { problem: string }
+export type SignInResult = { server: string } | { problem: string }
 
 export class SignIns {
   readonly #parts: SignInsParts
@@ -55,8 +55,11 @@ export class SignIns {
     return access
   }
 
-  /** What the authorization server sent the user back with. Never rejects; only that user's own sign-in is finished. */
-  async finish(userId: string, answer: URLSearchParams): Promise<SignedIn> {
+  /**
+   * Finishes the user's sign-in with the parameters of the redirect. Never rejects; other users'
+   * sign-ins are not touched.
+   */
+  async finish(userId: string, answer: URLSearchParams): Promise<SignInResult> {
     for (const spec of this.#parts.specs) {
       const about = { server: spec.name, userId, log: this.#parts.log }
       const ended = await finishSignIn(() => this.access(spec, userId), answer, about)
@@ -69,12 +72,12 @@ export class SignIns {
 export const UNKNOWN_SIGN_IN =
   'This sign-in is not known any more. Ask for the link again in the chat: each is good for one sign-in, for ten minutes.'
 
-/** Ends the sign-in that this is the answer of, where `access` has begun it; undefined where it has not. Never rejects. */
+/** Finishes the sign-in if `access` began it; undefined otherwise. Never rejects. */
 export async function finishSignIn(
   access: () => OAuthAccess,
   answer: URLSearchParams,
   { server, userId, log }: { server: string; userId: string; log: ToolLog },
-): Promise<SignedIn | undefined> {
+): Promise<SignInResult | undefined> {
   try {
     const begunBy = access()
     const flow = await begunBy.take(answer.get('state') ?? '')

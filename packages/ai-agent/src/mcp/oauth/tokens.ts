@@ -1,4 +1,7 @@
-/** A user's tokens for one server: kept as a secret of theirs, renewed once for all calls that need it at the same time. */
+/**
+ * A user's tokens for one server: stored as a secret of theirs, and renewed once for all concurrent
+ * calls.
+ */
 import {
   type FetchLike,
   type OAuthClientInformationMixed,
@@ -7,33 +10,44 @@ import {
   refreshAuthorization,
 } from '@modelcontextprotocol/client'
 import { z } from 'zod'
-import { ServerUnavailable, reasonOf } from '../error.ts'
+import { ServerUnavailableError, reasonOf } from '../error.ts'
 import { type Authority, sameIssuer } from './authority.ts'
 
-/** A token that is about to end is renewed before it is used. Milliseconds. */
+/** A token is renewed this long before it expires. Milliseconds. */
 const EARLY_MS = 30_000
-/** What an authority says of a refresh token, or of us, that is good for nothing any more. */
-const OVER = ['invalid_grant', 'invalid_client', 'unauthorized_client', 'invalid_scope', 'invalid_target']
+/** OAuth errors that make a refresh token useless for good. */
+const FATAL_ERRORS = [
+  'invalid_grant',
+  'invalid_client',
+  'unauthorized_client',
+  'invalid_scope',
+  'invalid_target',
+]
 
-const kept = z.object({
+const stored = z.object({
   tokens: z.looseObject({
     access_token: z.string(),
     token_type: z.string(),
     refresh_token: z.string().optional(),
     scope: z.string().optional(),
   }),
-  /** Whose they are; nobody else gets to see them. Absent in what was kept before this was known. */
+  /**
+   * The authority they belong to; they are sent to no other. Absent in records of earlier versions.
+   */
   issuer: z.string().optional(),
-  /** The server that they are for: a name that stands for another server later has none. Absent like `issuer`. */
+  /**
+   * The server they are for: when a name stands for another server, they are not used. Absent like
+   * `issuer`.
+   */
   url: z.string().optional(),
   endsAt: z.number().optional(),
 })
-type Kept = z.output<typeof kept>
+type Stored = z.output<typeof stored>
 
-export interface OAuthTokensOptions {
+interface OAuthTokensOptions {
   read: () => Promise<string | undefined>
   /** Undefined removes them. */
-  keep: (tokens: string | undefined) => Promise<void>
+  save: (tokens: string | undefined) => Promise<void>
   /** The server's address. */
   url: string
   fetch: FetchLike
@@ -49,7 +63,7 @@ export class UserTokens {
     this.#options = options
   }
 
-  /** What they are good for, as far as anybody said. */
+  /** The granted scopes, if known. */
   async scope(): Promise<string | undefined> {
     return (await this.#read())?.tokens.scope
   }
@@ -58,25 +72,26 @@ export class UserTokens {
     return (await this.#read())?.tokens.access_token
   }
 
-  /** True when there is one, and it ends soon or has ended, and could be renewed. */
+  /** True when the token expires soon or has expired, and can be renewed. */
   async isEnding(): Promise<boolean> {
     const known = await this.#read()
     const ending = known?.endsAt !== undefined && known.endsAt - EARLY_MS < this.#options.now()
     return ending && known.tokens.refresh_token !== undefined
   }
 
-  /** `asked`: the scope that was asked for; an authority that grants just that need not say so. */
+  /** `asked`: the requested scope; an authority that grants just that need not repeat it. */
   async save(tokens: OAuthTokens, issuer: string, asked: string | undefined): Promise<void> {
     const endsAt =
       tokens.expires_in === undefined ? undefined : this.#options.now() + tokens.expires_in * 1_000
     const scope = tokens.scope ?? asked
     const all = { ...tokens, scope }
-    await this.#options.keep(JSON.stringify({ tokens: all, issuer, url: this.#options.url, endsAt }))
+    await this.#options.save(JSON.stringify({ tokens: all, issuer, url: this.#options.url, endsAt }))
   }
 
   /**
-   * New ones for old, one attempt for all who need it now. False when the user has to sign in again; the old ones are gone
-   * then. @throws ServerUnavailable when the authority did not answer: the old ones may be good later.
+   * Renews the tokens, once for all callers. False when the user has to sign in again; the old ones
+   * are removed then. Throws `ServerUnavailableError` when the authority did not answer: the old
+   * ones stay. The SDK's `auth()` would start a new sign-in then.
    */
   renew(
     find: () => Promise<{ authority: Authority; client: OAuthClientInformationMixed }>,
@@ -94,8 +109,8 @@ export class UserTokens {
     const refreshToken = known?.tokens.refresh_token
     if (refreshToken === undefined) return false
     const { authority, client } = await find()
-    // The server sends to another authority now, or to one of which nobody knows whether it is another: what the first one
-    // gave is not shown to it.
+    // The server names another authority now, or an unknown one: it must not get the first one's
+    // token.
     if (known?.issuer === undefined || !sameIssuer(known.issuer, authority.issuer)) return false
     try {
       const tokens = await refreshAuthorization(authority.url, {
@@ -105,24 +120,24 @@ export class UserTokens {
         refreshToken,
         fetchFn: this.#options.fetch,
       })
-      // Somebody who signed in meanwhile has better ones.
+      // A sign-in that finished meanwhile has newer ones.
       if ((await this.#read())?.tokens.refresh_token === refreshToken)
         await this.save(tokens, authority.issuer, known.tokens.scope)
       return true
     } catch (error) {
-      if (error instanceof OAuthError && OVER.includes(error.code)) {
-        if ((await this.#read())?.tokens.refresh_token === refreshToken) await this.#options.keep(undefined)
+      if (error instanceof OAuthError && FATAL_ERRORS.includes(error.code)) {
+        if ((await this.#read())?.tokens.refresh_token === refreshToken) await this.#options.save(undefined)
         return false
       }
-      throw new ServerUnavailable(`its sign-in did not renew the access: ${reasonOf(error)}`, {
+      throw new ServerUnavailableError(`its sign-in did not renew the access: ${reasonOf(error)}`, {
         cause: error,
       })
     }
   }
 
-  async #read(): Promise<Kept | undefined> {
+  async #read(): Promise<Stored | undefined> {
     const text = await this.#options.read()
-    const read = text === undefined ? undefined : kept.safeParse(JSON.parse(text)).data
+    const read = text === undefined ? undefined : stored.safeParse(JSON.parse(text)).data
     return read?.url === undefined || read.url === this.#options.url ? read : undefined
   }
 }

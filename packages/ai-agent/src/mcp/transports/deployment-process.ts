@@ -1,6 +1,7 @@
 /**
- * A server of the deployment as a child process: its own process group and environment, killed with its whole process tree.
- * The SDK's stdio transport passes on part of the agent's environment and kills the process alone.
+ * A server of the deployment as a child process: its own process group and environment, killed with
+ * its process tree. The SDK's stdio transport passes on part of the agent's environment and kills
+ * the process alone.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -8,14 +9,14 @@ import { mkdirSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { Writable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type BytePipe, DoesNotRead, MAX_UNREAD, type StderrLog } from './stdio.ts'
+import { type BytePipe, StdinBlockedError, MAX_UNREAD_BYTES, type StderrLog } from './stdio.ts'
 
-export interface DeploymentProcess {
+interface DeploymentProcess {
   command: string
   args: readonly string[]
-  /** Added to `PATH`, `HOME` and `LANG`. */
+  /** In addition to `PATH`, `HOME` and `LANG`. */
   env: Readonly<Record<string, string>>
-  /** Its home, and where it starts unless `cwd` says otherwise. Made when it does not exist. */
+  /** Its home, and its working directory unless `cwd` is set. Created if missing. */
   home: string
   cwd?: string
   guard: ProcessGuard
@@ -25,17 +26,17 @@ export interface DeploymentProcess {
 /** Milliseconds from the end of its stdin to TERM, and from TERM to KILL. */
 const GRACE_MS = 1_000
 const SYSTEM_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
-/** A shell's codes for a command that is not there, or that it may not run. */
+/** A shell's exit codes for a command that is missing or not executable. */
 const CANNOT_RUN: Record<number, string> = { 126: 'cannot be run', 127: 'was not found' }
 
-/** Rejects when it cannot be started at all. */
+/** Rejects when it cannot be started. */
 export async function startDeploymentProcess(options: DeploymentProcess): Promise<BytePipe> {
   const { command, args, guard, home, stderr } = options
   mkdirSync(home, { recursive: true, mode: 0o700 })
-  const [shell, ...before] = REGISTERED
+  const [shell, ...before] = REGISTER_AND_EXEC
   const child = spawn(shell, [...before, command, ...args], {
     cwd: options.cwd ?? home,
-    // Our own Node first: most servers are started by node or npx.
+    // This Node first: most servers are started by node or npx.
     env: { PATH: `${dirname(process.execPath)}:${SYSTEM_PATH}`, HOME: home, LANG: 'C.UTF-8', ...options.env },
     detached: true,
     stdio: ['pipe', 'pipe', 'pipe', guard.input()],
@@ -43,36 +44,36 @@ export async function startDeploymentProcess(options: DeploymentProcess): Promis
   const group = await started(child)
   const { stdin, stdout } = child
   if (stdin === null || stdout === null) throw new Error('the process has no pipes')
-  // Writing to a server that has ended fails the write itself.
+  // A write to a server that has ended rejects by itself.
   stdin.on('error', () => undefined)
   child.stderr?.on('data', (bytes: Uint8Array) => stderr.push(bytes))
   child.stderr?.on('error', () => undefined)
 
   let closed = false
-  const gone = new Promise<void>((resolve) => {
+  const exited = new Promise<void>((resolve) => {
     child.once('exit', () => {
-      // Whoever it started holds its pipes, and would keep us waiting for their end.
-      signal(-group, 'SIGKILL')
-      guard.forget(group)
+      // Its children hold its pipes open.
+      sendSignal(-group, 'SIGKILL')
+      guard.unregister(group)
       stderr.end()
       resolve()
     })
   })
   const end = async (): Promise<void> => {
     closed = running(child)
-    const early = processesOf(group)
+    const early = descendantsOf(group)
     stdin.end()
-    await Promise.race([gone, sleep(GRACE_MS)])
+    await Promise.race([exited, sleep(GRACE_MS)])
     if (running(child)) {
-      signal(-group, 'SIGTERM')
-      await Promise.race([gone, sleep(GRACE_MS)])
+      sendSignal(-group, 'SIGTERM')
+      await Promise.race([exited, sleep(GRACE_MS)])
     }
     // Also those that left the group.
-    const left = [...early, ...processesOf(group)]
+    const left = [...early, ...descendantsOf(group)]
     killAll(left)
-    signal(-group, 'SIGKILL')
-    await gone
-    await ended(left, GRACE_MS)
+    sendSignal(-group, 'SIGKILL')
+    await exited
+    await waitForExit(left, GRACE_MS)
     stdout.destroy()
   }
   let ending: Promise<void> | undefined
@@ -80,14 +81,14 @@ export async function startDeploymentProcess(options: DeploymentProcess): Promis
     stdout,
     write: (bytes) =>
       new Promise((resolve, reject) => {
-        if (stdin.writableLength > MAX_UNREAD) return reject(new DoesNotRead())
+        if (stdin.writableLength > MAX_UNREAD_BYTES) return reject(new StdinBlockedError())
         stdin.write(bytes, (error) => (error == null ? resolve() : reject(error)))
       }),
     close: () => (ending ??= end()),
     async ending() {
       // Its pipe may end a moment before it does.
-      await Promise.race([gone, sleep(GRACE_MS)])
-      // One that could not be run at all may be closed by us before we hear of its end.
+      await Promise.race([exited, sleep(GRACE_MS)])
+      // One that could not be run may be closed before its exit is reported.
       const ran = CANNOT_RUN[child.exitCode ?? 0] === undefined
       return closed && ran ? 'it was stopped' : endingOf(child, command, stderr.lastLine())
     },
@@ -128,15 +129,21 @@ done
 for group in $groups; do kill -s KILL -- "-$group" 2>/dev/null; done
 `
 
-/** Put before a command: tells the guard of the group before the command itself begins. File descriptor 3 is the guard’s. */
-export const REGISTERED = ['/bin/sh', '-c', 'echo "+ $$" >&3; exec 3>&-; exec "$@"', 'sh'] as const
+/**
+ * Prefix of a command: registers its process group with the guard, on file descriptor 3, before the
+ * command begins.
+ */
+const REGISTER_AND_EXEC = ['/bin/sh', '-c', 'echo "+ $$" >&3; exec 3>&-; exec "$@"', 'sh'] as const
 
 export interface ProcessGuard {
-  /** For file descriptor 3 of a process that begins with `REGISTERED`. Starts the guard when there is none. */
+  /**
+   * For file descriptor 3 of a process that begins with `REGISTER_AND_EXEC`. Starts the guard if there is
+   * none.
+   */
   input(): Writable
-  /** Nothing of this group is left. */
-  forget(group: number): void
-  /** Kill what is left. Resolves when the guard has ended. */
+  /** Removes a group of which no process is left. */
+  unregister(group: number): void
+  /** Kills what is left. Resolves when the guard has exited. */
   close(): Promise<void>
 }
 
@@ -150,7 +157,7 @@ export function createProcessGuard(): ProcessGuard {
   }
   return {
     input,
-    forget: (group) => void guard?.stdin?.write(`- ${group}\n`),
+    unregister: (group) => void guard?.stdin?.write(`- ${group}\n`),
     async close() {
       const last = guard
       guard = undefined
@@ -163,29 +170,32 @@ export function createProcessGuard(): ProcessGuard {
 }
 
 function start(): ChildProcess {
-  // A group of its own: Ctrl-C in the agent's terminal is for the agent.
+  // A group of its own: Ctrl-C in the terminal is for the agent.
   const child = spawn('/bin/sh', ['-c', SCRIPT], {
     detached: true,
     stdio: ['pipe', 'ignore', 'ignore'],
     env: {},
   })
-  // A guard that cannot be started or written to leaves servers that end with their stdin; that is no reason to crash.
+  // Without a guard, servers still end with their stdin.
   child.on('error', () => undefined)
   child.stdin.on('error', () => undefined)
   child.unref()
   return child
 }
 
-/** One process; `started` tells it from a later one with the same number. */
-export interface SeenProcess {
+/** One process; `started` distinguishes it from a later one with the same number. */
+interface ProcessIdentity {
   pid: number
   started: string
 }
 
-/** Everything below `root` now, and whatever else is of its process group; without `root` itself. */
-export function processesOf(root: number): SeenProcess[] {
+/**
+ * The descendants of `root` and the members of its process group, without `root`. Empty outside
+ * Linux.
+ */
+function descendantsOf(root: number): ProcessIdentity[] {
   const all = processNames().flatMap((name) => statOf(Number(name)) ?? [])
-  const found = new Map<number, SeenProcess>()
+  const found = new Map<number, ProcessIdentity>()
   const below = [root]
   for (const { pid, started, group } of all)
     if (group === root && pid !== root) found.set(pid, { pid, started })
@@ -199,29 +209,29 @@ export function processesOf(root: number): SeenProcess[] {
   return [...found.values()]
 }
 
-/** Kill those that are still the same processes. */
-export function killAll(processes: readonly SeenProcess[]): void {
-  for (const one of processes) if (isRunning(one)) signal(one.pid, 'SIGKILL')
+/** Kills the ones that are still the same processes. */
+export function killAll(processes: readonly ProcessIdentity[]): void {
+  for (const one of processes) if (isRunning(one)) sendSignal(one.pid, 'SIGKILL')
 }
 
-/** Resolves when none of them runs any more, or after `ms`: a kill is only the beginning of an end. */
-export async function ended(processes: readonly SeenProcess[], ms: number): Promise<void> {
+/** Resolves when none of them runs, or after `ms`. */
+async function waitForExit(processes: readonly ProcessIdentity[], ms: number): Promise<void> {
   const until = performance.now() + ms
   while (processes.some(isRunning) && performance.now() < until) await sleep(5)
 }
 
-function isRunning({ pid, started }: SeenProcess): boolean {
+function isRunning({ pid, started }: ProcessIdentity): boolean {
   const stat = statOf(pid)
   return stat?.started === started && stat.state !== 'Z'
 }
 
-/** Sends it, to a group when the number is negative. Silent when there is nobody any more. */
-export function signal(pid: number, name: NodeJS.Signals): void {
+/** Sends a signal, to a group when the number is negative. Silent when the process has exited. */
+function sendSignal(pid: number, name: NodeJS.Signals): void {
   try {
     process.kill(pid, name)
   } catch (error) {
-    const gone = error instanceof Error && 'code' in error && error.code === 'ESRCH'
-    if (!gone) throw error
+    const isGone = error instanceof Error && 'code' in error && error.code === 'ESRCH'
+    if (!isGone) throw error
   }
 }
 
@@ -234,7 +244,7 @@ function processNames(): string[] {
   }
 }
 
-interface Stat extends SeenProcess {
+interface Stat extends ProcessIdentity {
   state: string
   parent: number
   group: number
@@ -243,12 +253,12 @@ interface Stat extends SeenProcess {
 function statOf(pid: number): Stat | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'latin1')
-    // The name in brackets may hold spaces and brackets itself.
+    // The name in brackets may contain spaces and brackets.
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
     const [state = '', parent, group] = fields
     return { pid, state, parent: Number(parent), group: Number(group), started: fields[19] ?? '' }
   } catch {
-    // It has ended since.
+    // It has ended.
     return undefined
   }
 }

@@ -1,4 +1,7 @@
-/** MCP over HTTP. The SDK does sessions and resumption; this adds bounds, and an end to calls whose stream is over. */
+/**
+ * MCP over HTTP: the SDK's transport, with limits, and an error for a call whose stream ended
+ * without a result, for which the SDK waits until the time-out.
+ */
 import {
   type FetchLike,
   type JSONRPCMessage,
@@ -8,19 +11,19 @@ import { boundedFetch } from '@sandlot/shared/node/safe-fetch'
 import { STREAM_ENDED } from '../error.ts'
 import type { ServerAccess } from '../server-access.ts'
 
-export interface HttpTransportOptions {
+interface HttpTransportOptions {
   url: string
   headers: Readonly<Record<string, string>>
   auth: ServerAccess | undefined
   /** Bytes of one message. */
   maxMessageBytes: number
-  /** Default: the one of this process. */
+  /** Default: this process's `fetch`. */
   fetch?: FetchLike | undefined
 }
 
 type SendOptions = NonNullable<Parameters<StreamableHTTPClientTransport['send']>[1]>
 
-/** Milliseconds between tries to take up a stream again. */
+/** Delays before a stream is resumed, in milliseconds. */
 const RECONNECTION = {
   initialReconnectionDelay: 250,
   maxReconnectionDelay: 5_000,
@@ -29,7 +32,7 @@ const RECONNECTION = {
 }
 
 export class HttpTransport extends StreamableHTTPClientTransport {
-  /** Why an answer was cut off, in words. */
+  /** Why a response was cut off. */
   cutOff: string | undefined
 
   constructor({ url, headers, auth, maxMessageBytes, fetch: base = fetch }: HttpTransportOptions) {
@@ -38,7 +41,7 @@ export class HttpTransport extends StreamableHTTPClientTransport {
     }
     const bounded = boundedFetch(base, { maxBytes: maxMessageBytes, onTooLarge })
     super(new URL(url), {
-      // Redirects are followed within the origin only, as the SDK does by default: headers go nowhere else.
+      // The SDK follows redirects within the origin only: headers go nowhere else.
       fetch: auth?.watch(bounded) ?? bounded,
       requestInit: { headers: { ...headers } },
       reconnectionOptions: RECONNECTION,
@@ -51,7 +54,7 @@ export class HttpTransport extends StreamableHTTPClientTransport {
     if (id === undefined) return super.send(message, options)
     const onRequestStreamEnd = (): void => {
       options?.onRequestStreamEnd?.()
-      // Without it the call would wait for its time-out. One that has its answer already does not hear of this.
+      // Otherwise the call would wait for its time-out. The SDK ignores it after a result.
       const error = {
         code: STREAM_ENDED,
         message: this.cutOff ?? 'the connection ended before the answer came',

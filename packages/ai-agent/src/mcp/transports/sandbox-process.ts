@@ -1,13 +1,16 @@
-/** A server in a user's own sandbox: a background command whose stdin and stdout come here over the sandbox's one stream. */
+/**
+ * A server in a user's own sandbox: a background command whose stdin and stdout go over the
+ * sandbox's one stream. The SDK starts processes on this machine only.
+ */
 import { createHash, randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { CommandExit, RunningCommand, Sandbox } from '@sandlot/sandbox/sandbox'
 import { messageOf } from '@sandlot/shared/errors'
-import { type BytePipe, DoesNotRead, MAX_UNREAD, type StderrLog } from './stdio.ts'
+import { type BytePipe, StdinBlockedError, MAX_UNREAD_BYTES, type StderrLog } from './stdio.ts'
 
-export interface SandboxProcess {
+interface SandboxProcess {
   sandbox: Sandbox
-  /** Tells it from every other server of this user. */
+  /** Unique among this user's servers. */
   server: string
   command: string
   args: readonly string[]
@@ -17,16 +20,19 @@ export interface SandboxProcess {
 }
 
 const GRACE_MS = 1_000
-/** One that an agent left behind, and that nobody used again, ends by itself after this. */
+/** A leftover of an earlier agent ends by itself after this. */
 const MAX_AGE_MS = 7_200_000
-/** Hex digits of a command's id that say whose it is. */
+/** Hex digits of a command's id that identify its server. */
 const MARK_DIGITS = 12
 
-/** Rejects with a `SandboxError` when it cannot be started. Ends what an earlier agent left of the same server. */
+/**
+ * Rejects with a `SandboxError` when it cannot be started. Kills a leftover process of the same
+ * server.
+ */
 export async function startSandboxProcess(options: SandboxProcess): Promise<BytePipe> {
   const { sandbox, server, command, args, env, cwd, stderr } = options
   const mark = createHash('sha256').update(`mcp ${server}`).digest('hex').slice(0, MARK_DIGITS)
-  await endLeftovers(sandbox, mark)
+  await killLeftovers(sandbox, mark)
   const running = await sandbox.run({
     id: mark + randomBytes(16).toString('hex').slice(MARK_DIGITS),
     command: [command, ...args],
@@ -46,16 +52,17 @@ export async function startSandboxProcess(options: SandboxProcess): Promise<Byte
   return {
     stdout: stdoutOf(running, stderr),
     async write(bytes) {
-      if (unread > MAX_UNREAD) throw new DoesNotRead()
+      if (unread > MAX_UNREAD_BYTES) throw new StdinBlockedError()
       unread += bytes.length
       await running.writeStdin(bytes)
       unread -= bytes.length
     },
     async close() {
       closed = true
-      // A sandbox that is gone has taken the command with it.
+      // A removed sandbox has ended the command.
       await Promise.allSettled([running.cancel(GRACE_MS)])
-      // Nobody reads what it still prints, so its end may stand behind output that does not fit the stream's window.
+      // Its output is not read any more, so its exit may be stuck behind output that does not fit
+      // the window.
       await Promise.race([exit, sleep(2 * GRACE_MS)])
     },
     ending: async () => {
@@ -76,7 +83,7 @@ async function* stdoutOf(running: RunningCommand, stderr: StderrLog): AsyncGener
   }
 }
 
-async function endLeftovers(sandbox: Sandbox, mark: string): Promise<void> {
+async function killLeftovers(sandbox: Sandbox, mark: string): Promise<void> {
   const known = await sandbox.commands()
   const ours = known.filter(({ id, state }) => state === 'running' && id.startsWith(mark))
   await Promise.all(

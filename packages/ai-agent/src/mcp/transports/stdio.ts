@@ -1,6 +1,7 @@
 /**
- * MCP over a pipe: one JSON message a line. Kept beside the SDK's transport because that one drops lines that are no message
- * without a log, bounds several messages together, reads without back-pressure, and starts the process itself.
+ * MCP over a pipe: one JSON message a line. The SDK's transport drops lines that are no message
+ * without a log, bounds several messages together, reads without back-pressure, and starts the
+ * process itself.
  */
 import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises'
 import {
@@ -12,12 +13,12 @@ import {
 import { messageOf } from '@sandlot/shared/errors'
 import type { ToolLog } from '../../tools/tool.ts'
 
-export interface StdioTransportOptions {
+interface StdioTransportOptions {
   open: () => Promise<BytePipe>
   /** Bytes of one message, in either direction. */
   maxMessageBytes: number
-  /** Told of lines that are no messages: how many so far, and the beginning of this one. */
-  onGarbage: (count: number, line: string) => void
+  /** Called with a line that is no message: how many so far, and its beginning. */
+  onInvalidLine: (count: number, line: string) => void
 }
 
 const SHOWN = 200
@@ -29,10 +30,10 @@ export class StdioTransport implements Transport {
   readonly #options: StdioTransportOptions
   #pipe: BytePipe | undefined
   #closed = false
-  #told = false
+  #closeEmitted = false
   #reading: Promise<void> = Promise.resolve()
-  #garbage = 0
-  /** Why it is over, in words; undefined while it is not, or when we closed it. */
+  #invalidLines = 0
+  /** Why it ended; undefined before that, and after `close`. */
   ended: string | undefined
 
   constructor(options: StdioTransportOptions) {
@@ -55,17 +56,17 @@ export class StdioTransport implements Transport {
     await this.#pipe.write(line)
   }
 
-  /** After it `ended` says why, when it was not we who ended it. */
+  /** After it `ended` is set, unless `close` ended it. */
   async close(): Promise<void> {
     this.#closed = true
     await this.#pipe?.close()
     await this.#reading
-    this.#tellClosed()
+    this.#emitClose()
   }
 
-  #tellClosed(): void {
-    if (this.#told) return
-    this.#told = true
+  #emitClose(): void {
+    if (this.#closeEmitted) return
+    this.#closeEmitted = true
     this.onclose?.()
   }
 
@@ -78,7 +79,7 @@ export class StdioTransport implements Transport {
         for (const line of lines.push(bytes)) {
           await pace.next()
           if (this.#closed) return
-          this.#take(line.toString('utf8'))
+          this.#handleLine(line.toString('utf8'))
         }
       }
       this.ended ??= await pipe.ending()
@@ -87,39 +88,42 @@ export class StdioTransport implements Transport {
     }
     this.#closed = true
     await pipe.close()
-    this.#tellClosed()
+    this.#emitClose()
   }
 
-  #take(line: string): void {
+  #handleLine(line: string): void {
     let message: JSONRPCMessage
     try {
       message = deserializeMessage(line)
     } catch {
-      // Servers print greetings and stray logs. What they said is the operator's to see, not an error of ours.
-      this.#options.onGarbage(++this.#garbage, line.slice(0, SHOWN))
+      // Servers print greetings and stray logs: the operator sees them, and the connection goes on.
+      this.#options.onInvalidLine(++this.#invalidLines, line.slice(0, SHOWN))
       return
     }
     this.onmessage?.(message)
   }
 }
 
-/** A line was longer than allowed. Where the next one begins cannot be trusted either. */
-export class LineTooLong extends Error {
+/** A line exceeded the limit, so the start of the next one is unknown. */
+class LineTooLongError extends Error {
   override readonly name = 'LineTooLong'
   constructor(maxBytes: number) {
     super(`it sent a message of more than ${maxBytes} bytes`)
   }
 }
 
-export interface LineReader {
-  /** The lines that these bytes complete, without their ends; empty lines are left out. @throws LineTooLong */
+interface LineReader {
+  /**
+   * The lines that these bytes complete, without line ends and without empty lines. Throws
+   * `LineTooLongError`.
+   */
   push(bytes: Uint8Array): Buffer[]
 }
 
 const NEWLINE = 10
 const RETURN = 13
 
-/** A line without end at the end of everything is no line. */
+/** Splits bytes into lines, in bounded memory. An unterminated last line is dropped. */
 export function createLineReader(maxBytes: number): LineReader {
   let pieces: Uint8Array[] = []
   let held = 0
@@ -132,9 +136,9 @@ export function createLineReader(maxBytes: number): LineReader {
         const end = bytes.indexOf(NEWLINE, from)
         const piece = bytes.subarray(from, end < 0 ? bytes.length : end)
         held += piece.length
-        if (held > maxBytes) throw new LineTooLong(maxBytes)
+        if (held > maxBytes) throw new LineTooLongError(maxBytes)
         if (end < 0) {
-          // Copied: the chunk may be a view of a buffer that is used again, or keep a much larger one alive.
+          // Copied: the chunk may be a view of a buffer that is reused, or keep a larger one alive.
           if (piece.length > 0) pieces.push(Uint8Array.from(piece))
           return lines
         }
@@ -149,14 +153,14 @@ export function createLineReader(maxBytes: number): LineReader {
   }
 }
 
-/** Handled before anything else gets its turn. */
-const TOGETHER = 64
-/** In a window. Far more than any honest server sends. */
-const MOST = 4_000
+/** Messages before other tasks get a turn. */
+const BATCH = 64
+/** Messages in a window: far more than a proper server sends. */
+const MAX_IN_WINDOW = 4_000
 const WINDOW_MS = 1_000
 
-export interface MessagePace {
-  /** Wait until the next message may be handled. */
+interface MessagePace {
+  /** Resolves when the next message may be handled. */
   next(): Promise<void>
 }
 
@@ -166,9 +170,9 @@ export function createMessagePace(): MessagePace {
   return {
     async next() {
       inWindow++
-      if (inWindow % TOGETHER === 0) await turn()
+      if (inWindow % BATCH === 0) await turn()
       const now = performance.now()
-      if (now < windowEnds && inWindow > MOST) await sleep(windowEnds - now)
+      if (now < windowEnds && inWindow > MAX_IN_WINDOW) await sleep(windowEnds - now)
       if (performance.now() < windowEnds) return
       windowEnds = performance.now() + WINDOW_MS
       inWindow = 0
@@ -177,20 +181,31 @@ export function createMessagePace(): MessagePace {
 }
 
 export interface BytePipe {
-  /** What it prints; iterated once. Reading slowly makes it wait. Ends when it ends; may reject when it is lost. */
+  /**
+   * Its output; iterate once. Reading slowly applies back-pressure. May reject when the process is
+   * lost.
+   */
   readonly stdout: AsyncIterable<Uint8Array>
-  /** Resolves when it is on its way. Rejects when the server has ended, or reads nothing while too much waits for it. */
+  /**
+   * Resolves when the bytes are sent. Rejects when the server has ended, or reads nothing while too
+   * much waits.
+   */
   write(bytes: Uint8Array): Promise<void>
-  /** End it, with everything that it started. Resolves when nothing of it runs any more. Never rejects; may be called again. */
+  /**
+   * Ends it with everything that it started. Resolves when none of it runs. Never rejects.
+   * Idempotent.
+   */
   close(): Promise<void>
-  /** After `stdout` has ended: how, in words for a person: `it ended with code 1`. Never rejects. */
+  /**
+   * How it ended, for users: `it ended with code 1`. Call after `stdout` has ended. Never rejects.
+   */
   ending(): Promise<string>
 }
 
 /** Bytes that may wait for a server that does not read its stdin. */
-export const MAX_UNREAD = 8 * 1024 * 1024
+export const MAX_UNREAD_BYTES = 8 * 1024 * 1024
 
-export class DoesNotRead extends Error {
+export class StdinBlockedError extends Error {
   override readonly name = 'DoesNotRead'
   constructor() {
     super('it does not read what is sent to it')
@@ -203,9 +218,9 @@ const PER_MS = 10_000
 
 export interface StderrLog {
   push(bytes: Uint8Array): void
-  /** The last line begun, and how many were left out. */
+  /** Logs the last, unterminated line, and the number of dropped lines. */
   end(): void
-  /** The last thing it said, for a message; empty when it said nothing. */
+  /** The last line, for a message; empty when there was none. */
   lastLine(): string
 }
 
@@ -215,13 +230,13 @@ export function createStderrLog(log: ToolLog, server: string, scrub: (text: stri
   let last = ''
   let windowEnds = 0
   let inWindow = 0
-  let leftOut = 0
+  let dropped = 0
 
-  const tellLeftOut = (): void => {
-    if (leftOut > 0) log.info({ server, lines: leftOut }, 'more lines of an MCP server were left out')
-    leftOut = 0
+  const logDropped = (): void => {
+    if (dropped > 0) log.info({ server, lines: dropped }, 'more lines of an MCP server were dropped')
+    dropped = 0
   }
-  const say = (line: string): void => {
+  const logLine = (line: string): void => {
     const text = scrub(line.slice(0, LINE_CHARS))
       .replaceAll(/\p{Cc}/gu, ' ')
       .trimEnd()
@@ -229,23 +244,23 @@ export function createStderrLog(log: ToolLog, server: string, scrub: (text: stri
     last = text
     const now = performance.now()
     if (now >= windowEnds) {
-      tellLeftOut()
+      logDropped()
       windowEnds = now + PER_MS
       inWindow = 0
     }
-    if (++inWindow > LINES) leftOut++
-    else log.info({ server, line: text }, 'an MCP server says')
+    if (++inWindow > LINES) dropped++
+    else log.info({ server, line: text }, 'stderr of an MCP server')
   }
   return {
     push(bytes) {
       const lines = (begun + decoder.decode(bytes, { stream: true })).split('\n')
       begun = (lines.pop() ?? '').slice(0, LINE_CHARS)
-      for (const line of lines) say(line)
+      for (const line of lines) logLine(line)
     },
     end() {
-      say(begun)
+      logLine(begun)
       begun = ''
-      tellLeftOut()
+      logDropped()
     },
     lastLine: () => last,
   }

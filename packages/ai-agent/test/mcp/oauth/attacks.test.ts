@@ -18,7 +18,7 @@ const why = async (bench: ReturnType<typeof openMcpBench>, user = ADA): Promise<
 const exchanges = ({ tokenRequests }: OAuthServer): number => tokenRequests.length
 
 describe.concurrent('the way back', () => {
-  test('works once, also when it comes twice at the same moment; the code is shown once', async () => {
+  test('works once, also for two concurrent requests; the code is sent once', async () => {
     await using server = await startOAuthServer()
     await using bench = openMcpBench(cal(server.url))
     const answer = server.agree(await firstLink(bench))
@@ -29,7 +29,7 @@ describe.concurrent('the way back', () => {
     expect(exchanges(server)).toBe(1)
   })
 
-  test('with a state that is not ours, or somebody else’s, leads nowhere', async () => {
+  test('with a forged state, or that of another user, is refused', async () => {
     await using server = await startOAuthServer()
     await using bench = openMcpBench(cal(server.url))
     const answer = server.agree(await firstLink(bench))
@@ -46,7 +46,7 @@ describe.concurrent('the way back', () => {
     expect(await bench.mcp.finishSignIn(ADA, answer)).toEqual({ server: 'cal' })
   })
 
-  test('with a code that was made for another sign-in is refused by its proof (PKCE), and costs no access', async () => {
+  test('with the code of another sign-in is refused by PKCE, and keeps the user’s access', async () => {
     await using server = await startOAuthServer()
     await using bench = openMcpBench(cal(server.url))
     const batch = await connect(bench, server)
@@ -64,7 +64,7 @@ describe.concurrent('the way back', () => {
     }
   })
 
-  test('from another authorization server than one was sent to: nothing of it is used, or shown', async () => {
+  test('from another authorization server than the user was sent to is neither used nor shown', async () => {
     await using server = await startOAuthServer()
     server.authoritySays = { authorization_response_iss_parameter_supported: true }
     await using bench = openMcpBench(cal(server.url))
@@ -81,7 +81,7 @@ describe.concurrent('the way back', () => {
     expect(await bench.mcp.finishSignIn(ADA, answer)).toEqual({ server: 'cal' })
   })
 
-  test('what it says of a refusal is one short line', async () => {
+  test('shows the reason of a refusal as one short line', async () => {
     await using server = await startOAuthServer()
     await using bench = openMcpBench(cal(server.url))
     const state = new URL(await firstLink(bench)).searchParams.get('state') ?? ''
@@ -96,8 +96,8 @@ describe.concurrent('the way back', () => {
   })
 })
 
-describe.concurrent('what a server says about signing in', () => {
-  test('tokens for another resource are not asked for: it could use them there', async () => {
+describe.concurrent('a server’s metadata about its sign-in', () => {
+  test('tokens for another resource are not requested: the server could use them there', async () => {
     await using server = await startOAuthServer()
     server.resourceSays = { resource: 'https://bank.example.org/mcp' }
     await using bench = openMcpBench(cal(server.url))
@@ -106,7 +106,7 @@ describe.concurrent('what a server says about signing in', () => {
     expect(server.registrations).toBe(0)
   })
 
-  test('a token is asked for this server alone, and goes nowhere else: not where its name leads later', async () => {
+  test('a token is requested for this server alone, and is not sent to another server of the same name', async () => {
     await using server = await startOAuthServer()
     await using other = await startHttpServer()
     await using bench = openMcpBench(cal(server.url))
@@ -123,7 +123,7 @@ describe.concurrent('what a server says about signing in', () => {
     expect(other.seen.map(({ headers }) => headers.authorization)).toEqual(other.seen.map(() => undefined))
   })
 
-  test('a client secret goes to the operator’s issuer or the server’s own host, whatever the server says', async () => {
+  test('a client secret is sent to the configured issuer or the server’s own host only, whatever the server says', async () => {
     await using server = await startOAuthServer()
     await using evil = await startOAuthServer()
     const far = evil.origin.replace('127.0.0.1', 'localhost')
@@ -152,7 +152,7 @@ describe.concurrent('what a server says about signing in', () => {
     for (const one of [bench, pinned, allowed]) expect(JSON.stringify(one.logged)).not.toContain(SECRET)
   })
 
-  test('metadata of March 2025 that takes another’s name gets nothing that belongs to that name', async () => {
+  test('metadata of March 2025 with the issuer of another authority gets none of that authority’s credentials', async () => {
     await using server = await startOAuthServer()
     server.resourceSays = { resource: undefined }
     server.authoritySays = { issuer: 'http://localhost:9' }
@@ -164,7 +164,7 @@ describe.concurrent('what a server says about signing in', () => {
     expect(exchanges(server)).toBe(0)
   })
 
-  test('a sign-in that does not protect its codes is not used', async () => {
+  test('a sign-in without PKCE is not used', async () => {
     await using server = await startOAuthServer()
     server.authoritySays = { code_challenge_methods_supported: undefined }
     await using bench = openMcpBench(cal(server.url))
@@ -187,7 +187,7 @@ describe.concurrent('what a server says about signing in', () => {
     expect(elsewhere.seen).toEqual([])
   })
 
-  test('a sign-in that does not answer when a token ends costs the access nothing', async () => {
+  test('an authority that is down when a token expires does not end the access', async () => {
     await using server = await startOAuthServer()
     await using bench = openMcpBench(cal(server.url))
     const batch = await connect(bench, server)
@@ -206,7 +206,7 @@ describe.concurrent('what a server says about signing in', () => {
     expect(await batch.call('look', {})).toMatchObject({ status: 'completed' })
   })
 
-  test('where it must register us and cannot, the operator is told what to do', async () => {
+  test('when registration is needed and impossible, the operator sees what to do', async () => {
     await using server = await startOAuthServer()
     server.authoritySays = { registration_endpoint: undefined }
     await using bench = openMcpBench(cal(server.url))
@@ -217,10 +217,10 @@ describe.concurrent('what a server says about signing in', () => {
   })
 })
 
-describe.concurrent('our description of ourselves', () => {
+describe.concurrent('the client document', () => {
   const documentUrl = 'https://sandlot.example.org/oauth/mcp/client.json'
 
-  test('is our name where it can be fetched; nobody registers us then', async () => {
+  test('is the client id where it can be fetched; then there is no registration', async () => {
     await using server = await startOAuthServer()
     server.authoritySays = { client_id_metadata_document_supported: true }
     await using bench = openMcpBench(cal(server.url), { documentUrl })
@@ -231,7 +231,7 @@ describe.concurrent('our description of ourselves', () => {
     expect(server.registrations).toBe(1)
   })
 
-  test('is at a public address over https or nowhere', () => {
+  test('is published at a public https address only', () => {
     expect(documentUrlOf('https://sandlot.example.org')).toBe(documentUrl)
     for (const url of ['http://sandlot.example.org', 'https://localhost:8002', 'https://10.0.0.7'])
       expect(documentUrlOf(url)).toBeUndefined()
@@ -243,7 +243,7 @@ describe.concurrent('a server to which the deployment itself signs in', () => {
     cal: { url, auth: { type: 'client-credentials', clientId: 'ours', clientSecret: SECRET, ...more } },
   })
 
-  test('is everybody’s: one token for all, renewed when it ends, widened when it must be', async () => {
+  test('is shared: one token for all users, renewed when it expires, widened when a call needs it', async () => {
     await using server = await startOAuthServer()
     server.clients.set('ours', SECRET)
     await using bench = openMcpBench(machine(server.url))
@@ -256,7 +256,7 @@ describe.concurrent('a server to which the deployment itself signs in', () => {
     expect(JSON.stringify(bench.logged)).not.toContain(SECRET)
   })
 
-  test('two calls that want different things at the same moment both get them', async () => {
+  test('two concurrent calls that need different scopes both get them', async () => {
     await using server = await startOAuthServer()
     server.clients.set('ours', SECRET)
     const servers = machine(server.url)
@@ -268,7 +268,7 @@ describe.concurrent('a server to which the deployment itself signs in', () => {
     expect(server.tokenRequests.map(({ form }) => form.get('scope')?.split(' ').length)).toEqual([1, 2, 3])
   })
 
-  test('that does not know us says so, and whoever asks for what is not given gets a reason', async () => {
+  test('that refuses the client says so, and a call that needs a refused scope gets a reason', async () => {
     await using server = await startOAuthServer()
     await using bench = openMcpBench(machine(server.url))
     await bench.tools()

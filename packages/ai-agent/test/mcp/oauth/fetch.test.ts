@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { oauthFetch } from '../../../src/mcp/oauth/fetch.ts'
 
-describe('where a server may send our requests', () => {
+describe('where a server may send requests to', () => {
   const reached: string[] = []
   const record = async (url: string | URL): Promise<Response> => {
     reached.push(String(url))
@@ -29,7 +29,7 @@ describe('where a server may send our requests', () => {
     await expect(fetch(url)).rejects.toThrow('which is not allowed')
   })
 
-  test('to itself, to public names over https, and to what the operator named besides', async () => {
+  test('to itself, to public names over https, and to hosts that the operator named', async () => {
     await fetch('https://mcp.example.org/token')
     await fetch('https://login.example.com/token')
     const intranet = oauthFetch({ named: [...named, 'http://login.corp:8080'], toNamed: record })
@@ -41,7 +41,7 @@ describe('where a server may send our requests', () => {
     ])
   })
 
-  test('from this machine to this machine, and not to what is inside besides', async () => {
+  test('from this machine to this machine, and to no other private host', async () => {
     const reached: string[] = []
     const toNamed = async (url: string | URL): Promise<Response> => {
       reached.push(String(url))

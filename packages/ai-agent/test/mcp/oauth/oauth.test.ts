@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { OAuthAccess } from '../../../src/mcp/oauth/access.ts'
-import { recordsInMemory } from '../../../src/mcp/oauth/records.ts'
+import { memoryRecords } from '../../../src/mcp/oauth/records.ts'
 import { batchOf, openMcpBench } from '../mcp-bench.ts'
 import { ADA, linkOf } from './bench.ts'
 import { startOAuthServer } from './server.ts'
@@ -48,7 +48,7 @@ describe('a server that wants the user to sign in', () => {
     expect(JSON.stringify(bench.logged)).not.toContain(token)
   })
 
-  test('an ended token is renewed once for all calls that meet it, and the first of them need not know', async () => {
+  test('an expired token is renewed once for all concurrent calls, and they succeed', async () => {
     await using server = await startOAuthServer()
     await using bench = openMcpBench({
       cal: { url: server.url, auth: { type: 'oauth' }, readOnly: ['look'] },
@@ -64,7 +64,7 @@ describe('a server that wants the user to sign in', () => {
     expect(server.registrations).toBe(1)
   })
 
-  test('access that was taken back: the call says so and shows the link', async () => {
+  test('after access was revoked the call says so and shows the link', async () => {
     await using server = await startOAuthServer()
     await using bench = openMcpBench({ cal: { url: server.url, auth: { type: 'oauth' } } })
     const link = linkOf(await batchOf(await bench.tools(ADA)).call('connect_cal', {}))
@@ -79,7 +79,7 @@ describe('a server that wants the user to sign in', () => {
     expect(linkOf(outcome)).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/authorize\?/)
   })
 
-  test('tokens of which nobody wrote down who gave them are not renewed: one signs in again', async () => {
+  test('tokens stored without their issuer are not renewed: the user signs in again', async () => {
     await using server = await startOAuthServer()
     await using bench = openMcpBench({ cal: { url: server.url, auth: { type: 'oauth' } } })
     const link = linkOf(await batchOf(await bench.tools(ADA)).call('connect_cal', {}))
@@ -92,7 +92,7 @@ describe('a server that wants the user to sign in', () => {
     expect(server.refreshes).toBe(0)
   })
 
-  test('a link that is about to end is not given out again', async () => {
+  test('a link that is about to expire is not returned again', async () => {
     await using server = await startOAuthServer()
     let now = 0
     const access = new OAuthAccess({
@@ -102,7 +102,7 @@ describe('a server that wants the user to sign in', () => {
       own: undefined,
       issuer: undefined,
       scope: undefined,
-      records: recordsInMemory(),
+      records: memoryRecords(),
       fetch,
       now: () => now,
     })
@@ -113,7 +113,7 @@ describe('a server that wants the user to sign in', () => {
     expect(await access.signInUrl()).not.toBe(first)
   })
 
-  test('somebody who says no is told so', async () => {
+  test('a user who refuses the consent sees that', async () => {
     await using server = await startOAuthServer()
     await using bench = openMcpBench({ cal: { url: server.url, auth: { type: 'oauth' } } })
     const link = linkOf(await batchOf(await bench.tools(ADA)).call('connect_cal', {}))

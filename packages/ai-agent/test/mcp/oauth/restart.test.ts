@@ -59,7 +59,7 @@ async function sentAway(auth: object = {}): Promise<URLSearchParams> {
   return server.agree(await link(bench))
 }
 
-test('completes, once; what was kept for it is sealed, gone after it, and nobody’s to name', async () => {
+test('completes once; its record is sealed, removed afterwards, and has a name that users cannot choose', async () => {
   const answer = await sentAway()
   const row = await store.secrets.get(ADA, RECORD)
   const sealed = Buffer.from(row?.sealed ?? []).toString('latin1')
@@ -75,14 +75,14 @@ test('completes, once; what was kept for it is sealed, gone after it, and nobody
   expect(server.tokenRequests).toHaveLength(1)
 })
 
-test('a link that is still good is given again after the restart', async () => {
+test('a link that is still valid is returned again after the restart', async () => {
   await using before = started()
   const first = await link(before)
   await using after = started()
   expect(await link(after)).toBe(first)
 })
 
-test('what was used before the restart is used up, however it ended', async () => {
+test('a sign-in that was used before the restart cannot be used again, however it ended', async () => {
   const used: URLSearchParams[] = []
   {
     await using bench = started()
@@ -103,7 +103,7 @@ test('what was used before the restart is used up, however it ended', async () =
   expect(server.tokenRequests).toHaveLength(1)
 })
 
-test('somebody else’s, a forged one and one without a state lead nowhere, and use nothing up', async () => {
+test('the state of another user, a forged one and a missing one are refused, and invalidate nothing', async () => {
   const answer = await sentAway()
   const forged = new URLSearchParams(answer)
   forged.set('state', 'x'.repeat(32))
@@ -118,7 +118,7 @@ test('somebody else’s, a forged one and one without a state lead nowhere, and 
   expect(await bench.mcp.finishSignIn(ADA, answer)).toEqual({ server: 'cal' })
 })
 
-test('after ten minutes it is not known any more', async () => {
+test('it expires after ten minutes', async () => {
   const answer = await sentAway()
   vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 600_001 })
   await using bench = started()
@@ -126,7 +126,7 @@ test('after ten minutes it is not known any more', async () => {
   expect(server.tokenRequests).toHaveLength(0)
 })
 
-test('a code goes nowhere when the name stands for another server, way back, authority or client now', async () => {
+test('a code is not sent when the server, redirect, authority or client has changed', async () => {
   await using other = await startOAuthServer()
   const answer = await sentAway()
   const changed = [
@@ -142,7 +142,7 @@ test('a code goes nowhere when the name stands for another server, way back, aut
   expect([...server.tokenRequests, ...other.tokenRequests]).toEqual([])
 })
 
-test('the operator’s client secret is not in what is kept, and is used all the same', async () => {
+test('the operator’s client secret is not stored, and is used', async () => {
   server.clients.set('ours', SECRET)
   const own = { clientId: 'ours', clientSecret: SECRET }
   const answer = await sentAway(own)
@@ -154,7 +154,7 @@ test('the operator’s client secret is not in what is kept, and is used all the
   expect(server.tokenRequests[0]?.authorization).toMatch(/^Basic /)
 })
 
-test('where no key opens it any more one gets a new link', async () => {
+test('when no key opens the record, the user gets a new link', async () => {
   const answer = await sentAway()
   key = randomBytes(32)
   await store.secrets.remove(ADA, 'mcp:cal:client')
@@ -163,7 +163,7 @@ test('where no key opens it any more one gets a new link', async () => {
   expect(await bench.mcp.finishSignIn(ADA, server.agree(await link(bench)))).toEqual({ server: 'cal' })
 })
 
-test('what an earlier version kept under names that people could give is taken over, once', async () => {
+test('records that an earlier version stored under names that users can choose are migrated once', async () => {
   const kept = ['tokens', 'client'] as const
   {
     await using bench = started()
@@ -190,7 +190,7 @@ test('what an earlier version kept under names that people could give is taken o
   }
 })
 
-test('what no key opens any more is none: signing in again puts another in its place', async () => {
+test('records that no key opens count as absent: the next sign-in replaces them', async () => {
   {
     await using bench = started()
     expect(await bench.mcp.finishSignIn(ADA, server.agree(await link(bench)))).toEqual({ server: 'cal' })
@@ -204,7 +204,7 @@ test('what no key opens any more is none: signing in again puts another in its p
     expect(await store.secrets.get(ADA, `mcp.cal.${what}`)).toBeUndefined()
 })
 
-test('what an authority says beyond what a code’s exchange needs is not kept', async () => {
+test('metadata of an authority that a code exchange does not need is not stored', async () => {
   server.authoritySays = { scopes_supported: Array.from({ length: 5_000 }, (_, n) => `scope-${n}`) }
   const answer = await sentAway()
   expect((await userSecrets().get(ADA, RECORD))?.length).toBeLessThan(4_000)
@@ -212,17 +212,17 @@ test('what an authority says beyond what a code’s exchange needs is not kept',
   expect(await bench.mcp.finishSignIn(ADA, answer)).toEqual({ server: 'cal' })
 })
 
-test('links that are long are fewer at a time: the oldest makes room', async () => {
+test('fewer links fit when they are long: the oldest is evicted', async () => {
   let kept: string | undefined
   const flows = new Flows({
     read: async () => kept,
-    keep: async (text) => void (kept = text),
+    save: async (text) => void (kept = text),
     about: async () => 'x',
     now: () => 0,
   })
   const authority = { issuer: 'https://a.example', url: 'https://a.example' }
   for (const state of ['first', 'second', 'third', 'fourth'])
     await flows.add({ state, url: 'u'.repeat(6_000), verifier: 'v', authority, endsAt: 1 })
-  expect((await flows.alive()).map(({ state }) => state)).toEqual(['third', 'fourth'])
+  expect((await flows.pending()).map(({ state }) => state)).toEqual(['third', 'fourth'])
   expect(kept?.length).toBeLessThanOrEqual(MAX_SECRET_CHARS)
 })

@@ -10,7 +10,7 @@ const cal = (url: string): Record<string, object> => ({
 })
 
 describe.concurrent('a tool that needs more than was allowed', () => {
-  test('is answered with one link for all calls that meet it, which says what for; after that it works', async () => {
+  test('shows one link for all concurrent calls, with its scope; after that sign-in it works', async () => {
     await using server = await startOAuthServer()
     await using bench = openMcpBench(cal(server.url))
     const batch = await connect(bench, server)
@@ -48,7 +48,7 @@ describe.concurrent('a tool that needs more than was allowed', () => {
     expect(await batch.call('other', {})).toMatchObject({ status: 'completed' })
   })
 
-  test('that is never content: the user is asked twice, then told; what works goes on working', async () => {
+  test('that still refuses: the user is asked twice, then the call says why; other tools keep working', async () => {
     await using server = await startOAuthServer()
     server.grants = () => 'read'
     await using bench = openMcpBench(cal(server.url))
@@ -67,7 +67,7 @@ describe.concurrent('a tool that needs more than was allowed', () => {
     expect(await batch.call('other', {})).toMatchObject({ status: 'completed' })
   })
 
-  test('on a server with a key of the operator’s says that the key is not enough', async () => {
+  test('on a server with an operator’s key says that the key does not suffice', async () => {
     await using server = await startOAuthServer()
     server.valid.add('k')
     server.needs = () => 'write'
@@ -82,7 +82,7 @@ describe.concurrent('a tool that needs more than was allowed', () => {
 describe('scopes', () => {
   const scope = fc.array(fc.string({ maxLength: 6 })).map((words) => words.join(' '))
 
-  test('joined have each word once, none that is no scope, and include what they were made of', () => {
+  test('joined contain each valid scope once, and include their parts', () => {
     fc.assert(
       fc.property(fc.array(scope), (all) => {
         const joined = joinScopes(...all)

@@ -1,68 +1,77 @@
 /**
- * Sign-ins to servers that a client brought. Their addresses are nobody's in whom we trust, and their user may have no account with
- * the service: the way back leads to this machine, where that client is, and what comes of it is in memory only.
+ * Sign-ins to servers that a client named. Their addresses are not trusted, and their user may have
+ * no account with the service: the redirect leads to this machine, where the client runs, and
+ * tokens are kept in memory only.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { AuthProvider, FetchLike } from '@modelcontextprotocol/client'
 import { MCP_SIGN_IN_PATH } from '@sandlot/shared/mcp-client'
-import { NeedsAuth, reasonOf } from '../error.ts'
+import { SignInRequiredError, reasonOf } from '../error.ts'
 import { OAuthAccess } from './access.ts'
 import { oauthFetch } from './fetch.ts'
-import { recordsInMemory } from './records.ts'
+import { memoryRecords } from './records.ts'
 import { finishSignIn, UNKNOWN_SIGN_IN } from './sign-ins.ts'
 import type { ServerAccess } from '../server-access.ts'
 import type { HttpSpec } from '../server-spec.ts'
 import type { ToolLog } from '../../tools/tool.ts'
 
-export interface BroughtSignInsParts {
-  /** How a user's servers are reached (`server`), and where those say that one signs in (`authority`: public addresses only). */
-  fetch?: ((userId: string) => BroughtFetch) | undefined
+interface ClientServerSignInsParts {
+  /**
+   * How a user's servers are reached (`server`), and their authorities (`authority`: public
+   * addresses only).
+   */
+  fetch?: ((userId: string) => ClientServerFetch) | undefined
   log: ToolLog
 }
 
-export interface BroughtFetch {
+export interface ClientServerFetch {
   server: FetchLike
   authority: FetchLike
 }
 
-/** Users times addresses that are remembered. */
+/** Entries by user and address. */
 const MAX_ACCESSES = 1_000
-/** Links whose end somebody waits for. */
+/** Links whose end a caller waits for. */
 const MAX_AWAITED = 1_000
 
-interface Begun {
+interface KnownAccess {
   userId: string
-  /** What the client called it last. */
+  /** The client's last name for it. */
   server: string
   access: OAuthAccess
 }
 
-export class BroughtSignIns {
-  readonly #parts: BroughtSignInsParts
+export class ClientServerSignIns {
+  readonly #parts: ClientServerSignInsParts
   readonly #redirect = new LoopbackRedirect((answer) => this.#finish(answer))
-  /** By user and address: under another name, or in another session, it is the same access. The longest unused first. */
-  readonly #begun = new Map<string, Begun>()
-  /** By the state that only the link has. */
+  /**
+   * By user and address, least recently used first: independent of the server's name and session.
+   */
+  readonly #accesses = new Map<string, KnownAccess>()
+  /** By the state, which only the link contains. */
   readonly #awaited = new Map<string, AbortController>()
 
-  constructor(parts: BroughtSignInsParts) {
+  constructor(parts: ClientServerSignInsParts) {
     this.#parts = parts
   }
 
   access(spec: HttpSpec, userId: string): ServerAccess {
     const { url } = spec.config
     const key = JSON.stringify([userId, url])
-    const access = this.#begun.get(key)?.access ?? this.#make(url, userId)
-    this.#begun.delete(key)
-    this.#begun.set(key, { userId, server: spec.name, access })
-    const [oldest] = this.#begun.keys()
-    if (this.#begun.size > MAX_ACCESSES && oldest !== undefined) this.#begun.delete(oldest)
-    return withWayOut(access, spec.signIn)
+    const access = this.#accesses.get(key)?.access ?? this.#make(url, userId)
+    this.#accesses.delete(key)
+    this.#accesses.set(key, { userId, server: spec.name, access })
+    const [oldest] = this.#accesses.keys()
+    if (this.#accesses.size > MAX_ACCESSES && oldest !== undefined) this.#accesses.delete(oldest)
+    return withHint(access, spec.signInHint)
   }
 
-  /** Aborted when somebody has come back from this link, however their sign-in ended; one that nobody opens just expires. */
-  over(link: string): AbortSignal {
+  /**
+   * The signal is aborted when the user returns from this link, however the sign-in ended; an
+   * unused link just expires.
+   */
+  signInEnded(link: string): AbortSignal {
     const state = new URL(link).searchParams.get('state') ?? ''
     const awaited = this.#awaited.get(state) ?? new AbortController()
     this.#awaited.set(state, awaited)
@@ -71,9 +80,9 @@ export class BroughtSignIns {
     return awaited.signal
   }
 
-  /** This user was removed. */
-  leaveUser(userId: string): void {
-    for (const [key, begun] of this.#begun) if (begun.userId === userId) this.#begun.delete(key)
+  /** Forgets a removed user. */
+  removeUser(userId: string): void {
+    for (const [key, known] of this.#accesses) if (known.userId === userId) this.#accesses.delete(key)
   }
 
   /** Never rejects. */
@@ -86,12 +95,12 @@ export class BroughtSignIns {
     return new OAuthAccess({
       url,
       redirectUrl: () => this.#redirect.url(),
-      // Nobody outside could read a description of ours on this machine.
+      // A document on this machine could not be fetched from outside.
       documentUrl: undefined,
       own: undefined,
       issuer: undefined,
       scope: undefined,
-      records: recordsInMemory(),
+      records: memoryRecords(),
       fetch: oauthFetch({
         named: [url],
         ...(fetch === undefined ? {} : { toNamed: fetch.server, toPublic: fetch.authority }),
@@ -100,9 +109,9 @@ export class BroughtSignIns {
     })
   }
 
-  /** Never rejects. Whose it is says the state, which only the link had. */
-  async #finish(answer: URLSearchParams): Promise<Told> {
-    for (const { access, ...about } of this.#begun.values()) {
+  /** Never rejects. The state identifies the sign-in. */
+  async #finish(answer: URLSearchParams): Promise<RedirectPage> {
+    for (const { access, ...about } of this.#accesses.values()) {
       const ended = await finishSignIn(() => access, answer, { ...about, log: this.#parts.log })
       if (ended === undefined) continue
       this.#end(answer.get('state') ?? '')
@@ -123,22 +132,25 @@ export class BroughtSignIns {
 }
 
 /**
- * Where a server only says no, and offers no sign-in that works from here, its user hears what else they can do. Whoever has
- * signed in has nothing to do: what failed is their authority, which may be back later.
+ * Adds instructions for a server that refuses and offers no sign-in that works from here. A user
+ * who has signed in needs none: then their authority has failed, perhaps for a moment.
  */
-function withWayOut(access: OAuthAccess, how: string | undefined): ServerAccess {
+function withHint(access: OAuthAccess, how: string | undefined): ServerAccess {
   const inner = access.provider()
-  const orSay = async <T>(work: () => Promise<T>): Promise<T> => {
+  const orHint = async <T>(work: () => Promise<T>): Promise<T> => {
     try {
       return await work()
     } catch (error) {
-      if (error instanceof NeedsAuth || (await access.isSignedIn())) throw error
-      throw new NeedsAuth(`there is no sign-in by a link (${reasonOf(error)})`, { how, cause: error })
+      if (error instanceof SignInRequiredError || (await access.isSignedIn())) throw error
+      throw new SignInRequiredError(`there is no sign-in by a link (${reasonOf(error)})`, {
+        how,
+        cause: error,
+      })
     }
   }
   const provider: AuthProvider = {
     token: () => inner.token(),
-    onUnauthorized: (context) => orSay(async () => inner.onUnauthorized?.(context)),
+    onUnauthorized: (context) => orHint(async () => inner.onUnauthorized?.(context)),
   }
   return {
     provider: () => provider,
@@ -151,25 +163,28 @@ function withWayOut(access: OAuthAccess, how: string | undefined): ServerAccess 
 const HOST = '127.0.0.1'
 const HEADERS = {
   'content-type': 'text/plain; charset=utf-8',
-  // The address holds a code: it stays out of caches, and no other site hears of it.
+  // The address contains a code: keep it out of caches and referrers.
   'cache-control': 'no-store',
   'referrer-policy': 'no-referrer',
   'x-content-type-options': 'nosniff',
 }
 
-/** What the person at the browser reads: `good` when all is well. */
-export type Told = { good: boolean; text: string }
+/** The page for the browser; `good` after success. */
+type RedirectPage = { good: boolean; text: string }
 
-export class LoopbackRedirect {
-  readonly #finish: (answer: URLSearchParams) => Promise<Told>
+class LoopbackRedirect {
+  readonly #finish: (answer: URLSearchParams) => Promise<RedirectPage>
   #listening: Promise<Server> | undefined
 
   /** `finish` must not reject. */
-  constructor(finish: (answer: URLSearchParams) => Promise<Told>) {
+  constructor(finish: (answer: URLSearchParams) => Promise<RedirectPage>) {
     this.#finish = finish
   }
 
-  /** The same until the end: it listens from the first time on. Rejects when it cannot listen; the next time it tries again. */
+  /**
+   * The redirect address, the same until `close`; the first call starts listening. Rejects when it
+   * cannot listen; the next call tries again.
+   */
   async url(): Promise<string> {
     this.#listening ??= this.#listen()
     this.#listening.catch(() => {
@@ -192,10 +207,10 @@ export class LoopbackRedirect {
 
   #listen(): Promise<Server> {
     const server = createServer((request, response) => void this.#answer(request, response))
-    // Nobody waits for it: it is there as long as the agent is.
+    // It must not keep the process alive.
     server.unref()
     return new Promise((resolve, reject) => {
-      // It stays: an error later, of which nobody waits to hear, must not end the process.
+      // Not removed: a later error must not end the process.
       server.on('error', reject)
       server.listen(0, HOST, () => resolve(server))
     })
