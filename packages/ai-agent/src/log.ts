@@ -5,29 +5,29 @@ import type { Logger } from 'pino'
 
 export type { Logger } from 'pino'
 
-/** Values that came in while the process ran and are still hidden: each line is compared with all of them. */
+/** Values added while the process runs: each line is searched for all of them. */
 const MAX_VALUES = 2_000
-/** Of them those of one owner, each counted also as JSON writes it. */
+/** Values of one owner, counted twice when their JSON form differs. */
 const MAX_OF_OWNER = 400
 
-/** Takes secrets out of text: those it was given, at the start or later, and what looks like one. */
-export interface Hiding {
+/** Redacts secrets in text: known ones, also those added later, and what looks like one. */
+export interface Redactor {
   /**
-   * From now on this is hidden too. With an owner (a session) it is one of few: owners take each other's place, and nobody
-   * else's.
+   * Adds a value. Values with an owner (a session) are limited: they evict those of other owners,
+   * and never the ones without an owner.
    */
-  hide(value: string, owner?: string): void
+  redact(value: string, owner?: string): void
   scrub(text: string): string
 }
 
-export function makeHiding(secrets: readonly string[]): Hiding {
-  const everybodys = new Set<string>()
-  /** The one that was heard of last is the last. */
+export function makeRedactor(secrets: readonly string[]): Redactor {
+  const shared = new Set<string>()
+  /** By owner, the most recent one last. */
   const owned = new Map<string, Set<string>>()
   let scrub: ((text: string) => string) | undefined
   return {
-    hide(value, owner) {
-      const values = owner === undefined ? everybodys : (owned.get(owner) ?? new Set())
+    redact(value, owner) {
+      const values = owner === undefined ? shared : (owned.get(owner) ?? new Set())
       if (owner !== undefined) {
         owned.delete(owner)
         owned.set(owner, values)
@@ -38,15 +38,11 @@ export function makeHiding(secrets: readonly string[]): Hiding {
       // Also as it stands inside a JSON string, where quotes and line ends look different.
       values.add(value).add(JSON.stringify(value).slice(1, -1))
       dropOldest(owned)
-      // Made when it is needed: many may come at once.
+      // Built on demand: many values may be added at once.
       scrub = undefined
     },
     scrub(text) {
-      scrub ??= makeScrubber([
-        ...secrets,
-        ...everybodys,
-        ...[...owned.values()].flatMap((values) => [...values]),
-      ])
+      scrub ??= makeScrubber([...secrets, ...shared, ...[...owned.values()].flatMap((values) => [...values])])
       return scrub(text)
     },
   }
@@ -65,11 +61,11 @@ function dropOldest(owned: Map<string, Set<string>>): void {
 /** `write` gets one line at a time, scrubbed. */
 export function makeLog(
   level: string,
-  hiding: Hiding,
+  redactor: Redactor,
   write: (line: string) => void = (line) => void process.stderr.write(line),
 ): Logger {
   return pino(
     { level, base: { part: 'ai-agent' }, timestamp: pino.stdTimeFunctions.isoTime },
-    { write: (line: string) => write(hiding.scrub(line)) },
+    { write: (line: string) => write(redactor.scrub(line)) },
   )
 }

@@ -14,7 +14,7 @@ import { listenOnSocket } from './acp/socket.ts'
 import { stdioStream } from './acp/stdio.ts'
 import { type Agent, openAgent } from './agent.ts'
 import { type AgentConfig, readAgentConfig } from './config.ts'
-import { type Hiding, type Logger, makeHiding, makeLog } from './log.ts'
+import { type Redactor, type Logger, makeRedactor, makeLog } from './log.ts'
 import { builtinTools } from './tools/builtin/index.ts'
 import { startWatchdog } from './watchdog/watchdog.ts'
 
@@ -30,13 +30,13 @@ async function main(args: readonly string[]): Promise<number> {
   // Nothing but the protocol may stand on stdout, also when a library has something to say.
   if (stdio) globalThis.console = new Console(process.stderr)
   const config = readAgentConfig(builtinTools().map((tool) => tool.name))
-  const hiding = makeHiding(config.secrets)
-  const log = makeLog(config.logLevel, hiding)
+  const redactor = makeRedactor(config.secrets)
+  const log = makeLog(config.logLevel, redactor)
   mkdirSync(join(config.dataFolder, 'run'), { recursive: true, mode: 0o750 })
 
   const lock = lockFile(join(config.dataFolder, 'run', 'agent.lock'))
-  if (lock !== undefined && args.includes('--end')) return endUnfinished({ config, log, hiding, lock })
-  if (lock !== undefined) return run({ config, log, hiding, lock, stdio })
+  if (lock !== undefined && args.includes('--end')) return endUnfinished({ config, log, redactor, lock })
+  if (lock !== undefined) return run({ config, log, redactor, lock, stdio })
   if (!stdio)
     throw new Error(
       `Another agent is running with ${config.dataFolder}. Stop it, or set SANDLOT_DATA to another folder.`,
@@ -50,18 +50,18 @@ async function main(args: readonly string[]): Promise<number> {
 interface Run {
   config: AgentConfig
   log: Logger
-  hiding: Hiding
+  redactor: Redactor
   lock: FileLock
   stdio: boolean
 }
 
-async function run({ config, log, hiding, lock, stdio }: Run): Promise<number> {
+async function run({ config, log, redactor, lock, stdio }: Run): Promise<number> {
   const stopped = listenForStop()
   const agent = await openAgent(
     config,
     log,
     [],
-    (secret, owner) => hiding.hide(secret, owner),
+    (secret, owner) => redactor.redact(secret, owner),
     stdio ? config.ownEnvironment : undefined,
   )
   startWatchdog(config.dataFolder, log)
@@ -97,8 +97,8 @@ async function run({ config, log, hiding, lock, stdio }: Run): Promise<number> {
   return stdio ? EXIT_CODES[stop] : 0
 }
 
-async function endUnfinished({ config, log, hiding, lock }: Omit<Run, 'stdio'>): Promise<number> {
-  const agent = await openAgent(config, log, [], (secret, owner) => hiding.hide(secret, owner))
+async function endUnfinished({ config, log, redactor, lock }: Omit<Run, 'stdio'>): Promise<number> {
+  const agent = await openAgent(config, log, [], (secret, owner) => redactor.redact(secret, owner))
   const ended = await agent.endUnfinished()
   log.info({ ended }, 'prompts that waited for the next start have ended')
   lock.release()

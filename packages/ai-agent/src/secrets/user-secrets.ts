@@ -14,7 +14,7 @@ const RESEAL_PAGE = 100
 export interface SecretsParts {
   rows: SecretRows
   vault: Vault
-  /** Hears every value that is read or set, so that the log hides it. */
+  /** Called with each value that is read or set, which the log must not show. */
   redact: (value: string) => void
   /** Epoch milliseconds. */
   now: () => number

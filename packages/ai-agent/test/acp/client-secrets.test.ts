@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { secretsOf } from '../../src/acp/client-secrets.ts'
-import { makeHiding } from '../../src/log.ts'
+import { makeRedactor } from '../../src/log.ts'
 
 const http = (url: string, headers: Record<string, string> = {}) =>
   secretsOf({
@@ -48,8 +48,8 @@ test('arguments: after a name, behind its =, in an address, by their looks; pack
 })
 
 test('what sessions bring takes no place of what people keep in the log, and not more than there is', () => {
-  const hiding = makeHiding([])
-  hiding.hide('ada-keeps-this')
-  for (let n = 0; n < 30_000; n++) hiding.hide(`value-${n}-of-session`, `s_${n % 30}`)
-  expect(hiding.scrub('ada-keeps-this value-29999-of-session')).toBe('[hidden] [hidden]')
+  const redactor = makeRedactor([])
+  redactor.redact('ada-keeps-this')
+  for (let n = 0; n < 30_000; n++) redactor.redact(`value-${n}-of-session`, `s_${n % 30}`)
+  expect(redactor.scrub('ada-keeps-this value-29999-of-session')).toBe('[hidden] [hidden]')
 })

@@ -5,7 +5,7 @@ import { ConfigError } from '@sandlot/shared/config'
 import { afterAll, describe, expect, test } from 'vitest'
 import { readAgentConfig } from '../../src/config.ts'
 import { deploymentKeys } from '../../src/secrets/keys.ts'
-import { makeHiding, makeLog } from '../../src/log.ts'
+import { makeRedactor, makeLog } from '../../src/log.ts'
 import { builtinTools } from '../../src/tools/builtin/index.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'sandlot-config-'))
@@ -107,7 +107,7 @@ describe('keys', () => {
 describe('the log', () => {
   test('hides configured secrets and what looks like a key, wherever it stands', () => {
     const lines: string[] = []
-    const log = makeLog('info', makeHiding(['my-own-secret-value']), (line) => void lines.push(line))
+    const log = makeLog('info', makeRedactor(['my-own-secret-value']), (line) => void lines.push(line))
     log.info({ deep: { er: { value: 'x my-own-secret-value y' } } }, 'with sk-abcdefghijklmnop in it')
     expect(lines.join('')).not.toMatch(/my-own-secret-value|sk-abcdefghijklmnop/)
   })

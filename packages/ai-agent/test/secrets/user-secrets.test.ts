@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import type { SecretRows } from '@sandlot/storage/sessions/secrets'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { makeHiding, makeLog } from '../../src/log.ts'
+import { makeRedactor, makeLog } from '../../src/log.ts'
 import { UserSecrets } from '../../src/secrets/user-secrets.ts'
 import { createVault } from '../../src/secrets/vault.ts'
 import { defineTool } from '../../src/tools/define-tool.ts'
@@ -94,12 +94,12 @@ describe('secrets of a user', () => {
     await using bench = await AgentBench.start()
     const { store } = await bench.core()
     const lines: string[] = []
-    const hiding = makeHiding(['configured-value'])
-    const log = makeLog('info', hiding, (line) => void lines.push(line))
+    const redactor = makeRedactor(['configured-value'])
+    const log = makeLog('info', redactor, (line) => void lines.push(line))
     const secrets = new UserSecrets({
       rows: store.secrets,
       vault: createVault([key(1)]),
-      redact: hiding.hide,
+      redact: redactor.redact,
       now: () => 7,
     })
     await secrets.set('ann', 'TOKEN', VALUE)

@@ -137,8 +137,8 @@ const REGISTER_AND_EXEC = ['/bin/sh', '-c', 'echo "+ $$" >&3; exec 3>&-; exec "$
 
 export interface ProcessGuard {
   /**
-   * For file descriptor 3 of a process that begins with `REGISTER_AND_EXEC`. Starts the guard if there is
-   * none.
+   * For file descriptor 3 of a process that begins with `REGISTER_AND_EXEC`. Starts the guard if
+   * there is none.
    */
   input(): Writable
   /** Removes a group of which no process is left. */
