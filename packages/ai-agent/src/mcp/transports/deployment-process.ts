@@ -46,18 +46,19 @@ export async function startDeploymentProcess(options: DeploymentProcess): Promis
   if (stdin === null || stdout === null) throw new Error('the process has no pipes')
   // A write to a server that has ended rejects by itself.
   stdin.on('error', () => undefined)
+  const stderrClosed = new Promise((resolve) => child.stderr?.once('close', resolve))
   child.stderr?.on('data', (bytes: Uint8Array) => stderr.push(bytes))
   child.stderr?.on('error', () => undefined)
 
   let closed = false
-  const exited = new Promise<void>((resolve) => {
-    child.once('exit', () => {
-      // Its children hold its pipes open.
-      sendSignal(-group, 'SIGKILL')
-      guard.unregister(group)
-      stderr.end()
-      resolve()
-    })
+  const exit = new Promise((resolve) => child.once('exit', resolve))
+  const exited = exit.then(async () => {
+    // Its children hold its pipes open.
+    sendSignal(-group, 'SIGKILL')
+    guard.unregister(group)
+    // Its last lines may still be in the pipe, which a process outside its group may hold open.
+    await Promise.race([stderrClosed, sleep(GRACE_MS)])
+    stderr.end()
   })
   const end = async (): Promise<void> => {
     closed = running(child)
