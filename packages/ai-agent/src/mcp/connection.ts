@@ -68,6 +68,7 @@ export class Connection {
       },
     })
     // `Client` is not an event target.
+    // oxlint-disable-next-line unicorn/prefer-add-event-listener
     this.#client.onclose = () => {
       const lost = this.#open && !this.#closing
       this.#open = false
