@@ -35,11 +35,11 @@ function sectionOf(tool: Tool): string {
   const facts = [
     tool.readOnly
       ? 'reads only'
-      : `may change something${tool.withoutLeave === true ? ', without approval' : ''}`,
+      : `may change something${tool.runs?.needsApproval === false ? ', without approval' : ''}`,
     `kind \`${tool.kind}\``,
-    tool.timeoutMs === undefined
+    tool.runs?.timeoutMs === undefined
       ? 'time limit as configured, or as the call says'
-      : `time limit ${tool.timeoutMs / 1000} s`,
+      : `time limit ${tool.runs.timeoutMs / 1000} s`,
   ]
   const { properties = {}, required = [] } = toolParameters(tool.input) as {
     properties?: Record<string, Record<string, unknown>>

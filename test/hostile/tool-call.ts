@@ -116,20 +116,22 @@ class StoredBatch extends TestBatch {
   }
 
   override context(): ReturnType<TestBatch['context']> {
+    const context = super.context()
     return {
-      ...super.context(),
-      sessionId: this.#session,
-      userId: this.#user,
+      ...context,
+      ids: { ...context.ids, sessionId: this.#session, userId: this.#user },
       sandbox: (signal) => this.#sandboxes.acquire(this.#user, signal),
-      appendOutput: async (_callId, offset, bytes) => {
-        if (offset > this.stored) throw new Error(`a hole in the output: ${this.stored} to ${offset}`)
-        await this.#file.write(bytes, 0, bytes.length, offset)
-        this.stored = Math.max(this.stored, offset + bytes.length)
-      },
-      readOutput: async (_callId, from, to) => {
-        const bytes = Buffer.alloc(Math.max(0, Math.min(to, this.stored) - from))
-        await this.#file.read(bytes, 0, bytes.length, from)
-        return bytes
+      outputs: {
+        append: async (_callId, offset, bytes) => {
+          if (offset > this.stored) throw new Error(`a hole in the output: ${this.stored} to ${offset}`)
+          await this.#file.write(bytes, 0, bytes.length, offset)
+          this.stored = Math.max(this.stored, offset + bytes.length)
+        },
+        read: async (_callId, from, to) => {
+          const bytes = Buffer.alloc(Math.max(0, Math.min(to, this.stored) - from))
+          await this.#file.read(bytes, 0, bytes.length, from)
+          return bytes
+        },
       },
     }
   }

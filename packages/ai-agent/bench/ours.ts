@@ -39,7 +39,6 @@ export async function openOurs(baseUrl: string): Promise<Ours> {
   const folder = mkdtempSync(join(tmpdir(), 'sandlot-bench-'))
   let say = (text: string): string => text
   const echo = defineTool({
-    id: 'echo',
     name: 'echo',
     description: 'Says it again.',
     kind: 'other',

@@ -53,7 +53,8 @@ import { TEAM, instructionsFor } from './config/instructions.ts'
 import { offeredToolsOf, offeredTools, offersAnything } from './config/tool-offer.ts'
 import { type ToolListing, listedTools, unavailableServers } from './config/tool-listing.ts'
 import { twoTeamsProblem, lowerMode, personalSettings } from './config/user-settings.ts'
-import type { Tool, ToolLog } from './tools/tool.ts'
+import type { Tool } from './tools/tool.ts'
+import type { Log } from './log.ts'
 import { userNetwork } from './config/network.ts'
 
 const VERSION = '0.1.0'
@@ -99,7 +100,7 @@ export interface Agent {
  */
 export async function openAgent(
   config: AgentConfig,
-  log: ToolLog,
+  log: Log,
   moreTools: readonly Tool[] = [],
   redact: (secret: string, sessionId?: string) => void = () => undefined,
   hostEnvironment?: Readonly<Record<string, string>>,

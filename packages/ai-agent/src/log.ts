@@ -5,6 +5,12 @@ import type { Logger } from 'pino'
 
 export type { Logger } from 'pino'
 
+/** Of the log, what most parts need. */
+export interface Log {
+  info(fields: Record<string, unknown>, message: string): void
+  warn(fields: Record<string, unknown>, message: string): void
+}
+
 /** Values added while the process runs: each line is searched for all of them. */
 const MAX_VALUES = 2_000
 /** Values of one owner, counted twice when their JSON form differs. */

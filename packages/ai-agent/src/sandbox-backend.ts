@@ -10,7 +10,7 @@ import type { SandboxLedger } from '@sandlot/sandbox/ledger'
 import { type Sandboxes, createSandboxes } from '@sandlot/sandbox/sandboxes'
 import type { AgentConfig } from './config.ts'
 import type { DeploymentKeys } from './secrets/keys.ts'
-import type { ToolLog } from './tools/tool.ts'
+import type { Log } from './log.ts'
 
 /** Where `make -C docker/sandbox` puts it; only for `local-process`. */
 const SBXD = join(import.meta.dirname, '../../../docker/sandbox/sbxd')
@@ -31,7 +31,7 @@ export function openSandboxes(
   config: AgentConfig,
   keys: DeploymentKeys,
   ledger: SandboxLedger,
-  log: ToolLog,
+  log: Log,
   people: { ofUsers?: UserRulesOptions; emailOf?: (userId: string) => string | undefined } = {},
 ): AgentSandboxes {
   const backend = createBackend(config, keys)
@@ -60,7 +60,7 @@ export function openSandboxes(
 }
 
 /** One line for every connection, and a warning for every refusal: names and counts, nothing that was said. */
-function auditTo(log: ToolLog): Pick<EgressOptions, 'audit' | 'onRefused'> {
+function auditTo(log: Log): Pick<EgressOptions, 'audit' | 'onRefused'> {
   return {
     audit: (record) => log.info({ egress: record }, 'a sandbox used the network'),
     onRefused: (event) => log.warn({ egress: event }, 'a sandbox was refused a connection'),

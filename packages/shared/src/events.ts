@@ -106,6 +106,14 @@ export function textOf(
   return event.content.type === 'text' ? event.content.text : ''
 }
 
+/** One transaction's events, or one live event. */
+export type EventGroup = readonly SessionEvent[]
+
+/** Whether the log has announced this call. */
+export function isAnnounced(log: readonly SessionEvent[], callId: string): boolean {
+  return log.some((event) => event.sessionUpdate === 'tool_call' && event.toolCallId === callId)
+}
+
 /** The settled update that ends a call. */
 export type OutcomeEvent = EventOf<'tool_call_update'> & { status: 'completed' | 'failed' }
 

@@ -4,7 +4,7 @@ import { inTurns, p99 } from '../../../sandbox/bench/measure.ts'
 import { type Result, below, loadNow } from '../../../sandbox/bench/report.ts'
 import { createRegistry } from '../../src/tools/registry.ts'
 import { defineTool } from '../../src/tools/define-tool.ts'
-import type { Tool } from '../../src/tools/tool.ts'
+import { type Tool, idOf } from '../../src/tools/tool.ts'
 import type { BenchContext } from '../context.ts'
 
 const TOOLS = 1_000
@@ -31,7 +31,7 @@ export async function registry({ samples }: BenchContext): Promise<Result[]> {
           const from = performance.now()
           tools.register(tool)
           const took = performance.now() - from
-          tools.unregister(tool.id)
+          tools.unregister(idOf(tool))
           return took
         },
       },
@@ -47,7 +47,6 @@ export async function registry({ samples }: BenchContext): Promise<Result[]> {
 
 function toolNumber(index: number): Tool {
   return defineTool({
-    id: `server::tool-${index}`,
     name: `tool_${index}`,
     description: `The tool with the number ${index}.`,
     kind: 'other',
@@ -56,6 +55,7 @@ function toolNumber(index: number): Tool {
       days: z.int().default(1).describe('How long.'),
     }),
     readOnly: true,
+    runs: { as: { id: `server::tool-${index}` } },
     title: () => `Tool ${index}`,
     // oxlint-disable-next-line require-yield
     async *execute() {

@@ -11,7 +11,7 @@ import {
 } from '@agentclientprotocol/sdk'
 import { messageOf } from '@sandlot/shared/errors'
 import { z } from 'zod'
-import type { ToolLog } from '../tools/tool.ts'
+import type { Log } from '../log.ts'
 import { type Notice, type ForeignOptions, textUpdate, noticeUpdate, noticeText } from './foreign-client.ts'
 import { serviceCapability } from '@sandlot/shared/acp-meta'
 
@@ -70,10 +70,10 @@ export interface Link {
 export class ClientMessages {
   readonly #client: AgentContext
   readonly #closed: AbortSignal
-  readonly #log: ToolLog
+  readonly #log: Log
   #features: ClientFeatures = NO_FEATURES
 
-  constructor(client: AgentContext, closed: AbortSignal, log: ToolLog) {
+  constructor(client: AgentContext, closed: AbortSignal, log: Log) {
     this.#client = client
     this.#closed = closed
     this.#log = log

@@ -12,7 +12,7 @@ import type { ClientServer, ClientServerStatus } from '../mcp/session-servers.ts
 import { withoutSecrets } from '../secrets/call-secrets.ts'
 import type { Session } from '../session/session.ts'
 import { type ToolRegistry, createRegistry } from '../tools/registry.ts'
-import type { Tool, ToolOutcome } from '../tools/tool.ts'
+import { idOf, type Tool, type ToolOutcome } from '../tools/tool.ts'
 import type { Link } from './client-messages.ts'
 import { secretsOf } from './client-secrets.ts'
 import { type Notice, noticeText } from './foreign-client.ts'
@@ -254,8 +254,9 @@ function cleaned(held: HeldServers, tools: ToolRegistry): ToolRegistry {
   const registry = createRegistry()
   registry.register(
     ...tools.listTools().map((tool) => {
-      const [server = ''] = tool.id.split('::')
-      return tool.id.includes('::') && held.names.has(server) ? cleanTool(tool, held.secrets) : tool
+      const id = idOf(tool)
+      const [server = ''] = id.split('::')
+      return id.includes('::') && held.names.has(server) ? cleanTool(tool, held.secrets) : tool
     }),
   )
   held.cleaned.set(tools, registry)

@@ -10,7 +10,7 @@ import type { SignInResult } from '../mcp/oauth/sign-ins.ts'
 import type { UserSecrets } from '../secrets/user-secrets.ts'
 import type { SessionManager } from '../session/manager.ts'
 import type { DeploymentInstructions } from '../config/instructions.ts'
-import type { ToolLog } from '../tools/tool.ts'
+import type { Log } from '../log.ts'
 import type { ClientServers } from './client-servers.ts'
 import type { ClientConnection } from './connection.ts'
 import { toRequestError } from './errors.ts'
@@ -49,7 +49,7 @@ export interface AcpParts {
   metrics?: () => Promise<AgentMetricsAnswer>
   status(): Promise<AgentStatus>
   version: string
-  log: ToolLog
+  log: Log
 }
 
 /** A request of one of our extensions. `params` are not checked yet. */

@@ -10,7 +10,7 @@ import { jsonRpcSocket } from '@sandlot/shared/node/json-rpc-socket'
 import { messageOf } from '@sandlot/shared/errors'
 import { WebSocketServer, WebSocket } from 'ws'
 import type { ToolListing } from '../config/tool-listing.ts'
-import type { ToolLog } from '../tools/tool.ts'
+import type { Log } from '../log.ts'
 import { MAX_MESSAGE_BYTES, readMessage } from './incoming.ts'
 
 export const ACP_PATH = '/acp'
@@ -28,7 +28,7 @@ export interface SocketServerParts {
   status: () => Promise<AgentStatus>
   /** The tools there are, for the operator. */
   listTools: () => Promise<ToolListing>
-  log: ToolLog
+  log: Log
 }
 
 export interface SocketServer {

@@ -17,7 +17,7 @@ export type Answer = 'yes' | 'maybe' | 'no'
 export function covers(match: RuleMatch, part: Part, request: CallRequest): boolean {
   if (isOrders(part) && !('command' in match))
     return 'file' in match && namesOrders(match.file) && coversFile(match, part)
-  if ('tool' in match) return matchesTool(match.tool, request.ruledAs ?? request.tool)
+  if ('tool' in match) return matchesTool(match.tool, request.ruleId ?? request.tool)
   if ('command' in match) return isCommand(match.command, request)
   const { subject } = part
   if ('shell' in match) return subject.type === 'run' && certainlyMatches(match.shell, subject.words)
@@ -48,7 +48,7 @@ function namesOrders(pattern: string): boolean {
 /** Whether a rule that denies or asks is meant: in doubt `maybe`. */
 export function concerns(match: RuleMatch, part: Part, request: CallRequest): Answer {
   if ('tool' in match)
-    return [request.tool, request.ruledAs ?? ''].some((id) => matchesTool(match.tool, id)) ? 'yes' : 'no'
+    return [request.tool, request.ruleId ?? ''].some((id) => matchesTool(match.tool, id)) ? 'yes' : 'no'
   if ('command' in match) return isCommand(match.command, request) ? 'yes' : 'no'
   const { subject } = part
   if ('shell' in match) {

@@ -68,7 +68,7 @@ function isOrders({ subject }: Part): boolean {
 /** A rule for exactly this call; undefined when the call cannot be shown completely. */
 function exactly(request: CallRequest, open: readonly Part[]): RuleMatch[] | undefined {
   const [ask] = request.asks
-  if (ask === undefined) return [{ tool: request.ruledAs ?? request.tool }]
+  if (ask === undefined) return [{ tool: request.ruleId ?? request.tool }]
   if (request.asks.length > 1) return undefined
   switch (ask.kind) {
     case 'shell': {

@@ -1,5 +1,5 @@
 /** Splits a call into the parts that are judged separately. */
-import { quotePath } from '../tools/quoted-path.ts'
+import { quotePath } from '@sandlot/shared/quoted-path'
 import { hostBlock } from './hosts.ts'
 import { absolutePath, isInstructionsFile, isOrdersFile, isOwnFile } from './files.ts'
 import type { CallRequest, RuleRequest } from './request.ts'
@@ -36,8 +36,8 @@ export interface Part {
 
 export function partsOf(request: CallRequest): Part[] {
   if (request.asks.length > 0) return request.asks.flatMap((ask) => partsOfOne(ask, request))
-  const { kind, readOnly, withoutLeave = false, tool } = request
-  const usual = readOnly || withoutLeave ? 'read' : kind === 'edit' ? 'edit' : 'act'
+  const { kind, readOnly, needsApproval = true, tool } = request
+  const usual = readOnly || !needsApproval ? 'read' : kind === 'edit' ? 'edit' : 'act'
   const because = usual === 'edit' ? 'changes files' : 'is a tool that may do more than read'
   return [{ text: tool, subject: { type: 'tool' }, usual, because }]
 }

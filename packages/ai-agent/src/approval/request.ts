@@ -1,6 +1,5 @@
 /** The permissions that a call needs: made by its tool from the arguments, judged by the engine. */
 import type { ToolKind } from '@sandlot/shared/call'
-import type { ToolCall } from '../tools/tool.ts'
 
 export type RuleRequest =
   /** A command line for bash. */
@@ -32,33 +31,40 @@ export type ResolvedPaths = ReadonlyMap<string, ResolvedPath>
 export interface CallRequest {
   /** The tool's id. */
   tool: string
-  /** What rules that allow call it, where that is not its id (`Tool.ruledAs`). */
-  ruledAs?: string
+  /** What rules that allow call it, where that is not its id (`ToolRuns.as`). */
+  ruleId?: string
   kind: ToolKind
   /** The tool says of itself that it changes nothing. */
   readOnly: boolean
   /** It changes only what its session was allowed before. */
-  withoutLeave?: true
+  needsApproval?: false
   /** Empty: the tool itself is all there is to judge. */
   asks: readonly RuleRequest[]
 }
 
+/** Of a tool, what is judged. */
+export interface JudgedTool extends Pick<CallRequest, 'kind' | 'readOnly'> {
+  name: string
+  runs?: { as?: { id: string; ruleId?: string }; needsApproval?: false }
+  requests?(args: Record<string, unknown>): RuleRequest[]
+}
+
 /** What a call asks; its arguments have been checked. `paths`: as far as they were resolved. */
 export function callRequest(
-  { tool, args }: Pick<ToolCall, 'tool' | 'args'>,
+  { tool, args }: { tool: JudgedTool; args: Record<string, unknown> },
   paths?: ResolvedPaths,
 ): CallRequest {
-  const { id, ruledAs, kind, readOnly, withoutLeave } = tool
+  const { name, kind, readOnly, runs } = tool
   const asks = (tool.requests?.(args) ?? []).map((ask) => {
     const leadsTo = ask.kind === 'file' ? paths?.get(ask.path) : undefined
     return leadsTo === undefined ? ask : { ...ask, leadsTo }
   })
   return {
-    tool: id,
-    ruledAs,
+    tool: runs?.as?.id ?? name,
+    ruleId: runs?.as?.ruleId,
     kind,
     readOnly,
-    withoutLeave,
+    needsApproval: runs?.needsApproval,
     asks,
   }
 }

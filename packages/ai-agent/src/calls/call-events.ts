@@ -1,8 +1,9 @@
 /** What a tool yields and returns → the events of its call. The scheduler adds whose call it was; nothing is renamed. */
 import { makeMeta, type MetaFields } from '@sandlot/shared/event-meta'
 import { makeSandlotEvent, type SessionEvent } from '@sandlot/shared/events'
-import { type ToolLocation, toolLocation } from '@sandlot/shared/call'
-import type { ToolCall, ToolLog, ToolOutcome, ToolUpdate } from '../tools/tool.ts'
+import { toolLocation } from '@sandlot/shared/call'
+import { type ToolCall, type ToolOutcome, type ToolTitle, type ToolUpdate, idOf } from '../tools/tool.ts'
+import type { Log } from '../log.ts'
 
 /** Where a call belongs. */
 export interface CallStamp {
@@ -18,7 +19,7 @@ export function announcedEvent(
   call: ToolCall,
   rawInput: unknown,
   stamp: CallStamp,
-  log: ToolLog,
+  log: Log,
   at: number,
 ): SessionEvent {
   const args = rawArguments(structuredClone(rawInput))
@@ -103,17 +104,15 @@ function rawArguments(rawInput: unknown): Record<string, unknown> {
 }
 
 /** A tool describes arguments that nobody has checked yet; if it cannot, its name has to do. */
-function describe(
-  call: ToolCall,
-  args: Record<string, unknown>,
-  log: ToolLog,
-): { title: string; locations?: ToolLocation[] } {
+function describe(call: ToolCall, args: Record<string, unknown>, log: Log): ToolTitle {
   try {
-    const title = call.tool.title(args).trim().slice(0, TITLE_LENGTH).toWellFormed()
-    const locations = toolLocation.array().optional().parse(call.tool.locations?.(args))
+    const described = call.tool.title(args)
+    const about: ToolTitle = typeof described === 'string' ? { title: described } : described
+    const title = about.title.trim().slice(0, TITLE_LENGTH).toWellFormed()
+    const locations = toolLocation.array().optional().parse(about.locations)
     return { title: title === '' ? call.name : title, locations }
   } catch (error) {
-    log.warn({ err: error, tool: call.tool.id }, 'a tool could not describe its arguments')
+    log.warn({ err: error, tool: idOf(call.tool) }, 'a tool could not describe its arguments')
     return { title: call.name }
   }
 }

@@ -8,7 +8,6 @@ import type { Tool, ToolCall } from '../tools/tool.ts'
 import { type AdaptedToolRequest, isRefused } from './tool-request-adapter.ts'
 
 const unknownTool: Tool = {
-  id: 'unknown_tool',
   name: 'unknown_tool',
   description: 'Stands in for a tool that does not exist.',
   kind: 'other',

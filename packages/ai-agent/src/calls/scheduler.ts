@@ -8,7 +8,15 @@ import { applyPolicies } from './policies/index.ts'
 import { type CallSecrets, createCallSecrets } from '../secrets/call-secrets.ts'
 import { SHUTDOWN } from '../tools/tool-error.ts'
 import { orAborted } from '@sandlot/shared/async/or-aborted'
-import type { CallContext, Execute, Policy, ToolCall, ToolOutcome, ToolUpdate } from '../tools/tool.ts'
+import type {
+  CallContext,
+  Execute,
+  Policy,
+  PolicyCall,
+  ToolCall,
+  ToolOutcome,
+  ToolUpdate,
+} from '../tools/tool.ts'
 import { DEFAULT_RESULT_LIMITS, type ResultLimits } from '../tools/output/truncate-output.ts'
 import { guaranteedShare, lengthLimit } from './batch-budget.ts'
 import type { BatchContext } from './batch.ts'
@@ -59,7 +67,8 @@ export function createScheduler(parts: SchedulerParts): ToolScheduler {
     async *run(calls, ctx) {
       const batch = scheduleAll(calls, ctx)
       for (const { call, rawInput, stamp } of batch) {
-        if (!ctx.announced(stamp.callId)) yield announcedEvent(call, rawInput, stamp, ctx.log, ctx.now())
+        if (!ctx.before.announced(stamp.callId))
+          yield announcedEvent(call, rawInput, stamp, ctx.log, ctx.now())
       }
       // A consumer that goes away takes nothing down: the calls let go of what they run, as for a shutdown.
       const left = new AbortController()
@@ -70,7 +79,11 @@ export function createScheduler(parts: SchedulerParts): ToolScheduler {
       )
       const running = batch.map(
         (scheduled, at) => () =>
-          runCall(scheduled, execute, share, callContext(scheduled, left.signal, ctx, order, at, results)),
+          runCall(
+            scheduled,
+            execute(policyCall(scheduled, ctx, order, at), callContext(scheduled, left.signal, ctx, results)),
+            { share, limits: results, now: ctx.now },
+          ),
       )
       yield* abandonable(releasing(running, order), left)
       yield* settleHeld(batch, ctx.now)
@@ -88,7 +101,7 @@ function scheduleAll(calls: readonly RawToolCall[], ctx: BatchContext): Schedule
     return {
       // Its arguments are the tool's own: what it changes in them stays as the model said it, in the log and to the model.
       call: { ...call, args: structuredClone(call.args) },
-      stamp: { callId: call.callId, promptId: ctx.promptId, turn: ctx.turn },
+      stamp: { callId: call.callId, promptId: ctx.ids.promptId, turn: ctx.ids.turn },
       rawInput: isRefused(request) && raw !== undefined ? (rawArguments(raw) ?? {}) : call.args,
       announcedAt,
       secrets: createCallSecrets(ctx.secret?.bind(ctx)),
@@ -99,27 +112,25 @@ function scheduleAll(calls: readonly RawToolCall[], ctx: BatchContext): Schedule
 
 async function* runCall(
   scheduled: ScheduledCall,
-  execute: Execute,
-  share: number,
-  ctx: CallContext,
+  running: ReturnType<Execute>,
+  { share, limits, now }: { share: number; limits: ResultLimits; now: () => number },
 ): AsyncGenerator<SessionEvent, void> {
-  const { call, stamp, secrets } = scheduled
-  const running = execute(call, ctx)
+  const { stamp, secrets } = scheduled
   try {
     for (;;) {
       const step = await running.next()
       if (step.done === true) {
-        scheduled.outcome = cleanOutcome(secrets.without(step.value), ctx.results)
+        scheduled.outcome = cleanOutcome(secrets.without(step.value), limits)
         break
       }
       if (step.value.type === 'started') scheduled.begun = true
-      yield updateEvent(secrets.without(step.value), stamp, ctx.now())
+      yield updateEvent(secrets.without(step.value), stamp, now())
     }
   } finally {
     if (scheduled.outcome === undefined) await running.return(NOBODY_WAITS)
   }
   if (scheduled.outcome.forModel.length > share) scheduled.held = true
-  else yield* settleCall(scheduled, ctx.now)
+  else yield* settleCall(scheduled, now)
 }
 
 /** What a generator is ended with whose consumer has gone. */
@@ -127,7 +138,7 @@ const NOBODY_WAITS: ToolOutcome = { status: 'failed', reason: 'interrupted', for
 
 async function* settleCall(scheduled: ScheduledCall, now: () => number): AsyncGenerator<SessionEvent, void> {
   if (scheduled.outcome === undefined) return
-  yield outcomeEvent(scheduled.outcome, scheduled.stamp, now(), scheduled.call.tool.fatal)
+  yield outcomeEvent(scheduled.outcome, scheduled.stamp, now(), scheduled.call.tool.runs?.fatal)
   scheduled.settled.resolve()
 }
 
@@ -143,59 +154,64 @@ async function* settleHeld(
   }
 }
 
+/** What the call's tool may use. */
 function callContext(
   scheduled: ScheduledCall,
   left: AbortSignal,
   ctx: BatchContext,
-  order: CallOrder,
-  at: number,
-  results: ResultLimits,
+  limits: ResultLimits,
 ): CallContext {
   const { callId } = scheduled.call
   const signal = AbortSignal.any([ctx.signal, ctx.cancelSignal(callId), left])
-  const resumed = ctx.previousAttempt(callId)
   return {
-    sessionId: ctx.sessionId,
-    userId: ctx.userId,
-    promptId: ctx.promptId,
-    turn: ctx.turn,
+    ids: { ...ctx.ids, callId },
     signal,
-    clock: createCallClock(scheduled.announcedAt),
-    now: ctx.now,
-    settled: scheduled.settled.promise,
     sandbox: () => ctx.sandbox(signal),
-    resumed,
-    begunBefore: ctx.begunBefore(callId),
-    hasBegun: () => scheduled.begun === true || ctx.begunBefore(callId),
-    mode: ctx.mode(),
-    approval: ctx.approval(callId),
-    judge: (call, paths) => ctx.judge(call, paths),
-    inOrder: () => order.enter(at),
-    saveOutput: (offset, bytes) => ctx.appendOutput(callId, offset, bytes),
-    readOutput: (from, to) => ctx.readOutput(callId, from, to),
-    refusal: async () => await ctx.refusal?.(callId),
-    events: () => ctx.events(),
-    results,
-    outputsReadable: ctx.tools.listTools().some(({ readsOutputs }) => readsOutputs === true),
+    output: {
+      limits,
+      readable: ctx.tools.listTools().some(({ runs }) => runs?.readsOutputs === true),
+      save: (offset, bytes) => ctx.outputs.append(callId, offset, bytes),
+      read: (from, to, of = callId) => ctx.outputs.read(of, from, to),
+      stored: scheduled.settled.promise,
+    },
+    ask: () => ctx.approvals.of(callId).answer(),
     secret: (name) => scheduled.secrets.secret(name),
-    readOutputOf: (earlier, from, to) => ctx.readOutput(earlier, from, to),
     log: ctx.log,
+    events: () => ctx.events(),
+    previous: ctx.before.previousAttempt(callId),
+    now: ctx.now,
+  }
+}
+
+/** The call with what its policies need. */
+function policyCall(scheduled: ScheduledCall, ctx: BatchContext, order: CallOrder, at: number): PolicyCall {
+  const { call } = scheduled
+  const { callId } = call
+  return {
+    ...call,
+    clock: createCallClock(scheduled.announcedAt),
+    approval: ctx.approvals.of(callId),
+    judge: (args, paths) => ctx.approvals.judge({ ...call, args }, paths),
+    refusalNow: async () => await ctx.approvals.refusal?.(callId),
+    inOrder: () => order.enter(at),
+    begunBefore: ctx.before.begunBefore(callId),
+    hasBegun: () => scheduled.begun === true || ctx.before.begunBefore(callId),
   }
 }
 
 /** The innermost: the tool itself, not before its turn. One that does not say that it runs has it said for it. */
-async function* runTool(call: ToolCall, ctx: CallContext): AsyncGenerator<ToolUpdate, ToolOutcome> {
-  await orAborted(ctx.inOrder(), ctx.signal)
+async function* runTool(call: PolicyCall, ctx: CallContext): AsyncGenerator<ToolUpdate, ToolOutcome> {
+  await orAborted(call.inOrder(), ctx.signal)
   // In the log before it can have any effect, whether or not the tool thinks of it: after a crash nothing is done twice.
-  const first = ctx.resumed === undefined && call.tool.repeatable !== true
+  const first = ctx.previous === undefined && call.tool.runs?.repeatable !== true
   if (first) yield { type: 'started' }
-  const running = call.tool.execute(call.args, { ...ctx, call })
+  const running = call.tool.execute(call.args, ctx)
   let finished = false
   try {
     let step = await running.next()
     const begins = step.done === true ? undefined : updateSaid(step.value)
     const starts = begins?.type === 'started' ? begins : undefined
-    if (!first && ctx.resumed === undefined && starts === undefined) yield { type: 'started' }
+    if (!first && ctx.previous === undefined && starts === undefined) yield { type: 'started' }
     if (first && starts !== undefined && starts.attempt === undefined) step = await running.next()
     for (; step.done !== true; step = await running.next()) yield updateSaid(step.value)
     finished = true

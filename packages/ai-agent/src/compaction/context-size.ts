@@ -1,7 +1,7 @@
 /** How full the window will be with the next request: what the provider counted last, and an estimate of what is new. */
 import { type SessionEvent, metaOf, sandlotEventOf } from '@sandlot/shared/events'
 import { modelMessages, type Reader } from '../history/messages.ts'
-import { messagesTokens, toolsTokens } from '../limits/tokens.ts'
+import { messagesTokens, toolsTokens } from '../model/tokens.ts'
 import type { ModelTool } from '../model/model.ts'
 
 /** Tokens of the next request, computed from the log. */

@@ -2,8 +2,8 @@
 import { type SessionEvent, seqOf } from '@sandlot/shared/events'
 import { type Item, readItems } from '../history/items.ts'
 import { isWorthPruning } from '../history/messages.ts'
-import { textTokens } from '../limits/tokens.ts'
-import { compactionOf } from './compaction.ts'
+import { textTokens } from '../model/tokens.ts'
+import { compactionOf } from '../history/compaction.ts'
 
 /** Results of the last turns stay, as far as they take no more than this share of the window. */
 const KEPT_RESULTS = 0.15

@@ -1,9 +1,9 @@
 /** The request for a summary, and what stands in for one that cannot be had. Pure. */
 import type { SessionEvent } from '@sandlot/shared/events'
 import { readItems } from '../history/items.ts'
-import { atMostTokens, messageTokens, messagesTokens } from '../limits/tokens.ts'
+import { atMostTokens, messageTokens, messagesTokens } from '../model/tokens.ts'
 import type { ModelMessage } from '../model/model.ts'
-import { changedFiles } from './compaction.ts'
+import { changedFiles } from '../history/compaction.ts'
 
 /** Asked behind the conversation as it is, so that the provider's cache of it serves once more. */
 export const SUMMARY_REQUEST = `The conversation is about to outgrow your context window. Do not call tools and do not go on with the work now. Write a summary from which you can go on later without the messages above:

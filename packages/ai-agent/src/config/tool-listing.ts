@@ -1,6 +1,6 @@
 /** The tools for an operator to look at: what `./sandlot tools` shows, and the reference page. */
 import type { ToolKind } from '@sandlot/shared/call'
-import type { Tool } from '../tools/tool.ts'
+import { type Tool, idOf } from '../tools/tool.ts'
 import { toolParameters } from '../tools/tool-schema.ts'
 
 export interface ListedTool {
@@ -42,9 +42,10 @@ export function unavailableServers(config: {
 
 /** `offered`: what everybody is offered of `all`; the rest is listed as not available. */
 export function listedTools(all: readonly Tool[], offered: readonly Tool[]): ListedTool[] {
-  const byId = new Map(offered.map((tool) => [tool.id, tool]))
+  const byId = new Map(offered.map((tool) => [idOf(tool), tool]))
   return all.map((tool) => {
-    const { id, name, kind, readOnly, timeoutMs, description, input } = byId.get(tool.id) ?? tool
+    const id = idOf(tool)
+    const { name, kind, readOnly, runs, description, input } = byId.get(id) ?? tool
     const source = id.includes('::') ? (id.split('::')[0] ?? '') : 'built-in'
     return {
       id,
@@ -52,7 +53,7 @@ export function listedTools(all: readonly Tool[], offered: readonly Tool[]): Lis
       source,
       kind,
       readOnly,
-      timeoutMs,
+      timeoutMs: runs?.timeoutMs,
       available: byId.has(id),
       description,
       schema: toolParameters(input),

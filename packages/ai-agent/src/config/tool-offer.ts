@@ -3,7 +3,7 @@
  * away.
  */
 import { nearest } from '@sandlot/shared/config-names'
-import type { Tool } from '../tools/tool.ts'
+import { type Tool, type ToolRuns, idOf } from '../tools/tool.ts'
 import type { PersonalSettings, UserSettings } from './user-settings.ts'
 import { z } from 'zod'
 import { type ToolRegistry, createRegistry } from '../tools/registry.ts'
@@ -28,22 +28,21 @@ type ToolsSection = z.output<typeof toolsSection>
 
 /** The tool as the operator wants it. */
 function configuredTool(tool: Tool, section: ToolsSection): Tool {
-  const settings = Object.hasOwn(section, tool.id) ? section[tool.id] : undefined
+  const id = idOf(tool)
+  const settings = Object.hasOwn(section, id) ? section[id] : undefined
   if (settings === undefined) return tool
   const { timeoutMs, rateLimit, cacheTtlMs, concurrency } = settings
-  const changed: Tool = {
-    ...tool,
-    timeoutMs: timeoutMs ?? tool.timeoutMs,
-    rateLimit: rateLimit ?? tool.rateLimit,
-    concurrency: concurrency ?? tool.concurrency,
-    // A tool whose results may change between two calls says so itself; nobody can configure that
-    // away.
-    ...(cacheTtlMs === undefined || tool.cache === undefined
-      ? {}
-      : { cache: { ...tool.cache, ttlMs: cacheTtlMs } }),
+  const { runs = {} } = tool
+  const changed: ToolRuns = {
+    ...runs,
+    timeoutMs: timeoutMs ?? runs.timeoutMs,
+    rateLimit: rateLimit ?? runs.rateLimit,
+    concurrency: concurrency ?? runs.concurrency,
   }
-  if (cacheTtlMs === 0) delete changed.cache
-  return changed
+  // Only for a tool that caches by itself: whether results may change between two calls is not configurable.
+  if (runs.cache !== undefined && cacheTtlMs !== undefined)
+    changed.cache = cacheTtlMs === 0 ? undefined : { ...runs.cache, ttlMs: cacheTtlMs }
+  return { ...tool, runs: changed }
 }
 
 export interface OfferSettings {
@@ -65,15 +64,17 @@ export function offeredTools(userId: string, tools: readonly Tool[], settings: O
   if (!hasAnyTools(userId, settings)) return []
   const own = personal?.of(userId).tools
 
-  const forEverybody = ({ id, name }: Tool): boolean => {
+  const forEverybody = (tool: Tool): boolean => {
+    const { name } = tool
+    const id = idOf(tool)
     const listed = id.includes('::') || builtinTools === 'all' || builtinTools.includes(name)
     const enabled = Object.hasOwn(section, id) ? (section[id]?.enabled ?? listed) : listed
     // A user for whom tools were switched on gets the default ones.
     return enabled && (own?.all ?? toolsEnabled)
   }
   const offered = (tool: Tool): boolean => {
-    if (tool.offeredTo?.(userId) === false) return false
-    return own?.single.get(tool.id) ?? forEverybody(tool)
+    if (tool.runs?.offeredTo?.(userId) === false) return false
+    return own?.single.get(idOf(tool)) ?? forEverybody(tool)
   }
   return tools.filter(offered).map((tool) => configuredTool(tool, section))
 }
@@ -153,6 +154,6 @@ export function offeredToolsOf(all: ToolsOf, settings: OfferSettings): ToolsOf {
 
 /** The tools that say of themselves that they are not for this user, as one text. */
 function withheldFrom(userId: string, registry: ToolRegistry): string {
-  const tools = registry.listTools().filter(({ offeredTo }) => offeredTo?.(userId) === false)
-  return tools.map(({ id }) => id).join(' ')
+  const tools = registry.listTools().filter(({ runs }) => runs?.offeredTo?.(userId) === false)
+  return tools.map(idOf).join(' ')
 }

@@ -62,11 +62,6 @@ export function executionResult({ call, outcome }: CallRecord): ExecutionResult 
   }
 }
 
-/** Whether the log has announced this call. */
-export function isAnnounced(log: readonly SessionEvent[], callId: string): boolean {
-  return log.some((event) => event.sessionUpdate === 'tool_call' && event.toolCallId === callId)
-}
-
 // ── Where a prompt stands ───────────────────────────────────────────────────────────────────────────────
 
 /** What the loop has to do next. */

@@ -1,9 +1,9 @@
 /** What the model is told: the messages of the next request, computed from the log alone. */
 import { type SessionEvent, sandlotEventOf, seqOf } from '@sandlot/shared/events'
-import { compactionOf, openingText, PRUNED, type Compaction } from '../compaction/compaction.ts'
+import { compactionOf, openingText, PRUNED, type Compaction } from './compaction.ts'
 import { type CallRecord, type Item, type Turn, isEmpty, modelCallOf, readItems } from './items.ts'
 import { bareCall, foreignId, plainHistory } from './plain.ts'
-import { atMostTokens } from '../limits/tokens.ts'
+import { atMostTokens } from '../model/tokens.ts'
 import type { AssistantMessage, ModelImage, ModelMessage, ToolMessage } from '../model/model.ts'
 import { truncateToolOutput } from '../tools/output/truncate-output.ts'
 

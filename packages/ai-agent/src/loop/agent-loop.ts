@@ -12,13 +12,14 @@ import {
   makeSandlotEvent,
   metaOf,
   sandlotEventOf,
+  type EventGroup,
 } from '@sandlot/shared/events'
 import { newId } from '@sandlot/shared/ids'
-import { commandOf, runCommand } from '../compaction/command.ts'
-import { makeRoomIfFull } from '../compaction/make-room.ts'
+import { commandOf, runCommand } from './compact-command.ts'
+import { makeRoomIfFull } from './make-room.ts'
 import { modelCallOf, turnsOf, turnsSinceTold } from '../history/items.ts'
 import { nextStep, pendingApproval, queuedMessages } from '../history/history.ts'
-import type { EventGroup, LoopContext } from './context.ts'
+import type { LoopContext } from './context.ts'
 import {
   CANCELLED_TEXT,
   INTERRUPTED_TEXT,
@@ -132,9 +133,11 @@ async function* runTurn(
   calls: readonly ModelCall[],
   answer: readonly SessionEvent[],
 ): AsyncGenerator<EventGroup, void> {
-  const batch = { ...ctx.batchContext(turn), refusal: (callId: string) => callRefusal(ctx, callId) }
+  const context = ctx.batchContext(turn)
+  const refusal = (callId: string) => callRefusal(ctx, callId)
+  const batch = { ...context, approvals: { ...context.approvals, refusal } }
   const made = new Map(calls.map((call) => [call.id, call]))
-  const toAnnounce = calls.filter((call) => !batch.announced(call.id)).length
+  const toAnnounce = calls.filter((call) => !batch.before.announced(call.id)).length
   let announcing: SessionEvent[] | undefined = toAnnounce > 0 ? [...answer] : undefined
   let announced = 0
 

@@ -8,10 +8,8 @@ import type { BatchContext } from '../calls/batch.ts'
 import type { RawToolCall } from '../calls/tool-request-adapter.ts'
 import type { LookAtJobs } from '../tools/background/ends.ts'
 import type { Job } from '../tools/background/jobs.ts'
-import type { ToolLog, ToolOutcome } from '../tools/tool.ts'
-
-/** One transaction's events, or one live event. */
-export type EventGroup = readonly SessionEvent[]
+import type { ToolOutcome } from '../tools/tool.ts'
+import type { Log } from '../log.ts'
 
 export interface LoopContext {
   promptId: string
@@ -43,5 +41,5 @@ export interface LoopContext {
   runCalls: (calls: RawToolCall[], context: BatchContext) => AsyncGenerator<SessionEvent, ToolOutcome[]>
   batchContext: (turn: number) => BatchContext
   now: () => number
-  warn: ToolLog['warn']
+  warn: Log['warn']
 }

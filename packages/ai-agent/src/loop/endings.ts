@@ -3,7 +3,7 @@ import { type EndReason, type ErrorCause, STOP_REASON_OF } from '@sandlot/shared
 import { type SessionEvent, makeSandlotEvent, metaOf } from '@sandlot/shared/events'
 import { makeMeta } from '@sandlot/shared/event-meta'
 import { failurePattern, patternSentence } from '@sandlot/shared/failure-pattern'
-import { callsBefore } from '../session/calls-before.ts'
+import { callsBefore } from '../history/calls-before.ts'
 import { type Turn, turnsOf } from '../history/items.ts'
 import { notStartedText } from '../tools/tool-error.ts'
 

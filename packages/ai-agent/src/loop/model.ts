@@ -2,17 +2,17 @@
  * One turn's question to the model: live text while it arrives, retries with what was shown marked as cut, room made when the
  * window is full, another model when this one cannot serve, and the settled answer as a group for the loop to store.
  */
-import { type SessionEvent, makeSandlotEvent, metaOf } from '@sandlot/shared/events'
+import { type SessionEvent, makeSandlotEvent, metaOf, type EventGroup } from '@sandlot/shared/events'
 import { messageOf } from '@sandlot/shared/errors'
 import type { ErrorCause, ModelErrorClass } from '@sandlot/shared/reasons'
-import { overflowedBefore } from '../compaction/compaction.ts'
-import { makeRoom } from '../compaction/make-room.ts'
+import { overflowedBefore } from '../history/compaction.ts'
+import { makeRoom } from './make-room.ts'
 import { historyProblems, repairHistory } from '../history/check.ts'
 import { modelMessages } from '../history/messages.ts'
 import { plainHistory } from '../history/plain.ts'
 import { withoutRepetition } from '../limits/repetition.ts'
 import { RepetitionError, listen } from './listen.ts'
-import type { EventGroup, LoopContext } from './context.ts'
+import type { LoopContext } from './context.ts'
 import { BUG_TEXT, CHANT_TEXT, brokenHistoryText } from './endings.ts'
 import { changeOfModel, modelOf } from './models.ts'
 import { endBeforeRequest } from './refusals.ts'

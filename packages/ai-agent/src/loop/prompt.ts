@@ -37,10 +37,10 @@ const TOLD = `What you have been told for this work. Where two of these disagree
  */
 export function systemPrompt(
   base: string,
-  tools: readonly { hint?: string | undefined }[],
+  tools: readonly { runs?: { hint?: string } }[],
   instructions: string,
 ): string {
-  const hints = tools.flatMap(({ hint }) => (hint === undefined ? [] : [`- ${hint}`]))
+  const hints = tools.flatMap(({ runs }) => (runs?.hint === undefined ? [] : [`- ${runs.hint}`]))
   return [
     base,
     ...(hints.length === 0 ? [] : [[WITH_TOOLS, ...hints].join('\n')]),

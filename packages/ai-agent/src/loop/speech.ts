@@ -1,8 +1,14 @@
 /** What the model says in one attempt: live while it arrives, settled when it is whole, withdrawn when it broke off. */
-import { type EventOf, type SessionEvent, makeSandlotEvent, sandlotEventOf } from '@sandlot/shared/events'
+import {
+  type EventOf,
+  type SessionEvent,
+  makeSandlotEvent,
+  sandlotEventOf,
+  type EventGroup,
+} from '@sandlot/shared/events'
 import { draftText } from '@sandlot/shared/call-drafts'
 import { makeMeta } from '@sandlot/shared/event-meta'
-import type { EventGroup, LoopContext } from './context.ts'
+import type { LoopContext } from './context.ts'
 import type { ModelAnswer, ModelChunk } from '../model/model.ts'
 
 /** After a crash: the message that was on its way when the process died is withdrawn, whether or not anybody saw it. */

@@ -37,7 +37,8 @@ import { HttpTransport } from './transports/http.ts'
 import { startSandboxProcess } from './transports/sandbox-process.ts'
 import { type BytePipe, createStderrLog, StdioTransport } from './transports/stdio.ts'
 import type { ToolRegistry } from '../tools/registry.ts'
-import type { Tool, ToolLog } from '../tools/tool.ts'
+import type { Tool } from '../tools/tool.ts'
+import type { Log } from '../log.ts'
 
 /** Bytes of one message of a server, on every transport. A longer one ends the connection. */
 const MAX_MESSAGE_BYTES = 16 * 1024 * 1024
@@ -58,7 +59,7 @@ export interface OpenMcpOptions {
    * trusted.
    */
   clientServerFetch?: (userId: string) => ClientServerFetch
-  log: ToolLog
+  log: Log
 }
 
 export interface Mcp {
@@ -164,7 +165,7 @@ interface OpenServerParts {
   access: (spec: HttpSpec, userId: string) => ServerAccess
   /** How HTTP servers are reached; default: this process's `fetch`. */
   fetch?: FetchLike
-  log: ToolLog
+  log: Log
 }
 
 /** Prefix of the settings' keys for arguments; no variable and no header starts like that. */

@@ -22,7 +22,7 @@ interface Common {
    */
   place: string
   /** Replaces its name in the rules that allow its tools. */
-  ruledAs?: string
+  ruleId?: string
   /** Instructions for its user when it needs a sign-in and there is no link. */
   signInHint?: string
 }
@@ -86,7 +86,7 @@ const CLIENT_SERVER_SIGN_IN_HINT =
 export function clientServerSpec(
   name: string,
   config: McpServerConfig,
-  own: { place: string; ruledAs: string },
+  own: { place: string; ruleId: string },
 ): ServerSpec {
   return {
     ...specOf(name, config, (text) => [text]),

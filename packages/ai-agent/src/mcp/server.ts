@@ -21,7 +21,8 @@ import type { ServerSpec } from './server-spec.ts'
 import { readToolDefinitions, type ReadTools, type ToolDefinition } from './tool-definition.ts'
 import { backoffMs } from '@sandlot/shared/async/backoff'
 import { orAborted } from '@sandlot/shared/async/or-aborted'
-import type { CallContext, ToolCall, ToolLog } from '../tools/tool.ts'
+import type { CallContext } from '../tools/tool.ts'
+import type { Log } from '../log.ts'
 
 /** Milliseconds for listing the tools again. */
 const RELIST_MS = 5_000
@@ -41,7 +42,7 @@ export class McpServer {
   /** It refused the legacy handshake: the next attempt negotiates the newest revision. */
   #useNewestRevision = false
   /** Calls in flight, each with the function that asks its user. */
-  readonly #calls = new Map<ServerCall, Elicit>()
+  readonly #calls = new Map<CallContext, Elicit>()
   #idleTimer: NodeJS.Timeout | undefined
   #retryTimer: NodeJS.Timeout | undefined
   /** What the last prompt was offered. */
@@ -150,7 +151,7 @@ export class McpServer {
   async call(
     tool: ToolDefinition,
     args: Record<string, unknown>,
-    ctx: ServerCall,
+    ctx: CallContext,
     options: {
       timeoutMs: number
       maxTimeoutMs: number
@@ -161,7 +162,7 @@ export class McpServer {
   ): Promise<CallResult> {
     this.#calls.set(ctx, options.elicit)
     clearTimeout(this.#idleTimer)
-    const meta = this.spec.kind === 'stdio' ? { 'sandlot/user': ctx.userId } : {}
+    const meta = this.spec.kind === 'stdio' ? { 'sandlot/user': ctx.ids.userId } : {}
     try {
       for (let again = false; ; again = true) {
         // It was just lost and is being restarted.
@@ -359,7 +360,7 @@ interface ServerParts {
   open: (settings: Readonly<Record<string, string>>, signal: AbortSignal) => Promise<Opened>
   /** Undefined: requests carry nothing beyond the settings. */
   access: ServerAccess | undefined
-  log: ToolLog
+  log: Log
 }
 
 /** What a server offers when a prompt begins. */
@@ -367,8 +368,6 @@ export type Offered =
   | { state: 'ready'; tools: readonly ToolDefinition[] }
   | { state: 'unavailable'; why: string }
   | { state: 'needs_auth'; signIn: RequiredSignIn }
-
-export type ServerCall = CallContext & { call: ToolCall }
 
 /** A hash, to compare settings without keeping them. */
 export function digest(settings: Readonly<Record<string, string>>): string {

@@ -5,7 +5,8 @@ import type { ServerSpec } from './server-spec.ts'
 import type { McpServer, Offered } from './server.ts'
 import { CONNECT, connectTool, mcpTool } from './tool.ts'
 import { createRegistry, type ToolRegistry, validateToolDefinitions } from '../tools/registry.ts'
-import type { Tool, ToolLog } from '../tools/tool.ts'
+import { idOf, type Tool } from '../tools/tool.ts'
+import type { Log } from '../log.ts'
 
 interface McpServersParts {
   specs: readonly ServerSpec[]
@@ -13,7 +14,7 @@ interface McpServersParts {
   builtin: readonly Tool[]
   /** `userId`: its user; undefined: shared by all. */
   makeServer: (spec: ServerSpec, userId: string | undefined) => McpServer
-  log: ToolLog
+  log: Log
 }
 
 /** The status of a server, for users. */
@@ -148,7 +149,7 @@ export class McpServers {
     for (const tool of found.flatMap((one) => toolsOfServer(one, names))) {
       // A tool that cannot be registered must not affect the others.
       const problems = registry.has(tool.name)
-        ? [`${tool.id}: its name is taken`]
+        ? [`${idOf(tool)}: its name is taken`]
         : validateToolDefinitions([tool])
       if (problems.length === 0) registry.register(tool)
       else log.warn({ problems }, 'a tool of an MCP server cannot be offered')

@@ -154,7 +154,7 @@ export class SessionServers {
       return { name, problem: read.error?.issues.map(({ message }) => message).join('; ') ?? '' }
     taken.add(folded(as))
     const place = this.#freePlace(`sessions/${sessionId}/${as}`)
-    return { name, spec: clientServerSpec(as, config, { place, ruledAs: `${as}@${digest(server)}` }) }
+    return { name, spec: clientServerSpec(as, config, { place, ruleId: `${as}@${digest(server)}` }) }
   }
 
   /**

@@ -12,13 +12,14 @@ import { callFailureOf, signInLink, NeedsAuthFailure } from './error.ts'
 import { toolId } from './exposed-names.ts'
 import { type CallResult, outcomeOf } from './result.ts'
 import { checkSchema } from './schema-check.ts'
-import type { McpServer, ServerCall } from './server.ts'
+import type { McpServer } from './server.ts'
 import type { ToolDefinition } from './tool-definition.ts'
 import { visibleText } from './visible-text.ts'
 import { orAborted } from '@sandlot/shared/async/or-aborted'
 import { ToolError } from '../tools/tool-error.ts'
 import type { JsonSchemaInput } from '../tools/tool-input.ts'
-import type { Tool, ToolOutcome, ToolUpdate } from '../tools/tool.ts'
+import { hasAsked } from '../tools/has-asked.ts'
+import type { CallContext, Tool, ToolOutcome, ToolUpdate } from '../tools/tool.ts'
 
 /** Identifies the agent process that began a call, in the log. */
 const BOOT = `mcp-${randomUUID()}`
@@ -29,7 +30,7 @@ const TITLE_CHARS = 120
 
 /** `name`: its name for the model. */
 export function mcpTool(server: McpServer, definition: ToolDefinition, name: string): Tool {
-  const { config, ruledAs } = server.spec
+  const { config, ruleId } = server.spec
   const settings = config.toolSettings[definition.name] ?? {}
   const readOnly =
     config.readOnly === 'as-announced'
@@ -40,23 +41,27 @@ export function mcpTool(server: McpServer, definition: ToolDefinition, name: str
   const idempotent = settings.retries !== undefined && settings.retries > 0
   const title = `${server.name}: ${definition.title.replaceAll(/\s+/g, ' ').trim()}`.slice(0, TITLE_CHARS)
   return {
-    id: toolId({ server: server.name, tool: definition.name }),
     name,
-    ruledAs: ruledAs === undefined ? undefined : toolId({ server: ruledAs, tool: definition.name }),
     description: definition.description,
     kind: 'other',
     input: inputOf(definition),
     readOnly,
-    // It logs an attempt before it calls the server.
-    repeatable: true,
-    // Starting a stopped server does not count as the call's time.
-    timeoutMs: Math.min(MAX_MS, maxTimeoutMs + config.startTimeoutMs),
-    rateLimit: settings.rateLimit,
-    ...(settings.cacheMs === undefined || !readOnly ? {} : { cache: { ttlMs: settings.cacheMs } }),
-    ...(idempotent ? { idempotent: { retries: settings.retries ?? 0 } } : {}),
+    runs: {
+      as: {
+        id: toolId({ server: server.name, tool: definition.name }),
+        ruleId: ruleId === undefined ? undefined : toolId({ server: ruleId, tool: definition.name }),
+      },
+      // It logs an attempt before it calls the server.
+      repeatable: true,
+      // Starting a stopped server does not count as the call's time.
+      timeoutMs: Math.min(MAX_MS, maxTimeoutMs + config.startTimeoutMs),
+      rateLimit: settings.rateLimit,
+      cache: settings.cacheMs === undefined || !readOnly ? undefined : { ttlMs: settings.cacheMs },
+      idempotent: idempotent ? { retries: settings.retries ?? 0 } : undefined,
+    },
     title: () => title,
     async *execute(args, ctx) {
-      if (ctx.resumed === undefined) yield { type: 'started', attempt: { n: 1, boot: BOOT } }
+      if (ctx.previous === undefined) yield { type: 'started', attempt: { n: 1, boot: BOOT } }
       // No server reports how an earlier call ended, not even to the same process.
       else if (!readOnly && !idempotent)
         throw new ToolError(
@@ -83,7 +88,7 @@ async function* run(
   server: McpServer,
   definition: ToolDefinition,
   args: Record<string, unknown>,
-  ctx: ServerCall,
+  ctx: CallContext,
   limits: { timeoutMs: number; maxTimeoutMs: number },
 ): AsyncGenerator<ToolUpdate, ToolOutcome> {
   const reports = new Latest<Report | undefined>()
@@ -99,7 +104,7 @@ async function* run(
       elicit: (asked) => {
         const question = questionOf(server.name, asked)
         // A call asks its user once: for approval, or this.
-        if (question === undefined || asking !== undefined || ctx.approval.state !== 'none')
+        if (question === undefined || asking !== undefined || hasAsked(ctx))
           return Promise.resolve({ action: 'decline' })
         asking = { question, schema: asked.schema, told: false, answered: Promise.withResolvers() }
         reports.set({ done: 0 })
@@ -152,14 +157,14 @@ interface Asking {
 /** Asks the server's question as one of the call, until it is answered or the call ends without. */
 async function* askUser(
   asking: Asking,
-  ctx: ServerCall,
+  ctx: CallContext,
   over: Promise<unknown>,
 ): AsyncGenerator<ToolUpdate, void> {
   asking.told = true
   const expiresAt = ctx.now() + QUESTION_EXPIRES_MS
   const { question, schema } = asking
   yield { type: 'approval_asked', options: [...QUESTION_OPTIONS], why: [], expiresAt, question }
-  const waiting = (ctx.answer?.() ?? ctx.approval.answer()).then((given) => elicitationAnswer(given, schema))
+  const waiting = ctx.ask().then((given) => elicitationAnswer(given, schema))
   const gaveUp = over.then(() => undefined)
   const answer = await orAborted(Promise.race([waiting, gaveUp]), ctx.signal)
   if (answer !== undefined) asking.answered.resolve(answer)
@@ -190,12 +195,12 @@ export const CONNECT = 'connect'
 
 export function connectTool(server: McpServer, name: string): Tool {
   return {
-    id: toolId({ server: server.name, tool: CONNECT }),
     name,
     description: `${hasLink(server) ? `Shows the user the link to connect ${server.name}` : `Says what the user has to do to connect ${server.name}`}. Its tools are there with the next message after the user has done that.`,
     kind: 'other',
     input: { parameters: { type: 'object', properties: {} }, check: () => [] },
     readOnly: true,
+    runs: { as: { id: toolId({ server: server.name, tool: CONNECT }) } },
     title: () => `Connect ${server.name}`,
     // oxlint-disable-next-line require-yield
     async *execute(_args, ctx) {

@@ -1,7 +1,13 @@
 /** Measures one running prompt: wraps its model to time requests, reads its events, and adds the times to its end. */
 import type { PromptTiming } from '@sandlot/shared/event-meta'
-import { type SessionEvent, isLive, isOutcome, metaOf, sandlotEventOf } from '@sandlot/shared/events'
-import type { EventGroup } from '../loop/context.ts'
+import {
+  type SessionEvent,
+  isLive,
+  isOutcome,
+  metaOf,
+  sandlotEventOf,
+  type EventGroup,
+} from '@sandlot/shared/events'
 import type { Model } from '../model/model.ts'
 import type { AgentMetrics, PromptRecord } from './agent-metrics.ts'
 

@@ -5,19 +5,19 @@
  */
 import { messageOf } from '@sandlot/shared/errors'
 import type { PeopleRows } from '@sandlot/storage/sessions/people'
-import type { ToolLog } from '../tools/tool.ts'
+import type { Log } from '../log.ts'
 
 export class People {
   readonly #known: Map<string, string>
   readonly #rows: PeopleRows
-  readonly #log: ToolLog
+  readonly #log: Log
   #kept: Promise<void> = Promise.resolve()
 
-  static async open(rows: PeopleRows, log: ToolLog): Promise<People> {
+  static async open(rows: PeopleRows, log: Log): Promise<People> {
     return new People(rows, await rows.all(), log)
   }
 
-  private constructor(rows: PeopleRows, known: ReadonlyMap<string, string>, log: ToolLog) {
+  private constructor(rows: PeopleRows, known: ReadonlyMap<string, string>, log: Log) {
     this.#rows = rows
     this.#known = new Map(known)
     this.#log = log

@@ -30,14 +30,12 @@ export interface PlainTool {
 export function plainTool(tool: PlainTool): Tool {
   const { name, description, parameters, readOnly = false, kind = 'other', timeoutMs, fatal } = tool
   return {
-    id: name,
     name,
     description,
     kind,
     readOnly,
     input: { parameters, check: (args: Record<string, unknown>) => problemsOf(parameters, args) },
-    timeoutMs,
-    fatal,
+    runs: { timeoutMs, fatal },
     title: () => name,
     // oxlint-disable-next-line require-yield
     async *execute(args, ctx) {

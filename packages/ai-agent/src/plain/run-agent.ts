@@ -33,7 +33,8 @@ import type { RunnerParts } from '../session/parts.ts'
 import { Session } from '../session/session.ts'
 import { createRegistry } from '../tools/registry.ts'
 import { SHUTDOWN } from '../tools/tool-error.ts'
-import type { Tool, ToolLog } from '../tools/tool.ts'
+import type { Tool } from '../tools/tool.ts'
+import type { Log } from '../log.ts'
 import { Inbox } from './inbox.ts'
 import { type LogStore, notTheLast } from './log-store.ts'
 import { MAX_OUTPUT_BYTES, MemoryStore } from './memory-store.ts'
@@ -79,7 +80,7 @@ export interface RunOptions {
   sandbox?: () => Promise<Sandbox>
   /** Epoch milliseconds. Default `Date.now`. */
   now?: () => number
-  warnings?: ToolLog
+  warnings?: Log
 }
 
 /** How the last prompt ended. `text`: the answer, or the sentence that says why there is none. */

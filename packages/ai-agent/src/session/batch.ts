@@ -1,12 +1,12 @@
 /** What a running prompt's calls get of their session. */
 import type { Mode } from '@sandlot/shared/mode'
 import type { SessionEvent } from '@sandlot/shared/events'
-import { callsBefore } from './calls-before.ts'
+import { callsBefore } from '../history/calls-before.ts'
 import { judge } from '../approval/engine.ts'
 import { approvalOptions } from '../approval/options.ts'
 import { type ResolvedPaths, callRequest } from '../approval/request.ts'
 import type { RuleBook } from '../approval/rule-book.ts'
-import type { BatchContext } from '../calls/batch.ts'
+import type { BatchContext, BatchOutputs } from '../calls/batch.ts'
 import type { Approvals } from './approvals.ts'
 import type { RunnerParts } from './parts.ts'
 import type { ToolRegistry } from '../tools/registry.ts'
@@ -50,7 +50,7 @@ export interface BatchSource {
   events: readonly SessionEvent[]
   approvals: Approvals
   mode: () => Mode
-  appendOutput: BatchContext['appendOutput']
+  appendOutput: BatchOutputs['append']
   /** Aborted when this process lets go of the session. */
   leaving: AbortSignal
   parts: Pick<RunnerParts, 'store' | 'sandbox' | 'rules' | 'secrets' | 'log' | 'now'>
@@ -60,24 +60,24 @@ export function batchContext(source: BatchSource): BatchContext {
   const { sessionId, userId, running, turn, tools, events, approvals, mode, appendOutput, leaving } = source
   const { store, sandbox, rules, secrets, now, log } = source.parts
   return {
-    sessionId,
-    userId,
-    promptId: running.promptId,
-    turn,
+    ids: { sessionId, userId, promptId: running.promptId, turn },
     tools,
     signal: AbortSignal.any([running.stop.signal, leaving]),
     cancelSignal: (callId) => running.cancelOf(callId).signal,
-    mode,
     sandbox: (signal) => sandbox(userId, signal),
-    approval: (callId) => approvals.of(callId),
-    judge: (call, paths) => {
-      running.judged.set(call.callId, { call, paths })
-      const at = { sessionId, promptId: running.promptId }
-      return rulingOf({ call, paths }, { userId, at, approvals, mode: mode(), rules })
+    approvals: {
+      of: (callId) => approvals.of(callId),
+      judge: (call, paths) => {
+        running.judged.set(call.callId, { call, paths })
+        const at = { sessionId, promptId: running.promptId }
+        return rulingOf({ call, paths }, { userId, at, approvals, mode: mode(), rules })
+      },
     },
-    ...callsBefore(events),
-    appendOutput,
-    readOutput: (callId, from, to) => store.readOutput(sessionId, callId, from, to),
+    before: callsBefore(events),
+    outputs: {
+      append: appendOutput,
+      read: (callId, from, to) => store.readOutput(sessionId, callId, from, to),
+    },
     events: () => events,
     secret: secrets === undefined ? undefined : (name: string) => secrets.get(userId, name),
     now,

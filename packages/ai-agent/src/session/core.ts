@@ -1,11 +1,10 @@
 /** What the parts of one session share: its log, the one queue through which everything changes it, and what runs. */
 import { SandlotError } from '@sandlot/shared/errors'
 import { type Mode, MODES } from '@sandlot/shared/mode'
-import type { SessionEvent } from '@sandlot/shared/events'
+import type { SessionEvent, EventGroup } from '@sandlot/shared/events'
 import type { SessionSummary } from '@sandlot/shared/frames'
 import type { Effects, SessionRow } from '@sandlot/storage/sessions/store'
 import { StorageError } from '@sandlot/storage/storage-error'
-import type { EventGroup } from '../loop/context.ts'
 import type { Model } from '../model/model.ts'
 import type { PromptState } from './prompt-waiters.ts'
 import { SerialQueue } from '@sandlot/shared/async/serial-queue'

@@ -1,6 +1,6 @@
 /** One step of going down. The next is made whatever becomes of it: a store that fails must not leave containers running. */
 import { messageOf } from '@sandlot/shared/errors'
-import type { ToolLog } from '../tools/tool.ts'
+import type { Log } from '../log.ts'
 
 export interface EndingStep {
   work: () => Promise<void>
@@ -11,7 +11,7 @@ export interface EndingStep {
 }
 
 /** Never rejects. */
-export async function endingStep({ work, problem, withinMs }: EndingStep, log: ToolLog): Promise<void> {
+export async function endingStep({ work, problem, withinMs }: EndingStep, log: Log): Promise<void> {
   const late = Promise.withResolvers<'late'>()
   const timer = withinMs === undefined ? undefined : setTimeout(() => late.resolve('late'), withinMs)
   try {

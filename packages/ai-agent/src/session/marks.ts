@@ -3,9 +3,8 @@
  * waits for them; the mark goes into the log together with the answer.
  */
 import { setImmediate as afterThis } from 'node:timers/promises'
-import { type SessionEvent, metaOf, sandlotEventOf } from '@sandlot/shared/events'
+import { type SessionEvent, metaOf, sandlotEventOf, type EventGroup } from '@sandlot/shared/events'
 import type { Effects } from '@sandlot/storage/sessions/store'
-import type { EventGroup } from '../loop/context.ts'
 import type { Model, ModelRequest } from '../model/model.ts'
 import { RequestMarker } from '../replay/mark.ts'
 

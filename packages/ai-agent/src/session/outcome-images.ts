@@ -1,7 +1,6 @@
 /** Images of an outcome that the store has no room for: a sentence stands for them, to the model and on the card. */
-import { type SessionEvent, isOutcome } from '@sandlot/shared/events'
+import { type SessionEvent, isOutcome, type EventGroup } from '@sandlot/shared/events'
 import { NO_ROOM_TEXTS, type NoRoom } from '@sandlot/storage/sessions/store-room'
-import type { EventGroup } from '../loop/context.ts'
 
 /** As it is stored: base64. */
 export function sizeOf(images: readonly { data: string }[]): number {

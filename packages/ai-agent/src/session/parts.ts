@@ -13,7 +13,8 @@ import type { UserSecrets } from '../secrets/user-secrets.ts'
 import type { EndJobs } from '../tools/background/end-jobs.ts'
 import type { LookAtJobs } from '../tools/background/ends.ts'
 import type { ToolRegistry } from '../tools/registry.ts'
-import type { ToolLog, ToolOutcome } from '../tools/tool.ts'
+import type { ToolOutcome } from '../tools/tool.ts'
+import type { Log } from '../log.ts'
 
 /** What a manager of sessions works with. */
 export interface SessionParts extends RunnerParts {
@@ -65,5 +66,5 @@ export interface RunnerParts {
   ending?: AbortSignal
   /** Epoch milliseconds. */
   now: () => number
-  log: ToolLog
+  log: Log
 }

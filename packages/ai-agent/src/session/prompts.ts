@@ -6,7 +6,7 @@ import { makeMeta } from '@sandlot/shared/event-meta'
 import type { Command } from '@sandlot/shared/sandlot-event'
 import { newId } from '@sandlot/shared/ids'
 import { noRoomError } from '@sandlot/storage/sessions/store-room'
-import { commandIn } from '../compaction/command.ts'
+import { commandIn } from '../loop/compact-command.ts'
 import {
   type PromptEnd,
   type QueuedMessage,

@@ -1,6 +1,6 @@
 /** Runs the prompts of one session, one after another: drives the loop and stores what it yields. */
 import { messageOf } from '@sandlot/shared/errors'
-import { type SessionEvent, isLive, metaOf, sandlotEventOf } from '@sandlot/shared/events'
+import { type SessionEvent, isLive, metaOf, sandlotEventOf, type EventGroup } from '@sandlot/shared/events'
 import type { UserSpent } from '@sandlot/storage/sessions/usage'
 import { notOwner } from '@sandlot/storage/storage-error'
 import { runPrompt } from '../loop/agent-loop.ts'
@@ -13,7 +13,6 @@ import {
   unfinishedPrompt,
   unqueued,
 } from '../history/history.ts'
-import type { EventGroup } from '../loop/context.ts'
 import { startOfDay } from '../limits/day-budgets.ts'
 import { BUG_TEXT, errorEvent, missingOutcomes } from '../loop/endings.ts'
 import { chosenIn, levelOfPrompt, modelOfPrompt, told } from '../loop/model-choice.ts'

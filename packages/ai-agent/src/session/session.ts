@@ -4,17 +4,11 @@
  */
 import { SandlotError } from '@sandlot/shared/errors'
 import { type Mode, MODES } from '@sandlot/shared/mode'
-import { type SessionEvent, makeSandlotEvent } from '@sandlot/shared/events'
+import { type SessionEvent, makeSandlotEvent, isAnnounced } from '@sandlot/shared/events'
 import { makeMeta } from '@sandlot/shared/event-meta'
 import type { SessionSummary } from '@sandlot/shared/frames'
 import type { Ownership, SessionRow } from '@sandlot/storage/sessions/store'
-import {
-  type Unqueued,
-  isAnnounced,
-  queuedMessages,
-  sentBehindStop,
-  unfinishedPrompt,
-} from '../history/history.ts'
+import { type Unqueued, queuedMessages, sentBehindStop, unfinishedPrompt } from '../history/history.ts'
 import { type ModelChoice, choose, chosenIn, modelOfPrompt, modelsOf } from '../loop/model-choice.ts'
 import type { Model } from '../model/model.ts'
 import { type AnswerOptions, Answers } from './answers.ts'

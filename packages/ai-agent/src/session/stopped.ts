@@ -6,8 +6,7 @@
  */
 import { messageOf } from '@sandlot/shared/errors'
 import type { FailureReason } from '@sandlot/shared/reasons'
-import { type SessionEvent, isOutcome, metaOf } from '@sandlot/shared/events'
-import type { EventGroup } from '../loop/context.ts'
+import { type SessionEvent, isOutcome, metaOf, type EventGroup } from '@sandlot/shared/events'
 import type { SessionCore } from './core.ts'
 import { commandId } from '../tools/sandbox-command/command-id.ts'
 

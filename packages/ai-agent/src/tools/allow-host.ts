@@ -21,7 +21,6 @@ const input = z.strictObject({
  */
 export function allowHost(rules: RuleBook, mayAsk: (userId: string) => boolean = () => true): Tool {
   return defineTool({
-    id: 'allow_host',
     name: 'allow_host',
     description:
       'Asks the user to let their sandbox reach a host on the internet. Use it when a command says that the network refused a host that is needed, then run the command again.',
@@ -29,11 +28,11 @@ export function allowHost(rules: RuleBook, mayAsk: (userId: string) => boolean =
     input,
     output: z.strictObject({ host: z.string(), port: z.int() }),
     readOnly: false,
-    repeatable: true,
-    offeredTo: mayAsk,
+    runs: { repeatable: true, offeredTo: mayAsk },
     title: (args) => `Let the sandbox reach ${textArg(args, 'host') ?? 'a host'}`,
     requests: ({ host, port }) => [{ kind: 'host', host, port }],
-    async *execute({ host, port }, { userId, sessionId, promptId }) {
+    async *execute({ host, port }, { ids }) {
+      const { userId, sessionId, promptId } = ids
       yield { type: 'started' }
       const held = await rules.of(userId, { sessionId, promptId })
       const known = hostRules(held, true)({ host, port })

@@ -2,7 +2,7 @@
 import { toolKind } from '@sandlot/shared/call'
 import { z } from 'zod'
 import type { ModelTool } from '../model/model.ts'
-import type { Tool } from './tool.ts'
+import { type Tool, idOf } from './tool.ts'
 import { type ToolInput, isZodInput } from './tool-input.ts'
 import { toolParameters } from './tool-schema.ts'
 
@@ -37,10 +37,18 @@ const TOOL_ID = /^[^\s:]+(::[^\p{C}]+)?$/u
 /** Every problem of these definitions, each beginning with the tool's id; an empty list when they are good. */
 export function validateToolDefinitions(tools: readonly Tool[]): string[] {
   const problems = tools.flatMap((tool, index) => {
-    const label = typeof tool.id === 'string' && tool.id !== '' ? tool.id : `tool number ${index + 1}`
+    const id: unknown = idOf(tool)
+    const label = typeof id === 'string' && id !== '' ? id : `tool number ${index + 1}`
     return problemsOf(tool).map((problem) => `${label}: ${problem}`)
   })
-  return [...problems, ...repeated(tools, 'id'), ...repeated(tools, 'name')]
+  return [
+    ...problems,
+    ...repeated(tools.map(idOf), 'id'),
+    ...repeated(
+      tools.map(({ name }) => name),
+      'name',
+    ),
+  ]
 }
 
 function problemsOf(tool: Tool): string[] {
@@ -48,7 +56,7 @@ function problemsOf(tool: Tool): string[] {
   const check = (good: boolean, problem: string): void => {
     if (!good) problems.push(problem)
   }
-  check(TOOL_ID.test(tool.id), 'its id must be a name, or server::tool')
+  check(TOOL_ID.test(idOf(tool)), 'its id must be a name, or server::tool')
   check(
     MODEL_NAME.test(tool.name),
     `its name must be 1–64 of A–Z a–z 0–9 _ -, not ${JSON.stringify(tool.name)}`,
@@ -61,11 +69,11 @@ function problemsOf(tool: Tool): string[] {
   check(typeof tool.readOnly === 'boolean', 'it does not say whether it is read-only')
   check(typeof tool.title === 'function', 'it has no title function')
   check(typeof tool.execute === 'function', 'it has no execute function')
-  check(tool.cache === undefined || tool.readOnly, 'only a read-only tool can have its results cached')
-  const { calls = 1, perMs = 1 } = tool.rateLimit ?? {}
+  check(tool.runs?.cache === undefined || tool.readOnly, 'only a read-only tool can have its results cached')
+  const { calls = 1, perMs = 1 } = tool.runs?.rateLimit ?? {}
   check(calls >= 1 && perMs >= 1, 'its rateLimit must allow at least one call in at least one millisecond')
   check(tool.output === undefined || tool.output instanceof z.ZodType, 'its output is not a zod schema')
-  const timeout = tool.timeoutMs ?? 1000
+  const timeout = tool.runs?.timeoutMs ?? 1000
   check(timeout >= 1000 && timeout <= 300_000, 'its timeoutMs must be 1000–300000')
   if (!isZodInput(tool.input) && typeof tool.input?.check !== 'function')
     return [...problems, 'its input is neither a zod object nor a JSON Schema with its check']
@@ -96,9 +104,9 @@ function problemsOfInput(input: ToolInput): string[] {
   ]
 }
 
-function repeated(tools: readonly Tool[], field: 'id' | 'name'): string[] {
+function repeated(values: readonly string[], field: 'id' | 'name'): string[] {
   const seen = new Map<string, number>()
-  for (const tool of tools) seen.set(tool[field], (seen.get(tool[field]) ?? 0) + 1)
+  for (const value of values) seen.set(value, (seen.get(value) ?? 0) + 1)
   return [...seen]
     .filter(([, times]) => times > 1)
     .map(([value, times]) => `${value}: ${times} tools have this ${field}`)
@@ -121,9 +129,9 @@ export function createRegistry(): ToolRegistry {
 
   /** What is registered was validated then: only the new ones are looked at, however many there are. */
   const taken = (tools: readonly Tool[]): string[] =>
-    tools.flatMap(({ id, name }) => [
-      ...(byId.has(id) ? [`${id}: 2 tools have this id`] : []),
-      ...(byName.has(name) ? [`${name}: 2 tools have this name`] : []),
+    tools.flatMap((tool) => [
+      ...(byId.has(idOf(tool)) ? [`${idOf(tool)}: 2 tools have this id`] : []),
+      ...(byName.has(tool.name) ? [`${tool.name}: 2 tools have this name`] : []),
     ])
 
   return {
@@ -131,7 +139,7 @@ export function createRegistry(): ToolRegistry {
       const problems = [...validateToolDefinitions(tools), ...taken(tools)]
       if (problems.length > 0) throw new ToolDefinitionError(problems)
       for (const tool of tools) {
-        byId.set(tool.id, tool)
+        byId.set(idOf(tool), tool)
         byName.set(tool.name, tool)
       }
       changed()

@@ -1,6 +1,7 @@
 /** What the tools that use ripgrep share. It runs in the sandbox, and no shell reads a pattern: the script is ours, the rest are its arguments. */
 import { ToolError } from './tool-error.ts'
-import { HIDDEN_CLASSES, saidPath } from './quoted-path.ts'
+import { saidPath } from './quoted-path.ts'
+import { HIDDEN_CLASSES } from '@sandlot/shared/quoted-path'
 import type { CommandResult } from './sandbox-command/sandboxed-tool-executor.ts'
 import { type PageRoom } from './output/line-page.ts'
 import type { ToolOutcome } from './tool.ts'

@@ -2,7 +2,8 @@
 import type { FailureReason } from '@sandlot/shared/reasons'
 import { SandboxError } from '@sandlot/sandbox/errors'
 import { REASON_OF_SANDBOX_ERROR } from './sandbox-reasons.ts'
-import type { ToolLog, ToolOutcome } from './tool.ts'
+import type { ToolOutcome } from './tool.ts'
+import type { Log } from '../log.ts'
 
 /**
  * The reason of an abort by shutdown: whoever runs something lets go of it without ending it, nothing is logged, and
@@ -71,12 +72,7 @@ export function abortedOutcome(signal: AbortSignal, begun: boolean): ToolOutcome
  * The outcome for anything thrown. An abort explains whatever was thrown after it. An error that nobody expected is
  * logged whole and shown without its text, which may hold anything.
  */
-export function outcomeOfThrown(
-  thrown: unknown,
-  signal: AbortSignal,
-  log: ToolLog,
-  begun: boolean,
-): ToolOutcome {
+export function outcomeOfThrown(thrown: unknown, signal: AbortSignal, log: Log, begun: boolean): ToolOutcome {
   if (signal.aborted) return abortedOutcome(signal, begun)
   if (thrown instanceof ToolError)
     return { status: 'failed', reason: thrown.reason, forModel: thrown.message }

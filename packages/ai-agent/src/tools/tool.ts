@@ -12,7 +12,6 @@ import type {
   ToolLocation,
 } from '@sandlot/shared/call'
 import type { FailureReason } from '@sandlot/shared/reasons'
-import type { Mode } from '@sandlot/shared/mode'
 import type { SessionEvent } from '@sandlot/shared/events'
 import type { Question, QuestionContent } from '@sandlot/shared/question'
 import type { Remembered, RuleReason, Verdict } from '@sandlot/shared/rules'
@@ -21,6 +20,7 @@ import type { z } from 'zod'
 import type { ResolvedPaths, RuleRequest } from '../approval/request.ts'
 import type { ResultLimits } from './output/truncate-output.ts'
 import type { JsonSchemaInput } from './tool-input.ts'
+import type { Log } from '../log.ts'
 
 /** The one shape behind the adapter: policies, tools and executors see nothing else. */
 export interface NormalizedToolRequest {
@@ -47,7 +47,7 @@ export type ToolUpdate =
    */
   | { type: 'started'; attempt?: { n: number; boot: string } }
   | { type: 'title'; title: string; locations?: ToolLocation[] }
-  /** Asks the user; stored (event and row) before it is shown. Then wait on `ctx.approval`. */
+  /** Asks the user; stored (event and row) before it is shown. Then wait on `ctx.ask()`. */
   | {
       type: 'approval_asked'
       options: ApprovalOption[]
@@ -150,109 +150,112 @@ export interface CallClock {
   timing(): CallTiming
 }
 
-/** What a tool may use while it runs. */
-export interface CallContext {
+/** Where a call belongs. */
+export interface CallIds {
   sessionId: string
   userId: string
   promptId: string
+  /** From 1 within the prompt. */
   turn: number
+  callId: string
+}
+
+/** The time limit of a call. Waiting for the sandbox or for an answer does not use it up. */
+export interface CallDeadline {
+  /** Milliseconds, for messages. */
+  limitMs: number
+  remainingMs(): number
+}
+
+/** The raw output of a call, and what the model reads of its result. */
+export interface CallOutput {
+  limits: ResultLimits
+  /** The model has a tool that reads stored outputs: then a result that is cut may say so. */
+  readable: boolean
+  /** Durable when the promise resolves, or only counted, and why. */
+  save(offset: number, bytes: Uint8Array): Promise<NoRoom | undefined>
+  /** Stored bytes `[from, to)` of this call, or of another one of the session; shorter where fewer are stored. */
+  read(from: number, to: number, callId?: string): Promise<Uint8Array>
+  /** Resolves when the outcome of this call is stored: the sandbox may forget how it ended only then. */
+  stored: Promise<void>
+}
+
+/** What a tool may use while it runs. A policy passes on a changed copy. */
+export interface CallContext {
+  ids: CallIds
   /**
    * Aborted by Stop, by a cancel of this call, or at the deadline. Its reason: `cancelled`, `timeout`, `interrupted`, or
    * `SHUTDOWN` (see tool-error.ts), at which a tool lets go of what it runs without ending it.
    */
   signal: AbortSignal
-  /** The call's time limit, for messages. Set by the timeout policy. */
-  timeoutMs?: number
-  /** Milliseconds until the limit; waiting for the sandbox does not use it up. Set by the timeout policy. */
-  remainingMs?(): number
-  clock: CallClock
-  /** Epoch milliseconds, as in the log. */
-  now: () => number
-  /** Resolves when the outcome of this call is stored: only then may anybody forget how it ended. */
-  settled: Promise<void>
+  /** Set by the timeout policy. */
+  deadline?: CallDeadline
   /** Acquires (and starts, or wakes) the user's sandbox. */
   sandbox(): Promise<Sandbox>
-  /** A saved attempt of this call before a restart, when there was one. */
-  resumed?: { n: number; boot: string }
-  /** The log says that this call had begun in an earlier process, which died before it ended. */
-  begunBefore?: boolean
-  /** The log says that this call has begun: in an earlier process, or by a `started` of this one. */
-  hasBegun(): boolean
-  mode: Mode
-  approval: CallApproval
-  /** The answer to a question of the tool's own; waiting for it does not use up the time limit. Set by the timeout policy. */
-  answer?(): Promise<ApprovalAnswer>
-  /** Why the call must not start any more, as the loop says: a budget, or a failure that ends the prompt. */
-  refusal?(): Promise<{ reason: FailureReason; message: string } | undefined>
-  /** What the rules say of this call now, its paths leading where these say. Rejects when they cannot be read: then nothing may run. */
-  judge(call: ToolCall, paths?: ResolvedPaths): Promise<Ruling>
-  /** Where the call's paths lead, as it was judged; the others have no symbolic link. Set by the approve policy. */
-  paths?: ResolvedPaths
-  /**
-   * Resolves when every call that the model made earlier in this turn and that comes first is over, and there is room.
-   * Before that only questions are asked.
-   */
-  inOrder(): Promise<void>
-  /**
-   * Where a call's raw output goes: durable when the promise resolves, or only counted, and why. Set by the save-output
-   * policy, which also counts and enforces the limit.
-   */
-  saveOutput(offset: number, bytes: Uint8Array): Promise<NoRoom | undefined>
-  /** Stored output bytes `[from, to)` of this call; shorter where fewer are stored. */
-  readOutput(from: number, to: number): Promise<Uint8Array>
-  /** Every settled event of the session so far: for tools that look back. */
-  events(): readonly SessionEvent[]
-  /** What the model reads of this call's result. */
-  results: ResultLimits
-  /** The model has a tool that reads them: then a result that is cut may say so. */
-  outputsReadable: boolean
-  /** Stored output bytes `[from, to)` of any call of the session; shorter where fewer are stored. */
-  readOutputOf(callId: string, from: number, to: number): Promise<Uint8Array>
+  output: CallOutput
+  /** Resolves with the answer to what the call asked by `approval_asked`. */
+  ask(): Promise<ApprovalAnswer>
   /**
    * A secret of the user by name; rejects with `needs_auth` when they have not set it. Its value is taken out of whatever the
    * call says afterwards, and must not go into a sandbox.
    */
   secret(name: string): Promise<string>
-  log: ToolLog
+  log: Log
+  /** Every settled event of the session so far: for tools that look back. */
+  events(): readonly SessionEvent[]
+  /** A saved attempt of this call before a restart, when there was one. */
+  previous?: { n: number; boot: string }
+  /** Where the call's paths lead, as it was judged; the others have no symbolic link. Set by the approve policy. */
+  paths?: ResolvedPaths
+  /** Epoch milliseconds, as in the log. */
+  now: () => number
 }
 
-export interface ToolLog {
-  info(fields: Record<string, unknown>, message: string): void
-  warn(fields: Record<string, unknown>, message: string): void
+/** A call with what only policies need of it. */
+export interface PolicyCall extends ToolCall {
+  clock: CallClock
+  approval: CallApproval
+  /** What the rules say now of the call with these arguments, its paths leading where `paths` say. Rejects when they cannot be read: then nothing may run. */
+  judge(args: Record<string, unknown>, paths?: ResolvedPaths): Promise<Ruling>
+  /** Why the call must not start any more, as the loop says: a budget, or a failure that ends the prompt. */
+  refusalNow(): Promise<{ reason: FailureReason; message: string } | undefined>
+  /**
+   * Resolves when every call that the model made earlier in this turn and that comes first is over, and there is room.
+   * Before that only questions are asked.
+   */
+  inOrder(): Promise<void>
+  /** The log says that this call had begun in an earlier process, which died before it ended. */
+  begunBefore: boolean
+  /** The log says that this call has begun: in an earlier process, or by a `started` of this one. */
+  hasBegun(): boolean
 }
 
-export type Execute = (call: ToolCall, ctx: CallContext) => AsyncGenerator<ToolUpdate, ToolOutcome>
+export type Execute = (call: PolicyCall, ctx: CallContext) => AsyncGenerator<ToolUpdate, ToolOutcome>
 /** One concern wrapped round every call. */
 export type Policy = (next: Execute) => Execute
 
-export interface Tool<Input extends z.ZodObject = z.ZodObject> {
-  /** `name` for built-ins, `server::tool` for MCP. */
-  id: string
-  /** In place of the id in rules that allow: where the id may be another program's next time. Those that deny or ask know both. */
-  ruledAs?: string
-  /** The name the model uses: `[A-Za-z0-9_-]{1,64}`. */
-  name: string
-  description: string
-  kind: ToolKind
-  /** What it takes. A server's tool has the JSON Schema that the server gave. */
-  input: Input | JsonSchemaInput
-  /** The `data` of a completed call, as JSON; one that does not fit ends `invalid_output`. Absent: anything. A failure's `data` is its own. */
-  output?: z.ZodType
-  /** It changes nothing: it runs together with other reads, needs no approval, and leaves what is cached as it is. */
-  readOnly: boolean
+/** How a tool is known, offered, approved and run, where that is not the default. */
+export interface ToolRuns {
+  /** The server's tool that it is. Absent: its id, in rules, settings and metrics, is its name. */
+  as?: {
+    /** `server::tool`. */
+    id: string
+    /** In place of the id in rules that allow: where the id may be another program's next time. Those that deny or ask know both. */
+    ruleId?: string
+  }
+  /** False for users who have nothing of it; absent: it is for everybody. Asked at each prompt's start. */
+  offeredTo?: (userId: string) => boolean
+  /** One line for the system prompt, where the tool is there. */
+  hint?: string
+  /** It reads what earlier calls printed: what a result left out can be had where there is such a tool. */
+  readsOutputs?: true
   /** It may change something, but only what its session was allowed before: it runs alone, in order, and nobody is asked. */
-  withoutLeave?: true
+  needsApproval?: false
   /** Milliseconds; absent: the configured default. The model may ask for less, or more up to the maximum, by `timeout_ms` where the tool has it. */
   timeoutMs?: number
   rateLimit?: RateLimit
   /** Calls of it that run at once, of everybody together; absent: as many as come. */
   concurrency?: number
-  /** False for users who have nothing of it; absent: it is for everybody. Asked at each prompt's start. */
-  offeredTo?: (userId: string) => boolean
-  /** It reads what earlier calls printed: what a result left out can be had where there is such a tool. */
-  readsOutputs?: true
-  /** One line for the system prompt, where the tool is there. */
-  hint?: string
   /** Only for a read-only tool: the same arguments give the same result for this long (default 300,000 ms). `version` changes when results do. */
   cache?: { ttlMs?: number; version?: string }
   /**
@@ -264,14 +267,34 @@ export interface Tool<Input extends z.ZodObject = z.ZodObject> {
   idempotent?: { retries?: number }
   /** The prompt ends when a call of it fails: nothing goes without it. */
   fatal?: boolean
-  /** One line for people, from the arguments (which may be incomplete or invalid). */
-  title(args: Record<string, unknown>): string
+}
+
+/** What is shown of a call: one line, and the files it concerns, as absolute paths. */
+export interface ToolTitle {
+  title: string
+  locations?: ToolLocation[]
+}
+
+export interface Tool<Input extends z.ZodObject = z.ZodObject> {
+  /** The name the model uses: `[A-Za-z0-9_-]{1,64}`. */
+  name: string
+  description: string
+  kind: ToolKind
+  /** What it takes. A server's tool has the JSON Schema that the server gave. */
+  input: Input | JsonSchemaInput
+  /** The `data` of a completed call, as JSON; one that does not fit ends `invalid_output`. Absent: anything. A failure's `data` is its own. */
+  output?: z.ZodType
+  /** It changes nothing: it runs together with other reads, needs no approval, and leaves what is cached as it is. */
+  readOnly: boolean
+  /** For people, from the arguments (which may be incomplete or invalid). */
+  title(args: Record<string, unknown>): string | ToolTitle
   /** What is judged before it runs, from checked arguments: command lines, files, hosts. Absent: the tool itself. */
   requests?(args: z.infer<Input>): RuleRequest[]
-  /** Files it concerns, absolute paths. */
-  locations?(args: Record<string, unknown>): ToolLocation[]
-  execute(
-    args: z.infer<Input>,
-    ctx: CallContext & { call: ToolCall },
-  ): AsyncGenerator<ToolUpdate, ToolOutcome>
+  execute(args: z.infer<Input>, ctx: CallContext): AsyncGenerator<ToolUpdate, ToolOutcome>
+  runs?: ToolRuns
+}
+
+/** As rules, settings and metrics know it: `name` for our own, `server::tool` for a server's. */
+export function idOf({ name, runs }: Pick<Tool, 'name' | 'runs'>): string {
+  return runs?.as?.id ?? name
 }

@@ -5,7 +5,7 @@
  */
 import { Worker } from 'node:worker_threads'
 import { exposeRunningStep } from './running-step.ts'
-import type { ToolLog } from '../tools/tool.ts'
+import type { Log } from '../log.ts'
 
 /** Milliseconds that the main thread may be busy without a turn of its event loop. */
 const LIMIT_MS = 30_000
@@ -26,7 +26,7 @@ const SAMPLES = 10
 const THREAD = new URL(import.meta.url.endsWith('.ts') ? './thread.ts' : './thread.js', import.meta.url)
 
 /** Start it, for the life of the process. It keeps no process alive. */
-export function startWatchdog(dataFolder: string, log: Pick<ToolLog, 'warn'>, limitMs = LIMIT_MS): void {
+export function startWatchdog(dataFolder: string, log: Pick<Log, 'warn'>, limitMs = LIMIT_MS): void {
   exposeRunningStep()
   const turns = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT))
   const workerData: WatchdogData = { turns, limitMs, samples: SAMPLES, dataFolder }

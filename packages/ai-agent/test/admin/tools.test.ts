@@ -64,13 +64,13 @@ async function listing(): Promise<ToolListing> {
 
 /** Each built-in tool as it is to be listed. */
 function builtin(): object[] {
-  return builtinTools().map(({ id, name, kind, readOnly, input, description, timeoutMs }) => ({
-    id,
+  return builtinTools().map(({ name, kind, readOnly, input, description, runs }) => ({
+    id: name,
     name,
     source: 'built-in',
     kind,
     readOnly,
-    timeoutMs,
+    timeoutMs: runs?.timeoutMs,
     available: ['read_file', 'run_shell_command'].includes(name),
     description,
     schema: toolParameters(input),

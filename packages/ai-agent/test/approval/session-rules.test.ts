@@ -14,7 +14,6 @@ import { textAnswer, toolCalls } from '../support/fake-provider.ts'
 /** A shell without a sandbox: it writes down what it is given. */
 function fakeShell(ran: string[]): Tool {
   return defineTool({
-    id: 'shell',
     name: 'shell',
     description: 'Runs a command.',
     kind: 'execute',
@@ -201,7 +200,6 @@ test('where nothing may be kept, nobody can write down a rule that allows; one t
 
 /** A host that a call asks for; nothing is reached. */
 const hostTool = defineTool({
-  id: 'host',
   name: 'host',
   description: 'Asks for a host.',
   kind: 'fetch',

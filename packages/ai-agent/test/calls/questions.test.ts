@@ -8,18 +8,17 @@ import { TestBatch } from './test-batch.ts'
 
 function recording(name: string, readOnly: boolean, ran: string[]): Tool {
   return defineTool({
-    id: name,
     name,
     description: 'For tests.',
     kind: readOnly ? 'read' : 'execute',
     input: z.strictObject({}),
     readOnly,
     title: () => name,
-    async *execute(_args, { call }) {
-      ran.push(`+${call.callId}`)
+    async *execute(_args, { ids }) {
+      ran.push(`+${ids.callId}`)
       yield { type: 'progress', message: 'at work' }
-      ran.push(`-${call.callId}`)
-      return { status: 'completed', forModel: call.callId }
+      ran.push(`-${ids.callId}`)
+      return { status: 'completed', forModel: ids.callId }
     },
   })
 }

@@ -12,7 +12,6 @@ const call = (id: string, name: string) => ({ id, name, args: {} })
 /** Says these things, whatever they are, and returns the other. */
 function saying(updates: readonly unknown[], outcome: unknown): Tool {
   return defineTool({
-    id: 'odd',
     name: 'odd',
     description: 'For tests.',
     kind: 'other',
@@ -27,7 +26,6 @@ function saying(updates: readonly unknown[], outcome: unknown): Tool {
 }
 const fine: Tool = {
   ...saying([], { status: 'completed', forModel: 'fine' }),
-  id: 'fine',
   name: 'fine',
 }
 
@@ -135,7 +133,10 @@ test('a completed call has the data that its tool declares, or ends invalid_outp
 })
 
 test('where a tool says that it works is left out when it is no list of places', async () => {
-  const odd = { ...saying([], { status: 'completed', forModel: 'x' }), locations: () => 'here' as never }
+  const odd = {
+    ...saying([], { status: 'completed', forModel: 'x' }),
+    title: () => ({ title: 'odd', locations: 'here' as never }),
+  }
   const batch = new TestBatch({ tools: [odd] })
   expect(await batch.run([call('a', 'odd')])).toMatchObject([{ status: 'completed' }])
   expect(batch.log[0]).toMatchObject({ title: 'odd' })

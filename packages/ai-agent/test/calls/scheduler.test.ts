@@ -20,7 +20,6 @@ import { TestBatch } from './test-batch.ts'
 /** A tool that does as it is told, and writes down when. */
 function scripted(name: string, readOnly: boolean, story: string[] = []): Tool {
   return defineTool({
-    id: name,
     name,
     description: 'For tests.',
     kind: readOnly ? 'read' : 'execute',
@@ -32,10 +31,10 @@ function scripted(name: string, readOnly: boolean, story: string[] = []): Tool {
     readOnly,
     title: () => name,
     async *execute({ ms, say, deaf }, ctx) {
-      story.push(`+${ctx.call.callId}`)
+      story.push(`+${ctx.ids.callId}`)
       yield { type: 'progress', message: 'working' }
       await sleep(ms, undefined, deaf ? {} : { signal: ctx.signal })
-      story.push(`-${ctx.call.callId}`)
+      story.push(`-${ctx.ids.callId}`)
       return { status: 'completed', forModel: say }
     },
   })
@@ -129,7 +128,6 @@ describe('a call that changes things', () => {
     const batch = new TestBatch({
       tools: [
         defineTool({
-          id: 'press',
           name: 'press',
           description: 'Presses the button.',
           kind: 'other',

@@ -10,7 +10,6 @@ const batchOf = (outcome: ToolOutcome, title = 'look'): TestBatch =>
   new TestBatch({
     tools: [
       defineTool({
-        id: 'look',
         name: 'look',
         description: 'For tests.',
         kind: 'read',

@@ -104,50 +104,51 @@ export class TestBatch {
       ),
     )
     return {
-      sessionId: 's_test',
-      userId: 'u_test',
-      promptId: this.promptId,
-      turn: 1,
+      ids: { sessionId: 's_test', userId: 'u_test', promptId: this.promptId, turn: 1 },
       tools: this.#registry,
       signal: this.stop.signal,
       cancelSignal: (callId) => this.cancelOf(callId).signal,
-      mode: () => this.mode,
       async sandbox(signal) {
         if (sandboxes === undefined)
           throw new SandboxError('engine_unavailable', 'This test has no sandboxes.')
         return sandboxes().acquire('u_test', signal)
       },
-      approval: (callId) => ({
-        state: this.log.some((event) => isAskedAbout(event, callId)) ? 'pending' : 'none',
-        links: this.log.flatMap((event) => {
-          const happened = sandlotEventOf(event)
-          return happened?.type === 'approval_asked' && happened.toolCallId === callId
-            ? (happened.links ?? [])
-            : []
+      approvals: {
+        of: (callId) => ({
+          state: this.log.some((event) => isAskedAbout(event, callId)) ? 'pending' : 'none',
+          links: this.log.flatMap((event) => {
+            const happened = sandlotEventOf(event)
+            return happened?.type === 'approval_asked' && happened.toolCallId === callId
+              ? (happened.links ?? [])
+              : []
+          }),
+          answer: async () => (await answer?.(callId)) ?? { allowed: false, by: 'unattended' },
         }),
-        answer: async () => (await answer?.(callId)) ?? { allowed: false, by: 'unattended' },
-      }),
-      judge: async (call, paths) => {
-        const request = callRequest(call, paths)
-        const judgement = judge(request, this.rules, this.mode)
-        return { ...judgement, options: approvalOptions(request, judgement, 'always') }
+        judge: async (call, paths) => {
+          const request = callRequest(call, paths)
+          const judgement = judge(request, this.rules, this.mode)
+          return { ...judgement, options: approvalOptions(request, judgement, 'always') }
+        },
       },
-      previousAttempt: (callId) =>
-        this.log
-          .filter((event) => event.sessionUpdate === 'tool_call_update' && event.toolCallId === callId)
-          .map((event) => metaOf(event).attempt)
-          .findLast((attempt) => attempt !== undefined),
-      begunBefore: (callId) => begun.has(callId),
-      announced: (callId) =>
-        this.log.some((event) => event.sessionUpdate === 'tool_call' && event.toolCallId === callId),
-      appendOutput: async (callId, offset, bytes) => {
-        const known = this.outputs.get(callId) ?? Buffer.alloc(0)
-        if (offset > known.length) throw new Error(`a hole in the output: ${known.length} to ${offset}`)
-        this.outputs.set(callId, Buffer.concat([known, bytes.subarray(known.length - offset)]))
-        return undefined
+      before: {
+        previousAttempt: (callId) =>
+          this.log
+            .filter((event) => event.sessionUpdate === 'tool_call_update' && event.toolCallId === callId)
+            .map((event) => metaOf(event).attempt)
+            .findLast((attempt) => attempt !== undefined),
+        begunBefore: (callId) => begun.has(callId),
+        announced: (callId) =>
+          this.log.some((event) => event.sessionUpdate === 'tool_call' && event.toolCallId === callId),
       },
-      readOutput: async (callId, from, to) =>
-        this.outputs.get(callId)?.subarray(from, to) ?? new Uint8Array(),
+      outputs: {
+        append: async (callId, offset, bytes) => {
+          const known = this.outputs.get(callId) ?? Buffer.alloc(0)
+          if (offset > known.length) throw new Error(`a hole in the output: ${known.length} to ${offset}`)
+          this.outputs.set(callId, Buffer.concat([known, bytes.subarray(known.length - offset)]))
+          return undefined
+        },
+        read: async (callId, from, to) => this.outputs.get(callId)?.subarray(from, to) ?? new Uint8Array(),
+      },
       events: () => this.log,
       now: this.#options.now ?? Date.now,
       log: {

@@ -2,7 +2,7 @@
 import { type SessionEvent, makeSandlotEvent, sandlotEventOf } from '@sandlot/shared/events'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { PRUNED, changedFiles } from '../../src/compaction/compaction.ts'
+import { PRUNED, changedFiles } from '../../src/history/compaction.ts'
 import { contextSize } from '../../src/compaction/context-size.ts'
 import { planCut, planPruning } from '../../src/compaction/plan.ts'
 import { SUMMARY_REQUEST, mechanicalSummary, summaryMessages } from '../../src/compaction/summary.ts'

@@ -6,7 +6,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { SUMMARY_REQUEST, summaryMessages, summaryText } from '../../src/compaction/summary.ts'
 import type { PromptBudgets } from '../../src/limits/budgets.ts'
-import { messagesTokens, textTokens } from '../../src/limits/tokens.ts'
+import { messagesTokens, textTokens } from '../../src/model/tokens.ts'
 import {
   type ModelAnswer,
   type ModelChunk,

@@ -10,12 +10,12 @@ import {
 import { type UserSettings, lowerMode, personalSettings } from '../../src/config/user-settings.ts'
 import { builtinTools } from '../../src/tools/builtin/index.ts'
 import { createRegistry } from '../../src/tools/registry.ts'
-import type { Tool } from '../../src/tools/tool.ts'
+import { type Tool, idOf } from '../../src/tools/tool.ts'
 
 const EVERYTHING: OfferSettings = { toolsEnabled: true, builtinTools: 'all' }
 const names = (userId: string, settings: OfferSettings, tools: readonly Tool[] = builtinTools()) =>
   offeredTools(userId, tools, settings).map(({ name }) => name)
-const remote: Tool = { ...echoTool(), id: 'srv::look', name: 'look', cache: {} }
+const remote: Tool = { ...echoTool(), name: 'look', runs: { as: { id: 'srv::look' }, cache: {} } }
 
 describe('who is offered what', () => {
   test('everything, nothing, the listed built-in ones', () => {
@@ -33,13 +33,21 @@ describe('who is offered what', () => {
       'srv::look': { timeoutMs: 7000, rateLimit: { calls: 2, perMs: 1000 }, cacheTtlMs: 50, concurrency: 3 },
     }
     expect(offeredTools('u', [echoTool(), remote], { ...EVERYTHING, tools })).toMatchObject([
-      { id: 'srv::look', timeoutMs: 7000, rateLimit: { calls: 2 }, cache: { ttlMs: 50 }, concurrency: 3 },
+      {
+        runs: {
+          as: { id: 'srv::look' },
+          timeoutMs: 7000,
+          rateLimit: { calls: 2 },
+          cache: { ttlMs: 50 },
+          concurrency: 3,
+        },
+      },
     ])
     const [never] = offeredTools('u', [remote], { ...EVERYTHING, tools: { 'srv::look': { cacheTtlMs: 0 } } })
-    expect(never).not.toHaveProperty('cache')
+    expect(never?.runs?.cache).toBeUndefined()
     // What may not be cached is not made so by configuration.
     const [plain] = offeredTools('u', [echoTool()], { ...EVERYTHING, tools: { echo: { cacheTtlMs: 50 } } })
-    expect(plain).not.toHaveProperty('cache')
+    expect(plain?.runs?.cache).toBeUndefined()
   })
 
   test('an administrator’s setting for a user wins over the operator’s, in both directions', () => {
@@ -94,7 +102,7 @@ describe('who is offered what', () => {
   })
 
   test('a built-in tool that there is not is named, with the one that was meant', () => {
-    const known = builtinTools().map(({ id }) => id)
+    const known = builtinTools().map(idOf)
     expect(
       unknownToolProblems(
         { echo: {}, ech: {}, 'srv::any': {} },

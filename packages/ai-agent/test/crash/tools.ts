@@ -18,7 +18,6 @@ export function crashTools(life: Life, files: { journal: string; until: string }
     work: (key: string, signal: AbortSignal) => Promise<void>,
   ): Tool =>
     defineTool({
-      id: name,
       name,
       description: `The tool ${name}.`,
       kind: 'other',

@@ -3,7 +3,7 @@ import { makeMeta } from '@sandlot/shared/event-meta'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { modelMessages } from '../../src/history/messages.ts'
-import { textTokens } from '../../src/limits/tokens.ts'
+import { textTokens } from '../../src/model/tokens.ts'
 
 /** One turn whose calls gave these texts, as it is stored. */
 function turnWith(texts: readonly string[]): SessionEvent[] {

@@ -18,7 +18,6 @@ import { type ScriptedModel, scriptedModel } from '../support/scripted-model.ts'
 function tool(result: (nth: number) => string): Tool {
   let nth = 0
   return defineTool({
-    id: 'look',
     name: 'look',
     description: 'For tests.',
     kind: 'read',

@@ -306,7 +306,7 @@ describe('a defect', () => {
       parts: {
         async *runCalls(calls, context) {
           for (const { id, name } of calls) {
-            const fields = { promptId: context.promptId, turn: context.turn }
+            const fields = { promptId: context.ids.promptId, turn: context.ids.turn }
             yield {
               sessionUpdate: 'tool_call',
               toolCallId: id,

@@ -1,5 +1,5 @@
 /** Our client as the conformance suite uses it: signed in where the server asks for it, every tool called, what it asks answered. */
-import type { ToolOutcome } from '../../src/tools/tool.ts'
+import { type ToolOutcome, idOf } from '../../src/tools/tool.ts'
 import { toolParameters } from '../../src/tools/tool-schema.ts'
 import { type McpBench, batchOf, openMcpBench } from './mcp-bench.ts'
 
@@ -37,7 +37,7 @@ export async function runScenario({ name, url, context }: Scenario): Promise<str
   const tools = await bench.tools()
   const batch = batchOf(tools, { answer: () => ({ allowed: true, by: 'user', content: {} }) })
   for (const tool of tools.listTools()) {
-    if (tool.id === 'server::connect') await signInUntilItHelps(bench, url)
+    if (idOf(tool) === 'server::connect') await signInUntilItHelps(bench, url)
     const names = Object.keys(toolParameters(tool.input)['properties'] ?? {})
     const args = Object.fromEntries(names.map((argument) => [argument, 2]))
     let outcome = await batch.call(tool.name, args)

@@ -6,6 +6,7 @@ import { visibleText } from '../../src/mcp/visible-text.ts'
 import { type HttpServer, json, startHttpServer } from './http-server.ts'
 import { batchOf, openMcpBench, scripted, until } from './mcp-bench.ts'
 import { echoTool } from '../support/agent-fixture.ts'
+import { idOf } from '../../src/tools/tool.ts'
 
 const object = (properties: object = {}, more: object = {}): object => ({
   type: 'object',
@@ -36,7 +37,7 @@ describe('names', () => {
     const servers = { evil: { url: evil.url }, other: { url: other.url } }
     await using bench = openMcpBench(servers, { builtin: [echoTool()] })
     const tools = await bench.tools()
-    expect(Object.fromEntries(tools.listTools().map(({ id, name }) => [id, name]))).toEqual(
+    expect(Object.fromEntries(tools.listTools().map((tool) => [idOf(tool), tool.name]))).toEqual(
       Object.fromEntries([
         ['echo', 'echo'],
         ['evil::Echo', 'Echo'],
@@ -57,7 +58,7 @@ describe('names', () => {
       { name: 'pay', inputSchema: object() },
     )
     await using bench = openMcpBench({ bank: { url: bank.url }, evil: { url: evil.url } })
-    const names = (await bench.tools()).listTools().map(({ id, name }) => [id, name] as const)
+    const names = (await bench.tools()).listTools().map((tool) => [idOf(tool), tool.name] as const)
     expect(new Set(names.map(([, name]) => name)).size).toBe(4)
     expect(names.map(([id]) => id).toSorted()).toEqual([
       'bank::pay',

@@ -9,7 +9,7 @@ import { mcpServersSection } from '../../src/mcp/config.ts'
 import type { SecretStore } from '../../src/mcp/oauth/records.ts'
 import { readServerSpecs } from '../../src/mcp/server-spec.ts'
 import type { ToolRegistry } from '../../src/tools/registry.ts'
-import type { Tool } from '../../src/tools/tool.ts'
+import { type Tool, idOf } from '../../src/tools/tool.ts'
 import { TestBatch, type TestBatchOptions } from '../calls/test-batch.ts'
 
 export const SCRIPT = fileURLToPath(new URL('script-server.mjs', import.meta.url))
@@ -85,10 +85,7 @@ export function openMcpBench(
       const found = registry.getTool(id)
       if (found === undefined)
         throw new Error(
-          `no ${id} among ${registry
-            .listTools()
-            .map((tool) => tool.id)
-            .join(', ')}; ${JSON.stringify(logged.slice(-3))}`,
+          `no ${id} among ${registry.listTools().map(idOf).join(', ')}; ${JSON.stringify(logged.slice(-3))}`,
         )
       return found
     },

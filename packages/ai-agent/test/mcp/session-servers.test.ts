@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import type { ClientServer } from '../../src/mcp/session-servers.ts'
 import { startHttpServer } from './http-server.ts'
 import { SCRIPT, batchOf, isAlive, openMcpBench, scripted, until } from './mcp-bench.ts'
+import { idOf } from '../../src/tools/tool.ts'
 
 const ADA = 'u_ada'
 const patience = new AbortController().signal
@@ -39,7 +40,7 @@ describe.concurrent('servers that an editor names for a session', () => {
       await bench.mcp.toolsOf('u_bob', patience, 's_1'),
       await bench.mcp.toolsOf(ADA, patience),
     ])
-      expect(others.listTools().map(({ id }) => id)).toEqual(['notes::look'])
+      expect(others.listTools().map(idOf)).toEqual(['notes::look'])
 
     const batch = batchOf(mine)
     // What it says is not ours to fill: the agent's environment and users' secrets stay where they are.

@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { isOutcome, metaOf } from '@sandlot/shared/events'
 import { describe, expect, test } from 'vitest'
 import { SCRIPT, batchOf, isAlive, openMcpBench, scripted, until } from './mcp-bench.ts'
+import { idOf } from '../../src/tools/tool.ts'
 
 // Most of what they do is to wait.
 describe.concurrent('a server of the deployment', () => {
@@ -173,8 +174,8 @@ describe.concurrent('a server of the deployment', () => {
     expect(
       tools
         .listTools()
-        .filter(({ id }) => id.startsWith('s::'))
-        .map(({ id, readOnly }) => [id, readOnly]),
+        .filter((tool) => idOf(tool).startsWith('s::'))
+        .map((tool) => [idOf(tool), tool.readOnly]),
     ).toEqual([
       ['s::say', false],
       ['s::user', true],
@@ -182,8 +183,8 @@ describe.concurrent('a server of the deployment', () => {
     expect(
       tools
         .listTools()
-        .filter(({ id, readOnly }) => id.startsWith('t::') && readOnly)
-        .map(({ id }) => id),
+        .filter((tool) => idOf(tool).startsWith('t::') && tool.readOnly)
+        .map(idOf),
     ).toEqual(['t::say'])
     expect(tools.listTools()).toHaveLength(24)
     expect(bench.logged).toContainEqual(

@@ -1,8 +1,7 @@
 /** What counts as our own delay, to the millisecond: one prompt on a clock of the test's own. */
 import { makeMeta } from '@sandlot/shared/event-meta'
-import { type SessionEvent, makeSandlotEvent, metaOf } from '@sandlot/shared/events'
+import { type SessionEvent, makeSandlotEvent, metaOf, type EventGroup } from '@sandlot/shared/events'
 import { expect, test } from 'vitest'
-import type { EventGroup } from '../../src/loop/context.ts'
 import { AgentMetrics } from '../../src/metrics/agent-metrics.ts'
 import { MeasuredPrompt } from '../../src/metrics/measured-prompt.ts'
 import type { Model, ModelAnswer, ModelChunk } from '../../src/model/model.ts'

@@ -173,7 +173,6 @@ test('the client: one request gives the whole message, or a classified error', a
 test('bug 23: images of results and of the user, from the log: all results, then one message of the user', async () => {
   const image = { mimeType: 'image/png', data: 'iVBORw0KGgo=' }
   const look = defineTool({
-    id: 'look',
     name: 'look',
     description: 'Shows something.',
     kind: 'read',

@@ -28,13 +28,12 @@ async function finish(
 /** A tool that does this, and looks at no signal. */
 function tool(name: string, execute: Tool['execute'], timeoutMs = 60_000): Tool {
   return defineTool({
-    id: name,
     name,
     description: 'For tests.',
     kind: 'read',
     input: z.strictObject({}),
     readOnly: true,
-    timeoutMs,
+    runs: { timeoutMs },
     title: () => name,
     execute,
   })

@@ -218,7 +218,6 @@ describe('what calls printed', () => {
     const seen: string[] = []
     const tool = (name: string, execute: Parameters<typeof defineTool>[0]['execute']) =>
       defineTool({
-        id: name,
         name,
         description: 'For tests.',
         kind: 'read',
@@ -234,7 +233,7 @@ describe('what calls printed', () => {
     })
     const reads = tool('read', async function* (_, ctx) {
       yield { type: 'progress', message: 'reading' }
-      seen.push(Buffer.from(await ctx.readOutputOf('a', 50_000, 60_000)).toString())
+      seen.push(Buffer.from(await ctx.output.read(50_000, 60_000, 'a')).toString())
       return { status: 'completed', forModel: 'read' }
     })
     const model = scriptedModel([

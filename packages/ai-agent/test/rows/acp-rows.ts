@@ -81,7 +81,7 @@ export const ACP_ROWS: Record<string, Record<string, readonly string[]>> = {
       'packages/ai-agent/test/acp/notices.test.ts :: a fallback model is a notice while it happens, to a client that shows them; never out of the history',
     ],
     'compaction_update, compaction_summary_chunk': [
-      'packages/ai-agent/test/compaction/command.test.ts :: an editor’s user may type it; a client that knows compactions is shown one',
+      'packages/ai-agent/test/loop/compact-command.test.ts :: an editor’s user may type it; a client that knows compactions is shown one',
     ],
     'every event is one of the schema': [
       'packages/ai-agent/test/acp/types.test.ts :: every event that we emit is a SessionUpdate of the SDK',

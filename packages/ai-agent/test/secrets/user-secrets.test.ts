@@ -28,7 +28,6 @@ const all = async <T>(steps: AsyncGenerator<void, T>): Promise<T> => {
 
 /** Uses a secret, and says more about it than it should. */
 const careless: Tool = defineTool({
-  id: 'careless',
   name: 'careless',
   description: 'Uses a token.',
   kind: 'other',

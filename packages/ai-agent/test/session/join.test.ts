@@ -15,7 +15,6 @@ import { deltaChunk, sse, textAnswer, toolCalls } from '../support/fake-provider
 /** A tool whose live output comes in `pieces` pieces of ten bytes. */
 function chattyTool(pieces: number): Tool {
   return defineTool({
-    id: 'chatty',
     name: 'chatty',
     description: 'Talks.',
     kind: 'other',

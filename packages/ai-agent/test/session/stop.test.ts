@@ -8,7 +8,6 @@ import { textAnswer, toolCalls } from '../support/fake-provider.ts'
 
 /** Says that it has started something which goes on without it. */
 const starts = defineTool({
-  id: 'starts',
   name: 'starts',
   description: 'Starts something.',
   kind: 'execute',
@@ -43,7 +42,6 @@ function deafTool(): { tool: Tool; begun: Promise<void>; release: () => void } {
   const begun = Promise.withResolvers<void>()
   const gate = Promise.withResolvers<void>()
   const tool = defineTool({
-    id: 'deaf',
     name: 'deaf',
     description: 'Does not hear.',
     kind: 'other',

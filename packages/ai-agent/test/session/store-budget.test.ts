@@ -12,7 +12,6 @@ const PIXEL =
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
 
 const draw = defineTool({
-  id: 'draw',
   name: 'draw',
   description: 'Draws and prints.',
   kind: 'other',
@@ -21,7 +20,7 @@ const draw = defineTool({
   title: () => 'Draw',
   // oxlint-disable-next-line require-yield
   async *execute(_args, ctx) {
-    await ctx.saveOutput(0, new Uint8Array(20 * KiB))
+    await ctx.output.save(0, new Uint8Array(20 * KiB))
     const image = { type: 'image' as const, mimeType: 'image/png' as const, data: PIXEL }
     return { status: 'completed', forModel: 'drawn', content: [{ type: 'content', content: image }] }
   },

@@ -25,7 +25,8 @@ import type { SessionParts } from '../../src/session/parts.ts'
 import { SHUTDOWN } from '../../src/tools/tool-error.ts'
 import { defineTool } from '../../src/tools/define-tool.ts'
 import { createRegistry } from '../../src/tools/registry.ts'
-import type { Tool, ToolLog } from '../../src/tools/tool.ts'
+import type { Tool } from '../../src/tools/tool.ts'
+import type { Log } from '../../src/log.ts'
 import { type FakeProvider, type Scripted, startFakeProvider } from './fake-provider.ts'
 
 export const SYSTEM = 'You are a test.'
@@ -96,7 +97,7 @@ export async function openCore<P extends Pick<FakeProvider, 'baseUrl'>>(
   })
   const leaving = new AbortController()
   const warnings: Core['warnings'] = []
-  const log: ToolLog = {
+  const log: Log = {
     info: () => undefined,
     warn: (fields, message) => void warnings.push({ fields, message }),
   }
@@ -152,7 +153,6 @@ export async function ask(session: Session, text: string): ReturnType<Session['p
 /** Reads. Answers with its text. */
 export function echoTool(): Tool {
   return defineTool({
-    id: 'echo',
     name: 'echo',
     description: 'Says it again.',
     kind: 'other',
@@ -188,7 +188,6 @@ export function heldTool(name: string, readOnly: boolean): Held {
     return known
   }
   const tool = defineTool({
-    id: name,
     name,
     description: 'Runs until it is let go.',
     kind: 'other',

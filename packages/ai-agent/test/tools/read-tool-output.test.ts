@@ -17,7 +17,6 @@ const ROOM = pageRoom(DEFAULT_RESULT_LIMITS)
 const text = (outcome: ToolOutcome): string => outcome.forModel
 /** A tool that says a lot, as an MCP server may. */
 const talkative = defineTool({
-  id: 'talk',
   name: 'talk',
   description: 'Says many lines.',
   kind: 'other',

@@ -5,7 +5,16 @@ import { ToolDefinitionError, createRegistry, validateToolDefinitions } from '..
 import type { Tool } from '../../src/tools/tool.ts'
 
 const [first] = builtinTools()
-const make = (change: Partial<Tool>): Tool => ({ ...(first ?? expect.fail()), id: 'x', name: 'x', ...change })
+const make = ({
+  id = 'x',
+  timeoutMs,
+  ...change
+}: Partial<Tool> & { id?: string; timeoutMs?: number }): Tool => ({
+  ...(first ?? expect.fail()),
+  name: 'x',
+  runs: { as: { id }, timeoutMs },
+  ...change,
+})
 
 describe('registry', () => {
   test('the built-in tools are good, and found by id and name', () => {

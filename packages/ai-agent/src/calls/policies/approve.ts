@@ -7,14 +7,15 @@ import { absolutePath } from '../../approval/files.ts'
 import { type ResolvedPath, type ResolvedPaths, callRequest } from '../../approval/request.ts'
 import { ToolError, notStartedText } from '../../tools/tool-error.ts'
 import { orAborted } from '@sandlot/shared/async/or-aborted'
-import { quotePath, saidPath } from '../../tools/quoted-path.ts'
+import { quotePath } from '@sandlot/shared/quoted-path'
+import { saidPath } from '../../tools/quoted-path.ts'
 import type {
   ApprovalAnswer,
   CallApproval,
   CallContext,
   Policy,
+  PolicyCall,
   Ruling,
-  ToolCall,
   ToolOutcome,
   ToolUpdate,
 } from '../../tools/tool.ts'
@@ -25,7 +26,7 @@ export function approve(ttlMs: number): Policy {
     async function* approved(call, ctx) {
       const asNamed = await rulingOf(call, ctx)
       if (asNamed === undefined) {
-        const answer = await answered(ctx)
+        const answer = await answered(call, ctx)
         if (!answer.allowed) return deniedOutcome(answer)
       }
       if (asNamed === undefined || asNamed === BEGUN) {
@@ -37,7 +38,7 @@ export function approve(ttlMs: number): Policy {
       const elsewhere = [...(paths ?? [])].some(
         ([named, { path }]) => absolutePath(named) !== absolutePath(path),
       )
-      const ruling = elsewhere ? await orAborted(ctx.judge(call, paths), ctx.signal) : asNamed
+      const ruling = elsewhere ? await orAborted(call.judge(call.args, paths), ctx.signal) : asNamed
       const judged = paths === undefined ? ctx : { ...ctx, paths }
       if (ruling.verdict === 'allow') return yield* next(call, judged)
       if (isForbidden(ruling)) return forbiddenOutcome(ruling)
@@ -52,13 +53,13 @@ export function approve(ttlMs: number): Policy {
         expiresAt: ctx.now() + ttlMs,
         ...(links.length === 0 ? {} : { links }),
       }
-      const answer = await answered(ctx)
+      const answer = await answered(call, ctx)
       return answer.allowed ? yield* next(call, judged) : deniedOutcome(answer)
     }
 }
 
-function answered(ctx: CallContext): Promise<ApprovalAnswer> {
-  return ctx.clock.wait(orAborted(ctx.approval.answer(), ctx.signal))
+function answered(call: PolicyCall, ctx: CallContext): Promise<ApprovalAnswer> {
+  return call.clock.wait(orAborted(call.approval.answer(), ctx.signal))
 }
 
 function isForbidden({ verdict }: Ruling): boolean {
@@ -75,24 +76,24 @@ function* linksOf({ links }: CallApproval): Generator<[string, ResolvedPath]> {
  * Throws ToolError where refusing says nothing of what the call did before.
  */
 async function* pathsAfterRestart(
-  call: ToolCall,
+  call: PolicyCall,
   ctx: CallContext,
   begun: boolean,
 ): AsyncGenerator<ToolUpdate, { paths: ResolvedPaths; refusal?: ToolOutcome }> {
-  const shown = new Map(linksOf(ctx.approval))
+  const shown = new Map(linksOf(call.approval))
   const paths = (yield* resolvePaths(call, ctx, shown)) ?? new Map()
   const notShown = [...paths].find(([named, { linked }]) => linked && !shown.has(named))
   if (notShown === undefined) return { paths }
-  const ruling = await orAborted(ctx.judge(call, paths), ctx.signal)
+  const ruling = await orAborted(call.judge(call.args, paths), ctx.signal)
   if (ruling.verdict === 'allow' || (ruling.verdict === 'ask' && begun)) return { paths }
   const refusal = isForbidden(ruling) ? forbiddenOutcome(ruling) : notShownOutcome(notShown)
-  if (ctx.begunBefore === true) throw new ToolError('denied', refusal.forModel, { unasked: true })
+  if (call.begunBefore) throw new ToolError('denied', refusal.forModel, { unasked: true })
   return { paths, refusal }
 }
 
 /** Where the files lead that the call asks for, as far as `known` does not say. Undefined when it asks for none. */
 async function* resolvePaths(
-  call: ToolCall,
+  call: PolicyCall,
   ctx: CallContext,
   known?: ResolvedPaths,
 ): AsyncGenerator<ToolUpdate, ResolvedPaths | undefined> {
@@ -112,13 +113,13 @@ async function* resolvePaths(
 const BEGUN: Ruling = { verdict: 'allow', why: [], options: [] }
 
 /** Undefined when it was asked before a restart: what the log says counts, even if rules and mode have changed since. */
-async function rulingOf(call: ToolCall, ctx: CallContext): Promise<Ruling | undefined> {
+async function rulingOf(call: PolicyCall, ctx: CallContext): Promise<Ruling | undefined> {
   // It has asked something of its own, so it was let run.
-  if (ctx.approval.question === true) return BEGUN
-  if (ctx.approval.state !== 'none') return undefined
+  if (call.approval.question === true) return BEGUN
+  if (call.approval.state !== 'none') return undefined
   // It began before a restart, so it was allowed then.
-  if (ctx.resumed !== undefined || ctx.begunBefore === true) return BEGUN
-  return orAborted(ctx.judge(call), ctx.signal)
+  if (ctx.previous !== undefined || call.begunBefore) return BEGUN
+  return orAborted(call.judge(call.args), ctx.signal)
 }
 
 function forbiddenOutcome({ verdict, why }: Ruling): ToolOutcome {

@@ -4,7 +4,7 @@
  */
 import { LRUCache } from 'lru-cache'
 import { canonicalJson } from '../../model/json.ts'
-import type { Policy, ToolCall, ToolOutcome } from '../../tools/tool.ts'
+import { type Policy, type ToolCall, type ToolOutcome, idOf } from '../../tools/tool.ts'
 
 const DEFAULT_TTL_MS = 300_000
 const MAX_ENTRIES = 1_000
@@ -35,17 +35,18 @@ export function cache(now: () => number = () => performance.now()): Policy {
     async function* cached(call, ctx) {
       const { tool } = call
       if (!tool.readOnly) {
-        changed(ctx.userId)
+        changed(ctx.ids.userId)
         try {
           return yield* next(call, ctx)
         } finally {
           // What was read while it ran may be from before it.
-          changed(ctx.userId)
+          changed(ctx.ids.userId)
         }
       }
-      if (tool.cache === undefined) return yield* next(call, ctx)
-      const generation = generationOf(ctx.userId)
-      const key = keyOf(ctx.userId, generation, call)
+      const { cache: kept } = tool.runs ?? {}
+      if (kept === undefined) return yield* next(call, ctx)
+      const generation = generationOf(ctx.ids.userId)
+      const key = keyOf(ctx.ids.userId, generation, call)
       const known = outcomes.get(key)
       if (known !== undefined) {
         yield { type: 'started' }
@@ -56,13 +57,13 @@ export function cache(now: () => number = () => performance.now()): Policy {
       if (
         outcome.status === 'completed' &&
         outcome.outputInfo === undefined &&
-        generationOf(ctx.userId) === generation
+        generationOf(ctx.ids.userId) === generation
       )
-        outcomes.set(key, outcome, { ttl: tool.cache.ttlMs ?? DEFAULT_TTL_MS })
+        outcomes.set(key, outcome, { ttl: kept.ttlMs ?? DEFAULT_TTL_MS })
       return outcome
     }
 }
 
 function keyOf(userId: string, generation: number, { tool, args }: ToolCall): string {
-  return canonicalJson([userId, generation, tool.id, tool.cache?.version ?? '', args])
+  return canonicalJson([userId, generation, idOf(tool), tool.runs?.cache?.version ?? '', args])
 }

@@ -1,6 +1,6 @@
 /** How many calls of one tool run at once, for tools that say so. The others wait their turn, and that is waiting time. */
 import { orAborted } from '@sandlot/shared/async/or-aborted'
-import type { Policy } from '../../tools/tool.ts'
+import { idOf, type Policy } from '../../tools/tool.ts'
 
 export function concurrency(): Policy {
   const running = new Map<string, number>()
@@ -17,7 +17,8 @@ export function concurrency(): Policy {
 
   return (next) =>
     async function* oneOfFew(call, ctx) {
-      const { id, concurrency: most } = call.tool
+      const id = idOf(call.tool)
+      const most = call.tool.runs?.concurrency
       if (most === undefined) return yield* next(call, ctx)
       if ((running.get(id) ?? 0) < most) {
         running.set(id, (running.get(id) ?? 0) + 1)
@@ -27,7 +28,7 @@ export function concurrency(): Policy {
         line.push(turn.resolve)
         waiting.set(id, line)
         try {
-          await ctx.clock.wait(orAborted(turn.promise, ctx.signal))
+          await call.clock.wait(orAborted(turn.promise, ctx.signal))
         } catch (error) {
           const still = waiting.get(id) ?? []
           // Its turn may have come together with the abort: then the place is passed on.

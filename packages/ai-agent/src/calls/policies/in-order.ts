@@ -8,7 +8,7 @@ import type { Policy } from '../../tools/tool.ts'
 export function inOrder(): Policy {
   return (next) =>
     async function* ordered(call, ctx) {
-      await ctx.clock.wait(orAborted(ctx.inOrder(), ctx.signal))
+      await call.clock.wait(orAborted(call.inOrder(), ctx.signal))
       return yield* next(call, ctx)
     }
 }

@@ -10,7 +10,7 @@ import type { CallContext, Policy, ToolCall } from '../../tools/tool.ts'
 export function once(): Policy {
   return (next) =>
     async function* onceOnly(call, ctx) {
-      if (ctx.begunBefore !== true) return yield* next(call, ctx)
+      if (!call.begunBefore) return yield* next(call, ctx)
       if (!mayBeginAgain(call, ctx)) throw unknownEffect()
       try {
         return yield* next(call, ctx)
@@ -25,7 +25,10 @@ function mayBeginAgain({ tool, refusal }: ToolCall, ctx: CallContext): boolean {
   // It was no call to refuse when it began: its tool is gone, and with it what is known of it.
   if (refusal !== undefined) return false
   return (
-    tool.readOnly || tool.repeatable === true || tool.idempotent !== undefined || ctx.resumed !== undefined
+    tool.readOnly ||
+    tool.runs?.repeatable === true ||
+    tool.runs?.idempotent !== undefined ||
+    ctx.previous !== undefined
   )
 }
 

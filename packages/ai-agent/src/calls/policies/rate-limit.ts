@@ -1,6 +1,6 @@
 /** A bucket of calls per tool and user, for tools that declare one. An empty bucket is a result with the wait, no exception. */
 import { ToolError } from '../../tools/tool-error.ts'
-import type { Policy, RateLimit } from '../../tools/tool.ts'
+import { type Policy, type RateLimit, idOf } from '../../tools/tool.ts'
 
 /** Buckets that are kept; a full one is as good as none. */
 const MAX_BUCKETS = 10_000
@@ -31,10 +31,10 @@ export function rateLimit(now: () => number = () => performance.now()): Policy {
 
   return (next) =>
     async function* limited(call, ctx) {
-      const limit = call.tool.rateLimit
+      const limit = call.tool.runs?.rateLimit
       // One that began before a restart was counted then.
-      if (limit !== undefined && ctx.resumed === undefined) {
-        const waitMs = take(JSON.stringify([ctx.userId, call.tool.id]), limit)
+      if (limit !== undefined && ctx.previous === undefined) {
+        const waitMs = take(JSON.stringify([ctx.ids.userId, idOf(call.tool)]), limit)
         if (waitMs > 0)
           throw new ToolError(
             'rate_limited',

@@ -6,7 +6,7 @@ export function refuse(): Policy {
   return (next) =>
     async function* refused(call, ctx) {
       // What ran already before a restart goes on: saying that it was not run would be untrue.
-      const refusal = ctx.resumed === undefined ? await ctx.refusal?.() : undefined
+      const refusal = ctx.previous === undefined ? await call.refusalNow() : undefined
       if (refusal !== undefined) throw new ToolError(refusal.reason, refusal.message, { unasked: true })
       return yield* next(call, ctx)
     }

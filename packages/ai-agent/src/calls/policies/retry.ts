@@ -13,7 +13,8 @@ const FIRST_WAIT_MS = 500
 export function retry(): Policy {
   return (next) =>
     async function* retried(call, ctx) {
-      const most = call.tool.idempotent === undefined ? 0 : (call.tool.idempotent.retries ?? DEFAULT_RETRIES)
+      const { idempotent } = call.tool.runs ?? {}
+      const most = idempotent === undefined ? 0 : (idempotent.retries ?? DEFAULT_RETRIES)
       for (let retries = 0; ; retries++) {
         try {
           const outcome = yield* next(call, ctx)

@@ -6,14 +6,14 @@
 import type { OutputInfo } from '@sandlot/shared/call'
 import { newlinesInBytes } from '../../tools/output/count-newlines.ts'
 import { outputUrl } from '../../tools/output/output-url.ts'
-import type { CallContext, Policy, ToolCall, ToolOutcome } from '../../tools/tool.ts'
+import type { CallContext, CallOutput, Policy, ToolCall, ToolOutcome } from '../../tools/tool.ts'
 import { truncateToolOutput, withOwnWords } from '../../tools/output/truncate-output.ts'
 
 export function saveOutput(limitBytes: number): Policy {
   return (next) =>
     async function* saved(call, ctx) {
-      const saver = createSaver(limitBytes, (offset, bytes) => ctx.saveOutput(offset, bytes))
-      const outcome = yield* next(call, { ...ctx, saveOutput: saver.save })
+      const saver = createSaver(limitBytes, (offset, bytes) => ctx.output.save(offset, bytes))
+      const outcome = yield* next(call, { ...ctx, output: { ...ctx.output, save: saver.save } })
       await saver.idle()
       const unstored = saver.unstored()
       if (outcome.outputInfo !== undefined)
@@ -23,7 +23,7 @@ export function saveOutput(limitBytes: number): Policy {
       const counts = { bytes: saver.total(), lines: saver.lines(), truncated: true }
       return {
         ...outcome,
-        outputInfo: { ...counts, url: outputUrl(ctx.sessionId, call.callId), ...unstored },
+        outputInfo: { ...counts, url: outputUrl(ctx.ids.sessionId, call.callId), ...unstored },
       }
     }
 }
@@ -36,15 +36,18 @@ async function savedText(
   limitBytes: number,
 ): Promise<ToolOutcome> {
   const { callId } = call
-  const rest = ctx.outputsReadable ? { callId } : {}
-  const { text, truncated } = truncateToolOutput(outcome.forModel, { ...withOwnWords(ctx.results), ...rest })
+  const rest = ctx.output.readable ? { callId } : {}
+  const { text, truncated } = truncateToolOutput(outcome.forModel, {
+    ...withOwnWords(ctx.output.limits),
+    ...rest,
+  })
   if (!truncated) return outcome
   const bytes = Buffer.from(outcome.forModel.toWellFormed())
-  const noRoom = await ctx.saveOutput(0, bytes.subarray(0, limitBytes))
+  const noRoom = await ctx.output.save(0, bytes.subarray(0, limitBytes))
   const limited = bytes.length > limitBytes ? unstoredFrom(limitBytes, 'limit') : {}
   const unstored = noRoom === undefined ? limited : unstoredFrom(0, noRoom)
   const lines = newlinesInBytes(bytes) + (bytes.at(-1) === 10 ? 0 : 1)
-  const url = outputUrl(ctx.sessionId, callId)
+  const url = outputUrl(ctx.ids.sessionId, callId)
   return {
     ...outcome,
     forModel: text,
@@ -53,7 +56,7 @@ async function savedText(
 }
 
 interface Saver {
-  save: CallContext['saveOutput']
+  save: CallOutput['save']
   idle(): Promise<void>
   /** Bytes produced, stored or not. */
   total(): number
@@ -68,7 +71,7 @@ function unstoredFrom(
   return { unstored: { from, why } }
 }
 
-function createSaver(limitBytes: number, append: CallContext['saveOutput']): Saver {
+function createSaver(limitBytes: number, append: CallOutput['save']): Saver {
   let total = 0
   let lines = 0
   let batch: { from: number; end: number; parts: Uint8Array[] } | undefined

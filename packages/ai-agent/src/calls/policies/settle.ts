@@ -10,7 +10,7 @@ export function settle(): Policy {
       } catch (thrown) {
         // A shutdown is the one end that is not an outcome: the call goes on after the next start.
         if (isShutdown(ctx.signal)) throw SHUTDOWN
-        return outcomeOfThrown(thrown, ctx.signal, ctx.log, ctx.hasBegun())
+        return outcomeOfThrown(thrown, ctx.signal, ctx.log, call.hasBegun())
       }
     }
 }

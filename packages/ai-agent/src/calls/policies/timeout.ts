@@ -27,21 +27,20 @@ export function timeout(defaultMs: number): Policy {
       const running = next(call, {
         ...ctx,
         signal,
-        timeoutMs: limitMs,
-        remainingMs: () => deadline.remainingMs(),
-        sandbox: () => deadline.extend(WAKE_MS, () => ctx.clock.wait(ctx.sandbox())),
+        deadline: { limitMs, remainingMs: () => deadline.remainingMs() },
+        sandbox: () => deadline.extend(WAKE_MS, () => call.clock.wait(ctx.sandbox())),
         // A person takes as long as it takes; the question has a time limit of its own.
-        answer: () => deadline.extend(Number.POSITIVE_INFINITY, () => ctx.clock.wait(ctx.approval.answer())),
+        ask: () => deadline.extend(Number.POSITIVE_INFINITY, () => call.clock.wait(ctx.ask())),
       })
       try {
         const outcome = yield* withBackstop(running, signal)
         // At a shutdown a tool lets go by itself; one that does not is left behind without an outcome.
         if (outcome === undefined && isShutdown(signal)) throw SHUTDOWN
-        return outcome ?? timedOutText(abortedOutcome(signal, ctx.hasBegun()), limitMs)
+        return outcome ?? timedOutText(abortedOutcome(signal, call.hasBegun()), limitMs)
       } catch (thrown) {
         // Only our own limit ends here; every other abort is `settle`'s business.
         if (!deadline.signal.aborted || ctx.signal.aborted) throw thrown
-        return timedOutText(abortedOutcome(signal, ctx.hasBegun()), limitMs)
+        return timedOutText(abortedOutcome(signal, call.hasBegun()), limitMs)
       } finally {
         deadline.clear()
       }
@@ -51,7 +50,7 @@ export function timeout(defaultMs: number): Policy {
 /** The model's own wish where the tool has such an argument, else the tool's, else the configured one. */
 function limitOf(call: ToolCall, defaultMs: number): number {
   const asked = call.args['timeout_ms']
-  const wanted = typeof asked === 'number' ? asked : (call.tool.timeoutMs ?? defaultMs)
+  const wanted = typeof asked === 'number' ? asked : (call.tool.runs?.timeoutMs ?? defaultMs)
   return Math.min(Math.max(wanted, MIN_MS), MAX_MS)
 }
 

@@ -14,7 +14,7 @@ import { memoryRecords } from './records.ts'
 import { finishSignIn, UNKNOWN_SIGN_IN } from './sign-ins.ts'
 import type { ServerAccess } from '../server-access.ts'
 import type { HttpSpec } from '../server-spec.ts'
-import type { ToolLog } from '../../tools/tool.ts'
+import type { Log } from '../../log.ts'
 
 interface ClientServerSignInsParts {
   /**
@@ -22,7 +22,7 @@ interface ClientServerSignInsParts {
    * addresses only).
    */
   fetch?: ((userId: string) => ClientServerFetch) | undefined
-  log: ToolLog
+  log: Log
 }
 
 export interface ClientServerFetch {

@@ -1,5 +1,5 @@
 /** Users' access to servers with OAuth: finds the sign-in that a user returns from. */
-import type { ToolLog } from '../../tools/tool.ts'
+import type { Log } from '../../log.ts'
 import { reasonOf } from '../error.ts'
 import { OAuthAccess } from './access.ts'
 import { oauthFetch } from './fetch.ts'
@@ -13,7 +13,7 @@ interface SignInsParts {
   redirectUrl: string
   /** Where the client document is published; undefined when it cannot be fetched from outside. */
   documentUrl: string | undefined
-  log: ToolLog
+  log: Log
 }
 
 /** Entries by user and server; an evicted one is restored from its records. */
@@ -76,7 +76,7 @@ export const UNKNOWN_SIGN_IN =
 export async function finishSignIn(
   access: () => OAuthAccess,
   answer: URLSearchParams,
-  { server, userId, log }: { server: string; userId: string; log: ToolLog },
+  { server, userId, log }: { server: string; userId: string; log: Log },
 ): Promise<SignInResult | undefined> {
   try {
     const begunBy = access()

@@ -11,7 +11,7 @@ import {
   type Transport,
 } from '@modelcontextprotocol/client'
 import { messageOf } from '@sandlot/shared/errors'
-import type { ToolLog } from '../../tools/tool.ts'
+import type { Log } from '../../log.ts'
 
 interface StdioTransportOptions {
   open: () => Promise<BytePipe>
@@ -224,7 +224,7 @@ export interface StderrLog {
   lastLine(): string
 }
 
-export function createStderrLog(log: ToolLog, server: string, scrub: (text: string) => string): StderrLog {
+export function createStderrLog(log: Log, server: string, scrub: (text: string) => string): StderrLog {
   const decoder = new TextDecoder()
   let begun = ''
   let last = ''

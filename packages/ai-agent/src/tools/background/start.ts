@@ -3,7 +3,7 @@ import { ToolError } from '../tool-error.ts'
 import { commandId } from '../sandbox-command/command-id.ts'
 import { firstLine } from '../define-tool.ts'
 import { acquireSandbox } from '../sandbox-command/sandboxed-tool-executor.ts'
-import type { CallContext, ToolCall, ToolOutcome, ToolUpdate } from '../tool.ts'
+import type { CallContext, ToolOutcome, ToolUpdate } from '../tool.ts'
 import { logPath, nextJobId } from './jobs.ts'
 
 /** Bytes of its output that are kept, all in the workspace. */
@@ -11,12 +11,12 @@ const LOG_BYTES = 64 * 1024 * 1024
 
 export async function* startInBackground(
   request: { command: string; cwd?: string; env?: Readonly<Record<string, string>> },
-  ctx: CallContext & { call: ToolCall },
+  ctx: CallContext,
 ): AsyncGenerator<ToolUpdate, ToolOutcome> {
   const sandbox = yield* acquireSandbox(ctx)
-  const attempt = ctx.resumed ?? { n: 1, boot: sandbox.bootId }
-  const command = commandId({ ...ctx, callId: ctx.call.callId, attempt: attempt.n })
-  if (ctx.resumed === undefined) yield { type: 'started', attempt }
+  const attempt = ctx.previous ?? { n: 1, boot: sandbox.bootId }
+  const command = commandId({ ...ctx.ids, attempt: attempt.n })
+  if (ctx.previous === undefined) yield { type: 'started', attempt }
   ctx.signal.throwIfAborted()
   if (attempt.boot !== sandbox.bootId) {
     throw new ToolError(
@@ -30,7 +30,7 @@ export async function* startInBackground(
     command: request.command,
     cwd: request.cwd,
     env: request.env,
-    session: ctx.sessionId,
+    session: ctx.ids.sessionId,
     merge: true,
     background: true,
     // Nobody takes its output here: all of it is in its log, and it never waits for a reader.

@@ -11,6 +11,7 @@ import { ToolError } from '../tool-error.ts'
 import { defineTool, firstLine, textArg } from '../define-tool.ts'
 import { orAborted } from '@sandlot/shared/async/or-aborted'
 import type { ApprovalAnswer, ApprovalOption, ToolOutcome } from '../tool.ts'
+import { hasAsked } from '../has-asked.ts'
 
 const choice = z.string().min(1).max(200)
 const field = z.strictObject({
@@ -47,7 +48,6 @@ const output = z.strictObject({ content: questionContent }).optional()
 const EXPIRES_MS = 86_400_000
 
 export const askUser = defineTool({
-  id: 'ask_user',
   name: 'ask_user',
   description:
     'Asks the user a question and waits for the answer: with choices, a small form, or as plain text. Only when you cannot go on without it; ' +
@@ -57,16 +57,17 @@ export const askUser = defineTool({
   output,
   // It changes nothing, and asking for approval to ask would be absurd.
   readOnly: true,
-  hint: 'When only the user can decide something and a guess would be costly, ask with ask_user; otherwise decide and say what you assumed.',
+  runs: {
+    hint: 'When only the user can decide something and a guess would be costly, ask with ask_user; otherwise decide and say what you assumed.',
+  },
   title: (args) => firstLine(textArg(args, 'question') ?? 'Ask the user'),
   async *execute(args, ctx) {
     const question = questionOf(args)
-    if (ctx.approval.state === 'none') {
+    if (!hasAsked(ctx)) {
       const expiresAt = ctx.now() + EXPIRES_MS
       yield { type: 'approval_asked', options: optionsOf(args.choices), why: [], expiresAt, question }
     }
-    const waiting = ctx.answer?.() ?? ctx.approval.answer()
-    const answer = await orAborted(waiting, ctx.signal)
+    const answer = await orAborted(ctx.ask(), ctx.signal)
     return outcomeOf(answer, args.choices)
   },
 })

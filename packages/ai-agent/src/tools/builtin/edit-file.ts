@@ -40,7 +40,6 @@ const input = z.strictObject({
 const MAX_BYTES = 16 * 1024 * 1024
 
 export const editFile = defineTool({
-  id: 'edit_file',
   name: 'edit_file',
   description:
     'Replaces a piece of text in a file of the workspace. old_text must match exactly and be unique: give some lines round the change. Read the file first. ' +
@@ -49,10 +48,8 @@ export const editFile = defineTool({
   input,
   output: z.strictObject({ path: z.string(), replaced: z.int(), hash: contentHashSchema }),
   readOnly: false,
-  repeatable: true,
-  timeoutMs: 5000,
-  title: (args) => `Edit ${pathArg(args) ?? 'a file'}`,
-  locations: (args) => pathLocations(args['path']),
+  runs: { repeatable: true, timeoutMs: 5000 },
+  title: (args) => ({ title: `Edit ${pathArg(args) ?? 'a file'}`, locations: pathLocations(args['path']) }),
   requests: ({ path }) => [{ kind: 'file', access: 'write', path }],
   async *execute(args, ctx) {
     const edits = editsOf(args)
@@ -112,7 +109,7 @@ function conflict(path: string, hash: string, places: string): ToolOutcome {
 
 /** A second run of the same edit is not the same edit: what it replaces may be there again, or be its own result. */
 function refuseRepeat(ctx: CallContext): void {
-  if (ctx.resumed === undefined) return
+  if (ctx.previous === undefined) return
   throw new ToolError(
     'unknown_effect',
     'A restart interrupted this edit. Read the file to see whether it was made.',

@@ -26,16 +26,17 @@ const input = z.strictObject({
 })
 
 export const glob = defineTool({
-  id: 'glob',
   name: 'glob',
   description:
     'Finds files of the workspace by a pattern of their path, sorted. What .gitignore leaves out, .git and .tool-outputs are left out.',
   kind: 'search',
   input,
   readOnly: true,
-  timeoutMs: 30_000,
-  title: (args) => `Find files ${textArg(args, 'pattern') ?? ''}`.trim(),
-  locations: (args) => pathLocations(args['path']),
+  runs: { timeoutMs: 30_000 },
+  title: (args) => ({
+    title: `Find files ${textArg(args, 'pattern') ?? ''}`.trim(),
+    locations: pathLocations(args['path']),
+  }),
   requests: ({ path }) => [{ kind: 'file', access: 'read', path, below: true }],
   async *execute(args, ctx) {
     const { sandbox, path } = yield* openWorkspace(args.path, ctx)
@@ -44,7 +45,8 @@ export const glob = defineTool({
     const anchored = `/${path === '' ? '' : `${literal(path)}/`}${pattern}`
     const flags = [...(args.include_ignored ? ['--no-ignore'] : []), ...SEARCH_FLAGS]
     const result = yield* new SandboxedToolExecutor(ctx).run({
-      command: pagedFiles(path, anchored, flags, args, pageRoom(ctx.results)),
+      readOnly: true,
+      command: pagedFiles(path, anchored, flags, args, pageRoom(ctx.output.limits)),
       headShare: 1,
     })
     const hint = pattern.includes('**') ? '' : ` **/${pattern} looks at every depth.`

@@ -3,7 +3,8 @@ import { z } from 'zod'
 import { ToolError } from '../tool-error.ts'
 import { defineTool } from '../define-tool.ts'
 import { grouped, truncateToolOutput } from '../output/truncate-output.ts'
-import { pathArg, quotePath, saidPath } from '../quoted-path.ts'
+import { pathArg, saidPath } from '../quoted-path.ts'
+import { quotePath } from '@sandlot/shared/quoted-path'
 import { WORKSPACE, openWorkspace, pathLocations } from '../workspace-path.ts'
 import { statIfExists } from '../workspace-files.ts'
 
@@ -15,7 +16,6 @@ const input = z.strictObject({
 })
 
 export const listDirectory = defineTool({
-  id: 'list_directory',
   name: 'list_directory',
   description:
     'Lists what is directly in a directory of the workspace: names in order, a slash after directories, sizes of files. ' +
@@ -24,9 +24,11 @@ export const listDirectory = defineTool({
   input,
   output: z.strictObject({ entries: z.int() }),
   readOnly: true,
-  timeoutMs: 5000,
-  title: (args) => `List ${pathArg(args) ?? WORKSPACE}`,
-  locations: (args) => pathLocations(args['path'] ?? WORKSPACE),
+  runs: { timeoutMs: 5000 },
+  title: (args) => ({
+    title: `List ${pathArg(args) ?? WORKSPACE}`,
+    locations: pathLocations(args['path'] ?? WORKSPACE),
+  }),
   requests: ({ path }) => [{ kind: 'file', access: 'read', path }],
   async *execute(args, ctx) {
     const { files, path } = yield* openWorkspace(args.path, ctx)
@@ -40,8 +42,8 @@ export const listDirectory = defineTool({
     const count = entries.length === 1 ? '1 entry' : `${grouped(entries.length)} entries`
     const text = [`${saidPath(path)} has ${count}:`, ...entries.map(entryLine)].join('\n')
     const cut = truncateToolOutput(text, {
-      maxChars: ctx.results.chars,
-      maxLines: ctx.results.lines,
+      maxChars: ctx.output.limits.chars,
+      maxLines: ctx.output.limits.lines,
       headShare: 1,
     })
     return { status: 'completed', forModel: cut.text, data: { entries: entries.length } }

@@ -52,7 +52,6 @@ const WHOLE_BYTES = 2 * 1024 * 1024
 const MAX_SCAN_BYTES = 64 * 1024 * 1024
 
 export const readFile = defineTool({
-  id: 'read_file',
   name: 'read_file',
   description:
     'Reads a text file of the workspace. Each line begins with its number and a tab, which are not part of the file. A long ' +
@@ -61,13 +60,14 @@ export const readFile = defineTool({
   input,
   output,
   readOnly: true,
-  timeoutMs: 5000,
-  title: (args) => `Read ${pathArg(args) ?? 'a file'}`,
-  requests: ({ path }) => [{ kind: 'file', access: 'read', path }],
-  locations: (args) => {
+  runs: { timeoutMs: 5000 },
+  title: (args) => {
     const line = args['offset']
-    return pathLocations(args['path']).map((place) => (typeof line === 'number' ? { ...place, line } : place))
+    const places = pathLocations(args['path'])
+    const locations = typeof line === 'number' ? places.map((place) => ({ ...place, line })) : places
+    return { title: `Read ${pathArg(args) ?? 'a file'}`, locations }
   },
+  requests: ({ path }) => [{ kind: 'file', access: 'read', path }],
   async *execute(args, ctx) {
     const { files, path } = yield* openWorkspace(args.path, ctx)
     const { size } = await statFile(files, path)
@@ -78,7 +78,7 @@ export const readFile = defineTool({
       whole === undefined
         ? files.read(path, { offset, length: RANGE_BYTES })
         : Promise.resolve(whole.subarray(offset, offset + RANGE_BYTES))
-    const room = pageRoom(ctx.results)
+    const room = pageRoom(ctx.output.limits)
     const lines = linesFrom(read, path, whole?.length ?? size, room.lineChars, ctx.signal)
     const page = await readPage(lines, args.offset, args.limit, room)
     const text = pageText(page, args.offset, path, size)

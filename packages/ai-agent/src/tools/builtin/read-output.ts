@@ -46,7 +46,6 @@ const input = z.strictObject({
 })
 
 export const readOutput = defineTool({
-  id: 'read_output',
   name: 'read_output',
   description:
     'Shows what a background command has printed since it was last looked at, and whether it still runs. Waits for more where wait_ms says so.',
@@ -54,7 +53,7 @@ export const readOutput = defineTool({
   input,
   output: seenData.optional(),
   readOnly: true,
-  timeoutMs: MAX_WAIT_MS + 10_000,
+  runs: { timeoutMs: MAX_WAIT_MS + 10_000 },
   title: (args) => {
     const id = textArg(args, 'id')
     return id === undefined ? 'List background commands' : `Read the output of ${id}`
@@ -71,7 +70,7 @@ export const readOutput = defineTool({
     const from = args.offset ?? job.next
     const seen = await waitFor(sandbox, job, from, args, ctx)
     return args.pattern === undefined
-      ? pageOf(sandbox, job, from, args.offset !== undefined, seen, pageRoom(ctx.results).chars)
+      ? pageOf(sandbox, job, from, args.offset !== undefined, seen, pageRoom(ctx.output.limits).chars)
       : matchesOf(job, from, seen)
   },
 })
@@ -96,7 +95,7 @@ async function waitFor(
   await using search =
     args.pattern === undefined
       ? undefined
-      : createLogSearch(readLog(sandbox, job), from, args.pattern, pageRoom(ctx.results))
+      : createLogSearch(readLog(sandbox, job), from, args.pattern, pageRoom(ctx.output.limits))
   for (let pause = 50; ; pause = Math.min(pause * 2, 1000)) {
     // The state first: what it printed before its end is then in the log.
     const state = await jobState(sandbox, job)

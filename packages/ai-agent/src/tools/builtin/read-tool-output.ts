@@ -1,7 +1,6 @@
 import type { OutputInfo } from '@sandlot/shared/call'
-import { isOutcome, metaOf } from '@sandlot/shared/events'
+import { isOutcome, metaOf, isAnnounced } from '@sandlot/shared/events'
 import { z } from 'zod'
-import { isAnnounced } from '../../history/history.ts'
 import { createTerminalCleaner } from '../output/ansi-text.ts'
 import { ToolError } from '../tool-error.ts'
 import { defineTool, textArg } from '../define-tool.ts'
@@ -41,7 +40,6 @@ const input = z.strictObject({
 })
 
 export const readToolOutput = defineTool({
-  id: 'read_tool_output',
   name: 'read_tool_output',
   description:
     'Reads the stored output of an earlier call of this conversation: a range of its lines, the lines that match a pattern, or a range of bytes. ' +
@@ -49,9 +47,11 @@ export const readToolOutput = defineTool({
   kind: 'read',
   input,
   readOnly: true,
-  readsOutputs: true,
-  hint: 'Long results are cut. The notice says where all of it is, a file or a call for read_tool_output; read the part you need from there.',
-  timeoutMs: 10_000,
+  runs: {
+    readsOutputs: true,
+    hint: 'Long results are cut. The notice says where all of it is, a file or a call for read_tool_output; read the part you need from there.',
+    timeoutMs: 10_000,
+  },
   title: (args) => {
     const pattern = textArg(args, 'pattern')
     return pattern === undefined ? 'Read an earlier result' : `Search an earlier result for ${pattern}`
@@ -59,7 +59,7 @@ export const readToolOutput = defineTool({
   // oxlint-disable-next-line require-yield
   async *execute(args, ctx) {
     const { read, bytes, notes } = await outputOf(args.call_id, ctx)
-    const room = pageRoom(ctx.results)
+    const room = pageRoom(ctx.output.limits)
     if (args.from_byte !== undefined) {
       return {
         status: 'completed',
@@ -99,7 +99,7 @@ async function outputOf(
 ): Promise<{ read: ReadBytes; bytes: number; notes: string[] }> {
   const events = ctx.events()
   const outcome = events.find((event) => isOutcome(event) && event.toolCallId === callId)
-  const read: ReadBytes = (from, to) => ctx.readOutputOf(callId, from, to)
+  const read: ReadBytes = (from, to) => ctx.output.read(from, to, callId)
   if (outcome === undefined || !isOutcome(outcome)) {
     const announced = isAnnounced(events, callId)
     throw new ToolError(

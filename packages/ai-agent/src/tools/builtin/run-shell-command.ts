@@ -56,7 +56,6 @@ const output = z
   .optional()
 
 export const runShellCommand = defineTool({
-  id: 'run_shell_command',
   name: 'run_shell_command',
   description:
     `Runs a command with bash in the user's sandbox (a Linux container) and returns what it printed (stdout and stderr together, in order) and its exit code. ` +
@@ -66,8 +65,10 @@ export const runShellCommand = defineTool({
   input,
   output,
   readOnly: false,
-  repeatable: true,
-  hint: 'Prefer the file tools for reading and changing files, and run_shell_command for everything else. What runs on (a server, a watcher) is started with background.',
+  runs: {
+    repeatable: true,
+    hint: 'Prefer the file tools for reading and changing files, and run_shell_command for everything else. What runs on (a server, a watcher) is started with background.',
+  },
   requests: ({ command }) => [{ kind: 'shell', command }],
   title: (args) => textArg(args, 'description') ?? firstLine(textArg(args, 'command') ?? 'Run a command'),
   async *execute(args, ctx) {

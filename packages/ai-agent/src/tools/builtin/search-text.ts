@@ -36,7 +36,6 @@ const input = z.strictObject({
 })
 
 export const searchText = defineTool({
-  id: 'search_text',
   name: 'search_text',
   description:
     'Finds lines in the text files of the workspace by a regular expression or a literal text. Each result is path:line number:line, ' +
@@ -44,9 +43,11 @@ export const searchText = defineTool({
   kind: 'search',
   input,
   readOnly: true,
-  timeoutMs: 30_000,
-  title: (args) => `Search for ${textArg(args, 'pattern') ?? 'text'}`,
-  locations: (args) => pathLocations(args['path']),
+  runs: { timeoutMs: 30_000 },
+  title: (args) => ({
+    title: `Search for ${textArg(args, 'pattern') ?? 'text'}`,
+    locations: pathLocations(args['path']),
+  }),
   requests: ({ path }) => [{ kind: 'file', access: 'read', path, below: true }],
   async *execute(args, ctx) {
     const { path } = yield* openWorkspace(args.path, ctx)
@@ -65,7 +66,8 @@ export const searchText = defineTool({
       `--regexp=${args.pattern}`,
     ]
     const result = yield* new SandboxedToolExecutor(ctx).run({
-      command: pagedSearch(path, flags, args, pageRoom(ctx.results)),
+      readOnly: true,
+      command: pagedSearch(path, flags, args, pageRoom(ctx.output.limits)),
       headShare: 1,
     })
     const among = args.glob === undefined ? '' : ` in files that match ${args.glob}`

@@ -14,7 +14,6 @@ const input = z.strictObject({
 const GRACE_MS = 2000
 
 export const stop = defineTool({
-  id: 'stop',
   name: 'stop',
   description: 'Ends a background command of this conversation and everything that it has started.',
   kind: 'execute',
@@ -22,9 +21,7 @@ export const stop = defineTool({
   output: seenData,
   readOnly: false,
   // It can only end what this conversation was allowed to start, and twice is as good as once.
-  withoutLeave: true,
-  repeatable: true,
-  timeoutMs: 10_000,
+  runs: { needsApproval: false, repeatable: true, timeoutMs: 10_000 },
   title: (args) => `Stop ${textArg(args, 'id') ?? 'a background command'}`,
   async *execute(args, ctx) {
     const job = findJob(args.id, ctx)

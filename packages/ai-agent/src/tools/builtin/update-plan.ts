@@ -11,7 +11,6 @@ const input = z.strictObject({
 })
 
 export const updatePlan = defineTool({
-  id: 'update_plan',
   name: 'update_plan',
   description:
     'Shows the user your plan for a task of several steps, and how far you are. Send the complete list each time; it replaces ' +
@@ -20,8 +19,10 @@ export const updatePlan = defineTool({
   input,
   // Changes what the user sees, nothing in the workspace.
   readOnly: true,
-  hint: 'For a task of several steps keep a plan with update_plan and update it as you go.',
-  timeoutMs: 5000,
+  runs: {
+    hint: 'For a task of several steps keep a plan with update_plan and update it as you go.',
+    timeoutMs: 5000,
+  },
   title: () => 'Update the plan',
   async *execute({ entries }) {
     const plan = entries.map(({ content, priority, status }) => ({

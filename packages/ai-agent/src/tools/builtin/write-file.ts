@@ -20,7 +20,6 @@ const input = z.strictObject({
 const MAX_OLD_BYTES = 512 * 1024
 
 export const writeFile = defineTool({
-  id: 'write_file',
   name: 'write_file',
   description:
     'Writes a file of the workspace, new or over an existing one, as UTF-8 text. The content is the whole file; to change a part of an existing file use edit_file.',
@@ -28,10 +27,8 @@ export const writeFile = defineTool({
   input,
   output: z.strictObject({ path: z.string(), bytes: z.int(), created: z.boolean(), hash: contentHashSchema }),
   readOnly: false,
-  repeatable: true,
-  timeoutMs: 5000,
-  title: (args) => `Write ${pathArg(args) ?? 'a file'}`,
-  locations: (args) => pathLocations(args['path']),
+  runs: { repeatable: true, timeoutMs: 5000 },
+  title: (args) => ({ title: `Write ${pathArg(args) ?? 'a file'}`, locations: pathLocations(args['path']) }),
   requests: ({ path }) => [{ kind: 'file', access: 'write', path }],
   async *execute(args, ctx) {
     const { files, path } = yield* openWorkspace(args.path, ctx)

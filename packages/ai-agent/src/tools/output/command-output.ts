@@ -7,7 +7,7 @@ import { createTerminalCleaner } from './ansi-text.ts'
 import { newlinesInBytes } from './count-newlines.ts'
 import type { LiveOutput } from './live-output.ts'
 import { outputUrl } from './output-url.ts'
-import type { CallContext, ToolCall } from '../tool.ts'
+import type { CallContext } from '../tool.ts'
 import { createOutputKeeper } from './truncate-output.ts'
 
 /** Bytes that may wait for the store before reading pauses. Below the sandbox's window, so that it never stalls on us. */
@@ -36,11 +36,11 @@ export interface FinishedOutput {
   info?: OutputInfo
 }
 
-export function createCommandOutput(ctx: CallContext & { call: ToolCall }, live: LiveOutput): CommandOutput {
+export function createCommandOutput(ctx: CallContext, live: LiveOutput): CommandOutput {
   const decoder = new TextDecoder()
   const cleaner = createTerminalCleaner()
-  const forModel = createOutputKeeper(ctx.results.chars)
-  const forScreen = createOutputKeeper(ctx.results.chars)
+  const forModel = createOutputKeeper(ctx.output.limits.chars)
+  const forScreen = createOutputKeeper(ctx.output.limits.chars)
   let position = 0
   let newlines = 0
   let lastByte = 10
@@ -69,7 +69,7 @@ export function createCommandOutput(ctx: CallContext & { call: ToolCall }, live:
       const from = Math.max(offset, position)
       read(from, fresh)
       unstored += fresh.length
-      saving = Promise.all([saving, ctx.saveOutput(from, fresh)]).then(() => {
+      saving = Promise.all([saving, ctx.output.save(from, fresh)]).then(() => {
         unstored -= fresh.length
         stored(from + fresh.length)
       })
@@ -79,7 +79,7 @@ export function createCommandOutput(ctx: CallContext & { call: ToolCall }, live:
     },
     async replay() {
       for (;;) {
-        const bytes = await ctx.readOutput(position, position + REPLAY_BYTES)
+        const bytes = await ctx.output.read(position, position + REPLAY_BYTES)
         if (bytes.length === 0) return
         read(position, bytes)
       }
@@ -91,15 +91,15 @@ export function createCommandOutput(ctx: CallContext & { call: ToolCall }, live:
       const lines = newlines + (lastByte === 10 ? 0 : 1)
       const options = {
         whole: { bytes: position, lines },
-        maxLines: ctx.results.lines,
-        callId: ctx.call.callId,
+        maxLines: ctx.output.limits.lines,
+        callId: ctx.ids.callId,
         file,
         headShare,
       }
       const { text, truncated } = forModel.finish(options)
       const screen = forScreen.finish(options).text
       if (position === 0) return { text, screen }
-      const url = outputUrl(ctx.sessionId, ctx.call.callId)
+      const url = outputUrl(ctx.ids.sessionId, ctx.ids.callId)
       const info = { bytes: position, lines, truncated, file, url }
       return { text: withoutLastBreak(text), screen: withoutLastBreak(screen), info }
     },

@@ -13,7 +13,7 @@ import { type CommandOutput, createCommandOutput, type FinishedOutput } from '..
 import { type Followed, followToEnd, letGoAtShutdown, whileLeased } from './follow-command.ts'
 import { createLiveOutput } from '../output/live-output.ts'
 import { REASON_OF_EXIT, REASON_OF_SANDBOX_ERROR } from '../sandbox-reasons.ts'
-import type { CallContext, ToolCall, ToolUpdate } from '../tool.ts'
+import type { CallContext, ToolUpdate } from '../tool.ts'
 
 export interface SandboxCommand {
   /** Shell text, or an argument vector. */
@@ -27,6 +27,8 @@ export interface SandboxCommand {
   inSession?: boolean
   /** For this command only. */
   env?: Readonly<Record<string, string>>
+  /** It changes nothing: one whose end is not known can be made again. */
+  readOnly?: true
   /** As in `truncateToolOutput`. */
   headShare?: number
 }
@@ -51,17 +53,15 @@ export interface CommandUsage {
   maxRssKb: number
 }
 
-type ExecutorContext = CallContext & { call: ToolCall }
-
 const SLOW_SANDBOX_MS = 300
 /** A file of the whole output: from where the model’s text is cut, as far as the sandbox can tell. */
 const SPOOL = { afterBytes: 128 * 1024, maxBytes: 16 * 1024 * 1024 }
 
 /** Runs the commands of one call. */
 export class SandboxedToolExecutor {
-  readonly #ctx: ExecutorContext
+  readonly #ctx: CallContext
 
-  constructor(ctx: ExecutorContext) {
+  constructor(ctx: CallContext) {
     this.#ctx = ctx
   }
 
@@ -84,19 +84,19 @@ export class SandboxedToolExecutor {
 async function* runUntil(
   letGo: AbortSignal,
   request: SandboxCommand,
-  ctx: ExecutorContext,
+  ctx: CallContext,
 ): AsyncGenerator<ToolUpdate, CommandResult> {
   // What an earlier process started may run on while its sandbox cannot be reached.
   const sandbox = yield* acquireSandbox(
     ctx,
-    ctx.resumed === undefined ? undefined : () => whileLeased(async (found) => found, ctx, { letGo }),
+    ctx.previous === undefined ? undefined : () => whileLeased(async (found) => found, ctx, { letGo }),
   )
   const live = createLiveOutput()
   const output = createCommandOutput(ctx, live)
-  const attempt = ctx.resumed ?? { n: 1, boot: sandbox.bootId }
-  const id = commandId({ ...ctx, callId: ctx.call.callId, attempt: attempt.n })
+  const attempt = ctx.previous ?? { n: 1, boot: sandbox.bootId }
+  const id = commandId({ ...ctx.ids, attempt: attempt.n })
 
-  if (ctx.resumed === undefined) yield { type: 'started', attempt }
+  if (ctx.previous === undefined) yield { type: 'started', attempt }
   const following = begin({ request, sandbox, id, output, letGo }, ctx).then((command) =>
     followToEnd(command, output, ctx, letGo),
   )
@@ -136,16 +136,16 @@ interface Beginning {
 /** Start the command, or adopt what an earlier process started. */
 async function begin(
   { request, sandbox, id, output, letGo }: Beginning,
-  ctx: ExecutorContext,
+  ctx: CallContext,
 ): Promise<RunningCommand> {
-  if (ctx.resumed !== undefined) {
+  if (ctx.previous !== undefined) {
     // Another boot has forgotten the command: nobody can say whether it ran, so it never runs again.
-    if (sandbox.bootId !== ctx.resumed.boot) throw unknownEnd(ctx.call)
+    if (sandbox.bootId !== ctx.previous.boot) throw unknownEnd(request)
     await output.replay()
     const adopted = await sandbox.attach(id, { stdout: output.position() })
     if (adopted !== undefined) return adopted
     // This boot does not know it: it never arrived, unless it has printed something already.
-    if (output.position() > 0) throw unknownEnd(ctx.call)
+    if (output.position() > 0) throw unknownEnd(request)
   }
   ctx.signal.throwIfAborted()
   const start = (on: Sandbox): Promise<RunningCommand> =>
@@ -155,10 +155,10 @@ async function begin(
       command: request.command,
       cwd: request.cwd,
       env: request.env,
-      ...(request.inSession === true ? { session: ctx.sessionId } : {}),
+      ...(request.inSession === true ? { session: ctx.ids.sessionId } : {}),
       merge: true,
-      timeoutMs: ctx.remainingMs && Math.max(1, Math.ceil(ctx.remainingMs())),
-      spool: { ...SPOOL, afterBytes: Math.min(ctx.results.chars, SPOOL.afterBytes) },
+      timeoutMs: ctx.deadline && Math.max(1, Math.ceil(ctx.deadline.remainingMs())),
+      spool: { ...SPOOL, afterBytes: Math.min(ctx.output.limits.chars, SPOOL.afterBytes) },
     })
   try {
     return await start(sandbox)
@@ -181,8 +181,8 @@ async function begin(
   }
 }
 
-function unknownEnd(call: ToolCall): ToolError {
-  return call.tool.readOnly
+function unknownEnd({ readOnly }: SandboxCommand): ToolError {
+  return readOnly === true
     ? new ToolError(
         'interrupted',
         'The call was interrupted by a restart and did not finish. It changed nothing; it can be made again.',
@@ -201,7 +201,7 @@ async function finishedResult(
   sandbox: Sandbox,
   id: string,
   request: SandboxCommand,
-  ctx: ExecutorContext,
+  ctx: CallContext,
 ): Promise<CommandResult> {
   const { command, end } = followed
   const keep = request.headShare === undefined ? {} : { headShare: request.headShare }
@@ -212,7 +212,7 @@ async function finishedResult(
   }
   const { exit } = end
   // Only when the outcome is in the log may the sandbox forget how the command ended.
-  void ctx.settled.then(() => command.acknowledge({ stdout: exit.bytes.stdout }))
+  void ctx.output.stored.then(() => command.acknowledge({ stdout: exit.bytes.stdout }))
   const file = exit.spoolFile === undefined ? {} : { file: `${sandbox.workspace}/.tool-outputs/${id}.txt` }
   const { durationMs, userMs, systemMs, maxRssKb } = exit
   const notes = notesOf(command, exit)
@@ -254,10 +254,10 @@ function notesOf(command: RunningCommand, exit: CommandExit): string[] {
   ]
 }
 
-function endText(reason: FailureReason, ctx: ExecutorContext): string {
+function endText(reason: FailureReason, ctx: CallContext): string {
   switch (reason) {
     case 'timeout':
-      return `The command did not end within its limit of ${ctx.timeoutMs ?? '?'} ms; it and everything it had started was ended.`
+      return `The command did not end within its limit of ${ctx.deadline?.limitMs ?? '?'} ms; it and everything it had started was ended.`
     case 'cancelled':
       return ctx.signal.aborted
         ? 'The user cancelled the command; it and everything it had started was ended.'

@@ -7,32 +7,34 @@ import { cache } from '../../../src/calls/policies/cache.ts'
 import { rateLimit } from '../../../src/calls/policies/rate-limit.ts'
 import { ToolError } from '../../../src/tools/tool-error.ts'
 import { defineTool } from '../../../src/tools/define-tool.ts'
-import type { CallContext, Tool, ToolCall } from '../../../src/tools/tool.ts'
+import type { CallContext, PolicyCall, Tool, ToolCall, ToolRuns } from '../../../src/tools/tool.ts'
 import { TestBatch } from '../test-batch.ts'
+
+/** Of a call's context, what a policy alone reads here. */
+const of = (userId: string) => ({ ids: { userId } }) as CallContext
 
 /** A tool that counts how often it really ran. */
 function counting(
   name: string,
-  change: Partial<Tool> = {},
+  { readOnly = true, ...runs }: ToolRuns & { readOnly?: boolean } = {},
   run?: (nth: number) => string,
-): Tool & { runs: number } {
-  const tool: Tool & { runs: number } = {
+): Tool & { count: number } {
+  const tool: Tool & { count: number } = {
     ...defineTool({
-      id: name,
       name,
       description: 'For tests.',
       kind: 'fetch',
       input: z.strictObject({ of: z.record(z.string(), z.unknown()).optional().describe('Anything.') }),
-      readOnly: true,
+      readOnly,
       title: () => name,
       // oxlint-disable-next-line require-yield
       async *execute() {
-        tool.runs++
-        return { status: 'completed', forModel: run?.(tool.runs) ?? `run ${tool.runs}` }
+        tool.count++
+        return { status: 'completed', forModel: run?.(tool.count) ?? `run ${tool.count}` }
       },
     }),
-    ...change,
-    runs: 0,
+    runs,
+    count: 0,
   }
   return tool
 }
@@ -43,7 +45,7 @@ describe('cache', () => {
     const batch = new TestBatch({ tools: [tool] })
     const first = await batch.call('t', { of: { b: 1, a: [1, 2] } })
     const second = await batch.call('t', { of: { a: [1, 2], b: 1 } }, 'again')
-    expect([first.forModel, second.forModel, tool.runs]).toEqual(['run 1', 'run 1', 1])
+    expect([first.forModel, second.forModel, tool.count]).toEqual(['run 1', 'run 1', 1])
     expect(batch.story()).toContain('in_progress again')
     const outcome = batch.log.find((event) => isOutcome(event) && event.toolCallId === 'again')
     expect(outcome && metaOf(outcome).timing).toMatchObject({ cached: true })
@@ -57,7 +59,7 @@ describe('cache', () => {
     const others = [[1, 2], [2, 1], '1', 1, undefined, { a: 1 }, [['a', 1]]]
     for (const v of others) await batch.call('t', { of: { v } })
     for (const _twice of [1, 2]) await batch.call('plain', {})
-    expect([tool.runs, plain.runs]).toEqual([others.length, 2])
+    expect([tool.count, plain.count]).toEqual([others.length, 2])
   })
 
   test('a write or a command drops what was known', async () => {
@@ -65,7 +67,7 @@ describe('cache', () => {
     const write = counting('w', { readOnly: false })
     const batch = new TestBatch({ tools: [tool, write] })
     for (const name of ['t', 't', 'w', 't', 't']) await batch.call(name, {})
-    expect([tool.runs, write.runs]).toEqual([2, 1])
+    expect([tool.count, write.count]).toEqual([2, 1])
   })
 
   test('another version of a tool is another key', async () => {
@@ -73,7 +75,7 @@ describe('cache', () => {
     const batch = new TestBatch({ tools: [tool] })
     const texts: string[] = []
     for (const version of ['1', '1', '2', '1']) {
-      tool.cache = { version }
+      tool.runs = { cache: { version } }
       texts.push((await batch.call('t', {})).forModel)
     }
     expect(texts).toEqual(['run 1', 'run 1', 'run 2', 'run 1'])
@@ -84,8 +86,9 @@ describe('cache', () => {
     let at = 1
     const known = cache(() => at)
     const ask = async (): Promise<string> => {
-      const execute = known((call, ctx) => call.tool.execute(call.args, { ...ctx, call }))
-      const running = execute({ callId: 'c', name: 't', args: {}, tool }, { userId: 'ann' } as CallContext)
+      const execute = known((call, ctx) => call.tool.execute(call.args, ctx))
+      const call: ToolCall = { callId: 'c', name: 't', args: {}, tool }
+      const running = execute(call as PolicyCall, of('ann'))
       let step = await running.next()
       while (step.done !== true) step = await running.next()
       return step.value.forModel
@@ -103,9 +106,9 @@ describe('cache', () => {
     const write = counting('w', { readOnly: false })
     const known = cache()
     const ask = async (userId: string, asked: Tool): Promise<string> => {
-      const execute = known((call, ctx) => call.tool.execute(call.args, { ...ctx, call }))
-      const call: ToolCall = { callId: 'c', name: asked.name, args: {}, tool: asked }
-      const running = execute(call, { userId } as CallContext)
+      const execute = known((call, ctx) => call.tool.execute(call.args, ctx))
+      const call = { callId: 'c', name: asked.name, args: {}, tool: asked } as PolicyCall
+      const running = execute(call, of(userId))
       let step = await running.next()
       while (step.done !== true) step = await running.next()
       return step.value.forModel
@@ -179,18 +182,18 @@ describe('retry', () => {
     ['a tool that does not declare it', {}, failing(1)],
     ['a failure that will not pass', { idempotent: {} }, failing(1, false)],
     ['more failures than retries', { idempotent: { retries: 2 } }, failing(3)],
-  ])('not %s', async (_, change, run) => {
-    const tool = counting('t', change, run)
+  ])('not %s', async (_, runs, run) => {
+    const tool = counting('t', runs, run)
     const batch = new TestBatch({ tools: [tool] })
     expect(await batch.call('t', {})).toMatchObject({ status: 'failed', reason: 'tool_error' })
-    expect(tool.runs).toBe((change as Partial<Tool>).idempotent?.retries === 2 ? 3 : 1)
+    expect(tool.count).toBe((runs as ToolRuns).idempotent?.retries === 2 ? 3 : 1)
   })
 
   test('a Stop ends the wait', async () => {
     const tool = counting('t', { idempotent: { retries: 50 } }, failing(100))
     const batch = new TestBatch({ tools: [tool] })
     const running = batch.call('t', {})
-    await expect.poll(() => tool.runs).toBeGreaterThan(0)
+    await expect.poll(() => tool.count).toBeGreaterThan(0)
     batch.stop.abort('cancelled')
     expect(await running).toMatchObject({ status: 'failed', reason: 'cancelled' })
   })
@@ -207,7 +210,7 @@ describe('rate limit', () => {
       reason: 'rate_limited',
       forModel: expect.stringMatching(/2 times in 60 seconds.*try again in (29|30) seconds/) as string,
     })
-    expect(tool.runs).toBe(2)
+    expect(tool.count).toBe(2)
   })
 
   test('each user and each tool has its own bucket', async () => {
@@ -254,9 +257,9 @@ async function limiter(limit: { calls: number; perMs: number }, now: () => numbe
     },
   )
   return async (userId: string, id: string): Promise<boolean> => {
-    const call = { name: id, tool: { id, rateLimit: limit } } as unknown as ToolCall
+    const call = { name: id, tool: { name: id, runs: { rateLimit: limit } } } as unknown as PolicyCall
     try {
-      await execute(call, { userId } as CallContext).next()
+      await execute(call, of(userId)).next()
       return true
     } catch (error) {
       if (error instanceof ToolError && error.reason === 'rate_limited') return false

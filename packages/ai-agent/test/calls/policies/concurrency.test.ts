@@ -8,7 +8,7 @@ const calls = (keys: readonly string[]) =>
 
 test('so many calls of a tool at once, the others in their turn', async () => {
   const slow = heldTool('slow', true)
-  const batch = new TestBatch({ tools: [{ ...slow.tool, concurrency: 2 }] })
+  const batch = new TestBatch({ tools: [{ ...slow.tool, runs: { concurrency: 2 } }] })
   const running = batch.run(calls(['a', 'b', 'c', 'd']))
   await slow.whenBegun(2)
   expect(slow.begun).toEqual(['a', 'b'])
@@ -23,7 +23,7 @@ test('whatever is cancelled meanwhile, no place is lost and none is made', async
   await fc.assert(
     fc.asyncProperty(fc.subarray(['b', 'c', 'd', 'e'], { minLength: 1 }), async (cancelled) => {
       const slow = heldTool('slow', true)
-      const batch = new TestBatch({ tools: [{ ...slow.tool, concurrency: 1 }] })
+      const batch = new TestBatch({ tools: [{ ...slow.tool, runs: { concurrency: 1 } }] })
       const running = batch.run(calls(['a', 'b', 'c', 'd', 'e']))
       await slow.whenBegun(1)
       for (const key of cancelled) batch.cancelOf(`c_${key}`).abort('cancelled')

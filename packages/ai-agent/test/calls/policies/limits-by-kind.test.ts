@@ -10,10 +10,10 @@ const byName = new Map(builtinTools().map((tool) => [tool.name, tool]))
 
 test('file tools 5 s, searches 30 s, handlers 10 s, the shell 120 s unless the call says otherwise', () => {
   for (const name of ['read_file', 'write_file', 'edit_file', 'list_directory'])
-    expect([name, byName.get(name)?.timeoutMs]).toEqual([name, 5000])
+    expect([name, byName.get(name)?.runs?.timeoutMs]).toEqual([name, 5000])
   // No file tools: they go through the whole workspace, however large it is.
   for (const name of ['glob', 'search_text'])
-    expect([name, byName.get(name)?.timeoutMs]).toEqual([name, 30_000])
+    expect([name, byName.get(name)?.runs?.timeoutMs]).toEqual([name, 30_000])
   expect(readAgentConfig([], { SANDLOT_DATA: '/tmp/none' }).toolTimeoutMs).toBe(10_000)
   const shell = byName.get('run_shell_command')?.input as z.ZodObject
   expect(shell.parse({ command: 'true' })).toMatchObject({ timeout_ms: 120_000 })
@@ -25,17 +25,16 @@ test('no tool has less than a second or more than five minutes, whatever it decl
   const seen: (number | undefined)[] = []
   const tool = (name: string, timeoutMs: number) =>
     defineTool({
-      id: name,
       name,
       description: 'Tells its limit.',
       kind: 'other',
       input: z.strictObject({ timeout_ms: z.int().optional().describe('Its limit.') }),
       readOnly: true,
-      timeoutMs,
+      runs: { timeoutMs },
       title: () => name,
       // oxlint-disable-next-line require-yield
       async *execute(_args, ctx) {
-        seen.push(ctx.timeoutMs)
+        seen.push(ctx.deadline?.limitMs)
         return { status: 'completed', forModel: 'ok' }
       },
     })

@@ -12,14 +12,18 @@ class Limited extends TestBatch {
   over = true
   override context(): ReturnType<TestBatch['context']> {
     const refusal = { reason: 'cancelled', message: 'The call was not run: the budget is used up.' } as const
-    return { ...super.context(), refusal: async () => (this.over ? refusal : undefined) }
+    const context = super.context()
+    return {
+      ...context,
+      approvals: { ...context.approvals, refusal: async () => (this.over ? refusal : undefined) },
+    }
   }
 }
 
 describe('once before refuse', () => {
   test.each([
     ['a write that had begun before a restart', tool('t')],
-    ['one that might be made again', tool('t', { repeatable: true })],
+    ['one that might be made again', tool('t', { runs: { repeatable: true } })],
   ])('of %s nobody says that it was not run, whatever is used up now', async (_name, begun) => {
     const batch = new Limited({ tools: [begun] })
     batch.over = false
@@ -36,7 +40,7 @@ test('what a tool itself finds wrong with the arguments is told, though the call
   const refuses: Run = async function* () {
     throw new ToolError('invalid_arguments', 'There is no such flight.')
   }
-  const batch = new TestBatch({ tools: [tool('t', { repeatable: true }, refuses)] })
+  const batch = new TestBatch({ tools: [tool('t', { runs: { repeatable: true } }, refuses)] })
   await batch.run([{ id: 'a', name: 't' }], (event) => event.sessionUpdate !== 'tool_call_update')
   const [outcome] = await batch.run([{ id: 'a', name: 't' }])
   expect(reasonOf(outcome)).toBe('invalid_arguments')
@@ -65,10 +69,14 @@ describe('once before validate', () => {
     ['whose tool is gone', tool('t'), []],
     [
       'that the sandbox would know, whose arguments do not fit any more',
-      tool('t', { repeatable: true }, inSandbox),
+      tool('t', { runs: { repeatable: true } }, inSandbox),
       [tool('t', other)],
     ],
-    ['that the sandbox would know, whose tool is gone', tool('t', { repeatable: true }, inSandbox), []],
+    [
+      'that the sandbox would know, whose tool is gone',
+      tool('t', { runs: { repeatable: true } }, inSandbox),
+      [],
+    ],
   ])('of a call %s nobody says that nothing was run', async (_name, begun, now) => {
     const outcome = await afterRestart(begun, now)
     expect(reasonOf(outcome)).toBe('unknown_effect')
@@ -102,7 +110,7 @@ describe('refuse before approve', () => {
 describe('approve before rate limit and cache', () => {
   test('a call that is denied takes nothing from the bucket', async () => {
     const batch = new TestBatch({
-      tools: [tool('t', { rateLimit: { calls: 1, perMs: 600_000 } })],
+      tools: [tool('t', { runs: { rateLimit: { calls: 1, perMs: 600_000 } } })],
       mode: 'manual',
       answer: (id) => ({ allowed: id === 'b', by: 'user' }),
     })
@@ -111,7 +119,7 @@ describe('approve before rate limit and cache', () => {
   })
 
   test('a call that is denied gets no answer that is known already, and counts as no hit', async () => {
-    const batch = new TestBatch({ tools: [tool('t', { readOnly: true, kind: 'read', cache: {} })] })
+    const batch = new TestBatch({ tools: [tool('t', { readOnly: true, kind: 'read', runs: { cache: {} } })] })
     expect(reasonOf(await batch.call('t', {}, 'a'))).toBe('completed')
     batch.rules = [{ id: 'r', effect: 'deny', match: { tool: 't' }, origin: 'user', createdAt: 0 }]
     expect(reasonOf(await batch.call('t', {}, 'b'))).toBe('denied')
@@ -124,7 +132,7 @@ describe('approve before rate limit and cache', () => {
     const counts: Run = async function* () {
       return { status: 'completed', forModel: `run ${++runs}` }
     }
-    const look = tool('look', { readOnly: true, kind: 'read', cache: {} }, counts)
+    const look = tool('look', { readOnly: true, kind: 'read', runs: { cache: {} } }, counts)
     const batch = new TestBatch({ tools: [look, tool('write')], mode: 'manual' })
     await batch.call('look', {})
     expect(reasonOf(await batch.call('write', {}))).toBe('denied')
@@ -139,7 +147,7 @@ describe('in order before refuse, refuse before rate limit', () => {
       batch.over = true
       return { status: 'completed', forModel: 'ran' }
     }
-    const limited = tool('limited', { rateLimit: { calls: 1, perMs: 600_000 } })
+    const limited = tool('limited', { runs: { rateLimit: { calls: 1, perMs: 600_000 } } })
     const batch: Limited = new Limited({ tools: [tool('last', {}, usesUp), limited] })
     batch.over = false
     const outcomes = await batch.run([
@@ -160,7 +168,10 @@ describe('rate limit before concurrency', () => {
       await ended.promise
       return { status: 'completed', forModel: 'ran' }
     }
-    const narrow = { readOnly: true, concurrency: 1, rateLimit: { calls: 1, perMs: 600_000 } } as const
+    const narrow = {
+      readOnly: true,
+      runs: { concurrency: 1, rateLimit: { calls: 1, perMs: 600_000 } },
+    } as const
     const batch = new TestBatch({ tools: [tool('t', narrow, waits)] })
     const calls = ['a', 'b'].map((id) => ({ id, name: 't' }))
     const outcomes = await batch.run(calls, (event) => {
@@ -173,7 +184,7 @@ describe('rate limit before concurrency', () => {
 
 describe('rate limit before cache', () => {
   test('a known answer takes from the bucket like any other: the limit is on what the model may ask', async () => {
-    const change = { readOnly: true, cache: {}, rateLimit: { calls: 2, perMs: 600_000 } } as const
+    const change = { readOnly: true, runs: { cache: {}, rateLimit: { calls: 2, perMs: 600_000 } } } as const
     const batch = new TestBatch({ tools: [tool('t', change)] })
     const reasons = []
     for (const id of ['a', 'b', 'c']) reasons.push(reasonOf(await batch.call('t', {}, id)))
@@ -190,7 +201,7 @@ describe('save-output before cache', () => {
       runs++
       return { status: 'completed', forModel: long }
     }
-    const batch = new TestBatch({ tools: [tool('t', { readOnly: true, cache: {} }, speaks)] })
+    const batch = new TestBatch({ tools: [tool('t', { readOnly: true, runs: { cache: {} } }, speaks)] })
     await batch.call('t', {}, 'a')
     const again = await batch.call('t', {}, 'b')
     expect(runs).toBe(1)
@@ -207,7 +218,7 @@ describe('retry before cache', () => {
       if (++runs === 1) throw new ToolError('tool_error', 'not now', { transient: true })
       return { status: 'completed', forModel: 'ran' }
     }
-    const change = { readOnly: true, cache: {}, idempotent: {} } as const
+    const change = { readOnly: true, runs: { cache: {}, idempotent: {} } } as const
     const batch = new TestBatch({ tools: [tool('t', change, passes)] })
     await batch.call('t', {}, 'a')
     await batch.call('t', {}, 'b')
@@ -222,14 +233,15 @@ describe('retry before timeout', () => {
   test('each try has the whole limit, and the waiting between them takes nothing from it', async () => {
     const left: number[] = []
     // oxlint-disable-next-line require-yield
-    const passes: Run = async function* (_args, { remainingMs = () => 0 }) {
+    const passes: Run = async function* (_args, { deadline }) {
+      const remainingMs = (): number => deadline?.remainingMs() ?? 0
       left.push(remainingMs())
       if (left.length === 2) return { status: 'completed', forModel: 'ran' }
       while (remainingMs() > 59_500) await new Promise((resolve) => setTimeout(resolve, 10))
       throw new ToolError('tool_error', 'not now', { transient: true })
     }
     const batch = new TestBatch({
-      tools: [tool('t', { idempotent: {} }, passes)],
+      tools: [tool('t', { runs: { idempotent: {} } }, passes)],
       settings: { toolTimeoutMs: 60_000 },
     })
     expect(reasonOf(await batch.call('t', {}))).toBe('completed')
@@ -246,7 +258,7 @@ describe('metrics before all that wait and run', () => {
       if (begun.length === 1) throw new ToolError('tool_error', 'not now', { transient: true })
       return { status: 'completed', forModel: 'ran' }
     }
-    const batch = new TestBatch({ tools: [tool('t', { idempotent: {} }, passes)] })
+    const batch = new TestBatch({ tools: [tool('t', { runs: { idempotent: {} } }, passes)] })
     await batch.call('t', {})
     const [first = 0, second = 0] = begun
     const { count, meanMs } = batch.metrics.getStats('t')

@@ -332,7 +332,11 @@ describe('a call that was begun before a restart', () => {
     over = false
     override context(): ReturnType<TestBatch['context']> {
       const refusal = { reason: 'cancelled', message: 'The budget is used up.' } as const
-      return { ...super.context(), refusal: async () => (this.over ? refusal : undefined) }
+      const context = super.context()
+      return {
+        ...context,
+        approvals: { ...context.approvals, refusal: async () => (this.over ? refusal : undefined) },
+      }
     }
   }
 
@@ -341,8 +345,8 @@ describe('a call that was begun before a restart', () => {
       yield { type: 'started', attempt: { n: 1, boot: 'b' } }
       return { status: 'completed', forModel: 'ran' }
     }
-    const limits = { repeatable: true, rateLimit: { calls: 1, perMs: 60_000 } } as const
-    const batch = new OverBudget({ tools: [tool('t', limits, begins)] })
+    const runs = { repeatable: true, rateLimit: { calls: 1, perMs: 60_000 } } as const
+    const batch = new OverBudget({ tools: [tool('t', { runs }, begins)] })
     await batch.run([{ id: 'a', name: 't' }], (event) => event.sessionUpdate !== 'tool_call_update')
     expect(batch.story()).toEqual(['announced a', 'in_progress a'])
     // What holds now would not let it begin.
@@ -357,7 +361,7 @@ describe('save-output', () => {
   const printing = (...parts: [number, string][]): Run =>
     // oxlint-disable-next-line require-yield
     async function* (_args, ctx) {
-      const saved = parts.map(([offset, text]) => ctx.saveOutput(offset, Buffer.from(text)))
+      const saved = parts.map(([offset, text]) => ctx.output.save(offset, Buffer.from(text)))
       await Promise.all(saved)
       return { status: 'completed', forModel: 'ok' }
     }
@@ -381,9 +385,9 @@ describe('save-output', () => {
     class FullStore extends TestBatch {
       override context(): ReturnType<TestBatch['context']> {
         const context = super.context()
-        const appendOutput: typeof context.appendOutput = async (callId, offset, bytes) =>
-          offset === 0 ? context.appendOutput(callId, offset, bytes) : 'budget'
-        return { ...context, appendOutput }
+        const append: typeof context.outputs.append = async (callId, offset, bytes) =>
+          offset === 0 ? context.outputs.append(callId, offset, bytes) : 'budget'
+        return { ...context, outputs: { ...context.outputs, append } }
       }
     }
     // oxlint-disable-next-line require-yield
@@ -393,7 +397,7 @@ describe('save-output', () => {
         [4, 'two\n'],
         [8, 'three\n'],
       ] as const)
-        await ctx.saveOutput(offset, Buffer.from(text))
+        await ctx.output.save(offset, Buffer.from(text))
       return { status: 'completed', forModel: 'ok' }
     }
     const batch = new FullStore({ tools: [tool('t', {}, run)] })
@@ -407,16 +411,16 @@ describe('save-output', () => {
     class SlowStore extends TestBatch {
       override context(): ReturnType<TestBatch['context']> {
         const context = super.context()
-        const appendOutput: typeof context.appendOutput = async (...piece) => {
+        const append: typeof context.outputs.append = async (...piece) => {
           for (let n = 0; n < 5; n++) await new Promise((resolve) => setImmediate(resolve))
-          return context.appendOutput(...piece)
+          return context.outputs.append(...piece)
         }
-        return { ...context, appendOutput }
+        return { ...context, outputs: { ...context.outputs, append } }
       }
     }
     // oxlint-disable-next-line require-yield
     const hasty: Run = async function* (_args, ctx) {
-      void ctx.saveOutput(0, Buffer.from('all of it'))
+      void ctx.output.save(0, Buffer.from('all of it'))
       return { status: 'completed', forModel: 'ok' }
     }
     const batch = new SlowStore({ tools: [tool('t', {}, hasty)] })
@@ -435,7 +439,10 @@ describe('save-output', () => {
 
 describe('timeout', () => {
   const waiting: Run = async function* (_args, ctx) {
-    yield { type: 'progress', message: `${ctx.timeoutMs} ${Math.round((ctx.remainingMs?.() ?? 0) / 1000)}` }
+    yield {
+      type: 'progress',
+      message: `${ctx.deadline?.limitMs} ${Math.round((ctx.deadline?.remainingMs() ?? 0) / 1000)}`,
+    }
     await new Promise((_, reject) => ctx.signal.addEventListener('abort', () => reject(new Error('stopped'))))
     return { status: 'completed', forModel: '' }
   }
@@ -445,7 +452,7 @@ describe('timeout', () => {
   }
 
   test('a tool hears of its limit and the outcome says it', async () => {
-    const batch = new TestBatch({ tools: [tool('t', { timeoutMs: 1000 }, waiting)] })
+    const batch = new TestBatch({ tools: [tool('t', { runs: { timeoutMs: 1000 } }, waiting)] })
     expect(await batch.call('t', {})).toMatchObject({
       status: 'failed',
       reason: 'timeout',
@@ -461,7 +468,7 @@ describe('timeout', () => {
 
   test('the model’s own limit counts where the tool has one', async () => {
     const input = z.strictObject({ timeout_ms: z.int().min(1000).describe('Limit.') })
-    const batch = new TestBatch({ tools: [tool('t', { input, timeoutMs: 300_000 }, waiting)] })
+    const batch = new TestBatch({ tools: [tool('t', { input, runs: { timeoutMs: 300_000 } }, waiting)] })
     expect((await batch.call('t', { timeout_ms: 1000 })).forModel).toContain('1000 ms')
   })
 })

@@ -8,7 +8,6 @@ export type Run = Tool['execute']
 export function tool(name: string, change: Partial<Tool> = {}, execute?: Run): Tool {
   return {
     ...defineTool({
-      id: name,
       name,
       description: 'For tests.',
       kind: 'execute',

@@ -12,9 +12,9 @@ function counting(name: string, change: Partial<Tool>): Tool {
     return { status: 'completed', forModel: `run ${++runs}` }
   })
 }
-const end = counting('end', { withoutLeave: true })
+const end = counting('end', { runs: { needsApproval: false } })
 const act = counting('act', {})
-const look = counting('look', { readOnly: true, cache: {} })
+const look = counting('look', { readOnly: true, runs: { cache: {} } })
 const call = (name: string) => ({ id: name, name, args: {} })
 
 test('it runs where everything else that is no read asks', async () => {
@@ -54,6 +54,6 @@ test('it waits for the reads before it, those behind it wait for it, and nothing
 })
 
 test('stop is such a tool, and the only one', () => {
-  const such = builtinTools().filter(({ withoutLeave }) => withoutLeave === true)
+  const such = builtinTools().filter(({ runs }) => runs?.needsApproval === false)
   expect(such.map(({ name, readOnly }) => [name, readOnly])).toEqual([['stop', false]])
 })

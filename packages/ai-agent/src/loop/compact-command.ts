@@ -3,12 +3,18 @@
  * the log: it can be stopped, survives a restart, and its end says what became of it. What was said stays.
  */
 import type { Command } from '@sandlot/shared/sandlot-event'
-import { type SessionEvent, makeSandlotEvent, metaOf, sandlotEventOf } from '@sandlot/shared/events'
+import {
+  type SessionEvent,
+  makeSandlotEvent,
+  metaOf,
+  sandlotEventOf,
+  type EventGroup,
+} from '@sandlot/shared/events'
 import { STOP_REASON_OF } from '@sandlot/shared/reasons'
-import type { EventGroup, LoopContext } from '../loop/context.ts'
-import { modelOf } from '../loop/models.ts'
-import { endBeforeRequest } from '../loop/refusals.ts'
-import { messagesTokens, toolsTokens } from '../limits/tokens.ts'
+import type { LoopContext } from './context.ts'
+import { modelOf } from './models.ts'
+import { endBeforeRequest } from './refusals.ts'
+import { messagesTokens, toolsTokens } from '../model/tokens.ts'
 import type { Model } from '../model/model.ts'
 import { modelMessages } from '../history/messages.ts'
 import { makeRoomNow } from './make-room.ts'

@@ -1,5 +1,5 @@
 /** Estimates token counts, rather too high than too low. */
-import type { ModelMessage, ModelTool } from '../model/model.ts'
+import type { ModelMessage, ModelTool } from './model.ts'
 
 /**
  * UTF-8 bytes of a token. English has about four, code three to four, Chinese three in a character

@@ -1,8 +1,14 @@
 /** What the log says of calls when a batch begins. What this process does with them afterwards does not count. */
 import { type SessionEvent, isLive, isOutcome, metaOf } from '@sandlot/shared/events'
-import type { BatchContext } from '../calls/batch.ts'
 
-type CallsBefore = Pick<BatchContext, 'announced' | 'begunBefore' | 'previousAttempt'>
+export interface CallsBefore {
+  /** Calls that the log has already announced; they are not announced again. */
+  announced: (callId: string) => boolean
+  /** Calls that the log says had begun when the batch did: an earlier process died while they ran. */
+  begunBefore: (callId: string) => boolean
+  /** The attempt of this call that the log has from before a restart. */
+  previousAttempt: (callId: string) => { n: number; boot: string } | undefined
+}
 
 export function callsBefore(log: readonly SessionEvent[]): CallsBefore {
   const announced = new Set<string>()

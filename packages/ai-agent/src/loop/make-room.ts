@@ -9,20 +9,21 @@ import {
   makeSandlotEvent,
   metaOf,
   sandlotEventOf,
+  type EventGroup,
 } from '@sandlot/shared/events'
 import { makeMeta } from '@sandlot/shared/event-meta'
 import { messageOf } from '@sandlot/shared/errors'
 import { modelMessages } from '../history/messages.ts'
-import type { EventGroup, LoopContext } from '../loop/context.ts'
-import { endBeforeRequest } from '../loop/refusals.ts'
-import { pause, retryVerdict } from '../loop/retry.ts'
-import { usageEvent } from '../loop/usage.ts'
-import { messagesTokens } from '../limits/tokens.ts'
-import { RepetitionError, listen } from '../loop/listen.ts'
+import type { LoopContext } from './context.ts'
+import { endBeforeRequest } from './refusals.ts'
+import { pause, retryVerdict } from './retry.ts'
+import { usageEvent } from './usage.ts'
+import { messagesTokens } from '../model/tokens.ts'
+import { RepetitionError, listen } from './listen.ts'
 import { type Model, type ModelAnswer, ModelError } from '../model/model.ts'
-import { contextSize } from './context-size.ts'
-import { planCut, planPruning, planPruningOfAll } from './plan.ts'
-import { mechanicalSummary, summaryMessages, summaryText } from './summary.ts'
+import { contextSize } from '../compaction/context-size.ts'
+import { planCut, planPruning, planPruningOfAll } from '../compaction/plan.ts'
+import { mechanicalSummary, summaryMessages, summaryText } from '../compaction/summary.ts'
 
 /** Room is made when the next request would pass this share of the window. */
 const FULL = 0.8

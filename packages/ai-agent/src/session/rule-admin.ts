@@ -1,0 +1,91 @@
+/** Where people look at their rules: list, write down, revoke, and try one on what has been. */
+import { SandlotError } from '@sandlot/shared/errors'
+import type { Rule } from '@sandlot/shared/rules'
+import {
+  MAX_PREVIEWED,
+  type NewRule,
+  type RuleList,
+  type RulePreview,
+  type RulesAsk,
+} from '@sandlot/shared/rules-api'
+import { type CallRequest, callRequest } from '../approval/request.ts'
+import { isZodInput } from '../tools/tool-input.ts'
+import type { Tool } from '../tools/tool.ts'
+import type { SessionParts } from './parts.ts'
+import { matchProblem } from '../approval/match.ts'
+import { type PastCall, pastCalls, preview } from '../approval/preview.ts'
+
+/** How far back a preview looks. */
+const SESSIONS = 30
+const CALLS = 1_000
+
+export class RuleAdmin {
+  readonly #parts: Pick<SessionParts, 'store' | 'rules' | 'tools'>
+
+  constructor(parts: Pick<SessionParts, 'store' | 'rules' | 'tools'>) {
+    this.#parts = parts
+  }
+
+  /** Throws what the book throws: `bad_request`, `forbidden`, `not_found`, `too_large`. */
+  async answer(
+    userId: string,
+    ask: RulesAsk,
+    signal: AbortSignal,
+  ): Promise<RuleList | Rule | RulePreview | object> {
+    const { rules } = this.#parts
+    switch (ask.do) {
+      case 'list': {
+        const { deployment, remember } = rules
+        return { rules: await rules.list(userId), deployment: [...deployment], remember }
+      }
+      case 'add':
+        return rules.add(userId, ask.rule)
+      case 'revoke':
+        await rules.revoke(userId, ask.id)
+        return {}
+      case 'preview':
+        return this.#preview(userId, ask.rule, signal)
+    }
+  }
+
+  async #preview(userId: string, { effect, match }: NewRule, signal: AbortSignal): Promise<RulePreview> {
+    const problem = matchProblem(match)
+    if (problem !== undefined) throw new SandlotError('bad_request', `This rule ${problem}.`)
+    const candidate: Rule = { ...this.#parts.rules.make(effect, match), origin: 'user' }
+    const calls = await this.#latestCalls(userId, signal)
+    const judged = await preview(candidate, calls, await this.#parts.rules.of(userId))
+    const changed = judged
+      .filter(({ before, after }) => before !== after)
+      .toSorted((a, b) => b.call.at - a.call.at)
+      .map(({ call, before, after }) => {
+        const { sessionId, toolCallId, title, at } = call
+        return { sessionId, toolCallId, title, at, before, after }
+      })
+    return { looked: calls.length, changed: changed.slice(0, MAX_PREVIEWED), changedCount: changed.length }
+  }
+
+  async #latestCalls(userId: string, signal: AbortSignal): Promise<PastCall[]> {
+    const { store, tools } = this.#parts
+    const registry = await tools(userId, signal)
+    const requestOf = (name: string, raw: unknown): CallRequest | undefined => {
+      const tool = registry.getTool(name)
+      const args = tool === undefined ? undefined : checkedArguments(tool, raw)
+      return tool === undefined || args === undefined ? undefined : callRequest({ tool, args })
+    }
+    const calls: PastCall[] = []
+    for (const { id, mode } of await store.listSessions(userId, { limit: SESSIONS })) {
+      if (calls.length >= CALLS) break
+      const events = await store.readEvents(id)
+      calls.push(...pastCalls(id, events, mode, requestOf))
+    }
+    return calls.slice(0, CALLS)
+  }
+}
+
+/** Undefined where the tool does not take them. */
+function checkedArguments(tool: Tool, raw: unknown): Record<string, unknown> | undefined {
+  if (typeof raw !== 'object' || raw === null || Array.isArray(raw)) return undefined
+  const given = { ...raw }
+  if (isZodInput(tool.input)) return tool.input.safeParse(given).data
+  return tool.input.check(given).length === 0 ? given : undefined
+}

@@ -1,0 +1,23 @@
+/** Paths in what a model and programs read: as git quotes them, so that a name can neither pose as something else nor hide. */
+
+/** What is not seen, or moves what is: the members of a character class, for JavaScript and for Perl (`ripgrep.ts`). */
+export const HIDDEN_CLASSES = String.raw`\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}`
+
+const QUOTED = new RegExp(`["\\\\${HIDDEN_CLASSES}]`, 'u')
+const ESCAPED = new RegExp(`["\\\\${HIDDEN_CLASSES}]`, 'gu')
+const SHORT: Readonly<Record<string, string>> = {
+  '"': String.raw`\"`,
+  '\\': String.raw`\\`,
+  '\n': String.raw`\n`,
+  '\r': String.raw`\r`,
+  '\t': String.raw`\t`,
+}
+
+/** `path` itself, or in double quotes with its bytes as `\ooo` where a character is not seen. */
+export function quotePath(path: string): string {
+  return QUOTED.test(path) ? `"${path.replace(ESCAPED, (one) => SHORT[one] ?? octal(one))}"` : path
+}
+
+function octal(text: string): string {
+  return [...new TextEncoder().encode(text)].map((byte) => `\\${byte.toString(8).padStart(3, '0')}`).join('')
+}
