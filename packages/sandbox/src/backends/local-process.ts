@@ -270,7 +270,7 @@ function describe({ id, name, state, spec }: LocalSandbox): BackendSandbox {
  * or after, each gets all output from then on and may write. Output without an attached stream is
  * dropped. The child's own pipes stay open when a stream goes.
  */
-export class AttachStreams {
+class AttachStreams {
   readonly #attached = new Set<Duplex>()
   #input: Writable | undefined
   #output: Readable | undefined

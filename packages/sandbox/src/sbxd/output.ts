@@ -100,7 +100,7 @@ const FIRST_BYTES = 2_048
  * Bytes that wait, in memory that is used again: a ring that grows when it is full and never
  * shrinks.
  */
-export class ByteRing {
+class ByteRing {
   #memory: Buffer = Buffer.alloc(0)
   #from = 0
   #length = 0

@@ -89,7 +89,7 @@ const LOWEST_PRIORITY = 19
 const LIMITS = ['cpuSeconds', 'fileBytes', 'openFiles', 'addressSpaceBytes'] as const
 
 /** The list at the end of START. Throws `invalid_arguments` for what sbxd would refuse. */
-export function writeStartOptions(writer: ByteWriter, request: RunRequest): void {
+function writeStartOptions(writer: ByteWriter, request: RunRequest): void {
   const option = (tag: StartOption, value: ByteWriter): void => {
     const bytes = value.done()
     writer.u8(tag).u16(bytes.length).bytes(bytes)
@@ -156,14 +156,14 @@ export function terminalSize({ rows, columns }: TerminalSize): ByteWriter {
 }
 
 /** The greatest age of a background job in milliseconds; 0 leaves it to sbxd, which takes a day. */
-export function jobOption(maxAgeMs: number | undefined): ByteWriter {
+function jobOption(maxAgeMs: number | undefined): ByteWriter {
   if (maxAgeMs !== undefined && !(maxAgeMs > 0 && maxAgeMs <= 2 ** 40 - 1))
     throw new SandboxError('invalid_arguments', 'maxAgeMs must be more than 0')
   return new ByteWriter().u64(Math.ceil(maxAgeMs ?? 0))
 }
 
 /** A session's name. Throws `invalid_arguments` for one that sbxd would refuse. */
-export function sessionName(name: string): ByteWriter {
+function sessionName(name: string): ByteWriter {
   if (name.length > SESSION_CHARACTERS || !/^[!-~]+$/.test(name))
     throw new SandboxError(
       'invalid_arguments',

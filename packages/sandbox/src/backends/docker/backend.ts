@@ -310,7 +310,7 @@ export function createDockerBackend(options: DockerBackendOptions): SandboxBacke
  * The new container's id; undefined when the name is taken. Not `createContainer`, which would put
  * the whole body into the URL as well.
  */
-export async function postCreate(
+async function postCreate(
   docker: Docker,
   name: string,
   body: CreateBody,

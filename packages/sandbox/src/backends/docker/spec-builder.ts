@@ -74,7 +74,7 @@ function requireLimits(info: EngineInfo): void {
  * `extensions`: image → one that was made from it and is used in its place. It is passed over while
  * it is absent, and after the image was made anew without it: then another sbxd may be in it.
  */
-export function createImageIds(
+function createImageIds(
   engine: Engine,
   extensions: Readonly<Record<string, string>>,
 ): (reference: string, signal?: AbortSignal) => Promise<string> {
