@@ -13,7 +13,7 @@ const TOKEN_HELP = 'Set DUFFEL_ACCESS_TOKEN to a valid access token of your Duff
 /** Duffel asks the airlines for at most this part of our own time limit. */
 const AIRLINES_SHARE = 0.8
 
-export interface DuffelOptions {
+interface DuffelOptions {
   token: string | undefined
   apiUrl: string
   timeoutMs: number
@@ -22,7 +22,7 @@ export interface DuffelOptions {
 }
 
 /** Ask for offers. Returns the answer's `data` as it came. Throws `ToolFailure`. */
-export type AskOffers = (search: Search, signal: AbortSignal) => Promise<unknown>
+type AskOffers = (search: Search, signal: AbortSignal) => Promise<unknown>
 
 export function makeAskOffers({ token, apiUrl, timeoutMs, now }: DuffelOptions): AskOffers {
   const client = token === undefined ? undefined : new Duffel({ token, basePath: apiUrl })

@@ -3,7 +3,7 @@ import { ToolFailure } from '@sandlot/mcp-kit/tool-failure'
 import { z } from 'zod'
 
 /** Offers that are shown; a search finds hundreds. */
-export const MAX_FLIGHTS = 25
+const MAX_FLIGHTS = 25
 
 const place = z.object({ iata_code: z.string(), name: z.string().nullish() })
 const carrier = z.object({ name: z.string(), iata_code: z.string().nullish() })
@@ -72,7 +72,7 @@ export const flight = z.object({
   expires_at: z.string().optional(),
   ways: z.array(way),
 })
-export type Flight = z.output<typeof flight>
+type Flight = z.output<typeof flight>
 
 export interface FlightsFound {
   flights: Flight[]

@@ -14,7 +14,7 @@ const output = z.object({
   status: z.enum(['success', 'partial']),
 })
 
-export interface SearchParts {
+interface SearchParts {
   config: FlightsConfig
   /** Epoch milliseconds. */
   now: () => number

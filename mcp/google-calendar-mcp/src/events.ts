@@ -36,7 +36,7 @@ export const calendarEvent = z.object({
 export type CalendarEvent = z.output<typeof calendarEvent>
 
 /** One page of an answer. */
-export interface EventsPage {
+interface EventsPage {
   events: CalendarEvent[]
   nextPageToken?: string
 }

@@ -13,7 +13,7 @@ import type { Listing } from './list-input.ts'
 const HELP =
   'Give a new GOOGLE_ACCESS_TOKEN, or a GOOGLE_REFRESH_TOKEN with its client, that may read calendars (scope calendar.events.readonly).'
 
-export interface GoogleOptions {
+interface GoogleOptions {
   credential: Credential | undefined
   apiUrl: string
   tokenUrl: string
@@ -21,7 +21,7 @@ export interface GoogleOptions {
   now: () => number
 }
 
-export interface PageRequest extends Listing {
+interface PageRequest extends Listing {
   pageToken?: string
 }
 

@@ -23,7 +23,7 @@ interface EventsFound {
   more: boolean
 }
 
-export interface ListParts {
+interface ListParts {
   config: CalendarConfig
   /** Epoch milliseconds. */
   now: () => number

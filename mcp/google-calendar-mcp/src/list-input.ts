@@ -3,7 +3,7 @@ import { instantOf } from '@sandlot/mcp-kit/dates'
 import { ToolFailure } from '@sandlot/mcp-kit/tool-failure'
 import { z } from 'zod'
 
-export const MAX_EVENTS = 2_500
+const MAX_EVENTS = 2_500
 
 const time = (what: string): z.ZodOptional<z.ZodString> =>
   z

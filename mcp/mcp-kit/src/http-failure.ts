@@ -1,7 +1,7 @@
 /** What an HTTP status of a foreign API means for a tool. One table for all of our servers. */
 import { ToolFailure } from './tool-failure.ts'
 
-export interface FailedAnswer {
+interface FailedAnswer {
   /** Its name for people: `Duffel`. */
   service: string
   status: number
@@ -52,7 +52,7 @@ export function failureOfStatus(answer: FailedAnswer, now: number): ToolFailure 
  * Whole seconds from now, of a header that holds seconds or a date. Undefined when it holds
  * neither.
  */
-export function waitOf(header: string | null | undefined, now: number): number | undefined {
+function waitOf(header: string | null | undefined, now: number): number | undefined {
   const text = header?.trim() ?? ''
   if (text === '') return undefined
   const seconds = /^\d+$/.test(text) ? Number(text) : Math.ceil((Date.parse(text) - now) / 1000)

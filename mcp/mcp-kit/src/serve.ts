@@ -7,15 +7,15 @@ import type { Log } from './log.ts'
 import { ToolFailure } from './tool-failure.ts'
 
 /** In `_meta` of a request: for whom our own client asks. Limits and caches are per user. */
-export const USER_META = 'sandlot/user'
+const USER_META = 'sandlot/user'
 /** In `_meta` of a failed result: `{code, retryAfterSeconds?}`. */
-export const FAILURE_META = 'sandlot/failure'
+const FAILURE_META = 'sandlot/failure'
 
 /** Of a client that does not say for whom it asks. */
 const ONE_USER = 'local'
 const MAX_USER_CHARS = 200
 
-export interface Caller {
+interface Caller {
   userId: string
   signal: AbortSignal
 }
@@ -24,7 +24,7 @@ export interface Caller {
  * What a tool found. `notice` is said to the model beside it: that something was left out, and how
  * to get it.
  */
-export interface Found<O> {
+interface Found<O> {
   value: O
   notice?: string
   cached: boolean
@@ -40,7 +40,7 @@ export interface ServedTool<I extends z.ZodObject, O extends z.ZodObject> {
   run(args: z.output<I>, caller: Caller): Promise<Found<z.output<O>>>
 }
 
-export interface ServerAbout {
+interface ServerAbout {
   name: string
   version: string
 }

@@ -8,7 +8,7 @@
  * request and will not answer it. `unavailable`: not reachable, or its own fault. `bad_answer`:
  * what came is not what it documents.
  */
-export type FailureCode =
+type FailureCode =
   | 'invalid_arguments'
   | 'needs_auth'
   | 'forbidden'

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { failureOfStatus, waitOf } from '../src/http-failure.ts'
+import { failureOfStatus } from '../src/http-failure.ts'
 import { makeLog } from '../src/log.ts'
 import { Lookups, keyOf } from '../src/lookups.ts'
 
@@ -119,11 +119,13 @@ describe('a status', () => {
   })
 
   test('a wait is seconds or a date, and never silly', () => {
-    expect(waitOf('30', NOW)).toBe(30)
-    expect(waitOf('Fri, 01 Jan 2027 00:01:00 GMT', NOW)).toBe(60)
-    expect(waitOf('Fri, 01 Jan 2020 00:01:00 GMT', NOW)).toBe(0)
-    expect(waitOf('999999999', NOW)).toBe(86_400)
-    for (const nothing of [undefined, null, '', 'soon', '-5x']) expect(waitOf(nothing, NOW)).toBeUndefined()
+    const waitOf = (retryAfter: string | null | undefined) =>
+      failureOfStatus({ ...answer, status: 503, retryAfter }, NOW).retryAfterSeconds
+    expect(waitOf('30')).toBe(30)
+    expect(waitOf('Fri, 01 Jan 2027 00:01:00 GMT')).toBe(60)
+    expect(waitOf('Fri, 01 Jan 2020 00:01:00 GMT')).toBe(0)
+    expect(waitOf('999999999')).toBe(86_400)
+    for (const nothing of [undefined, null, '', 'soon', '-5x']) expect(waitOf(nothing)).toBeUndefined()
   })
 })
 

@@ -86,7 +86,7 @@ const variables = z.object({
   SANDLOT_EGRESS_MB_PER_HOUR: wholeNumber(1, 16 * 1024 * 1024).optional(),
 })
 
-export interface SandboxConfig {
+interface SandboxConfig {
   backend: 'docker' | 'local-process'
   dockerHost: string | undefined
   tls: { ca: Buffer; cert: Buffer; key: Buffer } | undefined

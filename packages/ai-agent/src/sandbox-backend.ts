@@ -21,7 +21,7 @@ const DISK_WORDS: Record<BackendCapabilities['quota'], string> = {
   none: 'workspaces have no disk budget',
 }
 
-export interface AgentSandboxes extends Sandboxes {
+interface AgentSandboxes extends Sandboxes {
   /** What an operator should know, for the status. Does not throw; asks the backend each time. */
   probe(): Promise<{ ok: boolean; message: string }>
 }

@@ -7,7 +7,7 @@ import { ConfigError, type Environment, readConfig, wholeNumber } from '@sandlot
 import { z } from 'zod'
 
 /** The checkout that this launcher belongs to, wherever it was called from. */
-export const ROOT = fileURLToPath(new URL('../../..', import.meta.url)).replace(/\/$/, '')
+const ROOT = fileURLToPath(new URL('../../..', import.meta.url)).replace(/\/$/, '')
 
 const schema = z.object({
   SANDLOT_DATA: z.string().default('.sandlot'),

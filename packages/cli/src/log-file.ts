@@ -19,7 +19,7 @@ function openLog(file: string): WriteStream {
   return createWriteStream(file, { flags: 'a', mode: 0o600 })
 }
 
-export interface Log {
+interface Log {
   /**
    * In the order given. What a full disk refuses is lost; the next write tries again. So are writes
    * while 4 MiB wait for the disk; after that a line of the log has their size.

@@ -56,7 +56,7 @@ export function writeRecord(file: string, record: UpRecord): void {
 /** Milliseconds until a record that could not be written is tried again. */
 const RETRY_MS = 10_000
 
-export interface RecordWriter {
+interface RecordWriter {
   /** Never throws. */
   write(record: UpRecord): void
 }
@@ -95,7 +95,7 @@ function temporaryRecord(file: string, record: UpRecord): string {
   }
 }
 
-export type Claim =
+type Claim =
   | { kind: 'claimed'; previous: UpRecord | undefined }
   /** Another `up` runs; nothing was changed. */
   | { kind: 'running'; record: UpRecord }

@@ -3,7 +3,7 @@ import type { Environment } from '@sandlot/shared/config'
 import { keepLog } from './log-file.ts'
 import { StepError } from './steps.ts'
 
-export interface RunOptions {
+interface RunOptions {
   cwd: string
   environment: Environment
   /**

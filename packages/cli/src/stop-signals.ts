@@ -12,7 +12,7 @@ export function agentSignal(stop: StopSignal): 'SIGINT' | 'SIGTERM' {
   return stop === END_SIGNAL ? 'SIGINT' : 'SIGTERM'
 }
 
-export interface StopSignals {
+interface StopSignals {
   /** Aborted at the first signal; its reason is a {@link StopRequest}. */
   signal: AbortSignal
   /** Settles with the first signal; never rejects. */

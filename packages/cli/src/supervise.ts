@@ -14,7 +14,7 @@ export interface ChildSpec {
   log: string
 }
 
-export interface SupervisorEvents {
+interface SupervisorEvents {
   /** A process was started, the first or a later one. */
   started(mark: ProcessMark): void
   /** A line on its stdout that is no log entry. */

@@ -5,7 +5,7 @@ import type { Step } from './steps.ts'
 import { join } from 'node:path'
 
 /** Every deployment that a test makes has a name that begins so; nothing else is ever removed here. */
-export const TEST_DEPLOYMENT = 'test-'
+const TEST_DEPLOYMENT = 'test-'
 
 /** The ids in lines of `id deployment` that belong to tests. */
 export function testOwned(listing: string): string[] {

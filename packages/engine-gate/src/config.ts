@@ -36,7 +36,7 @@ const variables = z.object({
   SANDLOT_SANDBOX_DEBUG_USERS: z.string().optional(),
 })
 
-export interface GateConfig {
+interface GateConfig {
   /** Where the gate listens; its folder is its own. */
   socket: string
   /** Holds the deployment's id, readable by every user of the socket. */

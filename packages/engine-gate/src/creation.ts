@@ -16,7 +16,7 @@ import { firstDifference, parseCanonical } from './canonical-json.ts'
 import { forbidden } from './refusal.ts'
 
 /** What the operator decided, and what the engine is: nothing here comes from a client. */
-export interface Policy {
+interface Policy {
   deployment: string
   /** The engine's ids of the configured images, now. */
   imageIds: readonly string[]
@@ -33,7 +33,7 @@ export interface Policy {
   engine: EngineFacts
 }
 
-export interface Creation {
+interface Creation {
   body: CreateBody
   volume: string
   uid: number

@@ -20,7 +20,7 @@ const ATTACH_MS = 15_000
 /** An inspect or a list of a few thousand containers, with room. */
 const MOST_BYTES = 64 * 1024 * 1024
 
-export interface Asking {
+interface Asking {
   method: string
   /** With version and query, made by us. */
   path: string

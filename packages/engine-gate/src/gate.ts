@@ -24,7 +24,7 @@ const SWALLOWED = 1024 * 1024
 /** They last as long as their client wants, and are counted with the attached streams. */
 const LONG: readonly Operation[] = ['wait', 'events']
 
-export interface GateOptions {
+interface GateOptions {
   engine: Engine
   operations: Operations
   audit: Audit

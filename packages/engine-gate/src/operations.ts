@@ -18,7 +18,7 @@ import { type Client, createOwnership } from './ownership.ts'
 import { forbidden, Refusal } from './refusal.ts'
 import type { Route } from './routes.ts'
 
-export interface OperationOptions {
+interface OperationOptions {
   engine: Engine
   audit: Audit
   deployment: string
@@ -32,7 +32,7 @@ export interface OperationOptions {
   most: { containers: number; volumes: number }
 }
 
-export interface Run {
+interface Run {
   route: Route
   body: string
   response: ServerResponse

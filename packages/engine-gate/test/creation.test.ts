@@ -6,8 +6,10 @@ import { createTemplate } from '@sandlot/sandbox/backends/docker/create-template
 import { debugProfile } from '@sandlot/sandbox/backends/docker/debug-profile'
 import { DEFAULT_LIMITS } from '@sandlot/sandbox/limits'
 import { campaign, extent } from '../../../test/campaign.ts'
-import { checkCreate, checkVolume, type Policy } from '../src/creation.ts'
+import { checkCreate, checkVolume } from '../src/creation.ts'
 import { Refusal } from '../src/refusal.ts'
+
+type Policy = Parameters<typeof checkCreate>[2]
 
 const spec: SandboxSpec = {
   name: 'sbx-dep-abcdefgh-0123456789abcdef-1',

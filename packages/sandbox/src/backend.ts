@@ -123,7 +123,7 @@ export interface SandboxBackend {
 }
 
 /** What is there and what it can do. Every method rejects with a `SandboxError`. */
-export interface BackendInventory {
+interface BackendInventory {
   capabilities(signal?: AbortSignal): Promise<BackendCapabilities>
   inspect(idOrName: string): Promise<BackendSandbox | undefined>
   /**

@@ -41,7 +41,7 @@ export function claimedName(deployment: string, slot: string, owner: string, gen
   return `${poolName(deployment, slot)}-${owner}-${generation}`
 }
 
-export type SandboxName =
+type SandboxName =
   | { kind: 'pool'; slot: string }
   | { kind: 'claimed'; slot: string; owner: string; generation: number }
 
@@ -89,7 +89,7 @@ export const LABEL = {
 } as const
 
 /** Version of the labels themselves. */
-export const LABEL_SCHEMA = '1'
+const LABEL_SCHEMA = '1'
 
 /** The labels every container and volume of one slot carries. */
 export function slotLabels(

@@ -122,7 +122,7 @@ export type OutputPolicy =
   | { kind: 'limit'; bytes: number }
 
 /** setrlimit(2) for one command; each process of it has these for itself. */
-export interface CommandLimits {
+interface CommandLimits {
   /** Seconds of processor time; at the limit SIGXCPU, a second later SIGKILL. */
   cpuSeconds?: number
   /** Bytes that a file may grow to; beyond it SIGXFSZ. */

@@ -26,7 +26,7 @@ const LONGEST_RETRY_MS = 600_000
 
 const SLOW = 'The agent has not answered for more than a minute; it may hang.'
 
-export interface RemovalsParts {
+interface RemovalsParts {
   accounts: Pick<AccountsStore, 'removeUser' | 'removals' | 'removalDone' | 'removalFailed'>
   agent: Pick<AgentLink, 'request' | 'whenConnected'>
   sockets: Pick<Sockets, 'personRemoved'>

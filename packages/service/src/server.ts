@@ -42,7 +42,7 @@ export interface ServiceDeps {
   agentPauses?: NonNullable<AgentLinkOptions['pauses']>
 }
 
-export interface RunningService {
+interface RunningService {
   /** Where it listens, as people can type it. */
   readonly url: string
   /** The address to open now: of the set-up page while there is no account, else `url`. */

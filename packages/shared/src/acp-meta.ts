@@ -60,8 +60,6 @@ export const promptMeta = z.object({
 export const foreignPromptMeta = z.looseObject({
   sandlot: z.looseObject({ onError: onError.optional() }).optional(),
 })
-/** `_meta.sandlot` of every other session request and of `session/cancel`. */
-export const userMeta = z.object({ user: agentUser })
 /**
  * `_meta.sandlot` of the answer to `session/prompt`. `duplicate`: this request id was submitted
  * before.

@@ -50,7 +50,7 @@ export const chatRequest = z
   )
 export type ChatRequest = z.infer<typeof chatRequest>
 
-export const toolResult = z.object({
+const toolResult = z.object({
   callId: z.string(),
   name: z.string(),
   status: z.enum(['completed', 'failed']),
@@ -185,7 +185,7 @@ export type UserList = z.infer<typeof userList>
 
 /** `POST /api/keys` → 201 with a `NewApiKey`. */
 export const newKeyRequest = z.strictObject({ name })
-export const apiKey = z.object({
+const apiKey = z.object({
   id: z.string(),
   name: z.string(),
   /** The first characters, to tell keys apart. The rest is not kept. */

@@ -5,7 +5,7 @@
  */
 
 /** Code → HTTP status. */
-export const ERROR_STATUS = {
+const ERROR_STATUS = {
   bad_request: 400,
   invalid_frame: 400,
   unknown_frame: 400,

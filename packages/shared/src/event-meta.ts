@@ -17,7 +17,7 @@ export type TokenUsage = z.infer<typeof tokenUsage>
  * What only the model's provider understands, kept so that the next request is the same after a
  * restart.
  */
-export const forProvider = z.object({
+const forProvider = z.object({
   /**
    * On the first settled event of a turn: fields to send back with the answer (reasoning,
    * signatures).
@@ -30,7 +30,7 @@ export const forProvider = z.object({
 })
 
 /** Which request an answer was given to, so that a replay can prove that it makes the same one. */
-export const requestMark = z.object({
+const requestMark = z.object({
   /** Number of the last event that the request was made from. */
   upTo: z.number().int().nonnegative(),
   /** SHA-256 of its system prompt, tools and wire options, stored once under this name. */
@@ -49,7 +49,7 @@ export type RequestMark = z.infer<typeof requestMark>
 /**
  * How long a prompt kept people waiting, in milliseconds. After a restart: what was measured since.
  */
-export const promptTiming = z.object({
+const promptTiming = z.object({
   /**
    * From the prompt's first request that was answered to the first piece of that answer. Absent:
    * none was.

@@ -18,7 +18,7 @@ const meta = z.looseObject({ sandlot: sandlotMeta })
 // ── The kinds we emit
 // ───────────────────────────────────────────────────────────────────────────────────
 
-export const planEntry = z.object({
+const planEntry = z.object({
   content: z.string(),
   priority: z.enum(['high', 'medium', 'low']),
   status: z.enum(['pending', 'in_progress', 'completed']),

@@ -10,8 +10,8 @@ import { type SessionEvent, isOutcome, metaOf } from './events.ts'
  * `missing_file`: of the workspace. `auth`: something wants to be signed in to, or refused what we
  * have.
  */
-export const FAILURE_CAUSES = ['missing_file', 'denied', 'auth', 'timeout'] as const
-export type FailureCause = (typeof FAILURE_CAUSES)[number]
+const FAILURE_CAUSES = ['missing_file', 'denied', 'auth', 'timeout'] as const
+type FailureCause = (typeof FAILURE_CAUSES)[number]
 
 export interface FailurePattern {
   cause: FailureCause
@@ -20,7 +20,7 @@ export interface FailurePattern {
 }
 
 /** A call that has ended, as far as its failure goes. */
-export interface EndedCall {
+interface EndedCall {
   callId: string
   failed: boolean
   reason?: FailureReason | undefined

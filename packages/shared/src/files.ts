@@ -13,7 +13,7 @@ export const MAX_LISTED = 1000
 /** Relative to the workspace. Empty: the workspace itself. */
 const path = z.string().max(4096)
 
-export const workspaceEntry = z.object({
+const workspaceEntry = z.object({
   name: z.string(),
   kind: z.enum(['file', 'directory', 'symlink', 'other']),
   /** Bytes. */

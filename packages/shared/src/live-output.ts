@@ -38,7 +38,7 @@ function dropOldest(pieces: OutputPiece[]): OutputPiece[] {
   return first === 0 ? pieces : pieces.slice(first)
 }
 
-export interface ByteRange {
+interface ByteRange {
   from: number
   /** Exclusive. */
   to: number

@@ -12,7 +12,7 @@ export const MCP_SIGN_IN_PATH = '/oauth/mcp'
  */
 export const MCP_CLIENT_PATH = '/oauth/mcp/client.json'
 
-export interface McpClientDocument {
+interface McpClientDocument {
   client_name: string
   redirect_uris: string[]
   grant_types: string[]

@@ -5,7 +5,7 @@ import { question } from './question.ts'
 import { ruleReason } from './rules.ts'
 import { permissionOption } from './sandlot-event.ts'
 
-export const pendingApproval = z.object({
+const pendingApproval = z.object({
   callId: z.string(),
   /** The tool, its kind, and the call in a few words. */
   name: z.string(),
@@ -21,7 +21,7 @@ export const pendingApproval = z.object({
   question: question.optional(),
   why: z.array(ruleReason).optional(),
 })
-export type PendingApproval = z.infer<typeof pendingApproval>
+type PendingApproval = z.infer<typeof pendingApproval>
 
 /** `GET /api/sessions/:id/approvals` */
 export const pendingApprovalList = z.object({ approvals: z.array(pendingApproval) })

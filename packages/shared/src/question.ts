@@ -7,7 +7,7 @@ import { z } from 'zod'
 const option = z.object({ const: z.string(), title: z.string() })
 
 /** One thing to fill in. */
-export const questionField = z.object({
+const questionField = z.object({
   type: z.enum(['string', 'number', 'integer', 'boolean', 'array']),
   title: z.string().optional(),
   description: z.string().optional(),

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 
 /** Why a call failed. A command that ran to its end is `completed`, whatever its exit code. */
-export const FAILURE_REASONS = [
+const FAILURE_REASONS = [
   'invalid_arguments',
   'unknown_tool',
   'unavailable',
@@ -43,7 +43,7 @@ export const endReason = z.enum(END_REASONS)
 export type EndReason = z.infer<typeof endReason>
 
 /** What kept a model from answering. */
-export const MODEL_ERROR_CLASSES = [
+const MODEL_ERROR_CLASSES = [
   'rate_limit',
   'quota',
   'auth',

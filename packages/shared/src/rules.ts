@@ -42,8 +42,7 @@ export function isAboutHost(match: RuleMatch): match is Extract<RuleMatch, { hos
   return 'host' in match
 }
 
-export const ruleOrigin = z.enum(['deployment', 'user', 'session'])
-export type RuleOrigin = z.infer<typeof ruleOrigin>
+const ruleOrigin = z.enum(['deployment', 'user', 'session'])
 
 export const rule = z.object({
   id: z.string(),

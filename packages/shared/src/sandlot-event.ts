@@ -25,7 +25,7 @@ export type OnError = z.infer<typeof onError>
 export const unqueuedWhy = z.enum(['sent', 'withdrawn'])
 
 /** A message that is no message to the model, but something to do. */
-export const command = z.object({
+const command = z.object({
   name: z.literal('compact'),
   /** What the summary must not lose, in the user's words. */
   focus: z.string().optional(),

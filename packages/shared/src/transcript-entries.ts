@@ -36,7 +36,7 @@ export interface MessageEntry {
   readonly at: number
 }
 
-export interface Approval {
+interface Approval {
   readonly options: readonly PermissionOption[]
   /** Why it was asked. */
   readonly why: readonly RuleReason[]

@@ -96,13 +96,6 @@ export function foldTranscript(transcript: Transcript, event: SessionEvent): Tra
   return { ...folded, drafts: endsDrafts(event) ? [] : folded.drafts, wait: null, seq }
 }
 
-/** Fold many. */
-export function foldAll(transcript: Transcript, events: Iterable<SessionEvent>): Transcript {
-  let folded = transcript
-  for (const event of events) folded = foldTranscript(folded, event)
-  return folded
-}
-
 // ── Settled
 // ─────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -16,7 +16,7 @@ import { draftOf, draftText, endsDrafts } from '../src/call-drafts.ts'
 import { makeMeta } from '../src/event-meta.ts'
 import { WITHOUT_WORDS } from '../src/images.ts'
 import type { CallEntry } from '../src/transcript-entries.ts'
-import { emptyTranscript, foldAll, foldTranscript, leavesHole } from '../src/transcript.ts'
+import { emptyTranscript, foldTranscript, leavesHole } from '../src/transcript.ts'
 import { call, callUpdate, draft, outcome, Recorder, session, text } from './scripts.ts'
 
 /** What a resume after `after` sends when the stream stands at `position`: settled, snapshots, then the live tail. */
@@ -68,8 +68,8 @@ function resume(events: readonly SessionEvent[], after: number, position: number
 }
 
 /** The state without what may differ while something is in flight: how live output is cut into pieces, and when it began. */
-function shown(events: Iterable<SessionEvent>): unknown {
-  const transcript = foldAll(emptyTranscript(), events)
+function shown(events: readonly SessionEvent[]): unknown {
+  const transcript = events.reduce(foldTranscript, emptyTranscript())
   return {
     ...transcript,
     entries: transcript.entries.map((entry) =>
@@ -105,9 +105,9 @@ describe('an answer that broke off', () => {
     recorder.live(text('agent_message_chunk', 'm2', 'Whole', { ...fields, live: true, offset: 0 }))
     recorder.settled(text('agent_message_chunk', 'm2', 'Whole.', fields))
     const read = (events: SessionEvent[]) =>
-      foldAll(emptyTranscript(), events).entries.map((entry) =>
-        entry.type === 'message' ? [entry.text, entry.settled, entry.cut] : entry,
-      )
+      events
+        .reduce(foldTranscript, emptyTranscript())
+        .entries.map((entry) => (entry.type === 'message' ? [entry.text, entry.settled, entry.cut] : entry))
     const said = [
       ['Half an ans', true, why],
       ['Whole.', true, undefined],
@@ -124,13 +124,13 @@ describe('an answer that broke off', () => {
     expect([at - 9_000, at, at + 100, at + 5_500, at + 7_000].map((now) => secondsLeft(wait, now))).toEqual([
       6, 6, 6, 1, 0,
     ])
-    const activity = () => activityOf(foldAll(emptyTranscript(), recorder.events))
+    const activity = () => activityOf(recorder.events.reduce(foldTranscript, emptyTranscript()))
     expect(activity()).toEqual({ doing: 'trying_again', wait })
     expect(waitWords(wait, 6)).toBe('The connection to the model broke off; trying again in 6 s, 2 of 3')
     expect(waitWords(wait, 0)).toBe('The connection to the model broke off; trying again, 2 of 3')
     recorder.live(text('agent_message_chunk', 'm2', 'W', { ...fields, live: true, offset: 0 }))
     expect(activity()).toEqual({ doing: 'writing' })
-    expect(foldAll(emptyTranscript(), recorder.events).wait).toBeNull()
+    expect(recorder.events.reduce(foldTranscript, emptyTranscript()).wait).toBeNull()
   })
 })
 
@@ -139,7 +139,7 @@ test('a call that waits for its sandbox says so, and since when', () => {
   const recorder = new Recorder()
   recorder.happened({ type: 'prompt_started' }, { promptId: 'p' })
   recorder.settled(call('c', fields))
-  const activity = () => activityOf(foldAll(emptyTranscript(), recorder.events))
+  const activity = () => activityOf(recorder.events.reduce(foldTranscript, emptyTranscript()))
   expect(activity()).toEqual({ doing: 'running', calls: 1 })
   const progress = { message: 'Starting the sandbox' }
   recorder.live(callUpdate('c', {}, { ...fields, live: true, progress }))
@@ -163,7 +163,7 @@ describe('a call that is being written', () => {
     return recorder
   }
   const draftsOf = ({ events }: Recorder) =>
-    foldAll(emptyTranscript(), events).drafts.map(({ place, chars }) => [place, chars])
+    events.reduce(foldTranscript, emptyTranscript()).drafts.map(({ place, chars }) => [place, chars])
 
   test('is shown while it grows, in the order of the calls; an older state changes nothing', () => {
     const recorder = writing()
@@ -171,7 +171,9 @@ describe('a call that is being written', () => {
       [0, 300],
       [1, 5],
     ])
-    expect(activityOf(foldAll(emptyTranscript(), recorder.events))).toEqual({ doing: 'writing' })
+    expect(activityOf(recorder.events.reduce(foldTranscript, emptyTranscript()))).toEqual({
+      doing: 'writing',
+    })
   })
 
   test('is gone once its message is whole, or taken back, or its prompt has ended; a late one is not shown', () => {
@@ -221,7 +223,7 @@ describe('the fold', () => {
         const seen = a % (events.length + 1)
         const position = seen + (b % (events.length - seen + 1))
         const until = position + (c % (events.length - position + 1))
-        const before = foldAll(emptyTranscript(), events.slice(0, seen))
+        const before = events.slice(0, seen).reduce(foldTranscript, emptyTranscript())
         const resumed = resume(events.slice(0, until), before.seq, position)
         expect(shown([...events.slice(0, seen), ...resumed])).toEqual(shown(events.slice(0, until)))
       }),
@@ -245,7 +247,9 @@ describe('the fold', () => {
     fc.assert(
       fc.property(session, fc.infiniteStream(fc.boolean()), (events, losses) => {
         const rest = events.filter((event) => !isLive(event) || losses.next().value === true)
-        expect(foldAll(emptyTranscript(), rest)).toEqual(foldAll(emptyTranscript(), events))
+        expect(rest.reduce(foldTranscript, emptyTranscript())).toEqual(
+          events.reduce(foldTranscript, emptyTranscript()),
+        )
       }),
       { numRuns: 300 },
     )
@@ -276,7 +280,10 @@ describe('the fold', () => {
     const transcript = foldTranscript(emptyTranscript(), first)
     expect(leavesHole(transcript, third)).toBe(true)
     expect(foldTranscript(transcript, third)).toBe(transcript)
-    expect(foldAll(transcript, recorder.events).entries.map((entry) => entry.id)).toEqual(['u', 'c'])
+    expect(recorder.events.reduce(foldTranscript, transcript).entries.map((entry) => entry.id)).toEqual([
+      'u',
+      'c',
+    ])
   })
 
   test('room that was made and another model are noted where they happened, the machinery is not', () => {
@@ -284,13 +291,15 @@ describe('the fold', () => {
     const room = (summary: string) =>
       recorder.happened({ type: 'compacted', summary, upTo: 1, why: 'window' }, { promptId: 'p' })
     const notes = (): unknown[] =>
-      foldAll(emptyTranscript(), recorder.events).entries.map((entry) =>
-        entry.type !== 'note'
-          ? entry.id
-          : entry.event.type === 'compacted'
-            ? `compacted ${entry.event.summary}`
-            : entry.event.model,
-      )
+      recorder.events
+        .reduce(foldTranscript, emptyTranscript())
+        .entries.map((entry) =>
+          entry.type !== 'note'
+            ? entry.id
+            : entry.event.type === 'compacted'
+              ? `compacted ${entry.event.summary}`
+              : entry.event.model,
+        )
     recorder.happened({ type: 'prompt_started' }, { promptId: 'p' })
     recorder.settled(text('user_message_chunk', 'u', 'hello', { promptId: 'p' }))
     recorder.happened({ type: 'instructions', text: 'Be brief.' })
@@ -317,7 +326,7 @@ describe('the fold', () => {
         recorder.settled(callUpdate(`${promptId}${n}`, failed, { promptId, reason }))
       })
       recorder.happened({ type: 'prompt_ended', stopReason: 'end_turn', reason: 'completed' }, { promptId })
-      const end = foldAll(emptyTranscript(), recorder.events).entries.at(-1)
+      const end = recorder.events.reduce(foldTranscript, emptyTranscript()).entries.at(-1)
       return end?.type === 'end' ? end.failures : end
     }
     expect(prompt('a', ['timeout', 'denied', 'denied'])).toEqual({ cause: 'denied', callIds: ['a1', 'a2'] })
@@ -326,7 +335,8 @@ describe('the fold', () => {
 
   test('what is in flight has words: thinking, writing, running, waiting, reading the results', () => {
     const recorder = new Recorder()
-    const doing = (): string | undefined => activityOf(foldAll(emptyTranscript(), recorder.events))?.doing
+    const doing = (): string | undefined =>
+      activityOf(recorder.events.reduce(foldTranscript, emptyTranscript()))?.doing
     expect(doing()).toBeUndefined()
     recorder.happened({ type: 'prompt_started' }, { promptId: 'p' })
     recorder.settled(text('user_message_chunk', 'u', 'hello', { promptId: 'p' }))
@@ -338,9 +348,9 @@ describe('the fold', () => {
     expect(doing()).toBe('running')
     recorder.happened({ type: 'approval_asked', toolCallId: 'c', options: [], expiresAt: 1 })
     expect(doing()).toBe('waiting')
-    expect(pendingApprovals(foldAll(emptyTranscript(), recorder.events)).map((entry) => entry.id)).toEqual([
-      'c',
-    ])
+    expect(
+      pendingApprovals(recorder.events.reduce(foldTranscript, emptyTranscript())).map((entry) => entry.id),
+    ).toEqual(['c'])
     recorder.happened({ type: 'approval_answered', toolCallId: 'c', allowed: true, by: 'user' })
     recorder.settled(callUpdate('c', { status: 'in_progress' }))
     expect(doing()).toBe('running')
@@ -360,7 +370,7 @@ describe('the fold', () => {
     recorder.live(callUpdate('c', {}, { live: true, output: { offset: 0, end: 3, data: 'abc' } }))
     recorder.settled(outcome('c', 'abc'))
     recorder.settled(callUpdate('c', { status: 'failed' }, { reason: 'cancelled' }))
-    const entry = foldAll(emptyTranscript(), recorder.events).entries[0] as CallEntry
+    const entry = recorder.events.reduce(foldTranscript, emptyTranscript()).entries[0] as CallEntry
     expect(entry).toMatchObject({
       status: 'completed',
       output: { pieces: [] },
@@ -386,7 +396,7 @@ test('images stand with their message, in order, and what stands for words is no
   image('m_b_1', '/3')
   recorder.settled(text('agent_message_chunk', 'm_c', 'seen'))
   image('m_d_1', '/4')
-  expect(foldAll(emptyTranscript(), recorder.events).entries).toMatchObject([
+  expect(recorder.events.reduce(foldTranscript, emptyTranscript()).entries).toMatchObject([
     { text: 'look', images: [{ uri: '/1' }, { uri: '/2' }] },
     { text: '', images: [{ uri: '/3' }] },
     { role: 'assistant', text: 'seen' },

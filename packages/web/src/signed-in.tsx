@@ -162,7 +162,7 @@ function useNews(chat: Chat, onOpen: (sessionId: string) => void): void {
 const HIDDEN_MS = 200
 
 /** Before the next paint; on a hidden page, soon. */
-export function soon(work: () => void): void {
+function soon(work: () => void): void {
   if (document.visibilityState === 'hidden') setTimeout(work, HIDDEN_MS)
   else requestAnimationFrame(() => work())
 }

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { AnsiText, plainText, renderAnsi } from '../src/terminal/ansi-text.ts'
+import { AnsiText, renderAnsi } from '../src/terminal/ansi-text.ts'
+import { plainText } from './support/plain-text.ts'
 import { inkOn } from '../src/terminal/palette.ts'
 
 const ESC = '\u001b'

@@ -1,4 +1,4 @@
-import { emptyTranscript, foldAll } from '@sandlot/shared/transcript'
+import { emptyTranscript, foldTranscript } from '@sandlot/shared/transcript'
 import { expect, test } from 'vitest'
 import { runWords, withRuns } from '../src/chat/calls/call-runs.ts'
 import { SessionLog } from './fixture/session-log.ts'
@@ -19,7 +19,7 @@ function rowsAfter(
       { ...(kind === 'execute' ? { exit: { code } } : {}), timing: { waitMs: 0, runMs: 400 } },
     )
   })
-  return withRuns(foldAll(emptyTranscript(), log.settled).entries)
+  return withRuns(log.settled.reduce(foldTranscript, emptyTranscript()).entries)
     .slice(1)
     .map((row) => (row.type === 'run' ? runWords(row) : row.id))
 }

@@ -2,7 +2,7 @@ import type { OutputPiece } from '@sandlot/shared/call'
 import { addPiece, EMPTY_OUTPUT } from '@sandlot/shared/live-output'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { plainText } from '../src/terminal/ansi-text.ts'
+import { plainText } from './support/plain-text.ts'
 import { type Filled, LiveAnsi } from '../src/terminal/live-ansi.ts'
 
 const none: Filled = new Map()

@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { FAILURE_REASONS, type FailureReason } from '@sandlot/shared/reasons'
+import { type FailureReason, failureReason } from '@sandlot/shared/reasons'
 import type { FailurePattern } from '@sandlot/shared/failure-pattern'
-import { emptyTranscript, foldAll } from '@sandlot/shared/transcript'
+import { emptyTranscript, foldTranscript } from '@sandlot/shared/transcript'
 import type { CallEntry, EndEntry } from '@sandlot/shared/transcript-entries'
 import { describe, expect, test } from 'vitest'
 import {
@@ -32,7 +32,9 @@ function callAfter(make: (log: SessionLog) => void): CallEntry {
     rawInput: { command: 'ls' },
   })
   make(log)
-  const call = foldAll(emptyTranscript(), log.settled).entries.find((entry) => entry.type === 'call')
+  const call = log.settled
+    .reduce(foldTranscript, emptyTranscript())
+    .entries.find((entry) => entry.type === 'call')
   if (call?.type !== 'call') throw new Error('no call')
   return call
 }
@@ -90,7 +92,7 @@ describe('a call in words', () => {
     expect(phaseOf(ended('cancelled'))).toBe('stopped')
   })
 
-  test.each(FAILURE_REASONS)('%s has a word and a sentence', (reason) => {
+  test.each(failureReason.options)('%s has a word and a sentence', (reason) => {
     const call = callAfter((log) => {
       log.started('c')
       log.outcome('c', { status: 'failed', rawOutput }, { reason })

@@ -72,7 +72,7 @@ export interface ForeignState {
 
 export const FOREIGN_START: ForeignState = { messages: new Map(), calls: new Map(), own: new Set() }
 
-export interface Translated {
+interface Translated {
   state: ForeignState
   updates: SessionUpdate[]
 }

@@ -8,7 +8,7 @@ import { Buffer } from 'node:buffer'
 /** Bytes of one message. A prompt is far below; the largest thing that a client sends. */
 export const MAX_MESSAGE_BYTES = 32 * 1024 * 1024
 
-export type Incoming = { message: AnyMessage } | { answer: AnyMessage }
+type Incoming = { message: AnyMessage } | { answer: AnyMessage }
 
 export function readMessage(text: string | typeof TOO_LONG): Incoming {
   if (text === TOO_LONG) return invalid(`A message may have ${MAX_MESSAGE_BYTES} bytes; this one has more.`)

@@ -6,7 +6,7 @@ import { MAX_IMAGES, MAX_MESSAGE_IMAGE_BYTES, WITHOUT_WORDS } from '@sandlot/sha
 import type { ModelImage } from '../model/model.ts'
 import { checkImage } from '../tools/image-content.ts'
 
-export interface PromptContent {
+interface PromptContent {
   text: string
   images: ModelImage[]
 }

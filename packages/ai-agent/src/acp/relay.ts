@@ -9,7 +9,7 @@ import { ACP_PATH, whenClosed } from './socket.ts'
 /** The agent may have taken its lock and not listen yet. */
 const CONNECT_MS = 15_000
 
-export interface RelayStreams {
+interface RelayStreams {
   input: Readable
   output: Writable
 }

@@ -53,7 +53,7 @@ export interface AcpParts {
 }
 
 /** A request of one of our extensions. `params` are not checked yet. */
-export interface ExtensionRequest {
+interface ExtensionRequest {
   params: unknown
   connection: ClientConnection
   /** Aborted with `$/cancel_request`, and when the connection closes. */
@@ -63,7 +63,7 @@ export interface ExtensionRequest {
 /** By method, for every connection. */
 export type ExtensionHandlers = Readonly<Record<string, (request: ExtensionRequest) => Promise<unknown>>>
 
-export type Handler<C, R> = (context: C) => Promise<R>
+type Handler<C, R> = (context: C) => Promise<R>
 
 export interface Serving {
   parts: AcpParts

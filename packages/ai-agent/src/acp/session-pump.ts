@@ -12,7 +12,7 @@ import { SubscriptionClosed } from '../session/subscription.ts'
 const BATCH_EVENTS = 200
 const BATCH_CHARS = 128 * 1024
 
-export interface PumpOptions {
+interface PumpOptions {
   session: Session
   /** Number of the last event that the client has. */
   after: number

@@ -10,7 +10,7 @@ import type { ServerState } from '../mcp/servers.ts'
 import type { Session } from '../session/session.ts'
 import type { ClientServers } from './client-servers.ts'
 
-export interface CommandParts {
+interface CommandParts {
   clientServers?: Pick<ClientServers, 'states'>
 }
 

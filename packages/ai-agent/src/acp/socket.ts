@@ -31,7 +31,7 @@ export interface SocketServerParts {
   log: Log
 }
 
-export interface SocketServer {
+interface SocketServer {
   /** Resolves when no client is connected, or with `signal`. */
   idle(signal: AbortSignal): Promise<void>
   /** Ends every connection and removes the socket. */

@@ -13,7 +13,7 @@ import { type Model, takesImages } from '../model/model.ts'
 /** Milliseconds for which an answer about the sandboxes is reused. */
 const REUSED_MS = 2_000
 
-export interface StatusParts {
+interface StatusParts {
   model: Model
   /** What a session may choose instead. */
   choices?: readonly Model[]

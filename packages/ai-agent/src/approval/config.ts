@@ -33,7 +33,7 @@ export const rulesSection = z.strictObject({
   /** Days after which a remembered rule is asked for again. Absent: never. */
   expireDays: z.int().min(1).max(3_650).optional(),
 })
-export type RulesSection = z.output<typeof rulesSection>
+type RulesSection = z.output<typeof rulesSection>
 
 export interface RuleSettings {
   /** Everybody's. */

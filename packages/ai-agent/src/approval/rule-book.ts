@@ -8,7 +8,7 @@ import type { Remembering } from './options.ts'
 import type { RuleSettings } from './config.ts'
 import type { SessionStore } from '@sandlot/storage/sessions/store'
 
-export interface NewRule {
+interface NewRule {
   effect: RuleEffect
   match: RuleMatch
   /** Epoch milliseconds. */

@@ -28,7 +28,7 @@ import { refusedCall } from './refused-tool.ts'
 import { outcomeSaid, updateSaid } from './said-by-tool.ts'
 import { isRefused, rawArguments, type RawToolCall, ToolRequestAdapter } from './tool-request-adapter.ts'
 
-export interface ToolScheduler {
+interface ToolScheduler {
   /**
    * Yields every event of the batch, in an order in which they may be stored: the consumer stores a settled event before
    * it asks for the next. Every call gets exactly one outcome, also when `ctx.signal` aborts. Throws only for a
@@ -37,7 +37,7 @@ export interface ToolScheduler {
   run(calls: readonly RawToolCall[], ctx: BatchContext): AsyncGenerator<SessionEvent, ToolOutcome[]>
 }
 
-export interface SchedulerParts {
+interface SchedulerParts {
   policies: readonly Policy[]
   /** 1–10 reads at a time. */
   maxConcurrent: number

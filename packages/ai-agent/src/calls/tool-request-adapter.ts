@@ -25,7 +25,7 @@ export interface RawToolCall {
 }
 
 /** A call that cannot run. `message` is for the model. */
-export interface RefusedToolRequest {
+interface RefusedToolRequest {
   callId: string
   name: string
   refusal: {

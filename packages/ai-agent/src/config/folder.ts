@@ -21,7 +21,7 @@ const NOT_FOR_ONE_PROCESS =
 /** Read when the process begins, before any file of ours. */
 const TOO_LATE = /^(https?_proxy|no_proxy|NODE_.+)$/i
 
-export interface OperatorFiles {
+interface OperatorFiles {
   /** Absolute. */
   configFile: string
   /** The operator has named it, so it has to be there. */

@@ -16,7 +16,7 @@ import { type SessionEvent, makeSandlotEvent, sandlotEventOf } from '@sandlot/sh
 /** Bytes of the operator's and of the team's text each. */
 const MAX_TEXT = 64 * 1024
 /** Bytes of AGENTS.md that are read. */
-export const MAX_AGENTS_FILE = 32 * 1024
+const MAX_AGENTS_FILE = 32 * 1024
 /** Milliseconds that a prompt waits for AGENTS.md: it must not make the first answer slow. */
 const PATIENCE_MS = 300
 
@@ -30,7 +30,7 @@ export const instructionsSection = z.union([
   text,
   z.strictObject({ operator: text.optional(), team: text.optional() }),
 ])
-export type InstructionsSection = z.output<typeof instructionsSection>
+type InstructionsSection = z.output<typeof instructionsSection>
 
 /** Under whom the team's text is kept; no person has an empty id. */
 export const TEAM = ''
@@ -67,7 +67,7 @@ export function readInstructions(
   return { operator: read(both.operator), team: read(both.team) }
 }
 
-export interface InstructionSources {
+interface InstructionSources {
   deployment: DeploymentInstructions
   /** What an administrator has written for the team; it stands in place of the configuration's. */
   ofTeam?: () => Promise<string>

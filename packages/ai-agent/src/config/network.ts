@@ -17,7 +17,7 @@ export type NetworkConfig =
     }
 
 /** As they stand in the environment. */
-export interface NetworkSettings {
+interface NetworkSettings {
   SANDLOT_SANDBOX_NETWORK: 'none' | 'egress'
   SANDLOT_EGRESS_ALLOW?: string | undefined
   SANDLOT_EGRESS_CREDENTIALS?: string | undefined

@@ -3,7 +3,7 @@ import type { ToolKind } from '@sandlot/shared/call'
 import { type Tool, idOf } from '../tools/tool.ts'
 import { toolParameters } from '../tools/tool-schema.ts'
 
-export interface ListedTool {
+interface ListedTool {
   id: string
   /** The name that the model uses. */
   name: string
@@ -20,7 +20,7 @@ export interface ListedTool {
 }
 
 /** An MCP server and how it stands. */
-export interface ListedServer {
+interface ListedServer {
   name: string
   state: string
   why?: string

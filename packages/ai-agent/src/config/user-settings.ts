@@ -45,7 +45,7 @@ export type UserSettings = z.output<typeof userSettings>
 
 /** By user id or e-mail address. */
 export const usersSection = byPerson(userSettings)
-export type UsersSection = z.output<typeof usersSection>
+type UsersSection = z.output<typeof usersSection>
 
 /**
  * By a name of the operator's own. Nobody is in two; who is under two names is found by
@@ -80,7 +80,7 @@ export interface OwnTools {
   single: ReadonlyMap<string, boolean>
 }
 
-export type OwnSettings = Omit<UserSettings, 'tools'> & { tools?: OwnTools }
+type OwnSettings = Omit<UserSettings, 'tools'> & { tools?: OwnTools }
 
 /** What is set for single people, looked up by user id. */
 export interface PersonalSettings {

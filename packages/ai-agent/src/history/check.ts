@@ -5,7 +5,7 @@
 import type { AssistantMessage, ModelMessage, ToolMessage } from '../model/model.ts'
 import { NO_RESULT } from './messages.ts'
 
-export interface HistoryProblem {
+interface HistoryProblem {
   /** Place of the message in the list. */
   at: number
   /** In words, for the log and for people. */

@@ -1,32 +1,15 @@
 /**
- * The agent's folds of the log: what a turn's calls gave, where a prompt stands, what waits. Pure; the log is the truth, and
+ * The agent's folds of the log: how calls went, where a prompt stands, what waits. Pure; the log is the truth, and
  * nothing here keeps state. What the model is told is in history-messages.ts.
  */
 import type { EndReason, FailureReason } from '@sandlot/shared/reasons'
 import { type SessionEvent, isOutcome, metaOf, sandlotEventOf, seqOf } from '@sandlot/shared/events'
 import type { OnError, SandlotEvent } from '@sandlot/shared/sandlot-event'
-import { type CallRecord, type Turn, isEmpty, modelCallOf, turnsOf, turnsSinceTold } from './items.ts'
-import { toolMessage } from './messages.ts'
-import type { ModelCall, ModelImage, ToolMessage } from '../model/model.ts'
+import { type CallRecord, isEmpty, modelCallOf, turnsOf, turnsSinceTold } from './items.ts'
+import type { ModelCall, ModelImage } from '../model/model.ts'
 import { isStuck } from './no-progress.ts'
 
-/** Names one turn in a session. */
-export interface TurnRef {
-  promptId: string
-  /** From 1 within the prompt. */
-  turn: number
-}
-
-// ── What a turn gave ────────────────────────────────────────────────────────────────────────────────────
-
-function findTurn(log: readonly SessionEvent[], ref: TurnRef): Turn | undefined {
-  return turnsOf(log, ref.promptId).find((turn) => turn.number === ref.turn)
-}
-
-/** The tool messages of one turn, in call order. */
-export function toolMessages(log: readonly SessionEvent[], ref: TurnRef): ToolMessage[] {
-  return findTurn(log, ref)?.calls.map((record) => toolMessage(record)) ?? []
-}
+// ── How calls went ──────────────────────────────────────────────────────────────────────────────────────
 
 /** How one call of a turn went. */
 export interface ExecutionResult {
@@ -40,11 +23,6 @@ export interface ExecutionResult {
   outputUrl?: string
   waitMs?: number
   runMs?: number
-}
-
-/** The execution records of one turn, in call order. */
-export function executionResults(log: readonly SessionEvent[], ref: TurnRef): ExecutionResult[] {
-  return findTurn(log, ref)?.calls.map(executionResult) ?? []
 }
 
 export function executionResult({ call, outcome }: CallRecord): ExecutionResult {
@@ -65,7 +43,7 @@ export function executionResult({ call, outcome }: CallRecord): ExecutionResult 
 // ── Where a prompt stands ───────────────────────────────────────────────────────────────────────────────
 
 /** What the loop has to do next. */
-export type Step =
+type Step =
   /** Ask the model for this turn. */
   | { do: 'ask'; turn: number }
   /** Run the calls of this turn that have no outcome. */

@@ -8,8 +8,7 @@ import type { AssistantMessage, ModelImage, ModelMessage, ToolMessage } from '..
 import { truncateToolOutput } from '../tools/output/truncate-output.ts'
 
 /** Sent once when the model's answer was empty. Part of the history, so it must never change for stored sessions. */
-export const NUDGE =
-  'Your last answer was empty. Please answer the user now, in words, from what you know so far.'
+const NUDGE = 'Your last answer was empty. Please answer the user now, in words, from what you know so far.'
 
 /** The model's text of a call whose outcome never came. Does not happen; keeps the history valid if it does. */
 export const NO_RESULT = 'This call has no result: it was interrupted.'
@@ -108,7 +107,7 @@ function forReader(
 }
 
 /** The result of one call, as the model gets it. */
-export function toolMessage(
+function toolMessage(
   { call, outcome }: CallRecord,
   prunedUpTo = 0,
   most = Number.POSITIVE_INFINITY,

@@ -15,7 +15,7 @@ export function messageIdOf(promptId: string): string {
   return promptId.replace(/^p_/, 'm_')
 }
 
-export interface PromptStart {
+interface PromptStart {
   model: string
   /** How hard it is told to think; absent: as it does by itself. */
   thoughtLevel?: string | undefined

@@ -22,7 +22,7 @@ export interface Budgets extends PromptBudgets {
   day?: DayBudgets
 }
 
-export interface PromptSpent {
+interface PromptSpent {
   calls: number
   tokens: number
   /** US dollars of the answers of which they are known. */
@@ -56,7 +56,7 @@ export function spentBy(log: readonly SessionEvent[], promptId: string): PromptS
 }
 
 /** The calls that a prompt has made, and when it began. */
-export interface PromptCalls {
+interface PromptCalls {
   /** From 1, by call. */
   places: ReadonlyMap<string, number>
   /** Epoch milliseconds; undefined when the log has no beginning of it. */

@@ -15,7 +15,7 @@ interface Failing {
 }
 
 /** The call that ended a prompt: its title and why it failed. */
-export interface EndingFailure {
+interface EndingFailure {
   title: string
   why: string
 }

@@ -47,7 +47,7 @@ const personLimits = z.strictObject({
 /** The section `limits`. `users`: by user id or e-mail address. */
 export const limitsSection = z.strictObject({ users: byPerson(personLimits).optional() })
 
-export interface PromptLimits {
+interface PromptLimits {
   maxTurns: number
   budgets: Budgets
 }

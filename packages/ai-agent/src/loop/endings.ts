@@ -81,7 +81,7 @@ export function noAnswerText(log: readonly SessionEvent[], promptId: string): st
 }
 
 /** One phrase per tool and cause, for the calls of the last turn that had any. */
-export function failuresOf(turns: readonly Turn[]): string[] {
+function failuresOf(turns: readonly Turn[]): string[] {
   const last = turns.findLast((turn) => turn.calls.length > 0)
   const phrases = new Map<string, number>()
   for (const { call, outcome } of last?.calls ?? []) {

@@ -7,7 +7,7 @@ import { type SessionEvent, metaOf, sandlotEventOf } from '@sandlot/shared/event
 import type { Model } from '../model/model.ts'
 
 /** The models of a deployment: `model` unless a session has chosen one of `choices`. */
-export interface Models {
+interface Models {
   model: Model
   choices?: readonly Model[]
 }

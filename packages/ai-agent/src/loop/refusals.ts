@@ -7,7 +7,7 @@ import { callOverDay, limitsCalls, overDay } from '../limits/day-budgets.ts'
 import { endingFailure, failureText, notAfterFailure } from '../limits/error-policy.ts'
 import type { SessionEvent } from '@sandlot/shared/events'
 
-export interface CallRefusal {
+interface CallRefusal {
   reason: FailureReason
   /** For the model. */
   message: string

@@ -14,7 +14,7 @@ export interface RetryRules {
 
 export const RETRY_RULES: RetryRules = { attempts: 4, baseMs: 500, capMs: 8_000, longestWaitMs: 60_000 }
 
-export type Verdict = { again: true; waitMs: number } | { again: false; message: string }
+type Verdict = { again: true; waitMs: number } | { again: false; message: string }
 
 /** `attempt` from 1. `random` in [0, 1). */
 export function retryVerdict(

@@ -43,7 +43,7 @@ import type { Log } from '../log.ts'
 /** Bytes of one message of a server, on every transport. A longer one ends the connection. */
 const MAX_MESSAGE_BYTES = 16 * 1024 * 1024
 
-export interface OpenMcpOptions {
+interface OpenMcpOptions {
   specs: readonly ServerSpec[]
   builtin: readonly Tool[]
   /** Absolute: the parent folder of the homes of the deployment's servers. */

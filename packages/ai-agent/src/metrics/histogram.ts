@@ -3,6 +3,7 @@
  * factor, so that every percentile is within 2 % of the true one, for any number and order of values.
  */
 
+/** A percentile is off by a share of at most (FACTOR - 1) / (FACTOR + 1). */
 const FACTOR = 1.04
 const LOG_FACTOR = Math.log(FACTOR)
 /** Smaller counts as 0, larger as this: from a microsecond to 31 years, in milliseconds. At most 900 buckets. */
@@ -10,10 +11,7 @@ const SMALLEST = 0.001
 const LARGEST = 1e12
 
 /** Values that are kept exactly; with the next one only buckets remain. */
-export const EXACT_VALUES = 512
-
-/** Largest relative error of a percentile, for values from `SMALLEST` to `LARGEST`. */
-export const RELATIVE_ERROR = (FACTOR - 1) / (FACTOR + 1)
+const EXACT_VALUES = 512
 
 export interface Summary {
   count: number

@@ -2,7 +2,7 @@
 import type { FailureReason } from '@sandlot/shared/reasons'
 import { Histogram } from './histogram.ts'
 
-export interface CallRecord {
+interface CallRecord {
   /** The tool's id. */
   tool: string
   outcome: 'completed' | FailureReason

@@ -3,7 +3,7 @@ import { JsonScanner, isObject, parseJson } from './json.ts'
 import { parseLenient } from './lenient-json.ts'
 import type { ModelCall } from './model.ts'
 
-export type ReadArguments = Pick<ModelCall, 'args' | 'invalid'>
+type ReadArguments = Pick<ModelCall, 'args' | 'invalid'>
 
 /** Where the arguments stand; all but the first are of models and proxies that mix the forms. */
 export const ARGUMENTS_MEMBERS: readonly string[] = ['arguments', 'parameters', 'args', 'input']

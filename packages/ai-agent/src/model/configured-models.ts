@@ -4,7 +4,7 @@ import type { Model } from './model.ts'
 import { createOpenAIModel } from './openai.ts'
 import type { ModelSettings, ModelsSettings } from './settings.ts'
 
-export interface ConfiguredModels {
+interface ConfiguredModels {
   model: Model
   /** What a session may choose instead of it. */
   choices: Model[]

@@ -64,7 +64,7 @@ const SERVER_SIDE: readonly ModelErrorClass[] = [
   'content_filter',
 ]
 
-export function classOf({ status, code, message, waitMs }: ProviderFailure): ModelErrorClass {
+function classOf({ status, code, message, waitMs }: ProviderFailure): ModelErrorClass {
   const words = `${code} ${message}`
   if (status !== undefined && PLAIN_STATUSES.has(status) && !(status === 401 && OF_QUOTA.test(words)))
     return classByStatus(status)

@@ -5,7 +5,7 @@
  */
 import { parseJson } from './json.ts'
 
-export type LenientJson =
+type LenientJson =
   | { ok: true; value: unknown }
   | { ok: false; kind: 'truncated' | 'malformed'; problem: string }
 

@@ -11,7 +11,7 @@ import type { Price } from './model.ts'
  * has compared them with the provider's own pages. Prices change: what matters to you, set
  * yourself.
  */
-export const PRICES: Record<string, Price> = {
+const PRICES: Record<string, Price> = {
   'gpt-5': { input: 1.25, cached: 0.125, output: 10 },
   'gpt-5-mini': { input: 0.25, cached: 0.025, output: 2 },
   'gpt-5-nano': { input: 0.05, cached: 0.005, output: 0.4 },

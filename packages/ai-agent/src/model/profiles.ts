@@ -7,7 +7,7 @@
 /** An opening and a closing tag round thoughts that stand in the text. */
 export type TagPair = readonly [open: string, close: string]
 
-export interface ReasoningReplay {
+interface ReasoningReplay {
   /** In which assistant messages reasoning goes back to the provider. */
   when: 'never' | 'with_calls' | 'always'
   /** The members that this endpoint takes; all that came when absent. */

@@ -10,7 +10,7 @@ import { existsSync } from 'node:fs'
 import { messageOf } from '@sandlot/shared/errors'
 import type { ModelError } from './model.ts'
 
-export interface TransportOptions {
+interface TransportOptions {
   baseUrl: URL
   apiKey: string
   /** Milliseconds until the head of the answer must be there. */

@@ -8,7 +8,7 @@ import type { RemovedData } from '@sandlot/shared/api'
 import { SandlotError, messageOf } from '@sandlot/shared/errors'
 import type { PeopleRows } from '@sandlot/storage/sessions/people'
 
-export interface RemovalParts {
+interface RemovalParts {
   rows: Pick<PeopleRows, 'remove'>
   /** Their prompts, and with `purge` their sessions. */
   endSessions: (userId: string, data: RemovedData) => Promise<void>

@@ -26,9 +26,9 @@ const KEPT_CHARS = 200
 type Hide = (text: string) => string
 
 /** System prompts and tools by their digest, for those that are still stored. */
-export type RequestFrames = ReadonlyMap<string, RequestFrame>
+type RequestFrames = ReadonlyMap<string, RequestFrame>
 
-export interface ExportedRequest {
+interface ExportedRequest {
   turn: number
   /** The digest of its frame, which names it in `frames`. */
   frame: string
@@ -46,7 +46,7 @@ export interface ExportedRequest {
   verbatim: boolean
 }
 
-export interface PromptExport {
+interface PromptExport {
   version: 2
   promptId: string
   model?: string

@@ -11,7 +11,7 @@ import { SandlotError } from '@sandlot/shared/errors'
 import type { SessionReader } from '@sandlot/storage/sessions/store'
 import { z } from 'zod'
 
-export interface Mismatch {
+interface Mismatch {
   promptId: string
   turn: number
   /**

@@ -11,7 +11,7 @@ import type { Vault } from './vault.ts'
 /** Sealed again in one transaction each; so many are read at a time. */
 const RESEAL_PAGE = 100
 
-export interface SecretsParts {
+interface SecretsParts {
   rows: SecretRows
   vault: Vault
   /** Called with each value that is read or set, which the log must not show. */

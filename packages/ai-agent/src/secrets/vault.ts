@@ -12,7 +12,7 @@ const TAG_BYTES = 16
 const SALT = 'sandlot secrets'
 
 /** Whose secret, and its name. */
-export interface Label {
+interface Label {
   userId: string
   name: string
 }

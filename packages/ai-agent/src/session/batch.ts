@@ -41,7 +41,7 @@ export class Running {
   }
 }
 
-export interface BatchSource {
+interface BatchSource {
   sessionId: string
   userId: string
   running: Running

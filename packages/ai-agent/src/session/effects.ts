@@ -3,7 +3,7 @@ import { type SessionEvent, isOutcome, metaOf, sandlotEventOf } from '@sandlot/s
 import type { Effects } from '@sandlot/storage/sessions/store'
 import { isUncountedAnswer } from '../limits/day-budgets.ts'
 
-export interface EffectsContext {
+interface EffectsContext {
   userId: string
   /** The model's name, for usage. */
   model: string

@@ -5,7 +5,7 @@ import { Session } from './session.ts'
 import type { SessionParts } from './parts.ts'
 
 /** What is kept of idle sessions before the least recently used is forgotten. */
-export interface KeptSessions {
+interface KeptSessions {
   sessions: number
   /** About what their logs take of memory. */
   bytes: number

@@ -3,7 +3,7 @@ import type { SessionEvent } from '@sandlot/shared/events'
 import { Queue } from '@sandlot/shared/streams'
 
 /** Events that may wait for a reader before its subscription is closed. */
-export const SUBSCRIPTION_LIMIT = 1_000
+const SUBSCRIPTION_LIMIT = 1_000
 
 /** `slow`: too much waited; subscribe again after the last number you have. `deleted`: the session is gone. */
 export type CloseReason = 'slow' | 'deleted'

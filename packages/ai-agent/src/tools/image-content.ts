@@ -8,7 +8,7 @@ import { grouped } from './output/truncate-output.ts'
 const MAX_OUTCOME_BYTES = 10 * 1024 * 1024
 
 /** `too_wide`: whole, but with more pixels a side than a provider takes. */
-export type ImageProblem = 'too_large' | 'too_wide' | 'not_an_image'
+type ImageProblem = 'too_large' | 'too_wide' | 'not_an_image'
 
 export type CheckedImage =
   | { fits: true; image: ModelImage; info: ImageInfo; bytes: number; words: string }

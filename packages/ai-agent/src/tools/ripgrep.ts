@@ -19,7 +19,7 @@ export const SEARCH_FLAGS = [
 ]
 
 /** One page of lines: `offset` lines are left out, at most `limit` are shown. */
-export interface LinePage {
+interface LinePage {
   offset: number
   limit: number
 }

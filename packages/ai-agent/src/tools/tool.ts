@@ -130,7 +130,7 @@ export interface CallApproval {
 }
 
 /** Milliseconds a call waited (its turn, an approval, the sandbox to wake) and ran. */
-export interface CallTiming {
+interface CallTiming {
   waitMs: number
   runMs: number
   cached?: boolean

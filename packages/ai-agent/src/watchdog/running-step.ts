@@ -4,7 +4,7 @@
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
 
-export interface RunningStep {
+interface RunningStep {
   sessionId: string
   promptId: string
 }

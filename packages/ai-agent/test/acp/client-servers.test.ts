@@ -1,6 +1,6 @@
 /** MCP servers that an editor names for its session, with the SDK's own client and real servers. */
 import { type CreateElicitationRequest, methods } from '@agentclientprotocol/sdk'
-import { type Resolve, safeFetch } from '@sandlot/shared/node/safe-fetch'
+import { safeFetch } from '@sandlot/shared/node/safe-fetch'
 import { describe, expect, test } from 'vitest'
 import { ClientServers } from '../../src/acp/client-servers.ts'
 import { hostRefusal } from '../../src/approval/hosts.ts'
@@ -26,6 +26,8 @@ import {
   said,
   text,
 } from './test-client.ts'
+
+type Resolve = NonNullable<NonNullable<Parameters<typeof safeFetch>[0]>['resolve']>
 
 const FOREIGN = { capabilities: {} }
 const CWD = '/'

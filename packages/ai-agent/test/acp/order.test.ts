@@ -13,12 +13,14 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { WebSocket } from 'ws'
 import { createAcpServer } from '../../src/acp/server.ts'
-import { type SocketServer, listenOnSocket } from '../../src/acp/socket.ts'
+import { listenOnSocket } from '../../src/acp/socket.ts'
 import { stdioStream } from '../../src/acp/stdio.ts'
 import { AgentBench, type Core } from '../support/agent-fixture.ts'
 import { deltaChunk, sse } from '../support/fake-provider.ts'
 import { RawClient, type RawMessage, text } from './raw-client.ts'
 import { ADA, acpParts, by } from './test-client.ts'
+
+type SocketServer = Awaited<ReturnType<typeof listenOnSocket>>
 
 let bench: AgentBench
 let core: Core

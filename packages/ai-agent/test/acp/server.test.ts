@@ -6,9 +6,8 @@ import {
 } from '@agentclientprotocol/sdk'
 import { EXT, approveResult, promptAccepted, sessionChanged } from '@sandlot/shared/acp-meta'
 import { type SessionEvent, metaOf } from '@sandlot/shared/events'
-import { pendingApproval } from '@sandlot/shared/pending-approvals'
+import { pendingApprovalList } from '@sandlot/shared/pending-approvals'
 import { describe, expect, test } from 'vitest'
-import { z } from 'zod'
 import { AgentBench, heldTool, whenIdle } from '../support/agent-fixture.ts'
 import { type FakeAnswer, deltaChunk, sse, textAnswer, toolCalls } from '../support/fake-provider.ts'
 import { ADA, BOB, type TestClient, by, connect, newSession, said, text } from './test-client.ts'
@@ -281,9 +280,9 @@ describe('our own client', () => {
       )
       .toBe(true)
     const approve = { sessionId, toolCallId: 'c', optionId: 'allow_once' }
-    const { approvals } = z
-      .object({ approvals: z.array(pendingApproval) })
-      .parse(await one.request(EXT.approvals, { sessionId, user: ADA }))
+    const { approvals } = pendingApprovalList.parse(
+      await one.request(EXT.approvals, { sessionId, user: ADA }),
+    )
     expect(approvals).toMatchObject([{ callId: 'c', name: 'change', arguments: { key: 'w' } }])
     const rule = approvals[0]?.options.find(({ remembers }) => remembers?.scope === 'always')
     expect(rule).toBeDefined()

@@ -1,12 +1,12 @@
 import type { Mode } from '@sandlot/shared/mode'
 import type { ToolKind } from '@sandlot/shared/call'
-import type { Rule, RuleEffect, RuleMatch, RuleOrigin } from '@sandlot/shared/rules'
+import type { Rule, RuleEffect, RuleMatch } from '@sandlot/shared/rules'
 import { describe, expect, test } from 'vitest'
 import { judge } from '../../src/approval/engine.ts'
 import type { CallRequest, RuleRequest } from '../../src/approval/request.ts'
 
 let made = 0
-const rule = (effect: RuleEffect, match: RuleMatch, origin: RuleOrigin = 'user'): Rule => ({
+const rule = (effect: RuleEffect, match: RuleMatch, origin: Rule['origin'] = 'user'): Rule => ({
   id: `r${++made}`,
   effect,
   match,

@@ -8,15 +8,19 @@ import type { Rule } from '@sandlot/shared/rules'
 import { judge } from '../../src/approval/engine.ts'
 import { approvalOptions } from '../../src/approval/options.ts'
 import { callRequest } from '../../src/approval/request.ts'
-import { type PolicySettings, createPolicies } from '../../src/calls/policies/index.ts'
+import { createPolicies } from '../../src/calls/policies/index.ts'
 import { type ToolMetrics, createToolMetrics } from '../../src/metrics/tool-metrics.ts'
 import type { BatchContext } from '../../src/calls/batch.ts'
-import { type SchedulerParts, createScheduler } from '../../src/calls/scheduler.ts'
+import { createScheduler } from '../../src/calls/scheduler.ts'
 import type { RawToolCall } from '../../src/calls/tool-request-adapter.ts'
 import { builtinTools } from '../../src/tools/builtin/index.ts'
 import { createRegistry } from '../../src/tools/registry.ts'
 import type { ResultLimits } from '../../src/tools/output/truncate-output.ts'
 import type { ApprovalAnswer, Policy, Tool, ToolOutcome } from '../../src/tools/tool.ts'
+
+type SchedulerParts = Parameters<typeof createScheduler>[0]
+
+type PolicySettings = Parameters<typeof createPolicies>[0]
 
 export interface TestBatchOptions {
   sandboxes?: () => Sandboxes

@@ -3,16 +3,15 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { systemPrompt } from '../../src/loop/prompt.ts'
-import {
-  type InstructionSources,
-  MAX_AGENTS_FILE,
-  instructionsFor,
-  readInstructions,
-} from '../../src/config/instructions.ts'
+import { instructionsFor, readInstructions } from '../../src/config/instructions.ts'
 import { builtinTools } from '../../src/tools/builtin/index.ts'
 import { AgentBench, ask, happened, newSession } from '../support/agent-fixture.ts'
 import { textAnswer } from '../support/fake-provider.ts'
 import { type LocalSandboxes, openLocalSandboxes } from '../tools/local-sandboxes.ts'
+
+type InstructionSources = Parameters<typeof instructionsFor>[1]
+
+const MAX_AGENTS_FILE = 32 * 1024
 
 const systems = (bench: AgentBench): string[] =>
   bench.provider.requests.map(({ body }) => String(body.messages[0]?.content))

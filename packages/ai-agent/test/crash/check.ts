@@ -1,7 +1,7 @@
 /** What must hold after any number of crashes, once the last life has gone to its end. */
 import { messageOf } from '@sandlot/shared/errors'
 import { type SessionEvent, isOutcome, metaOf, sandlotEventOf, seqOf } from '@sandlot/shared/events'
-import { emptyTranscript, foldAll } from '@sandlot/shared/transcript'
+import { emptyTranscript, foldTranscript } from '@sandlot/shared/transcript'
 import { expect } from 'vitest'
 import { modelMessages } from '../../src/history/messages.ts'
 import type { ModelMessage } from '../../src/model/model.ts'
@@ -75,7 +75,7 @@ export async function checkAfterCrashes(
     const { variable = [] } = script
     if (expected !== undefined)
       expect(excused(messages, unknown, variable)).toEqual(excused(expected, unknown, variable))
-    const { entries, prompt, queued } = foldAll(emptyTranscript(), log)
+    const { entries, prompt, queued } = log.reduce(foldTranscript, emptyTranscript())
     expect({ prompt, queued }).toEqual({ prompt: null, queued: [] })
     for (const entry of entries) if (entry.type === 'message') expect(entry.settled).toBe(true)
 

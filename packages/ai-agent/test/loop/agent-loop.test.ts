@@ -1,8 +1,6 @@
 import { isOutcome, metaOf, sandlotEventOf, textOf } from '@sandlot/shared/events'
 import { makeMeta } from '@sandlot/shared/event-meta'
 import { describe, expect, test } from 'vitest'
-import { executionResults, toolMessages } from '../../src/history/history.ts'
-import { NUDGE } from '../../src/history/messages.ts'
 import {
   AgentBench,
   SYSTEM,
@@ -16,6 +14,8 @@ import {
 } from '../support/agent-fixture.ts'
 import { deltaChunk, errorAnswer, sse, textAnswer, toolCalls } from '../support/fake-provider.ts'
 import { type ToolRegistry, createRegistry } from '../../src/tools/registry.ts'
+
+const NUDGE = 'Your last answer was empty. Please answer the user now, in words, from what you know so far.'
 
 const echoCall = (id: string, text: string) => ({ id, name: 'echo', args: { text } })
 
@@ -57,7 +57,7 @@ describe('a prompt', () => {
       textAnswer('All done.'),
     ])
     const session = await newSession(await bench.core({ tools: [slow.tool, echoTool()] }))
-    const { promptId, done } = await session.prompt('go')
+    const { done } = await session.prompt('go')
 
     await slow.whenBegun(2)
     slow.release('b')
@@ -94,14 +94,6 @@ describe('a prompt', () => {
       call_d: ['failed unknown_tool'],
     })
     expect(happened(session.log, 'turn_ended')).toEqual([{ type: 'turn_ended', callIds: ids }])
-    const ref = { promptId, turn: 1 }
-    expect(toolMessages(session.log, ref).map(({ callId }) => callId)).toEqual(ids)
-    expect(executionResults(session.log, ref).map(({ status }) => status)).toEqual([
-      'completed',
-      'completed',
-      'completed',
-      'failed',
-    ])
   })
 
   test('the whole message is settled before its calls are announced, and all calls before one runs', async () => {

@@ -4,13 +4,15 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { SandboxError } from '@sandlot/sandbox/errors'
-import { type Mcp, openMcp, type OpenMcpOptions } from '../../src/mcp/open-mcp.ts'
+import { type Mcp, openMcp } from '../../src/mcp/open-mcp.ts'
 import { mcpServersSection } from '../../src/mcp/config.ts'
 import type { SecretStore } from '../../src/mcp/oauth/records.ts'
 import { readServerSpecs } from '../../src/mcp/server-spec.ts'
 import type { ToolRegistry } from '../../src/tools/registry.ts'
 import { type Tool, idOf } from '../../src/tools/tool.ts'
 import { TestBatch, type TestBatchOptions } from '../calls/test-batch.ts'
+
+type OpenMcpOptions = Parameters<typeof openMcp>[0]
 
 export const SCRIPT = fileURLToPath(new URL('script-server.mjs', import.meta.url))
 export const USER = 'u_test'

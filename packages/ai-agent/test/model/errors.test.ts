@@ -1,14 +1,13 @@
 import { describe, expect, test } from 'vitest'
-import { classOf, toModelError } from '../../src/model/errors.ts'
+import { toModelError } from '../../src/model/errors.ts'
 import { failureOfResponse } from '../../src/model/failure.ts'
 import type { ModelErrorClass } from '@sandlot/shared/reasons'
 
 const CONTEXT = { model: 'm', baseUrl: 'https://api.example/v1', apiKey: 'sk-abcdef' }
 
 function classify(status: number, body: unknown): ModelErrorClass {
-  return classOf(
-    failureOfResponse(status, new Headers(), typeof body === 'string' ? body : JSON.stringify(body)),
-  )
+  const text = typeof body === 'string' ? body : JSON.stringify(body)
+  return toModelError(failureOfResponse(status, new Headers(), text), CONTEXT).class
 }
 const said = (message: string, code?: string) => ({ error: { message, code } })
 

@@ -2,12 +2,14 @@
 import { EXT } from '@sandlot/shared/acp-meta'
 import type { RemovedData } from '@sandlot/shared/api'
 import { expect, test } from 'vitest'
-import { Removals, type RemovalParts } from '../../src/people/removal.ts'
+import { Removals } from '../../src/people/removal.ts'
 import { ADA, by, connect, newSession as asked, text } from '../acp/test-client.ts'
 import { AgentBench, type Core, type Held, heldTool } from '../support/agent-fixture.ts'
 import { textAnswer, toolCalls } from '../support/fake-provider.ts'
 import { openLocalSandboxes } from '../tools/local-sandboxes.ts'
 import { methods } from '@agentclientprotocol/sdk'
+
+type RemovalParts = Parameters<Removals['remove']>[2]
 
 const ID = ADA.id
 const held = (key: string) => toolCalls([{ id: `c_${key}`, name: 'held', args: { key } }])

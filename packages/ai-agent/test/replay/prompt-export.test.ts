@@ -1,17 +1,22 @@
 import { metaOf } from '@sandlot/shared/events'
 import { expect, test } from 'vitest'
-import {
-  type PromptExport,
-  bodiesOf,
-  documentOf,
-  exportPrompt,
-  framesOf,
-} from '../../src/replay/prompt-export.ts'
-import { type RequestFrame, digestOf } from '../../src/replay/mark.ts'
+import { documentOf, exportPrompt, framesOf } from '../../src/replay/prompt-export.ts'
+import { type RequestFrame, bodyOf, digestOf } from '../../src/replay/mark.ts'
 import { AgentMetrics } from '../../src/metrics/agent-metrics.ts'
 import type { Session } from '../../src/session/session.ts'
 import { AgentBench, type Core, ask, newSession } from '../support/agent-fixture.ts'
 import { textAnswer, toolCalls } from '../support/fake-provider.ts'
+
+type PromptExport = NonNullable<Awaited<ReturnType<typeof exportPrompt>>>
+
+/** The bodies of a record's requests, made again from it alone. */
+function bodiesOf({ requests, messages, frames }: PromptExport): string[] {
+  return requests.map(({ frame, messages: own }) => {
+    const known = frames[frame]
+    if (known === undefined) throw new Error(`The record has no frame ${frame}.`)
+    return bodyOf(typeof own === 'number' ? messages.slice(0, own) : own, known)
+  })
+}
 
 async function exported(
   { store }: Core,

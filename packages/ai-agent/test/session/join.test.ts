@@ -1,16 +1,18 @@
 /** The join of history and live tail: whoever comes when, and however often, ends with the same log and the same screen. */
 import { type SessionEvent, isLive, metaOf, seqOf } from '@sandlot/shared/events'
-import { emptyTranscript, foldAll } from '@sandlot/shared/transcript'
+import { emptyTranscript, foldTranscript } from '@sandlot/shared/transcript'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { Session } from '../../src/session/session.ts'
-import { SUBSCRIPTION_LIMIT, type Subscription, SubscriptionClosed } from '../../src/session/subscription.ts'
+import { type Subscription, SubscriptionClosed } from '../../src/session/subscription.ts'
 import { defineTool } from '../../src/tools/define-tool.ts'
 import type { Tool } from '../../src/tools/tool.ts'
 import { z } from 'zod'
 import { extent } from '../../../../test/campaign.ts'
 import { AgentBench, heldTool, newSession, whenEvent, whenIdle } from '../support/agent-fixture.ts'
 import { deltaChunk, sse, textAnswer, toolCalls } from '../support/fake-provider.ts'
+
+const SUBSCRIPTION_LIMIT = 1_000
 
 /** A tool whose live output comes in `pieces` pieces of ten bytes. */
 function chattyTool(pieces: number): Tool {
@@ -126,10 +128,10 @@ describe('the join', () => {
           await (
             await session.prompt('go')
           ).done
-          const screen = foldAll(emptyTranscript(), session.log)
+          const screen = session.log.reduce(foldTranscript, emptyTranscript())
           for (const seen of await Promise.all(reading)) {
             expect(seen.filter((event) => !isLive(event))).toEqual(session.log)
-            expect(foldAll(emptyTranscript(), seen)).toEqual(screen)
+            expect(seen.reduce(foldTranscript, emptyTranscript())).toEqual(screen)
           }
         },
       ),
@@ -171,11 +173,11 @@ describe('the join', () => {
             next.resolve(session)
           }
           await whenIdle(session)
-          const screen = foldAll(emptyTranscript(), session.log)
+          const screen = session.log.reduce(foldTranscript, emptyTranscript())
           expect(screen.prompt).toBeNull()
           for (const events of await Promise.all(reading)) {
             expect(events.filter((event) => !isLive(event))).toEqual(session.log)
-            expect(foldAll(emptyTranscript(), events)).toEqual(screen)
+            expect(events.reduce(foldTranscript, emptyTranscript())).toEqual(screen)
           }
         },
       ),

@@ -1,5 +1,5 @@
 import { metaOf } from '@sandlot/shared/events'
-import { emptyTranscript, foldAll } from '@sandlot/shared/transcript'
+import { emptyTranscript, foldTranscript } from '@sandlot/shared/transcript'
 import { describe, expect, test } from 'vitest'
 import type { SessionParts } from '../../src/session/parts.ts'
 import {
@@ -65,7 +65,7 @@ describe('a message while a prompt runs', () => {
     const shown = (request: number) => JSON.stringify(bench.provider.requests[request]?.body.messages.at(-1))
     expect(shown(1)).toMatch(/like this.*base64,AAAA.*base64,BBBB/)
     expect(shown(2)).toMatch(/without words.*base64,CCCC/)
-    const screen = foldAll(emptyTranscript(), session.log)
+    const screen = session.log.reduce(foldTranscript, emptyTranscript())
     const said = screen.entries.filter((entry) => entry.type === 'message' && entry.role === 'user')
     expect(said).toMatchObject([
       { text: 'go' },

@@ -20,7 +20,7 @@ import { createScheduler } from '../../src/calls/scheduler.ts'
 import type { Session } from '../../src/session/session.ts'
 import { SessionManager } from '../../src/session/manager.ts'
 import { RuleBook } from '../../src/approval/rule-book.ts'
-import { type RulesSection, ruleSettings } from '../../src/approval/config.ts'
+import { ruleSettings } from '../../src/approval/config.ts'
 import type { SessionParts } from '../../src/session/parts.ts'
 import { SHUTDOWN } from '../../src/tools/tool-error.ts'
 import { defineTool } from '../../src/tools/define-tool.ts'
@@ -28,6 +28,8 @@ import { createRegistry } from '../../src/tools/registry.ts'
 import type { Tool } from '../../src/tools/tool.ts'
 import type { Log } from '../../src/log.ts'
 import { type FakeProvider, type Scripted, startFakeProvider } from './fake-provider.ts'
+
+type RulesSection = NonNullable<Parameters<typeof ruleSettings>[0]>
 
 export const SYSTEM = 'You are a test.'
 

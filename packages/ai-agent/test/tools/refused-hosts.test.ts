@@ -1,7 +1,10 @@
-import type { EgressAudit, EgressRefusedEvent } from '@sandlot/sandbox/egress/egress'
+import type { EgressOptions } from '@sandlot/sandbox/egress/egress'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { TestBatch } from '../calls/test-batch.ts'
 import { type LocalSandboxes, openLocalSandboxes } from './local-sandboxes.ts'
+
+type EgressAudit = Parameters<NonNullable<EgressOptions['audit']>>[0]
+type EgressRefusedEvent = Parameters<NonNullable<EgressOptions['onRefused']>>[0]
 
 let local: LocalSandboxes
 const audits: EgressAudit[] = []

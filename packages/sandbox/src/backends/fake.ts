@@ -25,7 +25,7 @@ const LEDGER_STEPS: readonly (keyof SandboxLedger)[] = [
   'release',
 ]
 
-export interface Step {
+interface Step {
   /** `backend.create`, `volumes.remove`, `ledger.claim` … */
   verb: string
   /** The number of this step among those of this controller, from 1. */

@@ -14,7 +14,7 @@ export interface DiskFloor {
   files: number
 }
 
-export interface DiskBreakerOptions {
+interface DiskBreakerOptions {
   floor: DiskFloor
   /**
    * `undefined`: it cannot be seen just now, so nothing changes for a while. Rejecting is the same.
@@ -37,7 +37,7 @@ export interface DiskBreakerState {
   message?: string
 }
 
-export interface DiskBreaker {
+interface DiskBreaker {
   state(): DiskBreakerState
   /** Throws `host_disk_low` while it is open. */
   check(): void

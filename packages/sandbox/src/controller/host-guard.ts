@@ -16,7 +16,7 @@ export interface HostOptions extends HostLimits {
   lookEveryMs?: number
 }
 
-export interface HostGuardOptions {
+interface HostGuardOptions {
   backend: SandboxBackend
   deploymentId: string
   limits: SandboxLimits
@@ -27,7 +27,7 @@ export interface HostGuardOptions {
   log: (message: string, details: { error?: unknown }) => void
 }
 
-export interface HostGuard {
+interface HostGuard {
   /** The same backend, held to the limits of the host. */
   backend: SandboxBackend
   /** What a workspace may hold just now. */

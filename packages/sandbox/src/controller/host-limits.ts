@@ -13,7 +13,7 @@ export interface HostLimits {
   memoryBytes?: number
 }
 
-export interface HostUse {
+interface HostUse {
   sandboxes: number
   memoryBytes: number
 }
@@ -34,7 +34,7 @@ export function overHostLimit(use: HostUse, limits: HostLimits): string | undefi
   return undefined
 }
 
-export interface HostLimitsOptions {
+interface HostLimitsOptions {
   deploymentId: string
   /** Of each sandbox. */
   limits: SandboxLimits

@@ -11,7 +11,7 @@ import type { UserSandboxes } from './user-sandboxes.ts'
 /** Streams that are opened at once after a start. */
 const REATTACH_AT_ONCE = 32
 
-export interface HousekeepingOptions {
+interface HousekeepingOptions {
   deploymentId: string
   backend: SandboxBackend
   ledger: Pick<SandboxLedger, 'nextEpoch'>
@@ -26,7 +26,7 @@ export interface HousekeepingOptions {
   log: (message: string, details: { userId?: string; error?: unknown }) => void
 }
 
-export interface Housekeeping {
+interface Housekeeping {
   /** Begin, once. Resolves after the first round; never rejects. */
   begin(): Promise<void>
   /** Resolves when nothing is under way any more, after `closing`. */

@@ -67,7 +67,7 @@ export interface LiveSandbox {
   usedAt: number
 }
 
-export interface IdleSweepOptions {
+interface IdleSweepOptions {
   backend: SandboxBackend
   pauseAfterMs: number
   stopAfterMs: number

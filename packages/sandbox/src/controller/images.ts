@@ -3,7 +3,7 @@
 /** The image that docker/sandbox makes: what a sandbox stands on. */
 export const SANDBOX_IMAGE = 'sandlot/sandbox:latest'
 /** Made `FROM` it by docker/sandbox-full, with the tools people ask an agent for. May be absent. */
-export const FULL_SANDBOX_IMAGE = 'sandlot/sandbox-full:latest'
+const FULL_SANDBOX_IMAGE = 'sandlot/sandbox-full:latest'
 
 export interface SandboxImages {
   image: string

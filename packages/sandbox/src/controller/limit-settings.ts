@@ -30,7 +30,7 @@ export function limitVariables(wholeNumber: (min: number, max: number) => z.ZodT
   }
 }
 
-export type LimitSettings = z.output<z.ZodObject<ReturnType<typeof limitVariables>>>
+type LimitSettings = z.output<z.ZodObject<ReturnType<typeof limitVariables>>>
 
 /**
  * The limits of one sandbox. Without a setting of its own, /tmp shrinks with the memory that it is

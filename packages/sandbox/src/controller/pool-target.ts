@@ -4,7 +4,7 @@ const LEAST = 2
 const MOST = 32
 
 /** How many warm sandboxes to keep. */
-export interface PoolTarget {
+interface PoolTarget {
   current(): number
   /** A sandbox was asked for by a user without one. */
   asked(): void

@@ -62,7 +62,7 @@ export interface Pool {
   close(): Promise<void>
 }
 
-export interface PoolContext extends WarmContext {
+interface PoolContext extends WarmContext {
   /** At most so many containers are started at once, here and elsewhere. */
   gate: <T>(work: () => Promise<T>) => Promise<T>
   /** Ends when the controller lets go: what is being made or taken up is left as it is. */

@@ -45,7 +45,7 @@ attempt('trace_1', $arm ? 117 : 101, 16, 1, 0, 0);
 `
 
 /** What the script found, by name. */
-export type Proof = ReadonlyMap<string, string>
+type Proof = ReadonlyMap<string, string>
 
 /** Let a sandbox try. Rejects with a `SandboxError` when it cannot even be asked. */
 export async function probeSandbox(sandbox: Sandbox): Promise<Proof> {

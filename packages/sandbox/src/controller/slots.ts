@@ -3,7 +3,7 @@ import { SandboxError } from '../errors.ts'
 import { freeUid, LABEL, newSlotName, ownerTag, parseName, poolName } from '../names.ts'
 import type { LedgerSlot, SandboxLedger } from '../ledger.ts'
 
-export interface SlotsOptions {
+interface SlotsOptions {
   backend: SandboxBackend
   ledger: SandboxLedger
   deploymentId: string

@@ -20,7 +20,7 @@ export interface RemovalOptions extends ContainerOptions {
 }
 
 /** A workspace as an operator sees it. */
-export interface ListedWorkspace {
+interface ListedWorkspace {
   volume: string
   slot: string
   /**

@@ -4,7 +4,7 @@ import type { EngineDescription } from '../backends/docker/describe.ts'
 import { check, type Finding, report } from '../controller/finding.ts'
 import { judgeVersions } from './versions.ts'
 
-export type EngineKind = 'Docker Engine' | 'Docker Desktop' | 'rootless Docker' | 'Podman'
+type EngineKind = 'Docker Engine' | 'Docker Desktop' | 'rootless Docker' | 'Podman'
 
 /** Which engine answers: several speak this protocol. */
 export function engineKind({ info, version }: EngineDescription): EngineKind {

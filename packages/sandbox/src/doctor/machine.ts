@@ -19,7 +19,7 @@ import { check, type Finding, report } from '../controller/finding.ts'
 import { judgeDisk, judgeHost } from './host.ts'
 import { judgeProof, probeSandbox } from '../controller/proof.ts'
 
-export interface MachineOptions {
+interface MachineOptions {
   /** As in `DOCKER_HOST`; default the usual Unix socket. */
   dockerHost?: string
   tls?: EngineTls

@@ -1,5 +1,5 @@
 /** What the first bytes of a connection are, as far as they have come. */
-export type FirstBytes =
+type FirstBytes =
   | { kind: 'more' }
   | { kind: 'other' }
   /** A TLS ClientHello; the server name in it, when there is one that can be read. */

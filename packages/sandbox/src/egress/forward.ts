@@ -25,7 +25,7 @@ const NOT_PASSED_ON: ReadonlySet<string> = new Set([
 /** Methods that usually have no body: of these Node announces none. */
 const BODILESS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'DELETE', 'OPTIONS'])
 
-export interface Forwarding {
+interface Forwarding {
   client: Duplex
   request: ProxyRequest
   socket: Socket

@@ -15,7 +15,7 @@ const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
 const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/
 const PATH = /^[\x21\x22\x24-\x7e]*$/
 
-export interface HeaderField {
+interface HeaderField {
   name: string
   value: string
 }

@@ -32,7 +32,7 @@ export interface ConnectionRecord {
   ms: number
 }
 
-export interface ServeOptions {
+interface ServeOptions {
   policy: Pick<EgressPolicy, 'budgets' | 'addresses' | 'credential'>
   /** Throws `EgressRefused`. Answers the rule that let it through, if it was one. */
   decide: (authority: Authority) => Promise<string | undefined>

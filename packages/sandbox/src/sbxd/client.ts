@@ -24,7 +24,7 @@ import type {
   SandboxStat,
 } from '../sandbox.ts'
 
-export interface ConnectOptions {
+interface ConnectOptions {
   /** Container id; only becomes `Sandbox.id`. */
   id: string
   /**

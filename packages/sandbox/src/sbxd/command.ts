@@ -30,7 +30,7 @@ const MOST_CREDIT_BYTES = 1_536 * 1024
 const STARTED_MOVED = 2
 const SCOPE = { process: 0, group: 1, tree: 2 } as const
 
-export interface CommandOptions {
+interface CommandOptions {
   id: string
   bootId: string
   /** Acknowledge on its own what the consumer has taken. */

@@ -2,7 +2,7 @@
 const SHARED_BYTES = 4_096
 
 /** Bytes that wait to be read, in order. */
-export interface Pieces {
+interface Pieces {
   readonly count: number
   /** Copies them. */
   push(bytes: Buffer): void

@@ -8,7 +8,6 @@ import { promisify } from 'node:util'
 import { test } from 'vitest'
 
 import { campaign } from '../../../../test/campaign.ts'
-import { FULL_SANDBOX_IMAGE } from '../../src/controller/images.ts'
 import { deployed, shell } from '../support/docker-fixture.ts'
 
 const BUILD = new URL('../../../../docker/build-images.sh', import.meta.url).pathname
@@ -28,6 +27,8 @@ python3 - 2>/dev/null <<'PY'${PLOT}PY
 printf '# Title\\n' | pandoc -o a.docx && pandoc a.docx -t plain
 echo 'digraph { a -> b }' | dot -Tpdf -o g.pdf && pdftotext g.pdf - | head -n 1
 ffmpeg -loglevel error -f lavfi -i testsrc=duration=1:size=64x64:rate=5 v.mp4 && ffprobe -v error -show_entries stream=width -of csv=p=0 v.mp4`
+
+const FULL_SANDBOX_IMAGE = 'sandlot/sandbox-full:latest'
 
 if (campaign.full)
   deployed(

@@ -1,7 +1,9 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 
-import { createPoolTarget, type PoolTarget } from '../../src/controller/pool-target.ts'
+import { createPoolTarget } from '../../src/controller/pool-target.ts'
+
+type PoolTarget = ReturnType<typeof createPoolTarget>
 
 const LEAST = 2
 const MOST = 32

@@ -10,8 +10,10 @@ import { afterEach, expect, test } from 'vitest'
 
 import type { EgressOptions } from '../../src/egress/egress.ts'
 import { createOpenConnections } from '../../src/egress/open-connections.ts'
-import type { HostRuling } from '../../src/egress/user-rules.ts'
+import type { HostRules } from '../../src/egress/user-rules.ts'
 import { startTcp, type WatchedEgress, watchedEgress } from '../support/egress-fixture.ts'
+
+type HostRuling = NonNullable<ReturnType<HostRules>>
 
 const WAIT = { timeout: 20_000, interval: 5 }
 const cleanups: (() => Promise<unknown>)[] = []

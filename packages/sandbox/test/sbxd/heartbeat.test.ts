@@ -1,6 +1,8 @@
 import { expect, onTestFinished, test } from 'vitest'
 
-import { Heartbeat, type HeartbeatOptions } from '../../src/sbxd/heartbeat.ts'
+import { Heartbeat } from '../../src/sbxd/heartbeat.ts'
+
+type HeartbeatOptions = ConstructorParameters<typeof Heartbeat>[0]
 
 const EVERY_MS = 40
 

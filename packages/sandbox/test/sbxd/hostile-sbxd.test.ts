@@ -7,7 +7,7 @@ import { expect, test } from 'vitest'
 
 import { extent } from '../../../../test/campaign.ts'
 import { createLocalProcessBackend } from '../../src/backends/local-process.ts'
-import { connectSandbox, type ConnectedSandbox, type ConnectOptions } from '../../src/sbxd/client.ts'
+import { connectSandbox, type ConnectedSandbox } from '../../src/sbxd/client.ts'
 import { SandboxError } from '../../src/errors.ts'
 import { createHostGuard } from '../../src/controller/host-guard.ts'
 import { DEFAULT_LIMITS } from '../../src/limits.ts'
@@ -19,6 +19,8 @@ import {
   PROTOCOL_VERSION,
   RESYNC_BYTES,
 } from '../../src/sbxd/protocol/frames.ts'
+
+type ConnectOptions = Parameters<typeof connectSandbox>[0]
 
 /** Plays an sbxd that welcomes the client and then says what the test wants. */
 class HostileSbxd {

@@ -6,14 +6,10 @@ import {
   type Socket,
 } from 'node:net'
 
-import {
-  createEgress,
-  type Egress,
-  type EgressAudit,
-  type EgressOptions,
-  type EgressRefusedEvent,
-  type UserEgress,
-} from '../../src/egress/egress.ts'
+import { createEgress, type Egress, type EgressOptions, type UserEgress } from '../../src/egress/egress.ts'
+
+type EgressRefusedEvent = Parameters<NonNullable<EgressOptions['onRefused']>>[0]
+type EgressAudit = Parameters<NonNullable<EgressOptions['audit']>>[0]
 
 export type Handler = (request: IncomingMessage, response: ServerResponse) => void
 

@@ -11,7 +11,7 @@ import type { AgentLink } from './agent-link.ts'
 /** Pause before it is tried again although the agent is reachable. */
 const RETRY_MS = 500
 
-export interface ReaderConnectionOptions {
+interface ReaderConnectionOptions {
   agent: AgentLink
   log: Logger
   onNotification: OnNotification

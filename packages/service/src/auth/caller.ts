@@ -11,7 +11,7 @@ export type Caller =
   | { account: Account; via: 'key'; keyId: string }
 
 /** The headers that decide; lower-case names. */
-export interface Credentials {
+interface Credentials {
   cookie: string | undefined
   authorization: string | undefined
   origin: string | undefined

@@ -7,7 +7,7 @@ import { SandlotError } from '@sandlot/shared/errors'
 import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible'
 
 /** Points in so many seconds. */
-export interface Rate {
+interface Rate {
   points: number
   seconds: number
 }

@@ -5,7 +5,7 @@ import { SandlotError } from '@sandlot/shared/errors'
 import type { QuestionContent } from '@sandlot/shared/question'
 import type { AgentConnection } from '../agent/agent-client.ts'
 
-export interface ApprovalAnswer {
+interface ApprovalAnswer {
   sessionId: string
   toolCallId: string
   optionId: string

@@ -8,7 +8,7 @@ import type { ReaderConnection } from '../agent/reader-connection.ts'
 import { Cursor } from './cursor.ts'
 import { CWD } from './submission.ts'
 
-export interface OpenSessionsOptions {
+interface OpenSessionsOptions {
   user: AgentUser
   /** Must not throw or wait. */
   send: (frame: ServerFrame) => void

@@ -14,7 +14,7 @@ import type { AgentLink } from '../agent/agent-link.ts'
  */
 const MAX_WAITING_PIECES = 8
 
-export interface OpenExport {
+interface OpenExport {
   document: ReadableStream<Uint8Array>
   /** Resolves when the agent is done with it: all of it was sent, or it was cancelled or lost. */
   sent: Promise<void>

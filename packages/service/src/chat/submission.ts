@@ -43,7 +43,7 @@ export type PromptContent = (
 )[]
 
 /** `made`: just now. `made before`: by the same submission, whose answer was not heard. */
-export interface PromptSession {
+interface PromptSession {
   sessionId: string
   was: 'there' | 'made' | 'made before'
 }

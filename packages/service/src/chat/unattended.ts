@@ -34,7 +34,7 @@ export interface UnattendedOptions
   onFrame: (frame: ServerFrame) => void
 }
 
-export interface PromptRef {
+interface PromptRef {
   sessionId: string
   promptId: string
 }

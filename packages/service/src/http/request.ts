@@ -54,9 +54,7 @@ export function requireSignIn(c: Ctx): Extract<Caller, { via: 'sign-in' }> {
   throw new SandlotError('forbidden', 'An API key cannot do this. Sign in on the page.')
 }
 
-export function credentialsOf(
-  c: Ctx,
-): Record<'cookie' | 'authorization' | 'origin' | 'host', string | undefined> {
+function credentialsOf(c: Ctx): Record<'cookie' | 'authorization' | 'origin' | 'host', string | undefined> {
   return {
     cookie: c.req.header('cookie'),
     authorization: c.req.header('authorization'),

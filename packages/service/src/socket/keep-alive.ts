@@ -1,7 +1,7 @@
 /** Detects a peer that is gone: one ping per interval, terminated without a pong until the next. */
 import type { WebSocket } from 'ws'
 
-export const PING_EVERY_MS = 30_000
+const PING_EVERY_MS = 30_000
 
 /** Terminates `socket` when it stops answering. Ends by itself when the socket closes. */
 export function keepAlive(socket: WebSocket, everyMs = PING_EVERY_MS): void {

@@ -15,13 +15,13 @@ import { ExplainingWebSocket, serveChatSocket } from './chat-socket.ts'
 import type { ChatSocketOptions } from './chat-socket.ts'
 import { MAX_SOCKETS_PER_USER } from './sockets.ts'
 
-export interface UpgradeOptions extends Omit<ChatSocketOptions, 'caller' | 'owns'> {
+interface UpgradeOptions extends Omit<ChatSocketOptions, 'caller' | 'owns'> {
   accounts: AccountsStore
   isOurs: OriginRule
   owns: (userId: string, sessionId: string) => Promise<boolean>
 }
 
-export type OnUpgrade = (request: IncomingMessage, socket: Duplex, head: Buffer) => void
+type OnUpgrade = (request: IncomingMessage, socket: Duplex, head: Buffer) => void
 
 export function makeUpgrade(options: UpgradeOptions): OnUpgrade {
   const { log, sockets, owns } = options

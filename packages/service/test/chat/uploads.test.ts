@@ -7,6 +7,8 @@ import type { Uploads, UploadsOptions } from '../../src/chat/uploads.ts'
 import { waitFor } from '../support/harness.ts'
 import { PNG } from '../support/png.ts'
 
+type UploadsOptions = Parameters<typeof openUploads>[1]
+
 let folder: string
 const opened: Uploads[] = []
 

@@ -4,6 +4,8 @@ import { afterEach, expect, test } from 'vitest'
 import type { ServiceDeps } from '../../src/server.ts'
 import { type Harness, startHarness } from '../support/harness.ts'
 
+type ServiceDeps = NonNullable<Parameters<typeof startService>[1]>
+
 let harness: Harness | undefined
 afterEach(async () => {
   await harness?.close()

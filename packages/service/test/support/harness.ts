@@ -8,8 +8,11 @@ import type { ServerFrame } from '@sandlot/shared/frames'
 import { WebSocket } from 'ws'
 import type { ServiceConfig } from '../../src/config.ts'
 import { startService } from '../../src/server.ts'
-import type { RunningService, ServiceDeps } from '../../src/server.ts'
 import { ScriptedAgent } from './scripted-agent.ts'
+
+type RunningService = Awaited<ReturnType<typeof startService>>
+
+type ServiceDeps = NonNullable<Parameters<typeof startService>[1]>
 
 export const ANN = { name: 'Ann', email: 'ann@example.org', password: 'correct horse' }
 

@@ -23,7 +23,6 @@ import {
   newSessionMeta,
   promptMeta,
   unqueueParams,
-  userMeta,
 } from '@sandlot/shared/acp-meta'
 import type { AgentMetricsAnswer, AgentStatus } from '@sandlot/shared/acp-meta'
 import { SandlotError } from '@sandlot/shared/errors'
@@ -51,6 +50,8 @@ import { InOrder } from '../../src/chat/in-order.ts'
 import { WebSocketServer } from 'ws'
 import type { WebSocket } from 'ws'
 import { z } from 'zod'
+
+const userMeta = newSessionMeta.pick({ user: true })
 
 /** What a script can do while its prompt runs. Returning ends the prompt. */
 export interface Turn {

@@ -1,4 +1,4 @@
-export interface BackoffRules {
+interface BackoffRules {
   /** After the first failure. */
   firstMs: number
   longestMs: number

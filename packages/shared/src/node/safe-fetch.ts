@@ -12,12 +12,12 @@ import { isLoopback, isPublicAddress, withoutBrackets } from './addresses.ts'
 
 export type Fetch = (url: string | URL, init?: RequestInit) => Promise<Response>
 
-export type Resolve = (
+type Resolve = (
   hostname: string,
   done: (error: NodeJS.ErrnoException | null, found: LookupAddress[]) => void,
 ) => void
 
-export interface FetchBounds {
+interface FetchBounds {
   /** Bytes of a response body, or of one event of an event stream. */
   maxBytes?: number
   /**
@@ -28,7 +28,7 @@ export interface FetchBounds {
   onTooLarge?: (error: ResponseTooLargeError) => void
 }
 
-export interface SafeFetchOptions extends FetchBounds {
+interface SafeFetchOptions extends FetchBounds {
   /** Allow this machine as well. */
   loopback?: boolean
   /** Why a host is refused although its address is allowed; asked before every request. */
@@ -44,7 +44,7 @@ export class AddressNotAllowedError extends Error {
   override readonly name = 'AddressNotAllowedError'
 }
 
-export class ResponseTooLargeError extends Error {
+class ResponseTooLargeError extends Error {
   override readonly name = 'ResponseTooLargeError'
   constructor(maxBytes: number) {
     super(`it sent a message of more than ${maxBytes} bytes`)

@@ -22,7 +22,7 @@ import type { AccountsStore } from './store.ts'
 /** Random letters and digits: too many to guess, and still possible to type. */
 const NEW_PASSWORD_CHARS = 20
 
-export interface AccountsOptions extends AuthOptions {
+interface AccountsOptions extends AuthOptions {
   /** How long another process that has them open is waited for, in milliseconds. Default 10,000. */
   waitMs?: number
 }

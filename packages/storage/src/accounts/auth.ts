@@ -73,7 +73,7 @@ export function authOptions(db: Kysely<AccountsSchema>, options: AuthOptions) {
   }
 }
 
-export interface Auth {
+interface Auth {
   createUser(user: NewUser): Promise<Account>
   signIn(credentials: { email: string; password: string }, from: Origin): Promise<SignedIn>
   signOut(cookie: string): Promise<string[]>

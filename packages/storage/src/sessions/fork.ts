@@ -20,7 +20,7 @@ const CALLS_PER_COMMIT = 500
 
 type Commits = GroupCommit<SessionsSchema>
 
-export interface ForkParts {
+interface ForkParts {
   db: Kysely<SessionsSchema>
   commits: Commits
   room: StoreRoom

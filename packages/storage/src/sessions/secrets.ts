@@ -7,7 +7,7 @@ import { type ColumnType, type Kysely, sql } from 'kysely'
 import type { SessionsSchema } from './schema.ts'
 
 /** Secrets of one person. */
-export const MAX_SECRETS = 200
+const MAX_SECRETS = 200
 
 export interface SecretsTable {
   user_id: string
@@ -18,7 +18,7 @@ export interface SecretsTable {
   updated_at: number
 }
 
-export interface SealedSecret {
+interface SealedSecret {
   name: string
   /** Id of the key that opens it; reveals nothing of the key. */
   keyId: string

@@ -17,6 +17,8 @@ import type { Effects } from '../../src/sessions/store.ts'
 import { StoreRoom } from '../../src/sessions/store-room.ts'
 import { sessionWrites } from '../../src/sessions/writes.ts'
 
+const MAX_RULES = 1_000
+
 let folder: string
 let database: OpenDatabase<SessionsSchema>
 beforeEach(async () => {

@@ -10,7 +10,7 @@ import { Spinner } from '../ui/spinner.tsx'
 import { useSubmit } from './use-submit.ts'
 
 /** The frame of the pages before one is signed in. */
-export function AuthLayout(props: { title: string; text: ReactNode; children: ReactNode }) {
+function AuthLayout(props: { title: string; text: ReactNode; children: ReactNode }) {
   return (
     <div className="h-full overflow-y-auto bg-panel">
       <main className="mx-auto flex min-h-full w-full max-w-[26rem] flex-col justify-center px-5 py-12">

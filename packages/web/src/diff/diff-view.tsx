@@ -86,7 +86,7 @@ function DiffRow(props: { line: DiffLine }) {
 }
 
 /** `+12 −3` */
-export function DiffStat(props: { added: number; removed: number }) {
+function DiffStat(props: { added: number; removed: number }) {
   return (
     <span className="shrink-0 font-mono text-xs tabular-nums">
       <span className="text-well">+{props.added}</span> <span className="text-failed">−{props.removed}</span>

@@ -11,7 +11,7 @@ export interface DiffLine {
   readonly newNo?: number
 }
 
-export interface LineDiff {
+interface LineDiff {
   readonly hunks: readonly (readonly DiffLine[])[]
   readonly added: number
   readonly removed: number

@@ -22,7 +22,7 @@ function isPartOfEmoji(text: string, at: number, character: string): boolean {
   )
 }
 
-export interface TextPart {
+interface TextPart {
   text: string
   /** `U+202E`: stands for one character that would not be seen. */
   hidden?: string

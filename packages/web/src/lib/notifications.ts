@@ -11,11 +11,11 @@ const KEY = 'sandlot.notifications'
  * `impossible`: this browser, or a page without HTTPS, has none. `blocked`: the browser was told
  * never to.
  */
-export type NotificationState = 'impossible' | 'blocked' | 'off' | 'on'
+type NotificationState = 'impossible' | 'blocked' | 'off' | 'on'
 
 const listeners = new Set<() => void>()
 
-export function notificationState(): NotificationState {
+function notificationState(): NotificationState {
   if (!('Notification' in window) || !window.isSecureContext) return 'impossible'
   if (Notification.permission === 'denied') return 'blocked'
   const wanted = browserStorage('local').get(KEY)

@@ -31,7 +31,7 @@ export const SHORTCUT_WORDS: readonly { keys: string; does: string }[] = [
   { keys: 'Mod+/', does: 'These keys' },
 ]
 
-export interface KeyPress {
+interface KeyPress {
   key: string
   ctrlKey: boolean
   metaKey: boolean

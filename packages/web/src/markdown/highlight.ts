@@ -3,8 +3,8 @@
  * per family of languages instead of grammars of megabytes. Wrong at the edges of a language, never
  * wrong about the text: joining the tokens gives the input.
  */
-export type TokenKind = 'comment' | 'string' | 'number' | 'keyword' | 'name' | 'add' | 'del'
-export interface Token {
+type TokenKind = 'comment' | 'string' | 'number' | 'keyword' | 'name' | 'add' | 'del'
+interface Token {
   text: string
   kind?: TokenKind
 }

@@ -17,7 +17,7 @@ export type ConnectionState =
   | { status: 'offline' }
   | { status: 'closed' }
 
-export interface ConnectionHandlers {
+interface ConnectionHandlers {
   /** In order of arrival. */
   onFrame(frame: ServerFrame): void
   onState(state: ConnectionState): void

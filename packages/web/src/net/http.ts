@@ -23,7 +23,7 @@ import { z } from 'zod'
  * `network`: no answer at all. `unexpected`: an answer that is none of ours, as from a proxy in
  * between.
  */
-export type ApiErrorCode = ErrorCode | 'network' | 'unexpected'
+type ApiErrorCode = ErrorCode | 'network' | 'unexpected'
 
 export class ApiError extends Error {
   override readonly name = 'ApiError'

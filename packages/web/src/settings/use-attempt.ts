@@ -1,7 +1,7 @@
 import { messageOf } from '@sandlot/shared/errors'
 import { useState } from 'react'
 
-export interface Attempt {
+interface Attempt {
   busy: boolean
   /** What went wrong at the last try. */
   problem: string | null

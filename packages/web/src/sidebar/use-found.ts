@@ -6,7 +6,7 @@ import { findSessions } from '../net/http.ts'
 /** A person who types is not asked about every letter, in milliseconds. */
 const PAUSE_MS = 150
 
-export type Found =
+type Found =
   | { state: 'not asked' }
   | { state: 'looking' }
   /** `title`: what was looked for. `next`: where the page behind these begins, if there is one. */
@@ -15,7 +15,7 @@ export type Found =
 
 const NOT_ASKED: Found = { state: 'not asked' }
 
-export interface Search {
+interface Search {
   found: Found
   /** Look further back. Resolves with the problem, if there was one; what was found stays. */
   more: () => Promise<string | null>

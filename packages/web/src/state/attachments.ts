@@ -33,7 +33,7 @@ export interface Attached {
   readonly problem: string | null
 }
 
-export interface AttachmentParts {
+interface AttachmentParts {
   /** Where what has arrived is kept, for this session or (null) for the new chat. */
   storageOf(sessionId: string | null): KeyValue
   /** `onProgress` gets the part that is sent, 0 to 1. Rejects with what can be shown. */

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import type { KeyValue } from '../lib/storage.ts'
 
-export interface PersistedList<T> {
+interface PersistedList<T> {
   load(storage: KeyValue): T[]
   save(storage: KeyValue, list: readonly T[]): void
 }

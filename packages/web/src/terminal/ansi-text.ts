@@ -10,7 +10,7 @@
  */
 import { applySgr, type SgrStyle, styleKey } from './sgr.ts'
 
-export interface Span {
+interface Span {
   readonly text: string
   readonly style: SgrStyle | null
 }
@@ -205,13 +205,6 @@ function nextControl(text: string, from: number): number {
     if ((code < 0x20 && code !== 0x09) || (code >= 0x7f && code <= 0x9f)) return at
   }
   return text.length
-}
-
-/** The visible characters only. */
-export function plainText(rendered: Rendered): string {
-  return rendered.blocks
-    .flatMap((block) => block.lines.map((line) => line.map((span) => span.text).join('')))
-    .join('\n')
 }
 
 /** All of a text at once. */

@@ -22,7 +22,7 @@ const BACKGROUNDS = [
   '#efece6',
 ] as const
 
-export interface SpanLook {
+interface SpanLook {
   className: string | undefined
   style: CSSProperties | undefined
 }

@@ -4,7 +4,7 @@ import { X } from 'lucide-react'
 import type { ReactNode } from 'react'
 import { IconButton } from './button.tsx'
 
-export interface TitledDialogProps {
+interface TitledDialogProps {
   title: string
   /** Classes for its width and height. */
   size: string

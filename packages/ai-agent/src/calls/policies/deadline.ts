@@ -1,6 +1,6 @@
 /** A time limit that can be put off while something else is waited for whose time is not counted. */
 
-export interface Deadline {
+interface Deadline {
   /** Aborted with `timeout`. */
   signal: AbortSignal
   /** Milliseconds, never below 0. */

@@ -15,7 +15,7 @@ import { timeout } from './timeout.ts'
 import type { ToolMetrics } from '../../metrics/tool-metrics.ts'
 import { validate } from './validate.ts'
 
-export interface PolicySettings {
+interface PolicySettings {
   metrics: ToolMetrics
   /** Milliseconds, for tools that declare none (`SANDLOT_TOOL_TIMEOUT_MS`). */
   toolTimeoutMs: number

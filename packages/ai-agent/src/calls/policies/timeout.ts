@@ -8,7 +8,7 @@ import { orAborted } from '@sandlot/shared/async/or-aborted'
 import type { Policy, ToolCall, ToolOutcome, ToolUpdate } from '../../tools/tool.ts'
 import { createDeadline } from './deadline.ts'
 
-export const BACKSTOP_MS = 2000
+const BACKSTOP_MS = 2000
 /** So long a tool may speak without a pause. */
 const BREATH_MS = 20
 const MIN_MS = 1000

@@ -20,7 +20,7 @@ export interface OwnClient {
   clientSecret: string | undefined
 }
 
-export interface ClientOptions {
+interface ClientOptions {
   serverUrl: string
   own: OwnClient | undefined
   /** The only allowed authority. */

@@ -9,7 +9,7 @@ import { type DemoAnswer, readPrompt, LABEL } from './script.ts'
 import { only, scriptFor } from './scripts.ts'
 import type { Model, ModelAnswer, ModelChunk, ModelRequest } from '../model.ts'
 
-export interface DemoModelOptions {
+interface DemoModelOptions {
   /**
    * Milliseconds between two words, and ten times that before the first. 0 in tests. Default 18.
    */

@@ -1,6 +1,6 @@
 /** The few programs that the demo model knows by heart, in the languages of the sandbox. */
 
-export type Language = 'python' | 'javascript' | 'shell'
+type Language = 'python' | 'javascript' | 'shell'
 
 const BY_EXTENSION: Record<string, Language> = {
   py: 'python',

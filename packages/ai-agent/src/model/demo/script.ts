@@ -15,7 +15,7 @@ export interface DoneCall extends DemoCall {
 }
 
 /** One answer of the demo model and what became of its calls. */
-export interface DoneTurn {
+interface DoneTurn {
   calls: DoneCall[]
 }
 

@@ -7,7 +7,7 @@ import { type ReadBytes, findStoredLines } from '../output/stored-text.ts'
 const MOST_LINES = 200
 const NEWLINE = 10
 
-export interface LogSearch extends AsyncDisposable {
+interface LogSearch extends AsyncDisposable {
   /**
    * The lines that match, of those that were not whole when it looked last; at first of all from the beginning. `size`: bytes of
    * the log now. Rejects with the signal's reason when it aborts.

@@ -11,7 +11,7 @@ const SPECIAL = /[\0-\x08\x0b-\x1f\x7f-\x9f]/
 // oxlint-disable-next-line no-control-regex
 const CONTROLS = /[\0-\x08\x0b-\x1f\x7f-\x9f]/g
 
-export interface TerminalCleaner {
+interface TerminalCleaner {
   /** What can be said for sure after this piece. */
   push(text: string): string
   /** What remains. */

@@ -9,7 +9,7 @@ export interface CutLine {
   crlf: boolean
 }
 
-export interface LineCutter {
+interface LineCutter {
   /** The lines that end in this piece. */
   push(piece: string): CutLine[]
   /** What comes after the last line break, if anything. */

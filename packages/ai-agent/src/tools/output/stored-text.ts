@@ -13,7 +13,7 @@ const RANGE_BYTES = 256 * 1024
 /** How far lines are counted. */
 const MAX_SCAN_BYTES = 64 * 1024 * 1024
 
-export interface LineSearch {
+interface LineSearch {
   /** Lines before and after each match. */
   context: number
   /** Number of the line to begin with; 1 is the first. */

@@ -25,7 +25,7 @@ const HEAD_SHARE = 0.2
 /** Beyond the limit, so that a cut can see the whole escape sequence or line that it falls into. */
 const SLACK = 8192
 
-export interface TruncateOptions {
+interface TruncateOptions {
   /** UTF-16 code units of the result, notice included. Default 10,000. */
   maxChars?: number
   /** Lines of the result, notice included. Default 1,000. */
@@ -40,7 +40,7 @@ export interface TruncateOptions {
   whole?: { bytes: number; lines: number }
 }
 
-export interface Truncated {
+interface Truncated {
   text: string
   truncated: boolean
 }
@@ -52,7 +52,7 @@ export function truncateToolOutput(text: string, options: TruncateOptions = {}):
   return keeper.finish(options)
 }
 
-export interface OutputKeeper {
+interface OutputKeeper {
   push(text: string): void
   /** The same result as `truncateToolOutput` of everything that was pushed. */
   finish(options?: Omit<TruncateOptions, 'maxChars'>): Truncated

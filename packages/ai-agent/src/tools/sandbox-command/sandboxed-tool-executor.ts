@@ -15,7 +15,7 @@ import { createLiveOutput } from '../output/live-output.ts'
 import { REASON_OF_EXIT, REASON_OF_SANDBOX_ERROR } from '../sandbox-reasons.ts'
 import type { CallContext, ToolUpdate } from '../tool.ts'
 
-export interface SandboxCommand {
+interface SandboxCommand {
   /** Shell text, or an argument vector. */
   command: string | readonly string[]
   /** Relative to the workspace. Default: the workspace, or where the shell of the session stopped. */
@@ -46,7 +46,7 @@ export type CommandResult = FinishedOutput & {
   )
 
 /** Measured inside the sandbox. */
-export interface CommandUsage {
+interface CommandUsage {
   durationMs: number
   userMs: number
   systemMs: number

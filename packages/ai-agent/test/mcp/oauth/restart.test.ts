@@ -8,7 +8,6 @@ import { openSessionStore } from '@sandlot/storage/sessions/sqlite'
 import type { SessionStore } from '@sandlot/storage/sessions/store'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { Flows } from '../../../src/mcp/oauth/flows.ts'
-import type { OpenMcpOptions } from '../../../src/mcp/open-mcp.ts'
 import { UserSecrets } from '../../../src/secrets/user-secrets.ts'
 import { createVault } from '../../../src/secrets/vault.ts'
 import { type McpBench, batchOf, openMcpBench } from '../mcp-bench.ts'
@@ -47,7 +46,11 @@ const userSecrets = (): UserSecrets =>
   })
 
 /** The agent, on what is kept. */
-const started = (auth: object = {}, change: Partial<OpenMcpOptions> = {}, url = server.url): McpBench =>
+const started = (
+  auth: object = {},
+  change: Parameters<typeof openMcpBench>[1] = {},
+  url = server.url,
+): McpBench =>
   openMcpBench({ cal: { url, auth: { type: 'oauth', ...auth } } }, { secrets: userSecrets(), ...change })
 
 const link = async (bench: McpBench, user = ADA): Promise<string> =>

@@ -23,7 +23,7 @@ export function engineFacts(info: {
   return { cgroup, cpus: info.NCPU, ...(remapped ? { remapped } : {}) }
 }
 
-export interface TemplateInput {
+interface TemplateInput {
   deployment: string
   spec: SandboxSpec
   /** `sha256:…`; never a tag, so that what runs is what was checked. */
@@ -38,7 +38,7 @@ export interface TemplateInput {
 /** Body of `POST /containers/create`, exactly the fields that we send. */
 export type CreateBody = ReturnType<typeof createTemplate>
 
-export const WORKSPACE = '/workspace'
+const WORKSPACE = '/workspace'
 
 /**
  * The whole environment of PID 1. Nothing of the controller's own goes in. SHELL is there because

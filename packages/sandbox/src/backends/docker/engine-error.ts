@@ -2,7 +2,7 @@ import { SandboxError } from '../../errors.ts'
 import type { EngineAddress } from './connection.ts'
 
 /** What an HTTP answer of the engine was, when it was one. dockerode puts these on its errors. */
-export interface EngineAnswer {
+interface EngineAnswer {
   statusCode: number
   message: string
 }

@@ -81,6 +81,6 @@ async function probe(engine: Engine, deployment: string): Promise<Found> {
 }
 
 /** As the storage driver tells it; undefined where it does not, as with containerd's snapshots. */
-export function backingFileSystem(info: Pick<EngineInfo, 'DriverStatus'>): string | undefined {
+function backingFileSystem(info: Pick<EngineInfo, 'DriverStatus'>): string | undefined {
   return info.DriverStatus?.find(([name]) => name === 'Backing Filesystem')?.[1]
 }

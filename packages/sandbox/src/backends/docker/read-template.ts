@@ -4,7 +4,7 @@ import type { SandboxLimits } from '../../backend.ts'
 import { LABEL } from '../../names.ts'
 
 /** What of a create body may differ from one sandbox to the next. */
-export interface TemplateParts {
+interface TemplateParts {
   slot: string
   uid: number
   volume: string

@@ -50,7 +50,7 @@ export class DockerStreamSplitter {
   }
 }
 
-export interface UnframedOptions {
+interface UnframedOptions {
   /** What the container wrote to stderr; sbxd does so only before it dies. Default: thrown away. */
   onStderr?: (bytes: Buffer) => void
 }

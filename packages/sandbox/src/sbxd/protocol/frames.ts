@@ -4,7 +4,7 @@
  */
 
 export const PROTOCOL_VERSION = 3
-export const FRAME_MAGIC = 0xa7
+const FRAME_MAGIC = 0xa7
 export const HEADER_BYTES = 16
 export const MAX_PAYLOAD = 65_536
 /** More than the longest frame: completes whatever sbxd was in the middle of reading. */

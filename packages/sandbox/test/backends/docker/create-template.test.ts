@@ -1,14 +1,12 @@
 import { describe, expect, test } from 'vitest'
 
 import type { SandboxSpec } from '../../../src/backend.ts'
-import {
-  createTemplate,
-  engineFacts,
-  type TemplateInput,
-} from '../../../src/backends/docker/create-template.ts'
+import { createTemplate, engineFacts } from '../../../src/backends/docker/create-template.ts'
 import { SandboxError } from '../../../src/errors.ts'
 import { LABEL } from '../../../src/names.ts'
 import { DEFAULT_LIMITS } from '../../../src/limits.ts'
+
+type TemplateInput = Parameters<typeof createTemplate>[0]
 
 const spec: SandboxSpec = {
   name: 'sbx-dep-abcdefgh-0123456789abcdef-1',

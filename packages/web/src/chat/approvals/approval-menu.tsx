@@ -13,7 +13,7 @@ const SCOPE: Record<Remembered['scope'], string> = { session: 'Allow for this ch
 const ITEM =
   'flex cursor-pointer flex-col gap-0.5 rounded-lg px-2.5 py-1.5 text-sm outline-none data-highlighted:bg-hover pointer-coarse:min-h-11 pointer-coarse:justify-center'
 
-export type RememberingOption = PermissionOption & { remembers: Remembered }
+type RememberingOption = PermissionOption & { remembers: Remembered }
 
 export function ApprovalMenu(props: {
   options: readonly RememberingOption[]

@@ -11,7 +11,7 @@ import { useChat } from '../chat-context.ts'
 
 type Kind = 'allow_once' | 'reject_once'
 
-export interface Approvals {
+interface Approvals {
   /** The call that a key brought into view and has not answered yet. */
   marked: string | null
   /** For the status region. */

@@ -10,7 +10,7 @@ export interface ShownField {
   long: boolean
 }
 
-export interface ShownArguments {
+interface ShownArguments {
   /** The command line, where there is one. */
   command?: string
   fields: ShownField[]

@@ -6,14 +6,14 @@ import { imageSrc } from '../../net/images.ts'
 import type { MessageImage } from '@sandlot/shared/images'
 import type { ToolCallContent } from '@sandlot/shared/call'
 
-export interface AttachedLink {
+interface AttachedLink {
   url: string
   name: string
   /** Where it leads, shown before a click. */
   host: string
 }
 
-export interface Attachments {
+interface Attachments {
   links: AttachedLink[]
   /** What can be loaded. */
   images: MessageImage[]

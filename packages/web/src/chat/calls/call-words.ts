@@ -28,7 +28,7 @@ export function phaseOf(call: CallEntry): CallPhase {
 }
 
 /** It was stopped before the log says that it began: it had no effect. */
-export function neverBegan({ status, reason, startedAt }: CallEntry): boolean {
+function neverBegan({ status, reason, startedAt }: CallEntry): boolean {
   return (
     status === 'failed' && startedAt === undefined && (reason === 'cancelled' || reason === 'interrupted')
   )

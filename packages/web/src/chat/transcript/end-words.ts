@@ -4,7 +4,7 @@ import type { EndReason, ErrorCause } from '@sandlot/shared/reasons'
 import { patternSentence } from '@sandlot/shared/failure-pattern'
 import type { EndEntry } from '@sandlot/shared/transcript-entries'
 
-export interface EndWords {
+interface EndWords {
   title: string
   /** `calm`: the user wanted it or it is an ordinary limit; `error`: something is broken. */
   tone: 'calm' | 'error'
