@@ -1,0 +1,101 @@
+import { expect, test } from 'vitest'
+import { read, repositoryFiles } from './source-files.ts'
+import { usedProblems } from './used.ts'
+
+const PROGRAM = 'programs import it'
+const FAKE = 'a fake that is shipped for tests of programs'
+const CASES = 'a table of cases of its own; through what uses it only a few of them could be made'
+const PLAYED = 'tests play the other side of a protocol with it'
+const PARTS = 'the real part whose failures or places in time a test needs, without the process round it'
+const ENVIRONMENT = 'reads the environment; tests give it another one'
+const KNOWN = 'tests tell by it what they are asked, or what holds without their change'
+
+const RULES = {
+  entries: {
+    'packages/ai-agent/src/plain/run-agent.ts': PROGRAM,
+    'packages/ai-agent/src/plain/log-store.ts': PROGRAM,
+    'packages/ai-agent/src/plain/plain-tool.ts': PROGRAM,
+    'packages/ai-agent/src/plain/inbox.ts': PROGRAM,
+    'packages/ai-agent/src/model/openai.ts': PROGRAM,
+    'packages/ai-agent/src/model/model.ts': PROGRAM,
+    'packages/ai-agent/src/session/manager.ts': PROGRAM,
+    'packages/sandbox/src/controller/sandboxes.ts': PROGRAM,
+    'packages/sandbox/src/controller/file-ledger.ts': PROGRAM,
+    'packages/sandbox/src/sandbox.ts': PROGRAM,
+    'packages/sandbox/src/backend.ts': PROGRAM,
+    'packages/sandbox/src/errors.ts': PROGRAM,
+    'packages/sandbox/src/sbxd/collect.ts': PROGRAM,
+    'packages/sandbox/src/backends/docker/backend.ts': PROGRAM,
+    'packages/sandbox/src/backends/fake.ts': FAKE,
+  },
+  allowed: {
+    'packages/ai-agent/src/acp/session-pump.ts batches': CASES,
+    'packages/ai-agent/src/compaction/summary.ts SUMMARY_REQUEST': KNOWN,
+    'packages/ai-agent/src/mcp/connection.ts createIdleClock': PARTS,
+    'packages/ai-agent/src/mcp/server-spec.ts readTemplate': CASES,
+    'packages/ai-agent/src/mcp/server.ts createBackoff': CASES,
+    'packages/ai-agent/src/mcp/transports/stdio.ts createLineReader': CASES,
+    'packages/ai-agent/src/mcp/transports/stdio.ts createMessagePace': PARTS,
+    'packages/ai-agent/src/model/arguments.ts readArguments': CASES,
+    'packages/ai-agent/src/model/transport.ts transportError': CASES,
+    'packages/ai-agent/src/tools/registry.ts ToolDefinitionError': PROGRAM,
+    'packages/cli/src/child-env.ts namesFor': CASES,
+    'packages/cli/src/commands/keys.ts tell': CASES,
+    'packages/cli/src/commands/people.ts told': CASES,
+    'packages/cli/src/commands/sandbox.ts table': CASES,
+    'packages/cli/src/commands/tools.ts toolTable': CASES,
+    'packages/cli/src/config.ts parseCliConfig': ENVIRONMENT,
+    'packages/cli/src/pid-file.ts writeRecord': PARTS,
+    'packages/cli/src/processes.ts parseStat': CASES,
+    'packages/cli/src/sandbox-checks.ts gate': PARTS,
+    'packages/cli/src/supervise.ts backoff': CASES,
+    'packages/cli/src/test-leftovers.ts testOwned': CASES,
+    'packages/engine-gate/src/listen.ts answers': PARTS,
+    'packages/sandbox/src/backends/docker/stream.ts DockerStreamSplitter': CASES,
+    'packages/sandbox/src/controller/empty-workspace.ts emptyWorkspace': PARTS,
+    'packages/sandbox/src/controller/host-limits.ts hostUse': CASES,
+    'packages/sandbox/src/controller/host-limits.ts overHostLimit': CASES,
+    'packages/sandbox/src/doctor/engine.ts architecture': CASES,
+    'packages/sandbox/src/doctor/host.ts judgeSetting': CASES,
+    'packages/sandbox/src/doctor/host.ts judgeRoom': CASES,
+    'packages/sandbox/src/controller/proof.ts requireProof': PARTS,
+    'packages/sandbox/src/doctor/versions.ts hasFix': CASES,
+    'packages/sandbox/src/egress/rules.ts EGRESS_PRESETS': KNOWN,
+    'packages/sandbox/src/sbxd/protocol/frames.ts encodeOutwardFrame': PLAYED,
+    'packages/service/src/limits.ts DEFAULT_RATES': KNOWN,
+    'packages/shared/src/api.ts chatResponse': PLAYED,
+    'packages/shared/src/frames.ts serverFrame': PLAYED,
+    'packages/storage/src/accounts/auth.ts authOptions': PARTS,
+    'packages/storage/src/free-bytes.ts logBytes': PARTS,
+    'packages/web/src/chat/composer/drafts.ts draftOf': PARTS,
+    'packages/web/src/lib/storage.ts memoryStorage': PARTS,
+    'packages/web/src/terminal/palette.ts inkOn': CASES,
+  },
+}
+
+test('every exported name has a user', () => {
+  const files = repositoryFiles()
+    .filter((path) => /\.(tsx?|mjs)$|\/package\.json$/.test(path))
+    .map(read)
+  expect(usedProblems(files, RULES)).toEqual([])
+})
+
+test('says which name has none, and which line of the rules nothing needs', () => {
+  const files = [
+    {
+      path: 'packages/a/package.json',
+      text: '{"name":"@sandlot/a","exports":{"./*":{"sandlot-source":"./src/*.ts"}}}',
+    },
+    {
+      path: 'packages/a/src/one.ts',
+      text: 'export const two = 2\nexport function three() {}\nexport interface Four {}',
+    },
+    { path: 'packages/b/src/user.ts', text: "import { two as zwei } from '@sandlot/a/one'\n// three" },
+    { path: 'packages/a/test/one.test.ts', text: "import { three, type Four } from '../src/one.ts'" },
+  ]
+  const rules = { entries: { 'packages/a/src/gone.ts': 'x' }, allowed: { 'packages/a/src/one.ts Four': 'x' } }
+  expect(usedProblems(files, rules)).toEqual([
+    expect.stringMatching(/^packages\/a\/src\/one\.ts three: .*export away/) as string,
+    expect.stringContaining('packages/a/src/gone.ts: nothing needs this line') as string,
+  ])
+})
