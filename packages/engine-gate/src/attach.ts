@@ -123,7 +123,7 @@ function watchEarly(socket: Socket, head: Buffer): { gone: AbortSignal; stop: ()
  * and ends alone: a half-close on one side is a half-close on the other. A side that breaks takes
  * the other with it. Settles when both are gone; never rejects.
  */
-export async function splice(a: Duplex, b: Duplex): Promise<void> {
+async function splice(a: Duplex, b: Duplex): Promise<void> {
   a.pipe(b)
   b.pipe(a)
   await Promise.all([follow(a, b), follow(b, a)])

@@ -57,7 +57,7 @@ function stopped(): Promise<void> {
  * write it. Throws when the file is damaged: a gate that made up another id would hide every
  * sandbox there is.
  */
-export function deploymentId(file: string, told: string | undefined): string {
+function deploymentId(file: string, told: string | undefined): string {
   const kept = read(file)
   if (told !== undefined) {
     if (kept !== told) replace(file, told)

@@ -8,7 +8,9 @@ import { DEFAULT_LIMITS } from '@sandlot/sandbox/limits'
 import { createAudit } from '../src/audit.ts'
 import { createEngine } from '../src/engine.ts'
 import { createGate, listenOn } from '../src/gate.ts'
-import { createOperations, type OperationOptions } from '../src/operations.ts'
+import { createOperations } from '../src/operations.ts'
+
+type OperationOptions = Parameters<typeof createOperations>[0]
 
 export interface TestGate {
   socket: string

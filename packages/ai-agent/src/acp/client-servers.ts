@@ -32,7 +32,7 @@ export interface ClientServersParts {
 }
 
 /** The client whose servers these are. */
-export interface ServerOwner {
+interface ServerOwner {
   /** Aborted when it has disconnected. */
   closed: AbortSignal
   /** Shows its user a notice. Never throws. */

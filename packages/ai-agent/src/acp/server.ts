@@ -28,7 +28,7 @@ import { SandlotError } from '@sandlot/shared/errors'
 import { setImmediate as turn } from 'node:timers/promises'
 
 /** Serves one client until its stream ends. A disconnect cancels nothing. */
-export type ServeAcp = (stream: Stream) => AgentConnection
+type ServeAcp = (stream: Stream) => AgentConnection
 
 /**
  * The SDK keeps about half a kilobyte per registered handler and connection. So a connection

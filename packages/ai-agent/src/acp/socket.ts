@@ -17,7 +17,7 @@ export const ACP_PATH = '/acp'
 /** Milliseconds for clients to take what is still on its way when the agent goes. */
 const CLOSE_MS = 1_000
 
-export interface SocketServerParts {
+interface SocketServerParts {
   /**
    * Absolute path of the socket. Call only while holding the agent's lock: a file that is there is
    * removed.

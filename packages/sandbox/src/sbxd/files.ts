@@ -219,7 +219,7 @@ const PATH_BYTES = 4_096
  * workspace itself. Throws `invalid_arguments` (NUL, half a surrogate, too long) or `path_outside`
  * before anything is opened. This is for clear messages; what confines is the kernel.
  */
-export function workspacePath(workspace: string, path: string): string {
+function workspacePath(workspace: string, path: string): string {
   const shown = path.length > 200 ? `${path.slice(0, 200)}…` : path
   if (path.includes('\0') || !path.isWellFormed())
     throw new SandboxError('invalid_arguments', 'The path contains characters that no path can have')

@@ -210,7 +210,7 @@ function readWelcome(payload: Buffer, nonce: Buffer, rest: Buffer): Welcome {
   }
 }
 
-export interface ListedCommand {
+interface ListedCommand {
   id: string
   state: 'running' | 'ended'
   background: boolean
