@@ -29,6 +29,7 @@ const RULES = {
     'packages/sandbox/src/backends/fake.ts': FAKE,
   },
   allowed: {
+    'packages/ai-agent/src/limits/repetition.ts endsInRepetition': CASES,
     'packages/ai-agent/src/acp/socket.ts webSocketStream': PLAYED,
     'packages/ai-agent/src/approval/match.ts matchesPath': CASES,
     'packages/ai-agent/src/config/tool-offer.ts OfferSettings': CASES,

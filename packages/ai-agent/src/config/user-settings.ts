@@ -70,7 +70,7 @@ export const teamsSection = z
 type TeamsSection = z.output<typeof teamsSection>
 
 /** What is set about one person's tools, by everything that speaks of them together. */
-export interface OwnTools {
+interface OwnTools {
   /**
    * False: they have none but those of `single`; true: those that everybody would have. Undefined:
    * as everybody.

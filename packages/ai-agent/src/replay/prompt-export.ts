@@ -40,7 +40,7 @@ interface ExportedRequest {
    */
   messages: number | ModelMessage[]
   /**
-   * Made again from this record alone (`bodiesOf`), it has the bytes that were sent: nothing in it
+   * Made again from this record alone, it has the bytes that were sent: nothing in it
    * was hidden or cut.
    */
   verbatim: boolean
@@ -170,19 +170,6 @@ function* listOf(items: readonly unknown[]): Generator<string> {
 /** No text of a JSON document has a line end in it. */
 function indented(value: unknown, by: string): string {
   return JSON.stringify(value, null, 2).replaceAll('\n', `\n${by}`)
-}
-
-/**
- * The bodies of the requests, made again from the record alone; those that are `verbatim` have the
- * bytes that were sent. Throws when the record does not have a frame that it names.
- */
-export function bodiesOf({ requests, messages, frames }: PromptExport): string[] {
-  return requests.map((request) => {
-    const frame = frames[request.frame]
-    if (frame === undefined) throw new Error(`The record has no frame ${request.frame}.`)
-    const { messages: own } = request
-    return bodyOf(typeof own === 'number' ? messages.slice(0, own) : own, frame)
-  })
 }
 
 interface Asked {
