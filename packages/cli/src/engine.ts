@@ -34,7 +34,7 @@ export async function askEngine(config: CliConfig): Promise<BackendCapabilities 
  * Packages that this machine lacks for an engine: none where one of any origin is there, or one is
  * named by DOCKER_HOST.
  */
-export function missingEnginePackages(config: CliConfig): string[] {
+function missingEnginePackages(config: CliConfig): string[] {
   if (config.dockerHost !== undefined || findProgram('dockerd', config.environment) !== undefined) return []
   return ['docker.io']
 }

@@ -20,7 +20,7 @@ export class StepError extends Error {
  * Where lines go. `live` is a terminal: a step's line is rewritten when it ends instead of written
  * twice.
  */
-export interface Terminal {
+interface Terminal {
   write(text: string): void
   live: boolean
 }

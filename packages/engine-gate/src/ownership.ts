@@ -23,7 +23,7 @@ export interface Client {
   signal: AbortSignal
 }
 
-export interface Ownership {
+interface Ownership {
   /**
    * The slot of a container of ours by its full id. @throws Refusal 404 when it is not ours or not
    * there.

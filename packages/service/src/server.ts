@@ -32,7 +32,7 @@ import { makeUpgrade } from './socket/upgrade.ts'
 import { openUploads } from './chat/uploads.ts'
 
 /** Limits that tests lower. */
-export interface ServiceDeps {
+interface ServiceDeps {
   writeLog?: (line: string) => void
   rates?: LimitRates
   connections?: Partial<ConnectionLimits>

@@ -58,7 +58,7 @@ export interface ConnectingContext extends ContainerOptions {
  * Opens streams to users' sandboxes. A sandbox that it resolves with is proved and has its egress
  * open.
  */
-export interface Connecting {
+interface Connecting {
   /**
    * From the pool, or brought up in turn. Rejects with a `SandboxError`, `cancelled` when the
    * controller lets go.

@@ -4,7 +4,7 @@ import { LABEL, parseName } from '../names.ts'
 import type { LedgerSlot } from '../ledger.ts'
 import { generation } from './slots.ts'
 
-export interface ReconcileOptions extends ContainerOptions {
+interface ReconcileOptions extends ContainerOptions {
   /**
    * How long something must have been in the way, seen again and again, before it is removed.
    * Default 120,000.
@@ -28,7 +28,7 @@ export interface Seen {
   at: number
 }
 
-export interface Reconciler {
+interface Reconciler {
   /**
    * One look at engine and ledger, and everything done that follows from it. Rejects when either
    * does not answer.

@@ -15,7 +15,7 @@ import { knownSlot } from './slots.ts'
 /** When a stream drops, the waits in milliseconds before each try to open a new one. */
 const RECONNECT_AFTER = [50, 250, 1_000, 4_000, 15_000]
 
-export interface UserSandboxesContext extends ConnectingContext {
+interface UserSandboxesContext extends ConnectingContext {
   lock: KeyedLock
   log: (message: string, details: { userId: string; slot?: string; error?: unknown }) => void
 }

@@ -9,7 +9,7 @@ import { createUserPolicy, type UserRulesOptions } from './user-rules.ts'
 import type { Duplex } from 'node:stream'
 
 /** One connection of a user's sandbox, at its end. */
-export interface EgressAudit extends ConnectionRecord {
+interface EgressAudit extends ConnectionRecord {
   /** Epoch milliseconds of its beginning. */
   at: number
   userId: string
@@ -22,7 +22,7 @@ export interface EgressAudit extends ConnectionRecord {
 }
 
 /** Raised when a connection is refused, so that a person can be asked to allow it. */
-export interface EgressRefusedEvent {
+interface EgressRefusedEvent {
   type: 'egress_refused'
   at: number
   userId: string

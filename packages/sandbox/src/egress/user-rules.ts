@@ -4,7 +4,7 @@ import { EgressRefused } from './refusal.ts'
 import { readRules, type Rules } from './rules.ts'
 
 /** What a rule of a user says of a host and port. */
-export interface HostRuling {
+interface HostRuling {
   /** `ask`: needs an approval, and there is none. */
   decision: 'allow' | 'ask' | 'deny'
   /** For the audit record. */

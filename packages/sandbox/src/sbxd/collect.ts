@@ -7,9 +7,9 @@ import type { CommandExit, CommandId, CommandStream, OutputPolicy, RunRequest, S
  * How a command ended, and what it printed as UTF-8 text. With `cut` the ends of each stream are
  * there, and what lay between is not.
  */
-export interface Collected extends CommandExit, Record<CommandStream, string> {}
+interface Collected extends CommandExit, Record<CommandStream, string> {}
 
-export interface CollectRequest extends Omit<RunRequest, 'id' | 'autoAcknowledge' | 'lend'> {
+interface CollectRequest extends Omit<RunRequest, 'id' | 'autoAcknowledge' | 'lend'> {
   /** Default a new one: this command is not attached to again. */
   id?: CommandId
   /** Cancels the command, whose end is then told as ever: cause `cancel`. */

@@ -8,7 +8,7 @@ const PATIENCE = 1.25
 /** An idle connection is asked ever more seldom, up to this many times the shortest wait. */
 const SELDOM = 15
 
-export interface HeartbeatOptions {
+interface HeartbeatOptions {
   /**
    * Milliseconds of silence after which a sign of life is asked for; it may take a quarter longer
    * than that.

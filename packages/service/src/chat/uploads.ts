@@ -52,7 +52,7 @@ export interface Uploads {
   close(): Promise<void>
 }
 
-export interface UploadsOptions {
+interface UploadsOptions {
   /** A sweep in the background has failed; the next one tries again. */
   onProblem: (error: unknown) => void
   /** What tests set to see a limit without reaching it. */

@@ -5,7 +5,7 @@
 import type { ServerFrame } from '@sandlot/shared/frames'
 import type { Caller } from '../auth/caller.ts'
 
-export interface OpenSocket {
+interface OpenSocket {
   /** The id of a sign-in may change. */
   caller: Caller
   send(frame: ServerFrame): void

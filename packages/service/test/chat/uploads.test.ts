@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { openUploads } from '../../src/chat/uploads.ts'
-import type { Uploads, UploadsOptions } from '../../src/chat/uploads.ts'
+import type { Uploads } from '../../src/chat/uploads.ts'
 import { waitFor } from '../support/harness.ts'
 import { PNG } from '../support/png.ts'
 

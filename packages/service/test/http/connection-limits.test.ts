@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { type Socket, connect } from 'node:net'
 import { afterEach, expect, test } from 'vitest'
-import type { ServiceDeps } from '../../src/server.ts'
+import type { startService } from '../../src/server.ts'
 import { type Harness, startHarness } from '../support/harness.ts'
 
 type ServiceDeps = NonNullable<Parameters<typeof startService>[1]>

@@ -6,7 +6,7 @@ import type { WebSocket } from 'ws'
 /** Bytes that may be on their way to the peer before the next message waits. */
 const MAX_WAITING_BYTES = 1024 * 1024
 
-export interface JsonRpcSocketOptions<Message> {
+interface JsonRpcSocketOptions<Message> {
   /** Called with each message until the reader cancels; gives `deliver` what the reader is to get. Must not throw. */
   receive: (data: Buffer, isBinary: boolean, deliver: (message: Message) => void) => void
   /** What a server made `socket` from. Absent: `socket` is a client that is not open yet. */

@@ -9,7 +9,7 @@ import { StorageError } from '../storage-error.ts'
 import type { SessionsSchema } from './schema.ts'
 
 /** Rules of one person: every call is compared with each. */
-export const MAX_RULES = 1_000
+const MAX_RULES = 1_000
 
 export interface RulesTable {
   id: string

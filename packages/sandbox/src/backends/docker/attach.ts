@@ -12,7 +12,7 @@ import type { EngineAddress } from './connection.ts'
  * An HTTP answer that is not the one asked for. Same fields as dockerode's errors, so one function
  * reads both.
  */
-export class EngineAnswerError extends Error {
+class EngineAnswerError extends Error {
   override readonly name = 'EngineAnswerError'
   readonly statusCode: number
   readonly json: { message: string }

@@ -21,7 +21,7 @@ export interface CircuitOptions {
   inLine?: number
 }
 
-export interface CircuitBreaker {
+interface CircuitBreaker {
   /**
    * Run one call. Rejects with `engine_unavailable`, at once, while the engine does not answer or
    * the line is full.

@@ -13,7 +13,7 @@ import { readSeccompProfile } from './seccomp.ts'
 import { absentIf404, missingImage } from './engine-error.ts'
 
 /** What a spec comes to on this engine now. */
-export interface BuiltSpec {
+interface BuiltSpec {
   body: CreateBody
   /** Of everything in the body but the labels. */
   fingerprint: string

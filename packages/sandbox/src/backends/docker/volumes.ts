@@ -6,7 +6,7 @@ import { DEADLINE, type Engine } from './engine.ts'
 import type { QuotaKind } from './quota.ts'
 import { isOurs } from './states.ts'
 
-export interface Volumes extends BackendVolumes {
+interface Volumes extends BackendVolumes {
   /**
    * The spec's volume, made if it is not there. Rejects with `exists` when the name belongs to
    * something else.
