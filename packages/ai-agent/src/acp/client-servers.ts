@@ -17,7 +17,7 @@ import type { Link } from './client-messages.ts'
 import { secretsOf } from './client-secrets.ts'
 import { type Notice, noticeText } from './foreign-client.ts'
 
-export interface ClientServersParts {
+interface ClientServersParts {
   mcp: Pick<
     Mcp,
     'setSessionServers' | 'closeSession' | 'toolsOf' | 'sessionServerStatus' | 'states' | 'signInEnded'

@@ -39,7 +39,7 @@ export function pastCalls(
   return calls
 }
 
-export interface Previewed {
+interface Previewed {
   call: PastCall
   before: Verdict
   after: Verdict

@@ -43,7 +43,7 @@ export interface CallRequest {
 }
 
 /** Of a tool, what is judged. */
-export interface JudgedTool extends Pick<CallRequest, 'kind' | 'readOnly'> {
+interface JudgedTool extends Pick<CallRequest, 'kind' | 'readOnly'> {
   name: string
   runs?: { as?: { id: string; ruleId?: string }; needsApproval?: false }
   requests?(args: Record<string, unknown>): RuleRequest[]

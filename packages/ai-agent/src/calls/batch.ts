@@ -10,10 +10,10 @@ import type { CallApproval, CallIds, Ruling, ToolCall } from '../tools/tool.ts'
 import type { Log } from '../log.ts'
 
 /** Where the calls of one turn belong. */
-export type BatchIds = Omit<CallIds, 'callId'>
+type BatchIds = Omit<CallIds, 'callId'>
 
 /** What decides whether a call runs. */
-export interface BatchApprovals {
+interface BatchApprovals {
   of(callId: string): CallApproval
   /** By the rules that hold now, and the mode. Rejects when they cannot be read. */
   judge(call: ToolCall, paths?: ResolvedPaths): Promise<Ruling>

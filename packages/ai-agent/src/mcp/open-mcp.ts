@@ -172,7 +172,7 @@ interface OpenServerParts {
 const ARGUMENT = ' arg '
 
 /** Starts nothing. `userId`: undefined for a shared server. */
-export function makeServer(spec: ServerSpec, userId: string | undefined, parts: OpenServerParts): McpServer {
+function makeServer(spec: ServerSpec, userId: string | undefined, parts: OpenServerParts): McpServer {
   const { log } = parts
   const secret = (name: string): Promise<string | undefined> =>
     userId === undefined ? Promise.resolve(undefined) : parts.secret(userId, name)

@@ -63,7 +63,7 @@ function unknownNames(value: unknown, known: readonly string[]): string[] {
 }
 
 /** The work was terminated at its time limit. */
-export class TimeoutError extends Error {
+class TimeoutError extends Error {
   override readonly name = 'TookTooLong'
 }
 

@@ -370,7 +370,7 @@ export type Offered =
   | { state: 'needs_auth'; signIn: RequiredSignIn }
 
 /** A hash, to compare settings without keeping them. */
-export function digest(settings: Readonly<Record<string, string>>): string {
+function digest(settings: Readonly<Record<string, string>>): string {
   const entries = Object.entries(settings).toSorted(([a], [b]) => (a < b ? -1 : 1))
   return createHash('sha256').update(JSON.stringify(entries)).digest('hex')
 }

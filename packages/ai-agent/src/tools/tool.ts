@@ -161,7 +161,7 @@ export interface CallIds {
 }
 
 /** The time limit of a call. Waiting for the sandbox or for an answer does not use it up. */
-export interface CallDeadline {
+interface CallDeadline {
   /** Milliseconds, for messages. */
   limitMs: number
   remainingMs(): number

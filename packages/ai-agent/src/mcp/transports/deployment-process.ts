@@ -211,7 +211,7 @@ function descendantsOf(root: number): ProcessIdentity[] {
 }
 
 /** Kills the ones that are still the same processes. */
-export function killAll(processes: readonly ProcessIdentity[]): void {
+function killAll(processes: readonly ProcessIdentity[]): void {
   for (const one of processes) if (isRunning(one)) sendSignal(one.pid, 'SIGKILL')
 }
 
