@@ -17,7 +17,7 @@ const MACHINE = [
 
 /**
  * Settings that service and ai-agent both read. `DATABASE_URL` is each one's own database login,
- * the same until they are told apart.
+ * the same until they can be distinguished.
  */
 const BOTH = ['LOG_LEVEL', 'SANDLOT_DATA', 'SANDLOT_DEFAULT_MODE', 'SANDLOT_OUTPUT_LIMIT', 'DATABASE_URL']
 

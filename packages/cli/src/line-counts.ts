@@ -1,4 +1,7 @@
-/** How many lines a package has, of source and of tests, and how many of them came since another commit. */
+/**
+ * How many lines a package has, of source and of tests, and how many of them came since another
+ * commit.
+ */
 import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -18,8 +21,8 @@ const CODE = /^(?<name>(?:packages|mcp|docker)\/[^/]+)\/.*\.(?:tsx?|css|c|h|sh)$
 const TEST = /\/(?:test|bench|fuzz)\//
 
 /**
- * Of each package below `root`, by its path. Compared with where the branch left `origin/main`, or with the commit before
- * this one. Rejects with git's words where there is no such commit.
+ * Of each package below `root`, by its path. Compared with where the branch left `origin/main`, or
+ * with the commit before this one. Rejects with git's words where there is no such commit.
  */
 export async function countLines(root: string): Promise<Map<string, PackageLines>> {
   const git = async (...args: string[]): Promise<string[]> => {

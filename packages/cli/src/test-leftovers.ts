@@ -4,7 +4,9 @@ import { run } from './run.ts'
 import type { Step } from './steps.ts'
 import { join } from 'node:path'
 
-/** Every deployment that a test makes has a name that begins so; nothing else is ever removed here. */
+/**
+ * Every deployment that a test makes has a name that begins so; nothing else is ever removed here.
+ */
 const TEST_DEPLOYMENT = 'test-'
 
 /** The ids in lines of `id deployment` that belong to tests. */

@@ -21,13 +21,15 @@ const report = z.object({
 /** One vitest run: what each of its files came to, by the file's absolute path. */
 export interface VitestRun {
   files: ReadonlyMap<string, Counts>
-  /** It ended badly though no file failed: an unhandled rejection, no test found, no report written. */
+  /**
+   * It ended badly though no file failed: an unhandled rejection, no test found, no report written.
+   */
   broken: boolean
 }
 
 /**
- * One vitest run, from its report (undefined: it wrote none) and its exit code. A file that failed without a failed
- * test in it (it could not be imported, a hook threw) is one failure.
+ * One vitest run, from its report (undefined: it wrote none) and its exit code. A file that failed
+ * without a failed test in it (it could not be imported, a hook threw) is one failure.
  */
 export function readVitestRun(json: string | undefined, exitCode: number): VitestRun {
   const parsed = json === undefined ? undefined : report.safeParse(parseJson(json))
@@ -97,8 +99,8 @@ export function closingLine({ passed, failed, skipped }: Counts): string {
 }
 
 /**
- * The last lines of a run: a line for every file that failed once and passed alone, how many those are, and the counts of
- * all tests.
+ * The last lines of a run: a line for every file that failed once and passed alone, how many those
+ * are, and the counts of all tests.
  */
 export function closingLines(unsteady: readonly string[], total: Counts): string[] {
   return [

@@ -142,8 +142,8 @@ async function readBody(request: IncomingMessage, most: number): Promise<string>
 }
 
 /**
- * Listen on a Unix socket for its owner and its group. Replaces a socket without a listener, which a
- * killed gate left. Rejects when another gate answers.
+ * Listen on a Unix socket for its owner and its group. Replaces a socket without a listener, which
+ * a killed gate left. Rejects when another gate answers.
  */
 export async function listenOn(server: Server, path: string): Promise<void> {
   mkdirSync(dirname(path), { recursive: true, mode: 0o750 })

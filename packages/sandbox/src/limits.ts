@@ -21,7 +21,7 @@ export const DEFAULT_LIMITS: SandboxLimits = {
   openFiles: 4096,
 }
 
-/** What sbxd is told that a workspace with these limits may hold. */
+/** What sbxd gets as the budget of a workspace with these limits. */
 export function diskBudget(limits: SandboxLimits): DiskBudget {
   return { bytes: limits.diskBytes, entries: limits.diskEntries ?? DISK_ENTRIES }
 }

@@ -4,15 +4,18 @@
  */
 import type { SessionEvent } from '@sandlot/shared/events'
 import { mergeGenerators } from '@sandlot/shared/streams'
-import { applyPolicies } from './policies/index.ts'
-import { type CallSecrets, createCallSecrets } from '../secrets/call-secrets.ts'
-import { SHUTDOWN } from '../tools/tool-error.ts'
 import { orAborted } from '@sandlot/shared/async/or-aborted'
+import { z } from 'zod'
+import { applyPolicies } from './policies/index.ts'
+import { createCallSecrets, type CallSecrets } from '../secrets/call-secrets.ts'
+import { SHUTDOWN, ToolError } from '../tools/tool-error.ts'
 import type {
+  CallClock,
   CallContext,
   Execute,
   Policy,
   PolicyCall,
+  Tool,
   ToolCall,
   ToolOutcome,
   ToolUpdate,
@@ -20,13 +23,17 @@ import type {
 import { DEFAULT_RESULT_LIMITS, type ResultLimits } from '../tools/output/truncate-output.ts'
 import { guaranteedShare, lengthLimit } from './batch-budget.ts'
 import type { BatchContext } from './batch.ts'
-import { createCallClock } from './call-clock.ts'
-import { announcedEvent, outcomeEvent, updateEvent, type CallStamp } from './call-events.ts'
+import { announcedEvent, outcomeEvent, type CallStamp, updateEvent } from './call-events.ts'
 import { CallOrder } from './call-order.ts'
 import { cleanOutcome, shortenOutcome } from './clean-outcome.ts'
-import { refusedCall } from './refused-tool.ts'
 import { outcomeSaid, updateSaid } from './said-by-tool.ts'
-import { isRefused, rawArguments, type RawToolCall, ToolRequestAdapter } from './tool-request-adapter.ts'
+import {
+  ToolRequestAdapter,
+  isRefused,
+  rawArguments,
+  type AdaptedToolRequest,
+  type RawToolCall,
+} from './tool-request-adapter.ts'
 
 interface ToolScheduler {
   /**
@@ -259,5 +266,57 @@ async function* abandonable<T, R>(
     }
   } finally {
     await merged.return(undefined as R)
+  }
+}
+
+/** A clock that has been waiting since `since` (by `performance.now()`) and starts to run when it is made. */
+function createCallClock(since: number): CallClock {
+  const began = performance.now()
+  let waited = began - since
+  return {
+    async wait(what) {
+      const from = performance.now()
+      try {
+        return await what
+      } finally {
+        waited += performance.now() - from
+      }
+    },
+    timing() {
+      const total = performance.now() - since
+      return { waitMs: Math.round(waited), runMs: Math.max(0, Math.round(total - waited)) }
+    },
+  }
+}
+
+/**
+ * A refused call takes the same way as every other: it is announced, counted and settled once. So a call of a tool
+ * that does not exist gets this one, which cannot do anything.
+ */
+const unknownTool: Tool = {
+  name: 'unknown_tool',
+  description: 'Stands in for a tool that does not exist.',
+  kind: 'other',
+  input: z.looseObject({}),
+  readOnly: true,
+  title: () => 'Unknown tool',
+  // oxlint-disable-next-line require-yield
+  async *execute() {
+    throw new ToolError('unknown_tool', 'There is no such tool.')
+  },
+}
+
+/** `tool`: the registered tool, when the name was right and the arguments were not. */
+function refusedCall(request: AdaptedToolRequest, tool: Tool | undefined): ToolCall {
+  const { callId, name } = request
+  const refusal = isRefused(request)
+    ? request.refusal
+    : { reason: 'unknown_tool' as const, message: `There is no tool named ${name}.` }
+  return {
+    callId,
+    name,
+    args: {},
+    tool: tool ?? { ...unknownTool, title: () => `Unknown tool ${name.slice(0, 64)}` },
+    refusal,
   }
 }

@@ -4,15 +4,14 @@
  */
 import { SandlotError } from '@sandlot/shared/errors'
 import type { Mode } from '@sandlot/shared/mode'
-import { type SessionEvent, metaOf, sandlotEventOf, seqOf } from '@sandlot/shared/events'
+import { metaOf, sandlotEventOf, seqOf, type SessionEvent } from '@sandlot/shared/events'
 import type { Effects, Ownership, SessionRow } from '@sandlot/storage/sessions/store'
 import type { NoRoom } from '@sandlot/storage/sessions/store-room'
 import type { Approvals } from './approvals.ts'
-import { weightOf } from './event-weight.ts'
 import { effectsOf } from './effects.ts'
 import { InFlight } from './in-flight.ts'
 import type { RunnerParts } from './parts.ts'
-import { type CloseReason, Subscribers, type Subscription } from './subscription.ts'
+import { Subscribers, type CloseReason, type Subscription } from './subscription.ts'
 
 export class Journal {
   readonly #row: SessionRow
@@ -143,4 +142,22 @@ function changesSummary(event: SessionEvent): boolean {
   if (event.sessionUpdate === 'session_info_update' && typeof event.title === 'string') return true
   const type = sandlotEventOf(event)?.type
   return type === 'approval_asked' || type === 'approval_answered'
+}
+
+/* About how much memory a loaded event takes. */
+
+/** Bytes of an object or a list beside what is in it, and of one of its fields. */
+const OBJECT_BYTES = 56
+const FIELD_BYTES = 16
+
+function weightOf(event: SessionEvent): number {
+  return weigh(event)
+}
+
+function weigh(value: unknown): number {
+  if (typeof value === 'string') return value.length
+  if (typeof value !== 'object' || value === null) return 0
+  let bytes = OBJECT_BYTES
+  for (const field of Object.values(value) as unknown[]) bytes += FIELD_BYTES + weigh(field)
+  return bytes
 }

@@ -7,13 +7,13 @@ import { newId } from '@sandlot/shared/ids'
 import { secretName } from '@sandlot/shared/secrets'
 import type { SessionRow } from '@sandlot/storage/sessions/store'
 import { StorageError } from '@sandlot/storage/storage-error'
-import { type ForkPoint, forkedLog } from './fork.ts'
+import type { SessionSummary } from '@sandlot/shared/frames'
+import { forkedLog, type ForkPoint } from './fork.ts'
 import { choose } from '../loop/model-choice.ts'
 import { LoadedSessions } from './loaded.ts'
 import { RuleAdmin } from './rule-admin.ts'
 import { WORKSPACE } from '../loop/prompt.ts'
 import type { Session } from './session.ts'
-import { type SessionChange, SessionChanges } from './changes.ts'
 import type { SessionParts } from './parts.ts'
 import type { Accepted, PromptOptions } from './prompts.ts'
 import { openJobsOf } from '../tools/background/jobs.ts'
@@ -21,7 +21,7 @@ import { openJobsOf } from '../tools/background/jobs.ts'
 /** Sessions on one page of the list. */
 const PAGE_SIZE = 100
 
-export interface NewSession {
+interface NewSession {
   userId: string
   /** Absolute. */
   cwd: string
@@ -260,4 +260,77 @@ function nameHelp(secrets: unknown): string {
   return secrets === undefined
     ? 'this agent keeps none'
     : 'a name is letters, digits, _ . -, at most 128, not a digit first'
+}
+
+/* Changed lines of people's session lists, for whoever shows them. */
+
+/** One changed line of somebody's session list. */
+interface SessionChange {
+  userId: string
+  summary: SessionSummary
+}
+
+class SessionChanges {
+  readonly #listeners = new Set<LatestByKey<string, SessionChange>>()
+
+  tell(change: SessionChange): void {
+    for (const listener of this.#listeners) listener.set(change.summary.sessionId, change)
+  }
+
+  /** Everybody's; of one session only the latest. Ends when the signal aborts. */
+  listen(signal: AbortSignal): AsyncIterable<SessionChange> {
+    const listener = new LatestByKey<string, SessionChange>()
+    this.#listeners.add(listener)
+    const leave = (): void => {
+      this.#listeners.delete(listener)
+      listener.end()
+    }
+    if (signal.aborted) leave()
+    else signal.addEventListener('abort', leave, { once: true })
+    return listener
+  }
+
+  /** Nobody hears any more. */
+  end(): void {
+    for (const listener of this.#listeners) listener.end()
+    this.#listeners.clear()
+  }
+}
+
+/** A queue between one producer and one reader that keeps only the latest value of each key, so it is never longer than the keys. */
+class LatestByKey<K, V> implements AsyncIterable<V> {
+  readonly #values = new Map<K, V>()
+  #ended = false
+  #wake: (() => void) | undefined
+
+  /** A newer value takes the place of the older one, at the end. */
+  set(key: K, value: V): void {
+    if (this.#ended) return
+    this.#values.delete(key)
+    this.#values.set(key, value)
+    this.#wake?.()
+  }
+
+  /** What waits is still read. */
+  end(): void {
+    this.#ended = true
+    this.#wake?.()
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<V, void> {
+    for (;;) {
+      const next = this.#values.entries().next()
+      if (next.done !== true) {
+        this.#values.delete(next.value[0])
+        yield next.value[1]
+      } else if (this.#ended) {
+        return
+      } else {
+        await new Promise<void>((resolve) => {
+          this.#wake = resolve
+        })
+        this.#wake = undefined
+      }
+    }
+  }
 }

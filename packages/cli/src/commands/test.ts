@@ -40,7 +40,10 @@ const CHECKS = [
 /** Runs of vitest; the projects of one share its workers. */
 const RUNS = [['unit'], ['engine', 'e2e']] as const
 
-/** Everything that tests need, then every test; the last line counts them all, the line before it what was unsteady. */
+/**
+ * Everything that tests need, then every test; the last line counts them all, the line before it
+ * what was unsteady.
+ */
 export const test: Command = async ({ config, args, steps, print }) => {
   const unknown = args.find((arg) => arg !== '--full')
   if (unknown !== undefined) {
@@ -94,8 +97,9 @@ export const test: Command = async ({ config, args, steps, print }) => {
 }
 
 /**
- * Chromium for the browser tests, a compiler for sbxd’s own, libseccomp to compile the system call profile, git for the
- * rules of the repository, ripgrep for the search tools on local-process. Only what is missing.
+ * Chromium for the browser tests, a compiler for sbxd’s own, libseccomp to compile the system call
+ * profile, git for the rules of the repository, ripgrep for the search tools on local-process. Only
+ * what is missing.
  */
 async function installTestPrograms(config: CliConfig, packages: SystemPackages, step: Step): Promise<void> {
   const has = (program: string): boolean => findProgram(program, config.environment) !== undefined
@@ -106,12 +110,15 @@ async function installTestPrograms(config: CliConfig, packages: SystemPackages, 
     ...['make', 'git', 'clang'].filter((program) => !has(program)),
     ...(has('rg') ? [] : ['ripgrep']),
   ]
-  // Only to have the compose file read by what people use; its test is skipped where a distribution has none.
+  // Only to have the compose file read by what people use; its test is skipped where a distribution
+  // has none.
   const composes =
     has('docker-compose') || (await succeeds('docker', ['compose', 'version'], config.environment))
-  // Other runtimes, seven megabytes, only as root: the tests of each are skipped where it is missing.
+  // Other runtimes, seven megabytes, only as root: the tests of each are skipped where it is
+  // missing.
   const runtimes = process.getuid?.() === 0 ? ['crun', 'runsc'].filter((program) => !has(program)) : []
-  // Of bookworm; elsewhere it comes with clang or has another number, and without it the fuzzing is skipped.
+  // Of bookworm; elsewhere it comes with clang or has another number, and without it the fuzzing is
+  // skipped.
   const fuzzer = globSync(FUZZER_LIBRARY).length > 0 ? [] : ['libclang-rt-14-dev']
   const optional = [...(composes ? [] : ['docker-compose']), ...runtimes, ...fuzzer]
   if (missing.length + optional.length > 0) await packages.install(missing, step, optional)
@@ -119,8 +126,8 @@ async function installTestPrograms(config: CliConfig, packages: SystemPackages, 
 }
 
 /**
- * Tests see the machine, the engine and the seed, and none of this deployment's settings: a model key in `.env` must
- * not make a test call a real model, nor a data directory be written by one.
+ * Tests see the machine, the engine and the seed, and none of this deployment's settings: a model
+ * key in `.env` must not make a test call a real model, nor a data directory be written by one.
  */
 function testEnvironment(config: CliConfig, seed: number, full: boolean): Record<string, string> {
   const kept = Object.entries(config.environment).filter(
@@ -143,8 +150,9 @@ interface InRoot {
 const SECOND_TRIES = 4
 
 /**
- * Failed files get one more try, alone: thousands of real processes on a busy machine are late now and then. What
- * passes only then is named at the end, for somebody to mend; a full run gives no second try.
+ * Failed files get one more try, alone: thousands of real processes on a busy machine are late now
+ * and then. What passes only then is named at the end, to be mended; a full run gives no
+ * second try.
  */
 async function tryAgain(
   projects: readonly string[],

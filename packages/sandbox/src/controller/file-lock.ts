@@ -65,7 +65,8 @@ function breakIfLeftOver(lock: string, name: string): void {
   }
 }
 
-// ── Holders ─────────────────────────────────────────────────────────────────────────────────────────────
+// ── Holders
+// ─────────────────────────────────────────────────────────────────────────────────────────────
 
 /**
  * ESRCH: it ended while it was looked at. EACCES and EPERM: `/proc` is mounted so that others' are
@@ -127,7 +128,8 @@ function isAlive(pid: number): boolean {
   }
 }
 
-// ── Links ───────────────────────────────────────────────────────────────────────────────────────────────
+// ── Links
+// ───────────────────────────────────────────────────────────────────────────────────────────────
 
 /** Make it. False when there is something already. */
 function tryLink(link: string, name: string): boolean {

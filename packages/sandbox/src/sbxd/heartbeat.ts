@@ -92,7 +92,7 @@ export class Heartbeat {
     }
   }
 
-  /** As if something had just been heard. */
+  /** Counts as a sign of life. */
   #again(now: number, ms: number): void {
     this.#heardAt = now
     this.#asked = false

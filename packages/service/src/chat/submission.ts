@@ -42,7 +42,7 @@ export type PromptContent = (
   | { type: 'image'; mimeType: string; data: string }
 )[]
 
-/** `made`: just now. `made before`: by the same submission, whose answer was not heard. */
+/** `made`: just now. `made before`: by the same submission, whose answer did not arrive. */
 interface PromptSession {
   sessionId: string
   was: 'there' | 'made' | 'made before'

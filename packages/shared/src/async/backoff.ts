@@ -5,8 +5,9 @@ interface BackoffRules {
 }
 
 /**
- * Milliseconds to wait after `failures` in a row (from 1): doubles, at most `longestMs`. With a `random` (in [0, 1)) between
- * half and all of that, so that many do not come back in the same instant.
+ * Milliseconds to wait after `failures` in a row (from 1): doubles, at most `longestMs`. With a
+ * `random` (in [0, 1)) between half and all of that, so that many do not come back in the same
+ * instant.
  */
 export function backoffMs(
   failures: number,

@@ -22,7 +22,10 @@ export function createKeyedLock(): KeyedLock {
   return { run, tryRun: (key, work) => (tails.has(key) ? undefined : run(key, work)) }
 }
 
-/** Runs `work` when its turn comes. Rejects with the signal's reason when it aborts before; later it has no effect. */
+/**
+ * Runs `work` when its turn comes. Rejects with the signal's reason when it aborts before; later it
+ * has no effect.
+ */
 export type Gate = <T>(work: () => Promise<T>, signal?: AbortSignal) => Promise<T>
 
 /** At most `limit` pieces of work at once; the others wait in order. */

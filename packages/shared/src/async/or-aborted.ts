@@ -1,7 +1,8 @@
 /**
- * Resolves or rejects as `work` does. Rejects with `reason()`, default the signal's reason, when the signal aborts first:
- * `work` goes on and its outcome is ignored. Leaves no listener behind, unlike a race with a promise that lives long, which
- * would keep every value that it was ever raced with.
+ * Resolves or rejects as `work` does. Rejects with `reason()`, default the signal's reason, when
+ * the signal aborts first: `work` goes on and its outcome is ignored. Leaves no listener behind,
+ * unlike a race with a promise that lives long, which would keep every value that it was ever raced
+ * with.
  */
 export async function orAborted<T>(
   work: Promise<T>,

@@ -1,4 +1,6 @@
-/** JSON-RPC over a WebSocket: one message per text message, as streams with back-pressure both ways. */
+/**
+ * JSON-RPC over a WebSocket: one message per text message, as streams with back-pressure both ways.
+ */
 import type { IncomingMessage } from 'node:http'
 import type { Writable } from 'node:stream'
 import type { WebSocket } from 'ws'
@@ -7,11 +9,16 @@ import type { WebSocket } from 'ws'
 const MAX_WAITING_BYTES = 1024 * 1024
 
 interface JsonRpcSocketOptions<Message> {
-  /** Called with each message until the reader cancels; gives `deliver` what the reader is to get. Must not throw. */
+  /**
+   * Called with each message until the reader cancels; gives `deliver` what the reader is to get.
+   * Must not throw.
+   */
   receive: (data: Buffer, isBinary: boolean, deliver: (message: Message) => void) => void
   /** What a server made `socket` from. Absent: `socket` is a client that is not open yet. */
   connection?: Writable
-  /** Messages that may wait for the reader before `socket` is paused. Absent: its owner pauses it. */
+  /**
+   * Messages that may wait for the reader before `socket` is paused. Absent: its owner pauses it.
+   */
   maxWaiting?: number
 }
 

@@ -6,7 +6,7 @@
 const INVISIBLE = /(?![\n\t])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu
 
 /**
- * What belongs to a picture that is seen: ❤️ is a heart and a selector, 👩‍💻 are two pictures and a
+ * Parts of a visible picture: ❤️ is a heart and a selector, 👩‍💻 are two pictures and a
  * joiner.
  */
 const SELECTS = /\p{Extended_Pictographic}\p{Emoji_Modifier}?$/u

@@ -1,6 +1,6 @@
 /** A conversation as a Markdown document: for a report, a page of notes, another program. */
 import { cutWords } from '@sandlot/shared/cause-words'
-import { noteWords } from '@sandlot/shared/note-words'
+import { noteWords } from '@sandlot/shared/cause-words'
 import type { CallEntry, Entry } from '@sandlot/shared/transcript-entries'
 import { shownArguments } from '../calls/call-arguments.ts'
 import { statusWord } from '../calls/call-words.ts'
