@@ -91,7 +91,7 @@ export function spreadProblems(files: readonly SourceFile[]): string[] {
 }
 
 /** Where comments have been read for this already; a package joins when its last one has. */
-const READ = /^(packages\/(?!ai-agent)|mcp)\//
+const READ = /^(packages\/(?!ai-agent\/)|mcp\/)/
 /** Words with which a thing that acts is made a person; what acts has a name that can be searched. */
 // `nobody` in quotation marks is a value.
 const WORDS = /\b(hears?|heard|is told|are told|whoever|(?<!`)nobody|somebody)\b/i

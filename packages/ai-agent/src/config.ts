@@ -140,7 +140,10 @@ export interface AgentConfig {
   file: ConfigFile
   /** What the operator and the team tell the agent in every session. */
   instructions: DeploymentInstructions
-  /** What a program that an editor has us start beside us should find: as if the editor had started it. */
+  /**
+   * What a program that an editor has us start beside us should find: as if the editor had started
+   * it.
+   */
   ownEnvironment: Readonly<Record<string, string>>
   /** Values that must never appear in a log. */
   secrets: readonly string[]

@@ -1,4 +1,7 @@
-/** The only file here that imports pino: JSON lines on stderr (stdout is the protocol on stdio), without secrets. */
+/**
+ * The only file here that imports pino: JSON lines on stderr (stdout is the protocol on stdio),
+ * without secrets.
+ */
 import { makeScrubber } from '@sandlot/shared/scrub'
 import { pino } from 'pino'
 import type { Logger } from 'pino'

@@ -1,6 +1,7 @@
 /**
- * The agent as a process. Without arguments it listens on `$SANDLOT_DATA/run/agent.sock`. With `--stdio` (for `sandlot acp`)
- * it also serves one client on stdin and stdout, and ends with it; beside a running agent it only relays to that one.
+ * The agent as a process. Without arguments it listens on `$SANDLOT_DATA/run/agent.sock`. With
+ * `--stdio` (for `sandlot acp`) it also serves one client on stdin and stdout, and ends with it;
+ * beside a running agent it only relays to that one.
  */
 import { Console } from 'node:console'
 import { mkdirSync } from 'node:fs'
@@ -21,7 +22,9 @@ import { startWatchdog } from './watchdog/watchdog.ts'
 /** `client_left`: the one client on stdin and stdout. */
 type Stop = 'SIGINT' | 'SIGTERM' | 'SIGHUP' | 'client_left'
 
-/** Of a process that an editor started: what a shell would say of one that the signal had killed. */
+/**
+ * Of a process that an editor started: what a shell would say of one that the signal had killed.
+ */
 const EXIT_CODES: Record<Stop, number> = { client_left: 0, SIGHUP: 129, SIGINT: 130, SIGTERM: 143 }
 
 /** Runs until it is stopped. Returns the exit code. */
@@ -80,7 +83,8 @@ async function run({ config, log, redactor, lock, stdio }: Run): Promise<number>
   )
 
   const stop = await (stdio ? Promise.race([stopped, clientLeft(agent)]) : stopped)
-  // Editors that were started later on the same data are relayed to this process. A second signal ends it at once.
+  // Editors that were started later on the same data are relayed to this process. A second signal
+  // ends it at once.
   if (stdio && stop !== 'SIGINT') {
     const interrupted = new AbortController()
     if (stop === 'client_left') void stopped.then(() => interrupted.abort())
@@ -124,7 +128,8 @@ function listenForStop(): Promise<Stop> {
   return promise
 }
 
-// Whoever reads the log may be gone first (an editor that was killed): what is being ended must still end in order.
+// Whoever reads the log may be gone first (an editor that was killed): what is being ended must
+// still end in order.
 process.stderr.on('error', () => undefined)
 
 if (import.meta.main) {

@@ -59,7 +59,10 @@ export function openSandboxes(
   return { ...sandboxes, probe: () => probe(backend, () => sandboxes.hostDisk()) }
 }
 
-/** One line for every connection, and a warning for every refusal: names and counts, nothing that was said. */
+/**
+ * One line for every connection, and a warning for every refusal: names and counts, nothing that
+ * was said.
+ */
 function auditTo(log: Log): Pick<EgressOptions, 'audit' | 'onRefused'> {
   return {
     audit: (record) => log.info({ egress: record }, 'a sandbox used the network'),

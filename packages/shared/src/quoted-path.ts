@@ -1,6 +1,12 @@
-/** Paths in what a model and programs read: as git quotes them, so that a name can neither pose as something else nor hide. */
+/**
+ * Paths in what a model and programs read: as git quotes them, so that a name can neither pose as
+ * something else nor hide.
+ */
 
-/** What is not seen, or moves what is: the members of a character class, for JavaScript and for Perl (`ripgrep.ts`). */
+/**
+ * What is not seen, or moves what is: the members of a character class, for JavaScript and for Perl
+ * (`ripgrep.ts`).
+ */
 export const HIDDEN_CLASSES = String.raw`\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}`
 
 const QUOTED = new RegExp(`["\\\\${HIDDEN_CLASSES}]`, 'u')

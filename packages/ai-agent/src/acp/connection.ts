@@ -200,7 +200,8 @@ export class ClientConnection {
     })
   }
 
-  // ── Sending ───────────────────────────────────────────────────────────────────────────────────────────
+  // ── Sending
+  // ───────────────────────────────────────────────────────────────────────────────────────────
 
   async #send(session: Session, events: readonly SessionEvent[]): Promise<void> {
     const sessionId = session.id
@@ -259,7 +260,8 @@ export class ClientConnection {
     }
   }
 
-  // ── Permission, for foreign clients ───────────────────────────────────────────────────────────────────
+  // ── Permission, for foreign clients
+  // ───────────────────────────────────────────────────────────────────
 
   #askPending(session: Session): void {
     const followed = this.#followed.get(session.id)

@@ -118,7 +118,8 @@ export function forForeignClient(
 
 type Of<K extends SessionEvent['sessionUpdate']> = Extract<SessionEvent, { sessionUpdate: K }>
 
-// ── Messages ────────────────────────────────────────────────────────────────────────────────────────────
+// ── Messages
+// ────────────────────────────────────────────────────────────────────────────────────────────
 
 function message(state: ForeignState, event: Of<'agent_message_chunk' | 'agent_thought_chunk'>): Translated {
   const shown = state.messages.get(event.messageId) ?? 0
@@ -169,7 +170,8 @@ export function textUpdate(text: string): SessionUpdate {
   return { sessionUpdate: 'agent_message_chunk', content: { type: 'text', text } }
 }
 
-// ── Calls ───────────────────────────────────────────────────────────────────────────────────────────────
+// ── Calls
+// ───────────────────────────────────────────────────────────────────────────────────────────────
 
 function announced(state: ForeignState, event: Of<'tool_call'>, options: ForeignOptions): Translated {
   const terminal = options.terminal !== undefined && event.kind === 'execute'

@@ -17,8 +17,8 @@ export interface PastCall {
 }
 
 /**
- * The calls of a log that could be judged: those with a `requestOf`. `mode`: the session's now; what it was before the
- * first change of it is not in the log, so that stands in for it.
+ * The calls of a log that could be judged: those with a `requestOf`. `mode`: the session's now;
+ * what it was before the first change of it is not in the log, so that stands in for it.
  */
 export function pastCalls(
   sessionId: string,

@@ -25,7 +25,10 @@ interface BatchApprovals {
 export interface BatchOutputs {
   /** Store raw output bytes of a call; durable when it resolves, or only counted, and why. */
   append(callId: string, offset: number, bytes: Uint8Array): Promise<NoRoom | undefined>
-  /** Stored output bytes `[from, to)` of a call; shorter where fewer are stored, none when there are none. */
+  /**
+   * Stored output bytes `[from, to)` of a call; shorter where fewer are stored, none when there are
+   * none.
+   */
   read(callId: string, from: number, to: number): Promise<Uint8Array>
 }
 
@@ -34,9 +37,9 @@ export interface BatchContext {
   /** The prompt's tools. */
   tools: Pick<ToolRegistry, 'getTool' | 'listTools'>
   /**
-   * Aborted by Stop (reason `cancelled`, or `interrupted`): every unfinished call gets its outcome. Aborted by shutdown
-   * (reason `SHUTDOWN` of tools/tool-error.ts): `run` throws that reason, commands go on, and nothing more is logged,
-   * so that the next start adopts what runs.
+   * Aborted by Stop (reason `cancelled`, or `interrupted`): every unfinished call gets its outcome.
+   * Aborted by shutdown (reason `SHUTDOWN` of tools/tool-error.ts): `run` throws that reason,
+   * commands go on, and nothing more is logged, so that the next start adopts what runs.
    */
   signal: AbortSignal
   /** Aborted when only this call is cancelled. */

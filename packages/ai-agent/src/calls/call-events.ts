@@ -1,4 +1,7 @@
-/** What a tool yields and returns → the events of its call. The scheduler adds whose call it was; nothing is renamed. */
+/**
+ * What a tool yields and returns → the events of its call. The scheduler adds whose call it was;
+ * nothing is renamed.
+ */
 import { makeMeta, type MetaFields } from '@sandlot/shared/event-meta'
 import { makeSandlotEvent, type SessionEvent } from '@sandlot/shared/events'
 import { toolLocation } from '@sandlot/shared/call'
@@ -14,7 +17,10 @@ export interface CallStamp {
 
 const TITLE_LENGTH = 300
 
-/** The call as the model made it, settled, before anything runs. `rawInput`: its arguments as they came. */
+/**
+ * The call as the model made it, settled, before anything runs. `rawInput`: its arguments as they
+ * came.
+ */
 export function announcedEvent(
   call: ToolCall,
   rawInput: unknown,

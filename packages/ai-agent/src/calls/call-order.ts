@@ -1,6 +1,7 @@
 /**
- * When a call of a turn may run: neighbouring reads together, up to a limit; a call that changes things alone; in the
- * order of the model. A call that ends before its turn has come (denied, invalid) is simply not waited for.
+ * When a call of a turn may run: neighbouring reads together, up to a limit; a call that changes
+ * things alone; in the order of the model. A call that ends before its turn has come (denied,
+ * invalid) is simply not waited for.
  */
 interface Place {
   group: Group

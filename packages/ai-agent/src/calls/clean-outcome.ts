@@ -1,4 +1,7 @@
-/** What enters the log is safe for every model and every store: well-formed, no NUL, never empty, never too long. */
+/**
+ * What enters the log is safe for every model and every store: well-formed, no NUL, never empty,
+ * never too long.
+ */
 import type { ToolCallContent } from '@sandlot/shared/call'
 import { type ResultLimits, truncateToolOutput, withOwnWords } from '../tools/output/truncate-output.ts'
 import type { ToolOutcome } from '../tools/tool.ts'
@@ -15,7 +18,10 @@ export function cleanOutcome(outcome: ToolOutcome, results: ResultLimits): ToolO
   }
 }
 
-/** Cuts what the model gets to `limit` characters, because the calls of its turn have too much together. */
+/**
+ * Cuts what the model gets to `limit` characters, because the calls of its turn have too much
+ * together.
+ */
 export function shortenOutcome(outcome: ToolOutcome, limit: number): ToolOutcome {
   if (outcome.forModel.length <= limit) return outcome
   const { text } = truncateToolOutput(outcome.forModel, { maxChars: limit, ...keepsFile(outcome) })

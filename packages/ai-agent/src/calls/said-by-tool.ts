@@ -1,6 +1,7 @@
 /**
- * What a tool says, looked at where it leaves the tool. Something that the log cannot hold would otherwise take the other
- * calls of its turn with it or, once stored, make the whole session unreadable.
+ * What a tool says, looked at where it leaves the tool. Something that the log cannot hold would
+ * otherwise take the other calls of its turn with it or, once stored, make the whole session
+ * unreadable.
  */
 import { type SessionEvent, sessionEvent } from '@sandlot/shared/events'
 import { messageOf } from '@sandlot/shared/errors'
@@ -22,7 +23,10 @@ export function updateSaid(said: ToolUpdate): ToolUpdate {
   return update
 }
 
-/** The outcome as JSON has it; a completed one has the `data` that its tool declares. Throws `ToolError` with `invalid_output`. */
+/**
+ * The outcome as JSON has it; a completed one has the `data` that its tool declares. Throws
+ * `ToolError` with `invalid_output`.
+ */
 export function outcomeSaid(said: ToolOutcome, output?: z.ZodType): ToolOutcome {
   // Its text may be very long, and is a text or nothing.
   const { forModel, ...rest } = objectOf(said)
@@ -42,7 +46,10 @@ function objectOf<Said>(said: Said): Said {
   throw invalid(`it is ${said === undefined || said === null ? 'nothing' : `a ${typeof said}`}`)
 }
 
-/** By its types it is right; what a tool is written in, or gets from elsewhere, need not keep to them. */
+/**
+ * By its types it is right; what a tool is written in, or gets from elsewhere, need not keep to
+ * them.
+ */
 function check(make: () => SessionEvent): void {
   const [first] = sessionEvent.safeParse(make()).error?.issues ?? []
   if (first !== undefined) throw invalid(`${first.path.join('.')}: ${first.message}`)

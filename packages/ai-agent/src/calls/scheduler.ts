@@ -1,6 +1,7 @@
 /**
- * Runs the calls of one turn. Announces all of them, has all questions asked at once, then runs reads together and a call
- * that changes things alone, waits for every one, and returns the outcomes in call order: that return is "all tool calls complete".
+ * Runs the calls of one turn. Announces all of them, has all questions asked at once, then runs
+ * reads together and a call that changes things alone, waits for every one, and returns the
+ * outcomes in call order: that return is "all tool calls complete".
  */
 import type { SessionEvent } from '@sandlot/shared/events'
 import { mergeGenerators } from '@sandlot/shared/streams'
@@ -37,9 +38,9 @@ import {
 
 interface ToolScheduler {
   /**
-   * Yields every event of the batch, in an order in which they may be stored: the consumer stores a settled event before
-   * it asks for the next. Every call gets exactly one outcome, also when `ctx.signal` aborts. Throws only for a
-   * shutdown, or when the consumer's own functions fail.
+   * Yields every event of the batch, in an order in which they may be stored: the consumer stores a
+   * settled event before it asks for the next. Every call gets exactly one outcome, also when
+   * `ctx.signal` aborts. Throws only for a shutdown, or when the consumer's own functions fail.
    */
   run(calls: readonly RawToolCall[], ctx: BatchContext): AsyncGenerator<SessionEvent, ToolOutcome[]>
 }
@@ -77,7 +78,8 @@ export function createScheduler(parts: SchedulerParts): ToolScheduler {
         if (!ctx.before.announced(stamp.callId))
           yield announcedEvent(call, rawInput, stamp, ctx.log, ctx.now())
       }
-      // A consumer that goes away takes nothing down: the calls let go of what they run, as for a shutdown.
+      // A consumer that goes away takes nothing down: the calls let go of what they run, as for a
+      // shutdown.
       const left = new AbortController()
       const share = guaranteedShare(batch.length)
       const order = new CallOrder(
@@ -106,7 +108,8 @@ function scheduleAll(calls: readonly RawToolCall[], ctx: BatchContext): Schedule
     const call = isRefused(request) || tool === undefined ? refusedCall(request, tool) : { ...request, tool }
     const raw = calls[index]
     return {
-      // Its arguments are the tool's own: what it changes in them stays as the model said it, in the log and to the model.
+      // Its arguments are the tool's own: what it changes in them stays as the model said it, in
+      // the log and to the model.
       call: { ...call, args: structuredClone(call.args) },
       stamp: { callId: call.callId, promptId: ctx.ids.promptId, turn: ctx.ids.turn },
       rawInput: isRefused(request) && raw !== undefined ? (rawArguments(raw) ?? {}) : call.args,
@@ -206,10 +209,14 @@ function policyCall(scheduled: ScheduledCall, ctx: BatchContext, order: CallOrde
   }
 }
 
-/** The innermost: the tool itself, not before its turn. One that does not say that it runs has it said for it. */
+/**
+ * The innermost: the tool itself, not before its turn. One that does not say that it runs has it
+ * said for it.
+ */
 async function* runTool(call: PolicyCall, ctx: CallContext): AsyncGenerator<ToolUpdate, ToolOutcome> {
   await orAborted(call.inOrder(), ctx.signal)
-  // In the log before it can have any effect, whether or not the tool thinks of it: after a crash nothing is done twice.
+  // In the log before it can have any effect, whether or not the tool thinks of it: after a crash
+  // nothing is done twice.
   const first = ctx.previous === undefined && call.tool.runs?.repeatable !== true
   if (first) yield { type: 'started' }
   const running = call.tool.execute(call.args, ctx)
@@ -269,7 +276,10 @@ async function* abandonable<T, R>(
   }
 }
 
-/** A clock that has been waiting since `since` (by `performance.now()`) and starts to run when it is made. */
+/**
+ * A clock that has been waiting since `since` (by `performance.now()`) and starts to run when it is
+ * made.
+ */
 function createCallClock(since: number): CallClock {
   const began = performance.now()
   let waited = began - since
@@ -290,8 +300,8 @@ function createCallClock(since: number): CallClock {
 }
 
 /**
- * A refused call takes the same way as every other: it is announced, counted and settled once. So a call of a tool
- * that does not exist gets this one, which cannot do anything.
+ * A refused call takes the same way as every other: it is announced, counted and settled once. So a
+ * call of a tool that does not exist gets this one, which cannot do anything.
  */
 const unknownTool: Tool = {
   name: 'unknown_tool',

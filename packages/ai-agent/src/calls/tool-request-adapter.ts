@@ -1,6 +1,6 @@
 /**
- * The entry of the scheduler: whatever a model (or a client) sends as a call becomes one shape, or a refusal that says
- * what is wrong. Nothing behind this file looks at a raw call.
+ * The entry of the scheduler: whatever a model (or a client) sends as a call becomes one shape, or
+ * a refusal that says what is wrong. Nothing behind this file looks at a raw call.
  */
 import { nearest } from '@sandlot/shared/config-names'
 import type { FailureReason } from '@sandlot/shared/reasons'
@@ -10,7 +10,10 @@ import { NO_PROGRESS } from '../history/no-progress.ts'
 import type { ToolRegistry } from '../tools/registry.ts'
 import type { NormalizedToolRequest } from '../tools/tool.ts'
 
-/** A call as it arrives. The arguments sit under one of four names, as an object, as JSON text, or not at all. */
+/**
+ * A call as it arrives. The arguments sit under one of four names, as an object, as JSON text, or
+ * not at all.
+ */
 export interface RawToolCall {
   id: string
   name: string
@@ -97,7 +100,10 @@ function readArguments(raw: unknown): { args: Record<string, unknown> } | { prob
   return decoded.value === null ? { args: {} } : objectOf(decoded.value)
 }
 
-/** Where the arguments of a refused call are wrong is read from their text again: the log keeps that text alone. */
+/**
+ * Where the arguments of a refused call are wrong is read from their text again: the log keeps that
+ * text alone.
+ */
 function invalidText(invalid: NonNullable<RawToolCall['invalid']>, raw: unknown): string {
   const problem = invalid === 'malformed' && typeof raw === 'string' ? argumentsProblem(raw) : undefined
   return problem === undefined ? INVALID_TEXT[invalid] : `${INVALID_TEXT[invalid]} ${problem}`

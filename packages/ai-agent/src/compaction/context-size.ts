@@ -1,4 +1,7 @@
-/** How full the window will be with the next request: what the provider counted last, and an estimate of what is new. */
+/**
+ * How full the window will be with the next request: what the provider counted last, and an
+ * estimate of what is new.
+ */
 import { type SessionEvent, metaOf, sandlotEventOf } from '@sandlot/shared/events'
 import { modelMessages, type Reader } from '../history/messages.ts'
 import { messagesTokens, toolsTokens } from '../model/tokens.ts'
@@ -19,8 +22,8 @@ export function contextSize(
 }
 
 /**
- * What this model's provider counted last, if nothing was left out since: tokens, and where in the log the answer that it
- * counted ends (its calls stand behind the count).
+ * What this model's provider counted last, if nothing was left out since: tokens, and where in the
+ * log the answer that it counted ends (its calls stand behind the count).
  */
 function lastCount(
   log: readonly SessionEvent[],

@@ -1,4 +1,6 @@
-/** What to leave out when the window gets full. Pure: from the log and the size of the window alone. */
+/**
+ * What to leave out when the window gets full. Pure: from the log and the size of the window alone.
+ */
 import { type SessionEvent, seqOf } from '@sandlot/shared/events'
 import { type Item, readItems } from '../history/items.ts'
 import { isWorthPruning } from '../history/messages.ts'
@@ -11,8 +13,9 @@ const KEPT_RESULTS = 0.15
 const KEPT_TAIL = 0.25
 
 /**
- * Number of the last event whose call's result may go: all but the newest results, and never those of the last turn with
- * calls, which the model has not read yet. Undefined when nothing is left to leave out.
+ * Number of the last event whose call's result may go: all but the newest results, and never those
+ * of the last turn with calls, which the model has not read yet. Undefined when nothing is left to
+ * leave out.
  */
 export function planPruning(log: readonly SessionEvent[], contextWindow: number): number | undefined {
   const before = compactionOf(log)
@@ -39,8 +42,9 @@ export function planPruningOfAll(log: readonly SessionEvent[]): number | undefin
 }
 
 /**
- * Number of the last event that a summary is to stand for. The cut comes before a message of the user where one is near
- * enough, else before a turn; never inside one, and the last turn stays whatever its size. Undefined: nothing to cut.
+ * Number of the last event that a summary is to stand for. The cut comes before a message of the
+ * user where one is near enough, else before a turn; never inside one, and the last turn stays
+ * whatever its size. Undefined: nothing to cut.
  */
 export function planCut(log: readonly SessionEvent[], contextWindow: number): number | undefined {
   const { upTo } = compactionOf(log)

@@ -17,8 +17,8 @@ Only what is in the conversation. No greeting and no comment, at most 800 words.
 const FOCUS = 'The user asks you not to lose this: '
 
 /**
- * The messages of the request for a summary. Where they would not fit into `most` tokens, the oldest turns are left out.
- * `focus`: what it must not lose.
+ * The messages of the request for a summary. Where they would not fit into `most` tokens, the
+ * oldest turns are left out. `focus`: what it must not lose.
  */
 export function summaryMessages(
   messages: readonly ModelMessage[],
@@ -41,7 +41,10 @@ export function summaryMessages(
   ]
 }
 
-/** The longest end of the messages that fits and does not begin with a result; the shortest such end when none fits. */
+/**
+ * The longest end of the messages that fits and does not begin with a result; the shortest such end
+ * when none fits.
+ */
 function endWithin(messages: readonly ModelMessage[], most: number): ModelMessage[] {
   let tokens = messagesTokens(messages)
   let from = 0
@@ -56,8 +59,9 @@ function endWithin(messages: readonly ModelMessage[], most: number): ModelMessag
 }
 
 /**
- * The summary as it is stored: words, and the list of changed files, which nobody may forget. Each of the two takes at most
- * half of `most` tokens; of a longer list the files that were changed last are in it.
+ * The summary as it is stored: words, and the list of changed files, which nobody may forget. Each
+ * of the two takes at most half of `most` tokens; of a longer list the files that were changed last
+ * are in it.
  */
 export function summaryText(words: string, log: readonly SessionEvent[], upTo: number, most: number): string {
   const said = words.trim().toWellFormed()
@@ -77,7 +81,10 @@ function afterLine(text: string): string {
   return text.slice(text.indexOf('\n') + 1)
 }
 
-/** Without a model's summary: what was asked and answered, shortened, and nothing of what the calls gave. */
+/**
+ * Without a model's summary: what was asked and answered, shortened, and nothing of what the calls
+ * gave.
+ */
 export function mechanicalSummary(log: readonly SessionEvent[], upTo: number, most: number): string {
   const lines = readItems(upToSeq(log, upTo)).flatMap((item) => {
     if (item.type === 'user') return [`The user: ${short(item.text, 600)}`]

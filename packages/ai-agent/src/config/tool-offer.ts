@@ -39,7 +39,8 @@ function configuredTool(tool: Tool, section: ToolsSection): Tool {
     rateLimit: rateLimit ?? runs.rateLimit,
     concurrency: concurrency ?? runs.concurrency,
   }
-  // Only for a tool that caches by itself: whether results may change between two calls is not configurable.
+  // Only for a tool that caches by itself: whether results may change between two calls is not
+  // configurable.
   if (runs.cache !== undefined && cacheTtlMs !== undefined)
     changed.cache = cacheTtlMs === 0 ? undefined : { ...runs.cache, ttlMs: cacheTtlMs }
   return { ...tool, runs: changed }

@@ -1,10 +1,15 @@
-/** What the log says of calls when a batch begins. What this process does with them afterwards does not count. */
+/**
+ * What the log says of calls when a batch begins. What this process does with them afterwards does
+ * not count.
+ */
 import { type SessionEvent, isLive, isOutcome, metaOf } from '@sandlot/shared/events'
 
 export interface CallsBefore {
   /** Calls that the log has already announced; they are not announced again. */
   announced: (callId: string) => boolean
-  /** Calls that the log says had begun when the batch did: an earlier process died while they ran. */
+  /**
+   * Calls that the log says had begun when the batch did: an earlier process died while they ran.
+   */
   begunBefore: (callId: string) => boolean
   /** The attempt of this call that the log has from before a restart. */
   previousAttempt: (callId: string) => { n: number; boot: string } | undefined

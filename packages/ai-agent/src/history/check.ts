@@ -1,6 +1,6 @@
 /**
- * Whether a provider would take these messages: pairs, ids, order, roles. Looked at before every request, because one
- * broken pair makes a session useless for good. Pure.
+ * Whether a provider would take these messages: pairs, ids, order, roles. Looked at before every
+ * request, because one broken pair makes a session useless for good. Pure.
  */
 import type { AssistantMessage, ModelMessage, ToolMessage } from '../model/model.ts'
 import { NO_RESULT } from './messages.ts'
@@ -64,8 +64,9 @@ function isJson(value: unknown): boolean {
 }
 
 /**
- * The messages with every mendable problem mended: a result for every call, at its place and once; a result of no call left
- * out; ids and names made up where they lack; system messages in the middle as the user's. What was well stays as it is.
+ * The messages with every mendable problem mended: a result for every call, at its place and once;
+ * a result of no call left out; ids and names made up where they lack; system messages in the
+ * middle as the user's. What was well stays as it is.
  */
 export function repairHistory(messages: readonly ModelMessage[]): ModelMessage[] {
   const mended: ModelMessage[] = []

@@ -33,7 +33,10 @@ export function compactionOf(log: readonly SessionEvent[]): Compaction {
   }, NONE)
 }
 
-/** The first message of a conversation that was summarised. `asked`: the user's last message, repeated; `next`: the one that follows. */
+/**
+ * The first message of a conversation that was summarised. `asked`: the user's last message,
+ * repeated; `next`: the one that follows.
+ */
 export function openingText(
   { summary }: Compaction,
   asked: string | undefined,
@@ -45,7 +48,10 @@ export function openingText(
   return parts.join('\n\n')
 }
 
-/** Paths that calls of this log changed, in the order of their first change: what edited, deleted or moved and succeeded. */
+/**
+ * Paths that calls of this log changed, in the order of their first change: what edited, deleted or
+ * moved and succeeded.
+ */
 export function changedFiles(log: readonly SessionEvent[]): string[] {
   const paths = new Map<string, readonly string[]>()
   const changed = new Set<string>()
@@ -61,8 +67,9 @@ export function changedFiles(log: readonly SessionEvent[]): string[] {
 }
 
 /**
- * Whether the provider has said in this turn that the window is full, and room was made to the end: the new size is told
- * last, so a process that died between two steps leaves the rest of them to the next one.
+ * Whether the provider has said in this turn that the window is full, and room was made to the end:
+ * the new size is told last, so a process that died between two steps leaves the rest of them to
+ * the next one.
  */
 export function overflowedBefore(log: readonly SessionEvent[], promptId: string, turn: number): boolean {
   const ofTurn = log.filter((event) => metaOf(event).promptId === promptId && metaOf(event).turn === turn)

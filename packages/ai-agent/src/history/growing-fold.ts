@@ -1,8 +1,9 @@
 import type { SessionEvent } from '@sandlot/shared/events'
 
 /**
- * A fold of a log that only grows: where the same log was read before, only what is new is read, so that who asks at every
- * call of a turn does not read all of it each time. `read` takes one event, with its place, into what `begin` made.
+ * A fold of a log that only grows: where the same log was read before, only what is new is read, so
+ * that who asks at every call of a turn does not read all of it each time. `read` takes one event,
+ * with its place, into what `begin` made.
  */
 export function growingFold<F>(
   begin: () => F,

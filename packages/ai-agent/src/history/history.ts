@@ -1,6 +1,6 @@
 /**
- * The agent's folds of the log: how calls went, where a prompt stands, what waits. Pure; the log is the truth, and
- * nothing here keeps state. What the model is told is in history-messages.ts.
+ * The agent's folds of the log: how calls went, where a prompt stands, what waits. Pure; the log is
+ * the truth, and nothing here keeps state. What the model is told is in history-messages.ts.
  */
 import type { EndReason, FailureReason } from '@sandlot/shared/reasons'
 import { type SessionEvent, isOutcome, metaOf, sandlotEventOf, seqOf } from '@sandlot/shared/events'
@@ -9,7 +9,8 @@ import { type CallRecord, isEmpty, modelCallOf, turnsOf, turnsSinceTold } from '
 import type { ModelCall, ModelImage } from '../model/model.ts'
 import { isStuck } from './no-progress.ts'
 
-// ── How calls went ──────────────────────────────────────────────────────────────────────────────────────
+// ── How calls went
+// ──────────────────────────────────────────────────────────────────────────────────────
 
 /** How one call of a turn went. */
 export interface ExecutionResult {
@@ -40,7 +41,8 @@ export function executionResult({ call, outcome }: CallRecord): ExecutionResult 
   }
 }
 
-// ── Where a prompt stands ───────────────────────────────────────────────────────────────────────────────
+// ── Where a prompt stands
+// ───────────────────────────────────────────────────────────────────────────────
 
 /** What the loop has to do next. */
 type Step =
@@ -155,8 +157,8 @@ export function queuedMessages(log: readonly SessionEvent[]): QueuedMessage[] {
 }
 
 /**
- * The first message that waits and was sent behind the last Stop of this prompt. Undefined without a Stop, and when all that
- * wait were there before it.
+ * The first message that waits and was sent behind the last Stop of this prompt. Undefined without
+ * a Stop, and when all that wait were there before it.
  */
 export function sentBehindStop(log: readonly SessionEvent[], promptId: string): QueuedMessage | undefined {
   const stop = log.findLastIndex(

@@ -1,6 +1,6 @@
 /**
- * A session's log as a list of items: what the user said, what the model answered and called, how prompts ended. Pure; live
- * events are ignored. Every fold of the agent begins here.
+ * A session's log as a list of items: what the user said, what the model answered and called, how
+ * prompts ended. Pure; live events are ignored. Every fold of the agent begins here.
  */
 import type { EndReason } from '@sandlot/shared/reasons'
 import {
@@ -49,10 +49,11 @@ export type Item = Place &
   )
 
 /**
- * The items of a session in order. A turn stands where its first event stands, whatever came between its calls. Of a log
- * that has only grown since it was last read, only what is new is read: a prompt asks many times a turn, and in a long
- * session each whole reading takes milliseconds. So items and turns are the reader's own no longer than until it waits
- * for something: a later event may add to them.
+ * The items of a session in order. A turn stands where its first event stands, whatever came
+ * between its calls. Of a log that has only grown since it was last read, only what is new is read:
+ * a prompt asks many times a turn, and in a long session each whole reading takes milliseconds. So
+ * items and turns are the reader's own no longer than until it waits for something: a later event
+ * may add to them.
  */
 export function readItems(log: readonly SessionEvent[]): readonly Item[] {
   return readFold(log).items
@@ -157,7 +158,10 @@ export function modelCallOf(call: EventOf<'tool_call'>): ModelCall {
   }
 }
 
-/** The turns of a prompt since something was said to the model last: what it did before that, it was told to do anew. */
+/**
+ * The turns of a prompt since something was said to the model last: what it did before that, it was
+ * told to do anew.
+ */
 export function turnsSinceTold(log: readonly SessionEvent[], promptId: string): Turn[] {
   const items = readItems(log)
   const told = items.findLastIndex((item) => item.type === 'user' && item.promptId === promptId)

@@ -7,25 +7,34 @@ import { atMostTokens } from '../model/tokens.ts'
 import type { AssistantMessage, ModelImage, ModelMessage, ToolMessage } from '../model/model.ts'
 import { truncateToolOutput } from '../tools/output/truncate-output.ts'
 
-/** Sent once when the model's answer was empty. Part of the history, so it must never change for stored sessions. */
+/**
+ * Sent once when the model's answer was empty. Part of the history, so it must never change for
+ * stored sessions.
+ */
 const NUDGE = 'Your last answer was empty. Please answer the user now, in words, from what you know so far.'
 
-/** The model's text of a call whose outcome never came. Does not happen; keeps the history valid if it does. */
+/**
+ * The model's text of a call whose outcome never came. Does not happen; keeps the history valid if
+ * it does.
+ */
 export const NO_RESULT = 'This call has no result: it was interrupted.'
 
 /** The model that reads the messages. */
 export interface Reader {
-  /** Its name. What other models want back with their messages (reasoning, signatures) is left out. */
+  /**
+   * Its name. What other models want back with their messages (reasoning, signatures) is left out.
+   */
   model?: string
   /** Tokens of its window. No single result takes more than a quarter of it. */
   contextWindow?: number
 }
 
 /**
- * The messages of the next request: the system prompt, then the conversation. Of a turn the assistant message with *all*
- * its calls, then one tool message per call in the model's order, nothing between. A message that joined later stands
- * behind the results. Append-only until the next `compacted`, `model_changed` or `history_mended`: a longer log only ever
- * adds messages at the end.
+ * The messages of the next request: the system prompt, then the conversation. Of a turn the
+ * assistant message with *all* its calls, then one tool message per call in the model's order,
+ * nothing between. A message that joined later stands behind the results. Append-only until the
+ * next `compacted`, `model_changed` or `history_mended`: a longer log only ever adds messages at
+ * the end.
  */
 export function modelMessages(
   log: readonly SessionEvent[],
@@ -40,8 +49,9 @@ export function modelMessages(
 }
 
 /**
- * What the summary does not stand for, behind the summary. That is a message of the user: it joins the one that follows,
- * or repeats the last one, so that the conversation begins with what was asked.
+ * What the summary does not stand for, behind the summary. That is a message of the user: it joins
+ * the one that follows, or repeats the last one, so that the conversation begins with what was
+ * asked.
  */
 function keptItems(items: readonly Item[], compaction: Compaction): Item[] {
   const { upTo } = compaction
@@ -65,7 +75,8 @@ function addItem(messages: ModelMessage[], item: Item, compaction: Compaction, r
     const { text, images } = item
     messages.push({ role: 'user', content: text, ...(images.length === 0 ? {} : { images }) })
   } else if (item.type === 'end') {
-    // What the user read in place of an answer, so that roles keep alternating and the model knows it too.
+    // What the user read in place of an answer, so that roles keep alternating and the model knows
+    // it too.
     if (item.text !== undefined && !isAnswer(messages.at(-1))) {
       messages.push({ role: 'assistant', content: item.text, calls: [] })
     }
@@ -91,7 +102,10 @@ function assistantMessage(turn: Turn): AssistantMessage {
   return message
 }
 
-/** Another model gets neither what only the one that answered understands, nor ids that only its provider takes. */
+/**
+ * Another model gets neither what only the one that answered understands, nor ids that only its
+ * provider takes.
+ */
 function forReader(
   turn: Turn,
   answer: AssistantMessage,
@@ -127,7 +141,9 @@ function toolMessage(
   return { ...message, content, ...(images.length === 0 ? {} : { images }) }
 }
 
-/** Tokens that a result may take: a quarter of the window, and those of one turn together a half. */
+/**
+ * Tokens that a result may take: a quarter of the window, and those of one turn together a half.
+ */
 function mostTokens({ contextWindow }: Reader, calls: number): number {
   return contextWindow === undefined ? Number.POSITIVE_INFINITY : contextWindow / Math.max(4, 2 * calls)
 }

@@ -1,6 +1,7 @@
 /**
- * Whether a model goes round in circles: the same calls with the same arguments *and the same results*, one turn or a few
- * turns long, again and again. Asking for something that changes is no circle. Pure functions over a prompt's turns.
+ * Whether a model goes round in circles: the same calls with the same arguments *and the same
+ * results*, one turn or a few turns long, again and again. Asking for something that changes is no
+ * circle. Pure functions over a prompt's turns.
  */
 import { metaOf } from '@sandlot/shared/events'
 import { canonicalJson } from '../model/json.ts'

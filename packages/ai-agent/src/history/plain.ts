@@ -1,6 +1,7 @@
 /**
- * A history in the plainest form that every provider takes: nothing that only one of them understands, no two messages of
- * the user in a row, no empty one. For a provider that refused the ordinary form.
+ * A history in the plainest form that every provider takes: nothing that only one of them
+ * understands, no two messages of the user in a row, no empty one. For a provider that refused the
+ * ordinary form.
  */
 import { createHash } from 'node:crypto'
 import type { ModelCall, ModelMessage } from '../model/model.ts'

@@ -6,7 +6,9 @@ import type { QueuedMessage } from './history.ts'
 import type { OnError } from '@sandlot/shared/sandlot-event'
 import type { ModelImage } from '../model/model.ts'
 
-/** A message becomes the prompt of the same name, so that the prompt's id is known while it waits. */
+/**
+ * A message becomes the prompt of the same name, so that the prompt's id is known while it waits.
+ */
 export function promptIdOf(messageId: string): string {
   return messageId.replace(/^m_/, 'p_')
 }
@@ -82,7 +84,10 @@ export function sentMessage(message: QueuedMessage, promptId: string, at: number
   ]
 }
 
-/** A message that waited was taken back by its person. Under the id of the prompt that it would have become. */
+/**
+ * A message that waited was taken back by its person. Under the id of the prompt that it would have
+ * become.
+ */
 export function withdrawnMessage(messageId: string, at: number): SessionEvent {
   const event = { type: 'message_unqueued', messageId, why: 'withdrawn' } as const
   return makeSandlotEvent(event, { promptId: promptIdOf(messageId) }, at)

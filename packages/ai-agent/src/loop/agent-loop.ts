@@ -1,9 +1,11 @@
 /**
- * The agent loop. It looks at the log, decides the next step (ask the model; run the calls that have no outcome yet;
- * end) and does it. A restart in the middle of a prompt is the same function called again on the same log.
+ * The agent loop. It looks at the log, decides the next step (ask the model; run the calls that
+ * have no outcome yet; end) and does it. A restart in the middle of a prompt is the same function
+ * called again on the same log.
  *
- * Each yield is a group: one live event, or settled events that are stored in one transaction. The generator goes on
- * only after its consumer has stored the group, so nothing takes effect before it is in the log.
+ * Each yield is a group: one live event, or settled events that are stored in one transaction. The
+ * generator goes on only after its consumer has stored the group, so nothing takes effect before it
+ * is in the log.
  */
 import { messageOf } from '@sandlot/shared/errors'
 import {
@@ -44,10 +46,16 @@ import { sentMessage } from '../history/session-messages.ts'
 import { takeEndedJobs } from '../tools/background/ends.ts'
 import { orAborted } from '@sandlot/shared/async/or-aborted'
 
-/** How often a prompt is resumed after it may have ended its process. One that does so each time would do so for ever. */
+/**
+ * How often a prompt is resumed after it may have ended its process. One that does so each time
+ * would do so for ever.
+ */
 const MOST_RESUMES = 3
 
-/** Run one prompt to its end. The last group contains `prompt_ended`. Throws only for bugs and a failing store. */
+/**
+ * Run one prompt to its end. The last group contains `prompt_ended`. Throws only for bugs and a
+ * failing store.
+ */
 export async function* runPrompt(ctx: LoopContext): AsyncGenerator<EventGroup, void> {
   if (ctx.resumed && (yield* countResume(ctx)) === 'given up') return
   const command = commandOf(ctx.log(), ctx.promptId)
@@ -69,7 +77,8 @@ export async function* runPrompt(ctx: LoopContext): AsyncGenerator<EventGroup, v
         yield [turnEnded(ctx, step.turn, step.callIds)]
         break
       case 'ask': {
-        // Before a message that waits is taken: it becomes the next prompt, with a budget of its own.
+        // Before a message that waits is taken: it becomes the next prompt, with a budget of its
+        // own.
         const over = await endBefore(ctx)
         if (over !== undefined) return yield [over]
         const madeRoom = yield* makeRoomIfFull(ctx, step.turn, modelOf(ctx))
@@ -102,8 +111,9 @@ export async function* runPrompt(ctx: LoopContext): AsyncGenerator<EventGroup, v
 }
 
 /**
- * Say in the log that the prompt is taken up, before anything else: what ends the process does so behind it. A prompt that
- * only waits for a person may do that over as many restarts as it takes, and so may one that is not to blame for them.
+ * Say in the log that the prompt is taken up, before anything else: what ends the process does so
+ * behind it. A prompt that only waits for a person may do that over as many restarts as it takes,
+ * and so may one that is not to blame for them.
  */
 async function* countResume(ctx: LoopContext): AsyncGenerator<EventGroup, 'go on' | 'given up'> {
   const log = ctx.log()
@@ -121,11 +131,13 @@ async function* countResume(ctx: LoopContext): AsyncGenerator<EventGroup, 'go on
   return 'given up'
 }
 
-// ── Calls ───────────────────────────────────────────────────────────────────────────────────────────────
+// ── Calls
+// ───────────────────────────────────────────────────────────────────────────────────────────────
 
 /**
- * Run a turn's calls. `answer` (the message that made them) and all announcements are one group, so that the log never
- * has a turn with a part of its calls. So are the last outcome and the turn's end: each group is a write to the disk.
+ * Run a turn's calls. `answer` (the message that made them) and all announcements are one group, so
+ * that the log never has a turn with a part of its calls. So are the last outcome and the turn's
+ * end: each group is a write to the disk.
  */
 async function* runTurn(
   ctx: LoopContext,
@@ -182,7 +194,8 @@ async function* runTurn(
   } finally {
     if (!finished) await running.return([])
   }
-  // The scheduler gives every call an outcome. If it ever does not, the history must be valid all the same.
+  // The scheduler gives every call an outcome. If it ever does not, the history must be valid all
+  // the same.
   const lost = ctx.signal.aborted ? 'cancelled' : 'tool_error'
   for (const outcome of missingOutcomes(ctx.log(), ctx.promptId, lost, ctx.now())) yield [outcome]
 }
@@ -201,7 +214,9 @@ function withProviderFields(event: SessionEvent, call: ModelCall | undefined): S
   return { ...event, _meta: { ...event._meta, sandlot: { ...metaOf(event), forProvider } } }
 }
 
-/** Ids unique in the session. The first use of an id keeps it: providers want their own ids back. */
+/**
+ * Ids unique in the session. The first use of an id keeps it: providers want their own ids back.
+ */
 function withUniqueIds(calls: readonly ModelCall[], log: readonly SessionEvent[]): ModelCall[] {
   const used = new Set(
     log.flatMap((event) => (event.sessionUpdate === 'tool_call' ? [event.toolCallId] : [])),
@@ -214,7 +229,8 @@ function withUniqueIds(calls: readonly ModelCall[], log: readonly SessionEvent[]
   })
 }
 
-// ── Messages that came while it worked ──────────────────────────────────────────────────────────────────
+// ── Messages that came while it worked
+// ──────────────────────────────────────────────────────────────────
 
 /** Steered messages join behind the results of the round, before the next request. */
 async function* takeSteered(ctx: LoopContext): AsyncGenerator<EventGroup, void> {
@@ -223,7 +239,10 @@ async function* takeSteered(ctx: LoopContext): AsyncGenerator<EventGroup, void> 
   }
 }
 
-/** Background commands that have ended since. What cannot be looked at now is looked at before the next request. */
+/**
+ * Background commands that have ended since. What cannot be looked at now is looked at before the
+ * next request.
+ */
 async function* sayEndedJobs(ctx: LoopContext): AsyncGenerator<EventGroup, void> {
   const { lookAtJobs } = ctx
   if (lookAtJobs === undefined) return
@@ -242,7 +261,8 @@ async function* sayEndedJobs(ctx: LoopContext): AsyncGenerator<EventGroup, void>
   }
 }
 
-// ── Ends ────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Ends
+// ────────────────────────────────────────────────────────────────────────────────────────────────
 
 /** Marks a turn in which the model said and called nothing. */
 function emptyTurn(ctx: LoopContext, turn: number): SessionEvent {
@@ -267,13 +287,18 @@ function endOfAsking(ctx: LoopContext, asked: Exclude<Asked, { got: 'answer' }>)
   return [...asked.settled, stopped(ctx, asked.text)]
 }
 
-/** The end of a prompt that must not ask again. A Stop is one, also when it comes while the budgets are looked at. */
+/**
+ * The end of a prompt that must not ask again. A Stop is one, also when it comes while the budgets
+ * are looked at.
+ */
 async function endBefore(ctx: LoopContext): Promise<SessionEvent | undefined> {
   const over = ctx.signal.aborted ? undefined : await endBeforeRequest(ctx)
   return ctx.signal.aborted ? stopped(ctx) : over
 }
 
-/** Stop, or a shutdown that ends prompts. `partial`: what the model had said when it was cut off. */
+/**
+ * Stop, or a shutdown that ends prompts. `partial`: what the model had said when it was cut off.
+ */
 function stopped(ctx: LoopContext, partial = ''): SessionEvent {
   const reason = ctx.signal.reason === 'interrupted' ? 'interrupted' : 'cancelled'
   const silent = partial.trim() === '' && saidNothing(turnsOf(ctx.log(), ctx.promptId))

@@ -1,6 +1,7 @@
 /**
- * `/compact`: a message that is no message to the model but makes room in its window now. It is a prompt like any other in
- * the log: it can be stopped, survives a restart, and its end says what became of it. What was said stays.
+ * `/compact`: a message that is no message to the model but makes room in its window now. It is a
+ * prompt like any other in the log: it can be stopped, survives a restart, and its end says what
+ * became of it. What was said stays.
  */
 import type { Command } from '@sandlot/shared/sandlot-event'
 import {

@@ -15,7 +15,10 @@ export interface LoopContext {
   promptId: string
   /** True when this prompt was begun by an earlier process. */
   resumed: boolean
-  /** False when the process that ran it before did not end because of it: a resume that does not count. Default true. */
+  /**
+   * False when the process that ran it before did not end because of it: a resume that does not
+   * count. Default true.
+   */
   resumeCounts?: boolean
   /** Every settled event of the session, in order, as stored. */
   log: () => readonly SessionEvent[]

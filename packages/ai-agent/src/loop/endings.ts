@@ -37,7 +37,10 @@ const LOST = {
   interrupted: 'The call was interrupted before it was finished; whether it had an effect is not known.',
 } as const
 
-/** Outcomes for the calls of a prompt that have none and will get none. One that never began had no effect. */
+/**
+ * Outcomes for the calls of a prompt that have none and will get none. One that never began had no
+ * effect.
+ */
 export function missingOutcomes(
   log: readonly SessionEvent[],
   promptId: string,

@@ -1,4 +1,7 @@
-/** One answer of a model, listened to until it is whole, only repeats itself, or nobody wants it any more. */
+/**
+ * One answer of a model, listened to until it is whole, only repeats itself, or nobody wants it any
+ * more.
+ */
 import { RepetitionDetector } from '../limits/repetition.ts'
 import type { Model, ModelAnswer, ModelChunk, ModelRequest } from '../model/model.ts'
 import { normalizeAnswer } from '../model/normalize-answer.ts'
@@ -15,8 +18,8 @@ export class RepetitionError extends Error {
 const NOTHING: ModelAnswer = { text: '', thought: '', calls: [], finish: 'unknown', usage: {} }
 
 /**
- * Yields what `say` makes of each piece, if anything. Throws `RepetitionError`, what the model throws, or the signal's reason: at once,
- * also where the client does not hear of it.
+ * Yields what `say` makes of each piece, if anything. Throws `RepetitionError`, what the model
+ * throws, or the signal's reason: at once, also where the client does not hear of it.
  */
 export async function* listen<Said>(
   model: Model,
@@ -40,7 +43,8 @@ export async function* listen<Said>(
       if (piece.type !== 'call' && watches[piece.type].add(piece.text)) throw new RepetitionError()
     }
   } finally {
-    // Closes the request: the provider must not go on at our cost. A client that does not hear the Stop is left behind.
+    // Closes the request: the provider must not go on at our cost. A client that does not hear the
+    // Stop is left behind.
     const closed = whole || Promise.allSettled([stream.return(NOTHING)])
     if (!signal.aborted) await closed
   }

@@ -1,7 +1,8 @@
 /**
- * Makes room in the model's window. Old results are left out first; where that is not enough, a summary stands for the older
- * part of the conversation. What is decided becomes a `compacted` event, so that every later request, also after a
- * restart, is computed from the log; the events that it stands for stay where they are.
+ * Makes room in the model's window. Old results are left out first; where that is not enough, a
+ * summary stands for the older part of the conversation. What is decided becomes a `compacted`
+ * event, so that every later request, also after a restart, is computed from the log; the events
+ * that it stands for stay where they are.
  */
 import {
   type EventOf,
@@ -29,7 +30,9 @@ import { mechanicalSummary, summaryMessages, summaryText } from '../compaction/s
 const FULL = 0.8
 /** Leaving out results is enough when it brings the request below this share. */
 const ROOMY = 0.6
-/** Share of the window that a summary may take: one that does not end would leave no room at all. */
+/**
+ * Share of the window that a summary may take: one that does not end would leave no room at all.
+ */
 const SUMMARY = 0.2
 /** The same of one that was not written by a model. */
 const MECHANICAL = 0.1
@@ -42,7 +45,10 @@ type Compacted = Extract<
   { type: 'compacted' }
 >
 
-/** Before a request: nothing, unless it would come near the window. Returns whether there was anything to leave out. */
+/**
+ * Before a request: nothing, unless it would come near the window. Returns whether there was
+ * anything to leave out.
+ */
 export async function* makeRoomIfFull(
   ctx: LoopContext,
   turn: number,
@@ -53,8 +59,9 @@ export async function* makeRoomIfFull(
 }
 
 /**
- * Room was made in this prompt and not much has come since. What is left (system prompt, tools, the last turn) is then too
- * large by itself: to summarise again before every request would cost as much as the work. An overflow still makes room.
+ * Room was made in this prompt and not much has come since. What is left (system prompt, tools, the
+ * last turn) is then too large by itself: to summarise again before every request would cost as
+ * much as the work. An overflow still makes room.
  */
 function justMadeRoom(ctx: LoopContext, model: Model): boolean {
   const log = ctx.log()
@@ -62,7 +69,8 @@ function justMadeRoom(ctx: LoopContext, model: Model): boolean {
     (event) => sandlotEventOf(event)?.type === 'compacted' && metaOf(event).promptId === ctx.promptId,
   )
   if (made === -1) return false
-  // Not to its end, which the new size tells: a process that died between two steps leaves the rest of them to this one.
+  // Not to its end, which the new size tells: a process that died between two steps leaves the rest
+  // of them to this one.
   const told = (event: SessionEvent): boolean =>
     event.sessionUpdate === 'usage_update' && metaOf(event).turn !== undefined
   if (!log.slice(made).some(told)) return false
@@ -74,14 +82,18 @@ function justMadeRoom(ctx: LoopContext, model: Model): boolean {
   return since < model.contextWindow * (FULL - ROOMY)
 }
 
-/** Make room now. Returns whether there was anything to leave out. Stops early when the prompt is stopped. */
+/**
+ * Make room now. Returns whether there was anything to leave out. Stops early when the prompt is
+ * stopped.
+ */
 export async function* makeRoom(
   ctx: LoopContext,
   turn: number,
   model: Model,
   why: Why,
 ): AsyncGenerator<EventGroup, boolean> {
-  // What the provider refused is larger than what we thought; its own idea of the window is unknown.
+  // What the provider refused is larger than what we thought; its own idea of the window is
+  // unknown.
   const window = why === 'overflow' ? Math.min(model.contextWindow, sizeOf(ctx, model)) : model.contextWindow
   let made = false
 
@@ -124,8 +136,9 @@ export async function* makeRoom(
 }
 
 /**
- * Because somebody asked: a summary of all but the last turn; where there is nothing for one, old results. What the model
- * does not summarise stays as it is: nobody is in need of room. `focus`: what the summary must not lose.
+ * Because somebody asked: a summary of all but the last turn; where there is nothing for one, old
+ * results. What the model does not summarise stays as it is: nobody is in need of room. `focus`:
+ * what the summary must not lose.
  */
 export async function* makeRoomNow(
   ctx: LoopContext,
@@ -163,7 +176,10 @@ function compacted(ctx: LoopContext, turn: number | undefined, what: Omit<Compac
   return makeSandlotEvent({ type: 'compacted', ...what }, { promptId: ctx.promptId, turn }, ctx.now())
 }
 
-/** So that the screen shows how full the window is now, and the last of the steps. An estimate: nobody has counted. */
+/**
+ * So that the screen shows how full the window is now, and the last of the steps. An estimate:
+ * nobody has counted.
+ */
 async function* tellSize(
   ctx: LoopContext,
   turn: number | undefined,
@@ -174,8 +190,9 @@ async function* tellSize(
 }
 
 /**
- * The model's summary, or undefined when it gives none: then there are other ways. What an answer took that was none is
- * stored without a turn: it is neither the turn's answer nor what the summary took.
+ * The model's summary, or undefined when it gives none: then there are other ways. What an answer
+ * took that was none is stored without a turn: it is neither the turn's answer nor what the summary
+ * took.
  */
 async function* askForSummary(
   ctx: LoopContext,
@@ -186,7 +203,8 @@ async function* askForSummary(
 ): AsyncGenerator<EventGroup, ModelAnswer | undefined> {
   const signal = AbortSignal.any([ctx.signal, ctx.leaving])
   const conversation = modelMessages(ctx.log(), ctx.system, readerOf(model))
-  // The same tools as ever: without them providers refuse a history with calls, and forget what they cached of it.
+  // The same tools as ever: without them providers refuse a history with calls, and forget what
+  // they cached of it.
   const request = { messages: summaryMessages(conversation, window * FULL, focus), tools: ctx.tools }
   for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
     if (attempt > 1 && (await endBeforeRequest(ctx)) !== undefined) return undefined

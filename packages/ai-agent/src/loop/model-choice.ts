@@ -1,6 +1,7 @@
 /**
- * Which model a session asks, and how hard it is told to think: what was chosen last, as the log says. A prompt keeps what
- * it began with, also over a restart. Pure functions over the log and the models that there are.
+ * Which model a session asks, and how hard it is told to think: what was chosen last, as the log
+ * says. A prompt keeps what it began with, also over a restart. Pure functions over the log and the
+ * models that there are.
  */
 import { SandlotError } from '@sandlot/shared/errors'
 import { type SessionEvent, metaOf, sandlotEventOf } from '@sandlot/shared/events'
@@ -24,7 +25,10 @@ export function modelsOf({ model, choices = [] }: Models): readonly Model[] {
   return [model, ...choices]
 }
 
-/** What a prompt that begins now gets. A model, or a level, that is not there any more counts as not chosen. */
+/**
+ * What a prompt that begins now gets. A model, or a level, that is not there any more counts as not
+ * chosen.
+ */
 export function chosenIn(log: readonly SessionEvent[], models: Models): ModelChoice {
   for (let at = log.length - 1; at >= 0; at--) {
     const event = log[at]
@@ -63,8 +67,8 @@ export function told(model: Model, level: string | undefined): Model {
 }
 
 /**
- * `before` changed by what somebody chose; a level that another model does not have is dropped with it. `thoughtLevel` null:
- * none. Throws `bad_request` that names what there is.
+ * `before` changed by what somebody chose; a level that another model does not have is dropped with
+ * it. `thoughtLevel` null: none. Throws `bad_request` that names what there is.
  */
 export function choose(
   before: ModelChoice,

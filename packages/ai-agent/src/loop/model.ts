@@ -1,6 +1,7 @@
 /**
- * One turn's question to the model: live text while it arrives, retries with what was shown marked as cut, room made when the
- * window is full, another model when this one cannot serve, and the settled answer as a group for the loop to store.
+ * One turn's question to the model: live text while it arrives, retries with what was shown marked
+ * as cut, room made when the window is full, another model when this one cannot serve, and the
+ * settled answer as a group for the loop to store.
  */
 import { type SessionEvent, makeSandlotEvent, metaOf, type EventGroup } from '@sandlot/shared/events'
 import { messageOf } from '@sandlot/shared/errors'
@@ -94,7 +95,8 @@ export async function* askModel(ctx: LoopContext, turn: number): AsyncGenerator<
   }
 }
 
-// ── Before ──────────────────────────────────────────────────────────────────────────────────────────────
+// ── Before
+// ──────────────────────────────────────────────────────────────────────────────────────────────
 
 /** What is sent. Problems are mended where that is possible; else the sentence that names them. */
 function checkedMessages(
@@ -113,7 +115,8 @@ function checkedMessages(
   return left.length === 0 ? { messages: mendedMessages } : { broken: brokenHistoryText(words) }
 }
 
-// ── While ───────────────────────────────────────────────────────────────────────────────────────────────
+// ── While
+// ───────────────────────────────────────────────────────────────────────────────────────────────
 
 /** Why what was said is taken back. */
 const CHANTING = 'chanting'
@@ -131,7 +134,8 @@ function saidOnce({ text, thought }: Speech): Pick<ModelAnswer, 'text' | 'though
   return { text: withoutRepetition(text), thought: withoutRepetition(thought) }
 }
 
-// ── After a failure ─────────────────────────────────────────────────────────────────────────────────────
+// ── After a failure
+// ─────────────────────────────────────────────────────────────────────────────────────
 
 /** The live event that says why nothing is seen to happen, and until when. */
 function waited(
@@ -145,7 +149,10 @@ function waited(
   return makeSandlotEvent(event, { promptId: ctx.promptId, turn, live: true }, ctx.now())
 }
 
-/** True when something was changed so that asking once more makes sense. Each change is in the log before it is used. */
+/**
+ * True when something was changed so that asking once more makes sense. Each change is in the log
+ * before it is used.
+ */
 async function* mended(
   ctx: LoopContext,
   turn: number,
@@ -169,7 +176,8 @@ async function* mended(
   return true
 }
 
-// ── After an answer ─────────────────────────────────────────────────────────────────────────────────────
+// ── After an answer
+// ─────────────────────────────────────────────────────────────────────────────────────
 
 function answered(ctx: LoopContext, turn: number, model: Model, speech: Speech, answer: ModelAnswer): Asked {
   const settled = speech.settled(answer)

@@ -1,10 +1,16 @@
-/** Which model a prompt asks: the configured one, or after a failure that only another model mends, the next on the list. */
+/**
+ * Which model a prompt asks: the configured one, or after a failure that only another model mends,
+ * the next on the list.
+ */
 import { type SessionEvent, makeSandlotEvent, metaOf, sandlotEventOf } from '@sandlot/shared/events'
 import type { LoopContext } from './context.ts'
 import type { ModelErrorClass } from '@sandlot/shared/reasons'
 import type { Model } from '../model/model.ts'
 
-/** The provider cannot serve us now, whatever we ask. Everything else would fail with another model too, or is ours to mend. */
+/**
+ * The provider cannot serve us now, whatever we ask. Everything else would fail with another model
+ * too, or is ours to mend.
+ */
 const ANOTHER_MAY: readonly ModelErrorClass[] = ['overloaded', 'rate_limit', 'quota']
 
 /** The model of this prompt, as the log says: the same before and after a restart. */
@@ -13,7 +19,10 @@ export function modelOf(ctx: LoopContext): Model {
   return ctx.fallbacks?.find(({ name }) => name === changed) ?? ctx.model
 }
 
-/** The event with which the prompt goes on with another model, if there is one left for such a failure. */
+/**
+ * The event with which the prompt goes on with another model, if there is one left for such a
+ * failure.
+ */
 export function changeOfModel(
   ctx: LoopContext,
   turn: number,

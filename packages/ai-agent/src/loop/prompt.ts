@@ -1,6 +1,7 @@
 /**
- * The system prompt, put together in one place: our own text, what the tools have to say, then what people have told the
- * agent. The same bytes in every request of a prompt: no time, no name, nothing that changes by itself.
+ * The system prompt, put together in one place: our own text, what the tools have to say, then what
+ * people have told the agent. The same bytes in every request of a prompt: no time, no name,
+ * nothing that changes by itself.
  */
 
 /** Where the user's files are, in every sandbox. */
@@ -32,8 +33,8 @@ How you work
 const TOLD = `What you have been told for this work. Where two of these disagree, the one further up counts, and the user's own messages say what is to be done.`
 
 /**
- * `base`: who speaks. `hints`: of the tools there are, in the order of their names; none when there are no tools.
- * `instructions`: what people have told the agent; may be empty.
+ * `base`: who speaks. `hints`: of the tools there are, in the order of their names; none when there
+ * are no tools. `instructions`: what people have told the agent; may be empty.
  */
 export function systemPrompt(
   base: string,

@@ -1,4 +1,6 @@
-/** Which calls of a turn must not start any more, and when the prompt ends before its next request. */
+/**
+ * Which calls of a turn must not start any more, and when the prompt ends before its next request.
+ */
 import type { FailureReason } from '@sandlot/shared/reasons'
 import type { LoopContext } from './context.ts'
 import { endEvent, errorEvent } from './endings.ts'
@@ -27,7 +29,9 @@ export async function callRefusal(ctx: LoopContext, callId: string): Promise<Cal
   return message === undefined ? undefined : { reason: 'cancelled', message }
 }
 
-/** The end of a prompt that must not ask again: a failure that ends it, or a budget that is used up. */
+/**
+ * The end of a prompt that must not ask again: a failure that ends it, or a budget that is used up.
+ */
 export async function endBeforeRequest(ctx: LoopContext): Promise<SessionEvent | undefined> {
   const log = ctx.log()
   const failure = endingFailure(log, ctx.promptId)

@@ -5,10 +5,15 @@ import type { ModelError } from '../model/model.ts'
 export interface RetryRules {
   /** Requests a turn, the first included. */
   attempts: number
-  /** Milliseconds. The n-th wait is random between 0 and `baseMs · 2ⁿ`, at most `capMs` (full jitter). */
+  /**
+   * Milliseconds. The n-th wait is random between 0 and `baseMs · 2ⁿ`, at most `capMs` (full
+   * jitter).
+   */
   baseMs: number
   capMs: number
-  /** A provider that asks for a longer wait than this ends the prompt, with the time in the text. */
+  /**
+   * A provider that asks for a longer wait than this ends the prompt, with the time in the text.
+   */
   longestWaitMs: number
 }
 

@@ -1,4 +1,7 @@
-/** What the model says in one attempt: live while it arrives, settled when it is whole, withdrawn when it broke off. */
+/**
+ * What the model says in one attempt: live while it arrives, settled when it is whole, withdrawn
+ * when it broke off.
+ */
 import {
   type EventOf,
   type SessionEvent,
@@ -11,7 +14,10 @@ import { makeMeta } from '@sandlot/shared/event-meta'
 import type { LoopContext } from './context.ts'
 import type { ModelAnswer, ModelChunk } from '../model/model.ts'
 
-/** After a crash: the message that was on its way when the process died is withdrawn, whether or not anybody saw it. */
+/**
+ * After a crash: the message that was on its way when the process died is withdrawn, whether or not
+ * anybody saw it.
+ */
 export function withdrawCutOff(ctx: LoopContext, turn: number): EventGroup {
   const ids = messageIds(ctx, turn)
   return [ids.thought, ids.message].map((messageId) =>
@@ -24,8 +30,8 @@ export function withdrawCutOff(ctx: LoopContext, turn: number): EventGroup {
 }
 
 /**
- * Ids of the attempt that is on its way, derived from the log, so that after a crash the next process knows which ids
- * the screens may have seen. Each withdrawn attempt makes new ones.
+ * Ids of the attempt that is on its way, derived from the log, so that after a crash the next
+ * process knows which ids the screens may have seen. Each withdrawn attempt makes new ones.
  */
 function messageIds(ctx: SpeechContext, turn: number): { message: string; thought: string } {
   const stem = `${ctx.promptId.replace(/^p_/, '')}_${turn}`
@@ -91,7 +97,9 @@ export class Speech {
     )
   }
 
-  /** The whole messages: what was said so far, or the answer's own text. Empty ones are left out. */
+  /**
+   * The whole messages: what was said so far, or the answer's own text. Empty ones are left out.
+   */
   settled(answer: Pick<ModelAnswer, 'text' | 'thought'> = this): SessionEvent[] {
     const events: SessionEvent[] = []
     if (answer.thought !== '') events.push(this.#chunk('thought', answer.thought.toWellFormed(), {}))
@@ -99,14 +107,16 @@ export class Speech {
     return events
   }
 
-  /** The settled empty message that carries what the provider wants back, when nothing else could. */
+  /**
+   * The settled empty message that carries what the provider wants back, when nothing else could.
+   */
   carrier(): SessionEvent {
     return this.#chunk('text', '', {})
   }
 
   /**
-   * What was shown is no part of the conversation. `read`: what of it stays on the screen, marked as cut. Nothing to do when
-   * nothing was shown.
+   * What was shown is no part of the conversation. `read`: what of it stays on the screen, marked
+   * as cut. Nothing to do when nothing was shown.
    */
   async *withdraw(
     why: string,

@@ -5,7 +5,10 @@ import type { LoopContext } from './context.ts'
 import type { Model } from '../model/model.ts'
 import { costOf } from '../model/prices.ts'
 
-/** Tokens in the context after this answer, and what it cost. Nothing when the provider did not count. */
+/**
+ * Tokens in the context after this answer, and what it cost. Nothing when the provider did not
+ * count.
+ */
 export function usageEvent(
   ctx: LoopContext,
   turn: number | undefined,

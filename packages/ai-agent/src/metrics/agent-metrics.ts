@@ -1,4 +1,7 @@
-/** Measures prompts and the agent's own delays in them, in bounded memory. Tools are in `tool-metrics.ts`. */
+/**
+ * Measures prompts and the agent's own delays in them, in bounded memory. Tools are in
+ * `tool-metrics.ts`.
+ */
 import { END_REASONS, type EndReason } from '@sandlot/shared/reasons'
 import type { PromptTiming, TokenUsage } from '@sandlot/shared/event-meta'
 import type { AgentMetricsAnswer } from '@sandlot/shared/acp-meta'
@@ -17,7 +20,10 @@ export interface PromptRecord extends PromptTiming {
   tokens: { input: number; output: number; cached: number; reasoning: number }
 }
 
-/** Everything since the start of the process; durations in milliseconds, with the meaning of the histograms below. */
+/**
+ * Everything since the start of the process; durations in milliseconds, with the meaning of the
+ * histograms below.
+ */
 export interface AgentMetricsReport {
   tools: ({ tool: string } & ToolStats)[]
   /** To the model, with retries. */
@@ -34,7 +40,10 @@ export interface AgentMetricsReport {
 }
 
 export class AgentMetrics {
-  /** From the last outcome of a turn to the next request, in milliseconds. Ours alone: no provider is in it. */
+  /**
+   * From the last outcome of a turn to the next request, in milliseconds. Ours alone: no provider
+   * is in it.
+   */
   readonly continuation = new Histogram()
   /** From the last byte of an answer to the start of its first call, in milliseconds. */
   readonly callStart = new Histogram()

@@ -1,12 +1,16 @@
 /**
  * Durations in bounded memory: exact up to 512 values, then counts in buckets that grow by a fixed
- * factor, so that every percentile is within 2 % of the true one, for any number and order of values.
+ * factor, so that every percentile is within 2 % of the true one, for any number and order of
+ * values.
  */
 
 /** A percentile is off by a share of at most (FACTOR - 1) / (FACTOR + 1). */
 const FACTOR = 1.04
 const LOG_FACTOR = Math.log(FACTOR)
-/** Smaller counts as 0, larger as this: from a microsecond to 31 years, in milliseconds. At most 900 buckets. */
+/**
+ * Smaller counts as 0, larger as this: from a microsecond to 31 years, in milliseconds. At most 900
+ * buckets.
+ */
 const SMALLEST = 0.001
 const LARGEST = 1e12
 

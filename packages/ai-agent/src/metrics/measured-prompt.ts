@@ -1,4 +1,7 @@
-/** Measures one running prompt: wraps its model to time requests, reads its events, and adds the times to its end. */
+/**
+ * Measures one running prompt: wraps its model to time requests, reads its events, and adds the
+ * times to its end.
+ */
 import type { PromptTiming } from '@sandlot/shared/event-meta'
 import {
   type SessionEvent,
@@ -18,7 +21,10 @@ export class MeasuredPrompt {
   readonly #now: () => number
   /** When the last outcome was stored, until the next request. */
   #outcomeAt: number | undefined
-  /** When the last answer was complete, until its first call starts. Undefined, too, once an approval was asked for. */
+  /**
+   * When the last answer was complete, until its first call starts. Undefined, too, once an
+   * approval was asked for.
+   */
   #answerAt: number | undefined
   #turns = 0
   #cost: number | null = null
@@ -42,7 +48,10 @@ export class MeasuredPrompt {
     return { ...model, stream: (request, signal) => this.#measured(model.stream(request, signal)) }
   }
 
-  /** The same groups, the last with the times; a group counts as stored when the consumer takes the next. */
+  /**
+   * The same groups, the last with the times; a group counts as stored when the consumer takes the
+   * next.
+   */
   async *groups(groups: AsyncIterable<EventGroup>): AsyncGenerator<EventGroup, void> {
     for await (const group of groups) {
       // Before it is stored: what waits for the end of the prompt then finds it counted.

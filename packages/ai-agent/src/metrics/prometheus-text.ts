@@ -1,4 +1,7 @@
-/** The agent's report as Prometheus text. Labels are tools, outcomes and end reasons, never user data. */
+/**
+ * The agent's report as Prometheus text. Labels are tools, outcomes and end reasons, never user
+ * data.
+ */
 import type { AgentMetricsReport } from './agent-metrics.ts'
 import type { Summary } from './histogram.ts'
 

@@ -15,7 +15,9 @@ interface CallRecord {
   retries: number
 }
 
-/** Rates are 0–1; all are 0 without calls. Percentiles are exact up to 512 calls, then within 2 %. */
+/**
+ * Rates are 0–1; all are 0 without calls. Percentiles are exact up to 512 calls, then within 2 %.
+ */
 export interface ToolStats {
   count: number
   successRate: number

@@ -93,7 +93,8 @@ function fits(errorClass: ModelErrorClass, status: number): boolean {
   return true
 }
 
-// ── The error for people ────────────────────────────────────────────────────────────────────────────────
+// ── The error for people
+// ────────────────────────────────────────────────────────────────────────────────
 
 export interface ErrorContext {
   /** The model as it is configured. */

@@ -131,9 +131,10 @@ export class ThinkTags {
   }
 }
 
-// ── Thoughts without an opening tag ─────────────────────────────────────────────────────────────────
-// The opening tag stood in the prompt, as the templates of many open models have it. A closing tag
-// inside code is part of the text.
+// ── Thoughts without an opening tag
+// ───────────────────────────────────────────────────────────────── The opening tag stood in the
+// prompt, as the templates of many open models have it. A closing tag inside code is part of the
+// text.
 
 /** At most so many tags of a kind are examined: only one counts, and the work stays bounded. */
 const MOST_TAGS = 100

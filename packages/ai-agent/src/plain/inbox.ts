@@ -2,7 +2,10 @@
 export class Inbox {
   #waiting: { text: string; as: 'steer' | 'queue' }[] = []
 
-  /** `steer`: joins the running prompt before its next request. `queue`: becomes a prompt of its own behind it. */
+  /**
+   * `steer`: joins the running prompt before its next request. `queue`: becomes a prompt of its own
+   * behind it.
+   */
   send(text: string, as: 'steer' | 'queue' = 'steer'): void {
     this.#waiting.push({ text, as })
   }

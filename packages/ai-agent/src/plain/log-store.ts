@@ -7,8 +7,9 @@ export interface LogStore {
   /** Every settled event, in order. */
   read(): Promise<readonly SessionEvent[]>
   /**
-   * Stores these events, which are numbered already, behind the others; what it resolves to does not matter. `after`: number
-   * of the last event that the writer knows. Where there are more, another run writes this log: reject, best with `notTheLast`.
+   * Stores these events, which are numbered already, behind the others; what it resolves to does
+   * not matter. `after`: number of the last event that the writer knows. Where there are more,
+   * another run writes this log: reject, best with `notTheLast`.
    */
   append(events: readonly SessionEvent[], after?: number): Promise<unknown>
 }

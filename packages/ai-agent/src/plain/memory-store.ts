@@ -1,4 +1,7 @@
-/** Sessions in memory. The events of each are in a log of its own; all else lives as long as this object. */
+/**
+ * Sessions in memory. The events of each are in a log of its own; all else lives as long as this
+ * object.
+ */
 import { SandlotError } from '@sandlot/shared/errors'
 import { type SessionEvent, isLive, metaOf } from '@sandlot/shared/events'
 import type {

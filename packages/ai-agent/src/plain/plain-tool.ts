@@ -21,8 +21,8 @@ export interface PlainTool {
   /** The prompt ends when it fails. */
   fatal?: boolean
   /**
-   * Returns, or resolves to, what the model reads: a text as it is, anything else as JSON, bytes as the UTF-8 that they are.
-   * What is thrown is a failed call, whose message the model reads.
+   * Returns, or resolves to, what the model reads: a text as it is, anything else as JSON, bytes as
+   * the UTF-8 that they are. What is thrown is a failed call, whose message the model reads.
    */
   execute(args: Record<string, unknown>, signal: AbortSignal): unknown
 }

@@ -1,6 +1,6 @@
 /**
- * The agent as plain functions: the model client, and one session on a store in memory, without a database and without a
- * sandbox, for programs of your own and for tests.
+ * The agent as plain functions: the model client, and one session on a store in memory, without a
+ * database and without a sandbox, for programs of your own and for tests.
  *
  *     import { createOpenAIModel } from '@sandlot/ai-agent/model/openai'
  *     import { memoryLog } from '@sandlot/ai-agent/plain/log-store'
@@ -40,8 +40,8 @@ import { type LogStore, notTheLast } from './log-store.ts'
 import { MAX_OUTPUT_BYTES, MemoryStore } from './memory-store.ts'
 
 /**
- * One request to an OpenAI-compatible endpoint. Yields what arrives, returns the whole message; throws `ModelError` with its class, or
- * the signal's reason. No retries: `runAgent` makes them.
+ * One request to an OpenAI-compatible endpoint. Yields what arrives, returns the whole message;
+ * throws `ModelError` with its class, or the signal's reason. No retries: `runAgent` makes them.
  */
 export function askOnce(
   options: OpenAIModelOptions & { messages: readonly ModelMessage[]; tools?: readonly ModelTool[] },
@@ -57,12 +57,16 @@ export interface RunOptions {
   /** The session. What an earlier run left unfinished in it is finished first. */
   log: LogStore
   /**
-   * Absent: only what is unfinished is finished. `requestId`: yours, one for each prompt of the log. A prompt that the log has
-   * under this id is not made again: what waits behind it is run, and its end is what there is to return.
+   * Absent: only what is unfinished is finished. `requestId`: yours, one for each prompt of the
+   * log. A prompt that the log has under this id is not made again: what waits behind it is run,
+   * and its end is what there is to return.
    */
   prompt?: string | { text: string; images?: readonly ModelImage[]; onError?: OnError; requestId?: string }
   inbox?: Inbox
-  /** Aborted with reason `'cancelled'` (default) it is a Stop: every call gets its outcome, the history stays valid. */
+  /**
+   * Aborted with reason `'cancelled'` (default) it is a Stop: every call gets its outcome, the
+   * history stays valid.
+   */
   signal?: AbortSignal
   system?: string
   fallbacks?: readonly Model[]
@@ -92,11 +96,12 @@ const SESSION = { id: 'plain', userId: 'plain', cwd: WORKSPACE, mode: 'yolo' } a
 const stores = new WeakMap<LogStore, MemoryStore>()
 
 /**
- * Run a prompt, and those that wait behind it, to their ends. Yields every event, live and settled; a settled one is stored
- * before it is yielded, and nothing goes on before the next one is asked for. Ending the generator early is a crash: the next run on
- * the same log goes on from there. Throws when there is neither a prompt nor anything unfinished, `ToolDefinitionError` for tools and
- * `RangeError` for numbers that cannot be used (before anything is stored), and what the store throws: also when another run has
- * written to the log.
+ * Run a prompt, and those that wait behind it, to their ends. Yields every event, live and settled;
+ * a settled one is stored before it is yielded, and nothing goes on before the next one is asked
+ * for. Ending the generator early is a crash: the next run on the same log goes on from there.
+ * Throws when there is neither a prompt nor anything unfinished, `ToolDefinitionError` for tools
+ * and `RangeError` for numbers that cannot be used (before anything is stored), and what the store
+ * throws: also when another run has written to the log.
  */
 export async function* runAgent(options: RunOptions): AsyncGenerator<SessionEvent, RunResult> {
   const { log, inbox = new Inbox(), signal = new AbortController().signal, now = Date.now } = options
@@ -249,7 +254,10 @@ const limits = z.object({
     .optional(),
 })
 
-/** A limit that is no number would limit nothing. Throws `RangeError`, which names each number that cannot be meant. */
+/**
+ * A limit that is no number would limit nothing. Throws `RangeError`, which names each number that
+ * cannot be meant.
+ */
 function checkLimits(options: object): void {
   const { error } = limits.safeParse(options)
   if (error === undefined) return

@@ -1,4 +1,7 @@
-/** Answers to the approvals of one session: by a person, by nobody in time, by a Stop. The first stored one wins. */
+/**
+ * Answers to the approvals of one session: by a person, by nobody in time, by a Stop. The first
+ * stored one wins.
+ */
 import { SandlotError, messageOf } from '@sandlot/shared/errors'
 import { makeSandlotEvent, metaOf } from '@sandlot/shared/events'
 import type { UserRule } from '@sandlot/storage/sessions/rules'
@@ -69,7 +72,10 @@ export class Answers {
     })
   }
 
-  /** What the store keeps of it. Of what holds for a session only hosts: the way out of the sandbox reads them there. */
+  /**
+   * What the store keeps of it. Of what holds for a session only hosts: the way out of the sandbox
+   * reads them there.
+   */
   #kept({ scope, rules }: Remembered): UserRule[] {
     const { parts, id } = this.#core
     if (scope === 'always') return rules.map((match) => parts.rules.make('allow', match))
@@ -99,7 +105,10 @@ export class Answers {
     })
   }
 
-  /** An approval of an unattended prompt, or of one that is being stopped, is denied at once. Only inside `inTurn`. */
+  /**
+   * An approval of an unattended prompt, or of one that is being stopped, is denied at once. Only
+   * inside `inTurn`.
+   */
   async denyWhatNobodyAnswers(): Promise<void> {
     const { running, approvals } = this.#core
     const stopping = running?.stop.signal.aborted === true

@@ -1,4 +1,7 @@
-/** The approvals of one session: a fold of its log, with the calls that wait on an answer and the clocks that end them. */
+/**
+ * The approvals of one session: a fold of its log, with the calls that wait on an answer and the
+ * clocks that end them.
+ */
 import type { PermissionOption, SandlotEvent } from '@sandlot/shared/sandlot-event'
 import { type SessionEvent, isOutcome, metaOf, sandlotEventOf } from '@sandlot/shared/events'
 import type { Question } from '@sandlot/shared/question'
@@ -53,7 +56,10 @@ export class Approvals {
     }
   }
 
-  /** Start the clocks of everything that waits. Called once the log is folded, and after each asked approval. */
+  /**
+   * Start the clocks of everything that waits. Called once the log is folded, and after each asked
+   * approval.
+   */
   startClocks(): void {
     for (const { toolCallId, expiresAt } of this.pending()) {
       if (this.#timers.has(toolCallId)) continue

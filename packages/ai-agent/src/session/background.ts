@@ -1,6 +1,7 @@
 /**
- * Background commands that end while no prompt runs: by themselves, or with their sandbox (a restart, a lease, out of memory).
- * Their cards say so while somebody reads the chat; a prompt looks at them itself.
+ * Background commands that end while no prompt runs: by themselves, or with their sandbox (a
+ * restart, a lease, out of memory). Their cards say so while somebody reads the chat; a prompt
+ * looks at them itself.
  */
 import { messageOf, SandlotError } from '@sandlot/shared/errors'
 import type { SessionCore } from './core.ts'

@@ -85,7 +85,10 @@ export function batchContext(source: BatchSource): BatchContext {
   }
 }
 
-/** What the rules that hold now say of a call, and the answers that its question offers. Rejects when the store fails. */
+/**
+ * What the rules that hold now say of a call, and the answers that its question offers. Rejects
+ * when the store fails.
+ */
 export async function rulingOf(
   { call, paths }: { call: ToolCall; paths: ResolvedPaths | undefined },
   held: {

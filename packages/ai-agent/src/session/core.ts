@@ -1,4 +1,7 @@
-/** What the parts of one session share: its log, the one queue through which everything changes it, and what runs. */
+/**
+ * What the parts of one session share: its log, the one queue through which everything changes it,
+ * and what runs.
+ */
 import { SandlotError } from '@sandlot/shared/errors'
 import { type Mode, MODES } from '@sandlot/shared/mode'
 import type { SessionEvent, EventGroup } from '@sandlot/shared/events'
@@ -22,10 +25,16 @@ export class SessionCore {
   readonly parts: RunnerParts
   readonly journal: Journal
   readonly approvals: Approvals
-  /** Aborted when this process lets go of the session without ending what runs: it leaves, or another one has it now. */
+  /**
+   * Aborted when this process lets go of the session without ending what runs: it leaves, or
+   * another one has it now.
+   */
   readonly leaving: AbortSignal
   running: Running | undefined
-  /** The highest mode that an administrator lets this user have, as the last message or change of mode said. */
+  /**
+   * The highest mode that an administrator lets this user have, as the last message or change of
+   * mode said.
+   */
   modeCeiling: Mode = 'yolo'
   /** Everything that comes later is refused. */
   deleted = false
@@ -72,7 +81,10 @@ export class SessionCore {
     return this.running === undefined && this.journal.readers === 0 && this.#queue.size === 0
   }
 
-  /** Run after everything that was asked before, so that decisions see the log as it is. Throws `not_found` (deleted). */
+  /**
+   * Run after everything that was asked before, so that decisions see the log as it is. Throws
+   * `not_found` (deleted).
+   */
   inTurn<T>(work: () => Promise<T>): Promise<T> {
     return this.#queue.run(async () => {
       if (this.deleted) throw new SandlotError('not_found', 'This chat was deleted.')
@@ -89,7 +101,10 @@ export class SessionCore {
     if (changed) this.tellChanged()
   }
 
-  /** What only the owner may do. When we are not that any more, let go of everything before the caller hears of it. */
+  /**
+   * What only the owner may do. When we are not that any more, let go of everything before the
+   * caller hears of it.
+   */
   async asOwner<T>(work: Promise<T>): Promise<T> {
     try {
       return await work
@@ -99,7 +114,10 @@ export class SessionCore {
     }
   }
 
-  /** The model, asked only as long as no other agent works on this session: two would both be paid for. */
+  /**
+   * The model, asked only as long as no other agent works on this session: two would both be paid
+   * for.
+   */
   owned(model: Model): Model {
     const marks = this.#marks
     const upTo = (): number => this.journal.seq

@@ -1,4 +1,7 @@
-/** What else changes in the transaction that stores an event: derived from the event, so that the log stays the truth. */
+/**
+ * What else changes in the transaction that stores an event: derived from the event, so that the
+ * log stays the truth.
+ */
 import { type SessionEvent, isOutcome, metaOf, sandlotEventOf } from '@sandlot/shared/events'
 import type { Effects } from '@sandlot/storage/sessions/store'
 import { isUncountedAnswer } from '../limits/day-budgets.ts'

@@ -1,4 +1,7 @@
-/** One step of going down. The next is made whatever becomes of it: a store that fails must not leave containers running. */
+/**
+ * One step of going down. The next is made whatever becomes of it: a store that fails must not
+ * leave containers running.
+ */
 import { messageOf } from '@sandlot/shared/errors'
 import type { Log } from '../log.ts'
 

@@ -1,6 +1,7 @@
 /**
- * The log of a session that goes on from a prompt of another one. Numbers are dense again; what belonged to the old
- * session alone stays there: approvals and their answers, messages that waited, request ids, Stops, background commands.
+ * The log of a session that goes on from a prompt of another one. Numbers are dense again; what
+ * belonged to the old session alone stays there: approvals and their answers, messages that waited,
+ * request ids, Stops, background commands.
  */
 import { SandlotError } from '@sandlot/shared/errors'
 import type { SandlotEvent } from '@sandlot/shared/sandlot-event'
@@ -19,7 +20,8 @@ export function forkedLog(log: readonly SessionEvent[], point: ForkPoint, sessio
   const kept = log.slice(0, endOf(log, point)).filter((event) => !isLeftBehind(event))
   /** Old number → new one. */
   const numbers = new Map(kept.map((event, place) => [seqOf(event) ?? 0, place + 1]))
-  // A summary stands for everything up to a number; what stands there now is the last kept event up to it.
+  // A summary stands for everything up to a number; what stands there now is the last kept event up
+  // to it.
   const atMost = (seq: number): number =>
     kept.reduce(
       (last, event) => ((seqOf(event) ?? 0) <= seq ? (numbers.get(seqOf(event) ?? 0) ?? last) : last),

@@ -1,5 +1,6 @@
 /**
- * What is in flight in a running prompt: the text so far of each message, the calls that are being written, the wait for a model that is asked again, and the last output of each call. Live events
+ * What is in flight in a running prompt: the text so far of each message, the calls that are being
+ * written, the wait for a model that is asked again, and the last output of each call. Live events
  * are not stored, so this is all that a late joiner can get of them.
  */
 import type { OutputPiece } from '@sandlot/shared/call'
@@ -95,7 +96,10 @@ export class InFlight {
 
 type SessionProgress = NonNullable<ReturnType<typeof metaOf>['progress']>
 
-/** The unbroken run of pieces at the end, as many whole pieces as fit into the snapshot; at least the last one. */
+/**
+ * The unbroken run of pieces at the end, as many whole pieces as fit into the snapshot; at least
+ * the last one.
+ */
 function tailOf(output: LiveOutput): LiveOutput {
   let first = output.pieces.length - 1
   while (first > 0) {

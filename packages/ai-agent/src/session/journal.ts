@@ -1,6 +1,6 @@
 /**
- * A session's log in memory and in the store: numbers and stores what is settled, folds it, keeps what is in flight, and
- * shows both to the readers. Whoever appends does so in one queue.
+ * A session's log in memory and in the store: numbers and stores what is settled, folds it, keeps
+ * what is in flight, and shows both to the readers. Whoever appends does so in one queue.
  */
 import { SandlotError } from '@sandlot/shared/errors'
 import type { Mode } from '@sandlot/shared/mode'
@@ -78,7 +78,10 @@ export class Journal {
     return this.#subscribers.size
   }
 
-  /** Everything after `after`, what is in flight, then the live tail. Nothing happens in between: this is synchronous. */
+  /**
+   * Everything after `after`, what is in flight, then the live tail. Nothing happens in between:
+   * this is synchronous.
+   */
   subscribe(after: number, paced: boolean): Subscription {
     const missed = this.#events.filter((event) => (seqOf(event) ?? 0) > after)
     return this.#subscribers.add([...missed, ...this.#flight.snapshot()], this.seq, paced)
@@ -90,9 +93,9 @@ export class Journal {
   }
 
   /**
-   * Store settled events with what they change in one transaction, then fold and show them. Answers whether the
-   * session's line in the list has changed. Throws what the store throws (`not_owner`: another agent goes on with this
-   * session), and `not_ready` when the process leaves.
+   * Store settled events with what they change in one transaction, then fold and show them. Answers
+   * whether the session's line in the list has changed. Throws what the store throws (`not_owner`:
+   * another agent goes on with this session), and `not_ready` when the process leaves.
    */
   async append(events: readonly SessionEvent[], more: Effects = {}): Promise<boolean> {
     const { store, leaving, model } = this.#parts

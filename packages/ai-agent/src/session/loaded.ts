@@ -1,4 +1,6 @@
-/** The sessions in memory: at most one object for each, and of those that nobody uses the latest. */
+/**
+ * The sessions in memory: at most one object for each, and of those that nobody uses the latest.
+ */
 import type { SessionSummary } from '@sandlot/shared/frames'
 import type { SessionRow } from '@sandlot/storage/sessions/store'
 import { Session } from './session.ts'
@@ -9,7 +11,10 @@ interface KeptSessions {
   sessions: number
   /** About what their logs take of memory. */
   bytes: number
-  /** Milliseconds since its last use before which none is forgotten: who asked for it is about to use it. */
+  /**
+   * Milliseconds since its last use before which none is forgotten: who asked for it is about to
+   * use it.
+   */
   ms: number
 }
 
@@ -81,7 +86,10 @@ export class LoadedSessions {
     this.#sessions.clear()
   }
 
-  /** A session whose prompt was begun by an earlier process goes on with it as soon as anybody looks at it. */
+  /**
+   * A session whose prompt was begun by an earlier process goes on with it as soon as anybody looks
+   * at it.
+   */
   async #loadAndResume(row: SessionRow): Promise<Session> {
     const { userId, runningPromptId } = row
     const session = await Session.load(row, this.#parts, (summary) => this.#changed(userId, summary))

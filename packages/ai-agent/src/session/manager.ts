@@ -55,7 +55,10 @@ export class SessionManager {
     return PAGE_SIZE
   }
 
-  /** Throws `conflict` when the id exists, whoever has it, and `bad_request` for a model that there is not. */
+  /**
+   * Throws `conflict` when the id exists, whoever has it, and `bad_request` for a model that there
+   * is not.
+   */
   async create({ userId, cwd, mode, sessionId, ...chosen }: NewSession): Promise<Session> {
     const { store, now, model } = this.#parts
     if (this.#isRemoved(userId)) throw new SandlotError('forbidden', 'This account was removed.')
@@ -71,8 +74,9 @@ export class SessionManager {
   }
 
   /**
-   * A new session of this user, with what their tools need to act for them: secrets by name, which are sealed and kept for all
-   * of their sessions. Throws `conflict`, and what `UserSecrets.set` throws; then nothing was created.
+   * A new session of this user, with what their tools need to act for them: secrets by name, which
+   * are sealed and kept for all of their sessions. Throws `conflict`, and what `UserSecrets.set`
+   * throws; then nothing was created.
    */
   async createSession(
     userId: string,
@@ -99,8 +103,8 @@ export class SessionManager {
   }
 
   /**
-   * Store a message in a session. A request id that was used before answers with that prompt, in whatever session of the
-   * user it is.
+   * Store a message in a session. A request id that was used before answers with that prompt, in
+   * whatever session of the user it is.
    */
   async prompt(userId: string, sessionId: string, text: string, options: PromptOptions): Promise<Accepted> {
     const { requestId } = options
@@ -118,7 +122,10 @@ export class SessionManager {
     }
   }
 
-  /** Newest first, of all folders or of this one. `before`: the `updatedAt` of the page before's last line. */
+  /**
+   * Newest first, of all folders or of this one. `before`: the `updatedAt` of the page before's
+   * last line.
+   */
   async list(userId: string, before?: number, cwd?: string): Promise<SessionRow[]> {
     return this.#parts.store.listSessions(userId, {
       limit: PAGE_SIZE,
@@ -128,8 +135,8 @@ export class SessionManager {
   }
 
   /**
-   * Go on from a prompt of a session in a new one, whose id it answers with. Throws `not_found`, `busy` (after a prompt
-   * that has not ended), `conflict` (the new id exists).
+   * Go on from a prompt of a session in a new one, whose id it answers with. Throws `not_found`,
+   * `busy` (after a prompt that has not ended), `conflict` (the new id exists).
    */
   async fork(userId: string, sessionId: string, point: ForkPoint, newSessionId?: string): Promise<Session> {
     const { store, now } = this.#parts
@@ -150,7 +157,10 @@ export class SessionManager {
     return session
   }
 
-  /** Remove it with everything in it; what it had left running in the background is ended first. Silent when there is no such session of this user. */
+  /**
+   * Remove it with everything in it; what it had left running in the background is ended first.
+   * Silent when there is no such session of this user.
+   */
   async delete(userId: string, sessionId: string): Promise<void> {
     const { store } = this.#parts
     const row = await store.getSession(sessionId)
@@ -166,8 +176,8 @@ export class SessionManager {
   }
 
   /**
-   * Of somebody who is removed: stop what runs, and with `purge` delete every session. What runs in the background ends with their
-   * sandbox.
+   * Of somebody who is removed: stop what runs, and with `purge` delete every session. What runs in
+   * the background ends with their sandbox.
    */
   async endAllOf(userId: string, data: RemovedData): Promise<void> {
     const { store } = this.#parts
@@ -181,7 +191,10 @@ export class SessionManager {
     }
   }
 
-  /** Only its log knows its background commands. Where they cannot be ended they end at their greatest age, so it goes all the same. */
+  /**
+   * Only its log knows its background commands. Where they cannot be ended they end at their
+   * greatest age, so it goes all the same.
+   */
   async #endJobs({ id: sessionId, userId, log }: Session): Promise<void> {
     const jobs = openJobsOf(log)
     // Of somebody who was removed the sandbox goes, and must not be started for this.
@@ -204,12 +217,18 @@ export class SessionManager {
     }
   }
 
-  /** Changed lines of everybody's lists; of one session only the latest. Ends when the signal aborts. */
+  /**
+   * Changed lines of everybody's lists; of one session only the latest. Ends when the signal
+   * aborts.
+   */
   changes(signal: AbortSignal): AsyncIterable<SessionChange> {
     return this.#changes.listen(signal)
   }
 
-  /** Take up every prompt that an earlier process had begun. Returns how many. One that cannot be read is logged. */
+  /**
+   * Take up every prompt that an earlier process had begun. Returns how many. One that cannot be
+   * read is logged.
+   */
   async resumeUnfinished(): Promise<number> {
     let resumed = 0
     for (const row of await this.#parts.store.unfinished()) {
@@ -227,15 +246,19 @@ export class SessionManager {
   }
 
   /**
-   * End every prompt that an earlier process had begun, without another request or call of any. Returns how many; all have
-   * ended when `interruptAll` has resolved. No prompt runs in this manager afterwards.
+   * End every prompt that an earlier process had begun, without another request or call of any.
+   * Returns how many; all have ended when `interruptAll` has resolved. No prompt runs in this
+   * manager afterwards.
    */
   endUnfinished(): Promise<number> {
     this.#ending.abort()
     return this.resumeUnfinished()
   }
 
-  /** End every running prompt with reason `interrupted`. Resolves or rejects when all have ended, or could not be. */
+  /**
+   * End every running prompt with reason `interrupted`. Resolves or rejects when all have ended, or
+   * could not be.
+   */
   async interruptAll(): Promise<void> {
     const sessions = await this.#sessions.all()
     const ended = await Promise.allSettled(sessions.map((session) => session.stopAll('interrupted')))
@@ -297,7 +320,10 @@ class SessionChanges {
   }
 }
 
-/** A queue between one producer and one reader that keeps only the latest value of each key, so it is never longer than the keys. */
+/**
+ * A queue between one producer and one reader that keeps only the latest value of each key, so it
+ * is never longer than the keys.
+ */
 class LatestByKey<K, V> implements AsyncIterable<V> {
   readonly #values = new Map<K, V>()
   #ended = false

@@ -1,6 +1,6 @@
 /**
- * Marks answers with the request that they were given to. The digests are made while the provider is at work, so nobody
- * waits for them; the mark goes into the log together with the answer.
+ * Marks answers with the request that they were given to. The digests are made while the provider
+ * is at work, so nobody waits for them; the mark goes into the log together with the answer.
  */
 import { setImmediate as afterThis } from 'node:timers/promises'
 import { type SessionEvent, metaOf, sandlotEventOf, type EventGroup } from '@sandlot/shared/events'
@@ -36,7 +36,10 @@ export class RequestMarks {
     }
   }
 
-  /** The group with the mark on the answer that it brings, if it brings one. Call `kept` once it is stored. */
+  /**
+   * The group with the mark on the answer that it brings, if it brings one. Call `kept` once it is
+   * stored.
+   */
   onAnswer(group: EventGroup): { events: EventGroup; effects: Effects; kept: () => void } {
     // A summary was asked for behind the conversation: that request is not made from the log alone.
     if (group.some((event) => sandlotEventOf(event)?.type === 'compacted')) this.#asked = undefined
@@ -68,7 +71,10 @@ export class RequestMarks {
   }
 }
 
-/** An answer begins with what was said, or with the calls, or, when it was empty, with the end of the turn. */
+/**
+ * An answer begins with what was said, or with the calls, or, when it was empty, with the end of
+ * the turn.
+ */
 function isAnswer(event: SessionEvent): boolean {
   const { turn, event: happened } = metaOf(event)
   if (turn === undefined) return false

@@ -1,4 +1,7 @@
-/** Images of an outcome that the store has no room for: a sentence stands for them, to the model and on the card. */
+/**
+ * Images of an outcome that the store has no room for: a sentence stands for them, to the model and
+ * on the card.
+ */
 import { type SessionEvent, isOutcome, type EventGroup } from '@sandlot/shared/events'
 import { NO_ROOM_TEXTS, type NoRoom } from '@sandlot/storage/sessions/store-room'
 
@@ -7,7 +10,10 @@ export function sizeOf(images: readonly { data: string }[]): number {
   return images.reduce((sum, { data }) => sum + data.length, 0)
 }
 
-/** The same group, without images that cannot be stored. `missing`: as `SessionStore.missingRoom`, of the user. */
+/**
+ * The same group, without images that cannot be stored. `missing`: as `SessionStore.missingRoom`,
+ * of the user.
+ */
 export async function storableGroup(
   group: EventGroup,
   missing: (bytes: number) => Promise<NoRoom | undefined>,

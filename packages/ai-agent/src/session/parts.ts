@@ -31,11 +31,14 @@ export interface RunnerParts {
   fallbacks?: readonly Model[]
   /** The system prompt's own text, before what tools and people add. */
   system: string
-  /** What people have told the agent for this user, asked for when a prompt begins. Absent: nothing. */
+  /**
+   * What people have told the agent for this user, asked for when a prompt begins. Absent: nothing.
+   */
   instructions?: (userId: string) => Promise<string>
   /**
-   * The user's tools, asked for when a prompt begins (or is taken up again) and the same until it ends; empty with
-   * `SANDLOT_TOOLS_ENABLED=false`. Never rejects: a server that does not answer has no tools. At once when the signal aborts.
+   * The user's tools, asked for when a prompt begins (or is taken up again) and the same until it
+   * ends; empty with `SANDLOT_TOOLS_ENABLED=false`. Never rejects: a server that does not answer
+   * has no tools. At once when the signal aborts.
    */
   tools: (userId: string, signal: AbortSignal, sessionId?: string) => Promise<ToolRegistry>
   /** The scheduler. */
@@ -52,7 +55,9 @@ export interface RunnerParts {
   secrets?: Pick<UserSecrets, 'get' | 'set'>
   /** Whether this user was removed: nothing of theirs begins or is taken up. Absent: nobody was. */
   isRemoved?: (userId: string) => boolean
-  /** Whether resuming this prompt of an earlier process counts towards being given up. Absent: yes. */
+  /**
+   * Whether resuming this prompt of an earlier process counts towards being given up. Absent: yes.
+   */
   resumeCounts?: (promptId: string) => boolean
   /** Where prompts are counted. */
   metrics?: AgentMetrics
@@ -60,9 +65,15 @@ export interface RunnerParts {
   /** What this user's prompts may use up; absent: nothing is limited but `maxTurns`. */
   limitsOf?: (userId: string) => Pick<LoopContext, 'maxTurns' | 'budgets'>
   retry: RetryRules
-  /** Aborted when the process leaves without ending prompts: nothing is stored any more, the next start resumes. */
+  /**
+   * Aborted when the process leaves without ending prompts: nothing is stored any more, the next
+   * start resumes.
+   */
   leaving: AbortSignal
-  /** Aborted when no prompt may take another step: each that begins or is resumed ends as `interrupted`. Absent: never. */
+  /**
+   * Aborted when no prompt may take another step: each that begins or is resumed ends as
+   * `interrupted`. Absent: never.
+   */
   ending?: AbortSignal
   /** Epoch milliseconds. */
   now: () => number

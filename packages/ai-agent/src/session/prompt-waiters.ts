@@ -19,8 +19,8 @@ export class PromptWaiters {
   readonly #waiters = new Set<Waiter>()
 
   /**
-   * The end of the prompt with this id, or of the one that took the message which would have become it. A message that was
-   * withdrawn ends there, cancelled.
+   * The end of the prompt with this id, or of the one that took the message which would have become
+   * it. A message that was withdrawn ends there, cancelled.
    */
   wait(promptId: string, state: PromptState): Promise<PromptEnd> {
     const known = endOf(promptId, state)
@@ -30,7 +30,10 @@ export class PromptWaiters {
     return ended.promise
   }
 
-  /** Call after each end, and after a message was withdrawn. `failed`: the running prompt's end could not be stored. */
+  /**
+   * Call after each end, and after a message was withdrawn. `failed`: the running prompt's end
+   * could not be stored.
+   */
   tell(state: PromptState, failed?: unknown): void {
     for (const waiter of this.#waiters) {
       const end = failed === undefined ? endOf(waiter.promptId, state) : undefined

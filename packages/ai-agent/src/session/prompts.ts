@@ -48,8 +48,8 @@ export interface PromptOptions {
 }
 
 /**
- * A stored prompt. `done` resolves when the prompt that took the message has ended, or the message was withdrawn; it rejects
- * only if the store fails.
+ * A stored prompt. `done` resolves when the prompt that took the message has ended, or the message
+ * was withdrawn; it rejects only if the store fails.
  */
 export interface Accepted {
   sessionId: string
@@ -122,7 +122,10 @@ export class Prompts {
     })
   }
 
-  /** The prompt that was submitted under this request id. Throws `conflict` if it is in another session. */
+  /**
+   * The prompt that was submitted under this request id. Throws `conflict` if it is in another
+   * session.
+   */
   async #submitted(requestId: string | undefined): Promise<string | undefined> {
     if (requestId === undefined) return undefined
     const { parts, userId, id } = this.#core
@@ -149,7 +152,8 @@ export class Prompts {
     await this.#core.store([
       promptStarted(messageId, { ...chosenIn(log, parts), requestId, unattended, onError, command }, at),
       ...title,
-      // What waited when an earlier prompt was stopped goes first; behind a command it is a prompt of its own.
+      // What waited when an earlier prompt was stopped goes first; behind a command it is a prompt
+      // of its own.
       ...(command === undefined ? queuedMessages(log) : []).flatMap((message) =>
         sentMessage(message, promptId, at),
       ),

@@ -1,4 +1,6 @@
-/** Runs the prompts of one session, one after another: drives the loop and stores what it yields. */
+/**
+ * Runs the prompts of one session, one after another: drives the loop and stores what it yields.
+ */
 import { messageOf } from '@sandlot/shared/errors'
 import { type SessionEvent, isLive, metaOf, sandlotEventOf, type EventGroup } from '@sandlot/shared/events'
 import type { UserSpent } from '@sandlot/storage/sessions/usage'
@@ -67,8 +69,8 @@ export class Runner {
   }
 
   /**
-   * Go on with the prompt that was begun and has no end: after a restart, and after a store that failed had broken a
-   * prompt off in the middle. Only inside `inTurn`.
+   * Go on with the prompt that was begun and has no end: after a restart, and after a store that
+   * failed had broken a prompt off in the middle. Only inside `inTurn`.
    */
   async takeUp(resumeCounts = true): Promise<void> {
     const begun = this.#core.running === undefined ? unfinishedPrompt(this.#core.log) : undefined
@@ -99,7 +101,10 @@ export class Runner {
     running.driven = inStep(step, () => this.#drive(running, resumed, resumeCounts))
   }
 
-  /** Consume the loop: show what is live, store what is settled, before the loop goes on. Never rejects. */
+  /**
+   * Consume the loop: show what is live, store what is settled, before the loop goes on. Never
+   * rejects.
+   */
   async #drive(running: Running, resumed: boolean, resumeCounts: boolean): Promise<void> {
     const core = this.#core
     const { leaving } = core
@@ -192,7 +197,10 @@ export class Runner {
     this.#waiters.tell(this.#core.state(), notOwner(this.#core.id))
   }
 
-  /** A bug or a failing store ended the loop. Say so in the log if that is possible, and to those who wait in any case. */
+  /**
+   * A bug or a failing store ended the loop. Say so in the log if that is possible, and to those
+   * who wait in any case.
+   */
   async #breakOff(running: Running, cause: unknown): Promise<void> {
     const core = this.#core
     running.stop.abort('interrupted')
@@ -257,8 +265,8 @@ function spentToday({ parts, userId }: SessionCore): Promise<UserSpent> {
 }
 
 /**
- * What waits and goes on behind this end: the last of them is the next prompt, with those before it. Behind a Stop that is only what
- * was said after it; behind a shutdown nothing.
+ * What waits and goes on behind this end: the last of them is the next prompt, with those before
+ * it. Behind a Stop that is only what was said after it; behind a shutdown nothing.
  */
 function messagesBehind(log: readonly SessionEvent[], end: SessionEvent): QueuedMessage[] {
   const { promptId = '' } = metaOf(end)
@@ -270,7 +278,10 @@ function messagesBehind(log: readonly SessionEvent[], end: SessionEvent): Queued
   return waiting.slice(0, waiting.findIndex(({ messageId }) => messageId === behind?.messageId) + 1)
 }
 
-/** The loop takes a message that was withdrawn after it had looked at the log: who wrote first has it. */
+/**
+ * The loop takes a message that was withdrawn after it had looked at the log: who wrote first has
+ * it.
+ */
 function takesWhatWaitsNoMore(log: readonly SessionEvent[], group: EventGroup): boolean {
   const [first] = group
   const taken = first === undefined ? undefined : sandlotEventOf(first)

@@ -1,6 +1,6 @@
 /**
- * One session: runs one prompt at a time, takes messages that come meanwhile, decides approvals. Everything that changes
- * the log goes through one queue, so that decisions see the log as it is.
+ * One session: runs one prompt at a time, takes messages that come meanwhile, decides approvals.
+ * Everything that changes the log goes through one queue, so that decisions see the log as it is.
  */
 import { SandlotError } from '@sandlot/shared/errors'
 import { type Mode, MODES } from '@sandlot/shared/mode'
@@ -33,7 +33,10 @@ export class Session {
   readonly #prompts: Prompts
   readonly #background: BackgroundWatch
 
-  /** Take a session over from the store: whoever had it before may not write any more. `changed` hears of every change of its line in the list. */
+  /**
+   * Take a session over from the store: whoever had it before may not write any more. `changed`
+   * hears of every change of its line in the list.
+   */
   static async load(
     row: SessionRow,
     parts: RunnerParts,
@@ -60,7 +63,8 @@ export class Session {
     this.#prompts = new Prompts(this.#core, this.#runner)
   }
 
-  // ── Reading ───────────────────────────────────────────────────────────────────────────────────────────
+  // ── Reading
+  // ───────────────────────────────────────────────────────────────────────────────────────────
 
   get mode(): Mode {
     return this.#core.journal.mode
@@ -104,8 +108,8 @@ export class Session {
   }
 
   /**
-   * Everything after `after`, what is in flight, then the live tail. `paced`: prompts take their next step only when this
-   * reader waits for more.
+   * Everything after `after`, what is in flight, then the live tail. `paced`: prompts take their
+   * next step only when this reader waits for more.
    */
   subscribe(after: number, paced = false): Subscription {
     const subscription = this.#core.journal.subscribe(after, paced)
@@ -113,17 +117,22 @@ export class Session {
     return subscription
   }
 
-  // ── Prompts ───────────────────────────────────────────────────────────────────────────────────────────
+  // ── Prompts
+  // ───────────────────────────────────────────────────────────────────────────────────────────
 
   /**
-   * Store a message: as a prompt of its own, or, while one runs, as `whenBusy` says. Resolves when it is stored.
-   * Throws `busy`, `conflict` (the request id belongs to a prompt in another session), `not_found` (deleted).
+   * Store a message: as a prompt of its own, or, while one runs, as `whenBusy` says. Resolves when
+   * it is stored. Throws `busy`, `conflict` (the request id belongs to a prompt in another
+   * session), `not_found` (deleted).
    */
   prompt(text: string, options: PromptOptions = {}): Promise<Accepted> {
     return this.#prompts.submit(text, options)
   }
 
-  /** Store a message that waits: for the running prompt or behind it, and where none runs, for the next one. */
+  /**
+   * Store a message that waits: for the running prompt or behind it, and where none runs, for the
+   * next one.
+   */
   hold(text: string, as: 'steer' | 'queue'): Promise<void> {
     return this.#prompts.hold(text, as)
   }
@@ -134,28 +143,33 @@ export class Session {
   }
 
   /**
-   * Take back a message that waits behind a prompt. Answers why it waits no more: `withdrawn`, or `sent` when the agent had
-   * it already. Resolves when that is stored; the same again answers the same. Throws `not_found` (no such message ever
-   * waited here).
+   * Take back a message that waits behind a prompt. Answers why it waits no more: `withdrawn`, or
+   * `sent` when the agent had it already. Resolves when that is stored; the same again answers the
+   * same. Throws `not_found` (no such message ever waited here).
    */
   withdraw(messageId: string): Promise<Unqueued['why']> {
     return this.#prompts.withdraw(messageId)
   }
 
-  /** Resume the prompt that was begun and has no end, if there is one. `counts`: towards being given up. */
+  /**
+   * Resume the prompt that was begun and has no end, if there is one. `counts`: towards being given
+   * up.
+   */
   resume(counts = true): Promise<void> {
     return this.#core.inTurn(() => this.#runner.takeUp(counts))
   }
 
   /**
-   * Stop the running prompt. Every call gets its outcome; messages that wait stay, those sent from now on become the next
-   * prompt. Resolves when the Stop has taken effect on everything that waits for the user; the end itself comes as an event.
+   * Stop the running prompt. Every call gets its outcome; messages that wait stay, those sent from
+   * now on become the next prompt. Resolves when the Stop has taken effect on everything that waits
+   * for the user; the end itself comes as an event.
    */
   async cancel(reason: 'cancelled' | 'interrupted' = 'cancelled'): Promise<void> {
     const before = this.#core.running
     before?.stop.abort(reason)
     await this.#core.inTurn(async () => {
-      // A prompt that was only being stored when Stop came is meant too; one that began after the stopped one is not.
+      // A prompt that was only being stored when Stop came is meant too; one that began after the
+      // stopped one is not.
       const running = before ?? this.#core.running
       if (running === undefined || running !== this.#core.running) return
       running.stop.abort(reason)
@@ -165,8 +179,8 @@ export class Session {
   }
 
   /**
-   * As `cancel`, where this is the prompt that runs; a message that still waits to become it is withdrawn. What has ended, or
-   * has gone into another prompt, is left alone.
+   * As `cancel`, where this is the prompt that runs; a message that still waits to become it is
+   * withdrawn. What has ended, or has gone into another prompt, is left alone.
    */
   async cancelPrompt(promptId: string): Promise<void> {
     const messageId = messageIdOf(promptId)
@@ -218,7 +232,10 @@ export class Session {
     })
   }
 
-  /** All models that may be chosen, the deployment's own first; what the next prompt gets; what the running one asks. */
+  /**
+   * All models that may be chosen, the deployment's own first; what the next prompt gets; what the
+   * running one asks.
+   */
   get models(): { all: readonly Model[]; chosen: ModelChoice; running: Model | undefined } {
     const { parts, log, running } = this.#core
     return {
@@ -228,7 +245,10 @@ export class Session {
     }
   }
 
-  /** From the next prompt on. `thoughtLevel` null: as the model does by itself. Throws `bad_request`. */
+  /**
+   * From the next prompt on. `thoughtLevel` null: as the model does by itself. Throws
+   * `bad_request`.
+   */
   chooseModel(change: { model?: string; thoughtLevel?: string | null }): Promise<void> {
     return this.#core.inTurn(async () => {
       const { parts, log } = this.#core
@@ -239,11 +259,13 @@ export class Session {
     })
   }
 
-  // ── Approvals ─────────────────────────────────────────────────────────────────────────────────────────
+  // ── Approvals
+  // ─────────────────────────────────────────────────────────────────────────────────────────
 
   /**
-   * Answer an approval. The first stored answer wins: `answered` is false when there was one, and `by` says whose.
-   * Throws `not_found`, `bad_request` (no such option), `forbidden` (it makes a rule, and may not).
+   * Answer an approval. The first stored answer wins: `answered` is false when there was one, and
+   * `by` says whose. Throws `not_found`, `bad_request` (no such option), `forbidden` (it makes a
+   * rule, and may not).
    */
   answer(
     toolCallId: string,
@@ -258,7 +280,8 @@ export class Session {
     return this.#answers.refuse(toolCallId, by)
   }
 
-  // ── The end ───────────────────────────────────────────────────────────────────────────────────────────
+  // ── The end
+  // ───────────────────────────────────────────────────────────────────────────────────────────
 
   /** Stop everything, then close every reader and refuse what comes later. */
   async endForGood(): Promise<void> {
@@ -292,8 +315,8 @@ export class Session {
   }
 
   /**
-   * In the log, so that a process that ends before the prompt does not let the next one go on with it. Once, and again for what
-   * was sent since.
+   * In the log, so that a process that ends before the prompt does not let the next one go on with
+   * it. Once, and again for what was sent since.
    */
   async #noteStop({ promptId }: Running): Promise<void> {
     const isNoted = unfinishedPrompt(this.log)?.stopped === true

@@ -1,8 +1,8 @@
 /**
- * A call that was begun by an earlier process may run on in the sandbox while this one gives it the outcome `cancelled`:
- * Stop was in the log and the sandbox did not hear of it any more, or Stop came before the call had found its command
- * again. The sandbox hears of it here, before the outcome is stored; else the command would run to its time limit behind
- * the user's back.
+ * A call that was begun by an earlier process may run on in the sandbox while this one gives it the
+ * outcome `cancelled`: Stop was in the log and the sandbox did not hear of it any more, or Stop
+ * came before the call had found its command again. The sandbox hears of it here, before the
+ * outcome is stored; else the command would run to its time limit behind the user's back.
  */
 import { messageOf } from '@sandlot/shared/errors'
 import type { FailureReason } from '@sandlot/shared/reasons'
@@ -10,7 +10,10 @@ import { type SessionEvent, isOutcome, metaOf, type EventGroup } from '@sandlot/
 import type { SessionCore } from './core.ts'
 import { commandId } from '../tools/sandbox-command/command-id.ts'
 
-/** The outcome does not wait longer than this for a sandbox that neither wakes nor fails, in milliseconds. */
+/**
+ * The outcome does not wait longer than this for a sandbox that neither wakes nor fails, in
+ * milliseconds.
+ */
 const PATIENCE_MS = 10_000
 /** From TERM to KILL. */
 const GRACE_MS = 1_000
@@ -24,7 +27,10 @@ interface Attempt {
   boot: string
 }
 
-/** End the commands of the calls that these outcomes say we have ended. `group`: not stored yet. Never rejects. */
+/**
+ * End the commands of the calls that these outcomes say we have ended. `group`: not stored yet.
+ * Never rejects.
+ */
 export async function endWhatRunsOn(core: SessionCore, group: EventGroup): Promise<void> {
   const attempts = group
     .filter(isOutcome)

@@ -1,11 +1,17 @@
-/** One reader of a session: what it missed, then the live tail. A slow one is closed and resumes; it never blocks. */
+/**
+ * One reader of a session: what it missed, then the live tail. A slow one is closed and resumes; it
+ * never blocks.
+ */
 import type { SessionEvent } from '@sandlot/shared/events'
 import { Queue } from '@sandlot/shared/streams'
 
 /** Events that may wait for a reader before its subscription is closed. */
 const SUBSCRIPTION_LIMIT = 1_000
 
-/** `slow`: too much waited; subscribe again after the last number you have. `deleted`: the session is gone. */
+/**
+ * `slow`: too much waited; subscribe again after the last number you have. `deleted`: the session
+ * is gone.
+ */
 export type CloseReason = 'slow' | 'deleted'
 
 export class SubscriptionClosed extends Error {
@@ -23,7 +29,10 @@ export interface Subscription {
   readonly catchUp: readonly SessionEvent[]
   /** Number of the last settled event in or before `catchUp`. */
   readonly seq: number
-  /** Everything from then on, nothing lost or doubled. Throws `SubscriptionClosed`; ends after `close()`. */
+  /**
+   * Everything from then on, nothing lost or doubled. Throws `SubscriptionClosed`; ends after
+   * `close()`.
+   */
   readonly live: AsyncIterable<SessionEvent>
   close: () => void
 }
@@ -45,8 +54,8 @@ export class Subscribers {
   }
 
   /**
-   * Synchronous, so that nothing can happen between what `catchUp` holds and the live tail. `paced`: `caughtUp` waits for
-   * this reader, so it is never too slow.
+   * Synchronous, so that nothing can happen between what `catchUp` holds and the live tail.
+   * `paced`: `caughtUp` waits for this reader, so it is never too slow.
    */
   add(catchUp: readonly SessionEvent[], seq: number, paced: boolean): Subscription {
     const queue = new Queue<SessionEvent>(paced ? undefined : this.#limit)

@@ -1,4 +1,7 @@
-/** How the agent asks for a host that its sandbox may not reach. Offered where the operator lets people decide it. */
+/**
+ * How the agent asks for a host that its sandbox may not reach. Offered where the operator lets
+ * people decide it.
+ */
 import { z } from 'zod'
 import { hostRules } from '../approval/hosts.ts'
 import type { RuleBook } from '../approval/rule-book.ts'
@@ -16,8 +19,8 @@ const input = z.strictObject({
 })
 
 /**
- * What was answered “for this session” or “always” is a rule by now; what was allowed once becomes one for this
- * message. `mayAsk`: whose agent may ask.
+ * What was answered “for this session” or “always” is a rule by now; what was allowed once becomes
+ * one for this message. `mayAsk`: whose agent may ask.
  */
 export function allowHost(rules: RuleBook, mayAsk: (userId: string) => boolean = () => true): Tool {
   return defineTool({

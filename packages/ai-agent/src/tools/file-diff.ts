@@ -7,8 +7,8 @@ const MAX_DIFF = 200_000
 const CONTEXT_LINES = 3
 
 /**
- * `oldText`: undefined for a new file. A long file is reduced to the lines that changed, with a little round them; a
- * change that is too long even so is not shown.
+ * `oldText`: undefined for a new file. A long file is reduced to the lines that changed, with a
+ * little round them; a change that is too long even so is not shown.
  */
 export function diffContent(path: string, oldText: string | undefined, newText: string): ToolCallContent[] {
   const whole = { oldText: oldText ?? null, newText }

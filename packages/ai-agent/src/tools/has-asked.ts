@@ -1,7 +1,10 @@
 import { sandlotEventOf } from '@sandlot/shared/events'
 import type { CallContext } from './tool.ts'
 
-/** Whether the call has asked its user for something, in this process or an earlier one: it does so once. */
+/**
+ * Whether the call has asked its user for something, in this process or an earlier one: it does so
+ * once.
+ */
 export function hasAsked({ ids, events }: Pick<CallContext, 'ids' | 'events'>): boolean {
   return events().some((event) => {
     const happened = sandlotEventOf(event)

@@ -1,4 +1,7 @@
-/** Which images may go to a model, wherever they come from: known by their bytes, whole, and bounded. */
+/**
+ * Which images may go to a model, wherever they come from: known by their bytes, whole, and
+ * bounded.
+ */
 import { MAX_IMAGE_BYTES, MAX_IMAGES } from '@sandlot/shared/images'
 import type { ModelImage } from '../model/model.ts'
 import { type ImageInfo, MAX_SIDE, imageInfo } from './image-info.ts'
@@ -15,9 +18,9 @@ export type CheckedImage =
   | { fits: false; problem: ImageProblem; words: string }
 
 /**
- * By its bytes, not by what anybody calls it: one that a provider refuses would break the session for good.
- * `words` say what it is, with type and size: `image/png, 40 × 30 pixels, 1,234 bytes`; behind them why it does not fit.
- * `called`: the type that its sender names, for what is no image.
+ * By its bytes, not by what anybody calls it: one that a provider refuses would break the session
+ * for good. `words` say what it is, with type and size: `image/png, 40 × 30 pixels, 1,234 bytes`;
+ * behind them why it does not fit. `called`: the type that its sender names, for what is no image.
  */
 export function checkImage(source: Buffer | string, called = 'of unknown type'): CheckedImage {
   const size = typeof source === 'string' ? decodedSize(source) : source.length
@@ -43,7 +46,10 @@ export function checkImage(source: Buffer | string, called = 'of unknown type'):
   }
 }
 
-/** Checks the images of one outcome one after the other; from the first on that is too much, they are refused. */
+/**
+ * Checks the images of one outcome one after the other; from the first on that is too much, they
+ * are refused.
+ */
 export function outcomeImages(): (base64: string, called?: string) => CheckedImage {
   let count = 0
   let total = 0

@@ -1,4 +1,7 @@
-/** What a file of pixels is, read from its bytes: only what a model's provider would take, so that no image breaks a session. */
+/**
+ * What a file of pixels is, read from its bytes: only what a model's provider would take, so that
+ * no image breaks a session.
+ */
 
 export interface ImageInfo {
   mimeType: 'image/png' | 'image/jpeg' | 'image/gif' | 'image/webp'

@@ -1,4 +1,7 @@
-/** What the session has seen of the workspace's files: a fold of its log, so that it is the same after a restart. */
+/**
+ * What the session has seen of the workspace's files: a fold of its log, so that it is the same
+ * after a restart.
+ */
 import { createHash } from 'node:crypto'
 import { type SessionEvent, isOutcome } from '@sandlot/shared/events'
 import { z } from 'zod'
@@ -11,7 +14,10 @@ export function contentHash(bytes: Uint8Array): string {
   return createHash('sha256').update(bytes).digest('hex')
 }
 
-/** The content that the session last saw or made at `path` (as shown), as a hash. Undefined: it does not know. */
+/**
+ * The content that the session last saw or made at `path` (as shown), as a hash. Undefined: it does
+ * not know.
+ */
 export function knownHash(events: readonly SessionEvent[], path: string): string | undefined {
   for (const event of events.toReversed()) {
     if (!isOutcome(event)) continue

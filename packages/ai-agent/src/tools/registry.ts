@@ -34,7 +34,10 @@ const MODEL_NAME = /^[A-Za-z0-9_-]{1,64}$/
 /** A server names its tools as it likes, but for what would break a line of the log. */
 const TOOL_ID = /^[^\s:]+(::[^\p{C}]+)?$/u
 
-/** Every problem of these definitions, each beginning with the tool's id; an empty list when they are good. */
+/**
+ * Every problem of these definitions, each beginning with the tool's id; an empty list when they
+ * are good.
+ */
 export function validateToolDefinitions(tools: readonly Tool[]): string[] {
   const problems = tools.flatMap((tool, index) => {
     const id: unknown = idOf(tool)
@@ -112,7 +115,9 @@ function repeated(values: readonly string[], field: 'id' | 'name'): string[] {
     .map(([value, times]) => `${value}: ${times} tools have this ${field}`)
 }
 
-/** An empty registry. Lookups are by hash, so they cost the same for ten tools and for a thousand. */
+/**
+ * An empty registry. Lookups are by hash, so they cost the same for ten tools and for a thousand.
+ */
 export function createRegistry(): ToolRegistry {
   const byId = new Map<string, Tool>()
   const byName = new Map<string, Tool>()
@@ -127,7 +132,9 @@ export function createRegistry(): ToolRegistry {
   const listTools = (): readonly Tool[] =>
     (sorted ??= [...byId.values()].toSorted((a, b) => (a.name < b.name ? -1 : 1)))
 
-  /** What is registered was validated then: only the new ones are looked at, however many there are. */
+  /**
+   * What is registered was validated then: only the new ones are looked at, however many there are.
+   */
   const taken = (tools: readonly Tool[]): string[] =>
     tools.flatMap((tool) => [
       ...(byId.has(idOf(tool)) ? [`${idOf(tool)}: 2 tools have this id`] : []),

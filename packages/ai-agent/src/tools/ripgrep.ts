@@ -1,4 +1,7 @@
-/** What the tools that use ripgrep share. It runs in the sandbox, and no shell reads a pattern: the script is ours, the rest are its arguments. */
+/**
+ * What the tools that use ripgrep share. It runs in the sandbox, and no shell reads a pattern: the
+ * script is ours, the rest are its arguments.
+ */
 import { ToolError } from './tool-error.ts'
 import { saidPath } from './quoted-path.ts'
 import { HIDDEN_CLASSES } from '@sandlot/shared/quoted-path'
@@ -7,7 +10,10 @@ import { type PageRoom } from './output/line-page.ts'
 import type { ToolOutcome } from './tool.ts'
 import { grouped } from './output/truncate-output.ts'
 
-/** The same order each time, hidden files too, and neither git's nor our own files. A user's own configuration does not count. */
+/**
+ * The same order each time, hidden files too, and neither git's nor our own files. A user's own
+ * configuration does not count.
+ */
 export const SEARCH_FLAGS = [
   '--no-config',
   '--no-require-git',
@@ -24,14 +30,17 @@ interface LinePage {
   limit: number
 }
 
-/** Exit codes of our scripts: lines are left behind the page; the path has a symbolic link in it now; it is no file to search. */
+/**
+ * Exit codes of our scripts: lines are left behind the page; the path has a symbolic link in it
+ * now; it is no file to search.
+ */
 const MORE = 200
 const LINKED = 201
 const NO_FILE = 202
 
 /**
- * `$1` is the path below the workspace, which ripgrep would follow wherever it leads, and of which it would wait for a pipe.
- * Resolved again here: what was judged may have been hours ago.
+ * `$1` is the path below the workspace, which ripgrep would follow wherever it leads, and of which
+ * it would wait for a pipe. Resolved again here: what was judged may have been hours ago.
  */
 const CHECK_PATH = `at=.; [ "$1" = . ] || at=./$1
 [ "$1" = . ] || [ "$(realpath -e -- "$at")" = "$(pwd -P)/$1" ] 2>/dev/null || {
@@ -39,8 +48,9 @@ const CHECK_PATH = `at=.; [ "$1" = . ] || at=./$1
 [ -d "$at" ] || [ -f "$at" ] || exit ${NO_FILE}`
 
 /**
- * Reads what ripgrep prints with --null and prints one page of it, every path as `quotePath` has it and every control
- * character of a line as \ooo. Ends with MORE as soon as one line too many comes, which ends the search too.
+ * Reads what ripgrep prints with --null and prints one page of it, every path as `quotePath` has it
+ * and every control character of a line as \ooo. Ends with MORE as soon as one line too many comes,
+ * which ends the search too.
  */
 const PAGER = String.raw`
 my ($what, $skip, $limit, $room, $known) = @ARGV;
@@ -93,7 +103,10 @@ if ($what eq "errors") {
   .replaceAll('HIDDEN', HIDDEN_CLASSES)
   .replaceAll('MORE', String(MORE))
 
-/** Runs `search | pager`, whose errors go through the pager too; what is printed goes to 4, so that bash waits for both. */
+/**
+ * Runs `search | pager`, whose errors go through the pager too; what is printed goes to 4, so that
+ * bash waits for both.
+ */
 function paged(search: string, pager: string): string {
   return `${CHECK_PATH}
 exec 4>&1
@@ -108,7 +121,10 @@ exit "\${PIPESTATUS[0]}"`
 /** `$1` path, `$2` the pager, `$3`–`$5` its page, then ripgrep's arguments. */
 const PAGED_SEARCH = paged(`rg --null "\${@:6}" -- "$at"`, `perl -e "$2" lines "\${@:3:3}"`)
 
-/** A list of files that match a glob, without those that ignore rules leave out: ripgrep's own globs overrule them. */
+/**
+ * A list of files that match a glob, without those that ignore rules leave out: ripgrep's own globs
+ * overrule them.
+ */
 const PAGED_FILES = paged(
   `rg --files --null "--glob=$6" "\${@:7}" -- "$at"`,
   `perl -e "$2" files "\${@:3:3}" <(rg --files --null "\${@:7}" -- "$at" 2>/dev/null)`,
@@ -119,7 +135,10 @@ export function pagedSearch(path: string, args: readonly string[], page: LinePag
   return ['bash', '-c', PAGED_SEARCH, 'search', path || '.', PAGER, ...pageArgs(page, room), ...args]
 }
 
-/** The command that lists files below `path` that match `glob`, one page of them. `args`: more flags for ripgrep. */
+/**
+ * The command that lists files below `path` that match `glob`, one page of them. `args`: more flags
+ * for ripgrep.
+ */
 export function pagedFiles(
   path: string,
   glob: string,
@@ -134,7 +153,10 @@ function pageArgs({ offset, limit }: LinePage, room: PageRoom): string[] {
   return [offset, Math.min(limit, room.lines), room.chars].map(String)
 }
 
-/** ripgrep's exit codes: 0 found, 1 nothing found, 2 an error, perhaps beside matches. `nothing`: said when there is nothing. */
+/**
+ * ripgrep's exit codes: 0 found, 1 nothing found, 2 an error, perhaps beside matches. `nothing`:
+ * said when there is nothing.
+ */
 export function searchOutcome(
   result: CommandResult,
   path: string,

@@ -11,7 +11,8 @@ export interface TextEdit {
 }
 
 /**
- * All of `edits`, each on what the ones before it made; or none. `replaced`: places, of all edits together.
+ * All of `edits`, each on what the ones before it made; or none. `replaced`: places, of all edits
+ * together.
  * @throws ToolError that says which one does not fit, and why.
  */
 export function applyEdits(
@@ -77,7 +78,8 @@ function withCrLf(content: string, edit: TextEdit): TextEdit {
 
 function lineNumbers(parts: readonly string[]): number[] {
   let line = 1
-  // The text between two places includes neither, so the places' own line breaks do not count twice.
+  // The text between two places includes neither, so the places' own line breaks do not count
+  // twice.
   return parts.slice(0, -1).map((part) => (line += part.split('\n').length - 1))
 }
 

@@ -6,12 +6,15 @@ import type { ToolOutcome } from './tool.ts'
 import type { Log } from '../log.ts'
 
 /**
- * The reason of an abort by shutdown: whoever runs something lets go of it without ending it, nothing is logged, and
- * the next start adopts it.
+ * The reason of an abort by shutdown: whoever runs something lets go of it without ending it,
+ * nothing is logged, and the next start adopts it.
  */
 export const SHUTDOWN = 'shutdown'
 
-/** A call that cannot go on, for a known reason. `message` is for the model: what happened, and what to do. */
+/**
+ * A call that cannot go on, for a known reason. `message` is for the model: what happened, and what
+ * to do.
+ */
 export class ToolError extends Error {
   override readonly name = 'ToolError'
   readonly reason: FailureReason
@@ -32,7 +35,10 @@ export class ToolError extends Error {
   }
 }
 
-/** What an abort means for a call. Anything that is not a timeout or an interruption is a person's wish. */
+/**
+ * What an abort means for a call. Anything that is not a timeout or an interruption is a person's
+ * wish.
+ */
 export function abortReason(signal: AbortSignal): 'cancelled' | 'timeout' | 'interrupted' {
   const reason: unknown = signal.reason
   if (reason === 'timeout' || (reason instanceof DOMException && reason.name === 'TimeoutError'))
@@ -69,8 +75,8 @@ export function abortedOutcome(signal: AbortSignal, begun: boolean): ToolOutcome
 }
 
 /**
- * The outcome for anything thrown. An abort explains whatever was thrown after it. An error that nobody expected is
- * logged whole and shown without its text, which may hold anything.
+ * The outcome for anything thrown. An abort explains whatever was thrown after it. An error that
+ * nobody expected is logged whole and shown without its text, which may hold anything.
  */
 export function outcomeOfThrown(thrown: unknown, signal: AbortSignal, log: Log, begun: boolean): ToolOutcome {
   if (signal.aborted) return abortedOutcome(signal, begun)

@@ -1,10 +1,16 @@
-/** How a tool says what arguments it takes: as zod, for our own, or as a JSON Schema that somebody else wrote. */
+/**
+ * How a tool says what arguments it takes: as zod, for our own, or as a JSON Schema that somebody
+ * else wrote.
+ */
 import { z } from 'zod'
 
 export interface JsonSchemaInput {
   /** What the model gets: a JSON Schema of type `object` that every provider takes. */
   readonly parameters: Record<string, unknown>
-  /** What does not fit, one line each; empty when everything does. Bounded in time and length. Never throws. */
+  /**
+   * What does not fit, one line each; empty when everything does. Bounded in time and length. Never
+   * throws.
+   */
   check(args: Record<string, unknown>): string[]
 }
 

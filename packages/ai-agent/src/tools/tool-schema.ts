@@ -1,8 +1,14 @@
-/** The JSON Schema that a model gets for a tool's arguments: derived from the zod schema, never written twice. */
+/**
+ * The JSON Schema that a model gets for a tool's arguments: derived from the zod schema, never
+ * written twice.
+ */
 import { z } from 'zod'
 import { type ToolInput, isZodInput } from './tool-input.ts'
 
-/** Keywords in the order that reads best; the rest follow alphabetically. Arguments keep the order of their declaration. */
+/**
+ * Keywords in the order that reads best; the rest follow alphabetically. Arguments keep the order
+ * of their declaration.
+ */
 const KEYWORDS = [
   'type',
   'description',
@@ -14,10 +20,16 @@ const KEYWORDS = [
   'additionalProperties',
 ]
 
-/** Deriving one takes a good part of a millisecond, and the same tools are registered for every user. */
+/**
+ * Deriving one takes a good part of a millisecond, and the same tools are registered for every
+ * user.
+ */
 const derived = new WeakMap<ToolInput, Record<string, unknown>>()
 
-/** The same bytes in every process: a changed schema would throw away the provider's prompt cache. @throws if zod cannot express it. */
+/**
+ * The same bytes in every process: a changed schema would throw away the provider's prompt cache.
+ * @throws if zod cannot express it.
+ */
 export function toolParameters(input: ToolInput): Record<string, unknown> {
   const known = derived.get(input)
   if (known !== undefined) return known
@@ -26,7 +38,10 @@ export function toolParameters(input: ToolInput): Record<string, unknown> {
   return parameters
 }
 
-/** The JSON Schema of what a tool declares as its `data`, for those who read about it. @throws if zod cannot express it. */
+/**
+ * The JSON Schema of what a tool declares as its `data`, for those who read about it. @throws if
+ * zod cannot express it.
+ */
 export function dataSchema(output: z.ZodType): Record<string, unknown> {
   const { $schema: _, ...schema } = z.toJSONSchema(output, { target: 'draft-7' })
   return orderKeywords(schema)

@@ -1,6 +1,7 @@
 /**
- * What a tool is, and the two shapes of everything that wraps one. Generators throughout: the yield is what the
- * user may see, the return is what the caller needs; cancellation is only ever an `AbortSignal`.
+ * What a tool is, and the two shapes of everything that wraps one. Generators throughout: the yield
+ * is what the user may see, the return is what the caller needs; cancellation is only ever an
+ * `AbortSignal`.
  */
 import type { NoRoom } from '@sandlot/storage/sessions/store-room'
 import type {
@@ -29,21 +30,28 @@ export interface NormalizedToolRequest {
   args: Record<string, unknown>
 }
 
-/** One use of a tool, as the scheduler hands it on. `tool` is the registered tool; `args` are validated by `validate`. */
+/**
+ * One use of a tool, as the scheduler hands it on. `tool` is the registered tool; `args` are
+ * validated by `validate`.
+ */
 export interface ToolCall extends NormalizedToolRequest {
   tool: Tool
   /** Why it cannot run, when that was clear from the request itself. `validate` says so. */
   refusal?: { reason: FailureReason; message: string }
 }
 
-/** What a running call says. The scheduler stamps the call id and turns it into a live or settled event. */
+/**
+ * What a running call says. The scheduler stamps the call id and turns it into a live or settled
+ * event.
+ */
 export type ToolUpdate =
   /** A live piece of output. */
   | { type: 'output'; piece: OutputPiece }
   | { type: 'progress'; message: string; done?: number; total?: number }
   /**
-   * Settled: the call runs now. With `attempt`, it is stored before the command is sent: which attempt, and the boot
-   * of the sandbox that gets it. A tool that never says so gets one without `attempt`.
+   * Settled: the call runs now. With `attempt`, it is stored before the command is sent: which
+   * attempt, and the boot of the sandbox that gets it. A tool that never says so gets one without
+   * `attempt`.
    */
   | { type: 'started'; attempt?: { n: number; boot: string } }
   | { type: 'title'; title: string; locations?: ToolLocation[] }
@@ -125,7 +133,10 @@ export interface CallApproval {
   readonly question?: boolean
   /** Where its paths led when it was asked. */
   readonly links?: readonly ApprovedLink[]
-  /** Resolves with the stored answer; on expiry, cancel or an unattended prompt with a refusal that says so. */
+  /**
+   * Resolves with the stored answer; on expiry, cancel or an unattended prompt with a refusal that
+   * says so.
+   */
   answer(): Promise<ApprovalAnswer>
 }
 
@@ -174,9 +185,15 @@ export interface CallOutput {
   readable: boolean
   /** Durable when the promise resolves, or only counted, and why. */
   save(offset: number, bytes: Uint8Array): Promise<NoRoom | undefined>
-  /** Stored bytes `[from, to)` of this call, or of another one of the session; shorter where fewer are stored. */
+  /**
+   * Stored bytes `[from, to)` of this call, or of another one of the session; shorter where fewer
+   * are stored.
+   */
   read(from: number, to: number, callId?: string): Promise<Uint8Array>
-  /** Resolves when the outcome of this call is stored: the sandbox may forget how it ended only then. */
+  /**
+   * Resolves when the outcome of this call is stored: the sandbox may forget how it ended only
+   * then.
+   */
   stored: Promise<void>
 }
 
@@ -184,8 +201,9 @@ export interface CallOutput {
 export interface CallContext {
   ids: CallIds
   /**
-   * Aborted by Stop, by a cancel of this call, or at the deadline. Its reason: `cancelled`, `timeout`, `interrupted`, or
-   * `SHUTDOWN` (see tool-error.ts), at which a tool lets go of what it runs without ending it.
+   * Aborted by Stop, by a cancel of this call, or at the deadline. Its reason: `cancelled`,
+   * `timeout`, `interrupted`, or `SHUTDOWN` (see tool-error.ts), at which a tool lets go of what it
+   * runs without ending it.
    */
   signal: AbortSignal
   /** Set by the timeout policy. */
@@ -196,8 +214,8 @@ export interface CallContext {
   /** Resolves with the answer to what the call asked by `approval_asked`. */
   ask(): Promise<ApprovalAnswer>
   /**
-   * A secret of the user by name; rejects with `needs_auth` when they have not set it. Its value is taken out of whatever the
-   * call says afterwards, and must not go into a sandbox.
+   * A secret of the user by name; rejects with `needs_auth` when they have not set it. Its value is
+   * taken out of whatever the call says afterwards, and must not go into a sandbox.
    */
   secret(name: string): Promise<string>
   log: Log
@@ -205,7 +223,10 @@ export interface CallContext {
   events(): readonly SessionEvent[]
   /** A saved attempt of this call before a restart, when there was one. */
   previous?: { n: number; boot: string }
-  /** Where the call's paths lead, as it was judged; the others have no symbolic link. Set by the approve policy. */
+  /**
+   * Where the call's paths lead, as it was judged; the others have no symbolic link. Set by the
+   * approve policy.
+   */
   paths?: ResolvedPaths
   /** Epoch milliseconds, as in the log. */
   now: () => number
@@ -215,18 +236,26 @@ export interface CallContext {
 export interface PolicyCall extends ToolCall {
   clock: CallClock
   approval: CallApproval
-  /** What the rules say now of the call with these arguments, its paths leading where `paths` say. Rejects when they cannot be read: then nothing may run. */
+  /**
+   * What the rules say now of the call with these arguments, its paths leading where `paths` say.
+   * Rejects when they cannot be read: then nothing may run.
+   */
   judge(args: Record<string, unknown>, paths?: ResolvedPaths): Promise<Ruling>
-  /** Why the call must not start any more, as the loop says: a budget, or a failure that ends the prompt. */
+  /**
+   * Why the call must not start any more, as the loop says: a budget, or a failure that ends the
+   * prompt.
+   */
   refusalNow(): Promise<{ reason: FailureReason; message: string } | undefined>
   /**
-   * Resolves when every call that the model made earlier in this turn and that comes first is over, and there is room.
-   * Before that only questions are asked.
+   * Resolves when every call that the model made earlier in this turn and that comes first is over,
+   * and there is room. Before that only questions are asked.
    */
   inOrder(): Promise<void>
   /** The log says that this call had begun in an earlier process, which died before it ended. */
   begunBefore: boolean
-  /** The log says that this call has begun: in an earlier process, or by a `started` of this one. */
+  /**
+   * The log says that this call has begun: in an earlier process, or by a `started` of this one.
+   */
   hasBegun(): boolean
 }
 
@@ -240,27 +269,45 @@ export interface ToolRuns {
   as?: {
     /** `server::tool`. */
     id: string
-    /** In place of the id in rules that allow: where the id may be another program's next time. Those that deny or ask know both. */
+    /**
+     * In place of the id in rules that allow: where the id may be another program's next time.
+     * Those that deny or ask know both.
+     */
     ruleId?: string
   }
-  /** False for users who have nothing of it; absent: it is for everybody. Asked at each prompt's start. */
+  /**
+   * False for users who have nothing of it; absent: it is for everybody. Asked at each prompt's
+   * start.
+   */
   offeredTo?: (userId: string) => boolean
   /** One line for the system prompt, where the tool is there. */
   hint?: string
-  /** It reads what earlier calls printed: what a result left out can be had where there is such a tool. */
+  /**
+   * It reads what earlier calls printed: what a result left out can be had where there is such a
+   * tool.
+   */
   readsOutputs?: true
-  /** It may change something, but only what its session was allowed before: it runs alone, in order, and nobody is asked. */
+  /**
+   * It may change something, but only what its session was allowed before: it runs alone, in order,
+   * and nobody is asked.
+   */
   needsApproval?: false
-  /** Milliseconds; absent: the configured default. The model may ask for less, or more up to the maximum, by `timeout_ms` where the tool has it. */
+  /**
+   * Milliseconds; absent: the configured default. The model may ask for less, or more up to the
+   * maximum, by `timeout_ms` where the tool has it.
+   */
   timeoutMs?: number
   rateLimit?: RateLimit
   /** Calls of it that run at once, of everybody together; absent: as many as come. */
   concurrency?: number
-  /** Only for a read-only tool: the same arguments give the same result for this long (default 300,000 ms). `version` changes when results do. */
+  /**
+   * Only for a read-only tool: the same arguments give the same result for this long (default
+   * 300,000 ms). `version` changes when results do.
+   */
   cache?: { ttlMs?: number; version?: string }
   /**
-   * A restart that finds it begun, without a logged attempt, begins it again: made twice it leaves the same, or it logs an
-   * attempt before it does anything. Reads are so without saying it.
+   * A restart that finds it begun, without a logged attempt, begins it again: made twice it leaves
+   * the same, or it logs an attempt before it does anything. Reads are so without saying it.
    */
   repeatable?: true
   /** A second call does no harm: it is tried again (default once) when its failure may pass. */
@@ -282,13 +329,22 @@ export interface Tool<Input extends z.ZodObject = z.ZodObject> {
   kind: ToolKind
   /** What it takes. A server's tool has the JSON Schema that the server gave. */
   input: Input | JsonSchemaInput
-  /** The `data` of a completed call, as JSON; one that does not fit ends `invalid_output`. Absent: anything. A failure's `data` is its own. */
+  /**
+   * The `data` of a completed call, as JSON; one that does not fit ends `invalid_output`. Absent:
+   * anything. A failure's `data` is its own.
+   */
   output?: z.ZodType
-  /** It changes nothing: it runs together with other reads, needs no approval, and leaves what is cached as it is. */
+  /**
+   * It changes nothing: it runs together with other reads, needs no approval, and leaves what is
+   * cached as it is.
+   */
   readOnly: boolean
   /** For people, from the arguments (which may be incomplete or invalid). */
   title(args: Record<string, unknown>): string | ToolTitle
-  /** What is judged before it runs, from checked arguments: command lines, files, hosts. Absent: the tool itself. */
+  /**
+   * What is judged before it runs, from checked arguments: command lines, files, hosts. Absent: the
+   * tool itself.
+   */
   requests?(args: z.infer<Input>): RuleRequest[]
   execute(args: z.infer<Input>, ctx: CallContext): AsyncGenerator<ToolUpdate, ToolOutcome>
   runs?: ToolRuns

@@ -16,7 +16,10 @@ export async function statIfExists(files: SandboxFiles, path: string): Promise<F
   }
 }
 
-/** A regular file. @throws ToolError that says what is there instead, or which name was probably meant. */
+/**
+ * A regular file. @throws ToolError that says what is there instead, or which name was probably
+ * meant.
+ */
 export async function statFile(files: SandboxFiles, path: string): Promise<FileStat> {
   const stat = await statIfExists(files, path)
   if (stat === undefined) throw new ToolError('tool_error', await missingText(files, path))

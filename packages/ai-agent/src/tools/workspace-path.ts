@@ -1,4 +1,6 @@
-/** Paths as models write them → paths below the workspace. Pure: decided before anything is opened. */
+/**
+ * Paths as models write them → paths below the workspace. Pure: decided before anything is opened.
+ */
 import { posix } from 'node:path'
 import type { Sandbox, SandboxFiles } from '@sandlot/sandbox/sandbox'
 import type { ToolLocation } from '@sandlot/shared/call'
@@ -12,8 +14,9 @@ const MAX_PATH_BYTES = 4096
 const MAX_NAME_BYTES = 255
 
 /**
- * `path` relative to the workspace, `''` for the workspace itself. Relative paths begin there; absolute ones must be below
- * one of `roots`. @throws ToolError `path_outside`, or `invalid_arguments` for what cannot be a path.
+ * `path` relative to the workspace, `''` for the workspace itself. Relative paths begin there;
+ * absolute ones must be below one of `roots`. @throws ToolError `path_outside`, or
+ * `invalid_arguments` for what cannot be a path.
  */
 export function workspacePath(path: string, roots: readonly string[] = [WORKSPACE]): string {
   if (path.includes('\0')) throw new ToolError('invalid_arguments', 'The path has a NUL character.')
@@ -71,8 +74,8 @@ export function pathLocations(path: unknown): ToolLocation[] {
 }
 
 /**
- * The sandbox, and the file that was judged as `path`: `files` follows no symbolic link, so that it is this one or none. A
- * path that cannot be inside is refused before the sandbox is woken.
+ * The sandbox, and the file that was judged as `path`: `files` follows no symbolic link, so that it
+ * is this one or none. A path that cannot be inside is refused before the sandbox is woken.
  */
 export async function* openWorkspace(
   path: string,
@@ -80,7 +83,8 @@ export async function* openWorkspace(
 ): AsyncGenerator<ToolUpdate, { sandbox: Sandbox; files: SandboxFiles; path: string }> {
   if (!path.startsWith('/')) workspacePath(path)
   const sandbox = yield* acquireSandbox(ctx)
-  // Commands of a backend without containers see the workspace under another name, and models repeat what they see.
+  // Commands of a backend without containers see the workspace under another name, and models
+  // repeat what they see.
   const named = workspacePath(path, [WORKSPACE, sandbox.workspace])
   return { sandbox, files: sandbox.files.withoutLinks, path: ctx.paths?.get(path)?.path ?? named }
 }

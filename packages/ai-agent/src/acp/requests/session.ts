@@ -193,7 +193,8 @@ function checkedCursor(cursor: string): number {
   return Number(cursor)
 }
 
-// ── Notices for a foreign client with its first message ────────────────────────────────────────────────
+// ── Notices for a foreign client with its first message
+// ────────────────────────────────────────────────
 
 function firstNotes({ cwd, seq }: Session): Notice[] {
   if (cwd === WORKSPACE || seq > 0) return []

@@ -130,9 +130,9 @@ function compare(pattern: readonly PatternWord[], words: readonly ArgWord[], per
   return reached[words.length] === 1
 }
 
-// * Options by which well-known programs run another program, or write where nobody would expect it. Whoever allows
-// `tar *` does not mean `tar --checkpoint-action=exec=…`; such a command asks, unless the rule
-// names the option itself.
+// * Options by which well-known programs run another program, or write where nobody would expect
+// it. Whoever allows `tar *` does not mean `tar --checkpoint-action=exec=…`; such a command asks,
+// unless the rule names the option itself.
 
 interface Escape {
   /** Letters of short options, alone or in a cluster. */

@@ -296,8 +296,8 @@ export function shorten(text: string): string {
   return one.length > TEXT_CHARS ? `${one.slice(0, TEXT_CHARS)}…` : one
 }
 
-// * Where `sh` reads a text otherwise than bash, as which we read everything: in a Debian `[[ a > b ]]` is a program and a
-// redirection for it, and `$'\'` ends where bash goes on.
+// * Where `sh` reads a text otherwise than bash, as which we read everything: in a Debian
+// `[[ a > b ]]` is a program and a redirection for it, and `$'\'` ends where bash goes on.
 
 const ONLY_IN_BASH = [
   // Quoting of its own, and what computes.

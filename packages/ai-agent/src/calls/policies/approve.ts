@@ -1,7 +1,8 @@
 /**
- * Runs what the rules and the mode allow, refuses what they deny, and asks the user about the rest. The question is in
- * the log before anybody sees it and survives a restart; the answer, its time limit and who may give it are the session's
- * business, what the rules say is the engine's. A file is judged by where its path leads, and the tool gets that path.
+ * Runs what the rules and the mode allow, refuses what they deny, and asks the user about the rest.
+ * The question is in the log before anybody sees it and survives a restart; the answer, its time
+ * limit and who may give it are the session's business, what the rules say is the engine's. A file
+ * is judged by where its path leads, and the tool gets that path.
  */
 import { absolutePath } from '../../approval/files.ts'
 import { type ResolvedPath, type ResolvedPaths, callRequest } from '../../approval/request.ts'
@@ -71,9 +72,10 @@ function* linksOf({ links }: CallApproval): Generator<[string, ResolvedPath]> {
 }
 
 /**
- * Where a call leads that was allowed before a restart: as the log says, so that it is the file that was meant then. A link
- * that the log does not have is judged now. `begun`: allowed without a question, so that another question refuses nothing.
- * Throws ToolError where refusing says nothing of what the call did before.
+ * Where a call leads that was allowed before a restart: as the log says, so that it is the file
+ * that was meant then. A link that the log does not have is judged now. `begun`: allowed without a
+ * question, so that another question refuses nothing. Throws ToolError where refusing says nothing
+ * of what the call did before.
  */
 async function* pathsAfterRestart(
   call: PolicyCall,
@@ -91,7 +93,10 @@ async function* pathsAfterRestart(
   return { paths, refusal }
 }
 
-/** Where the files lead that the call asks for, as far as `known` does not say. Undefined when it asks for none. */
+/**
+ * Where the files lead that the call asks for, as far as `known` does not say. Undefined when it
+ * asks for none.
+ */
 async function* resolvePaths(
   call: PolicyCall,
   ctx: CallContext,
@@ -112,7 +117,10 @@ async function* resolvePaths(
 /** Allowed in an earlier process, without a question. */
 const BEGUN: Ruling = { verdict: 'allow', why: [], options: [] }
 
-/** Undefined when it was asked before a restart: what the log says counts, even if rules and mode have changed since. */
+/**
+ * Undefined when it was asked before a restart: what the log says counts, even if rules and mode
+ * have changed since.
+ */
 async function rulingOf(call: PolicyCall, ctx: CallContext): Promise<Ruling | undefined> {
   // It has asked something of its own, so it was let run.
   if (call.approval.question === true) return BEGUN

@@ -1,6 +1,6 @@
 /**
- * Answers a call again from an earlier one with the same arguments, for tools that declare it. Kept per user; any call of
- * that user that may change something drops all of it.
+ * Answers a call again from an earlier one with the same arguments, for tools that declare it. Kept
+ * per user; any call of that user that may change something drops all of it.
  */
 import { LRUCache } from 'lru-cache'
 import { canonicalJson } from '../../model/json.ts'
@@ -22,7 +22,10 @@ export function cache(now: () => number = () => performance.now()): Policy {
     ttlResolution: 0,
     sizeCalculation: (outcome, key) => key.length + JSON.stringify(outcome).length,
   })
-  /** What a user has seen since their last change. A number is given once, so that a forgotten user finds nothing old. */
+  /**
+   * What a user has seen since their last change. A number is given once, so that a forgotten user
+   * finds nothing old.
+   */
   const generations = new LRUCache<string, number>({ max: MAX_USERS })
   let last = 0
   const changed = (userId: string): void => void generations.set(userId, ++last)

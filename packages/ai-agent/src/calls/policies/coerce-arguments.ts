@@ -1,6 +1,7 @@
 /**
- * Models write `"5"` for 5, `"true"` for true, JSON text for a list, and null for what they leave out. Where the schema wants
- * the one and got exactly the other, it is read; nothing else is guessed.
+ * Models write `"5"` for 5, `"true"` for true, JSON text for a list, and null for what they leave
+ * out. Where the schema wants the one and got exactly the other, it is read; nothing else is
+ * guessed.
  */
 import type { z } from 'zod'
 import { propertiesOf } from '../../tools/tool-input.ts'
@@ -11,7 +12,10 @@ export interface CoercedArguments {
   notes: string[]
 }
 
-/** A copy of `args` with the values at `invalid_type` issues read as the type that was expected, where they spell one. */
+/**
+ * A copy of `args` with the values at `invalid_type` issues read as the type that was expected,
+ * where they spell one.
+ */
 export function coerceArguments(args: Record<string, unknown>, error: z.ZodError): CoercedArguments {
   const copy = structuredClone(args)
   const notes: string[] = []
@@ -31,7 +35,9 @@ export function coerceArguments(args: Record<string, unknown>, error: z.ZodError
   return { args: copy, notes }
 }
 
-/** The same for a JSON Schema, whose own properties only are looked at. `args` are left as they are. */
+/**
+ * The same for a JSON Schema, whose own properties only are looked at. `args` are left as they are.
+ */
 export function coerceToSchema(
   args: Record<string, unknown>,
   schema: Record<string, unknown>,
@@ -52,7 +58,10 @@ export function coerceToSchema(
   return { args: copy, notes }
 }
 
-/** The types that a property's schema names, itself or in the alternatives it gives; none where it does not say. */
+/**
+ * The types that a property's schema names, itself or in the alternatives it gives; none where it
+ * does not say.
+ */
 function typesOf(property: unknown): string[] {
   if (typeof property !== 'object' || property === null) return []
   const { type, anyOf, oneOf } = property as Record<string, unknown>

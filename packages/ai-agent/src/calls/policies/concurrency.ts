@@ -1,4 +1,7 @@
-/** How many calls of one tool run at once, for tools that say so. The others wait their turn, and that is waiting time. */
+/**
+ * How many calls of one tool run at once, for tools that say so. The others wait their turn, and
+ * that is waiting time.
+ */
 import { orAborted } from '@sandlot/shared/async/or-aborted'
 import { idOf, type Policy } from '../../tools/tool.ts'
 

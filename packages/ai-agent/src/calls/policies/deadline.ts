@@ -1,11 +1,15 @@
-/** A time limit that can be put off while something else is waited for whose time is not counted. */
+/**
+ * A time limit that can be put off while something else is waited for whose time is not counted.
+ */
 
 interface Deadline {
   /** Aborted with `timeout`. */
   signal: AbortSignal
   /** Milliseconds, never below 0. */
   remainingMs(): number
-  /** Runs `work` with `ms` more, which may be infinite; afterwards the time it took is given back. */
+  /**
+   * Runs `work` with `ms` more, which may be infinite; afterwards the time it took is given back.
+   */
   extend<T>(ms: number, work: () => Promise<T>): Promise<T>
   /** It never comes any more. */
   clear(): void

@@ -1,4 +1,7 @@
-/** A bucket of calls per tool and user, for tools that declare one. An empty bucket is a result with the wait, no exception. */
+/**
+ * A bucket of calls per tool and user, for tools that declare one. An empty bucket is a result with
+ * the wait, no exception.
+ */
 import { ToolError } from '../../tools/tool-error.ts'
 import { type Policy, type RateLimit, idOf } from '../../tools/tool.ts'
 

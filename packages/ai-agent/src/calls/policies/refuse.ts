@@ -1,4 +1,7 @@
-/** What the prompt no longer wants does not start: a call over its budget, or after a failure that ends it. */
+/**
+ * What the prompt no longer wants does not start: a call over its budget, or after a failure that
+ * ends it.
+ */
 import { ToolError } from '../../tools/tool-error.ts'
 import type { Policy } from '../../tools/tool.ts'
 

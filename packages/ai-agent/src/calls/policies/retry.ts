@@ -1,13 +1,16 @@
 /**
- * Tries a call again, for tools that declare that a second time does no harm, and only where the failure itself says that
- * it may pass: never a command, never a write.
+ * Tries a call again, for tools that declare that a second time does no harm, and only where the
+ * failure itself says that it may pass: never a command, never a write.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ToolError } from '../../tools/tool-error.ts'
 import type { Policy } from '../../tools/tool.ts'
 
 const DEFAULT_RETRIES = 1
-/** Longest wait before the first retry, in milliseconds; it doubles, and the wait is anything below it. */
+/**
+ * Longest wait before the first retry, in milliseconds; it doubles, and the wait is anything below
+ * it.
+ */
 const FIRST_WAIT_MS = 500
 
 export function retry(): Policy {

@@ -1,7 +1,7 @@
 /**
- * Where a call's raw output goes: the store, up to the limit and as long as there is room; beyond it bytes are only counted
- * and the command runs on.
- * One append is under way per call; what arrives meanwhile goes with the next one, so a fast command makes few, large ones.
+ * Where a call's raw output goes: the store, up to the limit and as long as there is room; beyond
+ * it bytes are only counted and the command runs on. One append is under way per call; what arrives
+ * meanwhile goes with the next one, so a fast command makes few, large ones.
  */
 import type { OutputInfo } from '@sandlot/shared/call'
 import { newlinesInBytes } from '../../tools/output/count-newlines.ts'
@@ -28,7 +28,10 @@ export function saveOutput(limitBytes: number): Policy {
     }
 }
 
-/** A text that is longer than the model gets is stored like an output, so that the rest of it can be read. */
+/**
+ * A text that is longer than the model gets is stored like an output, so that the rest of it can be
+ * read.
+ */
 async function savedText(
   outcome: ToolOutcome,
   call: ToolCall,

@@ -1,6 +1,7 @@
 /**
- * Puts the time limit into the context and is the backstop: two seconds after the limit, or after a cancel, the call is
- * over whether its tool noticed or not. Time spent waiting for the sandbox to wake is not the call's time.
+ * Puts the time limit into the context and is the backstop: two seconds after the limit, or after a
+ * cancel, the call is over whether its tool noticed or not. Time spent waiting for the sandbox to
+ * wake is not the call's time.
  */
 import { setImmediate } from 'node:timers/promises'
 import { SHUTDOWN, abortedOutcome, isShutdown } from '../../tools/tool-error.ts'
@@ -34,7 +35,8 @@ export function timeout(defaultMs: number): Policy {
       })
       try {
         const outcome = yield* withBackstop(running, signal)
-        // At a shutdown a tool lets go by itself; one that does not is left behind without an outcome.
+        // At a shutdown a tool lets go by itself; one that does not is left behind without an
+        // outcome.
         if (outcome === undefined && isShutdown(signal)) throw SHUTDOWN
         return outcome ?? timedOutText(abortedOutcome(signal, call.hasBegun()), limitMs)
       } catch (thrown) {
@@ -47,7 +49,10 @@ export function timeout(defaultMs: number): Policy {
     }
 }
 
-/** The model's own wish where the tool has such an argument, else the tool's, else the configured one. */
+/**
+ * The model's own wish where the tool has such an argument, else the tool's, else the configured
+ * one.
+ */
 function limitOf(call: ToolCall, defaultMs: number): number {
   const asked = call.args['timeout_ms']
   const wanted = typeof asked === 'number' ? asked : (call.tool.runs?.timeoutMs ?? defaultMs)
@@ -80,7 +85,8 @@ async function* withBackstop(
         return step.value
       }
       yield step.value
-      // One that never waits for anything would keep everybody else waiting, our own timers and a Stop among them.
+      // One that never waits for anything would keep everybody else waiting, our own timers and a
+      // Stop among them.
       if (performance.now() - breathed < BREATH_MS) continue
       await setImmediate()
       breathed = performance.now()
@@ -91,7 +97,8 @@ async function* withBackstop(
   } finally {
     clearTimeout(timer)
     signal.removeEventListener('abort', onAbort)
-    // Not awaited: `return` queues behind a step that may never end. Its failure has nobody left to tell.
+    // Not awaited: `return` queues behind a step that may never end. Its failure has nobody left to
+    // tell.
     if (!finished)
       void Promise.allSettled([running.return({ status: 'failed', reason: 'interrupted', forModel: '' })])
   }

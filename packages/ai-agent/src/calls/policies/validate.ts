@@ -1,4 +1,7 @@
-/** Nothing behind this policy sees arguments that do not fit the tool's schema. Defaults are filled in here. */
+/**
+ * Nothing behind this policy sees arguments that do not fit the tool's schema. Defaults are filled
+ * in here.
+ */
 import { nearest } from '@sandlot/shared/config-names'
 import type { z } from 'zod'
 import { ToolError } from '../../tools/tool-error.ts'
@@ -11,7 +14,8 @@ const SHOWN_PROBLEMS = 10
 export function validate(): Policy {
   return (next) =>
     async function* validated(call, ctx) {
-      // A call that was cancelled before its turn came is cancelled, whatever else is wrong with it.
+      // A call that was cancelled before its turn came is cancelled, whatever else is wrong with
+      // it.
       ctx.signal.throwIfAborted()
       if (call.refusal !== undefined) throw new ToolError(call.refusal.reason, call.refusal.message)
       const { input } = call.tool

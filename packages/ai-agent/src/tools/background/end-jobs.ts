@@ -5,8 +5,9 @@ import { orAborted } from '@sandlot/shared/async/or-aborted'
 import type { Job } from './jobs.ts'
 
 /**
- * Ends those of these commands of a user that still run, with everything they have started, and lets the sandbox forget
- * them. Rejects with a `SandboxError`, or a `TimeoutError` when one has not ended in time.
+ * Ends those of these commands of a user that still run, with everything they have started, and
+ * lets the sandbox forget them. Rejects with a `SandboxError`, or a `TimeoutError` when one has not
+ * ended in time.
  */
 export type EndJobs = (userId: string, jobs: readonly Job[]) => Promise<void>
 
@@ -30,7 +31,8 @@ export function endJobs(sandboxes: Pick<Sandboxes, 'status' | 'acquire'>): EndJo
 async function endJob(sandbox: Sandbox, job: Job): Promise<void> {
   const command = await sandbox.attach(job.command)
   if (command === undefined) return
-  // Awaited below; a sandbox that goes away while it is told to end must not be an unhandled rejection.
+  // Awaited below; a sandbox that goes away while it is told to end must not be an unhandled
+  // rejection.
   void Promise.allSettled([command.exit])
   await command.cancel(GRACE_MS)
   const exit = await command.exit

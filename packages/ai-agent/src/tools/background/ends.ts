@@ -1,4 +1,7 @@
-/** Background commands that have ended since the last turn: said in the log, so that the model and the screen know. */
+/**
+ * Background commands that have ended since the last turn: said in the log, so that the model and
+ * the screen know.
+ */
 import { type SessionEvent, makeSandlotEvent } from '@sandlot/shared/events'
 import type { Sandboxes } from '@sandlot/sandbox/sandboxes'
 import { type JobState, endOf, endWords, jobState } from './job-state.ts'
@@ -26,8 +29,9 @@ export function lookAtJobs(sandboxes: Pick<Sandboxes, 'status' | 'connected'>): 
 }
 
 /**
- * One event for each background command of the session that has ended. Costs nothing where none runs. Goes on after
- * each yield once the event is stored; only then may the sandbox forget how the command ended.
+ * One event for each background command of the session that has ended. Costs nothing where none
+ * runs. Goes on after each yield once the event is stored; only then may the sandbox forget how the
+ * command ended.
  */
 export async function* takeEndedJobs(ctx: {
   /** Absent: no prompt runs. */

@@ -3,8 +3,8 @@ import type { CallContext } from '../tool.ts'
 import { type Job, jobsOf, logPath } from './jobs.ts'
 
 /**
- * The session's background command of this id. @throws ToolError that names those there are, or says that it belongs to
- * another session.
+ * The session's background command of this id. @throws ToolError that names those there are, or
+ * says that it belongs to another session.
  */
 export function findJob(id: string, ctx: CallContext): Job {
   const jobs = jobsOf(ctx.events())

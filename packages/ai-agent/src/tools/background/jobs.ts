@@ -1,4 +1,7 @@
-/** Commands that go on after their call: a fold of the session's log, so that a restart knows them too. */
+/**
+ * Commands that go on after their call: a fold of the session's log, so that a restart knows them
+ * too.
+ */
 import { type OutcomeEvent, type SessionEvent, isOutcome, sandlotEventOf } from '@sandlot/shared/events'
 import { z } from 'zod'
 
@@ -49,7 +52,9 @@ export interface Job {
   endKnown: boolean
   /** The log says that it has ended. */
   over: boolean
-  /** It belongs to the session from which this one was forked: not looked at, read or ended here. */
+  /**
+   * It belongs to the session from which this one was forked: not looked at, read or ended here.
+   */
   elsewhere: boolean
 }
 

@@ -1,4 +1,7 @@
-/** Looks for lines in a log while it grows: what was whole at one look is not read again at the next. */
+/**
+ * Looks for lines in a log while it grows: what was whole at one look is not read again at the
+ * next.
+ */
 import { createLineMatcher } from '../output/line-matcher.ts'
 import type { PageRoom } from '../output/line-page.ts'
 import { type ReadBytes, findStoredLines } from '../output/stored-text.ts'
@@ -9,13 +12,16 @@ const NEWLINE = 10
 
 interface LogSearch extends AsyncDisposable {
   /**
-   * The lines that match, of those that were not whole when it looked last; at first of all from the beginning. `size`: bytes of
-   * the log now. Rejects with the signal's reason when it aborts.
+   * The lines that match, of those that were not whole when it looked last; at first of all from
+   * the beginning. `size`: bytes of the log now. Rejects with the signal's reason when it aborts.
    */
   look(size: number, signal: AbortSignal): Promise<string[]>
 }
 
-/** `from`: the byte to begin with. `pattern`: a regular expression of JavaScript. @throws ToolError when it is none. */
+/**
+ * `from`: the byte to begin with. `pattern`: a regular expression of JavaScript. @throws ToolError
+ * when it is none.
+ */
 export function createLogSearch(read: ReadBytes, from: number, pattern: string, room: PageRoom): LogSearch {
   const matcher = createLineMatcher(pattern, false)
   /** Where the first line begins that was not whole yet. */

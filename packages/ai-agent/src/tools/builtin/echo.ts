@@ -3,7 +3,10 @@ import { defineTool } from '../define-tool.ts'
 
 const input = z.strictObject({ text: z.string().describe('The text to return.') })
 
-/** The smallest tool: for contract tests, and for a model that wants to see whether tools work at all. */
+/**
+ * The smallest tool: for contract tests, and for a model that wants to see whether tools work at
+ * all.
+ */
 export const echo = defineTool({
   name: 'echo',
   description: 'Returns the text it was given. Use it only to check that tools work.',

@@ -97,7 +97,10 @@ function editsOf(args: z.infer<typeof input>): TextEdit[] {
   )
 }
 
-/** Nothing is edited by the memory of another file. What is there now is shown, so it counts as read. */
+/**
+ * Nothing is edited by the memory of another file. What is there now is shown, so it counts as
+ * read.
+ */
 function conflict(path: string, hash: string, places: string): ToolOutcome {
   return {
     status: 'failed',
@@ -107,7 +110,10 @@ function conflict(path: string, hash: string, places: string): ToolOutcome {
   }
 }
 
-/** A second run of the same edit is not the same edit: what it replaces may be there again, or be its own result. */
+/**
+ * A second run of the same edit is not the same edit: what it replaces may be there again, or be
+ * its own result.
+ */
 function refuseRepeat(ctx: CallContext): void {
   if (ctx.previous === undefined) return
   throw new ToolError(

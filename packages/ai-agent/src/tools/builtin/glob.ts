@@ -41,7 +41,8 @@ export const glob = defineTool({
   async *execute(args, ctx) {
     const { sandbox, path } = yield* openWorkspace(args.path, ctx)
     const pattern = withinWorkspace(args.pattern, [WORKSPACE, sandbox.workspace])
-    // Patterns count from the working directory, so the directory is a part of the pattern, taken literally.
+    // Patterns count from the working directory, so the directory is a part of the pattern, taken
+    // literally.
     const anchored = `/${path === '' ? '' : `${literal(path)}/`}${pattern}`
     const flags = [...(args.include_ignored ? ['--no-ignore'] : []), ...SEARCH_FLAGS]
     const result = yield* new SandboxedToolExecutor(ctx).run({

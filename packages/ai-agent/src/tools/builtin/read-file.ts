@@ -96,7 +96,10 @@ export const readFile = defineTool({
   },
 })
 
-/** A file that is too large to be remembered, but may still be an image: all of it if it begins like one. */
+/**
+ * A file that is too large to be remembered, but may still be an image: all of it if it begins like
+ * one.
+ */
 async function largeImage(files: SandboxFiles, path: string, size: number): Promise<Buffer | undefined> {
   if (size > MAX_IMAGE_BYTES) return undefined
   const beginning = await files.read(path, { offset: 0, length: 12 })
@@ -108,7 +111,8 @@ function imageOutcome(path: string, bytes: Buffer | undefined): ToolOutcome | un
   if (bytes === undefined) return undefined
   const checked = checkImage(bytes)
   if (!checked.fits) {
-    // A whole image with sides that no provider takes; anything else is read as a file of another kind.
+    // A whole image with sides that no provider takes; anything else is read as a file of another
+    // kind.
     if (checked.problem !== 'too_wide') return undefined
     throw new ToolError(
       'tool_error',

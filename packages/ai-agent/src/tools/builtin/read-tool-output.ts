@@ -92,7 +92,10 @@ export const readToolOutput = defineTool({
   },
 })
 
-/** What is stored of a call, or else what the model was told. @throws ToolError for a call that there was not. */
+/**
+ * What is stored of a call, or else what the model was told. @throws ToolError for a call that
+ * there was not.
+ */
 async function outputOf(
   callId: string,
   ctx: CallContext,

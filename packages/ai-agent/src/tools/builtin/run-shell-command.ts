@@ -86,7 +86,10 @@ export const runShellCommand = defineTool({
   },
 })
 
-/** The model reads the output and how the command ended; the screen gets the output with its colours where that differs. */
+/**
+ * The model reads the output and how the command ended; the screen gets the output with its colours
+ * where that differs.
+ */
 function shellOutcome(result: CommandResult): ToolOutcome {
   const { text, screen, info, usage } = result
   const refused = result.refusedHosts ?? []
@@ -110,7 +113,10 @@ function shellOutcome(result: CommandResult): ToolOutcome {
     : { status: 'failed', reason: result.reason, ...shared }
 }
 
-/** Programs tell it in words of their own, often without the host: the model must know what to ask for. */
+/**
+ * Programs tell it in words of their own, often without the host: the model must know what to ask
+ * for.
+ */
 function refusedNotice(refused: readonly RefusedHost[]): string {
   if (refused.length === 0) return ''
   const hosts = refused.map(({ host, port, reason }) => `${host}:${port} (${WHY_REFUSED[reason] ?? reason})`)

@@ -1,7 +1,13 @@
-/** Terminal text for readers that are no terminal: escape sequences removed, `\r` progress lines resolved. Streaming. */
+/**
+ * Terminal text for readers that are no terminal: escape sequences removed, `\r` progress lines
+ * resolved. Streaming.
+ */
 import stripAnsi from 'strip-ansi'
 
-/** A line longer than this is cleaned in pieces, so that a command that never ends a line needs no more memory. */
+/**
+ * A line longer than this is cleaned in pieces, so that a command that never ends a line needs no
+ * more memory.
+ */
 const LONGEST_LINE = 64 * 1024
 /** An escape sequence longer than this is broken, and is text. */
 const LONGEST_SEQUENCE = 4096
@@ -18,7 +24,10 @@ interface TerminalCleaner {
   end(): string
 }
 
-/** Any cutting of a text into pieces gives the same result, as long as no line is longer than 64 Ki characters. */
+/**
+ * Any cutting of a text into pieces gives the same result, as long as no line is longer than 64 Ki
+ * characters.
+ */
 export function createTerminalCleaner(): TerminalCleaner {
   let rest = ''
   return {
@@ -43,7 +52,8 @@ export function createTerminalCleaner(): TerminalCleaner {
   function drain(): string {
     const lastReturn = rest.lastIndexOf('\r', rest.length - 2)
     if (lastReturn >= 0) {
-      // Progress that is overwritten: only what came after the last return can still be seen, or what nothing overwrote.
+      // Progress that is overwritten: only what came after the last return can still be seen, or
+      // what nothing overwrote.
       const tail = rest.slice(lastReturn + 1)
       const before = saysAnything(tail)
         ? undefined
@@ -95,7 +105,8 @@ export function safeStart(text: string, cut: number): number {
   return sequence === undefined ? at : sequence.end
 }
 
-// CSI, then the string sequences (OSC, DCS, SOS, PM, APC) up to BEL or ST, then everything of two characters.
+// CSI, then the string sequences (OSC, DCS, SOS, PM, APC) up to BEL or ST, then everything of two
+// characters.
 const SEQUENCE =
   // oxlint-disable-next-line no-control-regex
   /^(?:(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]?|\x1b[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\?)?|\x1b[ -/]*[0-~]?)/

@@ -1,6 +1,7 @@
 /**
- * The output of one command on its way: raw bytes to the store, pieces to whoever watches, head and tail to the model.
- * Bytes are acknowledged to the sandbox once they are stored, so that neither side's crash loses any.
+ * The output of one command on its way: raw bytes to the store, pieces to whoever watches, head and
+ * tail to the model. Bytes are acknowledged to the sandbox once they are stored, so that neither
+ * side's crash loses any.
  */
 import type { OutputInfo } from '@sandlot/shared/call'
 import { createTerminalCleaner } from './ansi-text.ts'
@@ -10,14 +11,20 @@ import { outputUrl } from './output-url.ts'
 import type { CallContext } from '../tool.ts'
 import { createOutputKeeper } from './truncate-output.ts'
 
-/** Bytes that may wait for the store before reading pauses. Below the sandbox's window, so that it never stalls on us. */
+/**
+ * Bytes that may wait for the store before reading pauses. Below the sandbox's window, so that it
+ * never stalls on us.
+ */
 const MAX_UNSTORED = 512 * 1024
 const REPLAY_BYTES = 256 * 1024
 
 export interface CommandOutput {
   /** The offset of the next byte. */
   position(): number
-  /** Takes the bytes at `offset`; resolves when more may come. `stored` is called with an offset up to which all is kept. */
+  /**
+   * Takes the bytes at `offset`; resolves when more may come. `stored` is called with an offset up
+   * to which all is kept.
+   */
   add(offset: number, bytes: Uint8Array, stored: (upTo: number) => void): Promise<void>
   /** Reads back what an earlier process stored; the next byte is the first that is not stored. */
   replay(): Promise<void>
@@ -63,7 +70,8 @@ export function createCommandOutput(ctx: CallContext, live: LiveOutput): Command
   return {
     position: () => position,
     async add(offset, bytes, stored) {
-      // What was read before a reconnect comes again; what lies beyond the stored part may be missing after a restart.
+      // What was read before a reconnect comes again; what lies beyond the stored part may be
+      // missing after a restart.
       const fresh = offset < position ? bytes.subarray(position - offset) : bytes
       if (fresh.length === 0) return
       const from = Math.max(offset, position)

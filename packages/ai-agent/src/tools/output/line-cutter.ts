@@ -1,4 +1,7 @@
-/** Text that comes in pieces → its lines, each kept only as far as it is shown: a line may be as long as a file. */
+/**
+ * Text that comes in pieces → its lines, each kept only as far as it is shown: a line may be as
+ * long as a file.
+ */
 
 export interface CutLine {
   /** The line without its end, at most `maxChars` of it. */

@@ -1,4 +1,7 @@
-/** The other side of line-matcher.ts: a pattern that never ends holds up only this thread, which can be ended. */
+/**
+ * The other side of line-matcher.ts: a pattern that never ends holds up only this thread, which can
+ * be ended.
+ */
 import { parentPort, workerData } from 'node:worker_threads'
 
 const { source, flags } = workerData as { source: string; flags: string }

@@ -1,4 +1,7 @@
-/** Finds lines by a pattern that a model wrote, on a thread of its own: such a pattern may take for ever. */
+/**
+ * Finds lines by a pattern that a model wrote, on a thread of its own: such a pattern may take for
+ * ever.
+ */
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
 import { messageOf } from '@sandlot/shared/errors'

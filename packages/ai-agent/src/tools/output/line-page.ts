@@ -39,7 +39,10 @@ export interface Page {
   crlf: boolean
 }
 
-/** The lines from number `from` (1 is the first) on, at most `limit` and as many as fit. Ends `lines` early. */
+/**
+ * The lines from number `from` (1 is the first) on, at most `limit` and as many as fit. Ends
+ * `lines` early.
+ */
 export async function readPage(
   lines: AsyncGenerator<CutLine>,
   from: number,

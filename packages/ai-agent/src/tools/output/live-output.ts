@@ -1,6 +1,6 @@
 /**
- * The live view of a running command's output: at most 20 pieces a second of at most 64 KiB, each on character borders.
- * A faster command skips ahead; the store has what was skipped.
+ * The live view of a running command's output: at most 20 pieces a second of at most 64 KiB, each
+ * on character borders. A faster command skips ahead; the store has what was skipped.
  */
 import type { OutputPiece } from '@sandlot/shared/call'
 import { characterStart } from './utf8.ts'
@@ -85,7 +85,10 @@ async function orEarlier(ms: number, earlier: Promise<void>): Promise<void> {
   clearTimeout(timer)
 }
 
-/** How many bytes at the beginning of `bytes` are whole UTF-8 characters (broken ones count as whole). */
+/**
+ * How many bytes at the beginning of `bytes` are whole UTF-8 characters (broken ones count as
+ * whole).
+ */
 function wholeCharacters(bytes: Uint8Array): number {
   for (let back = 1; back <= Math.min(3, bytes.length); back++) {
     const byte = bytes[bytes.length - back] ?? 0

@@ -1,4 +1,7 @@
-/** Bytes kept somewhere, read in ranges → clean lines, a page of them, or those that match a pattern. */
+/**
+ * Bytes kept somewhere, read in ranges → clean lines, a page of them, or those that match a
+ * pattern.
+ */
 import { createTerminalCleaner } from './ansi-text.ts'
 import { ToolError } from '../tool-error.ts'
 import { type CutLine, createLineCutter } from './line-cutter.ts'
@@ -61,8 +64,8 @@ export function readStoredLines(
 }
 
 /**
- * Matching lines as `number:line`, lines round them as `number-line`, groups apart by `--`. `next`: where to go on when
- * there may be more.
+ * Matching lines as `number:line`, lines round them as `number-line`, groups apart by `--`. `next`:
+ * where to go on when there may be more.
  */
 export async function findStoredLines(
   read: ReadBytes,

@@ -1,6 +1,7 @@
 /**
- * What a model sees of a long text: its head and its tail, and between them a notice that says what is missing and how
- * to read it. The keeper needs memory for head and tail only, however much goes through it.
+ * What a model sees of a long text: its head and its tail, and between them a notice that says what
+ * is missing and how to read it. The keeper needs memory for head and tail only, however much goes
+ * through it.
  */
 import { newlinesInText } from './count-newlines.ts'
 import { safeCut, safeStart } from './ansi-text.ts'
@@ -20,7 +21,9 @@ export function withOwnWords({ chars, lines }: ResultLimits): { maxChars: number
   return { maxChars: chars + 1_000, maxLines: lines + 20 }
 }
 
-/** The head's share of what is kept; the tail has the rest, because ends of outputs say how it went. */
+/**
+ * The head's share of what is kept; the tail has the rest, because ends of outputs say how it went.
+ */
 const HEAD_SHARE = 0.2
 /** Beyond the limit, so that a cut can see the whole escape sequence or line that it falls into. */
 const SLACK = 8192
@@ -34,7 +37,9 @@ interface TruncateOptions {
   headShare?: number
   /** Path of the whole text, to name in the notice. */
   file?: string
-  /** The call under which the whole text is stored, to name in the notice where there is no file. */
+  /**
+   * The call under which the whole text is stored, to name in the notice where there is no file.
+   */
   callId?: string
   /** What the whole was before it was cleaned, for the notice. Default: counted from the text. */
   whole?: { bytes: number; lines: number }
@@ -45,7 +50,10 @@ interface Truncated {
   truncated: boolean
 }
 
-/** `text`, or its head and tail with a notice. Never longer than `text`; never cut inside a character or an escape sequence. */
+/**
+ * `text`, or its head and tail with a notice. Never longer than `text`; never cut inside a
+ * character or an escape sequence.
+ */
 export function truncateToolOutput(text: string, options: TruncateOptions = {}): Truncated {
   const keeper = createOutputKeeper(options.maxChars)
   keeper.push(text)
@@ -83,7 +91,8 @@ export function createOutputKeeper(maxChars: number = MAX_CHARS): OutputKeeper {
       if (room <= 0) return { text: firstPart(head, Math.min(maxChars, chars), maxLines), truncated: true }
       const share = options.headShare ?? HEAD_SHARE
       const headRoom = Math.floor(room * share)
-      // The notice is a line, and the two line breaks round it end the lines that it stands between.
+      // The notice is a line, and the two line breaks round it end the lines that it stands
+      // between.
       const lineRoom = Math.max(0, maxLines - 1)
       const headLines = Math.floor(lineRoom * share)
       const begin = firstPart(head, headRoom, headLines)
@@ -146,7 +155,10 @@ function positionAfterLines(text: string, lines: number): number {
   return at
 }
 
-/** Where the last `lines` lines begin. A line break at the very end ends the last line and begins none. */
+/**
+ * Where the last `lines` lines begin. A line break at the very end ends the last line and begins
+ * none.
+ */
 function positionBeforeLines(text: string, lines: number): number {
   let at = text.endsWith('\n') ? text.length - 1 : text.length
   for (let line = 0; line < lines; line++) {

@@ -2,8 +2,9 @@ import { createHash } from 'node:crypto'
 import type { CommandId } from '@sandlot/sandbox/sandbox'
 
 /**
- * The id under which an attempt of a call runs in the sandbox: the first 128 bits of SHA-256, as 32 hex digits. The same
- * attempt has the same id in every process, which is how a restart finds what still runs.
+ * The id under which an attempt of a call runs in the sandbox: the first 128 bits of SHA-256, as 32
+ * hex digits. The same attempt has the same id in every process, which is how a restart finds what
+ * still runs.
  */
 export function commandId(of: {
   sessionId: string

@@ -1,4 +1,7 @@
-/** Stays with a command to its end: reads its output over lost streams, and passes a cancel on to it. */
+/**
+ * Stays with a command to its end: reads its output over lost streams, and passes a cancel on to
+ * it.
+ */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { SandboxError, type SandboxErrorCode } from '@sandlot/sandbox/errors'
 import { type CommandExit, LEASE_MS, type RunningCommand, type Sandbox } from '@sandlot/sandbox/sandbox'
@@ -23,7 +26,9 @@ const PASSING: ReadonlySet<SandboxErrorCode> = new Set([
   'cancelled',
 ])
 
-/** How the following of a command ended: with its end, or because it could not be reached any more. */
+/**
+ * How the following of a command ended: with its end, or because it could not be reached any more.
+ */
 export interface Followed {
   command: RunningCommand
   end: { exit: CommandExit } | { lost: SandboxError }
@@ -51,7 +56,8 @@ export async function followToEnd(
         return { command, end: { exit: await readToEnd(command, output, letGo) } }
       } catch (error) {
         if (!(error instanceof SandboxError)) {
-          // Most likely the store: without it the call cannot go on, and nobody would read the command's pipe.
+          // Most likely the store: without it the call cannot go on, and nobody would read the
+          // command's pipe.
           if (!letGo.aborted) await command.cancel(GRACE_MS)
           throw error
         }
@@ -77,7 +83,8 @@ async function readToEnd(
 ): Promise<CommandExit> {
   // It rejects together with the output; then the output's error is the one that is handled.
   void Promise.allSettled([command.exit])
-  // All but the last byte: what is acknowledged to the end may be forgotten with how it ended, and that is not stored yet.
+  // All but the last byte: what is acknowledged to the end may be forgotten with how it ended, and
+  // that is not stored yet.
   let acknowledged = 0
   const acknowledge = (upTo: number): void => {
     if (upTo - acknowledged <= ACKNOWLEDGE_EVERY) return
@@ -103,8 +110,9 @@ interface Losing {
 }
 
 /**
- * The stream was lost, not necessarily the sandbox: tries until the command is found, or until it cannot run any more.
- * Undefined when it is gone with its boot; an error when it could not be reached for the length of the lease.
+ * The stream was lost, not necessarily the sandbox: tries until the command is found, or until it
+ * cannot run any more. Undefined when it is gone with its boot; an error when it could not be
+ * reached for the length of the lease.
  */
 async function reattach(
   command: RunningCommand,
@@ -126,8 +134,8 @@ async function reattach(
 }
 
 /**
- * `work` with the user's sandbox, tried again while the sandbox cannot be reached, as long as what runs in there can
- * still run. Rejects with the last `SandboxError`, or the reason of `letGo`.
+ * `work` with the user's sandbox, tried again while the sandbox cannot be reached, as long as what
+ * runs in there can still run. Rejects with the last `SandboxError`, or the reason of `letGo`.
  */
 export async function whileLeased<T>(
   work: (sandbox: Sandbox) => Promise<T>,
@@ -147,7 +155,10 @@ export async function whileLeased<T>(
   }
 }
 
-/** Aborts `letGo` at a shutdown, until the returned function is called: a signal that somebody listens to is never collected. */
+/**
+ * Aborts `letGo` at a shutdown, until the returned function is called: a signal that somebody
+ * listens to is never collected.
+ */
 export function letGoAtShutdown(signal: AbortSignal, letGo: AbortController): () => void {
   const check = (): void => {
     if (isShutdown(signal)) letGo.abort(signal.reason)

@@ -1,6 +1,7 @@
 /**
- * Runs a command in the user's sandbox, at most once per attempt whatever crashes: the attempt is in the log before the
- * command is sent, a lost stream is taken up again, and a restart adopts what runs or says that it does not know.
+ * Runs a command in the user's sandbox, at most once per attempt whatever crashes: the attempt is
+ * in the log before the command is sent, a lost stream is taken up again, and a restart adopts what
+ * runs or says that it does not know.
  */
 import type { ExitInfo } from '@sandlot/shared/call'
 import type { FailureReason } from '@sandlot/shared/reasons'
@@ -18,11 +19,13 @@ import type { CallContext, ToolUpdate } from '../tool.ts'
 interface SandboxCommand {
   /** Shell text, or an argument vector. */
   command: string | readonly string[]
-  /** Relative to the workspace. Default: the workspace, or where the shell of the session stopped. */
+  /**
+   * Relative to the workspace. Default: the workspace, or where the shell of the session stopped.
+   */
   cwd?: string
   /**
-   * Goes on where the last such command of this chat session stopped: its directory and exported variables, as long
-   * as the sandbox is not stopped. Of several at once the last one to end wins.
+   * Goes on where the last such command of this chat session stopped: its directory and exported
+   * variables, as long as the sandbox is not stopped. Of several at once the last one to end wins.
    */
   inSession?: boolean
   /** For this command only. */
@@ -54,7 +57,9 @@ interface CommandUsage {
 }
 
 const SLOW_SANDBOX_MS = 300
-/** A file of the whole output: from where the model’s text is cut, as far as the sandbox can tell. */
+/**
+ * A file of the whole output: from where the model’s text is cut, as far as the sandbox can tell.
+ */
 const SPOOL = { afterBytes: 128 * 1024, maxBytes: 16 * 1024 * 1024 }
 
 /** Runs the commands of one call. */
@@ -66,8 +71,9 @@ export class SandboxedToolExecutor {
   }
 
   /**
-   * Yields `started` before the command is sent, then live output; returns how it ended, with partial output when it was
-   * cut short. Throws `ToolError` or `SandboxError` when it never ran, and the signal's reason at a shutdown.
+   * Yields `started` before the command is sent, then live output; returns how it ended, with
+   * partial output when it was cut short. Throws `ToolError` or `SandboxError` when it never ran,
+   * and the signal's reason at a shutdown.
    */
   async *run(request: SandboxCommand): AsyncGenerator<ToolUpdate, CommandResult> {
     const letGo = new AbortController()
@@ -123,7 +129,8 @@ export async function* acquireSandbox(
   return await acquiring
 }
 
-// ── Beginning ───────────────────────────────────────────────────────────────────────────────────────────
+// ── Beginning
+// ───────────────────────────────────────────────────────────────────────────────────────────
 
 interface Beginning {
   request: SandboxCommand
@@ -139,7 +146,8 @@ async function begin(
   ctx: CallContext,
 ): Promise<RunningCommand> {
   if (ctx.previous !== undefined) {
-    // Another boot has forgotten the command: nobody can say whether it ran, so it never runs again.
+    // Another boot has forgotten the command: nobody can say whether it ran, so it never runs
+    // again.
     if (sandbox.bootId !== ctx.previous.boot) throw unknownEnd(request)
     await output.replay()
     const adopted = await sandbox.attach(id, { stdout: output.position() })
@@ -193,7 +201,8 @@ function unknownEnd({ readOnly }: SandboxCommand): ToolError {
       )
 }
 
-// ── Ending ──────────────────────────────────────────────────────────────────────────────────────────────
+// ── Ending
+// ──────────────────────────────────────────────────────────────────────────────────────────────
 
 async function finishedResult(
   followed: Followed,
