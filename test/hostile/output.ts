@@ -1,7 +1,7 @@
 /** Class T: what a command prints, on its way to people and to models. */
 import { expect } from 'vitest'
 
-import { modelMessages } from '../../packages/ai-agent/src/history/messages.ts'
+import { modelMessages } from '../../packages/ai-agent/src/history/model-messages.ts'
 import { TestBatch } from '../../packages/ai-agent/test/calls/test-batch.ts'
 import { extent } from '../campaign.ts'
 import type { Row } from './row.ts'

@@ -3,8 +3,7 @@ import { z } from 'zod'
 import { inTurns, p99 } from '../../../sandbox/bench/measure.ts'
 import { type Result, below, loadNow } from '../../../sandbox/bench/report.ts'
 import { createRegistry } from '../../src/tools/registry.ts'
-import { defineTool } from '../../src/tools/define-tool.ts'
-import { type Tool, idOf } from '../../src/tools/tool.ts'
+import { defineTool, idOf, type Tool } from '../../src/tools/tool.ts'
 import type { BenchContext } from '../context.ts'
 
 const TOOLS = 1_000

@@ -3,7 +3,7 @@ import type { NoRoom } from '@sandlot/storage/sessions/store-room'
 import type { FailureReason } from '@sandlot/shared/reasons'
 import type { SessionEvent } from '@sandlot/shared/events'
 import type { Sandbox } from '@sandlot/sandbox/sandbox'
-import type { CallsBefore } from '../history/calls-before.ts'
+import type { CallsBefore } from '../history/read-log.ts'
 import type { ResolvedPaths } from '../approval/request.ts'
 import type { ToolRegistry } from '../tools/registry.ts'
 import type { CallApproval, CallIds, Ruling, ToolCall } from '../tools/tool.ts'
@@ -57,4 +57,32 @@ export interface BatchContext {
   /** Epoch milliseconds. */
   now: () => number
   log: Log
+}
+
+/** How much text the calls of one turn may hand to the model together. */
+
+/** Characters of `forModel` of all calls of a turn. */
+const BATCH_CHARACTERS = 200_000
+
+/**
+ * What every call may have, whatever the others do: an outcome up to this length is never shortened
+ * for the batch.
+ */
+export function guaranteedShare(calls: number, budget = BATCH_CHARACTERS): number {
+  return Math.floor(budget / Math.max(1, calls))
+}
+
+/**
+ * The largest length such that, when every longer text is shortened to it, all fit into `budget`:
+ * the largest are shortened first, and only as far as needed. Infinity when all fit as they are.
+ */
+export function lengthLimit(lengths: readonly number[], budget = BATCH_CHARACTERS): number {
+  let left = budget
+  const ascending = lengths.toSorted((a, b) => a - b)
+  for (const [index, length] of ascending.entries()) {
+    const share = Math.floor(left / (ascending.length - index))
+    if (length > share) return share
+    left -= length
+  }
+  return Number.POSITIVE_INFINITY
 }

@@ -22,12 +22,10 @@ import type {
   ToolUpdate,
 } from '../tools/tool.ts'
 import { DEFAULT_RESULT_LIMITS, type ResultLimits } from '../tools/output/truncate-output.ts'
-import { guaranteedShare, lengthLimit } from './batch-budget.ts'
-import type { BatchContext } from './batch.ts'
-import { announcedEvent, outcomeEvent, type CallStamp, updateEvent } from './call-events.ts'
-import { CallOrder } from './call-order.ts'
-import { cleanOutcome, shortenOutcome } from './clean-outcome.ts'
-import { outcomeSaid, updateSaid } from './said-by-tool.ts'
+import { guaranteedShare, lengthLimit, type BatchContext } from './batch.ts'
+import { announcedEvent, outcomeEvent, type CallStamp, updateEvent } from './events.ts'
+import { CallOrder } from './order.ts'
+import { cleanOutcome, validateOutcome, shortenOutcome, sanitizeUpdate } from './tool-answers.ts'
 import {
   ToolRequestAdapter,
   isRefused,
@@ -94,8 +92,8 @@ export function createScheduler(parts: SchedulerParts): ToolScheduler {
             { share, limits: results, now: ctx.now },
           ),
       )
-      yield* abandonable(releasing(running, order), left)
-      yield* settleHeld(batch, ctx.now)
+      yield* abandonable(runInOrder(running, order), left)
+      yield* settleTruncated(batch, ctx.now)
       return batch.flatMap(({ outcome }) => outcome ?? [])
     },
   }
@@ -153,7 +151,7 @@ async function* settleCall(scheduled: ScheduledCall, now: () => number): AsyncGe
 }
 
 /** Now that all lengths are known, shorten the longest as far as the batch needs it. */
-async function* settleHeld(
+async function* settleTruncated(
   batch: readonly ScheduledCall[],
   now: () => number,
 ): AsyncGenerator<SessionEvent, void> {
@@ -223,20 +221,20 @@ async function* runTool(call: PolicyCall, ctx: CallContext): AsyncGenerator<Tool
   let finished = false
   try {
     let step = await running.next()
-    const begins = step.done === true ? undefined : updateSaid(step.value)
+    const begins = step.done === true ? undefined : sanitizeUpdate(step.value)
     const starts = begins?.type === 'started' ? begins : undefined
     if (!first && ctx.previous === undefined && starts === undefined) yield { type: 'started' }
     if (first && starts !== undefined && starts.attempt === undefined) step = await running.next()
-    for (; step.done !== true; step = await running.next()) yield updateSaid(step.value)
+    for (; step.done !== true; step = await running.next()) yield sanitizeUpdate(step.value)
     finished = true
-    return outcomeSaid(step.value, call.tool.output)
+    return validateOutcome(step.value, call.tool.output)
   } finally {
     if (!finished) await running.return(NOBODY_WAITS)
   }
 }
 
 /** All calls together; where one ends, however it does, those behind it may begin. */
-function releasing(
+function runInOrder(
   running: readonly (() => AsyncGenerator<SessionEvent, void>)[],
   order: CallOrder,
 ): AsyncGenerator<SessionEvent, void[]> {

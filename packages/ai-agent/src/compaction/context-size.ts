@@ -3,7 +3,7 @@
  * estimate of what is new.
  */
 import { type SessionEvent, metaOf, sandlotEventOf } from '@sandlot/shared/events'
-import { modelMessages, type Reader } from '../history/messages.ts'
+import { modelMessages, type Reader } from '../history/model-messages.ts'
 import { messagesTokens, toolsTokens } from '../model/tokens.ts'
 import type { ModelTool } from '../model/model.ts'
 

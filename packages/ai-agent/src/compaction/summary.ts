@@ -1,6 +1,6 @@
 /** The request for a summary, and what stands in for one that cannot be had. Pure. */
 import type { SessionEvent } from '@sandlot/shared/events'
-import { readItems } from '../history/items.ts'
+import { readItems } from '../history/model-messages.ts'
 import { atMostTokens, messageTokens, messagesTokens } from '../model/tokens.ts'
 import type { ModelMessage } from '../model/model.ts'
 import { changedFiles } from '../history/compaction.ts'

@@ -9,7 +9,7 @@ import { messageOf } from '@sandlot/shared/errors'
 import { SandboxError } from '@sandlot/sandbox/errors'
 import type { Sandbox } from '@sandlot/sandbox/sandbox'
 import { z } from 'zod'
-import { cleanText } from '../calls/clean-outcome.ts'
+import { cleanText } from '../calls/tool-answers.ts'
 import { decodeExactly, statIfExists } from '../tools/workspace-files.ts'
 import { type SessionEvent, makeSandlotEvent, sandlotEventOf } from '@sandlot/shared/events'
 

@@ -3,7 +3,7 @@
  * request, because one broken pair makes a session useless for good. Pure.
  */
 import type { AssistantMessage, ModelMessage, ToolMessage } from '../model/model.ts'
-import { NO_RESULT } from './messages.ts'
+import { NO_RESULT } from './model-messages.ts'
 
 interface HistoryProblem {
   /** Place of the message in the list. */

@@ -5,7 +5,7 @@
  */
 import { metaOf } from '@sandlot/shared/events'
 import { canonicalJson } from '../model/json.ts'
-import type { Turn } from './items.ts'
+import type { Turn } from './model-messages.ts'
 
 /** Turns of the longest circle that is seen. */
 const LONGEST = 5

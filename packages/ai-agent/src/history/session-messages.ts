@@ -1,9 +1,8 @@
 /** The events by which a user's message enters a session. */
 import { type SessionEvent, makeSandlotEvent } from '@sandlot/shared/events'
 import { makeMeta } from '@sandlot/shared/event-meta'
-import type { Command } from '@sandlot/shared/sandlot-event'
-import type { QueuedMessage } from './history.ts'
-import type { OnError } from '@sandlot/shared/sandlot-event'
+import type { Command, OnError } from '@sandlot/shared/sandlot-event'
+import type { QueuedMessage } from './read-log.ts'
 import type { ModelImage } from '../model/model.ts'
 
 /**

@@ -19,8 +19,8 @@ import {
 import { newId } from '@sandlot/shared/ids'
 import { commandOf, runCommand } from './compact-command.ts'
 import { makeRoomIfFull } from './make-room.ts'
-import { modelCallOf, turnsOf, turnsSinceTold } from '../history/items.ts'
-import { nextStep, pendingApproval, queuedMessages } from '../history/history.ts'
+import { modelCallOf, turnsOf, turnsSinceTold } from '../history/model-messages.ts'
+import { nextStep, pendingApproval, queuedMessages } from '../history/read-log.ts'
 import type { LoopContext } from './context.ts'
 import {
   CANCELLED_TEXT,
@@ -28,6 +28,8 @@ import {
   LENGTH_TEXT,
   LOOP_TEXT,
   REFUSAL_TEXT,
+  callRefusal,
+  endBeforeRequest,
   endEvent,
   errorEvent,
   maxTurnsText,
@@ -35,11 +37,9 @@ import {
   noAnswerText,
   poisonText,
   saidNothing,
-} from './endings.ts'
-import { type Asked, askModel } from './model.ts'
-import { modelOf } from './models.ts'
-import { callRefusal, endBeforeRequest } from './refusals.ts'
-import { withdrawCutOff } from './speech.ts'
+} from './end-texts.ts'
+import { askModel, modelOf, type Asked } from './ask-model.ts'
+import { withdrawCutOff } from './streamed-answer.ts'
 import type { ModelCall } from '../model/model.ts'
 import { makeNoProgress } from '../history/no-progress.ts'
 import { sentMessage } from '../history/session-messages.ts'
@@ -86,8 +86,8 @@ export async function* runPrompt(ctx: LoopContext): AsyncGenerator<EventGroup, v
         // A summary is a request too, and may have used up what was left.
         const overNow = madeRoom ? await endBefore(ctx) : undefined
         if (overNow !== undefined) return yield [overNow]
-        yield* takeSteered(ctx)
-        yield* sayEndedJobs(ctx)
+        yield* appendSteeringMessages(ctx)
+        yield* reportFinishedJobs(ctx)
         if (ctx.signal.aborted) return yield [stopped(ctx)]
         const asked = yield* askModel(ctx, step.turn)
         if (asked.got !== 'answer') return yield endOfAsking(ctx, asked)
@@ -233,7 +233,7 @@ function withUniqueIds(calls: readonly ModelCall[], log: readonly SessionEvent[]
 // ──────────────────────────────────────────────────────────────────
 
 /** Steered messages join behind the results of the round, before the next request. */
-async function* takeSteered(ctx: LoopContext): AsyncGenerator<EventGroup, void> {
+async function* appendSteeringMessages(ctx: LoopContext): AsyncGenerator<EventGroup, void> {
   for (const message of queuedMessages(ctx.log())) {
     if (message.as === 'steer') yield sentMessage(message, ctx.promptId, ctx.now())
   }
@@ -243,7 +243,7 @@ async function* takeSteered(ctx: LoopContext): AsyncGenerator<EventGroup, void> 
  * Background commands that have ended since. What cannot be looked at now is looked at before the
  * next request.
  */
-async function* sayEndedJobs(ctx: LoopContext): AsyncGenerator<EventGroup, void> {
+async function* reportFinishedJobs(ctx: LoopContext): AsyncGenerator<EventGroup, void> {
   const { lookAtJobs } = ctx
   if (lookAtJobs === undefined) return
   // A sandbox that does not answer must not hold up a Stop.

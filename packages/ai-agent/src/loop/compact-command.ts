@@ -13,11 +13,11 @@ import {
 } from '@sandlot/shared/events'
 import { STOP_REASON_OF } from '@sandlot/shared/reasons'
 import type { LoopContext } from './context.ts'
-import { modelOf } from './models.ts'
-import { endBeforeRequest } from './refusals.ts'
+import { modelOf } from './ask-model.ts'
+import { endBeforeRequest } from './end-texts.ts'
 import { messagesTokens, toolsTokens } from '../model/tokens.ts'
 import type { Model } from '../model/model.ts'
-import { modelMessages } from '../history/messages.ts'
+import { modelMessages } from '../history/model-messages.ts'
 import { makeRoomNow } from './make-room.ts'
 
 type Ended = Extract<ReturnType<typeof sandlotEventOf>, { type: 'prompt_ended' }>

@@ -14,13 +14,12 @@ import {
 } from '@sandlot/shared/events'
 import { makeMeta } from '@sandlot/shared/event-meta'
 import { messageOf } from '@sandlot/shared/errors'
-import { modelMessages } from '../history/messages.ts'
+import { modelMessages } from '../history/model-messages.ts'
 import type { LoopContext } from './context.ts'
-import { endBeforeRequest } from './refusals.ts'
-import { pause, retryVerdict } from './retry.ts'
-import { usageEvent } from './usage.ts'
+import { endBeforeRequest } from './end-texts.ts'
+import { pause, retryVerdict, usageEvent } from './ask-model.ts'
 import { messagesTokens } from '../model/tokens.ts'
-import { RepetitionError, listen } from './listen.ts'
+import { RepetitionError, streamAnswer } from './streamed-answer.ts'
 import { type Model, type ModelAnswer, ModelError } from '../model/model.ts'
 import { contextSize } from '../compaction/context-size.ts'
 import { planCut, planPruning, planPruningOfAll } from '../compaction/plan.ts'
@@ -210,7 +209,7 @@ async function* askForSummary(
     if (attempt > 1 && (await endBeforeRequest(ctx)) !== undefined) return undefined
     let rejected: SessionEvent | undefined
     try {
-      const { value: answer } = await listen<never>(model, request, signal, () => undefined).next()
+      const { value: answer } = await streamAnswer<never>(model, request, signal, () => undefined).next()
       if (answer.text.trim() !== '' && answer.calls.length === 0) return answer
       ctx.warn({ promptId: ctx.promptId, turn, attempt }, 'the model gave no summary')
       rejected = usageEvent(ctx, undefined, model, answer.usage)

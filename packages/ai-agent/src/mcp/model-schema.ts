@@ -4,7 +4,7 @@
  * illegal refuses the whole request. Arguments are validated against the server's own schema.
  */
 import { deeperThan } from '../model/json.ts'
-import { propertiesOf } from '../tools/tool-input.ts'
+import { propertiesOf } from '../tools/tool-schema.ts'
 import { visibleSchema } from './visible-text.ts'
 
 /** Bytes of JSON. Every request contains the schema. */

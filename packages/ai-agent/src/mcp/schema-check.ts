@@ -6,7 +6,7 @@ import vm from 'node:vm'
 import { CfWorkerJsonSchemaValidator } from '@modelcontextprotocol/client/validators/cf-worker'
 import { nearest } from '@sandlot/shared/config-names'
 import { messageOf } from '@sandlot/shared/errors'
-import { propertiesOf } from '../tools/tool-input.ts'
+import { propertiesOf } from '../tools/tool-schema.ts'
 
 const CHECK_MS = 200
 const SHOWN_CHARS = 300

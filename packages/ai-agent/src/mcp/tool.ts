@@ -17,7 +17,7 @@ import type { ToolDefinition } from './tool-definition.ts'
 import { visibleText } from './visible-text.ts'
 import { orAborted } from '@sandlot/shared/async/or-aborted'
 import { ToolError } from '../tools/tool-error.ts'
-import type { JsonSchemaInput } from '../tools/tool-input.ts'
+import type { JsonSchemaInput } from '../tools/tool-schema.ts'
 import { hasAsked } from '../tools/has-asked.ts'
 import type { CallContext, Tool, ToolOutcome, ToolUpdate } from '../tools/tool.ts'
 

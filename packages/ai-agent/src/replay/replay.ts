@@ -4,7 +4,7 @@
  */
 import { type SessionEvent, seqOf, sessionEvent } from '@sandlot/shared/events'
 import { historyProblems, repairHistory } from '../history/check.ts'
-import { modelMessages } from '../history/messages.ts'
+import { modelMessages } from '../history/model-messages.ts'
 import type { ModelMessage } from '../model/model.ts'
 import { type RequestFrame, bodyOf, digestOf, messageDigests, RequestMarker, requestOf } from './mark.ts'
 import { SandlotError } from '@sandlot/shared/errors'

@@ -1,7 +1,7 @@
 /** What a running prompt's calls get of their session. */
 import type { Mode } from '@sandlot/shared/mode'
 import type { SessionEvent } from '@sandlot/shared/events'
-import { callsBefore } from '../history/calls-before.ts'
+import { callsBefore } from '../history/read-log.ts'
 import { judge } from '../approval/engine.ts'
 import { approvalOptions } from '../approval/options.ts'
 import { type ResolvedPaths, callRequest } from '../approval/request.ts'

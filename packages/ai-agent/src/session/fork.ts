@@ -7,7 +7,7 @@ import { SandlotError } from '@sandlot/shared/errors'
 import type { SandlotEvent } from '@sandlot/shared/sandlot-event'
 import { type SessionEvent, isOutcome, metaOf, sandlotEventOf, seqOf } from '@sandlot/shared/events'
 import { leftElsewhere } from '../tools/background/jobs.ts'
-import { outputUrl } from '../tools/output/output-url.ts'
+import { outputUrl } from '../tools/output/truncate-output.ts'
 
 export interface ForkPoint {
   promptId: string

@@ -12,10 +12,10 @@ import { forkedLog, type ForkPoint } from './fork.ts'
 import { choose } from '../loop/model-choice.ts'
 import { LoadedSessions } from './loaded.ts'
 import { RuleAdmin } from './rule-admin.ts'
-import { WORKSPACE } from '../loop/prompt.ts'
+import { WORKSPACE } from '../loop/system-prompt.ts'
 import type { Session } from './session.ts'
 import type { SessionParts } from './parts.ts'
-import type { Accepted, PromptOptions } from './prompts.ts'
+import type { Accepted, PromptOptions } from './intake.ts'
 import { openJobsOf } from '../tools/background/jobs.ts'
 
 /** Sessions on one page of the list. */

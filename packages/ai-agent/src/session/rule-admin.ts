@@ -9,7 +9,7 @@ import {
   type RulesAsk,
 } from '@sandlot/shared/rules-api'
 import { type CallRequest, callRequest } from '../approval/request.ts'
-import { isZodInput } from '../tools/tool-input.ts'
+import { isZodInput } from '../tools/tool-schema.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { SessionParts } from './parts.ts'
 import { matchProblem } from '../approval/match.ts'

@@ -2,37 +2,45 @@
  * Runs the prompts of one session, one after another: drives the loop and stores what it yields.
  */
 import { messageOf } from '@sandlot/shared/errors'
-import { type SessionEvent, isLive, metaOf, sandlotEventOf, type EventGroup } from '@sandlot/shared/events'
+import {
+  isLive,
+  isOutcome,
+  metaOf,
+  sandlotEventOf,
+  type EventGroup,
+  type SessionEvent,
+} from '@sandlot/shared/events'
 import type { UserSpent } from '@sandlot/storage/sessions/usage'
 import { notOwner } from '@sandlot/storage/storage-error'
+import type { FailureReason } from '@sandlot/shared/reasons'
 import { runPrompt } from '../loop/agent-loop.ts'
 import {
-  type PromptEnd,
-  type QueuedMessage,
   promptEndOf,
   queuedMessages,
   sentBehindStop,
+  type PromptEnd,
+  type QueuedMessage,
   unfinishedPrompt,
   unqueued,
-} from '../history/history.ts'
+} from '../history/read-log.ts'
 import { startOfDay } from '../limits/day-budgets.ts'
-import { BUG_TEXT, errorEvent, missingOutcomes } from '../loop/endings.ts'
+import { BUG_TEXT, errorEvent, missingOutcomes } from '../loop/end-texts.ts'
 import { chosenIn, levelOfPrompt, modelOfPrompt, told } from '../loop/model-choice.ts'
 import { MeasuredPrompt } from '../metrics/measured-prompt.ts'
 import type { Model } from '../model/model.ts'
-import { storableGroup } from './outcome-images.ts'
-import { PromptWaiters } from './prompt-waiters.ts'
+import { PromptWaiters, storableGroup } from './intake.ts'
 import { inStep } from '../watchdog/running-step.ts'
-import type { Answers } from './answers.ts'
+import type { Answers } from './approvals.ts'
 import { Running, batchContext } from './batch.ts'
 import type { SessionCore } from './core.ts'
 import { promptIdOf, promptStarted, sentMessage } from '../history/session-messages.ts'
-import { systemPrompt } from '../loop/prompt.ts'
-import { endWhatRunsOn } from './stopped.ts'
+import { systemPrompt } from '../loop/system-prompt.ts'
 import { takeInstructions } from '../config/instructions.ts'
+import { commandId } from '../tools/sandbox-command/command-id.ts'
+import type { Log } from '../log.ts'
 
 /** A prompt whose beginning is in the log. */
-interface Begun {
+interface UnfinishedPrompt {
   promptId: string
   /** Nobody can answer an approval. */
   unattended: boolean
@@ -72,26 +80,32 @@ export class Runner {
    * Go on with the prompt that was begun and has no end: after a restart, and after a store that
    * failed had broken a prompt off in the middle. Only inside `inTurn`.
    */
-  async takeUp(resumeCounts = true): Promise<void> {
+  async resumeUnfinished(resumeCounts = true): Promise<void> {
     const begun = this.#core.running === undefined ? unfinishedPrompt(this.#core.log) : undefined
     if (begun === undefined) return
-    this.launch({ ...begun, resumed: true, resumeCounts })
-    await this.#answers.denyWhatNobodyAnswers()
+    this.start({ ...begun, resumed: true, resumeCounts })
+    await this.#answers.denyUnanswerable()
   }
 
   /** As `Session.goOn`. Only inside `inTurn`. */
   async goOn(): Promise<boolean> {
-    await this.takeUp()
+    await this.resumeUnfinished()
     if (this.#core.running !== undefined) return true
     const next = this.#startOf(queuedMessages(this.#core.log).slice(0, 1))
     if (next === undefined) return false
     await this.#core.store(next.events)
-    this.launch(next)
+    this.start(next)
     return true
   }
 
   /** Run it. */
-  launch({ promptId, unattended, resumed = false, resumeCounts = true, stopped = false }: Begun): void {
+  start({
+    promptId,
+    unattended,
+    resumed = false,
+    resumeCounts = true,
+    stopped = false,
+  }: UnfinishedPrompt): void {
     const running = new Running(promptId, unattended)
     if (stopped) running.stop.abort('cancelled')
     else if (this.#core.parts.ending?.aborted === true) running.stop.abort('interrupted')
@@ -168,7 +182,7 @@ export class Runner {
         if (first !== undefined && isLive(first)) {
           core.journal.show(first)
         } else {
-          if (resumed) await endWhatRunsOn(core, group)
+          if (resumed) await cancelOrphanedCommands(core, group)
           const { store } = core.parts
           const storable = await storableGroup(group, (bytes) => store.missingRoom(core.userId, bytes))
           await core.inTurn(() => this.#store(storable))
@@ -208,7 +222,7 @@ export class Runner {
       const at = core.parts.now()
       await core.inTurn(async () => {
         // Or a question would wait for ever whose call has ended.
-        await this.#answers.denyWhatNobodyAnswers()
+        await this.#answers.denyUnanswerable()
         for (const lost of missingOutcomes(core.log, running.promptId, 'tool_error', at))
           await core.store([lost])
         await this.#store([errorEvent(running.promptId, { cause: 'internal' }, BUG_TEXT, at)])
@@ -225,10 +239,10 @@ export class Runner {
     const core = this.#core
     const end = group.find((event) => sandlotEventOf(event)?.type === 'prompt_ended')
     if (end === undefined) {
-      if (takesWhatWaitsNoMore(core.log, group)) return
+      if (isAlreadyWithdrawn(core.log, group)) return
       await core.store(group)
       const asked = group.some((event) => sandlotEventOf(event)?.type === 'approval_asked')
-      if (asked) await this.#answers.denyWhatNobodyAnswers()
+      if (asked) await this.#answers.denyUnanswerable()
       return
     }
     const next = this.#startOf(messagesBehind(core.log, end))
@@ -240,13 +254,13 @@ export class Runner {
     } else {
       // In the same transaction: a crash in between would leave a message waiting for nothing.
       await core.store([...group, ...next.events])
-      this.launch(next)
+      this.start(next)
     }
     this.#waiters.tell(core.state())
   }
 
   /** How the prompt begins that these messages become: the last of them, with those before it. */
-  #startOf(waited: readonly QueuedMessage[]): (Begun & { events: EventGroup }) | undefined {
+  #startOf(waited: readonly QueuedMessage[]): (UnfinishedPrompt & { events: EventGroup }) | undefined {
     const last = waited.at(-1)
     if (last === undefined) return undefined
     const { log, parts } = this.#core
@@ -282,8 +296,115 @@ function messagesBehind(log: readonly SessionEvent[], end: SessionEvent): Queued
  * The loop takes a message that was withdrawn after it had looked at the log: who wrote first has
  * it.
  */
-function takesWhatWaitsNoMore(log: readonly SessionEvent[], group: EventGroup): boolean {
+function isAlreadyWithdrawn(log: readonly SessionEvent[], group: EventGroup): boolean {
   const [first] = group
   const taken = first === undefined ? undefined : sandlotEventOf(first)
   return taken?.type === 'message_unqueued' && unqueued(log, taken.messageId) !== undefined
+}
+
+/*
+ * A call that was begun by an earlier process may run on in the sandbox while this one gives it the
+ * outcome `cancelled`: Stop was in the log and the sandbox did not hear of it any more, or Stop
+ * came before the call had found its command again. The sandbox hears of it here, before the
+ * outcome is stored; else the command would run to its time limit behind the user's back.
+ */
+
+/**
+ * The outcome does not wait longer than this for a sandbox that neither wakes nor fails, in
+ * milliseconds.
+ */
+const PATIENCE_MS = 10_000
+/** From TERM to KILL. */
+const GRACE_MS = 1_000
+const ENDED_BY_US: ReadonlySet<FailureReason | undefined> = new Set(['cancelled', 'timeout', 'interrupted'])
+
+interface Attempt {
+  promptId: string
+  turn: number
+  callId: string
+  n: number
+  boot: string
+}
+
+/**
+ * End the commands of the calls that these outcomes say we have ended. `group`: not stored yet.
+ * Never rejects.
+ */
+async function cancelOrphanedCommands(core: SessionCore, group: EventGroup): Promise<void> {
+  const attempts = group
+    .filter(isOutcome)
+    .filter((event) => ENDED_BY_US.has(metaOf(event).reason))
+    .flatMap(({ toolCallId }) => lastAttempt(core.log, toolCallId) ?? [])
+  if (attempts.length === 0) return
+  try {
+    const patience = AbortSignal.any([core.leaving, AbortSignal.timeout(PATIENCE_MS)])
+    const sandbox = await core.parts.sandbox(core.userId, patience)
+    const known = await sandbox.commands()
+    for (const { promptId, turn, callId, n, boot } of attempts) {
+      const id = commandId({ sessionId: core.id, promptId, turn, callId, attempt: n })
+      const runs = known.some((command) => command.id === id && command.state === 'running')
+      if (sandbox.bootId !== boot || !runs) continue
+      const command = await sandbox.attach(id)
+      if (command === undefined) continue
+      void Promise.allSettled([command.exit.then(({ bytes }) => command.acknowledge(bytes))])
+      await command.cancel(GRACE_MS)
+    }
+  } catch (error) {
+    if (core.leaving.aborted) return
+    const fields = { sessionId: core.id, error: messageOf(error) }
+    core.parts.log.warn(fields, 'a command that was stopped may still run in the sandbox')
+  }
+}
+
+/** What the log says of where the call was begun. */
+function lastAttempt(log: readonly SessionEvent[], callId: string): Attempt | undefined {
+  const begun = log.findLast(
+    (event) =>
+      event.sessionUpdate === 'tool_call_update' &&
+      event.toolCallId === callId &&
+      metaOf(event).attempt !== undefined,
+  )
+  if (begun === undefined) return undefined
+  const { promptId, turn, attempt } = metaOf(begun)
+  if (promptId === undefined || turn === undefined || attempt === undefined) return undefined
+  return { promptId, turn, callId, ...attempt }
+}
+
+/**
+ * One step of going down. The next is made whatever becomes of it: a store that fails must not
+ * leave containers running.
+ */
+export interface EndingStep {
+  work: () => Promise<void>
+  /** What is logged when it fails, or is not done in time. */
+  problem: string
+  /** Milliseconds to wait for it; absent: as long as it takes. */
+  withinMs?: number
+}
+
+/** Never rejects. */
+export async function endingStep({ work, problem, withinMs }: EndingStep, log: Log): Promise<void> {
+  const late = Promise.withResolvers<'late'>()
+  const timer = withinMs === undefined ? undefined : setTimeout(() => late.resolve('late'), withinMs)
+  try {
+    if ((await Promise.race([work(), late.promise])) === 'late') log.warn({ withinMs }, problem)
+  } catch (error) {
+    log.warn({ error: messageOf(error) }, problem)
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/** Characters. */
+const TITLE_LENGTH = 60
+
+/** A session's name from its first message: the first line with words, cut between words. */
+export function titleOf(text: string): string {
+  const line = text.split('\n').find((one) => one.trim() !== '') ?? ''
+  const words = line.replaceAll(/\s+/g, ' ').trim()
+  const characters = Array.from(words)
+  if (characters.length <= TITLE_LENGTH) return words === '' ? 'New chat' : words
+  const cut = characters.slice(0, TITLE_LENGTH).join('')
+  const space = cut.lastIndexOf(' ')
+  return `${space > TITLE_LENGTH / 2 ? cut.slice(0, space) : cut.trimEnd()}…`
 }

@@ -8,17 +8,16 @@ import { type SessionEvent, makeSandlotEvent, isAnnounced } from '@sandlot/share
 import { makeMeta } from '@sandlot/shared/event-meta'
 import type { SessionSummary } from '@sandlot/shared/frames'
 import type { Ownership, SessionRow } from '@sandlot/storage/sessions/store'
-import { type Unqueued, queuedMessages, sentBehindStop, unfinishedPrompt } from '../history/history.ts'
+import { type Unqueued, queuedMessages, sentBehindStop, unfinishedPrompt } from '../history/read-log.ts'
 import { type ModelChoice, choose, chosenIn, modelOfPrompt, modelsOf } from '../loop/model-choice.ts'
 import type { Model } from '../model/model.ts'
-import { type AnswerOptions, Answers } from './answers.ts'
-import { Approvals, type PendingApproval } from './approvals.ts'
+import { Answers, Approvals, type AnswerOptions, type PendingApproval } from './approvals.ts'
 import type { Running } from './batch.ts'
 import { BackgroundWatch } from './background.ts'
 import { SessionCore } from './core.ts'
 import { Journal } from './journal.ts'
 import type { RunnerParts } from './parts.ts'
-import { type Accepted, type PromptOptions, Prompts } from './prompts.ts'
+import { type Accepted, type PromptOptions, Prompts } from './intake.ts'
 import { messageIdOf } from '../history/session-messages.ts'
 import { Runner } from './runner.ts'
 import type { CloseReason, Subscription } from './subscription.ts'
@@ -156,7 +155,7 @@ export class Session {
    * up.
    */
   resume(counts = true): Promise<void> {
-    return this.#core.inTurn(() => this.#runner.takeUp(counts))
+    return this.#core.inTurn(() => this.#runner.resumeUnfinished(counts))
   }
 
   /**
@@ -174,7 +173,7 @@ export class Session {
       if (running === undefined || running !== this.#core.running) return
       running.stop.abort(reason)
       if (reason === 'cancelled') await this.#noteStop(running)
-      await this.#answers.denyWhatNobodyAnswers()
+      await this.#answers.denyUnanswerable()
     })
   }
 

@@ -5,8 +5,7 @@
 import { z } from 'zod'
 import { hostRules } from '../approval/hosts.ts'
 import type { RuleBook } from '../approval/rule-book.ts'
-import { defineTool, textArg } from './define-tool.ts'
-import type { Tool } from './tool.ts'
+import { defineTool, textArg, type Tool } from './tool.ts'
 
 const input = z.strictObject({
   host: z

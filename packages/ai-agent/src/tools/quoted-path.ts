@@ -1,6 +1,6 @@
 /** Paths of tools as what a model and people read. */
 import { quotePath } from '@sandlot/shared/quoted-path'
-import { textArg } from './define-tool.ts'
+import { textArg } from './tool.ts'
 import { shownPath } from './workspace-path.ts'
 
 /** The path among arguments that nobody has checked, for a title. */

@@ -3,8 +3,7 @@ import { toolKind } from '@sandlot/shared/call'
 import { z } from 'zod'
 import type { ModelTool } from '../model/model.ts'
 import { type Tool, idOf } from './tool.ts'
-import { type ToolInput, isZodInput } from './tool-input.ts'
-import { toolParameters } from './tool-schema.ts'
+import { isZodInput, toolParameters, type ToolInput } from './tool-schema.ts'
 
 export interface ToolRegistry {
   /** Adds all or none. @throws ToolDefinitionError that lists every problem. */

@@ -20,7 +20,7 @@ import type { Sandbox } from '@sandlot/sandbox/sandbox'
 import type { z } from 'zod'
 import type { ResolvedPaths, RuleRequest } from '../approval/request.ts'
 import type { ResultLimits } from './output/truncate-output.ts'
-import type { JsonSchemaInput } from './tool-input.ts'
+import type { JsonSchemaInput } from './tool-schema.ts'
 import type { Log } from '../log.ts'
 
 /** The one shape behind the adapter: policies, tools and executors see nothing else. */
@@ -353,4 +353,21 @@ export interface Tool<Input extends z.ZodObject = z.ZodObject> {
 /** As rules, settings and metrics know it: `name` for our own, `server::tool` for a server's. */
 export function idOf({ name, runs }: Pick<Tool, 'name' | 'runs'>): string {
   return runs?.as?.id ?? name
+}
+
+/** Checks a tool against its own input type and forgets that type: a list of tools has many. */
+export function defineTool<Input extends z.ZodObject>(tool: Tool<Input>): Tool {
+  return tool
+}
+
+/** An argument for a title, when it is usable text. */
+export function textArg(args: Record<string, unknown>, name: string): string | undefined {
+  const value = args[name]
+  return typeof value === 'string' && value.trim() !== '' ? value.trim() : undefined
+}
+
+/** The first line of a text, for a title. */
+export function firstLine(text: string): string {
+  const line = text.split('\n', 1)[0] ?? ''
+  return line.length < text.length || line.length > 200 ? `${line.slice(0, 200)} …` : line
 }

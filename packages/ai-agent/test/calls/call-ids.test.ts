@@ -3,7 +3,7 @@ import { type SessionEvent, metaOf, sandlotEventOf } from '@sandlot/shared/event
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { historyProblems } from '../../src/history/check.ts'
-import { modelMessages } from '../../src/history/messages.ts'
+import { modelMessages } from '../../src/history/model-messages.ts'
 import { ModelError, type ModelMessage } from '../../src/model/model.ts'
 import { memoryLog } from '../../src/plain/log-store.ts'
 import { plainTool } from '../../src/plain/plain-tool.ts'

@@ -2,8 +2,7 @@
 import { metaOf, sandlotEventOf } from '@sandlot/shared/events'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
-import { defineTool } from '../../src/tools/define-tool.ts'
-import type { ApprovalAnswer, Tool } from '../../src/tools/tool.ts'
+import { defineTool, type ApprovalAnswer, type Tool } from '../../src/tools/tool.ts'
 import { TestBatch } from './test-batch.ts'
 
 function recording(name: string, readOnly: boolean, ran: string[]): Tool {

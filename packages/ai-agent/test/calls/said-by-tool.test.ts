@@ -3,8 +3,7 @@ import { sessionEvent } from '@sandlot/shared/events'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
-import { defineTool } from '../../src/tools/define-tool.ts'
-import type { Tool, ToolOutcome, ToolUpdate } from '../../src/tools/tool.ts'
+import { defineTool, type Tool, type ToolOutcome, type ToolUpdate } from '../../src/tools/tool.ts'
 import { TestBatch } from './test-batch.ts'
 
 const call = (id: string, name: string) => ({ id, name, args: {} })

@@ -10,11 +10,10 @@ import {
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { guaranteedShare, lengthLimit } from '../../src/calls/batch-budget.ts'
+import { guaranteedShare, lengthLimit } from '../../src/calls/batch.ts'
 import { builtinTools } from '../../src/tools/builtin/index.ts'
 import { SHUTDOWN } from '../../src/tools/tool-error.ts'
-import { defineTool } from '../../src/tools/define-tool.ts'
-import type { Tool } from '../../src/tools/tool.ts'
+import { defineTool, type Tool } from '../../src/tools/tool.ts'
 import { TestBatch } from './test-batch.ts'
 
 /** A tool that does as it is told, and writes down when. */

@@ -1,8 +1,7 @@
 /** What the screen gets of a call: its title, its content, and whether it was cut. */
 import { expect, test } from 'vitest'
 import { z } from 'zod'
-import { defineTool } from '../../src/tools/define-tool.ts'
-import type { ToolOutcome } from '../../src/tools/tool.ts'
+import { defineTool, type ToolOutcome } from '../../src/tools/tool.ts'
 import { TestBatch } from './test-batch.ts'
 
 /** A batch with one tool, `look`. */

@@ -2,8 +2,7 @@
 import { appendFileSync, existsSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'zod'
-import { defineTool } from '../../src/tools/define-tool.ts'
-import type { Tool } from '../../src/tools/tool.ts'
+import { defineTool, type Tool } from '../../src/tools/tool.ts'
 import type { Life } from './life.ts'
 
 const input = z.strictObject({ key: z.string().describe('Its key.') })

@@ -2,7 +2,7 @@ import { type SessionEvent, makeSandlotEvent } from '@sandlot/shared/events'
 import { makeMeta } from '@sandlot/shared/event-meta'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { readItems } from '../../src/history/items.ts'
+import { readItems } from '../../src/history/model-messages.ts'
 
 const promptId = fc.constantFrom('p_1', 'p_2')
 const turn = fc.constantFrom(1, 2, 3)

@@ -2,7 +2,7 @@ import { type SessionEvent, makeSandlotEvent, metaOf } from '@sandlot/shared/eve
 import { makeMeta } from '@sandlot/shared/event-meta'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { modelMessages } from '../../src/history/messages.ts'
+import { modelMessages } from '../../src/history/model-messages.ts'
 import { textTokens } from '../../src/model/tokens.ts'
 
 /** One turn whose calls gave these texts, as it is stored. */

@@ -1,8 +1,7 @@
-import { metaOf } from '@sandlot/shared/events'
+import { metaOf, type SessionEvent } from '@sandlot/shared/events'
 import { makeMeta } from '@sandlot/shared/event-meta'
-import type { SessionEvent } from '@sandlot/shared/events'
 import { expect, test } from 'vitest'
-import { missingOutcomes } from '../../src/loop/endings.ts'
+import { missingOutcomes } from '../../src/loop/end-texts.ts'
 
 const at = { promptId: 'p', turn: 1 }
 const announced = (toolCallId: string): SessionEvent => ({

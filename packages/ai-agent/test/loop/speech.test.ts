@@ -1,10 +1,10 @@
 import { sandlotEventOf } from '@sandlot/shared/events'
 import { expect, test } from 'vitest'
-import { Speech } from '../../src/loop/speech.ts'
+import { StreamedAnswer } from '../../src/loop/streamed-answer.ts'
 
 test('a call that is being written is shown at once and then ten times a second, each by itself', () => {
   let now = 1_000
-  const speech = new Speech({ promptId: 'p', log: () => [], now: () => now }, 1)
+  const speech = new StreamedAnswer({ promptId: 'p', log: () => [], now: () => now }, 1)
   const shown: string[] = []
   for (; now <= 1_250; now += 25) {
     for (const place of [0, 1]) {

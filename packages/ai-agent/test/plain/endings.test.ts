@@ -2,7 +2,7 @@
 import { metaOf, sandlotEventOf } from '@sandlot/shared/events'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { turnsOf } from '../../src/history/items.ts'
+import { turnsOf } from '../../src/history/model-messages.ts'
 import { historyProblems } from '../../src/history/check.ts'
 import type { ModelErrorClass } from '@sandlot/shared/reasons'
 import { ModelError } from '../../src/model/model.ts'

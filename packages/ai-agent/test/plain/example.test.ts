@@ -7,7 +7,7 @@ import { createOpenAIModel } from '../../src/model/openai.ts'
 import { memoryLog } from '../../src/plain/log-store.ts'
 import { plainTool } from '../../src/plain/plain-tool.ts'
 import { type RunOptions, type RunResult, askOnce, runAgent } from '../../src/plain/run-agent.ts'
-import { defineTool } from '../../src/tools/define-tool.ts'
+import { defineTool } from '../../src/tools/tool.ts'
 import {
   deltaChunk,
   errorAnswer,

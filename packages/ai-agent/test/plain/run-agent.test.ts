@@ -9,8 +9,7 @@ import { plainTool } from '../../src/plain/plain-tool.ts'
 import { Inbox } from '../../src/plain/inbox.ts'
 import { type RunOptions, type RunResult, runAgent } from '../../src/plain/run-agent.ts'
 import { readToolOutput } from '../../src/tools/builtin/read-tool-output.ts'
-import { defineTool } from '../../src/tools/define-tool.ts'
-import type { Tool } from '../../src/tools/tool.ts'
+import { defineTool, type Tool } from '../../src/tools/tool.ts'
 import { type ScriptedModel, scriptedModel } from '../support/scripted-model.ts'
 
 const nothing = { description: 'For tests.', parameters: { type: 'object', properties: {} } }

@@ -73,7 +73,7 @@ export const LOOP_ROWS: Record<string, Record<string, readonly string[]>> = {
     ],
     'parallel, ordered around writes': [
       'packages/ai-agent/test/calls/scheduler.test.ts :: reads run together up to the limit; what changes things runs alone and in order',
-      'packages/ai-agent/test/calls/call-order.test.ts :: any calls, asked for and ended in any order: a change alone, reads together to the limit, the model’s order kept',
+      'packages/ai-agent/test/calls/order.test.ts :: any calls, asked for and ended in any order: a change alone, reads together to the limit, the model’s order kept',
     ],
     approval: [
       'packages/ai-agent/test/session/session.test.ts :: the first answer wins; allowed runs, and later ones hear so',

@@ -1,6 +1,5 @@
 /** What a Stop must not have to wait for, and what is said right behind one. */
-import { defineTool } from '../../src/tools/define-tool.ts'
-import type { Tool } from '../../src/tools/tool.ts'
+import { defineTool, type Tool } from '../../src/tools/tool.ts'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { AgentBench, ask, happened, newSession, whenEvent, whenIdle } from '../support/agent-fixture.ts'

@@ -3,7 +3,7 @@ import { openSessionStore } from '@sandlot/storage/sessions/sqlite'
 import { isOutcome } from '@sandlot/shared/events'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
-import { defineTool } from '../../src/tools/define-tool.ts'
+import { defineTool } from '../../src/tools/tool.ts'
 import { AgentBench, ask, happened, newSession } from '../support/agent-fixture.ts'
 import { textAnswer, toolCalls } from '../support/fake-provider.ts'
 

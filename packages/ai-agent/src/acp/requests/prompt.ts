@@ -8,7 +8,7 @@ import { promptContent } from '../prompt-content.ts'
 import { parseParams } from '../errors.ts'
 import type { Serving } from '../serving.ts'
 import type { Session } from '../../session/session.ts'
-import type { PromptOptions } from '../../session/prompts.ts'
+import type { PromptOptions } from '../../session/intake.ts'
 import { beginSlashCommand } from '../slash-commands.ts'
 
 export function addPromptRequests(app: AgentApp, serving: Serving): void {

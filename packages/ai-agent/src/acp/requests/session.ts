@@ -5,7 +5,7 @@ import { type AgentUser, loadSessionMeta, newSessionMeta } from '@sandlot/shared
 import { SandlotError } from '@sandlot/shared/errors'
 import { newId } from '@sandlot/shared/ids'
 import { type Mode, mode as modeShape } from '@sandlot/shared/mode'
-import { WORKSPACE } from '../../loop/prompt.ts'
+import { WORKSPACE } from '../../loop/system-prompt.ts'
 import type { Session } from '../../session/session.ts'
 import { allows, configOptionsOf, modesOf, setConfigOption } from '../config-options.ts'
 import { parseParams } from '../errors.ts'

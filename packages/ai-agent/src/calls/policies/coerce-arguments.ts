@@ -4,7 +4,7 @@
  * guessed.
  */
 import type { z } from 'zod'
-import { propertiesOf } from '../../tools/tool-input.ts'
+import { propertiesOf } from '../../tools/tool-schema.ts'
 
 export interface CoercedArguments {
   args: Record<string, unknown>

@@ -5,9 +5,8 @@
  */
 import type { OutputInfo } from '@sandlot/shared/call'
 import { newlinesInBytes } from '../../tools/output/count-newlines.ts'
-import { outputUrl } from '../../tools/output/output-url.ts'
+import { outputUrl, truncateToolOutput, withOwnWords } from '../../tools/output/truncate-output.ts'
 import type { CallContext, CallOutput, Policy, ToolCall, ToolOutcome } from '../../tools/tool.ts'
-import { truncateToolOutput, withOwnWords } from '../../tools/output/truncate-output.ts'
 
 export function saveOutput(limitBytes: number): Policy {
   return (next) =>

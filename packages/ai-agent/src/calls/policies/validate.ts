@@ -5,7 +5,7 @@
 import { nearest } from '@sandlot/shared/config-names'
 import type { z } from 'zod'
 import { ToolError } from '../../tools/tool-error.ts'
-import { type JsonSchemaInput, argumentNames, isZodInput } from '../../tools/tool-input.ts'
+import { type JsonSchemaInput, argumentNames, isZodInput } from '../../tools/tool-schema.ts'
 import type { Policy, ToolCall } from '../../tools/tool.ts'
 import { type CoercedArguments, coerceArguments, coerceToSchema } from './coerce-arguments.ts'
 

@@ -8,9 +8,15 @@ import {
 } from '@sandlot/shared/question'
 import { z } from 'zod'
 import { ToolError } from '../tool-error.ts'
-import { defineTool, firstLine, textArg } from '../define-tool.ts'
+import {
+  defineTool,
+  firstLine,
+  textArg,
+  type ApprovalAnswer,
+  type ApprovalOption,
+  type ToolOutcome,
+} from '../tool.ts'
 import { orAborted } from '@sandlot/shared/async/or-aborted'
-import type { ApprovalAnswer, ApprovalOption, ToolOutcome } from '../tool.ts'
 import { hasAsked } from '../has-asked.ts'
 
 const choice = z.string().min(1).max(200)

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { defineTool } from '../define-tool.ts'
+import { defineTool } from '../tool.ts'
 
 const input = z.strictObject({ text: z.string().describe('The text to return.') })
 

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { ToolError } from '../tool-error.ts'
-import { defineTool, textArg } from '../define-tool.ts'
+import { defineTool, textArg } from '../tool.ts'
 import { pageRoom } from '../output/line-page.ts'
 import { SEARCH_FLAGS, pagedFiles, searchOutcome } from '../ripgrep.ts'
 import { saidPath } from '../quoted-path.ts'

@@ -1,7 +1,7 @@
 import type { FileStat } from '@sandlot/sandbox/sandbox'
 import { z } from 'zod'
 import { ToolError } from '../tool-error.ts'
-import { defineTool } from '../define-tool.ts'
+import { defineTool } from '../tool.ts'
 import { grouped, truncateToolOutput } from '../output/truncate-output.ts'
 import { pathArg, saidPath } from '../quoted-path.ts'
 import { quotePath } from '@sandlot/shared/quoted-path'

@@ -1,14 +1,20 @@
 import { z } from 'zod'
 import type { RefusedHost } from '@sandlot/sandbox/sandbox'
 import { logPath, nextJobId, startedData } from '../background/jobs.ts'
-import { defineTool, firstLine, textArg } from '../define-tool.ts'
+import {
+  defineTool,
+  firstLine,
+  textArg,
+  type CallContext,
+  type ToolOutcome,
+  type ToolUpdate,
+} from '../tool.ts'
 import { shellEnvironment } from '../../approval/shell/shell-parts.ts'
 import {
   SandboxedToolExecutor,
   acquireSandbox,
   type CommandResult,
 } from '../sandbox-command/sandboxed-tool-executor.ts'
-import type { CallContext, ToolOutcome, ToolUpdate } from '../tool.ts'
 import { grouped } from '../output/truncate-output.ts'
 import { WORKSPACE, workspacePath } from '../workspace-path.ts'
 import { ToolError } from '../tool-error.ts'

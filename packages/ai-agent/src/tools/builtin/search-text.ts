@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { defineTool, textArg } from '../define-tool.ts'
+import { defineTool, textArg } from '../tool.ts'
 import { pageRoom } from '../output/line-page.ts'
 import { SEARCH_FLAGS, pagedSearch, searchOutcome } from '../ripgrep.ts'
 import { saidPath } from '../quoted-path.ts'

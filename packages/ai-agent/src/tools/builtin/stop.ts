@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { findJob } from '../background/find-job.ts'
 import { endWords, jobState } from '../background/job-state.ts'
 import { seenData } from '../background/jobs.ts'
-import { defineTool, textArg } from '../define-tool.ts'
+import { defineTool, textArg } from '../tool.ts'
 import { orAborted } from '@sandlot/shared/async/or-aborted'
 import { acquireSandbox } from '../sandbox-command/sandboxed-tool-executor.ts'
 

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { defineTool } from '../define-tool.ts'
+import { defineTool } from '../tool.ts'
 
 const entry = z.strictObject({
   content: z.string().min(1).max(500).describe('What is to be done, one short line.'),

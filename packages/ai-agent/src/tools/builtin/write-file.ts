@@ -1,7 +1,7 @@
 import type { SandboxFiles } from '@sandlot/sandbox/sandbox'
 import { z } from 'zod'
 import { ToolError } from '../tool-error.ts'
-import { defineTool } from '../define-tool.ts'
+import { defineTool } from '../tool.ts'
 import { diffContent } from '../file-diff.ts'
 import { contentHash, contentHashSchema } from '../known-files.ts'
 import { pathArg, saidPath } from '../quoted-path.ts'

@@ -7,9 +7,8 @@ import type { OutputInfo } from '@sandlot/shared/call'
 import { createTerminalCleaner } from './ansi-text.ts'
 import { newlinesInBytes } from './count-newlines.ts'
 import type { LiveOutput } from './live-output.ts'
-import { outputUrl } from './output-url.ts'
+import { createOutputKeeper, outputUrl } from './truncate-output.ts'
 import type { CallContext } from '../tool.ts'
-import { createOutputKeeper } from './truncate-output.ts'
 
 /**
  * Bytes that may wait for the store before reading pauses. Below the sandbox's window, so that it

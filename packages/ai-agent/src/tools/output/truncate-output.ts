@@ -178,3 +178,8 @@ function withoutLastBreak(text: string): string {
 export function grouped(value: number): string {
   return String(value).replace(/\B(?=(\d{3})+$)/g, ',')
 }
+
+/** Path on the service of a call's full output. */
+export function outputUrl(sessionId: string, callId: string): string {
+  return `/api/sessions/${encodeURIComponent(sessionId)}/outputs/${encodeURIComponent(callId)}`
+}

@@ -6,8 +6,14 @@ import { isOutcome, metaOf } from '@sandlot/shared/events'
 import { cache } from '../../../src/calls/policies/cache.ts'
 import { rateLimit } from '../../../src/calls/policies/rate-limit.ts'
 import { ToolError } from '../../../src/tools/tool-error.ts'
-import { defineTool } from '../../../src/tools/define-tool.ts'
-import type { CallContext, PolicyCall, Tool, ToolCall, ToolRuns } from '../../../src/tools/tool.ts'
+import {
+  defineTool,
+  type CallContext,
+  type PolicyCall,
+  type Tool,
+  type ToolCall,
+  type ToolRuns,
+} from '../../../src/tools/tool.ts'
 import { TestBatch } from '../test-batch.ts'
 
 /** Of a call's context, what a policy alone reads here. */

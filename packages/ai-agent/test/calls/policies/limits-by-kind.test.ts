@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { readAgentConfig } from '../../../src/config.ts'
 import { builtinTools } from '../../../src/tools/builtin/index.ts'
-import { defineTool } from '../../../src/tools/define-tool.ts'
+import { defineTool } from '../../../src/tools/tool.ts'
 import { TestBatch } from '../test-batch.ts'
 
 const byName = new Map(builtinTools().map((tool) => [tool.name, tool]))

@@ -1,6 +1,5 @@
 import { z } from 'zod'
-import { defineTool } from '../../../src/tools/define-tool.ts'
-import type { Tool, ToolOutcome } from '../../../src/tools/tool.ts'
+import { defineTool, type Tool, type ToolOutcome } from '../../../src/tools/tool.ts'
 
 export type Run = Tool['execute']
 

@@ -3,9 +3,9 @@
  * the truth, and nothing here keeps state. What the model is told is in history-messages.ts.
  */
 import type { EndReason, FailureReason } from '@sandlot/shared/reasons'
-import { type SessionEvent, isOutcome, metaOf, sandlotEventOf, seqOf } from '@sandlot/shared/events'
+import { isLive, isOutcome, metaOf, sandlotEventOf, seqOf, type SessionEvent } from '@sandlot/shared/events'
 import type { OnError, SandlotEvent } from '@sandlot/shared/sandlot-event'
-import { type CallRecord, isEmpty, modelCallOf, turnsOf, turnsSinceTold } from './items.ts'
+import { isEmpty, modelCallOf, turnsOf, turnsSinceTold, type CallRecord } from './model-messages.ts'
 import type { ModelCall, ModelImage } from '../model/model.ts'
 import { isStuck } from './no-progress.ts'
 
@@ -187,4 +187,66 @@ export function unqueued(log: readonly SessionEvent[], messageId: string): Unque
     return { why: happened.why, promptId: metaOf(event).promptId ?? '', seq: seqOf(event) ?? 0 }
   }
   return undefined
+}
+
+/**
+ * A fold of a log that only grows: where the same log was read before, only what is new is read, so
+ * that who asks at every call of a turn does not read all of it each time. `read` takes one event,
+ * with its place, into what `begin` made.
+ */
+export function growingFold<F>(
+  begin: () => F,
+  read: (fold: F, event: SessionEvent, place: number) => void,
+): (log: readonly SessionEvent[]) => F {
+  const known = new WeakMap<
+    readonly SessionEvent[],
+    { fold: F; length: number; last: SessionEvent | undefined }
+  >()
+  return (log) => {
+    const before = known.get(log)
+    const now =
+      before !== undefined && before.last === log[before.length - 1]
+        ? before
+        : { fold: begin(), length: 0, last: undefined }
+    for (; now.length < log.length; now.length++) {
+      const event = log[now.length]
+      if (event !== undefined) read(now.fold, event, now.length)
+      now.last = event
+    }
+    known.set(log, now)
+    return now.fold
+  }
+}
+
+/**
+ * What the log says of calls when a batch begins. What this process does with them afterwards does
+ * not count.
+ */
+export interface CallsBefore {
+  /** Calls that the log has already announced; they are not announced again. */
+  announced: (callId: string) => boolean
+  /**
+   * Calls that the log says had begun when the batch did: an earlier process died while they ran.
+   */
+  begunBefore: (callId: string) => boolean
+  /** The attempt of this call that the log has from before a restart. */
+  previousAttempt: (callId: string) => { n: number; boot: string } | undefined
+}
+
+export function callsBefore(log: readonly SessionEvent[]): CallsBefore {
+  const announced = new Set<string>()
+  const begun = new Set<string>()
+  const attempts = new Map<string, { n: number; boot: string }>()
+  for (const event of log) {
+    if (event.sessionUpdate === 'tool_call') announced.add(event.toolCallId)
+    if (event.sessionUpdate !== 'tool_call_update' || isLive(event) || isOutcome(event)) continue
+    const { attempt } = metaOf(event)
+    if (event.status === 'in_progress') begun.add(event.toolCallId)
+    if (attempt !== undefined) attempts.set(event.toolCallId, attempt)
+  }
+  return {
+    announced: (callId) => announced.has(callId),
+    begunBefore: (callId) => begun.has(callId),
+    previousAttempt: (callId) => attempts.get(callId),
+  }
 }

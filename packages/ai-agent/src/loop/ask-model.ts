@@ -3,31 +3,35 @@
  * as cut, room made when the window is full, another model when this one cannot serve, and the
  * settled answer as a group for the loop to store.
  */
-import { type SessionEvent, makeSandlotEvent, metaOf, type EventGroup } from '@sandlot/shared/events'
+import { setTimeout as sleep } from 'node:timers/promises'
+import {
+  makeSandlotEvent,
+  metaOf,
+  sandlotEventOf,
+  type EventGroup,
+  type SessionEvent,
+} from '@sandlot/shared/events'
 import { messageOf } from '@sandlot/shared/errors'
 import type { ErrorCause, ModelErrorClass } from '@sandlot/shared/reasons'
+import { makeMeta, type TokenUsage } from '@sandlot/shared/event-meta'
 import { overflowedBefore } from '../history/compaction.ts'
 import { makeRoom } from './make-room.ts'
 import { historyProblems, repairHistory } from '../history/check.ts'
-import { modelMessages } from '../history/messages.ts'
+import { modelMessages } from '../history/model-messages.ts'
 import { plainHistory } from '../history/plain.ts'
 import { withoutRepetition } from '../limits/repetition.ts'
-import { RepetitionError, listen } from './listen.ts'
+import { RepetitionError, StreamedAnswer, streamAnswer, withdrawnFor } from './streamed-answer.ts'
 import type { LoopContext } from './context.ts'
-import { BUG_TEXT, CHANT_TEXT, brokenHistoryText } from './endings.ts'
-import { changeOfModel, modelOf } from './models.ts'
-import { endBeforeRequest } from './refusals.ts'
-import { pause, retryVerdict } from './retry.ts'
-import { Speech, withdrawnFor } from './speech.ts'
+import { BUG_TEXT, CHANT_TEXT, brokenHistoryText, endBeforeRequest } from './end-texts.ts'
 import {
+  ModelError,
   type Model,
   type ModelAnswer,
   type ModelCall,
   type ModelChunk,
-  ModelError,
   type ModelMessage,
 } from '../model/model.ts'
-import { usageEvent } from './usage.ts'
+import { costOf } from '../model/prices.ts'
 
 export type Asked =
   | {
@@ -55,10 +59,10 @@ export async function* askModel(ctx: LoopContext, turn: number): AsyncGenerator<
     const model = modelOf(ctx)
     const checked = checkedMessages(ctx, turn, model)
     if ('broken' in checked) return { got: 'error', cause: 'internal', message: checked.broken }
-    const speech = new Speech(ctx, turn)
+    const speech = new StreamedAnswer(ctx, turn)
     try {
       const request = { messages: checked.messages, tools: ctx.tools }
-      const answer = yield* listen(model, request, signal, (piece) => shown(speech, piece))
+      const answer = yield* streamAnswer(model, request, signal, (piece) => shown(speech, piece))
       return answered(ctx, turn, model, speech, answer)
     } catch (error) {
       if (ctx.signal.aborted) return { got: 'stopped', settled: speech.settled(), text: speech.text }
@@ -121,16 +125,16 @@ function checkedMessages(
 /** Why what was said is taken back. */
 const CHANTING = 'chanting'
 
-function shown(speech: Speech, piece: ModelChunk): EventGroup | undefined {
+function shown(speech: StreamedAnswer, piece: ModelChunk): EventGroup | undefined {
   const event = piece.type === 'call' ? speech.draft(piece) : speech.add(piece.type, piece.text)
   return event === undefined ? undefined : [event]
 }
 
-function chanted(speech: Speech): Asked {
+function chanted(speech: StreamedAnswer): Asked {
   return { got: 'chant', settled: speech.settled(saidOnce(speech)), message: CHANT_TEXT }
 }
 
-function saidOnce({ text, thought }: Speech): Pick<ModelAnswer, 'text' | 'thought'> {
+function saidOnce({ text, thought }: StreamedAnswer): Pick<ModelAnswer, 'text' | 'thought'> {
   return { text: withoutRepetition(text), thought: withoutRepetition(thought) }
 }
 
@@ -179,7 +183,13 @@ async function* mended(
 // ── After an answer
 // ─────────────────────────────────────────────────────────────────────────────────────
 
-function answered(ctx: LoopContext, turn: number, model: Model, speech: Speech, answer: ModelAnswer): Asked {
+function answered(
+  ctx: LoopContext,
+  turn: number,
+  model: Model,
+  speech: StreamedAnswer,
+  answer: ModelAnswer,
+): Asked {
   const settled = speech.settled(answer)
   // What was shown as text turned out to be thoughts: the message is settled as an empty one.
   if (speech.text !== '' && answer.text === '') settled.push(speech.carrier())
@@ -202,4 +212,126 @@ function endingOf(answer: ModelAnswer): 'completed' | 'length' | 'refusal' | und
   if (answer.finish === 'length') return 'length'
   if (answer.finish === 'content_filter') return 'refusal'
   return answer.text.trim() === '' ? undefined : 'completed'
+}
+
+/*
+ * Which model a prompt asks: the configured one, or after a failure that only another model mends,
+ * the next on the list.
+ */
+
+/**
+ * The provider cannot serve us now, whatever we ask. Everything else would fail with another model
+ * too, or is ours to mend.
+ */
+const ANOTHER_MAY: readonly ModelErrorClass[] = ['overloaded', 'rate_limit', 'quota']
+
+/** The model of this prompt, as the log says: the same before and after a restart. */
+export function modelOf(ctx: LoopContext): Model {
+  const changed = changesOf(ctx).at(-1)
+  return ctx.fallbacks?.find(({ name }) => name === changed) ?? ctx.model
+}
+
+/**
+ * The event with which the prompt goes on with another model, if there is one left for such a
+ * failure.
+ */
+function changeOfModel(ctx: LoopContext, turn: number, why: ModelErrorClass): SessionEvent | undefined {
+  if (!ANOTHER_MAY.includes(why)) return undefined
+  const tried = new Set([ctx.model.name, ...changesOf(ctx)])
+  const next = ctx.fallbacks?.find(({ name }) => !tried.has(name))
+  if (next === undefined) return undefined
+  const event = { type: 'model_changed', model: next.name, why } as const
+  return makeSandlotEvent(event, { promptId: ctx.promptId, turn }, ctx.now())
+}
+
+function changesOf(ctx: LoopContext): string[] {
+  return ctx.log().flatMap((event) => {
+    const happened = sandlotEventOf(event)
+    return happened?.type === 'model_changed' && metaOf(event).promptId === ctx.promptId
+      ? [happened.model]
+      : []
+  })
+}
+
+/** When a model request that failed is made again. */
+export interface RetryRules {
+  /** Requests a turn, the first included. */
+  attempts: number
+  /**
+   * Milliseconds. The n-th wait is random between 0 and `baseMs · 2ⁿ`, at most `capMs` (full
+   * jitter).
+   */
+  baseMs: number
+  capMs: number
+  /**
+   * A provider that asks for a longer wait than this ends the prompt, with the time in the text.
+   */
+  longestWaitMs: number
+}
+
+export const RETRY_RULES: RetryRules = { attempts: 4, baseMs: 500, capMs: 8_000, longestWaitMs: 60_000 }
+
+type Verdict = { again: true; waitMs: number } | { again: false; message: string }
+
+/** `attempt` from 1. `random` in [0, 1). */
+export function retryVerdict(
+  error: ModelError,
+  attempt: number,
+  rules: RetryRules,
+  random: () => number = Math.random,
+): Verdict {
+  if (error.waitMs !== undefined && error.waitMs > rules.longestWaitMs) {
+    return { again: false, message: `${error.message} Try again in ${inWords(error.waitMs)}.` }
+  }
+  if (!error.retryable || attempt >= rules.attempts) return { again: false, message: error.message }
+  const jitter = random() * Math.min(rules.capMs, rules.baseMs * 2 ** (attempt - 1))
+  return { again: true, waitMs: Math.max(Math.round(jitter), error.waitMs ?? 0) }
+}
+
+function inWords(ms: number): string {
+  const minutes = Math.ceil(ms / 60_000)
+  if (minutes < 120) return `${minutes} minutes`
+  return `${Math.ceil(minutes / 60)} hours`
+}
+
+/** Resolves after `ms`, or at once when the signal aborts. */
+export async function pause(ms: number, signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return
+  await sleep(ms, undefined, { signal }).catch((error: unknown) => {
+    if (!signal.aborted) throw error
+  })
+}
+
+/* The event that says what an answer took. */
+
+/**
+ * Tokens in the context after this answer, and what it cost. Nothing when the provider did not
+ * count.
+ */
+export function usageEvent(
+  ctx: LoopContext,
+  turn: number | undefined,
+  model: Model,
+  usage: TokenUsage,
+): SessionEvent | undefined {
+  if (usage.input === undefined && usage.output === undefined) return undefined
+  const cost = costOf(usage, model.price)
+  const counted = ctx.log().filter((event) => metaOf(event).usage !== undefined)
+  const before = counted.reduce((sum, event) => sum + (metaOf(event).cost ?? 0), 0)
+  const allKnown = cost !== undefined && counted.every((event) => metaOf(event).cost !== undefined)
+  const fields = {
+    promptId: ctx.promptId,
+    turn,
+    usage,
+    model: model.name,
+    cost,
+  }
+  return {
+    sessionUpdate: 'usage_update',
+    used: (usage.input ?? 0) + (usage.output ?? 0),
+    size: model.contextWindow,
+    // ACP means the whole session: a sum without what nobody knows would be too small.
+    ...(!allKnown ? {} : { cost: { amount: before + cost, currency: 'USD' } }),
+    _meta: makeMeta(fields, ctx.now()),
+  }
 }

@@ -1,18 +1,69 @@
 /**
- * What the model says in one attempt: live while it arrives, settled when it is whole, withdrawn
- * when it broke off.
+ * One answer of a model, listened to until it is whole, only repeats itself, or nobody wants it any
+ * more.
  */
+import { orAborted } from '@sandlot/shared/async/or-aborted'
 import {
-  type EventOf,
-  type SessionEvent,
   makeSandlotEvent,
   sandlotEventOf,
   type EventGroup,
+  type EventOf,
+  type SessionEvent,
 } from '@sandlot/shared/events'
 import { draftText } from '@sandlot/shared/call-drafts'
 import { makeMeta } from '@sandlot/shared/event-meta'
+import { RepetitionDetector } from '../limits/repetition.ts'
+import type { Model, ModelAnswer, ModelChunk, ModelRequest } from '../model/model.ts'
+import { normalizeAnswer } from '../model/normalize-answer.ts'
 import type { LoopContext } from './context.ts'
-import type { ModelAnswer, ModelChunk } from '../model/model.ts'
+
+/** The answer was cut off because it only repeated itself: it might never have ended. */
+export class RepetitionError extends Error {
+  override readonly name = 'RepetitionError'
+  constructor() {
+    super('The model said the same words again and again.')
+  }
+}
+
+const NOTHING: ModelAnswer = { text: '', thought: '', calls: [], finish: 'unknown', usage: {} }
+
+/**
+ * Yields what `say` makes of each piece, if anything. Throws `RepetitionError`, what the model
+ * throws, or the signal's reason: at once, also where the client does not hear of it.
+ */
+export async function* streamAnswer<Said>(
+  model: Model,
+  request: ModelRequest,
+  signal: AbortSignal,
+  say: (piece: ModelChunk) => Said | undefined,
+): AsyncGenerator<Said, ModelAnswer> {
+  const watches = { text: new RepetitionDetector(), thought: new RepetitionDetector() }
+  const stream = model.stream(request, signal)
+  let whole = false
+  try {
+    for (;;) {
+      const next = await orAborted(stream.next(), signal)
+      if (next.done === true) {
+        whole = true
+        return normalizeAnswer(next.value)
+      }
+      const piece = next.value
+      const said = say(piece)
+      if (said !== undefined) yield said
+      if (piece.type !== 'call' && watches[piece.type].add(piece.text)) throw new RepetitionError()
+    }
+  } finally {
+    // Closes the request: the provider must not go on at our cost. A client that does not hear the
+    // Stop is left behind.
+    const closed = whole || Promise.allSettled([stream.return(NOTHING)])
+    if (!signal.aborted) await closed
+  }
+}
+
+/*
+ * What the model says in one attempt: live while it arrives, settled when it is whole, withdrawn
+ * when it broke off.
+ */
 
 /**
  * After a crash: the message that was on its way when the process died is withdrawn, whether or not
@@ -60,7 +111,7 @@ type SpeechContext = Pick<LoopContext, 'promptId' | 'log' | 'now'>
 const DRAFT_MS = 100
 
 /** What the model has said so far in one attempt. */
-export class Speech {
+export class StreamedAnswer {
   text = ''
   thought = ''
   readonly #ctx: SpeechContext

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { CallOrder } from '../../src/calls/call-order.ts'
+import { CallOrder } from '../../src/calls/order.ts'
 
 const flags = fc.array(fc.boolean(), { minLength: 1, maxLength: 12 })
 
