@@ -90,8 +90,6 @@ export function spreadProblems(files: readonly SourceFile[]): string[] {
     )
 }
 
-/** Where comments have been read for this already; a package joins when its last one has. */
-const READ = /^(packages\/(?!ai-agent\/)|mcp\/)/
 /** Words with which a thing that acts is made a person; what acts has a name that can be searched. */
 // `nobody` in quotation marks is a value.
 const WORDS = /\b(hears?|heard|is told|are told|whoever|(?<!`)nobody|somebody)\b/i
@@ -100,7 +98,7 @@ const COLUMNS = 100
 /** Comments with a person where a thing acts, and those that are too wide. */
 export function wordProblems(files: readonly SourceFile[]): string[] {
   return files
-    .filter(({ path }) => SOURCE.test(path) && READ.test(path))
+    .filter(({ path }) => SOURCE.test(path))
     .flatMap(({ path, text }) => {
       const code = withoutComments(text).split('\n')
       return text.split('\n').flatMap((line, place) => {
@@ -111,8 +109,11 @@ export function wordProblems(files: readonly SourceFile[]): string[] {
         const word = WORDS.exec(comment)?.[0]
         return [
           ...(word === undefined ? [] : [`${at}: “${word}”; say what acts, by its name`]),
-          // Behind code, or a link, there is no other line for it.
-          ...(line.length > COLUMNS && ours.trim() === '' && /\S\s\S.*\S\s\S/.test(comment.slice(4))
+          // Behind code, in an example, or of a link, there is no other line for it.
+          ...(line.length > COLUMNS &&
+          ours.trim() === '' &&
+          !/^\s*\* {3,}/.test(comment) &&
+          /\S\s\S.*\S\s\S/.test(comment.slice(4))
             ? [`${at}: a comment of ${line.length} columns, at most ${COLUMNS}`]
             : []),
         ]

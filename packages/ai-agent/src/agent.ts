@@ -70,7 +70,7 @@ const PRIVATE_SERVER_HINT =
 export interface Agent {
   readonly model: { name: string; demo: boolean }
   /**
-   * Of our own whose definitions were checked; 0 where nobody is offered any. Servers tell theirs
+   * Of our own whose definitions were checked; 0 where none is offered. Servers tell theirs
    * later.
    */
   readonly tools: number

@@ -128,7 +128,7 @@ function listenForStop(): Promise<Stop> {
   return promise
 }
 
-// Whoever reads the log may be gone first (an editor that was killed): what is being ended must
+// The reader of the log may be gone first (an editor that was killed): what is being ended must
 // still end in order.
 process.stderr.on('error', () => undefined)
 

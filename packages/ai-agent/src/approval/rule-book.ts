@@ -59,7 +59,7 @@ export class RuleBook {
   }
 
   /**
-   * Throws `bad_request` (it can never match, or is over already), `forbidden` (nobody may keep
+   * Throws `bad_request` (it can never match, or is over already), `forbidden` (no user may keep
    * what allows), `too_large`.
    */
   async add(userId: string, { effect, match, expiresAt }: NewRule): Promise<Rule> {

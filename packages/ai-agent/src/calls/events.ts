@@ -109,7 +109,7 @@ function rawArguments(rawInput: unknown): Record<string, unknown> {
   return typeof rawInput === 'object' && rawInput !== null ? (rawInput as Record<string, unknown>) : {}
 }
 
-/** A tool describes arguments that nobody has checked yet; if it cannot, its name has to do. */
+/** A tool describes arguments that are not checked yet; if it cannot, its name has to do. */
 function describe(call: ToolCall, args: Record<string, unknown>, log: Log): ToolTitle {
   try {
     const described = call.tool.title(args)

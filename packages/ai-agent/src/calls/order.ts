@@ -52,7 +52,7 @@ export class CallOrder {
     return place.entered.promise
   }
 
-  /** The call has its outcome, or nobody waits for it any more. */
+  /** The call has its outcome, or no caller waits for it any more. */
   over(at: number): void {
     const place = this.#places[at]
     if (place === undefined || place.state === 'over') return

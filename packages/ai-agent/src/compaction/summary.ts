@@ -59,9 +59,9 @@ function endWithin(messages: readonly ModelMessage[], most: number): ModelMessag
 }
 
 /**
- * The summary as it is stored: words, and the list of changed files, which nobody may forget. Each
- * of the two takes at most half of `most` tokens; of a longer list the files that were changed last
- * are in it.
+ * The summary as it is stored: words, and the list of changed files, which must not be forgotten.
+ * Each of the two takes at most half of `most` tokens; of a longer list the files that were changed
+ * last are in it.
  */
 export function summaryText(words: string, log: readonly SessionEvent[], upTo: number, most: number): string {
   const said = words.trim().toWellFormed()

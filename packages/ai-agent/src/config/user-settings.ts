@@ -48,8 +48,8 @@ export const usersSection = byPerson(userSettings)
 type UsersSection = z.output<typeof usersSection>
 
 /**
- * By a name of the operator's own. Nobody is in two; who is under two names is found by
- * `two-teams.ts`.
+ * By a name of the operator's own. No person is in two; two names of one person are found by
+ * `twoTeamsProblem`.
  */
 export const teamsSection = z
   .record(z.string().min(1).max(100), z.strictObject({ members: z.array(personKey).min(1), ...settings }))

@@ -68,8 +68,8 @@ export function changedFiles(log: readonly SessionEvent[]): string[] {
 
 /**
  * Whether the provider has said in this turn that the window is full, and room was made to the end:
- * the new size is told last, so a process that died between two steps leaves the rest of them to
- * the next one.
+ * the new size is reported last, so a process that died between two steps leaves the rest of them
+ * to the next one.
  */
 export function overflowedBefore(log: readonly SessionEvent[], promptId: string, turn: number): boolean {
   const ofTurn = log.filter((event) => metaOf(event).promptId === promptId && metaOf(event).turn === turn)

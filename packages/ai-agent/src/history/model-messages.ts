@@ -1,4 +1,4 @@
-/** What the model is told: the messages of the next request, computed from the log alone. */
+/** The messages of the next request to the model, computed from the log alone. */
 import {
   isLive,
   isOutcome,
@@ -224,7 +224,7 @@ interface Fold {
   items: Item[]
   turns: Map<string, Turn>
   calls: Map<string, CallRecord>
-  /** Prompts that are commands: the model hears nothing of them. */
+  /** Prompts that are commands: the model does not get them. */
   commands: Set<string | undefined>
   model: string | undefined
 }

@@ -1,6 +1,6 @@
 /**
  * The agent's folds of the log: how calls went, where a prompt stands, what waits. Pure; the log is
- * the truth, and nothing here keeps state. What the model is told is in history-messages.ts.
+ * the truth, and nothing here keeps state. What the model gets is in `history/model-messages.ts`.
  */
 import type { EndReason, FailureReason } from '@sandlot/shared/reasons'
 import { isLive, isOutcome, metaOf, sandlotEventOf, seqOf, type SessionEvent } from '@sandlot/shared/events'
@@ -94,7 +94,7 @@ export function pendingApproval(log: readonly SessionEvent[], promptId: string):
   return pending.size > 0
 }
 
-/** How a prompt ended, as its callers hear it. */
+/** How a prompt ended, as its callers get it. */
 export interface PromptEnd {
   promptId: string
   stopReason: Extract<ReturnType<typeof sandlotEventOf>, { type: 'prompt_ended' }>['stopReason']
@@ -135,7 +135,7 @@ export interface QueuedMessage {
   text: string
   as: 'steer' | 'queue'
   images?: ModelImage[] | undefined
-  /** Nobody can answer an approval, should it become a prompt of its own. */
+  /** No client can answer an approval, should it become a prompt of its own. */
   unattended?: boolean | undefined
   /** What a failed call means for it then. */
   onError?: OnError | undefined

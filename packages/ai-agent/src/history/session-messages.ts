@@ -18,7 +18,7 @@ export function messageIdOf(promptId: string): string {
 
 interface PromptStart {
   model: string
-  /** How hard it is told to think; absent: as it does by itself. */
+  /** The thought level sent with it; absent: the model's default. */
   thoughtLevel?: string | undefined
   requestId?: string | undefined
   unattended?: boolean

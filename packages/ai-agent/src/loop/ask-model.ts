@@ -330,7 +330,7 @@ export function usageEvent(
     sessionUpdate: 'usage_update',
     used: (usage.input ?? 0) + (usage.output ?? 0),
     size: model.contextWindow,
-    // ACP means the whole session: a sum without what nobody knows would be too small.
+    // ACP means the whole session: a sum without the unknown part would be too small.
     ...(!allKnown ? {} : { cost: { amount: before + cost, currency: 'USD' } }),
     _meta: makeMeta(fields, ctx.now()),
   }

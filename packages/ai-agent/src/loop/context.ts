@@ -33,7 +33,7 @@ export interface LoopContext {
   budgets?: Budgets
   /** What the prompt's user has used up since midnight UTC, in all sessions. */
   spentToday?: () => Promise<UserSpent>
-  /** How background commands of this session stand. Absent: nobody can say. */
+  /** How background commands of this session stand. Absent: unknown. */
   lookAtJobs?: (jobs: readonly Job[]) => ReturnType<LookAtJobs>
   retry: RetryRules
   /** Aborted by Stop. `signal.reason` is `'cancelled'` or `'interrupted'`. */

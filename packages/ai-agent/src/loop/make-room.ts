@@ -135,8 +135,8 @@ export async function* makeRoom(
 }
 
 /**
- * Because somebody asked: a summary of all but the last turn; where there is nothing for one, old
- * results. What the model does not summarise stays as it is: nobody is in need of room. `focus`:
+ * On request: a summary of all but the last turn; where there is nothing for one, old
+ * results. What the model does not summarise stays as it is: room is not needed. `focus`:
  * what the summary must not lose.
  */
 export async function* makeRoomNow(
@@ -176,8 +176,8 @@ function compacted(ctx: LoopContext, turn: number | undefined, what: Omit<Compac
 }
 
 /**
- * So that the screen shows how full the window is now, and the last of the steps. An estimate:
- * nobody has counted.
+ * So that the screen shows how full the window is now, and the last of the steps. An estimate, not
+ * a count.
  */
 async function* tellSize(
   ctx: LoopContext,

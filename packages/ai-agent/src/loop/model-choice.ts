@@ -1,5 +1,5 @@
 /**
- * Which model a session asks, and how hard it is told to think: what was chosen last, as the log
+ * Which model a session asks, and at which thought level: what was chosen last, as the log
  * says. A prompt keeps what it began with, also over a restart. Pure functions over the log and the
  * models that there are.
  */
@@ -67,7 +67,7 @@ export function told(model: Model, level: string | undefined): Model {
 }
 
 /**
- * `before` changed by what somebody chose; a level that another model does not have is dropped with
+ * `before` changed by a choice; a level that another model does not have is dropped with
  * it. `thoughtLevel` null: none. Throws `bad_request` that names what there is.
  */
 export function choose(

@@ -1,5 +1,5 @@
 /**
- * One answer of a model, listened to until it is whole, only repeats itself, or nobody wants it any
+ * One answer of a model, listened to until it is whole, only repeats itself, or is not wanted any
  * more.
  */
 import { orAborted } from '@sandlot/shared/async/or-aborted'
@@ -29,7 +29,7 @@ const NOTHING: ModelAnswer = { text: '', thought: '', calls: [], finish: 'unknow
 
 /**
  * Yields what `say` makes of each piece, if anything. Throws `RepetitionError`, what the model
- * throws, or the signal's reason: at once, also where the client does not hear of it.
+ * throws, or the signal's reason: at once, also where the client ignores it.
  */
 export async function* streamAnswer<Said>(
   model: Model,
@@ -53,7 +53,7 @@ export async function* streamAnswer<Said>(
       if (piece.type !== 'call' && watches[piece.type].add(piece.text)) throw new RepetitionError()
     }
   } finally {
-    // Closes the request: the provider must not go on at our cost. A client that does not hear the
+    // Closes the request: the provider must not go on at our cost. A client that ignores the
     // Stop is left behind.
     const closed = whole || Promise.allSettled([stream.return(NOTHING)])
     if (!signal.aborted) await closed

@@ -7,9 +7,8 @@ import type { Price } from './model.ts'
 
 /**
  * US dollars for a million tokens, of the ordinary (not batch, not priority) service. In November
- * 2026 they agreed with public tables that others had made between March and August 2026; nobody
- * has compared them with the provider's own pages. Prices change: what matters to you, set
- * yourself.
+ * 2026 they agreed with public tables made elsewhere between March and August 2026; they were not
+ * compared with the provider's own pages. Prices change: what matters to you, set yourself.
  */
 const PRICES: Record<string, Price> = {
   'gpt-5': { input: 1.25, cached: 0.125, output: 10 },
@@ -26,7 +25,7 @@ const PRICES: Record<string, Price> = {
 
 /**
  * The price of a model by its name, also with the date of a snapshot behind it; undefined when
- * nobody knows.
+ * unknown.
  */
 export function priceOf(model: string, own: Record<string, Price> = {}): Price | undefined {
   const base = model.replace(/-\d{4}-\d\d-\d\d$/, '')

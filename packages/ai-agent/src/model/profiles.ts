@@ -38,7 +38,7 @@ export interface Profile {
   maxTokensName: 'max_tokens' | 'max_completion_tokens'
   /**
    * Words that the model takes for how hard to think (`reasoning_effort`), weakest first. Empty: it
-   * is told nothing.
+   * gets nothing.
    */
   thoughtLevels: readonly string[]
 }

@@ -131,8 +131,8 @@ function addPiece(blocks: JsonObject[], piece: JsonObject): void {
 const CERTAIN = 8
 
 /**
- * One text that grows. An ordinary stream is told from a cumulative one by its first deltas; what
- * is in doubt is held.
+ * One text that grows. An ordinary stream is distinguished from a cumulative one by its first
+ * deltas; what is in doubt is held.
  */
 export class Increments {
   #kind: 'ordinary' | 'cumulative' | 'in doubt'

@@ -283,7 +283,7 @@ const MAX_DEPTH = 100
 
 /**
  * A provider that sends a message twice in one answer repeats its calls, ids and all: each is meant
- * once. Calls without an id are told apart by nothing, and all are meant.
+ * once. Calls without an id cannot be distinguished, and all are meant.
  */
 export function withoutRepetitions(calls: readonly ModelCall[]): ModelCall[] {
   const seen = new Set<string>()

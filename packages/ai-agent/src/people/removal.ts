@@ -1,5 +1,5 @@
 /**
- * Removing people, as far as the agent goes. First it is stored that somebody is removed, so
+ * Removing people, as far as the agent goes. First the removal is stored, so
  * nothing of theirs begins or is taken up any more, whatever is still on its way or a restart
  * finds; then everything ends. The caller repeats it until it succeeds.
  */

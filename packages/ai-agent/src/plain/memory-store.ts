@@ -72,7 +72,7 @@ export class MemoryStore
   #outputBytes = 0
   readonly #usage: Usage[] = []
   readonly #runs: Run[] = []
-  /** Whoever takes a session over sees what its earlier owner was storing. */
+  /** A takeover sees what the earlier owner was storing. */
   readonly #writes = new SerialQueue()
 
   /** `logOf` gives the log of each new session. */

@@ -52,7 +52,7 @@ export class Approvals {
   readonly #now: () => number
   readonly #expire: (toolCallId: string) => void
 
-  /** `expire` is called when nobody has answered in time; it stores that. */
+  /** `expire` is called without an answer in time; it stores that. */
   constructor(now: () => number, expire: (toolCallId: string) => void) {
     this.#now = now
     this.#expire = expire
@@ -179,7 +179,7 @@ export class Approvals {
 }
 
 /**
- * Answers to the approvals of one session: by a person, by nobody in time, by a Stop. The first
+ * Answers to the approvals of one session: by a person, by expiry, by a Stop. The first
  * stored one wins.
  */
 export interface AnswerOptions {
@@ -284,7 +284,7 @@ export class Answers {
     }
   }
 
-  /** Nobody has answered in time. Never rejects. */
+  /** No answer came in time. Never rejects. */
   async expire(toolCallId: string): Promise<void> {
     try {
       await this.refuse(toolCallId, 'expiry')

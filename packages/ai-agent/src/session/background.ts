@@ -1,6 +1,6 @@
 /**
  * Background commands that end while no prompt runs: by themselves, or with their sandbox (a
- * restart, a lease, out of memory). Their cards say so while somebody reads the chat; a prompt
+ * restart, a lease, out of memory). Their cards say so while the chat is open; a prompt
  * looks at them itself.
  */
 import { messageOf, SandlotError } from '@sandlot/shared/errors'

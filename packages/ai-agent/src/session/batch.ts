@@ -15,7 +15,7 @@ import type { Ruling, ToolCall } from '../tools/tool.ts'
 /** One running prompt. */
 export class Running {
   readonly promptId: string
-  /** Nobody can answer an approval. */
+  /** No client can answer an approval. */
   readonly unattended: boolean
   /** Aborted by Stop. */
   readonly stop = new AbortController()

@@ -103,7 +103,7 @@ export class SessionCore {
 
   /**
    * What only the owner may do. When we are not that any more, let go of everything before the
-   * caller hears of it.
+   * caller gets it.
    */
   async asOwner<T>(work: Promise<T>): Promise<T> {
     try {

@@ -95,7 +95,7 @@ function effectsOfOne(event: SessionEvent, { userId, model, toolOf }: EffectsCon
 
 /**
  * Marks answers with the request that they were given to. The digests are made while the provider
- * is at work, so nobody waits for them; the mark goes into the log together with the answer.
+ * is at work, so nothing waits for them; the mark goes into the log together with the answer.
  */
 export class RequestMarks {
   readonly #marker = new RequestMarker()

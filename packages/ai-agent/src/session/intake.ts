@@ -38,7 +38,7 @@ export interface PromptOptions {
   /** Behind the text. */
   images?: readonly ModelImage[]
   whenBusy?: 'steer' | 'queue' | 'refuse'
-  /** Nobody can answer an approval: each is denied at once. */
+  /** No client can answer an approval: each is denied at once. */
   unattended?: boolean
   /** What a failed call means for the prompt that it becomes; absent: `continue`. */
   onError?: OnError
@@ -251,7 +251,7 @@ function endOf(promptId: string, { events, seq, running }: PromptState): PromptE
  */
 
 /** As it is stored: base64. */
-export function sizeOf(images: readonly { data: string }[]): number {
+function sizeOf(images: readonly { data: string }[]): number {
   return images.reduce((sum, { data }) => sum + data.length, 0)
 }
 

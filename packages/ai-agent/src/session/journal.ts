@@ -1,6 +1,6 @@
 /**
  * A session's log in memory and in the store: numbers and stores what is settled, folds it, keeps
- * what is in flight, and shows both to the readers. Whoever appends does so in one queue.
+ * what is in flight, and shows both to the readers. All appends go through one queue.
  */
 import { SandlotError } from '@sandlot/shared/errors'
 import type { Mode } from '@sandlot/shared/mode'

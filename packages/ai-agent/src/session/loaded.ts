@@ -1,5 +1,5 @@
 /**
- * The sessions in memory: at most one object for each, and of those that nobody uses the latest.
+ * The sessions in memory: at most one object for each, and of the unused ones the latest.
  */
 import type { SessionSummary } from '@sandlot/shared/frames'
 import type { SessionRow } from '@sandlot/storage/sessions/store'
@@ -33,7 +33,7 @@ export class LoadedSessions {
   /** In the order of their last use. */
   readonly #sessions = new Map<string, Loaded>()
 
-  /** `changed` hears of every change of a session's line in the list. */
+  /** `changed` gets every change of a session's line in the list. */
   constructor(
     parts: SessionParts,
     changed: (userId: string, summary: SessionSummary) => void,

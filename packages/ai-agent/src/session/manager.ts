@@ -56,7 +56,7 @@ export class SessionManager {
   }
 
   /**
-   * Throws `conflict` when the id exists, whoever has it, and `bad_request` for a model that there
+   * Throws `conflict` when the id exists, for any user, and `bad_request` for a model that there
    * is not.
    */
   async create({ userId, cwd, mode, sessionId, ...chosen }: NewSession): Promise<Session> {
@@ -65,7 +65,7 @@ export class SessionManager {
     const choice = choose({ model: model.name }, chosen, this.#parts)
     const at = now()
     const isDefault = choice.model === model.name && choice.thoughtLevel === undefined
-    // With the row, in one transaction: nobody finds the session without what was chosen for it.
+    // With the row, in one transaction: the session is never found without its choices.
     const first = isDefault ? [] : [makeSandlotEvent({ type: 'model_chosen', ...choice }, {}, at)]
     const row = await store.createSession({ id: sessionId ?? newId('s'), userId, cwd, mode, at }, first)
     const session = await this.#sessions.load(row)
@@ -176,8 +176,8 @@ export class SessionManager {
   }
 
   /**
-   * Of somebody who is removed: stop what runs, and with `purge` delete every session. What runs in
-   * the background ends with their sandbox.
+   * For a person who is removed: stop what runs, and with `purge` delete every session. What runs
+   * in the background ends with their sandbox.
    */
   async endAllOf(userId: string, data: RemovedData): Promise<void> {
     const { store } = this.#parts
@@ -197,7 +197,7 @@ export class SessionManager {
    */
   async #endJobs({ id: sessionId, userId, log }: Session): Promise<void> {
     const jobs = openJobsOf(log)
-    // Of somebody who was removed the sandbox goes, and must not be started for this.
+    // The sandbox of a removed person goes, and must not be started for this.
     if (jobs.length === 0 || this.#isRemoved(userId)) return
     try {
       await this.#parts.endJobs?.(userId, jobs)
@@ -232,7 +232,7 @@ export class SessionManager {
   async resumeUnfinished(): Promise<number> {
     let resumed = 0
     for (const row of await this.#parts.store.unfinished()) {
-      // Whoever removes them stops it, when they go on with that.
+      // The removal stops it when it goes on.
       if (this.#isRemoved(row.userId)) continue
       try {
         await this.#sessions.load(row)
@@ -285,9 +285,9 @@ function nameHelp(secrets: unknown): string {
     : 'a name is letters, digits, _ . -, at most 128, not a digit first'
 }
 
-/* Changed lines of people's session lists, for whoever shows them. */
+/* Changed lines of people's session lists, for the clients that show them. */
 
-/** One changed line of somebody's session list. */
+/** One changed line of a user's session list. */
 interface SessionChange {
   userId: string
   summary: SessionSummary
@@ -313,7 +313,7 @@ class SessionChanges {
     return listener
   }
 
-  /** Nobody hears any more. */
+  /** No reader is left. */
   end(): void {
     for (const listener of this.#listeners) listener.end()
     this.#listeners.clear()

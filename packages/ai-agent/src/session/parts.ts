@@ -45,15 +45,15 @@ export interface RunnerParts {
   runCalls: (calls: RawToolCall[], context: BatchContext) => AsyncGenerator<SessionEvent, ToolOutcome[]>
   /** The user's sandbox; rejects with a `SandboxError`. */
   sandbox: (userId: string, signal: AbortSignal) => Promise<Sandbox>
-  /** How background commands of a user stand. Absent: nobody can say. */
+  /** How background commands of a user stand. Absent: unknown. */
   lookAtJobs?: LookAtJobs
   /** Ends background commands of a session that is deleted. Absent: there are none. */
   endJobs?: EndJobs
   /** What may run without asking, for whom. */
   rules: RuleBook
-  /** What people have entrusted to the agent. Absent: nobody can. */
+  /** People's secrets. Absent: none can be stored. */
   secrets?: Pick<UserSecrets, 'get' | 'set'>
-  /** Whether this user was removed: nothing of theirs begins or is taken up. Absent: nobody was. */
+  /** Whether this user was removed: nothing of theirs begins or is resumed. Absent: none was. */
   isRemoved?: (userId: string) => boolean
   /**
    * Whether resuming this prompt of an earlier process counts towards being given up. Absent: yes.

@@ -42,7 +42,7 @@ import type { Log } from '../log.ts'
 /** A prompt whose beginning is in the log. */
 interface UnfinishedPrompt {
   promptId: string
-  /** Nobody can answer an approval. */
+  /** No client can answer an approval. */
   unattended: boolean
   /** An earlier process began it, or it broke off. */
   resumed?: boolean
@@ -205,7 +205,7 @@ export class Runner {
     }
   }
 
-  /** The prompt goes on elsewhere; those who wait for its end here hear so. */
+  /** The prompt goes on elsewhere; waiters for its end here are released. */
   #lose(): void {
     this.#core.running = undefined
     this.#waiters.tell(this.#core.state(), notOwner(this.#core.id))
@@ -304,8 +304,8 @@ function isAlreadyWithdrawn(log: readonly SessionEvent[], group: EventGroup): bo
 
 /*
  * A call that was begun by an earlier process may run on in the sandbox while this one gives it the
- * outcome `cancelled`: Stop was in the log and the sandbox did not hear of it any more, or Stop
- * came before the call had found its command again. The sandbox hears of it here, before the
+ * outcome `cancelled`: Stop was in the log and the sandbox did not get it any more, or Stop
+ * came before the call had found its command again. The sandbox gets it here, before the
  * outcome is stored; else the command would run to its time limit behind the user's back.
  */
 

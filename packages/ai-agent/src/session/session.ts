@@ -33,8 +33,8 @@ export class Session {
   readonly #background: BackgroundWatch
 
   /**
-   * Take a session over from the store: whoever had it before may not write any more. `changed`
-   * hears of every change of its line in the list.
+   * Take a session over from the store: its earlier owner may not write any more. `changed` gets
+   * every change of its line in the list.
    */
   static async load(
     row: SessionRow,
@@ -274,7 +274,9 @@ export class Session {
     return this.#answers.answer(toolCallId, optionId, more)
   }
 
-  /** Deny an approval that nobody will answer. Nothing happens if it was answered, or not asked. */
+  /**
+   * Deny an approval that will not be answered. Nothing happens if it was answered, or not asked.
+   */
   refuse(toolCallId: string, by: 'cancel' | 'unattended' | 'expiry'): Promise<void> {
     return this.#answers.refuse(toolCallId, by)
   }

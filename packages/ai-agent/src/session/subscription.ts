@@ -42,7 +42,7 @@ export class Subscribers {
   readonly #queues = new Set<Queue<SessionEvent>>()
   readonly #paced = new Set<Queue<SessionEvent>>()
   readonly #limit: number
-  /** The session is gone: who comes now hears so at once. */
+  /** The session is gone: a new subscription ends at once. */
   #deleted = false
 
   constructor(limit = SUBSCRIPTION_LIMIT) {

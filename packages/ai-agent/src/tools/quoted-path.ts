@@ -3,7 +3,7 @@ import { quotePath } from '@sandlot/shared/quoted-path'
 import { textArg } from './tool.ts'
 import { shownPath } from './workspace-path.ts'
 
-/** The path among arguments that nobody has checked, for a title. */
+/** The path among unchecked arguments, for a title. */
 export function pathArg(args: Record<string, unknown>): string | undefined {
   const path = textArg(args, 'path')
   return path === undefined ? undefined : quotePath(path)

@@ -6,7 +6,7 @@ import type { ToolOutcome } from './tool.ts'
 import type { Log } from '../log.ts'
 
 /**
- * The reason of an abort by shutdown: whoever runs something lets go of it without ending it,
+ * The reason of an abort by shutdown: a runner lets go of its work without ending it,
  * nothing is logged, and the next start adopts it.
  */
 export const SHUTDOWN = 'shutdown'
@@ -76,7 +76,7 @@ export function abortedOutcome(signal: AbortSignal, begun: boolean): ToolOutcome
 
 /**
  * The outcome for anything thrown. An abort explains whatever was thrown after it. An error that
- * nobody expected is logged whole and shown without its text, which may hold anything.
+ * was not expected is logged whole and shown without its text, which may hold anything.
  */
 export function outcomeOfThrown(thrown: unknown, signal: AbortSignal, log: Log, begun: boolean): ToolOutcome {
   if (signal.aborted) return abortedOutcome(signal, begun)

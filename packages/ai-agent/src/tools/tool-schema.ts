@@ -74,8 +74,7 @@ function isRecord(value: unknown): value is Record<string, unknown> {
 }
 
 /**
- * How a tool says what arguments it takes: as zod, for our own, or as a JSON Schema that somebody
- * else wrote.
+ * How a tool says what arguments it takes: as zod, for our own, or as a JSON Schema of a server.
  */
 export interface JsonSchemaInput {
   /** What the model gets: a JSON Schema of type `object` that every provider takes. */

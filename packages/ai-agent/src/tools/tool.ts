@@ -289,7 +289,7 @@ export interface ToolRuns {
   readsOutputs?: true
   /**
    * It may change something, but only what its session was allowed before: it runs alone, in order,
-   * and nobody is asked.
+   * and no approval is asked for.
    */
   needsApproval?: false
   /**

@@ -24,7 +24,7 @@ export function workspacePath(path: string, roots: readonly string[] = [WORKSPAC
   if (Buffer.byteLength(path) > MAX_PATH_BYTES) {
     throw new ToolError('invalid_arguments', `The path is longer than ${MAX_PATH_BYTES} bytes.`)
   }
-  // Neither is special inside the sandbox, but whoever writes them means a place outside of it.
+  // Neither is special inside the sandbox, but they mean a place outside of it.
   if (path.startsWith('~') || /^[A-Za-z]:[\\/]/.test(path)) throw outside(path)
   const root = roots.find((root) => path === root || path.startsWith(`${root}/`))
   if (path.startsWith('/') && root === undefined) throw outside(path)
@@ -62,7 +62,7 @@ export function shownPath(relative: string): string {
   return relative === '' ? WORKSPACE : `${WORKSPACE}/${relative}`
 }
 
-/** The locations of a call, from arguments that nobody has checked. */
+/** The locations of a call, from unchecked arguments. */
 export function pathLocations(path: unknown): ToolLocation[] {
   if (typeof path !== 'string' || path === '') return []
   try {

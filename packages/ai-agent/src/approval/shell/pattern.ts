@@ -130,8 +130,8 @@ function compare(pattern: readonly PatternWord[], words: readonly ArgWord[], per
   return reached[words.length] === 1
 }
 
-// * Options by which well-known programs run another program, or write where nobody would expect
-// it. Whoever allows `tar *` does not mean `tar --checkpoint-action=exec=…`; such a command asks,
+// * Options by which well-known programs run another program, or write where it is not expected
+// it. Allowing `tar *` does not mean `tar --checkpoint-action=exec=…`; such a command asks,
 // unless the rule names the option itself.
 
 interface Escape {

@@ -1,9 +1,9 @@
 /**
  * A call that had begun when an earlier process died is not begun again, unless that does no harm:
  * it changes nothing, it leaves the same when it is made twice, it had not come as far as an
- * attempt, or the sandbox knows what became of it. Whether any other call had its effect nobody
- * knows, and a guess could do it twice. That its tool is gone by now, takes other arguments, or may
- * not be asked any more, says nothing of what it did.
+ * attempt, or the sandbox knows what became of it. Whether any other call had its effect is
+ * unknown, and a guess could do it twice. That its tool is gone by now, takes other arguments, or
+ * may not be asked any more, says nothing of what it did.
  */
 import { ToolError } from '../../tools/tool-error.ts'
 import type { CallContext, Policy, ToolCall } from '../../tools/tool.ts'

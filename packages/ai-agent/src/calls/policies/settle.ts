@@ -1,5 +1,5 @@
 /**
- * Turns anything thrown, anywhere inside, into an outcome: whoever runs a call gets one, always.
+ * Turns anything thrown, anywhere inside, into an outcome: every call gets one, always.
  */
 import { SHUTDOWN, isShutdown, outcomeOfThrown } from '../../tools/tool-error.ts'
 import type { Policy } from '../../tools/tool.ts'

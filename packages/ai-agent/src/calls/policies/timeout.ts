@@ -97,8 +97,8 @@ async function* withBackstop(
   } finally {
     clearTimeout(timer)
     signal.removeEventListener('abort', onAbort)
-    // Not awaited: `return` queues behind a step that may never end. Its failure has nobody left to
-    // tell.
+    // Not awaited: `return` queues behind a step that may never end. Its failure has no caller left
+    // to tell.
     if (!finished)
       void Promise.allSettled([running.return({ status: 'failed', reason: 'interrupted', forModel: '' })])
   }

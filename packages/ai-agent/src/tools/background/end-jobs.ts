@@ -1,4 +1,4 @@
-/** Ends background commands that nobody will ask for again: their session is deleted. */
+/** Ends background commands whose session is deleted. */
 import type { Sandbox } from '@sandlot/sandbox/sandbox'
 import type { Sandboxes } from '@sandlot/sandbox/sandboxes'
 import { orAborted } from '@sandlot/shared/async/or-aborted'
@@ -31,7 +31,7 @@ export function endJobs(sandboxes: Pick<Sandboxes, 'status' | 'acquire'>): EndJo
 async function endJob(sandbox: Sandbox, job: Job): Promise<void> {
   const command = await sandbox.attach(job.command)
   if (command === undefined) return
-  // Awaited below; a sandbox that goes away while it is told to end must not be an unhandled
+  // Awaited below; a sandbox that goes away while it is asked to end must not be an unhandled
   // rejection.
   void Promise.allSettled([command.exit])
   await command.cancel(GRACE_MS)

@@ -9,7 +9,7 @@ export type JobState =
   | { state: 'running' }
   /** `forget`: the sandbox need not remember how it ended any more. */
   | { state: 'ended'; exit: CommandExit; forget: () => void }
-  /** The sandbox was stopped or reset, or has forgotten it: nobody knows how it ended. */
+  /** The sandbox was stopped or reset, or has forgotten it: how it ended is unknown. */
   | { state: 'gone' }
 
 export async function jobState(sandbox: Sandbox, job: Job): Promise<JobState> {

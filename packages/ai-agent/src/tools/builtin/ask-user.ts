@@ -50,7 +50,7 @@ const input = z.strictObject({
 /** Absent when the user chose not to answer. */
 const output = z.strictObject({ content: questionContent }).optional()
 
-/** After this nobody answers any more; a day, as for approvals. */
+/** After this the question expires; a day, as for approvals. */
 const EXPIRES_MS = 86_400_000
 
 export const askUser = defineTool({

@@ -178,11 +178,11 @@ async function* startInBackground(
     session: ctx.ids.sessionId,
     merge: true,
     background: true,
-    // Nobody takes its output here: all of it is in its log, and it never waits for a reader.
+    // Its output is not read here: all of it is in its log, and it never waits for a reader.
     policy: { kind: 'cut', head: 0, tail: 0 },
     spool: { afterBytes: 0, maxBytes: LOG_BYTES },
   })
-  // How it ended is asked for when somebody wants to know.
+  // How it ended is asked for on request.
   void Promise.allSettled([running.exit])
 
   const id = nextJobId(ctx.events())

@@ -1,5 +1,5 @@
 /**
- * The output of one command on its way: raw bytes to the store, pieces to whoever watches, head and
+ * The output of one command on its way: raw bytes to the store, pieces to its watchers, head and
  * tail to the model. Bytes are acknowledged to the sandbox once they are stored, so that neither
  * side's crash loses any.
  */
@@ -80,7 +80,7 @@ export function createCommandOutput(ctx: CallContext, live: LiveOutput): Command
         unstored -= fresh.length
         stored(from + fresh.length)
       })
-      // A failure is thrown to whoever asks next; until then it must not count as unhandled.
+      // A failure is thrown to the next caller; until then it must not count as unhandled.
       void Promise.allSettled([saving])
       if (unstored > MAX_UNSTORED) await saving
     },

@@ -56,7 +56,7 @@ export async function followToEnd(
         return { command, end: { exit: await readToEnd(command, output, letGo) } }
       } catch (error) {
         if (!(error instanceof SandboxError)) {
-          // Most likely the store: without it the call cannot go on, and nobody would read the
+          // Most likely the store: without it the call cannot go on, and nothing would read the
           // command's pipe.
           if (!letGo.aborted) await command.cancel(GRACE_MS)
           throw error
@@ -156,7 +156,7 @@ export async function whileLeased<T>(
 }
 
 /**
- * Aborts `letGo` at a shutdown, until the returned function is called: a signal that somebody
+ * Aborts `letGo` at a shutdown, until the returned function is called: a signal that something
  * listens to is never collected.
  */
 export function letGoAtShutdown(signal: AbortSignal, letGo: AbortController): () => void {

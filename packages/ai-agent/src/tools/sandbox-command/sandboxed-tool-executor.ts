@@ -146,7 +146,7 @@ async function begin(
   ctx: CallContext,
 ): Promise<RunningCommand> {
   if (ctx.previous !== undefined) {
-    // Another boot has forgotten the command: nobody can say whether it ran, so it never runs
+    // Another boot has forgotten the command: whether it ran is unknown, so it never runs
     // again.
     if (sandbox.bootId !== ctx.previous.boot) throw unknownEnd(request)
     await output.replay()
