@@ -14,7 +14,7 @@ import { bareCall, foreignId, plainHistory } from './plain.ts'
 import { atMostTokens } from '../model/tokens.ts'
 import type { AssistantMessage, ModelCall, ModelImage, ModelMessage, ToolMessage } from '../model/model.ts'
 import { truncateToolOutput } from '../tools/output/truncate-output.ts'
-import { growingFold } from './read-log.ts'
+import { growingFold } from './growing-fold.ts'
 
 /**
  * Sent once when the model's answer was empty. Part of the history, so it must never change for

@@ -3,7 +3,7 @@
  * time counts from `prompt_started`, tokens and cost from what providers counted.
  */
 import { type SessionEvent, metaOf, sandlotEventOf } from '@sandlot/shared/events'
-import { growingFold } from '../history/read-log.ts'
+import { growingFold } from '../history/growing-fold.ts'
 import { type DayBudgets, counted, dollars, duration, notRun, number } from './day-budgets.ts'
 
 /** Of one prompt. Absent: no limit. */

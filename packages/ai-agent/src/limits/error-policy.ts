@@ -5,7 +5,7 @@
  */
 import type { OnError } from '@sandlot/shared/sandlot-event'
 import { type SessionEvent, isOutcome, metaOf, sandlotEventOf } from '@sandlot/shared/events'
-import { growingFold } from '../history/read-log.ts'
+import { growingFold } from '../history/growing-fold.ts'
 
 interface Failing {
   /** The prompt's own wish, as it was submitted; undefined before it begins. */

@@ -3,7 +3,6 @@
  * as cut, room made when the window is full, another model when this one cannot serve, and the
  * settled answer as a group for the loop to store.
  */
-import { setTimeout as sleep } from 'node:timers/promises'
 import {
   makeSandlotEvent,
   metaOf,
@@ -13,7 +12,6 @@ import {
 } from '@sandlot/shared/events'
 import { messageOf } from '@sandlot/shared/errors'
 import type { ErrorCause, ModelErrorClass } from '@sandlot/shared/reasons'
-import { makeMeta, type TokenUsage } from '@sandlot/shared/event-meta'
 import { overflowedBefore } from '../history/compaction.ts'
 import { makeRoom } from './make-room.ts'
 import { historyProblems, repairHistory } from '../history/check.ts'
@@ -31,7 +29,8 @@ import {
   type ModelChunk,
   type ModelMessage,
 } from '../model/model.ts'
-import { costOf } from '../model/prices.ts'
+import { pause, retryVerdict } from './retry.ts'
+import { usageEvent } from './usage.ts'
 
 export type Asked =
   | {
@@ -251,87 +250,4 @@ function changesOf(ctx: LoopContext): string[] {
       ? [happened.model]
       : []
   })
-}
-
-/** When a model request that failed is made again. */
-export interface RetryRules {
-  /** Requests a turn, the first included. */
-  attempts: number
-  /**
-   * Milliseconds. The n-th wait is random between 0 and `baseMs · 2ⁿ`, at most `capMs` (full
-   * jitter).
-   */
-  baseMs: number
-  capMs: number
-  /**
-   * A provider that asks for a longer wait than this ends the prompt, with the time in the text.
-   */
-  longestWaitMs: number
-}
-
-export const RETRY_RULES: RetryRules = { attempts: 4, baseMs: 500, capMs: 8_000, longestWaitMs: 60_000 }
-
-type Verdict = { again: true; waitMs: number } | { again: false; message: string }
-
-/** `attempt` from 1. `random` in [0, 1). */
-export function retryVerdict(
-  error: ModelError,
-  attempt: number,
-  rules: RetryRules,
-  random: () => number = Math.random,
-): Verdict {
-  if (error.waitMs !== undefined && error.waitMs > rules.longestWaitMs) {
-    return { again: false, message: `${error.message} Try again in ${inWords(error.waitMs)}.` }
-  }
-  if (!error.retryable || attempt >= rules.attempts) return { again: false, message: error.message }
-  const jitter = random() * Math.min(rules.capMs, rules.baseMs * 2 ** (attempt - 1))
-  return { again: true, waitMs: Math.max(Math.round(jitter), error.waitMs ?? 0) }
-}
-
-function inWords(ms: number): string {
-  const minutes = Math.ceil(ms / 60_000)
-  if (minutes < 120) return `${minutes} minutes`
-  return `${Math.ceil(minutes / 60)} hours`
-}
-
-/** Resolves after `ms`, or at once when the signal aborts. */
-export async function pause(ms: number, signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return
-  await sleep(ms, undefined, { signal }).catch((error: unknown) => {
-    if (!signal.aborted) throw error
-  })
-}
-
-/* The event that says what an answer took. */
-
-/**
- * Tokens in the context after this answer, and what it cost. Nothing when the provider did not
- * count.
- */
-export function usageEvent(
-  ctx: LoopContext,
-  turn: number | undefined,
-  model: Model,
-  usage: TokenUsage,
-): SessionEvent | undefined {
-  if (usage.input === undefined && usage.output === undefined) return undefined
-  const cost = costOf(usage, model.price)
-  const counted = ctx.log().filter((event) => metaOf(event).usage !== undefined)
-  const before = counted.reduce((sum, event) => sum + (metaOf(event).cost ?? 0), 0)
-  const allKnown = cost !== undefined && counted.every((event) => metaOf(event).cost !== undefined)
-  const fields = {
-    promptId: ctx.promptId,
-    turn,
-    usage,
-    model: model.name,
-    cost,
-  }
-  return {
-    sessionUpdate: 'usage_update',
-    used: (usage.input ?? 0) + (usage.output ?? 0),
-    size: model.contextWindow,
-    // ACP means the whole session: a sum without the unknown part would be too small.
-    ...(!allKnown ? {} : { cost: { amount: before + cost, currency: 'USD' } }),
-    _meta: makeMeta(fields, ctx.now()),
-  }
 }

@@ -2,7 +2,7 @@
 import type { SessionEvent } from '@sandlot/shared/events'
 import type { UserSpent } from '@sandlot/storage/sessions/usage'
 import type { Budgets } from '../limits/budgets.ts'
-import type { RetryRules } from './ask-model.ts'
+import type { RetryRules } from './retry.ts'
 import type { Model, ModelTool } from '../model/model.ts'
 import type { BatchContext } from '../calls/batch.ts'
 import type { RawToolCall } from '../calls/tool-request-adapter.ts'

@@ -26,7 +26,7 @@ import { type PromptEnd, promptEndOf, unfinishedPrompt } from '../history/read-l
 import { turnsOf } from '../history/model-messages.ts'
 import type { PromptBudgets } from '../limits/budgets.ts'
 import { SYSTEM_PROMPT, WORKSPACE } from '../loop/system-prompt.ts'
-import { RETRY_RULES, type RetryRules } from '../loop/ask-model.ts'
+import { RETRY_RULES, type RetryRules } from '../loop/retry.ts'
 import type { Model, ModelAnswer, ModelChunk, ModelImage, ModelMessage, ModelTool } from '../model/model.ts'
 import { type OpenAIModelOptions, createOpenAIModel } from '../model/openai.ts'
 import type { RunnerParts } from '../session/parts.ts'

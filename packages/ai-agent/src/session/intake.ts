@@ -28,7 +28,8 @@ import {
   userMessage,
   withdrawnMessage,
 } from '../history/session-messages.ts'
-import { titleOf, type Runner } from './runner.ts'
+import type { Runner } from './runner.ts'
+import { titleOf } from './title.ts'
 
 export interface PromptOptions {
   /** The message's id, `m_…`, never used before. The prompt that it becomes is called `p_…`. */

@@ -2,7 +2,7 @@ import { makeMeta } from '@sandlot/shared/event-meta'
 import { type SessionEvent, makeSandlotEvent } from '@sandlot/shared/events'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { growingFold } from '../../src/history/read-log.ts'
+import { growingFold } from '../../src/history/growing-fold.ts'
 import { callsOf } from '../../src/limits/budgets.ts'
 import { endingFailure } from '../../src/limits/error-policy.ts'
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { RETRY_RULES, retryVerdict } from '../../src/loop/ask-model.ts'
+import { RETRY_RULES, retryVerdict } from '../../src/loop/retry.ts'
 import { ModelError } from '../../src/model/model.ts'
-import { titleOf } from '../../src/session/runner.ts'
+import { titleOf } from '../../src/session/title.ts'
 
 const failed = (retryable: boolean, waitMs?: number): ModelError =>
   new ModelError('overloaded', 'It is busy.', { retryable, waitMs })
