@@ -228,7 +228,7 @@ describe('long output', () => {
     }
     const [outcome] = await batch.run([call], () => {
       // What is garbage may lie about for long in a process with a large heap.
-      if (grown() > 50_000_000) collectGarbage()
+      if (grown() > 25_000_000) collectGarbage()
       most = Math.max(most, grown())
     })
     expect(outcome).toMatchObject({ status: 'completed', outputInfo: { bytes: 100_663_296 } })
