@@ -465,6 +465,8 @@ describe('tool cards', () => {
       'Deny and explain…',
     ])
     await page.keyboard.press('Escape')
+    // While the menu closes, keys are still the menu's.
+    await page.getByRole('menuitem').first().waitFor({ state: 'hidden' })
     await page.keyboard.press('Control+Alt+Enter')
     await first.getByRole('button', { name: 'More answers' }).click()
     await page.getByRole('menuitem', { name: 'Deny and explain…' }).click()
