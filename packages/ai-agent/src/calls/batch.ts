@@ -59,9 +59,7 @@ export interface BatchContext {
   log: Log
 }
 
-/** How much text the calls of one turn may hand to the model together. */
-
-/** Characters of `forModel` of all calls of a turn. */
+/** Characters of `forModel` that the calls of one turn may hand to the model together. */
 const BATCH_CHARACTERS = 200_000
 
 /**

@@ -28,8 +28,6 @@ import {
   LENGTH_TEXT,
   LOOP_TEXT,
   REFUSAL_TEXT,
-  callRefusal,
-  endBeforeRequest,
   endEvent,
   errorEvent,
   maxTurnsText,
@@ -38,6 +36,7 @@ import {
   poisonText,
   saidNothing,
 } from './end-texts.ts'
+import { callRefusal, endBeforeRequest } from './stop-conditions.ts'
 import { askModel, modelOf, type Asked } from './ask-model.ts'
 import { withdrawCutOff } from './streamed-answer.ts'
 import type { ModelCall } from '../model/model.ts'

@@ -20,7 +20,8 @@ import { plainHistory } from '../history/plain.ts'
 import { withoutRepetition } from '../limits/repetition.ts'
 import { RepetitionError, StreamedAnswer, streamAnswer, withdrawnFor } from './streamed-answer.ts'
 import type { LoopContext } from './context.ts'
-import { BUG_TEXT, CHANT_TEXT, brokenHistoryText, endBeforeRequest } from './end-texts.ts'
+import { BUG_TEXT, CHANT_TEXT, brokenHistoryText } from './end-texts.ts'
+import { endBeforeRequest } from './stop-conditions.ts'
 import {
   ModelError,
   type Model,

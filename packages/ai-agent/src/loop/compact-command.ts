@@ -14,7 +14,7 @@ import {
 import { STOP_REASON_OF } from '@sandlot/shared/reasons'
 import type { LoopContext } from './context.ts'
 import { modelOf } from './ask-model.ts'
-import { endBeforeRequest } from './end-texts.ts'
+import { endBeforeRequest } from './stop-conditions.ts'
 import { messagesTokens, toolsTokens } from '../model/tokens.ts'
 import type { Model } from '../model/model.ts'
 import { modelMessages } from '../history/model-messages.ts'

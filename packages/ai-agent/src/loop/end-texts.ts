@@ -1,15 +1,11 @@
 /** The sentences a person reads when a prompt ends without the model's own words. */
-import { STOP_REASON_OF, type EndReason, type ErrorCause, type FailureReason } from '@sandlot/shared/reasons'
+import { STOP_REASON_OF, type EndReason, type ErrorCause } from '@sandlot/shared/reasons'
 import { makeSandlotEvent, metaOf, type SessionEvent } from '@sandlot/shared/events'
 import { makeMeta } from '@sandlot/shared/event-meta'
 import { failurePattern, patternSentence } from '@sandlot/shared/failure-pattern'
 import { callsBefore } from '../history/read-log.ts'
 import { turnsOf, type Turn } from '../history/model-messages.ts'
 import { notStartedText } from '../tools/tool-error.ts'
-import type { LoopContext } from './context.ts'
-import { callOverBudget, callsOf, overBudget, spentBy } from '../limits/budgets.ts'
-import { callOverDay, limitsCalls, overDay } from '../limits/day-budgets.ts'
-import { endingFailure, failureText, notAfterFailure } from '../limits/error-policy.ts'
 
 /** `prompt_ended`. `text` only where the model said nothing in its last turn. */
 export function endEvent(
@@ -127,52 +123,3 @@ export const LOOP_TEXT =
 export const LENGTH_TEXT = 'The model reached its limit of tokens before it said anything.'
 export const REFUSAL_TEXT = 'The model’s provider refused to answer this.'
 export const BUG_TEXT = 'Something went wrong on our side. The log has the details.'
-
-/**
- * Which calls of a turn must not start any more, and when the prompt ends before its next request.
- */
-interface CallRefusal {
-  reason: FailureReason
-  /** For the model. */
-  message: string
-}
-
-/** Why this call must not start now. Asked right before each start. */
-export async function callRefusal(ctx: LoopContext, callId: string): Promise<CallRefusal | undefined> {
-  const log = ctx.log()
-  const failure = endingFailure(log, ctx.promptId)
-  if (failure !== undefined) return { reason: 'cancelled', message: notAfterFailure(failure) }
-  if (ctx.budgets === undefined) return undefined
-  const calls = callsOf(log, ctx.promptId)
-  const place = calls.places.get(callId) ?? 0
-  const message =
-    callOverBudget(place, calls, ctx.budgets, ctx.now()) ??
-    (await callOverUsersDay(ctx, calls.places.size - place))
-  return message === undefined ? undefined : { reason: 'cancelled', message }
-}
-
-/**
- * The end of a prompt that must not ask again: a failure that ends it, or a budget that is used up.
- */
-export async function endBeforeRequest(ctx: LoopContext): Promise<SessionEvent | undefined> {
-  const log = ctx.log()
-  const failure = endingFailure(log, ctx.promptId)
-  if (failure !== undefined)
-    return errorEvent(ctx.promptId, { cause: 'failed_call' }, failureText(failure), ctx.now())
-  if (ctx.budgets === undefined) return undefined
-  const over = overBudget(spentBy(log, ctx.promptId), ctx.budgets, ctx.now()) ?? (await overUsersDay(ctx))
-  return over === undefined ? undefined : endEvent(ctx.promptId, 'budget', over, ctx.now())
-}
-
-async function overUsersDay({ budgets, spentToday }: LoopContext): Promise<string | undefined> {
-  if (budgets?.day === undefined || spentToday === undefined) return undefined
-  return overDay(await spentToday(), budgets.day)
-}
-
-async function callOverUsersDay(
-  { budgets, spentToday }: LoopContext,
-  behind: number,
-): Promise<string | undefined> {
-  if (budgets?.day === undefined || spentToday === undefined || !limitsCalls(budgets.day)) return undefined
-  return callOverDay(await spentToday(), behind, budgets.day)
-}

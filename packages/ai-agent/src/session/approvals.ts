@@ -178,10 +178,6 @@ export class Approvals {
   }
 }
 
-/**
- * Answers to the approvals of one session: by a person, by expiry, by a Stop. The first
- * stored one wins.
- */
 export interface AnswerOptions {
   /** For the model. */
   reason?: string | undefined
@@ -191,6 +187,10 @@ export interface AnswerOptions {
   mayMakeRules?: boolean
 }
 
+/**
+ * Answers to the approvals of one session: by a person, by expiry, by a Stop. The first stored
+ * one wins.
+ */
 export class Answers {
   readonly #core: SessionCore
 

@@ -1,14 +1,13 @@
 /** How a message enters a session: as a prompt of its own, or behind the one that runs. */
 import { SandlotError, messageOf } from '@sandlot/shared/errors'
 import type { Mode } from '@sandlot/shared/mode'
-import { isOutcome, type EventGroup, type SessionEvent } from '@sandlot/shared/events'
+import { type SessionEvent } from '@sandlot/shared/events'
 import { makeMeta } from '@sandlot/shared/event-meta'
 import type { Command, OnError } from '@sandlot/shared/sandlot-event'
 import { newId } from '@sandlot/shared/ids'
-import { NO_ROOM_TEXTS, noRoomError, type NoRoom } from '@sandlot/storage/sessions/store-room'
+import { noRoomError } from '@sandlot/storage/sessions/store-room'
 import { commandIn } from '../loop/compact-command.ts'
 import {
-  promptEndOf,
   queuedMessages,
   type PromptEnd,
   type QueuedMessage,
@@ -16,18 +15,18 @@ import {
   unqueued,
 } from '../history/read-log.ts'
 import type { ModelImage } from '../model/model.ts'
-import { chosenIn } from '../loop/model-choice.ts'
 import type { SessionCore } from './core.ts'
 import {
-  imageMessages,
-  messageIdOf,
   promptIdOf,
   promptStarted,
   queuedMessage,
   sentMessage,
   userMessage,
   withdrawnMessage,
+  imageMessages,
 } from '../history/session-messages.ts'
+import { sizeOf } from './outcome-images.ts'
+import { chosenIn } from '../loop/model-choice.ts'
 import type { Runner } from './runner.ts'
 import { titleOf } from './title.ts'
 
@@ -191,100 +190,4 @@ export class Prompts {
     })
     return { sessionId, promptId, duplicate, done }
   }
-}
-
-/** Who waits for the end of which prompt. */
-interface Waiter {
-  promptId: string
-  ended: PromiseWithResolvers<PromptEnd>
-}
-
-/** What the waiters have to know of the session. */
-export interface PromptState {
-  events: readonly SessionEvent[]
-  seq: number
-  running: boolean
-}
-
-export class PromptWaiters {
-  readonly #waiters = new Set<Waiter>()
-
-  /**
-   * The end of the prompt with this id, or of the one that took the message which would have become
-   * it. A message that was withdrawn ends there, cancelled.
-   */
-  wait(promptId: string, state: PromptState): Promise<PromptEnd> {
-    const known = endOf(promptId, state)
-    if (known !== undefined) return Promise.resolve(known)
-    const ended = Promise.withResolvers<PromptEnd>()
-    this.#waiters.add({ promptId, ended })
-    return ended.promise
-  }
-
-  /**
-   * Call after each end, and after a message was withdrawn. `failed`: the running prompt's end
-   * could not be stored.
-   */
-  tell(state: PromptState, failed?: unknown): void {
-    for (const waiter of this.#waiters) {
-      const end = failed === undefined ? endOf(waiter.promptId, state) : undefined
-      if (end === undefined && failed === undefined) continue
-      this.#waiters.delete(waiter)
-      if (end === undefined) waiter.ended.reject(failed)
-      else waiter.ended.resolve(end)
-    }
-  }
-}
-
-function endOf(promptId: string, { events, seq, running }: PromptState): PromptEnd | undefined {
-  const waited = unqueued(events, messageIdOf(promptId))
-  if (waited?.why === 'withdrawn')
-    return { promptId, stopReason: 'cancelled', reason: 'cancelled', seq: waited.seq }
-  const end = promptEndOf(events, waited?.promptId ?? promptId)
-  if (end !== undefined || running) return end
-  // A message that a Stop left waiting: it goes with the next prompt, whenever that is.
-  return { promptId, stopReason: 'cancelled', reason: 'cancelled', seq }
-}
-
-/*
- * Images of an outcome that the store has no room for: a sentence stands for them, to the model and
- * on the card.
- */
-
-/** As it is stored: base64. */
-function sizeOf(images: readonly { data: string }[]): number {
-  return images.reduce((sum, { data }) => sum + data.length, 0)
-}
-
-/**
- * The same group, without images that cannot be stored. `missing`: as `SessionStore.missingRoom`,
- * of the user.
- */
-export async function storableGroup(
-  group: EventGroup,
-  missing: (bytes: number) => Promise<NoRoom | undefined>,
-): Promise<EventGroup> {
-  const bytes = sizeOf(group.flatMap(imagesOf))
-  if (bytes === 0) return group
-  const why = await missing(bytes)
-  return why === undefined ? group : group.map((event) => withoutImages(event, why))
-}
-
-function imagesOf(event: SessionEvent): { data: string }[] {
-  if (!isOutcome(event)) return []
-  return (event.content ?? []).flatMap((item) =>
-    item.type === 'content' && item.content.type === 'image' ? [item.content] : [],
-  )
-}
-
-function withoutImages(event: SessionEvent, why: NoRoom): SessionEvent {
-  const count = imagesOf(event).length
-  if (count === 0 || !isOutcome(event)) return event
-  const words = `${count === 1 ? 'The image' : `The ${count} images`} cannot be stored: ${NO_ROOM_TEXTS[why]}`
-  const others = (event.content ?? []).filter(
-    (item) => item.type !== 'content' || item.content.type !== 'image',
-  )
-  const note = { type: 'content' as const, content: { type: 'text' as const, text: words } }
-  const forModel = [event.rawOutput?.forModel ?? '', `[${words}]`].filter((part) => part !== '').join('\n')
-  return { ...event, content: [...others, note], rawOutput: { ...event.rawOutput, forModel } }
 }

@@ -28,7 +28,8 @@ import { BUG_TEXT, errorEvent, missingOutcomes } from '../loop/end-texts.ts'
 import { chosenIn, levelOfPrompt, modelOfPrompt, told } from '../loop/model-choice.ts'
 import { MeasuredPrompt } from '../metrics/measured-prompt.ts'
 import type { Model } from '../model/model.ts'
-import { PromptWaiters, storableGroup } from './intake.ts'
+import { storableGroup } from './outcome-images.ts'
+import { PromptWaiters } from './prompt-waiters.ts'
 import { inStep } from '../watchdog/running-step.ts'
 import type { Answers } from './approvals.ts'
 import { Running, batchContext } from './batch.ts'
@@ -37,7 +38,6 @@ import { promptIdOf, promptStarted, sentMessage } from '../history/session-messa
 import { systemPrompt } from '../loop/system-prompt.ts'
 import { takeInstructions } from '../config/instructions.ts'
 import { commandId } from '../tools/sandbox-command/command-id.ts'
-import type { Log } from '../log.ts'
 
 /** A prompt whose beginning is in the log. */
 interface UnfinishedPrompt {
@@ -368,29 +368,4 @@ function lastAttempt(log: readonly SessionEvent[], callId: string): Attempt | un
   const { promptId, turn, attempt } = metaOf(begun)
   if (promptId === undefined || turn === undefined || attempt === undefined) return undefined
   return { promptId, turn, callId, ...attempt }
-}
-
-/**
- * One step of going down. The next is made whatever becomes of it: a store that fails must not
- * leave containers running.
- */
-export interface EndingStep {
-  work: () => Promise<void>
-  /** What is logged when it fails, or is not done in time. */
-  problem: string
-  /** Milliseconds to wait for it; absent: as long as it takes. */
-  withinMs?: number
-}
-
-/** Never rejects. */
-export async function endingStep({ work, problem, withinMs }: EndingStep, log: Log): Promise<void> {
-  const late = Promise.withResolvers<'late'>()
-  const timer = withinMs === undefined ? undefined : setTimeout(() => late.resolve('late'), withinMs)
-  try {
-    if ((await Promise.race([work(), late.promise])) === 'late') log.warn({ withinMs }, problem)
-  } catch (error) {
-    log.warn({ error: messageOf(error) }, problem)
-  } finally {
-    clearTimeout(timer)
-  }
 }

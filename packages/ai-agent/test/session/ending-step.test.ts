@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { type EndingStep, endingStep } from '../../src/session/runner.ts'
+import { type EndingStep, endingStep } from '../../src/session/ending-step.ts'
 
 /** Goes through the steps as a shutdown does; what was logged. */
 async function goThrough(steps: readonly Omit<EndingStep, 'problem'>[]): Promise<unknown[]> {

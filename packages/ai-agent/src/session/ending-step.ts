@@ -1,0 +1,27 @@
+import { messageOf } from '@sandlot/shared/errors'
+import type { Log } from '../log.ts'
+
+/**
+ * One step of going down. The next is made whatever becomes of it: a store that fails must not
+ * leave containers running.
+ */
+export interface EndingStep {
+  work: () => Promise<void>
+  /** What is logged when it fails, or is not done in time. */
+  problem: string
+  /** Milliseconds to wait for it; absent: as long as it takes. */
+  withinMs?: number
+}
+
+/** Never rejects. */
+export async function endingStep({ work, problem, withinMs }: EndingStep, log: Log): Promise<void> {
+  const late = Promise.withResolvers<'late'>()
+  const timer = withinMs === undefined ? undefined : setTimeout(() => late.resolve('late'), withinMs)
+  try {
+    if ((await Promise.race([work(), late.promise])) === 'late') log.warn({ withinMs }, problem)
+  } catch (error) {
+    log.warn({ error: messageOf(error) }, problem)
+  } finally {
+    clearTimeout(timer)
+  }
+}
