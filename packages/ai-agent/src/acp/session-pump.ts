@@ -89,7 +89,7 @@ export class SessionPump {
         return
       } catch (error) {
         subscription.close()
-        if (this.#ended || !(error instanceof SubscriptionClosed) || error.reason !== 'slow') return
+        if (this.#ended || !(error instanceof SubscriptionClosed) || error.reason !== 'resubscribe') return
       }
     }
   }

@@ -60,7 +60,7 @@ export async function* runPrompt(ctx: LoopContext): AsyncGenerator<EventGroup, v
   const command = commandOf(ctx.log(), ctx.promptId)
   if (command !== undefined) {
     const end = ctx.signal.aborted ? undefined : yield* runCommand(ctx, command)
-    ctx.leaving.throwIfAborted()
+    ctx.released.throwIfAborted()
     return yield [end === undefined || ctx.signal.aborted ? stopped(ctx) : end]
   }
   const first = nextStep(ctx.log(), ctx.promptId, ctx.maxTurns)
@@ -81,7 +81,7 @@ export async function* runPrompt(ctx: LoopContext): AsyncGenerator<EventGroup, v
         const over = await endBefore(ctx)
         if (over !== undefined) return yield [over]
         const madeRoom = yield* makeRoomIfFull(ctx, step.turn, modelOf(ctx))
-        ctx.leaving.throwIfAborted()
+        ctx.released.throwIfAborted()
         // A summary is a request too, and may have used up what was left.
         const overNow = madeRoom ? await endBefore(ctx) : undefined
         if (overNow !== undefined) return yield [overNow]
@@ -187,7 +187,7 @@ async function* runTurn(
     }
     finished = true
   } catch (error) {
-    ctx.leaving.throwIfAborted()
+    ctx.released.throwIfAborted()
     ctx.warn({ error: messageOf(error), promptId: ctx.promptId, turn }, 'the scheduler threw')
     finished = true
   } finally {
@@ -246,12 +246,12 @@ async function* reportFinishedJobs(ctx: LoopContext): AsyncGenerator<EventGroup,
   const { lookAtJobs } = ctx
   if (lookAtJobs === undefined) return
   // A sandbox that does not answer must not hold up a Stop.
-  const signal = AbortSignal.any([ctx.signal, ctx.leaving])
+  const signal = AbortSignal.any([ctx.signal, ctx.released])
   const look: typeof lookAtJobs = (jobs) => orAborted(lookAtJobs(jobs), signal)
   try {
     yield* takeEndedJobs({ ...ctx, look })
   } catch (error) {
-    ctx.leaving.throwIfAborted()
+    ctx.released.throwIfAborted()
     if (ctx.signal.aborted) return
     ctx.warn(
       { error: messageOf(error), promptId: ctx.promptId },

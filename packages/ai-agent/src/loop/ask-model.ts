@@ -52,7 +52,7 @@ export type Asked =
 
 /** Ask until there is an answer, a Stop, or an error that nothing mends. */
 export async function* askModel(ctx: LoopContext, turn: number): AsyncGenerator<EventGroup, Asked> {
-  const signal = AbortSignal.any([ctx.signal, ctx.leaving])
+  const signal = AbortSignal.any([ctx.signal, ctx.released])
   let attempt = 0
   for (;;) {
     attempt++
@@ -66,7 +66,7 @@ export async function* askModel(ctx: LoopContext, turn: number): AsyncGenerator<
       return answered(ctx, turn, model, speech, answer)
     } catch (error) {
       if (ctx.signal.aborted) return { got: 'stopped', settled: speech.settled(), text: speech.text }
-      ctx.leaving.throwIfAborted()
+      ctx.released.throwIfAborted()
       if (error instanceof RepetitionError) {
         if (withdrawnFor(ctx, turn, CHANTING) > 0) return chanted(speech)
         yield* speech.withdraw(CHANTING, saidOnce(speech))
@@ -93,7 +93,7 @@ export async function* askModel(ctx: LoopContext, turn: number): AsyncGenerator<
       } else {
         return { got: 'error', cause: errorClass, requestId, message: verdict.message }
       }
-      ctx.leaving.throwIfAborted()
+      ctx.released.throwIfAborted()
       if (ctx.signal.aborted) return { got: 'stopped', settled: [], text: '' }
     }
   }

@@ -38,8 +38,8 @@ export interface LoopContext {
   retry: RetryRules
   /** Aborted by Stop. `signal.reason` is `'cancelled'` or `'interrupted'`. */
   signal: AbortSignal
-  /** Aborted when the process goes down without ending the prompt: closes the model's stream. */
-  leaving: AbortSignal
+  /** Aborted when the session is released without ending the prompt: closes the model's stream. */
+  released: AbortSignal
   /** Announce these calls and run them: the scheduler. */
   runCalls: (calls: RawToolCall[], context: BatchContext) => AsyncGenerator<SessionEvent, ToolOutcome[]>
   batchContext: (turn: number) => BatchContext

@@ -109,7 +109,7 @@ export async function* makeRoom(
   const upTo = planCut(ctx.log(), window)
   if (upTo !== undefined) {
     const written = yield* askForSummary(ctx, turn, model, window)
-    if (ctx.signal.aborted || ctx.leaving.aborted) return made
+    if (ctx.signal.aborted || ctx.released.aborted) return made
     if (written !== undefined) {
       const summary = summaryText(written.text, ctx.log(), upTo, window * SUMMARY)
       const usage = usageEvent(ctx, turn, model, written.usage)
@@ -201,7 +201,7 @@ async function* askForSummary(
   window: number,
   focus?: string,
 ): AsyncGenerator<EventGroup, ModelAnswer | undefined> {
-  const signal = AbortSignal.any([ctx.signal, ctx.leaving])
+  const signal = AbortSignal.any([ctx.signal, ctx.released])
   const conversation = modelMessages(ctx.log(), ctx.system, readerOf(model))
   // The same tools as ever: without them providers refuse a history with calls, and forget what
   // they cached of it.

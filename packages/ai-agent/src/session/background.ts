@@ -29,8 +29,8 @@ export class BackgroundWatch {
   }
 
   #isWanted(): boolean {
-    const { parts, journal, leaving, deleted, log } = this.#core
-    if (parts.lookAtJobs === undefined || leaving.aborted || deleted || journal.readers === 0) return false
+    const { parts, journal, released, deleted, log } = this.#core
+    if (parts.lookAtJobs === undefined || released.aborted || deleted || journal.readers === 0) return false
     return openJobsOf(log).length > 0
   }
 
@@ -40,7 +40,8 @@ export class BackgroundWatch {
     try {
       if (this.#isWanted()) await this.#look()
     } catch (error) {
-      const gone = this.#core.leaving.aborted || (error instanceof SandlotError && error.code === 'not_found')
+      const gone =
+        this.#core.released.aborted || (error instanceof SandlotError && error.code === 'not_found')
       const fields = { sessionId: this.#core.id, error: messageOf(error) }
       if (!gone) this.#core.parts.log.warn(fields, 'background commands could not be looked at')
     } finally {

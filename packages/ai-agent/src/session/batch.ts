@@ -19,7 +19,7 @@ export class Running {
   readonly unattended: boolean
   /** Aborted by Stop. */
   readonly stop = new AbortController()
-  /** Resolves when the loop has ended or let go. */
+  /** Resolves when the loop has ended or the session is released. */
   driven: Promise<void> = Promise.resolve()
   /** Calls that were judged, for when the rules have changed. */
   readonly judged = new Map<string, { call: ToolCall; paths: ResolvedPaths | undefined }>()
@@ -47,22 +47,22 @@ interface BatchSource {
   running: Running
   turn: number
   tools: ToolRegistry
-  events: readonly SessionEvent[]
+  log: () => readonly SessionEvent[]
   approvals: Approvals
   mode: () => Mode
   appendOutput: BatchOutputs['append']
-  /** Aborted when this process lets go of the session. */
-  leaving: AbortSignal
+  /** As `SessionCore.released`. */
+  released: AbortSignal
   parts: Pick<RunnerParts, 'store' | 'sandbox' | 'rules' | 'secrets' | 'log' | 'now'>
 }
 
 export function batchContext(source: BatchSource): BatchContext {
-  const { sessionId, userId, running, turn, tools, events, approvals, mode, appendOutput, leaving } = source
-  const { store, sandbox, rules, secrets, now, log } = source.parts
+  const { sessionId, userId, running, turn, tools, log, approvals, mode, appendOutput, released } = source
+  const { store, sandbox, rules, secrets, now, log: agentLog } = source.parts
   return {
     ids: { sessionId, userId, promptId: running.promptId, turn },
     tools,
-    signal: AbortSignal.any([running.stop.signal, leaving]),
+    signal: AbortSignal.any([running.stop.signal, released]),
     cancelSignal: (callId) => running.cancelOf(callId).signal,
     sandbox: (signal) => sandbox(userId, signal),
     approvals: {
@@ -73,15 +73,15 @@ export function batchContext(source: BatchSource): BatchContext {
         return rulingOf({ call, paths }, { userId, at, approvals, mode: mode(), rules })
       },
     },
-    before: callsBefore(events),
+    before: callsBefore(log()),
     outputs: {
       append: appendOutput,
       read: (callId, from, to) => store.readOutput(sessionId, callId, from, to),
     },
-    events: () => events,
+    events: log,
     secret: secrets === undefined ? undefined : (name: string) => secrets.get(userId, name),
     now,
-    log,
+    log: agentLog,
   }
 }
 

@@ -26,10 +26,10 @@ export class SessionCore {
   readonly journal: Journal
   readonly approvals: Approvals
   /**
-   * Aborted when this process lets go of the session without ending what runs: it leaves, or
-   * another one has it now.
+   * Aborted when this process releases the session without ending what runs: the process leaves,
+   * or another one owns the session now.
    */
-  readonly leaving: AbortSignal
+  readonly released: AbortSignal
   running: Running | undefined
   /**
    * The highest mode that an administrator lets this user have, as the last message or change of
@@ -57,7 +57,7 @@ export class SessionCore {
     this.journal = journal
     this.approvals = approvals
     this.#changed = changed
-    this.leaving = AbortSignal.any([parts.leaving, this.#lost.signal])
+    this.released = AbortSignal.any([parts.leaving, this.#lost.signal])
   }
 
   /** Another agent has taken the session over. */
@@ -102,14 +102,14 @@ export class SessionCore {
   }
 
   /**
-   * What only the owner may do. When we are not that any more, let go of everything before the
-   * caller gets it.
+   * What only the owner may do. When we are not that any more, release everything before the caller
+   * gets it.
    */
   async asOwner<T>(work: Promise<T>): Promise<T> {
     try {
       return await work
     } catch (error) {
-      if (error instanceof StorageError && error.code === 'not_owner') this.#letGo()
+      if (error instanceof StorageError && error.code === 'not_owner') this.#release()
       throw error
     }
   }
@@ -132,13 +132,13 @@ export class SessionCore {
     }
   }
 
-  #letGo(): void {
+  #release(): void {
     if (this.lost) return
     this.parts.log.warn({ sessionId: this.id }, 'another agent has taken this session over')
     // As for a shutdown: commands go on, the other agent has adopted them.
     this.#lost.abort(SHUTDOWN)
     this.approvals.stopClocks()
-    this.journal.closeReaders('slow')
+    this.journal.closeReaders('resubscribe')
   }
 
   /** The session's line in the list has changed. */

@@ -55,14 +55,14 @@ export class LoadedSessions {
       if (this.#sessions.get(sessionId)?.loading === loaded.loading) this.#sessions.delete(sessionId)
     }
     const row = await this.#parts.store.getSession(sessionId)
-    return row === undefined ? undefined : this.load(row)
+    return row === undefined ? undefined : this.loadAndResume(row)
   }
 
   /** The same object also when it is asked for twice at once. */
-  load(row: SessionRow): Promise<Session> {
+  loadAndResume(row: SessionRow): Promise<Session> {
     const known = this.#sessions.get(row.id)
     if (known !== undefined) return known.loading
-    const loading = this.#loadAndResume(row)
+    const loading = this.#start(row)
     this.#sessions.set(row.id, { loading, usedAt: performance.now() })
     loading.then(
       () => this.#forgetIdle(),
@@ -87,13 +87,12 @@ export class LoadedSessions {
   }
 
   /**
-   * A session whose prompt was begun by an earlier process goes on with it as soon as anybody looks
-   * at it.
+   * A session whose prompt was begun by an earlier process resumes it as soon as it is opened.
    */
-  async #loadAndResume(row: SessionRow): Promise<Session> {
+  async #start(row: SessionRow): Promise<Session> {
     const { userId, runningPromptId } = row
     const session = await Session.load(row, this.#parts, (summary) => this.#changed(userId, summary))
-    if (runningPromptId !== null) await session.resume(this.#parts.resumeCounts?.(runningPromptId))
+    if (runningPromptId !== null) await session.resumeUnfinished(this.#parts.resumeCounts?.(runningPromptId))
     return session
   }
 

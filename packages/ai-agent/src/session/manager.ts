@@ -68,7 +68,7 @@ export class SessionManager {
     // With the row, in one transaction: the session is never found without its choices.
     const first = isDefault ? [] : [makeSandlotEvent({ type: 'model_chosen', ...choice }, {}, at)]
     const row = await store.createSession({ id: sessionId ?? newId('s'), userId, cwd, mode, at }, first)
-    const session = await this.#sessions.load(row)
+    const session = await this.#sessions.loadAndResume(row)
     this.#changes.tell({ userId, summary: session.summary() })
     return session
   }
@@ -145,7 +145,7 @@ export class SessionManager {
     const { title, mode } = source.summary()
     const fork = { id, userId, cwd: source.cwd, mode, title, at: now() }
     const row = await store.forkSession(sessionId, fork, forkedLog(source.log, point, id))
-    const session = await this.#sessions.load(row)
+    const session = await this.#sessions.loadAndResume(row)
     this.#changes.tell({ userId, summary: session.summary() })
     return session
   }
@@ -226,8 +226,8 @@ export class SessionManager {
   }
 
   /**
-   * Take up every prompt that an earlier process had begun. Returns how many. One that cannot be
-   * read is logged.
+   * Load every session with an unfinished prompt of an earlier process, which resumes it. Returns
+   * how many. One that cannot be read is logged.
    */
   async resumeUnfinished(): Promise<number> {
     let resumed = 0
@@ -235,11 +235,11 @@ export class SessionManager {
       // The removal stops it when it goes on.
       if (this.#isRemoved(row.userId)) continue
       try {
-        await this.#sessions.load(row)
+        await this.#sessions.loadAndResume(row)
         resumed++
       } catch (error) {
         const fields = { sessionId: row.id, error: messageOf(error) }
-        this.#parts.log.warn(fields, 'a prompt could not be taken up again')
+        this.#parts.log.warn(fields, 'a prompt could not be resumed')
       }
     }
     return resumed

@@ -121,13 +121,13 @@ export class Runner {
    */
   async #drive(running: Running, resumed: boolean, resumeCounts: boolean): Promise<void> {
     const core = this.#core
-    const { leaving } = core
-    const { log, leaving: _process, fallbacks, lookAtJobs, metrics, ...parts } = core.parts
+    const { released } = core
+    const { log, fallbacks, lookAtJobs, metrics, ...parts } = core.parts
     try {
       await core.journal.caughtUp()
-      const signal = AbortSignal.any([running.stop.signal, leaving])
+      const signal = AbortSignal.any([running.stop.signal, released])
       const tools = await parts.tools(core.userId, signal, core.id)
-      if (leaving.aborted) return
+      if (released.aborted) return
       const instructions = await takeInstructions({
         promptId: running.promptId,
         resumed,
@@ -139,25 +139,25 @@ export class Runner {
       const measured = metrics === undefined ? undefined : new MeasuredPrompt(metrics)
       const level = levelOfPrompt(core.log, running.promptId)
       const watched = (one: Model): Model => measured?.model(one) ?? one
+      const limits = { maxTurns: parts.maxTurns, ...parts.limitsOf?.(core.userId) }
       const groups = runPrompt({
-        ...parts,
         system: systemPrompt(parts.system, tools.listTools(), instructions),
         model: watched(core.owned(modelOfPrompt(core.log, running.promptId, core.parts))),
-        ...(fallbacks === undefined
-          ? {}
-          : { fallbacks: fallbacks.map((one) => watched(core.owned(told(one, level)))) }),
-        ...parts.limitsOf?.(core.userId),
+        fallbacks: fallbacks?.map((one) => watched(core.owned(told(one, level)))),
+        maxTurns: limits.maxTurns,
+        budgets: limits.budgets,
+        retry: parts.retry,
+        runCalls: parts.runCalls,
+        now: parts.now,
         spentToday: () => spentToday(core),
         tools: tools.modelTools(),
-        ...(lookAtJobs === undefined
-          ? {}
-          : { lookAtJobs: (jobs: Parameters<typeof lookAtJobs>[1]) => lookAtJobs(core.userId, jobs) }),
+        lookAtJobs: lookAtJobs && ((jobs) => lookAtJobs(core.userId, jobs)),
         promptId: running.promptId,
         resumed,
         resumeCounts,
         log: () => core.log,
         signal: running.stop.signal,
-        leaving,
+        released,
         batchContext: (turn) =>
           batchContext({
             sessionId: core.id,
@@ -165,19 +165,19 @@ export class Runner {
             running,
             turn,
             tools,
-            events: core.log,
+            log: () => core.log,
             approvals: core.approvals,
             appendOutput: (callId, offset, bytes) =>
               core.asOwner(core.journal.appendOutput(callId, offset, bytes)),
-            leaving,
+            released,
             mode: () => core.effectiveMode,
             parts: core.parts,
           }),
         warn: (fields, message) => log.warn({ sessionId: core.id, ...fields }, message),
       })
       for await (const group of measured?.groups(groups) ?? groups) {
-        // The process leaves: what has not been stored never happened. The next start resumes.
-        if (leaving.aborted) return
+        // Released: what is not stored never happened. The next start, or the next owner, resumes.
+        if (released.aborted) return
         const [first] = group
         if (first !== undefined && isLive(first)) {
           core.journal.show(first)
@@ -188,7 +188,7 @@ export class Runner {
           await core.inTurn(() => this.#store(storable))
         }
         await core.journal.caughtUp()
-        if (leaving.aborted) return
+        if (released.aborted) return
       }
       if (measured?.ended !== undefined)
         log.info(
@@ -196,7 +196,7 @@ export class Runner {
           'a prompt ended',
         )
     } catch (error) {
-      if (leaving.aborted) return
+      if (released.aborted) return
       const fields = { sessionId: core.id, promptId: running.promptId, error: messageOf(error) }
       log.warn(fields, 'the prompt broke off')
       await this.#breakOff(running, error)
@@ -337,7 +337,7 @@ async function cancelOrphanedCommands(core: SessionCore, group: EventGroup): Pro
     .flatMap(({ toolCallId }) => lastAttempt(core.log, toolCallId) ?? [])
   if (attempts.length === 0) return
   try {
-    const patience = AbortSignal.any([core.leaving, AbortSignal.timeout(PATIENCE_MS)])
+    const patience = AbortSignal.any([core.released, AbortSignal.timeout(PATIENCE_MS)])
     const sandbox = await core.parts.sandbox(core.userId, patience)
     const known = await sandbox.commands()
     for (const { promptId, turn, callId, n, boot } of attempts) {
@@ -350,7 +350,7 @@ async function cancelOrphanedCommands(core: SessionCore, group: EventGroup): Pro
       await command.cancel(GRACE_MS)
     }
   } catch (error) {
-    if (core.leaving.aborted) return
+    if (core.released.aborted) return
     const fields = { sessionId: core.id, error: messageOf(error) }
     core.parts.log.warn(fields, 'a command that was stopped may still run in the sandbox')
   }

@@ -154,7 +154,7 @@ export class Session {
    * Resume the prompt that was begun and has no end, if there is one. `counts`: towards being given
    * up.
    */
-  resume(counts = true): Promise<void> {
+  resumeUnfinished(counts = true): Promise<void> {
     return this.#core.inTurn(() => this.#runner.resumeUnfinished(counts))
   }
 
@@ -295,7 +295,7 @@ export class Session {
     this.forget('deleted')
   }
 
-  /** Resolves when the loop has let go, after the parts' `leaving` was aborted. */
+  /** Resolves when the loop has stopped, after the parts' `leaving` was aborted. */
   async left(): Promise<void> {
     this.forget()
     await this.#core.running?.driven
@@ -310,7 +310,7 @@ export class Session {
   }
 
   /** Let go of clocks and readers; the object is not used again. */
-  forget(reason: CloseReason = 'slow'): void {
+  forget(reason: CloseReason = 'resubscribe'): void {
     this.#core.approvals.stopClocks()
     this.#core.journal.closeReaders(reason)
   }

@@ -9,17 +9,17 @@ import { Queue } from '@sandlot/shared/streams'
 const SUBSCRIPTION_LIMIT = 1_000
 
 /**
- * `slow`: too much waited; subscribe again after the last number you have. `deleted`: the session
- * is gone.
+ * `resubscribe`: too much waited, or the session is served elsewhere now; subscribe again after the
+ * last number received. `deleted`: the session is gone.
  */
-export type CloseReason = 'slow' | 'deleted'
+export type CloseReason = 'resubscribe' | 'deleted'
 
 export class SubscriptionClosed extends Error {
   override readonly name = 'SubscriptionClosed'
   readonly reason: CloseReason
 
   constructor(reason: CloseReason) {
-    super(reason === 'slow' ? 'The reader is too slow; resume from the last event.' : 'The chat was deleted.')
+    super(reason === 'resubscribe' ? 'Resume from the last event received.' : 'The chat was deleted.')
     this.reason = reason
   }
 }
@@ -79,7 +79,7 @@ export class Subscribers {
     for (const queue of this.#queues) {
       if (queue.push(event)) continue
       this.#queues.delete(queue)
-      queue.fail(new SubscriptionClosed('slow'))
+      queue.fail(new SubscriptionClosed('resubscribe'))
     }
   }
 

@@ -21,7 +21,7 @@ test('idle sessions are forgotten by what their logs take, the least recently us
   const loaded = new LoadedSessions(parts, () => undefined, { sessions: 200, bytes: 250_000, ms: 0 })
   const load = async (id: string): Promise<void> => {
     const row = { id, userId: 'u_ada', cwd: '/workspace', mode: 'yolo', at: 1 } as const
-    await loaded.load(await core.store.createSession(row, [said('x'.repeat(100_000))]))
+    await loaded.loadAndResume(await core.store.createSession(row, [said('x'.repeat(100_000))]))
   }
   const ids = async (): Promise<string[]> => (await loaded.all()).map(({ id }) => id)
 

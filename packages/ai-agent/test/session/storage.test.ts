@@ -119,7 +119,7 @@ describe('a damaged row', () => {
     const opened = await next.manager.get('u_ada', broken.id).catch((error: unknown) => error)
     if (damage.startsWith('update events')) {
       expect(opened).toMatchObject({ name: 'StorageError', code: 'corrupt' })
-      expect(next.warnings.map(({ message }) => message)).toContain('a prompt could not be taken up again')
+      expect(next.warnings.map(({ message }) => message)).toContain('a prompt could not be resumed')
       expect(toRequestError(opened, () => undefined).message).toMatch(/something in it is damaged/)
       // It can still be removed.
       await next.manager.delete('u_ada', broken.id)
