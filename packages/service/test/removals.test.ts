@@ -13,7 +13,7 @@ import { Removals } from '../src/removals.ts'
 import { waitFor } from './support/harness.ts'
 
 const OPTIONS = { secret: 'x'.repeat(42), publicUrl: 'http://127.0.0.1:8002' }
-const ANN = { name: 'Ann', email: 'ann@example.org', password: 'correct horse', role: 'user' as const }
+const ANN = { name: 'Ann', email: 'ann@example.org', password: 'correct horse', role: 'member' as const }
 
 test('whom to remove that cannot be read once the agent is there is read again later', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'sandlot-removals-'))
@@ -181,7 +181,7 @@ async function withPeople(path: string): Promise<void> {
   const { db, close } = await openWriter<AccountsSchema>(path, accountsMigrations)
   for (const id of PEOPLE) {
     const at = new Date(0).toISOString()
-    const row = { id, name: id, email: `${id}@example.org`, role: 'user', emailVerified: 0 }
+    const row = { id, name: id, email: `${id}@example.org`, role: 'member', emailVerified: 0 }
     await db
       .insertInto('auth_user')
       .values({ ...row, createdAt: at, updatedAt: at } as typeof row)

@@ -7,6 +7,7 @@ import { z } from 'zod'
 import { fullImageState, removedData } from './api.ts'
 import { ERROR_CODES } from './errors.ts'
 import { mode } from './mode.ts'
+import { role } from './team/role.ts'
 import { MAX_TITLE_CHARS, sessionSummary } from './frames.ts'
 import { messageId, requestId, sessionId } from './ids.ts'
 import { onError, unqueuedWhy } from './sandlot-event.ts'
@@ -16,7 +17,11 @@ import { questionContent } from './question.ts'
 /** Who asks. On every session request of a client that the socket trusts. */
 export const agentUser = z.object({
   id: z.string().min(1).max(128),
-  role: z.enum(['admin', 'user']).default('user'),
+  role: role.default('member'),
+  /** What others read as the author of their messages. */
+  name: z.string().max(100).optional(),
+  /** Ids of their teams, as the service keeps them; absent: of none. */
+  teams: z.array(z.string().min(1).max(128)).max(1_000).optional(),
   /** The address that they sign in with: an administrator may name them by it. */
   email: z.string().max(254).optional(),
   /** The highest mode an administrator lets this user choose. */

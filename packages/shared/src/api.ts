@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { ERROR_CODES, type ErrorBody } from './errors.ts'
 import { endReason, failureReason, stopReason } from './reasons.ts'
 import { mode } from './mode.ts'
+import { role } from './team/role.ts'
 import { tokenUsage } from './event-meta.ts'
 import { requestId, sessionId } from './ids.ts'
 import type { FullImageState } from './full-image.ts'
@@ -90,7 +91,7 @@ export const me = z.object({
   id: z.string(),
   name: z.string(),
   email: z.string(),
-  role: z.enum(['admin', 'user']),
+  role,
   /**
    * The model's name for people, whether it is the demo model, and whether it sees images (absent:
    * not known).
@@ -139,14 +140,16 @@ export const newUserRequest = z.strictObject({
   name,
   email,
   password,
-  role: z.enum(['admin', 'user']).default('user'),
+  role: role.default('member'),
 })
 
 export const account = z.object({
   id: z.string(),
   name: z.string(),
   email: z.string(),
-  role: z.enum(['admin', 'user']),
+  role,
+  /** Ids of their teams. */
+  teams: z.array(z.string()).default([]),
 })
 export type Account = z.infer<typeof account>
 

@@ -11,7 +11,7 @@ const me = meShape.parse({
   id: 'u',
   name: 'Ada',
   email: 'ada@example.org',
-  role: 'user',
+  role: 'member',
   model: { name: 'main', demo: false },
   models: [about('main'), about('thinker', ['low', 'high']), about('other', ['high'])],
   defaultMode: 'auto-edit',

@@ -137,7 +137,7 @@ test('instructions: one’s own and, for an administrator, the team’s; everybo
   await team.getByRole('button', { name: 'Save' }).click()
   await until(() => expect(service.instructions.team).toBe('Never push to main.'))
 
-  service.role = 'user'
+  service.role = 'member'
   await page.reload()
   await page.getByRole('button', { name: /Settings$/ }).click()
   await section.getByText('From your team').click()
@@ -220,7 +220,7 @@ test('people on a phone in the dark; and nothing of it for who is no administrat
   await section.getByRole('form', { name: 'Remove Bob' }).getByLabel('Delete files and chats').check()
   await section.getByRole('button', { name: 'Remove this person' }).scrollIntoViewIfNeeded()
   expect(await lookAt(page, 'settings-remove-person-phone-dark')).toEqual([])
-  service.role = 'user'
+  service.role = 'member'
   await page.reload()
   await open()
   await page.getByRole('region', { name: 'Account' }).waitFor()

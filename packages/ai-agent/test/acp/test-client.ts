@@ -17,8 +17,8 @@ import { createAcpServer } from '../../src/acp/server.ts'
 import type { AcpParts } from '../../src/acp/serving.ts'
 import type { Core } from '../support/agent-fixture.ts'
 
-export const ADA = { id: 'u_ada', role: 'user' as const }
-export const BOB = { id: 'u_bob', role: 'user' as const }
+export const ADA = { id: 'u_ada', role: 'member' as const }
+export const BOB = { id: 'u_bob', role: 'member' as const }
 
 export interface TestClient extends AsyncDisposable {
   connection: ClientConnection

@@ -119,7 +119,7 @@ export interface SocketClient extends Disposable {
   request(method: string, params: object): Promise<Record<string, unknown>>
 }
 
-const ADA = { _meta: { sandlot: { user: { id: 'u_ada', role: 'user' } } } }
+const ADA = { _meta: { sandlot: { user: { id: 'u_ada', role: 'member' } } } }
 
 /** A client of our own, as the service is one; all its requests are Ada's. */
 export async function connectTo(folder: AgentFolder): Promise<SocketClient> {

@@ -18,6 +18,7 @@ import { Queue } from '@sandlot/shared/streams'
 import { Hono } from 'hono'
 import { streamSSE } from 'hono/streaming'
 import type { SSEMessage } from 'hono/streaming'
+import { agentUserOf } from '../auth/agent-user.ts'
 import { answerOf } from '../chat/answer.ts'
 import { sessionIdOf } from '../chat/submission.ts'
 import { findSubmitted, runPrompt } from '../chat/unattended.ts'
@@ -107,13 +108,12 @@ function messageOf(frame: ServerFrame): StreamMessage {
 
 async function optionsOf(c: Ctx, parts: Parts, request: ChatRequest): Promise<RunOptions> {
   const { account, via } = c.var.caller
-  const { id, role, email } = account
   const requestId = request.requestId ?? newId('r')
   return {
-    user: { id, role, email },
+    user: agentUserOf(account),
     agent: parts.agent,
-    log: parts.log.child({ user: id, requestId: c.var.requestId }),
-    owns: (sessionId) => parts.sessions.owns(id, sessionId),
+    log: parts.log.child({ user: account.id, requestId: c.var.requestId }),
+    owns: (sessionId) => parts.sessions.owns(account.id, sessionId),
     requestId,
     sessionId: request.sessionId,
     text: request.message,

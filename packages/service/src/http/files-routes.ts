@@ -10,6 +10,7 @@ import {
 } from '@sandlot/shared/files'
 import { imageTypeOf } from '@sandlot/shared/images'
 import { Hono } from 'hono'
+import { agentUserOf } from '../auth/agent-user.ts'
 import { bodyLimit } from 'hono/body-limit'
 import { InOrder } from '../chat/in-order.ts'
 import type { AppEnv, Ctx, Parts } from './context.ts'
@@ -23,8 +24,7 @@ const LOOKED_AT = 8192
 /** `/api/files` */
 export function filesRoutes(parts: Parts): Hono<AppEnv> {
   const ask = (c: Ctx, what: FilesAsk): Promise<unknown> => {
-    const { id, role } = c.var.caller.account
-    return parts.agent.request(EXT.files, { user: { id, role }, ask: what })
+    return parts.agent.request(EXT.files, { user: agentUserOf(c.var.caller.account), ask: what })
   }
   const puts = new InOrder(MOST_PUTS)
   return new Hono<AppEnv>()

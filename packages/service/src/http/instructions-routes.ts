@@ -2,14 +2,14 @@
 import { EXT } from '@sandlot/shared/acp-meta'
 import { instructions, teamInstructions } from '@sandlot/shared/instructions'
 import { Hono } from 'hono'
+import { agentUserOf } from '../auth/agent-user.ts'
 import type { AppEnv, Ctx, Parts } from './context.ts'
 import { readBody, requireAdministrator, requireCaller, requireSignIn } from './request.ts'
 
 export function instructionsRoutes(parts: Parts): Hono<AppEnv> {
   const ask = (c: Ctx, of: 'own' | 'team', text?: string): Promise<unknown> => {
-    const { id, role } = c.var.caller.account
     return parts.agent.request(EXT.instructions, {
-      user: { id, role },
+      user: agentUserOf(c.var.caller.account),
       of,
       text,
     })

@@ -2,6 +2,7 @@
 import { EXT, mcpSignInResult } from '@sandlot/shared/acp-meta'
 import { publishedMcpClient } from '@sandlot/shared/mcp-client'
 import { Hono } from 'hono'
+import { agentUserOf } from '../auth/agent-user.ts'
 import { html } from 'hono/html'
 import type { AppEnv, Parts } from './context.ts'
 import { requireCaller, requireSignIn } from './request.ts'
@@ -15,10 +16,9 @@ export function mcpRoutes(parts: Parts): Hono<AppEnv> {
   }
   return routes.use(requireCaller(parts)).get('/', async (c) => {
     requireSignIn(c)
-    const { id, role } = c.var.caller.account
     const answer = new URL(c.req.url).search.slice(1)
     const result = mcpSignInResult.parse(
-      await parts.agent.request(EXT.mcpSignIn, { user: { id, role }, answer }),
+      await parts.agent.request(EXT.mcpSignIn, { user: agentUserOf(c.var.caller.account), answer }),
     )
     const text =
       'server' in result

@@ -3,14 +3,14 @@ import { EXT } from '@sandlot/shared/acp-meta'
 import { rule } from '@sandlot/shared/rules'
 import { type RulesAsk, newRule, ruleList, rulePreview } from '@sandlot/shared/rules-api'
 import { Hono } from 'hono'
+import { agentUserOf } from '../auth/agent-user.ts'
 import type { AppEnv, Ctx, Parts } from './context.ts'
 import { readBody, requireCaller, requireSignIn } from './request.ts'
 
 export function rulesRoutes(parts: Parts): Hono<AppEnv> {
   const { agent } = parts
   const ask = (c: Ctx, what: RulesAsk): Promise<unknown> => {
-    const { id, role } = c.var.caller.account
-    return agent.request(EXT.rules, { user: { id, role }, ask: what })
+    return agent.request(EXT.rules, { user: agentUserOf(c.var.caller.account), ask: what })
   }
   return new Hono<AppEnv>()
     .use(requireCaller(parts))

@@ -6,14 +6,16 @@ import { EXT } from '@sandlot/shared/acp-meta'
 import { SandlotError } from '@sandlot/shared/errors'
 import { type SecretList, secretList, secretName, secretValue } from '@sandlot/shared/secrets'
 import { Hono } from 'hono'
+import { agentUserOf } from '../auth/agent-user.ts'
 import { problemsOf } from '../socket/frame.ts'
 import type { AppEnv, Ctx, Parts } from './context.ts'
 import { readBody, requireCaller, requireSignIn } from './request.ts'
 
 export function secretsRoutes(parts: Parts): Hono<AppEnv> {
   const ask = async (c: Ctx, what: object): Promise<SecretList> => {
-    const { id, role } = c.var.caller.account
-    return secretList.parse(await parts.agent.request(EXT.secrets, { user: { id, role }, ask: what }))
+    return secretList.parse(
+      await parts.agent.request(EXT.secrets, { user: agentUserOf(c.var.caller.account), ask: what }),
+    )
   }
   return new Hono<AppEnv>()
     .use(requireCaller(parts))

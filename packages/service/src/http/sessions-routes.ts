@@ -7,6 +7,7 @@ import { toErrorBody, SandlotError } from '@sandlot/shared/errors'
 import type { SessionReader } from '@sandlot/storage/sessions/store'
 import { Hono } from 'hono'
 import { z } from 'zod'
+import { agentUserOf } from '../auth/agent-user.ts'
 import { answerApproval } from '../chat/approvals.ts'
 import { InOrder } from '../chat/in-order.ts'
 import { openExport } from '../chat/prompt-export.ts'
@@ -57,55 +58,55 @@ export function sessionsRoutes(parts: Parts): Hono<AppEnv> {
     })
     .patch('/:id', async (c) => {
       const { title } = await readBody(c, renameBody)
-      const { id, role } = c.var.caller.account
+      const user = agentUserOf(c.var.caller.account)
       const sessionId = c.req.param('id')
-      await sessions.get(id, sessionId)
-      await agent.request(EXT.rename, { sessionId, title, user: { id, role } })
+      await sessions.get(user.id, sessionId)
+      await agent.request(EXT.rename, { sessionId, title, user })
       return c.body(null, 204)
     })
     .post('/:id/fork', async (c) => {
       const asked = await readBody(c, forkBody)
-      const { id, role } = c.var.caller.account
+      const user = agentUserOf(c.var.caller.account)
       const sessionId = c.req.param('id')
-      await sessions.get(id, sessionId)
-      const made = await agent.request(EXT.fork, { ...asked, sessionId, user: { id, role } })
+      await sessions.get(user.id, sessionId)
+      const made = await agent.request(EXT.fork, { ...asked, sessionId, user })
       return c.json(forkResult.parse(made), 201)
     })
     .post('/:id/cancel', async (c) => {
-      const { id, role } = c.var.caller.account
+      const user = agentUserOf(c.var.caller.account)
       const sessionId = c.req.param('id')
-      await sessions.get(id, sessionId)
+      await sessions.get(user.id, sessionId)
       await agent.notify(methods.agent.session.cancel, {
         sessionId,
-        _meta: { sandlot: { user: { id, role } } },
+        _meta: { sandlot: { user } },
       })
       return c.body(null, 204)
     })
     .get('/:id/approvals', async (c) => {
-      const { id, role } = c.var.caller.account
+      const user = agentUserOf(c.var.caller.account)
       const sessionId = c.req.param('id')
-      await sessions.get(id, sessionId)
-      const pending = await agent.request(EXT.approvals, { sessionId, user: { id, role } })
+      await sessions.get(user.id, sessionId)
+      const pending = await agent.request(EXT.approvals, { sessionId, user })
       return c.json(pendingApprovalList.parse(pending))
     })
     .post('/:id/approvals/:callId', async (c) => {
       const answer = await readBody(c, approvalAnswer)
       const { account, via } = c.var.caller
-      const { id, role } = account
+      const user = agentUserOf(account)
       const { id: sessionId, callId: toolCallId } = c.req.param()
-      await sessions.get(id, sessionId)
-      const by = { user: { id, role }, mayMakeRules: via === 'sign-in' }
+      await sessions.get(user.id, sessionId)
+      const by = { user, mayMakeRules: via === 'sign-in' }
       await answerApproval(agent, by, { ...answer, sessionId, toolCallId })
       return c.body(null, 204)
     })
     .get('/:id/prompts/:promptId/export', async (c) => {
-      const { id, role } = c.var.caller.account
+      const user = agentUserOf(c.var.caller.account)
       const { id: sessionId, promptId } = c.req.param()
-      await sessions.get(id, sessionId)
+      await sessions.get(user.id, sessionId)
       const opened = Promise.withResolvers<ReadableStream<Uint8Array>>()
       exportsInOrder
-        .run(id, async () => {
-          const { document, sent } = await openExport(agent, { sessionId, promptId, user: { id, role } })
+        .run(user.id, async () => {
+          const { document, sent } = await openExport(agent, { sessionId, promptId, user })
           opened.resolve(document)
           await sent
         })
@@ -118,12 +119,12 @@ export function sessionsRoutes(parts: Parts): Hono<AppEnv> {
       })
     })
     .delete('/:id', async (c) => {
-      const { id, role } = c.var.caller.account
+      const user = agentUserOf(c.var.caller.account)
       const sessionId = c.req.param('id')
-      await sessions.get(id, sessionId)
+      await sessions.get(user.id, sessionId)
       await agent.request(methods.agent.session.delete, {
         sessionId,
-        _meta: { sandlot: { user: { id, role } } },
+        _meta: { sandlot: { user } },
       })
       return c.body(null, 204)
     })

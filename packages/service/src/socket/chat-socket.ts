@@ -6,6 +6,7 @@ import type { Duplex } from 'node:stream'
 import { MAX_FRAME_BYTES } from '@sandlot/shared/frames'
 import type { ServerFrame } from '@sandlot/shared/frames'
 import { WebSocket } from 'ws'
+import { agentUserOf } from '../auth/agent-user.ts'
 import type { Caller } from '../auth/caller.ts'
 import { Chat } from '../chat/chat.ts'
 import type { ChatOptions } from '../chat/chat.ts'
@@ -69,13 +70,13 @@ export function serveChatSocket(socket: WebSocket, connection: Duplex, options: 
     if (frame.type === 'ai_chat_event') metrics.eventOut(frame.event._meta.sandlot.live === true)
     writer.send(frame)
   }
-  const { id, role, email } = caller.account
+  const user = agentUserOf(caller.account)
   const chat = new Chat({
     ...options,
     send,
-    user: { id, role, email },
+    user,
     mayMakeRules: caller.via === 'sign-in',
-    beforePrompt: () => limits.prompt(id),
+    beforePrompt: () => limits.prompt(user.id),
   })
   const leave = sockets.add({ caller, send, close })
 

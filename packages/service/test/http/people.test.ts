@@ -213,7 +213,7 @@ describe('a person is removed', () => {
     ann = browser(harness.service.url, ann.cookie)
     const ids: string[] = []
     for (const name of ['cid', 'dot', 'eli', 'fay', 'gus', 'hal']) {
-      const person = { name, email: `${name}@example.org`, password: 'battery staple', role: 'user' }
+      const person = { name, email: `${name}@example.org`, password: 'battery staple', role: 'member' }
       ids.push(((await (await ann.post('/api/users', person)).json()) as { id: string }).id)
     }
     const [failing, ...others] = ids

@@ -1,5 +1,4 @@
 /** accounts.db: opens it for its one writing process and returns an `AccountsStore`. */
-import { account as accountShape } from '@sandlot/shared/api'
 import type { Account, Removal } from '@sandlot/shared/api'
 import { SandlotError } from '@sandlot/shared/errors'
 import { randomText } from '@sandlot/shared/ids'
@@ -13,6 +12,7 @@ import { withTypedFailures } from '../database/typed-failures.ts'
 import { makeAuth } from './auth.ts'
 import type { AuthOptions } from './auth.ts'
 import { createKeyedLock } from '@sandlot/shared/async/keyed-lock'
+import { listUsers } from './account-rows.ts'
 import { createKey, deleteKey, findByKey, listKeys } from './keys.ts'
 import { accountsMigrations } from './schema.ts'
 import { listRemovals, removalDone, removalFailed, removeUser } from './removals.ts'
@@ -118,14 +118,4 @@ export async function readAccounts(path: string): Promise<{ users: Account[]; re
   } finally {
     await close()
   }
-}
-
-async function listUsers(db: Kysely<AccountsSchema>): Promise<Account[]> {
-  const rows = await db
-    .selectFrom('auth_user')
-    .select(['id', 'name', 'email', 'role'])
-    .orderBy('name')
-    .orderBy('id')
-    .execute()
-  return rows.map((row) => accountShape.parse({ ...row, role: row.role ?? 'user' }))
 }

@@ -3,14 +3,16 @@
  * cookies, its errors).
  */
 import { hash, verify } from '@node-rs/argon2'
-import { MAX_PASSWORD_CHARS, MIN_PASSWORD_CHARS, account as accountShape } from '@sandlot/shared/api'
+import { MAX_PASSWORD_CHARS, MIN_PASSWORD_CHARS } from '@sandlot/shared/api'
 import type { Account } from '@sandlot/shared/api'
 import { SandlotError } from '@sandlot/shared/errors'
 import { betterAuth } from 'better-auth'
 import { APIError } from 'better-auth/api'
 import { admin } from 'better-auth/plugins/admin'
+import { adminAc, userAc } from 'better-auth/plugins/admin/access'
 import type { Kysely } from 'kysely'
 import { createKeyedLock } from '@sandlot/shared/async/keyed-lock'
+import { teamIdsOf, toAccount } from './account-rows.ts'
 import type { AccountsSchema } from './schema.ts'
 import type { NewUser, Origin, SignedIn } from './store.ts'
 
@@ -69,7 +71,13 @@ export function authOptions(db: Kysely<AccountsSchema>, options: AuthOptions) {
       useSecureCookies: options.publicUrl.startsWith('https:'),
       ipAddress: { ipAddressHeaders: [IP_HEADER] },
     },
-    plugins: [admin()],
+    plugins: [
+      admin({
+        defaultRole: 'member',
+        adminRoles: ['admin'],
+        roles: { admin: adminAc, member: userAc, guest: userAc },
+      }),
+    ],
   }
 }
 
@@ -98,7 +106,7 @@ export function makeAuth(db: Kysely<AccountsSchema>, options: AuthOptions): Auth
     })
     if (response === null) return undefined
     return {
-      account: toAccount(response.user),
+      account: toAccount(response.user, await teamIdsOf(db, response.user.id)),
       signInId: response.session.id,
       setCookies: headers.getSetCookie(),
     }
@@ -117,7 +125,7 @@ export function makeAuth(db: Kysely<AccountsSchema>, options: AuthOptions): Auth
     async createUser(user) {
       try {
         const { user: made } = await api.createUser({ body: user })
-        return toAccount(made)
+        return toAccount(made, [])
       } catch (error) {
         throw translate(error)
       }
@@ -171,16 +179,6 @@ export function makeAuth(db: Kysely<AccountsSchema>, options: AuthOptions): Auth
 /** The `Cookie` header that a browser would send after these `Set-Cookie` values. */
 function cookieOf(setCookies: readonly string[]): string {
   return setCookies.map((cookie) => cookie.slice(0, cookie.indexOf(';'))).join('; ')
-}
-
-function toAccount(user: {
-  id: string
-  name: string
-  email: string
-  role?: string | null | undefined
-}): Account {
-  const { id, name, email, role } = user
-  return accountShape.parse({ id, name, email, role: role ?? 'user' })
 }
 
 /**

@@ -1,10 +1,10 @@
 /** API keys: random, hashed at rest, shown once. */
 import { createHash } from 'node:crypto'
-import { account as accountShape } from '@sandlot/shared/api'
 import type { Account, ApiKey, NewApiKey } from '@sandlot/shared/api'
 import { SandlotError } from '@sandlot/shared/errors'
 import { randomText } from '@sandlot/shared/ids'
 import type { Kysely } from 'kysely'
+import { teamIdsOf, toAccount } from './account-rows.ts'
 import type { AccountsSchema } from './schema.ts'
 import { API_KEY_PREFIX, MAX_KEYS_PER_USER } from './store.ts'
 
@@ -85,6 +85,5 @@ export async function findByKey(
   if (row.lastUsedAt === null || now - row.lastUsedAt >= LAST_USED_STEP_MS) {
     await db.updateTable('api_key').set({ lastUsedAt: now }).where('id', '=', row.keyId).execute()
   }
-  const { id, name, email, role } = row
-  return { account: accountShape.parse({ id, name, email, role: role ?? 'user' }), keyId: row.keyId }
+  return { account: toAccount(row, await teamIdsOf(db, row.id)), keyId: row.keyId }
 }

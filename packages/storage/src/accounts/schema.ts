@@ -8,6 +8,7 @@ import { authTables } from './migrations/001-auth-tables.ts'
 import { apiKeys } from './migrations/002-api-keys.ts'
 import { removals } from './migrations/003-removals.ts'
 import { removalProblems } from './migrations/004-removal-problems.ts'
+import { rolesAndTeams } from './migrations/005-roles-and-teams.ts'
 
 export interface AccountsSchema {
   auth_user: { id: string; name: string; email: string; role: string | null }
@@ -21,6 +22,19 @@ export interface AccountsSchema {
     hash: string
     createdAt: number
     lastUsedAt: number | null
+  }
+  team: {
+    id: string
+    name: string
+    /** The name in lower case. */
+    nameKey: string
+    createdAt: number
+  }
+  team_member: {
+    teamId: string
+    userId: string
+    /** Added by an administrator, or by the groups of a sign-in, which also remove it. */
+    source: 'admin' | 'groups'
   }
   removal: {
     userId: string
@@ -41,4 +55,5 @@ export const accountsMigrations: Migrations = {
   '002_api_keys': apiKeys,
   '003_removals': removals,
   '004_removal_problems': removalProblems,
+  '005_roles_and_teams': rolesAndTeams,
 }

@@ -13,7 +13,7 @@ import type { AccountsStore, SignedIn } from '../../src/accounts/store.ts'
 import { openWriter } from '../../src/database/database.ts'
 
 const options = { secret: '0123456789abcdefghijklmnopqrstuvwxyzABCDEF', publicUrl: 'http://127.0.0.1:8002' }
-const ann = { name: 'Ann', email: 'ann@example.org', password: 'correct horse', role: 'user' as const }
+const ann = { name: 'Ann', email: 'ann@example.org', password: 'correct horse', role: 'member' as const }
 
 let folder: string
 let accounts: AccountsStore

@@ -3,6 +3,7 @@ import { instructions, teamInstructions, type TeamInstructions } from '@sandlot/
 import { secretList, type SecretList } from '@sandlot/shared/secrets'
 import { z } from 'zod'
 import { account, removal, type RemovedData, type UserList, userList } from '@sandlot/shared/api'
+import type { Role } from '@sandlot/shared/team/role'
 import { rule, type Rule } from '@sandlot/shared/rules'
 import {
   ruleList,
@@ -49,7 +50,7 @@ interface NewPerson {
   name: string
   email: string
   password: string
-  role: 'admin' | 'user'
+  role: Role
 }
 
 export function fetchPeople(): Promise<UserList> {

@@ -13,7 +13,7 @@ export function AddPersonForm(props: { onDone: () => void; onLeave: () => void }
   const [isAdministrator, setIsAdministrator] = useState(false)
   const { busy, problem, onSubmit } = useSubmit(async () => {
     const { name, email, password } = form
-    const role = isAdministrator ? 'admin' : 'user'
+    const role = isAdministrator ? 'admin' : 'member'
     await addPerson({ name: name.trim(), email: email.trim(), password, role })
     props.onDone()
   })

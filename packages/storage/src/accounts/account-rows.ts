@@ -1,0 +1,47 @@
+/** Rows of `auth_user` and `team_member` as accounts. */
+import { type Account, account } from '@sandlot/shared/api'
+import type { Kysely } from 'kysely'
+import type { AccountsSchema } from './schema.ts'
+
+interface UserRow {
+  id: string
+  name: string
+  email: string
+  role?: string | null | undefined
+}
+
+export function toAccount({ id, name, email, role }: UserRow, teams: readonly string[]): Account {
+  return account.parse({ id, name, email, role: role ?? 'member', teams })
+}
+
+/** Ids of the teams of one person, sorted. */
+export async function teamIdsOf(db: Kysely<AccountsSchema>, userId: string): Promise<string[]> {
+  const rows = await db
+    .selectFrom('team_member')
+    .select('teamId')
+    .distinct()
+    .where('userId', '=', userId)
+    .orderBy('teamId')
+    .execute()
+  return rows.map(({ teamId }) => teamId)
+}
+
+/** All accounts, by name. */
+export async function listUsers(db: Kysely<AccountsSchema>): Promise<Account[]> {
+  const [users, members] = await Promise.all([
+    db
+      .selectFrom('auth_user')
+      .select(['id', 'name', 'email', 'role'])
+      .orderBy('name')
+      .orderBy('id')
+      .execute(),
+    db.selectFrom('team_member').select(['teamId', 'userId']).distinct().orderBy('teamId').execute(),
+  ])
+  const teams = Map.groupBy(members, ({ userId }) => userId)
+  return users.map((user) =>
+    toAccount(
+      user,
+      (teams.get(user.id) ?? []).map(({ teamId }) => teamId),
+    ),
+  )
+}
