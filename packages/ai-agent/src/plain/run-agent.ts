@@ -182,7 +182,9 @@ function partsOf(options: RunOptions, store: MemoryStore, leaving: AbortSignal):
   const { model, fallbacks, maxTurns = 100, budgets, retry = {}, now = Date.now } = options
   const registry = createRegistry()
   // The system prompt is the program's: no tool adds to it.
-  registry.register(...options.tools.map((tool) => ({ ...tool, hint: undefined })))
+  registry.register(
+    ...options.tools.map((tool): Tool => ({ ...tool, runs: { ...tool.runs, hint: undefined } })),
+  )
   const scheduler = createScheduler({
     maxConcurrent: options.maxConcurrentTools ?? 10,
     policies: createPolicies({

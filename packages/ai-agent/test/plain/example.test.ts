@@ -51,6 +51,16 @@ test('the loop: model, tools, a log and a prompt', async () => {
   await provider.close()
 })
 
+test('the system prompt of a program is sent as it is, whatever its tools have to say', async () => {
+  const provider = await startFakeProvider([textAnswer('Hello.')])
+  const model = createOpenAIModel({ baseUrl: provider.baseUrl, apiKey: '', model: 'fake' })
+  const hinting = { ...weather, runs: { ...weather.runs, hint: 'Ask for the weather twice.' } }
+  await finish({ model, tools: [hinting], log: memoryLog(), system: 'You are a clerk.', prompt: 'Hello' })
+  const [system] = provider.requests[0]?.body.messages ?? []
+  expect(system).toEqual({ role: 'system', content: 'You are a clerk.' })
+  await provider.close()
+})
+
 test('thoughts that were shown as text, because their tag stood in the prompt, are settled as thoughts', async () => {
   const before = textAnswer('I need the weather.\n</think>\n\n')
   const provider = await startFakeProvider([
