@@ -9,6 +9,7 @@ import { readEngineTls } from '@sandlot/sandbox/backends/docker/tls-settings'
 import { type SandboxImages, sandboxImages } from '@sandlot/sandbox/controller/images'
 import { readLimits, limitVariables as sandboxVariables } from '@sandlot/sandbox/controller/limit-settings'
 import type { HostOptions } from '@sandlot/sandbox/controller/host-guard'
+import { SANDBOX_BACKEND_NAMES, type SandboxBackendName } from '@sandlot/shared/config/sandbox-backends'
 import { z } from 'zod'
 import { type ConfigFile, readConfigFile } from './config/file.ts'
 import { type LimitSettings, budgetVariables, limitsCost, readBudgets } from './limits/settings.ts'
@@ -68,7 +69,7 @@ const variables = z.object({
   SANDLOT_OUTPUT_LIMIT: wholeNumber(1, 2 ** 40).default(256 * MiB),
   SANDLOT_STORE_MB: wholeNumber(1, 1024 * 1024 * 1024).default(4096),
   SANDLOT_APPROVAL_TTL: wholeNumber(1, 365 * 86_400).default(86_400),
-  SANDLOT_SANDBOX: z.enum(['docker', 'local-process']).default('docker'),
+  SANDLOT_SANDBOX: z.enum(SANDBOX_BACKEND_NAMES).default('docker'),
   SANDLOT_SANDBOX_IMAGE: z.string().optional(),
   ...limitVariables,
   SANDLOT_SANDBOX_RUNTIME: z.string().optional(),
@@ -87,7 +88,7 @@ const variables = z.object({
 })
 
 interface SandboxConfig {
-  backend: 'docker' | 'local-process'
+  backend: SandboxBackendName
   dockerHost: string | undefined
   tls: { ca: Buffer; cert: Buffer; key: Buffer } | undefined
   images: SandboxImages

@@ -1,5 +1,6 @@
 /** Which sandboxes this agent uses, from its configuration. */
 import { join } from 'node:path'
+import { SANDBOX_BACKENDS, type SandboxBackendName } from '@sandlot/shared/config/sandbox-backends'
 import { messageOf } from '@sandlot/shared/errors'
 import type { BackendCapabilities, SandboxBackend } from '@sandlot/sandbox/backend'
 import { createDockerBackend } from '@sandlot/sandbox/backends/docker/backend'
@@ -46,8 +47,7 @@ export function openSandboxes(
     image: images.image,
     limits,
     host,
-    // A process on this machine starts at once anyway.
-    pool: { size: config.sandbox.backend === 'docker' ? config.sandbox.pool : 0 },
+    pool: { size: SANDBOX_BACKENDS[config.sandbox.backend].pool ? config.sandbox.pool : 0 },
     idle,
     runtime,
     profileFor: (userId) => (userId !== undefined && debugs(userId) ? 'debug' : profile),
@@ -70,20 +70,27 @@ function auditTo(log: Log): Pick<EgressOptions, 'audit' | 'onRefused'> {
   }
 }
 
-/** The engine or whatever takes its place. Contacts nothing. */
+/** One for each line of `SANDBOX_BACKENDS`. */
+const CONSTRUCTORS: Record<
+  SandboxBackendName,
+  (config: AgentConfig, keys: DeploymentKeys) => SandboxBackend
+> = {
+  docker: ({ sandbox: { dockerHost, tls, images }, deployment }, keys) =>
+    createDockerBackend({
+      deployment: keys.id,
+      dockerHost,
+      tls,
+      imageExtensions: images.extension === undefined ? undefined : { [images.image]: images.extension },
+      // Its id comes from the gate.
+      gate: deployment !== undefined,
+    }),
+  'local-process': ({ dataFolder }) =>
+    createLocalProcessBackend({ sbxd: SBXD, directory: join(dataFolder, 'workspaces') }),
+}
+
+/** The configured backend. Contacts nothing. */
 export function createBackend(config: AgentConfig, keys: DeploymentKeys): SandboxBackend {
-  const { backend, dockerHost, tls, images } = config.sandbox
-  if (backend === 'local-process') {
-    return createLocalProcessBackend({ sbxd: SBXD, directory: join(config.dataFolder, 'workspaces') })
-  }
-  return createDockerBackend({
-    deployment: keys.id,
-    dockerHost,
-    tls,
-    imageExtensions: images.extension === undefined ? undefined : { [images.image]: images.extension },
-    // Its id comes from the gate.
-    gate: config.deployment !== undefined,
-  })
+  return CONSTRUCTORS[config.sandbox.backend](config, keys)
 }
 
 async function probe(

@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url'
 import type { EngineTls } from '@sandlot/sandbox/backends/docker/connection'
 import { type EngineTlsVariables, readEngineTls } from '@sandlot/sandbox/backends/docker/tls-settings'
 import { ConfigError, type Environment, readConfig, wholeNumber } from '@sandlot/shared/config'
+import { SANDBOX_BACKEND_NAMES, type SandboxBackendName } from '@sandlot/shared/config/sandbox-backends'
 import { z } from 'zod'
 
 /** The checkout that this launcher belongs to, wherever it was called from. */
@@ -16,7 +17,7 @@ const schema = z.object({
   DOCKER_HOST: z.string().optional(),
   DOCKER_CERT_PATH: z.string().optional(),
   DOCKER_TLS_VERIFY: z.string().optional(),
-  SANDLOT_SANDBOX: z.enum(['docker', 'local-process']).default('docker'),
+  SANDLOT_SANDBOX: z.enum(SANDBOX_BACKEND_NAMES).default('docker'),
   SANDLOT_SANDBOX_IMAGE: z.string().optional(),
   SANDLOT_TEST_SEED: wholeNumber(0, 2 ** 31 - 1).optional(),
 })
@@ -35,7 +36,7 @@ export interface CliConfig {
    * others work without.
    */
   tls: EngineTlsVariables
-  backend: 'docker' | 'local-process'
+  backend: SandboxBackendName
   /** An image that the operator chose; undefined: the one that we build. */
   sandboxImage: string | undefined
   testSeed: number | undefined

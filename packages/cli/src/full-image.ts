@@ -5,6 +5,7 @@
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { FULL_IMAGE_FILE, type FullImageState } from '@sandlot/shared/full-image'
+import { SANDBOX_BACKENDS } from '@sandlot/shared/config/sandbox-backends'
 import { messageOf } from '@sandlot/shared/errors'
 import type { CliConfig } from './config.ts'
 import { run } from './run.ts'
@@ -16,16 +17,16 @@ export function forgetFullImage(config: Pick<CliConfig, 'data'>): void {
 }
 
 /**
- * Nothing where the operator has an image of their own, which is the only one, and on
- * local-process. Resolves when it is there, could not be made, or `signal` aborts. Never rejects.
- * One try: the next `up` makes the next.
+ * Nothing where the operator has an image of their own, which is the only one, and on a backend
+ * without an engine. Resolves when it is there, could not be made, or `signal` aborts. Never
+ * rejects. One try: the next `up` makes the next.
  */
 export async function buildFullImage(
   config: CliConfig,
   { note }: Pick<Steps, 'note'>,
   signal: AbortSignal,
 ): Promise<void> {
-  if (config.backend !== 'docker' || config.sandboxImage !== undefined) return
+  if (!SANDBOX_BACKENDS[config.backend].needsEngine || config.sandboxImage !== undefined) return
   const file = join(config.data, FULL_IMAGE_FILE)
   const log = join(config.data, 'log', 'full-image.log')
   try {

@@ -7,6 +7,7 @@ import { connect } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Environment } from '@sandlot/shared/config'
+import { SANDBOX_BACKENDS } from '@sandlot/shared/config/sandbox-backends'
 import type { CliConfig } from './config.ts'
 
 /** The id that this data directory's containers carry; undefined before the first start. */
@@ -18,9 +19,9 @@ export function deploymentOf(config: Pick<CliConfig, 'data'>): string | undefine
   throw new Error(`There is no id in ${file}.`)
 }
 
-/** Commands that isolate nothing need no engine, and so no gate. */
+/** The gate stands before an engine; a backend without one needs none. */
 export function needsGate(config: Pick<CliConfig, 'backend'>): boolean {
-  return config.backend === 'docker'
+  return SANDBOX_BACKENDS[config.backend].needsEngine
 }
 
 export function gateSocket(config: Pick<CliConfig, 'data'>): string {

@@ -1,3 +1,4 @@
+import { SANDBOX_BACKENDS } from '@sandlot/shared/config/sandbox-backends'
 import { ConfigError } from '@sandlot/shared/config'
 import type { Context } from './context.ts'
 import { askEngine } from './engine.ts'
@@ -7,7 +8,7 @@ import { deploymentOf } from './gate.ts'
 
 /** Stops containers that still run after their agent ended: it was killed, or had no engine. */
 export async function stopLeftSandboxes({ config, steps }: Pick<Context, 'config' | 'steps'>): Promise<void> {
-  if (config.backend !== 'docker') return
+  if (!SANDBOX_BACKENDS[config.backend].needsEngine) return
   try {
     // Without an engine nothing of ours runs on it either.
     if ((await askEngine(config)) instanceof Error) return
@@ -29,7 +30,7 @@ export async function stopLeftSandboxes({ config, steps }: Pick<Context, 'config
  */
 async function stopSandboxes(config: CliConfig): Promise<number> {
   const deployment = deploymentOf(config)
-  if (config.backend !== 'docker' || deployment === undefined) return 0
+  if (!SANDBOX_BACKENDS[config.backend].needsEngine || deployment === undefined) return 0
   const backend = createDockerBackend({ deployment, ...engineOf(config) })
   try {
     const running = (await backend.list({})).filter(({ state }) => state === 'running' || state === 'paused')

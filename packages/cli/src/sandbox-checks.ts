@@ -4,6 +4,7 @@ import { check, failed, type Finding, ok, unknown } from '@sandlot/sandbox/contr
 import { examineMachine } from '@sandlot/sandbox/doctor/machine'
 import { SANDBOX_IMAGE } from '@sandlot/sandbox/controller/images'
 import { ConfigError, type Environment, readConfig, wholeNumber } from '@sandlot/shared/config'
+import { SANDBOX_BACKENDS } from '@sandlot/shared/config/sandbox-backends'
 import { messageOf } from '@sandlot/shared/errors'
 import { z } from 'zod'
 import { recordFile } from './children.ts'
@@ -17,17 +18,21 @@ import { limitVariables, readLimits } from '@sandlot/sandbox/controller/limit-se
 
 /** Where commands run: the engine, its host, and a sandbox that is made to prove itself. */
 export async function sandboxes(config: CliConfig): Promise<Finding[]> {
-  if (config.backend !== 'docker') {
-    return [
-      check('warn', 'isolation', 'Isolation', false, {
-        ok: '',
-        bad: 'SANDLOT_SANDBOX=local-process isolates nothing: commands run as you, on this machine',
-        fix: 'Unset SANDLOT_SANDBOX; it is for tests and for machines without an engine.',
-      }),
-      await ownerless(config),
-    ]
-  }
-  return [gate(config), await ownerless(config), ...(await configuredSandbox(config))]
+  const { isolates, needsEngine } = SANDBOX_BACKENDS[config.backend]
+  return [
+    ...(isolates ? [] : [noIsolation(config)]),
+    ...(needsEngine ? [gate(config)] : []),
+    await ownerless(config),
+    ...(needsEngine ? await configuredSandbox(config) : []),
+  ]
+}
+
+function noIsolation({ backend }: CliConfig): Finding {
+  return check('warn', 'isolation', 'Isolation', false, {
+    ok: '',
+    bad: `SANDLOT_SANDBOX=${backend} isolates nothing: commands run as you, on this machine`,
+    fix: 'Unset SANDLOT_SANDBOX; it is for tests and for machines without an engine.',
+  })
 }
 
 /** The sandbox that people would get, and not one of the defaults. */

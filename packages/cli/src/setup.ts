@@ -1,3 +1,4 @@
+import { SANDBOX_BACKENDS } from '@sandlot/shared/config/sandbox-backends'
 import type { SystemPackages } from './apt.ts'
 import type { CliConfig } from './config.ts'
 import { ensureEngine } from './engine.ts'
@@ -17,12 +18,13 @@ export async function setUp(
   packages: SystemPackages,
   signal: AbortSignal,
 ): Promise<void> {
-  if (config.backend === 'docker') {
+  if (SANDBOX_BACKENDS[config.backend].needsEngine) {
     await steps.run('Docker engine', (step) => ensureEngine(config, packages, step, signal))
     await steps.run('Sandbox image', (step) => ensureSandboxImage(config, packages, step, signal))
-  } else {
+  }
+  if (!SANDBOX_BACKENDS[config.backend].isolates) {
     steps.note(
-      '! SANDLOT_SANDBOX=local-process isolates nothing: every command of the agent runs as you, on this machine.',
+      `! SANDLOT_SANDBOX=${config.backend} isolates nothing: every command of the agent runs as you, on this machine.`,
     )
   }
   await steps.run('Build', (step) => build(config, step, signal))

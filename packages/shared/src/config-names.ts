@@ -1,3 +1,5 @@
+import { SANDBOX_BACKENDS_MEANING } from './config/sandbox-backends.ts'
+
 /**
  * Every `SANDLOT_*` name that any package reads. A name that none knows is refused at start with a
  * suggestion, because a misspelt setting that is silently ignored is worse than a start that fails.
@@ -30,7 +32,7 @@ export const CONFIG_NAMES: Record<string, string> = {
   SANDLOT_OUTPUT_LIMIT: 'bytes of one call’s output that are stored (default 268435456)',
   SANDLOT_STORE_MB: 'what one person’s chats may store: messages, outputs and images (default 4096)',
   SANDLOT_APPROVAL_TTL: 'seconds after which an unanswered approval is denied (default 86400)',
-  SANDLOT_SANDBOX: 'docker | local-process (isolates nothing; tests only)',
+  SANDLOT_SANDBOX: SANDBOX_BACKENDS_MEANING,
   SANDLOT_SANDBOX_IMAGE:
     'image of your own for the sandboxes (default: sandlot/sandbox-full, and until that is built sandlot/sandbox)',
   SANDLOT_SANDBOX_MEMORY_MB: 'memory of one sandbox (default 2048)',

@@ -2,6 +2,7 @@ import { randomInt } from 'node:crypto'
 import { existsSync, globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
+import { SANDBOX_BACKENDS } from '@sandlot/shared/config/sandbox-backends'
 import { messageOf } from '@sandlot/shared/errors'
 import { systemPackages, type SystemPackages } from '../apt.ts'
 import type { CliConfig } from '../config.ts'
@@ -79,7 +80,7 @@ export const test: Command = async ({ config, args, steps, print }) => {
       return countVitest(args.includes('--full') ? first : await tryAgain(projects, first, inRoot, unsteady))
     })
   }
-  if (config.backend === 'docker')
+  if (SANDBOX_BACKENDS[config.backend].needsEngine)
     await steps.run('Remove what interrupted tests left', (step) => removeTestLeftovers(config, step))
 
   print('')
