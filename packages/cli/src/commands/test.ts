@@ -169,6 +169,7 @@ async function tryAgain(
   return secondTry(first, again)
 }
 
+/** Only `files`, one after the other; all of the projects, where none is named. */
 async function runVitest(
   projects: readonly string[],
   inRoot: InRoot,
@@ -179,7 +180,7 @@ async function runVitest(
   try {
     const args = [
       'run',
-      ...files,
+      ...(files.length === 0 ? [] : ['--no-file-parallelism', ...files]),
       ...projects.flatMap((project) => ['--project', project]),
       '--reporter=default',
       '--reporter=json',
