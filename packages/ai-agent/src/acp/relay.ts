@@ -3,7 +3,8 @@ import { once } from 'node:events'
 import type { Readable, Writable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { WebSocket } from 'ws'
-import { MAX_MESSAGE_BYTES, readMessage, LineSplitter, TOO_LONG } from './incoming.ts'
+import { LineSplitter, TOO_LONG } from '@sandlot/shared/node/line-splitter'
+import { MAX_MESSAGE_BYTES, readMessage } from './incoming.ts'
 import { ACP_PATH, whenClosed } from './socket.ts'
 
 /** The agent may have taken its lock and not listen yet. */

@@ -5,7 +5,8 @@
 import { once } from 'node:events'
 import type { Readable, Writable } from 'node:stream'
 import type { AnyMessage, Stream } from '@agentclientprotocol/sdk'
-import { MAX_MESSAGE_BYTES, readMessage, LineSplitter } from './incoming.ts'
+import { LineSplitter } from '@sandlot/shared/node/line-splitter'
+import { MAX_MESSAGE_BYTES, readMessage } from './incoming.ts'
 
 /**
  * Messages that are read while the client does not take what it is sent. Then it has to read first.

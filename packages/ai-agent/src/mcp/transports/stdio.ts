@@ -11,6 +11,7 @@ import {
   type Transport,
 } from '@modelcontextprotocol/client'
 import { messageOf } from '@sandlot/shared/errors'
+import { LineSplitter, TOO_LONG } from '@sandlot/shared/node/line-splitter'
 import type { Log } from '../../log.ts'
 
 interface StdioTransportOptions {
@@ -79,7 +80,7 @@ export class StdioTransport implements Transport {
         for (const line of lines.push(bytes)) {
           await pace.next()
           if (this.#closed) return
-          this.#handleLine(line.toString('utf8'))
+          this.#handleLine(line)
         }
       }
       this.ended ??= await pipe.ending()
@@ -117,38 +118,21 @@ interface LineReader {
    * The lines that these bytes complete, without line ends and without empty lines. Throws
    * `LineTooLongError`.
    */
-  push(bytes: Uint8Array): Buffer[]
+  push(bytes: Uint8Array): string[]
 }
 
-const NEWLINE = 10
-const RETURN = 13
-
-/** Splits bytes into lines, in bounded memory. An unterminated last line is dropped. */
+/** An unterminated last line is dropped. */
 export function createLineReader(maxBytes: number): LineReader {
-  let pieces: Uint8Array[] = []
-  let held = 0
-
+  const splitter = new LineSplitter(maxBytes)
   return {
     push(bytes) {
-      const lines: Buffer[] = []
-      let from = 0
-      for (;;) {
-        const end = bytes.indexOf(NEWLINE, from)
-        const piece = bytes.subarray(from, end < 0 ? bytes.length : end)
-        held += piece.length
-        if (held > maxBytes) throw new LineTooLongError(maxBytes)
-        if (end < 0) {
-          // Copied: the chunk may be a view of a buffer that is reused, or keep a larger one alive.
-          if (piece.length > 0) pieces.push(Uint8Array.from(piece))
-          return lines
-        }
-        const line = Buffer.concat([...pieces, piece])
-        const text = line.at(-1) === RETURN ? line.subarray(0, -1) : line
-        if (text.length > 0) lines.push(text)
-        pieces = []
-        held = 0
-        from = end + 1
-      }
+      const lines = [...splitter.push(bytes)].map((line) => {
+        if (line === TOO_LONG) throw new LineTooLongError(maxBytes)
+        return line.endsWith('\r') ? line.slice(0, -1) : line
+      })
+      // What never ends is found before the end of its line.
+      if (splitter.tooLong) throw new LineTooLongError(maxBytes)
+      return lines.filter((line) => line !== '')
     },
   }
 }

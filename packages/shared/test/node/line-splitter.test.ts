@@ -2,7 +2,7 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { readMessage, LineSplitter, TOO_LONG } from '../../src/acp/incoming.ts'
+import { LineSplitter, TOO_LONG } from '../../src/node/line-splitter.ts'
 
 setFlagsFromString('--expose-gc')
 const collectGarbage = runInNewContext('gc') as () => void
@@ -50,29 +50,4 @@ describe('bytes as lines', () => {
     expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(150 * 1024 * 1024)
     expect([...splitter.push(Buffer.from('\nnext\n'))]).toEqual([TOO_LONG, 'next'])
   })
-})
-
-test('a message, or the error that answers it', () => {
-  const good = [
-    { jsonrpc: '2.0', id: 0, method: 'x' },
-    { jsonrpc: '2.0', id: null, result: null },
-    { jsonrpc: '2.0', method: 'y', params: {} },
-  ]
-  for (const message of good) expect(readMessage(JSON.stringify(message))).toEqual({ message })
-  const bad: [string | typeof TOO_LONG, number][] = [
-    ['{', -32_700],
-    ['', -32_700],
-    ['[]', -32_600],
-    ['[{"jsonrpc":"2.0","method":"y"}]', -32_600],
-    ['7', -32_600],
-    ['null', -32_600],
-    ['{}', -32_600],
-    ['{"jsonrpc":"1.0","method":"y"}', -32_600],
-    ['{"jsonrpc":"2.0","method":7}', -32_600],
-    ['{"jsonrpc":"2.0","id":[],"method":"y"}', -32_600],
-    ['{"jsonrpc":"2.0","id":1}', -32_600],
-    [TOO_LONG, -32_600],
-  ]
-  for (const [text, code] of bad)
-    expect(readMessage(text)).toMatchObject({ answer: { id: null, error: { code } } })
 })
