@@ -15,6 +15,7 @@ import { checkSchema } from './schema-check.ts'
 import type { McpServer } from './server.ts'
 import type { ToolDefinition } from './tool-definition.ts'
 import { visibleText } from './visible-text.ts'
+import { LatestByKey } from '@sandlot/shared/async/latest-by-key'
 import { orAborted } from '@sandlot/shared/async/or-aborted'
 import { ToolError } from '../tools/tool-error.ts'
 import type { JsonSchemaInput } from '../tools/tool-schema.ts'
@@ -91,13 +92,13 @@ async function* run(
   ctx: CallContext,
   limits: { timeoutMs: number; maxTimeoutMs: number },
 ): AsyncGenerator<ToolUpdate, ToolOutcome> {
-  const reports = new Latest<Report | undefined>()
+  const reports = new LatestByKey<'progress', Report>()
   let sent = false
   let asking: Asking | undefined
   const answer = server
     .call(definition, args, ctx, {
       ...limits,
-      onProgress: (report) => reports.set(report),
+      onProgress: (report) => reports.set('progress', report),
       onSent: () => {
         sent = true
       },
@@ -107,16 +108,16 @@ async function* run(
         if (question === undefined || asking !== undefined || hasAsked(ctx))
           return Promise.resolve({ action: 'decline' })
         asking = { question, schema: asked.schema, told: false, answered: Promise.withResolvers() }
-        reports.set({ done: 0 })
+        reports.set('progress', { done: 0 })
         return asking.answered.promise
       },
     })
-    .finally(() => reports.end())
+    .finally(() => reports.end({ discard: true }))
   // It is awaited below, unless the call is aborted.
   const over = Promise.allSettled([answer])
   for await (const report of reports.values(PROGRESS_EVERY_MS)) {
     if (asking !== undefined && !asking.told) yield* askUser(asking, ctx, over)
-    else if (report !== undefined) yield progressOf(report, definition.title)
+    else yield progressOf(report, definition.title)
   }
   let result: CallResult
   try {
@@ -222,46 +223,4 @@ function hasLink({ spec, last }: McpServer): boolean {
   return (
     spec.signInHint === undefined || (last?.state === 'needs_auth' && signInLink(last.signIn) !== undefined)
   )
-}
-
-class Latest<T> {
-  #value: T | undefined
-  #waiting: (() => void) | undefined
-  #ended = false
-
-  set(value: T): void {
-    this.#value = value
-    this.#waiting?.()
-  }
-
-  end(): void {
-    this.#ended = true
-    this.#waiting?.()
-  }
-
-  /**
-   * At most one value in `everyMs`; ends with `end`, and drops a value that was not read by then.
-   */
-  async *values(everyMs: number): AsyncGenerator<T, void> {
-    let last = -Infinity
-    while (!this.#ended) {
-      const wait = last + everyMs - performance.now()
-      if (this.#value === undefined || wait > 0)
-        await this.#change(this.#value === undefined ? undefined : wait)
-      const value = this.#value
-      if (this.#ended || value === undefined || performance.now() < last + everyMs) continue
-      this.#value = undefined
-      last = performance.now()
-      yield value
-    }
-  }
-
-  async #change(ms: number | undefined): Promise<void> {
-    const { promise, resolve } = Promise.withResolvers<void>()
-    this.#waiting = resolve
-    const timer = ms === undefined ? undefined : setTimeout(resolve, ms)
-    await promise
-    clearTimeout(timer)
-    this.#waiting = undefined
-  }
 }

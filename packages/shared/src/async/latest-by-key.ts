@@ -1,0 +1,53 @@
+/**
+ * A queue between one producer and one reader that keeps only the latest value of each key, so it
+ * is never longer than the keys.
+ */
+export class LatestByKey<K, V> {
+  readonly #values = new Map<K, V>()
+  #ended = false
+  #wake: (() => void) | undefined
+
+  /** A newer value takes the place of the older one, at the end. */
+  set(key: K, value: V): void {
+    if (this.#ended) return
+    this.#values.delete(key)
+    this.#values.set(key, value)
+    this.#wake?.()
+  }
+
+  /** What waits is still read, unless it is discarded. */
+  end({ discard = false }: { discard?: boolean } = {}): void {
+    this.#ended = true
+    if (discard) this.#values.clear()
+    this.#wake?.()
+  }
+
+  /** At most one value in `everyMs`; ends with `end`. */
+  async *values(everyMs = 0): AsyncGenerator<V, void> {
+    let notBefore = -Infinity
+    for (;;) {
+      const next = this.#values.entries().next()
+      const wait = notBefore - performance.now()
+      if (next.done === true) {
+        if (this.#ended) return
+        await this.#change()
+      } else if (wait > 0) {
+        await this.#change(wait)
+      } else {
+        this.#values.delete(next.value[0])
+        notBefore = performance.now() + everyMs
+        yield next.value[1]
+      }
+    }
+  }
+
+  /** Resolves with the next `set` or `end`, or after `ms`. */
+  async #change(ms?: number): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.#wake = resolve
+    const timer = ms === undefined ? undefined : setTimeout(resolve, ms)
+    await promise
+    clearTimeout(timer)
+    this.#wake = undefined
+  }
+}
