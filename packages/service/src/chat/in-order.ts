@@ -1,18 +1,14 @@
 /**
- * Work under one key happens in the order in which it was asked for; work under different keys side
- * by side.
+ * Work under one key happens in the order in which it was asked for, and a bounded amount of it
+ * waits; work under different keys side by side.
  */
+import { createKeyedLock } from '@sandlot/shared/async/keyed-lock'
 import { SandlotError } from '@sandlot/shared/errors'
-
-interface Line {
-  /** Resolves when the last one has ended, well or not. */
-  last: Promise<void>
-  length: number
-}
 
 export class InOrder {
   readonly #most: number
-  readonly #lines = new Map<string, Line>()
+  readonly #lock = createKeyedLock()
+  readonly #held = new Map<string, number>()
 
   /** `most`: how much may wait and run under one key. */
   constructor(most: number) {
@@ -25,17 +21,19 @@ export class InOrder {
    * much waits.
    */
   async run<T>(key: string, work: () => Promise<T>): Promise<T> {
-    const line = this.#lines.get(key) ?? { last: Promise.resolve(), length: 0 }
-    if (line.length >= this.#most)
+    if ((this.#held.get(key) ?? 0) >= this.#most)
       throw new SandlotError('rate_limited', 'Too much was sent at once. Wait for the answers, then go on.')
-    this.#lines.set(key, line)
-    line.length++
-    const done = line.last.then(work)
-    const leave = (): void => {
-      line.length--
-      if (line.length === 0) this.#lines.delete(key)
+    this.#count(key, 1)
+    try {
+      return await this.#lock.run(key, work)
+    } finally {
+      this.#count(key, -1)
     }
-    line.last = done.then(leave, leave)
-    return done
+  }
+
+  #count(key: string, change: 1 | -1): void {
+    const held = (this.#held.get(key) ?? 0) + change
+    if (held === 0) this.#held.delete(key)
+    else this.#held.set(key, held)
   }
 }
