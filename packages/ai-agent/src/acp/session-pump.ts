@@ -1,7 +1,7 @@
 /** Sends one session's events to one client, in order, at the client's pace. */
 import type { SessionEvent } from '@sandlot/shared/events'
 import { seqOf } from '@sandlot/shared/events'
-import { pauseWhenDue } from '@sandlot/storage/time-slices'
+import { pauseWhenDue } from '@sandlot/shared/node/time-slices'
 import type { Session } from '../session/session.ts'
 import { SubscriptionClosed } from '../session/subscription.ts'
 

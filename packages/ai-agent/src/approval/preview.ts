@@ -2,7 +2,7 @@
 import type { Mode } from '@sandlot/shared/mode'
 import { type SessionEvent, metaOf } from '@sandlot/shared/events'
 import type { Rule, Verdict } from '@sandlot/shared/rules'
-import { pauseWhenDue } from '@sandlot/storage/time-slices'
+import { pauseWhenDue } from '@sandlot/shared/node/time-slices'
 import { judge } from './engine.ts'
 import type { CallRequest } from './request.ts'
 

@@ -7,7 +7,7 @@
 import { type SessionEvent, isLive, metaOf, sandlotEventOf } from '@sandlot/shared/events'
 import type { PromptTiming, RequestMark, TokenUsage } from '@sandlot/shared/event-meta'
 import { makeScrubber } from '@sandlot/shared/scrub'
-import { pauseWhenDue } from '@sandlot/storage/time-slices'
+import { pauseWhenDue } from '@sandlot/shared/node/time-slices'
 import { type ExecutionResult, executionResult, promptEndOf } from '../history/read-log.ts'
 import { modelMessages, turnsOf } from '../history/model-messages.ts'
 import { spentBy } from '../limits/budgets.ts'

@@ -16,7 +16,7 @@ import {
 import { rpcErrorData } from '@sandlot/shared/acp-meta'
 import { type JsonRpcSocket, jsonRpcSocket } from '@sandlot/shared/node/json-rpc-socket'
 import { type ErrorCode, SandlotError, messageOf } from '@sandlot/shared/errors'
-import { pauseWhenDue } from '@sandlot/storage/time-slices'
+import { pauseWhenDue } from '@sandlot/shared/node/time-slices'
 import { WebSocket } from 'ws'
 import { z } from 'zod'
 import { keepAlive } from '../socket/keep-alive.ts'

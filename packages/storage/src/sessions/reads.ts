@@ -6,7 +6,7 @@ import { toEvent, toOutputRow, toSessionRow } from './rows.ts'
 import { NO_USER } from './remove.ts'
 import type { SessionsSchema } from './schema.ts'
 import type { SessionReader } from './store.ts'
-import { pauseWhenDue } from '../time-slices.ts'
+import { pauseWhenDue } from '@sandlot/shared/node/time-slices'
 
 const PAGE = 50
 /** Events read at once: a longer page would hold the thread. */
