@@ -80,10 +80,6 @@ export class JsonScanner {
   }
 }
 
-/**
- * JSON text that is the same for values that mean the same: every object's members in the order of
- * their names.
- */
 /** JSON text that is equal for equal values: the members of each object are sorted by name. */
 export function canonicalJson(value: unknown): string {
   return JSON.stringify(canonical(value))
@@ -96,11 +92,6 @@ function canonical(value: unknown): unknown {
   return Object.fromEntries(members.map(([name, member]) => [name, canonical(member)]))
 }
 
-/**
- * Whether a JSON value is nested deeper than so many levels: what contains itself is. Goes level by
- * level and looks at each part once on each, so that no nesting is too deep for it and no number of
- * ways to the same part too many.
- */
 /**
  * True when a JSON value is nested deeper than `levels`; a cyclic one always is. Goes level by
  * level and visits each part once a level, so neither depth nor sharing makes it expensive.
