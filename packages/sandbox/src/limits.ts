@@ -37,7 +37,9 @@ export function shmBytes(limits: Pick<SandboxLimits, 'memoryBytes'>): number {
  * commands, so together they may be at most a quarter of the memory.
  */
 export function checkLimits(limits: SandboxLimits): void {
-  for (const [name, value] of Object.entries(limits)) {
+  const set: [string, number | undefined][] = Object.entries(limits)
+  for (const [name, value] of set) {
+    if (value === undefined) continue
     if (!(Number.isFinite(value) && value > 0))
       throw badLimit(`${name} must be a positive number, not ${value}`)
     if (name !== 'cpus' && !Number.isSafeInteger(value))

@@ -1,6 +1,5 @@
 /** What the sandboxes may reach, read from the settings. */
 import { messageOf } from '@sandlot/shared/errors'
-import { DEFAULT_BUDGETS } from '@sandlot/sandbox/egress/budget'
 import { type EgressPolicyOptions, createPolicy } from '@sandlot/sandbox/egress/policy'
 import { z } from 'zod'
 import type { UserRulesOptions } from '@sandlot/sandbox/egress/user-rules'
@@ -50,8 +49,8 @@ export function readNetwork(read: NetworkSettings, problems: string[], someHaveI
       .filter((entry) => entry !== ''),
     credentials: readCredentials(read.SANDLOT_EGRESS_CREDENTIALS, problems),
     budgets: {
-      connections: connections ?? DEFAULT_BUDGETS.connections,
-      bytes: megabytes === undefined ? DEFAULT_BUDGETS.bytes : megabytes * MiB,
+      connections,
+      bytes: megabytes === undefined ? undefined : megabytes * MiB,
     },
   }
   check('SANDLOT_EGRESS_ALLOW', { allow: egress.allow }, problems)

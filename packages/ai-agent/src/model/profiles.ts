@@ -139,10 +139,11 @@ const ROWS: readonly Row[] = [
   },
 ]
 
-/** What is known about this model at this endpoint. */
+/** What is known about this model at this endpoint, but for what `own` says. */
 export function profileFor(baseUrl: URL, model: string, own: Partial<Profile> = {}): Profile {
   const known = ROWS.filter(
     (row) => row.host?.test(baseUrl.hostname) === true || row.model?.test(model) === true,
   )
-  return Object.assign({ ...DEFAULT_PROFILE }, ...known.map((row) => row.profile), own) as Profile
+  const set = Object.fromEntries(Object.entries(own).filter(([, value]) => value !== undefined))
+  return Object.assign({ ...DEFAULT_PROFILE }, ...known.map((row) => row.profile), set) as Profile
 }

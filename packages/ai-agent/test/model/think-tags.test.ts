@@ -168,6 +168,12 @@ describe('bug 13: think tags, only by profile, only at the start', () => {
     const profile = profileFor(new URL('https://api.openai.com/v1'), 'gpt-5', { thinkTags: PAIRS })
     expect(profile).toMatchObject({ thinkTags: PAIRS, reasoning: { when: 'never' } })
   })
+
+  test('what it leaves undefined is as it is known', () => {
+    const openAi = new URL('https://api.openai.com/v1')
+    const profile = profileFor(openAi, 'gpt-5', { thinkTags: undefined, images: undefined })
+    expect(profile).toEqual(profileFor(openAi, 'gpt-5'))
+  })
 })
 
 describe('cumulative deltas, only by profile', () => {

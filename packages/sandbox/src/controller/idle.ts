@@ -57,7 +57,13 @@ export interface IdleOptions {
   stopAfterMs?: number
 }
 
-export const IDLE_DEFAULTS = { pauseAfterMs: 60_000, stopAfterMs: 1_800_000 } as const
+/** What `options` say, with the defaults. */
+export function idleTimes({
+  pauseAfterMs = 60_000,
+  stopAfterMs = 1_800_000,
+}: IdleOptions = {}): Required<IdleOptions> {
+  return { pauseAfterMs, stopAfterMs }
+}
 
 /** A sandbox with a stream, as the sweep sees it. */
 export interface LiveSandbox {

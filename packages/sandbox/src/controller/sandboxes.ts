@@ -9,7 +9,7 @@ import { SandboxError } from '../errors.ts'
 import type { DiskBreakerState } from './disk-breaker.ts'
 import { createHostGuard, type HostOptions } from './host-guard.ts'
 import { createHousekeeping } from './housekeeping.ts'
-import { IDLE_DEFAULTS, type IdleOptions } from './idle.ts'
+import { idleTimes, type IdleOptions } from './idle.ts'
 import { createGate, createKeyedLock } from '#shared/async/keyed-lock'
 import type { SandboxLedger } from '../ledger.ts'
 import { DEFAULT_LIMITS } from '../limits.ts'
@@ -201,7 +201,6 @@ export function createSandboxes(options: SandboxesOptions): Sandboxes {
       : { egress: createEgress(options.network.egress) }),
   })
   let maintained = false
-  const { pauseAfterMs, stopAfterMs } = { ...IDLE_DEFAULTS, ...options.idle }
   const housekeeping = createHousekeeping({
     deploymentId,
     look: () => reconciler.pass(),
@@ -209,7 +208,7 @@ export function createSandboxes(options: SandboxesOptions): Sandboxes {
     userSandboxes,
     backend,
     ledger,
-    idle: { pauseAfterMs, stopAfterMs },
+    idle: idleTimes(options.idle),
     lookEveryMs: options.lookEveryMs ?? 60_000,
     closing: closing.signal,
     log,

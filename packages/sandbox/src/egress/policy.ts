@@ -121,7 +121,8 @@ function readCredentials(entries: Readonly<Record<string, EgressCredential>>) {
 }
 
 function readBudgets(given: Partial<EgressBudgets>): EgressBudgets {
-  const budgets = { ...DEFAULT_BUDGETS, ...given }
+  const set = Object.entries(given).filter(([, value]) => value !== undefined)
+  const budgets: EgressBudgets = { ...DEFAULT_BUDGETS, ...Object.fromEntries(set) }
   for (const [name, value] of Object.entries(budgets))
     if (!(Number.isSafeInteger(value) && value > 0))
       throw new SandboxError(

@@ -33,14 +33,9 @@ export function newCommandId(): CommandId {
  * end.
  */
 export async function collect(sandbox: Sandbox, request: CollectRequest): Promise<Collected> {
-  const { signal, ...asked } = request
+  const { signal, id = newCommandId(), policy = BOTH_ENDS, ...asked } = request
   if (signal?.aborted) throw new SandboxError('cancelled', 'The command was cancelled before it began.')
-  const command = await sandbox.run({
-    id: newCommandId(),
-    policy: BOTH_ENDS,
-    ...asked,
-    autoAcknowledge: true,
-  })
+  const command = await sandbox.run({ ...asked, id, policy, autoAcknowledge: true })
   // A lost connection rejects below.
   const cancel = (): void => void command.cancel().catch(() => {})
   signal?.addEventListener('abort', cancel)

@@ -8,7 +8,7 @@ import { campaign, extent } from '../../../../test/campaign.ts'
 import type { SandboxBackend } from '../../src/backend.ts'
 import { connectSandbox, type ConnectedSandbox } from '../../src/sbxd/client.ts'
 import { SandboxError } from '../../src/errors.ts'
-import { pause, sweepIdle } from '../../src/controller/idle.ts'
+import { idleTimes, pause, sweepIdle } from '../../src/controller/idle.ts'
 import { deriveSandboxKey } from '../../src/controller/key.ts'
 import { DEFAULT_LIMITS } from '../../src/limits.ts'
 import { compiledSbxd, fakeFixture, removeSbxd, type FakeFixture } from '../support/fake-fixture.ts'
@@ -56,6 +56,14 @@ function slow(pauseMs: number, resumeMs: number): SandboxBackend {
 
 const stateOf = async (id: string): Promise<string | undefined> =>
   (await fixture.engine.backend.inventory.inspect(id))?.state
+
+test('a time that is undefined is the default', () => {
+  expect(idleTimes({ pauseAfterMs: undefined, stopAfterMs: 0 })).toEqual({
+    pauseAfterMs: 60_000,
+    stopAfterMs: 0,
+  })
+  expect(idleTimes()).toEqual({ pauseAfterMs: 60_000, stopAfterMs: 1_800_000 })
+})
 
 test('whenever it is used while it goes to sleep or wakes, the answer comes and it is awake', async () => {
   const sandbox = await connected()

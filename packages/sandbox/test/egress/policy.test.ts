@@ -208,6 +208,11 @@ describe('resolving', () => {
     for (const wrong of policies)
       expect(() => createPolicy(wrong)).toThrow(expect.objectContaining({ code: 'invalid_arguments' }))
   })
+
+  test('a budget that is undefined is the default', () => {
+    const { budgets } = createPolicy({ allow: [], budgets: { connections: undefined, bytes: 1 } })
+    expect(budgets).toEqual({ ...DEFAULT_BUDGETS, bytes: 1 })
+  })
 })
 
 describe('budgets', () => {

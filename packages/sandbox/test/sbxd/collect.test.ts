@@ -32,6 +32,8 @@ test('of a long output only both ends, and the gap is reported', async () => {
     '000000001\n',
     '000100000\n',
   ])
+  const usual = await collect(sandbox, { id: undefined, command: 'seq -f %09g 1 100000', policy: undefined })
+  expect(usual).toEqual(expect.objectContaining({ stdout, cut }))
   const whole = await collect(sandbox, { command: 'seq 1 100000', policy: { kind: 'stream' } })
   expect(whole.stdout.length).toBe(whole.bytes.stdout)
 })

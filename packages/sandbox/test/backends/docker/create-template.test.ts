@@ -235,3 +235,8 @@ describe('what cannot be is refused', () => {
     expect(host({ spec: { ...spec, limits: { ...DEFAULT_LIMITS, cpus: 0.5 } } }).NanoCpus).toBe(5e8)
   })
 })
+
+test('a limit that is left undefined is the default one', () => {
+  const limits = { ...spec.limits, diskEntries: undefined }
+  expect(make({ spec: { ...spec, limits } })).toEqual(make())
+})
