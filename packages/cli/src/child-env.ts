@@ -121,6 +121,8 @@ const OWN = {
     'SANDLOT_PUBLIC_URL',
     'SANDLOT_ALLOWED_ORIGINS',
     'SANDLOT_METRICS_TOKEN',
+    'SANDLOT_SMTP_URL',
+    'SANDLOT_MAIL_FROM',
   ],
 } as const satisfies Record<string, readonly string[]>
 

@@ -1,13 +1,65 @@
 /** What an operator can set for the service. The only file here that reads the environment. */
 import { readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { readConfig, wholeNumber } from '@sandlot/shared/config'
+import { ConfigError, readConfig, wholeNumber } from '@sandlot/shared/config'
 import type { Environment } from '@sandlot/shared/config'
 import { z } from 'zod'
+import type { MailSettings } from './notices/mail.ts'
 
 const httpUrl = z
   .url({ protocol: /^https?$/, error: 'must be an http(s) address like https://chat.example.org' })
   .transform((url) => new URL(url).origin)
+
+/** Where mail goes to: host, port and sign-in; a port that is not named is the usual one. */
+const smtpUrl = z
+  .url({
+    protocol: /^smtps?$/,
+    error: 'must be smtp://user:password@mail.example.org:587 or smtps://…',
+  })
+  .transform((text, context) => {
+    const { protocol, hostname, port, username, password, pathname, search, hash } = new URL(text)
+    const secure = protocol === 'smtps:'
+    const user = decoded(username)
+    const pass = decoded(password)
+    if (user === undefined || pass === undefined)
+      context.addIssue('has a % that escapes nothing; write %25 for a % in the password')
+    else if (hostname === '') context.addIssue('names no host')
+    else if ((user === '') !== (pass === ''))
+      context.addIssue('must have both a user and a password, or neither')
+    else if ((pathname !== '' && pathname !== '/') || search !== '' || hash !== '')
+      context.addIssue('ends after the host and the port; write %2F, %3F and %23 for / ? # in the password')
+    else
+      return {
+        host: hostname.replace(/^\[|\]$/g, ''),
+        port: port === '' ? (secure ? 465 : 587) : Number(port),
+        secure,
+        auth: user === '' ? undefined : { user, pass },
+      }
+    return z.NEVER
+  })
+
+function decoded(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** `Sandlot <sandlot@example.org>`, or the address alone. */
+const sender = z
+  .string()
+  .transform((text) => /^(?:([^<>\p{Cc}]*)<([^<>]*)>|([^<>]*))$/u.exec(text.trim()))
+  .transform((found) => ({
+    name: found?.[1]?.trim() || 'Sandlot',
+    address: found?.[2] ?? found?.[3] ?? '',
+  }))
+  .pipe(
+    z.object({
+      name: z.string(),
+      address: z.email('must be sandlot@example.org or Sandlot <sandlot@example.org>'),
+    }),
+  )
 
 const variables = z.object({
   HOST: z.string().default('127.0.0.1'),
@@ -28,6 +80,8 @@ const variables = z.object({
   SANDLOT_SESSIONS_DB: z.string().optional(),
   SANDLOT_WEB_DIST: z.string().optional(),
   SANDLOT_METRICS_TOKEN: z.string().min(16, 'must have at least 16 characters').optional(),
+  SANDLOT_SMTP_URL: smtpUrl.optional(),
+  SANDLOT_MAIL_FROM: sender.optional(),
 })
 
 export interface ServiceConfig {
@@ -46,11 +100,16 @@ export interface ServiceConfig {
   /** Folder of the built web app. */
   webDist: string
   metricsToken: string | undefined
+  /** Undefined: no e-mail is sent. */
+  mail: MailSettings | undefined
 }
 
 /** @throws ConfigError with every problem at once. */
 export function readServiceConfig(env: Environment = process.env): ServiceConfig {
   const read = readConfig(variables, env, (path) => readFileSync(path, 'utf8'))
+  const { SANDLOT_SMTP_URL: smtp, SANDLOT_MAIL_FROM: from } = read
+  if (smtp !== undefined && from === undefined)
+    throw new ConfigError(['SANDLOT_MAIL_FROM: must be set where SANDLOT_SMTP_URL is'])
   const dataFolder = resolve(read.SANDLOT_DATA)
   return {
     host: read.HOST,
@@ -63,5 +122,6 @@ export function readServiceConfig(env: Environment = process.env): ServiceConfig
     sessionsFile: resolve(read.SANDLOT_SESSIONS_DB ?? join(dataFolder, 'sessions.db')),
     webDist: resolve(read.SANDLOT_WEB_DIST ?? join(import.meta.dirname, '../../web/dist')),
     metricsToken: read.SANDLOT_METRICS_TOKEN,
+    mail: smtp === undefined || from === undefined ? undefined : { ...smtp, from },
   }
 }

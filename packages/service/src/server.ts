@@ -21,6 +21,7 @@ import { makeLimits } from './auth/limits.ts'
 import type { LimitRates } from './auth/limits.ts'
 import { makeLog } from './log.ts'
 import { makeMetrics } from './metrics.ts'
+import { mailSender } from './notices/mail.ts'
 import { originRule } from './auth/origin.ts'
 import { makeScrubber } from '@sandlot/shared/scrub'
 import { Removals } from './removals.ts'
@@ -71,7 +72,7 @@ export async function startService(config: ServiceConfig, deps: ServiceDeps = {}
   const undo: (() => Promise<void>)[] = [() => accounts.close()]
   try {
     const setup = await prepareSetup(accounts, config.dataFolder)
-    const secrets = [authSecret, setup.token ?? '', config.metricsToken ?? '']
+    const secrets = [authSecret, setup.token ?? '', config.metricsToken ?? '', config.mail?.auth?.pass ?? '']
     const log = makeLog(config.logLevel, makeScrubber(secrets), deps.writeLog)
     const metrics = makeMetrics()
     const isOurs = originRule(config.publicUrl, config.allowedOrigins)
@@ -122,6 +123,7 @@ export async function startService(config: ServiceConfig, deps: ServiceDeps = {}
       metrics,
       setup,
       isOurs,
+      sendMail: config.mail === undefined ? undefined : mailSender(config.mail),
     }
     const app = makeApp({ ...parts, stopping: stopping.signal })
     const connections = { ...DEFAULT_CONNECTION_LIMITS, ...deps.connections }

@@ -74,6 +74,9 @@ export const CONFIG_NAMES: Record<string, string> = {
   SANDLOT_PUBLIC_URL: 'the address that people type, behind a reverse proxy',
   SANDLOT_ALLOWED_ORIGINS: 'comma-separated further origins that may open a WebSocket',
   SANDLOT_METRICS_TOKEN: 'bearer token for /metrics from elsewhere than this machine',
+  SANDLOT_SMTP_URL:
+    'the server for e-mail: smtp://user:password@mail.example.org:587 (STARTTLS, which a password needs) or smtps://… (default: no e-mail)',
+  SANDLOT_MAIL_FROM: 'the sender of e-mail, like Sandlot <sandlot@example.org>',
   SANDLOT_APT_MIRROR: 'Debian mirror that the base image is made from, where no image registry answers',
   SANDLOT_BUILD_NETWORK: 'network of the containers that build images (default: the engine’s)',
   SANDLOT_TEST_SEED: 'seed of sampled test campaigns',

@@ -8,6 +8,7 @@ import type { ServiceConfig } from '../config.ts'
 import type { Limits } from '../auth/limits.ts'
 import type { Logger } from '../log.ts'
 import type { Metrics } from '../metrics.ts'
+import type { SendMail } from '../notices/mail.ts'
 import type { OriginRule } from '../auth/origin.ts'
 import type { Removals } from '../removals.ts'
 import type { Sessions } from '../chat/sessions.ts'
@@ -28,6 +29,8 @@ export interface Parts {
   metrics: Metrics
   setup: Setup
   isOurs: OriginRule
+  /** Undefined where no SMTP server is set. */
+  sendMail: SendMail | undefined
   /** What may wait for one reader of a stream. */
   slowReaderBytes: number
   /** Aborts when the service stops. */

@@ -46,6 +46,7 @@ export async function startHarness(
     sessionsFile: join(folder, 'sessions.db'),
     webDist: join(folder, 'web'),
     metricsToken: undefined,
+    mail: undefined,
     ...changes,
   }
   const all: ServiceDeps = {
