@@ -9,7 +9,7 @@ const RECORD = 'a record of what happened, of which each reader takes some membe
 const NARROWER = 'too wide still: to be split into what each of its users needs'
 
 const EXCEPTIONS: Record<string, string> = {
-  AcpParts: NARROWER,
+  AcpServerParts: NARROWER,
   AgentConfig: SETTINGS,
   CommandExit: RECORD,
   ConnectedSandbox: NARROWER,

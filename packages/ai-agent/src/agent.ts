@@ -58,7 +58,7 @@ import type { Log } from './log.ts'
 import { userNetwork } from './config/network.ts'
 
 const VERSION = '0.1.0'
-/** Milliseconds that a shutdown waits for prompts to end, or to let go. */
+/** Milliseconds that a shutdown waits for prompts to end, or to be released. */
 const END_MS = 20_000
 /** Milliseconds that a list of tools waits for MCP servers. */
 const LIST_MS = 10_000
@@ -88,7 +88,7 @@ export interface Agent {
   endUnfinished(): Promise<number>
   /** End all prompts with reason `interrupted` and stop all sandboxes; then `leave`. */
   interrupt(): Promise<void>
-  /** Let go: prompts and commands go on, and the next start takes them up. */
+  /** Release all prompts: commands go on, and the next start resumes them. */
   leave(): Promise<void>
 }
 
@@ -111,7 +111,7 @@ export async function openAgent(
   const database = await openSessionStore(path, {
     mode: config.sessionsMode,
     room: { userBytes: config.storeBytes, freeBytes: () => freeBytesFor(path) },
-    leftOut: (err) => log.warn({ err }, 'a rule that allows something is damaged and does not count'),
+    leftOut: (err) => log.warn({ err }, 'a damaged rule that allows something was ignored'),
   })
   const store = withCachedRules(database)
   const people = await People.open(store.people, log)
@@ -142,11 +142,10 @@ export async function openAgent(
     tools: config.file.tools,
     personal,
   }
-  // Without tools for anybody there is nothing to start. A call that the model makes up finds
-  // nothing.
+  // Where no user has tools, no server is started, and a call that the model invents finds no tool.
   const anyTools = offersAnything(offer)
   const sealing = sealingKeys(config.dataFolder, keys.key)
-  if (sealing.length > 1) log.warn({}, 'a change of keys was cut off; ./sandlot keys rotate ends it')
+  if (sealing.length > 1) log.warn({}, 'a key rotation was interrupted; ./sandlot keys rotate finishes it')
   const vault = createVault(sealing)
   const secrets = new UserSecrets({ rows: store.secrets, vault, redact, now: Date.now })
   const acquire = (userId: string, signal: AbortSignal): Promise<Sandbox> =>
@@ -156,7 +155,7 @@ export async function openAgent(
   const builtin = anyTools
     ? [
         ...builtinTools(),
-        ...(network.asksAnybody ? [allowHost(rules, (userId) => network.mayAsk(userId))] : []),
+        ...(network.asksAnyUser ? [allowHost(rules, (userId) => network.mayAsk(userId))] : []),
         ...moreTools,
       ]
     : []

@@ -46,7 +46,7 @@ async function main(args: readonly string[]): Promise<number> {
     )
   log.info('an agent is running; relaying to it')
   const end = await relay(config.socket, { input: process.stdin, output: process.stdout })
-  if (end === 'agent_left') log.warn('the running agent went away')
+  if (end === 'agent_left') log.warn('the running agent disconnected')
   return end === 'agent_left' ? 1 : 0
 }
 
@@ -88,12 +88,15 @@ async function run({ config, log, redactor, lock, stdio }: Run): Promise<number>
   if (stdio && stop !== 'SIGINT') {
     const interrupted = new AbortController()
     if (stop === 'client_left') void stopped.then(() => interrupted.abort())
-    log.info({ stop }, 'serving the clients that were relayed here until they leave')
+    log.info({ stop }, 'serving the clients that were relayed here until they disconnect')
     await socket.idle(interrupted.signal)
   }
   // An editor that ends its agent means what is running, however it says so.
   const goesOn = !stdio && stop !== 'SIGINT'
-  log.info({ stop }, goesOn ? 'leaving; prompts go on at the next start' : 'ending prompts and sandboxes')
+  log.info(
+    { stop },
+    goesOn ? 'shutting down; prompts resume at the next start' : 'ending prompts and sandboxes',
+  )
   if (goesOn) await agent.leave()
   else await agent.interrupt()
   await socket.close()
@@ -104,7 +107,7 @@ async function run({ config, log, redactor, lock, stdio }: Run): Promise<number>
 async function endUnfinished({ config, log, redactor, lock }: Omit<Run, 'stdio'>): Promise<number> {
   const agent = await openAgent(config, log, [], (secret, owner) => redactor.redact(secret, owner))
   const ended = await agent.endUnfinished()
-  log.info({ ended }, 'prompts that waited for the next start have ended')
+  log.info({ ended }, 'prompts that waited for the next start were ended')
   lock.release()
   return 0
 }

@@ -249,7 +249,7 @@ describe('stdio', { timeout: 90_000 }, () => {
       await call(second, 0, 'initialize', { protocolVersion: 1, clientCapabilities: {} })
       if (how === 'EOF') first.child.stdin?.end()
       else first.child.kill(how)
-      await first.logged('until they leave')
+      await first.logged('until they disconnect')
       await ask(second)
       await expect.poll(() => second.stdout).toContain('Second.')
       second.child.stdin?.end()

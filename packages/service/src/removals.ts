@@ -103,7 +103,7 @@ export class Removals {
     try {
       return (await accounts.removals()).filter(({ done }) => !done)
     } catch (error) {
-      log.warn({ error: messageOf(error) }, 'it could not be read who is to be removed; it is tried again')
+      log.warn({ error: messageOf(error) }, 'pending removals could not be read; retrying')
       return undefined
     }
   }
@@ -159,11 +159,11 @@ export class Removals {
   /** Records the reason for administrators. Never rejects. */
   async #recordProblem({ id: user, data }: Removal, problem: string): Promise<void> {
     const { accounts, log } = this.#parts
-    log.warn({ user, data, error: problem }, 'a person is not removed whole yet; it is tried again')
+    log.warn({ user, data, error: problem }, 'a person is not completely removed yet; retrying')
     try {
       await accounts.removalFailed({ id: user, data }, problem)
     } catch (error) {
-      log.warn({ user, error: messageOf(error) }, 'it could not be written down why a person is not removed')
+      log.warn({ user, error: messageOf(error) }, 'the reason of an incomplete removal could not be stored')
     }
   }
 

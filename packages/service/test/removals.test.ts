@@ -51,7 +51,7 @@ test('whom to remove that cannot be read once the agent is there is read again l
     retryMs: 1,
   })
   await waitFor(() => lines.some((line) => line.includes('a person was removed')))
-  expect(lines[0]).toContain('it could not be read who is to be removed')
+  expect(lines[0]).toContain('pending removals could not be read')
   expect(asked).toEqual([{ userId: id, data: 'purge' }])
   await removals.close()
   await accounts.close()

@@ -7,7 +7,7 @@
 /** On the service: where people are sent back to. */
 export const MCP_SIGN_IN_PATH = '/oauth/mcp'
 /**
- * On the service: where the description is, for anybody. Its address is our name there
+ * On the service: where the description is, without a sign-in. Its address is our name there
  * (`client_id`).
  */
 export const MCP_CLIENT_PATH = '/oauth/mcp/client.json'

@@ -16,7 +16,7 @@ import {
   forForeignClient,
   withOwnMessage,
 } from './foreign-client.ts'
-import type { AcpParts } from './serving.ts'
+import type { AcpServerParts } from './handler-context.ts'
 import { SessionPump } from './session-pump.ts'
 import { AVAILABLE_COMMANDS } from './slash-commands.ts'
 
@@ -36,7 +36,7 @@ interface Followed {
   readonly before: number
 }
 
-type Parts = Pick<AcpParts, 'manager' | 'log' | 'modeCeilingOf' | 'userSeen'>
+type Parts = Pick<AcpServerParts, 'manager' | 'log' | 'modeCeilingOf' | 'userSeen'>
 
 export class ClientConnection {
   readonly #client: AgentContext

@@ -21,7 +21,12 @@ import {
   removalRequests,
 } from './requests/person.ts'
 import { addPromptRequests } from './requests/prompt.ts'
-import { type AcpParts, type ExtensionHandlers, type Serving, makeServing } from './serving.ts'
+import {
+  type AcpServerParts,
+  type ExtensionHandlers,
+  type HandlerContext,
+  createHandlerContext,
+} from './handler-context.ts'
 import { addSessionRequests } from './requests/session.ts'
 import { EXT } from '@sandlot/shared/acp-meta'
 import { SandlotError } from '@sandlot/shared/errors'
@@ -35,21 +40,21 @@ type ServeAcp = (stream: Stream) => AgentConnection
  * registers only the requests whose parameters the SDK checks; those of our extensions share one
  * table.
  */
-export function createAcpServer(parts: AcpParts): ServeAcp {
+export function createAcpServer(parts: AcpServerParts): ServeAcp {
   const extensions = new Map(Object.entries(allExtensions(parts)))
   return (stream) => {
     // Assigned as soon as the connection is made, before its first message is handled.
     let connection: ClientConnection
-    const serving = makeServing(parts, () => connection)
+    const context = createHandlerContext(parts, () => connection)
     const app = agent({ name: 'sandlot' }).onConnect((made) => {
       connection = new ClientConnection(made.client, parts, made.signal)
     })
-    addHandshake(app, serving)
-    addSessionRequests(app, serving)
-    addPromptRequests(app, serving)
+    addHandshake(app, context)
+    addSessionRequests(app, context)
+    addPromptRequests(app, context)
     app.onRequest(
       '*',
-      serving.handled(async ({ method, params, signal }) => {
+      context.handled(async ({ method, params, signal }) => {
         const handle = extensions.get(method)
         if (handle === undefined) throw RequestError.methodNotFound(method)
         return handle({ params, signal, connection })
@@ -59,7 +64,7 @@ export function createAcpServer(parts: AcpParts): ServeAcp {
   }
 }
 
-function allExtensions(parts: AcpParts): ExtensionHandlers {
+function allExtensions(parts: AcpServerParts): ExtensionHandlers {
   return {
     ...extensionRequests(parts),
     ...rulesRequests(parts),
@@ -73,26 +78,26 @@ function allExtensions(parts: AcpParts): ExtensionHandlers {
 
 // ── initialize and authenticate ─────────────────────────────────────────────────────────────────
 
-function addHandshake(app: AgentApp, serving: Serving): void {
-  const { parts, handled } = serving
+function addHandshake(app: AgentApp, context: HandlerContext): void {
+  const { parts, handled } = context
   app
     .onRequest(
       methods.agent.initialize,
       handled(async ({ params }) => {
-        serving.connection.initialize(params.clientCapabilities)
+        context.connection.initialize(params.clientCapabilities)
         return capabilities(parts)
       }),
     )
     .onRequest(
       methods.agent.authenticate,
       handled(async () => {
-        throw new SandlotError('bad_request', 'Nobody has to sign in here: there is no such method.')
+        throw new SandlotError('bad_request', 'Sandlot has no sign-in over ACP: there is no such method.')
       }),
     )
 }
 
 /** Our protocol version, whichever the client requests: there is no other. */
-function capabilities({ version, takesImages = false, clientServers }: AcpParts): InitializeResponse {
+function capabilities({ version, takesImages = false, clientServers }: AcpServerParts): InitializeResponse {
   return {
     protocolVersion: PROTOCOL_VERSION,
     agentCapabilities: {

@@ -93,10 +93,10 @@ async function answer(
       return send(response, 405, { code: 'bad_request', message: 'Only GET is possible here.' })
     send(response, 200, await (path === '/tools' ? parts.listTools() : parts.status()))
   } catch (error) {
-    parts.log.warn({ error: messageOf(error) }, 'the status could not be told')
+    parts.log.warn({ error: messageOf(error) }, 'the status could not be read')
     send(response, 500, {
       code: 'internal',
-      message: 'The status could not be told; the log has the details.',
+      message: 'The status could not be read; the log has the details.',
     })
   }
 }

@@ -11,7 +11,7 @@ export function hostBlock(host: string): string | undefined {
   const read = readHost(host)
   if ('problem' in read) return read.problem
   return NOT_PUBLIC.test(read.host)
-    ? 'is not a host of the public internet; only whoever runs Sandlot can open such a way (SANDLOT_EGRESS_ALLOW)'
+    ? 'is not a host of the public internet; only the operator of Sandlot can allow it (SANDLOT_EGRESS_ALLOW)'
     : undefined
 }
 

@@ -76,7 +76,7 @@ export function createScheduler(parts: SchedulerParts): ToolScheduler {
         if (!ctx.before.announced(stamp.callId))
           yield announcedEvent(call, rawInput, stamp, ctx.log, ctx.now())
       }
-      // A consumer that goes away takes nothing down: the calls let go of what they run, as for a
+      // A consumer that stops reading ends no command: the calls detach from what they run, as at a
       // shutdown.
       const left = new AbortController()
       const share = guaranteedShare(batch.length)

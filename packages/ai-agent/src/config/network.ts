@@ -91,7 +91,7 @@ interface UserNetwork {
   /** Whether the agent may ask this user for hosts beside the list. */
   mayAsk(userId: string): boolean
   /** True when it may ask at least one user. */
-  readonly asksAnybody: boolean
+  readonly asksAnyUser: boolean
   /** For the way out of the sandboxes. */
   readonly options: UserRulesOptions
 }
@@ -111,7 +111,7 @@ export function userNetwork(
   const mayAsk = (userId: string): boolean => isOpenTo(userId) && (personal.of(userId).network?.ask ?? asks)
   return {
     mayAsk,
-    asksAnybody: network !== 'none' && (asks || personal.all.some((one) => one.network?.ask === true)),
+    asksAnyUser: network !== 'none' && (asks || personal.all.some((one) => one.network?.ask === true)),
     options: {
       isOpenTo,
       allowFor: (userId) => personal.of(userId).network?.hosts,

@@ -67,7 +67,7 @@ export async function* streamAnswer<Said>(
 
 /**
  * After a crash: the message that was on its way when the process died is withdrawn, whether or not
- * anybody saw it.
+ * a client showed it.
  */
 export function withdrawCutOff(ctx: LoopContext, turn: number): EventGroup {
   const ids = messageIds(ctx, turn)

@@ -6,7 +6,7 @@ import { Increments, Reasoning } from './reasoning.ts'
 import { type JsonObject, isObject, member, numberMember, textMember } from './json.ts'
 import type { ModelAnswer, ModelChunk } from './model.ts'
 import { type Profile, DEFAULT_PROFILE } from './profiles.ts'
-import { type Told, ThinkTags } from './think-tags.ts'
+import { type AnswerPiece, ThinkTags } from './think-tags.ts'
 
 /**
  * The texts of a stream in which every choice has a `message` and none a `delta`: pieces, or all
@@ -184,9 +184,9 @@ export class AnswerAssembler {
     }
   }
 
-  /** Without thoughts that were told already. */
-  #apart(told: readonly Told[]): readonly Told[] {
-    return this.#twice ? told.filter(({ type }) => type === 'text') : told
+  /** Without thoughts that were reported already. */
+  #apart(pieces: readonly AnswerPiece[]): readonly AnswerPiece[] {
+    return this.#twice ? pieces.filter(({ type }) => type === 'text') : pieces
   }
 
   /**
@@ -207,8 +207,8 @@ export class AnswerAssembler {
     this.#tell([...(this.#twice ? [] : this.#tags.noTags()), { type: 'thought', text }], shown)
   }
 
-  #tell(told: readonly Told[], shown: ModelChunk[]): void {
-    for (const piece of told) {
+  #tell(pieces: readonly AnswerPiece[], shown: ModelChunk[]): void {
+    for (const piece of pieces) {
       if (piece.type === 'text') this.#text += piece.text
       else this.#thought += piece.text
       shown.push(piece)

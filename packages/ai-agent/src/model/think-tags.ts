@@ -4,8 +4,8 @@
  */
 import type { TagPair } from './profiles.ts'
 
-/** A piece of an answer, told apart. */
-export interface Told {
+/** A piece of an answer, classified. */
+export interface AnswerPiece {
   type: 'text' | 'thought'
   text: string
 }
@@ -33,7 +33,7 @@ export class ThinkTags {
   /**
    * The provider tells thoughts apart itself: from here on, text is text. Returns what was held.
    */
-  noTags(): Told[] {
+  noTags(): AnswerPiece[] {
     if (this.#state !== 'start') return []
     this.#apart = true
     return this.#held === '' ? [] : this.end()
@@ -45,8 +45,8 @@ export class ThinkTags {
     return this.#pairs.some(([open]) => piece.trimStart().startsWith(open))
   }
 
-  push(piece: string): Told[] {
-    const told: Told[] = []
+  push(piece: string): AnswerPiece[] {
+    const pieces: AnswerPiece[] = []
     let rest = this.#held + piece
     this.#held = ''
     if (this.#state === 'start') rest = this.#start(rest)
@@ -54,24 +54,24 @@ export class ThinkTags {
       rest = rest.trimStart()
       if (rest !== '') this.#state = 'thought'
     }
-    if (this.#state === 'thought') rest = this.#thought(rest, told)
+    if (this.#state === 'thought') rest = this.#thought(rest, pieces)
     if (this.#state === 'after') {
       // The line ends between thoughts and answer belong to neither.
       rest = rest.trimStart()
-      if (rest === '') return told
+      if (rest === '') return pieces
       if (rest.startsWith(this.#open)) {
         // It thinks once more.
         this.#state = 'opened'
-        return [...told, ...this.push(rest.slice(this.#open.length))]
+        return [...pieces, ...this.push(rest.slice(this.#open.length))]
       }
       if (this.#open.startsWith(rest)) {
         this.#held = rest
-        return told
+        return pieces
       }
       this.#state = 'text'
     }
-    if (this.#state === 'text' && rest !== '') told.push({ type: 'text', text: rest })
-    return told
+    if (this.#state === 'text' && rest !== '') pieces.push({ type: 'text', text: rest })
+    return pieces
   }
 
   /** What a whole text says in which thoughts end that never began. Undefined for any other. */
@@ -80,7 +80,7 @@ export class ThinkTags {
   }
 
   /** The text is over. */
-  end(): Told[] {
+  end(): AnswerPiece[] {
     const type = this.#state === 'thought' ? 'thought' : 'text'
     const text = this.#held
     this.#held = ''
@@ -110,10 +110,10 @@ export class ThinkTags {
     return text
   }
 
-  #thought(text: string, told: Told[]): string {
+  #thought(text: string, pieces: AnswerPiece[]): string {
     const end = text.indexOf(this.#close)
     const thought = end === -1 ? text.slice(0, text.length - this.#cutTag(text)) : text.slice(0, end)
-    if (thought !== '') told.push({ type: 'thought', text: thought })
+    if (thought !== '') pieces.push({ type: 'thought', text: thought })
     if (end === -1) {
       this.#held = text.slice(thought.length)
       return ''
@@ -140,7 +140,7 @@ export class ThinkTags {
 const MOST_TAGS = 100
 
 /**
- * What a whole text says, told apart; undefined where no thoughts end in it, also where it only
+ * The pieces of a whole text, classified; undefined where no thoughts end in it, also where it only
  * mentions the tag.
  */
 function impliedThought(

@@ -41,7 +41,7 @@ export class People {
     this.#kept = this.#kept
       .then(() => this.#rows.put(id, said))
       .catch((error: unknown) => {
-        this.#log.warn({ userId: id, error: messageOf(error) }, 'an e-mail address could not be kept')
+        this.#log.warn({ userId: id, error: messageOf(error) }, 'an e-mail address could not be stored')
       })
     return true
   }

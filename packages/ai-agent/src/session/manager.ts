@@ -267,7 +267,7 @@ export class SessionManager {
     if (failed !== undefined) throw failed.reason
   }
 
-  /** Let go of everything, after the parts' `leaving` was aborted: nothing is stored any more. */
+  /** Release every session, after the parts' `leaving` was aborted: nothing is stored any more. */
   async leave(): Promise<void> {
     const sessions = await this.#sessions.all()
     await Promise.all(sessions.map((session) => session.left()))

@@ -309,7 +309,7 @@ export class Session {
     }
   }
 
-  /** Let go of clocks and readers; the object is not used again. */
+  /** Stop clocks and end readers; the object is not used again. */
   forget(reason: CloseReason = 'resubscribe'): void {
     this.#core.approvals.stopClocks()
     this.#core.journal.closeReaders(reason)

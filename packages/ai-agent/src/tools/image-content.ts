@@ -18,7 +18,7 @@ export type CheckedImage =
   | { fits: false; problem: ImageProblem; words: string }
 
 /**
- * By its bytes, not by what anybody calls it: one that a provider refuses would break the session
+ * By its bytes, not by its declared type: one that a provider refuses would break the session
  * for good. `words` say what it is, with type and size: `image/png, 40 × 30 pixels, 1,234 bytes`;
  * behind them why it does not fit. `called`: the type that its sender names, for what is no image.
  */

@@ -6,7 +6,7 @@ import type { ToolOutcome } from './tool.ts'
 import type { Log } from '../log.ts'
 
 /**
- * The reason of an abort by shutdown: a runner lets go of its work without ending it,
+ * The reason of an abort by shutdown: a runner detaches from its work without ending it,
  * nothing is logged, and the next start adopts it.
  */
 export const SHUTDOWN = 'shutdown'
@@ -85,7 +85,7 @@ export function outcomeOfThrown(thrown: unknown, signal: AbortSignal, log: Log, 
   if (thrown instanceof SandboxError) {
     return { status: 'failed', reason: REASON_OF_SANDBOX_ERROR[thrown.code], forModel: thrown.message }
   }
-  log.warn({ err: thrown }, 'a tool call threw an error that nobody expected')
+  log.warn({ err: thrown }, 'a tool call threw an unexpected error')
   return {
     status: 'failed',
     reason: 'tool_error',

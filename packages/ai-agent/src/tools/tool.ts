@@ -202,8 +202,8 @@ export interface CallContext {
   ids: CallIds
   /**
    * Aborted by Stop, by a cancel of this call, or at the deadline. Its reason: `cancelled`,
-   * `timeout`, `interrupted`, or `SHUTDOWN` (see tool-error.ts), at which a tool lets go of what it
-   * runs without ending it.
+   * `timeout`, `interrupted`, or `SHUTDOWN` (see tool-error.ts), at which a tool detaches from what
+   * it runs without ending it.
    */
   signal: AbortSignal
   /** Set by the timeout policy. */

@@ -9,7 +9,7 @@ import { lastEndFile } from './last-end-file.ts'
 
 const runningStep = z.object({ sessionId: z.string(), promptId: z.string() })
 const lastEnd = z.discriminatedUnion('how', [
-  /** It was asked to leave, and let go of every prompt in order. */
+  /** A shutdown that released every prompt. */
   z.object({ how: z.literal('left') }),
   /** Its only thread was blocked in this step; `step` is absent when no prompt's code ran. */
   z.object({ how: z.literal('blocked'), step: runningStep.optional() }),

@@ -14,7 +14,7 @@ import {
 } from '@agentclientprotocol/sdk'
 import { EXT } from '@sandlot/shared/acp-meta'
 import { createAcpServer } from '../../src/acp/server.ts'
-import type { AcpParts } from '../../src/acp/serving.ts'
+import type { AcpServerParts } from '../../src/acp/handler-context.ts'
 import type { Core } from '../support/agent-fixture.ts'
 
 export const ADA = { id: 'u_ada', role: 'member' as const }
@@ -29,7 +29,7 @@ export interface TestClient extends AsyncDisposable {
 
 export interface ClientOptions {
   /** The last word on what the server works with. */
-  parts?: Partial<AcpParts>
+  parts?: Partial<AcpServerParts>
   takesImages?: boolean
   capabilities?: Record<string, unknown>
   /** Beside `_meta`. */
@@ -39,7 +39,10 @@ export interface ClientOptions {
 }
 
 /** What an agent with this core serves its clients with. */
-export function acpParts(core: Core, options: Pick<ClientOptions, 'parts' | 'takesImages'> = {}): AcpParts {
+export function acpParts(
+  core: Core,
+  options: Pick<ClientOptions, 'parts' | 'takesImages'> = {},
+): AcpServerParts {
   return {
     manager: core.manager,
     defaultMode: 'auto-edit',

@@ -49,7 +49,7 @@ export interface ConnectingContext extends ContainerOptions {
   hasContainer: (owner: string) => boolean
   /** The way out of sandboxes. Absent: there is none. */
   egress?: Egress
-  /** Ends when the controller lets go. */
+  /** Aborts when the controller closes. */
   closing: AbortSignal
   patience?: Patience
 }
@@ -61,7 +61,7 @@ export interface ConnectingContext extends ContainerOptions {
 interface Connecting {
   /**
    * From the pool, or brought up in turn. Rejects with a `SandboxError`, `cancelled` when the
-   * controller lets go.
+   * controller closes.
    */
   connect(userId: string): Promise<ConnectedSandbox>
   /** To this container of a claimed slot, which runs. Rejects with a `SandboxError`. */

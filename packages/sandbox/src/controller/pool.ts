@@ -58,14 +58,14 @@ export interface Pool {
   isBusy(slot: string): boolean
   /** Resolves when what is missing was made, or could not be made just now. Never rejects. */
   filled(): Promise<void>
-  /** Make no more, let go of all. Containers stay. */
+  /** Make no more, close every connection. Containers stay. */
   close(): Promise<void>
 }
 
 interface PoolContext extends WarmContext {
   /** At most so many containers are started at once, here and elsewhere. */
   gate: <T>(work: () => Promise<T>) => Promise<T>
-  /** Ends when the controller lets go: what is being made or taken up is left as it is. */
+  /** Aborts when the controller closes: what is being made or reattached is left as it is. */
   closing: AbortSignal
   log: (message: string, error: unknown) => void
 }
@@ -119,7 +119,7 @@ export function createPool(options: PoolOptions, context: PoolContext): Pool {
 
   /** The claim failed: return it to the pool. */
   async function returnToPool(entry: Warm): Promise<void> {
-    // All others were let go of meanwhile.
+    // All others were closed meanwhile.
     if (closing.signal.aborted) await entry.sandbox.close()
     else if (entry.ended) dropped.add(entry.slot.slot)
     else ready.unshift(entry)

@@ -129,7 +129,7 @@ export interface Sandboxes {
   /** Resolves when the pool holds as many as it should, or cannot just now. */
   poolFilled(): Promise<void>
   /**
-   * Let go of all streams; containers and commands go on. After `maintain`, what is paused is
+   * Close all streams; containers and commands go on. After `maintain`, what is paused is
    * woken, so that its lease runs out if no controller comes back.
    */
   close(): Promise<void>

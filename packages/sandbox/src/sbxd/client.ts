@@ -74,8 +74,8 @@ interface ConnectOptions {
  */
 export interface ConnectedSandbox extends Sandbox {
   /**
-   * Let go; nothing inside ends. Idempotent. Everything pending rejects with `why`; default
-   * `cancelled`.
+   * Close the stream; nothing inside ends. Idempotent. Everything pending rejects with `why`;
+   * default `cancelled`.
    */
   close(why?: SandboxError): Promise<void>
   /** When it was last used, on the clock of `performance.now()`; looking at it does not count. */

@@ -130,7 +130,7 @@ export class AgentLink {
       }
       const stop = (): void => {
         this.#waiting.delete(wake)
-        reject(new Error('nobody waits for the agent any more', { cause: given.reason }))
+        reject(new Error('the wait for the agent was aborted', { cause: given.reason }))
       }
       given.addEventListener('abort', stop, { once: true })
       this.#waiting.add(wake)
@@ -169,7 +169,7 @@ export class AgentLink {
         await connection.closed
         this.#current = undefined
         onConnected(false)
-        if (!signal.aborted) log.warn('lost the agent; connecting again')
+        if (!signal.aborted) log.warn('disconnected from the agent; reconnecting')
       } catch (error) {
         const cause = error instanceof Error ? error.cause : undefined
         log.debug({ error: messageOf(cause ?? error), pause }, 'the agent is not reachable')
@@ -185,7 +185,7 @@ export class AgentLink {
     const changed = sessionChanged.safeParse(params)
     if (changed.success) this.#options.onSessionChanged(changed.data.userId, changed.data.summary)
     else
-      this.#options.log.warn({ method, problem: changed.error.message }, 'the agent sent what we do not know')
+      this.#options.log.warn({ method, problem: changed.error.message }, 'the agent sent an unknown message')
   }
 }
 

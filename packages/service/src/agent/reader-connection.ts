@@ -81,7 +81,7 @@ export class ReaderConnection {
         return
       } catch (error) {
         if (signal.aborted || agent.closed) return
-        log.debug({ error: messageOf(error) }, 'a reader is not back at the agent yet')
+        log.debug({ error: messageOf(error) }, 'a reader is not reconnected to the agent yet')
         await sleep(RETRY_MS)
       }
     }

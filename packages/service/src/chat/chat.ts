@@ -267,7 +267,7 @@ export class Chat {
     if (cursor === undefined) return
     const parsed = sessionEvent.safeParse(update)
     if (!parsed.success) {
-      this.#options.log.warn({ problem: parsed.error.message }, 'the agent sent an event that we do not know')
+      this.#options.log.warn({ problem: parsed.error.message }, 'the agent sent an unknown event')
       return
     }
     const seq = seqOf(parsed.data)

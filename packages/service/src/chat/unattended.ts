@@ -138,7 +138,7 @@ async function stop(chat: Chat, accepted: Promise<PromptRef>, { log }: Unattende
     const prompt = await Promise.race([accepted, sleep(ACCEPT_TIMEOUT_MS, undefined, { ref: false })])
     if (prompt !== undefined) await chat.cancel(prompt.sessionId)
   } catch (error) {
-    log.info({ error: messageOf(error) }, 'there was nothing to stop for a client that went away')
+    log.info({ error: messageOf(error) }, 'nothing to stop for a client that disconnected')
   }
 }
 

@@ -67,7 +67,7 @@ export function accountsRoutes(parts: Parts): Hono<AppEnv> {
     .post('/setup', ourPagesOnly, async (c) => {
       const request = await readBody(c, setupRequest)
       const administrator = await setup.run(request)
-      log.info({ user: administrator.id }, 'the first administrator is there')
+      log.info({ user: administrator.id }, 'the first administrator was created')
       return answer(c, await signIn(c, request.email, request.password))
     })
     .post('/sign-in', ourPagesOnly, async (c) => {

@@ -22,7 +22,7 @@ export function peopleRoutes(parts: Parts): Hono<AppEnv> {
     })
     .post('/', async (c) => {
       const made = await accounts.createUser(await readBody(c, newUserRequest))
-      log.info({ user: made.id, by: c.var.caller.account.id }, 'made a user')
+      log.info({ user: made.id, by: c.var.caller.account.id }, 'created a user')
       return c.json(made, 201)
     })
     .delete('/:id', async (c) => {

@@ -48,7 +48,7 @@ export function makeUpgrade(options: UpgradeOptions): OnUpgrade {
 
   return function onUpgrade(request, socket, head) {
     // Until `ws` takes it over, it has no other listener.
-    const failed = (error: Error): void => log.debug({ error: error.message }, 'an upgrade broke off')
+    const failed = (error: Error): void => log.debug({ error: error.message }, 'an upgrade was cut off')
     socket.on('error', failed)
     upgrade(request, socket, head)
       .then(() => socket.off('error', failed))

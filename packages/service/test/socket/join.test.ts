@@ -201,7 +201,7 @@ test('an event that is no event is dropped, and the next one passes', async () =
   end()
   await tab.get('ai_chat_done')
   expect(seqs(tab.eventsOf(sessionId))).toEqual(upTo(4))
-  expect(harness.logLines.join()).toContain('an event that we do not know')
+  expect(harness.logLines.join()).toContain('an unknown event')
 })
 
 test('stopping the service closes sockets with 1001 and ends no prompt', async () => {

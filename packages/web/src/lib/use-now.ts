@@ -1,7 +1,7 @@
 import { useSyncExternalStore } from 'react'
 
 /**
- * One clock for all timers on the screen, ticking once a second while anybody looks. Epoch
+ * One clock for all timers on the screen, ticking once a second while it has a reader. Epoch
  * milliseconds.
  */
 let now = Date.now()

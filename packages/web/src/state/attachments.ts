@@ -75,7 +75,7 @@ export class Attachments {
   /** After signing out: pending uploads are not sent. */
   stop(): void {
     this.#stopped = true
-    for (const { items } of this.#attached.values()) items.forEach((item) => this.#letGo(item))
+    for (const { items } of this.#attached.values()) items.forEach((item) => this.#release(item))
   }
 
   /** `changed` is called after every change. Answers how to stop that. */
@@ -113,7 +113,7 @@ export class Attachments {
     const { items } = this.of(sessionId)
     for (const item of items) {
       if (item.key !== key) continue
-      this.#letGo(item)
+      this.#release(item)
       if (item.state === 'there') void this.#parts.discard(item.id)
     }
     this.#change({ sessionId }, { items: items.filter((item) => item.key !== key), problem: null })
@@ -121,7 +121,7 @@ export class Attachments {
 
   /** Their message is sent: forget them. */
   clear(sessionId: string | null): void {
-    this.of(sessionId).items.forEach((item) => this.#letGo(item))
+    this.of(sessionId).items.forEach((item) => this.#release(item))
     this.#change({ sessionId }, { items: [], problem: null })
   }
 
@@ -193,7 +193,7 @@ export class Attachments {
     this.#change(place, { items: items.map((other) => (other.key === item.key ? item : other)) })
   }
 
-  #letGo(item: Attachment): void {
+  #release(item: Attachment): void {
     this.#uploads.get(item.key)?.abort()
     if (item.preview.startsWith('blob:')) URL.revokeObjectURL(item.preview)
   }

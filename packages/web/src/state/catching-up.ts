@@ -1,4 +1,4 @@
-/** Which transcripts are behind, which are asked for again, and which are let go. */
+/** Which transcripts are behind, which are asked for again, and which are dropped. */
 import type { ChatState } from './chat-state.ts'
 
 /** Transcripts kept in memory beside the one on the screen. */
@@ -17,7 +17,7 @@ export function toFollow({ activeId, outbox, views }: ChatState): string[] {
 }
 
 /**
- * `opened` (least recently first) with `sessionId` opened now, and which of it is let go for that.
+ * `opened` (least recently first) with `sessionId` opened now, and which of it is dropped for that.
  */
 export function withOpened(
   opened: readonly string[],

@@ -17,9 +17,9 @@ import type { RequestFrame } from '../../replay/mark.ts'
 import type { Session } from '../../session/session.ts'
 import { parseParams } from '../errors.ts'
 import type { ClientConnection } from '../connection.ts'
-import type { AcpParts, ExtensionHandlers } from '../serving.ts'
+import type { AcpServerParts, ExtensionHandlers } from '../handler-context.ts'
 
-export function extensionRequests(parts: AcpParts): ExtensionHandlers {
+export function extensionRequests(parts: AcpServerParts): ExtensionHandlers {
   /**
    * In its turn among what is asked of the session. A foreign client is the local user, whatever it
    * says.

@@ -19,7 +19,7 @@ import { fileProblem } from '../../approval/engine.ts'
 import { absolutePath } from '../../approval/files.ts'
 import { statIfExists } from '../../tools/workspace-files.ts'
 import { parseParams } from '../errors.ts'
-import type { AcpParts, ExtensionHandlers } from '../serving.ts'
+import type { AcpServerParts, ExtensionHandlers } from '../handler-context.ts'
 
 /** Bytes of a file in one answer. Other answers to the same client pass between two of them. */
 const PIECE_BYTES = 512 * 1024
@@ -38,7 +38,7 @@ const CODE_OF: Partial<Record<SandboxErrorCode, ErrorCode>> = {
   host_disk_low: 'too_large',
 }
 
-export function filesRequests(parts: AcpParts): ExtensionHandlers {
+export function filesRequests(parts: AcpServerParts): ExtensionHandlers {
   return {
     [EXT.files]: async ({ params, connection }): Promise<DirectoryList | FilePiece | object> => {
       const { user, ask } = parseParams(filesParams, params, EXT.files)

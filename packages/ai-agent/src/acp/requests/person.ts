@@ -6,14 +6,14 @@ import { EXT, mcpSignInParams, removePersonParams } from '@sandlot/shared/acp-me
 import { SandlotError, messageOf } from '@sandlot/shared/errors'
 import { type SecretList, secretsParams } from '@sandlot/shared/secrets'
 import { parseParams } from '../errors.ts'
-import type { AcpParts, ExtensionHandlers } from '../serving.ts'
+import type { AcpServerParts, ExtensionHandlers } from '../handler-context.ts'
 import type { SignInResult } from '../../mcp/oauth/sign-ins.ts'
 import { type Instructions, type TeamInstructions, instructionsParams } from '@sandlot/shared/instructions'
 import { TEAM } from '../../config/instructions.ts'
 import { rulesParams } from '@sandlot/shared/rules-api'
 
 /** `_sandlot/secrets`: a person's secrets by name. Values are written and never returned. */
-export function secretsRequests(parts: AcpParts): ExtensionHandlers {
+export function secretsRequests(parts: AcpServerParts): ExtensionHandlers {
   return {
     [EXT.secrets]: async ({ params, connection }): Promise<SecretList> => {
       const { user, ask } = parseParams(secretsParams, params, EXT.secrets)
@@ -30,7 +30,7 @@ export function secretsRequests(parts: AcpParts): ExtensionHandlers {
 }
 
 /** `_sandlot/mcp_sign_in`: completes a person's sign-in at an MCP server. */
-export function mcpRequests(parts: AcpParts): ExtensionHandlers {
+export function mcpRequests(parts: AcpServerParts): ExtensionHandlers {
   return {
     [EXT.mcpSignIn]: async ({ params, connection }): Promise<SignInResult> => {
       const { user, answer } = parseParams(mcpSignInParams, params, EXT.mcpSignIn)
@@ -44,7 +44,7 @@ export function mcpRequests(parts: AcpParts): ExtensionHandlers {
 }
 
 /** `_sandlot/instructions`: a person's own instructions, and the team's, for our own service. */
-export function instructionsRequests(parts: AcpParts): ExtensionHandlers {
+export function instructionsRequests(parts: AcpServerParts): ExtensionHandlers {
   return {
     [EXT.instructions]: async ({ params, connection }): Promise<Instructions | TeamInstructions> => {
       const { user, of, text } = parseParams(instructionsParams, params, EXT.instructions)
@@ -64,7 +64,7 @@ export function instructionsRequests(parts: AcpParts): ExtensionHandlers {
 }
 
 /** `_sandlot/rules`: a person's own rules, for our own service. */
-export function rulesRequests(parts: AcpParts): ExtensionHandlers {
+export function rulesRequests(parts: AcpServerParts): ExtensionHandlers {
   return {
     [EXT.rules]: async ({ params, connection, signal }) => {
       const { user, ask } = parseParams(rulesParams, params, EXT.rules)
@@ -76,7 +76,7 @@ export function rulesRequests(parts: AcpParts): ExtensionHandlers {
 }
 
 /** `_sandlot/remove_person`, from our own service only, which checks authorization. */
-export function removalRequests(parts: AcpParts): ExtensionHandlers {
+export function removalRequests(parts: AcpServerParts): ExtensionHandlers {
   return {
     [EXT.removePerson]: async ({ params, connection }) => {
       const { userId, data } = parseParams(removePersonParams, params, EXT.removePerson)

@@ -6,19 +6,19 @@ import { newId } from '@sandlot/shared/ids'
 import { takesImages } from '../../model/model.ts'
 import { promptContent } from '../prompt-content.ts'
 import { parseParams } from '../errors.ts'
-import type { Serving } from '../serving.ts'
+import type { HandlerContext } from '../handler-context.ts'
 import type { Session } from '../../session/session.ts'
 import type { PromptOptions } from '../../session/intake.ts'
 import { beginSlashCommand } from '../slash-commands.ts'
 
-export function addPromptRequests(app: AgentApp, serving: Serving): void {
-  const { parts, handled } = serving
+export function addPromptRequests(app: AgentApp, context: HandlerContext): void {
+  const { parts, handled } = context
   const { manager, log } = parts
   app
     .onRequest(
       methods.agent.session.prompt,
       handled(async ({ params, signal }) => {
-        const { connection } = serving
+        const { connection } = context
         const user = connection.user(params._meta)
         const meta = connection.meta(promptMeta, params._meta)
         const foreign = connection.ours
@@ -79,7 +79,7 @@ export function addPromptRequests(app: AgentApp, serving: Serving): void {
       }),
     )
     .onNotification(methods.agent.session.cancel, async ({ params }) => {
-      const { connection } = serving
+      const { connection } = context
       try {
         const user = connection.user(params._meta)
         await connection.runInOrder(params.sessionId, async () => {

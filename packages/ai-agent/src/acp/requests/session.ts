@@ -10,10 +10,10 @@ import type { Session } from '../../session/session.ts'
 import { allows, configOptionsOf, modesOf, setConfigOption } from '../config-options.ts'
 import { parseParams } from '../errors.ts'
 import type { Notice } from '../foreign-client.ts'
-import type { Serving } from '../serving.ts'
+import type { HandlerContext } from '../handler-context.ts'
 
-export function addSessionRequests(app: AgentApp, serving: Serving): void {
-  const { parts, handled } = serving
+export function addSessionRequests(app: AgentApp, context: HandlerContext): void {
+  const { parts, handled } = context
   const { manager } = parts
 
   const settings = (session: Session, { modeCeiling }: AgentUser) => ({
@@ -21,16 +21,16 @@ export function addSessionRequests(app: AgentApp, serving: Serving): void {
     configOptions: configOptionsOf(session, modeCeiling),
   })
   const begin = (session: Session, servers: readonly McpServer[] | null | undefined): void =>
-    serving.connection.addFirstNotices(session, [
+    context.connection.addFirstNotices(session, [
       ...firstNotes(session),
-      ...setClientServers(serving, session, servers),
+      ...setClientServers(context, session, servers),
     ])
 
   app
     .onRequest(
       methods.agent.session.new,
       handled(async ({ params }) => {
-        const { connection } = serving
+        const { connection } = context
         const user = connection.user(params._meta)
         const meta = connection.meta(newSessionMeta, params._meta)
         const cwd = checkedCwd(params.cwd)
@@ -54,7 +54,7 @@ export function addSessionRequests(app: AgentApp, serving: Serving): void {
     .onRequest(
       methods.agent.session.load,
       handled(async ({ params }) => {
-        const { connection } = serving
+        const { connection } = context
         const user = connection.user(params._meta)
         const after = connection.meta(loadSessionMeta, params._meta)?.after ?? 0
         checkedCwd(params.cwd)
@@ -74,7 +74,7 @@ export function addSessionRequests(app: AgentApp, serving: Serving): void {
     .onRequest(
       methods.agent.session.resume,
       handled(async ({ params }) => {
-        const { connection } = serving
+        const { connection } = context
         const user = connection.user(params._meta)
         checkedCwd(params.cwd)
         refuseDirectories(params.additionalDirectories)
@@ -91,7 +91,7 @@ export function addSessionRequests(app: AgentApp, serving: Serving): void {
     .onRequest(
       methods.agent.session.list,
       handled(async ({ params }) => {
-        const user = serving.connection.user(params._meta)
+        const user = context.connection.user(params._meta)
         const before = params.cursor == null ? undefined : checkedCursor(params.cursor)
         const rows = await manager.list(user.id, before, params.cwd ?? undefined)
         const last = rows.at(-1)
@@ -109,7 +109,7 @@ export function addSessionRequests(app: AgentApp, serving: Serving): void {
     .onRequest(
       methods.agent.session.close,
       handled(async ({ params }) => {
-        const { connection } = serving
+        const { connection } = context
         const user = connection.user(params._meta)
         await connection.runInOrder(params.sessionId, async () => {
           const session = await manager.close(user.id, params.sessionId)
@@ -124,7 +124,7 @@ export function addSessionRequests(app: AgentApp, serving: Serving): void {
     .onRequest(
       methods.agent.session.delete,
       handled(async ({ params }) => {
-        const { connection } = serving
+        const { connection } = context
         const user = connection.user(params._meta)
         await connection.runInOrder(params.sessionId, async () => {
           await manager.delete(user.id, params.sessionId)
@@ -137,7 +137,7 @@ export function addSessionRequests(app: AgentApp, serving: Serving): void {
     .onRequest(
       methods.agent.session.setMode,
       handled(async ({ params }) => {
-        const { connection } = serving
+        const { connection } = context
         const user = connection.user(params._meta)
         const modeId = parseParams(modeShape, params.modeId, 'modeId')
         await connection.runInOrder(params.sessionId, async () => {
@@ -150,7 +150,7 @@ export function addSessionRequests(app: AgentApp, serving: Serving): void {
     .onRequest(
       methods.agent.session.setConfigOption,
       handled(async ({ params }) => {
-        const { connection } = serving
+        const { connection } = context
         const user = connection.user(params._meta)
         const configOptions = await connection.runInOrder(params.sessionId, async () => {
           const session = await manager.get(user.id, params.sessionId)
@@ -208,7 +208,7 @@ function firstNotes({ cwd, seq }: Session): Notice[] {
  * about this machine.
  */
 function setClientServers(
-  { parts, connection }: Serving,
+  { parts, connection }: HandlerContext,
   session: Session,
   servers: readonly McpServer[] | null | undefined,
 ): Notice[] {

@@ -347,8 +347,8 @@ const READ_BY_PROGRAMS = /^(no_proxy|npm_|pnpm_|yarn_|histchars$|auto_resume$)|_
 /**
  * True when setting this variable cannot change which program runs or what it does: one of the
  * harmless list to a plain word, or a name in small letters, which a script uses for itself.
- * Everything else is not known to be harmless: a language with a path in it is a file of
- * somebody's, and some programs evaluate what they are given. `value`: where it is known.
+ * Everything else is not known to be harmless: a language with a path in it names a file, and some
+ * programs evaluate what they are given. `value`: where it is known.
  */
 function isHarmlessSetting(name: string, value: string | undefined): boolean {
   if (HARMLESS.has(name) || /^LC_[A-Z]+$/.test(name)) return /^[\w.,:@+=-]*$/.test(valueOf(name, value))

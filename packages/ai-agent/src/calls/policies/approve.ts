@@ -1,6 +1,6 @@
 /**
  * Runs what the rules and the mode allow, refuses what they deny, and asks the user about the rest.
- * The question is in the log before anybody sees it and survives a restart; the answer, its time
+ * The question is in the log before a client shows it and survives a restart; the answer, its time
  * limit and who may give it are the session's business, what the rules say is the engine's. A file
  * is judged by where its path leads, and the tool gets that path.
  */

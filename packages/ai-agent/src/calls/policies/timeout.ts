@@ -35,8 +35,8 @@ export function timeout(defaultMs: number): Policy {
       })
       try {
         const outcome = yield* withBackstop(running, signal)
-        // At a shutdown a tool lets go by itself; one that does not is left behind without an
-        // outcome.
+        // At a shutdown a tool detaches from what it runs; one that does not is abandoned without
+        // an outcome.
         if (outcome === undefined && isShutdown(signal)) throw SHUTDOWN
         return outcome ?? timedOutText(abortedOutcome(signal, call.hasBegun()), limitMs)
       } catch (thrown) {

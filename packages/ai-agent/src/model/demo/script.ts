@@ -128,7 +128,7 @@ const SUGGESTIONS = [
   '`run df -h`, or any other command',
 ]
 
-/** Told once in a session, and whenever the demo model does not understand. */
+/** Sent once in a session, and whenever the demo model does not understand. */
 export const HOW_TO_CONFIGURE =
   'To talk to a real model, set `OPENAI_MODEL` (and `OPENAI_BASE_URL`, `OPENAI_API_KEY` as needed) and restart Sandlot.'
 

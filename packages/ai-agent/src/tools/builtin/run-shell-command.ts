@@ -126,7 +126,7 @@ function shellOutcome(result: CommandResult): ToolOutcome {
 function refusedNotice(refused: readonly RefusedHost[]): string {
   if (refused.length === 0) return ''
   const hosts = refused.map(({ host, port, reason }) => `${host}:${port} (${WHY_REFUSED[reason] ?? reason})`)
-  return `[the network of this sandbox refused ${hosts.join(', ')}. Whoever runs Sandlot can allow hosts with SANDLOT_EGRESS_ALLOW; tell the user what is needed and why]`
+  return `[the network of this sandbox refused ${hosts.join(', ')}. The operator of Sandlot can allow hosts with SANDLOT_EGRESS_ALLOW; tell the user what is needed and why]`
 }
 
 const WHY_REFUSED: Partial<Record<RefusedHost['reason'], string>> = {

@@ -39,7 +39,7 @@ export async function followToEnd(
   first: RunningCommand,
   output: CommandOutput,
   ctx: CallContext,
-  letGo: AbortSignal,
+  detach: AbortSignal,
 ): Promise<Followed> {
   let command = first
   const cancel = (): void => {
@@ -53,19 +53,19 @@ export async function followToEnd(
     for (let lostAt = -1, since = 0, tries = 0; ;) {
       if (ctx.signal.aborted) cancel()
       try {
-        return { command, end: { exit: await readToEnd(command, output, letGo) } }
+        return { command, end: { exit: await readToEnd(command, output, detach) } }
       } catch (error) {
         if (!(error instanceof SandboxError)) {
           // Most likely the store: without it the call cannot go on, and nothing would read the
           // command's pipe.
-          if (!letGo.aborted) await command.cancel(GRACE_MS)
+          if (!detach.aborted) await command.cancel(GRACE_MS)
           throw error
         }
         // What breaks again without any progress has as long as a sandbox lives without us.
         tries = output.position() > lostAt ? 0 : tries + 1
         if (tries === 0) since = performance.now()
         lostAt = output.position()
-        const again = await reattach(command, output, ctx, { letGo, since, tries })
+        const again = await reattach(command, output, ctx, { detach, since, tries })
         if (again instanceof SandboxError) return { command, end: { lost: again } }
         if (again === undefined) return { command, end: { lost: error } }
         command = again
@@ -79,7 +79,7 @@ export async function followToEnd(
 async function readToEnd(
   command: RunningCommand,
   output: CommandOutput,
-  letGo: AbortSignal,
+  detach: AbortSignal,
 ): Promise<CommandExit> {
   // It rejects together with the output; then the output's error is the one that is handled.
   void Promise.allSettled([command.exit])
@@ -93,16 +93,16 @@ async function readToEnd(
   }
   const chunks = command.output[Symbol.asyncIterator]()
   for (;;) {
-    const step = await orAborted(chunks.next(), letGo)
+    const step = await orAborted(chunks.next(), detach)
     if (step.done === true) break
-    await orAborted(output.add(step.value.offset, step.value.data, acknowledge), letGo)
+    await orAborted(output.add(step.value.offset, step.value.data, acknowledge), detach)
   }
   await output.stored()
-  return await orAborted(command.exit, letGo)
+  return await orAborted(command.exit, detach)
 }
 
 interface Losing {
-  letGo: AbortSignal
+  detach: AbortSignal
   /** When the stream was lost, on the clock of `performance.now()`. */
   since: number
   /** Streams in a row that broke without any output. */
@@ -118,16 +118,16 @@ async function reattach(
   command: RunningCommand,
   output: CommandOutput,
   ctx: CallContext,
-  { letGo, since, tries }: Losing,
+  { detach, since, tries }: Losing,
 ): Promise<RunningCommand | SandboxError | undefined> {
   const attach = async (sandbox: Sandbox): Promise<RunningCommand | undefined> =>
     sandbox.bootId === command.bootId
       ? await sandbox.attach(command.id, { stdout: output.position() })
       : undefined
   try {
-    return await whileLeased(attach, ctx, { letGo, since, tries })
+    return await whileLeased(attach, ctx, { detach, since, tries })
   } catch (error) {
-    if (letGo.aborted || !(error instanceof SandboxError)) throw error
+    if (detach.aborted || !(error instanceof SandboxError)) throw error
     ctx.log.warn({ err: error }, 'a lost sandbox could not be reached again')
     return error
   }
@@ -135,33 +135,33 @@ async function reattach(
 
 /**
  * `work` with the user's sandbox, tried again while the sandbox cannot be reached, as long as what
- * runs in there can still run. Rejects with the last `SandboxError`, or the reason of `letGo`.
+ * runs in there can still run. Rejects with the last `SandboxError`, or the reason of `detach`.
  */
 export async function whileLeased<T>(
   work: (sandbox: Sandbox) => Promise<T>,
   ctx: Pick<CallContext, 'sandbox'>,
-  { letGo, since = performance.now(), tries = 0 }: Pick<Losing, 'letGo'> & Partial<Losing>,
+  { detach, since = performance.now(), tries = 0 }: Pick<Losing, 'detach'> & Partial<Losing>,
 ): Promise<T> {
   for (let n = tries; ; n += 1) {
     const pause = RETRY_AFTER[Math.min(n, RETRY_AFTER.length - 1)] ?? 0
     // Without a reference: a process that is done does not wait for a sandbox.
-    if (pause > 0) await orAborted(sleep(pause, undefined, { ref: false }), letGo)
+    if (pause > 0) await orAborted(sleep(pause, undefined, { ref: false }), detach)
     try {
-      return await orAborted(ctx.sandbox().then(work), letGo)
+      return await orAborted(ctx.sandbox().then(work), detach)
     } catch (error) {
       const again = error instanceof SandboxError && PASSING.has(error.code)
-      if (letGo.aborted || !again || performance.now() - since > LEASE_MS) throw error
+      if (detach.aborted || !again || performance.now() - since > LEASE_MS) throw error
     }
   }
 }
 
 /**
- * Aborts `letGo` at a shutdown, until the returned function is called: a signal that something
+ * Aborts `detach` at a shutdown, until the returned function is called: a signal that something
  * listens to is never collected.
  */
-export function letGoAtShutdown(signal: AbortSignal, letGo: AbortController): () => void {
+export function detachAtShutdown(signal: AbortSignal, detach: AbortController): () => void {
   const check = (): void => {
-    if (isShutdown(signal)) letGo.abort(signal.reason)
+    if (isShutdown(signal)) detach.abort(signal.reason)
   }
   signal.addEventListener('abort', check)
   check()

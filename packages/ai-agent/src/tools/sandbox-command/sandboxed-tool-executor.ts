@@ -11,7 +11,7 @@ import type { CommandExit, RunningCommand, Sandbox } from '@sandlot/sandbox/sand
 import { ToolError, abortReason } from '../tool-error.ts'
 import { commandId } from './command-id.ts'
 import { type CommandOutput, createCommandOutput, type FinishedOutput } from '../output/command-output.ts'
-import { type Followed, followToEnd, letGoAtShutdown, whileLeased } from './follow-command.ts'
+import { type Followed, followToEnd, detachAtShutdown, whileLeased } from './follow-command.ts'
 import { createLiveOutput } from '../output/live-output.ts'
 import { REASON_OF_EXIT, REASON_OF_SANDBOX_ERROR } from '../sandbox-reasons.ts'
 import type { CallContext, ToolUpdate } from '../tool.ts'
@@ -76,26 +76,26 @@ export class SandboxedToolExecutor {
    * and the signal's reason at a shutdown.
    */
   async *run(request: SandboxCommand): AsyncGenerator<ToolUpdate, CommandResult> {
-    const letGo = new AbortController()
-    const stay = letGoAtShutdown(this.#ctx.signal, letGo)
+    const detach = new AbortController()
+    const stay = detachAtShutdown(this.#ctx.signal, detach)
     try {
-      return yield* runUntil(letGo.signal, request, this.#ctx)
+      return yield* runUntil(detach.signal, request, this.#ctx)
     } finally {
       stay()
-      letGo.abort()
+      detach.abort()
     }
   }
 }
 
 async function* runUntil(
-  letGo: AbortSignal,
+  detach: AbortSignal,
   request: SandboxCommand,
   ctx: CallContext,
 ): AsyncGenerator<ToolUpdate, CommandResult> {
   // What an earlier process started may run on while its sandbox cannot be reached.
   const sandbox = yield* acquireSandbox(
     ctx,
-    ctx.previous === undefined ? undefined : () => whileLeased(async (found) => found, ctx, { letGo }),
+    ctx.previous === undefined ? undefined : () => whileLeased(async (found) => found, ctx, { detach }),
   )
   const live = createLiveOutput()
   const output = createCommandOutput(ctx, live)
@@ -103,8 +103,8 @@ async function* runUntil(
   const id = commandId({ ...ctx.ids, attempt: attempt.n })
 
   if (ctx.previous === undefined) yield { type: 'started', attempt }
-  const following = begin({ request, sandbox, id, output, letGo }, ctx).then((command) =>
-    followToEnd(command, output, ctx, letGo),
+  const following = begin({ request, sandbox, id, output, detach }, ctx).then((command) =>
+    followToEnd(command, output, ctx, detach),
   )
   // Its failure is thrown where it is awaited below; live pieces end with it either way.
   void Promise.allSettled([following]).then(() => live.end())
@@ -137,12 +137,12 @@ interface Beginning {
   sandbox: Sandbox
   id: string
   output: CommandOutput
-  letGo: AbortSignal
+  detach: AbortSignal
 }
 
 /** Start the command, or adopt what an earlier process started. */
 async function begin(
-  { request, sandbox, id, output, letGo }: Beginning,
+  { request, sandbox, id, output, detach }: Beginning,
   ctx: CallContext,
 ): Promise<RunningCommand> {
   if (ctx.previous !== undefined) {
@@ -182,7 +182,7 @@ async function begin(
         return await start(again)
       },
       ctx,
-      { letGo },
+      { detach },
     )
     if (begun === undefined) throw error
     return begun

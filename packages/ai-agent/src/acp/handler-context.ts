@@ -15,7 +15,7 @@ import type { ClientServers } from './client-servers.ts'
 import type { ClientConnection } from './connection.ts'
 import { toRequestError } from './errors.ts'
 
-export interface AcpParts {
+export interface AcpServerParts {
   manager: SessionManager
   /** The mode of a new session whose request names none. */
   defaultMode: Mode
@@ -65,8 +65,8 @@ export type ExtensionHandlers = Readonly<Record<string, (request: ExtensionReque
 
 type Handler<C, R> = (context: C) => Promise<R>
 
-export interface Serving {
-  parts: AcpParts
+export interface HandlerContext {
+  parts: AcpServerParts
   /** Set before the first message is handled. */
   readonly connection: ClientConnection
   /**
@@ -76,7 +76,10 @@ export interface Serving {
   handled: <C extends object, R>(handle: Handler<C, R>) => Handler<C, R>
 }
 
-export function makeServing(parts: AcpParts, connection: () => ClientConnection): Serving {
+export function createHandlerContext(
+  parts: AcpServerParts,
+  connection: () => ClientConnection,
+): HandlerContext {
   const report = (bug: unknown): void =>
     parts.log.warn({ error: messageOf(bug), stack: stackOf(bug) }, 'a request failed')
   return {
