@@ -92,16 +92,19 @@ export function spreadProblems(files: readonly SourceFile[]): string[] {
 
 /** Words with which a thing that acts is made a person; what acts has a name that can be searched. */
 // `nobody` in quotation marks is a value.
-const WORDS = /\b(hears?|heard|is told|are told|whoever|(?<!`)nobody|somebody)\b/i
+const WORDS = /\b(hears?|heard|is told|are told|whoever|(?<!`)nobody|somebody|anybody|lets? go)\b/i
+/** The same in a name, and what a reader cannot search for. */
+const NAME_WORDS = /\b(hears?|heard|whoever|nobody|somebody|anybody|lets? go|wish|wishes)\b/
 const COLUMNS = 100
 
-/** Comments with a person where a thing acts, and those that are too wide. */
+/** Comments, messages of the log and exported names with a person where a thing acts, and comments that are too wide. */
 export function wordProblems(files: readonly SourceFile[]): string[] {
   return files
     .filter(({ path }) => SOURCE.test(path))
     .flatMap(({ path, text }) => {
-      const code = withoutComments(text).split('\n')
-      return text.split('\n').flatMap((line, place) => {
+      const bare = withoutComments(text)
+      const code = bare.split('\n')
+      const comments = text.split('\n').flatMap((line, place) => {
         const ours = (code[place] ?? '').trimEnd()
         const comment = line.slice(ours.length)
         if (comment.trim() === '') return []
@@ -118,5 +121,48 @@ export function wordProblems(files: readonly SourceFile[]): string[] {
             : []),
         ]
       })
+      const messages = logMessages(bare).flatMap((message) => {
+        const word = WORDS.exec(message)?.[0]
+        return word === undefined ? [] : [`${path}: “${word}” in the log; say what acts, by its name`]
+      })
+      const names = exportedNames(bare)
+        .filter((name) => NAME_WORDS.test(inWords(name)))
+        .map((name) => `${path}: ${name} is exported; name what acts, or what it is`)
+      return [...comments, ...messages, ...names]
     })
+}
+
+/** The texts in the calls of a log. */
+function logMessages(code: string): string[] {
+  const calls = code.matchAll(/\b\w*log(?:ger)?\??\.(?:trace|debug|info|warn|error|fatal)\(/gi)
+  return [...calls].flatMap(({ index, 0: head }) =>
+    [...argumentsAt(code, index + head.length).matchAll(/'((?:\\.|[^'\\\n])*)'|`((?:\\.|[^`\\])*)`/g)].map(
+      ([, plain, template]) => plain ?? template ?? '',
+    ),
+  )
+}
+
+/** The text from `from`, which is behind a bracket, to the bracket that closes it. */
+function argumentsAt(code: string, from: number): string {
+  let depth = 1
+  for (let at = from; at < code.length; at++) {
+    if (code[at] === '(') depth++
+    if (code[at] === ')' && --depth === 0) return code.slice(from, at)
+  }
+  return code.slice(from)
+}
+
+function exportedNames(code: string): string[] {
+  const declared = code.matchAll(
+    /^export (?:default )?(?:abstract )?(?:async )?(?:function\*?|class|const|let|interface|type|enum) (\w+)/gm,
+  )
+  return [...declared].map(([, name]) => name ?? '')
+}
+
+/** `saidPath`, `SAID_PATH` → `said path`. */
+function inWords(name: string): string {
+  return name
+    .replaceAll('_', ' ')
+    .replaceAll(/(?<=[a-z0-9])(?=[A-Z])/g, ' ')
+    .toLowerCase()
 }

@@ -44,10 +44,15 @@ describe('the rules find', () => {
     },
   )
 
-  test('a person where a thing acts, and a comment that is too wide', () => {
+  test('a person where a thing acts, in comments, the log and names, and a comment that is too wide', () => {
     const problems = (text: string): string[] => wordProblems([file('packages/web/src/a.ts', `${text}\n`)])
     expect(problems('// The store hears of it.')).toHaveLength(1)
     expect(problems("const a = 'nobody'")).toEqual([])
+    expect(problems("log.warn({ a: b(c) }, 'the store hears of it')")).toHaveLength(1)
+    expect(problems("log.warn({ a: b(c) }, 'the store was read'), f('nobody')")).toEqual([])
+    expect(problems('export function asksAnybody() {}')).toHaveLength(1)
+    expect(problems('export const LET_GO_MS = 1')).toHaveLength(1)
+    expect(problems('export const threshold = 1, letGoal = 2')).toEqual([])
     expect(problems(`// ${'word '.repeat(25)}`)).toHaveLength(1)
     expect(problems(`// ${'word '.repeat(15)}`)).toEqual([])
   })
