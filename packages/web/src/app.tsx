@@ -41,14 +41,14 @@ export function App() {
     void ask()
   }, [ask])
 
-  // The address follows from who is here. A chat's own address is kept, so that a sign-in leads
-  // back to it.
+  // The address follows from who is here. The address of a chat or of settings is kept, so
+  // that a sign-in leads back to it.
   const elsewhere = who.state === 'known' ? path === '/setup' || path === '/sign-in' : false
   const wanted =
     who.state === 'nobody'
       ? who.setupNeeded
         ? '/setup'
-        : path.startsWith('/s/')
+        : /^\/(?:s|settings)\//.test(path)
           ? path
           : '/sign-in'
       : elsewhere

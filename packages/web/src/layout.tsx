@@ -1,13 +1,13 @@
 /** The frame of the signed-in app: sidebar (a drawer on small screens), header, page. */
 import { Dialog } from '@base-ui/react/dialog'
 import { FolderOpen, Menu as MenuIcon, PanelLeft, SquarePen, WifiOff } from 'lucide-react'
-import { type ReactNode, useCallback, useState, useSyncExternalStore } from 'react'
+import { type ReactNode, useCallback, useState } from 'react'
 import { useLocation } from 'wouter'
 import { useChat, useChatState } from './chat/chat-context.ts'
 import { ChatMenu } from './chat/chat-menu.tsx'
 import { useGlobalKeys } from './chat/use-global-keys.ts'
 import { browserStorage } from './lib/storage.ts'
-import { SettingsDialog } from './settings/settings-dialog.tsx'
+import { useIsWide } from './lib/wide.ts'
 import { ShortcutsDialog } from './settings/shortcuts.tsx'
 import { Sidebar } from './sidebar/sidebar.tsx'
 import { IconButton } from './ui/button.tsx'
@@ -18,25 +18,12 @@ import { Spinner } from './ui/spinner.tsx'
 import { TitledDialog } from './ui/titled-dialog.tsx'
 import { Files } from './files/files.tsx'
 
-const WIDE = '(min-width: 768px)'
 const SIDEBAR_KEY = 'sandlot.sidebar'
-
-function useIsWide(): boolean {
-  return useSyncExternalStore(
-    (listener) => {
-      const query = matchMedia(WIDE)
-      query.addEventListener('change', listener)
-      return () => query.removeEventListener('change', listener)
-    },
-    () => matchMedia(WIDE).matches,
-  )
-}
 
 export function Layout(props: { children: ReactNode }) {
   const wide = useIsWide()
   const [shown, setShown] = useState(() => browserStorage('local').get(SIDEBAR_KEY) !== 'hidden')
   const [drawer, setDrawer] = useState(false)
-  const [settings, setSettings] = useState(false)
   const [files, setFiles] = useState(false)
   const [search, setSearch] = useState(false)
   const searched = useCallback(() => setSearch(false), [])
@@ -48,10 +35,14 @@ export function Layout(props: { children: ReactNode }) {
     browserStorage('local').set(SIDEBAR_KEY, shown ? 'hidden' : 'shown')
     setShown(!shown)
   }
+  const openSettings = () => {
+    setDrawer(false)
+    navigate('/settings')
+  }
   useGlobalKeys((shortcut) => {
     if (shortcut === 'new-chat') navigate('/')
     else if (shortcut === 'toggle-sidebar') toggle()
-    else if (shortcut === 'settings') setSettings(true)
+    else if (shortcut === 'settings') openSettings()
     else if (shortcut === 'search') {
       if (wide) setShown(true)
       else setDrawer(true)
@@ -60,10 +51,6 @@ export function Layout(props: { children: ReactNode }) {
     else return false
     return true
   })
-  const openSettings = () => {
-    setDrawer(false)
-    setSettings(true)
-  }
   return (
     <div className="flex h-full">
       {wide && shown && (
@@ -116,7 +103,6 @@ export function Layout(props: { children: ReactNode }) {
       </main>
       <FilesDialog open={files} onOpenChange={setFiles} />
       <ShortcutsDialog open={shortcuts} onOpenChange={setShortcuts} />
-      <SettingsDialog open={settings} onOpenChange={setSettings} />
     </div>
   )
 }

@@ -3,7 +3,7 @@
  * shows the page.
  */
 import type { Me } from '@sandlot/shared/api'
-import { useEffect, useEffectEvent, useMemo, useRef, useState } from 'react'
+import { Activity, lazy, Suspense, useEffect, useEffectEvent, useMemo, useRef, useState } from 'react'
 import { Route, Switch, useLocation } from 'wouter'
 import { useStore } from 'zustand'
 import { ChatProvider, type ChatContext, useChatState } from './chat/chat-context.ts'
@@ -18,6 +18,9 @@ import { Chat } from './state/chat.ts'
 import { waitingCount } from './state/chat-state.ts'
 import { notify } from './lib/notifications.ts'
 import { newsBetween, type News } from './state/news.ts'
+
+// Loaded when it is opened: no chat needs it.
+const SettingsPage = lazy(() => import('./settings/settings-page.tsx'))
 
 /** A tick that comes this late means that the machine slept. */
 const TICK_MS = 10_000
@@ -66,19 +69,30 @@ export default function SignedIn(props: { me: Me; onSignedOut: () => void; onSta
     () => ({ chat, attachments, unsent, me, onSignedOut }),
     [chat, attachments, unsent, me, onSignedOut],
   )
+  const section = /^\/settings(?:\/([^/]*))?$/.exec(path)
+  // Settings lie over the chat that they were opened from, which is found as it was left.
+  const [chatPath, setChatPath] = useState('/')
+  if (section === null && chatPath !== path) setChatPath(path)
   return (
     <ChatProvider value={context}>
-      <DocumentTitle />
-      <Layout>
-        <Switch>
-          <Route path="/s/:sessionId">
-            {(params) => <ChatPage key={params.sessionId} sessionId={params.sessionId} />}
-          </Route>
-          <Route>
-            <ChatPage sessionId={null} />
-          </Route>
-        </Switch>
-      </Layout>
+      <DocumentTitle settings={section !== null} />
+      <Activity mode={section === null ? 'visible' : 'hidden'}>
+        <Layout>
+          <Switch location={chatPath}>
+            <Route path="/s/:sessionId">
+              {(params) => <ChatPage key={params.sessionId} sessionId={params.sessionId} />}
+            </Route>
+            <Route>
+              <ChatPage sessionId={null} />
+            </Route>
+          </Switch>
+        </Layout>
+      </Activity>
+      {section !== null && (
+        <Suspense fallback={null}>
+          <SettingsPage section={section[1]} back={chatPath} onLeave={() => navigate(chatPath)} />
+        </Suspense>
+      )}
     </ChatProvider>
   )
 }
@@ -123,16 +137,18 @@ function useModelName(chat: Chat, me: Me, ask: () => Promise<void>): void {
 }
 
 /** The tab says when an approval waits, in any session: that there is one, not what it is about. */
-function DocumentTitle() {
+function DocumentTitle(props: { settings: boolean }) {
+  const { settings } = props
   const waiting = useChatState(waitingCount)
   const title = useChatState((state) => {
     const summary = state.sessions?.find((known) => known.sessionId === state.activeId)
     return summary?.title ?? null
   })
   useEffect(() => {
-    const name = title === null ? 'Sandlot' : `${title} · Sandlot`
+    const page = settings ? 'Settings' : title
+    const name = page === null ? 'Sandlot' : `${page} · Sandlot`
     document.title = waiting > 0 ? `(${waiting}) Approval needed · ${name}` : name
-  }, [waiting, title])
+  }, [waiting, title, settings])
   return null
 }
 

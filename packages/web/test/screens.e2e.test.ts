@@ -85,10 +85,18 @@ test.each(LOOKS)(
     await page.getByRole('button', { name: /Settings$/ }).click()
     await page.getByRole('heading', { name: 'Settings' }).waitFor()
     await look('settings')
-    await page.getByText('From whoever runs this Sandlot').click()
-    await page.getByText('From the configuration file').click()
-    await page.getByText('Followed in everybody’s chats').scrollIntoViewIfNeeded()
-    await look('settings-team')
+    const sections = page.getByRole('navigation', { name: 'Sections' }).getByRole('link')
+    for (const name of await sections.allInnerTexts()) {
+      await sections.getByText(name, { exact: true }).click()
+      await page.getByRole('heading', { name, exact: true }).waitFor()
+      if (name === 'Instructions') {
+        await page.getByText('From whoever runs this Sandlot').click()
+        await page.getByText('From the configuration file').click()
+        await page.getByText('Followed in everybody’s chats').scrollIntoViewIfNeeded()
+      }
+      await look(`settings-${name}`)
+      if (device === 'phone') await page.getByRole('link', { name: 'Settings' }).click()
+    }
     expect(found).toEqual([])
     // Twenty screens on a machine that may be busy with other tests.
   },

@@ -4,23 +4,72 @@ import { expect, test } from 'vitest'
 import { PHONE, lookAt, until, usePages } from './fixture/pages.ts'
 import { PERSON } from './fixture/service.ts'
 
-const { complaints, service, signedIn } = usePages()
+const { complaints, service, signedIn, url } = usePages()
 
-async function settings(): Promise<Page> {
+async function settings(section: string): Promise<Page> {
   const page = await signedIn()
   await page.getByRole('button', { name: /Settings$/ }).click()
+  await choose(page, section)
   return page
 }
 
+function choose(page: Page, section: string): Promise<void> {
+  return page.getByRole('navigation', { name: 'Sections' }).getByRole('link', { name: section }).click()
+}
+
+test('each section has an address: by the keyboard, back and a reload one finds it again, and the chat as it was', async () => {
+  const page = await signedIn({ sessionId: 's_fixed' })
+  const path = () => new URL(page.url()).pathname
+  await page.getByTestId('composer').fill('not sent yet')
+  await page.keyboard.press('Control+.')
+  await page.getByRole('heading', { name: 'Account' }).waitFor()
+  expect(path()).toBe('/settings/account')
+  expect(await page.title()).toContain('Settings · Sandlot')
+  // The list has the focus.
+  for (const _ of ['security', 'notifications', 'appearance', 'instructions', 'rules'])
+    await page.keyboard.press('Tab')
+  await page.keyboard.press('Enter')
+  await page.getByRole('region', { name: 'Approval rules' }).waitFor()
+  expect(path()).toBe('/settings/rules')
+  await page.reload()
+  await page.getByRole('region', { name: 'Approval rules' }).waitFor()
+  await page.goBack()
+  await page.getByRole('region', { name: 'Account' }).waitFor()
+  await page.goBack()
+  await page.locator('[data-session-page=s_fixed]').waitFor()
+  expect(await page.getByTestId('composer').inputValue()).toBe('not sent yet')
+
+  await page.goto(`${url()}/settings/nothing`)
+  await page.getByText('There is no such section.').waitFor()
+  await page.goto(`${url()}/s/s_fixed`)
+  const transcript = page.getByRole('group', { name: 'Messages' })
+  const scrolled = () => transcript.evaluate((element) => element.scrollTop)
+  await transcript.hover()
+  await page.mouse.wheel(0, -400)
+  await page.getByRole('button', { name: 'Jump to latest' }).waitFor()
+  const before = await scrolled()
+  expect(before).toBeGreaterThan(0)
+  await page.getByRole('button', { name: /Settings$/ }).click()
+  await choose(page, 'Secrets')
+  await page.getByLabel('Name of the secret').press('Escape')
+  await page.getByLabel('Name of the secret').waitFor()
+  await page.getByRole('link', { name: 'Secrets' }).press('Escape')
+  await page.locator('[data-session-page=s_fixed]').waitFor()
+  expect(path()).toBe('/s/s_fixed')
+  expect(await scrolled()).toBe(before)
+})
+
 test('keys are made, shown once and revoked; then sign out', async () => {
-  const page = await settings()
+  const page = await settings('API keys')
   await page.getByLabel('Name of the new key').fill('nightly')
   await page.getByRole('button', { name: 'Create key' }).click()
   expect(await page.getByTestId('new-key').textContent()).toMatch(/^sk_.{30}/)
   await page.getByRole('button', { name: 'Revoke nightly' }).click()
   await page.getByRole('button', { name: 'Revoke nightly' }).waitFor({ state: 'detached' })
+  await choose(page, 'Appearance')
   await page.getByText('Dark', { exact: true }).click()
   expect(await page.locator('html').getAttribute('data-theme')).toBe('dark')
+  await choose(page, 'Account')
   await page.getByRole('button', { name: 'Sign out' }).click()
   await page.getByRole('heading', { name: 'Sign in' }).waitFor()
   await page.reload()
@@ -29,8 +78,8 @@ test('keys are made, shown once and revoked; then sign out', async () => {
 })
 
 test('a password is changed with the current one, which a wrong guess does not hide', async () => {
-  const page = await settings()
-  const account = page.getByRole('region', { name: 'Account' })
+  const page = await settings('Sign-in & security')
+  const account = page.getByRole('region', { name: 'Password' })
   await account.getByRole('button', { name: 'Change password' }).click()
   const form = account.getByRole('form', { name: 'Change password' })
   await form.getByLabel('Current password', { exact: true }).fill('a guess')
@@ -68,7 +117,7 @@ test('a password is changed with the current one, which a wrong guess does not h
 })
 
 test('rules: one’s own are listed and revoked, a new one is tried before it is made', async () => {
-  const page = await settings()
+  const page = await settings('Approval rules')
   const rules = page.getByTestId('rules')
   const own = rules.getByRole('list', { name: 'Your rules' })
   await own.getByText('Allow commands that begin with npm test').waitFor()
@@ -97,7 +146,7 @@ test('rules: one’s own are listed and revoked, a new one is tried before it is
 })
 
 test('secrets: a value goes in and is never shown; a name that is none is said; removed again', async () => {
-  const page = await settings()
+  const page = await settings('Secrets')
   const secrets = page.getByRole('region', { name: 'Secrets' })
   const [name, value] = [secrets.getByLabel('Name of the secret'), secrets.getByLabel('Its value')]
   const save = secrets.getByRole('button', { name: 'Save' })
@@ -118,7 +167,7 @@ test('secrets: a value goes in and is never shown; a name that is none is said; 
 })
 
 test('instructions: one’s own and, for an administrator, the team’s; everybody reads what holds for them', async () => {
-  const page = await settings()
+  const page = await settings('Instructions')
   const own = page.getByLabel('Your instructions')
   await until(async () => expect(await own.inputValue()).toContain('Answer in German'))
   await own.fill('é'.repeat(4097))
@@ -139,14 +188,13 @@ test('instructions: one’s own and, for an administrator, the team’s; everybo
 
   service.role = 'member'
   await page.reload()
-  await page.getByRole('button', { name: /Settings$/ }).click()
   await section.getByText('From your team').click()
   await section.getByText('Never push to main.').waitFor()
   expect(await team.count()).toBe(0)
 })
 
 test('people: one is added, one removed by name with an explicit choice, and their files deleted later', async () => {
-  const page = await settings()
+  const page = await settings('People')
   const section = page.getByRole('region', { name: 'People' })
   const people = section.getByRole('list', { name: 'People', exact: true })
   await people.getByText('ada@example.org · Administrator · you').waitFor()
@@ -188,7 +236,7 @@ test('people: one is added, one removed by name with an explicit choice, and the
 })
 
 test('people: what keeps somebody from being removed is said, with what to do, and tried again when asked', async () => {
-  const page = await settings()
+  const page = await settings('People')
   const section = page.getByRole('region', { name: 'People' })
   await section.getByRole('button', { name: 'Remove Bob' }).click()
   const form = section.getByRole('form', { name: 'Remove Bob' })
@@ -215,6 +263,7 @@ test('people on a phone in the dark; and nothing of it for who is no administrat
     await page.getByRole('button', { name: /Settings$/ }).click()
   }
   await open()
+  await choose(page, 'People')
   const section = page.getByRole('region', { name: 'People' })
   await section.getByRole('button', { name: 'Remove Bob' }).click()
   await section.getByRole('form', { name: 'Remove Bob' }).getByLabel('Delete files and chats').check()
@@ -222,7 +271,12 @@ test('people on a phone in the dark; and nothing of it for who is no administrat
   expect(await lookAt(page, 'settings-remove-person-phone-dark')).toEqual([])
   service.role = 'member'
   await page.reload()
-  await open()
+  await page.getByText('it is for administrators only').waitFor()
+  expect(await section.count()).toBe(0)
+  await page.getByRole('link', { name: 'Settings' }).click()
+  await page.getByRole('link', { name: 'Account' }).waitFor()
+  expect(await page.getByRole('link', { name: 'People' }).count()).toBe(0)
+  await choose(page, 'Account')
   await page.getByRole('region', { name: 'Account' }).waitFor()
   expect(await section.count()).toBe(0)
 })

@@ -44,8 +44,16 @@ test('nothing to press is lower than a finger, and no field has letters into whi
   await page.getByTestId('session-item').first().waitFor()
   await look('chats')
   await page.getByRole('button', { name: /Settings$/ }).tap()
-  await page.getByRole('button', { name: 'Add a person' }).tap()
-  await page.getByRole('button', { name: 'Change password' }).tap()
+  const sections = page.getByRole('navigation', { name: 'Sections' }).getByRole('link')
+  await sections.first().waitFor()
   await look('settings')
+  for (const name of await sections.allInnerTexts()) {
+    await sections.getByText(name, { exact: true }).tap()
+    await page.getByRole('heading', { name, exact: true }).waitFor()
+    if (name === 'People') await page.getByRole('button', { name: 'Add a person' }).tap()
+    if (name === 'Sign-in & security') await page.getByRole('button', { name: 'Change password' }).tap()
+    await look(name)
+    await page.getByRole('link', { name: 'Settings' }).tap()
+  }
   expect([...new Set(found)]).toEqual([])
 })

@@ -290,11 +290,12 @@ interface ScrollHandle {
  */
 function Scroller(props: { children: ReactNode; ref?: Ref<ScrollHandle> }) {
   const scroll = useStickToBottom({ initial: 'instant', resize: 'instant' })
-  // The hook scrolls with its first frame, which is after the first that is painted.
+  // The hook scrolls with its first frame, which is after the first that is painted. Who comes back
+  // from the settings finds the place that was left.
   useLayoutEffect(() => {
     const region = scroll.scrollRef.current
-    if (region !== null) region.scrollTop = region.scrollHeight
-  }, [scroll.scrollRef])
+    if (region !== null && scroll.state.isAtBottom) region.scrollTop = region.scrollHeight
+  }, [scroll.scrollRef, scroll.state])
   useImperativeHandle(props.ref, () => ({ toBottom: () => void scroll.scrollToBottom('instant') }), [scroll])
   return (
     <div className="relative min-h-0 flex-1">

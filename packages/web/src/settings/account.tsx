@@ -1,58 +1,78 @@
+import { MAX_PASSWORD_CHARS, MIN_PASSWORD_CHARS } from '@sandlot/shared/api'
 import { messageOf } from '@sandlot/shared/errors'
 import { KeyRound, LogOut } from 'lucide-react'
 import { useState } from 'react'
-import { MAX_PASSWORD_CHARS, MIN_PASSWORD_CHARS } from '@sandlot/shared/api'
+import { useLocation } from 'wouter'
+import { useSubmit } from '../auth/use-submit.ts'
 import { useChat } from '../chat/chat-context.ts'
 import { changePassword, signOut } from '../net/http.ts'
 import { Alert } from '../ui/alert.tsx'
 import { Button } from '../ui/button.tsx'
-import { useSubmit } from '../auth/use-submit.ts'
 import { PasswordField, PasswordOwner } from '../ui/password-field.tsx'
 import { Spinner } from '../ui/spinner.tsx'
+import { Part } from './part.tsx'
 
-/** Who is signed in, their password, and the way out. */
+const ROLES = { admin: 'Administrator', member: 'Member', guest: 'Guest' }
+
+/** Who is signed in, and the way out. */
 export function Account() {
   const { me, onSignedOut } = useChat()
+  const [, navigate] = useLocation()
   const [problem, setProblem] = useState<string | null>(null)
-  const [password, setPassword] = useState<'as it is' | 'changing' | 'changed'>('as it is')
+  const leave = () =>
+    signOut().then(
+      () => {
+        // Who signs in next begins at the beginning.
+        navigate('/', { replace: true })
+        onSignedOut()
+      },
+      (error: unknown) => setProblem(messageOf(error)),
+    )
   return (
     <div className="flex flex-col gap-3">
       {problem !== null && <Alert>{problem}</Alert>}
-      <div className="flex flex-wrap items-center gap-3 rounded-lg border border-line py-2.5 pr-2.5 pl-3">
+      <div className="flex flex-wrap items-center gap-3 rounded-xl border border-line p-4">
+        <span
+          className="flex size-11 shrink-0 items-center justify-center rounded-full bg-accent-wash text-base font-semibold text-accent"
+          aria-hidden
+        >
+          {me.name.slice(0, 1).toUpperCase()}
+        </span>
         <div className="min-w-0 flex-1 basis-48">
-          <p className="truncate text-sm font-medium">
-            {me.name}
-            {me.role === 'admin' && (
-              <span className="ml-2 text-xs font-normal text-muted">Administrator</span>
-            )}
+          <p className="truncate text-base font-medium">{me.name}</p>
+          <p className="truncate text-sm text-muted">
+            {me.email} · {ROLES[me.role]}
           </p>
-          <p className="truncate text-xs text-muted">{me.email}</p>
         </div>
-        <div className="flex gap-2">
-          {password !== 'changing' && (
-            <Button size="sm" onClick={() => setPassword('changing')}>
-              <KeyRound className="size-3.5" aria-hidden /> Change password
-            </Button>
-          )}
-          <Button
-            size="sm"
-            onClick={() => void signOut().then(onSignedOut, (error: unknown) => setProblem(messageOf(error)))}
-          >
-            <LogOut className="size-3.5" aria-hidden /> Sign out
-          </Button>
-        </div>
+        <Button size="sm" onClick={() => void leave()}>
+          <LogOut className="size-3.5" aria-hidden /> Sign out
+        </Button>
       </div>
-      {password === 'changing' && (
+    </div>
+  )
+}
+
+/** The password of the person who is signed in, to be changed. */
+export function Password() {
+  const { me } = useChat()
+  const [state, setState] = useState<'as it is' | 'changing' | 'changed'>('as it is')
+  return (
+    <Part title="Password">
+      {state === 'changing' ? (
         <PasswordForm
           email={me.email}
-          onDone={() => setPassword('changed')}
-          onLeave={() => setPassword('as it is')}
+          onDone={() => setState('changed')}
+          onLeave={() => setState('as it is')}
         />
+      ) : (
+        <Button size="sm" className="self-start" onClick={() => setState('changing')}>
+          <KeyRound className="size-3.5" aria-hidden /> Change password
+        </Button>
       )}
       <p role="status" className="text-sm text-muted empty:hidden">
-        {password === 'changed' && 'Your password is changed. You are signed out everywhere else.'}
+        {state === 'changed' && 'Your password is changed. You are signed out everywhere else.'}
       </p>
-    </div>
+    </Part>
   )
 }
 

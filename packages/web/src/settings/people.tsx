@@ -88,7 +88,7 @@ export function People() {
       )}
       {people !== null && people.removed.length > 0 && (
         <div>
-          <h3 className="mb-2 text-xs font-medium text-muted">Removed</h3>
+          <h2 className="mb-2 text-sm font-semibold">Removed</h2>
           <ul aria-label="Removed people" className="divide-y divide-line rounded-lg border border-line">
             {people.removed.flatMap((person) => [
               <RemovedLine

@@ -1,0 +1,314 @@
+/**
+ * The settings: a list of sections, and one of them beside it; on a small screen one or the other.
+ * Each has an address of its own.
+ */
+import {
+  ArrowLeft,
+  Bell,
+  ChevronRight,
+  CircleUser,
+  KeyRound,
+  ListChecks,
+  Lock,
+  type LucideIcon,
+  Palette,
+  ScrollText,
+  ShieldCheck,
+  UsersRound,
+} from 'lucide-react'
+import { type ReactNode, useEffect, useRef } from 'react'
+import { Link, Redirect } from 'wouter'
+import { useChat } from '../chat/chat-context.ts'
+import { useGlobalKeys } from '../chat/use-global-keys.ts'
+import { cn } from '../lib/cn.ts'
+import { useIsWide } from '../lib/wide.ts'
+import { Account, Password } from './account.tsx'
+import { ApiKeys } from './api-keys.tsx'
+import { OwnInstructions, TeamInstructions } from './instructions.tsx'
+import { Part } from './part.tsx'
+import { People } from './people.tsx'
+import { NotificationSwitch, ThemePicker } from './preferences.tsx'
+import { Rules } from './rules.tsx'
+import { Secrets } from './secrets.tsx'
+import { ShortcutList } from './shortcuts.tsx'
+
+interface Section {
+  id: string
+  title: string
+  icon: LucideIcon
+  /** A second line of the title. */
+  text?: string
+  /** Several parts, each with a title of its own. */
+  divided?: true
+  children: ReactNode
+}
+
+interface Group {
+  title: string
+  sections: readonly Section[]
+}
+
+const GROUPS: readonly Group[] = [
+  {
+    title: 'You',
+    sections: [
+      { id: 'account', title: 'Account', icon: CircleUser, children: <Account /> },
+      {
+        id: 'security',
+        title: 'Sign-in & security',
+        icon: ShieldCheck,
+        divided: true,
+        children: <Password />,
+      },
+      {
+        id: 'notifications',
+        title: 'Notifications',
+        icon: Bell,
+        text: 'From this browser, on this device.',
+        children: <NotificationSwitch />,
+      },
+      {
+        id: 'appearance',
+        title: 'Appearance & keyboard',
+        icon: Palette,
+        divided: true,
+        children: <Appearance />,
+      },
+    ],
+  },
+  {
+    title: 'Your agent',
+    sections: [
+      {
+        id: 'instructions',
+        title: 'Instructions',
+        icon: ScrollText,
+        divided: true,
+        children: <Instructions />,
+      },
+      {
+        id: 'rules',
+        title: 'Approval rules',
+        icon: ListChecks,
+        text: 'What may run without asking, in all your chats.',
+        children: <Rules />,
+      },
+      {
+        id: 'secrets',
+        title: 'Secrets',
+        icon: Lock,
+        text: 'Tokens that tools use for you. The model never sees them.',
+        children: <Secrets />,
+      },
+      {
+        id: 'keys',
+        title: 'API keys',
+        icon: KeyRound,
+        text: 'For scripts that call POST /api/chat. A key acts as you.',
+        children: <ApiKeys />,
+      },
+    ],
+  },
+]
+
+const ADMINISTRATION: Group = {
+  title: 'Administration',
+  sections: [
+    {
+      id: 'people',
+      title: 'People',
+      icon: UsersRound,
+      text: 'Who may sign in.',
+      children: <People />,
+    },
+  ],
+}
+
+const PATH = '/settings'
+
+/** `section`: of the address; absent: the list. `back`: the address of the chat behind it. */
+export default function SettingsPage(props: {
+  section: string | undefined
+  back: string
+  onLeave: () => void
+}) {
+  const { me } = useChat()
+  const wide = useIsWide()
+  const groups = me.role === 'admin' ? [...GROUPS, ADMINISTRATION] : GROUPS
+  const section = groups.flatMap(({ sections }) => sections).find(({ id }) => id === props.section)
+  const { onLeave } = props
+  useGlobalKeys((shortcut) => {
+    // Escape in a field is no way out of the page: what was typed would be gone.
+    if (shortcut === 'settings' || (shortcut === 'stop' && !isTyping())) onLeave()
+    else return false
+    return true
+  })
+  if (wide && props.section === undefined) return <Redirect to={`${PATH}/account`} replace />
+  const shown =
+    section === undefined ? (
+      props.section !== undefined && <Unknown wide={wide} />
+    ) : (
+      <SectionPage key={section.id} section={section} wide={wide} />
+    )
+  if (!wide) return shown === false ? <PhoneList groups={groups} back={props.back} /> : shown
+  return (
+    <div className="flex h-full">
+      <aside aria-label="Settings" className="flex w-66 shrink-0 flex-col border-r border-line bg-panel">
+        <div className="flex h-13 items-center px-2.5">
+          <BackLink href={props.back} label="Back to chats" />
+        </div>
+        <h2 className="px-5 pt-1 pb-1 text-lg font-semibold tracking-tight">Settings</h2>
+        <SectionList groups={groups} current={section?.id} />
+      </aside>
+      <main className="min-w-0 flex-1 overflow-y-auto bg-canvas [scrollbar-gutter:stable]">{shown}</main>
+    </div>
+  )
+}
+
+function isTyping(): boolean {
+  return (
+    document.activeElement?.matches('input:not([type=checkbox], [type=radio]), textarea, select') === true
+  )
+}
+
+function BackLink(props: { href: string; label: string }) {
+  return (
+    <Link
+      href={props.href}
+      className="flex h-8 items-center gap-2 rounded-lg px-2 text-sm text-muted hover:bg-hover hover:text-ink max-md:h-11"
+    >
+      <ArrowLeft className="size-4 shrink-0" aria-hidden /> {props.label}
+    </Link>
+  )
+}
+
+function SectionList(props: { groups: readonly Group[]; current: string | undefined }) {
+  const current = useRef<HTMLAnchorElement>(null)
+  useEffect(() => current.current?.focus({ preventScroll: true }), [])
+  return (
+    <nav aria-label="Sections" className="min-h-0 flex-1 overflow-y-auto px-2.5 pb-4">
+      {props.groups.map(({ title, sections }) => (
+        <section key={title} aria-label={title}>
+          <h2 className="px-2.5 pt-4 pb-1 text-xs font-medium text-faint">{title}</h2>
+          <ul className="flex flex-col gap-px">
+            {sections.map(({ id, title: name, icon: Icon }) => (
+              <li key={id}>
+                <Link
+                  ref={id === props.current ? current : undefined}
+                  href={`${PATH}/${id}`}
+                  aria-current={id === props.current ? 'page' : undefined}
+                  className={cn(
+                    'flex h-9 items-center gap-2.5 rounded-lg px-2.5 text-sm focus-visible:-outline-offset-2 max-md:h-12 pointer-coarse:h-12',
+                    id === props.current
+                      ? 'bg-active font-medium text-ink'
+                      : 'text-muted hover:bg-hover hover:text-ink max-md:text-ink',
+                  )}
+                >
+                  <Icon className="size-4 shrink-0 text-faint" aria-hidden />
+                  <span className="min-w-0 flex-1 truncate">{name}</span>
+                  <ChevronRight className="size-4 text-faint md:hidden" aria-hidden />
+                </Link>
+              </li>
+            ))}
+          </ul>
+        </section>
+      ))}
+    </nav>
+  )
+}
+
+function PhoneList(props: { groups: readonly Group[]; back: string }) {
+  return (
+    <main className="flex h-full flex-col bg-panel">
+      <div className="flex h-13 shrink-0 items-center px-1.5">
+        <BackLink href={props.back} label="Back to chats" />
+      </div>
+      <h1 className="px-5 pt-1 text-xl font-semibold tracking-tight">Settings</h1>
+      <SectionList groups={props.groups} current={undefined} />
+    </main>
+  )
+}
+
+function SectionPage(props: { section: Section; wide: boolean }) {
+  const { title, text, divided, children } = props.section
+  const heading = useRef<HTMLHeadingElement>(null)
+  const { wide } = props
+  useEffect(() => {
+    // The link that led here is gone with the list.
+    if (!wide) heading.current?.focus({ preventScroll: true })
+  }, [wide])
+  const page = (
+    <section
+      aria-label={divided === true ? undefined : title}
+      className="mx-auto w-full max-w-3xl px-4 pt-2 pb-16 md:px-10 md:pt-12"
+    >
+      <h1 ref={heading} tabIndex={-1} className="text-xl font-semibold tracking-tight outline-none">
+        {title}
+      </h1>
+      {text !== undefined && <p className="mt-1 text-sm text-muted">{text}</p>}
+      <div className="mt-6 flex flex-col gap-10">{children}</div>
+    </section>
+  )
+  if (wide) return page
+  return (
+    <main className="h-full overflow-y-auto bg-canvas">
+      <div className="sticky top-0 z-10 flex h-13 items-center bg-canvas px-1.5">
+        <BackLink href={PATH} label="Settings" />
+      </div>
+      {page}
+    </main>
+  )
+}
+
+/** An old link, or one that was sent by an administrator. */
+function Unknown(props: { wide: boolean }) {
+  const { me } = useChat()
+  return (
+    <SectionPage
+      wide={props.wide}
+      section={{
+        id: '',
+        title: 'Not here',
+        icon: CircleUser,
+        children: (
+          <p className="text-sm text-muted">
+            There is no such section
+            {me.role === 'admin' ? '.' : ', or it is for administrators only.'}
+          </p>
+        ),
+      }}
+    />
+  )
+}
+
+function Appearance() {
+  return (
+    <>
+      <Part title="Appearance">
+        <ThemePicker />
+      </Part>
+      <Part title="Keyboard">
+        <ShortcutList />
+      </Part>
+    </>
+  )
+}
+
+function Instructions() {
+  const { me } = useChat()
+  return (
+    <>
+      <Part title="Instructions" heading="Yours" text="Followed in all your chats.">
+        <OwnInstructions isAdministrator={me.role === 'admin'} />
+      </Part>
+      {me.role === 'admin' && (
+        <Part
+          title="Team instructions"
+          text="Followed in everybody’s chats, before their own. You see this as an administrator."
+        >
+          <TeamInstructions />
+        </Part>
+      )}
+    </>
+  )
+}
