@@ -1,5 +1,5 @@
 /** Where settings are documented: all places are written from one list, and a test fails where one is out of date. */
-import { CONFIG_NAMES } from '@sandlot/shared/config-names'
+import { CONFIG_NAMES } from '@sandlot/shared/config/names'
 
 /** Settings with conventional names, which are not ours to list in `CONFIG_NAMES`. */
 const CONVENTIONAL: Record<string, string> = {

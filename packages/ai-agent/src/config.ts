@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { type Environment, ConfigError, flag, readConfig, wholeNumber } from '@sandlot/shared/config'
-import { nearest } from '@sandlot/shared/config-names'
+import { nearest } from '@sandlot/shared/config/names'
 import { type Mode, mode } from '@sandlot/shared/mode'
 import type { SandboxLimits, SandboxProfile } from '@sandlot/sandbox/backend'
 import { readEngineTls } from '@sandlot/sandbox/backends/docker/tls-settings'

@@ -4,7 +4,7 @@
  */
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { FULL_IMAGE_FILE, type FullImageState } from '@sandlot/shared/full-image'
+import { FULL_IMAGE_FILE, type FullImageState } from '@sandlot/shared/config/full-image'
 import { SANDBOX_BACKENDS } from '@sandlot/shared/config/sandbox-backends'
 import { messageOf } from '@sandlot/shared/errors'
 import type { CliConfig } from './config.ts'

@@ -2,7 +2,7 @@
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { FULL_IMAGE_FILE } from '@sandlot/shared/full-image'
+import { FULL_IMAGE_FILE } from '@sandlot/shared/config/full-image'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { nodeEnvironment } from '../../../test/config.ts'
 import { type CliConfig, parseCliConfig } from '../src/config.ts'

@@ -95,16 +95,16 @@ export const EXT = {
   rename: '_sandlot/rename',
   /** Go on from a prompt in a new session: `{sessionId, promptId, where, user}` → `{sessionId}`. */
   fork: '_sandlot/fork',
-  /** A person's own rules: list, add, revoke, preview (`rules-api.ts`): `{user, ask}`. */
+  /** A person's own rules: list, add, revoke, preview (`person/rules-api.ts`): `{user, ask}`. */
   rules: '_sandlot/rules',
   /**
-   * A person's secrets by name: list, set, remove (`secrets.ts`): `{user, ask}` → `{secrets}`,
-   * without values.
+   * A person's secrets by name: list, set, remove (`person/secrets.ts`): `{user, ask}` →
+   * `{secrets}`, without values.
    */
   secrets: '_sandlot/secrets',
   /**
-   * A person’s own workspace (`files.ts`): list a directory, read a piece of a file, write one:
-   * `{user, ask}`.
+   * A person’s own workspace (`person/files.ts`): list a directory, read a piece of a file, write
+   * one: `{user, ask}`.
    */
   files: '_sandlot/files',
   /**
@@ -112,7 +112,7 @@ export const EXT = {
    * `{problem}`.
    */
   mcpSignIn: '_sandlot/mcp_sign_in',
-  /** What a person wants the agent to keep to (`instructions.ts`): `{user, text?}` → `{text}`. */
+  /** A person's instructions (`person/instructions.ts`): `{user, text?}` → `{text}`. */
   instructions: '_sandlot/instructions',
   /**
    * Everything of a person ends; with `purge` their chats and files go: `{userId, data}` → `{}`.

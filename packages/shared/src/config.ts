@@ -4,7 +4,7 @@
  * Docker secrets); the reader of the file is passed in, because this package also runs in browsers.
  */
 import { z } from 'zod'
-import { CONFIG_NAMES, unknownConfigNames } from './config-names.ts'
+import { CONFIG_NAMES, unknownConfigNames } from './config/names.ts'
 
 export type Environment = Record<string, string | undefined>
 

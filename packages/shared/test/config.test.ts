@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { ConfigError, flag, readConfig, wholeNumber } from '../src/config.ts'
-import { CONFIG_NAMES, nearest, unknownConfigNames } from '../src/config-names.ts'
+import { CONFIG_NAMES, nearest, unknownConfigNames } from '../src/config/names.ts'
 
 const schema = z.object({
   SANDLOT_MAX_CONCURRENT_TOOLS: wholeNumber(1, 10).default(10),

@@ -1,5 +1,5 @@
 import type { SessionEvent } from '@sandlot/shared/events'
-import { emptyTranscript, foldTranscript } from '@sandlot/shared/transcript'
+import { emptyTranscript, foldTranscript } from '@sandlot/shared/transcript/transcript'
 import { expect, test } from 'vitest'
 import { asMarkdown } from '../src/chat/transcript/as-markdown.ts'
 import { newsBetween } from '../src/state/news.ts'

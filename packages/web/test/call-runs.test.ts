@@ -1,4 +1,4 @@
-import { emptyTranscript, foldTranscript } from '@sandlot/shared/transcript'
+import { emptyTranscript, foldTranscript } from '@sandlot/shared/transcript/transcript'
 import { expect, test } from 'vitest'
 import { runWords, withRuns } from '../src/chat/calls/call-runs.ts'
 import { SessionLog } from './fixture/session-log.ts'

@@ -1,6 +1,6 @@
 /** The person's workspace, in a real browser. */
 import { readFile } from 'node:fs/promises'
-import { MAX_UPLOAD_BYTES } from '@sandlot/shared/files'
+import { MAX_UPLOAD_BYTES } from '@sandlot/shared/person/files'
 import { expect, test } from 'vitest'
 import { DESKTOP, PHONE, card, lookAt, until, usePages } from './fixture/pages.ts'
 import { pictureOf } from './fixture/picture.ts'

@@ -1,5 +1,5 @@
 import type { OutputPiece } from '@sandlot/shared/call'
-import { addPiece, EMPTY_OUTPUT } from '@sandlot/shared/live-output'
+import { addPiece, EMPTY_OUTPUT } from '@sandlot/shared/transcript/live-output'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { plainText } from './support/plain-text.ts'

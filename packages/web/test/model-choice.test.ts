@@ -1,6 +1,6 @@
 /** Which model the page shows, and what it sends when another is chosen. */
 import { me as meShape } from '@sandlot/shared/api'
-import { emptyTranscript, foldTranscript } from '@sandlot/shared/transcript'
+import { emptyTranscript, foldTranscript } from '@sandlot/shared/transcript/transcript'
 import { makeSandlotEvent } from '@sandlot/shared/events'
 import { expect, test } from 'vitest'
 import { changeOf, hasChoice, modelOf, withModel } from '../src/chat/composer/model-choice.ts'

@@ -1,9 +1,9 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type FailureReason, failureReason } from '@sandlot/shared/reasons'
-import type { FailurePattern } from '@sandlot/shared/failure-pattern'
-import { emptyTranscript, foldTranscript } from '@sandlot/shared/transcript'
-import type { CallEntry, EndEntry } from '@sandlot/shared/transcript-entries'
+import type { FailurePattern } from '@sandlot/shared/transcript/failure-pattern'
+import { emptyTranscript, foldTranscript } from '@sandlot/shared/transcript/transcript'
+import type { CallEntry, EndEntry } from '@sandlot/shared/transcript/entries'
 import { describe, expect, test } from 'vitest'
 import {
   answerWords,

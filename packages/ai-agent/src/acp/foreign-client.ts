@@ -6,7 +6,7 @@
  */
 import type { SessionUpdate } from '@agentclientprotocol/sdk'
 import { type SessionEvent, isLive, isOutcome, metaOf, sandlotEventOf, textOf } from '@sandlot/shared/events'
-import { type NoteEvent, noteWords } from '@sandlot/shared/cause-words'
+import { type NoteEvent, noteWords } from '@sandlot/shared/transcript/cause-words'
 
 /**
  * A message of the agent to a client's user: a `notice` where the client shows them, else a text.

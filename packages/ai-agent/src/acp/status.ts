@@ -3,7 +3,7 @@
  */
 import { readFile } from 'node:fs/promises'
 import { fullImageState } from '@sandlot/shared/api'
-import type { FullImageState } from '@sandlot/shared/full-image'
+import type { FullImageState } from '@sandlot/shared/config/full-image'
 import type { AgentStatus } from '@sandlot/shared/acp-meta'
 import type { Mode } from '@sandlot/shared/mode'
 import { healthText } from '@sandlot/storage/plain-words'

@@ -4,7 +4,7 @@
  * outcomes in call order: that return is "all tool calls complete".
  */
 import type { SessionEvent } from '@sandlot/shared/events'
-import { mergeGenerators } from '@sandlot/shared/streams'
+import { mergeGenerators } from '@sandlot/shared/async/streams'
 import { orAborted } from '@sandlot/shared/async/or-aborted'
 import { z } from 'zod'
 import { applyPolicies } from './policies/index.ts'

@@ -2,7 +2,7 @@
  * The entry of the scheduler: whatever a model (or a client) sends as a call becomes one shape, or
  * a refusal that says what is wrong. Nothing behind this file looks at a raw call.
  */
-import { nearest } from '@sandlot/shared/config-names'
+import { nearest } from '@sandlot/shared/config/names'
 import type { FailureReason } from '@sandlot/shared/reasons'
 import { argumentsProblem } from '../model/arguments.ts'
 import { parseLenient } from '../model/lenient-json.ts'

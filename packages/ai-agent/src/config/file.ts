@@ -7,7 +7,7 @@
  * what `users` and `teams` do.
  */
 import { readFileSync } from 'node:fs'
-import { nearest } from '@sandlot/shared/config-names'
+import { nearest } from '@sandlot/shared/config/names'
 import { messageOf } from '@sandlot/shared/errors'
 import { z } from 'zod'
 import { limitsSection } from '../limits/settings.ts'

@@ -2,7 +2,7 @@
  * Which tools a user has: all there are, less what the operator and the administrator have taken
  * away.
  */
-import { nearest } from '@sandlot/shared/config-names'
+import { nearest } from '@sandlot/shared/config/names'
 import { type Tool, type ToolRuns, idOf } from '../tools/tool.ts'
 import type { PersonalSettings, UserSettings } from './user-settings.ts'
 import { z } from 'zod'

@@ -2,7 +2,7 @@
 import { STOP_REASON_OF, type EndReason, type ErrorCause } from '@sandlot/shared/reasons'
 import { makeSandlotEvent, metaOf, type SessionEvent } from '@sandlot/shared/events'
 import { makeMeta } from '@sandlot/shared/event-meta'
-import { failurePattern, patternSentence } from '@sandlot/shared/failure-pattern'
+import { failurePattern, patternSentence } from '@sandlot/shared/transcript/failure-pattern'
 import { callsBefore } from '../history/read-log.ts'
 import { turnsOf, type Turn } from '../history/model-messages.ts'
 import { notStartedText } from '../tools/tool-error.ts'

@@ -10,7 +10,7 @@ import {
   type EventOf,
   type SessionEvent,
 } from '@sandlot/shared/events'
-import { draftText } from '@sandlot/shared/call-drafts'
+import { draftText } from '@sandlot/shared/transcript/call-drafts'
 import { makeMeta } from '@sandlot/shared/event-meta'
 import { RepetitionDetector } from '../limits/repetition.ts'
 import type { Model, ModelAnswer, ModelChunk, ModelRequest } from '../model/model.ts'

@@ -1,7 +1,7 @@
 /**
  * The `mcpServers` section of the configuration file: the servers, where they run, what is trusted.
  */
-import { nearest } from '@sandlot/shared/config-names'
+import { nearest } from '@sandlot/shared/config/names'
 import { z } from 'zod'
 
 const SECOND = 1_000

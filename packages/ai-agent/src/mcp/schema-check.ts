@@ -4,7 +4,7 @@
  */
 import vm from 'node:vm'
 import { CfWorkerJsonSchemaValidator } from '@modelcontextprotocol/client/validators/cf-worker'
-import { nearest } from '@sandlot/shared/config-names'
+import { nearest } from '@sandlot/shared/config/names'
 import { messageOf } from '@sandlot/shared/errors'
 import { propertiesOf } from '../tools/tool-schema.ts'
 

@@ -4,7 +4,7 @@
  * an event, a sandbox or an export.
  */
 import { SandlotError } from '@sandlot/shared/errors'
-import { MAX_SECRET_CHARS, secretName } from '@sandlot/shared/secrets'
+import { MAX_SECRET_CHARS, secretName } from '@sandlot/shared/person/secrets'
 import type { SecretRows } from '@sandlot/storage/sessions/secrets'
 import type { Vault } from './vault.ts'
 

@@ -5,8 +5,8 @@
  */
 import type { OutputPiece } from '@sandlot/shared/call'
 import { type SessionEvent, isOutcome, metaOf, sandlotEventOf, textOf } from '@sandlot/shared/events'
-import { draftOf, endsDrafts } from '@sandlot/shared/call-drafts'
-import { EMPTY_OUTPUT, type LiveOutput, addPiece } from '@sandlot/shared/live-output'
+import { draftOf, endsDrafts } from '@sandlot/shared/transcript/call-drafts'
+import { EMPTY_OUTPUT, type LiveOutput, addPiece } from '@sandlot/shared/transcript/live-output'
 
 /** Raw bytes of a running call's output that a late joiner gets. The rest is fetched by range. */
 const SNAPSHOT_BYTES = 64 * 1024

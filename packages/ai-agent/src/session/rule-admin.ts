@@ -7,7 +7,7 @@ import {
   type RuleList,
   type RulePreview,
   type RulesAsk,
-} from '@sandlot/shared/rules-api'
+} from '@sandlot/shared/person/rules-api'
 import { type CallRequest, callRequest } from '../approval/request.ts'
 import { isZodInput } from '../tools/tool-schema.ts'
 import type { Tool } from '../tools/tool.ts'

@@ -3,7 +3,7 @@
  * never blocks.
  */
 import type { SessionEvent } from '@sandlot/shared/events'
-import { Queue } from '@sandlot/shared/streams'
+import { Queue } from '@sandlot/shared/async/streams'
 
 /** Events that may wait for a reader before its subscription is closed. */
 const SUBSCRIPTION_LIMIT = 1_000

@@ -1,5 +1,5 @@
 /** Regular text files of the workspace, for the tools that read and edit them. */
-import { nearest } from '@sandlot/shared/config-names'
+import { nearest } from '@sandlot/shared/config/names'
 import { SandboxError } from '@sandlot/sandbox/errors'
 import type { FileStat, SandboxFiles } from '@sandlot/sandbox/sandbox'
 import { ToolError } from './tool-error.ts'

@@ -1,5 +1,5 @@
 import { EXT } from '@sandlot/shared/acp-meta'
-import { MAX_LISTED, MAX_UPLOAD_BYTES, directoryList, filePiece } from '@sandlot/shared/files'
+import { MAX_LISTED, MAX_UPLOAD_BYTES, directoryList, filePiece } from '@sandlot/shared/person/files'
 import type { Rule } from '@sandlot/shared/rules'
 import { expect, onTestFinished, test } from 'vitest'
 import { AgentBench } from '../support/agent-fixture.ts'

@@ -1,6 +1,6 @@
 /** What can be seen of a call while the model is still writing it. */
-import { draftOf, endsDrafts } from '@sandlot/shared/call-drafts'
-import { emptyTranscript, foldTranscript } from '@sandlot/shared/transcript'
+import { draftOf, endsDrafts } from '@sandlot/shared/transcript/call-drafts'
+import { emptyTranscript, foldTranscript } from '@sandlot/shared/transcript/transcript'
 import { afterEach, expect, test } from 'vitest'
 import { createOpenAIModel } from '../../src/model/openai.ts'
 import { memoryLog } from '../../src/plain/log-store.ts'

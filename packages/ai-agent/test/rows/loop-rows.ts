@@ -36,8 +36,8 @@ export const LOOP_ROWS: Record<string, Record<string, readonly string[]>> = {
       'packages/ai-agent/test/scripts/endings.ts :: bug 2: empty after a failure names what failed',
     ],
     'failure pattern': [
-      'packages/shared/test/failure-pattern.test.ts :: failure pattern: %s',
-      'packages/shared/test/transcript.test.ts :: the end of a prompt knows that its last calls failed for one cause, of this prompt only',
+      'packages/shared/test/transcript/failure-pattern.test.ts :: failure pattern: %s',
+      'packages/shared/test/transcript/transcript.test.ts :: the end of a prompt knows that its last calls failed for one cause, of this prompt only',
     ],
     'session history': [
       'packages/ai-agent/test/loop/agent-loop.test.ts :: a second prompt extends the first: every request begins with the bytes of the one before',
@@ -154,7 +154,7 @@ export const LOOP_ROWS: Record<string, Record<string, readonly string[]>> = {
       'packages/ai-agent/test/calls/policies/policies.test.ts :: a hook is a policy: it sees every call, may end it, and is told how it ended',
     ],
     thinking: [
-      'packages/shared/test/transcript.test.ts :: what is in flight has words: thinking, writing, running, waiting, reading the results',
+      'packages/shared/test/transcript/transcript.test.ts :: what is in flight has words: thinking, writing, running, waiting, reading the results',
     ],
     'error policy': [
       'packages/ai-agent/test/scripts/endings.ts :: stop at the first failure',

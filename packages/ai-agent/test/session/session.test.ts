@@ -1,5 +1,5 @@
 import { metaOf } from '@sandlot/shared/events'
-import { emptyTranscript, foldTranscript } from '@sandlot/shared/transcript'
+import { emptyTranscript, foldTranscript } from '@sandlot/shared/transcript/transcript'
 import { describe, expect, test } from 'vitest'
 import type { SessionParts } from '../../src/session/parts.ts'
 import {

@@ -4,7 +4,7 @@
  */
 import { EXT, exportPiece } from '@sandlot/shared/acp-meta'
 import type { AgentUser } from '@sandlot/shared/acp-meta'
-import { Queue } from '@sandlot/shared/streams'
+import { Queue } from '@sandlot/shared/async/streams'
 import type { AgentLink } from '../agent/agent-link.ts'
 
 /**

@@ -2,7 +2,7 @@
  * Limits of connections before sign-in: their number, the time for a request, the bytes read after
  * a refusal.
  */
-import { MAX_UPLOAD_BYTES } from '@sandlot/shared/files'
+import { MAX_UPLOAD_BYTES } from '@sandlot/shared/person/files'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 
 export interface ConnectionLimits {

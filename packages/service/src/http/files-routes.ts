@@ -7,7 +7,7 @@ import {
   MAX_UPLOAD_BYTES,
   directoryList,
   filePiece,
-} from '@sandlot/shared/files'
+} from '@sandlot/shared/person/files'
 import { imageTypeOf } from '@sandlot/shared/images'
 import { Hono } from 'hono'
 import { agentUserOf } from '../auth/agent-user.ts'

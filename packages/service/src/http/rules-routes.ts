@@ -1,7 +1,7 @@
 /** The user's own approval rules, passed through to ai-agent, which keeps and applies them. */
 import { EXT } from '@sandlot/shared/acp-meta'
 import { rule } from '@sandlot/shared/rules'
-import { type RulesAsk, newRule, ruleList, rulePreview } from '@sandlot/shared/rules-api'
+import { type RulesAsk, newRule, ruleList, rulePreview } from '@sandlot/shared/person/rules-api'
 import { Hono } from 'hono'
 import { agentUserOf } from '../auth/agent-user.ts'
 import type { AppEnv, Ctx, Parts } from './context.ts'

@@ -4,7 +4,7 @@
  */
 import { EXT } from '@sandlot/shared/acp-meta'
 import { SandlotError } from '@sandlot/shared/errors'
-import { type SecretList, secretList, secretName, secretValue } from '@sandlot/shared/secrets'
+import { type SecretList, secretList, secretName, secretValue } from '@sandlot/shared/person/secrets'
 import { Hono } from 'hono'
 import { agentUserOf } from '../auth/agent-user.ts'
 import { problemsOf } from '../socket/frame.ts'

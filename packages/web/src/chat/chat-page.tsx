@@ -1,4 +1,4 @@
-import { pendingApprovals } from '@sandlot/shared/activity'
+import { pendingApprovals } from '@sandlot/shared/transcript/activity'
 import type { Mode } from '@sandlot/shared/mode'
 import { ArrowDown, ImagePlus, SearchX } from 'lucide-react'
 import {
@@ -15,7 +15,7 @@ import {
 } from 'react'
 import { useLocation } from 'wouter'
 import { useStickToBottom } from 'use-stick-to-bottom'
-import type { QueuedEntry } from '@sandlot/shared/transcript-entries'
+import type { QueuedEntry } from '@sandlot/shared/transcript/entries'
 import { messageOf } from '@sandlot/shared/errors'
 import type { SendOptions } from '../state/chat.ts'
 import { EMPTY_VIEW, isBusy, modeOf } from '../state/chat-state.ts'

@@ -1,6 +1,6 @@
-import type { DirectoryList, WorkspaceEntry } from '@sandlot/shared/files'
+import type { DirectoryList, WorkspaceEntry } from '@sandlot/shared/person/files'
 import { messageOf } from '@sandlot/shared/errors'
-import { MAX_UPLOAD_BYTES } from '@sandlot/shared/files'
+import { MAX_UPLOAD_BYTES } from '@sandlot/shared/person/files'
 import { Download, File as FileIcon, Folder, RotateCw, Upload } from 'lucide-react'
 import { Fragment, useEffect, useRef, useState } from 'react'
 import { formatBytes, formatCount, formatDate } from '../lib/format.ts'

@@ -1,5 +1,5 @@
 /** What is in the person's workspace. Paths are relative to it. */
-import { type DirectoryList, directoryList } from '@sandlot/shared/files'
+import { type DirectoryList, directoryList } from '@sandlot/shared/person/files'
 import { z } from 'zod'
 import { call, problemOf, send } from './http.ts'
 

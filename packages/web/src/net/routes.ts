@@ -1,6 +1,6 @@
 /** What pages and dialogs ask of the service, as functions over HTTP. Failures are `ApiError`s. */
-import { instructions, teamInstructions, type TeamInstructions } from '@sandlot/shared/instructions'
-import { secretList, type SecretList } from '@sandlot/shared/secrets'
+import { instructions, teamInstructions, type TeamInstructions } from '@sandlot/shared/person/instructions'
+import { secretList, type SecretList } from '@sandlot/shared/person/secrets'
 import { z } from 'zod'
 import { account, removal, type RemovedData, type UserList, userList } from '@sandlot/shared/api'
 import type { Role } from '@sandlot/shared/team/role'
@@ -11,7 +11,7 @@ import {
   type NewRule,
   type RuleList,
   type RulePreview,
-} from '@sandlot/shared/rules-api'
+} from '@sandlot/shared/person/rules-api'
 import { call } from './http.ts'
 
 /** One's own; empty when there are none. */

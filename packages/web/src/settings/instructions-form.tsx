@@ -1,4 +1,4 @@
-import { MAX_INSTRUCTION_BYTES } from '@sandlot/shared/instructions'
+import { MAX_INSTRUCTION_BYTES } from '@sandlot/shared/person/instructions'
 import { type SubmitEvent, useEffect, useId, useState } from 'react'
 import { cn } from '../lib/cn.ts'
 import { formatBytes } from '../lib/format.ts'

@@ -1,5 +1,5 @@
 /** The layers of the agent's instructions: the operator's, the team's, the person's. */
-import type { TeamInstructions as Told } from '@sandlot/shared/instructions'
+import type { TeamInstructions as Told } from '@sandlot/shared/person/instructions'
 import { messageOf } from '@sandlot/shared/errors'
 import { useEffect, useState } from 'react'
 import {

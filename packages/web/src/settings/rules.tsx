@@ -1,6 +1,6 @@
 import { messageOf } from '@sandlot/shared/errors'
 import { type Rule, describeMatch } from '@sandlot/shared/rules'
-import type { RuleList } from '@sandlot/shared/rules-api'
+import type { RuleList } from '@sandlot/shared/person/rules-api'
 import { useEffect, useState } from 'react'
 import { cn } from '../lib/cn.ts'
 import { formatDate } from '../lib/format.ts'

@@ -5,7 +5,12 @@
 import { sandlotEventOf } from '@sandlot/shared/events'
 import type { Mode } from '@sandlot/shared/mode'
 import type { ClientFrame, ServerFrame, SessionSummary } from '@sandlot/shared/frames'
-import { emptyTranscript, foldTranscript, leavesHole, type Transcript } from '@sandlot/shared/transcript'
+import {
+  emptyTranscript,
+  foldTranscript,
+  leavesHole,
+  type Transcript,
+} from '@sandlot/shared/transcript/transcript'
 import type { ConnectionState } from '../net/connection.ts'
 import { isInTranscript, type PendingMessage } from './outbox.ts'
 import { NOTHING_WITHDRAWN, type WithdrawnMessages, withUnqueued } from './withdrawn-messages.ts'

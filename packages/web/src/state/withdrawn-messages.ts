@@ -3,7 +3,7 @@
  * said.
  */
 import type { SandlotEvent } from '@sandlot/shared/sandlot-event'
-import type { QueuedEntry } from '@sandlot/shared/transcript-entries'
+import type { QueuedEntry } from '@sandlot/shared/transcript/entries'
 
 export interface WithdrawnMessages {
   /**

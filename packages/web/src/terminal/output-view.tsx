@@ -1,5 +1,5 @@
 import { memo, useEffect, useMemo, useRef, useState } from 'react'
-import { gapsOf, type LiveOutput } from '@sandlot/shared/live-output'
+import { gapsOf, type LiveOutput } from '@sandlot/shared/transcript/live-output'
 import { messageOf } from '@sandlot/shared/errors'
 import { AnsiText, type Block, type Line, type Rendered } from './ansi-text.ts'
 import { lookOf } from './palette.ts'

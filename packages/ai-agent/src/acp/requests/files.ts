@@ -14,7 +14,7 @@ import {
   MAX_LISTED,
   MAX_UPLOAD_BYTES,
   filesParams,
-} from '@sandlot/shared/files'
+} from '@sandlot/shared/person/files'
 import { fileProblem } from '../../approval/engine.ts'
 import { absolutePath } from '../../approval/files.ts'
 import { statIfExists } from '../../tools/workspace-files.ts'

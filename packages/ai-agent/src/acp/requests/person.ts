@@ -4,13 +4,17 @@
  */
 import { EXT, mcpSignInParams, removePersonParams } from '@sandlot/shared/acp-meta'
 import { SandlotError, messageOf } from '@sandlot/shared/errors'
-import { type SecretList, secretsParams } from '@sandlot/shared/secrets'
+import { type SecretList, secretsParams } from '@sandlot/shared/person/secrets'
 import { parseParams } from '../errors.ts'
 import type { AcpServerParts, ExtensionHandlers } from '../handler-context.ts'
 import type { SignInResult } from '../../mcp/oauth/sign-ins.ts'
-import { type Instructions, type TeamInstructions, instructionsParams } from '@sandlot/shared/instructions'
+import {
+  type Instructions,
+  type TeamInstructions,
+  instructionsParams,
+} from '@sandlot/shared/person/instructions'
 import { TEAM } from '../../config/instructions.ts'
-import { rulesParams } from '@sandlot/shared/rules-api'
+import { rulesParams } from '@sandlot/shared/person/rules-api'
 
 /** `_sandlot/secrets`: a person's secrets by name. Values are written and never returned. */
 export function secretsRequests(parts: AcpServerParts): ExtensionHandlers {

@@ -2,7 +2,7 @@
  * Nothing behind this policy sees arguments that do not fit the tool's schema. Defaults are filled
  * in here.
  */
-import { nearest } from '@sandlot/shared/config-names'
+import { nearest } from '@sandlot/shared/config/names'
 import type { z } from 'zod'
 import { ToolError } from '../../tools/tool-error.ts'
 import { type JsonSchemaInput, argumentNames, isZodInput } from '../../tools/tool-schema.ts'

@@ -1,5 +1,5 @@
 import type { PermissionOption } from '@sandlot/shared/sandlot-event'
-import type { CallEntry } from '@sandlot/shared/transcript-entries'
+import type { CallEntry } from '@sandlot/shared/transcript/entries'
 import { Button } from '../../ui/button.tsx'
 import type { Chat } from '../../state/chat.ts'
 

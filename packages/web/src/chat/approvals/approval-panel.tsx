@@ -2,7 +2,7 @@
  * What can be answered, directly below what would be done. Labelled by the options' names, acted on
  * by their ids.
  */
-import type { CallEntry } from '@sandlot/shared/transcript-entries'
+import type { CallEntry } from '@sandlot/shared/transcript/entries'
 import type { PermissionOption } from '@sandlot/shared/sandlot-event'
 import { useEffect, useId, useState } from 'react'
 import type { RuleReason } from '@sandlot/shared/rules'

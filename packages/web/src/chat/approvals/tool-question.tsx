@@ -6,7 +6,7 @@ import {
   type QuestionContent,
   type QuestionField,
 } from '@sandlot/shared/question'
-import type { CallEntry } from '@sandlot/shared/transcript-entries'
+import type { CallEntry } from '@sandlot/shared/transcript/entries'
 import { type SubmitEvent, useId, useState } from 'react'
 import { Button } from '../../ui/button.tsx'
 import { INPUT } from '../../ui/field.tsx'

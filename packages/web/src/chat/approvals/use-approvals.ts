@@ -2,7 +2,7 @@
  * Answers by key, and where a person is after one. A call is allowed by a key only while its whole
  * command is on the screen: else its card is brought there and marked, and the next press acts.
  */
-import type { CallEntry } from '@sandlot/shared/transcript-entries'
+import type { CallEntry } from '@sandlot/shared/transcript/entries'
 import { useEffect, useLayoutEffect, useRef, useState } from 'react'
 import { formatCount } from '../../lib/format.ts'
 import { revealedText } from '../../lib/invisible.ts'

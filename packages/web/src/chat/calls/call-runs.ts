@@ -1,6 +1,6 @@
 /** Runs of like successes: one row in place of many cards that say the same. */
 import type { ToolKind } from '@sandlot/shared/call'
-import type { CallEntry, Entry } from '@sandlot/shared/transcript-entries'
+import type { CallEntry, Entry } from '@sandlot/shared/transcript/entries'
 import { formatCount, formatDuration } from '../../lib/format.ts'
 import { phaseOf, ranOn } from './call-words.ts'
 

@@ -3,7 +3,7 @@
  * forgotten here.
  */
 import type { FailureReason } from '@sandlot/shared/reasons'
-import type { CallEntry } from '@sandlot/shared/transcript-entries'
+import type { CallEntry } from '@sandlot/shared/transcript/entries'
 
 /**
  * The look of a card. `stopped`: denied or stopped, or it never began. `missed`: it

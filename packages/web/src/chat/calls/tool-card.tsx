@@ -2,7 +2,7 @@
  * One call of a tool: what it is, what it does, how it stands. The tool itself says its title and
  * kind.
  */
-import type { CallEntry } from '@sandlot/shared/transcript-entries'
+import type { CallEntry } from '@sandlot/shared/transcript/entries'
 import { ChevronRight, CircleStop, CornerDownRight } from 'lucide-react'
 import { memo, useEffect, useId, useMemo, useRef, useState } from 'react'
 import type { ToolCallContent } from '@sandlot/shared/call'

@@ -2,7 +2,7 @@
  * What a call wrote: live while it runs, from the store when it has ended, or the words that the
  * model got.
  */
-import type { CallEntry } from '@sandlot/shared/transcript-entries'
+import type { CallEntry } from '@sandlot/shared/transcript/entries'
 import { Download, ExternalLink } from 'lucide-react'
 import { type ReactNode, useEffect, useMemo, useRef, useState } from 'react'
 import type { ToolCallContent } from '@sandlot/shared/call'

@@ -1,7 +1,7 @@
 /** Which model answers a session, as the page knows it. */
 import type { Me } from '@sandlot/shared/api'
 import type { ModelAbout } from '@sandlot/shared/model-choice'
-import type { Transcript } from '@sandlot/shared/transcript'
+import type { Transcript } from '@sandlot/shared/transcript/transcript'
 
 export interface ModelChoice {
   model: string

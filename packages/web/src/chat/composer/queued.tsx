@@ -1,4 +1,4 @@
-import type { QueuedEntry } from '@sandlot/shared/transcript-entries'
+import type { QueuedEntry } from '@sandlot/shared/transcript/entries'
 import { CircleAlert, X } from 'lucide-react'
 import { imageSrc } from '../../net/images.ts'
 import { Button, IconButton } from '../../ui/button.tsx'

@@ -1,6 +1,6 @@
-import { type Activity, activityOf } from '@sandlot/shared/activity'
-import { secondsLeft, waitWords } from '@sandlot/shared/cause-words'
-import type { Transcript } from '@sandlot/shared/transcript'
+import { type Activity, activityOf } from '@sandlot/shared/transcript/activity'
+import { secondsLeft, waitWords } from '@sandlot/shared/transcript/cause-words'
+import type { Transcript } from '@sandlot/shared/transcript/transcript'
 import { formatDuration } from '../../lib/format.ts'
 import { useNow } from '../../lib/use-now.ts'
 

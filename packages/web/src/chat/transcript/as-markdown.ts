@@ -1,7 +1,7 @@
 /** A conversation as a Markdown document: for a report, a page of notes, another program. */
-import { cutWords } from '@sandlot/shared/cause-words'
-import { noteWords } from '@sandlot/shared/cause-words'
-import type { CallEntry, Entry } from '@sandlot/shared/transcript-entries'
+import { cutWords } from '@sandlot/shared/transcript/cause-words'
+import { noteWords } from '@sandlot/shared/transcript/cause-words'
+import type { CallEntry, Entry } from '@sandlot/shared/transcript/entries'
 import { shownArguments } from '../calls/call-arguments.ts'
 import { statusWord } from '../calls/call-words.ts'
 import { endLines } from './end-words.ts'

@@ -1,8 +1,8 @@
 /** How a prompt ended, in words. */
-import { CAUSE_WORDS } from '@sandlot/shared/cause-words'
+import { CAUSE_WORDS } from '@sandlot/shared/transcript/cause-words'
 import type { EndReason, ErrorCause } from '@sandlot/shared/reasons'
-import { patternSentence } from '@sandlot/shared/failure-pattern'
-import type { EndEntry } from '@sandlot/shared/transcript-entries'
+import { patternSentence } from '@sandlot/shared/transcript/failure-pattern'
+import type { EndEntry } from '@sandlot/shared/transcript/entries'
 
 interface EndWords {
   title: string

@@ -1,4 +1,4 @@
-import type { EndEntry } from '@sandlot/shared/transcript-entries'
+import type { EndEntry } from '@sandlot/shared/transcript/entries'
 import { CircleAlert, CircleSlash, RotateCcw } from 'lucide-react'
 import { memo, useState } from 'react'
 import { cn } from '../../lib/cn.ts'

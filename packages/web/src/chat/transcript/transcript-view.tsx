@@ -2,9 +2,9 @@
  * The conversation, one memoised row for each entry; an entry that did not change is not drawn
  * again.
  */
-import { activityOf, pendingApprovals } from '@sandlot/shared/activity'
-import type { Entry, MessageEntry } from '@sandlot/shared/transcript-entries'
-import type { Transcript } from '@sandlot/shared/transcript'
+import { activityOf, pendingApprovals } from '@sandlot/shared/transcript/activity'
+import type { Entry, MessageEntry } from '@sandlot/shared/transcript/entries'
+import type { Transcript } from '@sandlot/shared/transcript/transcript'
 import { messageOf } from '@sandlot/shared/errors'
 import { X } from 'lucide-react'
 import { memo, useMemo } from 'react'

@@ -1,10 +1,10 @@
 /** Row "failure pattern": two or more calls in a row that fail with one cause. */
 import { expect, test } from 'vitest'
-import type { ExitInfo } from '../src/call.ts'
-import type { FailureReason } from '../src/reasons.ts'
-import type { SessionEvent } from '../src/events.ts'
-import { makeMeta } from '../src/event-meta.ts'
-import { failurePattern } from '../src/failure-pattern.ts'
+import type { ExitInfo } from '../../src/call.ts'
+import type { FailureReason } from '../../src/reasons.ts'
+import type { SessionEvent } from '../../src/events.ts'
+import { makeMeta } from '../../src/event-meta.ts'
+import { failurePattern } from '../../src/transcript/failure-pattern.ts'
 
 interface Call {
   reason?: FailureReason

@@ -3,8 +3,8 @@
  * by `_sandlot/rules`.
  */
 import { z } from 'zod'
-import { agentUser } from './acp-meta.ts'
-import { rule, ruleEffect, ruleMatch, verdict } from './rules.ts'
+import { agentUser } from '../acp-meta.ts'
+import { rule, ruleEffect, ruleMatch, verdict } from '../rules.ts'
 
 /** `POST /api/rules` → 201 with the `Rule`. */
 export const newRule = z.strictObject({

@@ -1,5 +1,5 @@
 /** What a transcript says is going on: who works, and who waits for whom. */
-import type { CallEntry } from './transcript-entries.ts'
+import type { CallEntry } from './entries.ts'
 import type { Transcript } from './transcript.ts'
 
 /** Calls that wait for the user, in order. */

@@ -1,8 +1,8 @@
 /** How a call's entry comes to be and changes with its settled events. */
-import { type EventOf, isOutcome, metaOf } from './events.ts'
+import { type EventOf, isOutcome, metaOf } from '../events.ts'
 import { type FailurePattern, patternOf } from './failure-pattern.ts'
 import { EMPTY_OUTPUT } from './live-output.ts'
-import type { CallEntry, Entry } from './transcript-entries.ts'
+import type { CallEntry, Entry } from './entries.ts'
 
 /** The entry of a call that was just announced. */
 export function announcedCall(event: EventOf<'tool_call'>): CallEntry {

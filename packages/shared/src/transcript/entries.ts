@@ -7,16 +7,16 @@ import type {
   ToolCallContent,
   ToolKind,
   ToolLocation,
-} from './call.ts'
-import { type EventKind, type EventOf, metaOf } from './events.ts'
+} from '../call.ts'
+import { type EventKind, type EventOf, metaOf } from '../events.ts'
 import type { FailurePattern } from './failure-pattern.ts'
-import { type MessageImage, WITHOUT_WORDS } from './images.ts'
+import { type MessageImage, WITHOUT_WORDS } from '../images.ts'
 import type { LiveOutput } from './live-output.ts'
 import type { NoteEvent } from './cause-words.ts'
-import type { Question, QuestionContent } from './question.ts'
-import type { EndReason, ErrorCause, FailureReason, StopReason } from './reasons.ts'
-import type { RuleReason } from './rules.ts'
-import type { PermissionOption, SandlotEvent } from './sandlot-event.ts'
+import type { Question, QuestionContent } from '../question.ts'
+import type { EndReason, ErrorCause, FailureReason, StopReason } from '../reasons.ts'
+import type { RuleReason } from '../rules.ts'
+import type { PermissionOption, SandlotEvent } from '../sandlot-event.ts'
 
 export interface MessageEntry {
   readonly type: 'message'

@@ -3,7 +3,7 @@
  * the whole team.
  */
 import { z } from 'zod'
-import { agentUser } from './acp-meta.ts'
+import { agentUser } from '../acp-meta.ts'
 
 /** Bytes of UTF-8. */
 export const MAX_INSTRUCTION_BYTES = 8 * 1024

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { noteWords } from '../src/cause-words.ts'
+import { noteWords } from '../../src/transcript/cause-words.ts'
 
 test('notes say what happened, and why where that is known', () => {
   expect(noteWords({ type: 'compacted', summary: 'x', upTo: 1 })).toMatch(/^Earlier messages were summarised/)

@@ -3,7 +3,7 @@
  * and write a file.
  */
 import { z } from 'zod'
-import { agentUser } from './acp-meta.ts'
+import { agentUser } from '../acp-meta.ts'
 
 /** Of a file that is put there: it travels as one message. Reading has no such limit. */
 export const MAX_UPLOAD_BYTES = 16 * 1024 * 1024

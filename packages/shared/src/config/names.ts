@@ -1,4 +1,4 @@
-import { SANDBOX_BACKENDS_MEANING } from './config/sandbox-backends.ts'
+import { SANDBOX_BACKENDS_MEANING } from './sandbox-backends.ts'
 
 /**
  * Every `SANDLOT_*` name that any package reads. A name that none knows is refused at start with a

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { addPiece, EMPTY_OUTPUT, gapsOf } from '../src/live-output.ts'
+import { addPiece, EMPTY_OUTPUT, gapsOf } from '../../src/transcript/live-output.ts'
 
 const bytes = 'abcdefghijklmnopqrstuvwxyz0123456789'
 const range = fc

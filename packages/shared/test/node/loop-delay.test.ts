@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { LoopDelay } from '../src/node/loop-delay.ts'
+import { LoopDelay } from '../../src/node/loop-delay.ts'
 
 test('says how long the event loop was held', async () => {
   const delay = new LoopDelay()

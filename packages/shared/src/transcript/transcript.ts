@@ -12,15 +12,15 @@
  * - the end of a prompt removes whatever of it was only ever live.
  */
 import { type DraftedCall, draftOf, endsDrafts, withDraft } from './call-drafts.ts'
-import type { PlanEntry, SessionEvent } from './events.ts'
-import { type EventOf, isLive, metaOf, seqOf, textOf } from './events.ts'
-import type { SandlotMeta } from './event-meta.ts'
-import type { MessageImage } from './images.ts'
+import type { PlanEntry, SessionEvent } from '../events.ts'
+import { type EventOf, isLive, metaOf, seqOf, textOf } from '../events.ts'
+import type { SandlotMeta } from '../event-meta.ts'
+import type { MessageImage } from '../images.ts'
 import type { ModelWait } from './cause-words.ts'
 import { addPiece } from './live-output.ts'
-import type { Mode } from './mode.ts'
-import type { SandlotEvent } from './sandlot-event.ts'
-import { announcedCall, failuresOf, updatedCall } from './transcript-calls.ts'
+import type { Mode } from '../mode.ts'
+import type { SandlotEvent } from '../sandlot-event.ts'
+import { announcedCall, failuresOf, updatedCall } from './calls.ts'
 import {
   type CallEntry,
   type CallProgress,
@@ -32,7 +32,7 @@ import {
   messageEntry,
   queuedEntry,
   withImage,
-} from './transcript-entries.ts'
+} from './entries.ts'
 
 export interface Transcript {
   /** Number of the last settled event folded: the cursor for a resume. */
