@@ -29,14 +29,16 @@ export interface Patience {
    */
   lineMs?: number
   /**
-   * The wait for an engine that cannot be reached: its gate is restarted within seconds. Default
-   * 10,000.
+   * The wait for an engine that cannot be reached, by all callers together: its gate is restarted
+   * within seconds. A call that comes after that fails at its first try. Default 10,000.
    */
   engineMs?: number
 }
 
 /** Milliseconds between two tries to reach the engine. */
 const TRY_EVERY_MS = 250
+/** After so long without a try an engine that could not be reached is waited for anew. */
+const OUTAGE_KNOWN_MS = 60_000
 
 export interface ConnectingContext extends ContainerOptions {
   /** At most so many containers are started at once, here and elsewhere. */
@@ -78,6 +80,8 @@ export function createConnecting(context: ConnectingContext): Connecting {
   const { backend, ledger, gate, closing } = context
   const { startMs = 120_000, lineMs = 900_000, engineMs = 10_000 } = context.patience ?? {}
   const profileFor = context.profileFor ?? (() => 'default')
+  /** While the engine cannot be reached: how long it is waited for, and when it was last tried. */
+  let outage: { until: number; triedAt: number } | undefined
 
   /**
    * Only for a user unknown to engine and ledger: a lost ledger hides no files.
@@ -114,13 +118,21 @@ export function createConnecting(context: ConnectingContext): Connecting {
    * a whole.
    */
   async function whenReachable<T>(work: () => Promise<T>): Promise<T> {
-    const until = performance.now() + engineMs
     for (;;) {
       try {
-        return await work()
+        const done = await work()
+        outage = undefined
+        return done
       } catch (error) {
-        const again = error instanceof SandboxError && error.unreachable && performance.now() < until
-        if (!again) throw error
+        if (!(error instanceof SandboxError && error.unreachable)) {
+          outage = undefined
+          throw error
+        }
+        const now = performance.now()
+        if (outage !== undefined && now - outage.triedAt >= OUTAGE_KNOWN_MS) outage = undefined
+        const { until } = outage ?? { until: now + engineMs }
+        outage = { until, triedAt: now }
+        if (now >= until) throw error
         await sleep(TRY_EVERY_MS, undefined, { signal: closing, ref: false })
       }
     }
