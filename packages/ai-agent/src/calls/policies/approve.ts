@@ -25,15 +25,16 @@ import { openWorkspace } from '../../tools/workspace-path.ts'
 export function approve(ttlMs: number): Policy {
   return (next) =>
     async function* approved(call, ctx) {
-      const asNamed = await rulingOf(call, ctx)
-      if (asNamed === undefined) {
+      const standing = await standingOf(call, ctx)
+      if (standing.state === 'asked') {
         const answer = await answered(call, ctx)
         if (!answer.allowed) return deniedOutcome(answer)
       }
-      if (asNamed === undefined || asNamed === BEGUN) {
-        const { paths, refusal } = yield* pathsAfterRestart(call, ctx, asNamed === BEGUN)
+      if (standing.state !== 'judged') {
+        const { paths, refusal } = yield* pathsAfterRestart(call, ctx, standing.state === 'begun')
         return refusal ?? (yield* next(call, { ...ctx, paths }))
       }
+      const asNamed = standing.ruling
       if (isForbidden(asNamed)) return forbiddenOutcome(asNamed)
       const paths = yield* resolvePaths(call, ctx)
       const elsewhere = [...(paths ?? [])].some(
@@ -114,20 +115,22 @@ async function* resolvePaths(
   return new Map(found)
 }
 
-/** Allowed in an earlier process, without a question. */
-const BEGUN: Ruling = { verdict: 'allow', why: [], options: [] }
+/** How far the approval of a call has come by the log. */
+type Standing =
+  /** Not at all: what rules and mode say now of its paths as they are named. */
+  | { state: 'judged'; ruling: Ruling }
+  /** Asked before a restart: the log counts, even if rules and mode have changed since. */
+  | { state: 'asked' }
+  /** Allowed in an earlier process, without a question. */
+  | { state: 'begun' }
 
-/**
- * Undefined when it was asked before a restart: what the log says counts, even if rules and mode
- * have changed since.
- */
-async function rulingOf(call: PolicyCall, ctx: CallContext): Promise<Ruling | undefined> {
+async function standingOf(call: PolicyCall, ctx: CallContext): Promise<Standing> {
   // It has asked something of its own, so it was let run.
-  if (call.approval.question === true) return BEGUN
-  if (call.approval.state !== 'none') return undefined
+  if (call.approval.question === true) return { state: 'begun' }
+  if (call.approval.state !== 'none') return { state: 'asked' }
   // It began before a restart, so it was allowed then.
-  if (ctx.previous !== undefined || call.begunBefore) return BEGUN
-  return orAborted(call.judge(call.args), ctx.signal)
+  if (ctx.previous !== undefined || call.begunBefore) return { state: 'begun' }
+  return { state: 'judged', ruling: await orAborted(call.judge(call.args), ctx.signal) }
 }
 
 function forbiddenOutcome({ verdict, why }: Ruling): ToolOutcome {
