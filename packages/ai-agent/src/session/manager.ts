@@ -230,20 +230,25 @@ export class SessionManager {
    * Load every session with an unfinished prompt of an earlier process, which resumes it. Returns
    * how many. One that cannot be read is logged.
    */
-  async resumeUnfinished(): Promise<number> {
-    let resumed = 0
+  resumeUnfinished(): Promise<number> {
+    return this.#loadUnfinished()
+  }
+
+  /** A session that is loaded goes on with its prompt, or ends it once `#ending` has aborted. */
+  async #loadUnfinished(): Promise<number> {
+    let loaded = 0
     for (const row of await this.#parts.store.unfinished()) {
       // The removal stops it when it goes on.
       if (this.#isRemoved(row.userId)) continue
       try {
         await this.#sessions.loadAndResume(row)
-        resumed++
+        loaded++
       } catch (error) {
         const fields = { sessionId: row.id, error: messageOf(error) }
         this.#parts.log.warn(fields, 'a prompt could not be resumed')
       }
     }
-    return resumed
+    return loaded
   }
 
   /**
@@ -253,7 +258,7 @@ export class SessionManager {
    */
   endUnfinished(): Promise<number> {
     this.#ending.abort()
-    return this.resumeUnfinished()
+    return this.#loadUnfinished()
   }
 
   /**
