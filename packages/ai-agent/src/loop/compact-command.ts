@@ -18,7 +18,7 @@ import { endBeforeRequest } from './stop-conditions.ts'
 import { messagesTokens, toolsTokens } from '../model/tokens.ts'
 import type { Model } from '../model/model.ts'
 import { modelMessages } from '../history/model-messages.ts'
-import { makeRoomNow } from './make-room.ts'
+import { type MadeRoom, makeRoomNow } from './make-room.ts'
 
 type Ended = Extract<ReturnType<typeof sandlotEventOf>, { type: 'prompt_ended' }>
 
@@ -46,18 +46,18 @@ export async function* runCommand(
   const model = modelOf(ctx)
   const before = estimate(ctx, model)
   // An earlier process may have come as far as this.
-  let did: keyof typeof WORDS = 'done'
+  let made: MadeRoom = 'done'
   if (!isDone(ctx)) {
     const over = await endBeforeRequest(ctx)
     if (over !== undefined && !ctx.signal.aborted) return over
-    did = yield* makeRoomNow(ctx, model, focus)
+    made = yield* makeRoomNow(ctx, model, focus)
   }
   const now = estimate(ctx, model)
   const counts =
     now < before
       ? ` It takes about ${count(now)} of ${count(model.contextWindow)} tokens now; it took ${count(before)}.`
       : ''
-  return ended(ctx, did, did === 'done' ? `${WORDS.done}${counts}` : WORDS[did])
+  return ended(ctx, made, made === 'done' ? counts : '')
 }
 
 const WORDS = {
@@ -66,13 +66,17 @@ const WORDS = {
   failed: 'The model gave no summary, so nothing was changed. The log has the reason. Try again later.',
 }
 
-function ended(ctx: LoopContext, did: keyof typeof WORDS, text: string): SessionEvent {
-  const reason = did === 'failed' ? 'error' : 'completed'
+/** `more`: what is said behind the sentence. */
+function ended(ctx: LoopContext, made: MadeRoom, more: string): SessionEvent {
+  const failure = typeof made === 'string' ? undefined : made
+  const did = typeof made === 'string' ? made : 'failed'
+  const reason = failure === undefined ? 'completed' : 'error'
   const end: Ended = {
     type: 'prompt_ended',
     stopReason: STOP_REASON_OF[reason],
     reason,
-    text,
+    text: `${WORDS[did]}${more}`,
+    ...failure,
     command: { name: 'compact', did },
   }
   return makeSandlotEvent(end, { promptId: ctx.promptId }, ctx.now())

@@ -14,6 +14,7 @@ import {
 } from '@sandlot/shared/events'
 import { makeMeta } from '@sandlot/shared/event-meta'
 import { messageOf } from '@sandlot/shared/errors'
+import type { ErrorCause } from '@sandlot/shared/reasons'
 import { modelMessages } from '../history/model-messages.ts'
 import type { LoopContext } from './context.ts'
 import { endBeforeRequest } from './stop-conditions.ts'
@@ -44,6 +45,15 @@ type Compacted = Extract<
   NonNullable<EventOf<'session_info_update'>['_meta']['sandlot']['event']>,
   { type: 'compacted' }
 >
+
+/** Why the model gave no summary, with the provider's own name for the request. */
+interface NoSummary {
+  cause: ErrorCause
+  requestId?: string
+}
+
+/** What became of room that was asked for. */
+export type MadeRoom = 'done' | 'nothing' | NoSummary
 
 /**
  * Before a request: nothing, unless it would come near the window. Returns whether there was
@@ -110,7 +120,7 @@ export async function* makeRoom(
   if (upTo !== undefined) {
     const written = yield* askForSummary(ctx, turn, model, window)
     if (ctx.signal.aborted || ctx.released.aborted) return made
-    if (written !== undefined) {
+    if (!('cause' in written)) {
       const summary = summaryText(written.text, ctx.log(), upTo, window * SUMMARY)
       const usage = usageEvent(ctx, turn, model, written.usage)
       yield [...(usage === undefined ? [] : [usage]), compacted(ctx, turn, { summary, upTo, why })]
@@ -144,11 +154,11 @@ export async function* makeRoomNow(
   ctx: LoopContext,
   model: Model,
   focus?: string,
-): AsyncGenerator<EventGroup, 'done' | 'nothing' | 'failed'> {
+): AsyncGenerator<EventGroup, MadeRoom> {
   const upTo = planCut(ctx.log(), 0)
   if (upTo !== undefined) {
     const written = yield* askForSummary(ctx, undefined, model, model.contextWindow, focus)
-    if (written === undefined) return 'failed'
+    if ('cause' in written) return written
     const summary = summaryText(written.text, ctx.log(), upTo, model.contextWindow * SUMMARY)
     const usage = usageEvent(ctx, undefined, model, written.usage)
     yield [
@@ -190,7 +200,7 @@ async function* tellSize(
 }
 
 /**
- * The model's summary, or undefined when it gives none: then there are other ways. What an answer
+ * The model's summary, or why it gives none: then there are other ways. What an answer
  * took that was none is stored without a turn: it is neither the turn's answer nor what the summary
  * took.
  */
@@ -200,31 +210,36 @@ async function* askForSummary(
   model: Model,
   window: number,
   focus?: string,
-): AsyncGenerator<EventGroup, ModelAnswer | undefined> {
+): AsyncGenerator<EventGroup, ModelAnswer | NoSummary> {
   const signal = AbortSignal.any([ctx.signal, ctx.released])
   const conversation = modelMessages(ctx.log(), ctx.system, readerOf(model))
   // The same tools as ever: without them providers refuse a history with calls, and forget what
   // they cached of it.
   const request = { messages: summaryMessages(conversation, window * FULL, focus), tools: ctx.tools }
+  const unusable: NoSummary = { cause: 'protocol' }
+  let failure = unusable
   for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
-    if (attempt > 1 && (await endBeforeRequest(ctx)) !== undefined) return undefined
+    if (attempt > 1 && (await endBeforeRequest(ctx)) !== undefined) return failure
     let rejected: SessionEvent | undefined
     try {
       const { value: answer } = await streamAnswer<never>(model, request, signal, () => undefined).next()
       if (answer.text.trim() !== '' && answer.calls.length === 0) return answer
       ctx.warn({ promptId: ctx.promptId, turn, attempt }, 'the model gave no summary')
+      failure = unusable
       rejected = usageEvent(ctx, undefined, model, answer.usage)
     } catch (error) {
-      if (signal.aborted) return undefined
+      if (signal.aborted) return failure
       const fields = { promptId: ctx.promptId, turn, attempt, error: messageOf(error) }
       ctx.warn(fields, 'a summary could not be had')
+      failure = unusable
       if (error instanceof RepetitionError) continue
-      if (!(error instanceof ModelError)) return undefined
+      if (!(error instanceof ModelError)) return { cause: 'internal' }
+      failure = { cause: error.class, requestId: error.requestId }
       const verdict = retryVerdict(error, attempt, ctx.retry)
-      if (!verdict.again) return undefined
+      if (!verdict.again) return failure
       await pause(verdict.waitMs, signal)
     }
     if (rejected !== undefined) yield [rejected]
   }
-  return undefined
+  return failure
 }

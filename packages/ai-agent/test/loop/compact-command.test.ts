@@ -112,7 +112,7 @@ describe('/compact', () => {
     for (const words of ['first', 'second', '/compact', 'third']) await ask(session, words)
     expect(happened(session.log, 'compacted')).toEqual([])
     const [, , failed] = happened(session.log, 'prompt_ended')
-    expect(failed).toMatchObject({ reason: 'error', command: { did: 'failed' } })
+    expect(failed).toMatchObject({ reason: 'error', cause: 'auth', command: { did: 'failed' } })
     expect(
       bench.provider.requests
         .at(-1)
