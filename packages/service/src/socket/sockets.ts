@@ -20,6 +20,8 @@ export const CLOSE = {
   signedOut: 4401,
   /** Read too slowly: reconnect and resume. */
   slowReader: 4008,
+  /** What this person may do has changed: reconnect and resume. */
+  personChanged: 4009,
 } as const
 
 /** Tabs of one user; more are a fault of the client. */
@@ -69,6 +71,12 @@ export class Sockets {
     this.#closeWhere(
       (caller) => caller.account.id === userId && caller.via === 'sign-in' && caller.signInId !== goesOn.is,
     )
+  }
+
+  /** Their role or their teams have changed: their sockets begin again with what holds now. */
+  personChanged(userId: string): void {
+    for (const socket of this.#open.get(userId) ?? [])
+      socket.close(CLOSE.personChanged, 'what you may do has changed')
   }
 
   personRemoved(userId: string): void {

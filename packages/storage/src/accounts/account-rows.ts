@@ -1,6 +1,9 @@
 /** Rows of `auth_user` and `team_member` as accounts. */
 import { type Account, account } from '@sandlot/shared/api'
+import { SandlotError } from '@sandlot/shared/errors'
+import type { ChangePersonRequest } from '@sandlot/shared/team/teams-api'
 import type { Kysely } from 'kysely'
+import { refuseLastAdministrator } from './removals.ts'
 import type { AccountsSchema } from './schema.ts'
 
 interface UserRow {
@@ -44,4 +47,30 @@ export async function listUsers(db: Kysely<AccountsSchema>): Promise<Account[]> 
       (teams.get(user.id) ?? []).map(({ teamId }) => teamId),
     ),
   )
+}
+
+export async function changePerson(
+  db: Kysely<AccountsSchema>,
+  userId: string,
+  { was, ...change }: ChangePersonRequest,
+): Promise<Account> {
+  return db.transaction().execute(async (trx) => {
+    const user = await trx
+      .selectFrom('auth_user')
+      .select(['id', 'name', 'email', 'role'])
+      .where('id', '=', userId)
+      .executeTakeFirst()
+    if (user === undefined) throw new SandlotError('not_found', 'There is no such person.')
+    const before = toAccount(user, await teamIdsOf(trx, userId))
+    if ((was?.role ?? before.role) !== before.role || (was?.name ?? before.name) !== before.name)
+      throw new SandlotError(
+        'conflict',
+        `Somebody has changed this account meanwhile: it is ${before.name}’s, with the role ${before.role}.`,
+      )
+    const after = { ...before, ...change }
+    if (before.role === 'admin' && after.role !== 'admin') await refuseLastAdministrator(trx)
+    const { name, role } = after
+    await trx.updateTable('auth_user').set({ name, role }).where('id', '=', userId).execute()
+    return after
+  })
 }

@@ -2,6 +2,7 @@
 import type { Account, Removal } from '@sandlot/shared/api'
 import { SandlotError } from '@sandlot/shared/errors'
 import { randomText } from '@sandlot/shared/ids'
+import type { Team } from '@sandlot/shared/team/teams-api'
 import type { Kysely } from 'kysely'
 import { openReader, openWriter } from '../database/database.ts'
 import type { OpenDatabase } from '../database/database.ts'
@@ -12,12 +13,13 @@ import { withTypedFailures } from '../database/typed-failures.ts'
 import { makeAuth } from './auth.ts'
 import type { AuthOptions } from './auth.ts'
 import { createKeyedLock } from '@sandlot/shared/async/keyed-lock'
-import { listUsers } from './account-rows.ts'
+import { changePerson, listUsers } from './account-rows.ts'
 import { createKey, deleteKey, findByKey, listKeys } from './keys.ts'
 import { accountsMigrations } from './schema.ts'
 import { listRemovals, removalDone, removalFailed, removeUser } from './removals.ts'
 import type { AccountsSchema } from './schema.ts'
 import type { AccountsStore } from './store.ts'
+import { makeTeams, teamsWith } from './teams.ts'
 
 /** Random letters and digits: too many to guess, and still possible to type. */
 const NEW_PASSWORD_CHARS = 20
@@ -43,7 +45,11 @@ export async function openAccounts(path: string, options: AccountsOptions): Prom
   try {
     opened = await openWriter<AccountsSchema>(path, accountsMigrations)
     const { db, health } = opened
-    const checked = { ...makeStore(db, options, close), ping: () => ping(db, health) }
+    const checked = {
+      ...makeStore(db, options, close),
+      teams: withTypedFailures(health, makeTeams(db), toAccountUserError),
+      ping: () => ping(db, health),
+    }
     return withTypedFailures(health, checked, toAccountUserError)
   } catch (error) {
     await close()
@@ -55,7 +61,7 @@ function makeStore(
   db: Kysely<AccountsSchema>,
   options: AuthOptions,
   close: () => Promise<void>,
-): Omit<AccountsStore, 'ping'> {
+): Omit<AccountsStore, 'ping' | 'teams'> {
   const auth = makeAuth(db, options)
   const hasUsers = async (): Promise<boolean> =>
     (await db.selectFrom('auth_user').select('id').limit(1).executeTakeFirst()) !== undefined
@@ -74,6 +80,7 @@ function makeStore(
       })
     },
     listUsers: () => listUsers(db),
+    changePerson: (userId, change) => changePerson(db, userId, change),
     removeUser: (userId, data) => removeUser(db, userId, data),
     removals: () => listRemovals(db),
     removalDone: (removal) => removalDone(db, removal),
@@ -111,10 +118,12 @@ async function ping(db: Kysely<AccountsSchema>, health: StoreHealth): Promise<vo
  * What of the accounts can be read beside the process that writes them. Throws `StorageError` as
  * `openReader` does.
  */
-export async function readAccounts(path: string): Promise<{ users: Account[]; removed: Removal[] }> {
+export async function readAccounts(
+  path: string,
+): Promise<{ users: Account[]; teams: Team[]; removed: Removal[] }> {
   const { db, close } = await openReader<AccountsSchema>(path, accountsMigrations, { waitMs: 0 })
   try {
-    return { users: await listUsers(db), removed: await listRemovals(db) }
+    return { users: await listUsers(db), teams: await teamsWith(db), removed: await listRemovals(db) }
   } finally {
     await close()
   }

@@ -22,7 +22,7 @@ export async function removeUser(
       .where('id', '=', userId)
       .executeTakeFirst()
     if (user === undefined) return removedBefore(trx, userId, data)
-    if (user.role === 'admin') await refuseLast(trx)
+    if (user.role === 'admin') await refuseLastAdministrator(trx)
     const { name, email } = user
     const row = { userId, name, email, data, removedAt: Date.now(), done: 0, problem: null }
     await trx.insertInto('removal').values(row).execute()
@@ -53,7 +53,8 @@ async function removedBefore(
   return toRemoval({ ...before, ...changed })
 }
 
-async function refuseLast(trx: Transaction<AccountsSchema>): Promise<void> {
+/** Throws `conflict` while there is only one administrator. */
+export async function refuseLastAdministrator(trx: Transaction<AccountsSchema>): Promise<void> {
   const admins = await trx.selectFrom('auth_user').select('id').where('role', '=', 'admin').limit(2).execute()
   if (admins.length < 2)
     throw new SandlotError('conflict', 'This is the last administrator. Add another one first.')

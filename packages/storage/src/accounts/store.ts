@@ -3,6 +3,8 @@
  * Passwords are kept as argon2id, API keys as SHA-256 of 206 random bits; neither can be read back.
  */
 import type { Account, ApiKey, NewApiKey, Removal, RemovedData } from '@sandlot/shared/api'
+import type { ChangePersonRequest } from '@sandlot/shared/team/teams-api'
+import type { TeamsStore } from './teams.ts'
 
 export interface NewUser {
   name: string
@@ -39,8 +41,14 @@ export interface AccountsStore {
    * As `createUser`, only while there is no user; of several at once one wins. Throws `conflict`.
    */
   createFirstAdministrator(user: Omit<NewUser, 'role'>): Promise<Account>
+  readonly teams: TeamsStore
   /** By name. */
   listUsers(): Promise<Account[]>
+  /**
+   * Throws `not_found`, and `conflict` for the last administrator and where the account is not as
+   * `was` says any more.
+   */
+  changePerson(userId: string, change: ChangePersonRequest): Promise<Account>
   /**
    * The account ends at once, with its sign-ins and API keys; the rest is a removal that is not
    * done. For a person who was removed before, `purge` can still be chosen. Throws `not_found`, and

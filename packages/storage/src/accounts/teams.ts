@@ -1,0 +1,169 @@
+/** Teams and who is in them. */
+import { SandlotError } from '@sandlot/shared/errors'
+import { randomText } from '@sandlot/shared/ids'
+import type { MemberSource, Team } from '@sandlot/shared/team/teams-api'
+import type { Kysely } from 'kysely'
+import type { AccountsSchema } from './schema.ts'
+
+const MAX_TEAMS = 1_000
+
+export interface TeamsStore {
+  /** By name, with their members. */
+  list(): Promise<Team[]>
+  /** Throws `conflict` when a team has this name, in any case, and beyond `MAX_TEAMS`. */
+  create(name: string): Promise<Team>
+  /**
+   * `was`: the name that the caller saw. Throws `not_found`, and `conflict` when a team has this
+   * name or the team is not called `was` any more.
+   */
+  rename(id: string, name: string, was?: string): Promise<Team>
+  /** With its memberships. Throws `not_found`. */
+  remove(id: string): Promise<void>
+  /**
+   * As an administrator says. Idempotent. Throws `not_found` for a team or person that there is
+   * not, and `conflict` for a member whom only the groups of their sign-in can remove.
+   */
+  setMember(teamId: string, userId: string, on: boolean): Promise<Team>
+  /**
+   * As the groups of a sign-in say: replaces what earlier sign-ins said. Ids of teams that there
+   * are not are left out. Returns true when their teams have changed by it.
+   */
+  setFromGroups(userId: string, teamIds: readonly string[]): Promise<boolean>
+}
+
+export function makeTeams(db: Kysely<AccountsSchema>): TeamsStore {
+  const one = async (id: string): Promise<Team> => {
+    const [found] = await teamsWith(db, id)
+    if (found === undefined) throw noTeam()
+    return found
+  }
+  const refuseTaken = async (name: string, except?: string): Promise<void> => {
+    const taken = await db
+      .selectFrom('team')
+      .select(['id', 'name'])
+      .where('nameKey', '=', keyOf(name))
+      .executeTakeFirst()
+    if (taken !== undefined && taken.id !== except)
+      throw new SandlotError('conflict', `There is a team ${taken.name} already.`)
+  }
+  return {
+    list: () => teamsWith(db),
+    async create(name) {
+      await refuseTaken(name)
+      const id = `t_${randomText(20)}`
+      const held = await db
+        .selectFrom('team')
+        .select(({ fn }) => fn.countAll<number>().as('count'))
+        .executeTakeFirstOrThrow()
+      if (held.count >= MAX_TEAMS)
+        throw new SandlotError('conflict', `There are ${MAX_TEAMS} teams. Remove one that is not used.`)
+      const made = await db
+        .insertInto('team')
+        .values({ id, name, nameKey: keyOf(name), createdAt: Date.now() })
+        .onConflict((conflict) => conflict.doNothing())
+        .executeTakeFirst()
+      // Another request may have taken the name since it was free.
+      if (made.numInsertedOrUpdatedRows === 0n) await refuseTaken(name)
+      return { id, name, members: [] }
+    },
+    async rename(id, name, was) {
+      const before = await one(id)
+      if (was !== undefined && before.name !== was)
+        throw new SandlotError('conflict', `Somebody has renamed this team to ${before.name} meanwhile.`)
+      await refuseTaken(name, id)
+      await db
+        .updateTable('team')
+        .set({ name, nameKey: keyOf(name) })
+        .where('id', '=', id)
+        .where('name', '=', before.name)
+        .execute()
+      return one(id)
+    },
+    async remove(id) {
+      const { numDeletedRows } = await db.deleteFrom('team').where('id', '=', id).executeTakeFirst()
+      if (numDeletedRows === 0n) throw noTeam()
+    },
+    async setMember(teamId, userId, on) {
+      const before = await one(teamId)
+      if (on) await addMember(db, teamId, userId)
+      else {
+        const sources = before.members.filter((member) => member.userId === userId)
+        if (sources.length === 1 && sources[0]?.source === 'groups')
+          throw new SandlotError(
+            'conflict',
+            `They are in ${before.name} by the groups of their sign-in, which alone can end it.`,
+          )
+        await db
+          .deleteFrom('team_member')
+          .where('teamId', '=', teamId)
+          .where('userId', '=', userId)
+          .where('source', '=', 'admin')
+          .execute()
+      }
+      return one(teamId)
+    },
+    setFromGroups: (userId, teamIds) =>
+      db.transaction().execute(async (trx) => {
+        const before = await trx
+          .selectFrom('team_member')
+          .select(['teamId', 'source'])
+          .where('userId', '=', userId)
+          .execute()
+        const known = await trx.selectFrom('team').select('id').execute()
+        const said = new Set(teamIds)
+        const now = known.flatMap(({ id }) => (said.has(id) ? [id] : []))
+        await trx
+          .deleteFrom('team_member')
+          .where('userId', '=', userId)
+          .where('source', '=', 'groups')
+          .execute()
+        for (const teamId of now)
+          await trx.insertInto('team_member').values({ teamId, userId, source: 'groups' }).execute()
+        const byAdmin = before.flatMap(({ teamId, source }) => (source === 'admin' ? [teamId] : []))
+        const teamsBefore = new Set(before.map(({ teamId }) => teamId))
+        const teamsNow = new Set([...now, ...byAdmin])
+        return teamsBefore.size !== teamsNow.size || [...teamsBefore].some((id) => !teamsNow.has(id))
+      }),
+  }
+}
+
+async function addMember(db: Kysely<AccountsSchema>, teamId: string, userId: string): Promise<void> {
+  const person = await db.selectFrom('auth_user').select('id').where('id', '=', userId).executeTakeFirst()
+  if (person === undefined) throw new SandlotError('not_found', 'There is no such person.')
+  await db
+    .insertInto('team_member')
+    .values({ teamId, userId, source: 'admin' })
+    .onConflict((conflict) => conflict.doNothing())
+    .execute()
+}
+
+/** By name. `only`: the one of this id. */
+export async function teamsWith(db: Kysely<AccountsSchema>, only?: string): Promise<Team[]> {
+  const rows = await db
+    .selectFrom('team')
+    .leftJoin('team_member', 'team_member.teamId', 'team.id')
+    .select(['team.id', 'team.name', 'team_member.userId', 'team_member.source'])
+    .$if(only !== undefined, (query) => query.where('team.id', '=', only ?? ''))
+    .orderBy('team.nameKey')
+    .orderBy('team.id')
+    .orderBy('team_member.userId')
+    .orderBy('team_member.source')
+    .execute()
+  return [...Map.groupBy(rows, ({ id }) => id)].map(([id, own]) => ({
+    id,
+    name: own[0]?.name ?? id,
+    members: own.flatMap(({ userId, source }) => memberOf(userId, source)),
+  }))
+}
+
+function memberOf(userId: string | null, source: MemberSource | null): Team['members'] {
+  return userId === null || source === null ? [] : [{ userId, source }]
+}
+
+function noTeam(): SandlotError {
+  return new SandlotError('not_found', 'There is no such team.')
+}
+
+function keyOf(name: string): string {
+  return name.toLowerCase()
+}
