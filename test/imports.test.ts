@@ -88,7 +88,7 @@ describe('the rules find', () => {
 
   test.each([
     ['packages/ai-agent/src/loop.ts', "import OpenAI from 'openai'"],
-    ['packages/cli/src/engine.ts', "import Docker from 'dockerode'"],
+    ['packages/cli/src/setup/engine.ts', "import Docker from 'dockerode'"],
     ['packages/service/src/chat.ts', "import { WebSocketServer } from 'ws'"],
     ['packages/service/src/chat.ts', "import { Kysely } from 'kysely'"],
     ['packages/service/src/chat.ts', "import left from 'left-pad'"],

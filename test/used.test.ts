@@ -60,7 +60,7 @@ const RULES = {
     'packages/cli/src/processes.ts parseStat': CASES,
     'packages/cli/src/sandbox-checks.ts gate': PARTS,
     'packages/cli/src/supervise.ts backoff': CASES,
-    'packages/cli/src/test-leftovers.ts testOwned': CASES,
+    'packages/cli/src/testing/leftovers.ts testOwned': CASES,
     'packages/engine-gate/src/gate.ts answers': PARTS,
     'packages/sandbox/src/backends/docker/stream.ts DockerStreamSplitter': CASES,
     'packages/sandbox/src/controller/empty-workspace.ts emptyWorkspace': PARTS,

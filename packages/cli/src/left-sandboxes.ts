@@ -1,7 +1,7 @@
 import { SANDBOX_BACKENDS } from '@sandlot/shared/config/sandbox-backends'
 import { ConfigError } from '@sandlot/shared/config'
 import type { Context } from './context.ts'
-import { askEngine } from './engine.ts'
+import { askEngine } from './setup/engine.ts'
 import { createDockerBackend } from '@sandlot/sandbox/backends/docker/backend'
 import { type CliConfig, engineOf } from './config.ts'
 import { deploymentOf } from './gate.ts'

@@ -9,7 +9,7 @@ import { nodeEnvironment } from '../../../test/config.ts'
 import { testConfig } from '../../sandbox/test/support/config.ts'
 import { engineBehindTls, makeCertificates, type TlsEngine } from '../../sandbox/test/support/tls-engine.ts'
 import { parseCliConfig } from '../src/config.ts'
-import { askEngine } from '../src/engine.ts'
+import { askEngine } from '../src/setup/engine.ts'
 import { sandboxes } from '../src/sandbox-checks.ts'
 
 let folder: string

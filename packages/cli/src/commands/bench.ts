@@ -1,8 +1,8 @@
 import { join } from 'node:path'
-import { systemPackages } from '../apt.ts'
+import { systemPackages } from '../setup/apt.ts'
 import type { Command } from '../context.ts'
-import { ensureEngine } from '../engine.ts'
-import { ensureSandboxImage } from '../images.ts'
+import { ensureEngine } from '../setup/engine.ts'
+import { ensureSandboxImage } from '../setup/images.ts'
 import { runInteractive } from '../run-interactive.ts'
 import { listenForStop } from '../stop-signals.ts'
 

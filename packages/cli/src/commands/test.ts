@@ -4,17 +4,17 @@ import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import { SANDBOX_BACKENDS } from '@sandlot/shared/config/sandbox-backends'
 import { messageOf } from '@sandlot/shared/errors'
-import { systemPackages, type SystemPackages } from '../apt.ts'
+import { systemPackages, type SystemPackages } from '../setup/apt.ts'
 import type { CliConfig } from '../config.ts'
 import type { Command } from '../context.ts'
 import { findProgram } from '../find-program.ts'
-import { countLines, lineCounts } from '../line-counts.ts'
+import { countLines, lineCounts } from '../testing/line-counts.ts'
 import { runInteractive } from '../run-interactive.ts'
-import { setUp } from '../setup.ts'
+import { setUp } from '../setup/setup.ts'
 import { succeeds } from '../run.ts'
 import { seconds, type Step } from '../steps.ts'
 import { listenForStop } from '../stop-signals.ts'
-import { removeTestLeftovers } from '../test-leftovers.ts'
+import { removeTestLeftovers } from '../testing/leftovers.ts'
 import {
   closingLine,
   closingLines,
@@ -26,7 +26,7 @@ import {
   secondTry,
   sum,
   type VitestRun,
-} from '../test-summary.ts'
+} from '../testing/summary.ts'
 
 /** What sbxd is fuzzed with, where Debian puts it. */
 const FUZZER_LIBRARY = '/usr/lib/llvm-*/lib/clang/*/lib/linux/libclang_rt.fuzzer-*.a'

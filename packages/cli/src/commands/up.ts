@@ -1,11 +1,11 @@
 import { join } from 'node:path'
-import { systemPackages } from '../apt.ts'
+import { systemPackages } from '../setup/apt.ts'
 import { recordFile } from '../children.ts'
 import type { Command, Context } from '../context.ts'
 import { claim, release, type UpRecord } from '../pid-file.ts'
 import { isRunning, ownMark, signalProcess, waitForEnd } from '../processes.ts'
 import { checkPortIsFree, openableUrl } from '../ready.ts'
-import { setUp } from '../setup.ts'
+import { setUp } from '../setup/setup.ts'
 import { listenForStop } from '../stop-signals.ts'
 
 /** An earlier run's agent ends prompts and stops sandboxes in this time. */

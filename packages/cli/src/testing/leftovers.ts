@@ -1,7 +1,7 @@
 import { LABEL } from '@sandlot/sandbox/names'
-import type { CliConfig } from './config.ts'
-import { run } from './run.ts'
-import type { Step } from './steps.ts'
+import type { CliConfig } from '../config.ts'
+import { run } from '../run.ts'
+import type { Step } from '../steps.ts'
 import { join } from 'node:path'
 
 /**

@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { FULL_IMAGE_FILE } from '@sandlot/shared/config/full-image'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { nodeEnvironment } from '../../../test/config.ts'
-import { type CliConfig, parseCliConfig } from '../src/config.ts'
-import { buildFullImage, forgetFullImage } from '../src/full-image.ts'
+import { nodeEnvironment } from '../../../../test/config.ts'
+import { type CliConfig, parseCliConfig } from '../../src/config.ts'
+import { buildFullImage, forgetFullImage } from '../../src/setup/full-image.ts'
 
 let root: string
 let said: string[]

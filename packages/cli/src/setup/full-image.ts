@@ -7,9 +7,9 @@ import { dirname, join } from 'node:path'
 import { FULL_IMAGE_FILE, type FullImageState } from '@sandlot/shared/config/full-image'
 import { SANDBOX_BACKENDS } from '@sandlot/shared/config/sandbox-backends'
 import { messageOf } from '@sandlot/shared/errors'
-import type { CliConfig } from './config.ts'
-import { run } from './run.ts'
-import type { Steps } from './steps.ts'
+import type { CliConfig } from '../config.ts'
+import { run } from '../run.ts'
+import type { Steps } from '../steps.ts'
 
 /** Removes the state of an earlier run. */
 export function forgetFullImage(config: Pick<CliConfig, 'data'>): void {

@@ -1,12 +1,12 @@
 import { SANDBOX_BACKENDS } from '@sandlot/shared/config/sandbox-backends'
 import type { SystemPackages } from './apt.ts'
-import type { CliConfig } from './config.ts'
+import type { CliConfig } from '../config.ts'
 import { ensureEngine } from './engine.ts'
 import { ensureSandboxImage } from './images.ts'
-import type { Step, Steps } from './steps.ts'
+import type { Step, Steps } from '../steps.ts'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { run } from './run.ts'
+import { run } from '../run.ts'
 
 /**
  * What `up` and `test` both need: an engine, the image of the sandboxes, everything built. In this

@@ -1,8 +1,8 @@
 import { readdirSync } from 'node:fs'
-import type { CliConfig } from './config.ts'
-import { findProgram } from './find-program.ts'
-import { run, succeeds } from './run.ts'
-import { type Step, StepError } from './steps.ts'
+import type { CliConfig } from '../config.ts'
+import { findProgram } from '../find-program.ts'
+import { run, succeeds } from '../run.ts'
+import { type Step, StepError } from '../steps.ts'
 import { join } from 'node:path'
 
 /** Installs Debian packages. Never removes one: a conflict fails with a message. */

@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { countLines, lineCounts } from '../src/line-counts.ts'
+import { countLines, lineCounts } from '../../src/testing/line-counts.ts'
 
 let root: string
 const git = (...args: string[]): void => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { testOwned } from '../src/test-leftovers.ts'
+import { testOwned } from '../../src/testing/leftovers.ts'
 
 test('only what a test made is removed', () => {
   expect(testOwned('aa test-1234\nbb k3j9x0\ncc mytest-1\ndd \n\nee test-\n')).toEqual(['aa', 'ee'])

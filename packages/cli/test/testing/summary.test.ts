@@ -10,7 +10,7 @@ import {
   readVitestRun,
   secondTry,
   sum,
-} from '../src/test-summary.ts'
+} from '../../src/testing/summary.ts'
 
 const report = (...files: { name?: string; status?: string; tests: string[] }[]): string =>
   JSON.stringify({

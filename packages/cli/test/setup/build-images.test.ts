@@ -5,9 +5,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { nodeEnvironment } from '../../../test/config.ts'
+import { nodeEnvironment } from '../../../../test/config.ts'
 
-const script = fileURLToPath(new URL('../../../docker/build-images.sh', import.meta.url))
+const script = fileURLToPath(new URL('../../../../docker/build-images.sh', import.meta.url))
 
 let folder: string
 beforeEach(() => {
