@@ -22,14 +22,15 @@ interface PumpOptions {
    */
   send: (events: readonly SessionEvent[]) => Promise<void>
   /**
-   * Called when all missed events were sent; again after each resume of a client that was too slow.
+   * Called when all missed events were sent; again after each resume.
    */
   caughtUp?: () => void
 }
 
 /**
- * When the client is too slow for live events, the pump resumes from the last number it sent: the
- * client gets the settled events and a snapshot of what is in flight, and misses only live events.
+ * When its subscription is closed (the client is too slow for live events, or another agent has
+ * taken the session over), the pump resumes from the last number it sent: the client gets the
+ * settled events and a snapshot of what is in flight, and misses only live events.
  */
 export class SessionPump {
   /**

@@ -19,7 +19,7 @@ import {
 import { newId } from '@sandlot/shared/ids'
 import { commandOf, runCommand } from './compact-command.ts'
 import { makeRoomIfFull } from './make-room.ts'
-import { modelCallOf, turnsOf, turnsSinceTold } from '../history/model-messages.ts'
+import { type Turn, modelCallOf, turnsOf, turnsSinceTold } from '../history/model-messages.ts'
 import { nextStep, pendingApproval, queuedMessages } from '../history/read-log.ts'
 import type { LoopContext } from './context.ts'
 import {
@@ -34,8 +34,7 @@ import {
   missingOutcomes,
   noAnswerText,
   poisonText,
-  saidNothing,
-} from './end-texts.ts'
+} from './endings.ts'
 import { callRefusal, endBeforeRequest } from './stop-conditions.ts'
 import { askModel, modelOf, type Asked } from './ask-model.ts'
 import { withdrawCutOff } from './streamed-answer.ts'
@@ -130,8 +129,7 @@ async function* countResume(ctx: LoopContext): AsyncGenerator<EventGroup, 'go on
   return 'given up'
 }
 
-// ── Calls
-// ───────────────────────────────────────────────────────────────────────────────────────────────
+// ── Calls ────────────────────────────────────────────────────────────────────────────────────────
 
 /**
  * Run a turn's calls. `answer` (the message that made them) and all announcements are one group, so
@@ -228,8 +226,7 @@ function withUniqueIds(calls: readonly ModelCall[], log: readonly SessionEvent[]
   })
 }
 
-// ── Messages that came while it worked
-// ──────────────────────────────────────────────────────────────────
+// ── Messages that came while it worked ───────────────────────────────────────────────────────────
 
 /** Steered messages join behind the results of the round, before the next request. */
 async function* appendSteeringMessages(ctx: LoopContext): AsyncGenerator<EventGroup, void> {
@@ -260,8 +257,7 @@ async function* reportFinishedJobs(ctx: LoopContext): AsyncGenerator<EventGroup,
   }
 }
 
-// ── Ends
-// ────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Ends ─────────────────────────────────────────────────────────────────────────────────────────
 
 /** Marks a turn in which the model said and called nothing. */
 function emptyTurn(ctx: LoopContext, turn: number): SessionEvent {
@@ -303,4 +299,10 @@ function stopped(ctx: LoopContext, partial = ''): SessionEvent {
   const silent = partial.trim() === '' && saidNothing(turnsOf(ctx.log(), ctx.promptId))
   const sentence = reason === 'interrupted' ? INTERRUPTED_TEXT : CANCELLED_TEXT
   return endEvent(ctx.promptId, reason, silent ? sentence : undefined, ctx.now())
+}
+
+/** The last turn had no words for the user. */
+function saidNothing(turns: readonly Turn[]): boolean {
+  const last = turns.at(-1)
+  return last === undefined || last.text.trim() === '' || last.calls.length > 0
 }

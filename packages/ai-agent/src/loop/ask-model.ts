@@ -20,7 +20,7 @@ import { plainHistory } from '../history/plain.ts'
 import { withoutRepetition } from '../limits/repetition.ts'
 import { RepetitionError, StreamedAnswer, streamAnswer, withdrawnFor } from './streamed-answer.ts'
 import type { LoopContext } from './context.ts'
-import { BUG_TEXT, CHANT_TEXT, brokenHistoryText } from './end-texts.ts'
+import { BUG_TEXT, CHANT_TEXT, brokenHistoryText } from './endings.ts'
 import { endBeforeRequest } from './stop-conditions.ts'
 import {
   ModelError,
@@ -99,8 +99,7 @@ export async function* askModel(ctx: LoopContext, turn: number): AsyncGenerator<
   }
 }
 
-// ── Before
-// ──────────────────────────────────────────────────────────────────────────────────────────────
+// ── Before ───────────────────────────────────────────────────────────────────────────────────────
 
 /** What is sent. Problems are mended where that is possible; else the sentence that names them. */
 function checkedMessages(
@@ -119,8 +118,7 @@ function checkedMessages(
   return left.length === 0 ? { messages: mendedMessages } : { broken: brokenHistoryText(words) }
 }
 
-// ── While
-// ───────────────────────────────────────────────────────────────────────────────────────────────
+// ── While ────────────────────────────────────────────────────────────────────────────────────────
 
 /** Why what was said is taken back. */
 const CHANTING = 'chanting'
@@ -138,8 +136,7 @@ function saidOnce({ text, thought }: StreamedAnswer): Pick<ModelAnswer, 'text' |
   return { text: withoutRepetition(text), thought: withoutRepetition(thought) }
 }
 
-// ── After a failure
-// ─────────────────────────────────────────────────────────────────────────────────────
+// ── After a failure ──────────────────────────────────────────────────────────────────────────────
 
 /** The live event that says why nothing is seen to happen, and until when. */
 function waited(
@@ -180,8 +177,7 @@ async function* mended(
   return true
 }
 
-// ── After an answer
-// ─────────────────────────────────────────────────────────────────────────────────────
+// ── After an answer ──────────────────────────────────────────────────────────────────────────────
 
 function answered(
   ctx: LoopContext,

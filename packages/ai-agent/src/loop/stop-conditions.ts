@@ -7,7 +7,7 @@ import type { LoopContext } from './context.ts'
 import { callOverBudget, callsOf, overBudget, spentBy } from '../limits/budgets.ts'
 import { callOverDay, limitsCalls, overDay } from '../limits/day-budgets.ts'
 import { endingFailure, failureText, notAfterFailure } from '../limits/error-policy.ts'
-import { errorEvent, endEvent } from './end-texts.ts'
+import { errorEvent, endEvent } from './endings.ts'
 
 interface CallRefusal {
   reason: FailureReason

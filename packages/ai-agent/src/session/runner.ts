@@ -24,7 +24,7 @@ import {
   unqueued,
 } from '../history/read-log.ts'
 import { startOfDay } from '../limits/day-budgets.ts'
-import { BUG_TEXT, errorEvent, missingOutcomes } from '../loop/end-texts.ts'
+import { BUG_TEXT, errorEvent, missingOutcomes } from '../loop/endings.ts'
 import { chosenIn, levelOfPrompt, modelOfPrompt, told } from '../loop/model-choice.ts'
 import { MeasuredPrompt } from '../metrics/measured-prompt.ts'
 import type { Model } from '../model/model.ts'

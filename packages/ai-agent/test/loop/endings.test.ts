@@ -1,7 +1,7 @@
 import { metaOf, type SessionEvent } from '@sandlot/shared/events'
 import { makeMeta } from '@sandlot/shared/event-meta'
 import { expect, test } from 'vitest'
-import { missingOutcomes } from '../../src/loop/end-texts.ts'
+import { missingOutcomes } from '../../src/loop/endings.ts'
 
 const at = { promptId: 'p', turn: 1 }
 const announced = (toolCallId: string): SessionEvent => ({

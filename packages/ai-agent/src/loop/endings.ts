@@ -1,4 +1,7 @@
-/** The sentences a person reads when a prompt ends without the model's own words. */
+/**
+ * What a prompt ends with in the log: its last events, and the sentences a person reads where the
+ * model said nothing.
+ */
 import { STOP_REASON_OF, type EndReason, type ErrorCause } from '@sandlot/shared/reasons'
 import { makeSandlotEvent, metaOf, type SessionEvent } from '@sandlot/shared/events'
 import { makeMeta } from '@sandlot/shared/event-meta'
@@ -93,12 +96,6 @@ function failuresOf(turns: readonly Turn[]): string[] {
     phrases.set(phrase, (phrases.get(phrase) ?? 0) + 1)
   }
   return [...phrases].map(([phrase, times]) => (times === 1 ? phrase : `${phrase}, ${times} times`))
-}
-
-/** The last turn had no words for the user. */
-export function saidNothing(turns: readonly Turn[]): boolean {
-  const last = turns.at(-1)
-  return last === undefined || last.text.trim() === '' || last.calls.length > 0
 }
 
 export function maxTurnsText(maxTurns: number): string {
