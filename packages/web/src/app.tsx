@@ -3,8 +3,12 @@ import type { Me } from '@sandlot/shared/api'
 import { messageOf } from '@sandlot/shared/errors'
 import { lazy, Suspense, useCallback, useEffect, useState } from 'react'
 import { useLocation } from 'wouter'
-import { SetupPage, SignInPage } from './auth/auth-pages.tsx'
-import { ApiError, fetchMe, fetchSetupNeeded } from './net/http.ts'
+import type { SignInWays } from '@sandlot/shared/team/sign-in-api'
+import { AuthLayout } from './auth/auth-layout.tsx'
+import { InvitationPage, ResetPage, SetupPage } from './auth/link-pages.tsx'
+import { SignInPage } from './auth/sign-in-page.tsx'
+import { ApiError, fetchMe, fetchSetupNeeded, signOut } from './net/http.ts'
+import { fetchSignInWays } from './net/sign-in.ts'
 import { Button } from './ui/button.tsx'
 import { LogoMark } from './ui/logo.tsx'
 
@@ -14,8 +18,12 @@ const SignedIn = lazy(() => import('./signed-in.tsx'))
 type Who =
   | { state: 'asking' }
   | { state: 'unreachable'; message: string }
-  | { state: 'nobody'; setupNeeded: boolean }
-  | { state: 'known'; me: Me }
+  | { state: 'nobody'; setupNeeded: boolean; ways: SignInWays }
+  /** `justNow`: by what they did on this page. */
+  | { state: 'known'; me: Me; justNow?: true }
+
+/** A password is always a way in, at least for administrators, whatever is known of others. */
+const BY_PASSWORD: SignInWays = { local: 'all', providers: [], reset: false }
 
 async function findOut(): Promise<Who> {
   try {
@@ -26,7 +34,8 @@ async function findOut(): Promise<Who> {
     }
   }
   try {
-    return { state: 'nobody', setupNeeded: await fetchSetupNeeded() }
+    const ways = fetchSignInWays().catch(() => BY_PASSWORD)
+    return { state: 'nobody', setupNeeded: await fetchSetupNeeded(), ways: await ways }
   } catch (error) {
     return { state: 'unreachable', message: messageOf(error) }
   }
@@ -36,24 +45,17 @@ export function App() {
   const [who, setWho] = useState<Who>({ state: 'asking' })
   const [path, navigate] = useLocation()
   const ask = useCallback(async () => setWho(await findOut()), [])
-  const onSignedOut = useCallback(() => setWho({ state: 'nobody', setupNeeded: false }), [])
+  const onSignedOut = useCallback(() => {
+    setWho({ state: 'asking' })
+    void ask()
+  }, [ask])
   useEffect(() => {
     void ask()
   }, [ask])
 
   // The address follows from who is here. The address of a chat or of settings is kept, so
   // that a sign-in leads back to it.
-  const elsewhere = who.state === 'known' ? path === '/setup' || path === '/sign-in' : false
-  const wanted =
-    who.state === 'nobody'
-      ? who.setupNeeded
-        ? '/setup'
-        : /^\/(?:s|settings)\//.test(path)
-          ? path
-          : '/sign-in'
-      : elsewhere
-        ? '/'
-        : path
+  const wanted = addressOf(who, path)
   useEffect(() => {
     if (wanted !== path) navigate(wanted + (wanted === '/setup' ? location.search : ''), { replace: true })
   }, [wanted, path, navigate])
@@ -64,18 +66,74 @@ export function App() {
     case 'unreachable':
       return <Unreachable message={who.message} onRetry={() => void ask()} />
     case 'nobody':
-      return who.setupNeeded ? (
-        <SetupPage token={new URLSearchParams(location.search).get('token') ?? ''} onSignedIn={ask} />
-      ) : (
-        <SignInPage onSignedIn={ask} />
+      return (
+        <BeforeSignIn
+          path={wanted}
+          setupNeeded={who.setupNeeded}
+          ways={who.ways}
+          onSignedIn={async () => {
+            const now = await findOut()
+            setWho(now.state === 'known' ? { ...now, justNow: true } : now)
+          }}
+        />
       )
     case 'known':
+      if (path === '/invitation' && who.justNow === undefined)
+        return <SignedInAlready me={who.me} onSignedOut={onSignedOut} />
       return (
         <Suspense fallback={null}>
           <SignedIn key={who.me.id} me={who.me} onSignedOut={onSignedOut} onStale={ask} />
         </Suspense>
       )
   }
+}
+
+const BEFORE_SIGN_IN = ['/setup', '/sign-in', '/reset']
+
+/** Where who is here belongs: `path` itself, wherever it may be. */
+function addressOf(who: Who, path: string): string {
+  switch (who.state) {
+    case 'nobody':
+      if (who.setupNeeded) return '/setup'
+      return /^\/(?:s|settings)\/|^\/(?:invitation|reset)$/.test(path) ? path : '/sign-in'
+    case 'known':
+      return BEFORE_SIGN_IN.includes(path) || (path === '/invitation' && who.justNow === true) ? '/' : path
+    case 'asking':
+    case 'unreachable':
+      return path
+  }
+}
+
+function BeforeSignIn(props: {
+  path: string
+  setupNeeded: boolean
+  ways: SignInWays
+  onSignedIn: () => Promise<void>
+}) {
+  const { path, ways, onSignedIn } = props
+  const token = new URLSearchParams(location.search).get('token') ?? ''
+  if (props.setupNeeded) return <SetupPage token={token} onSignedIn={onSignedIn} />
+  if (path === '/invitation') return <InvitationPage token={token} ways={ways} onSignedIn={onSignedIn} />
+  if (path === '/reset') return <ResetPage token={token} />
+  return <SignInPage ways={ways} onSignedIn={onSignedIn} />
+}
+
+/** An invitation makes an account, which is not for who has one. */
+function SignedInAlready(props: { me: Me; onSignedOut: () => void }) {
+  const [, navigate] = useLocation()
+  return (
+    <AuthLayout
+      title="You are signed in already"
+      text={`This invitation makes a new account, and you are ${props.me.email}. Sign out to use it for another address.`}
+    >
+      <div className="flex flex-col gap-2.5">
+        <Button variant="primary" onClick={() => navigate('/', { replace: true })}>
+          Go to your chats
+        </Button>
+        <Button onClick={() => void signOut().finally(props.onSignedOut)}>Sign out</Button>
+      </div>
+    </AuthLayout>
+  )
 }
 
 function Unreachable(props: { message: string; onRetry: () => void }) {

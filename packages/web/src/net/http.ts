@@ -14,9 +14,9 @@ import {
   sessionList,
   setupState,
   type SetupRequest,
-  type SignInRequest,
 } from '@sandlot/shared/api'
 import { messageOf, type ErrorCode } from '@sandlot/shared/errors'
+import { signedOut } from '@sandlot/shared/team/sign-in-api'
 import { z } from 'zod'
 
 /**
@@ -118,12 +118,9 @@ export async function setUp(form: SetupRequest): Promise<void> {
   await call(nothing, 'POST', '/api/setup', form)
 }
 
-export async function signIn(form: SignInRequest): Promise<void> {
-  await call(nothing, 'POST', '/api/sign-in', form)
-}
-
-export async function signOut(): Promise<void> {
-  await call(nothing, 'POST', '/api/sign-out')
+/** Answers where the provider's own sign-in is ended, where there is one. */
+export async function signOut(): Promise<string | undefined> {
+  return signedOut.safeParse(await call(nothing, 'POST', '/api/sign-out')).data?.url
 }
 
 /** The other sign-ins of this person end. */

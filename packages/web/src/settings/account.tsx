@@ -21,7 +21,8 @@ export function Account() {
   const [problem, setProblem] = useState<string | null>(null)
   const leave = () =>
     signOut().then(
-      () => {
+      (url) => {
+        if (url !== undefined) return location.assign(url)
         // Who signs in next begins at the beginning.
         navigate('/', { replace: true })
         onSignedOut()

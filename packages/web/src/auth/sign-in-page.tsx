@@ -1,0 +1,214 @@
+import type { SignInWays } from '@sandlot/shared/team/sign-in-api'
+import { type ReactNode, useEffect, useRef, useState } from 'react'
+import { askForReset, fetchSignInProblem, sendCode, signIn } from '../net/sign-in.ts'
+import { Alert } from '../ui/alert.tsx'
+import { Button } from '../ui/button.tsx'
+import { Field } from '../ui/field.tsx'
+import { PasswordField } from '../ui/password-field.tsx'
+import { Spinner } from '../ui/spinner.tsx'
+import { AuthLayout, Or, ProviderButtons } from './auth-layout.tsx'
+import { useSubmit } from './use-submit.ts'
+
+type Step = { at: 'ways' } | { at: 'code' } | { at: 'forgotten' } | { at: 'mailed'; email: string }
+
+/** Providers, the local form, the second step, and the way to a new password. */
+export function SignInPage(props: { ways: SignInWays; onSignedIn: () => Promise<void> }) {
+  const { ways, onSignedIn } = props
+  const [step, setStep] = useState<Step>({ at: 'ways' })
+  const [email, setEmail] = useState('')
+  const back = () => setStep({ at: 'ways' })
+  switch (step.at) {
+    case 'ways':
+      return (
+        <Ways
+          ways={ways}
+          email={email}
+          onEmail={setEmail}
+          onCode={() => setStep({ at: 'code' })}
+          onForgotten={() => setStep({ at: 'forgotten' })}
+          onSignedIn={onSignedIn}
+        />
+      )
+    case 'code':
+      return <Code onSignedIn={onSignedIn} onBack={back} />
+    case 'forgotten':
+      return (
+        <Forgotten
+          email={email}
+          onEmail={setEmail}
+          onMailed={() => setStep({ at: 'mailed', email: email.trim() })}
+          onBack={back}
+        />
+      )
+    case 'mailed':
+      return (
+        <AuthLayout
+          title="Look into your mail"
+          text={`If ${step.email} has an account here, a link to a new password is on its way. It works for a short time.`}
+        >
+          <Button className="w-full" onClick={back}>
+            Back to sign in
+          </Button>
+        </AuthLayout>
+      )
+  }
+}
+
+function Ways(props: {
+  ways: SignInWays
+  email: string
+  onEmail: (email: string) => void
+  onCode: () => void
+  onForgotten: () => void
+  onSignedIn: () => Promise<void>
+}) {
+  const { providers, local, reset } = props.ways
+  const [password, setPassword] = useState('')
+  // Where the form is for administrators alone it does not stand in everybody's way.
+  const [formShown, setFormShown] = useState(local === 'all' || providers.length === 0)
+  const cameBack = useProviderProblem()
+  const { busy, problem, onSubmit } = useSubmit(async () => {
+    if ((await signIn({ email: props.email.trim(), password })) === 'code') props.onCode()
+    else await props.onSignedIn()
+  })
+  return (
+    <AuthLayout title="Sign in" text="Welcome back.">
+      {cameBack !== null && (
+        <div className="mb-4">
+          <Alert>{cameBack}</Alert>
+        </div>
+      )}
+      {providers.length > 0 && (
+        <ProviderButtons
+          providers={providers}
+          returnTo={location.pathname === '/sign-in' ? '/' : location.pathname}
+        />
+      )}
+      {formShown ? (
+        <>
+          {providers.length > 0 && <Or />}
+          <form onSubmit={onSubmit} className="flex flex-col gap-4">
+            {problem !== null && <Alert>{problem}</Alert>}
+            <Field
+              label="E-mail"
+              type="email"
+              name="email"
+              autoComplete="username"
+              required
+              autoFocus={local === 'admins' && providers.length > 0}
+              value={props.email}
+              onChange={(event) => props.onEmail(event.target.value)}
+            />
+            <PasswordField
+              label="Password"
+              name="password"
+              autoComplete="current-password"
+              required
+              value={password}
+              onChange={(event) => setPassword(event.target.value)}
+            />
+            <Button type="submit" variant="primary" disabled={busy} className="mt-1 h-10 pointer-coarse:h-11">
+              {busy && <Spinner />} Sign in
+            </Button>
+          </form>
+          {reset && <QuietButton onClick={props.onForgotten}>Forgot your password?</QuietButton>}
+        </>
+      ) : (
+        <QuietButton onClick={() => setFormShown(true)}>Sign in with a password</QuietButton>
+      )}
+    </AuthLayout>
+  )
+}
+
+function QuietButton(props: { onClick: () => void; children: ReactNode }) {
+  return (
+    <Button
+      variant="ghost"
+      size="sm"
+      className="mt-4 w-full text-muted underline-offset-2 hover:underline"
+      onClick={props.onClick}
+    >
+      {props.children}
+    </Button>
+  )
+}
+
+/** What a provider's sign-in failed of, from which the browser has just come back. */
+function useProviderProblem(): string | null {
+  const [problem, setProblem] = useState<string | null>(null)
+  useEffect(() => {
+    const id = new URLSearchParams(location.search).get('problem')
+    if (id === null) return
+    fetchSignInProblem(id).then(setProblem, () =>
+      // Kept for some minutes only.
+      setProblem('That sign-in did not work. Try again.'),
+    )
+  }, [])
+  return problem
+}
+
+function Code(props: { onSignedIn: () => Promise<void>; onBack: () => void }) {
+  const [code, setCode] = useState('')
+  const form = useRef<HTMLFormElement>(null)
+  const { busy, problem, onSubmit } = useSubmit(async () => {
+    await sendCode(code.replaceAll(' ', ''))
+    await props.onSignedIn()
+  })
+  return (
+    <AuthLayout title="Your second step" text="The six digits that your authenticator app shows now.">
+      <form ref={form} onSubmit={onSubmit} className="flex flex-col gap-4">
+        {problem !== null && <Alert>{problem}</Alert>}
+        <Field
+          label="Code"
+          name="code"
+          autoComplete="one-time-code"
+          autoCapitalize="off"
+          spellCheck={false}
+          required
+          autoFocus
+          maxLength={50}
+          value={code}
+          hint="Without the app, one of your recovery codes."
+          onChange={(event) => setCode(event.target.value)}
+        />
+        <Button type="submit" variant="primary" disabled={busy} className="mt-1 h-10 pointer-coarse:h-11">
+          {busy && <Spinner />} Continue
+        </Button>
+      </form>
+      <QuietButton onClick={props.onBack}>Start again</QuietButton>
+    </AuthLayout>
+  )
+}
+
+function Forgotten(props: {
+  email: string
+  onEmail: (email: string) => void
+  onMailed: () => void
+  onBack: () => void
+}) {
+  const { busy, problem, onSubmit } = useSubmit(async () => {
+    await askForReset(props.email.trim())
+    props.onMailed()
+  })
+  return (
+    <AuthLayout title="A new password" text="We send you a link by mail.">
+      <form onSubmit={onSubmit} className="flex flex-col gap-4">
+        {problem !== null && <Alert>{problem}</Alert>}
+        <Field
+          label="E-mail"
+          type="email"
+          name="email"
+          autoComplete="username"
+          required
+          autoFocus
+          value={props.email}
+          onChange={(event) => props.onEmail(event.target.value)}
+        />
+        <Button type="submit" variant="primary" disabled={busy} className="mt-1 h-10 pointer-coarse:h-11">
+          {busy && <Spinner />} Send the link
+        </Button>
+      </form>
+      <QuietButton onClick={props.onBack}>Back to sign in</QuietButton>
+    </AuthLayout>
+  )
+}

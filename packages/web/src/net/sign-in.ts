@@ -1,0 +1,64 @@
+/** The ways in, as functions over HTTP. Failures are `ApiError`s. */
+import {
+  type InvitationOffer,
+  invitationOffer,
+  secondFactorWanted,
+  signInProblem,
+  signInUrl,
+  type SignInWays,
+  signInWays,
+} from '@sandlot/shared/team/sign-in-api'
+import type { SignInRequest } from '@sandlot/shared/api'
+import { z } from 'zod'
+import { call } from './http.ts'
+
+const nothing = z.unknown()
+
+export function fetchSignInWays(): Promise<SignInWays> {
+  return call(signInWays, 'GET', '/api/sign-in/providers')
+}
+
+/** Resolves with what is wanted next: nothing, or a code. */
+export async function signIn(form: SignInRequest): Promise<'done' | 'code'> {
+  const answer = await call(nothing, 'POST', '/api/sign-in', form)
+  return secondFactorWanted.safeParse(answer).success ? 'code' : 'done'
+}
+
+export async function sendCode(code: string): Promise<void> {
+  await call(nothing, 'POST', '/api/sign-in/code', { code })
+}
+
+/** Leaves this page for the provider's. It leads back to `returnTo`. */
+export async function leaveForProvider(
+  id: string,
+  body: { returnTo?: string | undefined; invitation?: string | undefined },
+): Promise<void> {
+  const { url } = await call(signInUrl, 'POST', `/api/sign-in/providers/${encodeURIComponent(id)}`, body)
+  location.assign(url)
+}
+
+/** Why a provider's sign-in failed. */
+export async function fetchSignInProblem(id: string): Promise<string> {
+  return (await call(signInProblem, 'GET', `/api/sign-in/problems/${encodeURIComponent(id)}`)).message
+}
+
+export function lookAtInvitation(token: string): Promise<InvitationOffer> {
+  return call(invitationOffer, 'POST', '/api/invitations/look', { token })
+}
+
+export async function acceptInvitation(form: {
+  token: string
+  name: string
+  email: string
+  password: string
+}): Promise<void> {
+  await call(nothing, 'POST', '/api/invitations/accept', form)
+}
+
+export async function askForReset(email: string): Promise<void> {
+  await call(nothing, 'POST', '/api/reset', { email })
+}
+
+export async function resetPassword(token: string, password: string): Promise<void> {
+  await call(nothing, 'POST', '/api/reset/password', { token, password })
+}
