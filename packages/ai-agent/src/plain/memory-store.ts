@@ -151,7 +151,11 @@ export class MemoryStore
       // Of a log that is older than this store, and of what others wrote to it.
       const { userId, lastSeq } = kept.row
       for (const event of events.slice(lastSeq))
-        this.#note(kept, [event], effectsOf([event], { userId, model: '', toolOf: () => '' }))
+        this.#note(
+          kept,
+          [event],
+          effectsOf([event], { userId, model: '', toolOf: () => '', isUnattended: () => true }),
+        )
       kept.failure = undefined
       return { epoch: ++kept.epoch, events }
     })

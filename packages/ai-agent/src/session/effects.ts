@@ -4,6 +4,7 @@
  */
 import { setImmediate as afterThis } from 'node:timers/promises'
 import { isOutcome, metaOf, sandlotEventOf, type EventGroup, type SessionEvent } from '@sandlot/shared/events'
+import type { NewNotice } from '@sandlot/storage/sessions/notices'
 import type { Effects } from '@sandlot/storage/sessions/store'
 import { isUncountedAnswer } from '../limits/day-budgets.ts'
 import type { Model, ModelRequest } from '../model/model.ts'
@@ -15,12 +16,16 @@ interface EffectsContext {
   model: string
   /** Name of the tool of an announced call. */
   toolOf: (callId: string) => string
+  /** Whether no person is behind the running prompt: then it causes no notice. */
+  isUnattended: () => boolean
 }
 
 /** The effects of a group. Later events win where two touch the same. */
 export function effectsOf(events: readonly SessionEvent[], context: EffectsContext): Effects {
   const effects: Effects = {}
   for (const event of events) Object.assign(effects, effectsOfOne(event, context))
+  const notices = events.flatMap((event) => noticesOf(event, context))
+  if (notices.length > 0 && !context.isUnattended()) effects.notices = notices
   const [first] = events
   if (first !== undefined && isUncountedAnswer(events)) {
     const { promptId = '', at } = metaOf(first)
@@ -30,6 +35,18 @@ export function effectsOf(events: readonly SessionEvent[], context: EffectsConte
   const calls = events.filter(({ sessionUpdate }) => sessionUpdate === 'tool_call').length
   if (effects.usage !== undefined && calls > 0) effects.usage.calls = calls
   return effects
+}
+
+/** The notices of one event: to the owner. A prompt that was stopped causes none. */
+function noticesOf(event: SessionEvent, { userId, toolOf }: EffectsContext): NewNotice[] {
+  const happened = sandlotEventOf(event)
+  if (happened?.type === 'approval_asked') {
+    const { toolCallId } = happened
+    return [{ userId, kind: 'approval', ref: toolCallId, about: toolOf(toolCallId) }]
+  }
+  if (happened?.type === 'prompt_ended' && happened.stopReason !== 'cancelled')
+    return [{ userId, kind: 'ended', ref: metaOf(event).promptId ?? '' }]
+  return []
 }
 
 function effectsOfOne(event: SessionEvent, { userId, model, toolOf }: EffectsContext): Effects {

@@ -101,7 +101,12 @@ export class Journal {
     const { store, leaving, model } = this.#parts
     if (leaving.aborted) throw new SandlotError('not_ready', 'The agent is shutting down.')
     const { id, userId } = this.#row
-    const context = { userId, model: model.name, toolOf: (callId: string) => this.#approvals.nameOf(callId) }
+    const context = {
+      userId,
+      model: model.name,
+      toolOf: (callId: string) => this.#approvals.nameOf(callId),
+      isUnattended: () => this.#isUnattended(),
+    }
     const effects = { ...effectsOf(events, context), ...more }
     const stored = await store.append(id, events, effects, this.#epoch)
     for (const event of stored) {
@@ -117,6 +122,13 @@ export class Journal {
     }
     this.#approvals.startClocks()
     return stored.some(changesSummary)
+  }
+
+  /** As the last prompt's start says. */
+  #isUnattended(): boolean {
+    const started = this.#events.findLast((event) => sandlotEventOf(event)?.type === 'prompt_started')
+    const about = started && sandlotEventOf(started)
+    return about?.type === 'prompt_started' && about.unattended === true
   }
 
   /** As `SessionStore.appendOutput`, as long as we are the owner. */

@@ -260,6 +260,32 @@ describe('approvals', () => {
     expect(outcomes(session.log)).toEqual({ call_w: ['failed denied'] })
   })
 
+  test('an approval that waits and the end of a prompt each write a notice, unless it is unattended', async () => {
+    const change = heldTool('change', false)
+    await using bench = await AgentBench.start([
+      toolCalls([call]),
+      textAnswer('ok'),
+      toolCalls([{ ...call, id: 'call_x' }]),
+      textAnswer('ok'),
+    ])
+    const core = await bench.core({ tools: [change.tool] })
+    const session = await newSession(core, 'manual')
+    const first = await session.prompt('go')
+    await whenHappened(session, 'approval_asked')
+    await session.answer('call_w', 'reject_once')
+    await first.done
+    const told = await core.store.noticesAfter(0, 10)
+    expect(told).toMatchObject([
+      { userId: 'u_ada', kind: 'approval', sessionId: session.id, ref: 'call_w', about: 'change' },
+      { userId: 'u_ada', kind: 'ended', sessionId: session.id, ref: first.promptId },
+    ])
+    // A program waits beside such a prompt, or nobody does.
+    await (
+      await session.prompt('go', { unattended: true })
+    ).done
+    expect(await core.store.noticesAfter(0, 10)).toHaveLength(2)
+  })
+
   test('a Stop answers what waits, and the call ends cancelled', async () => {
     const change = heldTool('change', false)
     await using bench = await AgentBench.start([toolCalls([call])])

@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { SandlotError } from '@sandlot/shared/errors'
 import type { Transaction } from 'kysely'
+import { insertNotices } from './notices.ts'
 import { endRules, insertRules } from './rules.ts'
 import type { SessionsSchema } from './schema.ts'
 import type { Effects } from './store.ts'
@@ -40,6 +41,7 @@ export async function applyEffects(
     await endRules(trx, session.id, effects.runningPromptId)
     await recordRun(trx, session, effects.runningPromptId, at)
   }
+  if (effects.notices !== undefined) await insertNotices(trx, session.id, effects.notices, at)
   if (effects.rules !== undefined) await insertRules(trx, session.userId, effects.rules)
   if (effects.requestFrame !== undefined) {
     await trx

@@ -55,7 +55,7 @@ export function storedPeople(db: Kysely<SessionsSchema>): PeopleRows {
           .values({ user_id: userId, removed_at: at })
           .onConflict((conflict) => conflict.column('user_id').doNothing())
           .execute()
-        for (const table of ['people', 'secrets', 'rules', 'instructions'] as const)
+        for (const table of ['people', 'secrets', 'rules', 'instructions', 'notices'] as const)
           await trx.deleteFrom(table).where('user_id', '=', userId).execute()
       }),
   }

@@ -1,6 +1,7 @@
 /** The reads of the sessions store, the same for the writer and for read-only processes. */
 import type { SessionEvent } from '@sandlot/shared/events'
 import { type Kysely, sql } from 'kysely'
+import { readNotices } from './notices.ts'
 import { MAX_CHUNK_BYTES } from './output-writer.ts'
 import { toEvent, toOutputRow, toSessionRow } from './rows.ts'
 import { NO_USER } from './remove.ts'
@@ -64,6 +65,8 @@ export function sessionReads(db: Kysely<SessionsSchema>): Omit<SessionReader, 'c
         .executeTakeFirst()
       return row?.json
     },
+
+    noticesAfter: (id, limit) => readNotices(db, id, limit),
 
     async readOutput(sessionId, callId, from, to) {
       // A reader of a long output requests piece after piece, and would otherwise block the process

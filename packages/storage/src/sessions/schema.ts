@@ -6,6 +6,7 @@ import type { ColumnType, CreateTableBuilder, Generated, Kysely } from 'kysely'
 import { sql } from 'kysely'
 import type { Migrations } from '../database/database.ts'
 import { type InstructionsTable, addInstructions } from './instructions.ts'
+import { type NoticesTable, addNotices } from './notices.ts'
 import { type RulesTable, addRuleEnds, addRules } from './rules.ts'
 import { type SecretsTable, addSecrets } from './secrets.ts'
 import { type PeopleTable, type RemovedPeopleTable, addPeople, addRemovedPeople } from './people.ts'
@@ -130,6 +131,7 @@ export interface SessionsSchema {
   instructions: InstructionsTable
   people: PeopleTable
   removed_people: RemovedPeopleTable
+  notices: NoticesTable
 }
 
 export const sessionsMigrations: Migrations = {
@@ -147,6 +149,7 @@ export const sessionsMigrations: Migrations = {
   '012_runs': { up: addRuns },
   '013_stored_bytes': { up: addStoredBytes },
   '014_output_cut': { up: addOutputCut },
+  '021_notices': { up: addNotices },
 }
 
 async function createTables(db: Kysely<unknown>): Promise<void> {

@@ -9,6 +9,7 @@ import type { SessionEvent } from '@sandlot/shared/events'
 import type { SandboxLedger } from '@sandlot/sandbox/ledger'
 import type { StorageError } from '../storage-error.ts'
 import type { RuleStore, UserRule } from './rules.ts'
+import type { NewNotice, NoticeRow } from './notices.ts'
 import type { InstructionRows } from './instructions.ts'
 import type { PeopleRows } from './people.ts'
 import type { SecretRows } from './secrets.ts'
@@ -74,6 +75,8 @@ export interface SessionReader {
   outputInfo(sessionId: string, callId: string): Promise<OutputRow | undefined>
   /** The JSON that was stored with `Effects.requestFrame` under this digest. */
   requestFrame(hash: string): Promise<string | undefined>
+  /** Rows of the outbox with a larger id, in order. */
+  noticesAfter(id: number, limit: number): Promise<NoticeRow[]>
   /** Stored bytes `[from, to)`; shorter where fewer are stored. */
   readOutput(sessionId: string, callId: string, from: number, to: number): Promise<Uint8Array>
   close(): Promise<void>
@@ -90,6 +93,8 @@ export interface Effects {
   approvalAsked?: { toolCallId: string; askedAt: number; expiresAt: number }
   /** Rejected with `conflict` (whole transaction) when it was answered before. */
   approvalAnswered?: { toolCallId: string; answeredAt: number; optionId: string | null; by: string }
+  /** To people who may be away. */
+  notices?: readonly NewNotice[]
   /** Rules that this user keeps from now on. */
   rules?: readonly UserRule[]
   /** Kept once under its digest, for replays. */

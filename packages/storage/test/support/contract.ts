@@ -57,6 +57,7 @@ export function testSessionStore(name: string, open: () => Promise<OpenedStore>)
         await store.rules.add(user, { ...rule, id: `r-${user}` })
         await store.secrets.put(user, secret)
         await store.instructions.put(user, 'Be brief.', AT)
+        await store.append('s', [message('x')], { notices: [{ userId: user, kind: 'shared', ref: 'r' }] })
       }
       await store.people.remove('ann', AT)
       await store.people.remove('ann', AT + 1)
@@ -69,7 +70,43 @@ export function testSessionStore(name: string, open: () => Promise<OpenedStore>)
       expect(await left('ann')).toEqual([undefined, 0, 0, ''])
       expect(await left('bob')).toEqual(['bob@example.org', 1, 1, 'Be brief.'])
       expect(await store.people.removed()).toEqual(new Set(['ann']))
+      expect(await store.noticesAfter(0, 10)).toMatchObject([{ userId: 'bob' }])
       expect(await store.getSession('s')).toMatchObject({ userId: 'ann' })
+    })
+
+    test('notices are there with what happened or not at all, and their numbers grow over what was pruned', async () => {
+      const approval = { userId: 'ann', kind: 'approval', ref: 'c', about: 'run_\0shell_command' } as const
+      await store.append('s', [message('ask')], {
+        approvalAsked: { toolCallId: 'c', askedAt: AT, expiresAt: AT + 1_000 },
+        notices: [approval, { userId: 'bob', kind: 'mentioned', ref: 'm', about: 'Ann' }],
+      })
+      const refused = store.append('s', [message('ask again')], {
+        approvalAsked: { toolCallId: 'c', askedAt: AT, expiresAt: AT + 1_000 },
+        notices: [approval],
+      })
+      await expect(refused).rejects.toMatchObject({ code: 'conflict' })
+      const about = { at: AT, sessionId: 's', open: true }
+      const [asked, mentioned] = [
+        { ...about, id: 1, userId: 'ann', kind: 'approval', ref: 'c', about: 'run_shell_command' },
+        { ...about, id: 2, userId: 'bob', kind: 'mentioned', ref: 'm', about: 'Ann' },
+      ]
+      expect(await opened.reader.noticesAfter(0, 10)).toEqual([asked, mentioned])
+      expect(await opened.reader.noticesAfter(0, 1)).toEqual([asked])
+      expect(await opened.reader.noticesAfter(1, 10)).toEqual([mentioned])
+
+      await store.append('s', [message('answered')], {
+        approvalAnswered: { toolCallId: 'c', answeredAt: AT, optionId: 'allow', by: 'user' },
+      })
+      expect(await opened.reader.noticesAfter(0, 1)).toEqual([{ ...asked, open: false }])
+
+      const later = AT + 25 * 60 * 60_000
+      const ended = { userId: 'ann', kind: 'ended', ref: 'p' } as const
+      await store.append('s', [message('end', {}, later)], { notices: [ended] })
+      expect(await opened.reader.noticesAfter(0, 10)).toEqual([
+        { ...about, ...ended, id: 3, at: later, about: undefined },
+      ])
+      await store.deleteSession('s')
+      expect(await opened.reader.noticesAfter(0, 10)).toEqual([])
     })
 
     describe('sessions', () => {

@@ -1,0 +1,130 @@
+/**
+ * The outbox of notices: a row for each person who may want to know, written in the transaction of
+ * what happened. The service reads it after a cursor of its own, so nothing here is marked as sent.
+ */
+import type { NoticeKind } from '@sandlot/shared/team/notices'
+import type { Kysely, Transaction } from 'kysely'
+import type { SessionsSchema } from './schema.ts'
+
+export interface NoticesTable {
+  /** Grows with every row, also over those that were pruned. */
+  id: number
+  at: number
+  user_id: string
+  kind: NoticeKind
+  session_id: string
+  /** Of an approval its call, of an end its prompt, of a mention its comment. */
+  ref: string
+  /** Of an approval the tool's name, of a mention or a share who did it. */
+  about: string | null
+}
+
+/** A notice to one person. */
+export interface NewNotice {
+  userId: string
+  kind: NoticeKind
+  ref: string
+  /** The tool's name, or who mentioned or shared; never what a tool is called with, or any text. */
+  about?: string
+}
+
+export interface NoticeRow extends NewNotice {
+  id: number
+  /** Epoch milliseconds. */
+  at: number
+  sessionId: string
+  /** Of an approval, whether it has no answer yet; else true. */
+  open: boolean
+}
+
+/** The service drops what is older than an hour. */
+const KEPT_MS = 24 * 60 * 60_000
+const MAX_ABOUT_CHARS = 200
+
+/** In the transaction of what happened. Prunes old ones. */
+export async function insertNotices(
+  trx: Transaction<SessionsSchema>,
+  sessionId: string,
+  notices: readonly NewNotice[],
+  at: number,
+): Promise<void> {
+  if (notices.length === 0) return
+  const counted = await trx
+    .insertInto('counters')
+    .values({ name: 'notices', value: notices.length })
+    .onConflict((conflict) =>
+      conflict
+        .column('name')
+        .doUpdateSet((query) => ({ value: query('counters.value', '+', query.ref('excluded.value')) })),
+    )
+    .returning('value')
+    .executeTakeFirstOrThrow()
+  const first = Number(counted.value) - notices.length + 1
+  await trx
+    .insertInto('notices')
+    .values(
+      notices.map(({ userId, kind, ref, about }, index) => ({
+        id: first + index,
+        at,
+        user_id: userId,
+        kind,
+        session_id: sessionId,
+        ref,
+        about: about?.replaceAll('\0', '').slice(0, MAX_ABOUT_CHARS) ?? null,
+      })),
+    )
+    .execute()
+  await trx
+    .deleteFrom('notices')
+    .where('at', '<', at - KEPT_MS)
+    .execute()
+}
+
+/** Rows after `after` in their order, with whether their approvals still wait. */
+export async function readNotices(
+  db: Kysely<SessionsSchema>,
+  after: number,
+  limit: number,
+): Promise<NoticeRow[]> {
+  const rows = await db
+    .selectFrom('notices')
+    .leftJoin('approvals', (join) =>
+      join
+        .onRef('approvals.session_id', '=', 'notices.session_id')
+        .onRef('approvals.tool_call_id', '=', 'notices.ref'),
+    )
+    .selectAll('notices')
+    .select('approvals.answered_at')
+    .where('notices.id', '>', after)
+    .orderBy('notices.id')
+    .limit(limit)
+    .execute()
+  return rows.map((row) => ({
+    id: row.id,
+    at: row.at,
+    userId: row.user_id,
+    kind: row.kind,
+    sessionId: row.session_id,
+    ref: row.ref,
+    about: row.about ?? undefined,
+    open: row.kind !== 'approval' || row.answered_at === null,
+  }))
+}
+
+/** A migration. */
+export async function addNotices({ schema }: Kysely<unknown>): Promise<void> {
+  await schema
+    .createTable('notices')
+    .addColumn('id', 'bigint', (column) => column.primaryKey())
+    .addColumn('at', 'bigint', (column) => column.notNull())
+    .addColumn('user_id', 'text', (column) => column.notNull())
+    .addColumn('kind', 'text', (column) => column.notNull())
+    .addColumn('session_id', 'text', (column) =>
+      column.notNull().references('sessions.id').onDelete('cascade'),
+    )
+    .addColumn('ref', 'text', (column) => column.notNull())
+    .addColumn('about', 'text')
+    .execute()
+  await schema.createIndex('notices_by_time').on('notices').column('at').execute()
+  await schema.createIndex('notices_by_session').on('notices').column('session_id').execute()
+}
