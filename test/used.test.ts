@@ -10,6 +10,7 @@ const PARTS = 'the real part whose failures or places in time a test needs, with
 const ENVIRONMENT = 'reads the environment; tests give it another one'
 const KNOWN = 'tests tell by it what they are asked, or what holds without their change'
 
+const SHARES = 'agent, service and page of shared chats are being built against it'
 const RULES = {
   entries: {
     'packages/ai-agent/src/plain/run-agent.ts': PROGRAM,
@@ -31,6 +32,10 @@ const RULES = {
     'packages/shared/src/team/teams-api.ts': 'the pages of people and teams are being built against it',
     'packages/shared/src/team/sign-in-api.ts': 'the page of sign-in is being built against it',
     'packages/shared/src/team/notices.ts': 'the page of notices is being built against it',
+    'packages/shared/src/team/shares.ts': SHARES,
+    'packages/shared/src/acp-meta.ts': SHARES,
+    'packages/shared/src/transcript.ts': SHARES,
+    'packages/storage/src/sessions/shares.ts': SHARES,
   },
   allowed: {
     'packages/ai-agent/src/limits/repetition.ts endsInRepetition': CASES,

@@ -7,12 +7,17 @@ import { z } from 'zod'
 import { fullImageState, removedData } from './api.ts'
 import { ERROR_CODES } from './errors.ts'
 import { mode } from './mode.ts'
+import { newComment, sharesAsk, snapshotsAsk } from './team/shares.ts'
 import { role } from './team/role.ts'
 import { MAX_TITLE_CHARS, sessionSummary } from './frames.ts'
 import { messageId, requestId, sessionId } from './ids.ts'
 import { onError, unqueuedWhy } from './sandlot-event.ts'
 import { modelAbout, modelChoice } from './model-choice.ts'
 import { questionContent } from './question.ts'
+
+/** People and teams by id. */
+const readers = z.object({ people: z.array(z.string()), teams: z.array(z.string()) })
+export type Readers = z.infer<typeof readers>
 
 /** Who asks. On every session request of a client that the socket trusts. */
 export const agentUser = z.object({
@@ -91,6 +96,16 @@ export const EXT = {
    * read it. Idempotent.
    */
   unqueue: '_sandlot/unqueue',
+  /** Who sees a session beside its owner: `{sessionId, ask, user}` → `ShareList`. */
+  shares: '_sandlot/shares',
+  /** Links to what a session was (`team/shares.ts`): `{sessionId, ask, user}` → `SnapshotList`. */
+  snapshots: '_sandlot/snapshots',
+  /** A comment for people: `{sessionId, text, mentions, user}` → `{commentId}`. */
+  comment: '_sandlot/comment',
+  /** Notification client → agent: this person is writing: `{sessionId, user}`. */
+  typing: '_sandlot/typing',
+  /** Notification agent → client: no event of this session follows: `{sessionId, why}`. */
+  sessionClosed: '_sandlot/session_closed',
   /** Give a session another name: `{sessionId, title, user}` → `{}`. */
   rename: '_sandlot/rename',
   /** Go on from a prompt in a new session: `{sessionId, promptId, where, user}` → `{sessionId}`. */
@@ -158,7 +173,12 @@ export const EXT = {
 export const mcpSignInParams = z.object({ user: agentUser, answer: z.string().max(8_192) })
 export const mcpSignInResult = z.union([z.object({ server: z.string() }), z.object({ problem: z.string() })])
 
-export const removePersonParams = z.object({ userId: z.string().min(1).max(128), data: removedData })
+/** `handOver`: the user who gets the chats that were shared; absent: their shares end. */
+export const removePersonParams = z.object({
+  userId: z.string().min(1).max(128),
+  data: removedData,
+  handOver: z.string().min(1).max(128).optional(),
+})
 
 export const approveParams = z.object({
   user: agentUser,
@@ -194,6 +214,13 @@ export const renameParams = z.object({
   sessionId,
   title: z.string().trim().min(1).max(MAX_TITLE_CHARS),
 })
+export const sharesParams = z.object({ user: agentUser, sessionId, ask: sharesAsk })
+export const snapshotsParams = z.object({ user: agentUser, sessionId, ask: snapshotsAsk })
+export const commentParams = z.object({ user: agentUser, sessionId, ...newComment.shape })
+export const commentResult = z.object({ commentId: z.string() })
+export const typingParams = z.object({ user: agentUser, sessionId })
+/** `unshared`: this user may not see it any more. */
+export const sessionClosed = z.object({ sessionId, why: z.enum(['unshared']) })
 /** `before`: without the prompt. `after` (default): with its answer. */
 export const forkParams = z.object({
   user: agentUser,
@@ -211,7 +238,16 @@ export const serviceCapability = z.looseObject({
   sessionChanges: z.boolean().optional(),
 })
 export const sessionUpdates = z.object({ sessionId, updates: z.array(z.unknown()) })
-export const sessionChanged = z.object({ userId: z.string(), summary: sessionSummary })
+/**
+ * `userId`: the owner. `sharedWith`: who else sees it. `unsharedFrom`: who saw it until now and,
+ * unless `sharedWith` has them too, does not any more.
+ */
+export const sessionChanged = z.object({
+  userId: z.string(),
+  summary: sessionSummary,
+  sharedWith: readers.optional(),
+  unsharedFrom: readers.optional(),
+})
 export const promptAccepted = z.object({ sessionId, promptId: z.string(), requestId: z.string().optional() })
 export const agentStatus = z.object({
   ready: z.boolean(),

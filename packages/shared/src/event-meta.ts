@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { exitInfo, outputInfo, outputPiece } from './call.ts'
 import { failureReason } from './reasons.ts'
 import { sandlotEvent } from './sandlot-event.ts'
+import { author } from './team/shares.ts'
 
 /** Tokens as the provider counted them. Unknown = absent. */
 export const tokenUsage = z.object({
@@ -70,6 +71,8 @@ export const sandlotMeta = z.object({
   /** Epoch milliseconds. */
   at: z.number(),
   promptId: z.string().optional(),
+  /** Who wrote the message or the comment, answered, or stopped it. Absent: the chat's owner. */
+  author: author.optional(),
   /** From 1 within the prompt. */
   turn: z.number().int().positive().optional(),
   /**

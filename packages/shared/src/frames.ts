@@ -13,6 +13,7 @@ import { messageId, requestId, sessionId } from './ids.ts'
 import { modelChoice } from './model-choice.ts'
 import { onError } from './sandlot-event.ts'
 import { questionContent } from './question.ts'
+import { author, newComment, shareAccess } from './team/shares.ts'
 
 /** Bytes. A larger frame is answered with `too_large`. */
 export const MAX_FRAME_BYTES = 1024 * 1024
@@ -60,6 +61,10 @@ export const clientFrame = z.discriminatedUnion('type', [
     content: questionContent.optional(),
   }),
   z.object({ type: z.literal('ai_chat_mode'), sessionId, modeId: mode }),
+  /** For people in the chat; the model never reads it. */
+  z.object({ type: z.literal('ai_chat_comment'), sessionId, ...newComment.shape }),
+  /** This person is writing, in a shared chat. Sent again while it goes on. */
+  z.object({ type: z.literal('ai_chat_typing'), sessionId }),
   /** From the next message on. `thoughtLevel` null: as the model does by itself. */
   z.object({
     type: z.literal('ai_chat_model'),
@@ -88,6 +93,12 @@ export const sessionSummary = z.object({
   /** How many approvals wait for the user. */
   waiting: z.number().int().nonnegative(),
   deleted: z.literal(true).optional(),
+  /** Whose it is, where that is not the reader. */
+  owner: author.optional(),
+  /** What the reader may do, where the chat is another's. */
+  access: shareAccess.optional(),
+  /** Others see it: of the reader's own chats. */
+  shared: z.literal(true).optional(),
 })
 /** One line of the session list. */
 export type SessionSummary = z.infer<typeof sessionSummary>

@@ -2,9 +2,11 @@
 import { z } from 'zod'
 import { exitInfo } from './call.ts'
 import { messageImage } from './images.ts'
+import { mode } from './mode.ts'
 import { question, questionContent } from './question.ts'
 import { endReason, errorCause, failureReason, modelErrorClass, stopReason } from './reasons.ts'
 import { remembered, ruleReason } from './rules.ts'
+import { author } from './team/shares.ts'
 
 export const permissionOption = z.object({
   optionId: z.string(),
@@ -32,6 +34,14 @@ const command = z.object({
 })
 export type Command = z.infer<typeof command>
 
+/** Of a message that is not the owner's. */
+const onBehalf = {
+  /** The highest mode that its prompt runs in. Absent: as the chat's mode says. */
+  modeCeiling: mode.optional(),
+  /** The user whose limits and usage it counts for. Absent: the chat's owner. */
+  chargedTo: z.string().optional(),
+}
+
 /** Carried by a `session_info_update` without title. Foreign clients ignore it. */
 export const sandlotEvent = z.discriminatedUnion('type', [
   z.object({
@@ -49,6 +59,7 @@ export const sandlotEvent = z.discriminatedUnion('type', [
     onError: onError.optional(),
     /** The prompt's message is this command. */
     command: command.optional(),
+    ...onBehalf,
   }),
   /**
    * The prompt was begun by an earlier process and is taken up, for the n-th time. Stored before
@@ -145,6 +156,7 @@ export const sandlotEvent = z.discriminatedUnion('type', [
     /** As of `prompt_started`, should it become a prompt of its own. */
     unattended: z.boolean().optional(),
     onError: onError.optional(),
+    ...onBehalf,
   }),
   z.object({
     type: z.literal('message_unqueued'),
@@ -190,6 +202,18 @@ export const sandlotEvent = z.discriminatedUnion('type', [
     exit: exitInfo.optional(),
     /** Why it did not come to its own end. */
     reason: failureReason.optional(),
+  }),
+  /** For people; the model never reads it. `mentions`: user ids. */
+  z.object({
+    type: z.literal('comment'),
+    commentId: z.string(),
+    text: z.string(),
+    mentions: z.array(z.string()),
+  }),
+  /** Only live: who sees a shared chat now, and who is writing. */
+  z.object({
+    type: z.literal('presence'),
+    people: z.array(author.extend({ typing: z.boolean().optional() })),
   }),
   z.object({ type: z.literal('gap'), after: z.number(), until: z.number() }),
   /** The end of a prompt. The JSON-RPC answer only repeats it. */

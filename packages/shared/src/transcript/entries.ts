@@ -17,8 +17,14 @@ import type { Question, QuestionContent } from '../question.ts'
 import type { EndReason, ErrorCause, FailureReason, StopReason } from '../reasons.ts'
 import type { RuleReason } from '../rules.ts'
 import type { PermissionOption, SandlotEvent } from '../sandlot-event.ts'
+import type { Author } from '../team/shares.ts'
 
-export interface MessageEntry {
+/** Who wrote something; absent: the chat's owner. */
+interface Authored {
+  readonly author?: Author | undefined
+}
+
+export interface MessageEntry extends Authored {
   readonly type: 'message'
   /** The message's id. */
   readonly id: string
@@ -50,6 +56,7 @@ interface Approval {
     optionId?: string | undefined
     reason?: string | undefined
     content?: QuestionContent | undefined
+    author?: Author | undefined
   }
 }
 
@@ -128,7 +135,17 @@ export interface NoteEntry {
   readonly at: number
 }
 
-export type Entry = MessageEntry | CallEntry | EndEntry | NoteEntry
+/** What a person said to others in the chat; the model does not read it. */
+export interface CommentEntry extends Authored {
+  readonly type: 'comment'
+  readonly id: string
+  readonly text: string
+  /** Ids of people. */
+  readonly mentions: readonly string[]
+  readonly at: number
+}
+
+export type Entry = MessageEntry | CallEntry | EndEntry | NoteEntry | CommentEntry
 
 const ROLE = {
   user_message_chunk: 'user',
@@ -149,6 +166,7 @@ export function messageEntry(
     role: ROLE[event.sessionUpdate],
     text,
     settled,
+    author: meta.author,
     promptId: meta.promptId,
     turn: meta.turn,
     at: meta.at,
@@ -163,15 +181,18 @@ export function withImage(entry: MessageEntry, image: MessageImage): MessageEntr
 }
 
 /** A message that waits for the agent to read it. */
-export interface QueuedEntry {
+export interface QueuedEntry extends Authored {
   readonly messageId: string
   readonly text: string
   readonly images: readonly MessageImage[]
 }
 
-export function queuedEntry(event: Extract<SandlotEvent, { type: 'message_queued' }>): QueuedEntry {
+export function queuedEntry(
+  event: Extract<SandlotEvent, { type: 'message_queued' }>,
+  author: Author | undefined,
+): QueuedEntry {
   const { messageId, text, images = [] } = event
-  return { messageId, text: images.length > 0 && text === WITHOUT_WORDS ? '' : text, images }
+  return { messageId, text: images.length > 0 && text === WITHOUT_WORDS ? '' : text, images, author }
 }
 
 /** False for what was only ever live. */

@@ -21,6 +21,7 @@ import { addPiece } from './live-output.ts'
 import type { Mode } from '../mode.ts'
 import type { SandlotEvent } from '../sandlot-event.ts'
 import { announcedCall, failuresOf, updatedCall } from './calls.ts'
+import type { Author } from '../team/shares.ts'
 import {
   type CallEntry,
   type CallProgress,
@@ -33,6 +34,11 @@ import {
   queuedEntry,
   withImage,
 } from './entries.ts'
+
+/** A person who sees the chat now. */
+export interface Present extends Author {
+  typing?: boolean | undefined
+}
 
 export interface Transcript {
   /** Number of the last settled event folded: the cursor for a resume. */
@@ -59,6 +65,8 @@ export interface Transcript {
   readonly context: { readonly used: number; readonly size: number } | null
   /** Ids whose live text was withdrawn. */
   readonly withdrawn: readonly string[]
+  /** Who sees a shared chat now; empty where only one does. */
+  readonly people: readonly Present[]
 }
 
 export function emptyTranscript(): Transcript {
@@ -75,6 +83,7 @@ export function emptyTranscript(): Transcript {
     queued: [],
     context: null,
     withdrawn: [],
+    people: [],
   }
 }
 
@@ -161,6 +170,7 @@ function foldSandlotEvent(transcript: Transcript, event: SandlotEvent, meta: San
                   optionId: event.optionId,
                   reason: event.reason,
                   content: event.content,
+                  author: meta.author,
                 },
               },
             },
@@ -173,7 +183,7 @@ function foldSandlotEvent(transcript: Transcript, event: SandlotEvent, meta: San
     case 'message_queued':
       return {
         ...transcript,
-        queued: [...transcript.queued, queuedEntry(event)],
+        queued: [...transcript.queued, queuedEntry(event, meta.author)],
       }
     case 'message_unqueued':
       return {
@@ -200,10 +210,15 @@ function foldSandlotEvent(transcript: Transcript, event: SandlotEvent, meta: San
       }
       return { ...transcript, prompt: null, entries: [...transcript.entries.filter(isSettled), end] }
     }
+    case 'comment': {
+      const { commentId: id, text, mentions } = event
+      return settle(transcript, { type: 'comment', id, text, mentions, author: meta.author, at: meta.at })
+    }
     case 'model_chosen':
       return { ...transcript, model: { name: event.model, thoughtLevel: event.thoughtLevel } }
     case 'call_drafted':
     case 'model_waited':
+    case 'presence':
     case 'turn_ended':
     case 'prompt_resumed':
     case 'history_mended':
@@ -260,6 +275,7 @@ function foldLive(transcript: Transcript, event: SessionEvent): Transcript {
         return { ...call, output, progress }
       })
     case 'session_info_update':
+      if (meta.event?.type === 'presence') return { ...transcript, people: meta.event.people }
       return meta.event?.type === 'model_waited'
         ? foldWait(transcript, meta.event, meta)
         : foldDraft(transcript, event)

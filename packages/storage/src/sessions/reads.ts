@@ -1,11 +1,12 @@
 /** The reads of the sessions store, the same for the writer and for read-only processes. */
 import type { SessionEvent } from '@sandlot/shared/events'
-import { type Kysely, sql } from 'kysely'
 import { readNotices } from './notices.ts'
+import { type ExpressionBuilder, type Kysely, sql } from 'kysely'
 import { MAX_CHUNK_BYTES } from './output-writer.ts'
 import { toEvent, toOutputRow, toSessionRow } from './rows.ts'
 import { NO_USER } from './remove.ts'
 import type { SessionsSchema } from './schema.ts'
+import { type ReaderOf, shareReads } from './shares.ts'
 import type { SessionReader } from './store.ts'
 import { pauseWhenDue } from '@sandlot/shared/node/time-slices'
 
@@ -20,11 +21,13 @@ export function sessionReads(db: Kysely<SessionsSchema>): Omit<SessionReader, 'c
       return row === undefined ? undefined : toSessionRow(row)
     },
 
-    async listSessions(userId, page = {}) {
+    shares: shareReads(db),
+
+    async listSessions(who, page = {}) {
       const limit = page.limit ?? PAGE
       const { before, cwd, title } = page
       const wanted = sessionRows(db)
-        .where('user_id', '=', userId)
+        .where(typeof who === 'string' ? ownedBy(who) : seenBy(who, Date.now()))
         .$if(cwd !== undefined, (query) => query.where('cwd', '=', cwd ?? ''))
         .$if(title !== undefined, (query) => query.where(titleHas(title ?? '')))
       const rows = await wanted
@@ -92,6 +95,36 @@ export function sessionReads(db: Kysely<SessionsSchema>): Omit<SessionReader, 'c
       return new Uint8Array(buffer, byteOffset, length)
     },
   }
+}
+
+type SessionsWhere = ExpressionBuilder<SessionsSchema, 'sessions'>
+
+function ownedBy(userId: string) {
+  return (query: SessionsWhere) => query('user_id', '=', userId)
+}
+
+/** Their own, and those that are shared with them or a team of theirs. */
+function seenBy({ id, teams = [] }: ReaderOf, now: number) {
+  return (query: SessionsWhere) =>
+    query.or([
+      query('user_id', '=', id),
+      query(
+        'id',
+        'in',
+        query
+          .selectFrom('shares')
+          .select('session_id')
+          .where((share) => share.or([share('expires_at', 'is', null), share('expires_at', '>', now)]))
+          .where((share) =>
+            share.or([
+              share.and([share('kind', '=', 'person'), share('target_id', '=', id)]),
+              ...(teams.length === 0
+                ? []
+                : [share.and([share('kind', '=', 'team'), share('target_id', 'in', teams)])]),
+            ]),
+          ),
+      ),
+    ])
 }
 
 /** What means something in a pattern means itself. */

@@ -11,6 +11,7 @@ import { type RulesTable, addRuleEnds, addRules } from './rules.ts'
 import { type SecretsTable, addSecrets } from './secrets.ts'
 import { type PeopleTable, type RemovedPeopleTable, addPeople, addRemovedPeople } from './people.ts'
 import type { NoRoom } from './store-room.ts'
+import { type SharesTable, type SnapshotsTable, addShares } from './shares.ts'
 import { type RunsTable, type UsageTable, addRuns, addUsageCalls, addUsageCost } from './usage.ts'
 
 interface SessionsTable {
@@ -131,6 +132,8 @@ export interface SessionsSchema {
   instructions: InstructionsTable
   people: PeopleTable
   removed_people: RemovedPeopleTable
+  shares: SharesTable
+  snapshots: SnapshotsTable
   notices: NoticesTable
 }
 
@@ -149,6 +152,7 @@ export const sessionsMigrations: Migrations = {
   '012_runs': { up: addRuns },
   '013_stored_bytes': { up: addStoredBytes },
   '014_output_cut': { up: addOutputCut },
+  '018_shares': { up: addShares },
   '021_notices': { up: addNotices },
 }
 

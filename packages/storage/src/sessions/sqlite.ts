@@ -11,6 +11,7 @@ import { type SessionsSchema, sessionsMigrations } from './schema.ts'
 import { storedInstructions } from './instructions.ts'
 import { storedPeople } from './people.ts'
 import { storedSecrets } from './secrets.ts'
+import { shareReads, storedShares } from './shares.ts'
 import type { SessionReader, SessionStore } from './store.ts'
 import { sessionWrites } from './writes.ts'
 import type { FileMode } from '../database/sqlite-file.ts'
@@ -44,6 +45,7 @@ export async function openSessionStore(
     secrets: withTypedFailures(health, storedSecrets(db)),
     instructions: withTypedFailures(health, storedInstructions(db)),
     people: withTypedFailures(health, storedPeople(db)),
+    shares: withTypedFailures(health, storedShares(db)),
     appendOutput: (sessionId, callId, offset, bytes, epoch) =>
       output.append(sessionId, callId, offset, bytes, epoch),
     close: async () => {
@@ -64,7 +66,12 @@ export async function openSessionReader(
   options: { waitMs?: number; signal?: AbortSignal } = {},
 ): Promise<SessionReader> {
   const database = await openReader<SessionsSchema>(path, sessionsMigrations, options)
-  return withTypedFailures(database.health, { ...sessionReads(database.db), close: () => database.close() })
+  const { db, health, close } = database
+  return withTypedFailures(health, {
+    ...sessionReads(db),
+    shares: withTypedFailures(health, shareReads(db)),
+    close,
+  })
 }
 
 /** Time without a write, in milliseconds. */

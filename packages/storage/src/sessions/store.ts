@@ -14,6 +14,7 @@ import type { InstructionRows } from './instructions.ts'
 import type { PeopleRows } from './people.ts'
 import type { SecretRows } from './secrets.ts'
 import type { NoRoom } from './store-room.ts'
+import type { ReaderOf, ShareReads, ShareRows } from './shares.ts'
 import type { UserSpent } from './usage.ts'
 
 export interface SessionRow {
@@ -57,10 +58,14 @@ export interface OutputRow {
 
 /** Reads for the service and for folds. */
 export interface SessionReader {
+  readonly shares: ShareReads
   getSession(id: string): Promise<SessionRow | undefined>
-  /** Newest first. `before` is the `updatedAt` of the last row of the page before. */
+  /**
+   * Newest first: of this user, and, with their teams, also those that are shared with them.
+   * `before` is the `updatedAt` of the last row of the page before.
+   */
   listSessions(
-    userId: string,
+    who: string | ReaderOf,
     page?: {
       before?: number
       limit?: number
@@ -198,6 +203,7 @@ export interface SessionStore extends SessionReader, SessionRecords {
   readonly secrets: SecretRows
   readonly instructions: InstructionRows
   readonly people: PeopleRows
+  readonly shares: ShareRows
   /**
    * With these settled events, numbered from 1, in one transaction. Rejects with `conflict` if the
    * id exists.

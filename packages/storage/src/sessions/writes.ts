@@ -26,6 +26,7 @@ type Writes = Omit<
   | 'secrets'
   | 'instructions'
   | 'people'
+  | 'shares'
   | 'appendOutput'
   | 'problem'
 >

@@ -11,6 +11,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { SessionReader, SessionRecords, SessionStore } from '../../src/sessions/store.ts'
 import { testRules } from './rules-contract.ts'
 import { testSecrets } from './secrets-contract.ts'
+import { testShares } from './shares-contract.ts'
 import { testSpent } from './spent-contract.ts'
 
 export interface OpenedStore {
@@ -48,6 +49,8 @@ export function testSessionStore(name: string, open: () => Promise<OpenedStore>)
       await store.close()
       await opened.remove()
     })
+
+    testShares(() => opened)
 
     test('who is removed is known as that, and leaves nothing but sessions and what was spent', async () => {
       const rule = { id: 'r', effect: 'allow', match: { shell: 'ls *' }, createdAt: AT } as const

@@ -1,6 +1,6 @@
 import { cutWords } from '@sandlot/shared/transcript/cause-words'
 import type { MessageImage } from '@sandlot/shared/images'
-import type { MessageEntry, NoteEntry } from '@sandlot/shared/transcript/entries'
+import type { CommentEntry, MessageEntry, NoteEntry } from '@sandlot/shared/transcript/entries'
 import { ChevronRight, CircleAlert, Clock, PencilLine, Unplug } from 'lucide-react'
 import { memo, useId, useMemo, useState } from 'react'
 import { noteWords } from '@sandlot/shared/transcript/cause-words'
@@ -184,6 +184,17 @@ export const NoteRow = memo(function NoteRow(props: { entry: NoteEntry }) {
     <p data-testid="note" className="text-sm text-muted [overflow-wrap:anywhere]">
       {noteWords(props.entry.event)}
     </p>
+  )
+})
+
+/** What a person said to the others in the chat; the model does not read it. */
+export const CommentRow = memo(function CommentRow(props: { entry: CommentEntry }) {
+  const { author, text } = props.entry
+  return (
+    <aside data-testid="comment" className="rounded-lg border border-line px-3 py-2 text-sm">
+      <p className="text-muted">{author?.name ?? 'The owner'} commented</p>
+      <p className="whitespace-pre-wrap [overflow-wrap:anywhere]">{text}</p>
+    </aside>
   )
 })
 

@@ -20,6 +20,7 @@ import {
   AssistantMessage,
   CallRunRow,
   DraftCard,
+  CommentRow,
   NoteRow,
   PendingUserMessage,
   Thought,
@@ -146,6 +147,8 @@ const Row = memo(function Row(props: {
         />
       ) : entry.type === 'note' ? (
         <NoteRow entry={entry} />
+      ) : entry.type === 'comment' ? (
+        <CommentRow entry={entry} />
       ) : entry.role === 'user' ? (
         <UserMessage
           text={entry.text}

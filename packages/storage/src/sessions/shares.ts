@@ -1,0 +1,288 @@
+/** With whom chats are shared, and links to what a chat was. */
+import { SandlotError } from '@sandlot/shared/errors'
+import { MODES } from '@sandlot/shared/mode'
+import type { Mode } from '@sandlot/shared/mode'
+import type { Share, ShareAccess, Snapshot } from '@sandlot/shared/team/shares'
+import type { Kysely, Selectable } from 'kysely'
+import type { SessionsSchema } from './schema.ts'
+
+/** Shares of one chat, and snapshots of one. */
+const MOST_PER_CHAT = 200
+
+export interface SharesTable {
+  id: string
+  session_id: string
+  kind: 'person' | 'team'
+  target_id: string
+  access: ShareAccess
+  mode: string
+  /** 1: answers approvals. */
+  may_approve: number
+  created_at: number
+  created_by: string
+  expires_at: number | null
+}
+
+export interface SnapshotsTable {
+  id: string
+  session_id: string
+  up_to: number
+  /** 1: with what calls printed. */
+  outputs: number
+  created_at: number
+  created_by: string
+  expires_at: number | null
+}
+
+/** Who wants to read: their id, and their teams. */
+export interface ReaderOf {
+  id: string
+  teams?: readonly string[] | undefined
+}
+
+/** What a person may do in a chat that is not theirs. */
+export interface SharedAccess {
+  access: ShareAccess
+  /** The highest mode of what they send. */
+  mode: Mode
+  mayApprove: boolean
+  /** Epoch milliseconds when the first of the shares that give this ends; null: never. */
+  expiresAt: number | null
+}
+
+/**
+ * What these shares give a reader now; undefined: nothing. Of several (a person's own, their
+ * teams') each thing is as the most generous says.
+ */
+export function accessBy(
+  shares: readonly Share[],
+  { id, teams = [] }: ReaderOf,
+  now: number,
+): SharedAccess | undefined {
+  const theirs = shares.filter(
+    ({ kind, targetId, expiresAt }) =>
+      (expiresAt === null || expiresAt > now) &&
+      (kind === 'person' ? targetId === id : teams.includes(targetId)),
+  )
+  if (theirs.length === 0) return undefined
+  const takingPart = theirs.filter(({ access }) => access === 'take_part')
+  const ends = theirs.flatMap(({ expiresAt }) => (expiresAt === null ? [] : [expiresAt]))
+  return {
+    access: takingPart.length > 0 ? 'take_part' : 'watch',
+    mode: MODES[Math.max(0, ...takingPart.map(({ mode }) => MODES.indexOf(mode)))] ?? 'manual',
+    mayApprove: theirs.some(({ mayApprove }) => mayApprove),
+    expiresAt: ends.length === 0 ? null : Math.min(...ends),
+  }
+}
+
+/** The reads, which the service has too. */
+export interface ShareReads {
+  /** Of one chat, oldest first, also expired ones. */
+  of(sessionId: string): Promise<Share[]>
+  snapshotsOf(sessionId: string): Promise<Snapshot[]>
+  /** By the secret of its link; also an expired one. */
+  snapshot(id: string): Promise<Snapshot | undefined>
+}
+
+export interface ShareRows extends ShareReads {
+  /**
+   * Replaces one of the same person or team, whose id it keeps. Throws `not_found` (no such chat)
+   * and `conflict` (too many).
+   */
+  put(sessionId: string, share: Share, by: string): Promise<Share>
+  /** What was removed; undefined: there was no such share of this chat. */
+  remove(sessionId: string, id: string): Promise<Share | undefined>
+  addSnapshot(snapshot: Snapshot, by: string): Promise<void>
+  /** False when there was none. */
+  removeSnapshot(sessionId: string, id: string): Promise<boolean>
+  /** Ids of this user's chats that have shares. */
+  sharedOf(userId: string): Promise<string[]>
+  /** The chat and everything in it belongs to another user; theirs alone is no share any more. */
+  handOver(sessionId: string, to: string): Promise<void>
+}
+
+export function shareReads(db: Kysely<SessionsSchema>): ShareReads {
+  return {
+    async of(sessionId) {
+      const rows = await db
+        .selectFrom('shares')
+        .selectAll()
+        .where('session_id', '=', sessionId)
+        .orderBy('created_at')
+        .orderBy('id')
+        .execute()
+      return rows.map(toShare)
+    },
+    async snapshotsOf(sessionId) {
+      const rows = await db
+        .selectFrom('snapshots')
+        .selectAll()
+        .where('session_id', '=', sessionId)
+        .orderBy('created_at')
+        .orderBy('id')
+        .execute()
+      return rows.map(toSnapshot)
+    },
+    async snapshot(id) {
+      const row = await db.selectFrom('snapshots').selectAll().where('id', '=', id).executeTakeFirst()
+      return row === undefined ? undefined : toSnapshot(row)
+    },
+  }
+}
+
+export function storedShares(db: Kysely<SessionsSchema>): ShareRows {
+  const reads = shareReads(db)
+  return {
+    ...reads,
+    put: (sessionId, share, by) =>
+      db.transaction().execute(async (trx) => {
+        const session = await trx
+          .selectFrom('sessions')
+          .select('id')
+          .where('id', '=', sessionId)
+          .executeTakeFirst()
+        if (session === undefined) throw new SandlotError('not_found', 'There is no such chat.')
+        const known = await shareReads(trx).of(sessionId)
+        const before = known.find(({ kind, targetId }) => kind === share.kind && targetId === share.targetId)
+        if (before === undefined && known.length >= MOST_PER_CHAT)
+          throw new SandlotError(
+            'conflict',
+            `A chat is shared with at most ${MOST_PER_CHAT} people and teams.`,
+          )
+        const kept = { ...share, id: before?.id ?? share.id, createdAt: before?.createdAt ?? share.createdAt }
+        const terms = {
+          access: kept.access,
+          mode: kept.mode,
+          may_approve: kept.mayApprove ? 1 : 0,
+          expires_at: kept.expiresAt,
+        }
+        await trx
+          .insertInto('shares')
+          .values({
+            id: kept.id,
+            session_id: sessionId,
+            kind: kept.kind,
+            target_id: kept.targetId,
+            ...terms,
+            created_at: kept.createdAt,
+            created_by: by,
+          })
+          .onConflict((conflict) => conflict.column('id').doUpdateSet(terms))
+          .execute()
+        return kept
+      }),
+    async remove(sessionId, id) {
+      const row = await db
+        .deleteFrom('shares')
+        .where('session_id', '=', sessionId)
+        .where('id', '=', id)
+        .returningAll()
+        .executeTakeFirst()
+      return row === undefined ? undefined : toShare(row)
+    },
+    async addSnapshot({ id, sessionId, upTo, outputs, createdAt, expiresAt }, by) {
+      await db.transaction().execute(async (trx) => {
+        const known = await shareReads(trx).snapshotsOf(sessionId)
+        if (known.length >= MOST_PER_CHAT)
+          throw new SandlotError('conflict', `A chat has at most ${MOST_PER_CHAT} snapshots. Remove one.`)
+        await trx
+          .insertInto('snapshots')
+          .values({
+            id,
+            session_id: sessionId,
+            up_to: upTo,
+            outputs: outputs ? 1 : 0,
+            created_at: createdAt,
+            created_by: by,
+            expires_at: expiresAt,
+          })
+          .execute()
+      })
+    },
+    async removeSnapshot(sessionId, id) {
+      const removed = await db
+        .deleteFrom('snapshots')
+        .where('session_id', '=', sessionId)
+        .where('id', '=', id)
+        .executeTakeFirst()
+      return removed.numDeletedRows > 0n
+    },
+    async sharedOf(userId) {
+      const rows = await db
+        .selectFrom('shares')
+        .innerJoin('sessions', 'sessions.id', 'shares.session_id')
+        .select('sessions.id')
+        .distinct()
+        .where('sessions.user_id', '=', userId)
+        .execute()
+      return rows.map(({ id }) => id)
+    },
+    handOver: (sessionId, to) =>
+      db.transaction().execute(async (trx) => {
+        await trx
+          .updateTable('sessions')
+          // As a take-over: a writer with the earlier epoch is refused.
+          .set((query) => ({ user_id: to, owner_epoch: query('owner_epoch', '+', 1) }))
+          .where('id', '=', sessionId)
+          .execute()
+        await trx
+          .deleteFrom('shares')
+          .where('session_id', '=', sessionId)
+          .where('kind', '=', 'person')
+          .where('target_id', '=', to)
+          .execute()
+      }),
+  }
+}
+
+function toShare(row: Selectable<SharesTable>): Share {
+  return {
+    id: row.id,
+    kind: row.kind,
+    targetId: row.target_id,
+    access: row.access,
+    mode: MODES.find((known) => known === row.mode) ?? 'manual',
+    mayApprove: row.may_approve === 1,
+    createdAt: row.created_at,
+    expiresAt: row.expires_at,
+  }
+}
+
+function toSnapshot(row: Selectable<SnapshotsTable>): Snapshot {
+  const { id, session_id: sessionId, up_to: upTo, created_at: createdAt, expires_at: expiresAt } = row
+  return { id, sessionId, upTo, outputs: row.outputs === 1, createdAt, expiresAt }
+}
+
+/** A migration. */
+export async function addShares({ schema }: Kysely<unknown>): Promise<void> {
+  await schema
+    .createTable('shares')
+    .addColumn('id', 'text', (column) => column.primaryKey())
+    .addColumn('session_id', 'text', (column) =>
+      column.notNull().references('sessions.id').onDelete('cascade'),
+    )
+    .addColumn('kind', 'text', (column) => column.notNull())
+    .addColumn('target_id', 'text', (column) => column.notNull())
+    .addColumn('access', 'text', (column) => column.notNull())
+    .addColumn('mode', 'text', (column) => column.notNull())
+    .addColumn('may_approve', 'integer', (column) => column.notNull())
+    .addColumn('created_at', 'bigint', (column) => column.notNull())
+    .addColumn('created_by', 'text', (column) => column.notNull())
+    .addColumn('expires_at', 'bigint')
+    .addUniqueConstraint('shares_once', ['session_id', 'kind', 'target_id'])
+    .execute()
+  await schema.createIndex('shares_by_target').on('shares').columns(['kind', 'target_id']).execute()
+  await schema
+    .createTable('snapshots')
+    .addColumn('id', 'text', (column) => column.primaryKey())
+    .addColumn('session_id', 'text', (column) =>
+      column.notNull().references('sessions.id').onDelete('cascade'),
+    )
+    .addColumn('up_to', 'bigint', (column) => column.notNull())
+    .addColumn('outputs', 'integer', (column) => column.notNull())
+    .addColumn('created_at', 'bigint', (column) => column.notNull())
+    .addColumn('created_by', 'text', (column) => column.notNull())
+    .addColumn('expires_at', 'bigint')
+    .execute()
+  await schema.createIndex('snapshots_by_session').on('snapshots').column('session_id').execute()
+}
