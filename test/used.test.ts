@@ -33,8 +33,9 @@ const RULES = {
     'packages/shared/src/team/sign-in-api.ts': 'the page of sign-in is being built against it',
     'packages/shared/src/team/notices.ts': 'the page of notices is being built against it',
     'packages/shared/src/team/shares.ts': SHARES,
+    'packages/shared/src/team/shares-api.ts': SHARES,
     'packages/shared/src/acp-meta.ts': SHARES,
-    'packages/shared/src/transcript.ts': SHARES,
+    'packages/shared/src/transcript/transcript.ts': SHARES,
     'packages/storage/src/sessions/shares.ts': SHARES,
   },
   allowed: {

@@ -16,6 +16,7 @@ import {
   limitConnections,
   timeLimits,
 } from './http/connection-limits.ts'
+import { authorsOf } from './auth/agent-user.ts'
 import { ensureSecret } from './auth/keys.ts'
 import { makeLimits } from './auth/limits.ts'
 import type { LimitRates } from './auth/limits.ts'
@@ -25,6 +26,7 @@ import { mailSender } from './notices/mail.ts'
 import { originRule } from './auth/origin.ts'
 import { makeScrubber } from '@sandlot/shared/scrub'
 import { Removals } from './removals.ts'
+import { sessionChanges } from './chat/session-changes.ts'
 import { openSessions } from './chat/sessions.ts'
 import { prepareSetup } from './auth/setup.ts'
 import { SLOW_READER_BYTES } from './socket/chat-socket.ts'
@@ -90,8 +92,7 @@ export async function startService(config: ServiceConfig, deps: ServiceDeps = {}
     const agent = new AgentLink({
       url: config.agentUrl,
       log,
-      onSessionChanged: (userId, summary) =>
-        sockets.sendTo(userId, { type: 'ai_chat_sessions', changed: [summary] }),
+      onSessionChanged: sessionChanges({ sessions, sockets, authors: () => authorsOf(accounts), log }),
       onConnected: metrics.agentConnected,
       pauses: deps.agentPauses,
     })
@@ -130,7 +131,7 @@ export async function startService(config: ServiceConfig, deps: ServiceDeps = {}
     const server = createAdaptorServer({ fetch: app.fetch, serverOptions: timeLimits(connections) })
     if (!(server instanceof Server)) throw new Error('service: wanted a plain HTTP server')
     limitConnections(server, connections)
-    server.on('upgrade', makeUpgrade({ ...parts, owns: sessions.owns }))
+    server.on('upgrade', makeUpgrade(parts))
     const port = await listen(server, config)
     const url = config.publicUrl ?? `http://${nameOf(config.host)}:${port}`
     log.info({ host: config.host, port }, 'listening')

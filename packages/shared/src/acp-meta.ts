@@ -248,6 +248,7 @@ export const sessionChanged = z.object({
   sharedWith: readers.optional(),
   unsharedFrom: readers.optional(),
 })
+export type SessionChanged = z.infer<typeof sessionChanged>
 export const promptAccepted = z.object({ sessionId, promptId: z.string(), requestId: z.string().optional() })
 export const agentStatus = z.object({
   ready: z.boolean(),

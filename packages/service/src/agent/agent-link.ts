@@ -12,9 +12,8 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { EXT, agentMetrics, agentStatus, sessionChanged } from '@sandlot/shared/acp-meta'
-import type { AgentMetricsAnswer, AgentStatus } from '@sandlot/shared/acp-meta'
+import type { AgentMetricsAnswer, AgentStatus, SessionChanged } from '@sandlot/shared/acp-meta'
 import { SandlotError, messageOf } from '@sandlot/shared/errors'
-import type { SessionSummary } from '@sandlot/shared/frames'
 import type { Logger } from '../log.ts'
 import { connectAgent } from './agent-client.ts'
 import type { AgentConnection, OnNotification } from './agent-client.ts'
@@ -24,7 +23,8 @@ const STATUS_TIMEOUT_MS = 3_000
 export interface AgentLinkOptions {
   url: string
   log: Logger
-  onSessionChanged: (userId: string, summary: SessionSummary) => void
+  /** Must not throw. */
+  onSessionChanged: (change: SessionChanged) => void
   onConnected: (connected: boolean) => void
   /** First and longest pause before the next try, in milliseconds. */
   pauses?: { first: number; longest: number }
@@ -183,7 +183,7 @@ export class AgentLink {
   #onNotification(method: string, params: unknown): void {
     if (method !== EXT.sessionChanged) return
     const changed = sessionChanged.safeParse(params)
-    if (changed.success) this.#options.onSessionChanged(changed.data.userId, changed.data.summary)
+    if (changed.success) this.#options.onSessionChanged(changed.data)
     else
       this.#options.log.warn({ method, problem: changed.error.message }, 'the agent sent an unknown message')
   }

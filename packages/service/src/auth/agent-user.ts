@@ -1,7 +1,15 @@
-/** A signed-in person as the agent gets to know them. */
+/** A signed-in person as the agent gets to know them, and as others read them. */
 import type { AgentUser } from '@sandlot/shared/acp-meta'
 import type { Account } from '@sandlot/shared/api'
+import type { Author } from '@sandlot/shared/team/shares'
+import type { AccountsStore } from '@sandlot/storage/accounts/store'
 
 export function agentUserOf({ id, name, email, role, teams }: Account): AgentUser {
   return { id, name, email, role, teams }
+}
+
+/** By id, everybody as others read them. */
+export async function authorsOf(accounts: Pick<AccountsStore, 'listUsers'>): Promise<Map<string, Author>> {
+  const users = await accounts.listUsers()
+  return new Map(users.map(({ id, name }) => [id, { id, name }]))
 }

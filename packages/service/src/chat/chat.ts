@@ -9,6 +9,7 @@ import {
   EXT,
   promptAccepted,
   promptResultMeta,
+  sessionClosed,
   sessionUpdates,
   unqueueResult,
 } from '@sandlot/shared/acp-meta'
@@ -33,6 +34,7 @@ import { withoutImageBytes } from './event-images.ts'
 import { InOrder } from './in-order.ts'
 import type { Logger } from '../log.ts'
 import { OpenSessions } from './open-sessions.ts'
+import { type Access, refuseWatchers } from './sessions.ts'
 import {
   type PromptContent,
   type PromptRequest,
@@ -51,10 +53,10 @@ export interface ChatOptions {
   /** Must not throw or wait. */
   send: (frame: ServerFrame) => void
   /**
-   * Whether the user owns this session. Checked before notifications, which the agent does not
-   * answer.
+   * What the user may do in this session; undefined: it is not there for them. Checked before
+   * notifications, which the agent does not answer.
    */
-  owns: (sessionId: string) => Promise<boolean>
+  accessTo: (sessionId: string) => Promise<Access | undefined>
   uploads: Uploads
   /** Whether an answer may make a rule for later sessions: not with an API key. */
   mayMakeRules: boolean
@@ -144,6 +146,10 @@ export class Chat {
         return this.#order.run(frame.sessionId, async () =>
           setMode(await this.#connection.get(), user, frame.sessionId, frame.modeId),
         )
+      case 'ai_chat_comment':
+        return this.#order.run(frame.sessionId, () => this.#comment(frame))
+      case 'ai_chat_typing':
+        return this.#typing(frame.sessionId)
       case 'ai_chat_model':
         return this.#order.run(frame.sessionId, async () =>
           setModel(await this.#connection.get(), user, frame.sessionId, frame),
@@ -221,11 +227,30 @@ export class Chat {
 
   /** Stops the running prompt. */
   async cancel(sessionId: string): Promise<void> {
-    const { user, owns } = this.#options
+    const { user } = this.#options
     const connection = await this.#connection.get()
-    // A notification is not answered: the agent would silently ignore a foreign session.
-    if (!(await owns(sessionId))) throw new SandlotError('not_found', 'There is no such chat.')
+    await this.#refuseUnlessTakingPart(sessionId)
     await connection.notify(methods.agent.session.cancel, { sessionId, _meta: { sandlot: { user } } })
+  }
+
+  /** A notification is not answered: the agent would silently ignore it. */
+  async #refuseUnlessTakingPart(sessionId: string): Promise<void> {
+    const access = await this.#options.accessTo(sessionId)
+    if (access === undefined) throw new SandlotError('not_found', 'There is no such chat.')
+    refuseWatchers(access)
+  }
+
+  async #comment(frame: Extract<ClientFrame, { type: 'ai_chat_comment' }>): Promise<void> {
+    const { type: _type, ...comment } = frame
+    const connection = await this.#connection.get()
+    await connection.request(EXT.comment, { user: this.#options.user, ...comment })
+  }
+
+  /** Of no chat that is not followed here. */
+  async #typing(sessionId: string): Promise<void> {
+    if (!this.#sessions.has(sessionId)) return
+    const connection = await this.#connection.get()
+    await connection.notify(EXT.typing, { user: this.#options.user, sessionId })
   }
 
   async #cancelCall(sessionId: string, toolCallId: string): Promise<void> {
@@ -259,7 +284,17 @@ export class Chat {
     } else if (method === EXT.promptAccepted) {
       const { data } = promptAccepted.safeParse(params)
       if (data?.requestId !== undefined) this.#prompts.accepted(data.requestId, data.promptId, data.sessionId)
+    } else if (method === EXT.sessionClosed) {
+      const { data } = sessionClosed.safeParse(params)
+      if (data !== undefined) this.#onClosed(data.sessionId)
     }
+  }
+
+  /** Its share has ended. */
+  #onClosed(sessionId: string): void {
+    if (!this.#sessions.has(sessionId)) return
+    this.#sessions.forget(sessionId)
+    this.#refuse(new SandlotError('not_found', 'This chat is not shared with you any more.'), { sessionId })
   }
 
   #onUpdate(sessionId: string, update: unknown): void {
@@ -273,7 +308,7 @@ export class Chat {
     const seq = seqOf(parsed.data)
     if (seq !== undefined && !isLive(parsed.data) && !cursor.take(seq)) return
     // The event as received: parsing drops fields that a newer agent may have added.
-    const event = withoutImageBytes(sessionId, update as SessionEvent)
+    const event = withoutImageBytes(`/api/sessions/${encodeURIComponent(sessionId)}`, update as SessionEvent)
     this.#options.send({ type: 'ai_chat_event', sessionId, event })
     const { promptId } = metaOf(event)
     const inner = sandlotEventOf(event)

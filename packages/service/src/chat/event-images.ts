@@ -18,15 +18,15 @@ export function imagesIn(event: SessionEvent): MessageImage[] {
 
 /**
  * The same event, or a copy whose images have an address instead of bytes. A live event has no
- * number, so no address.
+ * number, so no address. `at`: the address of the session, or of a snapshot of it.
  */
-export function withoutImageBytes(sessionId: string, event: SessionEvent): SessionEvent {
+export function withoutImageBytes(at: string, event: SessionEvent): SessionEvent {
   const seq = seqOf(event)
   if (seq === undefined) return event
   return mapImages(event, (image, index) => ({
     ...image,
     data: '',
-    uri: `/api/sessions/${encodeURIComponent(sessionId)}/images/${seq}/${index}`,
+    uri: `${at}/images/${seq}/${index}`,
   }))
 }
 

@@ -1,16 +1,30 @@
-/** Reads sessions of ai-agent's database for one user; those of other users are not found. */
+/**
+ * Reads sessions of ai-agent's database for one person: their own and those that are shared with
+ * them; others are not found.
+ */
 import { SandlotError, messageOf } from '@sandlot/shared/errors'
 import type { SessionSummary } from '@sandlot/shared/frames'
+import type { Author, Share } from '@sandlot/shared/team/shares'
+import { type ReaderOf, type SharedAccess, accessBy } from '@sandlot/storage/sessions/shares'
 import { openSessionReader } from '@sandlot/storage/sessions/sqlite'
 import type { SessionReader, SessionRow } from '@sandlot/storage/sessions/store'
 
 /** How long a request waits for the agent to make or migrate its database. */
 const WAIT_MS = 500
 
+/** What a reader of a session may do in it. */
+export type Access = 'owner' | SharedAccess
+
+export interface SeenSession {
+  row: SessionRow
+  access: Access
+}
+
 export interface Sessions {
   /** Throws `not_found`, `not_ready`. */
-  get(userId: string, sessionId: string): Promise<SessionRow>
-  owns: (userId: string, sessionId: string) => Promise<boolean>
+  get(reader: ReaderOf, sessionId: string): Promise<SeenSession>
+  /** Undefined: it is not there for them. Throws `not_ready`. */
+  find(reader: ReaderOf, sessionId: string): Promise<SeenSession | undefined>
   /** The reader itself; throws `not_ready` while there is no database with our schema. */
   reader(): Promise<SessionReader>
   close(): Promise<void>
@@ -36,19 +50,23 @@ export function openSessions(path: string): Sessions {
       })
     }
   }
-  const find = async (userId: string, sessionId: string): Promise<SessionRow | undefined> => {
-    const row = await (await reader()).getSession(sessionId)
-    return row?.userId === userId ? row : undefined
+  const find = async (who: ReaderOf, sessionId: string): Promise<SeenSession | undefined> => {
+    const from = await reader()
+    const row = await from.getSession(sessionId)
+    if (row === undefined) return undefined
+    if (row.userId === who.id) return { row, access: 'owner' }
+    const access = accessBy(await from.shares.of(sessionId), who, Date.now())
+    return access === undefined ? undefined : { row, access }
   }
 
   return {
     reader,
-    async get(userId, sessionId) {
-      const row = await find(userId, sessionId)
-      if (row === undefined) throw new SandlotError('not_found', 'There is no such chat.')
-      return row
+    find,
+    async get(who, sessionId) {
+      const seen = await find(who, sessionId)
+      if (seen === undefined) throw new SandlotError('not_found', 'There is no such chat.')
+      return seen
     },
-    owns: async (userId, sessionId) => (await find(userId, sessionId)) !== undefined,
     async close() {
       ended.abort()
       if (opening === undefined) return
@@ -61,9 +79,32 @@ export function openSessions(path: string): Sessions {
   }
 }
 
-export function summaryOf(row: SessionRow): SessionSummary {
+/** Throws `forbidden` for those who only watch. */
+export function refuseWatchers(access: Access): void {
+  if (access === 'owner' || access.access !== 'watch') return
+  throw new SandlotError('forbidden', 'You may watch this chat. Its owner can let you take part.')
+}
+
+/** A session's line in a list, the same for each reader. */
+export function lineOf(row: SessionRow): SessionSummary {
   const { id, title, updatedAt, mode, runningPromptId, waiting } = row
   return { sessionId: id, title, updatedAt, mode, running: runningPromptId !== null, waiting }
+}
+
+/** The line as this person's list has it; undefined: they do not see it now. */
+export function lineFor(
+  who: ReaderOf,
+  line: SessionSummary,
+  { owner, shares, now }: { owner: Author; shares: readonly Share[]; now: number },
+): SessionSummary | undefined {
+  if (who.id === owner.id) {
+    const isShared = shares.some(({ expiresAt }) => expiresAt === null || expiresAt > now)
+    return isShared ? { ...line, shared: true } : line
+  }
+  const given = accessBy(shares, who, now)
+  if (given === undefined) return undefined
+  // What waits is for those who may answer.
+  return { ...line, waiting: given.mayApprove ? line.waiting : 0, owner, access: given.access }
 }
 
 /** Without the path: users see this. */

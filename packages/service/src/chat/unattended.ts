@@ -19,7 +19,7 @@ export interface UnattendedOptions
   text: string
   images?: readonly string[] | undefined
   mode: Mode | undefined
-  create: { defaultMode?: Mode }
+  create: { defaultMode?: Mode } | undefined
   /** Where this was submitted before: deliver what is settled after this number. */
   submitted: { sessionId: string; after: number } | undefined
   /** Aborts when the client went away. */
@@ -142,15 +142,31 @@ async function stop(chat: Chat, accepted: Promise<PromptRef>, { log }: Unattende
   }
 }
 
-/** The first event of the prompt that this request id made, if the log has it. */
-export function findSubmitted(log: readonly SessionEvent[], requestId: string): SessionEvent | undefined {
+/**
+ * The first event of the prompt that this request id of this author made, if the log has it. `by`
+ * undefined: of the session's owner.
+ */
+export function findSubmitted(
+  log: readonly SessionEvent[],
+  requestId: string,
+  by?: string,
+): SessionEvent | undefined {
   const started = log.find((event) => {
     const inner = sandlotEventOf(event)
-    return inner?.type === 'prompt_started' && inner.requestId === requestId
+    return inner?.type === 'prompt_started' && inner.requestId === requestId && authorOf(log, event) === by
   })
   if (started === undefined) return undefined
   const { promptId } = metaOf(started)
   return log.find((event) => metaOf(event).promptId === promptId)
+}
+
+/** Of the message that the prompt of this event began with; undefined: the session's owner. */
+function authorOf(log: readonly SessionEvent[], started: SessionEvent): string | undefined {
+  const { promptId } = metaOf(started)
+  const message = log.find(
+    (event) => event.sessionUpdate === 'user_message_chunk' && metaOf(event).promptId === promptId,
+  )
+  return message === undefined ? undefined : metaOf(message).author?.id
 }
 
 /** Frames of this prompt, and events that belong to none (a title, a change of mode). */

@@ -10,6 +10,7 @@ import { secureHeaders } from 'hono/secure-headers'
 import { accountsRoutes } from './accounts-routes.ts'
 import { chatRoutes } from './chat-routes.ts'
 import type { AppEnv, Ctx, Parts } from './context.ts'
+import { directoryRoutes } from './directory-routes.ts'
 import { filesRoutes } from './files-routes.ts'
 import { sessionImageRoutes, uploadRoutes } from './images-routes.ts'
 import { healthRoutes } from './health-routes.ts'
@@ -19,6 +20,8 @@ import { peopleRoutes } from './people-routes.ts'
 import { rulesRoutes } from './rules-routes.ts'
 import { secretsRoutes } from './secrets-routes.ts'
 import { sessionsRoutes } from './sessions-routes.ts'
+import { sharesRoutes } from './shares-routes.ts'
+import { snapshotsRoutes } from './snapshots-routes.ts'
 import { webApp } from './web-app.ts'
 
 export function makeApp(parts: Parts): Hono<AppEnv> {
@@ -27,6 +30,8 @@ export function makeApp(parts: Parts): Hono<AppEnv> {
     .use(numbered(parts))
     .use('/api/sessions/:id/outputs/*', sandboxed())
     .use('/api/sessions/:id/images/*', sandboxed())
+    .use('/api/snapshots/:id/outputs/*', sandboxed())
+    .use('/api/snapshots/:id/images/*', sandboxed())
     .use('/api/images/*', sandboxed())
     .use('/api/files/*', sandboxed())
     .use(
@@ -67,6 +72,9 @@ export function makeApp(parts: Parts): Hono<AppEnv> {
     .route('/api', chatRoutes(parts))
     .route('/api/sessions', sessionsRoutes(parts))
     .route('/api/sessions', sessionImageRoutes(parts))
+    .route('/api/sessions', sharesRoutes(parts))
+    .route('/api/snapshots', snapshotsRoutes(parts))
+    .route('/api/people', directoryRoutes(parts))
     .route('/api/rules', rulesRoutes(parts))
     .route('/api/secrets', secretsRoutes(parts))
     .route('/api/instructions', instructionsRoutes(parts))

@@ -20,6 +20,7 @@ import { streamSSE } from 'hono/streaming'
 import type { SSEMessage } from 'hono/streaming'
 import { agentUserOf } from '../auth/agent-user.ts'
 import { answerOf } from '../chat/answer.ts'
+import type { SeenSession } from '../chat/sessions.ts'
 import { sessionIdOf } from '../chat/submission.ts'
 import { findSubmitted, runPrompt } from '../chat/unattended.ts'
 import type { UnattendedOptions } from '../chat/unattended.ts'
@@ -109,11 +110,13 @@ function messageOf(frame: ServerFrame): StreamMessage {
 async function optionsOf(c: Ctx, parts: Parts, request: ChatRequest): Promise<RunOptions> {
   const { account, via } = c.var.caller
   const requestId = request.requestId ?? newId('r')
+  const seen =
+    request.sessionId === undefined ? undefined : await parts.sessions.find(account, request.sessionId)
   return {
     user: agentUserOf(account),
     agent: parts.agent,
     log: parts.log.child({ user: account.id, requestId: c.var.requestId }),
-    owns: (sessionId) => parts.sessions.owns(account.id, sessionId),
+    accessTo: async (sessionId) => (await parts.sessions.find(account, sessionId))?.access,
     requestId,
     sessionId: request.sessionId,
     text: request.message,
@@ -127,12 +130,17 @@ async function optionsOf(c: Ctx, parts: Parts, request: ChatRequest): Promise<Ru
     unattended: request.approvals !== 'wait',
     // A script that answers no approvals gets none: the sandbox is the limit. A browser keeps its
     // default.
-    create: via === 'key' && request.approvals !== 'wait' ? { defaultMode: 'yolo' } : {},
+    create: createOf(seen, via === 'key' && request.approvals !== 'wait' ? { defaultMode: 'yolo' } : {}),
     submitted:
       request.requestId === undefined ? undefined : await submittedBefore(c, parts, request, requestId),
     stopping: parts.stopping,
     cancelWhenGone: request.requestId === undefined,
   }
+}
+
+/** A session of another person exists already, and a guest may make none. */
+function createOf(seen: SeenSession | undefined, create: RunOptions['create']): RunOptions['create'] {
+  return seen === undefined || seen.access === 'owner' ? create : undefined
 }
 
 async function submittedBefore(
@@ -143,9 +151,11 @@ async function submittedBefore(
 ): Promise<RunOptions['submitted']> {
   const { id } = c.var.caller.account
   const sessionId = request.sessionId ?? sessionIdOf(id, requestId)
-  if (!(await parts.sessions.owns(id, sessionId))) return undefined
+  const seen = await parts.sessions.find(c.var.caller.account, sessionId)
+  if (seen === undefined) return undefined
   const reader = await parts.sessions.reader()
-  const first = findSubmitted(await reader.readEvents(sessionId), requestId)
+  const by = seen.access === 'owner' ? undefined : id
+  const first = findSubmitted(await reader.readEvents(sessionId), requestId, by)
   if (first === undefined) return undefined
   const lastEventId = Number(c.req.header('last-event-id') ?? '')
   const before = (seqOf(first) ?? 1) - 1

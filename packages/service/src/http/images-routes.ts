@@ -1,7 +1,8 @@
-/** Images: those that wait for their message, and those of one's own sessions. */
+/** Images: those that wait for their message, and those of sessions that one sees. */
 import { SandlotError } from '@sandlot/shared/errors'
-import { seqOf } from '@sandlot/shared/events'
+import { type SessionEvent, seqOf } from '@sandlot/shared/events'
 import { type ImageType, MAX_IMAGE_BYTES, imageType } from '@sandlot/shared/images'
+import type { SessionReader } from '@sandlot/storage/sessions/store'
 import { Hono } from 'hono'
 import { bodyLimit } from 'hono/body-limit'
 import { etag } from 'hono/etag'
@@ -51,16 +52,37 @@ export function sessionImageRoutes(parts: Parts): Hono<AppEnv> {
   const { sessions } = parts
   return new Hono<AppEnv>().get('/:id/images/:seq/:index', requireCaller(parts), etag(), async (c) => {
     const { id, seq, index } = c.req.param()
-    await sessions.get(c.var.caller.account.id, id)
-    const number = /^[1-9]\d{0,14}$/.test(seq) ? Number(seq) : Number.NaN
-    if (Number.isNaN(number)) throw noImage()
-    const [event] = await (await sessions.reader()).readEvents(id, number - 1, 1)
-    const image = event === undefined || seqOf(event) !== number ? undefined : imagesIn(event)[Number(index)]
-    const known = imageType.safeParse(image?.mimeType)
-    if (image === undefined || !known.success) throw noImage()
-    // Not cached: a session id can be used again after deletion, and each request is authorized.
-    return sendImage(c, known.data, Buffer.from(image.data, 'base64'), 'private, no-cache')
+    await sessions.get(c.var.caller.account, id)
+    return sendEventImage(c, await sessions.reader(), { sessionId: id, seq, index })
   })
+}
+
+interface WantedImage {
+  sessionId: string
+  /** As the address has them. */
+  seq: string
+  index: string
+}
+
+/**
+ * The image of an event, as far as `shown` shows that event. To be called once it is checked that
+ * the caller may read it. Throws `not_found`.
+ */
+export async function sendEventImage(
+  c: Ctx,
+  reader: SessionReader,
+  { sessionId, seq, index }: WantedImage,
+  shown: (event: SessionEvent) => SessionEvent | undefined = (event) => event,
+): Promise<Response> {
+  const number = /^[1-9]\d{0,14}$/.test(seq) ? Number(seq) : Number.NaN
+  if (Number.isNaN(number)) throw noImage()
+  const [found] = await reader.readEvents(sessionId, number - 1, 1)
+  const event = found === undefined || seqOf(found) !== number ? undefined : shown(found)
+  const image = event === undefined ? undefined : imagesIn(event)[Number(index)]
+  const known = imageType.safeParse(image?.mimeType)
+  if (image === undefined || !known.success) throw noImage()
+  // Not cached: a session id can be used again after deletion, and each request is authorized.
+  return sendImage(c, known.data, Buffer.from(image.data, 'base64'), 'private, no-cache')
 }
 
 function sendImage(c: Ctx, mimeType: ImageType, bytes: Buffer, caching: string): Response {

@@ -1,29 +1,31 @@
-/** The session list, one session, and the full output of a call. Of one's own sessions only. */
+/**
+ * The session list, one session, and the full output of a call: of one's own sessions and of those
+ * that are shared with one. What else a person may do in a session, the agent decides.
+ */
 import { methods } from '@agentclientprotocol/sdk'
 import { EXT, forkParams, forkResult, renameParams } from '@sandlot/shared/acp-meta'
 import { approvalAnswer } from '@sandlot/shared/api'
 import { pendingApprovalList } from '@sandlot/shared/pending-approvals'
-import { toErrorBody, SandlotError } from '@sandlot/shared/errors'
-import type { SessionReader } from '@sandlot/storage/sessions/store'
+import { SandlotError } from '@sandlot/shared/errors'
+import type { SessionSummary } from '@sandlot/shared/frames'
+import type { ReaderOf } from '@sandlot/storage/sessions/shares'
+import type { SessionRow } from '@sandlot/storage/sessions/store'
 import { Hono } from 'hono'
 import { z } from 'zod'
-import { agentUserOf } from '../auth/agent-user.ts'
+import { agentUserOf, authorsOf } from '../auth/agent-user.ts'
 import { answerApproval } from '../chat/approvals.ts'
 import { InOrder } from '../chat/in-order.ts'
 import { openExport } from '../chat/prompt-export.ts'
 import { problemsOf } from '../socket/frame.ts'
-import { summaryOf } from '../chat/sessions.ts'
+import { lineFor, lineOf, refuseWatchers } from '../chat/sessions.ts'
 import type { AppEnv, Parts } from './context.ts'
-import { readRange } from './range.ts'
-import type { ByteRange } from './range.ts'
+import { sendOutput } from './outputs.ts'
 import { readBody, requireCaller } from './request.ts'
 
 const PAGE = 50
 const MAX_PAGE = 200
 /** Records of prompts that one person may wait for; they are made one after another. */
 const MAX_WAITING_EXPORTS = 4
-/** Bytes read from the database at a time. */
-const PIECE_BYTES = 256 * 1024
 
 const page = z.object({
   limit: z.coerce.number().int().min(1).max(MAX_PAGE).default(PAGE),
@@ -44,23 +46,28 @@ export function sessionsRoutes(parts: Parts): Hono<AppEnv> {
       if (!asked.success) throw new SandlotError('bad_request', problemsOf(asked.error))
       const { limit, before, title } = asked.data
       const reader = await sessions.reader()
-      const rows = await reader.listSessions(c.var.caller.account.id, {
+      const { account } = c.var.caller
+      const rows = await reader.listSessions(account, {
         limit,
         before,
         title,
       })
       const next = rows.length < limit ? null : (rows.at(-1)?.updatedAt ?? null)
-      return c.json({ sessions: rows.map(summaryOf), next })
+      return c.json({ sessions: await linesFor(parts, account, rows), next })
     })
     .get('/:id', async (c) => {
-      const row = await sessions.get(c.var.caller.account.id, c.req.param('id'))
-      return c.json(summaryOf(row))
+      const { account } = c.var.caller
+      const { row } = await sessions.get(account, c.req.param('id'))
+      const [line] = await linesFor(parts, account, [row])
+      // Its share has ended between the two reads.
+      if (line === undefined) throw new SandlotError('not_found', 'There is no such chat.')
+      return c.json(line)
     })
     .patch('/:id', async (c) => {
       const { title } = await readBody(c, renameBody)
       const user = agentUserOf(c.var.caller.account)
       const sessionId = c.req.param('id')
-      await sessions.get(user.id, sessionId)
+      await sessions.get(c.var.caller.account, sessionId)
       await agent.request(EXT.rename, { sessionId, title, user })
       return c.body(null, 204)
     })
@@ -68,14 +75,16 @@ export function sessionsRoutes(parts: Parts): Hono<AppEnv> {
       const asked = await readBody(c, forkBody)
       const user = agentUserOf(c.var.caller.account)
       const sessionId = c.req.param('id')
-      await sessions.get(user.id, sessionId)
+      await sessions.get(c.var.caller.account, sessionId)
       const made = await agent.request(EXT.fork, { ...asked, sessionId, user })
       return c.json(forkResult.parse(made), 201)
     })
     .post('/:id/cancel', async (c) => {
       const user = agentUserOf(c.var.caller.account)
       const sessionId = c.req.param('id')
-      await sessions.get(user.id, sessionId)
+      const { access } = await sessions.get(c.var.caller.account, sessionId)
+      // A notification is not answered.
+      refuseWatchers(access)
       await agent.notify(methods.agent.session.cancel, {
         sessionId,
         _meta: { sandlot: { user } },
@@ -85,7 +94,7 @@ export function sessionsRoutes(parts: Parts): Hono<AppEnv> {
     .get('/:id/approvals', async (c) => {
       const user = agentUserOf(c.var.caller.account)
       const sessionId = c.req.param('id')
-      await sessions.get(user.id, sessionId)
+      await sessions.get(c.var.caller.account, sessionId)
       const pending = await agent.request(EXT.approvals, { sessionId, user })
       return c.json(pendingApprovalList.parse(pending))
     })
@@ -94,7 +103,7 @@ export function sessionsRoutes(parts: Parts): Hono<AppEnv> {
       const { account, via } = c.var.caller
       const user = agentUserOf(account)
       const { id: sessionId, callId: toolCallId } = c.req.param()
-      await sessions.get(user.id, sessionId)
+      await sessions.get(c.var.caller.account, sessionId)
       const by = { user, mayMakeRules: via === 'sign-in' }
       await answerApproval(agent, by, { ...answer, sessionId, toolCallId })
       return c.body(null, 204)
@@ -102,7 +111,7 @@ export function sessionsRoutes(parts: Parts): Hono<AppEnv> {
     .get('/:id/prompts/:promptId/export', async (c) => {
       const user = agentUserOf(c.var.caller.account)
       const { id: sessionId, promptId } = c.req.param()
-      await sessions.get(user.id, sessionId)
+      await sessions.get(c.var.caller.account, sessionId)
       const opened = Promise.withResolvers<ReadableStream<Uint8Array>>()
       exportsInOrder
         .run(user.id, async () => {
@@ -121,7 +130,7 @@ export function sessionsRoutes(parts: Parts): Hono<AppEnv> {
     .delete('/:id', async (c) => {
       const user = agentUserOf(c.var.caller.account)
       const sessionId = c.req.param('id')
-      await sessions.get(user.id, sessionId)
+      await sessions.get(c.var.caller.account, sessionId)
       await agent.request(methods.agent.session.delete, {
         sessionId,
         _meta: { sandlot: { user } },
@@ -130,61 +139,22 @@ export function sessionsRoutes(parts: Parts): Hono<AppEnv> {
     })
     .get('/:id/outputs/:callId', async (c) => {
       const { id: sessionId, callId } = c.req.param()
-      await sessions.get(c.var.caller.account.id, sessionId)
-      const reader = await sessions.reader()
-      const output = await reader.outputInfo(sessionId, callId)
-      if (output === undefined) throw new SandlotError('not_found', 'This call has no stored output.')
-      const size = output.storedBytes
-      const range = readRange(c.req.header('range'), size)
-      const download = c.req.query('download')
-      const headers: Record<string, string> = {
-        'content-type': 'text/plain; charset=utf-8',
-        'x-content-type-options': 'nosniff',
-        'content-disposition': dispositionOf(
-          callId,
-          download !== undefined && download !== '0' && download !== 'false',
-        ),
-        'accept-ranges': 'bytes',
-        'cache-control': output.complete ? 'private, max-age=3600' : 'no-store',
-        'x-output-total-bytes': String(output.totalBytes),
-        'x-output-complete': String(output.complete),
-      }
-      if (range === 'none') {
-        const problem = new SandlotError('bad_request', `There are only ${size} bytes.`)
-        return c.json(toErrorBody(problem, c.var.requestId), 416, { 'content-range': `bytes */${size}` })
-      }
-      const wanted = range === 'all' ? { from: 0, to: size } : range
-      headers['content-length'] = String(wanted.to - wanted.from)
-      if (range !== 'all') headers['content-range'] = `bytes ${wanted.from}-${wanted.to - 1}/${size}`
-      const body = c.req.method === 'HEAD' ? null : streamOutput(reader, sessionId, callId, wanted)
-      return new Response(body, { status: range === 'all' ? 200 : 206, headers })
+      await sessions.get(c.var.caller.account, sessionId)
+      return sendOutput(c, await sessions.reader(), sessionId, callId)
     })
 }
 
-/** Read as the client takes it. */
-function streamOutput(
-  reader: SessionReader,
-  sessionId: string,
-  callId: string,
-  { from, to }: ByteRange,
-): ReadableStream<Uint8Array> {
-  let at = from
-  return new ReadableStream<Uint8Array>({
-    async pull(controller) {
-      if (at >= to) {
-        controller.close()
-        return
-      }
-      const piece = await reader.readOutput(sessionId, callId, at, Math.min(at + PIECE_BYTES, to))
-      // Deleted meanwhile: the promised length cannot be kept, and the client must notice.
-      if (piece.length === 0) throw new Error('sessions: the output ended early')
-      at += piece.length
-      controller.enqueue(piece)
-    },
+/** The lines of these sessions in this person's list. */
+async function linesFor(
+  { accounts, sessions }: Parts,
+  who: ReaderOf,
+  rows: readonly SessionRow[],
+): Promise<SessionSummary[]> {
+  const shares = await (await sessions.reader()).shares.ofAll(rows.map(({ id }) => id))
+  const owners = rows.some(({ userId }) => userId !== who.id) ? await authorsOf(accounts) : new Map()
+  const now = Date.now()
+  return rows.flatMap((row) => {
+    const owner = owners.get(row.userId) ?? { id: row.userId, name: '' }
+    return lineFor(who, lineOf(row), { owner, shares: shares.get(row.id) ?? [], now }) ?? []
   })
-}
-
-function dispositionOf(callId: string, download: boolean): string {
-  const name = callId.replaceAll(/[^A-Za-z0-9_.-]/g, '_').slice(0, 100)
-  return `${download ? 'attachment' : 'inline'}; filename="${name}.txt"`
 }

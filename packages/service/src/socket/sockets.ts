@@ -2,6 +2,7 @@
  * The open chat sockets: sends frames to all tabs of a user, and closes those whose sign-in or key
  * has ended.
  */
+import type { Account } from '@sandlot/shared/api'
 import type { ServerFrame } from '@sandlot/shared/frames'
 import type { Caller } from '../auth/caller.ts'
 
@@ -51,6 +52,11 @@ export class Sockets {
 
   countOf(userId: string): number {
     return this.#open.get(userId)?.size ?? 0
+  }
+
+  /** Everybody who has one open. */
+  people(): Account[] {
+    return [...this.#open.values()].flatMap(([first]) => (first === undefined ? [] : [first.caller.account]))
   }
 
   sendTo(userId: string, frame: ServerFrame): void {

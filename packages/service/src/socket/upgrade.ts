@@ -7,6 +7,7 @@ import { MAX_FRAME_BYTES } from '@sandlot/shared/frames'
 import { newId } from '@sandlot/shared/ids'
 import type { AccountsStore } from '@sandlot/storage/accounts/store'
 import { WebSocketServer } from 'ws'
+import type { Sessions } from '../chat/sessions.ts'
 import { findCaller } from '../auth/caller.ts'
 import type { Caller } from '../auth/caller.ts'
 import type { Logger } from '../log.ts'
@@ -15,16 +16,16 @@ import { ExplainingWebSocket, serveChatSocket } from './chat-socket.ts'
 import type { ChatSocketOptions } from './chat-socket.ts'
 import { MAX_SOCKETS_PER_USER } from './sockets.ts'
 
-interface UpgradeOptions extends Omit<ChatSocketOptions, 'caller' | 'owns'> {
+interface UpgradeOptions extends Omit<ChatSocketOptions, 'caller' | 'accessTo'> {
   accounts: AccountsStore
   isOurs: OriginRule
-  owns: (userId: string, sessionId: string) => Promise<boolean>
+  sessions: Sessions
 }
 
 type OnUpgrade = (request: IncomingMessage, socket: Duplex, head: Buffer) => void
 
 export function makeUpgrade(options: UpgradeOptions): OnUpgrade {
-  const { log, sockets, owns } = options
+  const { log, sockets, sessions } = options
   const server = new WebSocketServer({
     noServer: true,
     maxPayload: MAX_FRAME_BYTES,
@@ -41,7 +42,7 @@ export function makeUpgrade(options: UpgradeOptions): OnUpgrade {
         ...options,
         caller,
         log: log.child({ user: id, socket: newId('r') }),
-        owns: (sessionId) => owns(id, sessionId),
+        accessTo: async (sessionId) => (await sessions.find(caller.account, sessionId))?.access,
       })
     })
   }

@@ -23,6 +23,10 @@ import {
   newSessionMeta,
   promptMeta,
   unqueueParams,
+  commentParams,
+  sharesParams,
+  snapshotsParams,
+  typingParams,
 } from '@sandlot/shared/acp-meta'
 import type { AgentMetricsAnswer, AgentStatus } from '@sandlot/shared/acp-meta'
 import { SandlotError } from '@sandlot/shared/errors'
@@ -43,6 +47,7 @@ import { newId } from '@sandlot/shared/ids'
 import { instructionsParams } from '@sandlot/shared/person/instructions'
 import { filesParams } from '@sandlot/shared/person/files'
 import { secretsParams } from '@sandlot/shared/person/secrets'
+import { accessBy } from '@sandlot/storage/sessions/shares'
 import { openSessionStore } from '@sandlot/storage/sessions/sqlite'
 import type { SessionStore } from '@sandlot/storage/sessions/store'
 import { ScriptedFiles } from './scripted-files.ts'
@@ -340,6 +345,38 @@ export class ScriptedAgent {
         this.received.push(`fork ${sessionId} ${promptId} ${where}`)
         return { sessionId: `${sessionId}_fork` }
       })
+      .onRequest(EXT.shares, sharesParams, async ({ params: { user, sessionId, ask } }) => {
+        await this.#owned(user.id, sessionId)
+        const { shares } = this.store
+        const made = { id: newId('r'), createdAt: Date.now() }
+        if (ask.do === 'put') await shares.put(sessionId, { ...ask.share, ...made }, user.id)
+        if (ask.do === 'remove' && (await shares.remove(sessionId, ask.id)) === undefined)
+          throw refusal('not_found', 'There is no such share.')
+        return { shares: await shares.of(sessionId) }
+      })
+      .onRequest(EXT.snapshots, snapshotsParams, async ({ params: { user, sessionId, ask } }) => {
+        await this.#owned(user.id, sessionId)
+        const { shares } = this.store
+        const upTo = (await this.store.getSession(sessionId))?.lastSeq ?? 0
+        const made = { id: `secret_${upTo}`, sessionId, upTo, createdAt: Date.now() }
+        if (ask.do === 'make') await shares.addSnapshot({ ...ask.snapshot, ...made }, user.id)
+        if (ask.do === 'remove') await shares.removeSnapshot(sessionId, ask.id)
+        return { snapshots: await shares.snapshotsOf(sessionId) }
+      })
+      .onRequest(
+        EXT.comment,
+        commentParams,
+        async ({ params: { user, sessionId, commentId, text, mentions } }) => {
+          await this.#admit(user.id, sessionId, `comment ${text} ${mentions.join()}`)
+          const event = { type: 'comment', commentId, text, mentions } as const
+          const author = { id: user.id, name: user.name ?? '' }
+          await this.#settle(sessionId, makeSandlotEvent(event, { author }, Date.now()))
+          return { commentId }
+        },
+      )
+      .onNotification(EXT.typing, typingParams, ({ params }) => {
+        this.received.push(`typing ${params.user.id} ${params.sessionId}`)
+      })
       .onRequest(EXT.mcpSignIn, mcpSignInParams, ({ params: { user, answer } }) => {
         this.received.push(`mcp_sign_in ${user.id} ${answer}`)
         return answer.includes('code=') ? { server: 'calendar' } : { problem: 'It was <b>not</b> connected.' }
@@ -489,9 +526,13 @@ export class ScriptedAgent {
     })
   }
 
+  /** Of their teams it knows nothing. Throws `not_found`. */
   async #owned(userId: string, sessionId: string): Promise<void> {
     const row = await this.store.getSession(sessionId)
-    if (row?.userId !== userId) throw refusal('not_found', 'There is no such chat.')
+    if (row?.userId === userId) return
+    const shares = await this.store.shares.of(sessionId)
+    if (accessBy(shares, { id: userId }, Date.now()) === undefined)
+      throw refusal('not_found', 'There is no such chat.')
   }
 
   #follow(sessionId: string, client: AgentContext | undefined): void {

@@ -79,6 +79,8 @@ export function accessBy(
 export interface ShareReads {
   /** Of one chat, oldest first, also expired ones. */
   of(sessionId: string): Promise<Share[]>
+  /** The same of several chats, by their ids; those without any are missing. */
+  ofAll(sessionIds: readonly string[]): Promise<ReadonlyMap<string, Share[]>>
   snapshotsOf(sessionId: string): Promise<Snapshot[]>
   /** By the secret of its link; also an expired one. */
   snapshot(id: string): Promise<Snapshot | undefined>
@@ -102,17 +104,20 @@ export interface ShareRows extends ShareReads {
 }
 
 export function shareReads(db: Kysely<SessionsSchema>): ShareReads {
+  const ofAll: ShareReads['ofAll'] = async (sessionIds) => {
+    const rows = await db
+      .selectFrom('shares')
+      .selectAll()
+      .where('session_id', 'in', sessionIds)
+      .orderBy('created_at')
+      .orderBy('id')
+      .execute()
+    const bySession = Map.groupBy(rows, (row) => row.session_id)
+    return new Map([...bySession].map(([sessionId, shares]) => [sessionId, shares.map(toShare)]))
+  }
   return {
-    async of(sessionId) {
-      const rows = await db
-        .selectFrom('shares')
-        .selectAll()
-        .where('session_id', '=', sessionId)
-        .orderBy('created_at')
-        .orderBy('id')
-        .execute()
-      return rows.map(toShare)
-    },
+    of: async (sessionId) => (await ofAll([sessionId])).get(sessionId) ?? [],
+    ofAll,
     async snapshotsOf(sessionId) {
       const rows = await db
         .selectFrom('snapshots')

@@ -32,6 +32,8 @@ export function testShares(opened: () => OpenedStore): void {
       } as const
       expect(await store.shares.put('s', more, 'ann')).toEqual({ ...more, id: 'one', createdAt: 1 })
       expect(await reader.shares.of('s')).toEqual([{ ...more, id: 'one', createdAt: 1 }])
+      expect([...(await reader.shares.ofAll(['s', 'another'])).keys()]).toEqual(['s'])
+      expect((await reader.shares.ofAll([])).size).toBe(0)
       expect(await store.shares.remove('another', 'one')).toBeUndefined()
       expect(await store.shares.remove('s', 'one')).toMatchObject({ id: 'one', targetId: 'bob' })
       expect(await reader.shares.of('s')).toEqual([])
