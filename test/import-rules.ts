@@ -66,7 +66,7 @@ const VENDORS: { library: RegExp; only: RegExp }[] = [
   { library: /^(kysely|better-sqlite3|pg)(\/|$)/, only: /^packages\/storage\/src\// },
   {
     library: /^(better-auth|@better-auth\/api-key|@node-rs\/argon2)(\/|$)/,
-    only: /^packages\/(service\/src\/(auth|sign-in)|storage\/src\/accounts)/,
+    only: /^packages\/storage\/src\/accounts\/auth/,
   },
   { library: /^(hono|@hono\/node-server)(\/|$)/, only: /^packages\/service\/src\// },
   { library: /^prom-client$/, only: /^packages\/(ai-agent|service)\/src\/(.*\/)?metrics/ },
@@ -79,6 +79,7 @@ const VENDORS: { library: RegExp; only: RegExp }[] = [
   { library: /^@modelcontextprotocol\/server(\/|$)/, only: /^mcp\/mcp-kit\/src\/serve\.ts/ },
   { library: /^@duffel\/api$/, only: /^mcp\/flights-mcp\/src\/duffel\.ts/ },
   { library: /^@googleapis\/calendar$/, only: /^mcp\/google-calendar-mcp\/src\/google\.ts/ },
+  { library: /^jose$/, only: /^packages\/service\/src\/sign-in\/oidc-provider\.ts/ },
   { library: /^pino$/, only: /^packages\/(ai-agent|service)\/src\// },
   { library: /^react(-dom)?(\/|$)/, only: /^packages\/web\/src\// },
   { library: /^@xterm\//, only: /^packages\/web\/src\/.*(terminal|ansi|output)/i },

@@ -83,7 +83,6 @@ const RULES = {
     'packages/service/src/auth/limits.ts DEFAULT_RATES': KNOWN,
     'packages/shared/src/api.ts chatResponse': PLAYED,
     'packages/shared/src/frames.ts serverFrame': PLAYED,
-    'packages/storage/src/accounts/auth.ts authOptions': PARTS,
     'packages/storage/src/free-bytes.ts logBytes': PARTS,
     'packages/web/src/chat/composer/drafts.ts draftOf': PARTS,
     'packages/web/src/lib/storage.ts memoryStorage': PARTS,

@@ -3,8 +3,12 @@ import { readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { ConfigError, readConfig, wholeNumber } from '@sandlot/shared/config'
 import type { Environment } from '@sandlot/shared/config'
+import { type OidcProviderConfig, readOidcProviders } from '@sandlot/shared/team/oidc-config'
+import { type LocalSignIn, localSignIn } from '@sandlot/shared/team/sign-in-api'
 import { z } from 'zod'
 import type { MailSettings } from './notices/mail.ts'
+
+const readText = (path: string): string => readFileSync(path, 'utf8')
 
 const httpUrl = z
   .url({ protocol: /^https?$/, error: 'must be an http(s) address like https://chat.example.org' })
@@ -79,6 +83,17 @@ const variables = z.object({
     .optional(),
   SANDLOT_SESSIONS_DB: z.string().optional(),
   SANDLOT_WEB_DIST: z.string().optional(),
+  SANDLOT_OIDC: z
+    .string()
+    .optional()
+    .transform((text, context): OidcProviderConfig[] => {
+      if (text === undefined) return []
+      const read = readOidcProviders(text, readText)
+      if ('providers' in read) return read.providers
+      for (const message of read.problems) context.addIssue({ code: 'custom', message })
+      return z.NEVER
+    }),
+  SANDLOT_LOCAL_SIGN_IN: localSignIn.default('all'),
   SANDLOT_METRICS_TOKEN: z.string().min(16, 'must have at least 16 characters').optional(),
   SANDLOT_SMTP_URL: smtpUrl.optional(),
   SANDLOT_MAIL_FROM: sender.optional(),
@@ -102,11 +117,14 @@ export interface ServiceConfig {
   metricsToken: string | undefined
   /** Undefined: no e-mail is sent. */
   mail: MailSettings | undefined
+  /** By which people sign in, beside their passwords. */
+  providers: readonly OidcProviderConfig[]
+  localSignIn: LocalSignIn
 }
 
 /** @throws ConfigError with every problem at once. */
 export function readServiceConfig(env: Environment = process.env): ServiceConfig {
-  const read = readConfig(variables, env, (path) => readFileSync(path, 'utf8'))
+  const read = readConfig(variables, env, readText)
   const { SANDLOT_SMTP_URL: smtp, SANDLOT_MAIL_FROM: from } = read
   if (smtp !== undefined && from === undefined)
     throw new ConfigError(['SANDLOT_MAIL_FROM: must be set where SANDLOT_SMTP_URL is'])
@@ -123,5 +141,7 @@ export function readServiceConfig(env: Environment = process.env): ServiceConfig
     webDist: resolve(read.SANDLOT_WEB_DIST ?? join(import.meta.dirname, '../../web/dist')),
     metricsToken: read.SANDLOT_METRICS_TOKEN,
     mail: smtp === undefined || from === undefined ? undefined : { ...smtp, from },
+    providers: read.SANDLOT_OIDC,
+    localSignIn: read.SANDLOT_LOCAL_SIGN_IN,
   }
 }

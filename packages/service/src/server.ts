@@ -27,6 +27,8 @@ import { originRule } from './auth/origin.ts'
 import { makeScrubber } from '@sandlot/shared/scrub'
 import { Removals } from './removals.ts'
 import { sessionChanges } from './chat/session-changes.ts'
+import { ExternalSignIn } from './sign-in/external-sign-in.ts'
+import { OidcProvider } from './sign-in/oidc-provider.ts'
 import { openSessions } from './chat/sessions.ts'
 import { prepareSetup } from './auth/setup.ts'
 import { SLOW_READER_BYTES } from './socket/chat-socket.ts'
@@ -43,6 +45,7 @@ interface ServiceDeps {
   removalRetryMs?: number
   removalSlowMs?: number
   agentPauses?: NonNullable<AgentLinkOptions['pauses']>
+  providerRetry?: { firstMs: number; longestMs: number }
 }
 
 interface RunningService {
@@ -66,15 +69,18 @@ const CLOSE_GRACE_MS = 3_000
  */
 export async function startService(config: ServiceConfig, deps: ServiceDeps = {}): Promise<RunningService> {
   const authSecret = await ensureSecret(join(config.dataFolder, 'keys'), 'service-cookies')
-  const shown = `http://${nameOf(config.host)}:${config.port}`
+  const publicUrl = config.publicUrl ?? `http://${nameOf(config.host)}:${config.port}`
   const accounts = await openAccounts(join(config.dataFolder, 'accounts.db'), {
     secret: authSecret,
-    publicUrl: config.publicUrl ?? shown,
+    publicUrl,
   })
   const undo: (() => Promise<void>)[] = [() => accounts.close()]
   try {
     const setup = await prepareSetup(accounts, config.dataFolder)
-    const secrets = [authSecret, setup.token ?? '', config.metricsToken ?? '', config.mail?.auth?.pass ?? '']
+    const secrets = [
+      ...[authSecret, setup.token, config.metricsToken, config.mail?.auth?.pass],
+      ...config.providers.map(({ clientSecret }) => clientSecret),
+    ].map((secret = '') => secret)
     const log = makeLog(config.logLevel, makeScrubber(secrets), deps.writeLog)
     const metrics = makeMetrics()
     const isOurs = originRule(config.publicUrl, config.allowedOrigins)
@@ -109,6 +115,16 @@ export async function startService(config: ServiceConfig, deps: ServiceDeps = {}
     })
     undo.push(() => removals.close())
 
+    const external = new ExternalSignIn({
+      accounts,
+      providers: config.providers.map(
+        (provider) => new OidcProvider({ config: provider, publicUrl, log, retry: deps.providerRetry }),
+      ),
+      sockets,
+      log,
+    })
+    undo.push(async () => external.close())
+
     const { slowReaderBytes = SLOW_READER_BYTES } = deps
     const parts = {
       slowReaderBytes,
@@ -120,6 +136,7 @@ export async function startService(config: ServiceConfig, deps: ServiceDeps = {}
       agent,
       sockets,
       removals,
+      external,
       limits,
       metrics,
       setup,

@@ -27,6 +27,8 @@ export interface LimitRates {
   signInSlow: { everyMs: number; longestMs: number }
   /** Failed sign-ins from one address. */
   signInAddress: Rate
+  /** Steps of sign-ins by a provider from one address: each is a request to it. */
+  signInSteps: Rate
   /** Prompts of one user. */
   prompts: Rate
 }
@@ -36,6 +38,7 @@ export const DEFAULT_RATES: LimitRates = {
   signInAccount: { points: 50, seconds: 15 * 60 },
   signInSlow: { everyMs: 3_000, longestMs: 30_000 },
   signInAddress: { points: 50, seconds: 15 * 60 },
+  signInSteps: { points: 200, seconds: 15 * 60 },
   prompts: { points: 60, seconds: 60 },
 }
 
@@ -53,6 +56,8 @@ export interface Limits {
    * pair.
    */
   signInSucceeded(address: string, email: string): Promise<void>
+  /** Before each step of a sign-in by a provider. Throws `rate_limited`. */
+  beginSignIn(address: string): Promise<void>
   /** Throws `rate_limited`. */
   prompt(userId: string): Promise<void>
 }
@@ -63,6 +68,7 @@ export function makeLimits(rates: LimitRates = DEFAULT_RATES): Limits {
   const pair = make(rates.signInPair)
   const byAccount = make(rates.signInAccount)
   const byAddress = make(rates.signInAddress)
+  const steps = make(rates.signInSteps)
   const prompts = make(rates.prompts)
   /**
    * When the next slowed sign-in of an account may be tried, on the clock of `performance.now()`.
@@ -106,6 +112,7 @@ export function makeLimits(rates: LimitRates = DEFAULT_RATES): Limits {
       await byAddress.reward(address)
       await byAccount.reward(who)
     },
+    beginSignIn: (address) => take(steps, address, 'Too many sign-ins'),
     prompt: (userId) => take(prompts, userId, 'Too many messages'),
   }
 }

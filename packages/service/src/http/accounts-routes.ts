@@ -8,7 +8,7 @@ import type { AppEnv, Ctx, Parts } from './context.ts'
 import { addressOf, readBody, requireCaller, requireOurOrigin, requireSignIn } from './request.ts'
 
 export function accountsRoutes(parts: Parts): Hono<AppEnv> {
-  const { accounts, agent, config, limits, metrics, setup, sockets, log } = parts
+  const { accounts, agent, config, external, limits, metrics, setup, sockets, log } = parts
   const signedInOnly = requireCaller(parts)
   const ourPagesOnly = requireOurOrigin(parts)
 
@@ -46,6 +46,7 @@ export function accountsRoutes(parts: Parts): Hono<AppEnv> {
     try {
       const signedIn = await accounts.signIn({ email, password }, { ip: address, userAgent })
       await limits.signInSucceeded(address, email)
+      await checkLocal(signedIn)
       metrics.signIn('ok')
       return signedIn
     } catch (error) {
@@ -55,6 +56,17 @@ export function accountsRoutes(parts: Parts): Hono<AppEnv> {
       }
       throw error
     }
+  }
+
+  /** Throws `forbidden`; that sign-in has ended then. */
+  const checkLocal = async ({ account, setCookies }: SignedIn): Promise<void> => {
+    if (config.localSignIn === 'all' || account.role === 'admin') return
+    await accounts.signOut(setCookies.map((cookie) => cookie.slice(0, cookie.indexOf(';'))).join('; '))
+    const names = external.providers.map(({ name }) => name).join(' or ')
+    throw new SandlotError(
+      'forbidden',
+      `Only administrators sign in with a password here. Sign in by ${names || 'the provider that is to be set up'}.`,
+    )
   }
 
   const answer = async (c: Ctx, signedIn: SignedIn): Promise<Response> => {
@@ -75,10 +87,13 @@ export function accountsRoutes(parts: Parts): Hono<AppEnv> {
       return answer(c, await signIn(c, email, password))
     })
     .post('/sign-out', ourPagesOnly, async (c) => {
-      const { signInId, setCookies } = await accounts.signOut(c.req.header('cookie') ?? '')
+      const cookie = c.req.header('cookie') ?? ''
+      const before = await accounts.findBySession(cookie)
+      const url = before === undefined ? undefined : await external.endSessionUrl(before.signInId)
+      const { signInId, setCookies } = await accounts.signOut(cookie)
       if (signInId !== undefined) sockets.signInEnded(signInId)
-      for (const cookie of setCookies) c.header('set-cookie', cookie, { append: true })
-      return c.body(null, 204)
+      for (const ended of setCookies) c.header('set-cookie', ended, { append: true })
+      return url === undefined ? c.body(null, 204) : c.json({ url })
     })
     .get('/me', signedInOnly, async (c) => c.json(await me(c.var.caller.account)))
     .put('/password', signedInOnly, async (c) => {

@@ -22,6 +22,7 @@ import { secretsRoutes } from './secrets-routes.ts'
 import { sessionsRoutes } from './sessions-routes.ts'
 import { sharesRoutes } from './shares-routes.ts'
 import { snapshotsRoutes } from './snapshots-routes.ts'
+import { signInRoutes } from './sign-in-routes.ts'
 import { webApp } from './web-app.ts'
 
 export function makeApp(parts: Parts): Hono<AppEnv> {
@@ -68,6 +69,7 @@ export function makeApp(parts: Parts): Hono<AppEnv> {
     )
     .route('/', healthRoutes(parts))
     .route('/api', accountsRoutes(parts))
+    .route('/api', signInRoutes(parts))
     .route('/api/users', peopleRoutes(parts))
     .route('/api', chatRoutes(parts))
     .route('/api/sessions', sessionsRoutes(parts))

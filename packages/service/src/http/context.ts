@@ -10,6 +10,7 @@ import type { Logger } from '../log.ts'
 import type { Metrics } from '../metrics.ts'
 import type { SendMail } from '../notices/mail.ts'
 import type { OriginRule } from '../auth/origin.ts'
+import type { ExternalSignIn } from '../sign-in/external-sign-in.ts'
 import type { Removals } from '../removals.ts'
 import type { Sessions } from '../chat/sessions.ts'
 import type { Setup } from '../auth/setup.ts'
@@ -25,6 +26,8 @@ export interface Parts {
   agent: AgentLink
   sockets: Sockets
   removals: Removals
+  /** Sign-in by providers. */
+  external: ExternalSignIn
   limits: Limits
   metrics: Metrics
   setup: Setup

@@ -31,7 +31,7 @@ export function healthRoutes(parts: Parts): Hono<AppEnv> {
     })
 }
 
-async function readinessOf({ accounts, sessions, agent, stopping }: Parts): Promise<Readiness> {
+async function readinessOf({ accounts, sessions, agent, external, stopping }: Parts): Promise<Readiness> {
   const [ours, status] = await Promise.all([
     Promise.all([
       check('accounts', 'accounts can be read', () => accounts.ping()),
@@ -42,6 +42,9 @@ async function readinessOf({ accounts, sessions, agent, stopping }: Parts): Prom
   const reasons: Reason[] = [...ours, agentReason(status)]
   if (stopping.aborted) reasons.push({ part: 'service', ok: false, message: 'stopping' })
   const mine = reasons.every((reason) => reason.ok)
+  // Degraded: who is signed in stays so, and other ways in remain.
+  for (const { name, problem } of external.providers)
+    reasons.push({ part: 'sign-in', ok: problem === undefined, message: `${name}: ${problem ?? 'ready'}` })
   if (typeof status === 'string') return { ready: false, reasons }
   // Whether a missing engine counts as unready is the agent's decision: without one, chat still
   // works.

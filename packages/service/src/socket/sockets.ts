@@ -67,15 +67,15 @@ export class Sockets {
     this.#closeWhere((caller) => caller.via === 'sign-in' && caller.signInId === signInId)
   }
 
-  /** All sign-ins of this person have ended but one, whose id changes. */
-  signInsEnded(userId: string, goesOn: { was: string; is: string }): void {
+  /** All sign-ins of this person have ended, but one whose id may change. */
+  signInsEnded(userId: string, goesOn?: { was: string; is: string }): void {
     for (const socket of this.#open.get(userId) ?? []) {
       const { caller } = socket
-      if (caller.via === 'sign-in' && caller.signInId === goesOn.was)
+      if (goesOn !== undefined && caller.via === 'sign-in' && caller.signInId === goesOn.was)
         socket.caller = { ...caller, signInId: goesOn.is }
     }
     this.#closeWhere(
-      (caller) => caller.account.id === userId && caller.via === 'sign-in' && caller.signInId !== goesOn.is,
+      (caller) => caller.account.id === userId && caller.via === 'sign-in' && caller.signInId !== goesOn?.is,
     )
   }
 

@@ -47,6 +47,8 @@ export async function startHarness(
     webDist: join(folder, 'web'),
     metricsToken: undefined,
     mail: undefined,
+    providers: [],
+    localSignIn: 'all',
     ...changes,
   }
   const all: ServiceDeps = {

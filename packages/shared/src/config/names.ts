@@ -73,6 +73,10 @@ export const CONFIG_NAMES: Record<string, string> = {
   SANDLOT_WEB_DIST: 'folder of the built web app',
   SANDLOT_PUBLIC_URL: 'the address that people type, behind a reverse proxy',
   SANDLOT_ALLOWED_ORIGINS: 'comma-separated further origins that may open a WebSocket',
+  SANDLOT_OIDC:
+    'JSON: the providers by which people sign in: [{name, issuer, clientId, clientSecret, …}] (docs/sign-in.md)',
+  SANDLOT_LOCAL_SIGN_IN:
+    'all | admins; admins: only administrators sign in with a password, others by a provider (default all)',
   SANDLOT_METRICS_TOKEN: 'bearer token for /metrics from elsewhere than this machine',
   SANDLOT_SMTP_URL:
     'the server for e-mail: smtp://user:password@mail.example.org:587 (STARTTLS, which a password needs) or smtps://… (default: no e-mail)',

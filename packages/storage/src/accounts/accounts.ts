@@ -10,10 +10,11 @@ import { waitForLock } from '../lock.ts'
 import { toAccountUserError } from '../plain-words.ts'
 import type { StoreHealth } from '../database/store-health.ts'
 import { withTypedFailures } from '../database/typed-failures.ts'
-import { makeAuth } from './auth.ts'
-import type { AuthOptions } from './auth.ts'
+import { type Auth, makeAuth } from './auth.ts'
+import type { AuthOptions } from './auth-options.ts'
 import { createKeyedLock } from '@sandlot/shared/async/keyed-lock'
 import { changePerson, listUsers } from './account-rows.ts'
+import { makeExternal } from './external.ts'
 import { createKey, deleteKey, findByKey, listKeys } from './keys.ts'
 import { accountsMigrations } from './schema.ts'
 import { listRemovals, removalDone, removalFailed, removeUser } from './removals.ts'
@@ -45,8 +46,10 @@ export async function openAccounts(path: string, options: AccountsOptions): Prom
   try {
     opened = await openWriter<AccountsSchema>(path, accountsMigrations)
     const { db, health } = opened
+    const auth = makeAuth(db, options)
     const checked = {
-      ...makeStore(db, options, close),
+      ...makeStore(db, auth, close),
+      external: withTypedFailures(health, makeExternal(db, auth.external), toAccountUserError),
       teams: withTypedFailures(health, makeTeams(db), toAccountUserError),
       ping: () => ping(db, health),
     }
@@ -59,10 +62,9 @@ export async function openAccounts(path: string, options: AccountsOptions): Prom
 
 function makeStore(
   db: Kysely<AccountsSchema>,
-  options: AuthOptions,
+  auth: Auth,
   close: () => Promise<void>,
-): Omit<AccountsStore, 'ping' | 'teams'> {
-  const auth = makeAuth(db, options)
+): Omit<AccountsStore, 'ping' | 'teams' | 'external'> {
   const hasUsers = async (): Promise<boolean> =>
     (await db.selectFrom('auth_user').select('id').limit(1).executeTakeFirst()) !== undefined
   /**
@@ -98,6 +100,7 @@ function makeStore(
       return { signInId: signedIn?.signInId, setCookies: await auth.signOut(cookie) }
     },
     changePassword: (cookie, change) => auth.changePassword(cookie, change),
+    checkPassword: (userId, password) => auth.checkPassword(userId, password),
     findBySession: (cookie) => auth.find(cookie),
     findByKey: (secret) => findByKey(db, secret),
     createKey: (userId, name) => createKey(db, userId, name),

@@ -1,87 +1,24 @@
 /**
- * The only file that imports better-auth: its options, and what is specific to it (headers,
- * cookies, its errors).
+ * better-auth, which only the files `auth*.ts` import, and what is specific to it: headers,
+ * cookies, its errors.
  */
-import { hash, verify } from '@node-rs/argon2'
-import { MAX_PASSWORD_CHARS, MIN_PASSWORD_CHARS } from '@sandlot/shared/api'
 import type { Account } from '@sandlot/shared/api'
 import { SandlotError } from '@sandlot/shared/errors'
 import { betterAuth } from 'better-auth'
 import { APIError } from 'better-auth/api'
-import { admin } from 'better-auth/plugins/admin'
-import { adminAc, userAc } from 'better-auth/plugins/admin/access'
 import type { Kysely } from 'kysely'
 import { createKeyedLock } from '@sandlot/shared/async/keyed-lock'
 import { teamIdsOf, toAccount } from './account-rows.ts'
+import { makeExternalFlows } from './auth-external.ts'
+import { type AuthOptions, IP_HEADER, authOptions } from './auth-options.ts'
+import type { ExternalFlows } from './external.ts'
 import type { AccountsSchema } from './schema.ts'
 import type { NewUser, Origin, SignedIn } from './store.ts'
 
-export interface AuthOptions {
-  /** Signs the cookies. At least 32 random characters. */
-  secret: string
-  /** The address people type; `https:` makes the cookies `Secure`. */
-  publicUrl: string
-}
+const WRONG_PASSWORD = 'That is not your current password.'
 
-/** A week; prolonged at most once a day. */
-const SIGN_IN_SECONDS = 7 * 24 * 60 * 60
-const PROLONG_AFTER_SECONDS = 24 * 60 * 60
-/**
- * Set by us from the connection, never by a client: the headers that better-auth sees are made
- * here.
- */
-const IP_HEADER = 'x-sandlot-client-ip'
-
-/**
- * Options of better-auth; exported for the test that compares our migrations with what it wants.
- */
-export function authOptions(db: Kysely<AccountsSchema>, options: AuthOptions) {
-  return {
-    appName: 'Sandlot',
-    baseURL: options.publicUrl,
-    basePath: '/api/auth',
-    secret: options.secret,
-    telemetry: { enabled: false },
-    logger: { disabled: true },
-    database: { db, type: 'sqlite' as const, transaction: true },
-    user: { modelName: 'auth_user' },
-    session: {
-      modelName: 'auth_session',
-      expiresIn: SIGN_IN_SECONDS,
-      updateAge: PROLONG_AFTER_SECONDS,
-    },
-    account: { modelName: 'auth_account' },
-    verification: { modelName: 'auth_verification' },
-    emailAndPassword: {
-      enabled: true,
-      disableSignUp: true,
-      minPasswordLength: MIN_PASSWORD_CHARS,
-      maxPasswordLength: MAX_PASSWORD_CHARS,
-      // The defaults of the library: argon2id, 19 MiB, two passes.
-      password: {
-        hash: (password: string) => hash(password),
-        verify: (given: { hash: string; password: string }) => verify(given.hash, given.password),
-      },
-    },
-    // Limits are the service's, by address and by account; better-auth's own count requests only by
-    // address.
-    rateLimit: { enabled: false },
-    advanced: {
-      cookiePrefix: 'sandlot',
-      useSecureCookies: options.publicUrl.startsWith('https:'),
-      ipAddress: { ipAddressHeaders: [IP_HEADER] },
-    },
-    plugins: [
-      admin({
-        defaultRole: 'member',
-        adminRoles: ['admin'],
-        roles: { admin: adminAc, member: userAc, guest: userAc },
-      }),
-    ],
-  }
-}
-
-interface Auth {
+export interface Auth {
+  external: ExternalFlows
   createUser(user: NewUser): Promise<Account>
   signIn(credentials: { email: string; password: string }, from: Origin): Promise<SignedIn>
   signOut(cookie: string): Promise<string[]>
@@ -89,10 +26,13 @@ interface Auth {
   /** Without the current password. Ends all sign-ins of the user. */
   setPassword(userId: string, password: string): Promise<void>
   find(cookie: string): Promise<SignedIn | undefined>
+  /** Throws `forbidden`. */
+  checkPassword(userId: string, password: string): Promise<void>
 }
 
 export function makeAuth(db: Kysely<AccountsSchema>, options: AuthOptions): Auth {
-  const { api, $context } = betterAuth(authOptions(db, options))
+  const auth = betterAuth(authOptions(db, options))
+  const { api, $context } = auth
   /**
    * By email address: everything that checks a password and then acts. Otherwise a sign-in that
    * checked it before a change and made its session after it would survive the end of all sign-ins.
@@ -122,6 +62,7 @@ export function makeAuth(db: Kysely<AccountsSchema>, options: AuthOptions): Auth
 
   return {
     find,
+    external: makeExternalFlows({ db, auth, headersOf, begun }),
     async createUser(user) {
       try {
         const { user: made } = await api.createUser({ body: user })
@@ -131,12 +72,13 @@ export function makeAuth(db: Kysely<AccountsSchema>, options: AuthOptions): Auth
       }
     },
     async signIn(credentials, from) {
-      const headers = new Headers()
-      if (from.ip !== undefined) headers.set(IP_HEADER, from.ip)
-      if (from.userAgent !== undefined) headers.set('user-agent', from.userAgent.slice(0, 500))
       try {
         return await lock.run(credentials.email.toLowerCase(), async () => {
-          const answer = await api.signInEmail({ body: credentials, headers, returnHeaders: true })
+          const answer = await api.signInEmail({
+            body: credentials,
+            headers: headersOf(from),
+            returnHeaders: true,
+          })
           return begun(answer.headers)
         })
       } catch (error) {
@@ -169,11 +111,25 @@ export function makeAuth(db: Kysely<AccountsSchema>, options: AuthOptions): Auth
         await internalAdapter.deleteUserSessions(userId)
       })
     },
+    async checkPassword(userId, password) {
+      const { internalAdapter, password: passwords } = await $context
+      const accounts = await internalAdapter.findAccounts(userId)
+      const hash = accounts.find(({ providerId }) => providerId === 'credential')?.password
+      if (hash == null || !(await passwords.verify({ hash, password })))
+        throw new SandlotError('forbidden', WRONG_PASSWORD)
+    },
     async signOut(cookie) {
       const { headers } = await api.signOut({ headers: new Headers({ cookie }), returnHeaders: true })
       return headers.getSetCookie()
     },
   }
+}
+
+function headersOf({ ip, userAgent }: Origin): Headers {
+  const headers = new Headers()
+  if (ip !== undefined) headers.set(IP_HEADER, ip)
+  if (userAgent !== undefined) headers.set('user-agent', userAgent.slice(0, 500))
+  return headers
 }
 
 /** The `Cookie` header that a browser would send after these `Set-Cookie` values. */
@@ -201,8 +157,7 @@ function translate(error: unknown): unknown {
 function translatePasswordChange(error: unknown): unknown {
   if (!(error instanceof APIError)) return error
   if (error.statusCode === 401) return new SandlotError('unauthenticated', 'Sign in first.')
-  if (codeOf(error) === 'INVALID_PASSWORD')
-    return new SandlotError('forbidden', 'That is not your current password.')
+  if (codeOf(error) === 'INVALID_PASSWORD') return new SandlotError('forbidden', WRONG_PASSWORD)
   return translate(error)
 }
 

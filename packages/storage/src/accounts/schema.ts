@@ -1,17 +1,50 @@
 /**
  * The tables of accounts.db that our own queries touch. The `auth_*` tables are written through
- * better-auth alone, but for a removal, which has to be one transaction.
+ * better-auth alone, but for a removal, a role by groups and an unlinked provider, which have to be
+ * one transaction.
  */
 import type { RemovedData } from '@sandlot/shared/api'
+import type { Role } from '@sandlot/shared/team/role'
 import type { Migrations } from '../database/database.ts'
 import { authTables } from './migrations/001-auth-tables.ts'
 import { apiKeys } from './migrations/002-api-keys.ts'
 import { removals } from './migrations/003-removals.ts'
 import { removalProblems } from './migrations/004-removal-problems.ts'
 import { rolesAndTeams } from './migrations/005-roles-and-teams.ts'
+import { signIn } from './migrations/006-sign-in.ts'
 
 export interface AccountsSchema {
   auth_user: { id: string; name: string; email: string; role: string | null }
+  auth_session: {
+    id: string
+    userId: string
+    ipAddress: string | null
+    userAgent: string | null
+    createdAt: string
+    expiresAt: string
+  }
+  auth_account: {
+    id: string
+    userId: string
+    /** `credential`, or the key of a provider. */
+    providerId: string
+    accountId: string
+    idToken: string | null
+    createdAt: string
+  }
+  sign_in: {
+    id: string
+    /** Key of the provider by which it began; null: by password. */
+    provider: string | null
+    lastUsedAt: number
+  }
+  group_role: {
+    userId: string
+    /** The role without any group. */
+    own: Role
+    /** That which groups gave in its place. */
+    given: Role
+  }
   api_key: {
     id: string
     userId: string
@@ -56,4 +89,5 @@ export const accountsMigrations: Migrations = {
   '003_removals': removals,
   '004_removal_problems': removalProblems,
   '005_roles_and_teams': rolesAndTeams,
+  '006_sign_in': signIn,
 }

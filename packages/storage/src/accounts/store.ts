@@ -5,6 +5,7 @@
 import type { Account, ApiKey, NewApiKey, Removal, RemovedData } from '@sandlot/shared/api'
 import type { ChangePersonRequest } from '@sandlot/shared/team/teams-api'
 import type { TeamsStore } from './teams.ts'
+import type { ExternalSignIns } from './external.ts'
 
 export interface NewUser {
   name: string
@@ -78,6 +79,8 @@ export interface AccountsStore {
    * (`current` is not the password), `bad_request`.
    */
   changePassword(cookie: string, change: { current: string; password: string }): Promise<SignedIn>
+  /** Throws `forbidden`: it is not the password of this person. */
+  checkPassword(userId: string, password: string): Promise<void>
   /** By a `Cookie` header. Undefined: none, forged, ended or expired. */
   findBySession(cookie: string): Promise<SignedIn | undefined>
   /** By the secret of an API key. */
@@ -88,6 +91,7 @@ export interface AccountsStore {
   listKeys(userId: string): Promise<ApiKey[]>
   /** False when this user has no such key. */
   deleteKey(userId: string, id: string): Promise<boolean>
+  readonly external: ExternalSignIns
   /**
    * Rejects with `not_ready` when the accounts cannot be read, or not be written: the disk is full,
    * the file is damaged.

@@ -1,26 +1,25 @@
 import { mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import Database from 'better-sqlite3'
+import { sql } from 'kysely'
 import { expect, test } from 'vitest'
 import { openAccounts } from '../../src/accounts/accounts.ts'
+import { accountsMigrations } from '../../src/accounts/schema.ts'
+import { openWriter } from '../../src/database/database.ts'
 
 const OPTIONS = { secret: 'x'.repeat(40), publicUrl: 'http://127.0.0.1:8002' }
 
 test('a user of an older version is a member after the migration', async () => {
   const path = join(await mkdtemp(join(tmpdir(), 'sandlot-roles-')), 'accounts.db')
-  const before = await openAccounts(path, OPTIONS)
-  const ann = { name: 'Ann', email: 'ann@example.org', password: 'correct horse' }
-  const { id } = await before.createUser({ ...ann, role: 'member' })
+  const old = Object.entries(accountsMigrations).filter(([name]) => name < '005')
+  const before = await openWriter(path, Object.fromEntries(old))
+  await sql`insert into auth_user (id, name, email, "emailVerified", "createdAt", "updatedAt", role)
+    values ('ann', 'Ann', 'ann@example.org', 0, '2026-01-01', '2026-01-01', 'user')`.execute(before.db)
   await before.close()
-  const file = new Database(path)
-  file.exec(`update auth_user set role = 'user'; drop table team_member; drop table team;
-    delete from kysely_migration where name >= '005'`)
-  file.close()
 
   const after = await openAccounts(path, OPTIONS)
   expect(await after.listUsers()).toStrictEqual([
-    { id, name: 'Ann', email: 'ann@example.org', role: 'member', teams: [] },
+    { id: 'ann', name: 'Ann', email: 'ann@example.org', role: 'member', teams: [] },
   ])
   await after.close()
 })

@@ -1,0 +1,90 @@
+/** Sign-in by providers: which there are, there and back, and links to one's account. */
+import { SandlotError } from '@sandlot/shared/errors'
+import { beginSignInRequest, linkProviderRequest } from '@sandlot/shared/team/sign-in-api'
+import type { AccountWays, SignInWays } from '@sandlot/shared/team/sign-in-api'
+import { Hono } from 'hono'
+import type { AppEnv, Ctx, Parts } from './context.ts'
+import { addressOf, readBody, requireCaller, requireOurOrigin, requireSignIn } from './request.ts'
+
+export function signInRoutes(parts: Parts): Hono<AppEnv> {
+  const { accounts, config, external, limits, log, metrics } = parts
+  const ourPagesOnly = requireOurOrigin(parts)
+  const signedInOnly = requireCaller(parts)
+
+  const sendTo = (c: Ctx, { url, setCookies }: { url: string; setCookies: string[] }): Response => {
+    for (const cookie of setCookies) c.header('set-cookie', cookie, { append: true })
+    return c.json({ url })
+  }
+
+  return new Hono<AppEnv>()
+    .get('/sign-in/providers', (c) =>
+      c.json({
+        local: config.localSignIn,
+        providers: external.providers.map((provider) => ({
+          id: provider.config.id,
+          name: provider.name,
+          ready: provider.problem === undefined,
+        })),
+        reset: false,
+      } satisfies SignInWays),
+    )
+    .post('/sign-in/providers/:id', ourPagesOnly, async (c) => {
+      await limits.beginSignIn(addressOf(c, config.publicUrl))
+      const { returnTo } = await readBody(c, beginSignInRequest)
+      return sendTo(c, await external.begin(c.req.param('id'), returnTo))
+    })
+    .post('/sign-in/providers/:id/link', signedInOnly, async (c) => {
+      const { account } = requireSignIn(c)
+      const { returnTo, password } = await readBody(c, linkProviderRequest)
+      // A stolen sign-in must not become a way in that stays.
+      if (await accounts.external.hasPassword(account.id)) await checkPassword(c, password)
+      const begun = await external.beginLink(c.req.param('id'), returnTo, c.req.header('cookie') ?? '')
+      return sendTo(c, begun)
+    })
+    .get('/sign-in/callback/:id', async (c) => {
+      const address = addressOf(c, config.publicUrl)
+      await limits.beginSignIn(address)
+      const { to, setCookies } = await external.finish(
+        c.req.param('id'),
+        c.req.query(),
+        c.req.header('cookie') ?? '',
+        { ip: address, userAgent: c.req.header('user-agent') },
+      )
+      metrics.signIn(setCookies.length > 0 ? 'ok' : 'refused')
+      for (const cookie of setCookies) c.header('set-cookie', cookie, { append: true })
+      return c.redirect(to)
+    })
+    .get('/sign-in/problems/:id', (c) => {
+      const message = external.problem(c.req.param('id'))
+      if (message === undefined) throw new SandlotError('not_found', 'There is no such problem any more.')
+      return c.json({ message })
+    })
+    .get('/account/ways', signedInOnly, async (c) => {
+      const { account } = requireSignIn(c)
+      const links = await accounts.external.links(account.id)
+      return c.json({
+        password: await accounts.external.hasPassword(account.id),
+        secondFactor: false,
+        providers: external.providers.flatMap(({ key, name, config: { id } }) =>
+          links.filter((link) => link.key === key).map(({ linkedAt }) => ({ id, name, linkedAt })),
+        ),
+      } satisfies AccountWays)
+    })
+    .delete('/account/providers/:id', signedInOnly, async (c) => {
+      const { account } = requireSignIn(c)
+      const id = c.req.param('id')
+      if (!(await accounts.external.unlink(account.id, external.keyOf(id))))
+        throw new SandlotError('not_found', 'Your account is not linked to this provider.')
+      log.info({ user: account.id, provider: id }, 'unlinked a provider')
+      return c.body(null, 204)
+    })
+
+  async function checkPassword(c: Ctx, password: string | undefined): Promise<void> {
+    const { account } = requireSignIn(c)
+    if (password === undefined) throw new SandlotError('forbidden', 'Give your password to link a provider.')
+    const address = addressOf(c, config.publicUrl)
+    await limits.beforeSignIn(address, account.email)
+    await accounts.checkPassword(account.id, password)
+    await limits.signInSucceeded(address, account.email)
+  }
+}

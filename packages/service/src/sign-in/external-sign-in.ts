@@ -1,0 +1,186 @@
+/** Sign-in by providers: begins it, finishes it, and gives people what their groups give them. */
+import { SandlotError, messageOf } from '@sandlot/shared/errors'
+import { randomText } from '@sandlot/shared/ids'
+import { ExternalRefusal } from '@sandlot/storage/accounts/external'
+import type { ExternalBegin, ExternalIdentity } from '@sandlot/storage/accounts/external'
+import type { AccountsStore, Origin } from '@sandlot/storage/accounts/store'
+import type { Logger } from '../log.ts'
+import type { Sockets } from '../socket/sockets.ts'
+import type { OidcProvider } from './oidc-provider.ts'
+
+const PROBLEM_MS = 10 * 60_000
+const MAX_PROBLEMS = 1_000
+
+interface ExternalSignInOptions {
+  accounts: AccountsStore
+  providers: readonly OidcProvider[]
+  sockets: Sockets
+  log: Logger
+}
+
+/** Where the browser goes next, with these cookies. */
+interface Finished {
+  to: string
+  setCookies: string[]
+}
+
+export class ExternalSignIn {
+  readonly providers: readonly OidcProvider[]
+  readonly #accounts: AccountsStore
+  readonly #sockets: Sockets
+  readonly #log: Logger
+  /** Why sign-ins failed, by the id in the address that the browser was sent to. */
+  readonly #problems = new Map<string, { message: string; until: number }>()
+
+  constructor({ accounts, providers, sockets, log }: ExternalSignInOptions) {
+    this.#accounts = accounts
+    this.providers = providers
+    this.#sockets = sockets
+    this.#log = log
+  }
+
+  close(): void {
+    for (const provider of this.providers) provider.close()
+  }
+
+  /** Throws `bad_request` (where to go afterwards), `not_found`, `not_ready`. */
+  begin(id: string, returnTo: string | undefined): Promise<ExternalBegin> {
+    return this.#accounts.external.begin(this.#find(id), ownPath(returnTo))
+  }
+
+  /** As `begin`, for the account that this `Cookie` header signs in. */
+  beginLink(id: string, returnTo: string | undefined, cookie: string): Promise<ExternalBegin> {
+    return this.#accounts.external.beginLink(this.#find(id), ownPath(returnTo), cookie)
+  }
+
+  /** The browser came back with `query`. */
+  async finish(
+    id: string,
+    query: Readonly<Record<string, string>>,
+    cookie: string,
+    from: Origin,
+  ): Promise<Finished> {
+    const provider = this.#find(id)
+    try {
+      const outcome = await this.#accounts.external.finish(provider, query, cookie, from)
+      const { signedIn, identity, linked, created, returnTo } = outcome
+      if (signedIn === undefined) {
+        this.#log.info({ provider: id, subject: identity.subject }, 'an account was linked')
+        return { to: returnTo, setCookies: [] }
+      }
+      const user = signedIn.account.id
+      await this.#applyGroups(user, identity)
+      this.#log.info({ provider: id, user, linked, created }, 'signed in by a provider')
+      return { to: returnTo, setCookies: signedIn.setCookies }
+    } catch (error) {
+      return { to: await this.#refused(provider, error), setCookies: [] }
+    }
+  }
+
+  /** Undefined: there is none of this id, or not any more. */
+  problem(id: string): string | undefined {
+    const found = this.#problems.get(id)
+    return found === undefined || found.until < Date.now() ? undefined : found.message
+  }
+
+  /** The address that ends this sign-in at its provider too. */
+  async endSessionUrl(signInId: string): Promise<string | undefined> {
+    const origin = await this.#accounts.external.originOf(signInId)
+    if (origin === undefined) return undefined
+    return this.providers.find(({ key }) => key === origin.key)?.endSessionUrl(origin.idToken)
+  }
+
+  /** Throws `not_found`. */
+  keyOf(id: string): string {
+    return this.#find(id).key
+  }
+
+  #find(id: string): OidcProvider {
+    const found = this.providers.find(({ config }) => config.id === id)
+    if (found === undefined) throw new SandlotError('not_found', 'There is no such provider.')
+    return found
+  }
+
+  /** Gives and takes what groups say; what they say nothing about stays. */
+  async #applyGroups(user: string, { role, teams }: Pick<ExternalIdentity, 'role' | 'teams'>): Promise<void> {
+    let changed = false
+    if (role !== undefined) {
+      const { before, after, kept } = await this.#accounts.external.setGroupRole(user, role)
+      if (kept !== undefined)
+        this.#log.warn({ user }, 'groups would take the role of the last administrator, who keeps it')
+      changed = before !== after
+      if (changed) this.#log.info({ user, before, after }, 'groups changed a role')
+    }
+    if (teams !== undefined && (await this.#setTeams(user, teams))) {
+      changed = true
+      this.#log.info({ user, teams }, 'groups changed teams')
+    }
+    if (changed) this.#sockets.personChanged(user)
+  }
+
+  /** By name; a team that there is not is created. */
+  async #setTeams(user: string, names: readonly string[]): Promise<boolean> {
+    const { teams } = this.#accounts
+    const there = new Map((await teams.list()).map(({ id, name }) => [name.toLowerCase(), id]))
+    const ids: string[] = []
+    for (const name of names) {
+      const known = there.get(name.toLowerCase())
+      if (known !== undefined) ids.push(known)
+      else {
+        const made = await teams.create(name)
+        this.#log.info({ team: made.id, name }, 'made a team that groups name')
+        ids.push(made.id)
+      }
+    }
+    return teams.setFromGroups(user, ids)
+  }
+
+  async #refused({ config, name }: OidcProvider, error: unknown): Promise<string> {
+    const refusal = error instanceof ExternalRefusal ? error : undefined
+    const known = refusal?.reason ?? (error instanceof SandlotError ? error : undefined)
+    const message = known?.message ?? `Something went wrong on our side while you signed in by ${name}.`
+    if (known === undefined) this.#log.error({ err: error, provider: config.id }, 'a sign-in failed')
+    else this.#log.warn({ provider: config.id, reason: known.message }, 'a sign-in was refused')
+    if (refusal?.excluded !== undefined) await this.#exclude(refusal.excluded)
+    const id = this.#keepProblem(message)
+    if (refusal?.linking !== true) return `/sign-in?problem=${id}`
+    const back = refusal.returnTo ?? '/'
+    return `${back}${back.includes('?') ? '&' : '?'}problem=${id}`
+  }
+
+  /** What groups gave goes with them; the sign-ins have ended already. */
+  async #exclude(user: string): Promise<void> {
+    try {
+      await this.#applyGroups(user, { role: null, teams: [] })
+    } catch (error) {
+      this.#log.error({ user, problem: messageOf(error) }, 'what groups gave could not be taken')
+    }
+    this.#sockets.signInsEnded(user)
+    this.#log.warn({ user }, 'the rules of their provider keep a person out; their sign-ins have ended')
+  }
+
+  #keepProblem(message: string): string {
+    const now = Date.now()
+    for (const [id, { until }] of this.#problems) {
+      if (until > now && this.#problems.size < MAX_PROBLEMS) break
+      this.#problems.delete(id)
+    }
+    const id = randomText(20)
+    this.#problems.set(id, { message, until: now + PROBLEM_MS })
+    return id
+  }
+}
+
+/** A path of our own pages. Throws `bad_request`. */
+function ownPath(path = '/'): string {
+  const base = 'http://sandlot.invalid'
+  const url = URL.canParse(path, base) ? new URL(path, base) : undefined
+  // Judged as a browser reads it: `/\host` and `/.//host` are other sites.
+  const own = url?.origin === base && !/^\/(\/|api\/|oauth\/)/.test(url.pathname)
+  if (url === undefined || !own)
+    throw new SandlotError(
+      'bad_request',
+      'returnTo must be a path of a page of this Sandlot, like /settings.',
+    )
+  return url.pathname + url.search + url.hash
+}

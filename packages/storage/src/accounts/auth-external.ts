@@ -1,0 +1,223 @@
+/**
+ * Sign-in by providers through better-auth's `genericOAuth`. better-auth keeps the state of a flow,
+ * PKCE and the nonce, and writes accounts and sign-ins; requests to the provider and the checks of
+ * ID tokens are the provider's (`ExternalProvider`), and who may come in is `external.ts`'s.
+ */
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { SandlotError } from '@sandlot/shared/errors'
+import type { AuthContext } from 'better-auth'
+import { getOAuthState } from 'better-auth/api'
+import { genericOAuth } from 'better-auth/plugins/generic-oauth'
+import type { Kysely } from 'kysely'
+import type { BetterAuth } from './auth-options.ts'
+import {
+  type ExternalFlows,
+  type ExternalIdentity,
+  type ExternalProvider,
+  ExternalRefusal,
+  checkLink,
+  matchIdentity,
+  ownerOf,
+} from './external.ts'
+import type { AccountsSchema } from './schema.ts'
+import type { Origin, SignedIn } from './store.ts'
+
+interface FlowsOptions {
+  db: Kysely<AccountsSchema>
+  auth: BetterAuth
+  headersOf: (from: Origin) => Headers
+  /** The sign-in that an answer with these headers has begun. */
+  begun: (headers: Headers) => Promise<SignedIn>
+}
+
+/** What is found out while better-auth finishes one flow. */
+interface Attempt {
+  nonce?: string
+  accessToken?: string | undefined
+  claims?: Readonly<Record<string, unknown>>
+  identity?: ExternalIdentity
+  linking: boolean
+  linked: boolean
+  created: boolean
+  returnTo?: string
+  excluded?: string
+  problem?: unknown
+}
+
+/** Where better-auth sends browsers in vain; we answer them ourselves. */
+const ERROR_PATH = '/sign-in'
+
+export function makeExternalFlows({ db, auth, headersOf, begun }: FlowsOptions): ExternalFlows {
+  const { api, $context } = auth
+  const attempts = new AsyncLocalStorage<Attempt>()
+  /** By key of the provider, what better-auth has of it now. */
+  const registered = new Map<string, string>()
+
+  /** better-auth swallows some of what hooks throw. */
+  const noting = async <T>(step: (attempt: Attempt) => Promise<T>): Promise<T> => {
+    const attempt = attempts.getStore()
+    if (attempt === undefined) throw new Error('accounts: a provider answered outside of a sign-in')
+    try {
+      return await step(attempt)
+    } catch (error) {
+      attempt.problem ??= error
+      throw error
+    }
+  }
+
+  const decide = async (
+    provider: ExternalProvider,
+    attempt: Attempt,
+  ): Promise<ExternalIdentity & { email: string }> => {
+    const identity = await provider.identify(attempt.claims ?? {}, attempt.accessToken)
+    attempt.identity = identity
+    const state = await getOAuthState()
+    attempt.returnTo = state?.callbackURL
+    if (state?.link !== undefined) {
+      attempt.linking = true
+      if (identity.refused !== undefined) throw new SandlotError('forbidden', identity.refused)
+      await checkLink(db, provider, identity, state.link.userId)
+      return { ...identity, email: identity.email ?? state.link.email }
+    }
+    if (identity.refused !== undefined) {
+      const owner = await ownerOf(db, provider.key, identity.subject)
+      if (owner !== undefined) {
+        await (await $context).internalAdapter.deleteUserSessions(owner.id)
+        attempt.excluded = owner.id
+      }
+      throw new SandlotError('forbidden', identity.refused)
+    }
+    const match = await matchIdentity(db, provider, identity)
+    attempt.created = match === undefined
+    attempt.linked = match?.linked === false
+    return { ...identity, email: match?.email ?? identity.email ?? '' }
+  }
+
+  /** Makes better-auth know the provider as its discovery says now. Throws `not_ready`. */
+  const register = async (provider: ExternalProvider): Promise<void> => {
+    const { authorization, issuer } = await provider.endpoints()
+    const now = JSON.stringify([authorization, issuer])
+    if (registered.get(provider.key) === now) return
+    const context = await $context
+    const made = await genericOAuth({
+      config: [
+        {
+          providerId: provider.key,
+          name: provider.name,
+          clientId: provider.clientId,
+          authorizationUrl: authorization,
+          redirectURI: provider.redirectUri,
+          scopes: provider.scopes,
+          pkce: true,
+          getToken: ({ code, codeVerifier = '' }) =>
+            noting(async (attempt) => {
+              const { idToken, accessToken } = await provider.exchange(code, codeVerifier)
+              // Not kept with the account: it is of use for this sign-in alone.
+              attempt.accessToken = accessToken
+              return { idToken }
+            }),
+          getUserInfo: () =>
+            noting(async (attempt) => {
+              const { subject, name, email } = await decide(provider, attempt)
+              // `decide` has asked for what matters of it.
+              return { id: subject, sub: subject, name, email, emailVerified: true }
+            }),
+          accountSubject: ({ profile }) => String(profile.sub),
+        },
+      ],
+    }).init(context as AuthContext)
+    const [social] = made.context.socialProviders
+    if (social === undefined) throw new Error(`accounts: better-auth made no provider ${provider.key}`)
+    social.issuer = issuer
+    social.requiresIdTokenNonce = true
+    social.idToken = {
+      verify: (idToken, nonce) =>
+        noting(async (attempt) => {
+          if (nonce === undefined) throw new Error('accounts: a flow without a nonce')
+          attempt.claims = await provider.verify(idToken, nonce)
+          return true
+        }),
+    }
+    const at = context.socialProviders.findIndex(({ id }) => id === provider.key)
+    if (at === -1) context.socialProviders.push(social)
+    else context.socialProviders[at] = social
+    registered.set(provider.key, now)
+  }
+
+  return {
+    async begin(provider, returnTo) {
+      await register(provider)
+      const { headers, response } = await api.signInSocial({
+        body: {
+          provider: provider.key,
+          callbackURL: returnTo,
+          errorCallbackURL: ERROR_PATH,
+          disableRedirect: true,
+        },
+        returnHeaders: true,
+      })
+      return { url: response.url ?? '', setCookies: headers.getSetCookie() }
+    },
+    async beginLink(provider, returnTo, cookie) {
+      await register(provider)
+      const { headers, response } = await api.linkSocialAccount({
+        body: {
+          provider: provider.key,
+          callbackURL: returnTo,
+          errorCallbackURL: ERROR_PATH,
+          disableRedirect: true,
+        },
+        headers: new Headers({ cookie }),
+        returnHeaders: true,
+      })
+      return { url: response.url, setCookies: headers.getSetCookie() }
+    },
+    async finish(provider, query, cookie, from) {
+      const attempt: Attempt = { linking: false, linked: false, created: false }
+      const refuse = (error: unknown): never => {
+        if (!(error instanceof SandlotError)) throw error
+        throw new ExternalRefusal(error, attempt)
+      }
+      await register(provider).catch(refuse)
+      const headers = headersOf(from)
+      headers.set('cookie', cookie)
+      // Some of what hooks throw comes out here, and some becomes a redirect.
+      const response = await attempts
+        .run(attempt, () =>
+          api.callbackOAuth({ params: { id: provider.key }, query, headers, asResponse: true }),
+        )
+        .catch((error: unknown) => refuse(attempt.problem ?? error))
+      if (attempt.problem !== undefined) return refuse(attempt.problem)
+      const location = new URL(response.headers.get('location') ?? '', 'http://sandlot')
+      const error = location.searchParams.get('error')
+      const { identity, returnTo = '/' } = attempt
+      if (error !== null || identity === undefined)
+        return refuse(new SandlotError('unauthenticated', problemOf(error ?? '', provider.name, query)))
+      const signedIn = attempt.linking ? undefined : await begun(response.headers)
+      return {
+        signedIn,
+        identity,
+        linked: attempt.linked || attempt.linking,
+        created: attempt.created,
+        returnTo,
+      }
+    },
+  }
+}
+
+/** What better-auth itself refused, by its code. */
+function problemOf(error: string, provider: string, query: Readonly<Record<string, string>>): string {
+  const said = query['error'] === undefined ? undefined : (query['error_description'] ?? query['error'])
+  if (said !== undefined) return `${provider} refused: ${said.slice(0, 300)}`
+  switch (error) {
+    case 'state_mismatch':
+    case 'state_not_found':
+      return 'This sign-in was not begun here, or took too long. Try again.'
+    case 'issuer_mismatch':
+      return `The answer is not of ${provider}: its issuer is ${query['iss']?.slice(0, 300) ?? 'absent'}.`
+    case 'unable_to_link_account':
+      return 'Your sign-in here has ended meanwhile. Sign in, and link it again.'
+    default:
+      return `${provider} could not be used to sign in (${error}).`
+  }
+}

@@ -1,0 +1,76 @@
+/** Options of better-auth. */
+import { hash, verify } from '@node-rs/argon2'
+import { MAX_PASSWORD_CHARS, MIN_PASSWORD_CHARS } from '@sandlot/shared/api'
+import type { Auth } from 'better-auth'
+import { admin } from 'better-auth/plugins/admin'
+import { adminAc, userAc } from 'better-auth/plugins/admin/access'
+import type { Kysely } from 'kysely'
+import type { AccountsSchema } from './schema.ts'
+
+export interface AuthOptions {
+  /** Signs the cookies. At least 32 random characters. */
+  secret: string
+  /** The address people type; `https:` makes the cookies `Secure`. */
+  publicUrl: string
+}
+
+/** A week; prolonged at most once a day. */
+const SIGN_IN_SECONDS = 7 * 24 * 60 * 60
+const PROLONG_AFTER_SECONDS = 24 * 60 * 60
+/**
+ * Set by us from the connection, never by a client: the headers that better-auth sees are made
+ * here.
+ */
+export const IP_HEADER = 'x-sandlot-client-ip'
+
+export function authOptions(db: Kysely<AccountsSchema>, options: AuthOptions) {
+  return {
+    appName: 'Sandlot',
+    baseURL: options.publicUrl,
+    basePath: '/api/auth',
+    secret: options.secret,
+    telemetry: { enabled: false },
+    logger: { disabled: true },
+    database: { db, type: 'sqlite' as const, transaction: true },
+    user: { modelName: 'auth_user' },
+    session: {
+      modelName: 'auth_session',
+      expiresIn: SIGN_IN_SECONDS,
+      updateAge: PROLONG_AFTER_SECONDS,
+    },
+    account: {
+      modelName: 'auth_account',
+      // `external.ts` decides who is linked; what is left to better-auth is not to refuse it.
+      accountLinking: { requireLocalEmailVerified: false, allowDifferentEmails: true },
+    },
+    verification: { modelName: 'auth_verification' },
+    emailAndPassword: {
+      enabled: true,
+      disableSignUp: true,
+      minPasswordLength: MIN_PASSWORD_CHARS,
+      maxPasswordLength: MAX_PASSWORD_CHARS,
+      // The defaults of the library: argon2id, 19 MiB, two passes.
+      password: {
+        hash: (password: string) => hash(password),
+        verify: (given: { hash: string; password: string }) => verify(given.hash, given.password),
+      },
+    },
+    // Limits are the service's, by address and by account; better-auth's own count requests only by
+    // address.
+    rateLimit: { enabled: false },
+    advanced: {
+      cookiePrefix: 'sandlot',
+      useSecureCookies: options.publicUrl.startsWith('https:'),
+      ipAddress: { ipAddressHeaders: [IP_HEADER] },
+    },
+    plugins: [
+      admin({
+        defaultRole: 'member',
+        adminRoles: ['admin'],
+        roles: { admin: adminAc, member: userAc, guest: userAc },
+      }),
+    ],
+  }
+}
+
+export type BetterAuth = Auth<ReturnType<typeof authOptions>>
