@@ -78,7 +78,10 @@ export async function startService(config: ServiceConfig, deps: ServiceDeps = {}
   try {
     const setup = await prepareSetup(accounts, config.dataFolder)
     const secrets = [
-      ...[authSecret, setup.token, config.metricsToken, config.mail?.auth?.pass],
+      authSecret,
+      setup.token,
+      config.metricsToken,
+      config.mail?.auth?.pass,
       ...config.providers.map(({ clientSecret }) => clientSecret),
     ].map((secret = '') => secret)
     const log = makeLog(config.logLevel, makeScrubber(secrets), deps.writeLog)

@@ -21,7 +21,7 @@ const discovery = z.object({
 export type OidcDiscovery = z.infer<typeof discovery>
 
 /** Discovery failed; the message says how, and what to do where that is known. */
-export class DiscoveryError extends Error {
+class DiscoveryError extends Error {
   override readonly name = 'DiscoveryError'
 }
 

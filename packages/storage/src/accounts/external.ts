@@ -8,7 +8,7 @@ import type { Kysely, Transaction } from 'kysely'
 import type { AccountsSchema } from './schema.ts'
 import type { Origin, SignedIn } from './store.ts'
 
-/** Who somebody is by a provider whose ID token has been verified. */
+/** Of a person whose ID token has been verified. */
 export interface ExternalIdentity {
   /** Stable, and unique at the provider. */
   subject: string
@@ -49,7 +49,7 @@ export interface ExternalProvider {
 }
 
 /** What becomes of a sign-in by a provider. */
-export interface ExternalOutcome {
+interface ExternalOutcome {
   /** Undefined where the way in was added to an account that is signed in already. */
   signedIn: SignedIn | undefined
   identity: ExternalIdentity
@@ -113,7 +113,7 @@ export interface ExternalSignIns extends ExternalFlows {
 }
 
 /** `kept`: the role that groups do not take. */
-export interface GroupRoleChange {
+interface GroupRoleChange {
   before: Role
   after: Role
   kept?: 'last_administrator'
