@@ -8,7 +8,6 @@ import { SandboxError } from '@sandlot/sandbox/errors'
 import type { Sandbox } from '@sandlot/sandbox/sandbox'
 import type { AgentStatus, AgentUser } from '@sandlot/shared/acp-meta'
 import type { RemovedData } from '@sandlot/shared/api'
-import { ConfigError } from '@sandlot/shared/config'
 import type { Mode } from '@sandlot/shared/mode'
 import { MCP_SIGN_IN_PATH } from '@sandlot/shared/mcp-client'
 import { safeFetch } from '@sandlot/shared/node/safe-fetch'
@@ -22,11 +21,12 @@ import { type EndingStep, endingStep } from './session/ending-step.ts'
 import { deploymentKeys } from './secrets/keys.ts'
 import { countsResume, takeLastEnd } from './watchdog/last-end.ts'
 import { writeLastEnd } from './watchdog/last-end-file.ts'
-import { limitsFor } from './limits/settings.ts'
+import { promptLimits } from './limits/settings.ts'
 import { RETRY_RULES } from './loop/retry.ts'
 import { AgentMetrics } from './metrics/agent-metrics.ts'
 import { documentUrlOf } from './mcp/oauth/client.ts'
 import { openMcp } from './mcp/open-mcp.ts'
+import { unpriced } from './model/settings.ts'
 import { configuredModels } from './model/configured-models.ts'
 import { takesImages } from './model/model.ts'
 import { People } from './people/people.ts'
@@ -46,18 +46,19 @@ import { FULL_IMAGE_FILE } from '@sandlot/shared/config/full-image'
 import { makeStatus } from './acp/status.ts'
 import { endJobs } from './tools/background/end-jobs.ts'
 import { lookAtJobs } from './tools/background/ends.ts'
-import { allowHost } from './tools/allow-host.ts'
+import { ALLOW_HOST, allowHost } from './tools/allow-host.ts'
 import { builtinTools } from './tools/builtin/index.ts'
 import { SHUTDOWN } from './tools/tool-error.ts'
 import { TEAM, instructionsFor } from './config/instructions.ts'
-import { offeredToolsOf, offeredTools, offersAnything } from './config/tool-offer.ts'
+import { offeredToolsOf, offeredTools } from './config/tool-offer.ts'
 import { type ToolListing, listedTools, unavailableServers } from './config/tool-listing.ts'
-import { twoTeamsProblem, lowerMode, personalSettings } from './config/user-settings.ts'
-import type { Tool } from './tools/tool.ts'
+import { lowerMode, openSettings } from './config/user-settings.ts'
+import { type Tool, idOf } from './tools/tool.ts'
 import type { Log } from './log.ts'
 import { userNetwork } from './config/network.ts'
 
 const VERSION = '0.1.0'
+const GUEST_HAS_NONE = 'Guests have no sandbox of their own.'
 /** Milliseconds that a shutdown waits for prompts to end, or to be released. */
 const END_MS = 20_000
 /** Milliseconds that a list of tools waits for MCP servers. */
@@ -116,21 +117,19 @@ export async function openAgent(
   const store = withCachedRules(database)
   const people = await People.open(store.people, log)
   const removals = new Removals(await store.people.removed())
-  const { teams } = config.file
-  const inTwoTeams = [...people.all].flatMap(([id, email]) => twoTeamsProblem(teams, id, email) ?? [])
-  if (inTwoTeams.length > 0) {
-    await store.close()
-    throw new ConfigError(inTwoTeams)
-  }
-  const personal = personalSettings(config.file, (userId) => people.emailOf(userId))
   const rules = new RuleBook(store.rules, ruleSettings(config.file.rules), Date.now)
   const asksForHosts = config.file.rules?.hosts === 'ask'
+  const { model, choices, fallbacks } = configuredModels(config.models)
+  const models = [model, ...choices].map(({ name }) => name)
+  const tools = [...builtinTools(), ...moreTools].map(idOf)
+  const sources = { ...config, network: config.sandbox.network, models, tools: [...tools, ALLOW_HOST] }
+  const unpricedModel = config.models === undefined ? undefined : unpriced(config.models)[0]
+  const personal = await openSettings(store, people, { ...sources, unpriced: unpricedModel, log })
   const network = userNetwork(config.sandbox.network, asksForHosts, personal, rules)
   const sandboxes = openSandboxes(config, keys, store.ledger, log, {
     ofUsers: network.options,
     emailOf: (userId) => people.emailOf(userId),
   })
-  const { model, choices, fallbacks } = configuredModels(config.models)
   const leaving = new AbortController()
   // This process holds the agent's lock, so it is the one controller of the deployment. Never
   // rejects.
@@ -143,7 +142,7 @@ export async function openAgent(
     personal,
   }
   // Where no user has tools, no server is started, and a call that the model invents finds no tool.
-  const anyTools = offersAnything(offer)
+  const anyTools = config.toolsEnabled || personal.all.some(({ settings: { tools } }) => tools !== undefined)
   const sealing = sealingKeys(config.dataFolder, keys.key)
   if (sealing.length > 1) log.warn({}, 'a key rotation was interrupted; ./sandlot keys rotate finishes it')
   const vault = createVault(sealing)
@@ -151,13 +150,11 @@ export async function openAgent(
   const acquire = (userId: string, signal: AbortSignal): Promise<Sandbox> =>
     removals.has(userId)
       ? Promise.reject(new SandboxError('cancelled', 'The account of this user was removed.'))
-      : sandboxes.acquire(userId, signal)
+      : people.get(userId)?.role === 'guest'
+        ? Promise.reject(new SandboxError('cancelled', GUEST_HAS_NONE))
+        : sandboxes.acquire(userId, signal)
   const builtin = anyTools
-    ? [
-        ...builtinTools(),
-        ...(network.asksAnyUser ? [allowHost(rules, (userId) => network.mayAsk(userId))] : []),
-        ...moreTools,
-      ]
+    ? [...builtinTools(), allowHost(rules, (userId) => network.mayAsk(userId)), ...moreTools]
     : []
   const mcp = openMcp({
     specs: anyTools ? config.mcpServers : [],
@@ -206,6 +203,7 @@ export async function openAgent(
         ofUser: (id) => store.instructions.get(id),
         ofTeam: () => store.instructions.get(TEAM),
         awake: (id) => sandboxes.connected(id),
+        set: personal.of(userId).instructions,
       }),
     runCalls: (calls, context) => scheduler.run(calls, context),
     sandbox: acquire,
@@ -216,7 +214,8 @@ export async function openAgent(
     choices,
     fallbacks,
     maxTurns: config.limits.everybody.maxTurns,
-    limitsOf: (userId) => limitsFor(config.limits, userId, people.emailOf(userId)),
+    modelsOf: (userId) => personal.of(userId).models,
+    limitsOf: (userId) => promptLimits(personal.of(userId).limits),
     retry: RETRY_RULES,
     leaving: leaving.signal,
     now: Date.now,
@@ -245,14 +244,9 @@ export async function openAgent(
     instructions: store.instructions,
     configuredInstructions: config.instructions,
     userSeen: (user: AgentUser) => {
-      if (removals.has(user.id) || !people.recordEmail(user)) return
-      const problem = twoTeamsProblem(teams, user.id, people.emailOf(user.id))
-      if (problem !== undefined)
-        log.warn(
-          { userId: user.id },
-          `${problem}. Until then the team of the id wins; the next start refuses it.`,
-        )
+      if (!removals.has(user.id) && people.record(user)) personal.claim(user.id)
     },
+    settings: personal,
     removePerson: async (userId: string, data: RemovedData) => {
       await removals.remove(userId, data, {
         rows: store.people,
@@ -262,6 +256,7 @@ export async function openAgent(
         now: Date.now,
       })
       people.forget(userId)
+      personal.forget(userId)
       log.info({ userId, data }, 'a person was removed')
     },
     modeCeilingOf: (userId: string, said: Mode | undefined) =>
@@ -278,6 +273,7 @@ export async function openAgent(
     await end({ work: () => mcp.close(), problem: 'MCP servers did not end', withinMs: END_MS })
     await end({ work: () => sandboxes.close(), problem: 'the sandboxes could not be let go' })
     await end({ work: () => people.settled(), problem: 'an address was not stored' })
+    await end({ work: () => personal.settled(), problem: 'settings were not stored' })
     await end({ work: () => store.close(), problem: 'the store could not be closed' })
     const record = async (): Promise<void> => writeLastEnd(config.dataFolder, { how: 'left' })
     await end({ work: record, problem: 'the end in order could not be recorded' })
@@ -289,7 +285,7 @@ export async function openAgent(
   }
   return {
     model: { name: model.name, demo: model.demo },
-    tools: builtin.length,
+    tools: builtin.filter(({ runs }) => runs?.offeredTo?.(LOCAL_USER_ID) !== false).length,
     serve: createAcpServer(acp),
     status,
     listTools: async () => {

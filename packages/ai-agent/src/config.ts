@@ -183,8 +183,7 @@ export function readAgentConfig(
   const file = readConfigFile(configFile, required, problems)
   const named = { ...placed('users', file.users), ...placed('teams', file.teams) }
   problems.push(...unknownToolProblems(file.tools, named, toolNames))
-  const someHaveIt = Object.values(named).some(({ network: own }) => own?.mode === 'egress')
-  const network = readNetwork(read, problems, someHaveIt)
+  const network = readNetwork(read, problems)
   const instructions = readInstructions(file.instructions, dirname(configFile), problems)
   const mcpSecrets: string[] = []
   const shipped = shippedServers(env, file.mcpServers ?? {})
@@ -208,7 +207,8 @@ export function readAgentConfig(
           idleTimeoutMs: read.SANDLOT_MODEL_IDLE_SECONDS * 1_000,
           progressTimeoutMs: read.SANDLOT_MODEL_PROGRESS_SECONDS * 1_000,
         }
-  if (models !== undefined && limitsCost(budgets)) problems.push(...unpriced(models))
+  if (models !== undefined && limitsCost(budgets.written.everybody, ...budgets.written.users.values()))
+    problems.push(...unpriced(models))
   if (problems.length > 0) throw new ConfigError(problems)
 
   return {
@@ -270,7 +270,7 @@ function placed<S>(section: string, settings: Readonly<Record<string, S>> = {}):
 }
 
 function secretsOf(network: NetworkConfig): string[] {
-  return network === 'none' ? [] : Object.values(network.egress.credentials).map(({ value }) => value)
+  return Object.values(network.egress.credentials).map(({ value }) => value)
 }
 
 function readToolNames(

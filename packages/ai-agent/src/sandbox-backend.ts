@@ -51,8 +51,7 @@ export function openSandboxes(
     idle,
     runtime,
     profileFor: (userId) => (userId !== undefined && debugs(userId) ? 'debug' : profile),
-    network:
-      network === 'none' ? 'none' : { egress: { ...network.egress, ...auditTo(log), ...people.ofUsers } },
+    network: { egress: { ...network.egress, ...auditTo(log), ...people.ofUsers } },
     log: (message, { error, ...about }) =>
       log.warn({ ...about, error: error === undefined ? undefined : messageOf(error) }, message),
   })

@@ -8,6 +8,7 @@ import { fullImageState, removedData } from './api.ts'
 import { ERROR_CODES } from './errors.ts'
 import { mode } from './mode.ts'
 import { newComment, sharesAsk, snapshotsAsk } from './team/shares.ts'
+import { effectiveSettingsView, idList, settingsSubject, settingsView } from './team/agent-settings.ts'
 import { role } from './team/role.ts'
 import { MAX_TITLE_CHARS, sessionSummary } from './frames.ts'
 import { messageId, requestId, sessionId } from './ids.ts'
@@ -135,6 +136,21 @@ export const EXT = {
    */
   removePerson: '_sandlot/remove_person',
   /**
+   * What is set for teams and people, for administrators: `settingsParams` → `settingsAnswer`; and
+   * for everybody what holds for themselves.
+   */
+  settings: '_sandlot/settings',
+  /**
+   * What has changed about a person: `{userId, email, role, teams}` → `{}`. Later requests say it
+   * too.
+   */
+  putPerson: '_sandlot/put_person',
+  /**
+   * Teams of the agent's configuration file, for the accounts to adopt: `{adopted?}` → `{teams}`.
+   * `adopted`: ids of those of which the accounts say from now on who is in them.
+   */
+  teamSeeds: '_sandlot/team_seeds',
+  /**
    * One prompt as a record: `{sessionId, promptId, user}` → `{}`, behind the JSON document in
    * pieces (`exportPiece`);
    * `not_found` when there is none.
@@ -179,6 +195,47 @@ export const removePersonParams = z.object({
   data: removedData,
   handOver: z.string().min(1).max(128).optional(),
 })
+
+export const putPersonParams = z.object({
+  userId: z.string().min(1).max(128),
+  email: z.string().max(254).optional(),
+  role,
+  teams: z.array(z.string().min(1).max(128)).max(1_000),
+})
+export const teamSeedsParams = z.object({ adopted: idList.optional() })
+export const settingsParams = z.object({
+  user: agentUser,
+  ask: z.discriminatedUnion('do', [
+    z.object({ do: z.literal('list') }),
+    z.object({ do: z.literal('get'), subject: settingsSubject }),
+    /** `name`: of the team. */
+    settingsView.extend({
+      do: z.literal('put'),
+      subject: settingsSubject,
+      name: z.string().max(100).optional(),
+    }),
+    z.object({ do: z.literal('remove'), subject: settingsSubject }),
+    z.object({ do: z.literal('rename'), subject: settingsSubject, name: z.string().max(100) }),
+    /** What holds for a person with this address and these teams. */
+    z.object({
+      do: z.literal('effective'),
+      userId: z.string().min(1).max(128),
+      email: z.string().max(254).optional(),
+      teams: idList,
+    }),
+    /** What holds for the user. */
+    z.object({ do: z.literal('own') }),
+  ]),
+})
+export type SettingsAsk = z.infer<typeof settingsParams>['ask']
+/** Each ask has one of them. `conflict`: a `put` with another revision than the one there is. */
+const settingsAnswer = z.object({
+  view: settingsView.optional(),
+  conflict: settingsView.optional(),
+  effective: effectiveSettingsView.optional(),
+  all: z.array(z.object({ subject: settingsSubject, revision: z.int() })).optional(),
+})
+export type SettingsAnswer = z.infer<typeof settingsAnswer>
 
 export const approveParams = z.object({
   user: agentUser,

@@ -6,6 +6,7 @@ import { messageOf } from '@sandlot/shared/errors'
 import type { Mode } from '@sandlot/shared/mode'
 import type { Rule } from '@sandlot/shared/rules'
 import type { InstructionRows } from '@sandlot/storage/sessions/instructions'
+import type { SettingsBook } from '../people/settings-book.ts'
 import type { SignInResult } from '../mcp/oauth/sign-ins.ts'
 import type { UserSecrets } from '../secrets/user-secrets.ts'
 import type { SessionManager } from '../session/manager.ts'
@@ -31,6 +32,8 @@ export interface AcpServerParts {
   rulesOf?: (userId: string) => Promise<readonly Rule[]>
   /** The files of this person, whose sandbox is started for it. Absent: there are no sandboxes. */
   workspace?: (userId: string) => Promise<SandboxFiles>
+  /** What administrators have set for teams and people. Absent: nothing can be set. */
+  settings?: SettingsBook
   /** Called with the user of each request. */
   userSeen?: (user: AgentUser) => void
   /**

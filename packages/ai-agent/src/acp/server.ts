@@ -27,6 +27,7 @@ import {
   type HandlerContext,
   createHandlerContext,
 } from './handler-context.ts'
+import { teamRequests } from './requests/team.ts'
 import { addSessionRequests } from './requests/session.ts'
 import { EXT } from '@sandlot/shared/acp-meta'
 import { SandlotError } from '@sandlot/shared/errors'
@@ -73,6 +74,7 @@ function allExtensions(parts: AcpServerParts): ExtensionHandlers {
     ...mcpRequests(parts),
     ...instructionsRequests(parts),
     ...removalRequests(parts),
+    ...teamRequests(parts),
   }
 }
 

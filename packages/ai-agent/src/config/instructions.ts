@@ -71,6 +71,8 @@ interface InstructionSources {
   deployment: DeploymentInstructions
   /** What an administrator has written for the team; it stands in place of the configuration's. */
   ofTeam?: () => Promise<string>
+  /** What an administrator has set for the user's teams and for them, each under its heading. */
+  set?: readonly { heading: string; text: string }[]
   /** The user's own text. */
   ofUser: (userId: string) => Promise<string>
   /** The user's sandbox if it is awake; undefined rather than starting one. */
@@ -80,7 +82,7 @@ interface InstructionSources {
 /** Everything that holds for this user, as one text; empty when there is nothing. */
 export async function instructionsFor(
   userId: string,
-  { deployment, ofTeam, ofUser, awake }: InstructionSources,
+  { deployment, ofTeam, set = [], ofUser, awake }: InstructionSources,
 ): Promise<string> {
   const [team = '', own, agentsFile] = await Promise.all([
     ofTeam?.(),
@@ -90,6 +92,7 @@ export async function instructionsFor(
   const sections = [
     ['From whoever runs this Sandlot', deployment.operator],
     ['From the team', team === '' ? deployment.team : team],
+    ...set.map(({ heading, text: said }) => [heading, said] as const),
     ['From the user, for all their conversations', own],
     ['From AGENTS.md in the workspace', agentsFile],
   ] as const

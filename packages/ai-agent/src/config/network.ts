@@ -5,15 +5,13 @@ import { z } from 'zod'
 import type { UserRulesOptions } from '@sandlot/sandbox/egress/user-rules'
 import { hostRules } from '../approval/hosts.ts'
 import type { RuleBook } from '../approval/rule-book.ts'
-import type { PersonalSettings } from './user-settings.ts'
+import type { PersonalSettings } from '../people/settings-book.ts'
 
-export type NetworkConfig =
-  | 'none'
-  | {
-      egress: Required<Pick<EgressPolicyOptions, 'allow' | 'credentials' | 'budgets'>>
-      /** False: only those whom an administrator has named have it. */
-      everybody: boolean
-    }
+export interface NetworkConfig {
+  egress: Required<Pick<EgressPolicyOptions, 'allow' | 'credentials' | 'budgets'>>
+  /** False: only those for whom an administrator has set it. */
+  everybody: boolean
+}
 
 /** As they stand in the environment. */
 interface NetworkSettings {
@@ -32,15 +30,10 @@ const credentials = z.record(
 )
 
 /**
- * Adds what is wrong to `problems`, a sentence for each. Never quotes a credential. `someHaveIt`:
- * there are people for whom an administrator has set `egress`.
+ * Adds what is wrong to `problems`, a sentence for each. Never quotes a credential. Read also where
+ * not everybody has a network: administrators give it to single people and teams at any time.
  */
-export function readNetwork(read: NetworkSettings, problems: string[], someHaveIt = false): NetworkConfig {
-  if (read.SANDLOT_SANDBOX_NETWORK === 'none' && !someHaveIt) {
-    if (read.SANDLOT_EGRESS_ALLOW !== undefined)
-      problems.push('SANDLOT_EGRESS_ALLOW: it says nothing without SANDLOT_SANDBOX_NETWORK=egress')
-    return 'none'
-  }
+export function readNetwork(read: NetworkSettings, problems: string[]): NetworkConfig {
   const { SANDLOT_EGRESS_CONNECTIONS: connections, SANDLOT_EGRESS_MB_PER_HOUR: megabytes } = read
   const egress = {
     allow: (read.SANDLOT_EGRESS_ALLOW ?? '')
@@ -90,8 +83,6 @@ function readCredentials(
 interface UserNetwork {
   /** Whether the agent may ask this user for hosts beside the list. */
   mayAsk(userId: string): boolean
-  /** True when it may ask at least one user. */
-  readonly asksAnyUser: boolean
   /** For the way out of the sandboxes. */
   readonly options: UserRulesOptions
 }
@@ -103,7 +94,7 @@ export function userNetwork(
   personal: PersonalSettings,
   rules: RuleBook,
 ): UserNetwork {
-  const everybody = network !== 'none' && network.everybody
+  const { everybody } = network
   const isOpenTo = (userId: string): boolean => {
     const mode = personal.of(userId).network?.mode
     return mode === undefined ? everybody : mode === 'egress'
@@ -111,7 +102,6 @@ export function userNetwork(
   const mayAsk = (userId: string): boolean => isOpenTo(userId) && (personal.of(userId).network?.ask ?? asks)
   return {
     mayAsk,
-    asksAnyUser: network !== 'none' && (asks || personal.all.some((one) => one.network?.ask === true)),
     options: {
       isOpenTo,
       allowFor: (userId) => personal.of(userId).network?.hosts,

@@ -4,7 +4,8 @@
  */
 import { nearest } from '@sandlot/shared/config/names'
 import { type Tool, type ToolRuns, idOf } from '../tools/tool.ts'
-import type { PersonalSettings, UserSettings } from './user-settings.ts'
+import { type AgentSettings, ALL_TOOLS, toolsByName } from '@sandlot/shared/team/agent-settings'
+import type { PersonalSettings } from '../people/settings-book.ts'
 import { z } from 'zod'
 import { type ToolRegistry, createRegistry } from '../tools/registry.ts'
 
@@ -63,7 +64,7 @@ export interface OfferSettings {
 export function offeredTools(userId: string, tools: readonly Tool[], settings: OfferSettings): Tool[] {
   const { toolsEnabled, builtinTools, tools: section = {}, personal } = settings
   if (!hasAnyTools(userId, settings)) return []
-  const own = personal?.of(userId).tools
+  const { tools: own, withheldServers } = personal?.of(userId) ?? {}
 
   const forEverybody = (tool: Tool): boolean => {
     const { name } = tool
@@ -75,6 +76,7 @@ export function offeredTools(userId: string, tools: readonly Tool[], settings: O
   }
   const offered = (tool: Tool): boolean => {
     if (tool.runs?.offeredTo?.(userId) === false) return false
+    if (withheldServers?.has(serverOf(tool)) === true) return false
     return own?.single.get(idOf(tool)) ?? forEverybody(tool)
   }
   return tools.filter(offered).map((tool) => configuredTool(tool, section))
@@ -88,12 +90,14 @@ function hasAnyTools(userId: string, { toolsEnabled, personal }: OfferSettings):
 
 /** True when this user's tools differ from the default. */
 function hasOwnTools(userId: string, { personal }: OfferSettings): boolean {
-  return personal?.of(userId).tools !== undefined
+  const { tools, withheldServers } = personal?.of(userId) ?? {}
+  return tools !== undefined || withheldServers !== undefined
 }
 
-/** True when at least one user is offered a tool. */
-export function offersAnything({ toolsEnabled, personal }: OfferSettings): boolean {
-  return toolsEnabled || (personal?.all ?? []).some(({ tools }) => tools !== undefined)
+/** Empty: it is a built-in one. */
+function serverOf(tool: Tool): string {
+  const [server = '', name] = idOf(tool).split('::')
+  return name === undefined ? '' : server
 }
 
 /**
@@ -102,17 +106,17 @@ export function offersAnything({ toolsEnabled, personal }: OfferSettings): boole
  */
 export function unknownToolProblems(
   tools: ToolsSection | undefined,
-  people: Readonly<Record<string, UserSettings>>,
+  people: Readonly<Record<string, Pick<AgentSettings, 'tools'>>>,
   known: readonly string[],
 ): string[] {
   const named = [
     ...Object.keys(tools ?? {}).map((id) => ['tools', id] as const),
     ...Object.entries(people).flatMap(([place, { tools: own }]) =>
-      typeof own === 'object' ? Object.keys(own).map((id) => [`${place}.tools`, id] as const) : [],
+      Object.keys(toolsByName(own)).map((id) => [`${place}.tools`, id] as const),
     ),
   ]
   // What a server offers is not known before it is asked.
-  const unknown = named.filter(([, id]) => !id.includes('::') && !known.includes(id))
+  const unknown = named.filter(([, id]) => !id.includes('::') && id !== ALL_TOOLS && !known.includes(id))
   return unknown.map(([place, id]) => {
     const meant = nearest(id, known)
     return `${place}: there is no tool ${id}${meant === undefined ? '' : `; did you mean ${meant}?`}`

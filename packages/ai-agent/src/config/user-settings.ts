@@ -1,36 +1,43 @@
 /**
  * The sections `users` and `teams` of the configuration file: what an administrator sets for single
- * people and for groups of them. It wins over everything else; what is said of the person over what
- * is said of their team, one setting at a time, so that a word about one thing never gives back
- * another.
+ * people and for groups of them. They and `limits.users` are read once, as the first rows of
+ * `SettingsBook`.
  */
 import { messageOf } from '@sandlot/shared/errors'
+import { randomText } from '@sandlot/shared/ids'
 import { type Mode, MODES, mode } from '@sandlot/shared/mode'
+import {
+  type AgentSettings,
+  ALL_TOOLS,
+  networkSettings,
+  toolsByName,
+} from '@sandlot/shared/team/agent-settings'
 import { readRules } from '@sandlot/sandbox/egress/rules'
 import { z } from 'zod'
+import type { SessionStore } from '@sandlot/storage/sessions/store'
+import { type LimitSettings, limitsCost } from '../limits/settings.ts'
+import type { Log } from '../log.ts'
+import type { People } from '../people/people.ts'
 import { byPerson, personKey } from '../people/person-key.ts'
+import { SettingsBook, type SettingsSeeds } from '../people/settings-book.ts'
+import type { NetworkConfig } from './network.ts'
 
-const host = z.string().superRefine((entry, ctx) => {
-  try {
-    readRules([entry])
-  } catch (error) {
-    ctx.addIssue({ code: 'custom', message: messageOf(error) })
+/** Each host that cannot be allowed is a problem. */
+const network = networkSettings.superRefine(({ hosts = [] }, ctx) => {
+  for (const [at, entry] of hosts.entries()) {
+    const message = hostProblem(entry)
+    if (message !== undefined) ctx.addIssue({ code: 'custom', path: ['hosts', at], message })
   }
 })
 
-const network = z
-  .strictObject({
-    /** Default: as SANDLOT_SANDBOX_NETWORK says. */
-    mode: z.enum(['none', 'egress']).optional(),
-    /** In place of SANDLOT_EGRESS_ALLOW, in the same words. */
-    hosts: z.array(host).max(1_000).optional(),
-    /** Whether the agent may ask them for more hosts. Default: as `rules.hosts` says. */
-    ask: z.boolean().optional(),
-  })
-  .refine(
-    ({ mode: set, hosts, ask }) => set !== 'none' || (hosts === undefined && ask !== true),
-    'hosts and ask say nothing with "mode": "none"; remove them, or write "mode": "egress"',
-  )
+function hostProblem(entry: string): string | undefined {
+  try {
+    readRules([entry])
+    return undefined
+  } catch (error) {
+    return messageOf(error)
+  }
+}
 
 const settings = {
   /** False: none. Or by tool id: false takes one away, true gives one that others do not have. */
@@ -41,94 +48,40 @@ const settings = {
   network: network.optional(),
 }
 const userSettings = z.strictObject(settings)
-export type UserSettings = z.output<typeof userSettings>
 
 /** By user id or e-mail address. */
 export const usersSection = byPerson(userSettings)
 type UsersSection = z.output<typeof usersSection>
 
-/**
- * By a name of the operator's own. No person is in two; two names of one person are found by
- * `twoTeamsProblem`.
- */
-export const teamsSection = z
-  .record(z.string().min(1).max(100), z.strictObject({ members: z.array(personKey).min(1), ...settings }))
-  .superRefine((teams, ctx) => {
-    const where = new Map<string, string>()
-    for (const [name, { members }] of Object.entries(teams))
-      for (const member of new Set(members)) {
-        const other = where.get(member)
-        if (other !== undefined)
-          ctx.addIssue({
-            code: 'custom',
-            path: [name, 'members'],
-            message: `${member} is in ${other} already; a person is in one team`,
-          })
-        where.set(member, name)
-      }
-  })
+/** By a name of the operator's own. */
+export const teamsSection = z.record(
+  z.string().min(1).max(100),
+  z.strictObject({ members: z.array(personKey).min(1), ...settings }),
+)
 type TeamsSection = z.output<typeof teamsSection>
 
-/** What is set about one person's tools, by everything that speaks of them together. */
-interface OwnTools {
-  /**
-   * False: they have none but those of `single`; true: those that everybody would have. Undefined:
-   * as everybody.
-   */
-  all?: boolean
-  /** By tool id; wins over `all`. */
-  single: ReadonlyMap<string, boolean>
-}
-
-type OwnSettings = Omit<UserSettings, 'tools'> & { tools?: OwnTools }
-
-/** What is set for single people, looked up by user id. */
-export interface PersonalSettings {
-  of(userId: string): OwnSettings
-  /** The settings of all users that have any. */
-  readonly all: readonly UserSettings[]
-}
-
-/** `emailOf`: how sign-in knows a user id. */
-export function personalSettings(
+/** The rows of what the file sets. Each call gives the teams other ids. */
+export function settingsSeeds(
   { users = {}, teams = {} }: { users?: UsersSection | undefined; teams?: TeamsSection | undefined },
-  emailOf: (userId: string) => string | undefined = () => undefined,
-): PersonalSettings {
-  const all = [...Object.values(teams), ...Object.values(users)]
+  limits: LimitSettings['written']['users'],
+): SettingsSeeds {
+  const people = new Map<string, AgentSettings>(Object.entries(users))
+  for (const [key, own] of limits) people.set(key, { ...people.get(key), limits: own })
+  const ofTeams = Object.entries(teams).map(([name, { members, ...set }]) => ({
+    subject: { kind: 'team' as const, id: `t_${randomText(20)}` },
+    name,
+    settings: set,
+    members,
+  }))
+  const ofPeople = [...people].map(([id, set]) => ({
+    subject: { kind: 'person' as const, id },
+    settings: set,
+  }))
+  const given = { users: Object.keys(users), teams: ofTeams, 'limits.users': [...limits.keys()] }
   return {
-    all,
-    of(userId) {
-      // The last wins: team, then person; of each what stands under the address, then what stands
-      // under the id.
-      const keys = [emailOf(userId), userId].filter((key) => key !== undefined)
-      const inTeams = keys.map((key) => Object.values(teams).find(({ members }) => members.includes(key)))
-      const own = keys.map((key) => (Object.hasOwn(users, key) ? users[key] : undefined))
-      const said = [...inTeams, ...own].filter((one) => one !== undefined)
-      const { modeCeiling } = Object.assign({}, ...said) as UserSettings
-      const reach = Object.assign({}, ...said.map((one) => one.network)) as UserSettings['network']
-      const tools = said.reduce<OwnTools | undefined>(
-        (before, one) => withTools(before, one.tools),
-        undefined,
-      )
-      return {
-        tools,
-        modeCeiling,
-        ...(Object.keys(reach ?? {}).length === 0 ? {} : { network: reach }),
-      }
-    },
+    rows: [...ofTeams, ...ofPeople],
+    sections: Object.entries(given).flatMap(([name, { length }]) => (length === 0 ? [] : [name])),
   }
-}
-
-/**
- * A word about all tools leaves standing what was taken away singly: only a word about that tool
- * gives it back.
- */
-function withTools(before: OwnTools | undefined, said: UserSettings['tools']): OwnTools | undefined {
-  if (said === undefined) return before
-  const known = [...(before?.single ?? [])]
-  if (typeof said === 'boolean')
-    return { all: said, single: new Map(said ? known : known.filter(([, given]) => !given)) }
-  return { ...before, single: new Map([...known, ...Object.entries(said)]) }
 }
 
 /**
@@ -140,19 +93,79 @@ export function lowerMode(set: Mode | undefined, said: Mode | undefined): Mode |
   return MODES.indexOf(set) < MODES.indexOf(said) ? set : said
 }
 
-/**
- * Finds a person who is in one team by user id and in another by e-mail address. The file alone
- * does not show it: addresses are known from sign-in only. Returns a sentence with what to write;
- * undefined when the person is in one team, or in none.
- */
-export function twoTeamsProblem(
-  teams: TeamsSection | undefined,
-  userId: string,
-  email: string | undefined,
-): string | undefined {
-  const teamOf = (key: string | undefined): string | undefined =>
-    Object.entries(teams ?? {}).find(([, { members }]) => key !== undefined && members.includes(key))?.[0]
-  const [byId, byAddress] = [teamOf(userId), teamOf(email)]
-  if (byId === undefined || byAddress === undefined || byId === byAddress) return undefined
-  return `teams: ${userId} in ${byId} and ${email} in ${byAddress} are the same person; a person is in one team, so remove one of the two`
+/** What settings may name. */
+interface KnownNames {
+  tools: readonly string[]
+  servers: readonly string[]
+  models: readonly string[]
+  /** Why no cost can be limited; undefined: it can. */
+  unpriced: string | undefined
+}
+
+/** A sentence that says what cannot be, and what there is instead; undefined: all of it can. */
+function settingsProblem(set: AgentSettings, known: KnownNames): string | undefined {
+  const missing = (what: string, names: readonly string[] = [], there: readonly string[]): string[] =>
+    names
+      .filter((name) => !there.includes(name))
+      .map((name) => `There is no ${what} “${name}” here; there is ${there.join(', ') || 'none'}.`)
+  // What a server offers is not known before it is asked.
+  const builtin = Object.keys(toolsByName(set.tools)).filter((id) => id !== ALL_TOOLS && !id.includes('::'))
+  const hosts = (set.network?.hosts ?? []).flatMap((host) => hostProblem(host) ?? [])
+  const problems = [
+    ...hosts.map((problem) => `${problem}.`),
+    ...missing('tool', builtin, known.tools),
+    ...missing('MCP server', set.mcpServers, known.servers),
+    ...missing('model', set.models, known.models),
+    ...(known.unpriced !== undefined && limitsCost(set.limits ?? {}) ? [known.unpriced] : []),
+  ]
+  return problems[0]
+}
+
+interface SettingsSources extends Omit<KnownNames, 'servers'> {
+  file: {
+    users?: UsersSection | undefined
+    teams?: TeamsSection | undefined
+    rules?: { hosts?: string | undefined } | undefined
+  }
+  limits: LimitSettings
+  mcpServers: readonly { name: string }[]
+  toolsEnabled: boolean
+  network: NetworkConfig
+  log: Log
+}
+
+/** The rows of the store, after the file has seeded them. */
+export async function openSettings(
+  store: Pick<SessionStore, 'agentSettings'>,
+  people: People,
+  { file, limits, mcpServers, toolsEnabled, network: { egress, everybody }, log, ...known }: SettingsSources,
+): Promise<SettingsBook> {
+  const { models } = known
+  const servers = mcpServers.map(({ name }) => name)
+  const parts = {
+    rows: store.agentSettings,
+    people,
+    deployment: {
+      tools: toolsEnabled,
+      mcpServers: servers,
+      models,
+      network: {
+        mode: everybody ? ('egress' as const) : ('none' as const),
+        hosts: egress.allow,
+        ask: file.rules?.hosts === 'ask',
+      },
+      limits: limits.written.everybody,
+    },
+    problem: (set: AgentSettings) => settingsProblem(set, { ...known, servers }),
+    now: Date.now,
+    log,
+  }
+  const book = await SettingsBook.open(parts, settingsSeeds(file, limits.written.users))
+  const opens = (set: AgentSettings): boolean => set.network?.mode === 'egress'
+  if (egress.allow.length > 0 && !everybody && !book.all.some(({ settings: set }) => opens(set)))
+    log.warn(
+      {},
+      'SANDLOT_EGRESS_ALLOW says nothing: no person has a network (SANDLOT_SANDBOX_NETWORK=egress)',
+    )
+  return book
 }

@@ -16,7 +16,7 @@ export function messageIdOf(promptId: string): string {
   return promptId.replace(/^p_/, 'm_')
 }
 
-interface PromptStart {
+export interface PromptStart {
   model: string
   /** The thought level sent with it; absent: the model's default. */
   thoughtLevel?: string | undefined

@@ -1,8 +1,9 @@
 /**
- * What an operator can set about budgets: the same for everybody by the environment, and for single
- * people in the section `limits` of the configuration file, which wins.
+ * What an operator can set about budgets for everybody by the environment; the section `limits` of
+ * the configuration file is read once (`settingsSeeds`).
  */
 import { wholeNumber } from '@sandlot/shared/config'
+import { type AgentLimits, agentLimits } from '@sandlot/shared/team/agent-settings'
 import { z } from 'zod'
 import { byPerson } from '../people/person-key.ts'
 import type { Budgets } from './budgets.ts'
@@ -27,37 +28,18 @@ export const budgetVariables = {
 }
 const parsed = z.object(budgetVariables)
 
-const amount = z.number().nonnegative()
-const count = z.int().nonnegative()
-
-/** Of one person. What is absent is as for everybody; 0 is no limit. */
-const personLimits = z.strictObject({
-  turns: z.int().min(1).max(1_000).optional(),
-  calls: count.optional(),
-  tokens: count.optional(),
-  cost: amount.optional(),
-  promptSeconds: count.optional(),
-  turnsPerDay: count.optional(),
-  callsPerDay: count.optional(),
-  tokensPerDay: count.optional(),
-  costPerDay: amount.optional(),
-  secondsPerDay: count.optional(),
-})
-
 /** The section `limits`. `users`: by user id or e-mail address. */
-export const limitsSection = z.strictObject({ users: byPerson(personLimits).optional() })
+export const limitsSection = z.strictObject({ users: byPerson(agentLimits).optional() })
 
 interface PromptLimits {
   maxTurns: number
   budgets: Budgets
 }
 
-type Written = z.output<typeof personLimits>
-
 export interface LimitSettings {
   everybody: PromptLimits
   /** As they were written: for everybody, and by user id or e-mail address. */
-  written: { everybody: Written; users: ReadonlyMap<string, Written> }
+  written: { everybody: Required<AgentLimits>; users: ReadonlyMap<string, AgentLimits> }
 }
 
 export function readBudgets(
@@ -80,20 +62,8 @@ export function readBudgets(
   return { everybody: promptLimits(all), written: { everybody: all, users } }
 }
 
-/**
- * What holds for one person, each limit by itself: what stands under the id, else under the
- * address, else everybody's.
- */
-export function limitsFor(
-  { written: { everybody, users } }: LimitSettings,
-  userId: string,
-  email: string | undefined,
-): PromptLimits {
-  const byAddress = email === undefined ? undefined : users.get(email)
-  return promptLimits({ ...everybody, ...byAddress, ...users.get(userId) })
-}
-
-function promptLimits(set: Written): PromptLimits {
+/** As prompts need them. */
+export function promptLimits(set: AgentLimits): PromptLimits {
   const { calls, tokens, cost } = set
   const day = limited({
     turns: set.turnsPerDay,
@@ -119,7 +89,7 @@ function limited<Name extends string>(
   return Object.fromEntries(set) as Partial<Record<Name, number>>
 }
 
-/** True when any user has a limit in dollars, which means nothing for a model without a price. */
-export function limitsCost({ written: { everybody, users } }: LimitSettings): boolean {
-  return [everybody, ...users.values()].some(({ cost = 0, costPerDay = 0 }) => cost > 0 || costPerDay > 0)
+/** True when one of them is in dollars, which means nothing for a model without a price. */
+export function limitsCost(...all: readonly AgentLimits[]): boolean {
+  return all.some(({ cost = 0, costPerDay = 0 }) => cost > 0 || costPerDay > 0)
 }

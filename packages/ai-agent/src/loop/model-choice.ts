@@ -8,7 +8,7 @@ import { type SessionEvent, metaOf, sandlotEventOf } from '@sandlot/shared/event
 import type { Model } from '../model/model.ts'
 
 /** The models of a deployment: `model` unless a session has chosen one of `choices`. */
-interface Models {
+export interface Models {
   model: Model
   choices?: readonly Model[]
 }
@@ -18,6 +18,25 @@ export interface ModelChoice {
   model: string
   /** One of its thought levels. Absent: as it does by itself. */
   thoughtLevel?: string | undefined
+}
+
+/** Those of these names, in the order of the deployment. `names` undefined: all. */
+export function allowedModels(models: Models, names: readonly string[] | undefined): Models {
+  if (names === undefined) return models
+  const [model = models.model, ...choices] = modelsOf(models).filter(({ name }) => names.includes(name))
+  return { model, choices }
+}
+
+/**
+ * What is asked in place of what was chosen, where that is there and may not be chosen any more.
+ */
+export function replacedChoice(
+  log: readonly SessionEvent[],
+  models: Models,
+  allowed: Models,
+): ModelChoice | undefined {
+  if (find(allowed, chosenIn(log, models).model) !== undefined) return undefined
+  return { model: allowed.model.name }
 }
 
 /** All that may be chosen, the deployment's own first. */

@@ -1,14 +1,24 @@
 /**
- * The e-mail address of each user id. The service sends it with every request; it is persisted, so
- * that settings which name an address apply to prompts that are resumed after a restart, before any
- * request.
+ * What is known of people by id: their address, role and teams. The service sends it with every
+ * request; it is persisted, so that what an administrator has set applies to prompts that are
+ * resumed after a restart, before any request.
  */
 import { messageOf } from '@sandlot/shared/errors'
-import type { PeopleRows } from '@sandlot/storage/sessions/people'
+import type { Role } from '@sandlot/shared/team/role'
+import type { KnownPerson, PeopleRows } from '@sandlot/storage/sessions/people'
 import type { Log } from '../log.ts'
 
+/** What a request or the service says of a person. Absent: as it was. */
+interface SaidPerson {
+  id: string
+  email?: string | undefined
+  role?: Role | undefined
+  /** Ids. */
+  teams?: readonly string[] | undefined
+}
+
 export class People {
-  readonly #known: Map<string, string>
+  readonly #known: Map<string, KnownPerson>
   readonly #rows: PeopleRows
   readonly #log: Log
   #kept: Promise<void> = Promise.resolve()
@@ -17,42 +27,62 @@ export class People {
     return new People(rows, await rows.all(), log)
   }
 
-  private constructor(rows: PeopleRows, known: ReadonlyMap<string, string>, log: Log) {
+  private constructor(rows: PeopleRows, known: ReadonlyMap<string, KnownPerson>, log: Log) {
     this.#rows = rows
     this.#known = new Map(known)
     this.#log = log
   }
 
-  /** In lower case, as sign-in compares addresses. Undefined when unknown. */
-  emailOf(userId: string): string | undefined {
+  /** The same object as long as nothing changes. Undefined when unknown. */
+  get(userId: string): KnownPerson | undefined {
     return this.#known.get(userId)
   }
 
-  /** Addresses by user id. */
-  get all(): ReadonlyMap<string, string> {
+  /** In lower case, as sign-in compares addresses. Undefined when unknown. */
+  emailOf(userId: string): string | undefined {
+    return this.#known.get(userId)?.email
+  }
+
+  /** By user id. */
+  get all(): ReadonlyMap<string, KnownPerson> {
     return this.#known
   }
 
-  /** Records a signed-in user's address, effective at once. Returns true when it is new. */
-  recordEmail({ id, email }: { id: string; email?: string | undefined }): boolean {
-    const said = email?.toLowerCase()
-    if (said === undefined || this.#known.get(id) === said) return false
-    this.#known.set(id, said)
+  /** Records what is said of a person, effective at once. Returns true when it is new. */
+  record({ id, ...said }: SaidPerson): boolean {
+    const before = this.#known.get(id)
+    if (before === undefined && said.email === undefined && said.teams === undefined) return false
+    const person: KnownPerson = {
+      email: said.email?.toLowerCase() ?? before?.email,
+      role: said.role ?? before?.role,
+      teams: said.teams?.toSorted() ?? before?.teams ?? [],
+    }
+    if (before !== undefined && isSame(before, person)) return false
+    this.#known.set(id, person)
     this.#kept = this.#kept
-      .then(() => this.#rows.put(id, said))
+      .then(() => this.#rows.put(id, person))
       .catch((error: unknown) => {
-        this.#log.warn({ userId: id, error: messageOf(error) }, 'an e-mail address could not be stored')
+        this.#log.warn({ userId: id, error: messageOf(error) }, 'what is known of a person was not stored')
       })
     return true
   }
 
-  /** Forgets a user's address. */
+  /** Forgets a user. */
   forget(userId: string): void {
     this.#known.delete(userId)
   }
 
-  /** Resolves when all addresses are persisted, or have failed to be. Never rejects. */
+  /** Resolves when everything is persisted, or has failed to be. Never rejects. */
   settled(): Promise<void> {
     return this.#kept
   }
+}
+
+function isSame(a: KnownPerson, b: KnownPerson): boolean {
+  return (
+    a.email === b.email &&
+    a.role === b.role &&
+    a.teams.length === b.teams.length &&
+    a.teams.every((team, at) => team === b.teams[at])
+  )
 }

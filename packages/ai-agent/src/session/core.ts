@@ -8,6 +8,7 @@ import type { SessionEvent, EventGroup } from '@sandlot/shared/events'
 import type { SessionSummary } from '@sandlot/shared/frames'
 import type { Effects, SessionRow } from '@sandlot/storage/sessions/store'
 import { StorageError } from '@sandlot/storage/storage-error'
+import { type Models, allowedModels } from '../loop/model-choice.ts'
 import type { Model } from '../model/model.ts'
 import type { PromptState } from './prompt-waiters.ts'
 import { SerialQueue } from '@sandlot/shared/async/serial-queue'
@@ -68,6 +69,11 @@ export class SessionCore {
   /** Settled events in order. */
   get log(): readonly SessionEvent[] {
     return this.journal.events
+  }
+
+  /** What may be chosen from the next prompt on. */
+  get models(): Models {
+    return allowedModels(this.parts, this.parts.modelsOf?.(this.userId))
   }
 
   /** The session's mode, or what the ceiling leaves of it. */

@@ -18,7 +18,6 @@ import type { ModelImage } from '../model/model.ts'
 import type { SessionCore } from './core.ts'
 import {
   promptIdOf,
-  promptStarted,
   queuedMessage,
   sentMessage,
   userMessage,
@@ -26,8 +25,7 @@ import {
   imageMessages,
 } from '../history/session-messages.ts'
 import { sizeOf } from './outcome-images.ts'
-import { chosenIn } from '../loop/model-choice.ts'
-import type { Runner } from './runner.ts'
+import { promptBeginning, type Runner } from './runner.ts'
 import { titleOf } from './title.ts'
 
 export interface PromptOptions {
@@ -148,8 +146,9 @@ export class Prompts {
             },
           ]
         : []
+    const begun = promptBeginning(messageId, this.#core, { requestId, unattended, onError, command }, at)
     await this.#core.store([
-      promptStarted(messageId, { ...chosenIn(log, parts), requestId, unattended, onError, command }, at),
+      ...begun,
       ...title,
       // What waited when an earlier prompt was stopped goes first; behind a command it is a prompt
       // of its own.

@@ -10,7 +10,7 @@ import type { SessionRow } from '@sandlot/storage/sessions/store'
 import { StorageError } from '@sandlot/storage/storage-error'
 import type { SessionSummary } from '@sandlot/shared/frames'
 import { forkedLog, type ForkPoint } from './fork.ts'
-import { choose } from '../loop/model-choice.ts'
+import { allowedModels, choose } from '../loop/model-choice.ts'
 import { LoadedSessions } from './loaded.ts'
 import { RuleAdmin } from './rule-admin.ts'
 import { WORKSPACE } from '../loop/system-prompt.ts'
@@ -63,7 +63,8 @@ export class SessionManager {
   async create({ userId, cwd, mode, sessionId, ...chosen }: NewSession): Promise<Session> {
     const { store, now, model } = this.#parts
     if (this.#isRemoved(userId)) throw new SandlotError('forbidden', 'This account was removed.')
-    const choice = choose({ model: model.name }, chosen, this.#parts)
+    const models = allowedModels(this.#parts, this.#parts.modelsOf?.(userId))
+    const choice = choose({ model: models.model.name }, chosen, models)
     const at = now()
     const isDefault = choice.model === model.name && choice.thoughtLevel === undefined
     // With the row, in one transaction: the session is never found without its choices.

@@ -62,6 +62,8 @@ export interface RunnerParts {
   /** Where prompts are counted. */
   metrics?: AgentMetrics
   maxTurns: number
+  /** Names of the models that this user's sessions may choose. Absent, or undefined: all. */
+  modelsOf?: (userId: string) => readonly string[] | undefined
   /** What this user's prompts may use up; absent: nothing is limited but `maxTurns`. */
   limitsOf?: (userId: string) => Pick<LoopContext, 'maxTurns' | 'budgets'>
   retry: RetryRules

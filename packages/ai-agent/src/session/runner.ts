@@ -5,6 +5,7 @@ import { messageOf } from '@sandlot/shared/errors'
 import {
   isLive,
   isOutcome,
+  makeSandlotEvent,
   metaOf,
   sandlotEventOf,
   type EventGroup,
@@ -25,7 +26,7 @@ import {
 } from '../history/read-log.ts'
 import { startOfDay } from '../limits/day-budgets.ts'
 import { BUG_TEXT, errorEvent, missingOutcomes } from '../loop/endings.ts'
-import { chosenIn, levelOfPrompt, modelOfPrompt, told } from '../loop/model-choice.ts'
+import { chosenIn, levelOfPrompt, modelOfPrompt, replacedChoice, told } from '../loop/model-choice.ts'
 import { MeasuredPrompt } from '../metrics/measured-prompt.ts'
 import type { Model } from '../model/model.ts'
 import { storableGroup } from './outcome-images.ts'
@@ -34,7 +35,7 @@ import { inStep } from '../watchdog/running-step.ts'
 import type { Answers } from './approvals.ts'
 import { Running, batchContext } from './batch.ts'
 import type { SessionCore } from './core.ts'
-import { promptIdOf, promptStarted, sentMessage } from '../history/session-messages.ts'
+import { type PromptStart, promptIdOf, promptStarted, sentMessage } from '../history/session-messages.ts'
 import { systemPrompt } from '../loop/system-prompt.ts'
 import { takeInstructions } from '../config/instructions.ts'
 import { commandId } from '../tools/sandbox-command/command-id.ts'
@@ -263,14 +264,38 @@ export class Runner {
   #startOf(waited: readonly QueuedMessage[]): (UnfinishedPrompt & { events: EventGroup }) | undefined {
     const last = waited.at(-1)
     if (last === undefined) return undefined
-    const { log, parts } = this.#core
+    const { parts } = this.#core
     const { messageId, unattended = false, onError } = last
     const promptId = promptIdOf(messageId)
     const at = parts.now()
-    const started = promptStarted(messageId, { ...chosenIn(log, parts), unattended, onError }, at)
+    const begun = promptBeginning(messageId, this.#core, { unattended, onError }, at)
     const sent = waited.flatMap((message) => sentMessage(message, promptId, at))
-    return { promptId, unattended, events: [started, ...sent] }
+    return { promptId, unattended, events: [...begun, ...sent] }
   }
+}
+
+/**
+ * The prompt of this message with the model that was chosen, or where that may not be chosen any
+ * more, with the first that may.
+ */
+export function promptBeginning(
+  messageId: string,
+  { log, parts, models }: Pick<SessionCore, 'log' | 'parts' | 'models'>,
+  start: Omit<PromptStart, 'model' | 'thoughtLevel'>,
+  at: number,
+): [SessionEvent, ...SessionEvent[]] {
+  const instead = replacedChoice(log, parts, models)
+  if (instead === undefined) return [promptStarted(messageId, { ...chosenIn(log, models), ...start }, at)]
+  const { model } = instead
+  return [
+    makeSandlotEvent({ type: 'model_chosen', ...instead }, {}, at),
+    promptStarted(messageId, { ...instead, ...start }, at),
+    makeSandlotEvent(
+      { type: 'model_changed', model, why: 'not_allowed' },
+      { promptId: promptIdOf(messageId) },
+      at,
+    ),
+  ]
 }
 
 function spentToday({ parts, userId }: SessionCore): Promise<UserSpent> {

@@ -236,10 +236,10 @@ export class Session {
    * running one asks.
    */
   get models(): { all: readonly Model[]; chosen: ModelChoice; running: Model | undefined } {
-    const { parts, log, running } = this.#core
+    const { parts, log, running, models } = this.#core
     return {
-      all: modelsOf(parts),
-      chosen: chosenIn(log, parts),
+      all: modelsOf(models),
+      chosen: chosenIn(log, models),
       running: running === undefined ? undefined : modelOfPrompt(log, running.promptId, parts),
     }
   }
@@ -250,9 +250,9 @@ export class Session {
    */
   chooseModel(change: { model?: string; thoughtLevel?: string | null }): Promise<void> {
     return this.#core.inTurn(async () => {
-      const { parts, log } = this.#core
-      const before = chosenIn(log, parts)
-      const chosen = choose(before, change, parts)
+      const { parts, log, models } = this.#core
+      const before = chosenIn(log, models)
+      const chosen = choose(before, change, models)
       if (chosen.model === before.model && chosen.thoughtLevel === before.thoughtLevel) return
       await this.#core.store([makeSandlotEvent({ type: 'model_chosen', ...chosen }, {}, parts.now())])
     })

@@ -7,6 +7,8 @@ import { hostRules } from '../approval/hosts.ts'
 import type { RuleBook } from '../approval/rule-book.ts'
 import { defineTool, textArg, type Tool } from './tool.ts'
 
+export const ALLOW_HOST = 'allow_host'
+
 const input = z.strictObject({
   host: z
     .string()
@@ -23,7 +25,7 @@ const input = z.strictObject({
  */
 export function allowHost(rules: RuleBook, mayAsk: (userId: string) => boolean = () => true): Tool {
   return defineTool({
-    name: 'allow_host',
+    name: ALLOW_HOST,
     description:
       'Asks the user to let their sandbox reach a host on the internet. Use it when a command says that the network refused a host that is needed, then run the command again.',
     kind: 'fetch',

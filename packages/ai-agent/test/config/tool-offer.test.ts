@@ -7,7 +7,9 @@ import {
   offeredTools,
   unknownToolProblems,
 } from '../../src/config/tool-offer.ts'
-import { type UserSettings, lowerMode, personalSettings } from '../../src/config/user-settings.ts'
+import type { AgentSettings } from '@sandlot/shared/team/agent-settings'
+import { lowerMode } from '../../src/config/user-settings.ts'
+import { personalSettings } from '../support/personal-settings.ts'
 import { builtinTools } from '../../src/tools/builtin/index.ts'
 import { createRegistry } from '../../src/tools/registry.ts'
 import { type Tool, idOf } from '../../src/tools/tool.ts'
@@ -71,8 +73,12 @@ describe('who is offered what', () => {
 
   test('what a team has lost, a word about another tool does not give back', () => {
     const both = [echoTool(), remote]
-    const of = (team: UserSettings['tools'], address: UserSettings['tools'], id: UserSettings['tools']) => {
-      const section = (tools: UserSettings['tools']) => (tools === undefined ? {} : { tools })
+    const of = (
+      team: AgentSettings['tools'],
+      address: AgentSettings['tools'],
+      id: AgentSettings['tools'],
+    ) => {
+      const section = (tools: AgentSettings['tools']) => (tools === undefined ? {} : { tools })
       const personal = personalSettings(
         {
           teams: { t: { members: ['a@example.org'], ...section(team) } },

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { ConfigError } from '@sandlot/shared/config'
 import { afterAll, describe, expect, test } from 'vitest'
 import { readAgentConfig } from '../../src/config.ts'
-import { limitsFor } from '../../src/limits/settings.ts'
+import { limitsFor } from '../support/personal-settings.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'sandlot-limits-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))

@@ -42,7 +42,10 @@ export const networkSettings = z
 
 /** Everything is optional: what is absent, the team or the person says nothing about. */
 export const agentSettings = z.strictObject({
-  /** False: none. Or by tool id: false takes one away, true gives one that others do not have. */
+  /**
+   * False: none. Or by tool id: false takes one away, true gives one that others do not have; `*`:
+   * all that are not named.
+   */
   tools: z.union([z.boolean(), z.record(z.string().min(1).max(256), z.boolean())]).optional(),
   /** The highest mode they may choose. */
   modeCeiling: mode.optional(),
@@ -60,6 +63,11 @@ export const agentSettings = z.strictObject({
     .optional(),
 })
 export type AgentSettings = z.infer<typeof agentSettings>
+/** In `tools`: all that are not named. */
+export const ALL_TOOLS = '*'
+
+/** Ids, or addresses, as they are stored. */
+export const idList = z.array(z.string())
 
 /** Whom settings are about: an id, or for a person who has not signed in yet their address. */
 export const settingsSubject = z.object({
@@ -192,7 +200,7 @@ export function effectiveSettings(
       mostOf((value) => MODES.indexOf(value)),
     ),
     tools: {
-      all: resolve(deployment.tools, ({ tools }) => (typeof tools === 'boolean' ? tools : undefined), anyOf),
+      all: resolve(deployment.tools, (settings) => toolOf(settings, ALL_TOOLS), anyOf),
       single: Object.fromEntries(
         namedTools(sorted, person).map((id) => [
           id,
@@ -242,14 +250,20 @@ export function effectiveSettings(
  * The tools that are named. A person who is to have none does not have those that a team gives.
  */
 function namedTools(teams: readonly TeamSettings[], person: AgentSettings): string[] {
-  const given = (tools: AgentSettings['tools']): string[] =>
-    typeof tools === 'object' ? Object.keys(tools) : []
-  const ofTeams = person.tools === false ? [] : teams.flatMap(({ settings }) => given(settings.tools))
-  return [...new Set([...ofTeams, ...given(person.tools)])].toSorted(compare)
+  const given = (settings: AgentSettings): string[] => Object.keys(toolsByName(settings.tools))
+  const none = toolOf(person, ALL_TOOLS) === false
+  const ofTeams = none ? [] : teams.flatMap(({ settings }) => given(settings))
+  return [...new Set([...ofTeams, ...given(person)])].filter((id) => id !== ALL_TOOLS).toSorted(compare)
 }
 
 function toolOf({ tools }: AgentSettings, id: string): boolean | undefined {
-  return typeof tools === 'object' && Object.hasOwn(tools, id) ? tools[id] : undefined
+  const named = toolsByName(tools)
+  return Object.hasOwn(named, id) ? named[id] : undefined
+}
+
+/** A word about all of them as one by name. */
+export function toolsByName(tools: AgentSettings['tools']): Readonly<Record<string, boolean>> {
+  return typeof tools === 'boolean' ? { [ALL_TOOLS]: tools } : (tools ?? {})
 }
 
 /** Whether the tool of this id is allowed. */

@@ -73,6 +73,7 @@ const BECAUSE: ReadonlyMap<string, string> = new Map([
   ['overloaded', 'the previous model was overloaded'],
   ['rate_limit', 'the previous model took no more requests'],
   ['quota', 'the previous model had no quota left'],
+  ['not_allowed', 'the chosen model is not for you any more'],
 ])
 
 /** A line, without a full stop. */

@@ -1,13 +1,28 @@
 /**
- * E-mail addresses of people by id, as the service sent them, for settings that name people by
- * address; and removed people.
+ * What the service has said of people, by id: their address, role and teams, which prompts need
+ * that are resumed before any request; and removed people.
  */
+import { idList } from '@sandlot/shared/team/agent-settings'
+import { type Role, role } from '@sandlot/shared/team/role'
 import type { Kysely } from 'kysely'
 import type { SessionsSchema } from './schema.ts'
 
 export interface PeopleTable {
   user_id: string
+  /** Empty: not known. */
   email: string
+  /** Null: not known, as for people of an older version. */
+  role: string | null
+  /** Ids as JSON; null: not known. */
+  teams: string | null
+}
+
+export interface KnownPerson {
+  /** In lower case. Undefined: not known. */
+  email?: string | undefined
+  role?: Role | undefined
+  /** Ids. */
+  teams: readonly string[]
 }
 
 export interface RemovedPeopleTable {
@@ -17,16 +32,16 @@ export interface RemovedPeopleTable {
 }
 
 export interface PeopleRows {
-  /** Addresses by user id. */
-  all(): Promise<ReadonlyMap<string, string>>
+  /** By user id. */
+  all(): Promise<ReadonlyMap<string, KnownPerson>>
   /** In place of an earlier one. */
-  put(userId: string, email: string): Promise<void>
+  put(userId: string, person: KnownPerson): Promise<void>
   /** Ids of those who were removed. They stay: no id is given twice. */
   removed(): Promise<ReadonlySet<string>>
   /**
-   * In one transaction: this person counts as removed, and their address, secrets, rules and
-   * instructions go. Their sessions stay, and what they have spent. To be repeated when something
-   * may have been written meanwhile.
+   * In one transaction: this person counts as removed, and their address, secrets, rules,
+   * instructions and settings go. Their sessions stay, and what they have spent. To be repeated
+   * when something may have been written meanwhile.
    */
   remove(userId: string, at: number): Promise<void>
 }
@@ -35,13 +50,14 @@ export function storedPeople(db: Kysely<SessionsSchema>): PeopleRows {
   return {
     async all() {
       const rows = await db.selectFrom('people').selectAll().execute()
-      return new Map(rows.map((row) => [row.user_id, row.email]))
+      return new Map(rows.map((row) => [row.user_id, toPerson(row)]))
     },
-    async put(userId, email) {
+    async put(userId, { email = '', role: held = null, teams }) {
+      const row = { email, role: held, teams: JSON.stringify(teams) }
       await db
         .insertInto('people')
-        .values({ user_id: userId, email })
-        .onConflict((conflict) => conflict.column('user_id').doUpdateSet({ email }))
+        .values({ user_id: userId, ...row })
+        .onConflict((conflict) => conflict.column('user_id').doUpdateSet(row))
         .execute()
     },
     async removed() {
@@ -57,7 +73,16 @@ export function storedPeople(db: Kysely<SessionsSchema>): PeopleRows {
           .execute()
         for (const table of ['people', 'secrets', 'rules', 'instructions', 'notices'] as const)
           await trx.deleteFrom(table).where('user_id', '=', userId).execute()
+        await trx.deleteFrom('agent_settings').where('subject', '=', `person:${userId}`).execute()
       }),
+  }
+}
+
+function toPerson({ email, role: held, teams }: PeopleTable): KnownPerson {
+  return {
+    email: email === '' ? undefined : email,
+    role: held === null ? undefined : role.parse(held),
+    teams: teams === null ? [] : idList.parse(JSON.parse(teams)),
   }
 }
 
@@ -77,4 +102,10 @@ export async function addRemovedPeople({ schema }: Kysely<unknown>): Promise<voi
     .addColumn('user_id', 'text', (column) => column.primaryKey())
     .addColumn('removed_at', 'bigint', (column) => column.notNull())
     .execute()
+}
+
+/** A migration. */
+export async function addRolesOfPeople({ schema }: Kysely<unknown>): Promise<void> {
+  await schema.alterTable('people').addColumn('role', 'text').execute()
+  await schema.alterTable('people').addColumn('teams', 'text').execute()
 }

@@ -9,7 +9,14 @@ import { type InstructionsTable, addInstructions } from './instructions.ts'
 import { type NoticesTable, addNotices } from './notices.ts'
 import { type RulesTable, addRuleEnds, addRules } from './rules.ts'
 import { type SecretsTable, addSecrets } from './secrets.ts'
-import { type PeopleTable, type RemovedPeopleTable, addPeople, addRemovedPeople } from './people.ts'
+import { type AgentSettingsTable, addAgentSettings } from './agent-settings.ts'
+import {
+  type PeopleTable,
+  type RemovedPeopleTable,
+  addPeople,
+  addRemovedPeople,
+  addRolesOfPeople,
+} from './people.ts'
 import type { NoRoom } from './store-room.ts'
 import { type SharesTable, type SnapshotsTable, addShares } from './shares.ts'
 import { type RunsTable, type UsageTable, addRuns, addUsageCalls, addUsageCost } from './usage.ts'
@@ -132,6 +139,7 @@ export interface SessionsSchema {
   instructions: InstructionsTable
   people: PeopleTable
   removed_people: RemovedPeopleTable
+  agent_settings: AgentSettingsTable
   shares: SharesTable
   snapshots: SnapshotsTable
   notices: NoticesTable
@@ -152,6 +160,8 @@ export const sessionsMigrations: Migrations = {
   '012_runs': { up: addRuns },
   '013_stored_bytes': { up: addStoredBytes },
   '014_output_cut': { up: addOutputCut },
+  '015_roles_of_people': { up: addRolesOfPeople },
+  '016_agent_settings': { up: addAgentSettings },
   '018_shares': { up: addShares },
   '021_notices': { up: addNotices },
 }

@@ -9,6 +9,7 @@ import { type RoomLimits, StoreRoom } from './store-room.ts'
 import { storedRules } from './rules.ts'
 import { type SessionsSchema, sessionsMigrations } from './schema.ts'
 import { storedInstructions } from './instructions.ts'
+import { storedAgentSettings } from './agent-settings.ts'
 import { storedPeople } from './people.ts'
 import { storedSecrets } from './secrets.ts'
 import { shareReads, storedShares } from './shares.ts'
@@ -46,6 +47,7 @@ export async function openSessionStore(
     instructions: withTypedFailures(health, storedInstructions(db)),
     people: withTypedFailures(health, storedPeople(db)),
     shares: withTypedFailures(health, storedShares(db)),
+    agentSettings: withTypedFailures(health, storedAgentSettings(db)),
     appendOutput: (sessionId, callId, offset, bytes, epoch) =>
       output.append(sessionId, callId, offset, bytes, epoch),
     close: async () => {

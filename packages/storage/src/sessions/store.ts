@@ -11,6 +11,7 @@ import type { StorageError } from '../storage-error.ts'
 import type { RuleStore, UserRule } from './rules.ts'
 import type { NewNotice, NoticeRow } from './notices.ts'
 import type { InstructionRows } from './instructions.ts'
+import type { AgentSettingsRows } from './agent-settings.ts'
 import type { PeopleRows } from './people.ts'
 import type { SecretRows } from './secrets.ts'
 import type { NoRoom } from './store-room.ts'
@@ -204,6 +205,7 @@ export interface SessionStore extends SessionReader, SessionRecords {
   readonly instructions: InstructionRows
   readonly people: PeopleRows
   readonly shares: ShareRows
+  readonly agentSettings: AgentSettingsRows
   /**
    * With these settled events, numbered from 1, in one transaction. Rejects with `conflict` if the
    * id exists.

@@ -27,6 +27,7 @@ type Writes = Omit<
   | 'instructions'
   | 'people'
   | 'shares'
+  | 'agentSettings'
   | 'appendOutput'
   | 'problem'
 >

@@ -43,3 +43,35 @@ test('from before the limits of a day: tokens stay, what runs counts from its la
     rmSync(folder, { recursive: true })
   }
 })
+
+test('from before roles and settings: addresses stay, and settings begin empty and are seeded once', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'sandlot-older-'))
+  try {
+    const path = join(folder, 'sessions.db')
+    const before = Object.entries(sessionsMigrations).filter(([name]) => name < '015')
+    const old = await openWriter<{ people: { user_id: string; email: string } }>(
+      path,
+      Object.fromEntries(before),
+    )
+    await old.db.insertInto('people').values({ user_id: 'ann', email: 'ann@example.org' }).execute()
+    await old.close()
+
+    const store = await openSessionStore(path)
+    expect([...(await store.people.all())]).toEqual([
+      ['ann', { email: 'ann@example.org', role: undefined, teams: [] }],
+    ])
+    expect(await store.agentSettings.all()).toEqual([])
+    const subject = { kind: 'person', id: 'ann' } as const
+    const seed = { subject, settings: { modeCeiling: 'manual' as const } }
+    expect(await store.agentSettings.seed([seed], 1)).toBe(true)
+    expect(await store.agentSettings.put({ ...seed, settings: {}, revision: 3 }, 2)).toBe(false)
+    expect(await store.agentSettings.put({ ...seed, settings: {}, revision: 2 }, 2)).toBe(true)
+    expect(await store.agentSettings.seed([seed], 3)).toBe(false)
+    expect(await store.agentSettings.all()).toMatchObject([{ subject, settings: {}, revision: 2 }])
+    await store.people.remove('ann', 4)
+    expect(await store.agentSettings.all()).toEqual([])
+    await store.close()
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+})

@@ -56,7 +56,7 @@ export function testSessionStore(name: string, open: () => Promise<OpenedStore>)
       const rule = { id: 'r', effect: 'allow', match: { shell: 'ls *' }, createdAt: AT } as const
       const secret = { name: 'TOKEN', keyId: 'k', sealed: bytes('x'), updatedAt: AT }
       for (const user of ['ann', 'bob']) {
-        await store.people.put(user, `${user}@example.org`)
+        await store.people.put(user, { email: `${user}@example.org`, teams: [] })
         await store.rules.add(user, { ...rule, id: `r-${user}` })
         await store.secrets.put(user, secret)
         await store.instructions.put(user, 'Be brief.', AT)
@@ -65,7 +65,7 @@ export function testSessionStore(name: string, open: () => Promise<OpenedStore>)
       await store.people.remove('ann', AT)
       await store.people.remove('ann', AT + 1)
       const left = async (user: string) => [
-        (await store.people.all()).get(user),
+        (await store.people.all()).get(user)?.email,
         (await store.rules.list(user)).length,
         (await store.secrets.names(user)).length,
         await store.instructions.get(user),

@@ -16,6 +16,7 @@ import { documentOf, exportPrompt, framesOf } from '../../replay/prompt-export.t
 import type { RequestFrame } from '../../replay/mark.ts'
 import type { Session } from '../../session/session.ts'
 import { parseParams } from '../errors.ts'
+import { GUEST_HAS_NO_CHATS } from './session.ts'
 import type { ClientConnection } from '../connection.ts'
 import type { AcpServerParts, ExtensionHandlers } from '../handler-context.ts'
 
@@ -62,6 +63,7 @@ export function extensionRequests(parts: AcpServerParts): ExtensionHandlers {
     },
     [EXT.fork]: async ({ params, connection }) => {
       const { user, sessionId, promptId, where } = parseParams(forkParams, params, EXT.fork)
+      if (connection.ours && user.role === 'guest') throw new SandlotError('forbidden', GUEST_HAS_NO_CHATS)
       const fork = await inSession(connection, user, sessionId, ({ userId }) =>
         parts.manager.fork(userId, sessionId, { promptId, where }),
       )

@@ -21,6 +21,7 @@ import { statIfExists } from '../../tools/workspace-files.ts'
 import { parseParams } from '../errors.ts'
 import type { AcpServerParts, ExtensionHandlers } from '../handler-context.ts'
 
+const GUEST_HAS_NO_FILES = 'Guests have no files of their own.'
 /** Bytes of a file in one answer. Other answers to the same client pass between two of them. */
 const PIECE_BYTES = 512 * 1024
 
@@ -43,7 +44,8 @@ export function filesRequests(parts: AcpServerParts): ExtensionHandlers {
     [EXT.files]: async ({ params, connection }): Promise<DirectoryList | FilePiece | object> => {
       const { user, ask } = parseParams(filesParams, params, EXT.files)
       // A foreign client is the local user, whatever it says.
-      const { id } = connection.ours ? user : connection.user({})
+      const { id, role } = connection.ours ? user : connection.user({})
+      if (role === 'guest') throw new SandlotError('forbidden', GUEST_HAS_NO_FILES)
       const { workspace } = parts
       if (workspace === undefined) throw new SandlotError('not_implemented', 'This agent has no workspaces.')
       try {

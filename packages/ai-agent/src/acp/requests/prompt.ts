@@ -9,6 +9,7 @@ import { parseParams } from '../errors.ts'
 import type { HandlerContext } from '../handler-context.ts'
 import type { Session } from '../../session/session.ts'
 import type { PromptOptions } from '../../session/intake.ts'
+import { GUEST_HAS_NO_CHATS } from './session.ts'
 import { beginSlashCommand } from '../slash-commands.ts'
 
 export function addPromptRequests(app: AgentApp, context: HandlerContext): void {
@@ -28,6 +29,9 @@ export function addPromptRequests(app: AgentApp, context: HandlerContext): void 
         const { text, images } = promptContent(params.prompt, parts.takesImages)
         const begun = await connection.runInOrder(params.sessionId, async () => {
           const session = await manager.get(user.id, params.sessionId)
+          // One of before they were a guest.
+          if (user.role === 'guest' && session.userId === user.id)
+            throw new SandlotError('forbidden', GUEST_HAS_NO_CHATS)
           if (images.length > 0) refuseImages(session, meta?.whenBusy)
           connection.ensureFollowed(session)
           await connection.sendFirstNotices(session)

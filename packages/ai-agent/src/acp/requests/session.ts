@@ -12,6 +12,8 @@ import { parseParams } from '../errors.ts'
 import type { Notice } from '../foreign-client.ts'
 import type { HandlerContext } from '../handler-context.ts'
 
+export const GUEST_HAS_NO_CHATS = 'Guests take part in chats of others and have none of their own.'
+
 export function addSessionRequests(app: AgentApp, context: HandlerContext): void {
   const { parts, handled } = context
   const { manager } = parts
@@ -32,6 +34,7 @@ export function addSessionRequests(app: AgentApp, context: HandlerContext): void
       handled(async ({ params }) => {
         const { connection } = context
         const user = connection.user(params._meta)
+        if (user.role === 'guest') throw new SandlotError('forbidden', GUEST_HAS_NO_CHATS)
         const meta = connection.meta(newSessionMeta, params._meta)
         const cwd = checkedCwd(params.cwd)
         refuseDirectories(params.additionalDirectories)

@@ -1,0 +1,81 @@
+/**
+ * Requests about teams and people: what administrators have set, and what the service says of a
+ * person.
+ */
+import {
+  type AgentUser,
+  EXT,
+  type SettingsAnswer,
+  type SettingsAsk,
+  putPersonParams,
+  settingsParams,
+  teamSeedsParams,
+} from '@sandlot/shared/acp-meta'
+import { SandlotError } from '@sandlot/shared/errors'
+import type { SettingsBook } from '../../people/settings-book.ts'
+import { parseParams } from '../errors.ts'
+import type { AcpServerParts, ExtensionHandlers } from '../handler-context.ts'
+
+export function teamRequests(parts: AcpServerParts): ExtensionHandlers {
+  const book = (): SettingsBook => {
+    if (parts.settings === undefined)
+      throw new SandlotError('not_implemented', 'This agent keeps no settings of people.')
+    return parts.settings
+  }
+  /** These come from the service alone, which knows who is who. */
+  const requireService = (ours: boolean): void => {
+    if (!ours) throw new SandlotError('not_implemented', 'Accounts are not kept here.')
+  }
+  return {
+    [EXT.settings]: async ({ params, connection }) => {
+      const { user: said, ask } = parseParams(settingsParams, params, EXT.settings)
+      // A foreign client is the local user, whatever it says.
+      const user = connection.ours ? said : connection.user({})
+      if (ask.do === 'own') return { effective: book().effective(user) } satisfies SettingsAnswer
+      if (user.role !== 'admin') throw new SandlotError('forbidden', 'Only an administrator can do this.')
+      const answer = await answerSettings(book(), ask)
+      if (ask.do === 'put' || ask.do === 'remove')
+        parts.log.info(
+          { by: user.id, subject: ask.subject, done: answer.conflict === undefined },
+          `an administrator’s ${ask.do} of settings`,
+        )
+      return answer
+    },
+    [EXT.putPerson]: async ({ params, connection }) => {
+      const { userId, ...person } = parseParams(putPersonParams, params, EXT.putPerson)
+      requireService(connection.ours)
+      parts.userSeen?.({ id: userId, ...person } satisfies AgentUser)
+      return {}
+    },
+    [EXT.teamSeeds]: async ({ params, connection }) => {
+      const { adopted = [] } = parseParams(teamSeedsParams, params, EXT.teamSeeds)
+      requireService(connection.ours)
+      await book().adopted(adopted)
+      return { teams: book().teamSeeds() }
+    },
+  }
+}
+
+async function answerSettings(
+  book: SettingsBook,
+  ask: Exclude<SettingsAsk, { do: 'own' }>,
+): Promise<SettingsAnswer> {
+  switch (ask.do) {
+    case 'list':
+      return { all: book.all.map(({ subject, revision }) => ({ subject, revision })) }
+    case 'get':
+      return { view: book.view(ask.subject) }
+    case 'put': {
+      const view = await book.put(ask.subject, ask, ask.name)
+      return view === undefined ? { conflict: book.view(ask.subject) } : { view }
+    }
+    case 'remove':
+      await book.remove(ask.subject)
+      return {}
+    case 'rename':
+      await book.rename(ask.subject, ask.name)
+      return {}
+    case 'effective':
+      return { effective: book.effective({ id: ask.userId, email: ask.email, teams: ask.teams }) }
+  }
+}

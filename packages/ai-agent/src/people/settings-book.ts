@@ -1,0 +1,319 @@
+/**
+ * What administrators have set for teams and people, kept in memory: looked up for every prompt and
+ * call. A change is stored first and holds from the next prompt on.
+ */
+import { SerialQueue } from '@sandlot/shared/async/serial-queue'
+import { SandlotError, messageOf } from '@sandlot/shared/errors'
+import type { Mode } from '@sandlot/shared/mode'
+import {
+  ALL_TOOLS,
+  type AgentLimits,
+  type AgentSettings,
+  type DeploymentSettings,
+  type EffectiveSettings,
+  type SettingSource,
+  type SettingsSubject,
+  type SettingsView,
+  type TeamSettings,
+  effectiveSettings,
+  toolsByName,
+} from '@sandlot/shared/team/agent-settings'
+import type { AgentSettingsRows, SettingsRecord } from '@sandlot/storage/sessions/agent-settings'
+import type { KnownPerson } from '@sandlot/storage/sessions/people'
+import type { Log } from '../log.ts'
+
+/** What is set about one person’s tools, by everything that speaks of them. */
+interface OwnTools {
+  /**
+   * False: they have none but those of `single`; true: those that everybody would have. Undefined:
+   * as everybody.
+   */
+  all?: boolean
+  /** By tool id; wins over `all`. */
+  single: ReadonlyMap<string, boolean>
+}
+
+/** What holds for one person; absent: as for everybody. The same object until something changes. */
+interface OwnSettings {
+  tools?: OwnTools | undefined
+  modeCeiling?: Mode | undefined
+  network?: { mode?: 'none' | 'egress'; hosts?: string[]; ask?: boolean } | undefined
+  /** Names of those servers of the configuration that are not for them. */
+  withheldServers?: ReadonlySet<string> | undefined
+  /** Names, in the order of the configuration. */
+  models?: readonly string[] | undefined
+  limits: Required<AgentLimits>
+  /** Of their teams and of themselves, each under a heading. */
+  instructions: readonly { heading: string; text: string }[]
+}
+
+/** What is set for single people, looked up by user id. */
+export interface PersonalSettings {
+  of(userId: string): OwnSettings
+}
+
+interface SettingsBookParts {
+  rows: AgentSettingsRows
+  people: { get(userId: string): KnownPerson | undefined; readonly all: ReadonlyMap<string, KnownPerson> }
+  deployment: DeploymentSettings
+  /** What is wrong with settings, as a sentence; undefined: nothing is. */
+  problem: (settings: AgentSettings) => string | undefined
+  /** Epoch milliseconds. */
+  now: () => number
+  log: Log
+}
+
+/** Rows to begin with, and which sections of the configuration file they come from. */
+export interface SettingsSeeds {
+  rows: readonly Omit<SettingsRecord, 'revision'>[]
+  sections: readonly string[]
+}
+
+/** A team of the configuration file that the accounts have not adopted yet. */
+interface TeamSeed {
+  id: string
+  name: string
+  /** Ids and addresses. */
+  members: readonly string[]
+}
+
+interface Looked {
+  person: KnownPerson | undefined
+  version: number
+  own: OwnSettings
+}
+
+const NOT_READ = 'are not read any more: what they set is changed in Settings → People'
+
+export class SettingsBook implements PersonalSettings {
+  readonly #parts: SettingsBookParts
+  readonly #rows: Map<string, SettingsRecord>
+  readonly #looked = new Map<string, Looked>()
+  readonly #writes = new SerialQueue()
+  /** Grows with every change. */
+  #version = 0
+
+  /** `seeds` are stored once; from then on they are not used. */
+  static async open(parts: SettingsBookParts, seeds: SettingsSeeds): Promise<SettingsBook> {
+    const { rows, log, now, people } = parts
+    const sections = seeds.sections.join(', ')
+    if (seeds.rows.length > 0) {
+      const taken = await rows.seed(seeds.rows, now())
+      if (taken)
+        log.info(
+          { settings: seeds.rows.length },
+          `${sections} of the configuration file were taken over, and ${NOT_READ}. Remove them from the file.`,
+        )
+      else log.warn({}, `${sections} of the configuration file ${NOT_READ}. Remove them from the file.`)
+    }
+    const book = new SettingsBook(parts, await rows.all())
+    for (const userId of people.all.keys()) book.claim(userId)
+    await book.settled()
+    return book
+  }
+
+  constructor(parts: SettingsBookParts, rows: readonly SettingsRecord[]) {
+    this.#parts = parts
+    this.#rows = new Map(rows.map((row) => [keyOf(row.subject), row]))
+  }
+
+  of(userId: string): OwnSettings {
+    const person = this.#parts.people.get(userId)
+    const known = this.#looked.get(userId)
+    if (known !== undefined && known.version === this.#version && known.person === person) return known.own
+    const own = ownOf(this.effective({ id: userId, ...person }), this.#parts.deployment)
+    this.#looked.set(userId, { person, version: this.#version, own })
+    return own
+  }
+
+  /** Everything that holds for this person, with where it comes from. */
+  effective({
+    id,
+    email,
+    teams = [],
+  }: { id: string } & Partial<Omit<KnownPerson, 'role'>>): EffectiveSettings {
+    const keys = [id, email?.toLowerCase()].filter((key) => key !== undefined)
+    const seeded = this.teamSeeds().filter(({ members }) => keys.some((key) => members.includes(key)))
+    const ids = new Set([...teams, ...seeded.map((team) => team.id)])
+    const found = [...ids].flatMap((teamId): TeamSettings[] => {
+      const row = this.#rows.get(keyOf({ kind: 'team', id: teamId }))
+      return row === undefined ? [] : [{ id: teamId, name: row.name ?? teamId, settings: row.settings }]
+    })
+    const own = keys.flatMap((key) => this.#rows.get(keyOf({ kind: 'person', id: key }))?.settings ?? [])
+    // What stands under the id wins over what stands under the address.
+    return effectiveSettings(this.#parts.deployment, found, own.reduceRight(merged, {}))
+  }
+
+  get all(): readonly SettingsRecord[] {
+    return [...this.#rows.values()]
+  }
+
+  view(subject: SettingsSubject): SettingsView {
+    const { settings = {}, revision = 0 } = this.#rows.get(keyOf(subject)) ?? {}
+    return { settings, revision }
+  }
+
+  /**
+   * In place of what is set. Undefined where `revision` is not the one that is there. Throws
+   * `bad_request` that names what cannot be.
+   */
+  put(
+    subject: SettingsSubject,
+    { settings, revision }: SettingsView,
+    name: string | undefined,
+  ): Promise<SettingsView | undefined> {
+    const problem = this.#parts.problem(settings)
+    if (problem !== undefined) throw new SandlotError('bad_request', problem)
+    return this.#writes.run(async () => {
+      const before = this.#rows.get(keyOf(subject))
+      if ((before?.revision ?? 0) !== revision) return undefined
+      const row = { ...before, subject, name: name ?? before?.name, settings, revision: revision + 1 }
+      if (!(await this.#parts.rows.put(row, this.#parts.now()))) return undefined
+      this.#keep(row)
+      return this.view(subject)
+    })
+  }
+
+  /** Silent where there are none. */
+  remove(subject: SettingsSubject): Promise<void> {
+    return this.#writes.run(async () => {
+      await this.#parts.rows.remove(subject)
+      this.#rows.delete(keyOf(subject))
+      this.#version++
+    })
+  }
+
+  /** The name under which a team’s settings are shown. */
+  rename(subject: SettingsSubject, name: string): Promise<void> {
+    return this.#change(subject, (row) => ({ ...row, name }))
+  }
+
+  /** Teams of the configuration file whose members the accounts do not know yet. */
+  teamSeeds(): TeamSeed[] {
+    return this.all.flatMap(({ subject, name = subject.id, members }) =>
+      members === undefined ? [] : [{ id: subject.id, name, members }],
+    )
+  }
+
+  /** From now on the accounts say who is in these teams. */
+  async adopted(teamIds: readonly string[]): Promise<void> {
+    for (const id of teamIds)
+      await this.#change({ kind: 'team', id }, (row) => ({ ...row, members: undefined }))
+  }
+
+  /**
+   * A person’s address is known now: what was set under it is theirs, whatever address they have
+   * later. Effective at once; stored behind it.
+   */
+  claim(userId: string): void {
+    const email = this.#parts.people.get(userId)?.email
+    if (email === undefined || email === userId) return
+    const address: SettingsSubject = { kind: 'person', id: email }
+    const said = this.#rows.get(keyOf(address))
+    if (said === undefined) return
+    const subject: SettingsSubject = { kind: 'person', id: userId }
+    const own = this.#rows.get(keyOf(subject))
+    const row = {
+      subject,
+      settings: own === undefined ? said.settings : merged(said.settings, own.settings),
+      revision: (own?.revision ?? 0) + 1,
+    }
+    this.#rows.delete(keyOf(address))
+    this.#keep(row)
+    const { rows, now, log } = this.#parts
+    void this.#writes
+      .run(() => rows.replace(address, row, now()))
+      .catch((error: unknown) =>
+        log.warn({ userId, error: messageOf(error) }, 'settings of an address were not moved to its user'),
+      )
+  }
+
+  /** Forgets a person who was removed; their row is removed with the rest of them. */
+  forget(userId: string): void {
+    this.#rows.delete(keyOf({ kind: 'person', id: userId }))
+    this.#looked.delete(userId)
+  }
+
+  /** Resolves when everything before is stored, or has failed to be. Never rejects. */
+  settled(): Promise<void> {
+    return this.#writes.run(async () => undefined)
+  }
+
+  #change(subject: SettingsSubject, changed: (row: SettingsRecord) => SettingsRecord): Promise<void> {
+    return this.#writes.run(async () => {
+      const before = this.#rows.get(keyOf(subject))
+      if (before === undefined) return
+      const row = changed({ ...before, revision: before.revision + 1 })
+      await this.#parts.rows.put(row, this.#parts.now())
+      this.#keep(row)
+    })
+  }
+
+  #keep(row: SettingsRecord): void {
+    this.#rows.set(keyOf(row.subject), row)
+    this.#version++
+  }
+}
+
+function keyOf({ kind, id }: SettingsSubject): string {
+  return `${kind}:${id}`
+}
+
+/** What is set under the address, changed by what is set under the id. */
+function merged(address: AgentSettings, id: AgentSettings): AgentSettings {
+  const network = { ...address.network, ...id.network }
+  return {
+    ...address,
+    ...id,
+    tools: id.tools === undefined ? address.tools : withTools(address.tools, id.tools),
+    ...(address.limits || id.limits ? { limits: { ...address.limits, ...id.limits } } : {}),
+    // Hosts say nothing where there is no network.
+    ...(address.network || id.network
+      ? { network: network.mode === 'none' ? { mode: network.mode } : network }
+      : {}),
+  }
+}
+
+/**
+ * A word about all tools leaves standing what was taken away singly: only a word about that tool
+ * gives it back.
+ */
+function withTools(before: AgentSettings['tools'], said: NonNullable<AgentSettings['tools']>) {
+  const known = toolsByName(before)
+  const now = toolsByName(said)
+  const kept =
+    now[ALL_TOOLS] === false ? Object.entries(known).filter(([, given]) => !given) : Object.entries(known)
+  return { ...Object.fromEntries(kept), ...now }
+}
+
+function ownOf(effective: EffectiveSettings, deployment: DeploymentSettings): OwnSettings {
+  const { tools, modeCeiling, network, mcpServers, models, limits } = effective
+  const single = new Map(Object.entries(tools.single).map(([id, { value }]) => [id, value]))
+  const all = setOf(tools.all)
+  const reach = { mode: setOf(network.mode), hosts: setOf(network.hosts), ask: setOf(network.ask) }
+  const servers = setOf(mcpServers)
+  return {
+    tools: all === undefined && single.size === 0 ? undefined : { all, single },
+    modeCeiling: setOf(modeCeiling),
+    network: Object.values(reach).every((value) => value === undefined) ? undefined : reach,
+    withheldServers: servers && new Set(deployment.mcpServers.filter((name) => !servers.includes(name))),
+    models: setOf(models),
+    limits: Object.fromEntries(
+      Object.entries(limits).map(([name, { value }]) => [name, value]),
+    ) as Required<AgentLimits>,
+    instructions: effective.instructions.map(({ value, from }) => ({
+      heading: headingOf(from),
+      text: value,
+    })),
+  }
+}
+
+function setOf<V>({ value, from }: { value: V; from: SettingSource }): V | undefined {
+  return from.kind === 'deployment' ? undefined : value
+}
+
+function headingOf(from: SettingSource): string {
+  return from.kind === 'teams'
+    ? `From the team ${from.teams.map(({ name }) => name).join(', ')}`
+    : 'From the administrator, for this user'
+}

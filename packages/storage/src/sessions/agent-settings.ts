@@ -1,0 +1,160 @@
+/**
+ * What administrators have set about the agent for teams and people: one row each. All of them are
+ * read at start and kept in memory by the agent, so that no prompt waits for them.
+ */
+import { SandlotError } from '@sandlot/shared/errors'
+import {
+  type AgentSettings,
+  type SettingsSubject,
+  agentSettings,
+  idList,
+} from '@sandlot/shared/team/agent-settings'
+import type { Kysely } from 'kysely'
+import type { SessionsSchema } from './schema.ts'
+
+export interface AgentSettingsTable {
+  /** `team:<id>` or `person:<id or address>`. */
+  subject: string
+  /** Of a team; null: not known here. */
+  name: string | null
+  /** JSON. */
+  settings: string
+  /** From 1, grows with each change. */
+  revision: number
+  /**
+   * JSON: who is in a team of the configuration file, by id or address, until the accounts have
+   * adopted it; null: the accounts say.
+   */
+  members: string | null
+  updated_at: number
+}
+
+export interface SettingsRecord {
+  subject: SettingsSubject
+  name?: string | undefined
+  settings: AgentSettings
+  revision: number
+  members?: readonly string[] | undefined
+}
+
+export interface AgentSettingsRows {
+  /** Throws `SandlotError` for a damaged one: what it forbids must not be lost. */
+  all(): Promise<SettingsRecord[]>
+  /**
+   * In place of what was there with the revision before this one (none: revision 1). False where
+   * another revision is there.
+   */
+  put(row: SettingsRecord, at: number): Promise<boolean>
+  /** Silent where there is none. */
+  remove(subject: SettingsSubject): Promise<void>
+  /** In one transaction: removes the first, and puts the other as it is. */
+  replace(subject: SettingsSubject, row: SettingsRecord, at: number): Promise<void>
+  /**
+   * Once for all time, in one transaction: the rows that are not there yet, with revision 1. False
+   * when this was done before.
+   */
+  seed(rows: readonly Omit<SettingsRecord, 'revision'>[], at: number): Promise<boolean>
+}
+
+/** In `counters`. */
+const SEEDED = 'settings_seeded'
+
+export function storedAgentSettings(db: Kysely<SessionsSchema>): AgentSettingsRows {
+  const isSeeded = async (from: Kysely<SessionsSchema>): Promise<boolean> =>
+    (await from.selectFrom('counters').select('name').where('name', '=', SEEDED).executeTakeFirst()) !==
+    undefined
+  return {
+    async all() {
+      const rows = await db.selectFrom('agent_settings').selectAll().orderBy('subject').execute()
+      return rows.map(toRecord)
+    },
+    put: (row, at) =>
+      db.transaction().execute(async (trx) => {
+        const subject = keyOf(row.subject)
+        const before = await trx
+          .selectFrom('agent_settings')
+          .select('revision')
+          .where('subject', '=', subject)
+          .executeTakeFirst()
+        if ((before?.revision ?? 0) !== row.revision - 1) return false
+        await upsert(trx, row, at)
+        return true
+      }),
+    async remove(subject) {
+      await db.deleteFrom('agent_settings').where('subject', '=', keyOf(subject)).execute()
+    },
+    replace: (subject, row, at) =>
+      db.transaction().execute(async (trx) => {
+        await trx.deleteFrom('agent_settings').where('subject', '=', keyOf(subject)).execute()
+        await upsert(trx, row, at)
+      }),
+    seed: (rows, at) =>
+      db.transaction().execute(async (trx) => {
+        if (await isSeeded(trx)) return false
+        await trx.insertInto('counters').values({ name: SEEDED, value: 1 }).execute()
+        for (const row of rows)
+          await trx
+            .insertInto('agent_settings')
+            .values(toRow({ ...row, revision: 1 }, at))
+            .onConflict((conflict) => conflict.column('subject').doNothing())
+            .execute()
+        return true
+      }),
+  }
+}
+
+async function upsert(db: Kysely<SessionsSchema>, record: SettingsRecord, at: number): Promise<void> {
+  const { subject, ...row } = toRow(record, at)
+  await db
+    .insertInto('agent_settings')
+    .values({ subject, ...row })
+    .onConflict((conflict) => conflict.column('subject').doUpdateSet(row))
+    .execute()
+}
+
+function toRow({ subject, name, settings, revision, members: of }: SettingsRecord, at: number) {
+  return {
+    subject: keyOf(subject),
+    name: name ?? null,
+    settings: JSON.stringify(settings),
+    revision,
+    members: of === undefined ? null : JSON.stringify(of),
+    updated_at: at,
+  }
+}
+
+function toRecord(row: AgentSettingsTable): SettingsRecord {
+  try {
+    const [, kind, id = ''] = /^(team|person):(.+)$/s.exec(row.subject) ?? []
+    return {
+      subject: { kind: kind === 'team' ? 'team' : 'person', id },
+      name: row.name ?? undefined,
+      settings: agentSettings.parse(JSON.parse(row.settings)),
+      revision: row.revision,
+      members: row.members === null ? undefined : idList.parse(JSON.parse(row.members)),
+    }
+  } catch (error) {
+    throw new SandlotError(
+      'internal',
+      `The settings of ${row.subject} in sessions.db are damaged. Restore it from a backup, or delete that row of agent_settings and set them again.`,
+      { cause: error },
+    )
+  }
+}
+
+function keyOf({ kind, id }: SettingsSubject): string {
+  return `${kind}:${id}`
+}
+
+/** A migration. */
+export async function addAgentSettings({ schema }: Kysely<unknown>): Promise<void> {
+  await schema
+    .createTable('agent_settings')
+    .addColumn('subject', 'text', (column) => column.primaryKey())
+    .addColumn('name', 'text')
+    .addColumn('settings', 'text', (column) => column.notNull())
+    .addColumn('revision', 'integer', (column) => column.notNull())
+    .addColumn('members', 'text')
+    .addColumn('updated_at', 'bigint', (column) => column.notNull())
+    .execute()
+}
