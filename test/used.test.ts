@@ -31,12 +31,12 @@ const RULES = {
     'packages/shared/src/team/agent-settings.ts': 'the pages of people and teams are being built against it',
     'packages/shared/src/team/teams-api.ts': 'the pages of people and teams are being built against it',
     'packages/shared/src/team/sign-in-api.ts': 'the page of sign-in is being built against it',
-    'packages/shared/src/team/notices.ts': 'the page of notices is being built against it',
     'packages/shared/src/team/shares.ts': SHARES,
     'packages/shared/src/team/shares-api.ts': SHARES,
     'packages/shared/src/acp-meta.ts': SHARES,
     'packages/shared/src/transcript/transcript.ts': SHARES,
     'packages/storage/src/sessions/shares.ts': SHARES,
+    'packages/web/src/net/push.ts': 'the page of notices is being built against it',
   },
   allowed: {
     'packages/ai-agent/src/limits/repetition.ts endsInRepetition': CASES,

@@ -9,6 +9,7 @@ export interface Metrics {
   errorOut(code: string): void
   eventOut(live: boolean): void
   slowReaderDropped(): void
+  notice(channel: 'push' | 'mail', result: 'sent' | 'failed' | 'dropped'): void
   resumed(): void
   sockets: (count: number) => void
   agentConnected: (connected: boolean) => void
@@ -42,6 +43,7 @@ export function makeMetrics(): Metrics {
     'Sockets closed because they read too slowly',
     [],
   )
+  const notices = counter('sandlot_notices_total', 'Notices to people who are away', ['channel', 'result'])
   const resumes = counter('sandlot_ws_resumes_total', 'Sessions resumed from a sequence number', [])
   const sockets = new Gauge({ name: 'sandlot_ws_sockets', help: 'Open chat sockets', registers })
   const agent = new Gauge({
@@ -66,6 +68,7 @@ export function makeMetrics(): Metrics {
     errorOut: (code) => errorsOut.inc({ code }),
     eventOut: (live) => eventsOut.inc({ live: String(live) }),
     slowReaderDropped: () => slow.inc(),
+    notice: (channel, result) => notices.inc({ channel, result }),
     resumed: () => resumes.inc(),
     sockets: (count) => sockets.set(count),
     agentConnected: (connected) => agent.set(connected ? 1 : 0),

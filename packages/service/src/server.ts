@@ -23,6 +23,8 @@ import type { LimitRates } from './auth/limits.ts'
 import { makeLog } from './log.ts'
 import { makeMetrics } from './metrics.ts'
 import { mailSender } from './notices/mail.ts'
+import { type NoticeTimes, Notices } from './notices/notices.ts'
+import { openPush } from './notices/push.ts'
 import { originRule } from './auth/origin.ts'
 import { makeScrubber } from '@sandlot/shared/scrub'
 import { Removals } from './removals.ts'
@@ -44,6 +46,9 @@ interface ServiceDeps {
   slowReaderBytes?: number
   removalRetryMs?: number
   removalSlowMs?: number
+  noticeTimes?: Partial<NoticeTimes>
+  /** Push services on this machine are allowed. */
+  push?: { loopback?: boolean; timeoutMs?: number }
   agentPauses?: NonNullable<AgentLinkOptions['pauses']>
   providerRetry?: { firstMs: number; longestMs: number }
 }
@@ -98,10 +103,33 @@ export async function startService(config: ServiceConfig, deps: ServiceDeps = {}
     undo.push(() => uploads.close())
     const sessions = openSessions(config.sessionsFile)
     undo.push(() => sessions.close())
+    let url = publicUrl
+    const sendMail = config.mail === undefined ? undefined : mailSender(config.mail)
+    const push = openPush({
+      ...deps.push,
+      secret: await ensureSecret(join(config.dataFolder, 'keys'), 'push'),
+      subject: pushSubject(config),
+    })
+    const notices = new Notices({
+      store: accounts.notices,
+      reader: () => sessions.reader(),
+      presence: sockets,
+      push,
+      sendMail,
+      publicUrl: () => url,
+      log,
+      count: (channel, result) => metrics.notice(channel, result),
+      times: deps.noticeTimes,
+    })
+    undo.push(() => notices.close())
+    const tellOfChange = sessionChanges({ sessions, sockets, authors: () => authorsOf(accounts), log })
     const agent = new AgentLink({
       url: config.agentUrl,
       log,
-      onSessionChanged: sessionChanges({ sessions, sockets, authors: () => authorsOf(accounts), log }),
+      onSessionChanged: (change) => {
+        tellOfChange(change)
+        notices.wake()
+      },
       onConnected: metrics.agentConnected,
       pauses: deps.agentPauses,
     })
@@ -144,7 +172,9 @@ export async function startService(config: ServiceConfig, deps: ServiceDeps = {}
       metrics,
       setup,
       isOurs,
-      sendMail: config.mail === undefined ? undefined : mailSender(config.mail),
+      sendMail,
+      push,
+      notices,
     }
     const app = makeApp({ ...parts, stopping: stopping.signal })
     const connections = { ...DEFAULT_CONNECTION_LIMITS, ...deps.connections }
@@ -153,11 +183,13 @@ export async function startService(config: ServiceConfig, deps: ServiceDeps = {}
     limitConnections(server, connections)
     server.on('upgrade', makeUpgrade(parts))
     const port = await listen(server, config)
-    const url = config.publicUrl ?? `http://${nameOf(config.host)}:${port}`
+    url = config.publicUrl ?? `http://${nameOf(config.host)}:${port}`
     log.info({ host: config.host, port }, 'listening')
 
     const close = async (): Promise<void> => {
       stopping.abort()
+      // Before the sockets, whose end would look as if everyone had gone away.
+      await notices.close()
       sockets.closeAll()
       await stop(server)
       for (const step of undo.toReversed()) await step()
@@ -193,6 +225,12 @@ async function stop(server: Server): Promise<void> {
   const late = setTimeout(() => server.closeAllConnections(), CLOSE_GRACE_MS)
   await closed
   clearTimeout(late)
+}
+
+/** Where a push service finds who runs this Sandlot. */
+function pushSubject({ publicUrl, mail }: ServiceConfig): string {
+  if (publicUrl?.startsWith('https:') === true) return publicUrl
+  return `mailto:${mail?.from.address ?? 'nobody@sandlot.invalid'}`
 }
 
 /** A listening address as people can type it. */

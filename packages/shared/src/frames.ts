@@ -73,6 +73,11 @@ export const clientFrame = z.discriminatedUnion('type', [
     thoughtLevel: modelChoice.thoughtLevel.nullable(),
   }),
   /**
+   * Whether this page is visible; sent first, and at each change. A person without a visible page
+   * is away, and gets notices.
+   */
+  z.object({ type: z.literal('ai_chat_visible'), visible: z.boolean() }),
+  /**
    * Everything after `after` (0 = from the start), then what is in flight, then live. Subscribes
    * this socket.
    */

@@ -13,6 +13,7 @@ import { Layout } from './layout.tsx'
 import { browserStorage, storageOfPerson, unsentStorage } from './lib/storage.ts'
 import { ApiError, fetchMe, fetchSessions } from './net/http.ts'
 import { discardImage, uploadImage } from './net/images.ts'
+import { renewPush } from './net/push.ts'
 import { Attachments } from './state/attachments.ts'
 import { Chat } from './state/chat.ts'
 import { waitingCount } from './state/chat-state.ts'
@@ -60,6 +61,9 @@ export default function SignedIn(props: { me: Me; onSignedOut: () => void; onSta
   )
   useEffect(() => watchBrowser(chat), [chat])
   useEffect(() => {
+    renewPush().catch((error: unknown) => console.warn('Pushes could not be renewed.', error))
+  }, [])
+  useEffect(() => {
     attachments.start()
     return () => attachments.stop()
   }, [attachments])
@@ -106,6 +110,9 @@ function watchBrowser(chat: Chat): () => void {
   chat.start()
   window.addEventListener('online', () => chat.wake(), { signal })
   window.addEventListener('offline', () => chat.goOffline(), { signal })
+  const look = (): void => chat.look(document.visibilityState === 'visible')
+  look()
+  document.addEventListener('visibilitychange', look, { signal })
   document.addEventListener('visibilitychange', () => document.visibilityState === 'visible' && chat.wake(), {
     signal,
   })

@@ -154,7 +154,7 @@ export class MemoryStore
         this.#note(
           kept,
           [event],
-          effectsOf([event], { userId, model: '', toolOf: () => '', isUnattended: () => true }),
+          effectsOf([event], { userId, model: '', toolOf: () => '', promptAuthor: () => undefined }),
         )
       kept.failure = undefined
       return { epoch: ++kept.epoch, events }

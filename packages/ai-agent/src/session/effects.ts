@@ -16,8 +16,8 @@ interface EffectsContext {
   model: string
   /** Name of the tool of an announced call. */
   toolOf: (callId: string) => string
-  /** Whether no person is behind the running prompt: then it causes no notice. */
-  isUnattended: () => boolean
+  /** Who wrote the running prompt; undefined: it is unattended, and causes no notice. */
+  promptAuthor: () => string | undefined
 }
 
 /** The effects of a group. Later events win where two touch the same. */
@@ -25,7 +25,7 @@ export function effectsOf(events: readonly SessionEvent[], context: EffectsConte
   const effects: Effects = {}
   for (const event of events) Object.assign(effects, effectsOfOne(event, context))
   const notices = events.flatMap((event) => noticesOf(event, context))
-  if (notices.length > 0 && !context.isUnattended()) effects.notices = notices
+  if (notices.length > 0) effects.notices = notices
   const [first] = events
   if (first !== undefined && isUncountedAnswer(events)) {
     const { promptId = '', at } = metaOf(first)
@@ -37,16 +37,21 @@ export function effectsOf(events: readonly SessionEvent[], context: EffectsConte
   return effects
 }
 
-/** The notices of one event: to the owner. A prompt that was stopped causes none. */
-function noticesOf(event: SessionEvent, { userId, toolOf }: EffectsContext): NewNotice[] {
+/**
+ * The notices of one event: the owner's of what waits, the author's of an end. A prompt that was
+ * stopped causes none.
+ */
+function noticesOf(event: SessionEvent, { userId, toolOf, promptAuthor }: EffectsContext): NewNotice[] {
   const happened = sandlotEventOf(event)
-  if (happened?.type === 'approval_asked') {
+  if (happened?.type !== 'approval_asked' && happened?.type !== 'prompt_ended') return []
+  const author = promptAuthor()
+  if (author === undefined) return []
+  if (happened.type === 'approval_asked') {
     const { toolCallId } = happened
     return [{ userId, kind: 'approval', ref: toolCallId, about: toolOf(toolCallId) }]
   }
-  if (happened?.type === 'prompt_ended' && happened.stopReason !== 'cancelled')
-    return [{ userId, kind: 'ended', ref: metaOf(event).promptId ?? '' }]
-  return []
+  if (happened.stopReason === 'cancelled') return []
+  return [{ userId: author, kind: 'ended', ref: metaOf(event).promptId ?? '' }]
 }
 
 function effectsOfOne(event: SessionEvent, { userId, model, toolOf }: EffectsContext): Effects {

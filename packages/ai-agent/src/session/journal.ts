@@ -105,7 +105,7 @@ export class Journal {
       userId,
       model: model.name,
       toolOf: (callId: string) => this.#approvals.nameOf(callId),
-      isUnattended: () => this.#isUnattended(),
+      promptAuthor: () => this.#promptAuthor(),
     }
     const effects = { ...effectsOf(events, context), ...more }
     const stored = await store.append(id, events, effects, this.#epoch)
@@ -124,11 +124,14 @@ export class Journal {
     return stored.some(changesSummary)
   }
 
-  /** As the last prompt's start says. */
-  #isUnattended(): boolean {
-    const started = this.#events.findLast((event) => sandlotEventOf(event)?.type === 'prompt_started')
+  /** Of the last prompt's first message; undefined: it is unattended. */
+  #promptAuthor(): string | undefined {
+    const start = this.#events.findLastIndex((event) => sandlotEventOf(event)?.type === 'prompt_started')
+    const [started, ...later] = this.#events.slice(Math.max(start, 0))
     const about = started && sandlotEventOf(started)
-    return about?.type === 'prompt_started' && about.unattended === true
+    if (about?.type === 'prompt_started' && about.unattended === true) return undefined
+    const message = later.find(({ sessionUpdate }) => sessionUpdate === 'user_message_chunk')
+    return (message && metaOf(message).author?.id) ?? this.#row.userId
   }
 
   /** As `SessionStore.appendOutput`, as long as we are the owner. */

@@ -31,6 +31,8 @@ export interface LimitRates {
   signInSteps: Rate
   /** Prompts of one user. */
   prompts: Rate
+  /** Tests of one user's notices. */
+  noticeTests: Rate
 }
 
 export const DEFAULT_RATES: LimitRates = {
@@ -40,6 +42,7 @@ export const DEFAULT_RATES: LimitRates = {
   signInAddress: { points: 50, seconds: 15 * 60 },
   signInSteps: { points: 200, seconds: 15 * 60 },
   prompts: { points: 60, seconds: 60 },
+  noticeTests: { points: 5, seconds: 60 },
 }
 
 const KNOWN_ADDRESSES = 10_000
@@ -60,6 +63,8 @@ export interface Limits {
   beginSignIn(address: string): Promise<void>
   /** Throws `rate_limited`. */
   prompt(userId: string): Promise<void>
+  /** Throws `rate_limited`. */
+  noticeTest(userId: string): Promise<void>
 }
 
 export function makeLimits(rates: LimitRates = DEFAULT_RATES): Limits {
@@ -70,6 +75,7 @@ export function makeLimits(rates: LimitRates = DEFAULT_RATES): Limits {
   const byAddress = make(rates.signInAddress)
   const steps = make(rates.signInSteps)
   const prompts = make(rates.prompts)
+  const noticeTests = make(rates.noticeTests)
   /**
    * When the next slowed sign-in of an account may be tried, on the clock of `performance.now()`.
    */
@@ -114,6 +120,7 @@ export function makeLimits(rates: LimitRates = DEFAULT_RATES): Limits {
     },
     beginSignIn: (address) => take(steps, address, 'Too many sign-ins'),
     prompt: (userId) => take(prompts, userId, 'Too many messages'),
+    noticeTest: (userId) => take(noticeTests, userId, 'Too many tests'),
   }
 }
 

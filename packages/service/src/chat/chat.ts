@@ -104,7 +104,7 @@ export class Chat {
    * Never rejects: failures are sent as `ai_chat_error`. Resolves when the frame is handled; for
    * `ai_chat`, at the prompt's end.
    */
-  async handle(frame: ClientFrame): Promise<void> {
+  async handle(frame: Exclude<ClientFrame, { type: 'ai_chat_visible' }>): Promise<void> {
     try {
       await this.#dispatch(frame)
     } catch (error) {
@@ -127,7 +127,7 @@ export class Chat {
     this.#options.send({ type: 'ai_chat_error', ...about, code, message })
   }
 
-  async #dispatch(frame: ClientFrame): Promise<void> {
+  async #dispatch(frame: Exclude<ClientFrame, { type: 'ai_chat_visible' }>): Promise<void> {
     const { user } = this.#options
     switch (frame.type) {
       case 'ai_chat':

@@ -16,6 +16,7 @@ import { sessionImageRoutes, uploadRoutes } from './images-routes.ts'
 import { healthRoutes } from './health-routes.ts'
 import { instructionsRoutes } from './instructions-routes.ts'
 import { mcpRoutes } from './mcp-routes.ts'
+import { noticesRoutes } from './notices-routes.ts'
 import { peopleRoutes } from './people-routes.ts'
 import { rulesRoutes } from './rules-routes.ts'
 import { secretsRoutes } from './secrets-routes.ts'
@@ -79,6 +80,7 @@ export function makeApp(parts: Parts): Hono<AppEnv> {
     .route('/api/people', directoryRoutes(parts))
     .route('/api/rules', rulesRoutes(parts))
     .route('/api/secrets', secretsRoutes(parts))
+    .route('/api/notices', noticesRoutes(parts))
     .route('/api/instructions', instructionsRoutes(parts))
     .route('/oauth/mcp', mcpRoutes(parts))
     .get('/ws', () => {

@@ -9,6 +9,8 @@ import type { Limits } from '../auth/limits.ts'
 import type { Logger } from '../log.ts'
 import type { Metrics } from '../metrics.ts'
 import type { SendMail } from '../notices/mail.ts'
+import type { Notices } from '../notices/notices.ts'
+import type { Push } from '../notices/push.ts'
 import type { OriginRule } from '../auth/origin.ts'
 import type { ExternalSignIn } from '../sign-in/external-sign-in.ts'
 import type { Removals } from '../removals.ts'
@@ -34,6 +36,8 @@ export interface Parts {
   isOurs: OriginRule
   /** Undefined where no SMTP server is set. */
   sendMail: SendMail | undefined
+  push: Push
+  notices: Notices
   /** What may wait for one reader of a stream. */
   slowReaderBytes: number
   /** Aborts when the service stops. */

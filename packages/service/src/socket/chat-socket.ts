@@ -78,7 +78,8 @@ export function serveChatSocket(socket: WebSocket, connection: Duplex, options: 
     mayMakeRules: caller.via === 'sign-in',
     beforePrompt: () => limits.prompt(user.id),
   })
-  const leave = sockets.add({ caller, send, close })
+  const open = { caller, send, close }
+  const leave = sockets.add(open)
 
   const onText = async (text: string): Promise<void> => {
     const frame = readFrame(text)
@@ -87,6 +88,7 @@ export function serveChatSocket(socket: WebSocket, connection: Duplex, options: 
       return
     }
     metrics.frameIn(frame.type)
+    if (frame.type === 'ai_chat_visible') return sockets.looks(open, frame.visible)
     if (frame.type === 'ai_chat_resume') metrics.resumed()
     await chat.handle(frame)
   }

@@ -31,6 +31,10 @@ export const MAX_SOCKETS_PER_USER = 50
 export class Sockets {
   readonly #open = new Map<string, Set<OpenSocket>>()
   readonly #onCount: (count: number) => void
+  /** Sockets whose page is seen; of a sign-in, so not of a program. */
+  readonly #seen = new Set<OpenSocket>()
+  /** By person, in epoch milliseconds: when a page of theirs was last seen. */
+  readonly #lastSeen = new Map<string, number>()
   #count = 0
 
   constructor(onCount: (count: number) => void) {
@@ -45,9 +49,26 @@ export class Sockets {
     this.#onCount(++this.#count)
     return () => {
       if (!mine.delete(socket)) return
+      this.looks(socket, false)
       if (mine.size === 0 && this.#open.get(userId) === mine) this.#open.delete(userId)
       this.#onCount(--this.#count)
     }
+  }
+
+  looks(socket: OpenSocket, visible: boolean): void {
+    const { account, via } = socket.caller
+    if (visible && via === 'sign-in') this.#seen.add(socket)
+    else if (this.#seen.delete(socket)) this.#lastSeen.set(account.id, Date.now())
+  }
+
+  /** Whether a page of this person is seen. */
+  isLooking(userId: string): boolean {
+    return [...(this.#open.get(userId) ?? [])].some((socket) => this.#seen.has(socket))
+  }
+
+  /** As of `Presence`. */
+  lastLooked(userId: string): number {
+    return this.#lastSeen.get(userId) ?? 0
   }
 
   countOf(userId: string): number {

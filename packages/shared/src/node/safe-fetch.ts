@@ -52,8 +52,8 @@ class ResponseTooLargeError extends Error {
 }
 
 /**
- * A `fetch` that sends text and forms. It follows no redirect, so each one is checked again by the
- * caller's next request. Throws `AddressNotAllowedError`, or what `fetch` throws.
+ * A `fetch` that sends text, forms and bytes. It follows no redirect, so each one is checked again
+ * by the caller's next request. Throws `AddressNotAllowedError`, or what `fetch` throws.
  */
 export function safeFetch(options: SafeFetchOptions = {}): Fetch {
   const { loopback = false, refusal, hint = '', resolve = resolveAll } = options
@@ -175,7 +175,7 @@ function lookupOf(resolve: Resolve, isRefused: (address: string) => boolean): Lo
 function request(url: URL, init: RequestInit = {}, lookup: LookupFunction): Promise<Response> {
   const { promise, resolve, reject } = Promise.withResolvers<Response>()
   const { body, signal } = init
-  const text = body == null ? undefined : bodyText(body)
+  const content = body == null ? undefined : contentOf(body)
   const outgoing = (url.protocol === 'https:' ? https : http).request(url, {
     // No connection is kept: the next request resolves and checks again.
     agent: false,
@@ -183,7 +183,7 @@ function request(url: URL, init: RequestInit = {}, lookup: LookupFunction): Prom
     method: init.method ?? 'GET',
     headers: {
       ...Object.fromEntries(new Headers(init.headers)),
-      ...(text === undefined ? {} : { 'content-length': Buffer.byteLength(text) }),
+      ...(content === undefined ? {} : { 'content-length': Buffer.byteLength(content) }),
     },
     ...(signal == null ? {} : { signal }),
   })
@@ -204,14 +204,14 @@ function request(url: URL, init: RequestInit = {}, lookup: LookupFunction): Prom
   })
   // After a protocol upgrade the connection closes without `response` and `error`.
   outgoing.on('close', () => fail(new Error('the connection ended without an answer')))
-  outgoing.end(text)
+  outgoing.end(content)
   return promise
 }
 
-function bodyText(body: NonNullable<RequestInit['body']>): string {
-  if (typeof body === 'string') return body
+function contentOf(body: NonNullable<RequestInit['body']>): string | Uint8Array {
+  if (typeof body === 'string' || body instanceof Uint8Array) return body
   if (body instanceof URLSearchParams) return body.toString()
-  throw new TypeError('only text and forms are sent')
+  throw new TypeError('only text, forms and bytes are sent')
 }
 
 function responseOf(incoming: http.IncomingMessage): Response {

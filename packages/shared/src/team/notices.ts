@@ -9,8 +9,7 @@ import { z } from 'zod'
  * `mentioned`: in a comment. `shared`: a chat, with them or their team.
  */
 export const NOTICE_KINDS = ['approval', 'ended', 'mentioned', 'shared'] as const
-export const noticeKind = z.enum(NOTICE_KINDS)
-export type NoticeKind = z.infer<typeof noticeKind>
+export type NoticeKind = (typeof NOTICE_KINDS)[number]
 
 const ways = z.strictObject({ push: z.boolean(), mail: z.boolean() })
 

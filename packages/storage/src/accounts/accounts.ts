@@ -20,6 +20,7 @@ import { accountsMigrations } from './schema.ts'
 import { listRemovals, removalDone, removalFailed, removeUser } from './removals.ts'
 import type { AccountsSchema } from './schema.ts'
 import type { AccountsStore } from './store.ts'
+import { makeNotices } from './notices.ts'
 import { makeTeams, teamsWith } from './teams.ts'
 
 /** Random letters and digits: too many to guess, and still possible to type. */
@@ -51,6 +52,7 @@ export async function openAccounts(path: string, options: AccountsOptions): Prom
       ...makeStore(db, auth, close),
       external: withTypedFailures(health, makeExternal(db, auth.external), toAccountUserError),
       teams: withTypedFailures(health, makeTeams(db), toAccountUserError),
+      notices: withTypedFailures(health, makeNotices(db), toAccountUserError),
       ping: () => ping(db, health),
     }
     return withTypedFailures(health, checked, toAccountUserError)
@@ -64,7 +66,7 @@ function makeStore(
   db: Kysely<AccountsSchema>,
   auth: Auth,
   close: () => Promise<void>,
-): Omit<AccountsStore, 'ping' | 'teams' | 'external'> {
+): Omit<AccountsStore, 'ping' | 'teams' | 'external' | 'notices'> {
   const hasUsers = async (): Promise<boolean> =>
     (await db.selectFrom('auth_user').select('id').limit(1).executeTakeFirst()) !== undefined
   /**

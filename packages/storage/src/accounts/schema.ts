@@ -6,6 +6,7 @@
 import type { RemovedData } from '@sandlot/shared/api'
 import type { Role } from '@sandlot/shared/team/role'
 import type { Migrations } from '../database/database.ts'
+import { type NoticesTables, noticesTables } from './notices.ts'
 import { authTables } from './migrations/001-auth-tables.ts'
 import { apiKeys } from './migrations/002-api-keys.ts'
 import { removals } from './migrations/003-removals.ts'
@@ -13,7 +14,7 @@ import { removalProblems } from './migrations/004-removal-problems.ts'
 import { rolesAndTeams } from './migrations/005-roles-and-teams.ts'
 import { signIn } from './migrations/006-sign-in.ts'
 
-export interface AccountsSchema {
+export interface AccountsSchema extends NoticesTables {
   auth_user: { id: string; name: string; email: string; role: string | null }
   auth_session: {
     id: string
@@ -90,4 +91,5 @@ export const accountsMigrations: Migrations = {
   '004_removal_problems': removalProblems,
   '005_roles_and_teams': rolesAndTeams,
   '006_sign_in': signIn,
+  '012_notices': noticesTables,
 }

@@ -4,6 +4,7 @@
  */
 import type { Account, ApiKey, NewApiKey, Removal, RemovedData } from '@sandlot/shared/api'
 import type { ChangePersonRequest } from '@sandlot/shared/team/teams-api'
+import type { NoticesStore } from './notices.ts'
 import type { TeamsStore } from './teams.ts'
 import type { ExternalSignIns } from './external.ts'
 
@@ -43,6 +44,7 @@ export interface AccountsStore {
    */
   createFirstAdministrator(user: Omit<NewUser, 'role'>): Promise<Account>
   readonly teams: TeamsStore
+  readonly notices: NoticesStore
   /** By name. */
   listUsers(): Promise<Account[]>
   /**

@@ -49,13 +49,19 @@ export async function insertNotices(
   at: number,
 ): Promise<void> {
   if (notices.length === 0) return
+  // Not below the time: of a restored older copy the numbers still grow, for cursors elsewhere.
   const counted = await trx
     .insertInto('counters')
-    .values({ name: 'notices', value: notices.length })
+    .values({ name: 'notices', value: Date.now() })
     .onConflict((conflict) =>
-      conflict
-        .column('name')
-        .doUpdateSet((query) => ({ value: query('counters.value', '+', query.ref('excluded.value')) })),
+      conflict.column('name').doUpdateSet((query) => ({
+        value: query
+          .case()
+          .when('counters.value', '>=', query(query.ref('excluded.value'), '-', notices.length))
+          .then(query('counters.value', '+', notices.length))
+          .else(query.ref('excluded.value'))
+          .end(),
+      })),
     )
     .returning('value')
     .executeTakeFirstOrThrow()

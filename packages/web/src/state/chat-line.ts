@@ -40,6 +40,7 @@ export class ChatLine {
   readonly #parts: ChatLineParts
   readonly #connection: Connection
   readonly #frames: FrameBatch
+  #visible = false
 
   constructor(store: StoreApi<ChatState>, parts: ChatLineParts) {
     this.#store = store
@@ -77,6 +78,13 @@ export class ChatLine {
   /** The socket may be dead without knowing it. */
   renew(): void {
     this.#connection.renew()
+  }
+
+  /** Not kept when there is no socket: every new one says it again. */
+  look(visible: boolean): void {
+    if (visible === this.#visible) return
+    this.#visible = visible
+    this.#connection.send({ type: 'ai_chat_visible', visible })
   }
 
   /**
@@ -128,6 +136,7 @@ export class ChatLine {
    * about them.
    */
   #reconnected(): void {
+    if (this.#visible) this.#connection.send({ type: 'ai_chat_visible', visible: true })
     this.#frames.flush()
     const { before, behind } = aroundMessages(this.#state.waiting)
     this.#set(withStaleViews(this.#state))

@@ -57,6 +57,11 @@ export class Chat {
     this.#line.retryNow()
   }
 
+  /** Whether the tab is seen: while no page of theirs is, a person gets notices. */
+  look(visible: boolean): void {
+    this.#line.look(visible)
+  }
+
   goOffline(): void {
     this.#line.goOffline()
   }

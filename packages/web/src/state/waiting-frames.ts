@@ -68,6 +68,8 @@ function keyOf(frame: ClientFrame): string {
       return `model ${frame.sessionId}`
     case 'ai_chat_resume':
       return `resume ${frame.sessionId}`
+    case 'ai_chat_visible':
+      return 'visible'
     case 'ai_chat':
       return `chat ${frame.requestId}`
   }

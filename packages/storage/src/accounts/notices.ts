@@ -1,0 +1,190 @@
+/** Choices about notices, the browsers that take pushes, and the cursors of what is sent. */
+import {
+  DEFAULT_NOTICES,
+  type NoticeChoice,
+  type PushSubscriptionBody,
+  noticeChoice,
+} from '@sandlot/shared/team/notices'
+import type { Kysely } from 'kysely'
+import type { Migration } from '../database/database.ts'
+import type { AccountsSchema } from './schema.ts'
+
+export interface NoticesTables {
+  push_subscription: {
+    endpoint: string
+    userId: string
+    /** Of the browser: pushes end with it. */
+    signInId: string
+    p256dh: string
+    auth: string
+    createdAt: number
+    /** In a row. */
+    failures: number
+    /** Nothing is sent before. */
+    retryAt: number
+  }
+  notice_choice: { userId: string; choice: string }
+  notice_cursor: { lane: string; id: number }
+}
+
+export interface PushTarget extends PushSubscriptionBody {
+  failures: number
+  retryAt: number
+}
+
+/** Who a notice goes to, and by what ways. */
+export interface Recipient {
+  email: string
+  choice: NoticeChoice
+  browsers: PushTarget[]
+}
+
+export interface NoticesStore {
+  /** Undefined: there is no such person. */
+  recipient(userId: string): Promise<Recipient | undefined>
+  choose(userId: string, choice: NoticeChoice): Promise<void>
+  /**
+   * The browser of this sign-in takes pushes for this person, and no longer for another one. Of
+   * more than `MAX_BROWSERS` the oldest go.
+   */
+  subscribe(userId: string, signInId: string, subscription: PushSubscriptionBody): Promise<void>
+  /** Silent where this person has no such subscription. */
+  unsubscribe(userId: string, endpoint: string): Promise<void>
+  /** The push service has no such subscription any more, or it may not be used. */
+  endpointGone(endpoint: string): Promise<void>
+  /** 0 failures: the last push was taken. */
+  endpointState(endpoint: string, state: { failures: number; retryAt: number }): Promise<void>
+  /** Id of the last notice that this lane is done with; 0 before the first. */
+  cursor(lane: string): Promise<number>
+  moveCursor(lane: string, id: number): Promise<void>
+}
+
+const MAX_BROWSERS = 20
+
+export function makeNotices(db: Kysely<AccountsSchema>): NoticesStore {
+  return {
+    async recipient(userId) {
+      const person = await db
+        .selectFrom('auth_user')
+        .leftJoin('notice_choice', 'notice_choice.userId', 'auth_user.id')
+        .select(['auth_user.email', 'notice_choice.choice'])
+        .where('auth_user.id', '=', userId)
+        .executeTakeFirst()
+      if (person === undefined) return undefined
+      const browsers = await db
+        .selectFrom('push_subscription')
+        .innerJoin('auth_session', 'auth_session.id', 'push_subscription.signInId')
+        .selectAll('push_subscription')
+        .where('push_subscription.userId', '=', userId)
+        .where('auth_session.expiresAt', '>', new Date().toISOString())
+        .execute()
+      return {
+        email: person.email,
+        choice: person.choice === null ? DEFAULT_NOTICES : toChoice(person.choice),
+        browsers: browsers.map(({ endpoint, p256dh, auth, failures, retryAt }) => ({
+          endpoint,
+          keys: { p256dh, auth },
+          failures,
+          retryAt,
+        })),
+      }
+    },
+    async choose(userId, choice) {
+      const row = { userId, choice: JSON.stringify(choice) }
+      await db
+        .insertInto('notice_choice')
+        .values(row)
+        .onConflict((conflict) => conflict.column('userId').doUpdateSet({ choice: row.choice }))
+        .execute()
+    },
+    subscribe: (userId, signInId, { endpoint, keys: { p256dh, auth } }) =>
+      db.transaction().execute(async (trx) => {
+        const row = { userId, signInId, p256dh, auth, createdAt: Date.now(), failures: 0, retryAt: 0 }
+        await trx
+          .insertInto('push_subscription')
+          .values({ endpoint, ...row })
+          .onConflict((conflict) => conflict.column('endpoint').doUpdateSet(row))
+          .execute()
+        const kept = trx
+          .selectFrom('push_subscription')
+          .select('endpoint')
+          .where('userId', '=', userId)
+          .orderBy('createdAt', 'desc')
+          .limit(MAX_BROWSERS)
+        await trx
+          .deleteFrom('push_subscription')
+          .where('userId', '=', userId)
+          .where('endpoint', 'not in', kept)
+          .execute()
+      }),
+    async unsubscribe(userId, endpoint) {
+      await db
+        .deleteFrom('push_subscription')
+        .where('userId', '=', userId)
+        .where('endpoint', '=', endpoint)
+        .execute()
+    },
+    async endpointGone(endpoint) {
+      await db.deleteFrom('push_subscription').where('endpoint', '=', endpoint).execute()
+    },
+    async endpointState(endpoint, state) {
+      await db.updateTable('push_subscription').set(state).where('endpoint', '=', endpoint).execute()
+    },
+    async cursor(lane) {
+      const row = await db
+        .selectFrom('notice_cursor')
+        .select('id')
+        .where('lane', '=', lane)
+        .executeTakeFirst()
+      return row?.id ?? 0
+    },
+    async moveCursor(lane, id) {
+      await db
+        .insertInto('notice_cursor')
+        .values({ lane, id })
+        .onConflict((conflict) => conflict.column('lane').doUpdateSet({ id }))
+        .execute()
+    },
+  }
+}
+
+/** A damaged row, or one of another version, is as if nothing had been chosen. */
+function toChoice(json: string): NoticeChoice {
+  const read = noticeChoice.safeParse(JSON.parse(json))
+  return read.success ? read.data : DEFAULT_NOTICES
+}
+
+export const noticesTables: Migration = {
+  async up({ schema }) {
+    await schema
+      .createTable('push_subscription')
+      .addColumn('endpoint', 'text', (column) => column.primaryKey())
+      .addColumn('userId', 'text', (column) =>
+        column.notNull().references('auth_user.id').onDelete('cascade'),
+      )
+      .addColumn('signInId', 'text', (column) => column.notNull())
+      .addColumn('p256dh', 'text', (column) => column.notNull())
+      .addColumn('auth', 'text', (column) => column.notNull())
+      .addColumn('createdAt', 'bigint', (column) => column.notNull())
+      .addColumn('failures', 'bigint', (column) => column.notNull())
+      .addColumn('retryAt', 'bigint', (column) => column.notNull())
+      .execute()
+    await schema
+      .createIndex('push_subscription_user')
+      .on('push_subscription')
+      .columns(['userId', 'createdAt'])
+      .execute()
+    await schema
+      .createTable('notice_choice')
+      .addColumn('userId', 'text', (column) =>
+        column.primaryKey().references('auth_user.id').onDelete('cascade'),
+      )
+      .addColumn('choice', 'text', (column) => column.notNull())
+      .execute()
+    await schema
+      .createTable('notice_cursor')
+      .addColumn('lane', 'text', (column) => column.primaryKey())
+      .addColumn('id', 'bigint', (column) => column.notNull())
+      .execute()
+  },
+}
