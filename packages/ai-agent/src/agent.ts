@@ -210,6 +210,7 @@ export async function openAgent(
     lookAtJobs: lookAtJobs(sandboxes),
     endJobs: endJobs(sandboxes),
     isRemoved: (userId) => removals.has(userId),
+    teamsOf: (userId) => people.get(userId)?.teams,
     resumeCounts: (promptId) => countsResume(lastEnd, promptId),
     choices,
     fallbacks,
@@ -244,13 +245,15 @@ export async function openAgent(
     instructions: store.instructions,
     configuredInstructions: config.instructions,
     userSeen: (user: AgentUser) => {
-      if (!removals.has(user.id) && people.record(user)) personal.claim(user.id)
+      if (removals.has(user.id) || !people.record(user)) return
+      personal.claim(user.id)
+      manager.shares.recheckUser(user.id)
     },
     settings: personal,
-    removePerson: async (userId: string, data: RemovedData) => {
+    removePerson: async (userId: string, data: RemovedData, handOver?: string) => {
       await removals.remove(userId, data, {
         rows: store.people,
-        endSessions: (id, what) => manager.endAllOf(id, what),
+        endSessions: (id, what) => manager.endAllOf(id, what, handOver),
         endServers: (id, what) => mcp.removeUser(id, what),
         removeSandbox: (id, what) => sandboxes.remove(id, what),
         now: Date.now,

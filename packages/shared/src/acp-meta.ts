@@ -101,7 +101,7 @@ export const EXT = {
   shares: '_sandlot/shares',
   /** Links to what a session was (`team/shares.ts`): `{sessionId, ask, user}` → `SnapshotList`. */
   snapshots: '_sandlot/snapshots',
-  /** A comment for people: `{sessionId, text, mentions, user}` → `{commentId}`. */
+  /** A comment: `{sessionId, commentId, text, mentions, user}` → `{commentId}`. Idempotent. */
   comment: '_sandlot/comment',
   /** Notification client → agent: this person is writing: `{sessionId, user}`. */
   typing: '_sandlot/typing',

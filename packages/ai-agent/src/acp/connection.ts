@@ -4,6 +4,7 @@ import { type AgentUser, EXT, agentUser } from '@sandlot/shared/acp-meta'
 import { SandlotError, messageOf } from '@sandlot/shared/errors'
 import { type SessionEvent, isOutcome, sandlotEventOf, seqOf } from '@sandlot/shared/events'
 import { z } from 'zod'
+import type { Access } from '../session/access.ts'
 import type { Session } from '../session/session.ts'
 import { type ClientFeatures, ClientMessages, NO_FEATURES, clientCapabilities } from './client-messages.ts'
 import { configOptionsOf } from './config-options.ts'
@@ -119,7 +120,7 @@ export class ClientConnection {
    * Sends all events of the session after number `after`, then live ones. A session that is
    * followed already is sent again from there, but without a gap behind what was sent before.
    */
-  follow(session: Session, after: number): SessionPump {
+  follow(session: Session, after: number, user: AgentUser, access: Access): SessionPump {
     const before = this.#followed.get(session.id)
     before?.pump.stop()
     for (const asking of before?.asking.values() ?? []) asking.abort()
@@ -131,17 +132,21 @@ export class ClientConnection {
       pump: new SessionPump({
         session,
         after: before === undefined ? after : Math.min(after, before.pump.sent),
-        send: (events) => this.#send(session, events),
+        actor: this.ours ? user : undefined,
+        send: (events) => this.#send(session, access === 'owner' ? events : events.map(withoutPersonal)),
         caughtUp: () => this.#askPending(session),
+        unshared: () => void this.#unshared(session.id),
       }),
     }
     this.#followed.set(session.id, followed)
+    if (access !== 'owner' && access.expiresAt !== null)
+      this.#parts.manager.shares.expireAt(session.id, access.expiresAt)
     return followed.pump
   }
 
   /** The pump of a session; follows it from its end if it is not followed yet. */
-  ensureFollowed(session: Session): SessionPump {
-    return this.#followed.get(session.id)?.pump ?? this.follow(session, session.seq)
+  ensureFollowed(session: Session, user: AgentUser, access: Access): SessionPump {
+    return this.#followed.get(session.id)?.pump ?? this.follow(session, session.seq, user, access)
   }
 
   unfollow(sessionId: string): void {
@@ -149,6 +154,12 @@ export class ClientConnection {
     followed?.pump.stop()
     for (const asking of followed?.asking.values() ?? []) asking.abort()
     this.#followed.delete(sessionId)
+  }
+
+  /** The user may not see the session any more. */
+  async #unshared(sessionId: string): Promise<void> {
+    this.unfollow(sessionId)
+    if (this.ours) await this.#notify(EXT.sessionClosed, { sessionId, why: 'unshared' })
   }
 
   /** Keeps the echo of this client's own message from a foreign client. */
@@ -308,4 +319,12 @@ export class ClientConnection {
   #leave(): void {
     for (const sessionId of this.#followed.keys()) this.unfollow(sessionId)
   }
+}
+
+/** What the owner and their workspace have told the agent is no part of what is shared. */
+function withoutPersonal(event: SessionEvent): SessionEvent {
+  const happened = sandlotEventOf(event)
+  if (happened?.type !== 'instructions') return event
+  const sandlot = { ...event._meta.sandlot, event: { ...happened, text: '' } }
+  return { ...event, _meta: { ...event._meta, sandlot } }
 }

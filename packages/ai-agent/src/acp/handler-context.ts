@@ -43,7 +43,7 @@ export interface AcpServerParts {
   /** Completes a person's sign-in at an MCP server. Absent: there are no such servers. */
   finishSignIn?: (userId: string, answer: URLSearchParams) => Promise<SignInResult>
   /** Removes a person (`people/removal.ts`). Absent: not supported here. */
-  removePerson?: (userId: string, data: RemovedData) => Promise<void>
+  removePerson?: (userId: string, data: RemovedData, handOver?: string) => Promise<void>
   /** The MCP servers of clients. Absent: no user has tools here. */
   clientServers?: ClientServers
   /** A model request's parts other than its messages, as JSON, by digest. Absent: not stored. */

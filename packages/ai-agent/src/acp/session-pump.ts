@@ -3,6 +3,7 @@ import type { SessionEvent } from '@sandlot/shared/events'
 import { seqOf } from '@sandlot/shared/events'
 import { pauseWhenDue } from '@sandlot/shared/node/time-slices'
 import type { Session } from '../session/session.ts'
+import type { Actor } from '../session/access.ts'
 import { SubscriptionClosed } from '../session/subscription.ts'
 
 /**
@@ -16,6 +17,8 @@ interface PumpOptions {
   session: Session
   /** Number of the last event that the client has. */
   after: number
+  /** Who reads, for those who see the session too. */
+  actor?: Actor | undefined
   /**
    * Resolves when the client's connection has taken the events; rejects when the connection is
    * gone.
@@ -25,6 +28,8 @@ interface PumpOptions {
    * Called when all missed events were sent; again after each resume.
    */
   caughtUp?: () => void
+  /** Called when the user may not see the session any more; nothing is sent from then on. */
+  unshared?: () => void
 }
 
 /**
@@ -75,10 +80,15 @@ export class SessionPump {
 
   /** Never rejects: a failure to send means that the connection is closed. */
   async #run(ready: (seq: number) => void): Promise<void> {
-    const { session, caughtUp } = this.#options
+    const { session, caughtUp, actor, unshared } = this.#options
     for (;;) {
-      const subscription = session.subscribe(this.#sent)
+      const subscription = session.subscribe(this.#sent, false, actor)
       this.#stop = subscription.close
+      const onUnshared = (): void => {
+        this.#ended = true
+        unshared?.()
+      }
+      subscription.unshared.addEventListener('abort', onUnshared, { once: true })
       try {
         for (const events of batches(subscription.catchUp)) {
           await this.#send(events)

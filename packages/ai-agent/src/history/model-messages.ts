@@ -13,6 +13,7 @@ import { PRUNED, compactionOf, openingText, type Compaction } from './compaction
 import { bareCall, foreignId, plainHistory } from './plain.ts'
 import { atMostTokens } from '../model/tokens.ts'
 import type { AssistantMessage, ModelCall, ModelImage, ModelMessage, ToolMessage } from '../model/model.ts'
+import type { Author } from '@sandlot/shared/team/shares'
 import { truncateToolOutput } from '../tools/output/truncate-output.ts'
 import { growingFold } from './growing-fold.ts'
 
@@ -220,6 +221,51 @@ export function readItems(log: readonly SessionEvent[]): readonly Item[] {
   return readFold(log).items
 }
 
+/** Characters of a name that the model reads. */
+const MOST_CHARS = 60
+
+/**
+ * Who speaks, for the model: from the first message of a second author on, each message has the
+ * name of its author in front. Earlier ones stay as they were sent, so that the history only grows.
+ */
+class Speakers {
+  /** Author of the first message; null: none yet. Undefined: the owner, whose name is not known. */
+  #first: Author | undefined | null = null
+  #several = false
+  /** Names that the model has read or may read. */
+  readonly #names = new Set<string>()
+
+  /** The text of a message as the model gets it. */
+  named(text: string, author: Author | undefined): string {
+    if (this.#first === null) this.#first = author
+    this.#several ||= this.#first?.id !== author?.id
+    for (const one of [this.#first, author]) this.#names.add(nameOf(one ?? undefined))
+    return this.#several ? `[${nameOf(author)}] ${this.#withoutForged(text)}` : text
+  }
+
+  /** A line that begins as a message of another would is one of this message. */
+  #withoutForged(text: string): string {
+    return text.replaceAll(/^(\s*)\[([^\]\n]{1,200})\]/gm, (all, space: string, name: string) =>
+      this.#names.has(clean(name)) ? `${space}\\[${name}]` : all,
+    )
+  }
+}
+
+function nameOf(author: Author | undefined): string {
+  if (author === undefined) return 'owner'
+  return clean(author.name) || author.id
+}
+
+/** One line without brackets, so that a name is nothing else. */
+function clean(name: string): string {
+  return name
+    .normalize('NFKC')
+    .replaceAll(/[\p{C}[\]\s]+/gu, ' ')
+    .trim()
+    .slice(0, MOST_CHARS)
+    .toWellFormed()
+}
+
 interface Fold {
   items: Item[]
   turns: Map<string, Turn>
@@ -227,10 +273,18 @@ interface Fold {
   /** Prompts that are commands: the model does not get them. */
   commands: Set<string | undefined>
   model: string | undefined
+  speakers: Speakers
 }
 
 const readFold = growingFold<Fold>(
-  () => ({ items: [], turns: new Map(), calls: new Map(), commands: new Set(), model: undefined }),
+  () => ({
+    items: [],
+    turns: new Map(),
+    calls: new Map(),
+    commands: new Set(),
+    model: undefined,
+    speakers: new Speakers(),
+  }),
   (fold, event, place) => {
     if (!isLive(event)) readOne(fold, event, place)
   },
@@ -256,7 +310,7 @@ function readOne(fold: Fold, event: SessionEvent, index: number): void {
   }
 
   if (event.sessionUpdate === 'user_message_chunk') {
-    if (!fold.commands.has(promptId)) addUser(items, event, seq)
+    if (!fold.commands.has(promptId)) addUser(items, event, seq, fold.speakers)
   } else if (event.sessionUpdate === 'agent_message_chunk') {
     const turn = turnOf()
     if (turn !== undefined && event.content.type === 'text') turn.text = event.content.text
@@ -288,7 +342,7 @@ function readOne(fold: Fold, event: SessionEvent, index: number): void {
 }
 
 /** A message, or one more part of the message before: its images come behind its text. */
-function addUser(items: Item[], event: EventOf<'user_message_chunk'>, seq: number): void {
+function addUser(items: Item[], event: EventOf<'user_message_chunk'>, seq: number, speakers: Speakers): void {
   const { promptId } = metaOf(event)
   const { content } = event
   const last = items.at(-1)
@@ -297,7 +351,8 @@ function addUser(items: Item[], event: EventOf<'user_message_chunk'>, seq: numbe
     if (last?.type === 'user') last.images.push(image)
     else items.push({ type: 'user', seq, promptId, text: '', images: [image] })
   } else {
-    const text = content.type === 'text' ? content.text : `[${content.name}](${content.uri})`
+    const said = content.type === 'text' ? content.text : `[${content.name}](${content.uri})`
+    const text = speakers.named(said, metaOf(event).author)
     items.push({ type: 'user', seq, promptId, text, images: [] })
   }
 }

@@ -2,9 +2,11 @@
  * The agent's folds of the log: how calls went, where a prompt stands, what waits. Pure; the log is
  * the truth, and nothing here keeps state. What the model gets is in `history/model-messages.ts`.
  */
+import type { Mode } from '@sandlot/shared/mode'
 import type { EndReason, FailureReason } from '@sandlot/shared/reasons'
 import { isLive, isOutcome, metaOf, sandlotEventOf, seqOf, type SessionEvent } from '@sandlot/shared/events'
 import type { OnError, SandlotEvent } from '@sandlot/shared/sandlot-event'
+import type { Author } from '@sandlot/shared/team/shares'
 import { isEmpty, modelCallOf, turnsOf, turnsSinceTold, type CallRecord } from './model-messages.ts'
 import type { ModelCall, ModelImage } from '../model/model.ts'
 import { isStuck } from './no-progress.ts'
@@ -118,19 +120,28 @@ export function promptEndOf(log: readonly SessionEvent[], promptId: string): Pro
 /** The last prompt that was begun, if it has no end. `stopped`: a person has stopped it. */
 export function unfinishedPrompt(
   log: readonly SessionEvent[],
-): { promptId: string; unattended: boolean; stopped: boolean } | undefined {
+): ({ promptId: string; unattended: boolean; stopped: boolean } & Terms) | undefined {
   let stopped = false
   for (const event of log.toReversed()) {
     const happened = sandlotEventOf(event)
     if (happened?.type === 'prompt_ended') return undefined
     if (happened?.type === 'stop_asked') stopped = true
     if (happened?.type !== 'prompt_started') continue
-    return { promptId: metaOf(event).promptId ?? '', unattended: happened.unattended === true, stopped }
+    const { modeCeiling, chargedTo, unattended = false } = happened
+    return { promptId: metaOf(event).promptId ?? '', unattended, stopped, modeCeiling, chargedTo }
   }
   return undefined
 }
 
-export interface QueuedMessage {
+/** What binds a prompt that is not the owner's: as of `prompt_started`. */
+interface Terms {
+  modeCeiling?: Mode | undefined
+  chargedTo?: string | undefined
+}
+
+export interface QueuedMessage extends Terms {
+  /** Who wrote it; absent: the owner. */
+  author?: Author | undefined
   messageId: string
   text: string
   as: 'steer' | 'queue'
@@ -148,7 +159,7 @@ export function queuedMessages(log: readonly SessionEvent[]): QueuedMessage[] {
     const happened = sandlotEventOf(event)
     if (happened?.type === 'message_queued') {
       const { type: _, ...message } = happened
-      queued.set(message.messageId, message)
+      queued.set(message.messageId, { ...message, author: metaOf(event).author })
     } else if (happened?.type === 'message_unqueued') {
       queued.delete(happened.messageId)
     }

@@ -1,7 +1,9 @@
 /** The events by which a user's message enters a session. */
 import { type SessionEvent, makeSandlotEvent } from '@sandlot/shared/events'
 import { makeMeta } from '@sandlot/shared/event-meta'
+import type { Mode } from '@sandlot/shared/mode'
 import type { Command, OnError } from '@sandlot/shared/sandlot-event'
+import type { Author } from '@sandlot/shared/team/shares'
 import type { QueuedMessage } from './read-log.ts'
 import type { ModelImage } from '../model/model.ts'
 
@@ -26,11 +28,17 @@ export interface PromptStart {
   onError?: OnError | undefined
   /** The message is this command. */
   command?: Command | undefined
+  /** As of `prompt_started`. */
+  modeCeiling?: Mode | undefined
+  chargedTo?: string | undefined
+  /** Who wrote the message; absent: the owner. */
+  author?: Author | undefined
 }
 
 /** `prompt_started` of the prompt that this message becomes. */
 export function promptStarted(messageId: string, start: PromptStart, at: number): SessionEvent {
   const { model, thoughtLevel, requestId, unattended, onError, command } = start
+  const { modeCeiling, chargedTo, author } = start
   const event = {
     type: 'prompt_started',
     model,
@@ -39,22 +47,28 @@ export function promptStarted(messageId: string, start: PromptStart, at: number)
     ...(unattended === true ? { unattended } : {}),
     onError,
     command,
+    modeCeiling,
+    chargedTo,
   } as const
-  return makeSandlotEvent(event, { promptId: promptIdOf(messageId) }, at)
+  return makeSandlotEvent(event, { promptId: promptIdOf(messageId), author }, at)
 }
 
-export function userMessage(messageId: string, text: string, promptId: string, at: number): SessionEvent {
+export function userMessage(
+  { messageId, text, author }: Pick<QueuedMessage, 'messageId' | 'text' | 'author'>,
+  promptId: string,
+  at: number,
+): SessionEvent {
   return {
     sessionUpdate: 'user_message_chunk',
     messageId,
     content: { type: 'text', text },
-    _meta: makeMeta({ promptId }, at),
+    _meta: makeMeta({ promptId, author }, at),
   }
 }
 
 /** The images of a message, each behind it under an id of its own. */
 export function imageMessages(
-  messageId: string,
+  { messageId, author }: Pick<QueuedMessage, 'messageId' | 'author'>,
   images: readonly ModelImage[],
   promptId: string,
   at: number,
@@ -63,23 +77,27 @@ export function imageMessages(
     sessionUpdate: 'user_message_chunk',
     messageId: `${messageId}_${index + 1}`,
     content: { type: 'image', mimeType, data },
-    _meta: makeMeta({ promptId }, at),
+    _meta: makeMeta({ promptId, author }, at),
   }))
 }
 
 /** A message that waits. `promptId`: the prompt that runs. */
-export function queuedMessage(message: QueuedMessage, promptId: string, at: number): SessionEvent {
-  return makeSandlotEvent({ type: 'message_queued', ...message }, { promptId }, at)
+export function queuedMessage(
+  { author, ...message }: QueuedMessage,
+  promptId: string,
+  at: number,
+): SessionEvent {
+  return makeSandlotEvent({ type: 'message_queued', ...message }, { promptId, author }, at)
 }
 
 /** A message that waited becomes part of a prompt. */
 export function sentMessage(message: QueuedMessage, promptId: string, at: number): SessionEvent[] {
-  const { messageId, text, images = [] } = message
+  const { messageId, images = [] } = message
   const unqueued = { type: 'message_unqueued', messageId, why: 'sent' } as const
   return [
     makeSandlotEvent(unqueued, { promptId }, at),
-    userMessage(messageId, text, promptId, at),
-    ...imageMessages(messageId, images, promptId, at),
+    userMessage(message, promptId, at),
+    ...imageMessages(message, images, promptId, at),
   ]
 }
 

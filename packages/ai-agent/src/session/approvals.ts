@@ -18,6 +18,7 @@ import {
 } from '@sandlot/shared/question'
 import { isAboutHost, type Remembered, type Rule } from '@sandlot/shared/rules'
 import { SandlotError, messageOf } from '@sandlot/shared/errors'
+import type { Author } from '@sandlot/shared/team/shares'
 import type { UserRule } from '@sandlot/storage/sessions/rules'
 import type { ApprovalAnswer, ApprovedLink, CallApproval } from '../tools/tool.ts'
 import { rulingOf } from './batch.ts'
@@ -185,6 +186,8 @@ export interface AnswerOptions {
   content?: QuestionContent | undefined
   /** False: an answer that makes a rule for later sessions is refused. */
   mayMakeRules?: boolean
+  /** Who answers; absent: the owner. */
+  author?: Author | undefined
 }
 
 /**
@@ -202,7 +205,7 @@ export class Answers {
   answer(
     toolCallId: string,
     optionId: string,
-    { reason, content, mayMakeRules = true }: AnswerOptions = {},
+    { reason, content, mayMakeRules = true, author }: AnswerOptions = {},
   ): Promise<{ answered: boolean; by?: string }> {
     const { approvals, parts, id } = this.#core
     return this.#core.inTurn(async () => {
@@ -217,7 +220,7 @@ export class Answers {
       if (option.remembers?.scope === 'always' && !mayMakeRules)
         throw new SandlotError(
           'forbidden',
-          'An API key makes no rules. Choose an answer that remembers nothing.',
+          'Only the owner makes rules, on the page. Choose an answer that remembers nothing.',
         )
       const allowed = option.kind === 'allow_once' || option.kind === 'allow_always'
       const said = {
@@ -227,7 +230,7 @@ export class Answers {
       const { remembers } = option
       try {
         const rules = allowed && remembers !== undefined ? this.#kept(remembers) : []
-        await this.#store(toolCallId, { allowed, optionId, by: 'user', ...said }, rules)
+        await this.#store(toolCallId, { allowed, optionId, by: 'user', ...said }, rules, author)
       } catch (error) {
         if (!(error instanceof SandlotError) || error.code !== 'conflict') throw error
         const row = await parts.store.approval(id, toolCallId)
@@ -295,15 +298,17 @@ export class Answers {
   }
 
   /** `rules` are kept in the same transaction. */
-  async #store(toolCallId: string, answer: ApprovalAnswer, rules: readonly UserRule[] = []): Promise<void> {
+  async #store(
+    toolCallId: string,
+    answer: ApprovalAnswer,
+    rules: readonly UserRule[] = [],
+    author?: Author,
+  ): Promise<void> {
     const call = this.#core.log.find(
       (event) => event.sessionUpdate === 'tool_call' && event.toolCallId === toolCallId,
     )
     const { promptId, turn } = call === undefined ? {} : metaOf(call)
-    const fields = {
-      promptId,
-      turn,
-    }
+    const fields = { promptId, turn, author }
     const event = { type: 'approval_answered', toolCallId, ...answer } as const
     const more = rules.length === 0 ? {} : { rules }
     await this.#core.store([makeSandlotEvent(event, fields, this.#core.parts.now())], more)

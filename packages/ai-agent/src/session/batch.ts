@@ -7,6 +7,7 @@ import { approvalOptions } from '../approval/options.ts'
 import { type ResolvedPaths, callRequest } from '../approval/request.ts'
 import type { RuleBook } from '../approval/rule-book.ts'
 import type { BatchContext, BatchOutputs } from '../calls/batch.ts'
+import type { OnBehalf } from './access.ts'
 import type { Approvals } from './approvals.ts'
 import type { RunnerParts } from './parts.ts'
 import type { ToolRegistry } from '../tools/registry.ts'
@@ -17,6 +18,10 @@ export class Running {
   readonly promptId: string
   /** No client can answer an approval. */
   readonly unattended: boolean
+  /** The highest mode that it runs in, whatever the session's is. */
+  readonly modeCeiling: Mode
+  /** Whose limits it counts for; absent: the owner's. */
+  readonly chargedTo: string | undefined
   /** Aborted by Stop. */
   readonly stop = new AbortController()
   /** Resolves when the loop has ended or the session is released. */
@@ -25,9 +30,11 @@ export class Running {
   readonly judged = new Map<string, { call: ToolCall; paths: ResolvedPaths | undefined }>()
   readonly #cancels = new Map<string, AbortController>()
 
-  constructor(promptId: string, unattended: boolean) {
+  constructor(promptId: string, unattended: boolean, { modeCeiling = 'yolo', chargedTo }: OnBehalf = {}) {
     this.promptId = promptId
     this.unattended = unattended
+    this.modeCeiling = modeCeiling
+    this.chargedTo = chargedTo
   }
 
   /** Aborts when only this call is cancelled. */

@@ -76,10 +76,10 @@ export class SessionCore {
     return allowedModels(this.parts, this.parts.modelsOf?.(this.userId))
   }
 
-  /** The session's mode, or what the ceiling leaves of it. */
+  /** The session's mode, bounded by the ceilings of its owner and of the running prompt. */
   get effectiveMode(): Mode {
-    const { mode } = this.journal
-    return MODES.indexOf(mode) <= MODES.indexOf(this.modeCeiling) ? mode : this.modeCeiling
+    const modes = [this.journal.mode, this.modeCeiling, this.running?.modeCeiling ?? 'yolo']
+    return MODES[Math.min(...modes.map((mode) => MODES.indexOf(mode)))] ?? 'manual'
   }
 
   /** Nothing runs, reads or waits. */

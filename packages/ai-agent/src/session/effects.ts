@@ -93,7 +93,7 @@ function effectsOfOne(event: SessionEvent, { userId, model, toolOf }: EffectsCon
         runningPromptId: promptId,
         ...(happened.requestId === undefined
           ? {}
-          : { submission: { userId, requestId: happened.requestId, promptId } }),
+          : { submission: { userId: meta.author?.id ?? userId, requestId: happened.requestId, promptId } }),
       }
     case 'prompt_ended':
       return { runningPromptId: null }

@@ -15,6 +15,8 @@ import {
   unqueued,
 } from '../history/read-log.ts'
 import type { ModelImage } from '../model/model.ts'
+import type { Author } from '@sandlot/shared/team/shares'
+import { type OnBehalf, lowestCeiling } from './access.ts'
 import type { SessionCore } from './core.ts'
 import {
   promptIdOf,
@@ -40,8 +42,12 @@ export interface PromptOptions {
   unattended?: boolean
   /** What a failed call means for the prompt that it becomes; absent: `continue`. */
   onError?: OnError
-  /** The highest mode that an administrator lets this user have. */
+  /** The highest mode that an administrator lets the session's owner have. */
   modeCeiling?: Mode
+  /** Who writes it; absent: the owner. */
+  author?: Author | undefined
+  /** What binds a message that is not the owner's. */
+  onBehalf?: OnBehalf
 }
 
 /**
@@ -69,11 +75,13 @@ export class Prompts {
     return this.#core.inTurn(async () => {
       this.#core.modeCeiling = options.modeCeiling ?? 'yolo'
       await this.#runner.resumeUnfinished()
-      const known = await this.#submitted(options.requestId)
+      const known = await this.#submitted(options)
       if (known !== undefined) return this.#accepted(known, true)
       await this.#checkImages(options.images)
       const { running } = this.#core
       const command = (options.images ?? []).length > 0 ? undefined : commandIn(text)
+      if (command !== undefined && options.onBehalf?.modeCeiling !== undefined)
+        throw new SandlotError('forbidden', `Only the owner of this chat can send /${command.name}.`)
       if (running === undefined) return this.#start(text, options, command)
       if (command !== undefined)
         throw new SandlotError(
@@ -123,16 +131,16 @@ export class Prompts {
    * The prompt that was submitted under this request id. Throws `conflict` if it is in another
    * session.
    */
-  async #submitted(requestId: string | undefined): Promise<string | undefined> {
+  async #submitted({ requestId, author }: PromptOptions): Promise<string | undefined> {
     if (requestId === undefined) return undefined
     const { parts, userId, id } = this.#core
-    const known = await parts.store.findSubmission(userId, requestId)
+    const known = await parts.store.findSubmission(author?.id ?? userId, requestId)
     if (known === undefined || known.sessionId === id) return known?.promptId
     throw new SandlotError('conflict', 'This request id was used for a message in another chat.')
   }
 
   async #start(text: string, options: PromptOptions, command: Command | undefined): Promise<Accepted> {
-    const { requestId, unattended = false, onError, messageId = newId('m') } = options
+    const { requestId, unattended = false, onError, messageId = newId('m'), author } = options
     const { parts, journal, log } = this.#core
     const promptId = promptIdOf(messageId)
     const at = parts.now()
@@ -146,28 +154,33 @@ export class Prompts {
             },
           ]
         : []
-    const begun = promptBeginning(messageId, this.#core, { requestId, unattended, onError, command }, at)
+    // What waited when an earlier prompt was stopped goes first; behind a command it is a prompt of
+    // its own.
+    const waited = command === undefined ? queuedMessages(log) : []
+    const modeCeiling = lowestCeiling([...waited, options.onBehalf ?? {}])
+    const { chargedTo } = options.onBehalf ?? {}
+    const start = { requestId, unattended, onError, command, modeCeiling, chargedTo, author }
     await this.#core.store([
-      ...begun,
+      ...promptBeginning(messageId, this.#core, start, at),
       ...title,
-      // What waited when an earlier prompt was stopped goes first; behind a command it is a prompt
-      // of its own.
-      ...(command === undefined ? queuedMessages(log) : []).flatMap((message) =>
-        sentMessage(message, promptId, at),
-      ),
-      userMessage(messageId, text, promptId, at),
-      ...imageMessages(messageId, options.images ?? [], promptId, at),
+      ...waited.flatMap((message) => sentMessage(message, promptId, at)),
+      userMessage({ messageId, text, author }, promptId, at),
+      ...imageMessages({ messageId, author }, options.images ?? [], promptId, at),
     ])
-    this.#runner.start({ promptId, unattended })
+    this.#runner.start({ promptId, unattended, modeCeiling, chargedTo })
     return this.#accepted(promptId, false)
   }
 
   async #enqueue(runningId: string, text: string, options: PromptOptions): Promise<Accepted> {
     const { requestId, unattended = false, onError, messageId = newId('m'), images = [] } = options
+    const { author, onBehalf } = options
     const { userId, parts } = this.#core
-    const as: QueuedMessage['as'] = options.whenBusy === 'queue' ? 'queue' : 'steer'
+    // The running prompt may have a higher mode: a message that is bound never joins it.
+    const isBound = onBehalf?.modeCeiling !== undefined
+    const as: QueuedMessage['as'] = options.whenBusy === 'queue' || isBound ? 'queue' : 'steer'
     const promptId = promptIdOf(messageId)
-    const submission = requestId === undefined ? {} : { submission: { userId, requestId, promptId } }
+    const submission =
+      requestId === undefined ? {} : { submission: { userId: author?.id ?? userId, requestId, promptId } }
     const message = {
       messageId,
       text,
@@ -175,6 +188,8 @@ export class Prompts {
       ...(images.length === 0 ? {} : { images: [...images] }),
       ...(unattended ? { unattended } : {}),
       onError,
+      author,
+      ...onBehalf,
     }
     await this.#core.store([queuedMessage(message, runningId, parts.now())], submission)
     return this.#accepted(promptId, false)

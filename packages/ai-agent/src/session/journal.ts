@@ -10,6 +10,8 @@ import type { NoRoom } from '@sandlot/storage/sessions/store-room'
 import type { Approvals } from './approvals.ts'
 import { effectsOf } from './effects.ts'
 import { InFlight } from './in-flight.ts'
+import type { Actor } from './access.ts'
+import { Presence } from './presence.ts'
 import type { RunnerParts } from './parts.ts'
 import { Subscribers, type CloseReason, type Subscription } from './subscription.ts'
 
@@ -21,16 +23,19 @@ export class Journal {
   readonly #events: SessionEvent[]
   #bytes: number
   readonly #flight = new InFlight()
-  readonly #subscribers = new Subscribers()
+  readonly #subscribers = new Subscribers((came) => this.presence.changed(came))
+  readonly presence: Presence
   #mode: Mode
   #title: string | null
   #updatedAt: number
+  /** Whom the last prompt counts for; undefined: the owner. */
+  #charged: { promptId: string; to: string } | undefined
 
   constructor(
     row: SessionRow,
     { epoch, events }: Ownership,
     approvals: Approvals,
-    parts: Pick<RunnerParts, 'store' | 'leaving' | 'model'>,
+    parts: Pick<RunnerParts, 'store' | 'leaving' | 'model' | 'now'>,
   ) {
     this.#row = row
     this.#parts = parts
@@ -41,7 +46,12 @@ export class Journal {
     this.#mode = row.mode
     this.#title = row.title
     this.#updatedAt = row.updatedAt
-    for (const event of events) approvals.note(event)
+    this.presence = new Presence(
+      () => this.#subscribers.actors(),
+      (event) => this.#subscribers.send(event),
+      parts.now,
+    )
+    for (const event of events) this.#fold(event)
     approvals.startClocks()
   }
 
@@ -82,9 +92,9 @@ export class Journal {
    * Everything after `after`, what is in flight, then the live tail. Nothing happens in between:
    * this is synchronous.
    */
-  subscribe(after: number, paced: boolean): Subscription {
+  subscribe(after: number, paced: boolean, actor?: Actor): Subscription {
     const missed = this.#events.filter((event) => (seqOf(event) ?? 0) > after)
-    return this.#subscribers.add([...missed, ...this.#flight.snapshot()], this.seq, paced)
+    return this.#subscribers.add([...missed, ...this.#flight.snapshot()], this.seq, paced, actor)
   }
 
   /** Resolves when every paced reader has taken what there is and waits for more. */
@@ -107,13 +117,13 @@ export class Journal {
       toolOf: (callId: string) => this.#approvals.nameOf(callId),
       promptAuthor: () => this.#promptAuthor(),
     }
-    const effects = { ...effectsOf(events, context), ...more }
+    const effects = this.#charge(events, { ...effectsOf(events, context), ...more })
     const stored = await store.append(id, events, effects, this.#epoch)
     for (const event of stored) {
       this.#events.push(event)
       this.#bytes += weightOf(event)
       this.#flight.settle(event)
-      this.#approvals.note(event)
+      this.#fold(event)
       this.#updatedAt = metaOf(event).at
       if (event.sessionUpdate === 'current_mode_update') this.#mode = event.currentModeId
       if (event.sessionUpdate === 'session_info_update' && typeof event.title === 'string')
@@ -151,7 +161,43 @@ export class Journal {
   }
 
   closeReaders(reason: CloseReason): void {
+    this.presence.stop()
     this.#subscribers.closeAll(reason)
+  }
+
+  /** Who reads now, once for each subscription. */
+  get actors(): Actor[] {
+    return [...this.#subscribers.actors()]
+  }
+
+  /** As `Subscribers.unshare`. */
+  unshare(userIds: ReadonlySet<string>): void {
+    this.#subscribers.unshare(userIds)
+  }
+
+  #fold(event: SessionEvent): void {
+    this.#approvals.note(event)
+    const begun = sandlotEventOf(event)
+    if (begun?.type !== 'prompt_started') return
+    const { promptId = '' } = metaOf(event)
+    this.#charged = begun.chargedTo === undefined ? undefined : { promptId, to: begun.chargedTo }
+  }
+
+  /** With whom what these events use up counts for. */
+  #charge(events: readonly SessionEvent[], { usage, ...effects }: Effects): Effects {
+    const chargedTo = (promptId: string): string | undefined => {
+      for (const event of events) {
+        const begun = sandlotEventOf(event)
+        if (begun?.type === 'prompt_started' && metaOf(event).promptId === promptId) return begun.chargedTo
+      }
+      return this.#charged?.promptId === promptId ? this.#charged.to : undefined
+    }
+    const { runningPromptId } = effects
+    return {
+      ...effects,
+      chargedTo: runningPromptId == null ? undefined : chargedTo(runningPromptId),
+      usage: usage && { ...usage, chargedTo: chargedTo(usage.promptId) },
+    }
   }
 }
 

@@ -29,19 +29,25 @@ interface Loaded {
 export class LoadedSessions {
   readonly #parts: SessionParts
   readonly #changed: (userId: string, summary: SessionSummary) => void
+  readonly #loaded: (session: Session) => Promise<void>
   readonly #kept: KeptSessions
   /** In the order of their last use. */
   readonly #sessions = new Map<string, Loaded>()
 
-  /** `changed` gets every change of a session's line in the list. */
+  /**
+   * `changed` gets every change of a session's line in the list, `loaded` each session before it
+   * resumes anything.
+   */
   constructor(
     parts: SessionParts,
     changed: (userId: string, summary: SessionSummary) => void,
     kept: KeptSessions = KEPT,
+    loaded: (session: Session) => Promise<void> = () => Promise.resolve(),
   ) {
     this.#parts = parts
     this.#kept = kept
     this.#changed = changed
+    this.#loaded = loaded
   }
 
   /** Undefined when there is none. Throws what the store throws. */
@@ -56,6 +62,12 @@ export class LoadedSessions {
     }
     const row = await this.#parts.store.getSession(sessionId)
     return row === undefined ? undefined : this.loadAndResume(row)
+  }
+
+  /** Undefined when it is not in memory. */
+  async peek(sessionId: string): Promise<Session | undefined> {
+    const session = await this.#sessions.get(sessionId)?.loading.catch(() => undefined)
+    return session?.lost === true ? undefined : session
   }
 
   /** The same object also when it is asked for twice at once. */
@@ -92,6 +104,7 @@ export class LoadedSessions {
   async #start(row: SessionRow): Promise<Session> {
     const { userId, runningPromptId } = row
     const session = await Session.load(row, this.#parts, (summary) => this.#changed(userId, summary))
+    await this.#loaded(session)
     if (runningPromptId !== null) await session.resumeUnfinished(this.#parts.resumeCounts?.(runningPromptId))
     return session
   }

@@ -8,7 +8,6 @@ import { newId } from '@sandlot/shared/ids'
 import { secretName } from '@sandlot/shared/person/secrets'
 import type { SessionRow } from '@sandlot/storage/sessions/store'
 import { StorageError } from '@sandlot/storage/storage-error'
-import type { SessionSummary } from '@sandlot/shared/frames'
 import { forkedLog, type ForkPoint } from './fork.ts'
 import { allowedModels, choose } from '../loop/model-choice.ts'
 import { LoadedSessions } from './loaded.ts'
@@ -17,6 +16,16 @@ import { WORKSPACE } from '../loop/system-prompt.ts'
 import type { Session } from './session.ts'
 import type { SessionParts } from './parts.ts'
 import type { Accepted, PromptOptions } from './intake.ts'
+import {
+  type Access,
+  type Actor,
+  type Right,
+  accessTo,
+  authorOf,
+  onBehalfOf,
+  requireRight,
+} from './access.ts'
+import { type SessionChange, SessionShares } from './shares.ts'
 import { openJobsOf } from '../tools/background/jobs.ts'
 
 /** Sessions on one page of the list. */
@@ -37,6 +46,8 @@ interface NewSession {
 export class SessionManager {
   /** Everybody's and people's own rules, to look at and to change. */
   readonly rules: RuleAdmin
+  /** With whom sessions are shared. */
+  readonly shares: SessionShares
   readonly #parts: SessionParts
   readonly #sessions: LoadedSessions
   readonly #changes = new SessionChanges()
@@ -45,10 +56,21 @@ export class SessionManager {
   constructor(parts: SessionParts) {
     this.#parts = parts
     const ending = this.#ending.signal
-    this.#sessions = new LoadedSessions({ ...parts, ending }, (userId, summary) =>
-      this.#changes.tell({ userId, summary }),
+    this.#sessions = new LoadedSessions(
+      { ...parts, ending },
+      (userId, summary) => this.shares.tell({ userId, summary }),
+      undefined,
+      async (session) => {
+        // Who wrote what waits may have lost their share while no process looked.
+        if (session.queuedAuthors.length > 0) await this.shares.recheck(session)
+      },
     )
     this.rules = new RuleAdmin(parts)
+    this.shares = new SessionShares(parts, {
+      find: (sessionId) => this.#sessions.peek(sessionId),
+      all: () => this.#sessions.all(),
+      changed: (change) => this.#changes.tell(change),
+    })
   }
 
   /** Lines on one page of `list`; the last page has fewer. */
@@ -71,7 +93,7 @@ export class SessionManager {
     const first = isDefault ? [] : [makeSandlotEvent({ type: 'model_chosen', ...choice }, {}, at)]
     const row = await store.createSession({ id: sessionId ?? newId('s'), userId, cwd, mode, at }, first)
     const session = await this.#sessions.loadAndResume(row)
-    this.#changes.tell({ userId, summary: session.summary() })
+    this.shares.tell({ userId, summary: session.summary() })
     return session
   }
 
@@ -105,23 +127,45 @@ export class SessionManager {
   }
 
   /**
+   * The session as this user sees it, with what they may do in it. Throws `not_found` when they do
+   * not see it, `forbidden` when they see it without this right.
+   */
+  async open(who: Actor, sessionId: string, right: Right): Promise<{ session: Session; access: Access }> {
+    const session = this.#isRemoved(who.id) ? undefined : await this.#sessions.find(sessionId)
+    const { store, now } = this.#parts
+    const access = session === undefined ? undefined : await accessTo(store, session, who, now())
+    if (session === undefined || access === undefined)
+      throw new SandlotError('not_found', 'There is no such chat.')
+    requireRight(access, right)
+    return { session, access }
+  }
+
+  /** As `prompt`, of a user with whom the session may be shared. Throws what `open` throws. */
+  async promptBy(who: Actor, sessionId: string, text: string, options: PromptOptions): Promise<Accepted> {
+    const { requestId } = options
+    const known =
+      requestId === undefined ? undefined : await this.#parts.store.findSubmission(who.id, requestId)
+    for (let again = false; ; again = true) {
+      const { session, access } = await this.open(who, known?.sessionId ?? sessionId, 'take_part')
+      try {
+        return await session.prompt(text, {
+          ...options,
+          author: authorOf(who),
+          onBehalf: onBehalfOf(who, access),
+        })
+      } catch (error) {
+        // Another agent had it meanwhile. Nothing of this message was stored here.
+        if (!session.lost || again) throw error
+      }
+    }
+  }
+
+  /**
    * Store a message in a session. A request id that was used before answers with that prompt, in
    * whatever session of the user it is.
    */
-  async prompt(userId: string, sessionId: string, text: string, options: PromptOptions): Promise<Accepted> {
-    const { requestId } = options
-    if (requestId !== undefined) {
-      const known = await this.#parts.store.findSubmission(userId, requestId)
-      if (known !== undefined) sessionId = known.sessionId
-    }
-    const session = await this.get(userId, sessionId)
-    try {
-      return await session.prompt(text, options)
-    } catch (error) {
-      if (!session.lost) throw error
-      // Another agent had it meanwhile. Nothing of this message was stored here.
-      return (await this.get(userId, sessionId)).prompt(text, options)
-    }
+  prompt(userId: string, sessionId: string, text: string, options: PromptOptions): Promise<Accepted> {
+    return this.promptBy({ id: userId }, sessionId, text, options)
   }
 
   /**
@@ -148,7 +192,7 @@ export class SessionManager {
     const fork = { id, userId, cwd: source.cwd, mode, title, at: now() }
     const row = await store.forkSession(sessionId, fork, forkedLog(source.log, point, id))
     const session = await this.#sessions.loadAndResume(row)
-    this.#changes.tell({ userId, summary: session.summary() })
+    this.shares.tell({ userId, summary: session.summary() })
     return session
   }
 
@@ -174,23 +218,43 @@ export class SessionManager {
     this.#sessions.forget(sessionId)
     const { title, updatedAt, mode } = row
     const line = session?.summary() ?? { sessionId, title, updatedAt, mode, running: false, waiting: 0 }
-    this.#changes.tell({ userId, summary: { ...line, deleted: true } })
+    this.shares.tell({ userId, summary: { ...line, deleted: true } })
+    this.shares.forget(sessionId)
   }
 
   /**
-   * For a person who is removed: stop what runs, and with `purge` delete every session. What runs
-   * in the background ends with their sandbox.
+   * For a person who is removed: stop what runs, give shared sessions to the user `handOver`
+   * (absent: their shares end), and with `purge` delete every other session. What runs in the
+   * background ends with their sandbox.
    */
-  async endAllOf(userId: string, data: RemovedData): Promise<void> {
+  async endAllOf(userId: string, data: RemovedData, handOver?: string): Promise<void> {
     const { store } = this.#parts
     const running = (await store.unfinished()).filter((row) => row.userId === userId)
     for (const { id } of running) await (await this.#findReadable(id))?.stopAll()
+    if (handOver === undefined) await this.shares.endAllOf(userId)
+    else for (const id of await store.shares.sharedOf(userId)) await this.#handOver(id, handOver)
+    this.shares.recheckUser(userId)
     if (data === 'keep') return
     for (;;) {
       const some = await store.listSessions(userId, { limit: PAGE_SIZE })
       if (some.length === 0) return
       for (const { id } of some) await this.delete(userId, id)
     }
+  }
+
+  /** The next prompt runs in the new owner's sandbox: no file of the old one is there. */
+  async #handOver(sessionId: string, to: string): Promise<void> {
+    const { store } = this.#parts
+    const row = await store.getSession(sessionId)
+    const session = await this.#findReadable(sessionId)
+    if (row === undefined) return
+    session?.forget()
+    this.#sessions.forget(sessionId)
+    await store.shares.handOver(sessionId, to)
+    this.shares.forget(sessionId)
+    const { title, updatedAt, mode } = row
+    const summary = { sessionId, title, updatedAt, mode, running: false, waiting: 0 }
+    this.shares.tell({ userId: to, summary, unsharedFrom: { people: [row.userId], teams: [] } })
   }
 
   /**
@@ -293,12 +357,6 @@ function nameHelp(secrets: unknown): string {
 }
 
 /* Changed lines of people's session lists, for the clients that show them. */
-
-/** One changed line of a user's session list. */
-interface SessionChange {
-  userId: string
-  summary: SessionSummary
-}
 
 class SessionChanges {
   readonly #listeners = new Set<LatestByKey<string, SessionChange>>()

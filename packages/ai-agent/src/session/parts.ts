@@ -19,6 +19,8 @@ import type { Log } from '../log.ts'
 /** What a manager of sessions works with. */
 export interface SessionParts extends RunnerParts {
   store: SessionStore
+  /** Teams of a user as last known, for users who are not connected. Absent: unknown. */
+  teamsOf?: (userId: string) => readonly string[] | undefined
 }
 
 /** What one session works with. */

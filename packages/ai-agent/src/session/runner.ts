@@ -34,6 +34,7 @@ import { PromptWaiters } from './prompt-waiters.ts'
 import { inStep } from '../watchdog/running-step.ts'
 import type { Answers } from './approvals.ts'
 import { Running, batchContext } from './batch.ts'
+import { type OnBehalf, lowestCeiling } from './access.ts'
 import type { SessionCore } from './core.ts'
 import { type PromptStart, promptIdOf, promptStarted, sentMessage } from '../history/session-messages.ts'
 import { systemPrompt } from '../loop/system-prompt.ts'
@@ -41,7 +42,7 @@ import { takeInstructions } from '../config/instructions.ts'
 import { commandId } from '../tools/sandbox-command/command-id.ts'
 
 /** A prompt whose beginning is in the log. */
-interface UnfinishedPrompt {
+interface UnfinishedPrompt extends OnBehalf {
   promptId: string
   /** No client can answer an approval. */
   unattended: boolean
@@ -106,8 +107,9 @@ export class Runner {
     resumed = false,
     resumeCounts = true,
     stopped = false,
+    ...onBehalf
   }: UnfinishedPrompt): void {
-    const running = new Running(promptId, unattended)
+    const running = new Running(promptId, unattended, onBehalf)
     if (stopped) running.stop.abort('cancelled')
     else if (this.#core.parts.ending?.aborted === true) running.stop.abort('interrupted')
     this.#core.running = running
@@ -140,7 +142,7 @@ export class Runner {
       const measured = metrics === undefined ? undefined : new MeasuredPrompt(metrics)
       const level = levelOfPrompt(core.log, running.promptId)
       const watched = (one: Model): Model => measured?.model(one) ?? one
-      const limits = { maxTurns: parts.maxTurns, ...parts.limitsOf?.(core.userId) }
+      const limits = { maxTurns: parts.maxTurns, ...parts.limitsOf?.(running.chargedTo ?? core.userId) }
       const groups = runPrompt({
         system: systemPrompt(parts.system, tools.listTools(), instructions),
         model: watched(core.owned(modelOfPrompt(core.log, running.promptId, core.parts))),
@@ -150,7 +152,7 @@ export class Runner {
         retry: parts.retry,
         runCalls: parts.runCalls,
         now: parts.now,
-        spentToday: () => spentToday(core),
+        spentToday: () => spentToday(core, running),
         tools: tools.modelTools(),
         lookAtJobs: lookAtJobs && ((jobs) => lookAtJobs(core.userId, jobs)),
         promptId: running.promptId,
@@ -265,12 +267,14 @@ export class Runner {
     const last = waited.at(-1)
     if (last === undefined) return undefined
     const { parts } = this.#core
-    const { messageId, unattended = false, onError } = last
+    const { messageId, unattended = false, onError, author, chargedTo } = last
+    const modeCeiling = lowestCeiling(waited)
     const promptId = promptIdOf(messageId)
     const at = parts.now()
-    const begun = promptBeginning(messageId, this.#core, { unattended, onError }, at)
+    const start = { unattended, onError, author, chargedTo, modeCeiling }
+    const begun = promptBeginning(messageId, this.#core, start, at)
     const sent = waited.flatMap((message) => sentMessage(message, promptId, at))
-    return { promptId, unattended, events: [...begun, ...sent] }
+    return { promptId, unattended, modeCeiling, chargedTo, events: [...begun, ...sent] }
   }
 }
 
@@ -298,9 +302,9 @@ export function promptBeginning(
   ]
 }
 
-function spentToday({ parts, userId }: SessionCore): Promise<UserSpent> {
+function spentToday({ parts, userId }: SessionCore, { chargedTo }: Running): Promise<UserSpent> {
   const now = parts.now()
-  return parts.store.spentSince(userId, startOfDay(now), now)
+  return parts.store.spentSince(chargedTo ?? userId, startOfDay(now), now)
 }
 
 /**

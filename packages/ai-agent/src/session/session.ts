@@ -4,13 +4,15 @@
  */
 import { SandlotError } from '@sandlot/shared/errors'
 import { type Mode, MODES } from '@sandlot/shared/mode'
-import { type SessionEvent, makeSandlotEvent, isAnnounced } from '@sandlot/shared/events'
+import { type SessionEvent, makeSandlotEvent, isAnnounced, sandlotEventOf } from '@sandlot/shared/events'
 import { makeMeta } from '@sandlot/shared/event-meta'
 import type { SessionSummary } from '@sandlot/shared/frames'
+import type { Author, NewComment } from '@sandlot/shared/team/shares'
 import type { Ownership, SessionRow } from '@sandlot/storage/sessions/store'
 import { type Unqueued, queuedMessages, sentBehindStop, unfinishedPrompt } from '../history/read-log.ts'
 import { type ModelChoice, choose, chosenIn, modelOfPrompt, modelsOf } from '../loop/model-choice.ts'
 import type { Model } from '../model/model.ts'
+import type { Actor } from './access.ts'
 import { Answers, Approvals, type AnswerOptions, type PendingApproval } from './approvals.ts'
 import type { Running } from './batch.ts'
 import { BackgroundWatch } from './background.ts'
@@ -108,10 +110,10 @@ export class Session {
 
   /**
    * Everything after `after`, what is in flight, then the live tail. `paced`: prompts take their
-   * next step only when this reader waits for more.
+   * next step only when this reader waits for more. `actor`: who reads, for those who see it too.
    */
-  subscribe(after: number, paced = false): Subscription {
-    const subscription = this.#core.journal.subscribe(after, paced)
+  subscribe(after: number, paced = false, actor?: Actor): Subscription {
+    const subscription = this.#core.journal.subscribe(after, paced, actor)
     this.#background.start()
     return subscription
   }
@@ -163,7 +165,7 @@ export class Session {
    * now on become the next prompt. Resolves when the Stop has taken effect on everything that waits
    * for the user; the end itself comes as an event.
    */
-  async cancel(reason: 'cancelled' | 'interrupted' = 'cancelled'): Promise<void> {
+  async cancel(reason: 'cancelled' | 'interrupted' = 'cancelled', by?: Author): Promise<void> {
     const before = this.#core.running
     before?.stop.abort(reason)
     await this.#core.inTurn(async () => {
@@ -172,7 +174,7 @@ export class Session {
       const running = before ?? this.#core.running
       if (running === undefined || running !== this.#core.running) return
       running.stop.abort(reason)
-      if (reason === 'cancelled') await this.#noteStop(running)
+      if (reason === 'cancelled') await this.#noteStop(running, by)
       await this.#answers.denyUnanswerable()
     })
   }
@@ -281,6 +283,59 @@ export class Session {
     return this.#answers.refuse(toolCallId, by)
   }
 
+  // ── Other people
+  // ─────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** Who reads it now, once for each subscription. */
+  get actors(): Actor[] {
+    return this.#core.journal.actors
+  }
+
+  /** Shown to the other readers until it stops. Nothing is stored. */
+  typing(userId: string): void {
+    this.#core.journal.presence.typing(userId)
+  }
+
+  /**
+   * Store a comment, which the model never reads. The same id again stores nothing. Throws
+   * `not_found` (deleted).
+   */
+  comment({ commentId, text, mentions }: NewComment, author: Author | undefined): Promise<void> {
+    return this.#core.inTurn(async () => {
+      const { log, parts, journal } = this.#core
+      const isStored = log.some((event) => {
+        const happened = sandlotEventOf(event)
+        return happened?.type === 'comment' && happened.commentId === commentId
+      })
+      if (isStored) return
+      const event = { type: 'comment', commentId, text, mentions } as const
+      await this.#core.store([makeSandlotEvent(event, { author }, parts.now())])
+      if (author !== undefined) journal.presence.stoppedTyping(author.id)
+    })
+  }
+
+  /** These users may not see it any more: they get no further event. */
+  unshare(userIds: ReadonlySet<string>): void {
+    this.#core.journal.unshare(userIds)
+  }
+
+  /** Who wrote what waits for a prompt, where that is not the owner. */
+  get queuedAuthors(): Author[] {
+    const authors = queuedMessages(this.log).flatMap(({ author }) => author ?? [])
+    return authors.filter(({ id }) => id !== this.userId)
+  }
+
+  /** Who wrote the message that waits under this id; undefined: the owner, or there is none. */
+  queuedBy(messageId: string): Author | undefined {
+    return queuedMessages(this.log).find((message) => message.messageId === messageId)?.author
+  }
+
+  /** Withdraws what this user wrote and no prompt has taken yet. */
+  async withdrawOf(userId: string): Promise<void> {
+    const theirs = queuedMessages(this.log).filter(({ author }) => author?.id === userId)
+    for (const { messageId } of theirs) await this.withdraw(messageId)
+  }
+
   // ── The end
   // ───────────────────────────────────────────────────────────────────────────────────────────
 
@@ -319,9 +374,10 @@ export class Session {
    * In the log, so that a process that ends before the prompt does not let the next one go on with
    * it. Once, and again for what was sent since.
    */
-  async #noteStop({ promptId }: Running): Promise<void> {
+  async #noteStop({ promptId }: Running, author: Author | undefined): Promise<void> {
     const isNoted = unfinishedPrompt(this.log)?.stopped === true
     if (isNoted && sentBehindStop(this.log, promptId) === undefined) return
-    await this.#core.store([makeSandlotEvent({ type: 'stop_asked' }, { promptId }, this.#core.parts.now())])
+    const at = this.#core.parts.now()
+    await this.#core.store([makeSandlotEvent({ type: 'stop_asked' }, { promptId, author }, at)])
   }
 }

@@ -4,22 +4,30 @@
  */
 import type { SessionEvent } from '@sandlot/shared/events'
 import { Queue } from '@sandlot/shared/async/streams'
+import type { Actor } from './access.ts'
 
 /** Events that may wait for a reader before its subscription is closed. */
 const SUBSCRIPTION_LIMIT = 1_000
 
 /**
  * `resubscribe`: too much waited, or the session is served elsewhere now; subscribe again after the
- * last number received. `deleted`: the session is gone.
+ * last number received. `deleted`: the session is gone. `unshared`: this reader may not see it any
+ * more.
  */
-export type CloseReason = 'resubscribe' | 'deleted'
+export type CloseReason = 'resubscribe' | 'deleted' | 'unshared'
+
+const CLOSED: Record<CloseReason, string> = {
+  resubscribe: 'Resume from the last event received.',
+  deleted: 'The chat was deleted.',
+  unshared: 'The chat is not shared with this reader any more.',
+}
 
 export class SubscriptionClosed extends Error {
   override readonly name = 'SubscriptionClosed'
   readonly reason: CloseReason
 
   constructor(reason: CloseReason) {
-    super(reason === 'resubscribe' ? 'Resume from the last event received.' : 'The chat was deleted.')
+    super(CLOSED[reason])
     this.reason = reason
   }
 }
@@ -34,6 +42,8 @@ export interface Subscription {
    * `close()`.
    */
   readonly live: AsyncIterable<SessionEvent>
+  /** Aborted when nothing more may be sent, also of what was taken from `live` already. */
+  readonly unshared: AbortSignal
   close: () => void
 }
 
@@ -41,12 +51,22 @@ export interface Subscription {
 export class Subscribers {
   readonly #queues = new Set<Queue<SessionEvent>>()
   readonly #paced = new Set<Queue<SessionEvent>>()
+  /** Of the readers with a name, who they are. */
+  readonly #named = new Map<Queue<SessionEvent>, { actor: Actor; unshared: AbortController }>()
   readonly #limit: number
+  readonly #changed: (came: boolean) => void
   /** The session is gone: a new subscription ends at once. */
   #deleted = false
 
-  constructor(limit = SUBSCRIPTION_LIMIT) {
+  /** `changed` is called when a reader with a name has come, or one has gone. */
+  constructor(changed: (came: boolean) => void = () => undefined, limit = SUBSCRIPTION_LIMIT) {
+    this.#changed = changed
     this.#limit = limit
+  }
+
+  /** Who reads, once for each subscription. */
+  *actors(): Generator<Actor> {
+    for (const { actor } of this.#named.values()) yield actor
   }
 
   get size(): number {
@@ -57,17 +77,22 @@ export class Subscribers {
    * Synchronous, so that nothing can happen between what `catchUp` holds and the live tail.
    * `paced`: `caughtUp` waits for this reader, so it is never too slow.
    */
-  add(catchUp: readonly SessionEvent[], seq: number, paced: boolean): Subscription {
+  add(catchUp: readonly SessionEvent[], seq: number, paced: boolean, actor?: Actor): Subscription {
     const queue = new Queue<SessionEvent>(paced ? undefined : this.#limit)
     if (this.#deleted) queue.fail(new SubscriptionClosed('deleted'))
     else this.#queues.add(queue)
     if (paced) this.#paced.add(queue)
+    const unshared = new AbortController()
+    if (actor !== undefined && !this.#deleted) {
+      this.#named.set(queue, { actor, unshared })
+      this.#changed(true)
+    }
     const close = (): void => {
-      this.#queues.delete(queue)
+      this.#remove(queue)
       this.#paced.delete(queue)
       queue.end()
     }
-    return { catchUp, seq, live: queue, close }
+    return { catchUp, seq, live: queue, unshared: unshared.signal, close }
   }
 
   /** Resolves when every paced reader waits for more. */
@@ -78,9 +103,24 @@ export class Subscribers {
   send(event: SessionEvent): void {
     for (const queue of this.#queues) {
       if (queue.push(event)) continue
-      this.#queues.delete(queue)
+      this.#remove(queue)
       queue.fail(new SubscriptionClosed('resubscribe'))
     }
+  }
+
+  /** Ends those of these users, who get nothing more of what waits for them either. */
+  unshare(userIds: ReadonlySet<string>): void {
+    for (const [queue, { actor, unshared }] of this.#named) {
+      if (!userIds.has(actor.id)) continue
+      unshared.abort()
+      this.#remove(queue)
+      queue.fail(new SubscriptionClosed('unshared'))
+    }
+  }
+
+  #remove(queue: Queue<SessionEvent>): void {
+    this.#queues.delete(queue)
+    if (this.#named.delete(queue)) this.#changed(false)
   }
 
   closeAll(reason: CloseReason): void {
@@ -88,5 +128,6 @@ export class Subscribers {
     for (const queue of this.#queues) queue.fail(new SubscriptionClosed(reason))
     this.#queues.clear()
     this.#paced.clear()
+    this.#named.clear()
   }
 }

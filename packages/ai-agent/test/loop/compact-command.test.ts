@@ -196,7 +196,7 @@ test('property: whatever the log, the model is told the same with and without a 
   const at = { promptId: 'p_command' }
   const command = (did: 'done' | 'nothing'): SessionEvent[] => [
     makeSandlotEvent({ type: 'prompt_started', model: 'fake', command: { name: 'compact' } }, at, 1),
-    userMessage('m_command', '/compact', at.promptId, 1),
+    userMessage({ messageId: 'm_command', text: '/compact' }, at.promptId, 1),
     makeSandlotEvent(
       {
         type: 'prompt_ended',

@@ -39,7 +39,8 @@ export async function applyEffects(
   if (effects.approvalAnswered !== undefined) await answerApproval(trx, session.id, effects.approvalAnswered)
   if (effects.runningPromptId !== undefined) {
     await endRules(trx, session.id, effects.runningPromptId)
-    await recordRun(trx, session, effects.runningPromptId, at)
+    const charged = { id: session.id, userId: effects.chargedTo ?? session.userId }
+    await recordRun(trx, charged, effects.runningPromptId, at)
   }
   if (effects.notices !== undefined) await insertNotices(trx, session.id, effects.notices, at)
   if (effects.rules !== undefined) await insertRules(trx, session.userId, effects.rules)
@@ -148,7 +149,7 @@ async function recordUsage(
     .insertInto('usage')
     .values({
       id: randomUUID(),
-      user_id: session.userId,
+      user_id: usage.chargedTo ?? session.userId,
       session_id: session.id,
       prompt_id: usage.promptId,
       model: usage.model,

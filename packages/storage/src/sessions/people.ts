@@ -74,6 +74,7 @@ export function storedPeople(db: Kysely<SessionsSchema>): PeopleRows {
         for (const table of ['people', 'secrets', 'rules', 'instructions', 'notices'] as const)
           await trx.deleteFrom(table).where('user_id', '=', userId).execute()
         await trx.deleteFrom('agent_settings').where('subject', '=', `person:${userId}`).execute()
+        await trx.deleteFrom('shares').where('kind', '=', 'person').where('target_id', '=', userId).execute()
       }),
   }
 }

@@ -94,6 +94,8 @@ export interface Effects {
   mode?: Mode
   /** The prompt that runs from now on, or null: none. */
   runningPromptId?: string | null
+  /** The user for whom the run of `runningPromptId` counts; absent: the session's. */
+  chargedTo?: string | undefined
   /** Remembers a client's request id with its prompt, for idempotent submission. */
   submission?: { userId: string; requestId: string; promptId: string }
   approvalAsked?: { toolCallId: string; askedAt: number; expiresAt: number }
@@ -119,6 +121,8 @@ export interface Effects {
     /** Calls that the answer made; absent: none. */
     calls?: number
     at: number
+    /** The user for whom it counts; absent: the session's. */
+    chargedTo?: string | undefined
   }
   /** Kept for statistics. */
   outcome?: {

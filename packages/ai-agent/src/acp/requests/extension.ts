@@ -5,15 +5,20 @@ import {
   approvalsParams,
   approveParams,
   cancelCallParams,
+  commentParams,
   exportPromptParams,
   forkParams,
   renameParams,
+  sharesParams,
+  snapshotsParams,
   unqueueParams,
 } from '@sandlot/shared/acp-meta'
 import { SandlotError } from '@sandlot/shared/errors'
+import type { Author } from '@sandlot/shared/team/shares'
 import { pendingApprovals } from '@sandlot/shared/pending-approvals'
 import { documentOf, exportPrompt, framesOf } from '../../replay/prompt-export.ts'
 import type { RequestFrame } from '../../replay/mark.ts'
+import { type Access, type Right, authorOf, requireRight } from '../../session/access.ts'
 import type { Session } from '../../session/session.ts'
 import { parseParams } from '../errors.ts'
 import { GUEST_HAS_NO_CHATS } from './session.ts'
@@ -29,10 +34,14 @@ export function extensionRequests(parts: AcpServerParts): ExtensionHandlers {
     connection: ClientConnection,
     user: AgentUser,
     sessionId: string,
-    work: (session: Session) => T | Promise<T>,
+    right: Right,
+    work: (session: Session, by: { access: Access; author: Author | undefined }) => T | Promise<T>,
   ): Promise<T> => {
-    const { id } = connection.ours ? user : connection.user({})
-    return connection.runInOrder(sessionId, async () => work(await parts.manager.get(id, sessionId)))
+    const who = connection.ours ? user : connection.user({})
+    return connection.runInOrder(sessionId, async () => {
+      const { session, access } = await parts.manager.open(who, sessionId, right)
+      return work(session, { access, author: authorOf(who) })
+    })
   }
   return {
     [EXT.approve]: async ({ params, connection }) => {
@@ -41,30 +50,41 @@ export function extensionRequests(parts: AcpServerParts): ExtensionHandlers {
         params,
         EXT.approve,
       )
-      return inSession(connection, user, sessionId, (session) => session.answer(toolCallId, optionId, more))
+      return inSession(connection, user, sessionId, 'approve', (session, { access, author }) => {
+        // Rules are the owner's: another's answer makes none that outlive the chat.
+        const mayMakeRules = more.mayMakeRules && access === 'owner'
+        return session.answer(toolCallId, optionId, { ...more, mayMakeRules, author })
+      })
     },
     [EXT.approvals]: async ({ params, connection }) => {
       const { user, sessionId } = parseParams(approvalsParams, params, EXT.approvals)
-      return { approvals: await inSession(connection, user, sessionId, ({ log }) => pendingApprovals(log)) }
+      return {
+        approvals: await inSession(connection, user, sessionId, 'read', ({ log }) => pendingApprovals(log)),
+      }
     },
     [EXT.cancelCall]: async ({ params, connection }) => {
       const { user, sessionId, toolCallId } = parseParams(cancelCallParams, params, EXT.cancelCall)
-      await inSession(connection, user, sessionId, (session) => session.cancelCall(toolCallId))
+      await inSession(connection, user, sessionId, 'take_part', (session) => session.cancelCall(toolCallId))
       return {}
     },
     [EXT.unqueue]: async ({ params, connection }) => {
       const { user, sessionId, messageId } = parseParams(unqueueParams, params, EXT.unqueue)
-      return { why: await inSession(connection, user, sessionId, (session) => session.withdraw(messageId)) }
+      const why = await inSession(connection, user, sessionId, 'take_part', (session, { access }) => {
+        const isTheirs = session.queuedBy(messageId)?.id === user.id
+        if (access !== 'owner' && !isTheirs) requireRight(access, 'own')
+        return session.withdraw(messageId)
+      })
+      return { why }
     },
     [EXT.rename]: async ({ params, connection }) => {
       const { user, sessionId, title } = parseParams(renameParams, params, EXT.rename)
-      await inSession(connection, user, sessionId, (session) => session.rename(title))
+      await inSession(connection, user, sessionId, 'own', (session) => session.rename(title))
       return {}
     },
     [EXT.fork]: async ({ params, connection }) => {
       const { user, sessionId, promptId, where } = parseParams(forkParams, params, EXT.fork)
       if (connection.ours && user.role === 'guest') throw new SandlotError('forbidden', GUEST_HAS_NO_CHATS)
-      const fork = await inSession(connection, user, sessionId, ({ userId }) =>
+      const fork = await inSession(connection, user, sessionId, 'own', ({ userId }) =>
         parts.manager.fork(userId, sessionId, { promptId, where }),
       )
       return { sessionId: fork.id }
@@ -72,7 +92,7 @@ export function extensionRequests(parts: AcpServerParts): ExtensionHandlers {
     [EXT.exportPrompt]: async ({ params, connection }) => {
       const { user, sessionId, promptId } = parseParams(exportPromptParams, params, EXT.exportPrompt)
       // As it is now: it may grow while the record is made.
-      const log = await inSession(connection, user, sessionId, (session) => [...session.log])
+      const log = await inSession(connection, user, sessionId, 'own', (session) => [...session.log])
       const frames: [string, RequestFrame][] = []
       for (const hash of framesOf(log, promptId)) {
         const json = await parts.requestFrame?.(hash)
@@ -82,6 +102,25 @@ export function extensionRequests(parts: AcpServerParts): ExtensionHandlers {
       if (record === undefined) throw new SandlotError('not_found', 'There is no such prompt in this chat.')
       for await (const text of documentOf(record)) await connection.sendPiece(text)
       return {}
+    },
+    [EXT.shares]: async ({ params, connection }) => {
+      const { user, sessionId, ask } = parseParams(sharesParams, params, EXT.shares)
+      return inSession(connection, user, sessionId, 'own', (session) =>
+        parts.manager.shares.answer(session, ask),
+      )
+    },
+    [EXT.snapshots]: async ({ params, connection }) => {
+      const { user, sessionId, ask } = parseParams(snapshotsParams, params, EXT.snapshots)
+      return inSession(connection, user, sessionId, 'own', (session) =>
+        parts.manager.shares.answerSnapshots(session, ask),
+      )
+    },
+    [EXT.comment]: async ({ params, connection }) => {
+      const { user, sessionId, ...comment } = parseParams(commentParams, params, EXT.comment)
+      await inSession(connection, user, sessionId, 'take_part', (session, { author }) =>
+        session.comment(comment, author),
+      )
+      return { commentId: comment.commentId }
     },
     [EXT.metrics]: async () => {
       if (parts.metrics === undefined) throw new SandlotError('not_implemented', 'Nothing is counted here.')

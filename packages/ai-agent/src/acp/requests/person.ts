@@ -83,11 +83,11 @@ export function rulesRequests(parts: AcpServerParts): ExtensionHandlers {
 export function removalRequests(parts: AcpServerParts): ExtensionHandlers {
   return {
     [EXT.removePerson]: async ({ params, connection }) => {
-      const { userId, data } = parseParams(removePersonParams, params, EXT.removePerson)
+      const { userId, data, handOver } = parseParams(removePersonParams, params, EXT.removePerson)
       if (!connection.ours || parts.removePerson === undefined)
         throw new SandlotError('not_implemented', 'People are not removed from here.')
       try {
-        await parts.removePerson(userId, data)
+        await parts.removePerson(userId, data, handOver)
       } catch (error) {
         const { cause } = error instanceof Error ? error : {}
         const stack = cause instanceof Error ? cause.stack : undefined

@@ -1,12 +1,13 @@
 /** `session/prompt`, pending until the prompt has ended, and `session/cancel`. */
 import { type AgentApp, methods } from '@agentclientprotocol/sdk'
-import { foreignPromptMeta, promptMeta } from '@sandlot/shared/acp-meta'
+import { EXT, foreignPromptMeta, promptMeta, typingParams } from '@sandlot/shared/acp-meta'
 import { SandlotError, messageOf } from '@sandlot/shared/errors'
 import { newId } from '@sandlot/shared/ids'
 import { takesImages } from '../../model/model.ts'
 import { promptContent } from '../prompt-content.ts'
 import { parseParams } from '../errors.ts'
 import type { HandlerContext } from '../handler-context.ts'
+import { authorOf } from '../../session/access.ts'
 import type { Session } from '../../session/session.ts'
 import type { PromptOptions } from '../../session/intake.ts'
 import { GUEST_HAS_NO_CHATS } from './session.ts'
@@ -28,25 +29,26 @@ export function addPromptRequests(app: AgentApp, context: HandlerContext): void 
         const onError = meta?.onError ?? foreign?.sandlot?.onError
         const { text, images } = promptContent(params.prompt, parts.takesImages)
         const begun = await connection.runInOrder(params.sessionId, async () => {
-          const session = await manager.get(user.id, params.sessionId)
+          const { session, access } = await manager.open(user, params.sessionId, 'take_part')
           // One of before they were a guest.
-          if (user.role === 'guest' && session.userId === user.id)
+          if (user.role === 'guest' && access === 'owner')
             throw new SandlotError('forbidden', GUEST_HAS_NO_CHATS)
           if (images.length > 0) refuseImages(session, meta?.whenBusy)
-          connection.ensureFollowed(session)
+          connection.ensureFollowed(session, user, access)
           await connection.sendFirstNotices(session)
           const command = connection.ours ? undefined : await beginSlashCommand(session, text, parts)
           if (command !== undefined) return command
           const messageId = newId('m')
           connection.suppressEcho(session.id, messageId)
-          const accepted = await manager.prompt(user.id, session.id, text, {
+          const accepted = await manager.promptBy(user, session.id, text, {
             messageId,
             images,
             requestId: meta?.requestId,
             whenBusy: meta?.whenBusy,
             unattended: meta?.unattended,
             onError,
-            modeCeiling: user.modeCeiling,
+            modeCeiling:
+              access === 'owner' ? user.modeCeiling : parts.modeCeilingOf?.(session.userId, undefined),
           })
           return { session, accepted }
         })
@@ -87,11 +89,23 @@ export function addPromptRequests(app: AgentApp, context: HandlerContext): void 
       try {
         const user = connection.user(params._meta)
         await connection.runInOrder(params.sessionId, async () => {
-          const session = await manager.get(user.id, params.sessionId)
-          await session.cancel()
+          const { session } = await manager.open(user, params.sessionId, 'take_part')
+          await session.cancel('cancelled', authorOf(user))
         })
       } catch (error) {
         log.warn({ sessionId: params.sessionId, error: messageOf(error) }, 'a cancel had no effect')
+      }
+    })
+    .onNotification('*', async ({ method, params }) => {
+      const { connection } = context
+      if (method !== EXT.typing || !connection.ours) return
+      const { data } = typingParams.safeParse(params)
+      if (data === undefined) return
+      try {
+        const { session } = await manager.open(data.user, data.sessionId, 'take_part')
+        session.typing(data.user.id)
+      } catch (error) {
+        log.warn({ sessionId: data.sessionId, error: messageOf(error) }, 'a sign of typing had no effect')
       }
     })
 }

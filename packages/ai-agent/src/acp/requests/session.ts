@@ -46,7 +46,7 @@ export function addSessionRequests(app: AgentApp, context: HandlerContext): void
         }
         const session = await connection.runInOrder(sessionId, async () => {
           const made = await manager.create({ userId: user.id, cwd, mode, sessionId, ...chosen })
-          connection.follow(made, 0)
+          connection.follow(made, 0, user, 'owner')
           begin(made, params.mcpServers)
           return made
         })
@@ -63,8 +63,8 @@ export function addSessionRequests(app: AgentApp, context: HandlerContext): void
         checkedCwd(params.cwd)
         refuseDirectories(params.additionalDirectories)
         const { session, pump } = await connection.runInOrder(params.sessionId, async () => {
-          const found = await manager.get(user.id, params.sessionId)
-          const pump = connection.follow(found, after)
+          const { session: found, access } = await manager.open(user, params.sessionId, 'read')
+          const pump = connection.follow(found, after, user, access)
           begin(found, params.mcpServers)
           return { session: found, pump }
         })
@@ -82,8 +82,8 @@ export function addSessionRequests(app: AgentApp, context: HandlerContext): void
         checkedCwd(params.cwd)
         refuseDirectories(params.additionalDirectories)
         const session = await connection.runInOrder(params.sessionId, async () => {
-          const found = await manager.get(user.id, params.sessionId)
-          connection.ensureFollowed(found)
+          const { session: found, access } = await manager.open(user, params.sessionId, 'read')
+          connection.ensureFollowed(found, user, access)
           begin(found, params.mcpServers)
           return found
         })
@@ -115,6 +115,7 @@ export function addSessionRequests(app: AgentApp, context: HandlerContext): void
         const { connection } = context
         const user = connection.user(params._meta)
         await connection.runInOrder(params.sessionId, async () => {
+          await manager.open(user, params.sessionId, 'own')
           const session = await manager.close(user.id, params.sessionId)
           // How the calls of a prompt that this has stopped ended.
           await connection.sentThrough(session.id, session.seq)
@@ -144,7 +145,7 @@ export function addSessionRequests(app: AgentApp, context: HandlerContext): void
         const user = connection.user(params._meta)
         const modeId = parseParams(modeShape, params.modeId, 'modeId')
         await connection.runInOrder(params.sessionId, async () => {
-          const session = await manager.get(user.id, params.sessionId)
+          const { session } = await manager.open(user, params.sessionId, 'own')
           await session.setMode(modeId, user.modeCeiling)
         })
         return {}
@@ -156,7 +157,7 @@ export function addSessionRequests(app: AgentApp, context: HandlerContext): void
         const { connection } = context
         const user = connection.user(params._meta)
         const configOptions = await connection.runInOrder(params.sessionId, async () => {
-          const session = await manager.get(user.id, params.sessionId)
+          const { session } = await manager.open(user, params.sessionId, 'own')
           await setConfigOption(session, user.modeCeiling, params)
           return configOptionsOf(session, user.modeCeiling)
         })
