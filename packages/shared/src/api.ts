@@ -4,6 +4,7 @@ import { ERROR_CODES, type ErrorBody } from './errors.ts'
 import { endReason, failureReason, stopReason } from './reasons.ts'
 import { mode } from './mode.ts'
 import { role } from './team/role.ts'
+import { keyScope } from './team/sign-in-api.ts'
 import { tokenUsage } from './event-meta.ts'
 import { requestId, sessionId } from './ids.ts'
 import type { FullImageState } from './config/full-image.ts'
@@ -187,7 +188,12 @@ export const userList = z.object({ users: z.array(account), removed: z.array(rem
 export type UserList = z.infer<typeof userList>
 
 /** `POST /api/keys` → 201 with a `NewApiKey`. */
-export const newKeyRequest = z.strictObject({ name })
+export const newKeyRequest = z.strictObject({
+  name,
+  scopes: z.array(keyScope).min(1).max(10).optional(),
+  /** Default: it does not expire. */
+  expiresInDays: z.number().int().min(1).max(3_650).optional(),
+})
 const apiKey = z.object({
   id: z.string(),
   name: z.string(),
@@ -195,6 +201,9 @@ const apiKey = z.object({
   prefix: z.string(),
   createdAt: z.number(),
   lastUsedAt: z.number().nullable(),
+  scopes: z.array(keyScope),
+  /** Null: never. */
+  expiresAt: z.number().nullable(),
 })
 export type ApiKey = z.infer<typeof apiKey>
 /** `key` is the whole key, shown this once. */

@@ -3,12 +3,13 @@
  */
 import type { Account } from '@sandlot/shared/api'
 import { SandlotError } from '@sandlot/shared/errors'
+import type { KeyScope } from '@sandlot/shared/team/sign-in-api'
 import type { AccountsStore } from '@sandlot/storage/accounts/store'
 import type { OriginRule } from './origin.ts'
 
 export type Caller =
   | { account: Account; via: 'sign-in'; signInId: string; setCookies: string[] }
-  | { account: Account; via: 'key'; keyId: string }
+  | { account: Account; via: 'key'; keyId: string; scopes: KeyScope[] }
 
 /** The headers that decide; lower-case names. */
 interface Credentials {
@@ -37,7 +38,7 @@ export async function findCaller(
   if (authorization !== undefined) {
     const found = key === undefined ? undefined : await accounts.findByKey(key)
     if (found === undefined) throw new SandlotError('unauthenticated', 'This API key is not known.')
-    return { account: found.account, via: 'key', keyId: found.keyId }
+    return { ...found, via: 'key' }
   }
   const found = cookie === undefined ? undefined : await accounts.findBySession(cookie)
   if (found === undefined) throw new SandlotError('unauthenticated', SIGN_IN_FIRST)

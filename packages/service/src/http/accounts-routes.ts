@@ -7,6 +7,8 @@ import { Hono } from 'hono'
 import type { AppEnv, Ctx, Parts } from './context.ts'
 import { addressOf, readBody, requireCaller, requireOurOrigin, requireSignIn } from './request.ts'
 
+const DAY_MS = 24 * 60 * 60 * 1000
+
 export function accountsRoutes(parts: Parts): Hono<AppEnv> {
   const { accounts, agent, config, external, limits, metrics, setup, sockets, log } = parts
   const signedInOnly = requireCaller(parts)
@@ -114,9 +116,12 @@ export function accountsRoutes(parts: Parts): Hono<AppEnv> {
       c.json({ keys: await accounts.listKeys(c.var.caller.account.id) }),
     )
     .post('/keys', signedInOnly, async (c) => {
-      requireSignIn(c)
-      const { name } = await readBody(c, newKeyRequest)
-      return c.json(await accounts.createKey(c.var.caller.account.id, name), 201)
+      const { account } = requireSignIn(c)
+      const { name, scopes, expiresInDays } = await readBody(c, newKeyRequest)
+      if (scopes?.includes('admin') === true && account.role !== 'admin')
+        throw new SandlotError('forbidden', 'Only an administrator can make a key with the scope “admin”.')
+      const expiresAt = expiresInDays === undefined ? null : Date.now() + expiresInDays * DAY_MS
+      return c.json(await accounts.createKey(account.id, name, { scopes, expiresAt }), 201)
     })
     .delete('/keys/:id', signedInOnly, async (c) => {
       requireSignIn(c)

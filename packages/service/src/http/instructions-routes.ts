@@ -25,7 +25,6 @@ export function instructionsRoutes(parts: Parts): Hono<AppEnv> {
     })
     .get('/team', async (c) => c.json(teamInstructions.parse(await ask(c, 'team'))))
     .put('/team', async (c) => {
-      requireSignIn(c)
       requireAdministrator(c)
       const { text } = await readBody(c, instructions)
       const kept = teamInstructions.parse(await ask(c, 'team', text))

@@ -5,6 +5,7 @@ import { createMiddleware } from 'hono/factory'
 import type { z } from 'zod'
 import { findCaller } from '../auth/caller.ts'
 import type { Caller } from '../auth/caller.ts'
+import { requireScope, scopeOf } from '../auth/scopes.ts'
 import { problemsOf } from '../socket/frame.ts'
 import type { AppEnv, Ctx, Parts } from './context.ts'
 
@@ -17,7 +18,9 @@ const SAFE_METHODS = new Set(['GET', 'HEAD', 'OPTIONS'])
 export function requireCaller({ accounts, isOurs }: Parts): MiddlewareHandler<AppEnv> {
   return createMiddleware<AppEnv>(async function callerIsKnown(c, next) {
     const look = () => findCaller(accounts, isOurs, credentialsOf(c), !SAFE_METHODS.has(c.req.method))
-    c.set('caller', await look())
+    const caller = await look()
+    if (caller.via === 'key') requireScope(caller.scopes, scopeOf(c.req.method, c.req.path))
+    c.set('caller', caller)
     c.set('lookAgain', look)
     await next()
     // The handler may have begun another sign-in in place of this one.
@@ -39,14 +42,17 @@ export function requireOurOrigin({ isOurs }: Parts): MiddlewareHandler<AppEnv> {
   })
 }
 
+/** An administrator signed in, or by a key of theirs with the scope `admin`. */
 export function requireAdministrator(c: Ctx): void {
-  if (c.var.caller.account.role === 'admin') return
+  const { caller } = c.var
+  if (caller.via === 'key') requireScope(caller.scopes, 'admin')
+  if (caller.account.role === 'admin') return
   throw new SandlotError('forbidden', 'Only an administrator can do this.')
 }
 
 /**
- * A key acts as its owner in chats, but makes no keys and no users: a leaked one must not outlive
- * its deletion.
+ * A key acts as its owner in chats, but makes no keys and changes no ways in: a leaked one must not
+ * outlive its deletion.
  */
 export function requireSignIn(c: Ctx): Extract<Caller, { via: 'sign-in' }> {
   const { caller } = c.var

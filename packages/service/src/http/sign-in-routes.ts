@@ -1,13 +1,13 @@
 /** Sign-in by providers: which there are, there and back, and links to one's account. */
 import { SandlotError } from '@sandlot/shared/errors'
 import { beginSignInRequest, linkProviderRequest } from '@sandlot/shared/team/sign-in-api'
-import type { AccountWays, SignInWays } from '@sandlot/shared/team/sign-in-api'
+import type { AccountWays, SignInEntry, SignInWays } from '@sandlot/shared/team/sign-in-api'
 import { Hono } from 'hono'
 import type { AppEnv, Ctx, Parts } from './context.ts'
 import { addressOf, readBody, requireCaller, requireOurOrigin, requireSignIn } from './request.ts'
 
 export function signInRoutes(parts: Parts): Hono<AppEnv> {
-  const { accounts, config, external, limits, log, metrics } = parts
+  const { accounts, config, external, limits, log, metrics, sockets } = parts
   const ourPagesOnly = requireOurOrigin(parts)
   const signedInOnly = requireCaller(parts)
 
@@ -70,6 +70,37 @@ export function signInRoutes(parts: Parts): Hono<AppEnv> {
         ),
       } satisfies AccountWays)
     })
+    .get('/account/sign-ins', signedInOnly, async (c) => {
+      const { account, signInId } = requireSignIn(c)
+      const rows = await accounts.signIns.list(account.id)
+      return c.json({
+        signIns: rows.map(({ id, ip, userAgent, provider, since, lastUsedAt }) => ({
+          id,
+          current: id === signInId,
+          device: deviceOf(userAgent ?? ''),
+          address: ip,
+          provider: provider === null ? null : external.nameOf(provider),
+          since,
+          lastUsedAt,
+        })),
+      } satisfies { signIns: SignInEntry[] })
+    })
+    .delete('/account/sign-ins', signedInOnly, async (c) => {
+      const { account, signInId } = requireSignIn(c)
+      await accounts.signIns.endOthers(account.id, signInId)
+      sockets.signInsEnded(account.id, { was: signInId, is: signInId })
+      log.info({ user: account.id }, 'ended their other sign-ins')
+      return c.body(null, 204)
+    })
+    .delete('/account/sign-ins/:id', signedInOnly, async (c) => {
+      const { account } = requireSignIn(c)
+      const id = c.req.param('id')
+      if (!(await accounts.signIns.end(account.id, id)))
+        throw new SandlotError('not_found', 'You have no such sign-in.')
+      sockets.signInEnded(id)
+      log.info({ user: account.id }, 'ended one of their sign-ins')
+      return c.body(null, 204)
+    })
     .delete('/account/providers/:id', signedInOnly, async (c) => {
       const { account } = requireSignIn(c)
       const id = c.req.param('id')
@@ -87,4 +118,35 @@ export function signInRoutes(parts: Parts): Hono<AppEnv> {
     await accounts.checkPassword(account.id, password)
     await limits.signInSucceeded(address, account.email)
   }
+}
+
+/** In the order in which they are tried: an earlier one also names later ones. */
+const BROWSERS: readonly [RegExp, string][] = [
+  [/\bEdg(?:e|A|iOS)?\//, 'Edge'],
+  [/\bOPR\/|\bOpera\b/, 'Opera'],
+  [/\bFirefox\/|\bFxiOS\//, 'Firefox'],
+  [/\bChrom(?:e|ium)\/|\bCriOS\//, 'Chrome'],
+  [/\bSafari\//, 'Safari'],
+]
+
+const SYSTEMS: readonly [RegExp, string][] = [
+  [/\biPhone\b/, 'iPhone'],
+  [/\biPad\b/, 'iPad'],
+  [/\bAndroid\b/, 'Android'],
+  [/\bWindows\b/, 'Windows'],
+  [/\bMac OS X\b|\bMacintosh\b/, 'macOS'],
+  [/\bCrOS\b/, 'ChromeOS'],
+  [/\bLinux\b/, 'Linux'],
+]
+
+const MAX_CHARS = 60
+
+/** “Firefox on Linux”, from the header of a request; as it is where it is of no browser. */
+function deviceOf(userAgent: string): string {
+  const name = (all: readonly [RegExp, string][]): string | undefined =>
+    all.find(([pattern]) => pattern.test(userAgent))?.[1]
+  const browser = name(BROWSERS)
+  const system = name(SYSTEMS)
+  if (browser === undefined && system === undefined) return userAgent.slice(0, MAX_CHARS) || 'unknown'
+  return [browser ?? 'A browser', ...(system === undefined ? [] : [system])].join(' on ')
 }

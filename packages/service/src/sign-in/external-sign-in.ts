@@ -90,6 +90,11 @@ export class ExternalSignIn {
     return this.providers.find(({ key }) => key === origin.key)?.endSessionUrl(origin.idToken)
   }
 
+  /** A provider that is not configured any more has its key for a name. */
+  nameOf(key: string): string {
+    return this.providers.find((provider) => provider.key === key)?.name ?? key
+  }
+
   /** Throws `not_found`. */
   keyOf(id: string): string {
     return this.#find(id).key

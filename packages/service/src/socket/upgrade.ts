@@ -10,6 +10,7 @@ import { WebSocketServer } from 'ws'
 import type { Sessions } from '../chat/sessions.ts'
 import { findCaller } from '../auth/caller.ts'
 import type { Caller } from '../auth/caller.ts'
+import { requireScope } from '../auth/scopes.ts'
 import type { Logger } from '../log.ts'
 import type { OriginRule } from '../auth/origin.ts'
 import { ExplainingWebSocket, serveChatSocket } from './chat-socket.ts'
@@ -66,6 +67,7 @@ export function makeUpgrade(options: UpgradeOptions): OnUpgrade {
       { cookie, authorization, origin, host },
       true,
     )
+    if (caller.via === 'key') requireScope(caller.scopes, 'chat')
     if (sockets.countOf(caller.account.id) < MAX_SOCKETS_PER_USER) return caller
     throw new SandlotError(
       'rate_limited',

@@ -21,6 +21,7 @@ import { listRemovals, removalDone, removalFailed, removeUser } from './removals
 import type { AccountsSchema } from './schema.ts'
 import type { AccountsStore } from './store.ts'
 import { makeNotices } from './notices.ts'
+import { type SignInsStore, makeSignIns } from './sign-ins.ts'
 import { makeTeams, teamsWith } from './teams.ts'
 
 /** Random letters and digits: too many to guess, and still possible to type. */
@@ -48,9 +49,11 @@ export async function openAccounts(path: string, options: AccountsOptions): Prom
     opened = await openWriter<AccountsSchema>(path, accountsMigrations)
     const { db, health } = opened
     const auth = makeAuth(db, options)
+    const signIns = makeSignIns(db)
     const checked = {
-      ...makeStore(db, auth, close),
+      ...makeStore(db, auth, signIns, close),
       external: withTypedFailures(health, makeExternal(db, auth.external), toAccountUserError),
+      signIns: withTypedFailures(health, signIns, toAccountUserError),
       teams: withTypedFailures(health, makeTeams(db), toAccountUserError),
       notices: withTypedFailures(health, makeNotices(db), toAccountUserError),
       ping: () => ping(db, health),
@@ -65,8 +68,9 @@ export async function openAccounts(path: string, options: AccountsOptions): Prom
 function makeStore(
   db: Kysely<AccountsSchema>,
   auth: Auth,
+  signIns: SignInsStore,
   close: () => Promise<void>,
-): Omit<AccountsStore, 'ping' | 'teams' | 'external' | 'notices'> {
+): Omit<AccountsStore, 'ping' | 'teams' | 'external' | 'signIns' | 'notices'> {
   const hasUsers = async (): Promise<boolean> =>
     (await db.selectFrom('auth_user').select('id').limit(1).executeTakeFirst()) !== undefined
   /**
@@ -103,9 +107,13 @@ function makeStore(
     },
     changePassword: (cookie, change) => auth.changePassword(cookie, change),
     checkPassword: (userId, password) => auth.checkPassword(userId, password),
-    findBySession: (cookie) => auth.find(cookie),
+    async findBySession(cookie) {
+      const found = await auth.find(cookie)
+      if (found !== undefined) await signIns.touch(found.signInId)
+      return found
+    },
     findByKey: (secret) => findByKey(db, secret),
-    createKey: (userId, name) => createKey(db, userId, name),
+    createKey: (userId, name, grant) => createKey(db, userId, name, grant),
     listKeys: (userId) => listKeys(db, userId),
     deleteKey: (userId, id) => deleteKey(db, userId, id),
     close,

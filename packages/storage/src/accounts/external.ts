@@ -311,5 +311,9 @@ async function originOf(
 }
 
 async function recordSignIn(db: Kysely<AccountsSchema>, id: string, provider: string): Promise<void> {
-  await db.insertInto('sign_in').values({ id, provider, lastUsedAt: Date.now() }).execute()
+  await db
+    .insertInto('sign_in')
+    .values({ id, provider, lastUsedAt: Date.now() })
+    .onConflict((conflict) => conflict.column('id').doUpdateSet({ provider }))
+    .execute()
 }

@@ -1,12 +1,14 @@
 /** API keys: random, hashed at rest, shown once. */
 import { createHash } from 'node:crypto'
-import type { Account, ApiKey, NewApiKey } from '@sandlot/shared/api'
+import type { ApiKey, NewApiKey } from '@sandlot/shared/api'
 import { SandlotError } from '@sandlot/shared/errors'
 import { randomText } from '@sandlot/shared/ids'
+import { DEFAULT_KEY_SCOPES, type KeyScope, keyScope } from '@sandlot/shared/team/sign-in-api'
 import type { Kysely } from 'kysely'
 import { teamIdsOf, toAccount } from './account-rows.ts'
 import type { AccountsSchema } from './schema.ts'
 import { API_KEY_PREFIX, MAX_KEYS_PER_USER } from './store.ts'
+import type { FoundKey, KeyGrant } from './store.ts'
 
 const SECRET_CHARS = 40
 const SHOWN_CHARS = API_KEY_PREFIX.length + 4
@@ -20,6 +22,7 @@ export async function createKey(
   db: Kysely<AccountsSchema>,
   userId: string,
   name: string,
+  { scopes = [...DEFAULT_KEY_SCOPES], expiresAt = null }: KeyGrant = {},
 ): Promise<NewApiKey> {
   const secret = `${API_KEY_PREFIX}${randomText(SECRET_CHARS)}`
   const kept: ApiKey = {
@@ -28,6 +31,8 @@ export async function createKey(
     prefix: secret.slice(0, SHOWN_CHARS),
     createdAt: Date.now(),
     lastUsedAt: null,
+    scopes,
+    expiresAt,
   }
   await db.transaction().execute(async (trx) => {
     const held = await trx
@@ -43,20 +48,26 @@ export async function createKey(
     }
     await trx
       .insertInto('api_key')
-      .values({ ...kept, userId, hash: hashOf(secret) })
+      .values({ ...kept, scopes: scopes.join(' '), userId, hash: hashOf(secret) })
       .execute()
   })
   return { ...kept, key: secret }
 }
 
 export async function listKeys(db: Kysely<AccountsSchema>, userId: string): Promise<ApiKey[]> {
-  return db
+  const rows = await db
     .selectFrom('api_key')
-    .select(['id', 'name', 'prefix', 'createdAt', 'lastUsedAt'])
+    .select(['id', 'name', 'prefix', 'createdAt', 'lastUsedAt', 'scopes', 'expiresAt'])
     .where('userId', '=', userId)
     .orderBy('createdAt', 'desc')
     .orderBy('id')
     .execute()
+  return rows.map((row) => ({ ...row, scopes: readScopes(row.scopes) }))
+}
+
+/** A scope of a newer version gives nothing here. */
+function readScopes(text: string): KeyScope[] {
+  return text.split(' ').flatMap((one) => keyScope.safeParse(one).data ?? [])
 }
 
 export async function deleteKey(db: Kysely<AccountsSchema>, userId: string, id: string): Promise<boolean> {
@@ -68,22 +79,25 @@ export async function deleteKey(db: Kysely<AccountsSchema>, userId: string, id: 
   return result.numDeletedRows > 0n
 }
 
-export async function findByKey(
-  db: Kysely<AccountsSchema>,
-  secret: string,
-): Promise<{ account: Account; keyId: string } | undefined> {
+export async function findByKey(db: Kysely<AccountsSchema>, secret: string): Promise<FoundKey | undefined> {
   if (!secret.startsWith(API_KEY_PREFIX)) return undefined
   const row = await db
     .selectFrom('api_key')
     .innerJoin('auth_user', 'auth_user.id', 'api_key.userId')
     .select(['api_key.id as keyId', 'api_key.lastUsedAt', 'auth_user.id', 'auth_user.name'])
-    .select(['auth_user.email', 'auth_user.role'])
+    .select(['auth_user.email', 'auth_user.role', 'api_key.scopes', 'api_key.expiresAt'])
     .where('api_key.hash', '=', hashOf(secret))
     .executeTakeFirst()
   if (row === undefined) return undefined
   const now = Date.now()
+  if (row.expiresAt !== null && row.expiresAt <= now)
+    throw new SandlotError('unauthenticated', 'This API key has expired. Make another one on the page.')
   if (row.lastUsedAt === null || now - row.lastUsedAt >= LAST_USED_STEP_MS) {
     await db.updateTable('api_key').set({ lastUsedAt: now }).where('id', '=', row.keyId).execute()
   }
-  return { account: toAccount(row, await teamIdsOf(db, row.id)), keyId: row.keyId }
+  return {
+    account: toAccount(row, await teamIdsOf(db, row.id)),
+    keyId: row.keyId,
+    scopes: readScopes(row.scopes),
+  }
 }

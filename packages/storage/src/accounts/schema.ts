@@ -1,8 +1,9 @@
 /**
  * The tables of accounts.db that our own queries touch. The `auth_*` tables are written through
- * better-auth alone, but for a removal, a role by groups and an unlinked provider, which have to be
- * one transaction.
+ * better-auth alone, but for what it has no call for, or has to be one transaction: a removal, a
+ * role by groups, an unlinked provider, the end of one sign-in.
  */
+import type { Generated } from 'kysely'
 import type { RemovedData } from '@sandlot/shared/api'
 import type { Role } from '@sandlot/shared/team/role'
 import type { Migrations } from '../database/database.ts'
@@ -13,6 +14,7 @@ import { removals } from './migrations/003-removals.ts'
 import { removalProblems } from './migrations/004-removal-problems.ts'
 import { rolesAndTeams } from './migrations/005-roles-and-teams.ts'
 import { signIn } from './migrations/006-sign-in.ts'
+import { keyScopes } from './migrations/007-key-scopes.ts'
 
 export interface AccountsSchema extends NoticesTables {
   auth_user: { id: string; name: string; email: string; role: string | null }
@@ -56,6 +58,10 @@ export interface AccountsSchema extends NoticesTables {
     hash: string
     createdAt: number
     lastUsedAt: number | null
+    /** Separated by spaces. */
+    scopes: Generated<string>
+    /** Null: never. */
+    expiresAt: number | null
   }
   team: {
     id: string
@@ -91,5 +97,6 @@ export const accountsMigrations: Migrations = {
   '004_removal_problems': removalProblems,
   '005_roles_and_teams': rolesAndTeams,
   '006_sign_in': signIn,
+  '007_key_scopes': keyScopes,
   '012_notices': noticesTables,
 }

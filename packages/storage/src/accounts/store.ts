@@ -6,7 +6,9 @@ import type { Account, ApiKey, NewApiKey, Removal, RemovedData } from '@sandlot/
 import type { ChangePersonRequest } from '@sandlot/shared/team/teams-api'
 import type { NoticesStore } from './notices.ts'
 import type { TeamsStore } from './teams.ts'
+import type { KeyScope } from '@sandlot/shared/team/sign-in-api'
 import type { ExternalSignIns } from './external.ts'
+import type { SignInsStore } from './sign-ins.ts'
 
 export interface NewUser {
   name: string
@@ -30,6 +32,18 @@ export interface SignedIn {
    * `Set-Cookie` values to send with the answer; empty unless the sign-in was prolonged or begun.
    */
   setCookies: string[]
+}
+
+/** What a key may do, and until when; default: everything but `admin`, for ever. */
+export interface KeyGrant {
+  scopes?: KeyScope[]
+  expiresAt?: number | null
+}
+
+export interface FoundKey {
+  account: Account
+  keyId: string
+  scopes: KeyScope[]
 }
 
 export interface AccountsStore {
@@ -85,15 +99,16 @@ export interface AccountsStore {
   checkPassword(userId: string, password: string): Promise<void>
   /** By a `Cookie` header. Undefined: none, forged, ended or expired. */
   findBySession(cookie: string): Promise<SignedIn | undefined>
-  /** By the secret of an API key. */
-  findByKey(secret: string): Promise<{ account: Account; keyId: string } | undefined>
+  /** By the secret of an API key. Throws `unauthenticated` for one that has expired. */
+  findByKey(secret: string): Promise<FoundKey | undefined>
   /** The only time that the secret is seen. Throws `conflict` beyond `MAX_KEYS_PER_USER`. */
-  createKey(userId: string, name: string): Promise<NewApiKey>
+  createKey(userId: string, name: string, grant?: KeyGrant): Promise<NewApiKey>
   /** Newest first. */
   listKeys(userId: string): Promise<ApiKey[]>
   /** False when this user has no such key. */
   deleteKey(userId: string, id: string): Promise<boolean>
   readonly external: ExternalSignIns
+  readonly signIns: SignInsStore
   /**
    * Rejects with `not_ready` when the accounts cannot be read, or not be written: the disk is full,
    * the file is damaged.

@@ -310,7 +310,11 @@ describe('API keys', () => {
     const key = await accounts.createKey(user.id, 'laptop')
     expect(key.key).toMatch(/^sk-sandlot-[0-9a-z]{40}$/)
     expect(key.key.startsWith(key.prefix)).toBe(true)
-    expect(await accounts.findByKey(key.key)).toEqual({ account: user, keyId: key.id })
+    expect(await accounts.findByKey(key.key)).toEqual({
+      account: user,
+      keyId: key.id,
+      scopes: ['chat', 'read', 'files', 'exec'],
+    })
     const [listed] = await accounts.listKeys(user.id)
     expect(listed).toMatchObject({ id: key.id, name: 'laptop', prefix: key.prefix })
     expect(listed?.lastUsedAt).not.toBeNull()
@@ -330,6 +334,14 @@ describe('API keys', () => {
     expect(await accounts.listKeys(other.id)).toEqual([])
     expect(await accounts.deleteKey(other.id, key.id)).toBe(false)
     expect(await accounts.findByKey(key.key)).toBeDefined()
+  })
+
+  test('an expired one finds no account, and says so', async () => {
+    const user = await accounts.createUser(ann)
+    const past = await accounts.createKey(user.id, 'old', { scopes: ['read'], expiresAt: Date.now() - 1 })
+    await expect(accounts.findByKey(past.key)).rejects.toMatchObject({ code: 'unauthenticated' })
+    const next = await accounts.createKey(user.id, 'new', { expiresAt: Date.now() + 60_000 })
+    expect(await accounts.findByKey(next.key)).toBeDefined()
   })
 
   test('an unknown key finds no account', async () => {

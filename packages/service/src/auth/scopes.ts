@@ -1,0 +1,21 @@
+/** Which scope an API key needs for a route. */
+import { SandlotError } from '@sandlot/shared/errors'
+import type { KeyScope } from '@sandlot/shared/team/sign-in-api'
+
+const READING = new Set(['GET', 'HEAD', 'OPTIONS'])
+const FILES = /^\/api\/(files|images)(\/|$)/
+
+/** What an administrators' route needs besides is asked there (`requireAdministrator`). */
+export function scopeOf(method: string, path: string): KeyScope {
+  if (FILES.test(path)) return 'files'
+  return READING.has(method) ? 'read' : 'chat'
+}
+
+/** Throws `forbidden`, naming the scope that is missing. */
+export function requireScope(scopes: readonly KeyScope[], needed: KeyScope): void {
+  if (scopes.includes(needed)) return
+  throw new SandlotError(
+    'forbidden',
+    `This API key has no scope “${needed}”, which this needs. It has: ${scopes.join(', ') || 'none'}.`,
+  )
+}
