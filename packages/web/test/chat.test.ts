@@ -118,6 +118,22 @@ test('a lost connection resumes after the last number, and nothing is lost or do
   expect(resumes.map((frame) => frame.after)).toEqual([0, 2])
 })
 
+test('whether the page is visible is the first thing that every connection says', async () => {
+  const chat = open()
+  await until(() => expect(chat.store.getState().connection.status).toBe('open'))
+  chat.look(true)
+  chat.look(true)
+  chat.look(false)
+  chat.look(true)
+  const looks = () => received.flatMap((frame) => (frame.type === 'ai_chat_visible' ? [frame.visible] : []))
+  await until(() => expect(looks()).toEqual([true, false, true]))
+  chat.show('s_1')
+  await until(() => expect(chat.store.getState().views['s_1']?.sync).toBe('fresh'))
+  received = []
+  for (const socket of sockets) socket.terminate()
+  await until(() => expect(received.map(({ type }) => type)).toEqual(['ai_chat_visible', 'ai_chat_resume']))
+})
+
 test('a message written while there is no service is sent when it is back, once, as the same one', async () => {
   await shut()
   const chat = open()

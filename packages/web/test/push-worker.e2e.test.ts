@@ -1,0 +1,34 @@
+/** The service worker of notices in a real browser, which gets pushes as from a push service. */
+import { expect, test } from 'vitest'
+import { until, usePages } from './fixture/pages.ts'
+
+const { url, signedIn } = usePages()
+
+test('a push shows its notice, a newer one of the same chat in its place, and one that cannot be read says something', async () => {
+  const page = await signedIn({})
+  const context = page.context()
+  await context.grantPermissions(['notifications'], { origin: url() })
+  const browser = await context.newCDPSession(page)
+  const registered = new Promise<string>((resolve) => {
+    browser.on('ServiceWorker.workerVersionUpdated', ({ versions }) => {
+      const active = versions.find(({ status }) => status === 'activated')
+      if (active !== undefined) resolve(active.registrationId)
+    })
+  })
+  await browser.send('ServiceWorker.enable')
+  await page.evaluate(`navigator.serviceWorker.register('/push-worker.js', { scope: '/' })`)
+  const registrationId = await registered
+  const push = (data: string) =>
+    browser.send('ServiceWorker.deliverPushMessage', { origin: url(), registrationId, data })
+  const shown = () =>
+    page.evaluate(`navigator.serviceWorker.ready
+      .then((registration) => registration.getNotifications())
+      .then((all) => all.map(({ title, body, tag, data }) => ({ title, body, tag, url: data.url })))`)
+  const notice = { title: 'A chat waits for you', body: 'x', tag: 's_1', url: '/s/s_1' }
+  await push(JSON.stringify({ ...notice, title: 'An older one' }))
+  await push(JSON.stringify(notice))
+  await until(async () => expect(await shown()).toEqual([notice]))
+  await push('not JSON')
+  const unreadable = { title: 'Sandlot has something for you', body: '', tag: 'sandlot', url: '/' }
+  await until(async () => expect(await shown()).toEqual(expect.arrayContaining([notice, unreadable])))
+})
