@@ -5,7 +5,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { backoffMs } from '@sandlot/shared/async/backoff'
-import { messageOf } from '@sandlot/shared/errors'
+import { SandlotError, messageOf } from '@sandlot/shared/errors'
 import { NOTICE_KINDS, type NoticeKind, type NoticeTest } from '@sandlot/shared/team/notices'
 import type { NoticesStore, PushTarget, Recipient } from '@sandlot/storage/accounts/notices'
 import type { NoticeRow } from '@sandlot/storage/sessions/notices'
@@ -144,8 +144,9 @@ export class Notices {
         try {
           while (!signal.aborted && (await this.#advance(lane)));
         } catch (error) {
-          // The outbox is not there yet, or a database refuses: the next look may find it.
-          this.#options.log.warn({ error: messageOf(error), lane: lane.name }, 'notices could not be read')
+          // The next look may succeed. Before the first start of ai-agent there is no outbox yet.
+          const level = error instanceof SandlotError && error.code === 'not_ready' ? 'debug' : 'warn'
+          this.#options.log[level]({ error: messageOf(error), lane: lane.name }, 'notices could not be read')
         }
       }
       const pause = new AbortController()
