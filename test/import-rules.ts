@@ -89,7 +89,8 @@ const VENDORS: { library: RegExp; only: RegExp }[] = [
     only: /^packages\/web\/src\/.*(markdown|highlight|code|styles|main)/i,
   },
   {
-    library: /^(@base-ui\/react|lucide-react|clsx|tailwind-merge|use-stick-to-bottom|wouter|zustand)(\/|$)/,
+    library:
+      /^(@base-ui\/react|lucide-react|clsx|tailwind-merge|use-stick-to-bottom|qr|wouter|zustand)(\/|$)/,
     only: /^packages\/web\/src\//,
   },
 ]

@@ -73,16 +73,16 @@ export default function SignedIn(props: { me: Me; onSignedOut: () => void; onSta
     () => ({ chat, attachments, unsent, me, onSignedOut }),
     [chat, attachments, unsent, me, onSignedOut],
   )
-  const section = /^\/settings(?:\/([^/]*))?$/.exec(path)
+  const section = /^\/settings(?:\/([^/]*))?(?:\/([^/]*))?$/.exec(path)
   // Settings lie over the chat that they were opened from, which is found as it was left.
-  const [chatPath, setChatPath] = useState('/')
+  const [chatPath, setChatPath] = useState<string | null>(null)
   if (section === null && chatPath !== path) setChatPath(path)
   return (
     <ChatProvider value={context}>
       <DocumentTitle settings={section !== null} />
       <Activity mode={section === null ? 'visible' : 'hidden'}>
         <Layout>
-          <Switch location={chatPath}>
+          <Switch location={chatPath ?? '/'}>
             <Route path="/s/:sessionId">
               {(params) => <ChatPage key={params.sessionId} sessionId={params.sessionId} />}
             </Route>
@@ -94,7 +94,13 @@ export default function SignedIn(props: { me: Me; onSignedOut: () => void; onSta
       </Activity>
       {section !== null && (
         <Suspense fallback={null}>
-          <SettingsPage section={section[1]} back={chatPath} onLeave={() => navigate(chatPath)} />
+          <SettingsPage
+            section={section[1]}
+            item={section[2]}
+            back={chatPath ?? '/'}
+            fromChat={chatPath !== null}
+            onLeave={() => navigate(chatPath ?? '/')}
+          />
         </Suspense>
       )}
     </ChatProvider>

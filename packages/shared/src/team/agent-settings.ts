@@ -133,6 +133,18 @@ export const effectiveSettingsView = z.object({
   instructions: z.array(sourced(z.string())),
 })
 export type EffectiveSettings = z.infer<typeof effectiveSettingsView>
+
+/** What `GET …/settings` answers: the form says for each setting what holds without it. */
+export const settingsAnswer = settingsView.extend({
+  /** What holds where nothing of this is set. */
+  without: effectiveSettingsView.optional(),
+  /** What there is to choose from: ids of tools, names of servers and models. */
+  offered: z
+    .object({ tools: z.array(z.string()), mcpServers: z.array(z.string()), models: z.array(z.string()) })
+    .optional(),
+})
+export type SettingsAnswer = z.infer<typeof settingsAnswer>
+
 type Sourced<V> = { value: V; from: SettingSource }
 
 /** What holds for everybody of whom nothing is set. */

@@ -6,6 +6,7 @@ import { MAX_TITLE_CHARS } from '@sandlot/shared/frames'
 import { asMarkdown } from './transcript/as-markdown.ts'
 import { useChat, useChatState } from './chat-context.ts'
 import { useSubmit } from '../auth/use-submit.ts'
+import { saveText } from '../lib/save-text.ts'
 import { renameSession } from '../net/http.ts'
 import { Alert } from '../ui/alert.tsx'
 import { Button } from '../ui/button.tsx'
@@ -107,15 +108,4 @@ function RenameDialog(props: { sessionId: string; title: string; onClose: () => 
       </Dialog.Portal>
     </Dialog.Root>
   )
-}
-
-/** Have the browser save this text as a file. */
-function saveText(name: string, text: string): void {
-  const url = URL.createObjectURL(new Blob([text], { type: 'text/markdown;charset=utf-8' }))
-  const link = document.createElement('a')
-  link.href = url
-  link.download = name
-  link.click()
-  // The download has begun by then; the bytes need not be kept.
-  setTimeout(() => URL.revokeObjectURL(url), 10_000)
 }

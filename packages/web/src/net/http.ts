@@ -30,11 +30,19 @@ export class ApiError extends Error {
   readonly code: ApiErrorCode
   /** Finds the details in the service's log. */
   readonly requestId: string | undefined
+  /** Of a `conflict`: what is kept by now, where the route says so. */
+  readonly current: unknown
 
-  constructor(code: ApiErrorCode, message: string, requestId?: string, options?: ErrorOptions) {
+  constructor(
+    code: ApiErrorCode,
+    message: string,
+    requestId?: string,
+    options?: ErrorOptions & { current?: unknown },
+  ) {
     super(message, options)
     this.code = code
     this.requestId = requestId
+    this.current = options?.current
   }
 }
 
@@ -96,7 +104,11 @@ async function readJson(response: Response): Promise<unknown> {
 
 function toApiError(response: Response, json: unknown): ApiError {
   const parsed = errorBody.safeParse(json)
-  if (parsed.success) return new ApiError(parsed.data.code, parsed.data.message, parsed.data.requestId)
+  if (parsed.success) {
+    const { code, message, requestId } = parsed.data
+    const current = z.object({ current: z.unknown() }).safeParse(json).data?.current
+    return new ApiError(code, message, requestId, { current })
+  }
   const code = response.status === 401 ? 'unauthenticated' : 'unexpected'
   return new ApiError(
     code,

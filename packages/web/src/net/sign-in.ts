@@ -1,8 +1,14 @@
 /** The ways in, as functions over HTTP. Failures are `ApiError`s. */
 import {
+  type AccountWays,
+  accountWays,
   type InvitationOffer,
   invitationOffer,
+  type NewSecondFactor,
+  newSecondFactor,
   secondFactorWanted,
+  type SignInEntry,
+  signInEntries,
   signInProblem,
   signInUrl,
   type SignInWays,
@@ -37,6 +43,15 @@ export async function leaveForProvider(
   location.assign(url)
 }
 
+/** The same for a person who is signed in and wants one more way in. */
+export async function linkProvider(
+  id: string,
+  body: { returnTo: string; password?: string | undefined },
+): Promise<void> {
+  const path = `/api/sign-in/providers/${encodeURIComponent(id)}/link`
+  location.assign((await call(signInUrl, 'POST', path, body)).url)
+}
+
 /** Why a provider's sign-in failed. */
 export async function fetchSignInProblem(id: string): Promise<string> {
   return (await call(signInProblem, 'GET', `/api/sign-in/problems/${encodeURIComponent(id)}`)).message
@@ -61,4 +76,39 @@ export async function askForReset(email: string): Promise<void> {
 
 export async function resetPassword(token: string, password: string): Promise<void> {
   await call(nothing, 'POST', '/api/reset/password', { token, password })
+}
+
+export function fetchAccountWays(): Promise<AccountWays> {
+  return call(accountWays, 'GET', '/api/account/ways')
+}
+
+export async function unlinkProvider(id: string): Promise<void> {
+  await call(nothing, 'DELETE', `/api/account/providers/${encodeURIComponent(id)}`)
+}
+
+/** It holds once it is confirmed by a code. */
+export function beginSecondFactor(password: string): Promise<NewSecondFactor> {
+  return call(newSecondFactor, 'POST', '/api/account/second-factor', { password })
+}
+
+export async function confirmSecondFactor(code: string): Promise<void> {
+  await call(nothing, 'POST', '/api/account/second-factor/confirm', { code })
+}
+
+export async function removeSecondFactor(password: string): Promise<void> {
+  await call(nothing, 'POST', '/api/account/second-factor/disable', { password })
+}
+
+/** One's own, last used first. */
+export async function fetchSignIns(): Promise<SignInEntry[]> {
+  return (await call(signInEntries, 'GET', '/api/account/sign-ins')).signIns
+}
+
+/** Without an id: all others. */
+export async function endSignIn(id?: string): Promise<void> {
+  await call(
+    nothing,
+    'DELETE',
+    `/api/account/sign-ins${id === undefined ? '' : `/${encodeURIComponent(id)}`}`,
+  )
 }

@@ -1,5 +1,6 @@
 import { MAX_PASSWORD_CHARS, MIN_PASSWORD_CHARS } from '@sandlot/shared/api'
 import { messageOf } from '@sandlot/shared/errors'
+import type { Role } from '@sandlot/shared/team/role'
 import { KeyRound, LogOut } from 'lucide-react'
 import { useState } from 'react'
 import { useLocation } from 'wouter'
@@ -12,7 +13,7 @@ import { PasswordField, PasswordOwner } from '../ui/password-field.tsx'
 import { Spinner } from '../ui/spinner.tsx'
 import { Part } from './part.tsx'
 
-const ROLES = { admin: 'Administrator', member: 'Member', guest: 'Guest' }
+export const ROLE_WORDS: Record<Role, string> = { admin: 'Administrator', member: 'Member', guest: 'Guest' }
 
 /** Who is signed in, and the way out. */
 export function Account() {
@@ -42,7 +43,7 @@ export function Account() {
         <div className="min-w-0 flex-1 basis-48">
           <p className="truncate text-base font-medium">{me.name}</p>
           <p className="truncate text-sm text-muted">
-            {me.email} · {ROLES[me.role]}
+            {me.email} · {ROLE_WORDS[me.role]}
           </p>
         </div>
         <Button size="sm" onClick={() => void leave()}>

@@ -5,6 +5,7 @@
 import {
   ArrowLeft,
   Bell,
+  Boxes,
   ChevronRight,
   CircleUser,
   KeyRound,
@@ -22,14 +23,16 @@ import { useChat } from '../chat/chat-context.ts'
 import { useGlobalKeys } from '../chat/use-global-keys.ts'
 import { cn } from '../lib/cn.ts'
 import { useIsWide } from '../lib/wide.ts'
-import { Account, Password } from './account.tsx'
+import { Account } from './account.tsx'
 import { ApiKeys } from './api-keys.tsx'
 import { OwnInstructions, TeamInstructions } from './instructions.tsx'
 import { Part } from './part.tsx'
-import { People } from './people.tsx'
+import { People } from './people/people.tsx'
+import { Teams } from './people/teams.tsx'
 import { NotificationSwitch, ThemePicker } from './preferences.tsx'
 import { Rules } from './rules.tsx'
 import { Secrets } from './secrets.tsx'
+import { Security } from './security.tsx'
 import { ShortcutList } from './shortcuts.tsx'
 
 interface Section {
@@ -40,7 +43,8 @@ interface Section {
   text?: string
   /** Several parts, each with a title of its own. */
   divided?: true
-  children: ReactNode
+  /** A function: has pages for single items, which it gets by their ids. */
+  children: ReactNode | ((itemId: string | undefined) => ReactNode)
 }
 
 interface Group {
@@ -58,7 +62,7 @@ const GROUPS: readonly Group[] = [
         title: 'Sign-in & security',
         icon: ShieldCheck,
         divided: true,
-        children: <Password />,
+        children: <Security />,
       },
       {
         id: 'notifications',
@@ -119,17 +123,29 @@ const ADMINISTRATION: Group = {
       title: 'People',
       icon: UsersRound,
       text: 'Who may sign in.',
-      children: <People />,
+      children: (itemId) => <People personId={itemId} />,
+    },
+    {
+      id: 'teams',
+      title: 'Teams',
+      icon: Boxes,
+      text: 'What groups of people may use.',
+      children: (itemId) => <Teams teamId={itemId} />,
     },
   ],
 }
 
 const PATH = '/settings'
 
-/** `section`: of the address; absent: the list. `back`: the address of the chat behind it. */
+/**
+ * `section`, `item`: of the address; absent: the list. `back`: the address of the chat behind it,
+ * which was there before the settings where `fromChat`.
+ */
 export default function SettingsPage(props: {
   section: string | undefined
+  item: string | undefined
   back: string
+  fromChat: boolean
   onLeave: () => void
 }) {
   const { me } = useChat()
@@ -148,7 +164,7 @@ export default function SettingsPage(props: {
     section === undefined ? (
       props.section !== undefined && <Unknown wide={wide} />
     ) : (
-      <SectionPage key={section.id} section={section} wide={wide} />
+      <SectionPage key={section.id} section={section} item={props.item} wide={wide} />
     )
   if (!wide) return shown === false ? <PhoneList groups={groups} back={props.back} /> : shown
   return (
@@ -158,9 +174,9 @@ export default function SettingsPage(props: {
           <BackLink href={props.back} label="Back to chats" />
         </div>
         <h2 className="px-5 pt-1 pb-1 text-lg font-semibold tracking-tight">Settings</h2>
-        <SectionList groups={groups} current={section?.id} />
+        <SectionList groups={groups} current={section?.id} focus={props.fromChat} />
       </aside>
-      <main className="min-w-0 flex-1 overflow-y-auto bg-canvas [scrollbar-gutter:stable]">{shown}</main>
+      {shown}
     </div>
   )
 }
@@ -182,9 +198,13 @@ function BackLink(props: { href: string; label: string }) {
   )
 }
 
-function SectionList(props: { groups: readonly Group[]; current: string | undefined }) {
+/** `focus`: what had it is gone with the chat. */
+function SectionList(props: { groups: readonly Group[]; current: string | undefined; focus: boolean }) {
+  const { focus } = props
   const current = useRef<HTMLAnchorElement>(null)
-  useEffect(() => current.current?.focus({ preventScroll: true }), [])
+  useEffect(() => {
+    if (focus) current.current?.focus({ preventScroll: true })
+  }, [focus])
   return (
     <nav aria-label="Sections" className="min-h-0 flex-1 overflow-y-auto px-2.5 pb-4">
       {props.groups.map(({ title, sections }) => (
@@ -224,36 +244,52 @@ function PhoneList(props: { groups: readonly Group[]; back: string }) {
         <BackLink href={props.back} label="Back to chats" />
       </div>
       <h1 className="px-5 pt-1 text-xl font-semibold tracking-tight">Settings</h1>
-      <SectionList groups={props.groups} current={undefined} />
+      <SectionList groups={props.groups} current={undefined} focus={false} />
     </main>
   )
 }
 
-function SectionPage(props: { section: Section; wide: boolean }) {
-  const { title, text, divided, children } = props.section
-  const heading = useRef<HTMLHeadingElement>(null)
-  const { wide } = props
+function SectionPage(props: { section: Section; item?: string | undefined; wide: boolean }) {
+  const { id, title, text, divided, children } = props.section
+  const { wide, item } = props
+  const top = useRef<HTMLElement>(null)
+  const scroller = useRef<HTMLElement>(null)
   useEffect(() => {
     // The link that led here is gone with the list.
-    if (!wide) heading.current?.focus({ preventScroll: true })
-  }, [wide])
+    if (!wide) top.current?.focus({ preventScroll: true })
+    scroller.current?.scrollTo(0, 0)
+  }, [wide, item])
+  const toList = typeof children === 'function' && item !== undefined
   const page = (
     <section
+      ref={top}
+      tabIndex={-1}
       aria-label={divided === true ? undefined : title}
-      className="mx-auto w-full max-w-3xl px-4 pt-2 pb-16 md:px-10 md:pt-12"
+      className="mx-auto w-full max-w-3xl px-4 pt-2 pb-16 outline-none md:px-10 md:pt-12"
     >
-      <h1 ref={heading} tabIndex={-1} className="text-xl font-semibold tracking-tight outline-none">
-        {title}
-      </h1>
-      {text !== undefined && <p className="mt-1 text-sm text-muted">{text}</p>}
-      <div className="mt-6 flex flex-col gap-10">{children}</div>
+      {wide && toList && (
+        <div className="-mt-9 mb-4 -ml-2 flex">
+          <BackLink href={`${PATH}/${id}`} label={`All ${title.toLowerCase()}`} />
+        </div>
+      )}
+      {/* A single item has a title of its own. */}
+      {!toList && <h1 className="text-xl font-semibold tracking-tight">{title}</h1>}
+      {!toList && text !== undefined && <p className="mt-1 text-sm text-muted">{text}</p>}
+      <div className={cn('flex flex-col gap-10', !toList && 'mt-6')}>
+        {typeof children === 'function' ? children(item) : children}
+      </div>
     </section>
   )
-  if (wide) return page
+  if (wide)
+    return (
+      <main ref={scroller} className="min-w-0 flex-1 overflow-y-auto bg-canvas [scrollbar-gutter:stable]">
+        {page}
+      </main>
+    )
   return (
-    <main className="h-full overflow-y-auto bg-canvas">
+    <main ref={scroller} className="h-full overflow-y-auto bg-canvas">
       <div className="sticky top-0 z-10 flex h-13 items-center bg-canvas px-1.5">
-        <BackLink href={PATH} label="Settings" />
+        <BackLink href={toList ? `${PATH}/${id}` : PATH} label={toList ? title : 'Settings'} />
       </div>
       {page}
     </main>

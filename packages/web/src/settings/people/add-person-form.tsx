@@ -1,11 +1,11 @@
 import { MAX_PASSWORD_CHARS, MIN_PASSWORD_CHARS } from '@sandlot/shared/api'
 import { useState } from 'react'
-import { useSubmit } from '../auth/use-submit.ts'
-import { addPerson } from '../net/routes.ts'
-import { Alert } from '../ui/alert.tsx'
-import { Button } from '../ui/button.tsx'
-import { Field } from '../ui/field.tsx'
-import { Spinner } from '../ui/spinner.tsx'
+import { useSubmit } from '../../auth/use-submit.ts'
+import { addPerson } from '../../net/routes.ts'
+import { Alert } from '../../ui/alert.tsx'
+import { Button } from '../../ui/button.tsx'
+import { Field } from '../../ui/field.tsx'
+import { Spinner } from '../../ui/spinner.tsx'
 
 /** A new account, whose owner changes the first password. */
 export function AddPersonForm(props: { onDone: () => void; onLeave: () => void }) {

@@ -1,11 +1,11 @@
 import type { RemovedData } from '@sandlot/shared/api'
 import { useId, useState } from 'react'
-import { useSubmit } from '../auth/use-submit.ts'
-import { removePerson } from '../net/routes.ts'
-import { Alert } from '../ui/alert.tsx'
-import { Button } from '../ui/button.tsx'
-import { Field } from '../ui/field.tsx'
-import { Spinner } from '../ui/spinner.tsx'
+import { useSubmit } from '../../auth/use-submit.ts'
+import { removePerson } from '../../net/routes.ts'
+import { Alert } from '../../ui/alert.tsx'
+import { Button } from '../../ui/button.tsx'
+import { Field } from '../../ui/field.tsx'
+import { Spinner } from '../../ui/spinner.tsx'
 
 const GOES = 'For good, with what MCP servers keep for them, as soon as what runs has ended.'
 

@@ -1,0 +1,163 @@
+import type { Role } from '@sandlot/shared/team/role'
+import type { Invitation } from '@sandlot/shared/team/sign-in-api'
+import type { Team } from '@sandlot/shared/team/teams-api'
+import { useEffect, useState } from 'react'
+import { useSubmit } from '../../auth/use-submit.ts'
+import { formatDate } from '../../lib/format.ts'
+import { createInvitation, fetchInvitations, withdrawInvitation } from '../../net/teams.ts'
+import { Alert } from '../../ui/alert.tsx'
+import { Button } from '../../ui/button.tsx'
+import { CopyButton } from '../../ui/copy-button.tsx'
+import { Field, INPUT } from '../../ui/field.tsx'
+import { Spinner } from '../../ui/spinner.tsx'
+import { ROLE_WORDS } from '../account.tsx'
+import { KeptLine } from '../kept-line.tsx'
+import { useAttempt } from '../use-attempt.ts'
+
+const DAYS = [1, 7, 30, 90]
+
+/** Links by which people make their accounts; a new one is shown once. `adding`: make one. */
+export function Invitations(props: { adding: boolean; teams: readonly Team[]; onLeave: () => void }) {
+  const [invitations, setInvitations] = useState<Invitation[]>([])
+  const [fresh, setFresh] = useState<string | null>(null)
+  const { busy, problem, attempt } = useAttempt()
+  const reload = async () => setInvitations(await fetchInvitations())
+  useEffect(() => {
+    void attempt(reload)
+    // Once; both only set state.
+    // oxlint-disable-next-line react-hooks/exhaustive-deps
+  }, [])
+  const open = invitations.filter(({ usedBy, expiresAt }) => usedBy === null && expiresAt > Date.now())
+  return (
+    <>
+      {problem !== null && <Alert>{problem}</Alert>}
+      {props.adding && (
+        <InviteForm
+          teams={props.teams}
+          onLeave={props.onLeave}
+          onMade={(url) => {
+            setFresh(url)
+            props.onLeave()
+            void attempt(reload)
+          }}
+        />
+      )}
+      {fresh !== null && (
+        <div role="status" className="rounded-lg border border-waiting-line bg-waiting-wash p-3">
+          <p className="text-sm font-medium">Send this link now. It works once, and is not shown again.</p>
+          <div className="mt-2 flex items-center gap-2 rounded-md border border-line bg-raised py-1 pr-1 pl-3">
+            <code data-testid="new-invitation" className="min-w-0 flex-1 text-xs [overflow-wrap:anywhere]">
+              {fresh}
+            </code>
+            <CopyButton text={fresh} what="link" />
+          </div>
+        </div>
+      )}
+      {open.length > 0 && (
+        <ul aria-label="Open invitations" className="divide-y divide-line rounded-lg border border-line">
+          {open.map(({ id, email, role, createdBy, expiresAt }) => (
+            <KeptLine
+              key={id}
+              name={email ?? 'anybody with the link'}
+              title={
+                <span className="block truncate text-sm font-medium">{email ?? 'Anybody with the link'}</span>
+              }
+              detail={`${ROLE_WORDS[role]} · invited by ${createdBy} · until ${formatDate(expiresAt)}`}
+              act="Withdraw"
+              label={`Withdraw the invitation for ${email ?? 'anybody with the link'}`}
+              busy={busy}
+              onAct={() =>
+                void attempt(async () => {
+                  await withdrawInvitation(id)
+                  await reload()
+                })
+              }
+            />
+          ))}
+        </ul>
+      )}
+    </>
+  )
+}
+
+function InviteForm(props: { teams: readonly Team[]; onMade: (url: string) => void; onLeave: () => void }) {
+  const [role, setRole] = useState<Role>('member')
+  const [email, setEmail] = useState('')
+  const [days, setDays] = useState(7)
+  const [teams, setTeams] = useState<readonly string[]>([])
+  const { busy, problem, onSubmit } = useSubmit(async () => {
+    const address = email.trim()
+    const made = await createInvitation({
+      role,
+      teams: [...teams],
+      email: address === '' ? undefined : address,
+      expiresInHours: days * 24,
+    })
+    props.onMade(made.url)
+  })
+  return (
+    <form
+      aria-label="Invite by link"
+      onSubmit={onSubmit}
+      className="flex flex-col gap-4 rounded-lg border border-line p-3"
+    >
+      {problem !== null && <Alert>{problem}</Alert>}
+      <Field
+        label="E-mail"
+        type="email"
+        autoComplete="off"
+        value={email}
+        hint="Only this address can use the link. Empty: anybody who has it."
+        onChange={({ target }) => setEmail(target.value)}
+      />
+      <div className="grid gap-4 sm:grid-cols-2">
+        <label className="flex flex-col gap-1.5 text-sm font-medium">
+          Role
+          <select className={INPUT} value={role} onChange={({ target }) => setRole(target.value as Role)}>
+            {Object.entries(ROLE_WORDS).map(([value, words]) => (
+              <option key={value} value={value}>
+                {words}
+              </option>
+            ))}
+          </select>
+        </label>
+        <label className="flex flex-col gap-1.5 text-sm font-medium">
+          Works for
+          <select className={INPUT} value={days} onChange={({ target }) => setDays(Number(target.value))}>
+            {DAYS.map((one) => (
+              <option key={one} value={one}>
+                {one === 1 ? 'a day' : `${one} days`}
+              </option>
+            ))}
+          </select>
+        </label>
+      </div>
+      {props.teams.length > 0 && (
+        <fieldset>
+          <legend className="mb-1.5 text-sm font-medium">Teams</legend>
+          <div className="flex flex-wrap gap-x-5 gap-y-1.5">
+            {props.teams.map(({ id, name }) => (
+              <label key={id} className="flex items-center gap-2 text-sm pointer-coarse:min-h-11">
+                <input
+                  type="checkbox"
+                  className="size-4 accent-accent"
+                  checked={teams.includes(id)}
+                  onChange={({ target }) =>
+                    setTeams(target.checked ? [...teams, id] : teams.filter((one) => one !== id))
+                  }
+                />
+                {name}
+              </label>
+            ))}
+          </div>
+        </fieldset>
+      )}
+      <div className="flex justify-end gap-2">
+        <Button onClick={props.onLeave}>Cancel</Button>
+        <Button type="submit" variant="primary" disabled={busy}>
+          {busy && <Spinner />} Make the link
+        </Button>
+      </div>
+    </form>
+  )
+}

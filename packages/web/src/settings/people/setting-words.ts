@@ -1,0 +1,130 @@
+/** What administrators set about the agent, in words. Pure. */
+import type { AgentSettings, EffectiveSettings, SettingSource } from '@sandlot/shared/team/agent-settings'
+import { LIMIT_NAMES, type LimitName } from '@sandlot/shared/team/agent-settings'
+import type { Mode } from '@sandlot/shared/mode'
+
+export const MODE_WORDS: Record<Mode, string> = {
+  manual: 'Manual: reads run, the rest asks',
+  'auto-edit': 'Auto-edit: file edits run too',
+  yolo: 'Yolo: everything runs that no rule denies',
+}
+
+export const LIMIT_WORDS: Record<LimitName, string> = {
+  turns: 'Model answers per message',
+  calls: 'Calls per message',
+  tokens: 'Tokens per message',
+  cost: 'US dollars per message',
+  promptSeconds: 'Seconds per message',
+  turnsPerDay: 'Model answers a day',
+  callsPerDay: 'Calls a day',
+  tokensPerDay: 'Tokens a day',
+  costPerDay: 'US dollars a day',
+  secondsPerDay: 'Seconds a day',
+}
+
+/** `Sandlot`, `team data`, `teams data and web`, `this person`. */
+export function sourceWords(from: SettingSource): string {
+  switch (from.kind) {
+    case 'deployment':
+      return 'this Sandlot'
+    case 'person':
+      return 'set for them alone'
+    case 'teams': {
+      const names = from.teams.map(({ name }) => `“${name}”`)
+      return `${names.length === 1 ? 'team' : 'teams'} ${names.join(', ')}`
+    }
+  }
+}
+
+export function listWords(values: readonly string[]): string {
+  return values.length === 0 ? 'none' : values.join(', ')
+}
+
+export function limitWords(value: number): string {
+  return value === 0 ? 'no limit' : value.toLocaleString('en')
+}
+
+interface EffectiveRow {
+  name: string
+  value: string
+  from: SettingSource
+}
+
+/** Every setting that holds for a person, in the order of the page. */
+export function effectiveRows(effective: EffectiveSettings): EffectiveRow[] {
+  const { modeCeiling, tools, mcpServers, models, network, limits, instructions } = effective
+  const egress = network.mode.value === 'egress'
+  return [
+    { name: 'Highest mode', value: MODE_WORDS[modeCeiling.value], from: modeCeiling.from },
+    { name: 'Models', value: listWords(models.value), from: models.from },
+    { name: 'MCP servers', value: listWords(mcpServers.value), from: mcpServers.from },
+    { name: 'Tools', value: tools.all.value ? 'all of this Sandlot' : 'none', from: tools.all.from },
+    ...Object.entries(tools.single).map(([id, { value, from }]) => ({
+      name: `Tool ${id}`,
+      value: value ? 'allowed' : 'taken away',
+      from,
+    })),
+    {
+      name: 'Network of the sandbox',
+      value: egress ? 'listed hosts' : 'none',
+      from: network.mode.from,
+    },
+    ...(egress
+      ? [
+          { name: 'Hosts', value: listWords(network.hosts.value), from: network.hosts.from },
+          {
+            name: 'The agent may ask for more hosts',
+            value: network.ask.value ? 'yes' : 'no',
+            from: network.ask.from,
+          },
+        ]
+      : []),
+    ...LIMIT_NAMES.map((name) => ({
+      name: LIMIT_WORDS[name],
+      value: limitWords(limits[name].value),
+      from: limits[name].from,
+    })),
+    ...instructions.map(({ value, from }) => ({ name: 'Instructions', value, from })),
+  ]
+}
+
+/** One line for each setting that is set. */
+function settingRows(settings: AgentSettings): { name: string; value: string }[] {
+  const { modeCeiling, tools, mcpServers, models, network = {}, limits = {}, instructions } = settings
+  const rows: [string, string | undefined][] = [
+    ['Highest mode', modeCeiling && MODE_WORDS[modeCeiling]],
+    ['Models', models && listWords(models)],
+    ['MCP servers', mcpServers && listWords(mcpServers)],
+    ['Tools', toolWords(tools)],
+    ['Network of the sandbox', network.mode && (network.mode === 'egress' ? 'listed hosts' : 'none')],
+    ['Hosts', network.hosts && listWords(network.hosts)],
+    ['The agent may ask for more hosts', network.ask === undefined ? undefined : network.ask ? 'yes' : 'no'],
+    ...LIMIT_NAMES.map((name): [string, string | undefined] => {
+      const value = limits[name]
+      return [LIMIT_WORDS[name], value === undefined ? undefined : limitWords(value)]
+    }),
+    ['Instructions', instructions],
+  ]
+  return rows.flatMap(([name, value]) => (value === undefined ? [] : [{ name, value }]))
+}
+
+function toolWords(tools: AgentSettings['tools']): string | undefined {
+  if (tools === undefined) return undefined
+  if (typeof tools === 'boolean') return tools ? 'all of this Sandlot' : 'none'
+  return listWords(Object.entries(tools).map(([id, on]) => `${id} ${on ? 'allowed' : 'taken away'}`))
+}
+
+/** What two administrators say differently: rows of names with both values. */
+export function differences(
+  mine: AgentSettings,
+  theirs: AgentSettings,
+): { name: string; mine: string; theirs: string }[] {
+  const [own, other] = [mine, theirs].map(
+    (settings) => new Map(settingRows(settings).map(({ name, value }) => [name, value])),
+  )
+  const names = new Set([...(own?.keys() ?? []), ...(other?.keys() ?? [])])
+  return [...names].flatMap((name) => {
+    const [one, two] = [own?.get(name) ?? 'not set', other?.get(name) ?? 'not set']
+    return one === two ? [] : [{ name, mine: one, theirs: two }]
+  })
+}

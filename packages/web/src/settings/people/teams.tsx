@@ -1,0 +1,343 @@
+/** The teams, and one of them with its members and settings: for administrators. */
+import type { Account } from '@sandlot/shared/api'
+import { type Team, team as teamSchema } from '@sandlot/shared/team/teams-api'
+import { ChevronRight, Plus, Trash2, UserPlus } from 'lucide-react'
+import { useEffect, useState } from 'react'
+import { Link, useLocation } from 'wouter'
+import { useSubmit } from '../../auth/use-submit.ts'
+import { formatCount } from '../../lib/format.ts'
+import { ApiError } from '../../net/http.ts'
+import { fetchPeople } from '../../net/routes.ts'
+import { createTeam, fetchTeams, removeTeam, renameTeam, setTeamMember } from '../../net/teams.ts'
+import { Alert } from '../../ui/alert.tsx'
+import { Button } from '../../ui/button.tsx'
+import { Field, INPUT } from '../../ui/field.tsx'
+import { Spinner } from '../../ui/spinner.tsx'
+import { KeptLine } from '../kept-line.tsx'
+import { Part } from '../part.tsx'
+import { useAttempt } from '../use-attempt.ts'
+import { AgentSettingsForm } from './agent-settings-form.tsx'
+
+/** How many of those found are shown to be added. */
+const MOST_FOUND = 8
+
+export function Teams(props: { teamId: string | undefined }) {
+  const [teams, setTeams] = useState<Team[] | null>(null)
+  const [people, setPeople] = useState<Account[]>([])
+  const { problem, attempt } = useAttempt()
+  const reload = async () => {
+    const [now, { users }] = await Promise.all([fetchTeams(), fetchPeople()])
+    setTeams(now)
+    setPeople(users)
+  }
+  useEffect(() => {
+    void attempt(reload)
+    // Once; both only set state.
+    // oxlint-disable-next-line react-hooks/exhaustive-deps
+  }, [])
+  const { teamId } = props
+  return (
+    <div className="flex flex-col gap-4">
+      {problem !== null && <Alert>{problem}</Alert>}
+      {teams !== null && teamId === undefined && <List teams={teams} onChanged={() => attempt(reload)} />}
+      {teams !== null && teamId !== undefined && (
+        <TeamPage
+          key={teamId}
+          team={teams.find(({ id }) => id === teamId)}
+          people={people}
+          onChanged={() => attempt(reload)}
+        />
+      )}
+    </div>
+  )
+}
+
+function List(props: { teams: readonly Team[]; onChanged: () => Promise<void> }) {
+  const [, navigate] = useLocation()
+  const [name, setName] = useState('')
+  const { busy, problem, onSubmit } = useSubmit(async () => {
+    const made = await createTeam(name.trim())
+    await props.onChanged()
+    navigate(`/settings/teams/${encodeURIComponent(made.id)}`)
+  })
+  return (
+    <>
+      {props.teams.length === 0 && (
+        <p className="text-sm text-muted">
+          None yet. A team gives its members tools, models, hosts and limits of its own, and instructions.
+        </p>
+      )}
+      {props.teams.length > 0 && (
+        <ul aria-label="Teams" className="divide-y divide-line rounded-lg border border-line">
+          {props.teams.map((team) => (
+            <li key={team.id}>
+              <Link
+                href={`/settings/teams/${encodeURIComponent(team.id)}`}
+                className="flex min-h-12 items-center gap-3 px-3 text-sm hover:bg-hover focus-visible:-outline-offset-2"
+              >
+                <span className="min-w-0 flex-1 truncate font-medium">{team.name}</span>
+                <span className="text-xs text-muted">{formatCount(membersOf(team).length, 'member')}</span>
+                <ChevronRight className="size-4 text-faint" aria-hidden />
+              </Link>
+            </li>
+          ))}
+        </ul>
+      )}
+      {problem !== null && <Alert>{problem}</Alert>}
+      <form onSubmit={onSubmit} className="flex gap-2">
+        <input
+          aria-label="Name of the new team"
+          className={INPUT}
+          placeholder="Name of a new team"
+          dir="auto"
+          value={name}
+          maxLength={100}
+          onChange={({ target }) => setName(target.value)}
+        />
+        <Button type="submit" disabled={busy || name.trim() === ''} className="h-10 pointer-coarse:h-11">
+          <Plus className="size-4" aria-hidden /> Create team
+        </Button>
+      </form>
+    </>
+  )
+}
+
+/** Each person once, with what made them a member. */
+function membersOf(team: Team): { userId: string; byGroups: boolean; byAdministrator: boolean }[] {
+  return [...Map.groupBy(team.members, ({ userId }) => userId)].map(([userId, rows]) => ({
+    userId,
+    byGroups: rows.some(({ source }) => source === 'groups'),
+    byAdministrator: rows.some(({ source }) => source === 'admin'),
+  }))
+}
+
+function TeamPage(props: {
+  team: Team | undefined
+  people: readonly Account[]
+  onChanged: () => Promise<void>
+}) {
+  const { team, people, onChanged } = props
+  if (team === undefined)
+    return (
+      <>
+        <h1 className="text-xl font-semibold tracking-tight">Not here</h1>
+        <p className="text-sm text-muted">There is no such team, or not any more.</p>
+      </>
+    )
+  return (
+    <div className="flex flex-col gap-10">
+      <h1 className="truncate text-xl font-semibold tracking-tight">{team.name}</h1>
+      <NamePart team={team} onChanged={onChanged} />
+      <MembersPart team={team} people={people} onChanged={onChanged} />
+      <Part
+        title="What the agent may do for them"
+        text="Of several teams of one person, the most generous holds. What is not ticked, this team says nothing about."
+      >
+        <AgentSettingsForm subject={{ kind: 'team', id: team.id }} />
+      </Part>
+      <DeletePart team={team} onChanged={onChanged} />
+    </div>
+  )
+}
+
+function NamePart(props: { team: Team; onChanged: () => Promise<void> }) {
+  const { id, name } = props.team
+  const [wanted, setWanted] = useState(name)
+  const [theirs, setTheirs] = useState<string | null>(null)
+  const rename = async (was: string) => {
+    setTheirs(null)
+    try {
+      await renameTeam(id, wanted.trim(), was)
+    } catch (error) {
+      const current = error instanceof ApiError ? teamSchema.safeParse(error.current).data : undefined
+      if (current === undefined) throw error
+      return setTheirs(current.name)
+    }
+    await props.onChanged()
+  }
+  const { busy, problem, onSubmit } = useSubmit(() => rename(name))
+  const again = useAttempt()
+  return (
+    <form aria-label="Name of the team" onSubmit={onSubmit} className="flex flex-col gap-3">
+      {(problem ?? again.problem) !== null && <Alert>{problem ?? again.problem}</Alert>}
+      <div className="flex items-end gap-2">
+        <Field
+          className="min-w-0 flex-1"
+          label="Name"
+          required
+          maxLength={100}
+          value={wanted}
+          onChange={({ target }) => setWanted(target.value)}
+        />
+        <Button
+          type="submit"
+          className="h-10 pointer-coarse:h-11"
+          disabled={busy || wanted.trim() === '' || wanted.trim() === name}
+        >
+          {busy && <Spinner />} Rename
+        </Button>
+      </div>
+      {theirs !== null && (
+        <div role="alert" className="rounded-lg border border-waiting-line bg-waiting-wash p-3 text-sm">
+          <p className="font-medium">Another administrator called it “{theirs}” meanwhile.</p>
+          <div className="mt-2 flex flex-wrap gap-2">
+            <Button
+              size="sm"
+              onClick={() => {
+                setWanted(theirs)
+                setTheirs(null)
+                void props.onChanged()
+              }}
+            >
+              Leave it so
+            </Button>
+            <Button size="sm" onClick={() => void again.attempt(() => rename(theirs))}>
+              Call it “{wanted.trim()}” all the same
+            </Button>
+          </div>
+        </div>
+      )}
+    </form>
+  )
+}
+
+function MembersPart(props: { team: Team; people: readonly Account[]; onChanged: () => Promise<void> }) {
+  const { team, people } = props
+  const [wanted, setWanted] = useState('')
+  const { busy, problem, attempt } = useAttempt()
+  const byId = new Map(people.map((person) => [person.id, person]))
+  const members = membersOf(team)
+    .map((member) => ({ ...member, person: byId.get(member.userId) }))
+    .toSorted((one, other) => (one.person?.name ?? '').localeCompare(other.person?.name ?? ''))
+  const inside = new Set(members.filter(({ byAdministrator }) => byAdministrator).map(({ userId }) => userId))
+  const search = wanted.trim().toLowerCase()
+  const found =
+    search === ''
+      ? []
+      : people.filter(
+          ({ id, name, email }) => !inside.has(id) && `${name}\n${email}`.toLowerCase().includes(search),
+        )
+  const set = (userId: string, member: boolean) =>
+    void attempt(async () => {
+      await setTeamMember(team.id, userId, member)
+      if (member) setWanted('')
+      await props.onChanged()
+    })
+  return (
+    <Part title="Members">
+      {problem !== null && <Alert>{problem}</Alert>}
+      <search className="flex flex-col gap-2">
+        <input
+          type="search"
+          aria-label="Find a person to add"
+          placeholder="Find a person to add"
+          dir="auto"
+          className={INPUT}
+          value={wanted}
+          maxLength={200}
+          autoComplete="off"
+          onChange={({ target }) => setWanted(target.value)}
+        />
+        {search !== '' && (
+          <ul aria-label="Found people" className="divide-y divide-line rounded-lg border border-line">
+            {found.slice(0, MOST_FOUND).map(({ id, name, email }) => (
+              <li key={id} className="flex items-center gap-3 py-2 pr-2 pl-3">
+                <span className="min-w-0 flex-1">
+                  <span className="block truncate text-sm font-medium">{name}</span>
+                  <span className="block truncate text-xs text-muted">{email}</span>
+                </span>
+                <Button
+                  size="sm"
+                  disabled={busy}
+                  aria-label={`Add ${name} to ${team.name}`}
+                  onClick={() => set(id, true)}
+                >
+                  <UserPlus className="size-3.5" aria-hidden /> Add
+                </Button>
+              </li>
+            ))}
+            {found.length === 0 && <li className="px-3 py-2 text-sm text-muted">No such person to add.</li>}
+            {found.length > MOST_FOUND && (
+              <li className="px-3 py-2 text-xs text-muted">
+                and {formatCount(found.length - MOST_FOUND, 'more', 'more')}: type on
+              </li>
+            )}
+          </ul>
+        )}
+      </search>
+      {members.length === 0 && <p className="text-sm text-muted">None yet.</p>}
+      {members.length > 0 && (
+        <ul aria-label="Members" className="divide-y divide-line rounded-lg border border-line">
+          {members.map(({ userId, person, byGroups, byAdministrator }) => {
+            const name = person?.name ?? userId
+            const title = <span className="block truncate text-sm font-medium">{name}</span>
+            const detail = [
+              ...(person === undefined ? [] : [person.email]),
+              ...(byGroups ? ['by their provider’s groups'] : []),
+            ].join(' · ')
+            return byAdministrator ? (
+              <KeptLine
+                key={userId}
+                name={name}
+                title={title}
+                detail={detail}
+                act="Take out"
+                busy={busy}
+                onAct={() => set(userId, false)}
+              />
+            ) : (
+              <li key={userId} className="py-2 pr-2 pl-3">
+                {title}
+                <span className="block text-xs text-muted">{detail}</span>
+              </li>
+            )
+          })}
+        </ul>
+      )}
+    </Part>
+  )
+}
+
+function DeletePart(props: { team: Team; onChanged: () => Promise<void> }) {
+  const { id, name } = props.team
+  const [, navigate] = useLocation()
+  const [sure, setSure] = useState(false)
+  const { busy, problem, attempt } = useAttempt()
+  return (
+    <Part title="Delete">
+      {problem !== null && <Alert>{problem}</Alert>}
+      {sure ? (
+        <div
+          role="group"
+          aria-label="Are you sure?"
+          className="flex flex-wrap items-center gap-2 rounded-lg border border-line p-3"
+        >
+          <p className="min-w-0 flex-1 basis-64 text-sm text-muted">
+            What is set for “{name}” ends with it. Its members stay, and have what else holds for them.
+          </p>
+          <Button size="sm" onClick={() => setSure(false)}>
+            Cancel
+          </Button>
+          <Button
+            size="sm"
+            variant="danger"
+            disabled={busy}
+            onClick={() =>
+              void attempt(async () => {
+                await removeTeam(id)
+                navigate('/settings/teams')
+                await props.onChanged()
+              })
+            }
+          >
+            {busy && <Spinner />} Delete “{name}”
+          </Button>
+        </div>
+      ) : (
+        <Button size="sm" variant="danger" className="self-start" onClick={() => setSure(true)}>
+          <Trash2 className="size-3.5" aria-hidden /> Delete this team
+        </Button>
+      )}
+    </Part>
+  )
+}
