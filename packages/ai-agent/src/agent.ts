@@ -211,6 +211,7 @@ export async function openAgent(
     endJobs: endJobs(sandboxes),
     isRemoved: (userId) => removals.has(userId),
     teamsOf: (userId) => people.get(userId)?.teams,
+    membersOf: (teamId) => [...people.all].flatMap(([id, { teams }]) => (teams.includes(teamId) ? [id] : [])),
     resumeCounts: (promptId) => countsResume(lastEnd, promptId),
     choices,
     fallbacks,

@@ -38,11 +38,17 @@ export function effectsOf(events: readonly SessionEvent[], context: EffectsConte
 }
 
 /**
- * The notices of one event: the owner's of what waits, the author's of an end. A prompt that was
- * stopped causes none.
+ * The notices of one event: the owner's of what waits, the author's of an end, of those whom a
+ * comment mentions. A prompt that was stopped causes none.
  */
 function noticesOf(event: SessionEvent, { userId, toolOf, promptAuthor }: EffectsContext): NewNotice[] {
   const happened = sandlotEventOf(event)
+  if (happened?.type === 'comment') {
+    const { author } = metaOf(event)
+    const { commentId: ref, mentions } = happened
+    const others = new Set(mentions.filter((id) => id !== author?.id))
+    return [...others].map((id) => ({ userId: id, kind: 'mentioned', ref, about: author?.name ?? '' }))
+  }
   if (happened?.type !== 'approval_asked' && happened?.type !== 'prompt_ended') return []
   const author = promptAuthor()
   if (author === undefined) return []

@@ -21,6 +21,8 @@ export interface SessionParts extends RunnerParts {
   store: SessionStore
   /** Teams of a user as last known, for users who are not connected. Absent: unknown. */
   teamsOf?: (userId: string) => readonly string[] | undefined
+  /** Ids of the users of a team, as far as known. Absent: none are. */
+  membersOf?: (teamId: string) => readonly string[]
 }
 
 /** What one session works with. */

@@ -7,6 +7,7 @@ import { SandlotError, messageOf } from '@sandlot/shared/errors'
 import type { SessionSummary } from '@sandlot/shared/frames'
 import { randomText } from '@sandlot/shared/ids'
 import type {
+  Author,
   NewShare,
   Share,
   ShareList,
@@ -44,7 +45,7 @@ interface SharedSessions {
 }
 
 export class SessionShares {
-  readonly #parts: Pick<SessionParts, 'store' | 'isRemoved' | 'teamsOf' | 'now' | 'log'>
+  readonly #parts: Pick<SessionParts, 'store' | 'isRemoved' | 'teamsOf' | 'membersOf' | 'now' | 'log'>
   readonly #sessions: SharedSessions
   /** By session; in the order in which they were asked for. */
   readonly #readers = new Map<string, Promise<Readers | undefined>>()
@@ -52,7 +53,7 @@ export class SessionShares {
   readonly #expiries = new Map<string, { at: number; timer: NodeJS.Timeout }>()
 
   constructor(
-    parts: Pick<SessionParts, 'store' | 'isRemoved' | 'teamsOf' | 'now' | 'log'>,
+    parts: Pick<SessionParts, 'store' | 'isRemoved' | 'teamsOf' | 'membersOf' | 'now' | 'log'>,
     sessions: SharedSessions,
   ) {
     this.#parts = parts
@@ -63,10 +64,10 @@ export class SessionShares {
    * Throws `bad_request` (to its owner, or ended already), `not_found` (a removed person, no such
    * share), `conflict` (too many).
    */
-  async answer(session: Session, ask: SharesAsk): Promise<ShareList> {
+  async answer(session: Session, ask: SharesAsk, by: Author | undefined): Promise<ShareList> {
     const { shares } = this.#parts.store
     if (ask.do === 'put') {
-      await this.#put(session, ask.share)
+      await this.#put(session, ask.share, by)
     } else if (ask.do === 'remove') {
       const removed = await shares.remove(session.id, ask.id)
       if (removed === undefined) throw new SandlotError('not_found', 'There is no such share of this chat.')
@@ -75,8 +76,8 @@ export class SessionShares {
     return { shares: await shares.of(session.id) }
   }
 
-  async #put(session: Session, asked: NewShare): Promise<void> {
-    const { store, isRemoved, now } = this.#parts
+  async #put(session: Session, asked: NewShare, by: Author | undefined): Promise<void> {
+    const { store, isRemoved, membersOf, now } = this.#parts
     const { kind, targetId, expiresAt } = asked
     if (kind === 'person' && targetId === session.userId)
       throw new SandlotError('bad_request', 'This chat is yours: it need not be shared with you.')
@@ -85,8 +86,24 @@ export class SessionShares {
     if (expiresAt !== null && expiresAt <= now())
       throw new SandlotError('bad_request', 'The share would have ended already. Choose a later time.')
     const share = { ...asked, id: `sh_${randomText(20)}`, createdAt: now() }
-    await store.shares.put(session.id, share, session.userId)
+    const members = kind === 'person' ? [targetId] : (membersOf?.(targetId) ?? [])
+    const userIds = members.filter((id) => id !== session.userId)
+    await store.shares.put(session.id, share, session.userId, { userIds, about: by?.name ?? '' })
     await this.#changed(session)
+  }
+
+  /** Throws `bad_request` when one of these users does not see the session. */
+  async requireSeen(session: Session, userIds: readonly string[]): Promise<void> {
+    const { store, teamsOf, isRemoved, now } = this.#parts
+    const shares = await store.shares.of(session.id)
+    const isSeenBy = (id: string): boolean =>
+      id === session.userId ||
+      (isRemoved?.(id) !== true && accessBy(shares, { id, teams: teamsOf?.(id) }, now()) !== undefined)
+    if (userIds.every(isSeenBy)) return
+    throw new SandlotError(
+      'bad_request',
+      'A person who is mentioned does not see this chat. Share it with them first, or leave the name as text.',
+    )
   }
 
   /** Throws `not_found`, `conflict` (too many), `bad_request` (ended already). */

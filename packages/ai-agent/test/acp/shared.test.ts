@@ -350,6 +350,33 @@ describe('among people', () => {
   })
 })
 
+test('whom it concerns gets a notice: of a share, a mention, an approval that they may answer', async () => {
+  await share({ access: 'take_part', mayApprove: true })
+  // Changed, and so no news.
+  await share({ access: 'take_part', mayApprove: true, mode: 'yolo' })
+  bench.provider.add(toolCalls([{ id: 'c', name: 'change', args: { key: 'k' } }]))
+  await bob.request(EXT.comment, {
+    user: BOB,
+    sessionId,
+    commentId: 'r_1',
+    text: 'Look.',
+    mentions: [ADA.id],
+  })
+  await ada.request(methods.agent.session.setMode, { sessionId, modeId: 'manual', ...by(ADA) })
+  void prompt(ada, ADA, 'Change it.').catch(() => undefined)
+  const told = async () =>
+    (await core.store.noticesAfter(0, 10)).map(({ userId, kind, about }) => [userId, kind, about])
+  await expect.poll(told).toEqual([
+    [BOB.id, 'shared', 'Ada'],
+    [ADA.id, 'mentioned', 'Bob'],
+    [ADA.id, 'approval', 'change'],
+    [BOB.id, 'approval', 'change'],
+  ])
+  const unseen = { user: ADA, sessionId, commentId: 'r_2', text: 'Eve?', mentions: [EVE.id] }
+  expect(await comesTo(ada.request(EXT.comment, unseen))).toBe('bad_request')
+  await core.manager.get(ADA.id, sessionId).then((session) => session.stopAll())
+})
+
 test('impossible shares are refused with what to do', async () => {
   expect(await comesTo(share({ targetId: ADA.id }))).toBe('bad_request')
   expect(await comesTo(share({ expiresAt: Date.now() - 1 }))).toBe('bad_request')

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { SandlotError } from '@sandlot/shared/errors'
 import type { Transaction } from 'kysely'
-import { insertNotices } from './notices.ts'
+import { type NewNotice, insertNotices } from './notices.ts'
 import { endRules, insertRules } from './rules.ts'
 import type { SessionsSchema } from './schema.ts'
 import type { Effects } from './store.ts'
@@ -42,7 +42,10 @@ export async function applyEffects(
     const charged = { id: session.id, userId: effects.chargedTo ?? session.userId }
     await recordRun(trx, charged, effects.runningPromptId, at)
   }
-  if (effects.notices !== undefined) await insertNotices(trx, session.id, effects.notices, at)
+  if (effects.notices !== undefined) {
+    const approvers = await noticesOfApprovers(trx, session.id, effects.notices, at)
+    await insertNotices(trx, session.id, [...effects.notices, ...approvers], at)
+  }
   if (effects.rules !== undefined) await insertRules(trx, session.userId, effects.rules)
   if (effects.requestFrame !== undefined) {
     await trx
@@ -54,6 +57,26 @@ export async function applyEffects(
   if (effects.output !== undefined) await completeOutput(trx, session.id, effects.output)
   if (effects.usage !== undefined) await recordUsage(trx, session, effects.usage)
   if (effects.outcome !== undefined) await recordOutcome(trx, session.id, effects.outcome)
+}
+
+/** People who are named to answer approvals get the owner's notice of one too. */
+async function noticesOfApprovers(
+  trx: Trx,
+  sessionId: string,
+  notices: readonly NewNotice[],
+  at: number,
+): Promise<NewNotice[]> {
+  const asked = notices.filter(({ kind }) => kind === 'approval')
+  if (asked.length === 0) return []
+  const approvers = await trx
+    .selectFrom('shares')
+    .select('target_id')
+    .where('session_id', '=', sessionId)
+    .where('kind', '=', 'person')
+    .where('may_approve', '=', 1)
+    .where((share) => share.or([share('expires_at', 'is', null), share('expires_at', '>', at)]))
+    .execute()
+  return asked.flatMap((notice) => approvers.map(({ target_id: userId }) => ({ ...notice, userId })))
 }
 
 async function recordSubmission(

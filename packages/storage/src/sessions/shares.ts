@@ -4,6 +4,7 @@ import { MODES } from '@sandlot/shared/mode'
 import type { Mode } from '@sandlot/shared/mode'
 import type { Share, ShareAccess, Snapshot } from '@sandlot/shared/team/shares'
 import type { Kysely, Selectable } from 'kysely'
+import { insertNotices } from './notices.ts'
 import type { SessionsSchema } from './schema.ts'
 
 /** Shares of one chat, and snapshots of one. */
@@ -88,10 +89,15 @@ export interface ShareReads {
 
 export interface ShareRows extends ShareReads {
   /**
-   * Replaces one of the same person or team, whose id it keeps. Throws `not_found` (no such chat)
-   * and `conflict` (too many).
+   * Replaces one of the same person or team, whose id it keeps. `tell`: who gets a notice of a new
+   * one, from whom. Throws `not_found` (no such chat) and `conflict` (too many).
    */
-  put(sessionId: string, share: Share, by: string): Promise<Share>
+  put(
+    sessionId: string,
+    share: Share,
+    by: string,
+    tell?: { userIds: readonly string[]; about: string },
+  ): Promise<Share>
   /** What was removed; undefined: there was no such share of this chat. */
   remove(sessionId: string, id: string): Promise<Share | undefined>
   addSnapshot(snapshot: Snapshot, by: string): Promise<void>
@@ -139,7 +145,7 @@ export function storedShares(db: Kysely<SessionsSchema>): ShareRows {
   const reads = shareReads(db)
   return {
     ...reads,
-    put: (sessionId, share, by) =>
+    put: (sessionId, share, by, tell) =>
       db.transaction().execute(async (trx) => {
         const session = await trx
           .selectFrom('sessions')
@@ -174,6 +180,11 @@ export function storedShares(db: Kysely<SessionsSchema>): ShareRows {
           })
           .onConflict((conflict) => conflict.column('id').doUpdateSet(terms))
           .execute()
+        const told = before === undefined ? (tell?.userIds ?? []) : []
+        const notices = told.map(
+          (userId) => ({ userId, kind: 'shared', ref: kept.id, about: tell?.about }) as const,
+        )
+        await insertNotices(trx, sessionId, notices, kept.createdAt)
         return kept
       }),
     async remove(sessionId, id) {

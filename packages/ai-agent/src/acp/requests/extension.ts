@@ -105,8 +105,8 @@ export function extensionRequests(parts: AcpServerParts): ExtensionHandlers {
     },
     [EXT.shares]: async ({ params, connection }) => {
       const { user, sessionId, ask } = parseParams(sharesParams, params, EXT.shares)
-      return inSession(connection, user, sessionId, 'own', (session) =>
-        parts.manager.shares.answer(session, ask),
+      return inSession(connection, user, sessionId, 'own', (session, { author }) =>
+        parts.manager.shares.answer(session, ask, author),
       )
     },
     [EXT.snapshots]: async ({ params, connection }) => {
@@ -117,9 +117,10 @@ export function extensionRequests(parts: AcpServerParts): ExtensionHandlers {
     },
     [EXT.comment]: async ({ params, connection }) => {
       const { user, sessionId, ...comment } = parseParams(commentParams, params, EXT.comment)
-      await inSession(connection, user, sessionId, 'take_part', (session, { author }) =>
-        session.comment(comment, author),
-      )
+      await inSession(connection, user, sessionId, 'take_part', async (session, { author }) => {
+        await parts.manager.shares.requireSeen(session, comment.mentions)
+        await session.comment(comment, author)
+      })
       return { commentId: comment.commentId }
     },
     [EXT.metrics]: async () => {
