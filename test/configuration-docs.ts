@@ -78,10 +78,10 @@ and people, and **wins** there (only \`SANDLOT_TOOLS_ENABLED=false\` overrides i
 | --- | --- |
 | [\`models\`](limits.md#models-and-prices) | details of the main model, models that a chat may choose, and fallbacks |
 | [\`prices\`](limits.md#models-and-prices) | the price of a model |
-| [\`limits\`](limits.md#budgets) | budgets of single people |
+| [\`limits\`](people.md#from-the-configuration-file) | budgets of single people, taken over once |
 | [\`rules\`](approvals.md#rules) | what is denied, asked about or allowed for everyone, and how long people’s answers are kept |
 | [\`tools\`](tools.md) | single tools: enabled, time limits, rates |
-| [\`users\`, \`teams\`](people.md) | tools, highest mode and network of single people and teams |
+| [\`users\`, \`teams\`](people.md#from-the-configuration-file) | tools, highest mode and network of single people and teams, taken over once |
 | [\`instructions\`](chat.md#instructions) | instructions to the agent from the operator and the team |
 | [\`mcpServers\`](mcp.md) | servers that add tools |
 

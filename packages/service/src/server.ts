@@ -21,6 +21,7 @@ import { ensureSecret } from './auth/keys.ts'
 import { makeLimits } from './auth/limits.ts'
 import type { LimitRates } from './auth/limits.ts'
 import { makeLog } from './log.ts'
+import { adoptTeams } from './people/teams.ts'
 import { makeMetrics } from './metrics.ts'
 import { mailSender } from './notices/mail.ts'
 import { type NoticeTimes, Notices } from './notices/notices.ts'
@@ -123,6 +124,9 @@ export async function startService(config: ServiceConfig, deps: ServiceDeps = {}
     })
     undo.push(() => notices.close())
     const tellOfChange = sessionChanges({ sessions, sockets, authors: () => authorsOf(accounts), log })
+    let adopting = Promise.resolve()
+    // Behind the end of the link, which ends what it asks.
+    undo.push(() => adopting)
     const agent = new AgentLink({
       url: config.agentUrl,
       log,
@@ -130,7 +134,10 @@ export async function startService(config: ServiceConfig, deps: ServiceDeps = {}
         tellOfChange(change)
         notices.wake()
       },
-      onConnected: metrics.agentConnected,
+      onConnected: (connected) => {
+        metrics.agentConnected(connected)
+        if (connected) adopting = adopting.then(() => adoptTeams({ accounts, agent, sockets, log }))
+      },
       pauses: deps.agentPauses,
     })
     undo.push(() => agent.close())

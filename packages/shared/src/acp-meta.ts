@@ -203,6 +203,10 @@ export const putPersonParams = z.object({
   teams: z.array(z.string().min(1).max(128)).max(1_000),
 })
 export const teamSeedsParams = z.object({ adopted: idList.optional() })
+export const teamSeedsResult = z.object({
+  /** `members`: ids and addresses. */
+  teams: z.array(z.object({ id: z.string(), name: z.string(), members: idList })),
+})
 export const settingsParams = z.object({
   user: agentUser,
   ask: z.discriminatedUnion('do', [
@@ -229,7 +233,7 @@ export const settingsParams = z.object({
 })
 export type SettingsAsk = z.infer<typeof settingsParams>['ask']
 /** Each ask has one of them. `conflict`: a `put` with another revision than the one there is. */
-const settingsAnswer = z.object({
+export const settingsAnswer = z.object({
   view: settingsView.optional(),
   conflict: settingsView.optional(),
   effective: effectiveSettingsView.optional(),

@@ -11,8 +11,8 @@
  * socket per open tab.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { EXT, agentMetrics, agentStatus, sessionChanged } from '@sandlot/shared/acp-meta'
-import type { AgentMetricsAnswer, AgentStatus, SessionChanged } from '@sandlot/shared/acp-meta'
+import { EXT, agentMetrics, agentStatus, sessionChanged, settingsAnswer } from '@sandlot/shared/acp-meta'
+import type { AgentMetricsAnswer, AgentStatus, AgentUser, SessionChanged } from '@sandlot/shared/acp-meta'
 import { SandlotError, messageOf } from '@sandlot/shared/errors'
 import type { Logger } from '../log.ts'
 import { connectAgent } from './agent-client.ts'
@@ -78,11 +78,7 @@ export class AgentLink {
 
   /** The agent's status. Throws `agent_unavailable`, also after a timeout. */
   async status(): Promise<AgentStatus> {
-    const late = new AbortController()
-    const answer = await Promise.race([
-      this.request(EXT.status, {}),
-      sleep(STATUS_TIMEOUT_MS, undefined, { signal: late.signal, ref: false }),
-    ]).finally(() => late.abort())
+    const answer = await this.#soon(EXT.status, {})
     if (answer === undefined) throw new SandlotError('agent_unavailable', 'The agent does not answer.')
     this.#lastStatus = agentStatus.parse(answer)
     return this.#lastStatus
@@ -90,19 +86,31 @@ export class AgentLink {
 
   /** The agent's metrics; undefined when it does not answer in time. Does not throw. */
   async metrics(): Promise<AgentMetricsAnswer | undefined> {
-    const late = new AbortController()
     try {
-      const answer = await Promise.race([
-        this.request(EXT.metrics, {}),
-        sleep(STATUS_TIMEOUT_MS, undefined, { signal: late.signal, ref: false }),
-      ])
+      const answer = await this.#soon(EXT.metrics, {})
       return answer === undefined ? undefined : agentMetrics.parse(answer)
     } catch (error) {
       this.#options.log.debug({ error: messageOf(error) }, 'no metrics from the agent')
       return undefined
-    } finally {
-      late.abort()
     }
+  }
+
+  /** Names of the models that this user may choose; undefined: not known now. Does not throw. */
+  async modelsOf(user: AgentUser): Promise<readonly string[] | undefined> {
+    try {
+      const answer = await this.#soon(EXT.settings, { user, ask: { do: 'own' } })
+      return answer === undefined ? undefined : settingsAnswer.parse(answer).effective?.models.value
+    } catch (error) {
+      this.#options.log.debug({ error: messageOf(error) }, 'no models of a user from the agent')
+      return undefined
+    }
+  }
+
+  /** Undefined when it does not answer in time. */
+  async #soon(method: string, params: object): Promise<unknown> {
+    const late = new AbortController()
+    const timeout = sleep(STATUS_TIMEOUT_MS, undefined, { signal: late.signal, ref: false })
+    return Promise.race([this.request(method, params), timeout]).finally(() => late.abort())
   }
 
   /** The current status, else the last known one; undefined before the first. Does not throw. */

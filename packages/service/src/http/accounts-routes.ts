@@ -4,6 +4,7 @@ import type { Account, Me } from '@sandlot/shared/api'
 import { SandlotError } from '@sandlot/shared/errors'
 import type { SignedIn } from '@sandlot/storage/accounts/store'
 import { Hono } from 'hono'
+import { agentUserOf } from '../auth/agent-user.ts'
 import type { AppEnv, Ctx, Parts } from './context.ts'
 import { addressOf, readBody, requireCaller, requireOurOrigin, requireSignIn } from './request.ts'
 
@@ -14,8 +15,9 @@ export function accountsRoutes(parts: Parts): Hono<AppEnv> {
   const signedInOnly = requireCaller(parts)
   const ourPagesOnly = requireOurOrigin(parts)
 
-  const me = async ({ id, name, email, role }: Account): Promise<Me> => {
-    const status = await agent.lastStatus()
+  const me = async (account: Account): Promise<Me> => {
+    const { id, name, email, role } = account
+    const [status, allowed] = await Promise.all([agent.lastStatus(), agent.modelsOf(agentUserOf(account))])
     // Before the agent was ever reachable its model is unknown; the page shows that the agent is
     // away.
     const { model, models, defaultMode, fullImage } = status ?? {
@@ -24,13 +26,15 @@ export function accountsRoutes(parts: Parts): Hono<AppEnv> {
       defaultMode: 'auto-edit',
       fullImage: undefined,
     }
+    const own = models?.filter((one) => allowed?.includes(one.name) ?? true)
     return {
       id,
       name,
       email,
       role,
-      model,
-      models,
+      // What a chat of theirs asks that chooses none.
+      model: { ...model, ...(own?.[0] && { name: own[0].name, images: own[0].images }) },
+      models: own,
       defaultMode,
       fullImage,
     }

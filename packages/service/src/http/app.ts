@@ -24,6 +24,7 @@ import { sessionsRoutes } from './sessions-routes.ts'
 import { sharesRoutes } from './shares-routes.ts'
 import { snapshotsRoutes } from './snapshots-routes.ts'
 import { signInRoutes } from './sign-in-routes.ts'
+import { ownSettingsRoutes, personRoutes, teamsRoutes } from './teams-routes.ts'
 import { webApp } from './web-app.ts'
 
 export function makeApp(parts: Parts): Hono<AppEnv> {
@@ -72,6 +73,9 @@ export function makeApp(parts: Parts): Hono<AppEnv> {
     .route('/api', accountsRoutes(parts))
     .route('/api', signInRoutes(parts))
     .route('/api/users', peopleRoutes(parts))
+    .route('/api/users', personRoutes(parts))
+    .route('/api/teams', teamsRoutes(parts))
+    .route('/api/me', ownSettingsRoutes(parts))
     .route('/api', chatRoutes(parts))
     .route('/api/sessions', sessionsRoutes(parts))
     .route('/api/sessions', sessionImageRoutes(parts))

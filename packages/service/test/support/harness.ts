@@ -88,6 +88,7 @@ export interface Browser {
   post(path: string, body?: unknown, headers?: Record<string, string>): Promise<Response>
   get(path: string, headers?: Record<string, string>): Promise<Response>
   put(path: string, body: unknown): Promise<Response>
+  patch(path: string, body: unknown): Promise<Response>
   delete(path: string): Promise<Response>
 }
 
@@ -113,6 +114,7 @@ export function browser(url: string, cookie: string): Browser {
     post: (path, body, headers) => send('POST', path, body, headers),
     get: (path, headers) => send('GET', path, undefined, headers),
     put: (path, body) => send('PUT', path, body),
+    patch: (path, body) => send('PATCH', path, body),
     delete: (path) => send('DELETE', path, undefined),
   }
 }

@@ -26,9 +26,18 @@ import {
   commentParams,
   sharesParams,
   snapshotsParams,
+  putPersonParams,
+  settingsParams,
+  teamSeedsParams,
   typingParams,
 } from '@sandlot/shared/acp-meta'
-import type { AgentMetricsAnswer, AgentStatus } from '@sandlot/shared/acp-meta'
+import type {
+  AgentMetricsAnswer,
+  AgentStatus,
+  AgentUser,
+  SettingsAnswer,
+  SettingsAsk,
+} from '@sandlot/shared/acp-meta'
 import { SandlotError } from '@sandlot/shared/errors'
 import { makeMeta } from '@sandlot/shared/event-meta'
 import { makeSandlotEvent, seqOf } from '@sandlot/shared/events'
@@ -39,6 +48,7 @@ import type { SandlotEvent } from '@sandlot/shared/sandlot-event'
 import type { EventOf, SessionEvent } from '@sandlot/shared/events'
 import { STOP_REASON_OF } from '@sandlot/shared/reasons'
 import { mode } from '@sandlot/shared/mode'
+import { type SettingsView, effectiveSettings } from '@sandlot/shared/team/agent-settings'
 import type { SessionSummary } from '@sandlot/shared/frames'
 import type { MessageImage } from '@sandlot/shared/images'
 import { rulesParams } from '@sandlot/shared/person/rules-api'
@@ -89,6 +99,26 @@ const withSandlot = <S extends z.ZodType>(shape: S, meta: unknown): z.output<S> 
   return parsed.sandlot
 }
 
+/** As everybody has it. */
+const DEPLOYMENT = {
+  tools: true,
+  mcpServers: [],
+  models: ['scripted', 'small'],
+  network: { mode: 'none' as const, hosts: [], ask: false },
+  limits: {
+    turns: 100,
+    calls: 0,
+    tokens: 0,
+    cost: 0,
+    promptSeconds: 0,
+    turnsPerDay: 0,
+    callsPerDay: 0,
+    tokensPerDay: 0,
+    costPerDay: 0,
+    secondsPerDay: 0,
+  },
+}
+
 export class ScriptedAgent {
   script: Script = answering
   /** What a prompt's request is answered with, in place of what belongs there: the SDK sends whatever it is. */
@@ -111,6 +141,10 @@ export class ScriptedAgent {
   beforeRemoval: (userId: string) => Promise<void> = () => Promise.resolve()
   /** By user, then by name. */
   readonly instructions = new Map<string, string>()
+  /** What is set for teams and people, by `kind:id`. */
+  readonly settings = new Map<string, SettingsView>()
+  /** Teams of its configuration file. */
+  teamSeeds: { id: string; name: string; members: string[] }[] = []
   readonly secrets = new Map<string, Map<string, string>>()
   readonly files = new ScriptedFiles()
   readonly store: SessionStore
@@ -185,6 +219,32 @@ export class ScriptedAgent {
       ...(deleted ? { deleted: true as const } : {}),
     }
     this.sendRaw(EXT.sessionChanged, { userId: row.userId, summary })
+  }
+
+  /** As ai-agent's rows, without what can be wrong with settings. */
+  #settings(user: AgentUser, ask: SettingsAsk): SettingsAnswer {
+    const viewOf = (key: string): SettingsView => this.settings.get(key) ?? { settings: {}, revision: 0 }
+    const effective = (id: string, teams: readonly string[]): SettingsAnswer => ({
+      effective: effectiveSettings(
+        DEPLOYMENT,
+        teams.map((team) => ({ id: team, name: team, settings: viewOf(`team:${team}`).settings })),
+        viewOf(`person:${id}`).settings,
+      ),
+    })
+    if (ask.do === 'own') return effective(user.id, user.teams ?? [])
+    if (user.role !== 'admin')
+      throw new RequestError(-32_600, 'Only an administrator.', { code: 'forbidden' })
+    if (ask.do === 'effective') return effective(ask.userId, ask.teams)
+    if (ask.do === 'list') return { all: [] }
+    const key = `${ask.subject.kind}:${ask.subject.id}`
+    this.received.push(`settings ${ask.do} ${ask.subject.kind}`)
+    if (ask.do === 'get') return { view: viewOf(key) }
+    if (ask.do === 'remove') this.settings.delete(key)
+    if (ask.do !== 'put') return {}
+    const { revision } = viewOf(key)
+    if (ask.revision !== revision) return { conflict: viewOf(key) }
+    this.settings.set(key, { settings: ask.settings, revision: revision + 1 })
+    return { view: viewOf(key) }
   }
 
   #serve(socket: WebSocket): void {
@@ -409,6 +469,15 @@ export class ScriptedAgent {
         this.received.push(`remove ${userId} ${data}`)
         await this.beforeRemoval(userId)
         return {}
+      })
+      .onRequest(EXT.settings, settingsParams, ({ params: { user, ask } }) => this.#settings(user, ask))
+      .onRequest(EXT.putPerson, putPersonParams, ({ params: { userId, role, teams } }) => {
+        this.received.push(`person ${userId} ${role} ${teams.length}`)
+        return {}
+      })
+      .onRequest(EXT.teamSeeds, teamSeedsParams, ({ params: { adopted = [] } }) => {
+        this.teamSeeds = this.teamSeeds.filter(({ id }) => !adopted.includes(id))
+        return { teams: this.teamSeeds }
       })
       .onRequest(EXT.metrics, z.object({}), () => {
         if (this.metrics === undefined) throw new RequestError(-32_601, 'unknown method')

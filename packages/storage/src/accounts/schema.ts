@@ -13,6 +13,7 @@ import { apiKeys } from './migrations/002-api-keys.ts'
 import { removals } from './migrations/003-removals.ts'
 import { removalProblems } from './migrations/004-removal-problems.ts'
 import { rolesAndTeams } from './migrations/005-roles-and-teams.ts'
+import { teamSeeds } from './migrations/010-team-seeds.ts'
 import { signIn } from './migrations/006-sign-in.ts'
 import { keyScopes } from './migrations/007-key-scopes.ts'
 
@@ -76,6 +77,10 @@ export interface AccountsSchema extends NoticesTables {
     /** Added by an administrator, or by the groups of a sign-in, which also remove it. */
     source: 'admin' | 'groups'
   }
+  /** Teams of the agent's configuration file that were adopted, also removed ones. */
+  team_seed: { id: string }
+  /** Who is in one of them and has no account yet, by id or address. */
+  team_seed_member: { teamId: string; key: string }
   removal: {
     userId: string
     name: string
@@ -98,5 +103,6 @@ export const accountsMigrations: Migrations = {
   '005_roles_and_teams': rolesAndTeams,
   '006_sign_in': signIn,
   '007_key_scopes': keyScopes,
+  '010_team_seeds': teamSeeds,
   '012_notices': noticesTables,
 }

@@ -29,6 +29,17 @@ export interface TeamsStore {
    * are not are left out. Returns true when their teams have changed by it.
    */
   setFromGroups(userId: string, teamIds: readonly string[]): Promise<boolean>
+  /**
+   * Teams of the agent's configuration file, with their ids, each once for all time; members are
+   * ids and addresses, also of people who have no account yet. Returns the members that have one.
+   */
+  adopt(seeds: readonly TeamSeed[]): Promise<string[]>
+}
+
+interface TeamSeed {
+  id: string
+  name: string
+  members: readonly string[]
 }
 
 export function makeTeams(db: Kysely<AccountsSchema>): TeamsStore {
@@ -102,6 +113,14 @@ export function makeTeams(db: Kysely<AccountsSchema>): TeamsStore {
       }
       return one(teamId)
     },
+    adopt: (seeds) =>
+      db.transaction().execute(async (trx) => {
+        const users = await trx.selectFrom('auth_user').select(['id', 'email']).execute()
+        const ids = new Map(users.flatMap(({ id, email }) => [[id, id] as const, [email, id] as const]))
+        for (const seed of seeds) await adoptOne(trx, seed, ids)
+        const all = seeds.flatMap(({ members }) => members.flatMap((key) => ids.get(key) ?? []))
+        return [...new Set(all)]
+      }),
     setFromGroups: (userId, teamIds) =>
       db.transaction().execute(async (trx) => {
         const before = await trx
@@ -124,6 +143,32 @@ export function makeTeams(db: Kysely<AccountsSchema>): TeamsStore {
         const teamsNow = new Set([...now, ...byAdmin])
         return teamsBefore.size !== teamsNow.size || [...teamsBefore].some((id) => !teamsNow.has(id))
       }),
+  }
+}
+
+/** `ids`: of people, by id and address. */
+async function adoptOne(
+  trx: Kysely<AccountsSchema>,
+  { id, name, members }: TeamSeed,
+  ids: ReadonlyMap<string, string>,
+): Promise<void> {
+  const seeded = await trx
+    .insertInto('team_seed')
+    .values({ id })
+    .onConflict((conflict) => conflict.doNothing())
+    .executeTakeFirst()
+  if (seeded.numInsertedOrUpdatedRows === 0n) return
+  const taken = new Set((await trx.selectFrom('team').select('nameKey').execute()).map((row) => row.nameKey))
+  let free = name
+  for (let other = 2; taken.has(keyOf(free)); other++) free = `${name} (${other})`
+  await trx
+    .insertInto('team')
+    .values({ id, name: free, nameKey: keyOf(free), createdAt: Date.now() })
+    .execute()
+  for (const key of new Set(members)) {
+    const userId = ids.get(key)
+    if (userId === undefined) await trx.insertInto('team_seed_member').values({ teamId: id, key }).execute()
+    else await addMember(trx, id, userId)
   }
 }
 

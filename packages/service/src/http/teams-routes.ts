@@ -1,0 +1,163 @@
+/**
+ * Teams, and what administrators set for teams and people. Membership is in the accounts, settings
+ * are the agent's. What would be half done without the agent is not begun without it.
+ */
+import { EXT, type SettingsAsk, settingsAnswer } from '@sandlot/shared/acp-meta'
+import type { Account } from '@sandlot/shared/api'
+import { SandlotError, messageOf, toErrorBody } from '@sandlot/shared/errors'
+import { type SettingsSubject, putSettingsRequest } from '@sandlot/shared/team/agent-settings'
+import {
+  type Team,
+  type TeamList,
+  changePersonRequest,
+  newTeamRequest,
+  renameTeamRequest,
+  teamMemberRequest,
+} from '@sandlot/shared/team/teams-api'
+import { Hono } from 'hono'
+import { createMiddleware } from 'hono/factory'
+import { agentUserOf } from '../auth/agent-user.ts'
+import { tellPersonChanged } from '../people/teams.ts'
+import type { AppEnv, Ctx, Parts } from './context.ts'
+import { readBody, requireAdministrator, requireCaller, requireSignIn } from './request.ts'
+
+const administratorsOnly = createMiddleware<AppEnv>(async function isAdministrator(c, next) {
+  requireSignIn(c)
+  requireAdministrator(c)
+  await next()
+})
+
+/** `/api/teams`. */
+export function teamsRoutes(parts: Parts): Hono<AppEnv> {
+  const { accounts, log } = parts
+  const find = async (id: string): Promise<Team> => {
+    const found = (await accounts.teams.list()).find((team) => team.id === id)
+    if (found === undefined) throw new SandlotError('not_found', 'There is no such team.')
+    return found
+  }
+  const byOf = (c: Ctx): string => c.var.caller.account.id
+  return new Hono<AppEnv>()
+    .use(requireCaller(parts), administratorsOnly)
+    .get('/', async (c) => c.json({ teams: await accounts.teams.list() } satisfies TeamList))
+    .post('/', async (c) => {
+      const { name } = await readBody(c, newTeamRequest)
+      const team = await accounts.teams.create(name)
+      log.info({ team: team.id, name, by: byOf(c) }, 'created a team')
+      return c.json(team, 201)
+    })
+    .patch('/:id', async (c) => {
+      const id = c.req.param('id')
+      const { name, was } = await readBody(c, renameTeamRequest)
+      const before = await find(id)
+      if (was !== undefined && was !== before.name)
+        return conflict(c, `Another administrator has renamed this team to ${before.name}.`, before)
+      const subject = { kind: 'team', id } as const
+      await askSettings(parts, c, { do: 'rename', subject, name })
+      try {
+        const team = await accounts.teams.rename(id, name, before.name)
+        log.info({ team: id, name, was: before.name, by: byOf(c) }, 'renamed a team')
+        return c.json(team)
+      } catch (error) {
+        await askSettings(parts, c, { do: 'rename', subject, name: before.name }).catch((problem: unknown) =>
+          log.warn({ team: id, error: messageOf(problem) }, 'the agent has another name of a team'),
+        )
+        throw error
+      }
+    })
+    .delete('/:id', async (c) => {
+      const subject = { kind: 'team', id: c.req.param('id') } as const
+      const { name, members } = await find(subject.id)
+      // Settings of a team that is gone hold for no person; the agent has to be there first.
+      await askSettings(parts, c, { do: 'get', subject })
+      await accounts.teams.remove(subject.id)
+      log.info({ team: subject.id, name, by: byOf(c) }, 'removed a team')
+      await askSettings(parts, c, { do: 'remove', subject }).catch((error: unknown) =>
+        log.warn({ team: subject.id, error: messageOf(error) }, 'settings of a removed team are left'),
+      )
+      await tellPersonChanged(parts, ...new Set(members.map(({ userId }) => userId)))
+      return c.body(null, 204)
+    })
+    .put('/:id/members/:userId', async (c) => {
+      const { id, userId } = c.req.param()
+      const { member } = await readBody(c, teamMemberRequest)
+      const team = await accounts.teams.setMember(id, userId, member)
+      log.info({ team: id, user: userId, member, by: byOf(c) }, 'changed who is in a team')
+      await tellPersonChanged(parts, userId)
+      return c.json(team)
+    })
+    .get('/:id/settings', async (c) => {
+      const { id } = await find(c.req.param('id'))
+      return c.json((await askSettings(parts, c, { do: 'get', subject: { kind: 'team', id } })).view)
+    })
+    .put('/:id/settings', async (c) => {
+      const { id, name } = await find(c.req.param('id'))
+      return putSettings(parts, c, { kind: 'team', id }, name)
+    })
+}
+
+/** `/api/users/:id`: role, name, settings, and what holds. */
+export function personRoutes(parts: Parts): Hono<AppEnv> {
+  const { accounts, log } = parts
+  const find = async (id: string): Promise<Account> => {
+    const found = (await accounts.listUsers()).find((user) => user.id === id)
+    if (found === undefined) throw new SandlotError('not_found', 'There is no such person.')
+    return found
+  }
+  return new Hono<AppEnv>()
+    .use(requireCaller(parts), administratorsOnly)
+    .patch('/:id', async (c) => {
+      const id = c.req.param('id')
+      const { was, ...change } = await readBody(c, changePersonRequest)
+      const before = await find(id)
+      if ((was?.role ?? before.role) !== before.role || (was?.name ?? before.name) !== before.name)
+        return conflict(
+          c,
+          `Another administrator has changed this account: it is ${before.name}’s, with the role ${before.role}.`,
+          before,
+        )
+      const account = await accounts.changePerson(id, { ...change, was: before })
+      log.info({ user: id, ...change, by: c.var.caller.account.id }, 'changed a person')
+      await tellPersonChanged(parts, id)
+      return c.json(account)
+    })
+    .get('/:id/settings', async (c) => {
+      const { id } = await find(c.req.param('id'))
+      return c.json((await askSettings(parts, c, { do: 'get', subject: { kind: 'person', id } })).view)
+    })
+    .put('/:id/settings', async (c) => {
+      const { id } = await find(c.req.param('id'))
+      return putSettings(parts, c, { kind: 'person', id })
+    })
+    .get('/:id/effective', async (c) => {
+      const { id: userId, email, teams } = await find(c.req.param('id'))
+      const { effective } = await askSettings(parts, c, { do: 'effective', userId, email, teams })
+      return c.json(effective)
+    })
+}
+
+/** `/api/me/effective`: what holds for oneself. */
+export function ownSettingsRoutes(parts: Parts): Hono<AppEnv> {
+  return new Hono<AppEnv>().get('/effective', requireCaller(parts), async (c) =>
+    c.json((await askSettings(parts, c, { do: 'own' })).effective),
+  )
+}
+
+async function askSettings({ agent }: Parts, c: Ctx, ask: SettingsAsk) {
+  const user = agentUserOf(c.var.caller.account)
+  return settingsAnswer.parse(await agent.request(EXT.settings, { user, ask }))
+}
+
+async function putSettings(parts: Parts, c: Ctx, subject: SettingsSubject, name?: string): Promise<Response> {
+  const put = await readBody(c, putSettingsRequest)
+  const answer = await askSettings(parts, c, { do: 'put', subject, name, ...put })
+  if (answer.conflict !== undefined)
+    return conflict(c, 'Another administrator has changed these settings meanwhile.', answer.conflict)
+  const { id: by } = c.var.caller.account
+  parts.log.info({ ...subject, settings: Object.keys(put.settings), by }, 'changed settings of the agent')
+  return c.json(answer.view)
+}
+
+/** `current`: what the other administrator has left. */
+function conflict(c: Ctx, message: string, current: object): Response {
+  return c.json({ ...toErrorBody(new SandlotError('conflict', message), c.var.requestId), current }, 409)
+}

@@ -1,0 +1,55 @@
+/**
+ * People and teams as far as the agent has to know of them: what changed about a person, and teams
+ * of its configuration file, which the accounts adopt once.
+ */
+import { EXT, teamSeedsResult } from '@sandlot/shared/acp-meta'
+import { messageOf } from '@sandlot/shared/errors'
+import type { AccountsStore } from '@sandlot/storage/accounts/store'
+import type { AgentLink } from '../agent/agent-link.ts'
+import type { Logger } from '../log.ts'
+import type { Sockets } from '../socket/sockets.ts'
+
+interface TeamsParts {
+  accounts: Pick<AccountsStore, 'listUsers' | 'teams'>
+  agent: Pick<AgentLink, 'request'>
+  sockets: Pick<Sockets, 'personChanged'>
+  log: Logger
+}
+
+/**
+ * Their role or teams have changed: the agent gets to know, and their sockets begin again. Never
+ * rejects: each later request says it too.
+ */
+export async function tellPersonChanged(
+  { accounts, agent, sockets, log }: TeamsParts,
+  ...userIds: readonly string[]
+): Promise<void> {
+  try {
+    const ids = new Set(userIds)
+    for (const { id: userId, email, role, teams } of await accounts.listUsers())
+      if (ids.has(userId)) await agent.request(EXT.putPerson, { userId, email, role, teams })
+  } catch (error) {
+    log.warn({ users: userIds, error: messageOf(error) }, 'the agent was not told that a person has changed')
+  }
+  for (const userId of userIds) sockets.personChanged(userId)
+}
+
+/** Asks the agent for teams of its configuration file, whenever it is connected. Never rejects. */
+export async function adoptTeams(parts: TeamsParts): Promise<void> {
+  try {
+    await adopt(parts)
+  } catch (error) {
+    parts.log.warn({ error: messageOf(error) }, 'teams of the configuration file were not adopted')
+  }
+}
+
+async function adopt(parts: TeamsParts): Promise<void> {
+  const { accounts, agent, log } = parts
+  const { teams } = teamSeedsResult.parse(await agent.request(EXT.teamSeeds, {}))
+  if (teams.length === 0) return
+  const members = await accounts.teams.adopt(teams)
+  // Before the agent leaves it to the accounts: until then it says itself who is in them.
+  await tellPersonChanged(parts, ...members)
+  await agent.request(EXT.teamSeeds, { adopted: teams.map(({ id }) => id) })
+  log.info({ teams: teams.map(({ name }) => name) }, 'adopted teams of the configuration file')
+}
