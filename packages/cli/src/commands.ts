@@ -61,9 +61,9 @@ export const COMMANDS: Record<string, Listed> = {
   },
   people: {
     run: people,
-    usage: 'people list|password|remove',
+    usage: 'people list|show|role|password|remove',
     summary:
-      'who may sign in; a new password for whoever is locked out, or an account’s end, while Sandlot is down',
+      'who may sign in, and what holds for a person; another role, a new password for whoever is locked out, or an account’s end, while Sandlot is down',
     stdout: 'data',
   },
   keys: {

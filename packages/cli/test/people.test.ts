@@ -2,6 +2,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { REMOVAL_HELP } from '@sandlot/shared/api'
+import { LIMIT_NAMES, agentLimits, effectiveSettings } from '@sandlot/shared/team/agent-settings'
 import { expect, test } from 'vitest'
 import { people, resultLines } from '../src/commands/people.ts'
 import { parseCliConfig } from '../src/config.ts'
@@ -49,9 +50,48 @@ test('results are printed as sentences; a password once', () => {
   )
 })
 
+test('what holds for a person is a table, each with where it comes from', () => {
+  const limits = Object.fromEntries(LIMIT_NAMES.map((name) => [name, name === 'turns' ? 100 : 0]))
+  const deployment = {
+    tools: true,
+    mcpServers: ['search'],
+    models: ['main', 'small'],
+    network: { mode: 'none' as const, hosts: [], ask: false },
+    limits: agentLimits.required().parse(limits),
+  }
+  const data = {
+    id: 't',
+    name: 'Data',
+    settings: { modeCeiling: 'manual' as const, instructions: 'Be brief.' },
+  }
+  const effective = effectiveSettings(deployment, [data], { tools: { glob: false }, limits: { calls: 7 } })
+  const person = { ...ADA, role: 'guest', teams: ['t'] }
+  expect(resultLines(JSON.stringify({ did: 'show', person, teams: ['Data'], effective }))).toEqual([
+    'Ada (ada@example.org), a guest, in Data',
+    '',
+    'SETTING              HOLDS         FROM',
+    'highest mode         manual        team Data',
+    'tools                all           the deployment',
+    '  glob               no            the person',
+    'MCP servers          search        the deployment',
+    'models               main, small   the deployment',
+    'network              none          the deployment',
+    '  hosts              none          the deployment',
+    '  may ask for hosts  no            the deployment',
+    'limit turns          100           the deployment',
+    'limit calls          7             the person',
+    ...LIMIT_NAMES.slice(2).map((name) => `${`limit ${name}`.padEnd(19)}  none          the deployment`),
+    'instructions         9 characters  team Data',
+  ])
+  expect(resultLines(JSON.stringify({ did: 'role', person }))).toEqual([
+    'Ada (ada@example.org) is a guest now.',
+  ])
+})
+
 test.each([
   ['no_deployment', 'There is no Sandlot in x'],
   ['running', 'Sandlot is running'],
+  ['not_running', 'Sandlot is not running'],
   ['no_such_person', 'Nobody has the address or the id x'],
   ['refused', 'x'],
   ['other_version', 'x'],

@@ -5,12 +5,16 @@
  */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
+import { EXT, settingsAnswer } from '@sandlot/shared/acp-meta'
 import { removedData } from '@sandlot/shared/api'
 import type { Account, Removal, UserList } from '@sandlot/shared/api'
 import { SandlotError, messageOf } from '@sandlot/shared/errors'
+import type { EffectiveSettings } from '@sandlot/shared/team/agent-settings'
+import { role } from '@sandlot/shared/team/role'
 import { openAccounts, readAccounts } from '@sandlot/storage/accounts/accounts'
 import type { AccountsStore } from '@sandlot/storage/accounts/store'
 import { StorageError } from '@sandlot/storage/storage-error'
+import { type AgentConnection, connectAgent } from './agent/agent-client.ts'
 import { readServiceConfig } from './config.ts'
 import { ensureSecret } from './auth/keys.ts'
 
@@ -18,22 +22,27 @@ type Answer =
   | ({ did: 'list' } & UserList)
   | { did: 'password'; person: Account; password: string }
   | { did: 'remove'; removal: Removal }
+  | { did: 'role'; person: Account }
+  | { did: 'show'; person: Account; teams: string[]; effective: EffectiveSettings }
   | {
       did: 'nothing'
-      reason: 'no_deployment' | 'running' | 'no_such_person' | 'refused' | 'other_version'
+      reason: 'no_deployment' | 'running' | 'not_running' | 'no_such_person' | 'refused' | 'other_version'
       message: string
     }
 
 /** Exit code where nothing was changed; the reason is in the answer. */
 const NOTHING_CHANGED = 3
 
-/** `list`, `password <who>` or `remove <who> keep|purge`; `who` is an id or an e-mail address. */
+/**
+ * `list`, `show <who>`, `password <who>`, `role <who> <role>` or `remove <who> keep|purge`; `who`
+ * is an id or an e-mail address.
+ */
 async function main([act = '', who = '', data]: readonly string[]): Promise<Answer> {
-  const { dataFolder, publicUrl } = readServiceConfig()
+  const { dataFolder, publicUrl, agentUrl } = readServiceConfig()
   const path = join(dataFolder, 'accounts.db')
   // Before the first start, or with another SANDLOT_DATA than Sandlot's: nothing is made by asking.
   if (!existsSync(path)) return { did: 'nothing', reason: 'no_deployment', message: dataFolder }
-  if (act === 'list') return list(path)
+  if (act === 'list' || act === 'show') return reading(path, act === 'list' ? undefined : who, agentUrl)
   const secret = await ensureSecret(join(dataFolder, 'keys'), 'service-cookies')
   const accounts = await opened(path, { secret, publicUrl: publicUrl ?? 'http://127.0.0.1' })
   if (accounts === undefined) return { did: 'nothing', reason: 'running', message: dataFolder }
@@ -42,6 +51,8 @@ async function main([act = '', who = '', data]: readonly string[]): Promise<Answ
     if (person === undefined) return { did: 'nothing', reason: 'no_such_person', message: who }
     if (act === 'remove')
       return { did: 'remove', removal: await accounts.removeUser(person.id, removedData.parse(data)) }
+    if (act === 'role' && 'role' in person)
+      return { did: 'role', person: await accounts.changePerson(person.id, { role: role.parse(data) }) }
     if (act !== 'password' || !('role' in person))
       return { did: 'nothing', reason: 'no_such_person', message: who }
     return { did: 'password', person, password: await accounts.resetPassword(person.id) }
@@ -56,9 +67,10 @@ async function main([act = '', who = '', data]: readonly string[]): Promise<Answ
 /**
  * Read-only, so also beside a running service, which may be of another version than this program.
  */
-async function list(path: string): Promise<Answer> {
+async function reading(path: string, who: string | undefined, agentUrl: string): Promise<Answer> {
   try {
-    return { did: 'list', ...(await readAccounts(path)) }
+    const read = await readAccounts(path)
+    return who === undefined ? { did: 'list', ...read } : await show(read, who, agentUrl)
   } catch (error) {
     if (!(error instanceof StorageError)) throw error
     if (error.code === 'newer_schema')
@@ -67,6 +79,36 @@ async function list(path: string): Promise<Answer> {
     const message =
       'This Sandlot was upgraded and has not been started since. Start it once (where the older version still runs, end that first), then run this again.'
     return { did: 'nothing', reason: 'other_version', message }
+  }
+}
+
+/** What holds for a person, as the running agent says. */
+async function show(
+  { users, teams }: Awaited<ReturnType<typeof readAccounts>>,
+  who: string,
+  agentUrl: string,
+): Promise<Answer> {
+  const person = users.find(({ id, email }) => id === who || email === who.toLowerCase())
+  if (person === undefined) return { did: 'nothing', reason: 'no_such_person', message: who }
+  let agent: AgentConnection
+  try {
+    agent = await connectAgent(agentUrl, () => undefined)
+  } catch (error) {
+    if (!(error instanceof SandlotError)) throw error
+    return { did: 'nothing', reason: 'not_running', message: error.message }
+  }
+  try {
+    const { id: userId, email } = person
+    const answer = await agent.request(EXT.settings, {
+      user: { id: 'operator', role: 'admin' },
+      ask: { do: 'effective', userId, email, teams: person.teams },
+    })
+    const { effective } = settingsAnswer.parse(answer)
+    if (effective === undefined) throw new Error('the agent has not said what holds')
+    const names = teams.filter(({ id }) => person.teams.includes(id)).map(({ name }) => name)
+    return { did: 'show', person, teams: names, effective }
+  } finally {
+    agent.close()
   }
 }
 

@@ -37,6 +37,8 @@ async function admin(args: string[], folder = harness.folder): Promise<unknown> 
   return JSON.parse(stdout)
 }
 
+const users = async () => ((await admin(['list'])) as { users: { id: string }[] }).users
+
 test('while the service runs all accounts are listed, and nothing is changed', async () => {
   expect(await admin(['list'])).toMatchObject({
     did: 'list',
@@ -48,6 +50,25 @@ test('while the service runs all accounts are listed, and nothing is changed', a
     ['remove', 'bob@example.org', 'purge'],
   ])
     expect(await admin(args)).toMatchObject({ did: 'nothing', reason: 'running' })
+})
+
+test('says what holds for a person beside a running service, and changes a role where none runs', async () => {
+  await ann.put(`/api/users/${(await users())[1]?.id}/settings`, {
+    settings: { modeCeiling: 'manual' },
+    revision: 0,
+  })
+  expect(await admin(['show', 'BOB@example.org'])).toMatchObject({
+    did: 'show',
+    person: { email: 'bob@example.org' },
+    effective: { modeCeiling: { value: 'manual', from: { kind: 'person' } } },
+  })
+  expect(await admin(['show', 'nobody'])).toMatchObject({ did: 'nothing', reason: 'no_such_person' })
+  await harness.agent.drop()
+  expect(await admin(['show', 'bob@example.org'])).toMatchObject({ did: 'nothing', reason: 'not_running' })
+  await harness.service.close()
+  expect(await admin(['role', 'bob@example.org', 'guest'])).toMatchObject({ person: { role: 'guest' } })
+  expect(await admin(['role', ANN.email, 'member'])).toMatchObject({ did: 'nothing', reason: 'refused' })
+  expect((await users())[1]).toMatchObject({ role: 'guest' })
 })
 
 test('sets a password for a locked-out user, and ends an account; the next start does the rest', async () => {

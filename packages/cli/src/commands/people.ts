@@ -1,6 +1,12 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { REMOVAL_HELP, type Removal, account, removal, userList } from '@sandlot/shared/api'
+import {
+  type EffectiveSettings,
+  type SettingSource,
+  effectiveSettingsView,
+} from '@sandlot/shared/team/agent-settings'
+import { type Role, role } from '@sandlot/shared/team/role'
 import { z } from 'zod'
 import { childEnvironment } from '../child-env.ts'
 import type { Command, Context } from '../context.ts'
@@ -14,17 +20,29 @@ const answer = z.discriminatedUnion('did', [
   userList.extend({ did: z.literal('list') }),
   z.object({ did: z.literal('password'), person: account, password: z.string() }),
   z.object({ did: z.literal('remove'), removal }),
+  z.object({ did: z.literal('role'), person: account }),
+  z.object({
+    did: z.literal('show'),
+    person: account,
+    teams: z.array(z.string()),
+    effective: effectiveSettingsView,
+  }),
   z.object({
     did: z.literal('nothing'),
-    reason: z.enum(['no_deployment', 'running', 'no_such_person', 'refused', 'other_version']),
+    reason: z.enum(['no_deployment', 'running', 'not_running', 'no_such_person', 'refused', 'other_version']),
     message: z.string(),
   }),
 ])
 /** Its exit code where nothing was changed; the answer has the reason. */
 const NOTHING_CHANGED = 3
 
+const ROLE_NAMES: Record<Role, string> = { admin: 'an administrator', member: 'a member', guest: 'a guest' }
+const ROLE_WORDS: Record<Role, string> = { admin: '  (administrator)', member: '', guest: '  (guest)' }
+
 const USAGE = [
   'Usage: ./sandlot people list [--json]',
+  '       ./sandlot people show <address or id> [--json]',
+  '       ./sandlot people role <address or id> admin|member|guest',
   '       ./sandlot people password <address or id>',
   '       ./sandlot people remove <address or id> --keep|--purge [--yes]',
 ]
@@ -32,11 +50,16 @@ const USAGE = [
 /** Changes accounts without a sign-in, also for an operator who is locked out. */
 export const people: Command = async (context) => {
   const { args, config, print } = context
-  const [act = '', who = ''] = args
+  const [act = '', who = '', third = ''] = args
   const data = args.includes('--purge') ? 'purge' : 'keep'
   const chosen = args.includes('--purge') !== args.includes('--keep')
   const named = who !== '' && !who.startsWith('--')
-  if (act !== 'list' && !(named && (act === 'password' || (act === 'remove' && chosen)))) {
+  const whole =
+    act === 'show' ||
+    act === 'password' ||
+    (act === 'remove' && chosen) ||
+    (act === 'role' && role.safeParse(third).success)
+  if (act !== 'list' && !(named && whole)) {
     for (const line of USAGE) print(line)
     return 2
   }
@@ -49,13 +72,11 @@ export const people: Command = async (context) => {
       return 1
     }
   }
-  const printed = await peopleAdmin(
-    act === 'list' ? [act] : act === 'remove' ? [act, who, data] : [act, who],
-    context,
-  )
+  const more = act === 'list' ? [] : act === 'remove' ? [who, data] : act === 'role' ? [who, third] : [who]
+  const printed = await peopleAdmin([act, ...more], context)
   // Computed in any case: where there is no list, the command fails also with `--json`.
   const lines = resultLines(printed)
-  if (act === 'list' && args.includes('--json')) print(printed.trim())
+  if ((act === 'list' || act === 'show') && args.includes('--json')) print(printed.trim())
   else for (const line of lines) print(line)
   return 0
 }
@@ -82,10 +103,7 @@ export function resultLines(printed: string): string[] {
   switch (said.did) {
     case 'list':
       return [
-        ...said.users.map(
-          ({ id, name, email, role }) =>
-            `${id}  ${email}  ${name}${role === 'admin' ? '  (administrator)' : ''}`,
-        ),
+        ...said.users.map(({ id, name, email, role: held }) => `${id}  ${email}  ${name}${ROLE_WORDS[held]}`),
         ...said.removed.map(
           ({ id, name, email, ...removed }) => `${id}  ${email}  ${name}  (removed, ${howFar(removed)})`,
         ),
@@ -105,9 +123,62 @@ export function resultLines(printed: string): string[] {
           ? 'They were removed before. Their files and chats are kept.'
           : `The rest (what runs, the sandbox${said.removal.data === 'purge' ? ', files and chats' : ''}) ends when Sandlot starts next.`,
       ]
+    case 'role':
+      return [`${said.person.name} (${said.person.email}) is ${ROLE_NAMES[said.person.role]} now.`]
+    case 'show':
+      return [
+        `${said.person.name} (${said.person.email}), ${ROLE_NAMES[said.person.role]}${said.teams.length === 0 ? '' : `, in ${said.teams.join(', ')}`}`,
+        '',
+        ...settingsTable(said.effective),
+      ]
     case 'nothing':
       throw nothingDone(said)
   }
+}
+
+/** One line per setting: what holds, and where it comes from. */
+function settingsTable(effective: EffectiveSettings): string[] {
+  const { modeCeiling, tools, mcpServers, models, network, limits, instructions } = effective
+  const list = (names: readonly string[]): string => names.join(', ') || 'none'
+  const yes = (value: boolean): string => (value ? 'yes' : 'no')
+  const rows: [string, string, SettingSource][] = [
+    ['highest mode', modeCeiling.value, modeCeiling.from],
+    ['tools', tools.all.value ? 'all' : 'none', tools.all.from],
+    ...Object.entries(tools.single).map(([id, { value, from }]): [string, string, SettingSource] => [
+      `  ${id}`,
+      yes(value),
+      from,
+    ]),
+    ['MCP servers', list(mcpServers.value), mcpServers.from],
+    ['models', list(models.value), models.from],
+    ['network', network.mode.value, network.mode.from],
+    ['  hosts', list(network.hosts.value), network.hosts.from],
+    ['  may ask for hosts', yes(network.ask.value), network.ask.from],
+    ...Object.entries(limits).map(([name, { value, from }]): [string, string, SettingSource] => [
+      `limit ${name}`,
+      value === 0 ? 'none' : String(value),
+      from,
+    ]),
+    ...instructions.map(({ value, from }): [string, string, SettingSource] => [
+      'instructions',
+      `${value.length} characters`,
+      from,
+    ]),
+  ]
+  const cells = [
+    ['SETTING', 'HOLDS', 'FROM'],
+    ...rows.map(([name, value, from]) => [name, value, sourceWords(from)]),
+  ]
+  const [first = 0, second = 0] = [0, 1].map((at) => Math.max(...cells.map((row) => row[at]?.length ?? 0)))
+  return cells.map(
+    ([name = '', value = '', from = '']) => `${name.padEnd(first)}  ${value.padEnd(second)}  ${from}`,
+  )
+}
+
+function sourceWords(from: SettingSource): string {
+  if (from.kind !== 'teams') return from.kind === 'person' ? 'the person' : 'the deployment'
+  const { teams } = from
+  return `${teams.length === 1 ? 'team' : 'teams'} ${teams.map(({ name }) => name).join(', ')}`
 }
 
 function howFar({ data, done, problem }: Pick<Removal, 'data' | 'done' | 'problem'>): string {
@@ -123,7 +194,12 @@ function nothingDone({ reason, message }: Extract<z.infer<typeof answer>, { did:
     case 'running':
       return new StepError(
         'Sandlot is running; nothing was changed.',
-        'Run ./sandlot down, then this again. While it runs, administrators remove people in Settings → People.',
+        'Run ./sandlot down, then this again. While it runs, administrators change and remove people in Settings → People.',
+      )
+    case 'not_running':
+      return new StepError(
+        'Sandlot is not running; what holds for a person is what its agent says.',
+        'Run ./sandlot up, then this again.',
       )
     case 'no_such_person':
       return new StepError(
