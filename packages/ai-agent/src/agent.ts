@@ -216,6 +216,7 @@ export async function openAgent(
     choices,
     fallbacks,
     maxTurns: config.limits.everybody.maxTurns,
+    modeCeilingOf: (userId) => personal.of(userId).modeCeiling,
     modelsOf: (userId) => personal.of(userId).models,
     limitsOf: (userId) => promptLimits(personal.of(userId).limits),
     retry: RETRY_RULES,

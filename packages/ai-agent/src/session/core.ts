@@ -34,9 +34,9 @@ export class SessionCore {
   running: Running | undefined
   /**
    * The highest mode that an administrator lets this user have, as the last message or change of
-   * mode said.
+   * mode said; before any, as is set for them.
    */
-  modeCeiling: Mode = 'yolo'
+  modeCeiling: Mode
   /** Everything that comes later is refused. */
   deleted = false
   readonly #lost = new AbortController()
@@ -58,6 +58,7 @@ export class SessionCore {
     this.journal = journal
     this.approvals = approvals
     this.#changed = changed
+    this.modeCeiling = parts.modeCeilingOf?.(row.userId) ?? 'yolo'
     this.released = AbortSignal.any([parts.leaving, this.#lost.signal])
   }
 

@@ -1,5 +1,6 @@
 /** What sessions work with: made once at start and handed to each. */
 import type { SessionEvent } from '@sandlot/shared/events'
+import type { Mode } from '@sandlot/shared/mode'
 import type { Sandbox } from '@sandlot/sandbox/sandbox'
 import type { SessionRecords, SessionStore } from '@sandlot/storage/sessions/store'
 import type { LoopContext } from '../loop/context.ts'
@@ -66,6 +67,8 @@ export interface RunnerParts {
   /** Where prompts are counted. */
   metrics?: AgentMetrics
   maxTurns: number
+  /** The highest mode that is set for this user. Absent, or undefined: all. */
+  modeCeilingOf?: (userId: string) => Mode | undefined
   /** Names of the models that this user's sessions may choose. Absent, or undefined: all. */
   modelsOf?: (userId: string) => readonly string[] | undefined
   /** What this user's prompts may use up; absent: nothing is limited but `maxTurns`. */

@@ -14,7 +14,7 @@ import { afterAll, afterEach, describe, expect, test } from 'vitest'
 import { type Agent, openAgent } from '../../src/agent.ts'
 import { readAgentConfig } from '../../src/config.ts'
 import { builtinTools } from '../../src/tools/builtin/index.ts'
-import { startFakeProvider, textAnswer } from '../support/fake-provider.ts'
+import { startFakeProvider, textAnswer, toolCalls } from '../support/fake-provider.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'sandlot-team-settings-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
@@ -231,4 +231,32 @@ test('a model that is taken away is replaced in the next prompt, which says so',
     }),
   ).rejects.toThrow('There is no model “main” here; there is small, large.')
   await agent.leave()
+})
+
+test('a prompt that is resumed keeps to a ceiling that was set meanwhile', async () => {
+  const call = { id: 'c1', name: 'run_shell_command', args: { command: 'touch x' } }
+  const provider = await startFakeProvider([{ steps: [], after: 'hang' }, toolCalls([call])])
+  closing.push(() => provider.close())
+  const env = { OPENAI_MODEL: 'main', OPENAI_BASE_URL: provider.baseUrl, OPENAI_API_KEY: 'k' }
+  const data = newFolder()
+  const first = await start(data, {}, env)
+  const meta = { _meta: { sandlot: { user: ADA, mode: 'yolo' } } }
+  const { sessionId } = await first.asked.request(methods.agent.session.new, {
+    cwd: '/workspace',
+    mcpServers: [],
+    ...meta,
+  })
+  void first.asked
+    .request(methods.agent.session.prompt, { sessionId, prompt: [{ type: 'text', text: 'hello' }], ...meta })
+    .catch(() => undefined)
+  await expect.poll(() => provider.requests.length).toBe(1)
+  const subject = { kind: 'person', id: 'ada' } as const
+  await first.settings(ROOT, { do: 'put', subject, settings: { modeCeiling: 'manual' }, revision: 0 })
+  await first.agent.leave()
+
+  const again = await start(data, {}, env)
+  await again.agent.resume()
+  const waiting = () => again.asked.request<{ approvals: object[] }>(EXT.approvals, { user: ADA, sessionId })
+  await expect.poll(async () => (await waiting()).approvals, { timeout: 5_000 }).toHaveLength(1)
+  await again.agent.leave()
 })
