@@ -29,6 +29,7 @@ export function Layout(props: { children: ReactNode }) {
   const searched = useCallback(() => setSearch(false), [])
   const [shortcuts, setShortcuts] = useState(false)
   const [, navigate] = useLocation()
+  const isGuest = useChat().me.role === 'guest'
   const title = useTitle()
   const toggle = () => {
     if (!wide) return setDrawer(!drawer)
@@ -85,14 +86,16 @@ export function Layout(props: { children: ReactNode }) {
           </IconButton>
           <Title title={title} />
           <ChatMenu title={title} />
-          <IconButton
-            label="Files of your workspace"
-            onClick={() => setFiles(true)}
-            className="max-md:size-11"
-          >
-            <FolderOpen aria-hidden />
-          </IconButton>
-          {(!wide || !shown) && (
+          {!isGuest && (
+            <IconButton
+              label="Files of your workspace"
+              onClick={() => setFiles(true)}
+              className="max-md:size-11"
+            >
+              <FolderOpen aria-hidden />
+            </IconButton>
+          )}
+          {!isGuest && (!wide || !shown) && (
             <IconButton label="New chat" onClick={() => navigate('/')} className="max-md:size-11">
               <SquarePen aria-hidden />
             </IconButton>

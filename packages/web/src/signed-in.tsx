@@ -9,6 +9,7 @@ import { useStore } from 'zustand'
 import { ChatProvider, type ChatContext, useChatState } from './chat/chat-context.ts'
 import { ChatPage } from './chat/chat-page.tsx'
 import { moveDraft } from './chat/composer/drafts.ts'
+import { GuestHome } from './chat/empty-chat.tsx'
 import { Layout } from './layout.tsx'
 import { browserStorage, storageOfPerson, unsentStorage } from './lib/storage.ts'
 import { ApiError, fetchMe, fetchSessions } from './net/http.ts'
@@ -86,9 +87,7 @@ export default function SignedIn(props: { me: Me; onSignedOut: () => void; onSta
             <Route path="/s/:sessionId">
               {(params) => <ChatPage key={params.sessionId} sessionId={params.sessionId} />}
             </Route>
-            <Route>
-              <ChatPage sessionId={null} />
-            </Route>
+            <Route>{me.role === 'guest' ? <GuestHome /> : <ChatPage sessionId={null} />}</Route>
           </Switch>
         </Layout>
       </Activity>

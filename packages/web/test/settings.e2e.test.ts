@@ -77,6 +77,34 @@ test('keys are made, shown once and revoked; then sign out', async () => {
   expect(await page.locator('html').getAttribute('data-theme')).toBe('dark')
 })
 
+test('a key may do what is ticked, for as long as is chosen; one that has expired says so', async () => {
+  const page = await settings('API keys')
+  const form = page.getByRole('form', { name: 'New key' })
+  await form.getByLabel('Name of the new key').fill('ci')
+  await form.getByLabel('How long it works').selectOption('For 30 days')
+  for (const words of ['Send messages', 'Files of your workspace', 'Run commands'])
+    await form.getByLabel(words).uncheck()
+  await form.getByLabel('Administration').check()
+  expect(await lookAt(page, 'settings-keys')).toEqual([])
+  await form.getByRole('button', { name: 'Create key' }).click()
+  await page.getByText(/never used · read, admin · until \d+ \w+ \d{4}/).waitFor()
+  service.keys.push({
+    id: 'old',
+    name: 'old',
+    prefix: 'sk_wxyz',
+    createdAt: 1_790_000_000_000,
+    lastUsedAt: null,
+    scopes: ['read'],
+    expiresAt: 1_790_000_000_001,
+  })
+  await page.reload()
+  await page.getByText('expired 21 Sept 2026').waitFor()
+  service.role = 'member'
+  await page.reload()
+  await form.waitFor()
+  expect(await form.getByLabel('Administration').count()).toBe(0)
+})
+
 test('a password is changed with the current one, which a wrong guess does not hide', async () => {
   const page = await settings('Sign-in & security')
   const account = page.getByRole('region', { name: 'Password' })

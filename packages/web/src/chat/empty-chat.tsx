@@ -5,11 +5,12 @@ import {
   FolderSearch,
   HardDrive,
   PackagePlus,
+  UsersRound,
   type LucideIcon,
 } from 'lucide-react'
 import type { Me } from '@sandlot/shared/api'
 import { useEffect, useState } from 'react'
-import { useChat } from './chat-context.ts'
+import { useChat, useChatState } from './chat-context.ts'
 import { DemoExplanation } from './demo-note.tsx'
 import { fetchMe } from '../net/http.ts'
 
@@ -28,6 +29,29 @@ const IDEAS: { icon: LucideIcon; title: string; text: string }[] = [
   },
   { icon: HardDrive, title: 'Ask the machine', text: 'Run df -h and tell me what it says.' },
 ]
+
+/** In place of a new chat, which guests have none of: what a guest is, and what to do. */
+export function GuestHome() {
+  const { chat, me } = useChat()
+  const shared = useChatState((state) => state.sessions)
+  useEffect(() => chat.show(null), [chat])
+  return (
+    <div className="flex flex-1 flex-col items-center justify-center px-6 pb-24 text-center">
+      <UsersRound className="size-7 text-faint" aria-hidden />
+      <h1 className="mt-3 text-xl font-semibold tracking-tight">Welcome, {me.name.split(' ')[0]}</h1>
+      <p className="mt-1.5 max-w-md text-base text-muted">
+        You are a guest here: you read, and take part in, the chats that people share with you. You have no
+        chats, files or agent of your own.
+      </p>
+      <p className="mt-4 min-h-10 max-w-md text-sm text-muted" role="status">
+        {shared !== null &&
+          (shared.length === 0
+            ? 'Nothing is shared with you yet. Ask the person who invited you; it appears here by itself.'
+            : 'Choose a chat in the list.')}
+      </p>
+    </div>
+  )
+}
 
 /** A new chat: what this is, and four ways to begin, each sent at once. */
 export function EmptyChat(props: { onIdea: (text: string) => void }) {

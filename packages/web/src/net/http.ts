@@ -9,6 +9,7 @@ import {
   me,
   type Me,
   newApiKey,
+  type newKeyRequest,
   type NewPasswordRequest,
   type SessionList,
   sessionList,
@@ -164,8 +165,8 @@ export async function fetchKeys(): Promise<ApiKey[]> {
 }
 
 /** The whole key; the service does not show it again. */
-export async function createKey(name: string): Promise<string> {
-  return (await call(newApiKey, 'POST', '/api/keys', { name })).key
+export async function createKey(wanted: z.infer<typeof newKeyRequest>): Promise<string> {
+  return (await call(newApiKey, 'POST', '/api/keys', wanted)).key
 }
 
 export async function revokeKey(id: string): Promise<void> {

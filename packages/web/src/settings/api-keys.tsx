@@ -1,5 +1,8 @@
 import type { ApiKey } from '@sandlot/shared/api'
+import { DEFAULT_KEY_SCOPES, type KeyScope } from '@sandlot/shared/team/sign-in-api'
 import { type SubmitEvent, useEffect, useState } from 'react'
+import { useChat } from '../chat/chat-context.ts'
+import { cn } from '../lib/cn.ts'
 import { formatDate } from '../lib/format.ts'
 import { createKey, fetchKeys, revokeKey } from '../net/http.ts'
 import { Alert } from '../ui/alert.tsx'
@@ -9,11 +12,30 @@ import { INPUT } from '../ui/field.tsx'
 import { KeptLine } from './kept-line.tsx'
 import { useAttempt } from './use-attempt.ts'
 
+const SCOPE_WORDS: Record<KeyScope, string> = {
+  chat: 'Send messages, change chats and settings',
+  read: 'Read chats, outputs and lists',
+  files: 'Files of your workspace, and uploads',
+  exec: 'Run commands directly',
+  admin: 'Administration',
+}
+const SCOPES = Object.keys(SCOPE_WORDS) as KeyScope[]
+/** Days; 0: it does not expire. */
+const LIVES = [
+  [0, 'Does not expire'],
+  [30, 'For 30 days'],
+  [90, 'For 90 days'],
+  [365, 'For a year'],
+] as const
+
 /** Keys for scripts. A new one is shown once, here, and never again. */
 export function ApiKeys() {
   const [keys, setKeys] = useState<ApiKey[] | null>(null)
   const [fresh, setFresh] = useState<string | null>(null)
+  const { me } = useChat()
   const [name, setName] = useState('')
+  const [scopes, setScopes] = useState<readonly KeyScope[]>(DEFAULT_KEY_SCOPES)
+  const [days, setDays] = useState(0)
   const { busy, problem, attempt } = useAttempt()
   const reload = async () => setKeys(await fetchKeys())
   const change = (work: () => Promise<void>) =>
@@ -29,7 +51,8 @@ export function ApiKeys() {
   const create = (event: SubmitEvent<HTMLFormElement>) => {
     event.preventDefault()
     void change(async () => {
-      setFresh(await createKey(name.trim()))
+      const expiresInDays = days === 0 ? undefined : days
+      setFresh(await createKey({ name: name.trim(), scopes: [...scopes], expiresInDays }))
       setName('')
     })
   }
@@ -60,6 +83,8 @@ export function ApiKeys() {
                   {typeof key.lastUsedAt === 'number'
                     ? `, last used ${formatDate(key.lastUsedAt)}`
                     : ', never used'}
+                  {` · ${key.scopes.join(', ')} · `}
+                  {expiryWords(key.expiresAt)}
                 </>
               }
               act="Revoke"
@@ -69,22 +94,71 @@ export function ApiKeys() {
           ))}
         </ul>
       )}
-      <form onSubmit={create} className="flex gap-2">
-        <label htmlFor="key-name" className="sr-only">
-          Name of the new key
-        </label>
-        <input
-          id="key-name"
-          className={INPUT}
-          placeholder="What is it for?"
-          value={name}
-          maxLength={100}
-          onChange={(event) => setName(event.target.value)}
-        />
-        <Button type="submit" disabled={busy || name.trim() === ''} className="h-10 pointer-coarse:h-11">
+      <form
+        aria-label="New key"
+        onSubmit={create}
+        className="flex flex-col gap-3 rounded-lg border border-line p-3"
+      >
+        <div className="flex flex-wrap gap-2">
+          <label htmlFor="key-name" className="sr-only">
+            Name of the new key
+          </label>
+          <input
+            id="key-name"
+            className={cn(INPUT, 'min-w-0 flex-1 basis-48')}
+            placeholder="What is it for?"
+            value={name}
+            maxLength={100}
+            onChange={(event) => setName(event.target.value)}
+          />
+          <select
+            aria-label="How long it works"
+            className={cn(INPUT, 'w-auto')}
+            value={days}
+            onChange={({ target }) => setDays(Number(target.value))}
+          >
+            {LIVES.map(([value, words]) => (
+              <option key={value} value={value}>
+                {words}
+              </option>
+            ))}
+          </select>
+        </div>
+        <fieldset>
+          <legend className="mb-1 text-xs text-muted">What it may do</legend>
+          <div className="grid gap-x-4 gap-y-1 sm:grid-cols-2">
+            {SCOPES.filter((scope) => scope !== 'admin' || me.role === 'admin').map((scope) => (
+              <label
+                key={scope}
+                className="flex min-h-7 items-center gap-2.5 text-sm pointer-coarse:min-h-11"
+              >
+                <input
+                  type="checkbox"
+                  className="size-4 shrink-0 accent-accent"
+                  checked={scopes.includes(scope)}
+                  onChange={({ target }) =>
+                    setScopes(target.checked ? [...scopes, scope] : scopes.filter((one) => one !== scope))
+                  }
+                />
+                {SCOPE_WORDS[scope]}
+              </label>
+            ))}
+          </div>
+        </fieldset>
+        <Button
+          type="submit"
+          className="self-end"
+          disabled={busy || name.trim() === '' || scopes.length === 0}
+        >
           Create key
         </Button>
       </form>
     </div>
   )
+}
+
+function expiryWords(at: number | null): React.ReactNode {
+  if (at === null) return 'does not expire'
+  if (at > Date.now()) return `until ${formatDate(at)}`
+  return <span className="font-medium text-failed">expired {formatDate(at)}</span>
 }

@@ -17,6 +17,7 @@ import {
   ShieldCheck,
   UsersRound,
 } from 'lucide-react'
+import type { Role } from '@sandlot/shared/team/role'
 import { type ReactNode, useEffect, useRef } from 'react'
 import { Link, Redirect } from 'wouter'
 import { useChat } from '../chat/chat-context.ts'
@@ -52,68 +53,67 @@ interface Group {
   sections: readonly Section[]
 }
 
-const GROUPS: readonly Group[] = [
-  {
-    title: 'You',
-    sections: [
-      { id: 'account', title: 'Account', icon: CircleUser, children: <Account /> },
-      {
-        id: 'security',
-        title: 'Sign-in & security',
-        icon: ShieldCheck,
-        divided: true,
-        children: <Security />,
-      },
-      {
-        id: 'notifications',
-        title: 'Notifications',
-        icon: Bell,
-        text: 'From this browser, on this device.',
-        children: <NotificationSwitch />,
-      },
-      {
-        id: 'appearance',
-        title: 'Appearance & keyboard',
-        icon: Palette,
-        divided: true,
-        children: <Appearance />,
-      },
-    ],
-  },
-  {
-    title: 'Your agent',
-    sections: [
-      {
-        id: 'instructions',
-        title: 'Instructions',
-        icon: ScrollText,
-        divided: true,
-        children: <Instructions />,
-      },
-      {
-        id: 'rules',
-        title: 'Approval rules',
-        icon: ListChecks,
-        text: 'What may run without asking, in all your chats.',
-        children: <Rules />,
-      },
-      {
-        id: 'secrets',
-        title: 'Secrets',
-        icon: Lock,
-        text: 'Tokens that tools use for you. The model never sees them.',
-        children: <Secrets />,
-      },
-      {
-        id: 'keys',
-        title: 'API keys',
-        icon: KeyRound,
-        text: 'For scripts that call POST /api/chat. A key acts as you.',
-        children: <ApiKeys />,
-      },
-    ],
-  },
-]
+const OF_PERSON: Group = {
+  title: 'You',
+  sections: [
+    { id: 'account', title: 'Account', icon: CircleUser, children: <Account /> },
+    {
+      id: 'security',
+      title: 'Sign-in & security',
+      icon: ShieldCheck,
+      divided: true,
+      children: <Security />,
+    },
+    {
+      id: 'notifications',
+      title: 'Notifications',
+      icon: Bell,
+      text: 'From this browser, on this device.',
+      children: <NotificationSwitch />,
+    },
+    {
+      id: 'appearance',
+      title: 'Appearance & keyboard',
+      icon: Palette,
+      divided: true,
+      children: <Appearance />,
+    },
+  ],
+}
+
+const OF_AGENT: Group = {
+  title: 'Your agent',
+  sections: [
+    {
+      id: 'instructions',
+      title: 'Instructions',
+      icon: ScrollText,
+      divided: true,
+      children: <Instructions />,
+    },
+    {
+      id: 'rules',
+      title: 'Approval rules',
+      icon: ListChecks,
+      text: 'What may run without asking, in all your chats.',
+      children: <Rules />,
+    },
+    {
+      id: 'secrets',
+      title: 'Secrets',
+      icon: Lock,
+      text: 'Tokens that tools use for you. The model never sees them.',
+      children: <Secrets />,
+    },
+    {
+      id: 'keys',
+      title: 'API keys',
+      icon: KeyRound,
+      text: 'For scripts that call POST /api/chat. A key acts as you.',
+      children: <ApiKeys />,
+    },
+  ],
+}
 
 const ADMINISTRATION: Group = {
   title: 'Administration',
@@ -135,6 +135,12 @@ const ADMINISTRATION: Group = {
   ],
 }
 
+/** A guest has no agent, so nothing of one. */
+function groupsOf(role: Role): readonly Group[] {
+  if (role === 'guest') return [OF_PERSON]
+  return role === 'admin' ? [OF_PERSON, OF_AGENT, ADMINISTRATION] : [OF_PERSON, OF_AGENT]
+}
+
 const PATH = '/settings'
 
 /**
@@ -150,7 +156,7 @@ export default function SettingsPage(props: {
 }) {
   const { me } = useChat()
   const wide = useIsWide()
-  const groups = me.role === 'admin' ? [...GROUPS, ADMINISTRATION] : GROUPS
+  const groups = groupsOf(me.role)
   const section = groups.flatMap(({ sections }) => sections).find(({ id }) => id === props.section)
   const { onLeave } = props
   useGlobalKeys((shortcut) => {
@@ -309,7 +315,11 @@ function Unknown(props: { wide: boolean }) {
         children: (
           <p className="text-sm text-muted">
             There is no such section
-            {me.role === 'admin' ? '.' : ', or it is for administrators only.'}
+            {me.role === 'admin'
+              ? '.'
+              : me.role === 'guest'
+                ? ', or it is not for guests.'
+                : ', or it is for administrators only.'}
           </p>
         ),
       }}

@@ -63,20 +63,22 @@ export function Sidebar(props: {
         <LogoMark className="size-6" />
         <span className="text-base font-semibold tracking-tight">Sandlot</span>
       </div>
-      <div className="px-2.5 pb-2">
-        <Link
-          href="/"
-          onClick={props.onPick}
-          data-testid="new-chat"
-          className="flex h-9 items-center gap-2.5 rounded-lg border border-line-strong bg-raised px-2.5 text-sm font-medium shadow-1 hover:bg-hover max-md:h-11"
-        >
-          <SquarePen className="size-4 text-muted" aria-hidden />
-          <span className="flex-1">New chat</span>
-          <span className="text-faint">
-            <Kbd keys="Mod+Shift+O" />
-          </span>
-        </Link>
-      </div>
+      {me.role !== 'guest' && (
+        <div className="px-2.5 pb-2">
+          <Link
+            href="/"
+            onClick={props.onPick}
+            data-testid="new-chat"
+            className="flex h-9 items-center gap-2.5 rounded-lg border border-line-strong bg-raised px-2.5 text-sm font-medium shadow-1 hover:bg-hover max-md:h-11"
+          >
+            <SquarePen className="size-4 text-muted" aria-hidden />
+            <span className="flex-1">New chat</span>
+            <span className="text-faint">
+              <Kbd keys="Mod+Shift+O" />
+            </span>
+          </Link>
+        </div>
+      )}
       <search className="relative px-2.5 pb-1">
         <Search
           className="pointer-events-none absolute top-2.5 left-5 size-4 text-faint pointer-coarse:top-3.5"
@@ -112,7 +114,11 @@ export function Sidebar(props: {
           {found.state === 'found' && found.sessions.length === 0 && 'No chat with that name.'}
         </p>
         {sessions?.length === 0 && found.state === 'not asked' && (
-          <p className="px-2.5 py-3 text-sm text-faint">Your chats will appear here.</p>
+          <p className="px-2.5 py-3 text-sm text-faint">
+            {me.role === 'guest'
+              ? 'Chats that are shared with you appear here.'
+              : 'Your chats will appear here.'}
+          </p>
         )}
         {groups.map(([name, members]) => (
           <section key={name} aria-label={name}>
