@@ -28,8 +28,6 @@ const RULES = {
     'packages/sandbox/src/sbxd/collect.ts': PROGRAM,
     'packages/sandbox/src/backends/docker/backend.ts': PROGRAM,
     'packages/sandbox/src/backends/fake.ts': FAKE,
-    'packages/shared/src/team/agent-settings.ts': 'the pages of people and teams are being built against it',
-    'packages/shared/src/team/teams-api.ts': 'the pages of people and teams are being built against it',
     'packages/shared/src/team/sign-in-api.ts': 'the page of sign-in is being built against it',
     'packages/shared/src/team/shares.ts': SHARES,
     'packages/shared/src/team/shares-api.ts': SHARES,

@@ -21,7 +21,7 @@ import { ensureSecret } from './auth/keys.ts'
 import { makeLimits } from './auth/limits.ts'
 import type { LimitRates } from './auth/limits.ts'
 import { makeLog } from './log.ts'
-import { adoptTeams } from './people/teams.ts'
+import { adoptTeams, tellPersonChanged } from './people/teams.ts'
 import { makeMetrics } from './metrics.ts'
 import { mailSender } from './notices/mail.ts'
 import { type NoticeTimes, Notices } from './notices/notices.ts'
@@ -159,6 +159,7 @@ export async function startService(config: ServiceConfig, deps: ServiceDeps = {}
         (provider) => new OidcProvider({ config: provider, publicUrl, log, retry: deps.providerRetry }),
       ),
       sockets,
+      personChanged: (userId) => tellPersonChanged({ accounts, agent, sockets, log }, userId),
       log,
     })
     undo.push(async () => external.close())

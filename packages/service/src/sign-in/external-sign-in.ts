@@ -14,7 +14,9 @@ const MAX_PROBLEMS = 1_000
 interface ExternalSignInOptions {
   accounts: AccountsStore
   providers: readonly OidcProvider[]
-  sockets: Sockets
+  sockets: Pick<Sockets, 'signInsEnded'>
+  /** Their role or teams have changed. Never rejects. */
+  personChanged: (userId: string) => Promise<void>
   log: Logger
 }
 
@@ -27,15 +29,17 @@ interface Finished {
 export class ExternalSignIn {
   readonly providers: readonly OidcProvider[]
   readonly #accounts: AccountsStore
-  readonly #sockets: Sockets
+  readonly #sockets: ExternalSignInOptions['sockets']
+  readonly #personChanged: ExternalSignInOptions['personChanged']
   readonly #log: Logger
   /** Why sign-ins failed, by the id in the address that the browser was sent to. */
   readonly #problems = new Map<string, { message: string; until: number }>()
 
-  constructor({ accounts, providers, sockets, log }: ExternalSignInOptions) {
+  constructor({ accounts, providers, sockets, personChanged, log }: ExternalSignInOptions) {
     this.#accounts = accounts
     this.providers = providers
     this.#sockets = sockets
+    this.#personChanged = personChanged
     this.#log = log
   }
 
@@ -120,7 +124,7 @@ export class ExternalSignIn {
       changed = true
       this.#log.info({ user, teams }, 'groups changed teams')
     }
-    if (changed) this.#sockets.personChanged(user)
+    if (changed) await this.#personChanged(user)
   }
 
   /** By name; a team that there is not is created. */

@@ -32,11 +32,12 @@ const asConfigured = (changes: Partial<ProviderConfig> = {}): ProviderConfig => 
 async function start(
   changes: Partial<ProviderConfig> = {},
   more: Partial<ServiceConfig> = {},
+  withAgent = false,
 ): Promise<void> {
   harness = await startHarness(
     { port, providers: [asConfigured(changes)], ...more },
     { providerRetry: { firstMs: 20, longestMs: 40 } },
-    false,
+    withAgent,
   )
 }
 
@@ -402,13 +403,16 @@ describe('groups', () => {
   }
 
   test('give roles at every sign-in, and take them', async () => {
-    await start(ROLES)
+    await start(ROLES, {}, true)
     await setUp(harness)
     expect(await roleOf(['extern'])).toBe('guest')
     expect(await roleOf(['extern', 'boss'])).toBe('admin')
     expect(await roleOf(['lunch'])).toBe('member')
     expect(await roleOf(['extern'])).toBe('guest')
     expect(await roleOf(undefined)).toBe('member')
+    // The agent knows of each before her next request.
+    const told = harness.agent.received.filter((line) => line.startsWith('person '))
+    expect(told.map((line) => line.split(' ')[2])).toEqual(['guest', 'admin', 'member', 'guest', 'member'])
   })
 
   test('put people into teams, and take them out of those alone', async () => {

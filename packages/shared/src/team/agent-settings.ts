@@ -97,7 +97,7 @@ export const putSettingsRequest = settingsView
 
 const teamOfSource = z.object({ id: z.string(), name: z.string() })
 /** Where a value comes from. Several teams: they say the same, or what they say is put together. */
-export const settingSource = z.discriminatedUnion('kind', [
+const settingSource = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('deployment') }),
   z.object({ kind: z.literal('teams'), teams: z.array(teamOfSource) }),
   z.object({ kind: z.literal('person') }),
@@ -276,11 +276,6 @@ function toolOf({ tools }: AgentSettings, id: string): boolean | undefined {
 /** A word about all of them as one by name. */
 export function toolsByName(tools: AgentSettings['tools']): Readonly<Record<string, boolean>> {
   return typeof tools === 'boolean' ? { [ALL_TOOLS]: tools } : (tools ?? {})
-}
-
-/** Whether the tool of this id is allowed. */
-export function allowsTool({ all, single }: EffectiveSettings['tools'], id: string): boolean {
-  return Object.hasOwn(single, id) ? single[id]?.value === true : all.value
 }
 
 function compare(a: string, b: string): number {

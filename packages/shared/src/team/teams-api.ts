@@ -2,10 +2,10 @@
 import { z } from 'zod'
 import { role } from './role.ts'
 
-export const teamName = z.string().trim().min(1).max(100)
+const teamName = z.string().trim().min(1).max(100)
 
 /** `admin`: an administrator added them; `groups`: their provider's groups did, and may end it. */
-export const memberSource = z.enum(['admin', 'groups'])
+const memberSource = z.enum(['admin', 'groups'])
 export type MemberSource = z.infer<typeof memberSource>
 
 export const team = z.object({

@@ -5,10 +5,10 @@ import {
   LIMIT_NAMES,
   type AgentSettings,
   type DeploymentSettings,
+  type EffectiveSettings,
   type SettingSource,
   type TeamSettings,
   agentSettings,
-  allowsTool,
   effectiveSettings,
   effectiveSettingsView,
 } from '../../src/team/agent-settings.ts'
@@ -36,6 +36,9 @@ const teams = (...names: string[]): SettingSource => ({
   kind: 'teams',
   teams: names.map((name) => ({ id: `t_${name}`, name })),
 })
+
+const allowsTool = ({ all, single }: EffectiveSettings['tools'], id: string): boolean =>
+  Object.hasOwn(single, id) ? single[id]?.value === true : all.value
 
 const toolId = fc.constantFrom('run_shell_command', 'read_file', 'search::web', '__proto__')
 const someSettings: fc.Arbitrary<AgentSettings> = fc
