@@ -12,7 +12,7 @@ import { history } from '../../ai-agent/bench/goals/long-session.ts'
 import { disposeWhenInterrupted } from '../../sandbox/bench/program.ts'
 import { nowMs } from './clock.ts'
 import { type Deployment, type Person, openDeployment } from './deployment.ts'
-import { startProgram } from './program.ts'
+import { type Program, startProgram } from './program.ts'
 
 export const EVENTS = 10_000
 /** Of a chat of so many. */
@@ -36,6 +36,7 @@ export interface BenchContext {
   seeded: { long: string; unopened: readonly string[]; small: readonly string[] }
   /** Sandlot first. */
   contenders: readonly Contender[]
+  relay: Program
 }
 
 export async function openContext(options: {
@@ -72,6 +73,7 @@ export async function openContext(options: {
     deployment,
     seeded,
     contenders,
+    relay,
     [Symbol.asyncDispose]: () => stack.disposeAsync(),
   }
 }
@@ -115,12 +117,13 @@ export async function openChat(
   return socket
 }
 
-/** A message in a new chat. Resolves when the prompt has ended. */
+/** A message in this chat; absent: in a new one. Resolves when the prompt has ended. */
 export async function promptIn(
   deployment: Deployment,
   person: Person,
   text: string,
   onEvent: (event: SessionEvent) => void,
+  sessionId?: string,
 ): Promise<void> {
   const socket = await deployment.socket(person)
   await new Promise<void>((resolve, reject) => {
@@ -129,7 +132,8 @@ export async function promptIn(
       if (type === 'ai_chat_done') resolve()
       if (type === 'ai_chat_error') reject(new Error(message))
     })
-    socket.send(frameOf({ type: 'ai_chat', requestId: newId('r'), text, mode: 'yolo', whenBusy: 'queue' }))
+    const requestId = newId('r')
+    socket.send(frameOf({ type: 'ai_chat', requestId, sessionId, text, mode: 'yolo', whenBusy: 'queue' }))
   })
   socket.close()
 }

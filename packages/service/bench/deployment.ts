@@ -1,7 +1,7 @@
 /** Sandlot as `./sandlot up` runs it: the service and the agent as processes, on a data folder of their own. No engine. */
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -39,10 +39,13 @@ export interface Deployment {
   socket(person: Person): Promise<WebSocket>
   get(path: string, person?: Person): Promise<Response>
   post(path: string, body: object, person?: Person): Promise<Response>
+  delete(path: string, person?: Person): Promise<Response>
   /** Milliseconds for which each process was held since this was asked last. */
   loopDelays(): Promise<{ service: number; agent: number }>
   /** Of both processes, in bytes, without garbage. */
   memory(): Promise<number>
+  /** What both processes have had of the processors, in milliseconds. */
+  cpu(): number
 }
 
 /** Its processes and its folder go with `stack`. */
@@ -119,6 +122,7 @@ export async function openDeployment(
     get: (path, person = first) => request(path, person),
     post: (path, body, person = first) =>
       request(path, person, { method: 'POST', body: JSON.stringify(body) }),
+    delete: (path, person = first) => request(path, person, { method: 'DELETE' }),
     async loopDelays() {
       const text = await (await fetch(`${origin}/metrics`)).text()
       const of = (name: string): number =>
@@ -137,6 +141,7 @@ export async function openDeployment(
       }
       return children.reduce((sum, child) => sum + residentOf(child), 0)
     },
+    cpu: () => children.reduce((sum, { pid = 0 }) => sum + cpuOf(pid), 0),
   }
 }
 
@@ -161,7 +166,7 @@ async function makePeople(origin: string, token: string, count: number): Promise
     const account = { name: `Reader ${n}`, email: `reader${n}@example.org`, password }
     const [administrator] = people
     if (administrator !== undefined)
-      await post('/users', { ...account, role: 'user' }, administrator.headers.cookie)
+      await post('/users', { ...account, role: 'member' }, administrator.headers.cookie)
     const [answer, { id }] =
       administrator === undefined
         ? await post('/setup', { token, ...account })
@@ -169,6 +174,14 @@ async function makePeople(origin: string, token: string, count: number): Promise
     people.push({ id, headers: { cookie: cookieOf(answer), origin } })
   }
   return people
+}
+
+/** What a process has had of the processors, in milliseconds: of each of its threads by the scheduler's own count. */
+export function cpuOf(pid: number): number {
+  return readdirSync(`/proc/${pid}/task`).reduce((sum, thread) => {
+    const [nanoseconds] = readFileSync(`/proc/${pid}/task/${thread}/schedstat`, 'utf8').split(' ')
+    return sum + Number(nanoseconds) / 1e6
+  }, 0)
 }
 
 function residentOf({ pid }: ChildProcess): number {

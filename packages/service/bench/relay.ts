@@ -1,9 +1,13 @@
-/** The floor: a WebSocket for each reader, and every piece of the provider's stream passed on as it comes. Nothing is kept. */
+/**
+ * The floor: a WebSocket for each reader, and every piece of the provider's stream passed on as it comes. Nothing is kept.
+ * Who says `watch` gets every stream, besides the reader that asked for it.
+ */
 import { createServer } from 'node:http'
 import { type WebSocket, WebSocketServer } from 'ws'
 import { announce } from './program.ts'
 
 const [baseUrl = ''] = process.argv.slice(2)
+const watchers = new Set<WebSocket>()
 
 async function relay(socket: WebSocket, content: string): Promise<void> {
   const answer = await fetch(`${baseUrl}/chat/completions`, {
@@ -20,14 +24,16 @@ async function relay(socket: WebSocket, content: string): Promise<void> {
       if (data === '[DONE]') return socket.close()
       const { choices } = JSON.parse(data) as { choices: { delta: { content?: string } }[] }
       const text = choices[0]?.delta.content
-      if (text !== undefined) socket.send(text)
+      if (text !== undefined) for (const reader of [socket, ...watchers]) reader.send(text)
     }
   }
 }
 
 const server = createServer()
 new WebSocketServer({ server, perMessageDeflate: false }).on('connection', (socket: WebSocket) => {
+  socket.on('close', () => watchers.delete(socket))
   socket.on('message', (data: Buffer) => {
+    if (data.toString() === 'watch') return void watchers.add(socket)
     relay(socket, data.toString()).catch(() => socket.terminate())
   })
 })

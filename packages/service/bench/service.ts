@@ -16,6 +16,7 @@ import { idle } from './goals/idle.ts'
 import { output } from './goals/output.ts'
 import { reconnect } from './goals/reconnect.ts'
 import { streams } from './goals/streams.ts'
+import { watchers } from './goals/watchers.ts'
 
 const GOALS: Goal<BenchContext>[] = [
   { ids: ['V4'], measure: idle },
@@ -23,6 +24,7 @@ const GOALS: Goal<BenchContext>[] = [
   { ids: ['V3'], measure: reconnect },
   { ids: ['V5'], measure: output },
   { ids: ['V6'], measure: held },
+  { ids: ['V7'], measure: watchers },
 ]
 
 const { samples, many, chosen, json, markdown } = readArguments(GOALS, { samples: 100, many: 'streams' })
