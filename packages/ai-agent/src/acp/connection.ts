@@ -1,6 +1,7 @@
 /** One client's connection: its user, the sessions it follows, and its open permission requests. */
 import { type AgentContext, type ClientCapabilities, RequestError, methods } from '@agentclientprotocol/sdk'
 import { type AgentUser, EXT, agentUser } from '@sandlot/shared/acp-meta'
+import { Recent } from '@sandlot/shared/async/recent'
 import { SandlotError, messageOf } from '@sandlot/shared/errors'
 import { type SessionEvent, isOutcome, sandlotEventOf, seqOf } from '@sandlot/shared/events'
 import { z } from 'zod'
@@ -25,6 +26,10 @@ import { AVAILABLE_COMMANDS } from './slash-commands.ts'
 const LOCAL_USER: AgentUser = { id: 'local', role: 'admin' }
 
 const withUser = z.looseObject({ sandlot: z.looseObject({ user: agentUser }) })
+
+/** Of the last events: the same object for each reader, which is written as JSON once for all. */
+const sent = new Recent<SessionEvent, { sessionId: string; update: SessionEvent }>()
+const paramsOf = (sessionId: string, update: SessionEvent) => sent.get(update, () => ({ sessionId, update }))
 
 interface Followed {
   pump: SessionPump
@@ -220,7 +225,7 @@ export class ClientConnection {
     if (!this.ours) {
       for (const event of events) await this.#sendForeign(session, event)
     } else if (first !== undefined && more.length === 0) {
-      await this.#client.notify(methods.client.session.update, { sessionId, update: first })
+      await this.#client.notify(methods.client.session.update, paramsOf(sessionId, first))
     } else await this.#client.notify(EXT.sessionUpdates, { sessionId, updates: events })
   }
 

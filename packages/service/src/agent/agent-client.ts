@@ -19,6 +19,7 @@ import { type ErrorCode, SandlotError, messageOf } from '@sandlot/shared/errors'
 import { pauseWhenDue } from '@sandlot/shared/node/time-slices'
 import { WebSocket } from 'ws'
 import { z } from 'zod'
+import { Recent } from '@sandlot/shared/async/recent'
 import { keepAlive } from '../socket/keep-alive.ts'
 
 /** Must not throw; must not wait. */
@@ -165,6 +166,14 @@ class PausableSocket {
   }
 }
 
+/** Bytes of a notification that is kept for the next reader of its session. */
+const MAX_REPEATED_BYTES = 16 * 1024
+/**
+ * An event of a session comes once for each of its readers, and is parsed once for all of them.
+ * Nobody changes it.
+ */
+const repeated = new Recent<Buffer, AnyMessage>((one, other) => one.equals(other))
+
 /** The SDK's side of the socket: everything but notifications. */
 function streamOf(
   socket: WebSocket,
@@ -174,9 +183,12 @@ function streamOf(
   return jsonRpcSocket<AnyMessage>(socket, {
     receive(data, _isBinary, deliver) {
       try {
-        const message = JSON.parse(data.toString('utf8')) as AnyMessage
-        if ('method' in message && !('id' in message)) onNotification(message.method, message.params)
-        else deliver(message)
+        const known = repeated.find(data)
+        const message = known ?? (JSON.parse(data.toString('utf8')) as AnyMessage)
+        if ('method' in message && !('id' in message)) {
+          if (known === undefined && data.length <= MAX_REPEATED_BYTES) repeated.keep(data, message)
+          onNotification(message.method, message.params)
+        } else deliver(message)
         if (data.length >= LARGE_MESSAGE_BYTES) reading.readInSlices()
       } catch (error) {
         // Not JSON-RPC: nothing after it can be trusted.

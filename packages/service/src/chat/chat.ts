@@ -13,6 +13,7 @@ import {
   sessionUpdates,
   unqueueResult,
 } from '@sandlot/shared/acp-meta'
+import { Recent } from '@sandlot/shared/async/recent'
 import { SandlotError, toErrorBody } from '@sandlot/shared/errors'
 import {
   type SessionEvent,
@@ -73,6 +74,8 @@ export interface ChatEnd {
 /** Frames of one session that may wait here; a person does not reach this. */
 const MAX_WAITING_FRAMES = 64
 
+/** Of the last updates: other readers of the session get the same ones. */
+const readUpdates = new Recent<unknown, ReturnType<typeof sessionEvent.safeParse>>()
 const updateParams = z.object({ sessionId: z.string(), update: z.unknown() })
 const promptResult = z.object({ stopReason, _meta: z.object({ sandlot: promptResultMeta }) })
 
@@ -300,7 +303,7 @@ export class Chat {
   #onUpdate(sessionId: string, update: unknown): void {
     const cursor = this.#sessions.cursorOf(sessionId)
     if (cursor === undefined) return
-    const parsed = sessionEvent.safeParse(update)
+    const parsed = readUpdates.get(update, () => sessionEvent.safeParse(update))
     if (!parsed.success) {
       this.#options.log.warn({ problem: parsed.error.message }, 'the agent sent an unknown event')
       return

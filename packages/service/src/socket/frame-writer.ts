@@ -4,10 +4,15 @@
  * costs a message a turn and not one an event.
  */
 import type { Writable } from 'node:stream'
+import { Recent } from '@sandlot/shared/async/recent'
+import type { SessionEvent } from '@sandlot/shared/events'
 import type { ServerFrame } from '@sandlot/shared/frames'
 
 /** Characters that do not wait for the end of the turn. */
 const MAX_WAITING_CHARS = 256 * 1024
+
+/** Other readers of the session get the same events. */
+const written = new Recent<SessionEvent, string>()
 
 interface EventGroup {
   sessionId: string
@@ -53,7 +58,7 @@ export class FrameWriter {
   }
 
   #addEvent({ sessionId, event }: Extract<ServerFrame, { type: 'ai_chat_event' }>): number {
-    const text = JSON.stringify(event)
+    const text = written.get(event, () => JSON.stringify(event))
     const last = this.#waiting.at(-1)
     if (typeof last === 'object' && last.sessionId === sessionId) last.events.push(text)
     else this.#waiting.push({ sessionId, events: [text] })

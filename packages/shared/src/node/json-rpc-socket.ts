@@ -4,6 +4,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Writable } from 'node:stream'
 import type { WebSocket } from 'ws'
+import { Recent } from '../async/recent.ts'
 
 /** Bytes that may be on their way to the peer before the next message waits. */
 const MAX_WAITING_BYTES = 1024 * 1024
@@ -71,7 +72,7 @@ export function jsonRpcSocket<Message>(
   const writable = new WritableStream<Message>({
     write(message, controller) {
       writes?.join()
-      const text = JSON.stringify(message)
+      const text = textOf(message)
       if (socket.bufferedAmount < MAX_WAITING_BYTES) {
         socket.send(text, (error) => {
           if (error != null) controller.error(error)
@@ -89,6 +90,20 @@ export function jsonRpcSocket<Message>(
     },
   })
   return { readable, writable, flush: () => writes?.flush() }
+}
+
+/** Of the last notifications whose parameters other connections get too. */
+const notifications = new Recent<object, { method: unknown; text: string }>()
+
+function textOf(message: unknown): string {
+  const write = (): string => JSON.stringify(message)
+  if (typeof message !== 'object' || message === null || !('method' in message) || 'id' in message)
+    return write()
+  const { method } = message
+  const params = 'params' in message ? message.params : undefined
+  if (typeof params !== 'object' || params === null) return write()
+  const kept = notifications.get(params, () => ({ method, text: write() }))
+  return kept.method === method ? kept.text : write()
 }
 
 /** Small writes to one connection, joined into one system call per turn of the event loop. */
