@@ -13,6 +13,7 @@ import { PRUNED, compactionOf, openingText, type Compaction } from './compaction
 import { bareCall, foreignId, plainHistory } from './plain.ts'
 import { atMostTokens } from '../model/tokens.ts'
 import type { AssistantMessage, ModelCall, ModelImage, ModelMessage, ToolMessage } from '../model/model.ts'
+import type { SandlotEvent } from '@sandlot/shared/sandlot-event'
 import type { Author } from '@sandlot/shared/team/shares'
 import { truncateToolOutput } from '../tools/output/truncate-output.ts'
 import { growingFold } from './growing-fold.ts'
@@ -231,6 +232,8 @@ const MOST_CHARS = 60
 class Speakers {
   /** Author of the first message; null: none yet. Undefined: the owner, whose name is not known. */
   #first: Author | undefined | null = null
+  /** Who wrote the messages without an author, once a later one tells. */
+  #owner: string | undefined
   #several = false
   /** Names that the model has read or may read. */
   readonly #names = new Set<string>()
@@ -238,9 +241,22 @@ class Speakers {
   /** The text of a message as the model gets it. */
   named(text: string, author: Author | undefined): string {
     if (this.#first === null) this.#first = author
-    this.#several ||= this.#first?.id !== author?.id
+    this.#several ||= this.#idOf(this.#first) !== this.#idOf(author)
     for (const one of [this.#first, author]) this.#names.add(nameOf(one ?? undefined))
     return this.#several ? `[${nameOf(author)}] ${this.#withoutForged(text)}` : text
+  }
+
+  /**
+   * A message that no share bounds is its owner's: so are those of a log of before, which have no
+   * author. A later owner is another speaker.
+   */
+  note(happened: SandlotEvent | undefined, author: Author | undefined): void {
+    if (happened?.type !== 'prompt_started' && happened?.type !== 'message_queued') return
+    if (happened.modeCeiling === undefined) this.#owner ??= author?.id
+  }
+
+  #idOf(author: Author | undefined): string | undefined {
+    return author?.id === this.#owner ? undefined : author?.id
   }
 
   /** A line that begins as a message of another would is one of this message. */
@@ -325,6 +341,7 @@ function readOne(fold: Fold, event: SessionEvent, index: number): void {
     if (record !== undefined) record.outcome ??= event
   } else {
     const happened = sandlotEventOf(event)
+    fold.speakers.note(happened, metaOf(event).author)
     if (happened?.type === 'prompt_started' || happened?.type === 'model_changed') {
       fold.model = happened.model ?? fold.model
       if (happened.type === 'prompt_started' && happened.command !== undefined) fold.commands.add(promptId)

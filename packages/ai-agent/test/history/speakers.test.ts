@@ -1,5 +1,5 @@
 import { makeMeta } from '@sandlot/shared/event-meta'
-import type { SessionEvent } from '@sandlot/shared/events'
+import { type SessionEvent, makeSandlotEvent } from '@sandlot/shared/events'
 import type { Author } from '@sandlot/shared/team/shares'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
@@ -34,6 +34,20 @@ test('with one author nothing stands in front; from the second on every message 
     'one',
     '[Bob] two',
     '[owner] three',
+  ])
+})
+
+test('an owner whose earlier messages name no author is no second one', () => {
+  const started = (author: Author, modeCeiling?: 'manual'): SessionEvent =>
+    makeSandlotEvent({ type: 'prompt_started', modeCeiling }, { promptId: 'p', author }, 1)
+  const [old, more] = logOf([undefined, 'one'], [ADA, 'two'])
+  const [, , bobs] = logOf([undefined, ''], [undefined, ''], [BOB, 'three'])
+  const log = [old, started(ADA), more] as SessionEvent[]
+  expect(textsOf(log)).toEqual(['one', 'two'])
+  expect(textsOf([...log, started(BOB, 'manual'), bobs as SessionEvent])).toEqual([
+    'one',
+    'two',
+    '[Bob] three',
   ])
 })
 
