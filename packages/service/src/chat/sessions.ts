@@ -85,6 +85,11 @@ export function refuseWatchers(access: Access): void {
   throw new SandlotError('forbidden', 'You may watch this chat. Its owner can let you take part.')
 }
 
+/** Throws `forbidden` for those who do not own it. */
+export function refuseOthers(access: Access): void {
+  if (access !== 'owner') throw new SandlotError('forbidden', 'Only the owner of this chat can do this.')
+}
+
 /** A session's line in a list, the same for each reader. */
 export function lineOf(row: SessionRow): SessionSummary {
   const { id, title, updatedAt, mode, runningPromptId, waiting } = row

@@ -17,7 +17,7 @@ import { answerApproval } from '../chat/approvals.ts'
 import { InOrder } from '../chat/in-order.ts'
 import { openExport } from '../chat/prompt-export.ts'
 import { problemsOf } from '../socket/frame.ts'
-import { lineFor, lineOf, refuseWatchers } from '../chat/sessions.ts'
+import { lineFor, lineOf, refuseOthers, refuseWatchers } from '../chat/sessions.ts'
 import type { AppEnv, Parts } from './context.ts'
 import { sendOutput } from './outputs.ts'
 import { readBody, requireCaller } from './request.ts'
@@ -130,7 +130,9 @@ export function sessionsRoutes(parts: Parts): Hono<AppEnv> {
     .delete('/:id', async (c) => {
       const user = agentUserOf(c.var.caller.account)
       const sessionId = c.req.param('id')
-      await sessions.get(c.var.caller.account, sessionId)
+      const { access } = await sessions.get(c.var.caller.account, sessionId)
+      // To delete what is not there is no failure for the agent.
+      refuseOthers(access)
       await agent.request(methods.agent.session.delete, {
         sessionId,
         _meta: { sandlot: { user } },

@@ -13,11 +13,12 @@ import {
 } from '@sandlot/shared/team/shares'
 import { Hono } from 'hono'
 import { agentUserOf } from '../auth/agent-user.ts'
+import { refuseOthers } from '../chat/sessions.ts'
 import type { AppEnv, Ctx, Parts } from './context.ts'
 import { readBody, requireCaller, requireSignIn } from './request.ts'
 
 export function sharesRoutes(parts: Parts): Hono<AppEnv> {
-  const { agent } = parts
+  const { agent, sessions } = parts
   const ask = (c: Ctx, method: string, more: object): Promise<unknown> =>
     agent.request(method, {
       user: agentUserOf(c.var.caller.account),
@@ -36,6 +37,9 @@ export function sharesRoutes(parts: Parts): Hono<AppEnv> {
       // Seen by others, and still there when the key is deleted.
       requireSignIn(c)
       const share = await readBody(c, newShare)
+      const { access } = await sessions.get(c.var.caller.account, c.req.param('id'))
+      // Before anything is said about people.
+      refuseOthers(access)
       await checkTarget(c, parts, share)
       const all = await askShares(c, { do: 'put', share })
       const made = all.find(({ kind, targetId }) => kind === share.kind && targetId === share.targetId)
