@@ -1,4 +1,5 @@
 /** Accounts, for administrators: list, add, remove. */
+import { EXT } from '@sandlot/shared/acp-meta'
 import { newUserRequest, removedData } from '@sandlot/shared/api'
 import type { UserList } from '@sandlot/shared/api'
 import { SandlotError } from '@sandlot/shared/errors'
@@ -35,8 +36,25 @@ export function peopleRoutes(parts: Parts): Hono<AppEnv> {
       const by = c.var.caller.account.id
       if (id === by)
         throw new SandlotError('forbidden', 'You cannot remove yourself. Another administrator can.')
+      const handOver = c.req.query('handOver')
+      if (handOver !== undefined) await handOverChats(parts, id, handOver)
       const removal = await removals.remove(id, data.data)
-      log.info({ user: id, data: data.data, by }, 'ended an account')
+      log.info({ user: id, data: data.data, handOver, by }, 'ended an account')
       return c.json(removal, 202)
     })
+}
+
+/**
+ * Gives what this person has shared to another. Before the account ends: where the agent is away
+ * nothing is changed. Throws `bad_request`, `not_found`, `agent_unavailable`.
+ */
+async function handOverChats({ accounts, agent }: Parts, userId: string, handOver: string): Promise<void> {
+  const users = await accounts.listUsers()
+  if (!users.some(({ id }) => id === userId)) throw new SandlotError('not_found', 'There is no such person.')
+  const heir = users.find(({ id }) => id === handOver)
+  if (heir === undefined || heir.id === userId)
+    throw new SandlotError('bad_request', 'There is no such person to whom their shared chats could go.')
+  if (heir.role === 'guest')
+    throw new SandlotError('bad_request', 'A guest has no chats of their own: choose a member.')
+  await agent.request(EXT.removePerson, { userId, data: 'keep', handOver })
 }

@@ -262,4 +262,18 @@ describe('a person is removed', () => {
     expect(asked()).toEqual([])
     expect((await people()).users).toHaveLength(2)
   })
+
+  test('what they have shared goes to another person first, or nothing is changed', async () => {
+    const me = ((await (await ann.get('/api/me')).json()) as { id: string }).id
+    const removeTo = (to: string) => ann.delete(`/api/users/${bobsId}?data=purge&handOver=${to}`)
+    expect(await codeOf(await removeTo('nobody'))).toBe('bad_request')
+    expect(await codeOf(await removeTo(bobsId))).toBe('bad_request')
+    await harness.agent.drop()
+    await waitFor(async () => (await codeOf(await removeTo(me))) === 'agent_unavailable')
+    expect((await people()).users).toHaveLength(2)
+    await harness.agent.listen()
+    await waitFor(async () => (await removeTo(me)).status === 202)
+    await waitFor(async () => (await people()).removed.length === 0)
+    expect(asked()).toEqual([`remove ${bobsId} keep to ${me}`, `remove ${bobsId} purge`])
+  })
 })

@@ -465,8 +465,9 @@ export class ScriptedAgent {
           await client.notify(EXT.exportPiece, { text })
         return {}
       })
-      .onRequest(EXT.removePerson, removePersonParams, async ({ params: { userId, data } }) => {
-        this.received.push(`remove ${userId} ${data}`)
+      .onRequest(EXT.removePerson, removePersonParams, async ({ params: { userId, data, handOver } }) => {
+        const to = handOver === undefined ? '' : ` to ${handOver}`
+        this.received.push(`remove ${userId} ${data}${to}`)
         await this.beforeRemoval(userId)
         return {}
       })
