@@ -109,7 +109,8 @@ class Play {
       case 'join':
       case 'leave':
         this.#teams.set(one.who, one.do === 'join' ? [TEAM] : [])
-        return void this.#core.manager.shares.recheckUser(one.who)
+        this.#core.manager.shares.recheckUser(one.who)
+        return
       case 'load':
         return this.#load(one.who)
       case 'write':

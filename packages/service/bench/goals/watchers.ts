@@ -146,7 +146,7 @@ async function silences(
 ): Promise<Series> {
   const series: Series = { name: 'Sandlot', values: [], failures: 0 }
   const owner = deployment.personOf(0)
-  const playing = promptIn(deployment, owner, `stream ${TOKENS * 4} 5`, () => undefined, chat)
+  const playing = promptIn(deployment, owner, `stream ${TOKENS * 3} 20`, () => undefined, chat)
   await sleep(300)
   for (let reader = 0; series.values.length < Math.min(5, shares.size); reader++) {
     const person = deployment.personOf(reader)

@@ -170,7 +170,7 @@ class PausableSocket {
 const MAX_REPEATED_BYTES = 16 * 1024
 /**
  * An event of a session comes once for each of its readers, and is parsed once for all of them.
- * Nobody changes it.
+ * No reader changes it.
  */
 const repeated = new Recent<Buffer, AnyMessage>((one, other) => one.equals(other))
 
