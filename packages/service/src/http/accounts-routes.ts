@@ -2,7 +2,14 @@
 import { newKeyRequest, newPasswordRequest, setupRequest, signInRequest } from '@sandlot/shared/api'
 import type { Account, Me } from '@sandlot/shared/api'
 import { SandlotError } from '@sandlot/shared/errors'
-import type { SignedIn } from '@sandlot/storage/accounts/store'
+import {
+  acceptInvitationRequest,
+  invitationLook,
+  secondFactorRequest,
+} from '@sandlot/shared/team/sign-in-api'
+import type { InvitationOffer } from '@sandlot/shared/team/sign-in-api'
+import { SecondFactorNeeded } from '@sandlot/storage/accounts/store'
+import type { Origin, SignedIn } from '@sandlot/storage/accounts/store'
 import { Hono } from 'hono'
 import { agentUserOf } from '../auth/agent-user.ts'
 import type { AppEnv, Ctx, Parts } from './context.ts'
@@ -40,7 +47,14 @@ export function accountsRoutes(parts: Parts): Hono<AppEnv> {
     }
   }
 
-  const signIn = async (c: Ctx, email: string, password: string): Promise<SignedIn> => {
+  const signIn = (c: Ctx, email: string, password: string): Promise<SignedIn> =>
+    tryIn(c, email, (from) => accounts.signIn({ email, password }, from))
+
+  const tryIn = async (
+    c: Ctx,
+    email: string,
+    attempt: (from: Origin) => Promise<SignedIn>,
+  ): Promise<SignedIn> => {
     const address = addressOf(c, config.publicUrl)
     try {
       await limits.beforeSignIn(address, email)
@@ -50,7 +64,7 @@ export function accountsRoutes(parts: Parts): Hono<AppEnv> {
     }
     const userAgent = c.req.header('user-agent')
     try {
-      const signedIn = await accounts.signIn({ email, password }, { ip: address, userAgent })
+      const signedIn = await attempt({ ip: address, userAgent })
       await limits.signInSucceeded(address, email)
       await checkLocal(signedIn)
       metrics.signIn('ok')
@@ -90,7 +104,33 @@ export function accountsRoutes(parts: Parts): Hono<AppEnv> {
     })
     .post('/sign-in', ourPagesOnly, async (c) => {
       const { email, password } = await readBody(c, signInRequest)
-      return answer(c, await signIn(c, email, password))
+      try {
+        return await answer(c, await signIn(c, email, password))
+      } catch (error) {
+        if (!(error instanceof SecondFactorNeeded)) throw error
+        for (const cookie of error.setCookies) c.header('set-cookie', cookie, { append: true })
+        return c.json({ secondFactor: true })
+      }
+    })
+    .post('/sign-in/code', ourPagesOnly, async (c) => {
+      const { code } = await readBody(c, secondFactorRequest)
+      const cookie = c.req.header('cookie') ?? ''
+      const email = await accounts.secondFactor.waiting(cookie)
+      if (email === undefined) throw new SandlotError('unauthenticated', 'Sign in with your password first.')
+      return answer(c, await tryIn(c, email, (from) => accounts.secondFactor.finish(cookie, code, from)))
+    })
+    .post('/invitations/look', ourPagesOnly, async (c) => {
+      await limits.beginSignIn(addressOf(c, config.publicUrl))
+      const { token } = await readBody(c, invitationLook)
+      const { role, email, createdBy, expiresAt } = await accounts.invitations.look(token)
+      return c.json({ role, email, createdBy, expiresAt } satisfies InvitationOffer)
+    })
+    .post('/invitations/accept', ourPagesOnly, async (c) => {
+      await limits.beginSignIn(addressOf(c, config.publicUrl))
+      const { token, ...user } = await readBody(c, acceptInvitationRequest)
+      const made = await accounts.invitations.accept(token, user)
+      log.info({ user: made.id }, 'accepted an invitation')
+      return answer(c, await signIn(c, user.email, user.password))
     })
     .post('/sign-out', ourPagesOnly, async (c) => {
       const cookie = c.req.header('cookie') ?? ''

@@ -15,6 +15,7 @@ import { filesRoutes } from './files-routes.ts'
 import { sessionImageRoutes, uploadRoutes } from './images-routes.ts'
 import { healthRoutes } from './health-routes.ts'
 import { instructionsRoutes } from './instructions-routes.ts'
+import { invitationsRoutes } from './invitations-routes.ts'
 import { mcpRoutes } from './mcp-routes.ts'
 import { noticesRoutes } from './notices-routes.ts'
 import { peopleRoutes } from './people-routes.ts'
@@ -76,6 +77,7 @@ export function makeApp(parts: Parts): Hono<AppEnv> {
     .route('/api/users', personRoutes(parts))
     .route('/api/teams', teamsRoutes(parts))
     .route('/api/me', ownSettingsRoutes(parts))
+    .route('/api/invitations', invitationsRoutes(parts))
     .route('/api', chatRoutes(parts))
     .route('/api/sessions', sessionsRoutes(parts))
     .route('/api/sessions', sessionImageRoutes(parts))

@@ -9,7 +9,7 @@ import type { AppEnv, Parts } from './context.ts'
 import { readBody, requireAdministrator, requireCaller } from './request.ts'
 
 export function peopleRoutes(parts: Parts): Hono<AppEnv> {
-  const { accounts, removals, log } = parts
+  const { accounts, removals, sockets, log } = parts
   const administratorsOnly = createMiddleware<AppEnv>(async function isAdministrator(c, next) {
     requireAdministrator(c)
     await next()
@@ -24,6 +24,22 @@ export function peopleRoutes(parts: Parts): Hono<AppEnv> {
       const made = await accounts.createUser(await readBody(c, newUserRequest))
       log.info({ user: made.id, by: c.var.caller.account.id }, 'created a user')
       return c.json(made, 201)
+    })
+    .post('/:id/password', async (c) => {
+      const id = c.req.param('id')
+      const password = await accounts.resetPassword(id)
+      sockets.signInsEnded(id)
+      log.info({ user: id, by: c.var.caller.account.id }, 'gave a new password')
+      return c.json({ password })
+    })
+    .delete('/:id/second-factor', async (c) => {
+      const id = c.req.param('id')
+      const users = await accounts.listUsers()
+      if (!users.some((user) => user.id === id))
+        throw new SandlotError('not_found', 'There is no such person.')
+      await accounts.secondFactor.remove(id)
+      log.info({ user: id, by: c.var.caller.account.id }, 'removed a second factor')
+      return c.body(null, 204)
     })
     .delete('/:id', async (c) => {
       const id = c.req.param('id')

@@ -1,7 +1,13 @@
 /** Sign-in by providers: which there are, there and back, and links to one's account. */
 import { SandlotError } from '@sandlot/shared/errors'
-import { beginSignInRequest, linkProviderRequest } from '@sandlot/shared/team/sign-in-api'
+import {
+  beginSignInRequest,
+  linkProviderRequest,
+  secondFactorPassword,
+  secondFactorRequest,
+} from '@sandlot/shared/team/sign-in-api'
 import type { AccountWays, SignInEntry, SignInWays } from '@sandlot/shared/team/sign-in-api'
+import type { SignedIn } from '@sandlot/storage/accounts/store'
 import { Hono } from 'hono'
 import type { AppEnv, Ctx, Parts } from './context.ts'
 import { addressOf, readBody, requireCaller, requireOurOrigin, requireSignIn } from './request.ts'
@@ -30,7 +36,12 @@ export function signInRoutes(parts: Parts): Hono<AppEnv> {
     )
     .post('/sign-in/providers/:id', ourPagesOnly, async (c) => {
       await limits.beginSignIn(addressOf(c, config.publicUrl))
-      const { returnTo } = await readBody(c, beginSignInRequest)
+      const { returnTo, invitation } = await readBody(c, beginSignInRequest)
+      if (invitation !== undefined)
+        throw new SandlotError(
+          'not_implemented',
+          'An invitation is accepted with a password. Link the provider to the account afterwards.',
+        )
       return sendTo(c, await external.begin(c.req.param('id'), returnTo))
     })
     .post('/sign-in/providers/:id/link', signedInOnly, async (c) => {
@@ -64,11 +75,35 @@ export function signInRoutes(parts: Parts): Hono<AppEnv> {
       const links = await accounts.external.links(account.id)
       return c.json({
         password: await accounts.external.hasPassword(account.id),
-        secondFactor: false,
+        secondFactor: await accounts.secondFactor.isOn(account.id),
         providers: external.providers.flatMap(({ key, name, config: { id } }) =>
           links.filter((link) => link.key === key).map(({ linkedAt }) => ({ id, name, linkedAt })),
         ),
       } satisfies AccountWays)
+    })
+    .post('/account/second-factor', signedInOnly, async (c) => {
+      const { account } = requireSignIn(c)
+      const { password } = await readBody(c, secondFactorPassword)
+      const begun = await limited(c, account.email, () =>
+        accounts.secondFactor.begin(c.req.header('cookie') ?? '', password),
+      )
+      return c.json(begun)
+    })
+    .post('/account/second-factor/confirm', signedInOnly, async (c) => {
+      const { account } = requireSignIn(c)
+      const { code } = await readBody(c, secondFactorRequest)
+      const after = await limited(c, account.email, () =>
+        accounts.secondFactor.confirm(c.req.header('cookie') ?? '', code),
+      )
+      return goOn(c, after, 'second factor is on')
+    })
+    .post('/account/second-factor/disable', signedInOnly, async (c) => {
+      const { account } = requireSignIn(c)
+      const { password } = await readBody(c, secondFactorPassword)
+      const after = await limited(c, account.email, () =>
+        accounts.secondFactor.disable(c.req.header('cookie') ?? '', password),
+      )
+      return goOn(c, after, 'second factor is off')
     })
     .get('/account/sign-ins', signedInOnly, async (c) => {
       const { account, signInId } = requireSignIn(c)
@@ -110,13 +145,29 @@ export function signInRoutes(parts: Parts): Hono<AppEnv> {
       return c.body(null, 204)
     })
 
+  /** As many tries as a sign-in has: a stolen one must not allow guessing. */
+  async function limited<T>(c: Ctx, email: string, attempt: () => Promise<T>): Promise<T> {
+    const address = addressOf(c, config.publicUrl)
+    await limits.beforeSignIn(address, email)
+    const value = await attempt()
+    await limits.signInSucceeded(address, email)
+    return value
+  }
+
+  /** With this sign-in in place of the caller's; all others end. */
+  async function goOn(c: Ctx, after: SignedIn, what: string): Promise<Response> {
+    const { account, signInId } = requireSignIn(c)
+    await accounts.signIns.endOthers(account.id, after.signInId)
+    sockets.signInsEnded(account.id, { was: signInId, is: after.signInId })
+    c.set('caller', { ...after, via: 'sign-in' })
+    log.info({ user: account.id }, what)
+    return c.body(null, 204)
+  }
+
   async function checkPassword(c: Ctx, password: string | undefined): Promise<void> {
     const { account } = requireSignIn(c)
     if (password === undefined) throw new SandlotError('forbidden', 'Give your password to link a provider.')
-    const address = addressOf(c, config.publicUrl)
-    await limits.beforeSignIn(address, account.email)
-    await accounts.checkPassword(account.id, password)
-    await limits.signInSucceeded(address, account.email)
+    await limited(c, account.email, () => accounts.checkPassword(account.id, password))
   }
 }
 

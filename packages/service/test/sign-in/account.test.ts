@@ -1,4 +1,6 @@
+import { createHmac } from 'node:crypto'
 import type { ApiKey } from '@sandlot/shared/api'
+import type { NewSecondFactor } from '@sandlot/shared/team/sign-in-api'
 import { expect, test } from 'vitest'
 import {
   type Browser,
@@ -130,4 +132,123 @@ test('a key is made with its end', async () => {
   const made = (await (await now().ann.post('/api/keys', { name: 'k', expiresInDays: 1 })).json()) as ApiKey
   expect(made.scopes).toEqual(['chat', 'read', 'files', 'exec'])
   expect(Math.round(((made.expiresAt ?? 0) - Date.now()) / 3_600_000)).toBe(24)
+})
+
+/** A code as an app makes it (RFC 6238). */
+function codeOf(uri: string, at = Date.now()): string {
+  const secret = new URL(uri).searchParams.get('secret') ?? ''
+  const bits = [...secret.replace(/=+$/, '')]
+    .map((letter) => 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'.indexOf(letter).toString(2).padStart(5, '0'))
+    .join('')
+  const key = Buffer.from((bits.match(/.{8}/g) ?? []).map((byte) => Number.parseInt(byte, 2)))
+  const counter = Buffer.alloc(8)
+  counter.writeBigUInt64BE(BigInt(Math.floor(at / 30_000)))
+  const digest = createHmac('sha1', key).update(counter).digest()
+  const offset = (digest.at(-1) ?? 0) & 15
+  return String((digest.readUInt32BE(offset) & 0x7f_ff_ff_ff) % 1_000_000).padStart(6, '0')
+}
+
+test('a second factor is asked for from its confirmation on, and ends other sign-ins', async () => {
+  const { harness, ann } = now()
+  const { url } = harness.service
+  const other = await signInAs(FIREFOX)
+  const begin = '/api/account/second-factor'
+  expect((await ann.post(begin, { password: 'wrong horse' })).status).toBe(403)
+  const made = (await (await ann.post(begin, { password: ANN.password })).json()) as NewSecondFactor
+  expect(made.recoveryCodes.length).toBeGreaterThanOrEqual(8)
+  expect((await signInAs(PHONE)).cookie).toContain('session')
+  expect((await ann.post(`${begin}/confirm`, { code: '000000' })).status).toBe(403)
+  const confirmed = await ann.post(`${begin}/confirm`, { code: codeOf(made.uri) })
+  expect(confirmed.status).toBe(204)
+  const again = browser(url, cookieOf(confirmed))
+  expect(await (await again.get('/api/account/ways')).json()).toMatchObject({ secondFactor: true })
+  expect((await other.get('/api/me')).status).toBe(401)
+
+  const half = await browser(url, '').post('/api/sign-in', { email: ANN.email, password: ANN.password })
+  expect(await half.json()).toEqual({ secondFactor: true })
+  const waiting = browser(url, cookieOf(half))
+  expect((await waiting.get('/api/me')).status).toBe(401)
+  expect((await waiting.post('/api/sign-in/code', { code: '000000' })).status).toBe(401)
+  const whole = await waiting.post('/api/sign-in/code', { code: codeOf(made.uri) })
+  expect(await whole.json()).toMatchObject({ email: ANN.email })
+  expect((await browser(url, '').post('/api/sign-in/code', { code: codeOf(made.uri) })).status).toBe(401)
+
+  const [recovery = ''] = made.recoveryCodes
+  const byRecovery = async (): Promise<number> => {
+    const one = await browser(url, '').post('/api/sign-in', { email: ANN.email, password: ANN.password })
+    return (await browser(url, cookieOf(one)).post('/api/sign-in/code', { code: recovery })).status
+  }
+  expect([await byRecovery(), await byRecovery()]).toEqual([200, 401])
+
+  expect((await again.post(`${begin}/disable`, { password: 'wrong horse' })).status).toBe(403)
+  expect((await again.post(`${begin}/disable`, { password: ANN.password })).status).toBe(204)
+  expect((await signInAs(FIREFOX)).cookie).toContain('session')
+})
+
+test('an administrator removes a second factor, and gives a new password', async () => {
+  const { harness, ann } = now()
+  const bob = await addUser(harness, ann, 'bob@example.org')
+  const password = 'battery staple'
+  const made = (await (await bob.post('/api/account/second-factor', { password })).json()) as NewSecondFactor
+  const confirmed = await bob.post('/api/account/second-factor/confirm', { code: codeOf(made.uri) })
+  const again = browser(harness.service.url, cookieOf(confirmed))
+  const { id } = (await (await again.get('/api/me')).json()) as { id: string }
+  expect((await again.delete(`/api/users/${id}/second-factor`)).status).toBe(403)
+  expect((await ann.delete(`/api/users/${id}/second-factor`)).status).toBe(204)
+  expect((await ann.delete('/api/users/nobody/second-factor')).status).toBe(404)
+  const fresh = (await (await ann.post(`/api/users/${id}/password`, {})).json()) as { password: string }
+  expect((await again.get('/api/me')).status).toBe(401)
+  const signedIn = await browser(harness.service.url, '').post('/api/sign-in', {
+    email: 'bob@example.org',
+    password: fresh.password,
+  })
+  expect(await signedIn.json()).toMatchObject({ email: 'bob@example.org' })
+})
+
+test('an invitation makes one account, with its role, for its address, until its end', async () => {
+  const { harness, ann } = now()
+  const { url } = harness.service
+  const invite = async (body: unknown): Promise<{ id: string; token: string }> => {
+    const made = (await (await ann.post('/api/invitations', body)).json()) as { id: string; url: string }
+    return { id: made.id, token: new URL(made.url).searchParams.get('token') ?? '' }
+  }
+  const nobody = browser(url, '')
+  const accept = async (token: string, email: string): Promise<{ status: number; message?: string }> => {
+    const answer = await nobody.post('/api/invitations/accept', {
+      token,
+      name: 'Cid',
+      email,
+      password: 'battery staple',
+    })
+    return { status: answer.status, ...((await answer.json()) as object) }
+  }
+  const { id, token } = await invite({ role: 'guest', email: 'cid@example.org' })
+  expect(await (await nobody.post('/api/invitations/look', { token })).json()).toMatchObject({
+    role: 'guest',
+    email: 'cid@example.org',
+    createdBy: 'Ann',
+  })
+  expect(await accept(token, 'dan@example.org')).toMatchObject({ status: 403 })
+  expect(await accept(token, 'cid@example.org')).toMatchObject({ status: 200, role: 'guest' })
+  expect(await accept(token, 'cid@example.org')).toMatchObject({
+    status: 403,
+    message: 'This invitation has been used already. Ask for another one.',
+  })
+  const { invitations } = (await (await ann.get('/api/invitations')).json()) as { invitations: unknown[] }
+  expect(invitations).toMatchObject([{ id, usedBy: 'Cid' }])
+
+  // An address that is taken uses nothing up; of two at once one comes in.
+  const second = await invite({})
+  expect(await accept(second.token, 'cid@example.org')).toMatchObject({ status: 409 })
+  const both = await Promise.all([
+    accept(second.token, 'eve@example.org'),
+    accept(second.token, 'fay@example.org'),
+  ])
+  expect(both.map(({ status }) => status).toSorted()).toEqual([200, 403])
+
+  const third = await invite({})
+  expect((await ann.delete(`/api/invitations/${third.id}`)).status).toBe(204)
+  expect(await accept(third.token, 'gus@example.org')).toMatchObject({ status: 403 })
+  const bob = await addUser(harness, ann, 'bob@example.org')
+  expect((await bob.post('/api/invitations', {})).status).toBe(403)
 })

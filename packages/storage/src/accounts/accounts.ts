@@ -15,6 +15,7 @@ import type { AuthOptions } from './auth-options.ts'
 import { createKeyedLock } from '@sandlot/shared/async/keyed-lock'
 import { changePerson, listUsers } from './account-rows.ts'
 import { makeExternal } from './external.ts'
+import { makeInvitations } from './invitations.ts'
 import { createKey, deleteKey, findByKey, listKeys } from './keys.ts'
 import { accountsMigrations } from './schema.ts'
 import { listRemovals, removalDone, removalFailed, removeUser } from './removals.ts'
@@ -53,6 +54,12 @@ export async function openAccounts(path: string, options: AccountsOptions): Prom
     const checked = {
       ...makeStore(db, auth, signIns, close),
       external: withTypedFailures(health, makeExternal(db, auth.external), toAccountUserError),
+      secondFactor: withTypedFailures(health, auth.secondFactor, toAccountUserError),
+      invitations: withTypedFailures(
+        health,
+        makeInvitations(db, (user) => auth.createUser(user), makeTeams(db)),
+        toAccountUserError,
+      ),
       signIns: withTypedFailures(health, signIns, toAccountUserError),
       teams: withTypedFailures(health, makeTeams(db), toAccountUserError),
       notices: withTypedFailures(health, makeNotices(db), toAccountUserError),
@@ -70,7 +77,10 @@ function makeStore(
   auth: Auth,
   signIns: SignInsStore,
   close: () => Promise<void>,
-): Omit<AccountsStore, 'ping' | 'teams' | 'external' | 'signIns' | 'notices'> {
+): Omit<
+  AccountsStore,
+  'ping' | 'teams' | 'external' | 'signIns' | 'secondFactor' | 'invitations' | 'notices'
+> {
   const hasUsers = async (): Promise<boolean> =>
     (await db.selectFrom('auth_user').select('id').limit(1).executeTakeFirst()) !== undefined
   /**

@@ -4,6 +4,7 @@ import { MAX_PASSWORD_CHARS, MIN_PASSWORD_CHARS } from '@sandlot/shared/api'
 import type { Auth } from 'better-auth'
 import { admin } from 'better-auth/plugins/admin'
 import { adminAc, userAc } from 'better-auth/plugins/admin/access'
+import { twoFactor } from 'better-auth/plugins/two-factor'
 import type { Kysely } from 'kysely'
 import type { AccountsSchema } from './schema.ts'
 
@@ -64,6 +65,7 @@ export function authOptions(db: Kysely<AccountsSchema>, options: AuthOptions) {
       ipAddress: { ipAddressHeaders: [IP_HEADER] },
     },
     plugins: [
+      twoFactor({ issuer: 'Sandlot', schema: { twoFactor: { modelName: 'auth_two_factor' } } }),
       admin({
         defaultRole: 'member',
         adminRoles: ['admin'],

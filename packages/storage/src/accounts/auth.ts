@@ -11,14 +11,16 @@ import { createKeyedLock } from '@sandlot/shared/async/keyed-lock'
 import { teamIdsOf, toAccount } from './account-rows.ts'
 import { makeExternalFlows } from './auth-external.ts'
 import { type AuthOptions, IP_HEADER, authOptions } from './auth-options.ts'
+import { type SecondFactors, makeSecondFactors } from './auth-second-factor.ts'
 import type { ExternalFlows } from './external.ts'
 import type { AccountsSchema } from './schema.ts'
-import type { NewUser, Origin, SignedIn } from './store.ts'
+import { type NewUser, type Origin, SecondFactorNeeded, type SignedIn } from './store.ts'
 
 const WRONG_PASSWORD = 'That is not your current password.'
 
 export interface Auth {
   external: ExternalFlows
+  secondFactor: SecondFactors
   createUser(user: NewUser): Promise<Account>
   signIn(credentials: { email: string; password: string }, from: Origin): Promise<SignedIn>
   signOut(cookie: string): Promise<string[]>
@@ -63,6 +65,7 @@ export function makeAuth(db: Kysely<AccountsSchema>, options: AuthOptions): Auth
   return {
     find,
     external: makeExternalFlows({ db, auth, headersOf, begun }),
+    secondFactor: makeSecondFactors({ auth, headersOf, begun }),
     async createUser(user) {
       try {
         const { user: made } = await api.createUser({ body: user })
@@ -79,6 +82,8 @@ export function makeAuth(db: Kysely<AccountsSchema>, options: AuthOptions): Auth
             headers: headersOf(from),
             returnHeaders: true,
           })
+          if ('twoFactorRedirect' in answer.response)
+            throw new SecondFactorNeeded(answer.headers.getSetCookie())
           return begun(answer.headers)
         })
       } catch (error) {

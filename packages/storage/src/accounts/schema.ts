@@ -16,6 +16,7 @@ import { rolesAndTeams } from './migrations/005-roles-and-teams.ts'
 import { teamSeeds } from './migrations/010-team-seeds.ts'
 import { signIn } from './migrations/006-sign-in.ts'
 import { keyScopes } from './migrations/007-key-scopes.ts'
+import { secondFactor } from './migrations/008-second-factor.ts'
 
 export interface AccountsSchema extends NoticesTables {
   auth_user: { id: string; name: string; email: string; role: string | null }
@@ -41,6 +42,20 @@ export interface AccountsSchema extends NoticesTables {
     /** Key of the provider by which it began; null: by password. */
     provider: string | null
     lastUsedAt: number
+  }
+  invitation: {
+    id: string
+    /** SHA-256 of the token in its link, hex. */
+    hash: string
+    role: string
+    /** Ids, as a JSON list. */
+    teams: string
+    email: string | null
+    createdAt: number
+    createdBy: string
+    expiresAt: number
+    /** Name of the person it made. */
+    usedBy: string | null
   }
   group_role: {
     userId: string
@@ -103,6 +118,7 @@ export const accountsMigrations: Migrations = {
   '005_roles_and_teams': rolesAndTeams,
   '006_sign_in': signIn,
   '007_key_scopes': keyScopes,
+  '008_second_factor': secondFactor,
   '010_team_seeds': teamSeeds,
   '012_notices': noticesTables,
 }

@@ -8,6 +8,8 @@ import type { NoticesStore } from './notices.ts'
 import type { TeamsStore } from './teams.ts'
 import type { KeyScope } from '@sandlot/shared/team/sign-in-api'
 import type { ExternalSignIns } from './external.ts'
+import type { SecondFactors } from './auth-second-factor.ts'
+import type { InvitationsStore } from './invitations.ts'
 import type { SignInsStore } from './sign-ins.ts'
 
 export interface NewUser {
@@ -46,6 +48,17 @@ export interface FoundKey {
   scopes: KeyScope[]
 }
 
+/** The password was right; a code finishes the sign-in, with these cookies. */
+export class SecondFactorNeeded extends Error {
+  override readonly name = 'SecondFactorNeeded'
+  readonly setCookies: string[]
+
+  constructor(setCookies: string[]) {
+    super('a code is needed as well')
+    this.setCookies = setCookies
+  }
+}
+
 export interface AccountsStore {
   hasUsers(): Promise<boolean>
   /**
@@ -82,7 +95,10 @@ export interface AccountsStore {
    * Their sign-ins end. Answers the new password, which is kept nowhere else. Throws `not_found`.
    */
   resetPassword(userId: string): Promise<string>
-  /** Throws `unauthenticated`, the same for an unknown address and a wrong password. */
+  /**
+   * Throws `unauthenticated`, the same for an unknown address and a wrong password, and
+   * `SecondFactorNeeded`.
+   */
   signIn(credentials: { email: string; password: string }, from: Origin): Promise<SignedIn>
   /**
    * Ends the sign-in of this `Cookie` header, if it is one. Answers whose it was, and the cookies
@@ -109,6 +125,8 @@ export interface AccountsStore {
   deleteKey(userId: string, id: string): Promise<boolean>
   readonly external: ExternalSignIns
   readonly signIns: SignInsStore
+  readonly secondFactor: SecondFactors
+  readonly invitations: InvitationsStore
   /**
    * Rejects with `not_ready` when the accounts cannot be read, or not be written: the disk is full,
    * the file is damaged.

@@ -1,0 +1,136 @@
+/** The second factor through better-auth's plugin: codes of an app, and recovery codes. */
+import { SandlotError } from '@sandlot/shared/errors'
+import type { NewSecondFactor } from '@sandlot/shared/team/sign-in-api'
+import { APIError } from 'better-auth/api'
+import type { BetterAuth } from './auth-options.ts'
+import type { Origin, SignedIn } from './store.ts'
+
+export interface SecondFactors {
+  isOn(userId: string): Promise<boolean>
+  /** Throws `forbidden` (not the password) and `conflict` (there is one). */
+  begin(cookie: string, password: string): Promise<NewSecondFactor>
+  /** From now on it is asked for. Throws `forbidden` for a wrong code. */
+  confirm(cookie: string, code: string): Promise<SignedIn>
+  /** Throws `forbidden`: not the password. */
+  disable(cookie: string, password: string): Promise<SignedIn>
+  /** As an administrator, of a person who has lost it. */
+  remove(userId: string): Promise<void>
+  /** Address of the account whose sign-in waits for a code. */
+  waiting(cookie: string): Promise<string | undefined>
+  /** Finishes that sign-in. Throws `unauthenticated`. */
+  finish(cookie: string, code: string, from: Origin): Promise<SignedIn>
+}
+
+interface SecondFactorOptions {
+  auth: BetterAuth
+  headersOf: (from: Origin) => Headers
+  begun: (headers: Headers) => Promise<SignedIn>
+}
+
+const MODEL = 'twoFactor'
+const COOKIE = /(?:^|[.\-_])two_factor$/
+
+export function makeSecondFactors({ auth, headersOf, begun }: SecondFactorOptions): SecondFactors {
+  const { api, $context } = auth
+  const where = (userId: string) => [{ field: 'userId', value: userId }]
+
+  return {
+    async isOn(userId) {
+      const user = await (await $context).internalAdapter.findUserById(userId)
+      return user !== null && 'twoFactorEnabled' in user && user.twoFactorEnabled === true
+    },
+    async begin(cookie, password) {
+      try {
+        const made = await api.enableTwoFactor({
+          body: { password, method: 'totp' },
+          headers: new Headers({ cookie }),
+        })
+        if (made.method !== 'totp') throw new Error('accounts: another second factor than asked for')
+        return { uri: made.totpURI, recoveryCodes: made.backupCodes }
+      } catch (error) {
+        throw translate(error)
+      }
+    },
+    async confirm(cookie, code) {
+      try {
+        const { headers } = await api.verifyTOTP({
+          body: { code },
+          headers: new Headers({ cookie }),
+          returnHeaders: true,
+        })
+        return await begun(headers)
+      } catch (error) {
+        throw translate(error)
+      }
+    },
+    async disable(cookie, password) {
+      try {
+        const { headers } = await api.disableTwoFactor({
+          body: { password },
+          headers: new Headers({ cookie }),
+          returnHeaders: true,
+        })
+        return await begun(headers)
+      } catch (error) {
+        throw translate(error)
+      }
+    },
+    async remove(userId) {
+      const { adapter, internalAdapter } = await $context
+      await internalAdapter.updateUser(userId, { twoFactorEnabled: false })
+      await adapter.deleteMany({ model: MODEL, where: where(userId) })
+    },
+    async waiting(cookie) {
+      const [, value = ''] = challengeOf(cookie)?.split('=') ?? []
+      const identifier = decodeURIComponent(value).split('.')[0] ?? ''
+      if (!identifier.startsWith('2fa-')) return undefined
+      const { internalAdapter } = await $context
+      const found = await internalAdapter.findVerificationValue(identifier)
+      if (found === null) return undefined
+      return (await internalAdapter.findUserById(found.value))?.email
+    },
+    async finish(cookie, code, from) {
+      const headers = headersOf(from)
+      // Without that of a sign-in, whose own account would be meant.
+      headers.set('cookie', challengeOf(cookie) ?? '')
+      const given = code.replaceAll(/\s/g, '')
+      const request = { body: { code: given }, headers, returnHeaders: true } as const
+      try {
+        const answer = /^\d{6}$/.test(given)
+          ? await api.verifyTOTP(request)
+          : await api.verifyBackupCode(request)
+        return await begun(answer.headers)
+      } catch (error) {
+        if (!(error instanceof APIError)) throw error
+        throw new SandlotError(
+          'unauthenticated',
+          /COOKIE|ATTEMPTS|LOCKED/.test(codeOf(error))
+            ? 'Sign in again with your password: this try is over.'
+            : 'This code is not right, or is too old.',
+        )
+      }
+    },
+  }
+}
+
+/** The one cookie that says which sign-in waits for a code. */
+function challengeOf(cookie: string): string | undefined {
+  return cookie.split(/;\s*/).find((pair) => COOKIE.test(pair.split('=')[0] ?? ''))
+}
+
+function translate(error: unknown): unknown {
+  if (!(error instanceof APIError)) return error
+  const code = codeOf(error)
+  if (code === 'INVALID_PASSWORD') return new SandlotError('forbidden', 'That is not your current password.')
+  if (code === 'INVALID_CODE') return new SandlotError('forbidden', 'This code is not right, or is too old.')
+  if (code === 'TOTP_ALREADY_ENABLED')
+    return new SandlotError('conflict', 'There is a second factor already. Disable it first.')
+  if (code === 'TOTP_NOT_ENABLED')
+    return new SandlotError('conflict', 'There is no second factor to confirm.')
+  return new SandlotError('bad_request', error.body?.message ?? 'The second factor was refused.')
+}
+
+function codeOf(error: APIError): string {
+  const code: unknown = error.body?.['code']
+  return typeof code === 'string' ? code : ''
+}

@@ -1,0 +1,95 @@
+/** Invitations by link: each makes one account, until it expires or is revoked. */
+import { createHash } from 'node:crypto'
+import type { Account } from '@sandlot/shared/api'
+import { SandlotError } from '@sandlot/shared/errors'
+import { randomText } from '@sandlot/shared/ids'
+import { role } from '@sandlot/shared/team/role'
+import type { Invitation } from '@sandlot/shared/team/sign-in-api'
+import type { Kysely, Selectable } from 'kysely'
+import type { AccountsSchema } from './schema.ts'
+import type { NewUser } from './store.ts'
+import type { TeamsStore } from './teams.ts'
+
+const TOKEN_CHARS = 40
+
+type NewInvitation = Pick<Invitation, 'role' | 'teams' | 'email' | 'createdBy' | 'expiresAt'>
+
+export interface InvitationsStore {
+  /** The only time that the token is seen. */
+  create(invitation: NewInvitation): Promise<Invitation & { token: string }>
+  /** Newest first. */
+  list(): Promise<Invitation[]>
+  /** False: there is none. */
+  revoke(id: string): Promise<boolean>
+  /** Throws `forbidden` for one that was used, has expired or is not known. */
+  look(token: string): Promise<Invitation>
+  /** As `look`, and what creating a user throws; then it can be used again. */
+  accept(token: string, user: Omit<NewUser, 'role'>): Promise<Account>
+}
+
+const hashOf = (token: string): string => createHash('sha256').update(token).digest('hex')
+
+export function makeInvitations(
+  db: Kysely<AccountsSchema>,
+  createUser: (user: NewUser) => Promise<Account>,
+  teams: TeamsStore,
+): InvitationsStore {
+  const look = async (token: string): Promise<Invitation> => {
+    const row = await db
+      .selectFrom('invitation')
+      .selectAll()
+      .where('hash', '=', hashOf(token))
+      .executeTakeFirst()
+    if (row === undefined)
+      throw new SandlotError('forbidden', 'This invitation is not known. It may have been revoked.')
+    if (row.usedBy !== null)
+      throw new SandlotError('forbidden', 'This invitation has been used already. Ask for another one.')
+    if (row.expiresAt <= Date.now())
+      throw new SandlotError('forbidden', 'This invitation has expired. Ask for another one.')
+    return toInvitation(row)
+  }
+  return {
+    look,
+    async create(given) {
+      const token = randomText(TOKEN_CHARS)
+      const made = { ...given, id: `i_${randomText(20)}`, createdAt: Date.now(), usedBy: null }
+      const row = { ...made, teams: JSON.stringify(made.teams), hash: hashOf(token) }
+      await db.insertInto('invitation').values(row).execute()
+      return { ...made, token }
+    },
+    async list() {
+      const rows = await db.selectFrom('invitation').selectAll().orderBy('createdAt', 'desc').execute()
+      return rows.map(toInvitation)
+    },
+    async revoke(id) {
+      const { numDeletedRows } = await db.deleteFrom('invitation').where('id', '=', id).executeTakeFirst()
+      return numDeletedRows > 0n
+    },
+    async accept(token, user) {
+      const { id, role: given, teams: teamIds, email } = await look(token)
+      if (email !== null && email.toLowerCase() !== user.email.toLowerCase())
+        throw new SandlotError('forbidden', 'This invitation is for another e-mail address.')
+      // Taken first: of two at once one gets it.
+      const { numUpdatedRows } = await db
+        .updateTable('invitation')
+        .set({ usedBy: user.name })
+        .where('id', '=', id)
+        .where('usedBy', 'is', null)
+        .executeTakeFirst()
+      if (numUpdatedRows === 0n) await look(token)
+      try {
+        const made = await createUser({ ...user, role: given })
+        const there = new Set((await teams.list()).map((team) => team.id))
+        for (const team of teamIds) if (there.has(team)) await teams.setMember(team, made.id, true)
+        return made
+      } catch (error) {
+        await db.updateTable('invitation').set({ usedBy: null }).where('id', '=', id).execute()
+        throw error
+      }
+    },
+  }
+}
+
+function toInvitation({ hash: _, ...row }: Selectable<AccountsSchema['invitation']>): Invitation {
+  return { ...row, role: role.parse(row.role), teams: JSON.parse(row.teams) as string[] }
+}
