@@ -8,6 +8,7 @@ import { readRecord } from './pid-file.ts'
 import { isRunning } from './processes.ts'
 import { askReadiness, checkPortIsFree } from './ready.ts'
 import { sandboxes } from './sandbox-checks.ts'
+import { signInChecks } from './sign-in-checks.ts'
 import { StepError } from './steps.ts'
 
 /** Below this a workspace, an image or a database soon fails to be written. */
@@ -113,6 +114,7 @@ export async function runChecks(config: CliConfig): Promise<Finding[]> {
     dataDirectory(config),
     model(config),
     await running(config),
+    ...(await signInChecks(config)),
     ...(await sandboxes(config)),
   ]
   const of = (group: Finding['group']): Finding[] => findings.filter((finding) => finding.group === group)
