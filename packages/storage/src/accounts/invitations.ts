@@ -90,6 +90,8 @@ export function makeInvitations(
   }
 }
 
-function toInvitation({ hash: _, ...row }: Selectable<AccountsSchema['invitation']>): Invitation {
-  return { ...row, role: role.parse(row.role), teams: JSON.parse(row.teams) as string[] }
+function toInvitation(row: Selectable<AccountsSchema['invitation']>): Invitation {
+  const { id, email, createdAt, createdBy, expiresAt, usedBy } = row
+  const teams = JSON.parse(row.teams) as string[]
+  return { id, role: role.parse(row.role), teams, email, createdAt, createdBy, expiresAt, usedBy }
 }
