@@ -110,7 +110,7 @@ export const ACP_ROWS: Record<string, Record<string, readonly string[]>> = {
     ],
     'one message per line, no batches': [
       `${PROMPTS} :: 2.8 a batch is one -32600, a bad line is answered at once and repeats nothing, and the rest goes on`,
-      'packages/ai-agent/test/acp/lines.test.ts :: however they are cut, the lines are the same; one that is too long takes no other with it',
+      'packages/shared/test/node/line-splitter.test.ts :: however they are cut, the lines are the same; one that is too long takes no other with it',
     ],
     'a limit for a message': [
       'packages/ai-agent/test/acp/stdio-end.test.ts :: a message over the limit is refused with one error, and the next one is answered',

@@ -27,6 +27,9 @@ const RIGHTFUL: Record<string, string> = {
   'web/src/chat/chat-page.tsx: stop': 'the shortcut that stops a prompt',
   'web/src/chat/composer/composer.tsx: stop': 'the button that stops a prompt',
   'web/src/lib/shortcuts.ts: stop': 'the shortcut that stops a prompt',
+  'web/src/settings/settings-page.tsx: stop': 'the shortcut that leaves the settings',
+  // An example of what is typed.
+  'web/src/settings/people/agent-settings-form.tsx: run_shell_command': 'an example of a tool’s id',
 }
 
 function sources(folder: string): string[] {

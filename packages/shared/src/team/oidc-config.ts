@@ -77,7 +77,7 @@ export function readOidcProviders(
   if (!parsed.success)
     return {
       problems: parsed.error.issues.map(({ path, message }) =>
-        `${placeOf(path)}${path.slice(1).join('.')} ${message}`.trim(),
+        [placeOf(path), path.slice(1).join('.'), message].filter((part) => part !== '').join(' '),
       ),
     }
   const problems: string[] = []
@@ -111,7 +111,7 @@ function parseJson(text: string): unknown {
 
 /** People count from one. */
 function placeOf([place]: readonly PropertyKey[]): string {
-  return typeof place === 'number' ? `provider ${place + 1}: ` : ''
+  return typeof place === 'number' ? `provider ${place + 1}:` : ''
 }
 
 function idOf(name: string): string {
