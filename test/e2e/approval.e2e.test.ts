@@ -87,6 +87,7 @@ describe('approvals', () => {
     await ada.answers.filter({ hasText: 'Made two.' }).waitFor()
 
     await ada.page.getByRole('button', { name: /Settings$/ }).click()
+    await ada.page.getByRole('link', { name: 'Approval rules' }).click()
     await ada.page.getByRole('button', { name: 'Revoke Allow commands that begin with mkdir' }).click()
     await ada.page.getByTestId('rules').getByText('None yet.').waitFor()
     await ada.page.keyboard.press('Escape')
