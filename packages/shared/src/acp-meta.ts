@@ -8,7 +8,13 @@ import { fullImageState, removedData } from './api.ts'
 import { ERROR_CODES } from './errors.ts'
 import { mode } from './mode.ts'
 import { newComment, sharesAsk, snapshotsAsk } from './team/shares.ts'
-import { effectiveSettingsView, idList, settingsSubject, settingsView } from './team/agent-settings.ts'
+import {
+  effectiveSettingsView,
+  idList,
+  offeredSettings,
+  settingsSubject,
+  settingsView,
+} from './team/agent-settings.ts'
 import { role } from './team/role.ts'
 import { MAX_TITLE_CHARS, sessionSummary } from './frames.ts'
 import { messageId, requestId, sessionId } from './ids.ts'
@@ -211,7 +217,8 @@ export const settingsParams = z.object({
   user: agentUser,
   ask: z.discriminatedUnion('do', [
     z.object({ do: z.literal('list') }),
-    z.object({ do: z.literal('get'), subject: settingsSubject }),
+    /** `teams`: of the person. */
+    z.object({ do: z.literal('get'), subject: settingsSubject, teams: idList.optional() }),
     /** `name`: of the team. */
     settingsView.extend({
       do: z.literal('put'),
@@ -235,6 +242,9 @@ export type SettingsAsk = z.infer<typeof settingsParams>['ask']
 /** Each ask has one of them. `conflict`: a `put` with another revision than the one there is. */
 export const settingsAnswer = z.object({
   view: settingsView.optional(),
+  /** Beside a `view` that was asked for: what holds where nothing is set there. */
+  without: effectiveSettingsView.optional(),
+  offered: offeredSettings.optional(),
   conflict: settingsView.optional(),
   effective: effectiveSettingsView.optional(),
   all: z.array(z.object({ subject: settingsSubject, revision: z.int() })).optional(),

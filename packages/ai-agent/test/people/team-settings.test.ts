@@ -77,8 +77,12 @@ describe('the configuration file', () => {
     // She signs in for the first time, with an address that the file names.
     await first.asked.request(methods.agent.session.list, { _meta: { sandlot: { user: ADA } } })
     const subject = { kind: 'person', id: 'ada' } as const
-    const { view } = await first.settings(ROOT, { do: 'get', subject })
+    const { view, without } = await first.settings(ROOT, { do: 'get', subject })
     expect(view).toEqual({ settings: { tools: { glob: false }, limits: { calls: 7 } }, revision: 1 })
+    expect(without).toMatchObject({
+      tools: { single: {} },
+      limits: { calls: { from: { kind: 'deployment' } } },
+    })
     expect(await ownOf(first, ADA)).toMatchObject({
       modeCeiling: { value: 'auto-edit', from: { kind: 'teams', teams: [{ name: 'data' }] } },
       limits: { calls: { value: 7, from: { kind: 'person' } } },

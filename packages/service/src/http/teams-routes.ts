@@ -87,7 +87,7 @@ export function teamsRoutes(parts: Parts): Hono<AppEnv> {
     })
     .get('/:id/settings', async (c) => {
       const { id } = await find(c.req.param('id'))
-      return c.json((await askSettings(parts, c, { do: 'get', subject: { kind: 'team', id } })).view)
+      return getSettings(parts, c, { kind: 'team', id })
     })
     .put('/:id/settings', async (c) => {
       const { id, name } = await find(c.req.param('id'))
@@ -121,8 +121,8 @@ export function personRoutes(parts: Parts): Hono<AppEnv> {
       return c.json(account)
     })
     .get('/:id/settings', async (c) => {
-      const { id } = await find(c.req.param('id'))
-      return c.json((await askSettings(parts, c, { do: 'get', subject: { kind: 'person', id } })).view)
+      const { id, teams } = await find(c.req.param('id'))
+      return getSettings(parts, c, { kind: 'person', id }, teams)
     })
     .put('/:id/settings', async (c) => {
       const { id } = await find(c.req.param('id'))
@@ -145,6 +145,17 @@ export function ownSettingsRoutes(parts: Parts): Hono<AppEnv> {
 async function askSettings({ agent }: Parts, c: Ctx, ask: SettingsAsk) {
   const user = agentUserOf(c.var.caller.account)
   return settingsAnswer.parse(await agent.request(EXT.settings, { user, ask }))
+}
+
+/** What is set, with what holds where nothing is. */
+async function getSettings(
+  parts: Parts,
+  c: Ctx,
+  subject: SettingsSubject,
+  teams?: string[],
+): Promise<Response> {
+  const { view, without, offered } = await askSettings(parts, c, { do: 'get', subject, teams })
+  return c.json({ ...view, without, offered })
 }
 
 async function putSettings(parts: Parts, c: Ctx, subject: SettingsSubject, name?: string): Promise<Response> {

@@ -1,6 +1,6 @@
 /** People, teams, and what administrators set for them. */
 import { account, errorBody, userList } from '@sandlot/shared/api'
-import { effectiveSettingsView, settingsView } from '@sandlot/shared/team/agent-settings'
+import { effectiveSettingsView, settingsAnswer, settingsView } from '@sandlot/shared/team/agent-settings'
 import { team, teamList } from '@sandlot/shared/team/teams-api'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { Tab, addUser, browser, makeKey, setUp, startHarness, waitFor } from '../support/harness.ts'
@@ -69,6 +69,15 @@ describe('a team', () => {
     expect(settingsView.parse(await put.json())).toEqual({ settings, revision: 1 })
     const own = effectiveSettingsView.parse(await (await bob.get('/api/me/effective')).json())
     expect(own.modeCeiling).toMatchObject({ value: 'manual', from: { kind: 'teams' } })
+    // What holds for him where nothing is set for him alone; for the team, of the deployment.
+    const without = async (path: string) =>
+      settingsAnswer.parse(await (await ann.get(`/api/${path}/settings`)).json())
+    expect(await without(`users/${bobId}`)).toMatchObject({ revision: 0, without: own })
+    expect(await without(`teams/${data.id}`)).toMatchObject({
+      settings,
+      without: { modeCeiling: { value: 'yolo', from: { kind: 'deployment' } } },
+      offered: { models: expect.arrayContaining(['small']) as unknown },
+    })
     const shown = await (await ann.get(`/api/users/${bobId}/effective`)).json()
     expect(effectiveSettingsView.parse(shown)).toEqual(own)
     expect(await (await ann.get('/api/me/effective')).json()).toMatchObject({

@@ -238,7 +238,15 @@ export class ScriptedAgent {
     if (ask.do === 'list') return { all: [] }
     const key = `${ask.subject.kind}:${ask.subject.id}`
     this.received.push(`settings ${ask.do} ${ask.subject.kind}`)
-    if (ask.do === 'get') return { view: viewOf(key) }
+    if (ask.do === 'get') {
+      const { effective: without } = effective('', ask.teams ?? [])
+      const { models, mcpServers } = DEPLOYMENT
+      return {
+        view: viewOf(key),
+        without,
+        offered: { models: [...models], mcpServers: [...mcpServers] },
+      }
+    }
     if (ask.do === 'remove') this.settings.delete(key)
     if (ask.do !== 'put') return {}
     const { revision } = viewOf(key)

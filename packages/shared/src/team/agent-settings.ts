@@ -134,14 +134,17 @@ export const effectiveSettingsView = z.object({
 })
 export type EffectiveSettings = z.infer<typeof effectiveSettingsView>
 
+/** What there is to choose from: names of servers and models. */
+export const offeredSettings = z.object({
+  mcpServers: z.array(z.string()),
+  models: z.array(z.string()),
+})
+
 /** What `GET …/settings` answers: the form says for each setting what holds without it. */
 export const settingsAnswer = settingsView.extend({
   /** What holds where nothing of this is set. */
   without: effectiveSettingsView.optional(),
-  /** What there is to choose from: ids of tools, names of servers and models. */
-  offered: z
-    .object({ tools: z.array(z.string()), mcpServers: z.array(z.string()), models: z.array(z.string()) })
-    .optional(),
+  offered: offeredSettings.optional(),
 })
 export type SettingsAnswer = z.infer<typeof settingsAnswer>
 

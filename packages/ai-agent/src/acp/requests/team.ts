@@ -63,8 +63,16 @@ async function answerSettings(
   switch (ask.do) {
     case 'list':
       return { all: book.all.map(({ subject, revision }) => ({ subject, revision })) }
-    case 'get':
-      return { view: book.view(ask.subject) }
+    case 'get': {
+      // No person has this id, so nothing is set for them alone.
+      const of = (teams: readonly string[]) => book.effective({ id: '', teams })
+      const { mcpServers, models } = of([])
+      return {
+        view: book.view(ask.subject),
+        without: of(ask.teams ?? []),
+        offered: { mcpServers: mcpServers.value, models: models.value },
+      }
+    }
     case 'put': {
       const view = await book.put(ask.subject, ask, ask.name)
       return view === undefined ? { conflict: book.view(ask.subject) } : { view }

@@ -162,11 +162,7 @@ function Loaded(props: {
           on={draft.tools !== undefined}
           onSet={(on) => set({ tools: on ? {} : undefined })}
         >
-          <Tools
-            offered={offered?.tools ?? []}
-            value={draft.tools ?? {}}
-            onChange={(tools) => set({ tools })}
-          />
+          <Tools value={draft.tools ?? {}} onChange={(tools) => set({ tools })} />
         </Setting>
         <Setting
           title="Network of the sandbox"
@@ -399,13 +395,8 @@ function Lines(props: {
 
 type ToolSettings = NonNullable<AgentSettings['tools']>
 
-function Tools(props: {
-  offered: readonly string[]
-  value: ToolSettings
-  onChange: (value: ToolSettings) => void
-}) {
+function Tools(props: { value: ToolSettings; onChange: (value: ToolSettings) => void }) {
   const { value, onChange } = props
-  const list = useId()
   const [name, setName] = useState('')
   const kind = typeof value === 'boolean' ? (value ? 'all' : 'none') : 'named'
   const named = typeof value === 'boolean' ? {} : value
@@ -453,7 +444,6 @@ function Tools(props: {
           <div className="flex gap-2">
             <input
               aria-label="Tool to add"
-              list={list}
               className={cn(INPUT, 'font-mono')}
               placeholder="run_shell_command"
               value={name}
@@ -467,11 +457,6 @@ function Tools(props: {
                 add()
               }}
             />
-            <datalist id={list}>
-              {props.offered.map((id) => (
-                <option key={id} value={id} />
-              ))}
-            </datalist>
             <Button className="h-10 pointer-coarse:h-11" disabled={name.trim() === ''} onClick={add}>
               <Plus className="size-4" aria-hidden /> Add
             </Button>
