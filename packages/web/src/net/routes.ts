@@ -61,9 +61,13 @@ export async function addPerson(person: NewPerson): Promise<void> {
   await call(account, 'POST', '/api/users', person)
 }
 
-/** The account ends at once. What is left is done when `fetchPeople` says so. */
-export async function removePerson(id: string, data: RemovedData): Promise<void> {
-  await call(removal, 'DELETE', `/api/users/${encodeURIComponent(id)}?data=${data}`)
+/**
+ * The account ends at once. What is left is done when `fetchPeople` says so. `heir`: the user who
+ * gets the chats that they share; absent: those end for others.
+ */
+export async function removePerson(id: string, data: RemovedData, heir?: string): Promise<void> {
+  const handOver = heir === undefined ? '' : `&handOver=${encodeURIComponent(heir)}`
+  await call(removal, 'DELETE', `/api/users/${encodeURIComponent(id)}?data=${data}${handOver}`)
 }
 
 /** One's own rules, as functions over HTTP. Failures are `ApiError`s. */

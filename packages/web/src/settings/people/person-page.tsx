@@ -369,6 +369,7 @@ function RemovePart(props: { person: Account; people: readonly Account[]; onChan
           <RemovePersonForm
             person={person}
             removedBefore={false}
+            heirs={props.people.filter(({ id, role }) => id !== person.id && role !== 'guest')}
             onDone={() => {
               navigate('/settings/people')
               void props.onChanged()

@@ -4,7 +4,7 @@ import { useSubmit } from '../../auth/use-submit.ts'
 import { removePerson } from '../../net/routes.ts'
 import { Alert } from '../../ui/alert.tsx'
 import { Button } from '../../ui/button.tsx'
-import { Field } from '../../ui/field.tsx'
+import { Field, INPUT } from '../../ui/field.tsx'
 import { Spinner } from '../../ui/spinner.tsx'
 
 const GOES = 'For good, with what MCP servers keep for them, as soon as what runs has ended.'
@@ -25,17 +25,20 @@ const CHOICES: { data: RemovedData; title: string; text: string }[] = [
 export function RemovePersonForm(props: {
   person: { id: string; name: string }
   removedBefore: boolean
+  /** To whom chats that they share can go. */
+  heirs?: readonly { id: string; name: string; email: string }[]
   onDone: () => void
   onLeave: () => void
 }) {
-  const { person, removedBefore } = props
+  const { person, removedBefore, heirs = [] } = props
   const title = removedBefore ? `Delete files and chats of ${person.name}` : `Remove ${person.name}`
   const group = useId()
   const [data, setData] = useState<RemovedData | null>(removedBefore ? 'purge' : null)
+  const [heir, setHeir] = useState('')
   const [typed, setTyped] = useState('')
   const { busy, problem, onSubmit } = useSubmit(async () => {
     if (data === null) return
-    await removePerson(person.id, data)
+    await removePerson(person.id, data, heir === '' ? undefined : heir)
     props.onDone()
   })
   return (
@@ -70,6 +73,17 @@ export function RemovePersonForm(props: {
               </label>
             ))}
           </fieldset>
+          <label className="flex flex-col gap-1.5 text-sm font-medium">
+            Chats that they share with others
+            <select className={INPUT} value={heir} onChange={(event) => setHeir(event.target.value)}>
+              <option value="">End for everybody</option>
+              {heirs.map(({ id, name, email }) => (
+                <option key={id} value={id}>
+                  Go to {name} ({email})
+                </option>
+              ))}
+            </select>
+          </label>
         </>
       )}
       <Field
