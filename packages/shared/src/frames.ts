@@ -102,6 +102,8 @@ export const sessionSummary = z.object({
   owner: author.optional(),
   /** What the reader may do, where the chat is another's. */
   access: shareAccess.optional(),
+  /** The reader answers approvals, where the chat is another's. */
+  mayApprove: z.literal(true).optional(),
   /** Others see it: of the reader's own chats. */
   shared: z.literal(true).optional(),
 })

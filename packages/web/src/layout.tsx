@@ -5,6 +5,7 @@ import { type ReactNode, useCallback, useState } from 'react'
 import { useLocation } from 'wouter'
 import { useChat, useChatState } from './chat/chat-context.ts'
 import { ChatMenu } from './chat/chat-menu.tsx'
+import { PeopleHere } from './chat/sharing/people-here.tsx'
 import { useGlobalKeys } from './chat/use-global-keys.ts'
 import { browserStorage } from './lib/storage.ts'
 import { useIsWide } from './lib/wide.ts'
@@ -85,6 +86,7 @@ export function Layout(props: { children: ReactNode }) {
             {wide ? <PanelLeft aria-hidden /> : <MenuIcon aria-hidden />}
           </IconButton>
           <Title title={title} />
+          <PeopleHere />
           <ChatMenu title={title} />
           {!isGuest && (
             <IconButton

@@ -108,8 +108,11 @@ export function lineFor(
   }
   const given = accessBy(shares, who, now)
   if (given === undefined) return undefined
+  const { access } = given
   // What waits is for those who may answer.
-  return { ...line, waiting: given.mayApprove ? line.waiting : 0, owner, access: given.access }
+  return given.mayApprove
+    ? { ...line, owner, access, mayApprove: true }
+    : { ...line, waiting: 0, owner, access }
 }
 
 /** Without the path: users see this. */

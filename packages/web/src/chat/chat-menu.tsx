@@ -5,6 +5,7 @@ import { Dialog } from '@base-ui/react/dialog'
 import { MAX_TITLE_CHARS } from '@sandlot/shared/frames'
 import { asMarkdown } from './transcript/as-markdown.ts'
 import { useChat, useChatState } from './chat-context.ts'
+import { useReadingOf } from './sharing/reading.ts'
 import { useSubmit } from '../auth/use-submit.ts'
 import { saveText } from '../lib/save-text.ts'
 import { renameSession } from '../net/http.ts'
@@ -25,6 +26,7 @@ export function ChatMenu(props: { title: string }) {
   const [renaming, setRenaming] = useState(false)
   // Inside the page’s landmark, not at the end of the body.
   const host = useRef<HTMLDivElement>(null)
+  const { access } = useReadingOf(sessionId)
   if (sessionId === null || !known) return null
   const save = () => {
     const entries = chat.store.getState().views[sessionId]?.transcript.entries ?? []
@@ -43,9 +45,11 @@ export function ChatMenu(props: { title: string }) {
         <Menu.Portal container={host}>
           <Menu.Positioner positionMethod="fixed" side="bottom" align="end" sideOffset={4} className="z-50">
             <Menu.Popup className="popup min-w-52 rounded-xl border border-line bg-raised p-1.5 shadow-3 outline-none">
-              <Menu.Item className={ITEM} onClick={() => setRenaming(true)}>
-                <Pencil className="size-4 text-muted" aria-hidden /> Rename…
-              </Menu.Item>
+              {access === 'own' && (
+                <Menu.Item className={ITEM} onClick={() => setRenaming(true)}>
+                  <Pencil className="size-4 text-muted" aria-hidden /> Rename…
+                </Menu.Item>
+              )}
               <Menu.Item className={ITEM} onClick={save}>
                 <FileText className="size-4 text-muted" aria-hidden /> Save as Markdown
               </Menu.Item>

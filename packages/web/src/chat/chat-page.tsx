@@ -1,6 +1,6 @@
 import { pendingApprovals } from '@sandlot/shared/transcript/activity'
 import type { Mode } from '@sandlot/shared/mode'
-import { ArrowDown, ImagePlus, SearchX } from 'lucide-react'
+import { ArrowDown, Eye, ImagePlus, SearchX, UserX } from 'lucide-react'
 import {
   type DragEvent,
   type ReactNode,
@@ -13,6 +13,7 @@ import {
   useRef,
   useState,
 } from 'react'
+import type { Author } from '@sandlot/shared/team/shares'
 import { useLocation } from 'wouter'
 import { useStickToBottom } from 'use-stick-to-bottom'
 import type { QueuedEntry } from '@sandlot/shared/transcript/entries'
@@ -22,6 +23,8 @@ import { EMPTY_VIEW, isBusy, modeOf } from '../state/chat-state.ts'
 import type { PendingMessage } from '../state/outbox.ts'
 import { waitingModel } from '../state/waiting-frames.ts'
 import { Button } from '../ui/button.tsx'
+import { PersonMark } from '../ui/person-mark.tsx'
+import { Revealed } from '../ui/revealed.tsx'
 import { Spinner } from '../ui/spinner.tsx'
 import { ApprovalBar } from './approvals/approval-bar.tsx'
 import { useChat, useChatState } from './chat-context.ts'
@@ -36,6 +39,9 @@ import { TranscriptView } from './transcript/transcript-view.tsx'
 import { useApprovals } from './approvals/use-approvals.ts'
 import { useAttachments } from './composer/use-attachments.ts'
 import { useDraft } from './composer/drafts.ts'
+import { mentionsIn } from './sharing/mentions.ts'
+import { Typing } from './sharing/people-here.tsx'
+import { ReadingProvider, useMentionable, useReadingOf } from './sharing/reading.ts'
 import { useGlobalKeys } from './use-global-keys.ts'
 import { readAgain } from '../net/images.ts'
 
@@ -76,9 +82,15 @@ export function ChatPage(props: { sessionId: string | null }) {
     onImages: attachments.add,
   })
 
+  const reading = useReadingOf(sessionId)
+  const { owner, access, mayApprove, together } = reading
+  const [comment, setComment] = useState(false)
+  const commenting = together && access !== 'watch' && comment
+  const mentionable = useMentionable(sessionId, reading, commenting)
+
   const { transcript } = view
   const [ours, refused] = useMemo(() => shownAndRefused(outbox, sessionId), [outbox, sessionId])
-  const waiting = useMemo(() => pendingApprovals(transcript), [transcript])
+  const waiting = useMemo(() => (mayApprove ? pendingApprovals(transcript) : []), [transcript, mayApprove])
   const empty = transcript.entries.length === 0 && ours.length === 0
   const stopping = view.stopping || ours.some((message) => message.stop === true)
   const lastSaid = useMemo(() => lastUserText(transcript.entries), [transcript.entries])
@@ -86,6 +98,12 @@ export function ChatPage(props: { sessionId: string | null }) {
   const say = (text: string, images: NonNullable<SendOptions['images']>) =>
     chat.send(sessionId, text, { mode: newMode, ...(hasChoice(me) ? newModel : {}), images })
   const send = (text: string) => {
+    if (commenting && sessionId !== null) {
+      chat.comment(sessionId, text, mentionsIn(text, mentionable))
+      setDraft('')
+      scroller.current?.toBottom()
+      return
+    }
     say(
       text,
       attachments.items.flatMap((item) => (item.state === 'there' ? [item] : [])),
@@ -98,7 +116,7 @@ export function ChatPage(props: { sessionId: string | null }) {
     if (!isTouch()) composer.current?.focus()
   })
   useGlobalKeys((shortcut) => {
-    if (shortcut === 'stop' && busy && !stopping) {
+    if (shortcut === 'stop' && busy && !stopping && access !== 'watch') {
       chat.stopPrompt(sessionId)
       return true
     }
@@ -117,86 +135,107 @@ export function ChatPage(props: { sessionId: string | null }) {
     sessionId !== null && !drawn && ours.length === 0 && view.sync === 'loading' && view.chasedFrom === null
   if (!loading && !drawn) setDrawn(true)
 
-  if (view.missing) return <NoSuchSession />
+  if (view.missing) return <NoSuchSession unsharedBy={view.unsharedBy} />
   return (
-    <DropZone sessionId={sessionId} onFiles={attachments.add}>
-      {loading ? (
-        <div role="status" className="flex flex-1 items-center justify-center gap-2.5 text-sm text-muted">
-          <Spinner /> Opening the conversation…
-        </div>
-      ) : empty ? (
-        <div className="min-h-0 flex-1 overflow-y-auto">
-          <div className="mx-auto flex min-h-full w-full max-w-[48rem] items-center px-4 sm:px-6">
-            <EmptyChat
-              // What is typed or attached stays where it is.
-              onIdea={(text) => say(text, [])}
-            />
+    <ReadingProvider value={reading}>
+      <DropZone
+        sessionId={sessionId}
+        onFiles={access === 'watch' || commenting ? ignoreFiles : attachments.add}
+      >
+        {loading ? (
+          <div role="status" className="flex flex-1 items-center justify-center gap-2.5 text-sm text-muted">
+            <Spinner /> Opening the conversation…
           </div>
-        </div>
-      ) : (
-        <Scroller ref={scroller}>
-          <TranscriptView
-            sessionId={sessionId}
-            view={view}
-            outbox={ours}
-            online={online}
-            stopping={stopping}
-            marked={approvals.marked}
-          />
-        </Scroller>
-      )}
-      <p role="status" data-testid="approval-status" className="sr-only">
-        {approvals.said}
-      </p>
-      <Composer
-        ref={composer}
-        text={draft}
-        onText={setDraft}
-        onSend={send}
-        busy={busy}
-        stopping={stopping}
-        onStop={() => chat.stopPrompt(sessionId)}
-        mode={sessionId === null ? newMode : (knownMode ?? me.defaultMode)}
-        onMode={(mode) => (sessionId === null ? setNewMode(mode) : chat.setMode(sessionId, mode))}
-        lastSaid={lastSaid}
-        attachments={attachments}
-        takesImages={seesImages}
-        note={
-          me.model.demo ? (
-            <DemoBadge />
-          ) : hasChoice(me) ? (
-            <ModelMenu
-              me={me}
-              choice={chosen}
-              onChange={(choice) =>
-                sessionId === null ? setNewModel(choice) : chat.setModel(sessionId, changeOf(chosen, choice))
-              }
-            />
-          ) : (
-            <span className="truncate max-sm:hidden">{me.model.name}</span>
-          )
-        }
-        above={
-          <>
-            <ApprovalBar waiting={waiting} onAnswer={approvals.answerAll} />
-            <RefusedMessages messages={refused} />
-            <PlanPanel plan={transcript.plan} running={transcript.prompt !== null} />
-            {sessionId !== null && (
-              <Queued
-                messages={transcript.queued}
-                asked={view.back.asked}
-                running={transcript.prompt !== null}
-                onTakeBack={(messageId) => {
-                  chat.takeBack(sessionId, messageId)
-                  // The button goes with its message.
-                  if (!isTouch()) composer.current?.focus()
-                }}
+        ) : empty ? (
+          <div className="min-h-0 flex-1 overflow-y-auto">
+            <div className="mx-auto flex min-h-full w-full max-w-[48rem] items-center px-4 sm:px-6">
+              <EmptyChat
+                // What is typed or attached stays where it is.
+                onIdea={(text) => say(text, [])}
               />
-            )}
-          </>
-        }
-      />
-    </DropZone>
+            </div>
+          </div>
+        ) : (
+          <Scroller ref={scroller} below={<Typing people={transcript.people} />}>
+            <TranscriptView
+              sessionId={sessionId}
+              view={view}
+              outbox={ours}
+              online={online}
+              stopping={stopping}
+              marked={approvals.marked}
+            />
+          </Scroller>
+        )}
+        <p role="status" data-testid="approval-status" className="sr-only">
+          {approvals.said}
+        </p>
+        {access === 'watch' && owner !== null ? (
+          <Watching owner={owner} />
+        ) : (
+          <Composer
+            ref={composer}
+            text={draft}
+            onText={(text) => {
+              setDraft(text)
+              if (together && sessionId !== null && text !== '') chat.typing(sessionId)
+            }}
+            onSend={send}
+            busy={busy}
+            stopping={stopping}
+            onStop={() => chat.stopPrompt(sessionId)}
+            mode={owner !== null ? null : sessionId === null ? newMode : (knownMode ?? me.defaultMode)}
+            onMode={(mode) => (sessionId === null ? setNewMode(mode) : chat.setMode(sessionId, mode))}
+            lastSaid={lastSaid}
+            comments={
+              together
+                ? { on: commenting, onToggle: () => setComment(!comment), people: mentionable }
+                : undefined
+            }
+            attachments={attachments}
+            takesImages={seesImages}
+            note={
+              owner !== null ? (
+                <InSandboxOf owner={owner} />
+              ) : me.model.demo ? (
+                <DemoBadge />
+              ) : hasChoice(me) ? (
+                <ModelMenu
+                  me={me}
+                  choice={chosen}
+                  onChange={(choice) =>
+                    sessionId === null
+                      ? setNewModel(choice)
+                      : chat.setModel(sessionId, changeOf(chosen, choice))
+                  }
+                />
+              ) : (
+                <span className="truncate max-sm:hidden">{me.model.name}</span>
+              )
+            }
+            above={
+              <>
+                <ApprovalBar waiting={waiting} onAnswer={approvals.answerAll} />
+                <RefusedMessages messages={refused} />
+                <PlanPanel plan={transcript.plan} running={transcript.prompt !== null} />
+                {sessionId !== null && (
+                  <Queued
+                    messages={transcript.queued}
+                    asked={view.back.asked}
+                    running={transcript.prompt !== null}
+                    onTakeBack={(messageId) => {
+                      chat.takeBack(sessionId, messageId)
+                      // The button goes with its message.
+                      if (!isTouch()) composer.current?.focus()
+                    }}
+                  />
+                )}
+              </>
+            }
+          />
+        )}
+      </DropZone>
+    </ReadingProvider>
   )
 }
 
@@ -219,19 +258,71 @@ function shownAndRefused(
 /** There the keyboard would cover what the user came to read. */
 const isTouch = () => matchMedia('(pointer: coarse)').matches
 
-function NoSuchSession() {
+/** `unsharedBy`: whose it was, when it was shared with the reader. */
+function NoSuchSession({ unsharedBy }: { unsharedBy: Author | null }) {
   const [, navigate] = useLocation()
+  const Icon = unsharedBy === null ? SearchX : UserX
   return (
-    <div className="flex flex-1 flex-col items-center justify-center gap-3 px-6 pb-24 text-center">
-      <SearchX className="size-7 text-faint" aria-hidden />
-      <h1 className="text-lg font-semibold">There is no such chat</h1>
-      <p className="max-w-sm text-sm text-muted">It was deleted, or it belongs to somebody else.</p>
+    <div
+      role="status"
+      data-testid="missing"
+      className="flex flex-1 flex-col items-center justify-center gap-3 px-6 pb-24 text-center"
+    >
+      <Icon className="size-7 text-faint" aria-hidden />
+      <h1 className="text-lg font-semibold">
+        {unsharedBy === null ? 'There is no such chat' : 'This chat is not shared with you any more'}
+      </h1>
+      <p className="max-w-sm text-sm text-muted">
+        {unsharedBy === null ? (
+          'It was deleted, or it belongs to somebody else.'
+        ) : (
+          <>
+            <Revealed text={unsharedBy.name} /> has ended it, or it has expired or was deleted. Ask them if
+            you still need it.
+          </>
+        )}
+      </p>
       <Button className="mt-2" onClick={() => navigate('/')}>
         Start a new chat
       </Button>
     </div>
   )
 }
+
+/** In place of the composer of who may only watch. */
+function Watching({ owner }: { owner: Author }) {
+  return (
+    <div className="mx-auto w-full max-w-[48rem] px-3 pb-3 sm:px-6 sm:pb-5">
+      <p
+        data-testid="watching"
+        className="flex items-center gap-2.5 rounded-2xl border border-line bg-panel px-4 py-3 text-sm text-muted"
+      >
+        <Eye className="size-4 shrink-0 text-faint" aria-hidden />
+        <span className="min-w-0 [overflow-wrap:anywhere]">
+          You are watching this chat of <Revealed text={owner.name} />, who can let you take part.
+        </span>
+      </p>
+    </div>
+  )
+}
+
+/** Where what is asked here runs. */
+function InSandboxOf({ owner }: { owner: Author }) {
+  return (
+    <span
+      data-testid="in-sandbox-of"
+      title={`What you ask runs in the sandbox of ${owner.name}, under their rules.`}
+      className="flex min-w-0 items-center gap-1.5"
+    >
+      <PersonMark {...owner} className="size-4.5 text-[0.5rem]" />
+      <span className="truncate">
+        Runs in the sandbox of <Revealed text={owner.name} />
+      </span>
+    </span>
+  )
+}
+
+const ignoreFiles = () => undefined
 
 function lastUserText(
   entries: readonly { type: string; role?: string; text?: string | undefined }[],
@@ -288,7 +379,7 @@ interface ScrollHandle {
  * The conversation's scrolling region: stays at its end while it grows, until the reader scrolls
  * up.
  */
-function Scroller(props: { children: ReactNode; ref?: Ref<ScrollHandle> }) {
+function Scroller(props: { children: ReactNode; below: ReactNode; ref?: Ref<ScrollHandle> }) {
   const scroll = useStickToBottom({ initial: 'instant', resize: 'instant' })
   // The hook scrolls with its first frame, which is after the first that is painted. Who comes back
   // from the settings finds the place that was left.
@@ -314,6 +405,7 @@ function Scroller(props: { children: ReactNode; ref?: Ref<ScrollHandle> }) {
       </div>
       <div className="pointer-events-none absolute inset-x-0 top-0 h-4 bg-linear-to-b from-canvas to-transparent" />
       <div className="pointer-events-none absolute inset-x-0 bottom-0 h-6 bg-linear-to-t from-canvas to-transparent" />
+      {props.below}
       {!scroll.isAtBottom && (
         <Button
           size="sm"

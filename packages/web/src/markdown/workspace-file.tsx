@@ -5,11 +5,15 @@
 import { FileX } from 'lucide-react'
 import { type ReactNode, useState } from 'react'
 import { FilePreview } from '../files/file-preview.tsx'
+import { useReading } from '../chat/sharing/reading.ts'
 import { revealedText } from '../lib/invisible.ts'
 import { fileUrl, lookAtFile } from '../net/files.ts'
 
 export function WorkspaceLink(props: { path: string; children: ReactNode }) {
   const [open, setOpen] = useState(false)
+  const { access } = useReading()
+  // Of a workspace that is not the reader's.
+  if (access !== 'own') return <>{props.children}</>
   return (
     <>
       <a
@@ -37,10 +41,18 @@ export function WorkspaceImage(props: { path: string; alt: string }) {
   const [open, setOpen] = useState(false)
   const [broken, setBroken] = useState<'gone' | 'other' | null>(null)
   const name = revealedText(alt === '' ? path : alt)
+  const { access } = useReading()
   const findOut = async () => {
     const seen = await lookAtFile(path, new AbortController().signal).catch(() => null)
     setBroken(seen?.kind === 'gone' ? 'gone' : 'other')
   }
+  if (access !== 'own')
+    return (
+      <span className="inline-flex items-center gap-1.5 rounded-md border border-line bg-sunken px-2 py-0.5 text-sm text-muted">
+        <FileX className="size-3.5 shrink-0" aria-hidden />
+        {name}: in a workspace that is not yours
+      </span>
+    )
   if (broken !== null)
     return (
       <span className="inline-flex items-center gap-1.5 rounded-md border border-line bg-sunken px-2 py-0.5 text-sm text-muted">

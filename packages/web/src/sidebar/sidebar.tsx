@@ -5,6 +5,7 @@ import { Link, useLocation } from 'wouter'
 import { messageOf } from '@sandlot/shared/errors'
 import { AlertDialog } from '@base-ui/react/alert-dialog'
 import { useChat, useChatState } from '../chat/chat-context.ts'
+import { cn } from '../lib/cn.ts'
 import { ageGroup } from '../lib/format.ts'
 import { deleteSession } from '../net/http.ts'
 import { Alert } from '../ui/alert.tsx'
@@ -41,10 +42,14 @@ export function Sidebar(props: {
     field.current?.select()
     onSearch()
   }, [search, onSearch])
-  const groups = useMemo(
-    () => (found.state === 'found' ? foundGroup(found.sessions, sessions ?? []) : grouped(sessions ?? [])),
-    [found, sessions],
-  )
+  const hasShared = sessions?.some(({ owner }) => owner !== undefined) === true
+  const [chosen, setChosen] = useState<'all' | 'shared'>('all')
+  const shows = hasShared ? chosen : 'all'
+  const groups = useMemo(() => {
+    if (found.state === 'found') return foundGroup(found.sessions, sessions ?? [])
+    const listed = sessions ?? []
+    return grouped(shows === 'all' ? listed : listed.filter(({ owner }) => owner !== undefined))
+  }, [found, sessions, shows])
 
   const remove = (summary: SessionSummary) => {
     setProblem(null)
@@ -107,6 +112,29 @@ export function Sidebar(props: {
           className="h-9 w-full rounded-lg bg-transparent pr-2.5 pl-9.5 text-sm placeholder:text-faint hover:bg-hover focus:bg-hover pointer-coarse:h-11"
         />
       </search>
+      {hasShared && (
+        <fieldset className="mx-2.5 mb-1 flex gap-1">
+          <legend className="sr-only">Which chats</legend>
+          {Object.entries(SHOWN).map(([value, name]) => (
+            <label
+              key={value}
+              className={cn(
+                'flex h-7 cursor-pointer items-center rounded-md px-2.5 text-xs has-focus-visible:outline-2 has-focus-visible:outline-accent pointer-coarse:h-11',
+                shows === value ? 'bg-active font-medium text-ink' : 'text-muted hover:bg-hover',
+              )}
+            >
+              <input
+                type="radio"
+                name="shown-chats"
+                checked={shows === value}
+                onChange={() => setChosen(value === 'shared' ? 'shared' : 'all')}
+                className="sr-only"
+              />
+              {name}
+            </label>
+          ))}
+        </fieldset>
+      )}
       <nav aria-label="Chats" className="min-h-0 flex-1 overflow-y-auto px-2.5 pb-4">
         {problem !== null && <Alert>{problem}</Alert>}
         {found.state === 'failed' && <Alert>{found.problem}</Alert>}
@@ -178,6 +206,8 @@ export function Sidebar(props: {
     </div>
   )
 }
+
+const SHOWN = { all: 'All', shared: 'Shared with me' }
 
 /** As the list knows them now, where it does: what runs there, and what waits. */
 function foundGroup(

@@ -35,12 +35,16 @@ export interface ChatLineParts {
   schedule(work: () => void): void
 }
 
+/** The others see it for five seconds. */
+const TYPING_EVERY_MS = 2_500
+
 export class ChatLine {
   readonly #store: StoreApi<ChatState>
   readonly #parts: ChatLineParts
   readonly #connection: Connection
   readonly #frames: FrameBatch
   #visible = false
+  #typed = { sessionId: '', at: 0 }
 
   constructor(store: StoreApi<ChatState>, parts: ChatLineParts) {
     this.#store = store
@@ -85,6 +89,14 @@ export class ChatLine {
     if (visible === this.#visible) return
     this.#visible = visible
     this.#connection.send({ type: 'ai_chat_visible', visible })
+  }
+
+  /** That the person is writing there. Not kept: it is true only now. */
+  typing(sessionId: string): void {
+    const now = Date.now()
+    if (this.#typed.sessionId === sessionId && now - this.#typed.at < TYPING_EVERY_MS) return
+    this.#typed = { sessionId, at: now }
+    this.#connection.send({ type: 'ai_chat_typing', sessionId })
   }
 
   /**

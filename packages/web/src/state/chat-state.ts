@@ -11,6 +11,7 @@ import {
   leavesHole,
   type Transcript,
 } from '@sandlot/shared/transcript/transcript'
+import type { Author } from '@sandlot/shared/team/shares'
 import type { ConnectionState } from '../net/connection.ts'
 import { isInTranscript, type PendingMessage } from './outbox.ts'
 import { NOTHING_WITHDRAWN, type WithdrawnMessages, withUnqueued } from './withdrawn-messages.ts'
@@ -32,6 +33,8 @@ export interface SessionView {
   readonly back: WithdrawnMessages
   /** No such session, or not ours. */
   readonly missing: boolean
+  /** Whose chat it was, where it was another's and is not shared with the reader any more. */
+  readonly unsharedBy: Author | null
   /** What the service refused about this session. */
   readonly notices: readonly Notice[]
   /**
@@ -64,6 +67,7 @@ export const EMPTY_VIEW: SessionView = {
   stopping: false,
   back: NOTHING_WITHDRAWN,
   missing: false,
+  unsharedBy: null,
   notices: [],
   chasedFrom: null,
 }
@@ -117,9 +121,9 @@ function applyFrame(state: ChatState, frame: ServerFrame, commands: Command[]): 
         view.stopping ? { ...view, stopping: false } : view,
       )
     case 'ai_chat_sessions':
-      return listChanged(state, frame.changed)
+      return listChanged(state, frame.changed, commands)
     case 'ai_chat_error':
-      return refused(state, frame)
+      return refused(state, frame, commands)
   }
 }
 
@@ -215,7 +219,7 @@ export function withNotice(view: SessionView, problem: Omit<Notice, 'id'>): Sess
   return { ...view, notices: [...others.slice(-4), { id: ++lastNotice, ...problem }] }
 }
 
-function refused(state: ChatState, frame: FrameOf<'ai_chat_error'>): ChatState {
+function refused(state: ChatState, frame: FrameOf<'ai_chat_error'>, commands: Command[]): ChatState {
   const problem = { code: frame.code, message: frame.message }
   const at = state.outbox.findIndex((pending) => pending.requestId === frame.requestId)
   const message = state.outbox[at]
@@ -226,17 +230,39 @@ function refused(state: ChatState, frame: FrameOf<'ai_chat_error'>): ChatState {
   if (frame.code === 'not_found' && view.transcript.seq === 0) {
     return setView(state, sessionId, { ...view, missing: true, sync: 'fresh' })
   }
+  const unsharedBy = ownerOf(state, sessionId)
+  const unlisted =
+    view.sync === 'loading' && state.sessions?.every((known) => known.sessionId !== sessionId) === true
+  if (frame.code === 'not_found' && (unsharedBy !== null || unlisted)) {
+    // The chat, or only something in it: the answer to this says which.
+    commands.push({ resume: sessionId })
+    return setView(state, sessionId, { ...EMPTY_VIEW, unsharedBy })
+  }
   // What was asked back stays asked: the error may be about something else, and the log says what
   // becomes of it.
   return setView(state, sessionId, withNotice({ ...view, stopping: false }, problem))
 }
 
-function listChanged(state: ChatState, changed: readonly SessionSummary[]): ChatState {
+function listChanged(state: ChatState, changed: readonly SessionSummary[], commands: Command[]): ChatState {
   let next: ChatState = { ...state, sessions: mergeSessions(state.sessions ?? [], changed) }
   for (const { sessionId, deleted } of changed) {
-    if (deleted === true) next = changeView(next, sessionId, (view) => ({ ...view, missing: true }))
+    const view = next.views[sessionId]
+    if (view === undefined) continue
+    if (deleted === true) {
+      const unsharedBy = ownerOf(state, sessionId) ?? view.unsharedBy
+      next = setView(next, sessionId, { ...EMPTY_VIEW, sync: 'fresh', missing: true, unsharedBy })
+    } else if (view.missing) {
+      // Shared again.
+      commands.push({ resume: sessionId })
+      next = setView(next, sessionId, EMPTY_VIEW)
+    }
   }
   return next
+}
+
+/** Null: the reader's own, as far as the list says. */
+function ownerOf({ sessions }: ChatState, sessionId: string): Author | null {
+  return sessions?.find((known) => known.sessionId === sessionId)?.owner ?? null
 }
 
 /** Drop optimistic copies of what the transcript shows by now, or will never show. */

@@ -15,6 +15,8 @@ import { Kbd } from '../../ui/kbd.tsx'
 import { ApprovalMenu } from './approval-menu.tsx'
 import { shownArguments } from '../calls/call-arguments.ts'
 import { useChat, useChatState } from '../chat-context.ts'
+import { useReading } from '../sharing/reading.ts'
+import { WaitingForOwner } from '../sharing/waiting-for-owner.tsx'
 import { cn } from '../../lib/cn.ts'
 import { Revealed } from '../../ui/revealed.tsx'
 
@@ -38,6 +40,7 @@ export function ApprovalPanel(props: {
 }) {
   const { call, sessionId } = props
   const { chat } = useChat()
+  const { access, mayApprove } = useReading()
   const online = useChatState((state) => state.connection.status === 'open')
   const [answered, setAnswered] = useState(false)
   const [explaining, setExplaining] = useState(false)
@@ -52,7 +55,8 @@ export function ApprovalPanel(props: {
   const plain = options.filter(({ remembers }) => remembers === undefined)
   const remembering = options.flatMap((option) => {
     const { remembers } = option
-    return remembers === undefined ? [] : [{ ...option, remembers }]
+    // Rules are their owner's.
+    return remembers === undefined || access !== 'own' ? [] : [{ ...option, remembers }]
   })
   const reject = options.find((option) => option.kind === 'reject_once')
   const answer = (option: PermissionOption, why?: string) => {
@@ -67,7 +71,9 @@ export function ApprovalPanel(props: {
       className="flex flex-col gap-2"
     >
       <ApprovalWhy why={approval.why} whole={shownArguments(call.rawInput).command ?? ''} />
-      {explaining && reject !== undefined ? (
+      {!mayApprove ? (
+        <WaitingForOwner />
+      ) : explaining && reject !== undefined ? (
         <Explanation
           disabled={answered}
           onDeny={(why) => answer(reject, why)}

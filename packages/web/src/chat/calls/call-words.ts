@@ -154,12 +154,12 @@ export function ranOn(call: CallEntry): boolean {
  * A sentence about a call that failed, or about how what it left running ended; undefined for
  * others.
  */
-export function failureSentence(call: CallEntry): string | undefined {
+export function failureSentence(call: CallEntry, who = 'You'): string | undefined {
   if (call.backgroundEnd?.reason !== undefined)
     return BACKGROUND[call.backgroundEnd.reason] ?? BACKGROUND_ENDED
   if (call.status !== 'failed') return undefined
   if (neverBegan(call)) return NOT_STARTED[call.reason === 'interrupted' ? 'interrupted' : 'cancelled']
-  return rejection(call)?.long ?? LONG[call.reason ?? 'tool_error']
+  return rejection(call, who)?.long ?? LONG[call.reason ?? 'tool_error']
 }
 
 const NOT_STARTED = {
@@ -190,14 +190,14 @@ export function answerWords({ approval }: CallEntry): string | undefined {
   return approval.options.find(({ optionId }) => optionId === answer.optionId)?.name
 }
 
-function rejection(call: CallEntry): { short: string; long: string } | undefined {
+function rejection(call: CallEntry, who = 'You'): { short: string; long: string } | undefined {
   const answer = call.approval?.answer
   if (call.reason !== 'denied' || answer === undefined || answer.allowed) return undefined
   const why =
-    answer.reason === undefined || answer.reason === '' ? '' : ` You told the model: “${answer.reason}”`
+    answer.reason === undefined || answer.reason === '' ? '' : ` ${who} told the model: “${answer.reason}”`
   switch (answer.by) {
     case 'user':
-      return { short: 'Denied', long: `You denied this. Nothing ran.${why}` }
+      return { short: 'Denied', long: `${who} denied this. Nothing ran.${why}` }
     case 'expiry':
       return { short: 'Approval expired', long: 'Nobody answered in time. Nothing ran.' }
     case 'unattended':

@@ -25,7 +25,10 @@ import {
   statusWord,
   type CallPhase,
 } from './call-words.ts'
+import { PersonMark } from '../../ui/person-mark.tsx'
 import { useChat } from '../chat-context.ts'
+import { useOther, useReading } from '../sharing/reading.ts'
+import { WaitingForOwner } from '../sharing/waiting-for-owner.tsx'
 import { ToolArguments } from './tool-arguments.tsx'
 import { ToolIcon } from './tool-icon.tsx'
 import { ToolQuestion } from '../approvals/tool-question.tsx'
@@ -73,6 +76,8 @@ export const ToolCard = memo(function ToolCard(props: {
   // What waits for an answer is never folded away.
   const open = waiting || (choice ?? opensItself(call))
   const answer = answerWords(call)
+  const other = useOther(call.approval?.answer?.author)
+  const { access } = useReading()
   return (
     <article
       data-testid="tool-card"
@@ -112,14 +117,16 @@ export const ToolCard = memo(function ToolCard(props: {
             />
           </button>
         )}
-        {phase === 'running' && <CancelCall call={call} sessionId={props.sessionId} />}
+        {phase === 'running' && access !== 'watch' && <CancelCall call={call} sessionId={props.sessionId} />}
       </div>
       {answer !== undefined && (
         <p
           data-testid="answer"
           className="flex items-baseline gap-2 px-3 pb-2.5 pl-9.5 text-sm [overflow-wrap:anywhere] text-ink"
         >
-          <span className="sr-only">Your answer: </span>
+          <span className="sr-only">
+            {other === null ? 'Your answer: ' : `The answer of ${other.name}: `}
+          </span>
           <CornerDownRight className="size-3.5 shrink-0 self-center text-faint" aria-hidden />
           <Revealed text={answer} />
         </p>
@@ -159,9 +166,28 @@ function Header(props: { call: CallEntry; phase: CallPhase; place: string | unde
       >
         <Revealed text={waiting ? waitingTitle(call) : call.title} />
       </span>
+      <AnsweredBy call={call} />
       {place !== undefined && <span className="shrink-0 text-xs text-muted tabular-nums">{place}</span>}
       <Status call={call} phase={phase} />
     </>
+  )
+}
+
+/** Who allowed or denied it, where others could have. */
+function AnsweredBy(props: { call: CallEntry }) {
+  const answer = props.call.approval?.answer
+  const { me } = useChat()
+  const { together } = useReading()
+  const other = useOther(answer?.author)
+  if (!together || answer?.by !== 'user') return null
+  const who = other ?? me
+  return (
+    <span className="flex max-w-[40%] shrink-0 items-center gap-1.5 text-xs text-faint">
+      <PersonMark id={who.id} name={who.name} className="size-4.5 text-[0.5rem]" />
+      <span className="truncate max-sm:sr-only">
+        {answer.allowed ? 'Allowed' : 'Denied'} by {other === null ? 'you' : <Revealed text={other.name} />}
+      </span>
+    </span>
   )
 }
 
@@ -233,7 +259,9 @@ function Body(props: {
   const [body, seen] = useSeen()
   const diffs = call.content.filter((item) => item.type === 'diff')
   const known = diffs.flatMap((diff) => [diff.newText, diff.oldText ?? ''])
-  const sentence = failureSentence(call)
+  const other = useOther(call.approval?.answer?.author)
+  const sentence = failureSentence(call, other?.name)
+  const { access } = useReading()
   const question = call.approval?.question
   return (
     <div ref={body} className="flex flex-col gap-2 px-3 pt-0.5 pb-3">
@@ -258,7 +286,7 @@ function Body(props: {
           path={diff.path}
           oldText={diff.oldText ?? null}
           newText={diff.newText}
-          download={call.status === 'completed' ? workspaceFileUrl(diff.path) : null}
+          download={call.status === 'completed' && access === 'own' ? workspaceFileUrl(diff.path) : null}
         />
       ))}
       {sentence !== undefined && <p className="text-sm text-muted">{sentence}</p>}
@@ -278,7 +306,15 @@ function Body(props: {
 /** What the user has to say: approval to run, or an answer. */
 function Waiting(props: { call: CallEntry; sessionId: string; keyed: boolean; marked: boolean }) {
   const question = props.call.approval?.question
+  const { mayApprove } = useReading()
   if (question === undefined) return <ApprovalPanel {...props} />
+  if (!mayApprove)
+    return (
+      <>
+        <p className="text-sm [overflow-wrap:anywhere] whitespace-pre-wrap">{question.message}</p>
+        <WaitingForOwner />
+      </>
+    )
   return <ToolQuestion call={props.call} sessionId={props.sessionId} question={question} />
 }
 

@@ -3,6 +3,7 @@
  * neither.
  */
 import type { Mode } from '@sandlot/shared/mode'
+import { type Author, MAX_COMMENT_CHARS } from '@sandlot/shared/team/shares'
 import { MAX_MESSAGE_CHARS } from '@sandlot/shared/frames'
 import { IMAGE_TYPES, MAX_IMAGE_BYTES, MAX_IMAGES } from '@sandlot/shared/images'
 import { ArrowUp, ImagePlus, Square } from 'lucide-react'
@@ -19,6 +20,7 @@ import { cn } from '../../lib/cn.ts'
 import { IconButton } from '../../ui/button.tsx'
 import { AttachmentStrip } from './attachment-strip.tsx'
 import type { ComposerImages } from './use-attachments.ts'
+import { CommentSwitch, useMention } from './comments.tsx'
 import { ModeMenu } from './mode-menu.tsx'
 
 export interface ComposerHandle {
@@ -27,7 +29,6 @@ export interface ComposerHandle {
 
 const COLUMN = 'mx-auto w-full max-w-[48rem] px-3 sm:px-6'
 const TALLEST_PX = 240
-const COUNT_FROM = MAX_MESSAGE_CHARS * 0.9
 
 export function Composer(props: {
   text: string
@@ -37,8 +38,17 @@ export function Composer(props: {
   busy: boolean
   stopping: boolean
   onStop: () => void
-  mode: Mode
+  /** Null: it is the owner's to choose. */
+  mode: Mode | null
   onMode: (mode: Mode) => void
+  /** In a shared chat: the text is for its people alone. */
+  comments?: {
+    on: boolean
+    onToggle: () => void
+    /** Who may be mentioned. */
+    people: readonly Author[]
+  }
+  placeholder?: string
   /** The last thing said; ↑ in an empty field brings it back. */
   lastSaid: string | null
   attachments: ComposerImages
@@ -59,9 +69,15 @@ export function Composer(props: {
     element.style.height = `${Math.min(element.scrollHeight, TALLEST_PX)}px`
   }, [props.text])
 
-  const tooLong = props.text.length > MAX_MESSAGE_CHARS
+  const { comments } = props
+  const commenting = comments?.on === true
+  const longest = commenting ? MAX_COMMENT_CHARS : MAX_MESSAGE_CHARS
+  const tooLong = props.text.length > longest
   const { items, add, blocked } = props.attachments
-  const sendable = (props.text.trim() !== '' || items.length > 0) && !tooLong && blocked === null
+  const sendable = commenting
+    ? props.text.trim() !== '' && !tooLong
+    : (props.text.trim() !== '' || items.length > 0) && !tooLong && blocked === null
+  const mention = useMention(field, props.text, commenting ? comments.people : [], props.onText)
   const send = () => {
     if (sendable) props.onSend(props.text.trim())
   }
@@ -75,6 +91,7 @@ export function Composer(props: {
   const onKeyDown = (event: KeyboardEvent<HTMLTextAreaElement>) => {
     // 229: some browsers report the Enter that ends a composition after it has ended.
     if (event.nativeEvent.isComposing || event.keyCode === 229) return
+    if (mention.onKeyDown(event)) return
     if (event.key === 'Enter' && !event.shiftKey && !event.ctrlKey && !event.altKey && !event.metaKey) {
       event.preventDefault()
       send()
@@ -92,10 +109,16 @@ export function Composer(props: {
         </div>
       </div>
       <div className={`${COLUMN} pb-3 sm:pb-5`}>
-        <div className="composer rounded-2xl border border-line-strong bg-raised shadow-2 focus-within:border-accent-line">
-          <AttachmentStrip attachments={props.attachments} />
+        <div
+          className={cn(
+            'composer relative rounded-2xl border border-line-strong bg-raised shadow-2 focus-within:border-accent-line',
+            commenting && 'border-dashed',
+          )}
+        >
+          {mention.list}
+          {!commenting && <AttachmentStrip attachments={props.attachments} />}
           <label htmlFor="composer" className="sr-only">
-            Message
+            {commenting ? 'Comment' : 'Message'}
           </label>
           <textarea
             id="composer"
@@ -104,7 +127,13 @@ export function Composer(props: {
             data-testid="composer"
             rows={1}
             value={props.text}
-            placeholder={props.busy ? 'Add to what is running…' : 'Ask Sandlot to do something…'}
+            {...mention.field}
+            placeholder={
+              commenting
+                ? 'Comment for the people here; @ mentions one'
+                : (props.placeholder ??
+                  (props.busy ? 'Add to what is running…' : 'Ask Sandlot to do something…'))
+            }
             aria-invalid={tooLong}
             onChange={(event) => props.onText(event.target.value)}
             onKeyDown={onKeyDown}
@@ -112,12 +141,23 @@ export function Composer(props: {
             className="block max-h-60 w-full resize-none bg-transparent px-4 pt-3.5 pb-1 text-base leading-6 outline-none placeholder:text-faint"
           />
           <div className="flex items-center gap-1 px-2 pb-2">
-            {props.takesImages && <AttachButton onFiles={add} />}
-            <ModeMenu mode={props.mode} onChange={props.onMode} />
-            <div className="flex min-w-0 flex-1 items-center gap-2 text-xs text-faint">{props.note}</div>
-            {props.text.length > COUNT_FROM && (
+            {props.takesImages && !commenting && <AttachButton onFiles={add} />}
+            {comments !== undefined && (
+              <CommentSwitch
+                on={commenting}
+                onToggle={() => {
+                  comments.onToggle()
+                  field.current?.focus()
+                }}
+              />
+            )}
+            {props.mode !== null && !commenting && <ModeMenu mode={props.mode} onChange={props.onMode} />}
+            <div className="flex min-w-0 flex-1 items-center gap-2 text-xs text-faint">
+              {commenting ? null : props.note}
+            </div>
+            {props.text.length > longest * 0.9 && (
               <span className={cn('text-xs tabular-nums', tooLong ? 'text-failed' : 'text-faint')}>
-                {props.text.length.toLocaleString('en')} / {MAX_MESSAGE_CHARS.toLocaleString('en')}
+                {props.text.length.toLocaleString('en')} / {longest.toLocaleString('en')}
               </span>
             )}
             {props.busy && (
@@ -137,8 +177,8 @@ export function Composer(props: {
               <button
                 type="button"
                 data-testid="send"
-                aria-label="Send"
-                title={blocked ?? 'Send (Enter)'}
+                aria-label={commenting ? 'Send comment' : 'Send'}
+                title={commenting ? 'Send comment (Enter)' : (blocked ?? 'Send (Enter)')}
                 disabled={!sendable}
                 onClick={send}
                 className="inline-flex size-9 pointer-coarse:size-11 items-center justify-center rounded-full bg-accent text-accent-ink hover:bg-accent-strong disabled:bg-active disabled:text-faint"

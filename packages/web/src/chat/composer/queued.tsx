@@ -3,7 +3,10 @@ import { CircleAlert, X } from 'lucide-react'
 import { imageSrc } from '../../net/images.ts'
 import { Button, IconButton } from '../../ui/button.tsx'
 import type { PendingMessage } from '../../state/outbox.ts'
+import { PersonMark } from '../../ui/person-mark.tsx'
+import { Revealed } from '../../ui/revealed.tsx'
 import { useChat } from '../chat-context.ts'
+import { useOther, useReading } from '../sharing/reading.ts'
 
 /**
  * Sent while a prompt ran, and not read yet. `asked`: ids of those that were asked back. `running`:
@@ -24,6 +27,7 @@ export function Queued(props: {
     >
       {props.messages.map((message) => (
         <li key={message.messageId} className="flex items-center gap-2 text-sm text-muted">
+          <WrittenBy author={message.author} />
           <span className="shrink-0 text-xs leading-5 text-faint">
             {props.asked.includes(message.messageId)
               ? 'Asked back'
@@ -48,16 +52,41 @@ export function Queued(props: {
           <span dir="auto" className="min-w-0 flex-1 truncate" title={message.text}>
             {message.text}
           </span>
-          <IconButton
-            label={`Take back: ${beginningOf(message)}`}
-            className="size-6 max-md:size-9 pointer-coarse:size-11"
-            onClick={() => props.onTakeBack(message.messageId)}
-          >
-            <X aria-hidden />
-          </IconButton>
+          <TakeBack message={message} onTakeBack={props.onTakeBack} />
         </li>
       ))}
     </ul>
+  )
+}
+
+/** Nothing of one's own message. */
+function WrittenBy({ author }: Pick<QueuedEntry, 'author'>) {
+  const other = useOther(author)
+  if (other === null) return null
+  return (
+    <span className="flex max-w-[30%] shrink-0 items-center gap-1.5 text-xs">
+      <PersonMark {...other} className="size-4.5 text-[0.5rem]" />
+      <span className="truncate">
+        <Revealed text={other.name} />
+      </span>
+    </span>
+  )
+}
+
+/** The owner takes back any, others what is theirs. */
+function TakeBack(props: { message: QueuedEntry; onTakeBack: (messageId: string) => void }) {
+  const { message } = props
+  const other = useOther(message.author)
+  const { access } = useReading()
+  if (access !== 'own' && other !== null) return null
+  return (
+    <IconButton
+      label={`Take back: ${beginningOf(message)}`}
+      className="size-6 max-md:size-9 pointer-coarse:size-11"
+      onClick={() => props.onTakeBack(message.messageId)}
+    >
+      <X aria-hidden />
+    </IconButton>
   )
 }
 

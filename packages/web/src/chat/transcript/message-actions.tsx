@@ -9,7 +9,9 @@ import { type ReactNode, useState } from 'react'
 import { useLocation } from 'wouter'
 import { readAgain } from '../../net/images.ts'
 import { CopyButton } from '../../ui/copy-button.tsx'
+import { cn } from '../../lib/cn.ts'
 import { useChat } from '../chat-context.ts'
+import { useReading } from '../sharing/reading.ts'
 import { keepDraft } from '../composer/drafts.ts'
 import { ACTION } from './message-action.ts'
 import { forkSession } from '../../net/routes.ts'
@@ -25,8 +27,11 @@ export function MessageActions(props: {
   sessionId: string
   ended: string | undefined
   first: boolean
+  /** Who wrote it, where that is another. */
+  by?: string
 }) {
-  const { text, images, sessionId, ended, first } = props
+  const { text, images, sessionId, ended, first, by } = props
+  const { access } = useReading()
   const { attachments, unsent } = useChat()
   const [, navigate] = useLocation()
   const [state, setState] = useState<'idle' | 'busy' | { problem: string }>('idle')
@@ -51,16 +56,28 @@ export function MessageActions(props: {
       return made
     })
   return (
-    <div className="mt-1 flex min-h-7 items-center justify-end pointer-coarse:min-h-11">
+    <div
+      className={cn(
+        'mt-1 flex min-h-7 items-center pointer-coarse:min-h-11',
+        by === undefined ? 'justify-end' : '-ml-1.5',
+      )}
+    >
       {typeof state === 'object' && (
         <span role="alert" className="mr-1.5 inline-flex items-center gap-1.5 text-xs text-failed">
           <CircleAlert className="size-3.5 shrink-0" aria-hidden /> {state.problem}
         </span>
       )}
-      {text !== '' && <CopyButton text={text} what="your message" quiet className={ACTION} />}
-      {ended !== undefined && (
+      {text !== '' && (
+        <CopyButton
+          text={text}
+          what={by === undefined ? 'your message' : `the message of ${by}`}
+          quiet
+          className={ACTION}
+        />
+      )}
+      {ended !== undefined && access === 'own' && (
         <>
-          {first && (
+          {first && by === undefined && (
             <Action label="Say it in other words, in a new chat" busy={busy} onClick={() => sayAnew(ended)}>
               <Pencil className="size-3.5" aria-hidden />
             </Action>

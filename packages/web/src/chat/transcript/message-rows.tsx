@@ -1,9 +1,10 @@
 import { cutWords } from '@sandlot/shared/transcript/cause-words'
 import type { MessageImage } from '@sandlot/shared/images'
 import type { CommentEntry, MessageEntry, NoteEntry } from '@sandlot/shared/transcript/entries'
-import { ChevronRight, CircleAlert, Clock, PencilLine, Unplug } from 'lucide-react'
+import { ChevronRight, CircleAlert, Clock, MessageSquare, PencilLine, Unplug } from 'lucide-react'
 import { memo, useId, useMemo, useState } from 'react'
 import { noteWords } from '@sandlot/shared/transcript/cause-words'
+import type { Author } from '@sandlot/shared/team/shares'
 import type { DraftedCall } from '@sandlot/shared/transcript/call-drafts'
 import { cn } from '../../lib/cn.ts'
 import { Markdown } from '../../markdown/markdown.tsx'
@@ -12,7 +13,10 @@ import type { PendingMessage } from '../../state/outbox.ts'
 import { Button } from '../../ui/button.tsx'
 import { CopyButton } from '../../ui/copy-button.tsx'
 import { Revealed } from '../../ui/revealed.tsx'
+import { PersonMark } from '../../ui/person-mark.tsx'
 import { useChat } from '../chat-context.ts'
+import { partsOf } from '../sharing/mentions.ts'
+import { useOther, useReading } from '../sharing/reading.ts'
 import { ACTION } from './message-action.ts'
 import { MessageActions } from './message-actions.tsx'
 import { MessageImages } from './message-images.tsx'
@@ -25,20 +29,32 @@ import { draftSubject, draftTail } from '../calls/draft-words.ts'
 const BUBBLE =
   'max-w-[85%] rounded-2xl rounded-br-md border border-transparent bg-bubble px-4 py-2.5 text-base leading-relaxed whitespace-pre-wrap [overflow-wrap:anywhere] [unicode-bidi:plaintext]'
 
-/** Images above the words, as they were attached. */
-function Said(props: { text: string; images: readonly MessageImage[] | undefined; failed?: boolean }) {
-  const { text, images = [] } = props
+/** Images above the words, as they were attached. `by`: of a message of another. */
+function Said(props: {
+  text: string
+  images: readonly MessageImage[] | undefined
+  failed?: boolean
+  by?: string
+}) {
+  const { text, images = [], by } = props
   return (
     <>
       {images.length > 0 && (
         <MessageImages
           images={images}
-          what="attached to your message"
-          className={cn('max-w-[85%] justify-end', text !== '' && 'mb-2')}
+          what={by === undefined ? 'attached to your message' : `attached by ${by}`}
+          className={cn('max-w-[85%]', by === undefined && 'justify-end', text !== '' && 'mb-2')}
         />
       )}
       {text !== '' && (
-        <div dir="auto" className={cn(BUBBLE, props.failed === true && 'border-failed-line')}>
+        <div
+          dir="auto"
+          className={cn(
+            BUBBLE,
+            by !== undefined && 'rounded-tl-md rounded-br-2xl',
+            props.failed === true && 'border-failed-line',
+          )}
+        >
           <Revealed text={text} />
         </div>
       )}
@@ -53,8 +69,25 @@ export const UserMessage = memo(function UserMessage(props: {
   sessionId: string
   ended: string | undefined
   first: boolean
+  author: Author | undefined
 }) {
-  const { text, images, ...about } = props
+  const { text, images, author, ...about } = props
+  const other = useOther(author)
+  if (other !== null) {
+    return (
+      <div data-testid="message-user" className="group/message flex gap-2.5">
+        <PersonMark {...other} className="mt-px" />
+        <div className="flex min-w-0 flex-1 flex-col items-start">
+          <p className="mb-1 max-w-full truncate text-sm leading-6 font-medium">
+            <Revealed text={other.name} />
+            <span className="sr-only">: </span>
+          </p>
+          <Said text={text} images={images} by={other.name} />
+          <MessageActions text={text} images={images ?? []} by={other.name} {...about} />
+        </div>
+      </div>
+    )
+  }
   return (
     <div data-testid="message-user" className="group/message flex flex-col items-end">
       <span className="sr-only">You: </span>
@@ -189,11 +222,46 @@ export const NoteRow = memo(function NoteRow(props: { entry: NoteEntry }) {
 
 /** What a person said to the others in the chat; the model does not read it. */
 export const CommentRow = memo(function CommentRow(props: { entry: CommentEntry }) {
-  const { author, text } = props.entry
+  const { author, text, mentions } = props.entry
+  const { me } = useChat()
+  const { people } = useReading()
+  const other = useOther(author)
+  const mentioned = people.filter(({ id }) => mentions.includes(id))
+  const name = other?.name ?? 'You'
   return (
-    <aside data-testid="comment" className="rounded-lg border border-line px-3 py-2 text-sm">
-      <p className="text-muted">{author?.name ?? 'The owner'} commented</p>
-      <p className="whitespace-pre-wrap [overflow-wrap:anywhere]">{text}</p>
+    <aside data-testid="comment" aria-label={`Comment by ${name}`} className="flex gap-2.5">
+      <PersonMark id={other?.id ?? me.id} name={other?.name ?? me.name} className="mt-px" />
+      <div className="min-w-0 flex-1 border-l-2 border-dashed border-line-strong pl-3">
+        <p className="flex flex-wrap items-center gap-x-2 text-sm leading-6">
+          <span className="min-w-0 truncate font-medium">
+            <Revealed text={name} />
+          </span>
+          <span className="inline-flex items-center gap-1 text-xs text-faint">
+            <MessageSquare className="size-3" aria-hidden /> Comment, not read by the agent
+          </span>
+        </p>
+        <p
+          dir="auto"
+          className="text-base leading-relaxed whitespace-pre-wrap text-muted [overflow-wrap:anywhere] [unicode-bidi:plaintext]"
+        >
+          {partsOf(text, mentioned).map(({ person, text: words, at }) =>
+            person === undefined ? (
+              <Revealed key={at} text={words} />
+            ) : (
+              <span
+                key={at}
+                className={
+                  person.id === me.id
+                    ? 'rounded bg-accent-wash px-0.5 font-medium text-accent'
+                    : 'font-medium text-ink'
+                }
+              >
+                <Revealed text={words} />
+              </span>
+            ),
+          )}
+        </p>
+      </div>
     </aside>
   )
 })

@@ -4,6 +4,7 @@ import { memo, useState } from 'react'
 import { cn } from '../../lib/cn.ts'
 import { Button } from '../../ui/button.tsx'
 import { CopyButton } from '../../ui/copy-button.tsx'
+import { useReading } from '../sharing/reading.ts'
 import { END_WORDS, endLines, failuresSentence } from './end-words.ts'
 
 /** There is something to say about how it ended. */
@@ -27,6 +28,7 @@ export const PromptEnd = memo(function PromptEnd(props: {
     await onRetry?.()
     setAgain(false)
   }
+  const { together } = useReading()
   const failures = failuresSentence(entry)
   if (entry.reason === 'completed') {
     return (
@@ -36,7 +38,9 @@ export const PromptEnd = memo(function PromptEnd(props: {
       </div>
     )
   }
-  const [title, details] = endLines(entry.reason, entry.text, entry.cause)
+  const [ended, details] = endLines(entry.reason, entry.text, entry.cause)
+  // It need not have been the reader.
+  const title = together && entry.reason === 'cancelled' ? 'This was stopped.' : ended
   const broken = END_WORDS[entry.reason].tone === 'error'
   const Icon = broken ? CircleAlert : CircleSlash
   return (

@@ -19,8 +19,8 @@ import { asksApproval } from '../approvals/approval-bar.tsx'
 import {
   AssistantMessage,
   CallRunRow,
-  DraftCard,
   CommentRow,
+  DraftCard,
   NoteRow,
   PendingUserMessage,
   Thought,
@@ -28,6 +28,7 @@ import {
 } from './message-rows.tsx'
 import { type CallRun, withRuns } from '../calls/call-runs.ts'
 import { useChat } from '../chat-context.ts'
+import { useReading } from '../sharing/reading.ts'
 import { hasWords, PromptEnd } from './prompt-end.tsx'
 import { ToolCard } from '../calls/tool-card.tsx'
 
@@ -129,6 +130,7 @@ const Row = memo(function Row(props: {
 }) {
   const { entry, retry } = props
   const { chat } = useChat()
+  const { access } = useReading()
   if (entry.type === 'end' && !hasWords(entry)) return null
   return (
     <div className={`row ${props.far ? 'row-far ' : ''}${props.gap}`}>
@@ -143,7 +145,7 @@ const Row = memo(function Row(props: {
       ) : entry.type === 'end' ? (
         <PromptEnd
           entry={entry}
-          onRetry={retry === null ? null : () => sayAgain(chat, props.sessionId, retry)}
+          onRetry={retry === null || access === 'watch' ? null : () => sayAgain(chat, props.sessionId, retry)}
         />
       ) : entry.type === 'note' ? (
         <NoteRow entry={entry} />
@@ -156,6 +158,7 @@ const Row = memo(function Row(props: {
           sessionId={props.sessionId}
           ended={props.ended}
           first={props.first}
+          author={entry.author}
         />
       ) : entry.role === 'assistant' ? (
         <AssistantMessage entry={entry} last={props.before === undefined || props.before === 'end'} />

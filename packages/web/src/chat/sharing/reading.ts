@@ -1,0 +1,116 @@
+/** Whose the chat on the screen is, who is in it, and what its reader may do there. */
+import type { Me } from '@sandlot/shared/api'
+import type { SessionSummary } from '@sandlot/shared/frames'
+import type { Entry } from '@sandlot/shared/transcript/entries'
+import type { Transcript } from '@sandlot/shared/transcript/transcript'
+import type { Author, ShareAccess } from '@sandlot/shared/team/shares'
+import { createContext, useContext, useEffect, useMemo, useState } from 'react'
+import { fetchShares } from '../../net/routes.ts'
+import { EMPTY_VIEW } from '../../state/chat-state.ts'
+import { useChat, useChatState } from '../chat-context.ts'
+
+export interface Reading {
+  /** Whose it is; null: the reader's. */
+  owner: Author | null
+  access: 'own' | ShareAccess
+  mayApprove: boolean
+  /** Others see it or have written in it, so it is said who did what. */
+  together: boolean
+  /** Everybody who is known to be in it, with the reader. */
+  people: readonly Author[]
+}
+
+/** A chat that only its owner sees. */
+const ALONE: Reading = { owner: null, access: 'own', mayApprove: true, together: false, people: [] }
+
+const Context = createContext<Reading>(ALONE)
+export const ReadingProvider = Context.Provider
+
+export function useReading(): Reading {
+  return useContext(Context)
+}
+
+/** For what is outside of the chat's page. */
+export function useReadingOf(sessionId: string | null): Reading {
+  const { me } = useChat()
+  const summary = useChatState((state) => state.sessions?.find((known) => known.sessionId === sessionId))
+  const { transcript } =
+    useChatState((state) => (sessionId === null ? undefined : state.views[sessionId])) ?? EMPTY_VIEW
+  const authors = useAuthors(transcript)
+  const { people: present } = transcript
+  return useMemo(() => readingOf(me, summary, authors, present), [me, summary, authors, present])
+}
+
+/** The same list as long as the same people have written. */
+function useAuthors({ entries }: Transcript): readonly Author[] {
+  const found = useMemo(() => unique(entries.flatMap((entry) => authorOf(entry) ?? [])), [entries])
+  const key = found.map(({ id }) => id).join(' ')
+  // oxlint-disable-next-line react/exhaustive-deps
+  return useMemo(() => found, [key])
+}
+
+function authorOf(entry: Entry): Author | undefined {
+  return entry.type === 'message' || entry.type === 'comment' ? entry.author : undefined
+}
+
+function readingOf(
+  me: Me,
+  summary: SessionSummary | undefined,
+  authors: readonly Author[],
+  present: readonly Author[],
+): Reading {
+  const owner = summary?.owner ?? null
+  const others = [...authors, ...present].filter(({ id }) => id !== me.id)
+  if (owner === null && summary?.shared !== true && others.length === 0) return ALONE
+  return {
+    owner,
+    access: owner === null ? 'own' : (summary?.access ?? 'watch'),
+    mayApprove: owner === null || summary?.mayApprove === true,
+    together: true,
+    people: unique([{ id: me.id, name: me.name }, ...(owner === null ? [] : [owner]), ...others]),
+  }
+}
+
+function unique(people: readonly Author[]): Author[] {
+  return [...new Map(people.map((person) => [person.id, { id: person.id, name: person.name }])).values()]
+}
+
+/** Who wrote or did it, where that is not the reader. `author` absent: the owner. */
+export function useOther(author: Author | undefined): Author | null {
+  const { me } = useChat()
+  const { owner, together } = useReading()
+  const who = author ?? owner
+  return !together || who === null || who.id === me.id ? null : who
+}
+
+/**
+ * Who else is known to see the chat. Its owner also knows those who have not been there yet, once a
+ * comment is begun.
+ */
+export function useMentionable(
+  sessionId: string | null,
+  { access, people }: Reading,
+  commenting: boolean,
+): readonly Author[] {
+  const { me } = useChat()
+  const [named, setNamed] = useState<readonly Author[]>([])
+  const asks = commenting && access === 'own'
+  useEffect(() => {
+    if (!asks || sessionId === null) return
+    let left = false
+    fetchShares(sessionId).then(
+      (shares) =>
+        !left &&
+        setNamed(
+          shares.flatMap(({ kind, targetId: id, name }) =>
+            kind === 'person' && name !== undefined ? [{ id, name }] : [],
+          ),
+        ),
+      (error: unknown) => console.warn('With whom this chat is shared could not be read.', error),
+    )
+    return () => {
+      left = true
+    }
+  }, [asks, sessionId])
+  return useMemo(() => unique([...people, ...named]).filter(({ id }) => id !== me.id), [people, named, me.id])
+}
