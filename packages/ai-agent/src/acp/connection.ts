@@ -144,8 +144,12 @@ export class ClientConnection {
       }),
     }
     this.#followed.set(session.id, followed)
-    if (access !== 'owner' && access.expiresAt !== null)
-      this.#parts.manager.shares.expireAt(session.id, access.expiresAt)
+    if (access !== 'owner') {
+      const { shares } = this.#parts.manager
+      if (access.expiresAt !== null) shares.expireAt(session.id, access.expiresAt)
+      // It may have been revoked since it was looked up, before there was a reader to end.
+      shares.recheckUser(user.id)
+    }
     return followed.pump
   }
 

@@ -29,6 +29,8 @@ export interface LimitRates {
   signInAddress: Rate
   /** Steps of sign-ins by a provider from one address: each is a request to it. */
   signInSteps: Rate
+  /** Links for a new password to one address. */
+  resets: Rate
   /** Prompts of one user. */
   prompts: Rate
   /** Tests of one user's notices. */
@@ -41,6 +43,7 @@ export const DEFAULT_RATES: LimitRates = {
   signInSlow: { everyMs: 3_000, longestMs: 30_000 },
   signInAddress: { points: 50, seconds: 15 * 60 },
   signInSteps: { points: 200, seconds: 15 * 60 },
+  resets: { points: 3, seconds: 60 * 60 },
   prompts: { points: 60, seconds: 60 },
   noticeTests: { points: 5, seconds: 60 },
 }
@@ -61,6 +64,8 @@ export interface Limits {
   signInSucceeded(address: string, email: string): Promise<void>
   /** Before each step of a sign-in by a provider. Throws `rate_limited`. */
   beginSignIn(address: string): Promise<void>
+  /** Before a link for a new password is sent. Throws `rate_limited`. */
+  beginReset(address: string, email: string): Promise<void>
   /** Throws `rate_limited`. */
   prompt(userId: string): Promise<void>
   /** Throws `rate_limited`. */
@@ -74,6 +79,7 @@ export function makeLimits(rates: LimitRates = DEFAULT_RATES): Limits {
   const byAccount = make(rates.signInAccount)
   const byAddress = make(rates.signInAddress)
   const steps = make(rates.signInSteps)
+  const resets = make(rates.resets)
   const prompts = make(rates.prompts)
   const noticeTests = make(rates.noticeTests)
   /**
@@ -119,6 +125,10 @@ export function makeLimits(rates: LimitRates = DEFAULT_RATES): Limits {
       await byAccount.reward(who)
     },
     beginSignIn: (address) => take(steps, address, 'Too many sign-ins'),
+    async beginReset(address, email) {
+      await take(steps, address, 'Too many sign-ins')
+      await take(resets, email.trim().toLowerCase(), 'Too many links for a new password')
+    },
     prompt: (userId) => take(prompts, userId, 'Too many messages'),
     noticeTest: (userId) => take(noticeTests, userId, 'Too many tests'),
   }

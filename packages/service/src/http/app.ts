@@ -16,6 +16,7 @@ import { sessionImageRoutes, uploadRoutes } from './images-routes.ts'
 import { healthRoutes } from './health-routes.ts'
 import { instructionsRoutes } from './instructions-routes.ts'
 import { invitationsRoutes } from './invitations-routes.ts'
+import { resetRoutes } from './reset-routes.ts'
 import { mcpRoutes } from './mcp-routes.ts'
 import { noticesRoutes } from './notices-routes.ts'
 import { peopleRoutes } from './people-routes.ts'
@@ -78,6 +79,7 @@ export function makeApp(parts: Parts): Hono<AppEnv> {
     .route('/api/teams', teamsRoutes(parts))
     .route('/api/me', ownSettingsRoutes(parts))
     .route('/api/invitations', invitationsRoutes(parts))
+    .route('/api/reset', resetRoutes(parts))
     .route('/api', chatRoutes(parts))
     .route('/api/sessions', sessionsRoutes(parts))
     .route('/api/sessions', sessionImageRoutes(parts))

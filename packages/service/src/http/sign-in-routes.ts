@@ -11,6 +11,7 @@ import type { SignedIn } from '@sandlot/storage/accounts/store'
 import { Hono } from 'hono'
 import type { AppEnv, Ctx, Parts } from './context.ts'
 import { addressOf, readBody, requireCaller, requireOurOrigin, requireSignIn } from './request.ts'
+import { canReset } from './reset-routes.ts'
 
 export function signInRoutes(parts: Parts): Hono<AppEnv> {
   const { accounts, config, external, limits, log, metrics, sockets } = parts
@@ -31,7 +32,7 @@ export function signInRoutes(parts: Parts): Hono<AppEnv> {
           name: provider.name,
           ready: provider.problem === undefined,
         })),
-        reset: false,
+        reset: canReset(parts),
       } satisfies SignInWays),
     )
     .post('/sign-in/providers/:id', ourPagesOnly, async (c) => {

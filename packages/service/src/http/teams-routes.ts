@@ -19,10 +19,9 @@ import { createMiddleware } from 'hono/factory'
 import { agentUserOf } from '../auth/agent-user.ts'
 import { tellPersonChanged } from '../people/teams.ts'
 import type { AppEnv, Ctx, Parts } from './context.ts'
-import { readBody, requireAdministrator, requireCaller, requireSignIn } from './request.ts'
+import { readBody, requireAdministrator, requireCaller } from './request.ts'
 
 const administratorsOnly = createMiddleware<AppEnv>(async function isAdministrator(c, next) {
-  requireSignIn(c)
   requireAdministrator(c)
   await next()
 })

@@ -16,6 +16,7 @@ import { createKeyedLock } from '@sandlot/shared/async/keyed-lock'
 import { changePerson, listUsers } from './account-rows.ts'
 import { makeExternal } from './external.ts'
 import { makeInvitations } from './invitations.ts'
+import { makePasswordResets } from './password-resets.ts'
 import { createKey, deleteKey, findByKey, listKeys } from './keys.ts'
 import { accountsMigrations } from './schema.ts'
 import { listRemovals, removalDone, removalFailed, removeUser } from './removals.ts'
@@ -51,9 +52,15 @@ export async function openAccounts(path: string, options: AccountsOptions): Prom
     const { db, health } = opened
     const auth = makeAuth(db, options)
     const signIns = makeSignIns(db)
+    const external = makeExternal(db, auth.external)
+    const resets = makePasswordResets(db, {
+      hasPassword: (userId) => external.hasPassword(userId),
+      setPassword: (userId, password) => auth.setPassword(userId, password),
+    })
     const checked = {
       ...makeStore(db, auth, signIns, close),
-      external: withTypedFailures(health, makeExternal(db, auth.external), toAccountUserError),
+      external: withTypedFailures(health, external, toAccountUserError),
+      passwordResets: withTypedFailures(health, resets, toAccountUserError),
       secondFactor: withTypedFailures(health, auth.secondFactor, toAccountUserError),
       invitations: withTypedFailures(
         health,
@@ -79,7 +86,7 @@ function makeStore(
   close: () => Promise<void>,
 ): Omit<
   AccountsStore,
-  'ping' | 'teams' | 'external' | 'signIns' | 'secondFactor' | 'invitations' | 'notices'
+  'ping' | 'teams' | 'external' | 'signIns' | 'secondFactor' | 'invitations' | 'passwordResets' | 'notices'
 > {
   const hasUsers = async (): Promise<boolean> =>
     (await db.selectFrom('auth_user').select('id').limit(1).executeTakeFirst()) !== undefined

@@ -13,6 +13,7 @@ import { apiKeys } from './migrations/002-api-keys.ts'
 import { removals } from './migrations/003-removals.ts'
 import { removalProblems } from './migrations/004-removal-problems.ts'
 import { rolesAndTeams } from './migrations/005-roles-and-teams.ts'
+import { passwordResets } from './migrations/009-password-resets.ts'
 import { teamSeeds } from './migrations/010-team-seeds.ts'
 import { signIn } from './migrations/006-sign-in.ts'
 import { keyScopes } from './migrations/007-key-scopes.ts'
@@ -56,6 +57,12 @@ export interface AccountsSchema extends NoticesTables {
     expiresAt: number
     /** Name of the person it made. */
     usedBy: string | null
+  }
+  password_reset: {
+    /** SHA-256 of the token in its link, hex. */
+    hash: string
+    userId: string
+    expiresAt: number
   }
   group_role: {
     userId: string
@@ -119,6 +126,7 @@ export const accountsMigrations: Migrations = {
   '006_sign_in': signIn,
   '007_key_scopes': keyScopes,
   '008_second_factor': secondFactor,
+  '009_password_resets': passwordResets,
   '010_team_seeds': teamSeeds,
   '012_notices': noticesTables,
 }

@@ -10,6 +10,7 @@ import type { KeyScope } from '@sandlot/shared/team/sign-in-api'
 import type { ExternalSignIns } from './external.ts'
 import type { SecondFactors } from './auth-second-factor.ts'
 import type { InvitationsStore } from './invitations.ts'
+import type { PasswordResetsStore } from './password-resets.ts'
 import type { SignInsStore } from './sign-ins.ts'
 
 export interface NewUser {
@@ -127,6 +128,7 @@ export interface AccountsStore {
   readonly signIns: SignInsStore
   readonly secondFactor: SecondFactors
   readonly invitations: InvitationsStore
+  readonly passwordResets: PasswordResetsStore
   /**
    * Rejects with `not_ready` when the accounts cannot be read, or not be written: the disk is full,
    * the file is damaged.

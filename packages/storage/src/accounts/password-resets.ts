@@ -1,0 +1,65 @@
+/** A new password by a link that was sent to the person's address. */
+import { createHash } from 'node:crypto'
+import type { Account } from '@sandlot/shared/api'
+import { SandlotError } from '@sandlot/shared/errors'
+import { randomText } from '@sandlot/shared/ids'
+import type { Kysely } from 'kysely'
+import { listUsers } from './account-rows.ts'
+import type { AccountsSchema } from './schema.ts'
+
+const TOKEN_CHARS = 40
+const VALID_MS = 60 * 60_000
+
+export interface PasswordResetsStore {
+  /**
+   * A token for the account of this address, in place of an earlier one; valid for an hour.
+   * Undefined: there is no such account, or it has no password.
+   */
+  begin(email: string): Promise<{ account: Account; token: string } | undefined>
+  /**
+   * Sets the password and ends all sign-ins. Throws `forbidden` for a token that was used, has
+   * expired or is not known.
+   */
+  finish(token: string, password: string): Promise<Account>
+}
+
+const hashOf = (token: string): string => createHash('sha256').update(token).digest('hex')
+
+export function makePasswordResets(
+  db: Kysely<AccountsSchema>,
+  accounts: {
+    hasPassword: (userId: string) => Promise<boolean>
+    setPassword: (userId: string, password: string) => Promise<void>
+  },
+): PasswordResetsStore {
+  return {
+    async begin(email) {
+      const account = (await listUsers(db)).find((user) => user.email === email.trim().toLowerCase())
+      if (account === undefined || !(await accounts.hasPassword(account.id))) return undefined
+      const token = randomText(TOKEN_CHARS)
+      const row = { hash: hashOf(token), userId: account.id, expiresAt: Date.now() + VALID_MS }
+      await db
+        .insertInto('password_reset')
+        .values(row)
+        .onConflict((conflict) => conflict.column('userId').doUpdateSet(row))
+        .execute()
+      return { account, token }
+    },
+    async finish(token, password) {
+      // Taken first: of two at once one gets it.
+      const row = await db
+        .deleteFrom('password_reset')
+        .where('hash', '=', hashOf(token))
+        .returning(['userId', 'expiresAt'])
+        .executeTakeFirst()
+      const account =
+        row === undefined || row.expiresAt <= Date.now()
+          ? undefined
+          : (await listUsers(db)).find(({ id }) => id === row.userId)
+      if (account === undefined)
+        throw new SandlotError('forbidden', 'This link was used or has expired. Ask for another one.')
+      await accounts.setPassword(account.id, password)
+      return account
+    },
+  }
+}
