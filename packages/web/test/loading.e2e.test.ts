@@ -72,6 +72,27 @@ test.each([
   expect(moved.filter(([, sum]) => sum > MOST_SHIFT)).toEqual([])
 })
 
+test('nothing moves by itself while settings open', async () => {
+  const page = await signedIn()
+  await watchShift(page)
+  const moved: [string, number][] = []
+  for (const path of [
+    'security',
+    'instructions',
+    'keys',
+    'people',
+    'people/u_bob',
+    'teams',
+    'teams/t_data',
+  ]) {
+    await page.goto(`${url()}/settings/${path}`)
+    await page.waitForLoadState('networkidle')
+    await settled(page)
+    moved.push([path, await shift(page)])
+  }
+  expect(moved.filter(([, sum]) => sum > MOST_SHIFT)).toEqual([])
+})
+
 test('an answer that is being written moves nothing that stands above it', async () => {
   const page = await signedIn()
   await watchShift(page)

@@ -737,6 +737,7 @@ test('the keys are listed, and a chat that needs somebody tells them when they l
   service.change('s_build', { waiting: 1 })
   await page.getByTestId('session-item').getByText('Approve').first().waitFor()
   await page.keyboard.press('Control+.')
+  await page.getByRole('link', { name: 'Notifications' }).click()
   const wanted = page.getByLabel('When a chat needs you or is done and you look elsewhere')
   await wanted.check()
   const sample = ['Notifications are on', 'Sandlot tells you like this.']

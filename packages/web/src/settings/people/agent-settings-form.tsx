@@ -56,8 +56,17 @@ export function AgentSettingsForm(props: { subject: SettingsSubject; onSaved?: (
         </Button>
       </Alert>
     )
-  if (answer === null) return <Spinner className="size-4 text-faint" />
+  if (answer === null) return <Waits className="h-230" />
   return <Loaded subject={props.subject} answer={answer} onSaved={props.onSaved} />
+}
+
+/** While something comes that will be about this high. */
+export function Waits(props: { className: string }) {
+  return (
+    <div className={props.className}>
+      <Spinner className="size-4 text-faint" />
+    </div>
+  )
 }
 
 function Loaded(props: {

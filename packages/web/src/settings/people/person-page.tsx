@@ -25,7 +25,7 @@ import { cn } from '../../lib/cn.ts'
 import { ROLE_WORDS } from '../account.tsx'
 import { Part } from '../part.tsx'
 import { useAttempt } from '../use-attempt.ts'
-import { AgentSettingsForm } from './agent-settings-form.tsx'
+import { AgentSettingsForm, Waits } from './agent-settings-form.tsx'
 import { RemovePersonForm } from './remove-person-form.tsx'
 import { effectiveRows, sourceWords } from './setting-words.ts'
 
@@ -252,7 +252,8 @@ function Effective(props: { userId: string }) {
     }
   }, [userId])
   if (problem !== null) return <Alert>{problem}</Alert>
-  if (effective === null) return <Spinner className="size-4 text-faint" />
+  // As high as the table will be: what is below it stays where it is.
+  if (effective === null) return <Waits className="h-150" />
   return (
     <table aria-label="What holds" className="w-full table-fixed text-left text-sm">
       <thead>
