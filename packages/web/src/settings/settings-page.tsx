@@ -30,7 +30,8 @@ import { OwnInstructions, TeamInstructions } from './instructions.tsx'
 import { Part } from './part.tsx'
 import { People } from './people/people.tsx'
 import { Teams } from './people/teams.tsx'
-import { NotificationSwitch, ThemePicker } from './preferences.tsx'
+import { Notifications } from './notifications.tsx'
+import { ThemePicker } from './preferences.tsx'
 import { Rules } from './rules.tsx'
 import { Secrets } from './secrets.tsx'
 import { Security } from './security.tsx'
@@ -68,8 +69,8 @@ const OF_PERSON: Group = {
       id: 'notifications',
       title: 'Notifications',
       icon: Bell,
-      text: 'From this browser, on this device.',
-      children: <NotificationSwitch />,
+      divided: true,
+      children: <Notifications />,
     },
     {
       id: 'appearance',

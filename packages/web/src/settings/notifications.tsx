@@ -1,0 +1,192 @@
+/** Which notices a person gets, by push and by e-mail, and whether this browser shows them. */
+import {
+  NOTICE_KINDS,
+  type NoticeKind,
+  type NoticeSettings,
+  type NoticeTest,
+} from '@sandlot/shared/team/notices'
+import { useEffect, useState } from 'react'
+import { formatCount } from '../lib/format.ts'
+import {
+  fetchNoticeSettings,
+  pushState,
+  type PushState,
+  saveNoticeChoice,
+  subscribePush,
+  testNotices,
+  unsubscribePush,
+} from '../net/push.ts'
+import { Alert } from '../ui/alert.tsx'
+import { Button } from '../ui/button.tsx'
+import { Part } from './part.tsx'
+import { NotificationSwitch } from './preferences.tsx'
+import { useAttempt } from './use-attempt.ts'
+
+const KINDS: Record<NoticeKind, { title: string; text: string }> = {
+  approval: { title: 'A chat waits for you', text: 'For an approval or an answer.' },
+  ended: { title: 'An answer is there', text: 'What you asked for is done or has ended.' },
+  mentioned: { title: 'You are mentioned', text: 'In a comment of a shared chat.' },
+  shared: { title: 'A chat is shared with you', text: 'Or with a team of yours.' },
+}
+
+export function Notifications() {
+  const [settings, setSettings] = useState<NoticeSettings | null>(null)
+  const [device, setDevice] = useState<PushState | null>(null)
+  const [tested, setTested] = useState<NoticeTest | null>(null)
+  const { busy, problem, attempt } = useAttempt()
+  const read = async () => {
+    setDevice(await pushState())
+    setSettings(await fetchNoticeSettings())
+  }
+  useEffect(() => {
+    void attempt(read)
+    // Once, when it is opened.
+    // oxlint-disable-next-line react-hooks/exhaustive-deps
+  }, [])
+  const choose = (kind: NoticeKind, way: 'push' | 'mail', on: boolean) => {
+    if (settings === null) return
+    const choice = { ...settings.choice, [kind]: { ...settings.choice[kind], [way]: on } }
+    setSettings({ ...settings, choice })
+    void attempt(async () => {
+      try {
+        setSettings(await saveNoticeChoice(choice))
+      } catch (error) {
+        setSettings(settings)
+        throw error
+      }
+    })
+  }
+  return (
+    <>
+      {problem !== null && <Alert>{problem}</Alert>}
+      <Part title="While Sandlot is open">
+        <NotificationSwitch />
+      </Part>
+      <Part
+        title="While you are away"
+        text="When no page of yours is in view. They name the chat, never what is in it."
+      >
+        <ThisBrowser
+          state={device}
+          busy={busy}
+          onTurn={(on) =>
+            void attempt(async () => {
+              if (on) await subscribePush()
+              else await unsubscribePush()
+              await read()
+            })
+          }
+        />
+        {settings !== null && (
+          <>
+            <Choices settings={settings} onChoose={choose} />
+            <p className="text-sm text-muted">{waysWords(settings)}</p>
+            <div className="flex flex-wrap items-center gap-3">
+              <Button
+                disabled={busy}
+                onClick={() => void attempt(async () => setTested(await testNotices()))}
+              >
+                Send a test
+              </Button>
+              <p role="status" className="min-w-0 flex-1 basis-56 text-sm text-muted">
+                {tested !== null && testWords(tested)}
+              </p>
+            </div>
+          </>
+        )}
+      </Part>
+    </>
+  )
+}
+
+function ThisBrowser(props: { state: PushState | null; busy: boolean; onTurn: (on: boolean) => void }) {
+  const { state } = props
+  if (state === 'impossible' || state === 'blocked')
+    return (
+      <p className="text-sm text-muted">
+        {state === 'blocked'
+          ? 'Your browser blocks pushes of this page. Allow notifications in what it shows beside the address, then reload.'
+          : 'This browser takes no pushes here: they need an address with https, and on an iPhone or iPad Sandlot on the home screen.'}
+      </p>
+    )
+  return (
+    <label className="flex min-h-8 items-center gap-2.5 text-sm pointer-coarse:min-h-11">
+      <input
+        type="checkbox"
+        className="size-4 accent-accent"
+        checked={state === 'on'}
+        disabled={state === null || props.busy}
+        onChange={(event) => props.onTurn(event.target.checked)}
+      />
+      Push to this browser
+    </label>
+  )
+}
+
+function Choices(props: {
+  settings: NoticeSettings
+  onChoose: (kind: NoticeKind, way: 'push' | 'mail', on: boolean) => void
+}) {
+  const { choice, mail } = props.settings
+  return (
+    <table className="w-full rounded-xl border border-line text-sm">
+      <thead>
+        <tr className="border-b border-line text-xs text-muted">
+          <th scope="col" className="py-2 pl-3 text-left font-medium">
+            When
+          </th>
+          <th scope="col" className="w-16 text-center font-medium">
+            Push
+          </th>
+          <th scope="col" className="w-16 text-center font-medium">
+            E-mail
+          </th>
+        </tr>
+      </thead>
+      <tbody>
+        {NOTICE_KINDS.map((kind) => (
+          <tr key={kind} className="border-b border-line last:border-0">
+            <th scope="row" className="py-2 pl-3 text-left font-normal">
+              <span className="block font-medium">{KINDS[kind].title}</span>
+              <span className="block text-xs text-muted">{KINDS[kind].text}</span>
+            </th>
+            {(['push', 'mail'] as const).map((way) => (
+              <td key={way} className="p-0 text-center">
+                <label className="flex min-h-11 cursor-pointer items-center justify-center">
+                  <span className="sr-only">
+                    {KINDS[kind].title}, by {way === 'push' ? 'push' : 'e-mail'}
+                  </span>
+                  <input
+                    type="checkbox"
+                    className="size-4 accent-accent disabled:opacity-50"
+                    disabled={way === 'mail' && !mail}
+                    checked={choice[kind][way] && (way === 'push' || mail)}
+                    onChange={(event) => props.onChoose(kind, way, event.target.checked)}
+                  />
+                </label>
+              </td>
+            ))}
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  )
+}
+
+function waysWords({ browsers, mail }: NoticeSettings): string {
+  const pushes =
+    browsers === 0
+      ? 'No browser of yours takes pushes yet.'
+      : `Pushes go to ${formatCount(browsers, 'browser')} of yours.`
+  return mail ? pushes : `${pushes} This Sandlot sends no e-mail; whoever runs it can set that up.`
+}
+
+function testWords({ push, mail }: NoticeTest): string {
+  const words = [
+    push.sent === 0 ? 'No push was sent.' : `Sent to ${formatCount(push.sent, 'browser')}.`,
+    ...push.problems,
+  ]
+  if (mail?.sent === true) words.push('An e-mail is on its way.')
+  else if (mail !== null) words.push(`No e-mail was sent: ${mail.problem ?? 'it failed.'}`)
+  return words.join(' ')
+}
