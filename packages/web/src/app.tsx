@@ -95,7 +95,7 @@ function addressOf(who: Who, path: string): string {
   switch (who.state) {
     case 'nobody':
       if (who.setupNeeded) return '/setup'
-      return /^\/(?:s|settings)\/|^\/(?:invitation|reset)$/.test(path) ? path : '/sign-in'
+      return /^\/(?:s|settings|snapshots)\/|^\/(?:invitation|reset)$/.test(path) ? path : '/sign-in'
     case 'known':
       return BEFORE_SIGN_IN.includes(path) || (path === '/invitation' && who.justNow === true) ? '/' : path
     case 'asking':

@@ -10,6 +10,7 @@ import { ChatProvider, type ChatContext, useChatState } from './chat/chat-contex
 import { ChatPage } from './chat/chat-page.tsx'
 import { moveDraft } from './chat/composer/drafts.ts'
 import { GuestHome } from './chat/empty-chat.tsx'
+import { SnapshotPage } from './chat/sharing/snapshot-page.tsx'
 import { Layout } from './layout.tsx'
 import { browserStorage, storageOfPerson, unsentStorage } from './lib/storage.ts'
 import { ApiError, fetchMe, fetchSessions } from './net/http.ts'
@@ -87,6 +88,7 @@ export default function SignedIn(props: { me: Me; onSignedOut: () => void; onSta
             <Route path="/s/:sessionId">
               {(params) => <ChatPage key={params.sessionId} sessionId={params.sessionId} />}
             </Route>
+            <Route path="/snapshots/:id">{({ id }) => <SnapshotPage key={id} id={id} />}</Route>
             <Route>{me.role === 'guest' ? <GuestHome /> : <ChatPage sessionId={null} />}</Route>
           </Switch>
         </Layout>

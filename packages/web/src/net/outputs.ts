@@ -1,10 +1,9 @@
 /** The stored output of a call, read by byte range. */
 import { ApiError } from './http.ts'
 
-/** Where the whole output of a call is. `download` makes the browser save it. */
-export function outputUrl(sessionId: string, callId: string, options: { download?: boolean } = {}): string {
-  const path = `/api/sessions/${encodeURIComponent(sessionId)}/outputs/${encodeURIComponent(callId)}`
-  return options.download === true ? `${path}?download=1` : path
+/** Where the whole output of a call is. */
+export function outputUrl(sessionId: string, callId: string): string {
+  return `/api/sessions/${encodeURIComponent(sessionId)}/outputs/${encodeURIComponent(callId)}`
 }
 
 /**

@@ -9,6 +9,7 @@ import type { ToolCallContent } from '@sandlot/shared/call'
 import { formatBytes, formatCount } from '../../lib/format.ts'
 import { outputUrl } from '../../net/outputs.ts'
 import { renderAnsi } from '../../terminal/ansi-text.ts'
+import { useReading } from '../sharing/reading.ts'
 import { AnsiView, useFilledGaps, useStoredOutput } from '../../terminal/output-view.tsx'
 import { LiveAnsi } from '../../terminal/live-ansi.ts'
 import { phaseOf } from './call-words.ts'
@@ -74,7 +75,8 @@ function StoredToolOutput(props: {
   visible: boolean
 }) {
   const { call, info } = props
-  const url = outputUrl(props.sessionId, call.id)
+  const { snapshot } = useReading()
+  const url = snapshot === true ? info.url : outputUrl(props.sessionId, call.id)
   const stored = info.unstored?.from ?? info.bytes
   const output = useStoredOutput(stored, url, props.visible && stored > 0)
   const forModel = call.rawOutput?.forModel ?? ''
@@ -92,17 +94,13 @@ function StoredToolOutput(props: {
       {output.state === 'unreadable' && (
         <p className="text-xs text-muted">This is what the model read. The stored output: {output.message}</p>
       )}
-      <OutputFooter info={info} sessionId={props.sessionId} callId={call.id} />
+      <OutputFooter info={info} url={url} />
     </div>
   )
 }
 
-function OutputFooter(props: {
-  info: NonNullable<CallEntry['outputInfo']>
-  sessionId: string
-  callId: string
-}) {
-  const { info } = props
+function OutputFooter(props: { info: NonNullable<CallEntry['outputInfo']>; url: string }) {
+  const { info, url } = props
   const size = `${formatBytes(info.bytes)}, ${formatCount(info.lines, 'line')}`
   const link =
     'inline-flex items-center gap-1 pointer-coarse:min-h-11 font-medium text-accent underline-offset-2 hover:underline'
@@ -116,11 +114,11 @@ function OutputFooter(props: {
       </span>
       {info.unstored !== undefined && <span className="min-w-0">{unstoredWords(info.unstored)}</span>}
       <span className={info.unstored?.from === 0 ? 'hidden' : 'flex gap-4'}>
-        <a className={link} href={outputUrl(props.sessionId, props.callId)} target="_blank" rel="noopener">
+        <a className={link} href={url} target="_blank" rel="noopener">
           <ExternalLink className="size-3" aria-hidden />
           {info.unstored === undefined ? 'Show full output' : 'Show stored output'}
         </a>
-        <a className={link} href={outputUrl(props.sessionId, props.callId, { download: true })} download>
+        <a className={link} href={`${url}?download=1`} download>
           <Download className="size-3" aria-hidden />
           Download
         </a>

@@ -1,0 +1,111 @@
+/** What a chat was when its owner made this link: to read, and nothing else. */
+import { metaOf, type SessionEvent } from '@sandlot/shared/events'
+import { messageOf } from '@sandlot/shared/errors'
+import type { SnapshotView } from '@sandlot/shared/team/shares-api'
+import { emptyTranscript, foldTranscript } from '@sandlot/shared/transcript/transcript'
+import { Link2Off } from 'lucide-react'
+import { useEffect, useMemo, useState } from 'react'
+import { useLocation } from 'wouter'
+import { formatDate } from '../../lib/format.ts'
+import { fetchSnapshot } from '../../net/shares.ts'
+import { EMPTY_VIEW } from '../../state/chat-state.ts'
+import { Button } from '../../ui/button.tsx'
+import { PersonMark } from '../../ui/person-mark.tsx'
+import { Revealed } from '../../ui/revealed.tsx'
+import { Spinner } from '../../ui/spinner.tsx'
+import { useChat } from '../chat-context.ts'
+import { TranscriptView } from '../transcript/transcript-view.tsx'
+import { type Reading, ReadingProvider } from './reading.ts'
+
+type Found =
+  | { state: 'loading' }
+  | { state: 'there'; view: SnapshotView }
+  | { state: 'gone'; problem: string }
+
+export function SnapshotPage({ id }: { id: string }) {
+  const { chat } = useChat()
+  const [found, setFound] = useState<Found>({ state: 'loading' })
+  useEffect(() => {
+    chat.show(null)
+    let left = false
+    fetchSnapshot(id).then(
+      (view) => !left && setFound({ state: 'there', view }),
+      (error: unknown) => !left && setFound({ state: 'gone', problem: messageOf(error) }),
+    )
+    return () => {
+      left = true
+    }
+  }, [chat, id])
+  if (found.state === 'loading')
+    return (
+      <div role="status" className="flex flex-1 items-center justify-center gap-2.5 text-sm text-muted">
+        <Spinner /> Opening the snapshot…
+      </div>
+    )
+  if (found.state === 'gone') return <Gone problem={found.problem} />
+  return <Snapshot view={found.view} />
+}
+
+function Snapshot({ view: { title, owner, events, outputs, createdAt, expiresAt } }: { view: SnapshotView }) {
+  const transcript = useMemo(() => events.map(numbered).reduce(foldTranscript, emptyTranscript()), [events])
+  const reading = useMemo<Reading>(
+    () => ({ owner, access: 'watch', mayApprove: false, together: true, people: [owner], snapshot: true }),
+    [owner],
+  )
+  const name = title ?? 'A chat'
+  return (
+    <ReadingProvider value={reading}>
+      <div
+        className="min-h-0 flex-1 overflow-y-auto focus-visible:-outline-offset-2"
+        tabIndex={0}
+        role="group"
+        aria-label="Snapshot"
+      >
+        <div className="mx-auto w-full max-w-[48rem] px-4 pb-16 sm:px-6">
+          <header className="flex items-start gap-3 border-b border-line pt-2 pb-4">
+            <PersonMark {...owner} className="mt-0.5 size-8 text-xs" />
+            <div className="min-w-0">
+              <h1 dir="auto" className="text-lg font-semibold [overflow-wrap:anywhere]">
+                <Revealed text={name} />
+              </h1>
+              <p className="text-sm text-muted">
+                A chat of <Revealed text={owner.name} />, as it was on {formatDate(createdAt)}
+                {outputs ? '' : ', without what calls printed'}.
+                {expiresAt !== null && ` The link works until ${formatDate(expiresAt)}.`}
+              </p>
+            </div>
+          </header>
+          <TranscriptView
+            sessionId={null}
+            view={{ ...EMPTY_VIEW, transcript: { ...transcript, prompt: null }, sync: 'fresh' }}
+            outbox={[]}
+            online
+            stopping={false}
+            marked={null}
+          />
+        </div>
+      </div>
+    </ReadingProvider>
+  )
+}
+
+/** A snapshot leaves events out, and a transcript takes none behind a hole. */
+function numbered(event: SessionEvent, at: number): SessionEvent {
+  return { ...event, _meta: { sandlot: { ...metaOf(event), seq: at + 1 } } }
+}
+
+function Gone({ problem }: { problem: string }) {
+  const [, navigate] = useLocation()
+  return (
+    <div className="flex flex-1 flex-col items-center justify-center gap-3 px-6 pb-24 text-center">
+      <Link2Off className="size-7 text-faint" aria-hidden />
+      <h1 className="text-lg font-semibold">This snapshot cannot be read</h1>
+      <p role="alert" className="max-w-sm text-sm text-muted">
+        {problem}
+      </p>
+      <Button className="mt-2" onClick={() => navigate('/')}>
+        Go to your chats
+      </Button>
+    </div>
+  )
+}
