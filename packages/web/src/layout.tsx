@@ -6,6 +6,7 @@ import { useLocation } from 'wouter'
 import { useChat, useChatState } from './chat/chat-context.ts'
 import { ChatMenu } from './chat/chat-menu.tsx'
 import { PeopleHere } from './chat/sharing/people-here.tsx'
+import { ShareDialog } from './chat/sharing/share-dialog.tsx'
 import { useGlobalKeys } from './chat/use-global-keys.ts'
 import { browserStorage } from './lib/storage.ts'
 import { useIsWide } from './lib/wide.ts'
@@ -28,6 +29,8 @@ export function Layout(props: { children: ReactNode }) {
   const [files, setFiles] = useState(false)
   const [search, setSearch] = useState(false)
   const searched = useCallback(() => setSearch(false), [])
+  const [sharing, setSharing] = useState(false)
+  const sessionId = useChatState((state) => state.activeId)
   const [shortcuts, setShortcuts] = useState(false)
   const [, navigate] = useLocation()
   const isGuest = useChat().me.role === 'guest'
@@ -86,8 +89,8 @@ export function Layout(props: { children: ReactNode }) {
             {wide ? <PanelLeft aria-hidden /> : <MenuIcon aria-hidden />}
           </IconButton>
           <Title title={title} />
-          <PeopleHere />
-          <ChatMenu title={title} />
+          <PeopleHere onShare={() => setSharing(true)} />
+          <ChatMenu title={title} onShare={() => setSharing(true)} />
           {!isGuest && (
             <IconButton
               label="Files of your workspace"
@@ -107,6 +110,9 @@ export function Layout(props: { children: ReactNode }) {
         {props.children}
       </main>
       <FilesDialog open={files} onOpenChange={setFiles} />
+      {sharing && sessionId !== null && (
+        <ShareDialog sessionId={sessionId} onClose={() => setSharing(false)} />
+      )}
       <ShortcutsDialog open={shortcuts} onOpenChange={setShortcuts} />
     </div>
   )

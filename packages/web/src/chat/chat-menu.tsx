@@ -1,5 +1,5 @@
 import { Menu } from '@base-ui/react/menu'
-import { Ellipsis, FileText, Pencil } from 'lucide-react'
+import { Ellipsis, FileText, Pencil, Share2 } from 'lucide-react'
 import { useRef, useState } from 'react'
 import { Dialog } from '@base-ui/react/dialog'
 import { MAX_TITLE_CHARS } from '@sandlot/shared/frames'
@@ -17,7 +17,7 @@ const ITEM =
   'flex h-9 cursor-pointer items-center gap-2.5 rounded-lg px-2.5 text-sm outline-none data-highlighted:bg-hover pointer-coarse:h-11'
 
 /** What can be done with the chat on the screen as a whole. Nothing while there is none. */
-export function ChatMenu(props: { title: string }) {
+export function ChatMenu(props: { title: string; onShare: () => void }) {
   const { chat } = useChat()
   const sessionId = useChatState((state) => state.activeId)
   const known = useChatState(
@@ -46,9 +46,14 @@ export function ChatMenu(props: { title: string }) {
           <Menu.Positioner positionMethod="fixed" side="bottom" align="end" sideOffset={4} className="z-50">
             <Menu.Popup className="popup min-w-52 rounded-xl border border-line bg-raised p-1.5 shadow-3 outline-none">
               {access === 'own' && (
-                <Menu.Item className={ITEM} onClick={() => setRenaming(true)}>
-                  <Pencil className="size-4 text-muted" aria-hidden /> Rename…
-                </Menu.Item>
+                <>
+                  <Menu.Item className={ITEM} onClick={props.onShare}>
+                    <Share2 className="size-4 text-muted" aria-hidden /> Share…
+                  </Menu.Item>
+                  <Menu.Item className={ITEM} onClick={() => setRenaming(true)}>
+                    <Pencil className="size-4 text-muted" aria-hidden /> Rename…
+                  </Menu.Item>
+                </>
               )}
               <Menu.Item className={ITEM} onClick={save}>
                 <FileText className="size-4 text-muted" aria-hidden /> Save as Markdown

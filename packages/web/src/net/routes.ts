@@ -3,7 +3,6 @@ import { instructions, teamInstructions, type TeamInstructions } from '@sandlot/
 import { secretList, type SecretList } from '@sandlot/shared/person/secrets'
 import { z } from 'zod'
 import { account, removal, type RemovedData, type UserList, userList } from '@sandlot/shared/api'
-import { type ShareList, shareList } from '@sandlot/shared/team/shares'
 import type { Role } from '@sandlot/shared/team/role'
 import { rule, type Rule } from '@sandlot/shared/rules'
 import {
@@ -101,9 +100,4 @@ export async function forkSession(
 ): Promise<string> {
   const path = `/api/sessions/${encodeURIComponent(sessionId)}/fork`
   return (await call(forked, 'POST', path, { promptId, where })).sessionId
-}
-
-/** With whom a chat of one's own is shared. */
-export async function fetchShares(sessionId: string): Promise<ShareList['shares']> {
-  return (await call(shareList, 'GET', `/api/sessions/${encodeURIComponent(sessionId)}/shares`)).shares
 }

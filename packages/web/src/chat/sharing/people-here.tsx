@@ -4,6 +4,7 @@ import type { Present } from '@sandlot/shared/transcript/transcript'
 import { UsersRound } from 'lucide-react'
 import { useRef } from 'react'
 import { EMPTY_VIEW } from '../../state/chat-state.ts'
+import { Button } from '../../ui/button.tsx'
 import { PersonMark } from '../../ui/person-mark.tsx'
 import { Revealed } from '../../ui/revealed.tsx'
 import { useChat, useChatState } from '../chat-context.ts'
@@ -11,8 +12,8 @@ import { type Reading, useReadingOf } from './reading.ts'
 
 const MOST_MARKS = 3
 
-/** Beside the title of a shared chat; absent in others. */
-export function PeopleHere() {
+/** Beside the title of a shared chat; absent in others. `onShare`: see who may. */
+export function PeopleHere(props: { onShare: () => void }) {
   const { me } = useChat()
   const sessionId = useChatState((state) => state.activeId)
   const view =
@@ -72,6 +73,11 @@ export function PeopleHere() {
               <Popover.Description className="mt-2.5 text-xs text-muted">
                 <WhatItGives reading={reading} />
               </Popover.Description>
+              {reading.access === 'own' && (
+                <Popover.Close render={<Button size="sm" className="mt-3 w-full" />} onClick={props.onShare}>
+                  Who sees this chat…
+                </Popover.Close>
+              )}
             </Popover.Popup>
           </Popover.Positioner>
         </Popover.Portal>

@@ -5,7 +5,7 @@ import type { Entry } from '@sandlot/shared/transcript/entries'
 import type { Transcript } from '@sandlot/shared/transcript/transcript'
 import type { Author, ShareAccess } from '@sandlot/shared/team/shares'
 import { createContext, useContext, useEffect, useMemo, useState } from 'react'
-import { fetchShares } from '../../net/routes.ts'
+import { fetchShares } from '../../net/shares.ts'
 import { EMPTY_VIEW } from '../../state/chat-state.ts'
 import { useChat, useChatState } from '../chat-context.ts'
 
@@ -18,6 +18,8 @@ export interface Reading {
   together: boolean
   /** Everybody who is known to be in it, with the reader. */
   people: readonly Author[]
+  /** It is read from a link to what it was. */
+  snapshot?: true
 }
 
 /** A chat that only its owner sees. */
@@ -45,7 +47,7 @@ export function useReadingOf(sessionId: string | null): Reading {
 function useAuthors({ entries }: Transcript): readonly Author[] {
   const found = useMemo(() => unique(entries.flatMap((entry) => authorOf(entry) ?? [])), [entries])
   const key = found.map(({ id }) => id).join(' ')
-  // oxlint-disable-next-line react/exhaustive-deps
+  // oxlint-disable-next-line react-hooks/exhaustive-deps
   return useMemo(() => found, [key])
 }
 

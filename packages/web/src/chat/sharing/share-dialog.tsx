@@ -1,0 +1,420 @@
+/** Who sees a chat: people and teams, what each may do there, and links to what it is now. */
+import type { Mode } from '@sandlot/shared/mode'
+import { messageOf } from '@sandlot/shared/errors'
+import type { NewShare, ShareList } from '@sandlot/shared/team/shares'
+import type { Directory } from '@sandlot/shared/team/shares-api'
+import { Search, UsersRound } from 'lucide-react'
+import { type KeyboardEvent, type SubmitEvent, useEffect, useId, useState } from 'react'
+import { cn } from '../../lib/cn.ts'
+import { formatDate } from '../../lib/format.ts'
+import { fetchShares, findPeople, putShare, revokeShare } from '../../net/shares.ts'
+import { useAttempt } from '../../settings/use-attempt.ts'
+import { Alert } from '../../ui/alert.tsx'
+import { Button } from '../../ui/button.tsx'
+import { CopyButton } from '../../ui/copy-button.tsx'
+import { INPUT } from '../../ui/field.tsx'
+import { PersonMark } from '../../ui/person-mark.tsx'
+import { Revealed } from '../../ui/revealed.tsx'
+import { Spinner } from '../../ui/spinner.tsx'
+import { TitledDialog } from '../../ui/titled-dialog.tsx'
+import { SnapshotLinks } from './snapshot-links.tsx'
+import { END_CHOICES, type EndChoice, endOf } from './ends.ts'
+
+type Share = ShareList['shares'][number]
+type Found = Pick<Share, 'kind' | 'targetId'> & { name: string; about: string }
+type Terms = Pick<NewShare, 'access' | 'mode' | 'mayApprove' | 'expiresAt'>
+
+const MODE_MEANS: Record<Mode, string> = {
+  manual: 'Read; the rest asks first',
+  'auto-edit': 'Edit files; commands ask first',
+  yolo: 'All that no rule denies, unasked',
+}
+const MODE_SAYS: Record<Mode, string> = {
+  manual: 'changes ask first',
+  'auto-edit': 'edits files, commands ask first',
+  yolo: 'runs without asking',
+}
+const NEW_TERMS: Terms = { access: 'watch', mode: 'manual', mayApprove: false, expiresAt: null }
+
+export function ShareDialog(props: { sessionId: string; onClose: () => void }) {
+  return (
+    <TitledDialog
+      title="Share this chat"
+      size="max-h-[calc(100dvh-2rem)] w-[34rem]"
+      open
+      onOpenChange={(open) => !open && props.onClose()}
+    >
+      <div className="flex min-h-0 flex-col gap-6 overflow-y-auto px-5 pt-4 pb-5">
+        <Shares sessionId={props.sessionId} />
+        <SnapshotLinks sessionId={props.sessionId} />
+      </div>
+    </TitledDialog>
+  )
+}
+
+function Shares({ sessionId }: { sessionId: string }) {
+  const [shares, setShares] = useState<readonly Share[] | null>(null)
+  const [chosen, setChosen] = useState<Found | null>(null)
+  const { busy, problem, attempt } = useAttempt()
+  useEffect(() => {
+    void attempt(async () => setShares(await fetchShares(sessionId)))
+    // Once, when it is opened.
+    // oxlint-disable-next-line react-hooks/exhaustive-deps
+  }, [sessionId])
+  const change = (work: () => Promise<void>) =>
+    attempt(async () => {
+      await work()
+      setShares(await fetchShares(sessionId))
+      setChosen(null)
+    })
+  const put = ({ kind, targetId }: Pick<Share, 'kind' | 'targetId'>, terms: Terms) =>
+    void change(() => putShare(sessionId, { kind, targetId, ...terms }))
+  return (
+    <section aria-label="People and teams" className="flex flex-col gap-4">
+      <p className="text-sm text-muted">
+        They see what is said here and what calls print, live. They never get at your files, terminals or
+        secrets; what they ask runs in your sandbox, under your rules.
+      </p>
+      {problem !== null && <Alert>{problem}</Alert>}
+      {chosen === null ? (
+        <Finder onChoose={setChosen} />
+      ) : (
+        <div className="flex flex-col gap-3 rounded-xl border border-line p-3.5">
+          <Target name={chosen.name} kind={chosen.kind} id={chosen.targetId} detail={chosen.about} />
+          <TermsForm
+            terms={NEW_TERMS}
+            busy={busy}
+            action="Share"
+            onSave={(terms) => put(chosen, terms)}
+            onCancel={() => setChosen(null)}
+          />
+        </div>
+      )}
+      {shares === null && problem === null && (
+        <p role="status" className="flex items-center gap-2 text-sm text-muted">
+          <Spinner /> Looking who sees it…
+        </p>
+      )}
+      {shares?.length === 0 && chosen === null && (
+        <p className="text-sm text-faint">Only you see this chat.</p>
+      )}
+      {shares !== null && shares.length > 0 && (
+        <>
+          <ul aria-label="Who sees this chat" className="divide-y divide-line rounded-xl border border-line">
+            {shares.map((share) => (
+              <ShareLine
+                key={share.id}
+                share={share}
+                busy={busy}
+                onSave={(terms) => put(share, terms)}
+                onRevoke={() => void change(() => revokeShare(sessionId, share.id))}
+              />
+            ))}
+          </ul>
+          <div className="flex items-center gap-2">
+            <p className="min-w-0 flex-1 text-xs text-muted">
+              The link to this chat opens it for these only.
+            </p>
+            <CopyButton text={`${location.origin}/s/${sessionId}`} what="link to this chat" />
+          </div>
+        </>
+      )}
+    </section>
+  )
+}
+
+function Target(props: { name: string; kind: Share['kind']; id: string; detail: string }) {
+  const { name, kind, id, detail } = props
+  return (
+    <div className="flex min-w-0 flex-1 items-center gap-2.5">
+      {kind === 'person' ? (
+        <PersonMark id={id} name={name} className="size-7" />
+      ) : (
+        <span className="flex size-7 shrink-0 items-center justify-center rounded-full bg-active text-muted">
+          <UsersRound className="size-4" aria-hidden />
+        </span>
+      )}
+      <span className="min-w-0">
+        <span className="block truncate text-sm font-medium">
+          <Revealed text={name} />
+        </span>
+        <span className="block text-xs text-muted [overflow-wrap:anywhere]">{detail}</span>
+      </span>
+    </div>
+  )
+}
+
+function ShareLine(props: {
+  share: Share
+  busy: boolean
+  onSave: (terms: Terms) => void
+  onRevoke: () => void
+}) {
+  const { share, busy } = props
+  const [changing, setChanging] = useState(false)
+  const name = share.name ?? (share.kind === 'team' ? 'A team that is gone' : 'Somebody who is gone')
+  return (
+    <li className="flex flex-col gap-3 py-2.5 pr-2 pl-3">
+      <div className="flex flex-wrap items-center justify-end gap-2">
+        <Target name={name} kind={share.kind} id={share.targetId} detail={termsWords(share)} />
+        <div className="flex gap-1">
+          <Button
+            size="sm"
+            variant="ghost"
+            aria-expanded={changing}
+            aria-label={`Change what ${name} may do`}
+            onClick={() => setChanging(!changing)}
+          >
+            Change
+          </Button>
+          <Button
+            size="sm"
+            variant="danger"
+            disabled={busy}
+            aria-label={`Revoke for ${name}`}
+            onClick={props.onRevoke}
+          >
+            Revoke
+          </Button>
+        </div>
+      </div>
+      {changing && (
+        <TermsForm
+          terms={share}
+          busy={busy}
+          action="Save"
+          onSave={(terms) => {
+            setChanging(false)
+            props.onSave(terms)
+          }}
+          onCancel={() => setChanging(false)}
+        />
+      )}
+    </li>
+  )
+}
+
+function termsWords({ access, mode, mayApprove, expiresAt }: Terms): string {
+  const words = access === 'watch' ? ['Watches'] : ['Takes part', MODE_SAYS[mode]]
+  if (mayApprove) words.push('may approve')
+  if (expiresAt !== null) words.push(expiresAt <= Date.now() ? 'has ended' : `until ${formatDate(expiresAt)}`)
+  return words.join(' · ')
+}
+
+function TermsForm(props: {
+  terms: Terms
+  busy: boolean
+  action: string
+  onSave: (terms: Terms) => void
+  onCancel: () => void
+}) {
+  const { terms } = props
+  const [access, setAccess] = useState(terms.access)
+  const [mode, setMode] = useState(terms.mode)
+  const [mayApprove, setMayApprove] = useState(terms.mayApprove)
+  const [ends, setEnds] = useState<EndChoice | 'kept'>(terms.expiresAt === null ? 'never' : 'kept')
+  const ids = useId()
+  const save = (event: SubmitEvent<HTMLFormElement>) => {
+    event.preventDefault()
+    const expiresAt = ends === 'kept' ? terms.expiresAt : endOf(ends)
+    props.onSave({ access, mode, mayApprove, expiresAt })
+  }
+  return (
+    <form onSubmit={save} className="flex flex-col gap-3.5">
+      <fieldset className="flex flex-col gap-1.5">
+        <legend className="sr-only">What they may do</legend>
+        <Choice
+          name={`${ids}access`}
+          title="Watch"
+          text="Read along, live."
+          checked={access === 'watch'}
+          onChoose={() => setAccess('watch')}
+        />
+        <Choice
+          name={`${ids}access`}
+          title="Take part"
+          text="Also write messages and comments, and stop what runs."
+          checked={access === 'take_part'}
+          onChoose={() => setAccess('take_part')}
+        />
+      </fieldset>
+      {access === 'take_part' && (
+        <label className="flex flex-col gap-1.5 text-sm font-medium">
+          What their messages may do
+          <select className={INPUT} value={mode} onChange={({ target }) => setMode(target.value as Mode)}>
+            {Object.entries(MODE_MEANS).map(([value, means]) => (
+              <option key={value} value={value}>
+                {means}
+              </option>
+            ))}
+          </select>
+        </label>
+      )}
+      <label className="flex min-h-6 items-center gap-2.5 text-sm pointer-coarse:min-h-11">
+        <input
+          type="checkbox"
+          className="size-4 accent-accent"
+          checked={mayApprove}
+          onChange={(event) => setMayApprove(event.target.checked)}
+        />
+        May answer approvals, as you do
+      </label>
+      <label className="flex flex-col gap-1.5 text-sm font-medium">
+        Until
+        <select
+          className={INPUT}
+          value={ends}
+          onChange={({ target }) => setEnds(target.value as EndChoice | 'kept')}
+        >
+          {terms.expiresAt !== null && <option value="kept">{formatDate(terms.expiresAt)}</option>}
+          {Object.entries(END_CHOICES).map(([value, { name }]) => (
+            <option key={value} value={value}>
+              {name}
+            </option>
+          ))}
+        </select>
+      </label>
+      <div className="flex justify-end gap-2">
+        <Button onClick={props.onCancel}>Cancel</Button>
+        <Button type="submit" variant="primary" disabled={props.busy}>
+          {props.action}
+        </Button>
+      </div>
+    </form>
+  )
+}
+
+function Choice(props: {
+  name: string
+  title: string
+  text: string
+  checked: boolean
+  onChoose: () => void
+}) {
+  return (
+    <label
+      className={cn(
+        'flex cursor-pointer items-start gap-2.5 rounded-lg border px-3 py-2 text-sm has-focus-visible:outline-2 has-focus-visible:outline-accent',
+        props.checked ? 'border-accent-line bg-accent-wash' : 'border-line hover:bg-hover',
+      )}
+    >
+      <input
+        type="radio"
+        name={props.name}
+        className="mt-0.5 size-4 shrink-0 accent-accent"
+        checked={props.checked}
+        onChange={props.onChoose}
+      />
+      <span>
+        <span className="block font-medium">{props.title}</span>
+        <span className="block text-xs text-muted">{props.text}</span>
+      </span>
+    </label>
+  )
+}
+
+/** In milliseconds: a person who types is not asked about every letter. */
+const PAUSE_MS = 150
+
+function Finder(props: { onChoose: (found: Found) => void }) {
+  const [query, setQuery] = useState('')
+  const [found, setFound] = useState<readonly Found[] | null>(null)
+  const [problem, setProblem] = useState<string | null>(null)
+  const [at, setAt] = useState(0)
+  const listId = useId()
+  const wanted = query.trim()
+  useEffect(() => {
+    setProblem(null)
+    if (wanted === '') return setFound(null)
+    let left = false
+    const timer = setTimeout(() => {
+      findPeople(wanted).then(
+        (directory) => {
+          if (left) return
+          setFound(foundIn(directory))
+          setAt(0)
+        },
+        (error: unknown) => !left && setProblem(messageOf(error)),
+      )
+    }, PAUSE_MS)
+    return () => {
+      left = true
+      clearTimeout(timer)
+    }
+  }, [wanted])
+  const shown = found ?? []
+  const chosen = shown[at]
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (chosen === undefined) return
+    if (event.key === 'ArrowDown') setAt((at + 1) % shown.length)
+    else if (event.key === 'ArrowUp') setAt((at + shown.length - 1) % shown.length)
+    else if (event.key === 'Enter') props.onChoose(chosen)
+    else return
+    event.preventDefault()
+  }
+  return (
+    <div className="flex flex-col gap-1.5">
+      <div className="relative">
+        <Search
+          className="pointer-events-none absolute top-3 left-3 size-4 text-faint pointer-coarse:top-3.5"
+          aria-hidden
+        />
+        <input
+          className={cn(INPUT, 'pl-9')}
+          dir="auto"
+          role="combobox"
+          aria-label="Find people and teams"
+          aria-expanded={shown.length > 0}
+          aria-controls={listId}
+          aria-autocomplete="list"
+          aria-activedescendant={chosen === undefined ? undefined : `${listId}-${chosen.targetId}`}
+          placeholder="Find people and teams"
+          autoComplete="off"
+          maxLength={100}
+          value={query}
+          onChange={(event) => setQuery(event.target.value)}
+          onKeyDown={onKeyDown}
+        />
+      </div>
+      {problem !== null && <Alert>{problem}</Alert>}
+      <p role="status" className="px-3 text-sm text-faint empty:hidden">
+        {found?.length === 0 && 'No person or team with that name.'}
+      </p>
+      <ul
+        id={listId}
+        role="listbox"
+        aria-label="People and teams"
+        hidden={shown.length === 0}
+        className="max-h-56 overflow-y-auto rounded-xl border border-line p-1"
+      >
+        {shown.map((one, index) => (
+          <li
+            key={one.targetId}
+            id={`${listId}-${one.targetId}`}
+            role="option"
+            aria-selected={index === at}
+            onClick={() => props.onChoose(one)}
+            className={cn(
+              'cursor-pointer rounded-lg px-2 py-1.5 hover:bg-hover pointer-coarse:min-h-11',
+              index === at && 'bg-hover',
+            )}
+          >
+            <Target name={one.name} kind={one.kind} id={one.targetId} detail={one.about} />
+          </li>
+        ))}
+      </ul>
+    </div>
+  )
+}
+
+function foundIn({ people, teams }: Directory): Found[] {
+  return [
+    ...teams.map(({ id, name }) => ({ kind: 'team' as const, targetId: id, name, about: 'Team' })),
+    ...people.map(({ id, name, email, guest }) => ({
+      kind: 'person' as const,
+      targetId: id,
+      name,
+      about: [guest === true ? 'Guest' : 'Person', ...(email === undefined ? [] : [email])].join(' · '),
+    })),
+  ]
+}

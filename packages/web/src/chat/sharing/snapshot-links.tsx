@@ -1,0 +1,104 @@
+/** Links to what a chat is now, for everybody who is signed in. */
+import type { Snapshot } from '@sandlot/shared/team/shares'
+import { type SubmitEvent, useEffect, useState } from 'react'
+import { formatDate } from '../../lib/format.ts'
+import { fetchSnapshots, makeSnapshot, revokeSnapshot } from '../../net/shares.ts'
+import { useAttempt } from '../../settings/use-attempt.ts'
+import { Alert } from '../../ui/alert.tsx'
+import { Button } from '../../ui/button.tsx'
+import { CopyButton } from '../../ui/copy-button.tsx'
+import { INPUT } from '../../ui/field.tsx'
+import { END_CHOICES, type EndChoice, endOf } from './ends.ts'
+
+export function SnapshotLinks({ sessionId }: { sessionId: string }) {
+  const [snapshots, setSnapshots] = useState<readonly Snapshot[]>([])
+  const [outputs, setOutputs] = useState(false)
+  const [ends, setEnds] = useState<EndChoice>('never')
+  const { busy, problem, attempt } = useAttempt()
+  useEffect(() => {
+    void attempt(async () => setSnapshots(await fetchSnapshots(sessionId)))
+    // Once, when it is opened.
+    // oxlint-disable-next-line react-hooks/exhaustive-deps
+  }, [sessionId])
+  const make = (event: SubmitEvent<HTMLFormElement>) => {
+    event.preventDefault()
+    void attempt(async () => {
+      await makeSnapshot(sessionId, { outputs, expiresAt: endOf(ends) })
+      setSnapshots(await fetchSnapshots(sessionId))
+    })
+  }
+  const revoke = (id: string) =>
+    void attempt(async () => {
+      await revokeSnapshot(sessionId, id)
+      setSnapshots(await fetchSnapshots(sessionId))
+    })
+  return (
+    <section aria-labelledby="snapshots-title" className="flex flex-col gap-3 border-t border-line pt-5">
+      <div>
+        <h3 id="snapshots-title" className="text-sm font-semibold">
+          A link to what it is now
+        </h3>
+        <p className="mt-0.5 text-sm text-muted">
+          Everybody who is signed in and has the link reads the chat up to here, and nothing that comes later.
+        </p>
+      </div>
+      {problem !== null && <Alert>{problem}</Alert>}
+      <form onSubmit={make} className="flex flex-wrap items-center gap-x-4 gap-y-2.5">
+        <label className="flex min-h-6 basis-full items-center gap-2.5 text-sm pointer-coarse:min-h-11">
+          <input
+            type="checkbox"
+            className="size-4 accent-accent"
+            checked={outputs}
+            onChange={(event) => setOutputs(event.target.checked)}
+          />
+          With what calls printed and changed
+        </label>
+        <label className="flex min-w-0 flex-1 items-center gap-2 text-sm">
+          Until
+          <select
+            className={INPUT}
+            value={ends}
+            onChange={({ target }) => setEnds(target.value as EndChoice)}
+          >
+            {Object.entries(END_CHOICES).map(([value, { name }]) => (
+              <option key={value} value={value}>
+                {name}
+              </option>
+            ))}
+          </select>
+        </label>
+        <Button type="submit" disabled={busy} className="h-10">
+          Make a link
+        </Button>
+      </form>
+      {snapshots.length > 0 && (
+        <ul aria-label="Links" className="divide-y divide-line rounded-xl border border-line">
+          {snapshots.map((snapshot) => (
+            <li key={snapshot.id} className="flex items-center gap-1 py-2 pr-2 pl-3">
+              <span className="min-w-0 flex-1 text-sm">
+                Made {formatDate(snapshot.createdAt)}
+                <span className="block text-xs text-muted">{aboutWords(snapshot)}</span>
+              </span>
+              <CopyButton text={`${location.origin}/snapshots/${snapshot.id}`} what="link" />
+              <Button
+                size="sm"
+                variant="danger"
+                disabled={busy}
+                aria-label={`Revoke the link made ${formatDate(snapshot.createdAt)}`}
+                onClick={() => revoke(snapshot.id)}
+              >
+                Revoke
+              </Button>
+            </li>
+          ))}
+        </ul>
+      )}
+    </section>
+  )
+}
+
+function aboutWords({ outputs, expiresAt }: Snapshot): string {
+  const what = outputs ? 'With what calls printed' : 'Only what was said'
+  if (expiresAt === null) return what
+  return `${what} · ${expiresAt <= Date.now() ? 'has ended' : `until ${formatDate(expiresAt)}`}`
+}
