@@ -9,14 +9,22 @@ import {
 import type { AccountWays, SignInEntry, SignInWays } from '@sandlot/shared/team/sign-in-api'
 import type { SignedIn } from '@sandlot/storage/accounts/store'
 import { Hono } from 'hono'
+import { deleteCookie, getCookie, setCookie } from 'hono/cookie'
 import type { AppEnv, Ctx, Parts } from './context.ts'
 import { addressOf, readBody, requireCaller, requireOurOrigin, requireSignIn } from './request.ts'
 import { canReset } from './reset-routes.ts'
+
+/** The invitation with which a browser went to a provider. */
+const INVITATION_COOKIE = 'sandlot_invitation'
+const INVITATION_SECONDS = 10 * 60
 
 export function signInRoutes(parts: Parts): Hono<AppEnv> {
   const { accounts, config, external, limits, log, metrics, sockets } = parts
   const ourPagesOnly = requireOurOrigin(parts)
   const signedInOnly = requireCaller(parts)
+
+  const secure = config.publicUrl?.startsWith('https:') === true
+  const cookieScope = { path: '/api/sign-in', httpOnly: true, sameSite: 'Lax', secure } as const
 
   const sendTo = (c: Ctx, { url, setCookies }: { url: string; setCookies: string[] }): Response => {
     for (const cookie of setCookies) c.header('set-cookie', cookie, { append: true })
@@ -38,12 +46,12 @@ export function signInRoutes(parts: Parts): Hono<AppEnv> {
     .post('/sign-in/providers/:id', ourPagesOnly, async (c) => {
       await limits.beginSignIn(addressOf(c, config.publicUrl))
       const { returnTo, invitation } = await readBody(c, beginSignInRequest)
-      if (invitation !== undefined)
-        throw new SandlotError(
-          'not_implemented',
-          'An invitation is accepted with a password. Link the provider to the account afterwards.',
-        )
-      return sendTo(c, await external.begin(c.req.param('id'), returnTo))
+      const begun = await external.begin(c.req.param('id'), returnTo)
+      if (invitation !== undefined) {
+        await accounts.invitations.look(invitation)
+        setCookie(c, INVITATION_COOKIE, invitation, { ...cookieScope, maxAge: INVITATION_SECONDS })
+      } else deleteCookie(c, INVITATION_COOKIE, cookieScope)
+      return sendTo(c, begun)
     })
     .post('/sign-in/providers/:id/link', signedInOnly, async (c) => {
       const { account } = requireSignIn(c)
@@ -51,6 +59,7 @@ export function signInRoutes(parts: Parts): Hono<AppEnv> {
       // A stolen sign-in must not become a way in that stays.
       if (await accounts.external.hasPassword(account.id)) await checkPassword(c, password)
       const begun = await external.beginLink(c.req.param('id'), returnTo, c.req.header('cookie') ?? '')
+      deleteCookie(c, INVITATION_COOKIE, cookieScope)
       return sendTo(c, begun)
     })
     .get('/sign-in/callback/:id', async (c) => {
@@ -61,7 +70,9 @@ export function signInRoutes(parts: Parts): Hono<AppEnv> {
         c.req.query(),
         c.req.header('cookie') ?? '',
         { ip: address, userAgent: c.req.header('user-agent') },
+        getCookie(c, INVITATION_COOKIE),
       )
+      deleteCookie(c, INVITATION_COOKIE, cookieScope)
       metrics.signIn(setCookies.length > 0 ? 'ok' : 'refused')
       for (const cookie of setCookies) c.header('set-cookie', cookie, { append: true })
       return c.redirect(to)

@@ -2,7 +2,8 @@
 import { SandlotError, messageOf } from '@sandlot/shared/errors'
 import { randomText } from '@sandlot/shared/ids'
 import { ExternalRefusal } from '@sandlot/storage/accounts/external'
-import type { ExternalBegin, ExternalIdentity } from '@sandlot/storage/accounts/external'
+import type { ExternalBegin, ExternalIdentity, ExternalProvider } from '@sandlot/storage/accounts/external'
+import type { TakenInvitation } from '@sandlot/storage/accounts/invitations'
 import type { AccountsStore, Origin } from '@sandlot/storage/accounts/store'
 import type { Logger } from '../log.ts'
 import type { Sockets } from '../socket/sockets.ts'
@@ -57,17 +58,24 @@ export class ExternalSignIn {
     return this.#accounts.external.beginLink(this.#find(id), ownPath(returnTo), cookie)
   }
 
-  /** The browser came back with `query`. */
+  /** The browser came back with `query`. `invitation`: the token that it began with. */
   async finish(
     id: string,
     query: Readonly<Record<string, string>>,
     cookie: string,
     from: Origin,
+    invitation?: string,
   ): Promise<Finished> {
     const provider = this.#find(id)
+    let taken: TakenInvitation | undefined
     try {
-      const outcome = await this.#accounts.external.finish(provider, query, cookie, from)
+      if (invitation !== undefined) taken = await this.#accounts.invitations.take(invitation)
+      const by = taken === undefined ? provider : invited(provider, taken.email)
+      const outcome = await this.#accounts.external.finish(by, query, cookie, from)
       const { signedIn, identity, linked, created, returnTo } = outcome
+      if (created && signedIn !== undefined) await taken?.give(signedIn.account)
+      else await taken?.release()
+      taken = undefined
       if (signedIn === undefined) {
         this.#log.info({ provider: id, subject: identity.subject }, 'an account was linked')
         return { to: returnTo, setCookies: [] }
@@ -77,6 +85,7 @@ export class ExternalSignIn {
       this.#log.info({ provider: id, user, linked, created }, 'signed in by a provider')
       return { to: returnTo, setCookies: signedIn.setCookies }
     } catch (error) {
+      await taken?.release()
       return { to: await this.#refused(provider, error), setCookies: [] }
     }
   }
@@ -192,4 +201,28 @@ function ownPath(path = '/'): string {
       'returnTo must be a path of a page of this Sandlot, like /settings.',
     )
   return url.pathname + url.search + url.hash
+}
+
+/** An invitation makes an account whatever the provider's `signUp` is, of its address alone. */
+function invited(provider: OidcProvider, email: string | null): ExternalProvider {
+  const { key, name, clientId, redirectUri, scopes } = provider
+  return {
+    key,
+    name,
+    clientId,
+    redirectUri,
+    scopes,
+    signUp: true,
+    endpoints: () => provider.endpoints(),
+    exchange: (code, verifier) => provider.exchange(code, verifier),
+    verify: (idToken, nonce) => provider.verify(idToken, nonce),
+    async identify(claims, accessToken) {
+      const identity = await provider.identify(claims, accessToken)
+      if (email === null || identity.email === email) return identity
+      throw new SandlotError(
+        'forbidden',
+        `This invitation is for another e-mail address than the one that ${name} has of you.`,
+      )
+    },
+  }
 }

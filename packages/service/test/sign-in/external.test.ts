@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import type { Account } from '@sandlot/shared/api'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import type { ServiceConfig } from '../../src/config.ts'
-import { ANN, type Harness, setUp, startHarness, waitFor } from '../support/harness.ts'
+import { ANN, type Browser, type Harness, setUp, startHarness, waitFor } from '../support/harness.ts'
 import { CLIENT, type Person, type TestProvider, Wanderer, startProvider } from '../support/provider.ts'
 
 type ProviderConfig = ServiceConfig['providers'][number]
@@ -75,6 +75,53 @@ afterEach(async () => {
   provider.lie = undefined
   provider.instead = undefined
   await harness.close()
+})
+
+describe('an invitation', () => {
+  let ann: Browser
+  const invite = async (more: object = {}): Promise<string> => {
+    ann = await setUp(harness)
+    const { id } = (await (await ann.post('/api/teams', { name: 'Data' })).json()) as { id: string }
+    const made = await ann.post('/api/invitations', { role: 'guest', teams: [id], ...more })
+    return new URL(((await made.json()) as { url: string }).url).searchParams.get('token') ?? ''
+  }
+
+  test('is accepted by a provider that makes no accounts by itself, once', async () => {
+    await start({ signUp: false }, {}, true)
+    const invitation = await invite()
+    provider.person = ADA
+    const { who } = await signIn(undefined, { invitation })
+    expect(await me(who)).toMatchObject({ name: 'Ada', role: 'guest' })
+    const { users } = (await (await ann.get('/api/users')).json()) as { users: Account[] }
+    expect(users.find(({ name }) => name === 'Ada')?.teams).toHaveLength(1)
+    const again = await new Wanderer().post(`${url}/api/sign-in/providers/work`, { invitation })
+    expect([again.status, await again.json()]).toMatchObject([403, { message: /used already/ }])
+  })
+
+  test('for another address makes nothing, and can still be used', async () => {
+    await start({ signUp: false }, {}, true)
+    const invitation = await invite({ email: 'bob@example.org' })
+    provider.person = ADA
+    expect(await problemOf((await signIn(undefined, { invitation })).at)).toContain('another e-mail address')
+    provider.person = { ...ADA, sub: 'bob-1', name: 'Bob', email: 'bob@example.org' }
+    expect(await me((await signIn(undefined, { invitation })).who)).toMatchObject({
+      name: 'Bob',
+      role: 'guest',
+    })
+  })
+
+  test('of a person who has an account changes nothing and stays', async () => {
+    await start({}, {}, true)
+    const invitation = await invite()
+    provider.person = ADA
+    await signIn()
+    expect(await me((await signIn(undefined, { invitation })).who)).toMatchObject({ role: 'member' })
+    provider.person = { ...ADA, sub: 'bob-1', name: 'Bob', email: 'bob@example.org' }
+    expect(await me((await signIn(undefined, { invitation })).who)).toMatchObject({
+      name: 'Bob',
+      role: 'guest',
+    })
+  })
 })
 
 describe('a sign-in by a provider', () => {

@@ -32,6 +32,8 @@ interface FlowsOptions {
 
 /** What is found out while better-auth finishes one flow. */
 interface Attempt {
+  /** As this sign-in has it: an invitation lets in more than the configuration. */
+  provider: ExternalProvider
   nonce?: string
   accessToken?: string | undefined
   claims?: Readonly<Record<string, unknown>>
@@ -118,7 +120,7 @@ export function makeExternalFlows({ db, auth, headersOf, begun }: FlowsOptions):
             }),
           getUserInfo: () =>
             noting(async (attempt) => {
-              const { subject, name, email } = await decide(provider, attempt)
+              const { subject, name, email } = await decide(attempt.provider, attempt)
               // `decide` has asked for what matters of it.
               return { id: subject, sub: subject, name, email, emailVerified: true }
             }),
@@ -173,7 +175,7 @@ export function makeExternalFlows({ db, auth, headersOf, begun }: FlowsOptions):
       return { url: response.url, setCookies: headers.getSetCookie() }
     },
     async finish(provider, query, cookie, from) {
-      const attempt: Attempt = { linking: false, linked: false, created: false }
+      const attempt: Attempt = { provider, linking: false, linked: false, created: false }
       const refuse = (error: unknown): never => {
         if (!(error instanceof SandlotError)) throw error
         throw new ExternalRefusal(error, attempt)

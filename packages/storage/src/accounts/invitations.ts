@@ -14,6 +14,14 @@ const TOKEN_CHARS = 40
 
 type NewInvitation = Pick<Invitation, 'role' | 'teams' | 'email' | 'createdBy' | 'expiresAt'>
 
+export interface TakenInvitation {
+  /** The only address that it is for; null: any. */
+  email: string | null
+  /** The role and the teams of the invitation. */
+  give(user: Account): Promise<void>
+  release(): Promise<void>
+}
+
 export interface InvitationsStore {
   /** The only time that the token is seen. */
   create(invitation: NewInvitation): Promise<Invitation & { token: string }>
@@ -23,6 +31,11 @@ export interface InvitationsStore {
   revoke(id: string): Promise<boolean>
   /** Throws `forbidden` for one that was used, has expired or is not known. */
   look(token: string): Promise<Invitation>
+  /**
+   * Takes it for a sign-in by a provider, so that no other gets it. Throws as `look`. Call `give`
+   * with the account that it made, or `release`: then it can be used again.
+   */
+  take(token: string): Promise<TakenInvitation>
   /** As `look`, and what creating a user throws; then it can be used again. */
   accept(token: string, user: Omit<NewUser, 'role'>): Promise<Account>
 }
@@ -48,6 +61,23 @@ export function makeInvitations(
       throw new SandlotError('forbidden', 'This invitation has expired. Ask for another one.')
     return toInvitation(row)
   }
+  const setUsedBy = async (id: string, usedBy: string | null): Promise<void> => {
+    await db.updateTable('invitation').set({ usedBy }).where('id', '=', id).execute()
+  }
+  /** Of two at once one gets it. */
+  const reserve = async (token: string, id: string, by: string): Promise<void> => {
+    const { numUpdatedRows } = await db
+      .updateTable('invitation')
+      .set({ usedBy: by })
+      .where('id', '=', id)
+      .where('usedBy', 'is', null)
+      .executeTakeFirst()
+    if (numUpdatedRows === 0n) await look(token)
+  }
+  const joinTeams = async (teamIds: readonly string[], userId: string): Promise<void> => {
+    const there = new Set((await teams.list()).map((team) => team.id))
+    for (const team of teamIds) if (there.has(team)) await teams.setMember(team, userId, true)
+  }
   return {
     look,
     async create(given) {
@@ -65,25 +95,30 @@ export function makeInvitations(
       const { numDeletedRows } = await db.deleteFrom('invitation').where('id', '=', id).executeTakeFirst()
       return numDeletedRows > 0n
     },
+    async take(token) {
+      const invitation = await look(token)
+      await reserve(token, invitation.id, 'a sign-in by a provider')
+      return {
+        email: invitation.email?.toLowerCase() ?? null,
+        async give({ id, name }) {
+          await db.updateTable('auth_user').set({ role: invitation.role }).where('id', '=', id).execute()
+          await joinTeams(invitation.teams, id)
+          await setUsedBy(invitation.id, name)
+        },
+        release: () => setUsedBy(invitation.id, null),
+      }
+    },
     async accept(token, user) {
       const { id, role: given, teams: teamIds, email } = await look(token)
       if (email !== null && email.toLowerCase() !== user.email.toLowerCase())
         throw new SandlotError('forbidden', 'This invitation is for another e-mail address.')
-      // Taken first: of two at once one gets it.
-      const { numUpdatedRows } = await db
-        .updateTable('invitation')
-        .set({ usedBy: user.name })
-        .where('id', '=', id)
-        .where('usedBy', 'is', null)
-        .executeTakeFirst()
-      if (numUpdatedRows === 0n) await look(token)
+      await reserve(token, id, user.name)
       try {
         const made = await createUser({ ...user, role: given })
-        const there = new Set((await teams.list()).map((team) => team.id))
-        for (const team of teamIds) if (there.has(team)) await teams.setMember(team, made.id, true)
+        await joinTeams(teamIds, made.id)
         return made
       } catch (error) {
-        await db.updateTable('invitation').set({ usedBy: null }).where('id', '=', id).execute()
+        await setUsedBy(id, null)
         throw error
       }
     },
