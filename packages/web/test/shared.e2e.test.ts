@@ -4,7 +4,7 @@ import { DESKTOP, PHONE, card, lookAt, until, usePages } from './fixture/pages.t
 import { ADA } from './fixture/service.ts'
 import { SessionLog } from './fixture/session-log.ts'
 
-const { service, signedIn, openChat, frames } = usePages()
+const { service, complaints, signedIn, openChat, frames } = usePages()
 
 const BOB = { id: 'u_bob', name: 'Bob Martin' }
 const CLEO = { id: 'u_cleo', name: 'Cleo Okafor' }
@@ -125,9 +125,13 @@ describe('a chat of one’s own that is shared', () => {
     await field.pressSequentially('all')
     await field.press('Enter')
     await page.getByRole('complementary', { name: 'Comment by You' }).getByText('and all').waitFor()
-    expect(frames('ai_chat_comment')).toMatchObject([
-      { sessionId: 's_own', text: 'Thanks @Cleo Okafor and all', mentions: [CLEO.id] },
-    ])
+    expect(service.comments).toMatchObject([{ text: 'Thanks @Cleo Okafor and all', mentions: [CLEO.id] }])
+    service.refusedComment = 'Cleo does not see this chat.'
+    await field.fill('Nothing of this is lost')
+    await field.press('Enter')
+    await page.getByText('Your comment was not sent. Cleo does not see this chat.').waitFor()
+    expect(await field.inputValue()).toBe('Nothing of this is lost')
+    complaints.length = 0
     expect(frames('ai_chat')).toEqual([])
     expect(frames('ai_chat_typing').length).toBeGreaterThan(0)
     expect(frames('ai_chat_cancel')).toEqual([])

@@ -18,6 +18,7 @@ import { useLocation } from 'wouter'
 import { useStickToBottom } from 'use-stick-to-bottom'
 import type { QueuedEntry } from '@sandlot/shared/transcript/entries'
 import { messageOf } from '@sandlot/shared/errors'
+import { newId } from '@sandlot/shared/ids'
 import type { SendOptions } from '../state/chat.ts'
 import { EMPTY_VIEW, isBusy, modeOf } from '../state/chat-state.ts'
 import type { PendingMessage } from '../state/outbox.ts'
@@ -44,6 +45,7 @@ import { Typing } from './sharing/people-here.tsx'
 import { ReadingProvider, useMentionable, useReadingOf } from './sharing/reading.ts'
 import { useGlobalKeys } from './use-global-keys.ts'
 import { readAgain } from '../net/images.ts'
+import { sendComment } from '../net/shares.ts'
 
 /** One session, or (null) the chat that does not exist yet. */
 export function ChatPage(props: { sessionId: string | null }) {
@@ -97,9 +99,18 @@ export function ChatPage(props: { sessionId: string | null }) {
 
   const say = (text: string, images: NonNullable<SendOptions['images']>) =>
     chat.send(sessionId, text, { mode: newMode, ...(hasChoice(me) ? newModel : {}), images })
+  const sayToPeople = async (session: string, text: string) => {
+    const mentions = mentionsIn(text, mentionable)
+    try {
+      await sendComment(session, { commentId: newId('r'), text, mentions })
+    } catch (error) {
+      composer.current?.giveBack(text)
+      chat.warn(session, `Your comment was not sent. ${messageOf(error)}`)
+    }
+  }
   const send = (text: string) => {
     if (commenting && sessionId !== null) {
-      chat.comment(sessionId, text, mentionsIn(text, mentionable))
+      void sayToPeople(sessionId, text)
       setDraft('')
       scroller.current?.toBottom()
       return

@@ -1,5 +1,6 @@
 /** Sharing of chats, as functions over HTTP. Failures are `ApiError`s. */
 import {
+  type NewComment,
   type NewShare,
   type NewSnapshot,
   type ShareList,
@@ -27,6 +28,11 @@ export async function putShare(sessionId: string, made: NewShare): Promise<void>
 
 export async function revokeShare(sessionId: string, id: string): Promise<void> {
   await call(z.unknown(), 'DELETE', ofSession(sessionId, `shares/${encodeURIComponent(id)}`))
+}
+
+/** For people only; the transcript shows it when it is stored. */
+export async function sendComment(sessionId: string, comment: NewComment): Promise<void> {
+  await call(z.unknown(), 'POST', ofSession(sessionId, 'comments'), comment)
 }
 
 /** People and teams with this in their names. */

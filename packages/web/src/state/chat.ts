@@ -170,11 +170,6 @@ export class Chat {
     })
   }
 
-  /** For people only. */
-  comment(sessionId: string, text: string, mentions: string[]): void {
-    this.#line.deliver({ type: 'ai_chat_comment', sessionId, commentId: newId('r'), text, mentions })
-  }
-
   /** The person is writing in a shared chat. */
   typing(sessionId: string): void {
     this.#line.typing(sessionId)

@@ -25,6 +25,8 @@ import { ModeMenu } from './mode-menu.tsx'
 
 export interface ComposerHandle {
   focus(): void
+  /** What could not be sent stands before what is being written. */
+  giveBack(text: string): void
 }
 
 const COLUMN = 'mx-auto w-full max-w-[48rem] px-3 sm:px-6'
@@ -61,7 +63,15 @@ export function Composer(props: {
   ref?: Ref<ComposerHandle>
 }) {
   const field = useRef<HTMLTextAreaElement>(null)
-  useImperativeHandle(props.ref, () => ({ focus: () => field.current?.focus() }), [])
+  const { text: written, onText } = props
+  useImperativeHandle(
+    props.ref,
+    () => ({
+      focus: () => field.current?.focus(),
+      giveBack: (text) => onText([text, written].filter((part) => part.trim() !== '').join('\n\n')),
+    }),
+    [written, onText],
+  )
   useLayoutEffect(() => {
     const element = field.current
     if (element === null) return
