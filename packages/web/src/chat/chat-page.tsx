@@ -195,6 +195,8 @@ export function ChatPage(props: { sessionId: string | null }) {
             busy={busy}
             stopping={stopping}
             onStop={() => chat.stopPrompt(sessionId)}
+            // What is not the owner's never joins a prompt that runs.
+            placeholder={owner !== null && busy ? 'Sent when what runs has ended…' : undefined}
             mode={owner !== null ? null : sessionId === null ? newMode : (knownMode ?? me.defaultMode)}
             onMode={(mode) => (sessionId === null ? setNewMode(mode) : chat.setMode(sessionId, mode))}
             lastSaid={lastSaid}
