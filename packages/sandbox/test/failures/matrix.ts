@@ -112,9 +112,9 @@ export const matrix: Row[] = [
   {
     id: 'disk-hangs',
     inject:
-      'the disk below one workspace hangs: whoever writes to it is held by the kernel, also when killed',
+      'the disk below one workspace hangs: a process that writes to it is held by the kernel, also when killed',
     during: 'a command writing, a session to be kept, stop',
-    expected: 'the stop ends while the disk still hangs, nobody else waits, all is back with the disk',
+    expected: 'the stop ends while the disk still hangs, no other user waits, all is back with the disk',
     tests: { [`${here}/hanging-disk.engine.test.ts`]: ['a stop has an end'] },
     not: 'A disk that hangs for reading as well, and one below the engine’s data root: then the engine hangs too, as in the row of the one that is frozen.',
   },
@@ -130,7 +130,7 @@ export const matrix: Row[] = [
     inject: 'SIGSTOP of dockerd, seconds in an ordinary run, 25 s in a full one',
     during: 'everything',
     expected:
-      'calls fail at once, the line is bounded, the state is known, people are told, well again after',
+      'calls fail at once, the line is bounded, the state is known, the page shows it, well again after',
     tests: {
       [`${here}/engine.engine.test.ts`]: ['frozen: every call'],
       'sandbox/test/backends/docker/circuit-breaker.test.ts': [
