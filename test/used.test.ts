@@ -10,7 +10,6 @@ const PARTS = 'the real part whose failures or places in time a test needs, with
 const ENVIRONMENT = 'reads the environment; tests give it another one'
 const KNOWN = 'tests tell by it what they are asked, or what holds without their change'
 
-const SHARES = 'agent, service and page of shared chats are being built against it'
 const RULES = {
   entries: {
     'packages/ai-agent/src/plain/run-agent.ts': PROGRAM,
@@ -28,13 +27,6 @@ const RULES = {
     'packages/sandbox/src/sbxd/collect.ts': PROGRAM,
     'packages/sandbox/src/backends/docker/backend.ts': PROGRAM,
     'packages/sandbox/src/backends/fake.ts': FAKE,
-    'packages/shared/src/team/sign-in-api.ts': 'the page of sign-in is being built against it',
-    'packages/shared/src/team/shares.ts': SHARES,
-    'packages/shared/src/team/shares-api.ts': SHARES,
-    'packages/shared/src/acp-meta.ts': SHARES,
-    'packages/shared/src/transcript/transcript.ts': SHARES,
-    'packages/storage/src/sessions/shares.ts': SHARES,
-    'packages/web/src/net/push.ts': 'the page of notices is being built against it',
   },
   allowed: {
     'packages/ai-agent/src/limits/repetition.ts endsInRepetition': CASES,

@@ -227,7 +227,6 @@ const FRAMES: [object, Right][] = [
   // Of a message that is not theirs.
   [{ type: 'ai_chat_unqueue', messageId: 'm_none' }, 'own'],
   [{ type: 'ai_chat_cancel', toolCallId: 'none' }, 'take_part'],
-  [{ type: 'ai_chat_comment', commentId: 'c2', text: 'Hello.' }, 'take_part'],
   [{ type: 'ai_chat_approve', toolCallId: 'none', optionId: 'allow_once' }, 'approve'],
   [{ type: 'ai_chat_mode', modeId: 'yolo' }, 'own'],
   [{ type: 'ai_chat_model', model: 'scripted', thoughtLevel: null }, 'own'],

@@ -107,7 +107,7 @@ export const EXT = {
   shares: '_sandlot/shares',
   /** Links to what a session was (`team/shares.ts`): `{sessionId, ask, user}` → `SnapshotList`. */
   snapshots: '_sandlot/snapshots',
-  /** A comment: `{sessionId, commentId, text, mentions, user}` → `{commentId}`. Idempotent. */
+  /** A comment: `{sessionId, commentId, text, mentions, user}` → `{}`. Idempotent. */
   comment: '_sandlot/comment',
   /** Notification client → agent: this person is writing: `{sessionId, user}`. */
   typing: '_sandlot/typing',
@@ -288,7 +288,6 @@ export const renameParams = z.object({
 export const sharesParams = z.object({ user: agentUser, sessionId, ask: sharesAsk })
 export const snapshotsParams = z.object({ user: agentUser, sessionId, ask: snapshotsAsk })
 export const commentParams = z.object({ user: agentUser, sessionId, ...newComment.shape })
-export const commentResult = z.object({ commentId: z.string() })
 export const typingParams = z.object({ user: agentUser, sessionId })
 /** `unshared`: this user may not see it any more. */
 export const sessionClosed = z.object({ sessionId, why: z.enum(['unshared']) })

@@ -13,7 +13,7 @@ import { messageId, requestId, sessionId } from './ids.ts'
 import { modelChoice } from './model-choice.ts'
 import { onError } from './sandlot-event.ts'
 import { questionContent } from './question.ts'
-import { author, newComment, shareAccess } from './team/shares.ts'
+import { author, shareAccess } from './team/shares.ts'
 
 /** Bytes. A larger frame is answered with `too_large`. */
 export const MAX_FRAME_BYTES = 1024 * 1024
@@ -61,8 +61,6 @@ export const clientFrame = z.discriminatedUnion('type', [
     content: questionContent.optional(),
   }),
   z.object({ type: z.literal('ai_chat_mode'), sessionId, modeId: mode }),
-  /** For people in the chat; the model never reads it. */
-  z.object({ type: z.literal('ai_chat_comment'), sessionId, ...newComment.shape }),
   /** This person is writing, in a shared chat. Sent again while it goes on. */
   z.object({ type: z.literal('ai_chat_typing'), sessionId }),
   /** From the next message on. `thoughtLevel` null: as the model does by itself. */

@@ -149,8 +149,6 @@ export class Chat {
         return this.#order.run(frame.sessionId, async () =>
           setMode(await this.#connection.get(), user, frame.sessionId, frame.modeId),
         )
-      case 'ai_chat_comment':
-        return this.#order.run(frame.sessionId, () => this.#comment(frame))
       case 'ai_chat_typing':
         return this.#typing(frame.sessionId)
       case 'ai_chat_model':
@@ -241,12 +239,6 @@ export class Chat {
     const access = await this.#options.accessTo(sessionId)
     if (access === undefined) throw new SandlotError('not_found', 'There is no such chat.')
     refuseWatchers(access)
-  }
-
-  async #comment(frame: Extract<ClientFrame, { type: 'ai_chat_comment' }>): Promise<void> {
-    const { type: _type, ...comment } = frame
-    const connection = await this.#connection.get()
-    await connection.request(EXT.comment, { user: this.#options.user, ...comment })
   }
 
   /** Of no chat that is not followed here. */

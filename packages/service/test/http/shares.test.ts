@@ -253,13 +253,8 @@ describe('a socket', () => {
     await tab.get('ai_chat_caught_up')
     expect(tab.eventsOf('plan')).toHaveLength(LOG.length)
     tab.send({ type: 'ai_chat_typing', sessionId: 'plan' })
-    tab.send({
-      type: 'ai_chat_comment',
-      commentId: 'c1',
-      sessionId: 'plan',
-      text: ' Look here. ',
-      mentions: [id.ann],
-    })
+    const comment = { commentId: 'c1', text: ' Look here. ', mentions: [id.ann] }
+    await bob.post('/api/sessions/plan/comments', comment)
     await tab.get('ai_chat_event', ({ event }) => {
       const inner = sandlotEventOf(event)
       return inner?.type === 'comment' && inner.text === 'Look here.'

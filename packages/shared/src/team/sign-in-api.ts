@@ -88,7 +88,7 @@ export const newSecondFactor = z.object({
 export type NewSecondFactor = z.infer<typeof newSecondFactor>
 
 /** One sign-in of a person. */
-export const signInEntry = z.object({
+const signInEntry = z.object({
   id: z.string(),
   /** The one that asks. */
   current: z.boolean(),
@@ -138,7 +138,7 @@ export const newInvitationRequest = z.strictObject({
     .max(24 * 90)
     .default(24 * 7),
 })
-export const invitation = z.object({
+const invitation = z.object({
   id: z.string(),
   role,
   teams: z.array(z.string()),

@@ -58,8 +58,6 @@ function keyOf(frame: ClientFrame): string {
       return `cancel ${frame.sessionId} ${frame.toolCallId ?? ''}`
     case 'ai_chat_unqueue':
       return `unqueue ${frame.sessionId} ${frame.messageId}`
-    case 'ai_chat_comment':
-      return `comment ${frame.commentId}`
     case 'ai_chat_typing':
       return `typing ${frame.sessionId}`
     case 'ai_chat_mode':

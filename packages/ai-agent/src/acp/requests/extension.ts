@@ -121,7 +121,7 @@ export function extensionRequests(parts: AcpServerParts): ExtensionHandlers {
         await parts.manager.shares.requireSeen(session, comment.mentions)
         await session.comment(comment, author)
       })
-      return { commentId: comment.commentId }
+      return {}
     },
     [EXT.metrics]: async () => {
       if (parts.metrics === undefined) throw new SandlotError('not_implemented', 'Nothing is counted here.')
