@@ -114,7 +114,7 @@ export function resultLines(printed: string): string[] {
     case 'password':
       return [
         `The new password of ${said.person.name} (${said.person.email}) is: ${said.password}`,
-        'It is shown this once. They are signed out everywhere, and change it in Settings → Account.',
+        'It is shown this once. They are signed out everywhere, and change it in Settings → Sign-in & security.',
       ]
     case 'remove':
       return [

@@ -110,6 +110,15 @@ describe('an invitation', () => {
     })
   })
 
+  test('for any address gives nobody the sign-in of the person who has that address', async () => {
+    await start({}, {}, true)
+    const token = await invite()
+    const thief = { token, name: 'Eve', email: ADA.email, password: 'battery staple' }
+    expect((await new Wanderer().post(`${url}/api/invitations/accept`, thief)).status).toBe(200)
+    provider.person = ADA
+    expect(await problemOf((await signIn()).at)).toContain('by an invitation for any address')
+  })
+
   test('of a person who has an account changes nothing and stays', async () => {
     await start({}, {}, true)
     const invitation = await invite()

@@ -186,7 +186,13 @@ export async function matchIdentity(
   if (user.role === 'admin')
     throw new SandlotError(
       'forbidden',
-      `${email} is an administrator here, and is not linked to ${provider}. Sign in with the password, then link ${provider} under Settings → Account.`,
+      `${email} is an administrator here, and is not linked to ${provider}. Sign in with the password, then link ${provider} under Settings → Sign-in & security.`,
+    )
+  // Else who named this address first would get the account of the person who has it.
+  if (await isUnproven(db, user.id))
+    throw new SandlotError(
+      'forbidden',
+      `An account with the address ${email} was made by an invitation for any address. If it is yours, sign in with its password, then link ${provider} under Settings → Sign-in & security. Otherwise ask an administrator.`,
     )
   if (await hasLink(db, user.id, key))
     throw new SandlotError(
@@ -219,6 +225,15 @@ async function hasLink(db: Kysely<AccountsSchema>, userId: string, key: string):
     .select('id')
     .where('userId', '=', userId)
     .where('providerId', '=', key)
+    .executeTakeFirst()
+  return found !== undefined
+}
+
+async function isUnproven(db: Kysely<AccountsSchema>, userId: string): Promise<boolean> {
+  const found = await db
+    .selectFrom('unproven_address')
+    .select('userId')
+    .where('userId', '=', userId)
     .executeTakeFirst()
   return found !== undefined
 }

@@ -112,9 +112,11 @@ export function makeInvitations(
       const { id, role: given, teams: teamIds, email } = await look(token)
       if (email !== null && email.toLowerCase() !== user.email.toLowerCase())
         throw new SandlotError('forbidden', 'This invitation is for another e-mail address.')
+      if (email === null) await refuseAwaited(db, user.email)
       await reserve(token, id, user.name)
       try {
         const made = await createUser({ ...user, role: given })
+        if (email === null) await db.insertInto('unproven_address').values({ userId: made.id }).execute()
         await joinTeams(teamIds, made.id)
         return made
       } catch (error) {
@@ -123,6 +125,20 @@ export function makeInvitations(
       }
     },
   }
+}
+
+/** What was set for an address goes to its person alone. */
+async function refuseAwaited(db: Kysely<AccountsSchema>, email: string): Promise<void> {
+  const awaited = await db
+    .selectFrom('team_seed_member')
+    .select('key')
+    .where('key', '=', email.toLowerCase())
+    .executeTakeFirst()
+  if (awaited !== undefined)
+    throw new SandlotError(
+      'forbidden',
+      'Somebody with this address is awaited. Ask for an invitation for it.',
+    )
 }
 
 function toInvitation(row: Selectable<AccountsSchema['invitation']>): Invitation {

@@ -64,6 +64,8 @@ export interface AccountsSchema extends NoticesTables {
     userId: string
     expiresAt: number
   }
+  /** People who named their address themselves, by an invitation for any: it may be another person’s. */
+  unproven_address: { userId: string }
   group_role: {
     userId: string
     /** The role without any group. */

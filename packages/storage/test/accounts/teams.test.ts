@@ -28,6 +28,17 @@ afterEach(async () => {
   await rm(folder, { recursive: true })
 })
 
+test('an invitation for any address gives nobody what waits for another', async () => {
+  await accounts.teams.adopt([{ id: 't_data', name: 'Data', members: ['bob@example.org'] }])
+  const invite = { role: 'member' as const, teams: [], createdBy: 'Ann', expiresAt: Date.now() + 60_000 }
+  const open = await accounts.invitations.create({ ...invite, email: null })
+  const bob = { name: 'Bob', email: 'Bob@example.org', password: 'battery staple' }
+  await expect(accounts.invitations.accept(open.token, bob)).rejects.toMatchObject({ code: 'forbidden' })
+  const his = await accounts.invitations.create({ ...invite, email: 'bob@example.org' })
+  await accounts.invitations.accept(his.token, bob)
+  expect(await accounts.listUsers()).toMatchObject([{ name: 'Ann' }, { name: 'Bob', teams: ['t_data'] }])
+})
+
 describe('teams', () => {
   test('are listed by name with their members, and an account names its teams', async () => {
     const { teams } = accounts
