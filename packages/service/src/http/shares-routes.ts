@@ -18,7 +18,7 @@ import type { AppEnv, Ctx, Parts } from './context.ts'
 import { readBody, requireCaller, requireSignIn } from './request.ts'
 
 export function sharesRoutes(parts: Parts): Hono<AppEnv> {
-  const { agent, sessions } = parts
+  const { agent, limits, sessions } = parts
   const ask = (c: Ctx, method: string, more: object): Promise<unknown> =>
     agent.request(method, {
       user: agentUserOf(c.var.caller.account),
@@ -63,6 +63,8 @@ export function sharesRoutes(parts: Parts): Hono<AppEnv> {
     })
     .post('/:id/comments', async (c) => {
       const comment = await readBody(c, newComment)
+      // A mention is an e-mail: as many as messages.
+      await limits.prompt(c.var.caller.account.id)
       await ask(c, EXT.comment, comment)
       return c.json({ commentId: comment.commentId }, 201)
     })

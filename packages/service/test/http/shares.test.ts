@@ -7,6 +7,7 @@ import type { SandlotEvent } from '@sandlot/shared/sandlot-event'
 import { type Share, share, snapshot } from '@sandlot/shared/team/shares'
 import { type SnapshotView, directory, snapshotView } from '@sandlot/shared/team/shares-api'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { DEFAULT_RATES } from '../../src/auth/limits.ts'
 import {
   type Browser,
   type Harness,
@@ -243,6 +244,15 @@ describe('people to share with', () => {
     expect(JSON.stringify(await find(ann, 'Ann'))).not.toContain(id.ann)
     expect(await code(guest.get('/api/people?query=a'))).toEqual([403, 'forbidden'])
   })
+})
+
+test('comments are limited as messages are', async () => {
+  await shared()
+  const { points } = DEFAULT_RATES.prompts
+  const status = async (number: number): Promise<number> =>
+    (await bob.post('/api/sessions/plan/comments', { commentId: `r${number}`, text: 'Hm.' })).status
+  for (let number = 1; number <= points; number++) expect(await status(number)).toBe(201)
+  expect(await status(points + 1)).toBe(429)
 })
 
 describe('a socket', () => {
