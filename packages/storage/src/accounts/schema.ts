@@ -64,7 +64,7 @@ export interface AccountsSchema extends NoticesTables {
     userId: string
     expiresAt: number
   }
-  /** People who named their address themselves, by an invitation for any: it may be another person’s. */
+  /** People who named their address themselves, by an invitation for any: not surely theirs. */
   unproven_address: { userId: string }
   group_role: {
     userId: string
