@@ -28,10 +28,12 @@ test('two-step sign-in: a code to scan, recovery codes once, and off again by th
   await page.goto(`${url()}/settings/security`)
   const part = page.getByRole('region', { name: 'Two-step sign-in' })
   await part.getByRole('button', { name: 'Set up' }).click()
+  const password = part.getByLabel('Your password', { exact: true })
+  await part.locator('input:focus').waitFor()
   await page.keyboard.type('a guess')
   await page.keyboard.press('Enter')
   await part.getByText('That is not your current password.').waitFor()
-  await part.getByLabel('Your password', { exact: true }).fill(PERSON.password)
+  await password.fill(PERSON.password)
   await page.keyboard.press('Enter')
   const code = part.getByRole('img', { name: 'QR code' })
   await until(async () => expect(await code.locator('path').getAttribute('d')).not.toBe(''))
@@ -44,9 +46,9 @@ test('two-step sign-in: a code to scan, recovery codes once, and off again by th
   complaints.length = 0 // the 403s
   await part.getByLabel('Code', { exact: true }).fill(CODE)
   await page.keyboard.press('Enter')
-  expect(
-    await part.getByRole('list', { name: 'Recovery codes' }).getByRole('listitem').allInnerTexts(),
-  ).toEqual(RECOVERY_CODES)
+  const codes = part.getByRole('list', { name: 'Recovery codes' }).getByRole('listitem')
+  await codes.first().waitFor()
+  expect(await codes.allInnerTexts()).toEqual(RECOVERY_CODES)
   expect(await lookAt(page, 'security-codes')).toEqual([])
   const [saved] = await Promise.all([
     page.waitForEvent('download'),
