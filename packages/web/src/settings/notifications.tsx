@@ -5,7 +5,7 @@ import {
   type NoticeSettings,
   type NoticeTest,
 } from '@sandlot/shared/team/notices'
-import { useEffect, useState } from 'react'
+import { useState } from 'react'
 import { formatCount } from '../lib/format.ts'
 import {
   fetchNoticeSettings,
@@ -20,7 +20,7 @@ import { Alert } from '../ui/alert.tsx'
 import { Button } from '../ui/button.tsx'
 import { Part } from './part.tsx'
 import { NotificationSwitch } from './preferences.tsx'
-import { useAttempt } from './use-attempt.ts'
+import { useAttempt, useOnShow } from './use-attempt.ts'
 
 const KINDS: Record<NoticeKind, { title: string; text: string }> = {
   approval: { title: 'A chat waits for you', text: 'For an approval or an answer.' },
@@ -38,11 +38,7 @@ export function Notifications() {
     setDevice(await pushState())
     setSettings(await fetchNoticeSettings())
   }
-  useEffect(() => {
-    void attempt(read)
-    // Once, when it is opened.
-    // oxlint-disable-next-line react-hooks/exhaustive-deps
-  }, [])
+  useOnShow(() => void attempt(read))
   const choose = (kind: NoticeKind, way: 'push' | 'mail', on: boolean) => {
     if (settings === null) return
     const choice = { ...settings.choice, [kind]: { ...settings.choice[kind], [way]: on } }

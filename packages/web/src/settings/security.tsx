@@ -28,7 +28,7 @@ import { Spinner } from '../ui/spinner.tsx'
 import { Password } from './account.tsx'
 import { KeptLine } from './kept-line.tsx'
 import { Part } from './part.tsx'
-import { useAttempt } from './use-attempt.ts'
+import { useAttempt, useOnShow } from './use-attempt.ts'
 
 interface Known {
   account: AccountWays
@@ -47,11 +47,7 @@ export function Security() {
       await work()
       await reload()
     })
-  useEffect(() => {
-    void attempt(reload)
-    // Once; both only set state.
-    // oxlint-disable-next-line react-hooks/exhaustive-deps
-  }, [])
+  useOnShow(() => void attempt(reload))
   const linkProblem = useLinkProblem()
   return (
     <>
@@ -77,11 +73,7 @@ function SignIns() {
       await endSignIn(id)
       await reload()
     })
-  useEffect(() => {
-    void attempt(reload)
-    // Once; both only set state.
-    // oxlint-disable-next-line react-hooks/exhaustive-deps
-  }, [])
+  useOnShow(() => void attempt(reload))
   return (
     <Part title="Where you are signed in" text="End what you do not know, then change your password.">
       {problem !== null && <Alert>{problem}</Alert>}

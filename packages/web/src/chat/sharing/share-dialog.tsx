@@ -8,7 +8,7 @@ import { type KeyboardEvent, type SubmitEvent, useEffect, useId, useState } from
 import { cn } from '../../lib/cn.ts'
 import { formatDate } from '../../lib/format.ts'
 import { fetchShares, findPeople, putShare, revokeShare } from '../../net/shares.ts'
-import { useAttempt } from '../../settings/use-attempt.ts'
+import { useAttempt, useOnShow } from '../../settings/use-attempt.ts'
 import { Alert } from '../../ui/alert.tsx'
 import { Button } from '../../ui/button.tsx'
 import { CopyButton } from '../../ui/copy-button.tsx'
@@ -56,11 +56,7 @@ function Shares({ sessionId }: { sessionId: string }) {
   const [shares, setShares] = useState<readonly Share[] | null>(null)
   const [chosen, setChosen] = useState<Found | null>(null)
   const { busy, problem, attempt } = useAttempt()
-  useEffect(() => {
-    void attempt(async () => setShares(await fetchShares(sessionId)))
-    // Once, when it is opened.
-    // oxlint-disable-next-line react-hooks/exhaustive-deps
-  }, [sessionId])
+  useOnShow(() => void attempt(async () => setShares(await fetchShares(sessionId))), sessionId)
   const change = (work: () => Promise<void>) =>
     attempt(async () => {
       await work()
@@ -72,8 +68,8 @@ function Shares({ sessionId }: { sessionId: string }) {
   return (
     <section aria-label="People and teams" className="flex flex-col gap-4">
       <p className="text-sm text-muted">
-        They see what is said here and what calls print, live. They never get at your files, terminals or
-        secrets; what they ask runs in your sandbox, under your rules.
+        They see what is said here and what calls print, live, but not your files, terminals or secrets. What
+        a participant asks runs in your sandbox, under your rules: the agent can read files there for them.
       </p>
       {problem !== null && <Alert>{problem}</Alert>}
       {chosen === null ? (

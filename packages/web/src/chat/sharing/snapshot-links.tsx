@@ -1,9 +1,9 @@
 /** Links to what a chat is now, for everybody who is signed in. */
 import type { Snapshot } from '@sandlot/shared/team/shares'
-import { type SubmitEvent, useEffect, useState } from 'react'
+import { type SubmitEvent, useState } from 'react'
 import { formatDate } from '../../lib/format.ts'
 import { fetchSnapshots, makeSnapshot, revokeSnapshot } from '../../net/shares.ts'
-import { useAttempt } from '../../settings/use-attempt.ts'
+import { useAttempt, useOnShow } from '../../settings/use-attempt.ts'
 import { Alert } from '../../ui/alert.tsx'
 import { Button } from '../../ui/button.tsx'
 import { CopyButton } from '../../ui/copy-button.tsx'
@@ -15,11 +15,7 @@ export function SnapshotLinks({ sessionId }: { sessionId: string }) {
   const [outputs, setOutputs] = useState(false)
   const [ends, setEnds] = useState<EndChoice>('never')
   const { busy, problem, attempt } = useAttempt()
-  useEffect(() => {
-    void attempt(async () => setSnapshots(await fetchSnapshots(sessionId)))
-    // Once, when it is opened.
-    // oxlint-disable-next-line react-hooks/exhaustive-deps
-  }, [sessionId])
+  useOnShow(() => void attempt(async () => setSnapshots(await fetchSnapshots(sessionId))), sessionId)
   const make = (event: SubmitEvent<HTMLFormElement>) => {
     event.preventDefault()
     void attempt(async () => {

@@ -1,7 +1,7 @@
 import type { Role } from '@sandlot/shared/team/role'
 import type { Invitation } from '@sandlot/shared/team/sign-in-api'
 import type { Team } from '@sandlot/shared/team/teams-api'
-import { useEffect, useState } from 'react'
+import { useState } from 'react'
 import { useSubmit } from '../../auth/use-submit.ts'
 import { formatDate } from '../../lib/format.ts'
 import { createInvitation, fetchInvitations, withdrawInvitation } from '../../net/teams.ts'
@@ -12,7 +12,7 @@ import { Field, INPUT } from '../../ui/field.tsx'
 import { Spinner } from '../../ui/spinner.tsx'
 import { ROLE_WORDS } from '../account.tsx'
 import { KeptLine } from '../kept-line.tsx'
-import { useAttempt } from '../use-attempt.ts'
+import { useAttempt, useOnShow } from '../use-attempt.ts'
 
 const DAYS = [1, 7, 30, 90]
 
@@ -22,11 +22,7 @@ export function Invitations(props: { adding: boolean; teams: readonly Team[]; on
   const [fresh, setFresh] = useState<string | null>(null)
   const { busy, problem, attempt } = useAttempt()
   const reload = async () => setInvitations(await fetchInvitations())
-  useEffect(() => {
-    void attempt(reload)
-    // Once; both only set state.
-    // oxlint-disable-next-line react-hooks/exhaustive-deps
-  }, [])
+  useOnShow(() => void attempt(reload))
   const open = invitations.filter(({ usedBy, expiresAt }) => usedBy === null && expiresAt > Date.now())
   return (
     <>

@@ -13,7 +13,7 @@ import { Alert } from '../../ui/alert.tsx'
 import { Button } from '../../ui/button.tsx'
 import { INPUT } from '../../ui/field.tsx'
 import { ROLE_WORDS } from '../account.tsx'
-import { useAttempt } from '../use-attempt.ts'
+import { useAttempt, useOnShow } from '../use-attempt.ts'
 import { AddPersonForm } from './add-person-form.tsx'
 import { Invitations } from './invitations.tsx'
 import { PersonPage } from './person-page.tsx'
@@ -43,11 +43,7 @@ export function People(props: { personId: string | undefined }) {
     await Promise.all(both)
   }
   const underWay = people?.removed.some(({ done }) => !done) === true
-  useEffect(() => {
-    void attempt(reload)
-    // Once; both only set state.
-    // oxlint-disable-next-line react-hooks/exhaustive-deps
-  }, [])
+  useOnShow(() => void attempt(reload))
   useEffect(() => {
     if (!underWay) return undefined
     let timer: ReturnType<typeof setTimeout> | undefined

@@ -2,7 +2,7 @@
 import type { Account } from '@sandlot/shared/api'
 import { type Team, team as teamSchema } from '@sandlot/shared/team/teams-api'
 import { ChevronRight, Plus, Trash2, UserPlus } from 'lucide-react'
-import { useEffect, useState } from 'react'
+import { useState } from 'react'
 import { Link, useLocation } from 'wouter'
 import { useSubmit } from '../../auth/use-submit.ts'
 import { formatCount } from '../../lib/format.ts'
@@ -15,7 +15,7 @@ import { Field, INPUT } from '../../ui/field.tsx'
 import { Spinner } from '../../ui/spinner.tsx'
 import { KeptLine } from '../kept-line.tsx'
 import { Part } from '../part.tsx'
-import { useAttempt } from '../use-attempt.ts'
+import { useAttempt, useOnShow } from '../use-attempt.ts'
 import { AgentSettingsForm } from './agent-settings-form.tsx'
 
 /** How many of those found are shown to be added. */
@@ -30,11 +30,7 @@ export function Teams(props: { teamId: string | undefined }) {
     setTeams(now)
     setPeople(users)
   }
-  useEffect(() => {
-    void attempt(reload)
-    // Once; both only set state.
-    // oxlint-disable-next-line react-hooks/exhaustive-deps
-  }, [])
+  useOnShow(() => void attempt(reload))
   const { teamId } = props
   return (
     <div className="flex flex-col gap-4">
