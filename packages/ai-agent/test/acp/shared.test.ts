@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { methods } from '@agentclientprotocol/sdk'
 import { EXT } from '@sandlot/shared/acp-meta'
 import { type SessionEvent, metaOf, sandlotEventOf } from '@sandlot/shared/events'
-import type { NewShare, ShareList } from '@sandlot/shared/team/shares'
+import { type NewShare, type ShareList, shareList } from '@sandlot/shared/team/shares'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { AgentBench, type Core, type Held, happened, heldTool } from '../support/agent-fixture.ts'
 import { textAnswer, toolCalls } from '../support/fake-provider.ts'
@@ -35,25 +35,32 @@ afterEach(async () => {
   await bench[Symbol.asyncDispose]()
 })
 
-type Who = typeof ADA | typeof BOB | typeof EVE | typeof GIL
+interface Who {
+  readonly id: string
+  readonly role: 'member' | 'guest'
+  readonly name: string
+  readonly teams?: readonly string[]
+}
 
-const share = (more: Partial<NewShare>) =>
-  ada.request(EXT.shares, {
-    user: ADA,
-    sessionId,
-    ask: {
-      do: 'put',
-      share: {
-        kind: 'person',
-        targetId: BOB.id,
-        access: 'watch',
-        mode: 'manual',
-        mayApprove: false,
-        expiresAt: null,
-        ...more,
+const share = async (more: Partial<NewShare>): Promise<ShareList> =>
+  shareList.parse(
+    await ada.request(EXT.shares, {
+      user: ADA,
+      sessionId,
+      ask: {
+        do: 'put',
+        share: {
+          kind: 'person',
+          targetId: BOB.id,
+          access: 'watch',
+          mode: 'manual',
+          mayApprove: false,
+          expiresAt: null,
+          ...more,
+        },
       },
-    },
-  }) as unknown as Promise<ShareList>
+    }),
+  )
 const load = (one: TestClient, user: Who, after = 0) =>
   one.request(methods.agent.session.load, {
     sessionId,
@@ -139,7 +146,7 @@ describe('what each may do', () => {
   test('a team’s members by their teams, until they are in it no more', async () => {
     await share({ kind: 'team', targetId: 't_data' })
     expect(await comesTo(load(bob, BOB))).toBe('ok')
-    expect(await comesTo(load(bob, { ...BOB, teams: [] } as unknown as Who))).toBe('not_found')
+    expect(await comesTo(load(bob, { ...BOB, teams: [] }))).toBe('not_found')
   })
 })
 
@@ -337,7 +344,7 @@ describe('among people', () => {
           role: 'member',
           name: `W${index}`,
           teams: ['t_all'],
-        } as unknown as Who)
+        })
         return one
       }),
     )
