@@ -63,7 +63,7 @@ export const COMMANDS: Record<string, Listed> = {
     run: people,
     usage: 'people list|show|role|password|remove',
     summary:
-      'who may sign in, and what holds for a person; another role, a new password for whoever is locked out, or an account’s end, while Sandlot is down',
+      'who may sign in, and what holds for a person; another role, a new password for a locked-out person, or an account’s end, while Sandlot is down',
     stdout: 'data',
   },
   keys: {
