@@ -59,6 +59,7 @@ interface RunningService {
   readonly url: string
   /** The address to open now: of the set-up page while there is no account, else `url`. */
   readonly entryUrl: string
+  readonly app: ReturnType<typeof makeApp>
   /**
    * Closes sockets with 1001, gives requests a moment to finish, and releases everything. Prompts
    * continue in the agent.
@@ -207,6 +208,7 @@ export async function startService(config: ServiceConfig, deps: ServiceDeps = {}
     return {
       url,
       entryUrl: setup.token === undefined ? url : `${url}/setup?token=${setup.token}`,
+      app,
       close: () => (closing ??= close()),
     }
   } catch (error) {
