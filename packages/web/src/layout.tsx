@@ -1,6 +1,6 @@
 /** The frame of the signed-in app: sidebar (a drawer on small screens), header, page. */
 import { Dialog } from '@base-ui/react/dialog'
-import { FolderOpen, Menu as MenuIcon, PanelLeft, SquarePen, WifiOff } from 'lucide-react'
+import { Menu as MenuIcon, PanelLeft, PanelRight, SquarePen, WifiOff } from 'lucide-react'
 import { type ReactNode, useCallback, useState } from 'react'
 import { useLocation } from 'wouter'
 import { useChat, useChatState } from './chat/chat-context.ts'
@@ -8,6 +8,8 @@ import { ChatMenu } from './chat/chat-menu.tsx'
 import { PeopleHere } from './chat/sharing/people-here.tsx'
 import { ShareDialog } from './chat/sharing/share-dialog.tsx'
 import { useGlobalKeys } from './chat/use-global-keys.ts'
+import { Dock } from './desk/dock.tsx'
+import { useDesk } from './desk/use-desk.ts'
 import { browserStorage } from './lib/storage.ts'
 import { useIsWide } from './lib/wide.ts'
 import { ShortcutsDialog } from './settings/shortcuts.tsx'
@@ -17,8 +19,7 @@ import { Revealed } from './ui/revealed.tsx'
 import { useNow } from './lib/use-now.ts'
 import type { ConnectionState } from './net/connection.ts'
 import { Spinner } from './ui/spinner.tsx'
-import { TitledDialog } from './ui/titled-dialog.tsx'
-import { Files } from './files/files.tsx'
+import { Toasts } from './ui/toasts.tsx'
 
 const SIDEBAR_KEY = 'sandlot.sidebar'
 
@@ -26,7 +27,7 @@ export function Layout(props: { children: ReactNode }) {
   const wide = useIsWide()
   const [shown, setShown] = useState(() => browserStorage('local').get(SIDEBAR_KEY) !== 'hidden')
   const [drawer, setDrawer] = useState(false)
-  const [files, setFiles] = useState(false)
+  const desk = useDesk()
   const [search, setSearch] = useState(false)
   const searched = useCallback(() => setSearch(false), [])
   const [sharing, setSharing] = useState(false)
@@ -93,11 +94,12 @@ export function Layout(props: { children: ReactNode }) {
           <ChatMenu title={title} onShare={() => setSharing(true)} />
           {!isGuest && (
             <IconButton
-              label="Files of your workspace"
-              onClick={() => setFiles(true)}
+              label="Workspace"
+              aria-expanded={desk.panel !== null}
+              onClick={desk.toggle}
               className="max-md:size-11"
             >
-              <FolderOpen aria-hidden />
+              <PanelRight aria-hidden />
             </IconButton>
           )}
           {!isGuest && (!wide || !shown) && (
@@ -109,11 +111,12 @@ export function Layout(props: { children: ReactNode }) {
         <ConnectionBanner />
         {props.children}
       </main>
-      <FilesDialog open={files} onOpenChange={setFiles} />
+      {!isGuest && <Dock />}
       {sharing && sessionId !== null && (
         <ShareDialog sessionId={sessionId} onClose={() => setSharing(false)} />
       )}
       <ShortcutsDialog open={shortcuts} onOpenChange={setShortcuts} />
+      <Toasts />
     </div>
   )
 }
@@ -195,15 +198,5 @@ function Words(props: { connection: ConnectionState; everOpen: boolean }) {
     <span>
       {lost} <span aria-hidden>Next try in {seconds} s.</span>
     </span>
-  )
-}
-
-/** What is in the person's workspace: looked at, saved, added to. */
-function FilesDialog(props: { open: boolean; onOpenChange: (open: boolean) => void }) {
-  return (
-    <TitledDialog {...props} title="Files" size="h-[min(38rem,calc(100dvh-2rem))] w-[38rem]">
-      {/* What the agent wrote meanwhile is there: it looks anew each time. */}
-      <Files />
-    </TitledDialog>
   )
 }

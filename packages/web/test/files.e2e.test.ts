@@ -15,7 +15,7 @@ test('files are looked at, saved, added, and replaced only when one says so', as
   service.files.set('.profile', Buffer.from('umask 077'))
   service.files.set('data.csv', Buffer.from('old'))
   const page = await signedIn({ viewport: PHONE, theme: 'dark' })
-  await page.getByRole('button', { name: 'Files of your workspace' }).click()
+  await page.getByRole('button', { name: 'Workspace', exact: true }).click()
   const list = page.getByRole('list', { name: 'Workspace' })
   await list.waitFor()
   expect(await list.getByRole('listitem').allInnerTexts()).toEqual([
@@ -59,7 +59,7 @@ test('an answer counts where it was asked, and what cannot be put holds up no ot
   service.files.set('data.csv', Buffer.from('old'))
   service.files.set('report/data.csv', Buffer.from('of the report'))
   const page = await signedIn()
-  await page.getByRole('button', { name: 'Files of your workspace' }).click()
+  await page.getByRole('button', { name: 'Workspace', exact: true }).click()
   await page
     .getByTestId('workspace-files')
     .setInputFiles([
@@ -88,7 +88,7 @@ test('an answer counts where it was asked, and what cannot be put holds up no ot
 
 test('an empty workspace says what belongs there, and what the agent wrote is saved from its card', async () => {
   const page = await signedIn({ sessionId: 's_fixed' })
-  await page.getByRole('button', { name: 'Files of your workspace' }).click()
+  await page.getByRole('button', { name: 'Workspace', exact: true }).click()
   await page.getByText('Nothing is here yet.').waitFor()
   await page.keyboard.press('Escape')
   const edit = card(page, 'c_edit')

@@ -7,7 +7,7 @@ const { service, newPage, signedIn, url } = usePages()
 test('a guest reads what is shared, finds out what a guest is, and meets nothing that is not theirs', async () => {
   service.role = 'guest'
   const page = await signedIn({ sessionId: 's_fixed' })
-  expect(await page.getByRole('button', { name: 'Files of your workspace' }).count()).toBe(0)
+  expect(await page.getByRole('button', { name: 'Workspace', exact: true }).count()).toBe(0)
   await page.goto(`${url()}/`)
   await page.getByRole('heading', { name: 'Welcome, Ada' }).waitFor()
   await page.getByText('Choose a chat in the list.').waitFor()

@@ -1,15 +1,25 @@
 import { useSyncExternalStore } from 'react'
 
 const WIDE = '(min-width: 768px)'
+const WIDER = '(min-width: 1100px)'
 
 /** Whether there is room for a list beside a page. */
 export function useIsWide(): boolean {
+  return useMediaQuery(WIDE)
+}
+
+/** Whether there is room for a panel at the other side of the page too. */
+export function useIsWider(): boolean {
+  return useMediaQuery(WIDER)
+}
+
+function useMediaQuery(words: string): boolean {
   return useSyncExternalStore(
     (listener) => {
-      const query = matchMedia(WIDE)
+      const query = matchMedia(words)
       query.addEventListener('change', listener)
       return () => query.removeEventListener('change', listener)
     },
-    () => matchMedia(WIDE).matches,
+    () => matchMedia(words).matches,
   )
 }

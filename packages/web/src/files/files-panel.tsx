@@ -3,18 +3,32 @@ import { messageOf } from '@sandlot/shared/errors'
 import { MAX_UPLOAD_BYTES } from '@sandlot/shared/person/files'
 import { Download, File as FileIcon, Folder, RotateCw, Upload } from 'lucide-react'
 import { Fragment, useEffect, useRef, useState } from 'react'
+import { useDesk } from '../desk/use-desk.ts'
 import { formatBytes, formatCount, formatDate } from '../lib/format.ts'
 import { fetchDirectory, fileUrl, putFile } from '../net/files.ts'
 import { ApiError } from '../net/http.ts'
+import { FilePreview } from './file-preview.tsx'
 import { useAttempt } from '../settings/use-attempt.ts'
 import { Alert } from '../ui/alert.tsx'
 import { Button, IconButton } from '../ui/button.tsx'
 import { Spinner } from '../ui/spinner.tsx'
+import { showToast } from '../ui/toasts.tsx'
 
 const NOWHERE_YET = { path: '', list: null }
 
+/** What is in the person's workspace: looked at, saved, added to. */
+export default function FilesPanel() {
+  const { file, closeFile } = useDesk()
+  return (
+    <>
+      <Files />
+      {file !== null && <FilePreview path={file} open onOpenChange={(open) => !open && closeFile()} />}
+    </>
+  )
+}
+
 /** One directory at a time. Files that are chosen or dropped are put into it. */
-export function Files() {
+function Files() {
   const [{ path, list }, setHere] = useState<{ path: string; list: DirectoryList | null }>(NOWHERE_YET)
   const [sending, setSending] = useState<string | null>(null)
   /**
@@ -48,17 +62,21 @@ export function Files() {
   const put = (into: string, files: readonly File[], replace = false) =>
     attempt(async () => {
       const problems = new Set<string>()
+      let added = 0
       for (const [index, file] of files.entries()) {
         setSending(file.name)
         try {
-          if ((await putInto(into, file, replace && index === 0)) === 'put') continue
-          setDoubtful({ into, files: files.slice(index) })
-          break
+          if ((await putInto(into, file, replace && index === 0)) === 'conflict') {
+            setDoubtful({ into, files: files.slice(index) })
+            break
+          }
+          added++
         } catch (error) {
           problems.add(messageOf(error))
         }
       }
       setSending(null)
+      if (added > 0) showToast(`${formatCount(added, 'file is', 'files are')} in your workspace now.`)
       const found = await fetchDirectory(into)
       setHere((now) => (now.path === into ? { path: into, list: found } : now))
       if (problems.size > 0) throw new Error([...problems].join(' '))
