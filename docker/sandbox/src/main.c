@@ -47,6 +47,8 @@ static const struct frame_handler handlers[] = {
     {T_FILE_REMOVE, files_submit},
     {T_FILE_RENAME, files_submit},
     {T_FILE_RESOLVE, files_submit},
+    {T_FILE_SNAPSHOT, files_submit},
+    {T_FILE_CHANGES, files_submit},
     {T_EGRESS_LISTEN, egress_listen},
     {T_EGRESS_RESULT, egress_result},
     {T_EGRESS_DATA, egress_data},

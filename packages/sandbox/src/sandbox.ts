@@ -331,6 +331,40 @@ export interface SandboxFiles {
   /** Recursively also what its owner has closed to writing, as tools leave their caches. */
   remove(path: string, options?: { recursive?: boolean }): Promise<void>
   rename(from: string, to: string): Promise<void>
+  /**
+   * What the workspace holds now, to learn later what has changed. Rejects with `too_large` beyond
+   * 50,000 files, and with `timeout` where looking at them takes more than two seconds.
+   */
+  snapshot(): Promise<WorkspaceSnapshot>
+}
+
+/** Kept by sbxd for this connection, as one of at most 16. */
+export interface WorkspaceSnapshot {
+  /** Files that were there. */
+  readonly files: number
+  /** Directories with a git repository, at most 8; `''` is the workspace. */
+  readonly repositories: readonly string[]
+  /**
+   * What is different now. Once: the snapshot is forgotten. Rejects as `snapshot` does, and with
+   * `not_found` when newer ones took its place.
+   */
+  changes(): Promise<WorkspaceChanges>
+}
+
+/** By inode, size and time of change of each file; the contents are not read. */
+export interface WorkspaceChanges {
+  /** Those nearest to the top of the workspace first. */
+  files: readonly FileChange[]
+  /** How many more there are. */
+  more: number
+}
+
+export interface FileChange {
+  kind: 'created' | 'changed' | 'removed'
+  /** Relative to the workspace. */
+  path: string
+  /** Bytes; of a removed file those that it had. */
+  size: number
 }
 
 /**

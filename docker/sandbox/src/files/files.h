@@ -5,6 +5,7 @@
 #include "../wire/wire.h"
 
 #define PATH_BYTES 4096
+#define STAGING_DIR ".tool-outputs"
 #define STAGING_PREFIX ".staging-"
 
 /* ---- thread.c: file requests, answered by one thread so that a slow disk delays no command --- */
@@ -68,6 +69,13 @@ int write_piece(const struct job *j, struct reader *r);
 /* Give up the unfinished writes of every session but this one. */
 void writes_forget(uint64_t session);
 int remove_path(char *path, bool recursive, uint64_t resolve);
+/*
+ * changes.c: what the workspace has now, kept under this number, and what is different from it
+ * later, which forgets it. They return 0 or an errno.
+ */
+int take_snapshot(uint32_t handle, struct buf *out);
+int report_changes(uint32_t handle, struct buf *out);
+void snapshots_forget(void);
 /* Everything in it that can go. */
 int empty_directory(int dir);
 

@@ -17,8 +17,6 @@
 #define CALL_OPENAT2 SYS_openat2
 #endif
 
-#define STAGING_DIR ".tool-outputs"
-
 int open_beneath(int dir, const char *path, uint64_t flags, mode_t mode, uint64_t resolve)
 {
     struct open_how how = {.flags = flags | O_CLOEXEC, .mode = mode, .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS | resolve};

@@ -1,6 +1,6 @@
 /*
- * What each file request does, but for writing (writes.c) and removing (remove.c). They return 0 or
- * an errno; what they add to `out` follows the errno in the answer.
+ * What each file request does, but for writing (writes.c), removing (remove.c) and comparing
+ * (changes.c). They return 0 or an errno; what they add to `out` follows the errno in the answer.
  */
 #include "files.h"
 
@@ -182,6 +182,10 @@ int file_request(const struct job *j, struct buf *out, uint16_t *flags)
     char path[PATH_BYTES + 1], other[PATH_BYTES + 1];
     if (j->type == T_FILE_WRITE)
         return write_piece(j, &r);
+    if (j->type == T_FILE_SNAPSHOT || j->type == T_FILE_CHANGES) {
+        uint32_t handle = rd32(&r);
+        return r.bad ? EINVAL : j->type == T_FILE_SNAPSHOT ? take_snapshot(handle, out) : report_changes(handle, out);
+    }
     int error = take_path(&r, path);
     if (error)
         return error;

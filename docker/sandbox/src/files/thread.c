@@ -101,6 +101,7 @@ static void *file_thread(void *unused)
 
         if (j->session != seen) {
             writes_forget(j->session);
+            snapshots_forget();
             seen = j->session;
         }
         struct answer *a = calloc(1, sizeof *a);

@@ -1,5 +1,5 @@
 /*
- * Frames in and out, and the bytes that they are made of. The sbxd protocol, version 3: the layout
+ * Frames in and out, and the bytes that they are made of. The sbxd protocol, version 4: the layout
  * of every frame and payload is documented once, in packages/sandbox/src/sbxd/protocol/README.md;
  * the names here and in protocol/frames.ts mirror it.
  */
@@ -10,7 +10,7 @@
 
 /* ---- the protocol ---------------------------------------------------------------------------- */
 
-#define PROTOCOL_VERSION 3
+#define PROTOCOL_VERSION 4
 
 #define FRAME_MAGIC 0xA7
 #define HEADER_BYTES 16
@@ -69,6 +69,8 @@ enum frame_type {
     T_EGRESS_EOF = 0x35,
     T_EGRESS_CLOSE = 0x36,
     T_EGRESS_REFUSED = 0x37,
+    T_FILE_SNAPSHOT = 0x40,
+    T_FILE_CHANGES = 0x41,
 };
 
 /* Header flags. */

@@ -9,6 +9,7 @@ const FILE_ERRORS: Record<number, [SandboxErrorCode, string]> = {
   2: ['not_found', 'does not exist'],
   5: ['permission', 'cannot be read or written: the disk reports an error'],
   6: ['not_regular', 'is not a regular file'],
+  7: ['too_large', 'has too many files'],
   11: ['limit_reached', 'changes too fast, try again'],
   12: ['limit_reached', 'needs more memory than there is'],
   13: ['permission', 'is not permitted'],
@@ -27,6 +28,7 @@ const FILE_ERRORS: Record<number, [SandboxErrorCode, string]> = {
   36: ['invalid_arguments', 'is too long for a path'],
   39: ['exists', 'is a directory that is not empty; remove it with recursive'],
   40: ['path_outside', 'leads through too many symbolic links'],
+  62: ['timeout', 'takes too long to look at'],
   122: ['disk_quota', 'does not fit: the disk quota is used up'],
 }
 

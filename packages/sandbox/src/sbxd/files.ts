@@ -1,7 +1,14 @@
 import { SandboxError } from '../errors.ts'
 import { ByteReader, ByteWriter } from './protocol/bytes.ts'
 import { FLAG, FrameType, MAX_PAYLOAD } from './protocol/frames.ts'
-import type { FileKind, FileStat, SandboxFiles } from '../sandbox.ts'
+import type {
+  FileChange,
+  FileKind,
+  FileStat,
+  SandboxFiles,
+  WorkspaceChanges,
+  WorkspaceSnapshot,
+} from '../sandbox.ts'
 import { fileError } from './errno.ts'
 import type { Link, Reply } from './link.ts'
 
@@ -13,6 +20,8 @@ const MOST_BYTES = 64 * 1024 * 1024
 const MOST_ENTRIES = 100_000
 const MOST_PATH_BYTES = 8 * 1024 * 1024
 const AHEAD = 4
+const MOST_REPOSITORIES = 8
+const CHANGE_KINDS: Record<number, FileChange['kind']> = { 1: 'created', 2: 'changed', 3: 'removed' }
 const KINDS: Record<number, FileKind> = { 1: 'file', 2: 'directory', 3: 'symlink', 4: 'other' }
 
 /** File requests over a link. Each is atomic by itself; nothing is cached. */
@@ -132,6 +141,21 @@ export class RemoteFiles implements SandboxFiles {
     )
   }
 
+  async snapshot(): Promise<WorkspaceSnapshot> {
+    this.#handles.last += 1
+    const handle = new ByteWriter().u32(this.#handles.last).done()
+    const seen = await this.#ask(FrameType.FILE_SNAPSHOT, 0, handle, '')
+    const files = seen.u32()
+    const repositories = Array.from({ length: Math.min(seen.u32(), MOST_REPOSITORIES) }, () => seen.text())
+    const changes = async (): Promise<WorkspaceChanges> => {
+      const reader = await this.#ask(FrameType.FILE_CHANGES, 0, handle, '')
+      const all = reader.u32()
+      const told = Array.from({ length: Math.min(reader.u32(), all) }, () => readChange(reader))
+      return { files: told, more: all - told.length }
+    }
+    return { files, repositories, changes }
+  }
+
   async rename(from: string, to: string): Promise<void> {
     const [source, target] = [this.#path(from), this.#path(to)]
     if (source === '' || target === '')
@@ -197,6 +221,12 @@ function readStat(reader: ByteReader): Omit<FileStat, 'path'> {
   const kind = KINDS[reader.u8()] ?? 'other'
   const mode = reader.u32()
   return { kind, mode, size: reader.u64(), modifiedAt: reader.u64() }
+}
+
+function readChange(reader: ByteReader): FileChange {
+  const kind = CHANGE_KINDS[reader.u8()] ?? 'changed'
+  const size = reader.u64()
+  return { kind, size, path: reader.text() }
 }
 
 function whole(value: number, name: string): number {

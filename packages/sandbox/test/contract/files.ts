@@ -223,6 +223,63 @@ export function fileTests({ it, sandbox, fixture }: Suite): void {
     await files.remove('where', { recursive: true })
   })
 
+  it('tells what changed since a snapshot, nearest to the top first', async () => {
+    const { files } = sandbox()
+    await sh(
+      sandbox(),
+      'mkdir -p seen/deep/er seen/.git .trash .tool-outputs; cd seen; echo 1 > kept; echo 1 > grown; echo 1 > same-size; echo 1 > gone; echo 1 > deep/er/gone',
+    )
+    const snapshot = await files.snapshot()
+    expect(snapshot.files).toBeGreaterThanOrEqual(5)
+    expect(snapshot.repositories).toContain('seen')
+    await sh(
+      sandbox(),
+      'cd seen; echo 22 > grown; echo 2 > same-size; rm gone deep/er/gone; ln -s kept link; mkdir empty; touch deep/er/new "$(printf "new\\nline")"; ' +
+        'touch .git/index ../.trash/x ../.tool-outputs/x; mv deep/er deep/re',
+    )
+    const { files: changed, more } = await snapshot.changes()
+    expect(changed.map(({ kind, path, size }) => `${kind} ${path} ${size}`)).toEqual([
+      'removed seen/gone 2',
+      'changed seen/grown 3',
+      'created seen/link 4',
+      'created seen/new\nline 0',
+      'changed seen/same-size 2',
+      'removed seen/deep/er/gone 2',
+      'created seen/deep/re/new 0',
+    ])
+    expect(more).toBe(0)
+    await expect(snapshot.changes()).rejects.toMatchObject({ code: 'not_found' })
+    await sh(sandbox(), 'rm -rf seen .trash .tool-outputs')
+  })
+
+  it('keeps the latest sixteen snapshots, each with what was there then', async () => {
+    const { files } = sandbox()
+    const snapshots = []
+    for (let n = 0; n < 17; n++) {
+      snapshots.push(await files.snapshot())
+      await files.write(`numbered/${n}`, bytes('x'))
+    }
+    await expect(snapshots[0]?.changes()).rejects.toMatchObject({ code: 'not_found' })
+    const [second, last] = [await snapshots[1]?.changes(), await snapshots.at(-1)?.changes()]
+    expect(second?.files).toHaveLength(16)
+    expect(last?.files).toEqual([{ kind: 'created', path: 'numbered/16', size: 1 }])
+    await files.remove('numbered', { recursive: true })
+  })
+
+  it('counts changes that are too many to name', async () => {
+    const { files } = sandbox()
+    const snapshot = await files.snapshot()
+    await sh(
+      sandbox(),
+      'mkdir -p many/of-them; seq -f "many/of-them/%.0f" 5000 | xargs touch; echo > many/top',
+    )
+    const { files: told, more } = await snapshot.changes()
+    expect(told[0]).toEqual({ kind: 'created', path: 'many/top', size: 1 })
+    expect(told.length).toBeGreaterThan(1_000)
+    expect(told.length + more).toBe(5_001)
+    await sh(sandbox(), 'rm -rf many')
+  })
+
   it('follows no link where none may be, wherever it stands on the way', async () => {
     const { files } = sandbox()
     await sh(

@@ -125,8 +125,11 @@ const SEEDS: Record<string, Buffer[]> = {
     frame(FrameType.FILE_READ, 3, path('a/f').u64(0).u32(100).done()),
     frame(FrameType.FILE_STAT, 4, path('a/f').done()),
     frame(FrameType.FILE_LIST, 5, path('a').u64(0).done()),
+    frame(FrameType.FILE_SNAPSHOT, 1, new ByteWriter().u32(1).done()),
     frame(FrameType.FILE_RENAME, 6, path('a/f').text('a/g').done()),
     frame(FrameType.FILE_REMOVE, 7, path('a').done(), FLAG.RECURSIVE),
+    frame(FrameType.FILE_CHANGES, 1, new ByteWriter().u32(1).done()),
+    operation(OP.hello, 7),
   ],
   kept: [
     new ByteWriter()

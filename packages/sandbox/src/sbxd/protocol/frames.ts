@@ -3,7 +3,7 @@
  * `README.md` beside this file; `docker/sandbox/src/wire/wire.h` mirrors these names.
  */
 
-export const PROTOCOL_VERSION = 3
+export const PROTOCOL_VERSION = 4
 const FRAME_MAGIC = 0xa7
 export const HEADER_BYTES = 16
 export const MAX_PAYLOAD = 65_536
@@ -63,6 +63,8 @@ export const FrameType = {
   EGRESS_EOF: 0x35,
   EGRESS_CLOSE: 0x36,
   EGRESS_REFUSED: 0x37,
+  FILE_SNAPSHOT: 0x40,
+  FILE_CHANGES: 0x41,
 } as const
 export type FrameType = (typeof FrameType)[keyof typeof FrameType]
 
