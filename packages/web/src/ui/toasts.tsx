@@ -31,7 +31,7 @@ export function Toasts() {
   return (
     <Toast.Provider toastManager={toasts}>
       <Toast.Portal>
-        <Toast.Viewport className="fixed inset-x-4 bottom-4 z-60 mx-auto flex w-auto max-w-md flex-col gap-2 outline-none">
+        <Toast.Viewport className="pointer-events-none fixed inset-x-4 top-15 z-60 mx-auto flex w-auto max-w-md flex-col gap-2 outline-none">
           <List />
         </Toast.Viewport>
       </Toast.Portal>
@@ -46,9 +46,10 @@ function List() {
       toast={toast}
       // The region announces it. Not a dialog, as which it would cover the page's keys.
       role="group"
+      aria-modal={undefined}
       aria-label="Notice"
-      swipeDirection={['down', 'right']}
-      className="popup flex items-center gap-3 rounded-xl border border-line bg-raised py-2 pr-2 pl-4 text-sm shadow-3"
+      swipeDirection={['up', 'right']}
+      className="popup pointer-events-auto flex items-center gap-3 rounded-xl border border-line bg-raised py-2 pr-2 pl-4 text-sm shadow-3"
     >
       <Toast.Description className="min-w-0 flex-1 [overflow-wrap:anywhere]" />
       {toast.actionProps !== undefined && <Toast.Action render={<Button size="sm" />} />}
