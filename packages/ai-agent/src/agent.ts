@@ -50,8 +50,8 @@ import { ALLOW_HOST, allowHost } from './tools/allow-host.ts'
 import { builtinTools } from './tools/builtin/index.ts'
 import { SHUTDOWN } from './tools/tool-error.ts'
 import { TEAM, instructionsFor } from './config/instructions.ts'
-import { offeredToolsOf, offeredTools } from './config/tool-offer.ts'
-import { type ToolListing, listedTools, unavailableServers } from './config/tool-listing.ts'
+import { givesTools, hasAnyTools, offeredToolsOf, offeredTools } from './config/tool-offer.ts'
+import { type ToolListing, listedTools, unavailableServers, unknownServers } from './config/tool-listing.ts'
 import { lowerMode, openSettings } from './config/user-settings.ts'
 import { type Tool, idOf } from './tools/tool.ts'
 import type { Log } from './log.ts'
@@ -141,8 +141,9 @@ export async function openAgent(
     tools: config.file.tools,
     personal,
   }
-  // Where no user has tools, no server is started, and a call that the model invents finds no tool.
-  const anyTools = config.toolsEnabled || personal.all.some(({ settings: { tools } }) => tools !== undefined)
+  /** False: no server is started, and a call that the model invents finds no tool. */
+  const anyTools = (): boolean =>
+    config.toolsEnabled || personal.all.some(({ settings: { tools } }) => givesTools(tools))
   const sealing = sealingKeys(config.dataFolder, keys.key)
   if (sealing.length > 1) log.warn({}, 'a key rotation was interrupted; ./sandlot keys rotate finishes it')
   const vault = createVault(sealing)
@@ -153,11 +154,9 @@ export async function openAgent(
       : people.get(userId)?.role === 'guest'
         ? Promise.reject(new SandboxError('cancelled', GUEST_HAS_NONE))
         : sandboxes.acquire(userId, signal)
-  const builtin = anyTools
-    ? [...builtinTools(), allowHost(rules, (userId) => network.mayAsk(userId)), ...moreTools]
-    : []
+  const builtin = [...builtinTools(), allowHost(rules, (userId) => network.mayAsk(userId)), ...moreTools]
   const mcp = openMcp({
-    specs: anyTools ? config.mcpServers : [],
+    specs: config.mcpServers,
     builtin,
     folder: join(config.dataFolder, 'mcp'),
     secrets,
@@ -174,8 +173,14 @@ export async function openAgent(
     },
     log,
   })
-  mcp.servers.start()
-  const clientServers = new ClientServers({ mcp, redact, hostEnvironment })
+  // Else each starts with the first prompt of a person who has tools.
+  if (anyTools()) mcp.servers.start()
+  const clientServers = new ClientServers({
+    mcp,
+    hasTools: (userId) => hasAnyTools(userId, offer),
+    redact,
+    hostEnvironment,
+  })
   const metrics = createToolMetrics()
   const prompts = new AgentMetrics()
   const scheduler = createScheduler({
@@ -241,7 +246,7 @@ export async function openAgent(
     secrets,
     rulesOf: (userId: string) => rules.of(userId),
     workspace: async (userId: string) => (await acquire(userId, leaving.signal)).files,
-    ...(anyTools ? { clientServers } : {}),
+    clientServers,
     requestFrame: (hash: string) => store.requestFrame(hash),
     metrics: () => prompts.scrape(metrics),
     instructions: store.instructions,
@@ -290,17 +295,20 @@ export async function openAgent(
   }
   return {
     model: { name: model.name, demo: model.demo },
-    tools: builtin.filter(({ runs }) => runs?.offeredTo?.(LOCAL_USER_ID) !== false).length,
+    tools: anyTools() ? builtin.filter(({ runs }) => runs?.offeredTo?.(LOCAL_USER_ID) !== false).length : 0,
     serve: createAcpServer(acp),
     status,
     listTools: async () => {
       const patience = AbortSignal.timeout(LIST_MS)
-      const all = await mcp.servers.toolsOf(LOCAL_USER_ID, patience)
-      const states = await mcp.servers.states(LOCAL_USER_ID, patience)
-      const offered = offeredTools(LOCAL_USER_ID, all.listTools(), { ...offer, personal: undefined })
+      const start = anyTools()
+      const all = start ? (await mcp.servers.toolsOf(LOCAL_USER_ID, patience)).listTools() : builtin
+      const states = start
+        ? await mcp.servers.states(LOCAL_USER_ID, patience)
+        : unknownServers(config, 'started once a person has tools')
+      const offered = offeredTools(LOCAL_USER_ID, all, { ...offer, personal: undefined })
       return {
         running: true,
-        tools: listedTools(all.listTools(), offered),
+        tools: listedTools(all, offered),
         servers: [...states, ...unavailableServers(config)],
       }
     },

@@ -22,6 +22,8 @@ interface ClientServersParts {
     Mcp,
     'setSessionServers' | 'closeSession' | 'toolsOf' | 'sessionServerStatus' | 'states' | 'signInEnded'
   >
+  /** Whether this user's prompts have tools now. */
+  hasTools: (userId: string) => boolean
   /**
    * Set where the client started this agent on its user's machine: servers run there, with this
    * environment. Absent: they run in the user's sandbox.
@@ -60,6 +62,11 @@ const MAX_BYTES = 256 * 1024
 const MAX_SECRETS = 100
 const SHOWN_NAME = 80
 
+const NO_TOOLS: Notice = {
+  severity: 'warning',
+  title: 'There are no tools here, so your MCP servers are not used',
+}
+
 export class ClientServers {
   readonly #parts: ClientServersParts
   readonly #held = new Map<string, HeldServers>()
@@ -70,7 +77,8 @@ export class ClientServers {
 
   /**
    * Replaces the session's servers, from its next prompt on. Returns a notice for each that can
-   * never be used; one that cannot be reached is reported with the prompt. Throws `too_large`.
+   * never be used, or not before its user has tools; one that cannot be reached is reported with
+   * the prompt. Throws `too_large`.
    */
   setServers(session: Session, servers: readonly McpServer[], owner: ServerOwner): Notice[] {
     const { mcp, redact } = this.#parts
@@ -95,7 +103,9 @@ export class ClientServers {
     )
     const names = new Map(results.flatMap((one) => ('as' in one ? [[one.as, one.name] as const] : [])))
     if (names.size > 0) this.#hold(session, { names, owner, secrets })
+    const noTools = servers.length > 0 && !this.#parts.hasTools(session.userId)
     return [
+      ...(noTools ? [NO_TOOLS] : []),
       ...servers
         .filter(isSse)
         .map(({ name }) => cannotBeUsed(name, 'it speaks the old SSE, not streamable HTTP')),
@@ -119,6 +129,7 @@ export class ClientServers {
 
   /** The state of every server for this session, under the names that users know. */
   async states({ userId, id }: Session, signal: AbortSignal): Promise<ServerState[]> {
+    if (!this.#parts.hasTools(userId)) return []
     const held = this.#held.get(id)
     const states = await this.#parts.mcp.states(userId, signal, id)
     if (held === undefined) return states

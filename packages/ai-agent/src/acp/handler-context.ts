@@ -44,7 +44,7 @@ export interface AcpServerParts {
   finishSignIn?: (userId: string, answer: URLSearchParams) => Promise<SignInResult>
   /** Removes a person (`people/removal.ts`). Absent: not supported here. */
   removePerson?: (userId: string, data: RemovedData, handOver?: string) => Promise<void>
-  /** The MCP servers of clients. Absent: no user has tools here. */
+  /** The MCP servers of clients. Absent: none are used here. */
   clientServers?: ClientServers
   /** A model request's parts other than its messages, as JSON, by digest. Absent: not stored. */
   requestFrame?: (hash: string) => Promise<string | undefined>

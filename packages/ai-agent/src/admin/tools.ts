@@ -7,7 +7,7 @@ import { request } from 'node:http'
 import { messageOf } from '@sandlot/shared/errors'
 import { type AgentConfig, readAgentConfig } from '../config.ts'
 import { builtinTools } from '../tools/builtin/index.ts'
-import { type ToolListing, listedTools, unavailableServers } from '../config/tool-listing.ts'
+import { type ToolListing, listedTools, unavailableServers, unknownServers } from '../config/tool-listing.ts'
 import { offeredTools } from '../config/tool-offer.ts'
 
 /** Milliseconds for the agent to answer; its MCP servers may be slow. */
@@ -48,15 +48,10 @@ function ofConfiguration(config: AgentConfig): ToolListing {
     builtinTools: config.builtinTools,
     tools: config.file.tools,
   })
-  const servers = config.mcpServers.map(({ name }) => ({
-    name,
-    state: 'unknown',
-    why: 'known when Sandlot runs',
-  }))
   return {
     running: false,
     tools: listedTools(all, offered),
-    servers: [...servers, ...unavailableServers(config)],
+    servers: [...unknownServers(config, 'known when Sandlot runs'), ...unavailableServers(config)],
   }
 }
 

@@ -34,6 +34,14 @@ export interface ToolListing {
 }
 
 /** Servers of ours that are not on, as listed. */
+/** Those that were not started. */
+export function unknownServers(
+  config: { mcpServers: readonly { name: string }[] },
+  why: string,
+): ListedServer[] {
+  return config.mcpServers.map(({ name }) => ({ name, state: 'unknown', why }))
+}
+
 export function unavailableServers(config: {
   unavailableServers: readonly { name: string; why: string }[]
 }): ListedServer[] {

@@ -83,9 +83,14 @@ export function offeredTools(userId: string, tools: readonly Tool[], settings: O
 }
 
 /** False for a user who has no tools, whichever there are. */
-function hasAnyTools(userId: string, { toolsEnabled, personal }: OfferSettings): boolean {
+export function hasAnyTools(userId: string, { toolsEnabled, personal }: OfferSettings): boolean {
   const own = personal?.of(userId).tools
   return (own?.all ?? toolsEnabled) || [...(own?.single.values() ?? [])].includes(true)
+}
+
+/** Whether these settings of a person or a team switch any tool on. */
+export function givesTools(tools: AgentSettings['tools']): boolean {
+  return Object.values(toolsByName(tools)).includes(true)
 }
 
 /** True when this user's tools differ from the default. */

@@ -46,7 +46,12 @@ interface Editor extends AsyncDisposable {
 /** The agent as an editor starts it: programs run beside it. */
 async function editor(
   script: readonly Scripted[],
-  options: { servers?: Record<string, object>; rules?: object; inSandbox?: true } = {},
+  options: {
+    servers?: Record<string, object>
+    rules?: object
+    inSandbox?: true
+    hasTools?: () => boolean
+  } = {},
 ): Promise<Editor> {
   const bench = await AgentBench.start(script)
   const rules = rulesSection.parse(options.rules ?? {})
@@ -60,6 +65,7 @@ async function editor(
   const hidden: string[] = []
   const servers = new ClientServers({
     mcp: mcp.mcp,
+    hasTools: options.hasTools ?? (() => true),
     redact: (secret) => void hidden.push(secret),
     ...(options.inSandbox ? {} : { hostEnvironment: { PATH: process.env['PATH'] ?? '' } }),
   })
@@ -557,6 +563,21 @@ describe('MCP servers of an editor', () => {
     await over
     const { log } = await its.core.manager.get('local', sessionId)
     expect(outcomes(log)).toEqual({ c_progress: ['completed'] })
+  })
+
+  test('of a person without tools they wait, and the client reads why; with tools they are there', async () => {
+    let hasTools = false
+    await using its = await editor([textAnswer('ok')], { hasTools: () => hasTools })
+    await using one = await its.client()
+    const sessionId = await newSession(one, { cwd: CWD, mcpServers: [program('mine')] })
+    const session = await its.core.manager.get('local', sessionId)
+    const signal = new AbortController().signal
+    expect(await its.servers.states(session, signal)).toEqual([])
+    hasTools = true
+    await prompt(one, sessionId)
+    expect(JSON.stringify(one.updates)).toContain('There are no tools here')
+    expect(its.offered(0)).toContain('say')
+    expect(await its.servers.states(session, signal)).toMatchObject([{ state: 'ready' }])
   })
 
   test('of a client that has left while its session was loaded, they end', async () => {

@@ -264,3 +264,51 @@ test('a prompt that is resumed keeps to a ceiling that was set meanwhile', async
   await expect.poll(async () => (await waiting()).approvals, { timeout: 5_000 }).toHaveLength(1)
   await again.agent.leave()
 })
+
+test('tools given to a person where no one had any are there from the next prompt on, with their servers', async () => {
+  const provider = await startFakeProvider(['one', 'two', 'three'].map((text) => textAnswer(text)))
+  closing.push(() => provider.close())
+  const server = {
+    command: process.execPath,
+    args: [join(import.meta.dirname, '../mcp/script-server.mjs')],
+    tools: ['say'],
+  }
+  const started = await start(
+    newFolder(),
+    { mcpServers: { s: server } },
+    {
+      OPENAI_MODEL: 'main',
+      OPENAI_BASE_URL: provider.baseUrl,
+      OPENAI_API_KEY: 'k',
+      SANDLOT_TOOLS_ENABLED: 'false',
+      SANDLOT_BUILTIN_TOOLS: 'glob',
+    },
+  )
+  const { asked, settings, agent } = started
+  const meta = { _meta: { sandlot: { user: ADA } } }
+  const serverState = async () => (await agent.listTools()).servers.find(({ name }) => name === 's')?.state
+  expect(await serverState()).toBe('unknown')
+  expect(agent.tools).toBe(0)
+  const prompt = async (): Promise<void> => {
+    const { sessionId } = await asked.request(methods.agent.session.new, {
+      cwd: '/workspace',
+      mcpServers: [],
+      ...meta,
+    })
+    const text = [{ type: 'text' as const, text: 'hello' }]
+    await asked.request(methods.agent.session.prompt, { sessionId, prompt: text, ...meta })
+  }
+  const names = (request: number): string[] =>
+    (provider.requests[request]?.body.tools ?? []).map((tool) => JSON.stringify(tool))
+  await prompt()
+  const subject = { kind: 'person', id: 'ada' } as const
+  await settings(ROOT, { do: 'put', subject, settings: { tools: true }, revision: 0 })
+  await prompt()
+  await settings(ROOT, { do: 'put', subject, settings: { tools: false }, revision: 1 })
+  await prompt()
+  expect(names(0)).toEqual([])
+  expect(names(1)).toMatchObject([expect.stringContaining('"glob"'), expect.stringContaining('"say"')])
+  expect(names(2)).toEqual([])
+  expect(await serverState()).toBe('unknown')
+  await agent.leave()
+})

@@ -185,6 +185,8 @@ export function createSandboxes(options: SandboxesOptions): Sandboxes {
     closing: closing.signal,
     log: (message, error) => log(message, { error }),
   })
+  const { network = 'none' } = options
+  const egress = network === 'none' ? undefined : createEgress(network.egress)
   const userSandboxes = createUserSandboxes({
     ...containerOptions,
     lock,
@@ -196,9 +198,7 @@ export function createSandboxes(options: SandboxesOptions): Sandboxes {
     closing: closing.signal,
     log,
     patience: options.patience,
-    ...(options.network === undefined || options.network === 'none'
-      ? {}
-      : { egress: createEgress(options.network.egress) }),
+    egress,
   })
   let maintained = false
   const housekeeping = createHousekeeping({
@@ -242,6 +242,9 @@ export function createSandboxes(options: SandboxesOptions): Sandboxes {
     const joined = userSandboxes.join(userId)
     const sandbox = await (mayLeave ? orAborted(joined, signal, stoppedWaiting) : joined)
     await guard.adjust(sandbox)
+    // It may have been started before this user had a way out.
+    const wayOut = egress?.forUser(userId)
+    if (wayOut !== undefined) await sandbox.openEgress(wayOut)
     return sandbox
   }
 

@@ -93,7 +93,7 @@ export interface ConnectedSandbox extends Sandbox {
   setDiskBudget(budget: DiskBudget): Promise<DiskState>
   /**
    * Connections of programs inside go to `user` from now on; commands started after this know the
-   * way.
+   * way. Idempotent.
    */
   openEgress(user: UserEgress): Promise<void>
   /** Between a `preparePause` that resolved with true and the `wake`. */
@@ -155,6 +155,7 @@ class RemoteSandbox implements ConnectedSandbox {
   readonly #statMs: number
   #disk: DiskState | undefined
   #egress: { user: UserEgress; port: number } | undefined
+  #opening: Promise<void> | undefined
 
   constructor(
     welcome: Welcome,
@@ -179,6 +180,14 @@ class RemoteSandbox implements ConnectedSandbox {
   }
 
   async openEgress(user: UserEgress): Promise<void> {
+    if (this.#egress?.user === user) return
+    this.#opening ??= this.#listenFor(user).finally(() => {
+      this.#opening = undefined
+    })
+    await this.#opening
+  }
+
+  async #listenFor(user: UserEgress): Promise<void> {
     // Without a network of its own a sandbox could not have the usual port twice.
     const port = await openEgress(this.#link, user, this.#isInit ? EGRESS_PORT : 0, this.#silentMs)
     this.#egress = { user, port }

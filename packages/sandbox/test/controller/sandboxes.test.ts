@@ -11,6 +11,7 @@ import { createLocalProcessBackend } from '../../src/backends/local-process.ts'
 import { SandboxError } from '../../src/errors.ts'
 import { createFileLedger } from '../../src/controller/file-ledger.ts'
 import { createSandboxes } from '../../src/controller/sandboxes.ts'
+import { sh } from '../contract/harness.ts'
 import { buildSbxd } from '../support/build-sbxd.ts'
 
 let directory: string
@@ -141,3 +142,26 @@ test('a user id that is not 1 to 256 well-formed characters gets no sandbox, and
     await expect(sandboxes.acquire(userId)).rejects.toMatchObject({ code: 'invalid_arguments' })
   await sandboxes.close()
 })
+
+test('a way out that is opened for a user reaches the sandbox that runs with the next acquire', async () => {
+  let isOpen = false
+  const sandboxes = createSandboxes({
+    backend: local,
+    ledger: createFileLedger(join(directory, 'opened.json')),
+    deploymentKey: randomBytes(32),
+    deploymentId: 'test',
+    image: 'none',
+    network: { egress: { allow: [], isOpenTo: () => isOpen } },
+  })
+  const way = 'echo [${HTTP_PROXY##*:}]'
+  const before = await sandboxes.acquire('bob')
+  expect((await sh(before, way)).out).toBe('[]\n')
+  isOpen = true
+  const both = await Promise.all([sandboxes.acquire('bob'), sandboxes.acquire('bob')])
+  expect(both.every((one) => one === before)).toBe(true)
+  const { out } = await sh(before, way)
+  expect(out).toMatch(/^\[\d+\]\n$/)
+  await sandboxes.acquire('bob')
+  expect((await sh(before, way)).out).toBe(out)
+  await sandboxes.close()
+}, 60_000)

@@ -9,6 +9,7 @@ import { WORKSPACE } from '../../loop/system-prompt.ts'
 import type { Session } from '../../session/session.ts'
 import { allows, configOptionsOf, modesOf, setConfigOption } from '../config-options.ts'
 import { parseParams } from '../errors.ts'
+import type { Link } from '../client-messages.ts'
 import type { Notice } from '../foreign-client.ts'
 import type { HandlerContext } from '../handler-context.ts'
 
@@ -221,14 +222,11 @@ function setClientServers(
     if (servers.length === 0) return []
     throw new SandlotError('forbidden', 'MCP servers of a session come from a client at this machine.')
   }
-  const { clientServers } = parts
   const { messages, closed } = connection
-  if (clientServers !== undefined)
-    return clientServers.setServers(session, servers, {
-      closed,
-      sendNotice: (notice) => messages.sendNotice(session.id, notice),
-      offerLink: (text, link) => messages.offerLink(session.id, text, link),
-    })
-  const title = 'There are no tools here, so your MCP servers are not used'
-  return servers.length === 0 ? [] : [{ severity: 'warning', title }]
+  const owner = {
+    closed,
+    sendNotice: (notice: Notice) => messages.sendNotice(session.id, notice),
+    offerLink: (text: string, link: Link) => messages.offerLink(session.id, text, link),
+  }
+  return parts.clientServers?.setServers(session, servers, owner) ?? []
 }
