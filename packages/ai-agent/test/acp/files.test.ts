@@ -42,6 +42,8 @@ test('a file is put there, listed and read in pieces; another person has none of
   }
   expect(pieces).toBeGreaterThan(1)
   expect(read).toBe(long)
+  const part = filePiece.parse(await ask({ do: 'read', path: 'data/long.txt', offset: 2, length: 4 }))
+  expect(part).toMatchObject({ size: long.length, data: base64('line') })
   expect(directoryList.parse(await ask({ do: 'list', path: '' }, BOB)).entries).toEqual([])
   expect((await (await workspace(BOB.id)).list('')).length).toBe(0)
 })

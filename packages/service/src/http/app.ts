@@ -33,6 +33,7 @@ export function makeApp(parts: Parts): Hono<AppEnv> {
   const { config } = parts
   const app = new Hono<AppEnv>()
     .use(numbered(parts))
+    .use('/api/files/preview', framed())
     .use('/api/sessions/:id/outputs/*', sandboxed())
     .use('/api/sessions/:id/images/*', sandboxed())
     .use('/api/snapshots/:id/outputs/*', sandboxed())
@@ -52,6 +53,8 @@ export function makeApp(parts: Parts): Hono<AppEnv> {
           objectSrc: ["'none'"],
           baseUri: ["'none'"],
           formAction: ["'self'"],
+          // A frame's own steps are bound by this too: a page of the workspace leads nowhere else.
+          frameSrc: ["'self'"],
           frameAncestors: ["'none'"],
         },
         xFrameOptions: 'DENY',
@@ -136,6 +139,33 @@ function sandboxed() {
     c.res.headers.set('content-security-policy', "default-src 'none'; sandbox")
   })
 }
+
+/**
+ * A page of the workspace runs in an origin of its own, with no network and no other document.
+ * Outermost, because it replaces both the app's own policy and that of bytes.
+ */
+function framed() {
+  return createMiddleware<AppEnv>(async function pageIsFramed(c, next) {
+    await next()
+    c.res.headers.set('content-security-policy', PAGE_POLICY)
+    // No policy of content covers WebRTC, which would carry what the page knows to any address.
+    c.res.headers.set('connection-allowlist', '()')
+    c.res.headers.set('x-frame-options', 'SAMEORIGIN')
+  })
+}
+
+const PAGE_POLICY = [
+  'sandbox allow-scripts',
+  "default-src 'none'",
+  "script-src 'unsafe-inline' 'unsafe-eval'",
+  "style-src 'unsafe-inline'",
+  'img-src data: blob:',
+  'font-src data:',
+  'media-src data: blob:',
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'self'",
+].join('; ')
 
 function neverCached() {
   return createMiddleware<AppEnv>(async function apiIsNeverCached(c, next) {

@@ -1,31 +1,35 @@
 /** A user's workspace: listing, downloads, uploads, passed through to the agent. */
 import { EXT } from '@sandlot/shared/acp-meta'
-import { SandlotError } from '@sandlot/shared/errors'
+import { SandlotError, toErrorBody } from '@sandlot/shared/errors'
+import { fileTypeOf, isDocument, LOOKED_AT } from '@sandlot/shared/person/file-type'
 import {
   type FilesAsk,
   type FilePiece,
+  MAX_SHOWN_PAGE_BYTES,
   MAX_UPLOAD_BYTES,
   directoryList,
   filePiece,
 } from '@sandlot/shared/person/files'
-import { imageTypeOf } from '@sandlot/shared/images'
 import { Hono } from 'hono'
 import { agentUserOf } from '../auth/agent-user.ts'
 import { bodyLimit } from 'hono/body-limit'
 import { InOrder } from '../chat/in-order.ts'
 import type { AppEnv, Ctx, Parts } from './context.ts'
+import { type ByteRange, readRange } from './range.ts'
 import { requireCaller, recheckCaller } from './request.ts'
 
 /** Of one person, under way at once: each is in memory while it is. */
 const MOST_PUTS = 8
-/** Bytes that decide whether a file is text. */
-const LOOKED_AT = 8192
 
 /** `/api/files` */
 export function filesRoutes(parts: Parts): Hono<AppEnv> {
   const ask = (c: Ctx, what: FilesAsk): Promise<unknown> => {
     return parts.agent.request(EXT.files, { user: agentUserOf(c.var.caller.account), ask: what })
   }
+  const pieces =
+    (c: Ctx, path: string) =>
+    async (offset: number, length?: number): Promise<FilePiece> =>
+      filePiece.parse(await ask(c, { do: 'read', path, offset, length }))
   const puts = new InOrder(MOST_PUTS)
   return new Hono<AppEnv>()
     .use(requireCaller(parts))
@@ -34,18 +38,54 @@ export function filesRoutes(parts: Parts): Hono<AppEnv> {
     )
     .get('/content', async (c) => {
       const path = pathOf(c)
-      const piece = async (offset: number): Promise<FilePiece> =>
-        filePiece.parse(await ask(c, { do: 'read', path, offset }))
-      const first = await piece(0)
+      const piece = pieces(c, path)
+      const header = c.req.header('range')
+      // Elsewhere than at the beginning the file is read, and here only looked at.
+      const fromStart = header === undefined || header.startsWith('bytes=0-')
+      const first = await piece(0, fromStart ? undefined : LOOKED_AT)
+      const { size } = first
       const beginning = Buffer.from(first.data, 'base64')
-      const body = c.req.method === 'HEAD' ? null : streamFile(beginning, first, piece)
-      return new Response(body, {
+      const type = fileTypeOf(beginning)
+      const shown = dispositionOf(path, isDocument(type) ? '1' : c.req.query('download'))
+      const headers: Record<string, string> = {
+        'content-type': type,
+        'x-content-type-options': 'nosniff',
+        'content-disposition': shown,
+        'last-modified': new Date(first.modifiedAt).toUTCString(),
+        etag: `"${size}-${first.modifiedAt}"`,
+        'accept-ranges': 'bytes',
+        'cache-control': 'no-store',
+      }
+      const range = readRange(header, size)
+      if (range === 'none') {
+        const problem = new SandlotError('bad_request', `There are only ${size} bytes.`)
+        return c.json(toErrorBody(problem, c.var.requestId), 416, { 'content-range': `bytes */${size}` })
+      }
+      const wanted = range === 'all' ? { from: 0, to: size } : range
+      headers['content-length'] = String(wanted.to - wanted.from)
+      if (range !== 'all') headers['content-range'] = `bytes ${wanted.from}-${wanted.to - 1}/${size}`
+      const body = c.req.method === 'HEAD' ? null : streamFile(beginning, first, wanted, piece)
+      return new Response(body, { status: range === 'all' ? 200 : 206, headers })
+    })
+    .get('/preview', async (c) => {
+      // As a tab of its own it could lead its reader anywhere, which our page keeps a frame from.
+      const place = c.req.header('sec-fetch-dest')
+      if (place !== undefined && place !== 'iframe')
+        throw new SandlotError('forbidden', 'A preview is shown within Sandlot only.')
+      const path = pathOf(c)
+      const piece = pieces(c, path)
+      const first = await piece(0)
+      if (first.size > MAX_SHOWN_PAGE_BYTES)
+        throw new SandlotError(
+          'too_large',
+          `This page is too large to show here (at most ${MAX_SHOWN_PAGE_BYTES / 1024 / 1024} MiB). Download it.`,
+        )
+      const beginning = Buffer.from(first.data, 'base64')
+      return new Response(streamFile(beginning, first, { from: 0, to: first.size }, piece), {
         headers: {
-          'content-type': typeOf(beginning.subarray(0, LOOKED_AT)),
+          'content-type': 'text/html; charset=utf-8',
           'content-length': String(first.size),
           'x-content-type-options': 'nosniff',
-          'content-disposition': dispositionOf(path, c.req.query('download')),
-          'last-modified': new Date(first.modifiedAt).toUTCString(),
           'cache-control': 'no-store',
         },
       })
@@ -78,19 +118,20 @@ export function filesRoutes(parts: Parts): Hono<AppEnv> {
 function streamFile(
   beginning: Uint8Array,
   { size, modifiedAt }: FilePiece,
-  piece: (offset: number) => Promise<FilePiece>,
+  { from, to }: ByteRange,
+  piece: (offset: number, length: number) => Promise<FilePiece>,
 ): ReadableStream<Uint8Array> {
-  let next = beginning
-  let at = 0
+  let at = from
   return new ReadableStream<Uint8Array>({
     async pull(controller) {
-      if (at > 0 && at < size) {
-        const more = await piece(at)
+      if (at >= to) return controller.close()
+      let next = beginning.subarray(at, to)
+      if (at >= beginning.length) {
+        const more = await piece(at, to - at)
         if (more.size !== size || more.modifiedAt !== modifiedAt)
           throw new Error('files: the file was changed while it was read')
-        next = Buffer.from(more.data, 'base64')
+        next = Buffer.from(more.data, 'base64').subarray(0, to - at)
       }
-      if (at >= size) return controller.close()
       if (next.length === 0) throw new Error('files: the file ended early')
       at += next.length
       controller.enqueue(next)
@@ -102,13 +143,6 @@ function pathOf(c: Ctx): string {
   const path = c.req.query('path') ?? ''
   if (path === '') throw new SandlotError('bad_request', 'Say which file: ?path=…')
   return path
-}
-
-/** By the bytes and not the name: images and texts are shown, everything else can only be saved. */
-function typeOf(beginning: Uint8Array): string {
-  const image = imageTypeOf(beginning)
-  if (image !== undefined) return image
-  return beginning.includes(0) ? 'application/octet-stream' : 'text/plain; charset=utf-8'
 }
 
 function dispositionOf(path: string, download: string | undefined): string {

@@ -1,3 +1,4 @@
+import { MAX_SHOWN_PAGE_BYTES } from '@sandlot/shared/person/files'
 import { expect, test } from 'vitest'
 import { addUser, waitFor } from '../support/harness.ts'
 import { PNG } from '../support/png.ts'
@@ -92,4 +93,51 @@ test('of many concurrent uploads a few wait for each other, and the others are r
   await Promise.all(all)
   expect(statuses.slice(12).toSorted((a, b) => a - b)).toEqual([204, ...Array.from({ length: 7 }, () => 409)])
   expect(await (await ann.get(at('same'))).text()).toMatch(/^body \d+$/)
+})
+
+test('a part of a file is sent alone, and a part that is not there is refused', async () => {
+  const { ann } = here()
+  const bytes = Uint8Array.from({ length: 300_000 }, (_, i) => (i * i) % 251)
+  await put(at('film.bin'), bytes)
+  const ask = (range: string) => ann.get(at('film.bin'), { range })
+  for (const [range, from, to] of [
+    ['bytes=0-9', 0, 10],
+    ['bytes=200000-', 200_000, 300_000],
+    ['bytes=100-199999', 100, 200_000],
+    ['bytes=-5', 299_995, 300_000],
+  ] as const) {
+    const part = await ask(range)
+    expect(part.status).toBe(206)
+    expect(part.headers.get('content-range')).toBe(`bytes ${from}-${to - 1}/300000`)
+    expect(new Uint8Array(await part.arrayBuffer())).toEqual(bytes.subarray(from, to))
+  }
+  expect((await ask('bytes=300000-')).status).toBe(416)
+})
+
+test('what is a document to a browser is only saved where its address is opened', async () => {
+  const { ann } = here()
+  await put(at('logo.svg'), '<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>')
+  const image = await ann.get(at('logo.svg'))
+  expect(image.headers.get('content-type')).toBe('image/svg+xml')
+  expect(image.headers.get('content-disposition')).toMatch(/^attachment; /)
+  expect(image.headers.get('content-security-policy')).toBe("default-src 'none'; sandbox")
+})
+
+test('a page of the workspace is for a frame of an origin of its own, and no larger than can be shown', async () => {
+  const { ann } = here()
+  await put(at('page.html'), '<h1>Hi</h1><script>fetch("/api/me")</script>')
+  const page = '/api/files/preview?path=page.html'
+  const shown = await ann.get(page, { 'sec-fetch-dest': 'iframe' })
+  expect(await shown.text()).toContain('<h1>Hi</h1>')
+  expect(Object.fromEntries(shown.headers)).toMatchObject({
+    'content-type': 'text/html; charset=utf-8',
+    'x-content-type-options': 'nosniff',
+    'x-frame-options': 'SAMEORIGIN',
+    'connection-allowlist': '()',
+    'content-security-policy': expect.stringMatching(/^sandbox allow-scripts; default-src 'none'; /),
+  })
+  expect((await ann.get(page, { 'sec-fetch-dest': 'document' })).status).toBe(403)
+  await put(at('large.html'), new Uint8Array(MAX_SHOWN_PAGE_BYTES + 1))
+  const large = await ann.get('/api/files/preview?path=large.html')
+  expect([large.status, await large.json()]).toMatchObject([413, { code: 'too_large' }])
 })

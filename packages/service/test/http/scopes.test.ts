@@ -102,6 +102,7 @@ const NEEDED: Record<string, Needs> = {
   'GET /api/files': 'files',
   'GET /api/files/content': 'files',
   'PUT /api/files/content': 'files',
+  'GET /api/files/preview': 'files',
 
   'GET /api/rules': 'read',
   'POST /api/rules': 'cookie',

@@ -31,7 +31,9 @@ export class ScriptedFiles {
     }
     if (known === undefined) throw refusal('not_found', 'It does not exist.')
     if (this.changing) this.#changes++
-    const data = known.subarray(ask.offset, ask.offset + PIECE_BYTES).toString('base64')
+    const data = known
+      .subarray(ask.offset, ask.offset + Math.min(ask.length ?? PIECE_BYTES, PIECE_BYTES))
+      .toString('base64')
     return { size: known.length, modifiedAt: 1 + this.#changes, data }
   }
 }

@@ -1,6 +1,6 @@
 /**
  * A person's workspace: `GET /api/files` lists a directory, `GET` and `PUT /api/files/content` read
- * and write a file.
+ * and write a file; `GET /api/files/preview` is a page of it for a frame.
  */
 import { z } from 'zod'
 import { agentUser } from '../acp-meta.ts'
@@ -9,6 +9,9 @@ import { agentUser } from '../acp-meta.ts'
 export const MAX_UPLOAD_BYTES = 16 * 1024 * 1024
 /** Entries of a directory that are listed, the first by name. */
 export const MAX_LISTED = 1000
+
+/** Of a page (HTML) that is shown in a frame: it is read whole. */
+export const MAX_SHOWN_PAGE_BYTES = 8 * 1024 * 1024
 
 /** Relative to the workspace. Empty: the workspace itself. */
 const path = z.string().max(4096)
@@ -36,7 +39,13 @@ export const filesParams = z.object({
   user: agentUser,
   ask: z.discriminatedUnion('do', [
     z.object({ do: z.literal('list'), path }),
-    z.object({ do: z.literal('read'), path, offset: z.number().int().nonnegative() }),
+    /** `length`: at most so many bytes. */
+    z.object({
+      do: z.literal('read'),
+      path,
+      offset: z.number().int().nonnegative(),
+      length: z.number().int().positive().optional(),
+    }),
     /** Without `replace`, `conflict` where something is. */
     z.object({ do: z.literal('write'), path, data: z.base64(), replace: z.boolean() }),
   ]),

@@ -80,7 +80,7 @@ function answer(ask: FilesAsk, files: SandboxFiles): Promise<DirectoryList | Fil
     case 'list':
       return list(files, ask.path)
     case 'read':
-      return read(files, ask.path, ask.offset)
+      return read(files, ask.path, ask.offset, ask.length)
     case 'write':
       return write(files, ask)
   }
@@ -98,9 +98,14 @@ async function list(files: SandboxFiles, path: string): Promise<DirectoryList> {
 }
 
 /** A file's version is read before its bytes, so that a reader of several pieces sees a change. */
-async function read(files: SandboxFiles, path: string, offset: number): Promise<FilePiece> {
+async function read(
+  files: SandboxFiles,
+  path: string,
+  offset: number,
+  length = PIECE_BYTES,
+): Promise<FilePiece> {
   const { size, modifiedAt } = await files.stat(path)
-  const bytes = await files.read(path, { offset, length: PIECE_BYTES })
+  const bytes = await files.read(path, { offset, length: Math.min(length, PIECE_BYTES) })
   return { size, modifiedAt, data: Buffer.from(bytes).toString('base64') }
 }
 
