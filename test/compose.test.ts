@@ -1,7 +1,14 @@
-import { execFileSync, spawnSync } from 'node:child_process'
+import { execFile, execFileSync, spawnSync } from 'node:child_process'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
+import { nodeEnvironment } from './config.ts'
 import { read, ROOT } from './source-files.ts'
+
+const run = promisify(execFile)
 
 interface Service {
   environment?: Record<string, string>
@@ -119,14 +126,14 @@ describe('the composed deployment', () => {
     expect(read('docker/.dockerignore').text).toMatch(/^config$/m)
   })
 
-  test('proxies, the engine’s socket and the tokens of our MCP servers are passed by name, to the agent alone', () => {
+  test('proxies are passed by name to agent and service, the tokens of our MCP servers to the agent alone', () => {
     const byName = (name: string): [string, string] => [name, `\${${name}:-}`]
+    const proxies = ['HTTP_PROXY', 'HTTPS_PROXY', 'NO_PROXY']
+    expect(named('service').environment).toMatchObject(Object.fromEntries(proxies.map(byName)))
     expect(named('ai-agent').environment).toMatchObject(
       Object.fromEntries(
         [
-          'HTTP_PROXY',
-          'HTTPS_PROXY',
-          'NO_PROXY',
+          ...proxies,
           'DUFFEL_ACCESS_TOKEN',
           'GOOGLE_ACCESS_TOKEN',
           'GOOGLE_REFRESH_TOKEN',
@@ -135,10 +142,10 @@ describe('the composed deployment', () => {
         ].map(byName),
       ),
     )
-    for (const name of ['engine-gate', 'service'])
-      expect(
-        Object.keys(named(name).environment ?? {}).filter((one) => /PROXY|DUFFEL|GOOGLE/.test(one)),
-      ).toEqual([])
+    const tokens = (name: string, pattern = /DUFFEL|GOOGLE/): string[] =>
+      Object.keys(named(name).environment ?? {}).filter((one) => pattern.test(one))
+    expect(tokens('service')).toEqual([])
+    expect(tokens('engine-gate', /PROXY|DUFFEL|GOOGLE/)).toEqual([])
     expect(named('engine-gate').volumes).toContain(
       '${DOCKER_SOCKET:-/var/run/docker.sock}:/var/run/docker.sock',
     )
@@ -165,6 +172,19 @@ describe('the composed deployment', () => {
       expect(logging?.options).toHaveProperty('max-file')
     },
   )
+
+  test('asks whether the service is alive without the proxy that the service has', async () => {
+    const server = createServer((_, response) => response.end('ok'))
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/healthz`
+    const check = (target: string): Promise<unknown> =>
+      run(process.execPath, [join(ROOT, 'docker/healthcheck.mjs'), target], {
+        env: { ...nodeEnvironment(), HTTP_PROXY: 'http://127.0.0.1:9', NODE_USE_ENV_PROXY: '1' },
+      })
+    await check(url)
+    server.close()
+    await expect(check(url)).rejects.toMatchObject({ code: 1 })
+  })
 
   test('uses nothing that the old docker-compose does not know', () => {
     expect(compose.version).toBe('3.8')

@@ -19,7 +19,18 @@ const MACHINE = [
  * Settings that service and ai-agent both read. `DATABASE_URL` is each one's own database login,
  * the same until they can be distinguished.
  */
-const BOTH = ['LOG_LEVEL', 'SANDLOT_DATA', 'SANDLOT_DEFAULT_MODE', 'SANDLOT_OUTPUT_LIMIT', 'DATABASE_URL']
+const BOTH = [
+  'LOG_LEVEL',
+  'SANDLOT_DATA',
+  'SANDLOT_DEFAULT_MODE',
+  'SANDLOT_OUTPUT_LIMIT',
+  'DATABASE_URL',
+  // To the model and MCP servers; to providers of sign-in and push services.
+  'HTTP_PROXY',
+  'HTTPS_PROXY',
+  'NO_PROXY',
+  'NODE_USE_ENV_PROXY',
+]
 
 /**
  * What each process may know. An allow list: an unknown secret stays out. ai-agent alone has the
@@ -40,10 +51,6 @@ const OWN = {
     'GOOGLE_REFRESH_TOKEN',
     'GOOGLE_CLIENT_ID',
     'GOOGLE_CLIENT_SECRET',
-    'HTTP_PROXY',
-    'HTTPS_PROXY',
-    'NO_PROXY',
-    'NODE_USE_ENV_PROXY',
     'SANDLOT_TOOLS_ENABLED',
     'SANDLOT_BUILTIN_TOOLS',
     'SANDLOT_TOOL_TIMEOUT_MS',

@@ -34,6 +34,8 @@ describe('what each process may know', () => {
       HOME: '/home/someone',
       LOG_LEVEL: 'debug',
       SANDLOT_DATA: '/data',
+      HTTPS_PROXY: 'http://proxy:3128',
+      no_proxy: 'localhost',
       PORT: '9000',
       SANDLOT_PUBLIC_URL: 'https://chat.example.org',
     })

@@ -2,12 +2,16 @@
 import { execFileSync, spawn } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { readiness } from '@sandlot/shared/api'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { nodeEnvironment } from '../../../test/config.ts'
+import { waitFor } from './support/harness.ts'
+import { ScriptedAgent } from './support/scripted-agent.ts'
 
 const MAIN = join(import.meta.dirname, '../src/main.ts')
 let folder: string
@@ -134,4 +138,36 @@ test('damaged accounts and a disk that refuses the first file give one sentence,
   expect(await text(full.stderr)).toMatch(
     /^sandlot service: .*cannot be read or written: its disk refuses it.*\n$/,
   )
+})
+
+test('behind a proxy it reads discovery through it, and its agent without', async () => {
+  const asked: string[] = []
+  const proxy = createServer((request, response) => {
+    asked.push(request.url ?? '')
+    response.writeHead(502).end()
+  })
+  proxy.on('connect', (request, socket) => {
+    asked.push(request.url ?? '')
+    socket.end('HTTP/1.1 502 No\r\n\r\n')
+  })
+  await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve))
+  const url = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`
+  const socket = join(folder, 'run', 'agent.sock')
+  const agent = await ScriptedAgent.start(join(folder, 'sessions.db'), socket)
+  const provider = { id: 'idp', name: 'IdP', issuer: 'https://idp.example', clientId: 'c', clientSecret: 's' }
+  const service = start({
+    HTTPS_PROXY: url,
+    HTTP_PROXY: url,
+    NODE_USE_ENV_PROXY: '1',
+    SANDLOT_AGENT_URL: `ws+unix://${socket}:/acp`,
+    SANDLOT_OIDC: JSON.stringify([provider]),
+  })
+  const line = await service.line(/^Sandlot is ready: /)
+  const { origin } = new URL(line.slice('Sandlot is ready: '.length))
+  const reasons = async () => readiness.parse(await (await fetch(`${origin}/readyz`)).json()).reasons
+  await waitFor(async () => (await reasons()).some(({ part, ok }) => part === 'agent' && ok))
+  await waitFor(() => asked.length > 0)
+  expect(new Set(asked)).toEqual(new Set(['idp.example:443']))
+  await agent.close()
+  proxy.close()
 })
