@@ -10,6 +10,7 @@ const TABLES: FolderTable[] = [
     allowed: {
       'log.ts': [],
       people: ['log.ts'],
+      terminals: ['log.ts'],
       watchdog: ['log.ts'],
       model: [],
       approval: [],
@@ -55,6 +56,7 @@ const TABLES: FolderTable[] = [
       acp: [
         'log.ts',
         'people',
+        'terminals',
         'model',
         'approval',
         'tools',
@@ -71,6 +73,7 @@ const TABLES: FolderTable[] = [
       'agent.ts': [
         'log.ts',
         'people',
+        'terminals',
         'watchdog',
         'model',
         'approval',

@@ -9,12 +9,14 @@ import type { Sandbox } from '@sandlot/sandbox/sandbox'
 import type { AgentStatus, AgentUser } from '@sandlot/shared/acp-meta'
 import type { RemovedData } from '@sandlot/shared/api'
 import type { Mode } from '@sandlot/shared/mode'
+import { PERSON_TOOLS, type PersonTool } from '@sandlot/shared/team/agent-settings'
 import { MCP_SIGN_IN_PATH } from '@sandlot/shared/mcp-client'
 import { safeFetch } from '@sandlot/shared/node/safe-fetch'
 import { freeBytesFor } from '@sandlot/storage/free-bytes'
 import { openSessionStore } from '@sandlot/storage/sessions/sqlite'
 import { ClientServers } from './acp/client-servers.ts'
 import { hostRefusal } from './approval/hosts.ts'
+import { ByteStreams } from './acp/byte-streams.ts'
 import { createAcpServer } from './acp/server.ts'
 import type { AgentConfig } from './config.ts'
 import { type EndingStep, endingStep } from './session/ending-step.ts'
@@ -49,9 +51,10 @@ import { endJobs } from './tools/background/end-jobs.ts'
 import { lookAtJobs } from './tools/background/ends.ts'
 import { ALLOW_HOST, allowHost } from './tools/allow-host.ts'
 import { builtinTools } from './tools/builtin/index.ts'
+import { Terminals } from './terminals/terminals.ts'
 import { SHUTDOWN } from './tools/tool-error.ts'
 import { TEAM, instructionsFor } from './config/instructions.ts'
-import { givesTools, hasAnyTools, offeredToolsOf, offeredTools } from './config/tool-offer.ts'
+import { givesTools, hasAnyTools, mayUse, offeredToolsOf, offeredTools } from './config/tool-offer.ts'
 import { type ToolListing, listedTools, unavailableServers, unknownServers } from './config/tool-listing.ts'
 import { lowerMode, openSettings } from './config/user-settings.ts'
 import { type Tool, idOf } from './tools/tool.ts'
@@ -78,6 +81,7 @@ export interface Agent {
   readonly tools: number
   /** Serve one client. */
   serve: (stream: Stream) => AgentConnection
+  streams: ByteStreams
   status: () => Promise<AgentStatus>
   /** The tools there are and how the MCP servers stand, for the operator. */
   listTools: () => Promise<ToolListing>
@@ -123,7 +127,12 @@ export async function openAgent(
   const { model, choices, fallbacks } = configuredModels(config.models)
   const models = [model, ...choices].map(({ name }) => name)
   const tools = [...builtinTools(), ...moreTools].map(idOf)
-  const sources = { ...config, network: config.sandbox.network, models, tools: [...tools, ALLOW_HOST] }
+  const sources = {
+    ...config,
+    network: config.sandbox.network,
+    models,
+    tools: [...tools, ALLOW_HOST, ...PERSON_TOOLS],
+  }
   const unpricedModel = config.models === undefined ? undefined : unpriced(config.models)[0]
   const personal = await openSettings(store, people, { ...sources, unpriced: unpricedModel, log })
   const network = userNetwork(config.sandbox.network, asksForHosts, personal, rules)
@@ -247,8 +256,21 @@ export async function openAgent(
     storeProblem: () => store.problem(),
     fullImageFile: join(config.dataFolder, FULL_IMAGE_FILE),
   })
+  const streams = new ByteStreams()
+  const terminals = new Terminals({
+    acquire: (userId) => acquire(userId, leaving.signal),
+    connected: (userId) => sandboxes.connected(userId),
+    leaving: leaving.signal,
+    log,
+    now: Date.now,
+  })
   const acp = {
     manager,
+    shell: {
+      terminals,
+      streams,
+      mayUse: (userId: string, what: PersonTool) => mayUse(userId, what, offer),
+    },
     defaultMode: config.defaultMode,
     takesImages: [model, ...choices].some(takesImages),
     finishSignIn: (userId: string, answer: URLSearchParams) => mcp.finishSignIn(userId, answer),
@@ -306,6 +328,7 @@ export async function openAgent(
     model: { name: model.name, demo: model.demo },
     tools: anyTools() ? builtin.filter(({ runs }) => runs?.offeredTo?.(LOCAL_USER_ID) !== false).length : 0,
     serve: createAcpServer(acp),
+    streams,
     status,
     listTools: async () => {
       const patience = AbortSignal.timeout(LIST_MS)

@@ -4,6 +4,7 @@ import { dirname, join, resolve } from 'node:path'
 import { type Environment, ConfigError, flag, readConfig, wholeNumber } from '@sandlot/shared/config'
 import { nearest } from '@sandlot/shared/config/names'
 import { type Mode, mode } from '@sandlot/shared/mode'
+import { PERSON_TOOLS } from '@sandlot/shared/team/agent-settings'
 import type { SandboxLimits, SandboxProfile } from '@sandlot/sandbox/backend'
 import { readEngineTls } from '@sandlot/sandbox/backends/docker/tls-settings'
 import { type SandboxImages, sandboxImages } from '@sandlot/sandbox/controller/images'
@@ -178,11 +179,12 @@ export function readAgentConfig(
     )
   }
   const tls = readEngineTls(read, problems)
-  const builtinTools = readToolNames(read.SANDLOT_BUILTIN_TOOLS, toolNames, problems)
+  const allToolNames = [...toolNames, ...PERSON_TOOLS]
+  const builtinTools = readToolNames(read.SANDLOT_BUILTIN_TOOLS, allToolNames, problems)
   const limits = readLimits(read, problems)
   const file = readConfigFile(configFile, required, problems)
   const named = { ...placed('users', file.users), ...placed('teams', file.teams) }
-  problems.push(...unknownToolProblems(file.tools, named, toolNames))
+  problems.push(...unknownToolProblems(file.tools, named, allToolNames))
   const network = readNetwork(read, problems)
   const instructions = readInstructions(file.instructions, dirname(configFile), problems)
   const mcpSecrets: string[] = []

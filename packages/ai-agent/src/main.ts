@@ -69,8 +69,8 @@ async function run({ config, log, redactor, lock, stdio }: Run): Promise<number>
   )
   startWatchdog(config.dataFolder, log)
   const resumed = await agent.resume()
-  const { serve, status, listTools } = agent
-  const socket = await listenOnSocket({ path: config.socket, serve, status, listTools, log })
+  const { serve, streams, status, listTools } = agent
+  const socket = await listenOnSocket({ path: config.socket, serve, streams, status, listTools, log })
   log.info(
     {
       socket: config.socket,

@@ -129,6 +129,8 @@ export const EXT = {
    * one: `{user, ask}`.
    */
   files: '_sandlot/files',
+  /** A person’s terminals (`desk/terminals.ts`): list, open, attach, close: `{user, ask}`. */
+  terminals: '_sandlot/terminals',
   /**
    * A person is back from where an MCP server let them sign in: `{user, answer}` → `{server}` or
    * `{problem}`.
@@ -190,6 +192,13 @@ export const EXT = {
    */
   promptAccepted: '_sandlot/prompt_accepted',
 } as const
+
+/**
+ * Beside `/acp` on the agent's socket: `/stream/<ticket>` is a WebSocket for bytes. A ticket opens
+ * what its request was about, once, within 30 seconds.
+ */
+export const STREAM_PATH = '/stream/'
+export const streamTicket = z.object({ ticket: z.string() })
 
 /** `answer`: the query of the address that they were sent back to. */
 export const mcpSignInParams = z.object({ user: agentUser, answer: z.string().max(8_192) })

@@ -11,7 +11,10 @@ import type { SignInResult } from '../mcp/oauth/sign-ins.ts'
 import type { UserSecrets } from '../secrets/user-secrets.ts'
 import type { SessionManager } from '../session/manager.ts'
 import type { DeploymentInstructions } from '../config/instructions.ts'
+import type { PersonTool } from '@sandlot/shared/team/agent-settings'
 import type { Log } from '../log.ts'
+import type { Terminals } from '../terminals/terminals.ts'
+import type { ByteStreams } from './byte-streams.ts'
 import type { ClientServers } from './client-servers.ts'
 import type { ClientConnection } from './connection.ts'
 import { toRequestError } from './errors.ts'
@@ -32,6 +35,13 @@ export interface AcpServerParts {
   rulesOf?: (userId: string) => Promise<readonly Rule[]>
   /** The files of this person, whose sandbox is started for it. Absent: there are no sandboxes. */
   workspace?: (userId: string) => Promise<SandboxFiles>
+  /** What people themselves do in their sandboxes. Absent: there are none. */
+  shell?: {
+    terminals: Terminals
+    streams: ByteStreams
+    /** Whether an administrator lets this user have it. */
+    mayUse: (userId: string, what: PersonTool) => boolean
+  }
   /** What administrators have set for teams and people. Absent: nothing can be set. */
   settings?: SettingsBook
   /** Called with the user of each request. */

@@ -28,6 +28,7 @@ import {
   createHandlerContext,
 } from './handler-context.ts'
 import { teamRequests } from './requests/team.ts'
+import { terminalsRequests } from './requests/terminals.ts'
 import { addSessionRequests } from './requests/session.ts'
 import { EXT } from '@sandlot/shared/acp-meta'
 import { SandlotError } from '@sandlot/shared/errors'
@@ -75,6 +76,7 @@ function allExtensions(parts: AcpServerParts): ExtensionHandlers {
     ...instructionsRequests(parts),
     ...removalRequests(parts),
     ...teamRequests(parts),
+    ...terminalsRequests(parts),
   }
 }
 

@@ -1,21 +1,27 @@
-/** The agent's Unix socket: ACP over WebSocket at `/acp`, and `GET /status`. */
+/**
+ * The agent's Unix socket: ACP over WebSocket at `/acp`, byte streams at `/stream/<ticket>`, and
+ * `GET /status`.
+ */
 import { chmodSync, mkdirSync, rmSync } from 'node:fs'
 import { type IncomingMessage, type Server, type ServerResponse, createServer } from 'node:http'
 import { dirname } from 'node:path'
 import type { Duplex } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Stream, AnyMessage } from '@agentclientprotocol/sdk'
-import type { AgentStatus } from '@sandlot/shared/acp-meta'
+import { type AgentStatus, STREAM_PATH } from '@sandlot/shared/acp-meta'
 import { jsonRpcSocket } from '@sandlot/shared/node/json-rpc-socket'
 import { messageOf } from '@sandlot/shared/errors'
 import { WebSocketServer, WebSocket } from 'ws'
 import type { ToolListing } from '../config/tool-listing.ts'
 import type { Log } from '../log.ts'
+import type { ByteStreams } from './byte-streams.ts'
 import { MAX_MESSAGE_BYTES, readMessage } from './incoming.ts'
 
 export const ACP_PATH = '/acp'
 /** Milliseconds for clients to take what is still on its way when the agent goes. */
 const CLOSE_MS = 1_000
+/** Of one message of a byte stream. */
+const MAX_PIECE_BYTES = 1024 * 1024
 
 interface SocketServerParts {
   /**
@@ -25,6 +31,8 @@ interface SocketServerParts {
   path: string
   /** Serve one client. */
   serve: (stream: Stream) => void
+  /** Absent: there are no byte streams. */
+  streams?: ByteStreams
   status: () => Promise<AgentStatus>
   /** The tools there are, for the operator. */
   listTools: () => Promise<ToolListing>
@@ -40,7 +48,7 @@ interface SocketServer {
 
 /** Listens when it resolves. The socket is for its owner and group. */
 export async function listenOnSocket(parts: SocketServerParts): Promise<SocketServer> {
-  const { path, serve, log } = parts
+  const { path, serve, streams, log } = parts
   mkdirSync(dirname(path), { recursive: true, mode: 0o750 })
   rmSync(path, { force: true })
 
@@ -49,11 +57,21 @@ export async function listenOnSocket(parts: SocketServerParts): Promise<SocketSe
     maxPayload: MAX_MESSAGE_BYTES,
     perMessageDeflate: false,
   })
+  const byteSockets = new WebSocketServer({
+    noServer: true,
+    maxPayload: MAX_PIECE_BYTES,
+    perMessageDeflate: false,
+  })
   const server = createServer((request, response) => void answer(request, response, parts))
   server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     // Without a listener an error of a socket that is not upgraded yet would end the process.
     socket.on('error', (error) => log.warn({ error: error.message }, 'a connection broke'))
-    if (pathOf(request) !== ACP_PATH) {
+    const requested = pathOf(request)
+    const open = requested.startsWith(STREAM_PATH)
+      ? streams?.take(requested.slice(STREAM_PATH.length))
+      : undefined
+    if (open !== undefined) return byteSockets.handleUpgrade(request, socket, head, (opened) => open(opened))
+    if (requested !== ACP_PATH) {
       socket.end('HTTP/1.1 404 Not Found\r\nconnection: close\r\ncontent-length: 0\r\n\r\n')
       return
     }
@@ -70,10 +88,11 @@ export async function listenOnSocket(parts: SocketServerParts): Promise<SocketSe
     close: async () => {
       const closed = new Promise((resolve) => server.close(resolve))
       // What is still on its way, such as the end of a prompt, goes out first.
-      const gone = [...sockets.clients].map(whenClosed)
-      for (const client of sockets.clients) client.close(1001, 'the agent is going away')
+      const clients = [...sockets.clients, ...byteSockets.clients]
+      const gone = clients.map(whenClosed)
+      for (const client of clients) client.close(1001, 'the agent is going away')
       await Promise.race([Promise.all(gone), sleep(CLOSE_MS)])
-      for (const client of sockets.clients) client.terminate()
+      for (const client of clients) client.terminate()
       server.closeAllConnections()
       await closed
     },

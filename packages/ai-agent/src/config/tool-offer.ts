@@ -4,7 +4,12 @@
  */
 import { nearest } from '@sandlot/shared/config/names'
 import { type Tool, type ToolRuns, idOf } from '../tools/tool.ts'
-import { type AgentSettings, ALL_TOOLS, toolsByName } from '@sandlot/shared/team/agent-settings'
+import {
+  type AgentSettings,
+  ALL_TOOLS,
+  type PersonTool,
+  toolsByName,
+} from '@sandlot/shared/team/agent-settings'
 import type { PersonalSettings } from '../people/settings-book.ts'
 import { z } from 'zod'
 import { type ToolRegistry, createRegistry } from '../tools/registry.ts'
@@ -62,24 +67,34 @@ export interface OfferSettings {
  * administrator's word for the user is the last.
  */
 export function offeredTools(userId: string, tools: readonly Tool[], settings: OfferSettings): Tool[] {
-  const { toolsEnabled, builtinTools, tools: section = {}, personal } = settings
+  const { tools: section = {}, personal } = settings
   if (!hasAnyTools(userId, settings)) return []
-  const { tools: own, withheldServers } = personal?.of(userId) ?? {}
+  const { withheldServers } = personal?.of(userId) ?? {}
 
-  const forEverybody = (tool: Tool): boolean => {
-    const { name } = tool
-    const id = idOf(tool)
-    const listed = id.includes('::') || builtinTools === 'all' || builtinTools.includes(name)
-    const enabled = Object.hasOwn(section, id) ? (section[id]?.enabled ?? listed) : listed
-    // A user for whom tools were switched on gets the default ones.
-    return enabled && (own?.all ?? toolsEnabled)
-  }
   const offered = (tool: Tool): boolean => {
     if (tool.runs?.offeredTo?.(userId) === false) return false
     if (withheldServers?.has(serverOf(tool)) === true) return false
-    return own?.single.get(idOf(tool)) ?? forEverybody(tool)
+    return isAllowed(userId, { id: idOf(tool), name: tool.name }, settings)
   }
   return tools.filter(offered).map((tool) => configuredTool(tool, section))
+}
+
+/** Whether a person may use what is not the agent's: as if it were a tool of this id. */
+export function mayUse(userId: string, id: PersonTool, settings: OfferSettings): boolean {
+  return isAllowed(userId, { id, name: id }, settings)
+}
+
+/** An administrator's word for the user, else what holds for everybody. */
+function isAllowed(
+  userId: string,
+  { id, name }: { id: string; name: string },
+  { toolsEnabled, builtinTools, tools: section = {}, personal }: OfferSettings,
+): boolean {
+  const own = personal?.of(userId).tools
+  const listed = id.includes('::') || builtinTools === 'all' || builtinTools.includes(name)
+  const enabled = Object.hasOwn(section, id) ? (section[id]?.enabled ?? listed) : listed
+  // A user for whom tools were switched on gets the default ones.
+  return own?.single.get(id) ?? (enabled && (own?.all ?? toolsEnabled))
 }
 
 /** False for a user who has no tools, whichever there are. */

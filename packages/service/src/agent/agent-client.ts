@@ -13,7 +13,7 @@ import {
   client,
   methods,
 } from '@agentclientprotocol/sdk'
-import { rpcErrorData } from '@sandlot/shared/acp-meta'
+import { STREAM_PATH, rpcErrorData } from '@sandlot/shared/acp-meta'
 import { type JsonRpcSocket, jsonRpcSocket } from '@sandlot/shared/node/json-rpc-socket'
 import { type ErrorCode, SandlotError, messageOf } from '@sandlot/shared/errors'
 import { pauseWhenDue } from '@sandlot/shared/node/time-slices'
@@ -99,6 +99,20 @@ export async function connectAgent(
     throw unavailable(error)
   }
   return made
+}
+
+/**
+ * The byte stream of a ticket. It is paused: who gets it resumes it. Throws `agent_unavailable`,
+ * also when the ticket opens nothing any more.
+ */
+export async function openAgentStream(url: string, ticket: string): Promise<WebSocket> {
+  const socket = new WebSocket(`${url.slice(0, url.lastIndexOf('/'))}${STREAM_PATH}${ticket}`, {
+    perMessageDeflate: false,
+    handshakeTimeout: HANDSHAKE_TIMEOUT_MS,
+  })
+  socket.once('open', () => socket.pause())
+  await opened(socket)
+  return socket
 }
 
 async function request(

@@ -15,7 +15,8 @@ import { EXT, agentMetrics, agentStatus, sessionChanged, settingsAnswer } from '
 import type { AgentMetricsAnswer, AgentStatus, AgentUser, SessionChanged } from '@sandlot/shared/acp-meta'
 import { SandlotError, messageOf } from '@sandlot/shared/errors'
 import type { Logger } from '../log.ts'
-import { connectAgent } from './agent-client.ts'
+import type { WebSocket } from 'ws'
+import { connectAgent, openAgentStream } from './agent-client.ts'
 import type { AgentConnection, OnNotification } from './agent-client.ts'
 
 const STATUS_TIMEOUT_MS = 3_000
@@ -64,6 +65,11 @@ export class AgentLink {
       log.warn({ error: messageOf(cause ?? error) }, 'a reader could not be connected to the agent')
       throw error
     }
+  }
+
+  /** The byte stream of a ticket, not read yet. Throws `agent_unavailable`. */
+  openStream(ticket: string): Promise<WebSocket> {
+    return openAgentStream(this.#options.url, ticket)
   }
 
   /** By the lasting connection. Throws `SandlotError`. */

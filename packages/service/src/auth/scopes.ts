@@ -4,10 +4,12 @@ import type { KeyScope } from '@sandlot/shared/team/sign-in-api'
 
 const READING = new Set(['GET', 'HEAD', 'OPTIONS'])
 const FILES = /^\/api\/(files|images)(\/|$)/
+const EXEC = /^\/api\/terminals(\/|$)/
 
 /** What an administrators' route needs besides is asked there (`requireAdministrator`). */
 export function scopeOf(method: string, path: string): KeyScope {
   if (FILES.test(path)) return 'files'
+  if (EXEC.test(path)) return 'exec'
   return READING.has(method) ? 'read' : 'chat'
 }
 

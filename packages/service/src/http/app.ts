@@ -26,6 +26,7 @@ import { sessionsRoutes } from './sessions-routes.ts'
 import { sharesRoutes } from './shares-routes.ts'
 import { snapshotsRoutes } from './snapshots-routes.ts'
 import { signInRoutes } from './sign-in-routes.ts'
+import { terminalsRoutes } from './terminals-routes.ts'
 import { ownSettingsRoutes, personRoutes, teamsRoutes } from './teams-routes.ts'
 import { webApp } from './web-app.ts'
 
@@ -93,6 +94,7 @@ export function makeApp(parts: Parts): Hono<AppEnv> {
     .route('/api/secrets', secretsRoutes(parts))
     .route('/api/notices', noticesRoutes(parts))
     .route('/api/instructions', instructionsRoutes(parts))
+    .route('/api/terminals', terminalsRoutes(parts))
     .route('/oauth/mcp', mcpRoutes(parts))
     .get('/ws', () => {
       throw new SandlotError('bad_request', 'This address takes WebSockets only.')

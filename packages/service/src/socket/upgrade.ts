@@ -1,4 +1,7 @@
-/** `GET /ws`: caller and origin are checked before the WebSocket is accepted. */
+/**
+ * `GET /ws` and the addresses of byte streams: caller and origin are checked before the WebSocket
+ * is accepted.
+ */
 import { STATUS_CODES } from 'node:http'
 import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
@@ -8,11 +11,15 @@ import { newId } from '@sandlot/shared/ids'
 import type { AccountsStore } from '@sandlot/storage/accounts/store'
 import { WebSocketServer } from 'ws'
 import type { Sessions } from '../chat/sessions.ts'
+import type { KeyScope } from '@sandlot/shared/team/sign-in-api'
+import { agentUserOf } from '../auth/agent-user.ts'
 import { findCaller } from '../auth/caller.ts'
 import type { Caller } from '../auth/caller.ts'
 import { requireScope } from '../auth/scopes.ts'
 import type { Logger } from '../log.ts'
 import type { OriginRule } from '../auth/origin.ts'
+import { relayBytes } from './byte-relay.ts'
+import { byteRoute } from './byte-routes.ts'
 import { ExplainingWebSocket, serveChatSocket } from './chat-socket.ts'
 import type { ChatSocketOptions } from './chat-socket.ts'
 import { MAX_SOCKETS_PER_USER } from './sockets.ts'
@@ -22,6 +29,9 @@ interface UpgradeOptions extends Omit<ChatSocketOptions, 'caller' | 'accessTo'> 
   isOurs: OriginRule
   sessions: Sessions
 }
+
+/** Of one message of a byte stream. */
+const MAX_PIECE_BYTES = 1024 * 1024
 
 type OnUpgrade = (request: IncomingMessage, socket: Duplex, head: Buffer) => void
 
@@ -34,8 +44,18 @@ export function makeUpgrade(options: UpgradeOptions): OnUpgrade {
     WebSocket: ExplainingWebSocket,
   })
 
+  const bytes = new WebSocketServer({
+    noServer: true,
+    maxPayload: MAX_PIECE_BYTES,
+    perMessageDeflate: false,
+  })
+
   const upgrade = async (request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> => {
-    const caller = await admit(request, options)
+    const url = new URL(request.url ?? '', 'http://sandlot.invalid')
+    const askTicket = byteRoute(url)
+    if (askTicket !== undefined) return upgradeBytes(askTicket, request, socket, head)
+    if (url.pathname !== '/ws') throw new SandlotError('not_found', 'WebSockets are at /ws.')
+    const caller = await admit(request, 'chat', options)
     if (socket.destroyed) return
     const { id } = caller.account
     server.handleUpgrade(request, socket, head, (accepted) => {
@@ -48,6 +68,27 @@ export function makeUpgrade(options: UpgradeOptions): OnUpgrade {
     })
   }
 
+  const upgradeBytes = async (
+    askTicket: NonNullable<ReturnType<typeof byteRoute>>,
+    request: IncomingMessage,
+    socket: Duplex,
+    head: Buffer,
+  ): Promise<void> => {
+    const { account } = await admit(request, 'exec', options)
+    const agent = await options.agent.openStream(await askTicket(options.agent, agentUserOf(account)))
+    try {
+      // Opening takes a while: the sign-in may have ended meanwhile.
+      const caller = await admit(request, 'exec', options)
+      if (socket.destroyed) return agent.terminate()
+      bytes.handleUpgrade(request, socket, head, (browser) =>
+        relayBytes({ browser, agent }, { caller, sockets }),
+      )
+    } catch (error) {
+      agent.terminate()
+      throw error
+    }
+  }
+
   return function onUpgrade(request, socket, head) {
     // Until `ws` takes it over, it has no other listener.
     const failed = (error: Error): void => log.debug({ error: error.message }, 'an upgrade was cut off')
@@ -57,9 +98,7 @@ export function makeUpgrade(options: UpgradeOptions): OnUpgrade {
       .catch((error: unknown) => refuse(socket, error, log))
   }
 
-  async function admit(request: IncomingMessage, given: UpgradeOptions): Promise<Caller> {
-    const path = request.url?.split('?', 1)[0]
-    if (path !== '/ws') throw new SandlotError('not_found', 'WebSockets are at /ws.')
+  async function admit(request: IncomingMessage, scope: KeyScope, given: UpgradeOptions): Promise<Caller> {
     const { cookie, authorization, origin, host } = request.headers
     const caller = await findCaller(
       given.accounts,
@@ -67,7 +106,7 @@ export function makeUpgrade(options: UpgradeOptions): OnUpgrade {
       { cookie, authorization, origin, host },
       true,
     )
-    if (caller.via === 'key') requireScope(caller.scopes, 'chat')
+    if (caller.via === 'key') requireScope(caller.scopes, scope)
     if (sockets.countOf(caller.account.id) < MAX_SOCKETS_PER_USER) return caller
     throw new SandlotError(
       'rate_limited',

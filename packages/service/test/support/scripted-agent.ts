@@ -11,6 +11,7 @@ import { PROTOCOL_VERSION, RequestError, agent, methods } from '@agentclientprot
 import type { AgentContext, AnyMessage } from '@agentclientprotocol/sdk'
 import {
   EXT,
+  STREAM_PATH,
   approvalsParams,
   approveParams,
   cancelCallParams,
@@ -55,6 +56,7 @@ import { rulesParams } from '@sandlot/shared/person/rules-api'
 import { pendingApprovals } from '@sandlot/shared/pending-approvals'
 import { newId } from '@sandlot/shared/ids'
 import { instructionsParams } from '@sandlot/shared/person/instructions'
+import { type TerminalsAsk, terminalsParams } from '@sandlot/shared/desk/terminals'
 import { filesParams } from '@sandlot/shared/person/files'
 import { secretsParams } from '@sandlot/shared/person/secrets'
 import { accessBy } from '@sandlot/storage/sessions/shares'
@@ -147,6 +149,10 @@ export class ScriptedAgent {
   teamSeeds: { id: string; name: string; members: string[] }[] = []
   readonly secrets = new Map<string, Map<string, string>>()
   readonly files = new ScriptedFiles()
+  /** What a ticket opens. */
+  readonly streams = new Map<string, (socket: WebSocket) => void>()
+  /** What a request about terminals is answered with. */
+  terminals: (user: AgentUser, ask: TerminalsAsk) => object = () => ({ terminals: [] })
   readonly store: SessionStore
   readonly #socketPath: string
   #server: Server | undefined
@@ -174,8 +180,15 @@ export class ScriptedAgent {
     await rm(this.#socketPath, { force: true })
     const server = createServer()
     this.#server = server
-    this.#sockets = new WebSocketServer({ server, path: '/acp' })
-    this.#sockets.on('connection', (socket) => this.#serve(socket))
+    const sockets = new WebSocketServer({ noServer: true })
+    this.#sockets = sockets
+    server.on('upgrade', (request, socket, head) => {
+      const ticket = request.url?.startsWith(STREAM_PATH) === true && request.url.slice(STREAM_PATH.length)
+      const stream = ticket === false ? undefined : this.streams.get(ticket)
+      if (ticket !== false) this.streams.delete(ticket)
+      if (ticket !== false && stream === undefined) return void socket.end('HTTP/1.1 404 Not Found\r\n\r\n')
+      sockets.handleUpgrade(request, socket, head, stream ?? ((opened) => this.#serve(opened)))
+    })
     await new Promise<void>((resolve) => server.listen(this.#socketPath, resolve))
   }
 
@@ -464,6 +477,7 @@ export class ScriptedAgent {
         return { secrets: [...own.keys()].toSorted().map((name) => ({ name, updatedAt: 1 })) }
       })
       .onRequest(EXT.files, filesParams, ({ params: { user, ask } }) => this.files.answer(user.id, ask))
+      .onRequest(EXT.terminals, terminalsParams, ({ params: { user, ask } }) => this.terminals(user, ask))
       .onRequest(EXT.exportPrompt, exportPromptParams, async ({ params, client }) => {
         const { user, sessionId, promptId } = params
         await this.#owned(user.id, sessionId)

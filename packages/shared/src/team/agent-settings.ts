@@ -65,6 +65,9 @@ export const agentSettings = z.strictObject({
 export type AgentSettings = z.infer<typeof agentSettings>
 /** In `tools`: all that are not named. */
 export const ALL_TOOLS = '*'
+/** In `tools` beside those of the agent: what people themselves may do in their sandboxes. */
+export const PERSON_TOOLS = ['terminal', 'exec'] as const
+export type PersonTool = (typeof PERSON_TOOLS)[number]
 
 /** Ids, or addresses, as they are stored. */
 export const idList = z.array(z.string())

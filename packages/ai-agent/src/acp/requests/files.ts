@@ -2,10 +2,9 @@
  * `_sandlot/files`: a person's own workspace, for our own service. The sandbox is what confines the
  * paths.
  */
-import { SandboxError, type SandboxErrorCode } from '@sandlot/sandbox/errors'
 import type { SandboxFiles } from '@sandlot/sandbox/sandbox'
 import { EXT } from '@sandlot/shared/acp-meta'
-import { type ErrorCode, SandlotError } from '@sandlot/shared/errors'
+import { SandlotError } from '@sandlot/shared/errors'
 import type { Rule } from '@sandlot/shared/rules'
 import {
   type DirectoryList,
@@ -20,24 +19,11 @@ import { absolutePath } from '../../approval/files.ts'
 import { statIfExists } from '../../tools/workspace-files.ts'
 import { parseParams } from '../errors.ts'
 import type { AcpServerParts, ExtensionHandlers } from '../handler-context.ts'
+import { withSandboxErrors } from '../sandbox-error.ts'
 
 const GUEST_HAS_NO_FILES = 'Guests have no files of their own.'
 /** Bytes of a file in one answer. Other answers to the same client pass between two of them. */
 const PIECE_BYTES = 512 * 1024
-
-/** Failures that a person can act on. */
-const CODE_OF: Partial<Record<SandboxErrorCode, ErrorCode>> = {
-  not_found: 'not_found',
-  invalid_arguments: 'bad_request',
-  path_outside: 'bad_request',
-  path_changed: 'conflict',
-  not_regular: 'bad_request',
-  exists: 'conflict',
-  permission: 'forbidden',
-  too_large: 'too_large',
-  disk_quota: 'too_large',
-  host_disk_low: 'too_large',
-}
 
 export function filesRequests(parts: AcpServerParts): ExtensionHandlers {
   return {
@@ -48,13 +34,10 @@ export function filesRequests(parts: AcpServerParts): ExtensionHandlers {
       if (role === 'guest') throw new SandlotError('forbidden', GUEST_HAS_NO_FILES)
       const { workspace } = parts
       if (workspace === undefined) throw new SandlotError('not_implemented', 'This agent has no workspaces.')
-      try {
+      return withSandboxErrors(async () => {
         const files = await workspace(id)
-        return await answer(await placeOf(ask, files, (await parts.rulesOf?.(id)) ?? []), files.withoutLinks)
-      } catch (error) {
-        if (!(error instanceof SandboxError)) throw error
-        throw new SandlotError(CODE_OF[error.code] ?? 'not_ready', `${error.message}.`, { cause: error })
-      }
+        return answer(await placeOf(ask, files, (await parts.rulesOf?.(id)) ?? []), files.withoutLinks)
+      })
     },
   }
 }

@@ -1,0 +1,41 @@
+/** `_sandlot/terminals`: a person's own terminals, for our own service. */
+import { EXT } from '@sandlot/shared/acp-meta'
+import { terminalsParams } from '@sandlot/shared/desk/terminals'
+import { SandlotError } from '@sandlot/shared/errors'
+import { parseParams } from '../errors.ts'
+import type { AcpServerParts, ExtensionHandlers } from '../handler-context.ts'
+import { withSandboxErrors } from '../sandbox-error.ts'
+
+export function terminalsRequests(parts: AcpServerParts): ExtensionHandlers {
+  return {
+    [EXT.terminals]: async ({ params, connection }): Promise<object> => {
+      const { user, ask } = parseParams(terminalsParams, params, EXT.terminals)
+      const { shell } = parts
+      if (!connection.ours || shell === undefined)
+        throw new SandlotError('not_implemented', 'There are no terminals here.')
+      if (user.role === 'guest') throw new SandlotError('forbidden', 'Guests have no sandbox of their own.')
+      const { terminals, streams } = shell
+      // What is open can still be listed and closed by whom it was taken from.
+      if ((ask.do === 'open' || ask.do === 'attach') && !shell.mayUse(user.id, 'terminal'))
+        throw new SandlotError(
+          'forbidden',
+          'Terminals are switched off for you. An administrator can allow them.',
+        )
+      return withSandboxErrors(async () => {
+        switch (ask.do) {
+          case 'list':
+            return { terminals: await terminals.list(user.id) }
+          case 'open':
+            return terminals.open(user.id, { columns: ask.columns, rows: ask.rows })
+          case 'attach': {
+            const terminal = await terminals.find(user.id, ask.id)
+            return { ticket: streams.offer((socket) => terminal.show(socket, ask.from)) }
+          }
+          case 'close':
+            await (await terminals.find(user.id, ask.id)).close()
+            return {}
+        }
+      })
+    },
+  }
+}

@@ -1,0 +1,63 @@
+/**
+ * A person's byte stream: a browser's WebSocket joined to one of the agent, at the pace of the
+ * slower one. It ends with the sign-in, the key or the account that it was opened by.
+ */
+import type { WebSocket } from 'ws'
+import type { Caller } from '../auth/caller.ts'
+import { keepAlive } from './keep-alive.ts'
+import type { Sockets } from './sockets.ts'
+
+/** Bytes on their way to a peer above which its sender waits, and below which it goes on. */
+const MOST_WAITING_BYTES = 1024 * 1024
+const FEW_WAITING_BYTES = 256 * 1024
+
+/** What a peer may be told as its close code. */
+const isSendable = (code: number): boolean =>
+  (code >= 1000 && code <= 1014 && ![1004, 1005, 1006].includes(code)) || (code >= 3000 && code <= 4999)
+
+/** What an end gets to read what was sent before the close. */
+const CLOSE_GRACE_MS = 5_000
+
+/** `agent` is paused, as it was opened; it is read from here on. */
+export function relayBytes(
+  { browser, agent }: { browser: WebSocket; agent: WebSocket },
+  { caller, sockets }: { caller: Caller; sockets: Sockets },
+): void {
+  pipeSocket(browser, agent)
+  pipeSocket(agent, browser)
+  // While the agent takes nothing, the browser's answers wait behind its bytes.
+  keepAlive(browser, { isHeld: () => browser.isPaused })
+  const leave = sockets.add({
+    caller,
+    // Frames are for chats.
+    send: () => undefined,
+    close(code, reason) {
+      browser.close(code, reason)
+      setTimeout(() => browser.terminate(), CLOSE_GRACE_MS).unref()
+    },
+  })
+  browser.once('close', leave)
+  agent.resume()
+}
+
+/**
+ * Everything that `from` receives goes to `to`, at the pace at which `to` takes it, and its end
+ * too.
+ */
+function pipeSocket(from: WebSocket, to: WebSocket): void {
+  from.on('message', (data: Buffer, isBinary) => {
+    if (to.readyState !== to.OPEN) return
+    to.send(data, { binary: isBinary }, () => {
+      if (from.isPaused && to.bufferedAmount <= FEW_WAITING_BYTES) from.resume()
+    })
+    if (to.bufferedAmount > MOST_WAITING_BYTES) from.pause()
+  })
+  // Always followed by `close`.
+  from.on('error', () => from.terminate())
+  from.once('close', (code, reason) => {
+    if (to.readyState === to.OPEN) to.close(isSendable(code) ? code : 1001, reason)
+    else to.terminate()
+    // A peer that does not answer the close is not waited for.
+    setTimeout(() => to.terminate(), CLOSE_GRACE_MS).unref()
+  })
+}
