@@ -50,8 +50,6 @@ export class TestBatch {
   readonly cancels = new Map<string, AbortController>()
   rules: readonly Rule[] = []
   mode: Mode
-  /** What commands reach beside the workspace. */
-  beyond: string | undefined
   readonly #options: TestBatchOptions
   readonly #scheduler
   readonly #registry = createRegistry()
@@ -130,9 +128,9 @@ export class TestBatch {
           }),
           answer: async () => (await answer?.(callId)) ?? { allowed: false, by: 'unattended' },
         }),
-        judge: async (call, by) => {
-          const request = callRequest(call, by?.paths)
-          const judgement = judge(request, this.rules, this.mode, { beyond: this.beyond, lost: by?.lost })
+        judge: async (call, paths) => {
+          const request = callRequest(call, paths)
+          const judgement = judge(request, this.rules, this.mode)
           return { ...judgement, options: approvalOptions(request, judgement, 'always') }
         },
       },

@@ -1,21 +1,9 @@
 import { pendingApprovals } from '@sandlot/shared/transcript/activity'
 import type { Mode } from '@sandlot/shared/mode'
-import { ArrowDown, Eye, ImagePlus, SearchX, UserX } from 'lucide-react'
-import {
-  type DragEvent,
-  type ReactNode,
-  type Ref,
-  useEffect,
-  useEffectEvent,
-  useImperativeHandle,
-  useLayoutEffect,
-  useMemo,
-  useRef,
-  useState,
-} from 'react'
+import { Eye, ImagePlus, SearchX, UserX } from 'lucide-react'
+import { type DragEvent, type ReactNode, useEffect, useEffectEvent, useMemo, useRef, useState } from 'react'
 import type { Author } from '@sandlot/shared/team/shares'
 import { useLocation } from 'wouter'
-import { useStickToBottom } from 'use-stick-to-bottom'
 import type { QueuedEntry } from '@sandlot/shared/transcript/entries'
 import { messageOf } from '@sandlot/shared/errors'
 import { newId } from '@sandlot/shared/ids'
@@ -36,6 +24,7 @@ import { aboutModel, changeOf, hasChoice, modelOf, type ModelChoice } from './co
 import { ModelMenu } from './composer/model-menu.tsx'
 import { PlanPanel } from './calls/plan-panel.tsx'
 import { Queued, RefusedMessages } from './composer/queued.tsx'
+import { Scroller, type ScrollHandle } from './transcript/scroller.tsx'
 import { TranscriptView } from './transcript/transcript-view.tsx'
 import { useApprovals } from './approvals/use-approvals.ts'
 import { useAttachments } from './composer/use-attachments.ts'
@@ -379,54 +368,6 @@ function DropZone(props: {
         >
           <ImagePlus className="size-7 text-accent" /> Drop images to attach them
         </div>
-      )}
-    </div>
-  )
-}
-
-interface ScrollHandle {
-  toBottom(): void
-}
-
-/**
- * The conversation's scrolling region: stays at its end while it grows, until the reader scrolls
- * up.
- */
-function Scroller(props: { children: ReactNode; below: ReactNode; ref?: Ref<ScrollHandle> }) {
-  const scroll = useStickToBottom({ initial: 'instant', resize: 'instant' })
-  // The hook scrolls with its first frame, which is after the first that is painted. Who comes back
-  // from the settings finds the place that was left.
-  useLayoutEffect(() => {
-    const region = scroll.scrollRef.current
-    if (region !== null && scroll.state.isAtBottom) region.scrollTop = region.scrollHeight
-  }, [scroll.scrollRef, scroll.state])
-  useImperativeHandle(props.ref, () => ({ toBottom: () => void scroll.scrollToBottom('instant') }), [scroll])
-  return (
-    <div className="relative min-h-0 flex-1">
-      {/* Focusable, so that the keyboard can scroll it. */}
-      <div
-        ref={scroll.scrollRef}
-        className="h-full overflow-y-auto overscroll-contain focus-visible:-outline-offset-2"
-        data-scrolls
-        tabIndex={0}
-        role="group"
-        aria-label="Messages"
-      >
-        <div ref={scroll.contentRef} className="mx-auto w-full max-w-[48rem] px-4 pb-8 sm:px-6">
-          {props.children}
-        </div>
-      </div>
-      <div className="pointer-events-none absolute inset-x-0 top-0 h-4 bg-linear-to-b from-canvas to-transparent" />
-      <div className="pointer-events-none absolute inset-x-0 bottom-0 h-6 bg-linear-to-t from-canvas to-transparent" />
-      {props.below}
-      {!scroll.isAtBottom && (
-        <Button
-          size="sm"
-          onClick={() => void scroll.scrollToBottom()}
-          className="absolute bottom-4 left-1/2 -translate-x-1/2 rounded-full px-3 shadow-2"
-        >
-          <ArrowDown className="size-3.5" aria-hidden /> Jump to latest
-        </Button>
       )}
     </div>
   )

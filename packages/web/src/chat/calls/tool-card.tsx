@@ -35,6 +35,7 @@ import { ToolQuestion } from '../approvals/tool-question.tsx'
 import { LiveToolOutput, SettledToolOutput } from './tool-output.tsx'
 import { attachmentsOf } from './call-attachments.ts'
 import { MessageImages } from '../transcript/message-images.tsx'
+import { useRemembered } from '../transcript/remembered.ts'
 
 const FRAME: Record<CallPhase, string> = {
   queued: 'border-line',
@@ -70,7 +71,7 @@ export const ToolCard = memo(function ToolCard(props: {
 }) {
   const { call, place, marked = false } = props
   const phase = phaseOf(call)
-  const [choice, setChoice] = useState<boolean | null>(null)
+  const [choice, setChoice] = useRemembered(`card ${call.id}`)
   const bodyId = useId()
   const waiting = phase === 'waiting'
   // What waits for an answer is never folded away.

@@ -57,6 +57,7 @@ function Snapshot({ view: { title, owner, events, outputs, createdAt, expiresAt 
     <ReadingProvider value={reading}>
       <div
         className="min-h-0 flex-1 overflow-y-auto focus-visible:-outline-offset-2"
+        data-scrolls
         tabIndex={0}
         role="group"
         aria-label="Snapshot"

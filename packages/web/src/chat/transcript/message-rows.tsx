@@ -2,7 +2,7 @@ import { cutWords } from '@sandlot/shared/transcript/cause-words'
 import type { MessageImage } from '@sandlot/shared/images'
 import type { CommentEntry, MessageEntry, NoteEntry } from '@sandlot/shared/transcript/entries'
 import { ChevronRight, CircleAlert, Clock, MessageSquare, PencilLine, Unplug } from 'lucide-react'
-import { memo, useId, useMemo, useState } from 'react'
+import { memo, useId, useMemo } from 'react'
 import { noteWords } from '@sandlot/shared/transcript/cause-words'
 import type { Author } from '@sandlot/shared/team/shares'
 import type { DraftedCall } from '@sandlot/shared/transcript/call-drafts'
@@ -20,6 +20,7 @@ import { useOther, useReading } from '../sharing/reading.ts'
 import { ACTION } from './message-action.ts'
 import { MessageActions } from './message-actions.tsx'
 import { MessageImages } from './message-images.tsx'
+import { useRemembered } from './remembered.ts'
 import { runWords, type CallRun } from '../calls/call-runs.ts'
 import { ToolCard } from '../calls/tool-card.tsx'
 import { ToolIcon } from '../calls/tool-icon.tsx'
@@ -182,24 +183,24 @@ function CutOff(props: { why: string; children: React.ReactNode }) {
 /** What the model thought: there for who wants to read it. */
 export const Thought = memo(function Thought(props: { entry: MessageEntry }) {
   const { entry } = props
-  const [open, setOpen] = useState(false)
+  const [open, setOpen] = useRemembered(`thought ${entry.id}`)
   return (
     <div data-testid="thought">
       <button
         type="button"
-        aria-expanded={open}
-        onClick={() => setOpen(!open)}
+        aria-expanded={open === true}
+        onClick={() => setOpen(open !== true)}
         className="-ml-1.5 inline-flex items-center gap-1.5 rounded-md px-1.5 py-1 text-sm text-muted hover:bg-hover hover:text-ink pointer-coarse:min-h-11"
       >
         <ChevronRight
-          className={cn('size-3.5 transition-transform duration-100', open && 'rotate-90')}
+          className={cn('size-3.5 transition-transform duration-100', open === true && 'rotate-90')}
           aria-hidden
         />
         <span className={entry.settled ? undefined : 'shimmer'}>
           {entry.cut !== undefined ? 'Thought, cut off' : entry.settled ? 'Thought' : 'Thinking…'}
         </span>
       </button>
-      {open && (
+      {open === true && (
         <div
           dir="auto"
           className="mt-1 ml-1 border-l-2 border-line pl-4 text-sm leading-relaxed whitespace-pre-wrap text-muted [overflow-wrap:anywhere] [unicode-bidi:plaintext]"
@@ -266,10 +267,15 @@ export const CommentRow = memo(function CommentRow(props: { entry: CommentEntry 
   )
 })
 
-/** Calls that all went well, folded into one row. */
-export const CallRunRow = memo(function CallRunRow(props: { run: CallRun; sessionId: string }) {
+/** Calls that all went well, folded into one row. `wanted`: open when it is one of them. */
+export const CallRunRow = memo(function CallRunRow(props: {
+  run: CallRun
+  sessionId: string
+  wanted: string | undefined
+}) {
   const { run } = props
-  const [open, setOpen] = useState(false)
+  const [chosen, setOpen] = useRemembered(`run ${run.id}`)
+  const open = chosen ?? run.calls.some(({ id }) => id === props.wanted)
   const listId = useId()
   return (
     <section data-testid="call-run" aria-label={runWords(run)}>

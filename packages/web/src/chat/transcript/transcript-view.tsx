@@ -1,13 +1,12 @@
 /**
- * The conversation, one memoised row for each entry; an entry that did not change is not drawn
- * again.
+ * The conversation, one memoised row for each entry, in blocks; a block in which nothing changed is
+ * not drawn again, and one that is far away is not drawn at all.
  */
 import { activityOf, pendingApprovals } from '@sandlot/shared/transcript/activity'
-import type { Entry, MessageEntry } from '@sandlot/shared/transcript/entries'
-import type { Transcript } from '@sandlot/shared/transcript/transcript'
+import type { EndEntry, Entry, MessageEntry } from '@sandlot/shared/transcript/entries'
 import { messageOf } from '@sandlot/shared/errors'
 import { X } from 'lucide-react'
-import { memo, useMemo } from 'react'
+import { memo, type RefObject, useLayoutEffect, useMemo, useRef, useState } from 'react'
 import { uploadAgain } from '../../net/images.ts'
 import type { Chat } from '../../state/chat.ts'
 import type { Notice, SessionView } from '../../state/chat-state.ts'
@@ -26,14 +25,23 @@ import {
   Thought,
   UserMessage,
 } from './message-rows.tsx'
-import { type CallRun, withRuns } from '../calls/call-runs.ts'
+import { withRuns } from '../calls/call-runs.ts'
 import { useChat } from '../chat-context.ts'
 import { useReading } from '../sharing/reading.ts'
+import { type Block, Blocks, promptOfRow, type Row } from './blocks.ts'
 import { hasWords, PromptEnd } from './prompt-end.tsx'
+import { RememberedProvider } from './remembered.ts'
+import { useWantedEntry } from './scroll-to-entry.ts'
+import { useLeaveEnd } from './scroller.tsx'
+import { Sight, useNear } from './sight.ts'
 import { ToolCard } from '../calls/tool-card.tsx'
 
-/** As many as a high screen shows at the end of a chat, where it opens. */
-const NEAR = 40
+/** Blocks at the end that are always drawn: where one reads, and what a screen reader announces. */
+const TAIL = 2
+/** Blocks that a high screen shows at the end of a chat, where it opens. */
+const AT_FIRST = 4
+/** About the height of a row that was never drawn, in pixels. */
+const ROW_HEIGHT = 72
 
 export function TranscriptView(props: {
   sessionId: string | null
@@ -44,140 +52,257 @@ export function TranscriptView(props: {
   /** The call that a key has brought into view. */
   marked: string | null
 }) {
-  const { sessionId, view } = props
+  const { sessionId, view, marked } = props
   const { transcript } = view
   const { chat } = useChat()
-  const waiting = useMemo(() => pendingApprovals(transcript).map(({ id }) => id), [transcript])
-  const keyed = useMemo(() => pendingApprovals(transcript).find(asksApproval)?.id, [transcript])
-  const rows = useMemo(() => withRuns(transcript.entries), [transcript.entries])
-  const retryable = useMemo(() => lastSaid(transcript), [transcript])
-  const firsts = useMemo(() => firstOfPrompts(transcript.entries), [transcript.entries])
+  const { entries, prompt } = transcript
+  const log = useRef<HTMLDivElement>(null)
+  const [sight] = useState(() => new Sight())
+  const [remembered] = useState(() => new Map<string, boolean>())
+  const [cutter] = useState(() => new Blocks())
+  const rows = useMemo(() => withRuns(entries), [entries])
+  const blocks = useMemo(() => cutter.cut(rows), [cutter, rows])
   const sending = props.outbox.some((message) => message.problem === undefined)
+  // What is on its way is the next try.
+  const said = useMemo(() => (sending ? null : lastSaid(entries)), [entries, sending])
+  const waiting = useSame(pendingApprovals(transcript).map(({ id }) => id))
+  const keyed = pendingApprovals(transcript).find(asksApproval)?.id
+  const wanted = useWantedRow(rows, log)
+  const promptId = prompt?.id
+  const shared = useMemo<Shared>(
+    () => ({
+      sessionId: sessionId ?? '',
+      promptId,
+      waiting,
+      keyed,
+      marked,
+      wanted: wanted.entry,
+      retry: said,
+    }),
+    [sessionId, promptId, waiting, keyed, marked, wanted.entry, said],
+  )
+  const isPinned = ({ id }: Row) => id === wanted.row || id === marked || waiting.includes(id)
   return (
-    <div
-      role="log"
-      aria-label="Conversation"
-      // A message is announced when it is whole, not token by token.
-      aria-busy={activityOf(transcript)?.doing === 'writing'}
-      className="flex flex-col"
-    >
-      {rows.map((entry, index) =>
-        entry.type === 'run' ? (
-          <div
-            key={`run ${entry.id}`}
-            className={`row ${index < rows.length - NEAR ? 'row-far ' : ''}${gapOf(entry, rows[index - 1])}`}
-          >
-            <CallRunRow run={entry} sessionId={sessionId ?? ''} />
-          </div>
-        ) : (
-          <Row
-            key={`${entry.type} ${entry.id}`}
-            entry={entry}
-            gap={gapOf(entry, rows[index - 1])}
-            before={rows[index + 1]?.type}
-            sessionId={sessionId ?? ''}
-            far={index < rows.length - NEAR}
-            place={placeOf(entry, waiting)}
-            keyed={entry.id === (props.marked ?? keyed)}
-            marked={entry.id === props.marked}
-            ended={endedOf(entry, transcript)}
-            first={firsts.has(entry)}
-            // What is on its way is the next try.
-            retry={index === rows.length - 1 && !sending ? retryable : null}
+    <RememberedProvider value={remembered}>
+      <div
+        ref={log}
+        role="log"
+        aria-label="Conversation"
+        // A message is announced when it is whole, not token by token.
+        aria-busy={activityOf(transcript)?.doing === 'writing'}
+        className="flex flex-col"
+      >
+        {blocks.map((block, at) => (
+          <BlockRows
+            key={block.id}
+            block={block}
+            sight={sight}
+            shared={shared}
+            isTail={at >= blocks.length - TAIL}
+            isPinned={block.rows.some(isPinned)}
+            atFirst={at >= blocks.length - AT_FIRST}
           />
-        ),
-      )}
-      {transcript.drafts.map((draft) => (
-        <div key={`${draft.messageId} ${draft.place}`} className={draft.place === 0 ? 'pt-4' : 'pt-1.5'}>
-          <DraftCard draft={draft} />
+        ))}
+        {transcript.drafts.map((draft) => (
+          <div key={`${draft.messageId} ${draft.place}`} className={draft.place === 0 ? 'pt-4' : 'pt-1.5'}>
+            <DraftCard draft={draft} />
+          </div>
+        ))}
+        {props.outbox.map((message) => (
+          <div key={message.requestId} className="pt-6">
+            <PendingUserMessage message={message} online={props.online} />
+          </div>
+        ))}
+        <div className="pt-3 empty:hidden">
+          <ActivityLine transcript={transcript} sending={sending && props.online} stopping={props.stopping} />
         </div>
-      ))}
-      {props.outbox.map((message) => (
-        <div key={message.requestId} className="pt-6">
-          <PendingUserMessage message={message} online={props.online} />
-        </div>
-      ))}
-      <div className="pt-3 empty:hidden">
-        <ActivityLine transcript={transcript} sending={sending && props.online} stopping={props.stopping} />
+        {view.notices.map((notice) => (
+          <NoticeRow
+            key={notice.id}
+            notice={notice}
+            onDismiss={() => sessionId !== null && chat.dismissNotice(sessionId, notice.id)}
+          />
+        ))}
       </div>
-      {view.notices.map((notice) => (
-        <NoticeRow
-          key={notice.id}
-          notice={notice}
-          onDismiss={() => sessionId !== null && chat.dismissNotice(sessionId, notice.id)}
-        />
-      ))}
-    </div>
+    </RememberedProvider>
   )
 }
 
-const Row = memo(function Row(props: {
-  entry: Entry
+/** What rows need to know beside themselves. The same object while none of it changes. */
+interface Shared {
+  sessionId: string
+  /** That runs. */
+  promptId: string | undefined
+  /** Calls that wait for an answer. */
+  waiting: readonly string[]
+  /** As of `ToolCard`. */
+  keyed: string | undefined
+  marked: string | null
+  /** The entry that a search has led to. */
+  wanted: string | undefined
+  /** What was said last, where its end offers to say it again. */
+  retry: MessageEntry | null
+}
+
+/** `isTail`: its rows are announced. `isPinned`: drawn wherever the reader is. */
+const BlockRows = memo(function BlockRows(props: {
+  block: Block
+  sight: Sight
+  shared: Shared
+  isTail: boolean
+  isPinned: boolean
+  atFirst: boolean
+}) {
+  const { block, shared, isTail } = props
+  const { rows, before, behind } = block
+  const part = useRef<HTMLDivElement>(null)
+  const { isShown, height } = useNear(props.sight, part, isTail || props.isPinned, props.atFirst)
+  const firsts = useMemo(() => firstsOf(block), [block])
+  return (
+    <div
+      ref={part}
+      // What comes back with scrolling is nothing new.
+      aria-live={isTail ? undefined : 'off'}
+      className="flex shrink-0 flex-col"
+      style={isShown ? undefined : { height: height ?? rows.length * ROW_HEIGHT }}
+    >
+      {isShown &&
+        rows.map((row, at) => (
+          <RowOf
+            key={`${row.type} ${row.id}`}
+            row={row}
+            gap={gapOf(row, at === 0 ? before : rows[at - 1])}
+            next={at === rows.length - 1 ? behind : rows[at + 1]?.type}
+            first={firsts.has(row)}
+            shared={shared}
+          />
+        ))}
+    </div>
+  )
+})
+
+const RowOf = memo(function RowOf(props: {
+  row: Row
   gap: string
   /** What stands behind it. */
-  before: (Entry | CallRun)['type'] | undefined
-  sessionId: string
-  far: boolean
-  /** As of `ToolCard`. */
-  place: string | undefined
-  keyed: boolean
-  marked: boolean
-  /** Its prompt, when that has ended and this is a message of the person. */
-  ended: string | undefined
-  /** It began its prompt. */
+  next: Row['type'] | undefined
+  /** It is the first of its prompt. */
   first: boolean
-  retry: MessageEntry | null
+  shared: Shared
 }) {
-  const { entry, retry } = props
-  const { chat } = useChat()
-  const { access } = useReading()
-  if (entry.type === 'end' && !hasWords(entry)) return null
+  const { row, shared } = props
+  if (row.type === 'end' && !hasWords(row)) return null
   return (
-    <div className={`row ${props.far ? 'row-far ' : ''}${props.gap}`}>
-      {entry.type === 'call' ? (
+    <div data-entry={row.id} className={props.gap}>
+      {row.type === 'run' ? (
+        <CallRunRow run={row} sessionId={shared.sessionId} wanted={shared.wanted} />
+      ) : row.type === 'call' ? (
         <ToolCard
-          call={entry}
-          sessionId={props.sessionId}
-          place={props.place}
-          keyed={props.keyed}
-          marked={props.marked}
+          call={row}
+          sessionId={shared.sessionId}
+          place={placeOf(row, shared.waiting)}
+          keyed={row.id === (shared.marked ?? shared.keyed)}
+          marked={row.id === shared.marked}
         />
-      ) : entry.type === 'end' ? (
-        <PromptEnd
-          entry={entry}
-          onRetry={retry === null || access === 'watch' ? null : () => sayAgain(chat, props.sessionId, retry)}
-        />
-      ) : entry.type === 'note' ? (
-        <NoteRow entry={entry} />
-      ) : entry.type === 'comment' ? (
-        <CommentRow entry={entry} />
-      ) : entry.role === 'user' ? (
+      ) : row.type === 'end' ? (
+        <EndRow entry={row} shared={shared} isLast={props.next === undefined} />
+      ) : row.type === 'note' ? (
+        <NoteRow entry={row} />
+      ) : row.type === 'comment' ? (
+        <CommentRow entry={row} />
+      ) : row.role === 'user' ? (
         <UserMessage
-          text={entry.text}
-          images={entry.images}
-          sessionId={props.sessionId}
-          ended={props.ended}
+          text={row.text}
+          images={row.images}
+          sessionId={shared.sessionId}
+          // Only of a prompt that has ended.
+          ended={row.promptId === shared.promptId ? undefined : row.promptId}
           first={props.first}
-          author={entry.author}
+          author={row.author}
         />
-      ) : entry.role === 'assistant' ? (
-        <AssistantMessage entry={entry} last={props.before === undefined || props.before === 'end'} />
+      ) : row.role === 'assistant' ? (
+        <AssistantMessage entry={row} last={props.next === undefined || props.next === 'end'} />
       ) : (
-        <Thought entry={entry} />
+        <Thought entry={row} />
       )}
     </div>
   )
 })
 
+function EndRow(props: { entry: EndEntry; shared: Shared; isLast: boolean }) {
+  const { sessionId, retry } = props.shared
+  const { chat } = useChat()
+  const { access } = useReading()
+  const mayRetry = props.isLast && access !== 'watch'
+  return (
+    <PromptEnd
+      entry={props.entry}
+      onRetry={retry === null || !mayRetry ? null : () => sayAgain(chat, sessionId, retry)}
+    />
+  )
+}
+
+/** The same list while what is in it is the same. */
+function useSame(list: readonly string[]): readonly string[] {
+  const [same, setSame] = useState(list)
+  if (same.length === list.length && same.every((one, at) => one === list[at])) return same
+  setSame(list)
+  return list
+}
+
+/** Brings what was asked for into view. Answers it, and the row that has it. */
+function useWantedRow(
+  rows: readonly Row[],
+  log: RefObject<HTMLElement | null>,
+): { row: string | undefined; entry: string | undefined } {
+  const wanted = useWantedEntry()
+  const leaveEnd = useLeaveEnd()
+  const reached = useRef<typeof wanted>(null)
+  const row = useMemo(() => rows.find((one) => wanted !== null && holds(one, wanted.id)), [rows, wanted])
+  useLayoutEffect(() => {
+    if (wanted === null || row === undefined || reached.current === wanted) return
+    reached.current = wanted
+    const found = [
+      log.current?.querySelector(`[data-call-id="${CSS.escape(wanted.id)}"]`),
+      log.current?.querySelector(`[data-entry="${CSS.escape(row.id)}"]`),
+    ].find((element) => element instanceof HTMLElement)
+    if (found === undefined) return
+    leaveEnd()
+    found.scrollIntoView({ block: 'center' })
+    found.classList.add('found')
+    found.addEventListener('animationend', () => found.classList.remove('found'), { once: true })
+    found.tabIndex = -1
+    found.focus({ preventScroll: true })
+  }, [wanted, row, log, leaveEnd])
+  return { row: row?.id, entry: wanted?.id }
+}
+
+function holds(row: Row, id: string): boolean {
+  return row.id === id || (row.type === 'run' && row.calls.some((call) => call.id === id))
+}
+
+/** The rows with which a prompt begins. */
+function firstsOf({ rows, promptBefore }: Block): ReadonlySet<Row> {
+  let prompt = promptBefore
+  return new Set(
+    rows.filter((row) => {
+      const own = promptOfRow(row)
+      const isFirst = own !== undefined && own !== prompt
+      prompt = own ?? prompt
+      return isFirst
+    }),
+  )
+}
+
 /** Cards of one turn stand close together; everything else has room. */
-function gapOf(entry: Entry | CallRun, before: Entry | CallRun | undefined): string {
-  const isCard = ({ type }: Entry | CallRun) => type === 'call' || type === 'run'
+function gapOf(entry: Row, before: Row | undefined): string {
+  const isCard = ({ type }: Row) => type === 'call' || type === 'run'
   if (isCard(entry) && before !== undefined && isCard(before)) return 'pt-1.5'
   return entry.type === 'message' && entry.role === 'user' ? 'pt-8' : 'pt-4'
 }
 
 /** “1 of 3”, where several wait. */
-function placeOf(entry: Entry, waiting: readonly string[]): string | undefined {
+function placeOf(entry: Row, waiting: readonly string[]): string | undefined {
   const at = waiting.indexOf(entry.id)
   return at === -1 || waiting.length < 2 ? undefined : `${at + 1} of ${waiting.length}`
 }
@@ -198,30 +323,11 @@ function NoticeRow(props: { notice: Notice; onDismiss: () => void }) {
   )
 }
 
-/** Only a message whose prompt has ended. */
-function endedOf(entry: Entry, { prompt }: Transcript): string | undefined {
-  if (entry.type !== 'message' || entry.role !== 'user') return undefined
-  return entry.promptId === prompt?.id ? undefined : entry.promptId
-}
-
-/** The messages that began their prompts; the others joined one that ran. */
-function firstOfPrompts(entries: readonly Entry[]): ReadonlySet<Entry> {
-  const begun = new Set<string>()
-  return new Set(
-    entries.filter((entry) => {
-      if (entry.type !== 'message' || entry.role !== 'user' || entry.promptId === undefined) return false
-      const isFirst = !begun.has(entry.promptId)
-      begun.add(entry.promptId)
-      return isFirst
-    }),
-  )
-}
-
 /** What was said last, when its prompt ended in an error and it can be sent again. */
-function lastSaid(transcript: Transcript): MessageEntry | null {
-  const last = transcript.entries.at(-1)
+function lastSaid(entries: readonly Entry[]): MessageEntry | null {
+  const last = entries.at(-1)
   if (last?.type !== 'end' || last.reason !== 'error') return null
-  const said = transcript.entries.findLast((entry) => entry.type === 'message' && entry.role === 'user')
+  const said = entries.findLast((entry) => entry.type === 'message' && entry.role === 'user')
   return said?.type === 'message' ? said : null
 }
 

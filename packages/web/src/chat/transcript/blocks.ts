@@ -1,0 +1,93 @@
+/** The rows of a conversation in blocks: a block is drawn, or only keeps its place, as a whole. */
+import type { Entry } from '@sandlot/shared/transcript/entries'
+import type { CallRun } from '../calls/call-runs.ts'
+
+export type Row = Entry | CallRun
+
+export interface Block {
+  /** Of its first row. */
+  readonly id: string
+  readonly rows: readonly Row[]
+  /** The row before its first. */
+  readonly before: Row | undefined
+  /** The type of the row behind its last. */
+  readonly behind: Row['type'] | undefined
+  /** The prompt of the rows before it. */
+  readonly promptBefore: string | undefined
+}
+
+/** Rows of a block. More are drawn needlessly, fewer are more to keep in mind. */
+const ROWS = 10
+
+/** A run takes the place of its first call. */
+function rowKey(row: Row): string {
+  return `${row.type === 'run' ? 'call' : row.type} ${row.id}`
+}
+
+/** The prompt that a row belongs to; undefined: none, as a comment. */
+export function promptOfRow(row: Row): string | undefined {
+  switch (row.type) {
+    case 'message':
+    case 'call':
+      return row.promptId
+    case 'run':
+      return row.calls[0]?.promptId
+    case 'end':
+      return row.id
+    case 'note':
+    case 'comment':
+      return undefined
+  }
+}
+
+/**
+ * Cuts rows into blocks. Where a block began, it begins again, whatever becomes of the rows before
+ * it, and a block in which nothing changed is the same object.
+ */
+export class Blocks {
+  #starts: ReadonlySet<string> = new Set()
+  #known: ReadonlyMap<string, Block> = new Map()
+
+  cut(rows: readonly Row[]): readonly Block[] {
+    const blocks: Block[] = []
+    let from = 0
+    let promptBefore: string | undefined
+    for (let to = 1; to <= rows.length; to++) {
+      const next = rows[to]
+      const ends = next === undefined || to - from >= ROWS || this.#starts.has(rowKey(next))
+      const first = rows[from]
+      if (!ends || first === undefined) continue
+      const block: Block = {
+        id: rowKey(first),
+        rows: rows.slice(from, to),
+        before: rows[from - 1],
+        behind: next?.type,
+        promptBefore,
+      }
+      const known = this.#known.get(block.id)
+      blocks.push(known !== undefined && isSame(known, block) ? known : block)
+      promptBefore = block.rows.map(promptOfRow).findLast((id) => id !== undefined) ?? promptBefore
+      from = to
+    }
+    this.#starts = new Set(blocks.map(({ id }) => id))
+    this.#known = new Map(blocks.map((block) => [block.id, block]))
+    return blocks
+  }
+}
+
+function isSame(one: Block, other: Block): boolean {
+  return (
+    one.before === other.before &&
+    one.behind === other.behind &&
+    one.promptBefore === other.promptBefore &&
+    one.rows.length === other.rows.length &&
+    one.rows.every((row, at) => isSameRow(row, other.rows[at]))
+  )
+}
+
+/** Runs are made anew with each reading. */
+function isSameRow(one: Row, other: Row | undefined): boolean {
+  if (one === other) return true
+  if (one.type !== 'run' || other?.type !== 'run' || one.calls.length !== other.calls.length) return false
+  return one.calls.every((call, at) => call === other.calls[at])
+}

@@ -1,0 +1,16 @@
+/** What a reader has opened and closed in a conversation, also of rows that are not drawn now. */
+import { createContext, useContext, useState } from 'react'
+
+const Context = createContext<Map<string, boolean>>(new Map())
+export const RememberedProvider = Context.Provider
+
+/** As `useState`, kept under this name; null until it is set. */
+export function useRemembered(name: string): [boolean | null, (value: boolean) => void] {
+  const kept = useContext(Context)
+  const [value, setValue] = useState(kept.get(name) ?? null)
+  const set = (next: boolean) => {
+    kept.set(name, next)
+    setValue(next)
+  }
+  return [value, set]
+}

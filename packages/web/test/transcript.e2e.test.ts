@@ -1,0 +1,156 @@
+/** Long conversations: what is drawn of them, and how still they are. */
+import type { JSHandle, Page } from 'playwright-core'
+import { expect, test } from 'vitest'
+import { SessionLog } from './fixture/session-log.ts'
+import { card, until, usePages } from './fixture/pages.ts'
+
+const { service, url, signedIn, openChat } = usePages()
+
+/** `calls` of different kinds, so that none are folded together, in prompts of 40. */
+function manyCalls(calls: number): SessionLog {
+  const log = new SessionLog()
+  for (let at = 0; at < calls; at++) {
+    if (at % 40 === 0) log.prompt(`Step ${at / 40}, please.`)
+    const toolCallId = `c_${at}`
+    const kind = at % 2 === 0 ? 'execute' : 'read'
+    log.call({ toolCallId, title: `echo ${at}`, name: 'a_tool', kind, rawInput: { command: `echo ${at}` } })
+    log.started(toolCallId)
+    log.outcome(toolCallId, { status: 'completed', rawOutput: { forModel: `${at}` } })
+    if (at % 40 === 39) {
+      log.text('agent_message_chunk', `Done with step ${Math.floor(at / 40)}.`)
+      log.end('completed')
+    }
+  }
+  return log
+}
+
+/** Messages of many heights. */
+function manyMessages(prompts: number): SessionLog {
+  const log = new SessionLog()
+  for (let at = 0; at < prompts; at++) {
+    log.prompt(`Question ${at}`)
+    const lines = Array.from({ length: 1 + ((at * 7) % 13) }, (_, line) => `Line ${line} of answer ${at}.`)
+    log.text('agent_message_chunk', lines.join('\n\n'))
+    log.end('completed')
+  }
+  return log
+}
+
+const nodes = (page: Page) => page.evaluate(() => document.getElementsByTagName('*').length)
+const region = (page: Page) => page.getByRole('group', { name: 'Messages' })
+const scrollTo = (page: Page, share: number) =>
+  region(page).evaluate((element, to) => {
+    element.scrollTop = to * element.scrollHeight
+  }, share)
+
+test('a chat of 2,800 calls keeps few nodes, wherever one reads, and opens at its end', async () => {
+  service.add('s_calls', 'Many calls', manyCalls(2_800))
+  const page = await signedIn()
+  await page.goto(`${url()}/s/s_calls`)
+  await card(page, 'c_2799').waitFor()
+  await until(async () => expect(await nodes(page)).toBeLessThan(5_000))
+  for (const share of [0.75, 0.5, 0.2, 0]) {
+    await scrollTo(page, share)
+    await until(async () => {
+      expect(await region(page).locator('[data-call-id]').first().isVisible()).toBe(true)
+      expect(await nodes(page)).toBeLessThan(5_000)
+    })
+  }
+  await page.getByText('Step 0, please.').waitFor()
+  // Its place is kept while the end is not drawn.
+  expect(await card(page, 'c_1400').count()).toBe(0)
+})
+
+test('what is read stays where it is while what stands above it gets its height', async () => {
+  service.add('s_messages', 'Many messages', manyMessages(300))
+  const page = await signedIn({ sessionId: 's_messages' })
+  await page.getByText('Line 0 of answer 299.').waitFor()
+  await scrollTo(page, 0.5)
+  await until(async () => expect(await region(page).locator('[data-entry]').count()).toBeGreaterThan(20))
+  const row = () =>
+    region(page).evaluateHandle((element) => {
+      const middle = element.getBoundingClientRect().top + element.clientHeight / 2
+      const rows = [...element.querySelectorAll('[data-entry]')]
+      return rows.find((one) => one.getBoundingClientRect().bottom > middle) ?? element
+    })
+  const topOf = (element: JSHandle<Element>) => element.evaluate((one) => one.getBoundingClientRect().top)
+  const frames = () => page.evaluate('new Promise((done) => setTimeout(done, 100))')
+  await page.mouse.move(640, 300)
+  // Up in steps: what comes in above is drawn while one reads.
+  for (let step = 0; step < 12; step++) {
+    await page.mouse.wheel(0, -400)
+    await frames()
+    const read = await row()
+    const top = await topOf(read)
+    await frames()
+    expect(Math.abs((await topOf(read)) - top)).toBeLessThan(2)
+  }
+})
+
+test('a link to a message and one to a call in a folded run lead there', async () => {
+  service.add('s_messages', 'Many messages', manyMessages(300))
+  const page = await signedIn({ sessionId: 's_messages' })
+  await page.getByText('Line 0 of answer 299.').waitFor()
+  await page.evaluate(() => location.assign('#m_21'))
+  const found = page.locator('[data-entry=m_21]')
+  await until(async () => expect(await found.isVisible()).toBe(true))
+  await until(async () => {
+    const box = await found.boundingBox()
+    expect(box?.y).toBeGreaterThan(0)
+    expect(box?.y).toBeLessThan(800)
+  })
+  expect(await found.evaluate((element) => element === document.activeElement)).toBe(true)
+
+  // The end is not taken back.
+  await page.evaluate('new Promise((done) => setTimeout(done, 300))')
+  expect(await found.isVisible()).toBe(true)
+
+  await page.goto(`${url()}/s/s_receipts`)
+  const run = page.getByTestId('call-run').first()
+  await run.waitFor()
+  const log = service.sessions.get('s_receipts')?.log
+  const call = log?.settled.find((event) => event.sessionUpdate === 'tool_call' && event.kind === 'execute')
+  const callId = call?.sessionUpdate === 'tool_call' ? call.toolCallId : ''
+  await page.evaluate((id) => location.assign(`#${id}`), callId)
+  await card(page, callId).waitFor()
+})
+
+test('what was opened is open when one comes back to it', async () => {
+  service.add('s_calls', 'Many calls', manyCalls(400))
+  const page = await signedIn()
+  await page.goto(`${url()}/s/s_calls`)
+  const toggle = card(page, 'c_399').getByRole('button').first()
+  await toggle.click()
+  await scrollTo(page, 0)
+  await page.getByText('Step 0, please.').waitFor()
+  await card(page, 'c_0').getByRole('button').first().click()
+  await page.getByTestId('composer').focus()
+  await scrollTo(page, 1)
+  await toggle.waitFor()
+  await until(async () => expect(await card(page, 'c_0').count()).toBe(0))
+  expect(await toggle.getAttribute('aria-expanded')).toBe('true')
+  await scrollTo(page, 0)
+  await until(async () =>
+    expect(await card(page, 'c_0').getByRole('button').first().getAttribute('aria-expanded')).toBe('true'),
+  )
+})
+
+test('the end is followed while an answer grows, also in a long chat', async () => {
+  const log = manyMessages(150)
+  service.add('s_messages', 'Many messages', log)
+  const page = await signedIn({ sessionId: 's_messages' })
+  await openChat(page, 's_messages')
+  service.onChat = (sessionId, own) => {
+    let offset = 0
+    for (let line = 0; line < 60; line++) {
+      const text = `Written line ${line}.\n\n`
+      service.emit(sessionId, [own.liveText('m_live', offset, text)])
+      offset += text.length
+    }
+  }
+  await page.getByTestId('composer').fill('Write.')
+  await page.keyboard.press('Enter')
+  const last = page.getByText('Written line 59.')
+  await last.waitFor()
+  await until(async () => expect((await last.boundingBox())?.y).toBeLessThan(700))
+})
