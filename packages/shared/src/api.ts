@@ -151,6 +151,8 @@ export const account = z.object({
   role,
   /** Ids of their teams. */
   teams: z.array(z.string()).default([]),
+  /** Only its person has named this address: nothing that was set for it is theirs. */
+  unproven: z.literal(true).optional(),
 })
 export type Account = z.infer<typeof account>
 

@@ -4,8 +4,14 @@ import type { Account } from '@sandlot/shared/api'
 import type { Author } from '@sandlot/shared/team/shares'
 import type { AccountsStore } from '@sandlot/storage/accounts/store'
 
-export function agentUserOf({ id, name, email, role, teams }: Account): AgentUser {
-  return { id, name, email, role, teams }
+export function agentUserOf(account: Account): AgentUser {
+  const { id, name, role, teams } = account
+  return { id, name, email: addressFor(account), role, teams }
+}
+
+/** What was set for an address is not for a person who alone says that it is theirs. */
+export function addressFor({ email, unproven }: Account): string | undefined {
+  return unproven === true ? undefined : email
 }
 
 /** By id, everybody as others read them. */

@@ -16,7 +16,7 @@ import {
 } from '@sandlot/shared/team/teams-api'
 import { Hono } from 'hono'
 import { createMiddleware } from 'hono/factory'
-import { agentUserOf } from '../auth/agent-user.ts'
+import { addressFor, agentUserOf } from '../auth/agent-user.ts'
 import { tellPersonChanged } from '../people/teams.ts'
 import type { AppEnv, Ctx, Parts } from './context.ts'
 import { readBody, requireAdministrator, requireCaller } from './request.ts'
@@ -128,8 +128,13 @@ export function personRoutes(parts: Parts): Hono<AppEnv> {
       return putSettings(parts, c, { kind: 'person', id })
     })
     .get('/:id/effective', async (c) => {
-      const { id: userId, email, teams } = await find(c.req.param('id'))
-      const { effective } = await askSettings(parts, c, { do: 'effective', userId, email, teams })
+      const person = await find(c.req.param('id'))
+      const { effective } = await askSettings(parts, c, {
+        do: 'effective',
+        userId: person.id,
+        email: addressFor(person),
+        teams: person.teams,
+      })
       return c.json(effective)
     })
 }

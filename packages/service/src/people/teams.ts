@@ -6,6 +6,7 @@ import { EXT, teamSeedsResult } from '@sandlot/shared/acp-meta'
 import { messageOf } from '@sandlot/shared/errors'
 import type { AccountsStore } from '@sandlot/storage/accounts/store'
 import type { AgentLink } from '../agent/agent-link.ts'
+import { addressFor } from '../auth/agent-user.ts'
 import type { Logger } from '../log.ts'
 import type { Sockets } from '../socket/sockets.ts'
 
@@ -26,8 +27,11 @@ export async function tellPersonChanged(
 ): Promise<void> {
   try {
     const ids = new Set(userIds)
-    for (const { id: userId, email, role, teams } of await accounts.listUsers())
-      if (ids.has(userId)) await agent.request(EXT.putPerson, { userId, email, role, teams })
+    for (const account of await accounts.listUsers()) {
+      const { id: userId, role, teams } = account
+      if (ids.has(userId))
+        await agent.request(EXT.putPerson, { userId, email: addressFor(account), role, teams })
+    }
   } catch (error) {
     log.warn({ users: userIds, error: messageOf(error) }, 'the agent was not told that a person has changed')
   }

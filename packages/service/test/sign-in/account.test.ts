@@ -1,5 +1,6 @@
 import { createHmac } from 'node:crypto'
 import type { ApiKey } from '@sandlot/shared/api'
+import { effectiveSettingsView } from '@sandlot/shared/team/agent-settings'
 import type { NewSecondFactor } from '@sandlot/shared/team/sign-in-api'
 import { expect, test } from 'vitest'
 import {
@@ -9,6 +10,7 @@ import {
   addUser,
   browser,
   cookieOf,
+  makeKey,
   refusedUpgrade,
   waitFor,
 } from '../support/harness.ts'
@@ -203,6 +205,37 @@ test('an administrator removes a second factor, and gives a new password', async
     password: fresh.password,
   })
   expect(await signedIn.json()).toMatchObject({ email: 'bob@example.org' })
+})
+
+test('what was set for an address goes to who was invited by it, not to who names it by an open invitation', async () => {
+  const { harness, ann } = now()
+  const { url } = harness.service
+  const join = async (email: string, invited: object): Promise<Browser> => {
+    const made = (await (await ann.post('/api/invitations', invited)).json()) as { url: string }
+    const token = new URL(made.url).searchParams.get('token')
+    const body = { token, name: email, email, password: 'battery staple' }
+    return browser(url, cookieOf(await browser(url, '').post('/api/invitations/accept', body)))
+  }
+  const ceilings = async (user: Browser) => {
+    const { id } = (await (await user.get('/api/me')).json()) as { id: string }
+    const both = [await user.get('/api/me/effective'), await ann.get(`/api/users/${id}/effective`)]
+    const read = async (answer: Response) =>
+      effectiveSettingsView.parse(await answer.json()).modeCeiling.from.kind
+    return Promise.all(both.map(read))
+  }
+  for (const name of ['eve', 'fay'])
+    harness.agent.settings.set(`person:${name}@example.org`, {
+      settings: { modeCeiling: 'manual' },
+      revision: 1,
+    })
+  const eve = await join('eve@example.org', {})
+  const fay = await join('fay@example.org', { email: 'fay@example.org' })
+  expect(await ceilings(eve)).toEqual(['deployment', 'deployment'])
+  expect(await ceilings(fay)).toEqual(['person', 'person'])
+  const key = await makeKey(eve)
+  const headers = { authorization: `Bearer ${key}` }
+  const own = await fetch(`${url}/api/me/effective`, { headers })
+  expect(await own.json()).toMatchObject({ modeCeiling: { from: { kind: 'deployment' } } })
 })
 
 test('an invitation makes one account, with its role, for its address, until its end', async () => {

@@ -237,17 +237,17 @@ export class ScriptedAgent {
   /** As ai-agent's rows, without what can be wrong with settings. */
   #settings(user: AgentUser, ask: SettingsAsk): SettingsAnswer {
     const viewOf = (key: string): SettingsView => this.settings.get(key) ?? { settings: {}, revision: 0 }
-    const effective = (id: string, teams: readonly string[]): SettingsAnswer => ({
+    const effective = (id: string, teams: readonly string[], email = ''): SettingsAnswer => ({
       effective: effectiveSettings(
         DEPLOYMENT,
         teams.map((team) => ({ id: team, name: team, settings: viewOf(`team:${team}`).settings })),
-        viewOf(`person:${id}`).settings,
+        { ...viewOf(`person:${email}`).settings, ...viewOf(`person:${id}`).settings },
       ),
     })
-    if (ask.do === 'own') return effective(user.id, user.teams ?? [])
+    if (ask.do === 'own') return effective(user.id, user.teams ?? [], user.email)
     if (user.role !== 'admin')
       throw new RequestError(-32_600, 'Only an administrator.', { code: 'forbidden' })
-    if (ask.do === 'effective') return effective(ask.userId, ask.teams)
+    if (ask.do === 'effective') return effective(ask.userId, ask.teams, ask.email)
     if (ask.do === 'list') return { all: [] }
     const key = `${ask.subject.kind}:${ask.subject.id}`
     this.received.push(`settings ${ask.do} ${ask.subject.kind}`)

@@ -13,25 +13,50 @@ interface UserRow {
   role?: string | null | undefined
 }
 
-export function toAccount({ id, name, email, role }: UserRow, teams: readonly string[]): Account {
-  return account.parse({ id, name, email, role: role ?? 'member', teams })
+export function toAccount(
+  { id, name, email, role }: UserRow,
+  teams: readonly string[],
+  unproven: boolean,
+): Account {
+  return account.parse({
+    id,
+    name,
+    email,
+    role: role ?? 'member',
+    teams,
+    ...(unproven && { unproven: true }),
+  })
 }
 
-/** Ids of the teams of one person, sorted. */
-export async function teamIdsOf(db: Kysely<AccountsSchema>, userId: string): Promise<string[]> {
+/** The account of a row of `auth_user`. */
+export async function accountOf(db: Kysely<AccountsSchema>, user: UserRow): Promise<Account> {
   const rows = await db
     .selectFrom('team_member')
     .select('teamId')
     .distinct()
-    .where('userId', '=', userId)
+    .where('userId', '=', user.id)
     .orderBy('teamId')
     .execute()
-  return rows.map(({ teamId }) => teamId)
+  return toAccount(
+    user,
+    rows.map(({ teamId }) => teamId),
+    await isUnproven(db, user.id),
+  )
+}
+
+/** True: only its person has named the address of this account. */
+export async function isUnproven(db: Kysely<AccountsSchema>, userId: string): Promise<boolean> {
+  const found = await db
+    .selectFrom('unproven_address')
+    .select('userId')
+    .where('userId', '=', userId)
+    .executeTakeFirst()
+  return found !== undefined
 }
 
 /** All accounts, by name. */
 export async function listUsers(db: Kysely<AccountsSchema>): Promise<Account[]> {
-  const [users, members] = await Promise.all([
+  const [users, members, unproven] = await Promise.all([
     db
       .selectFrom('auth_user')
       .select(['id', 'name', 'email', 'role'])
@@ -39,12 +64,15 @@ export async function listUsers(db: Kysely<AccountsSchema>): Promise<Account[]> 
       .orderBy('id')
       .execute(),
     db.selectFrom('team_member').select(['teamId', 'userId']).distinct().orderBy('teamId').execute(),
+    db.selectFrom('unproven_address').select('userId').execute(),
   ])
+  const ofUnproven = new Set(unproven.map(({ userId }) => userId))
   const teams = Map.groupBy(members, ({ userId }) => userId)
   return users.map((user) =>
     toAccount(
       user,
       (teams.get(user.id) ?? []).map(({ teamId }) => teamId),
+      ofUnproven.has(user.id),
     ),
   )
 }
@@ -61,7 +89,7 @@ export async function changePerson(
       .where('id', '=', userId)
       .executeTakeFirst()
     if (user === undefined) throw new SandlotError('not_found', 'There is no such person.')
-    const before = toAccount(user, await teamIdsOf(trx, userId))
+    const before = await accountOf(trx, user)
     if ((was?.role ?? before.role) !== before.role || (was?.name ?? before.name) !== before.name)
       throw new SandlotError(
         'conflict',

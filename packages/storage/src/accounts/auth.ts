@@ -8,7 +8,7 @@ import { betterAuth } from 'better-auth'
 import { APIError } from 'better-auth/api'
 import type { Kysely } from 'kysely'
 import { createKeyedLock } from '@sandlot/shared/async/keyed-lock'
-import { teamIdsOf, toAccount } from './account-rows.ts'
+import { accountOf, toAccount } from './account-rows.ts'
 import { makeExternalFlows } from './auth-external.ts'
 import { type AuthOptions, IP_HEADER, authOptions } from './auth-options.ts'
 import { type SecondFactors, makeSecondFactors } from './auth-second-factor.ts'
@@ -48,7 +48,7 @@ export function makeAuth(db: Kysely<AccountsSchema>, options: AuthOptions): Auth
     })
     if (response === null) return undefined
     return {
-      account: toAccount(response.user, await teamIdsOf(db, response.user.id)),
+      account: await accountOf(db, response.user),
       signInId: response.session.id,
       setCookies: headers.getSetCookie(),
     }
@@ -69,7 +69,7 @@ export function makeAuth(db: Kysely<AccountsSchema>, options: AuthOptions): Auth
     async createUser(user) {
       try {
         const { user: made } = await api.createUser({ body: user })
-        return toAccount(made, [])
+        return toAccount(made, [], false)
       } catch (error) {
         throw translate(error)
       }

@@ -5,6 +5,7 @@
 import { SandlotError } from '@sandlot/shared/errors'
 import { type Role, role } from '@sandlot/shared/team/role'
 import type { Kysely, Transaction } from 'kysely'
+import { isUnproven } from './account-rows.ts'
 import type { AccountsSchema } from './schema.ts'
 import type { Origin, SignedIn } from './store.ts'
 
@@ -225,15 +226,6 @@ async function hasLink(db: Kysely<AccountsSchema>, userId: string, key: string):
     .select('id')
     .where('userId', '=', userId)
     .where('providerId', '=', key)
-    .executeTakeFirst()
-  return found !== undefined
-}
-
-async function isUnproven(db: Kysely<AccountsSchema>, userId: string): Promise<boolean> {
-  const found = await db
-    .selectFrom('unproven_address')
-    .select('userId')
-    .where('userId', '=', userId)
     .executeTakeFirst()
   return found !== undefined
 }

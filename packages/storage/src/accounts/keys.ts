@@ -5,7 +5,7 @@ import { SandlotError } from '@sandlot/shared/errors'
 import { randomText } from '@sandlot/shared/ids'
 import { DEFAULT_KEY_SCOPES, type KeyScope, keyScope } from '@sandlot/shared/team/sign-in-api'
 import type { Kysely } from 'kysely'
-import { teamIdsOf, toAccount } from './account-rows.ts'
+import { accountOf } from './account-rows.ts'
 import type { AccountsSchema } from './schema.ts'
 import { API_KEY_PREFIX, MAX_KEYS_PER_USER } from './store.ts'
 import type { FoundKey, KeyGrant } from './store.ts'
@@ -96,7 +96,7 @@ export async function findByKey(db: Kysely<AccountsSchema>, secret: string): Pro
     await db.updateTable('api_key').set({ lastUsedAt: now }).where('id', '=', row.keyId).execute()
   }
   return {
-    account: toAccount(row, await teamIdsOf(db, row.id)),
+    account: await accountOf(db, row),
     keyId: row.keyId,
     scopes: readScopes(row.scopes),
   }
