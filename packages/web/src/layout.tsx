@@ -1,15 +1,16 @@
 /** The frame of the signed-in app: sidebar (a drawer on small screens), header, page. */
 import { Dialog } from '@base-ui/react/dialog'
 import { Menu as MenuIcon, PanelLeft, PanelRight, SquarePen, WifiOff } from 'lucide-react'
-import { type ReactNode, useCallback, useState } from 'react'
+import { lazy, type ReactNode, Suspense, useState } from 'react'
 import { useLocation } from 'wouter'
 import { useChat, useChatState } from './chat/chat-context.ts'
-import { ChatMenu } from './chat/chat-menu.tsx'
+import { ChatMenu, RenameDialog } from './chat/chat-menu.tsx'
 import { PeopleHere } from './chat/sharing/people-here.tsx'
 import { ShareDialog } from './chat/sharing/share-dialog.tsx'
 import { useGlobalKeys } from './chat/use-global-keys.ts'
 import { Dock } from './desk/dock.tsx'
 import { useDesk } from './desk/use-desk.ts'
+import { copyLastCode, copyLastReply } from './palette/copy-last.ts'
 import { browserStorage } from './lib/storage.ts'
 import { useIsWide } from './lib/wide.ts'
 import { ShortcutsDialog } from './settings/shortcuts.tsx'
@@ -21,6 +22,9 @@ import type { ConnectionState } from './net/connection.ts'
 import { Spinner } from './ui/spinner.tsx'
 import { Toasts } from './ui/toasts.tsx'
 
+// Loaded when it is opened first: it knows every section of the settings.
+const Palette = lazy(() => import('./palette/palette.tsx'))
+
 const SIDEBAR_KEY = 'sandlot.sidebar'
 
 export function Layout(props: { children: ReactNode }) {
@@ -28,13 +32,15 @@ export function Layout(props: { children: ReactNode }) {
   const [shown, setShown] = useState(() => browserStorage('local').get(SIDEBAR_KEY) !== 'hidden')
   const [drawer, setDrawer] = useState(false)
   const desk = useDesk()
-  const [search, setSearch] = useState(false)
-  const searched = useCallback(() => setSearch(false), [])
+  const [palette, setPalette] = useState(false)
+  const [renaming, setRenaming] = useState(false)
   const [sharing, setSharing] = useState(false)
   const sessionId = useChatState((state) => state.activeId)
   const [shortcuts, setShortcuts] = useState(false)
   const [, navigate] = useLocation()
-  const isGuest = useChat().me.role === 'guest'
+  const { chat, me } = useChat()
+  const isGuest = me.role === 'guest'
+  const entries = () => chat.store.getState().views[sessionId ?? '']?.transcript.entries
   const title = useTitle()
   const toggle = () => {
     if (!wide) return setDrawer(!drawer)
@@ -49,11 +55,11 @@ export function Layout(props: { children: ReactNode }) {
     if (shortcut === 'new-chat') navigate('/')
     else if (shortcut === 'toggle-sidebar') toggle()
     else if (shortcut === 'settings') openSettings()
-    else if (shortcut === 'search') {
-      if (wide) setShown(true)
-      else setDrawer(true)
-      setSearch(true)
-    } else if (shortcut === 'shortcuts') setShortcuts(true)
+    else if (shortcut === 'palette') setPalette(true)
+    else if (shortcut === 'toggle-workspace' && !isGuest) desk.toggle()
+    else if (shortcut === 'copy-reply') copyLastReply(entries())
+    else if (shortcut === 'copy-code') copyLastCode(entries())
+    else if (shortcut === 'shortcuts') setShortcuts(true)
     else return false
     return true
   })
@@ -61,7 +67,7 @@ export function Layout(props: { children: ReactNode }) {
     <div className="flex h-full">
       {wide && shown && (
         <aside aria-label="Sidebar" className="w-66 shrink-0 border-r border-line">
-          <Sidebar onPick={() => undefined} onSettings={openSettings} search={search} onSearch={searched} />
+          <Sidebar onPick={() => undefined} onSettings={openSettings} />
         </aside>
       )}
       {!wide && (
@@ -70,12 +76,7 @@ export function Layout(props: { children: ReactNode }) {
             <Dialog.Backdrop className="backdrop fixed inset-0 z-30 bg-black/40" />
             <Dialog.Popup className="drawer fixed inset-y-0 left-0 z-40 w-[min(20rem,85vw)] border-r border-line shadow-3 outline-none">
               <Dialog.Title className="sr-only">Chats</Dialog.Title>
-              <Sidebar
-                onPick={() => setDrawer(false)}
-                onSettings={openSettings}
-                search={search}
-                onSearch={searched}
-              />
+              <Sidebar onPick={() => setDrawer(false)} onSettings={openSettings} />
             </Dialog.Popup>
           </Dialog.Portal>
         </Dialog.Root>
@@ -91,7 +92,7 @@ export function Layout(props: { children: ReactNode }) {
           </IconButton>
           <Title title={title} />
           <PeopleHere onShare={() => setSharing(true)} />
-          <ChatMenu title={title} onShare={() => setSharing(true)} />
+          <ChatMenu title={title} onShare={() => setSharing(true)} onRename={() => setRenaming(true)} />
           {!isGuest && (
             <IconButton
               label="Workspace"
@@ -115,10 +116,31 @@ export function Layout(props: { children: ReactNode }) {
       {sharing && sessionId !== null && (
         <ShareDialog sessionId={sessionId} onClose={() => setSharing(false)} />
       )}
+      {renaming && sessionId !== null && (
+        <RenameDialog sessionId={sessionId} title={title} onClose={() => setRenaming(false)} />
+      )}
+      {palette && (
+        <Suspense fallback={null}>
+          <Palette
+            frame={{
+              toggleSidebar: toggle,
+              share: () => setSharing(true),
+              rename: () => setRenaming(true),
+              showShortcuts: () => setShortcuts(true),
+              focusComposer,
+            }}
+            onClose={() => setPalette(false)}
+          />
+        </Suspense>
+      )}
       <ShortcutsDialog open={shortcuts} onOpenChange={setShortcuts} />
       <Toasts />
     </div>
   )
+}
+
+function focusComposer() {
+  document.getElementById('composer')?.focus()
 }
 
 /** Of the chat on the screen; empty while there is none. */

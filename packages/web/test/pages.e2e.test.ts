@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises'
 import type { Locator } from 'playwright-core'
 import { describe, expect, test } from 'vitest'
-import { PHONE, card, lookAt, until, usePages } from './fixture/pages.ts'
+import { card, lookAt, until, usePages } from './fixture/pages.ts'
 import { PERSON, SETUP_TOKEN } from './fixture/service.ts'
 import { SessionLog } from './fixture/session-log.ts'
 
@@ -625,8 +625,7 @@ test('a chat is found by its name, by the keyboard alone', async () => {
       (text) => text.split('\n')[0],
     )
   const all = await titles()
-  await page.keyboard.press('Control+Shift+S')
-  await page.keyboard.press('Control+k')
+  await page.getByRole('searchbox').focus()
   await page.keyboard.type('WORKSPACE')
   await until(async () => expect(await titles()).toEqual(['What is in my workspace?']))
   expect(await lookAt(page, 'found')).toEqual([])
@@ -637,23 +636,9 @@ test('a chat is found by its name, by the keyboard alone', async () => {
   expect(frames('ai_chat_cancel')).toEqual([])
 })
 
-test('in a narrow window the search opens the drawer, and what is typed goes there', async () => {
-  const page = await signedIn({ viewport: PHONE })
-  await page.keyboard.press('Control+k')
-  const dialog = page.getByRole('dialog', { name: 'Chats' })
-  await dialog.waitFor()
-  // Until the drawer has placed the focus where it wants it.
-  await page.evaluate('new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))')
-  await page.keyboard.type('workspace')
-  await until(async () => expect(await page.getByTestId('session-item').count()).toBe(1))
-  await page.keyboard.press('Escape')
-  await page.keyboard.press('Escape')
-  await dialog.waitFor({ state: 'detached' })
-})
-
 test('a chat that was found is gone when it is deleted', async () => {
   const page = await signedIn()
-  await page.keyboard.press('Control+k')
+  await page.getByRole('searchbox').focus()
   await page.keyboard.type('workspace')
   const item = page.getByTestId('session-item')
   await until(async () => expect(await item.count()).toBe(1))
@@ -667,7 +652,7 @@ test('a chat that was found is gone when it is deleted', async () => {
 test('what was found on one page goes on with the next one', async () => {
   service.pageSize = 2
   const page = await signedIn()
-  await page.keyboard.press('Control+k')
+  await page.getByRole('searchbox').focus()
   await page.keyboard.type('e')
   const items = page.getByTestId('session-item')
   await until(async () => expect(await page.getByRole('region', { name: 'Found' }).count()).toBe(1))
@@ -683,8 +668,8 @@ test('what was found on one page goes on with the next one', async () => {
 
 test('who opens the search and looks for nothing leaves it, and stops nothing, with Escape', async () => {
   const page = await signedIn({ sessionId: 's_build' })
-  await page.keyboard.press('Control+k')
   const field = page.getByRole('searchbox')
+  await field.focus()
   await until(async () => expect(await field.evaluate((one) => one === document.activeElement)).toBe(true))
   await page.keyboard.press('Escape')
   expect(await field.evaluate((one) => one === document.activeElement)).toBe(false)

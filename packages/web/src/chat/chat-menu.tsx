@@ -17,13 +17,12 @@ const ITEM =
   'flex h-9 cursor-pointer items-center gap-2.5 rounded-lg px-2.5 text-sm outline-none data-highlighted:bg-hover pointer-coarse:h-11'
 
 /** What can be done with the chat on the screen as a whole. Nothing while there is none. */
-export function ChatMenu(props: { title: string; onShare: () => void }) {
+export function ChatMenu(props: { title: string; onShare: () => void; onRename: () => void }) {
   const { chat } = useChat()
   const sessionId = useChatState((state) => state.activeId)
   const known = useChatState(
     ({ activeId, views }) => activeId !== null && (views[activeId]?.transcript.seq ?? 0) > 0,
   )
-  const [renaming, setRenaming] = useState(false)
   // Inside the page’s landmark, not at the end of the body.
   const host = useRef<HTMLDivElement>(null)
   const { access } = useReadingOf(sessionId)
@@ -50,7 +49,7 @@ export function ChatMenu(props: { title: string; onShare: () => void }) {
                   <Menu.Item className={ITEM} onClick={props.onShare}>
                     <Share2 className="size-4 text-muted" aria-hidden /> Share…
                   </Menu.Item>
-                  <Menu.Item className={ITEM} onClick={() => setRenaming(true)}>
+                  <Menu.Item className={ITEM} onClick={props.onRename}>
                     <Pencil className="size-4 text-muted" aria-hidden /> Rename…
                   </Menu.Item>
                 </>
@@ -62,9 +61,6 @@ export function ChatMenu(props: { title: string; onShare: () => void }) {
           </Menu.Positioner>
         </Menu.Portal>
       </Menu.Root>
-      {renaming && (
-        <RenameDialog sessionId={sessionId} title={props.title} onClose={() => setRenaming(false)} />
-      )}
     </div>
   )
 }
@@ -76,7 +72,7 @@ function fileName(title: string): string {
 }
 
 /** The service tells the new name to all tabs. */
-function RenameDialog(props: { sessionId: string; title: string; onClose: () => void }) {
+export function RenameDialog(props: { sessionId: string; title: string; onClose: () => void }) {
   const [title, setTitle] = useState(props.title)
   const { busy, problem, onSubmit } = useSubmit(async () => {
     await renameSession(props.sessionId, title.trim())

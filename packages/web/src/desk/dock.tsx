@@ -13,7 +13,7 @@ import { Spinner } from '../ui/spinner.tsx'
 import { type PanelId, useDesk } from './use-desk.ts'
 
 /** In the order of their tabs. Each is loaded when it is opened first. */
-const PANELS = [
+export const PANELS = [
   {
     id: 'files' as PanelId,
     label: 'Files',

@@ -4,7 +4,10 @@ export type Shortcut =
   | 'new-chat'
   | 'toggle-sidebar'
   | 'settings'
-  | 'search'
+  | 'palette'
+  | 'copy-reply'
+  | 'copy-code'
+  | 'toggle-workspace'
   | 'shortcuts'
   | 'focus-composer'
   | 'stop'
@@ -13,23 +16,36 @@ export type Shortcut =
   | 'allow-all'
   | 'reject-all'
 
-/** Every key, for people. `Mod` is Cmd on a Mac and Ctrl elsewhere. */
+/** What each key does, for people. `Mod` is Cmd on a Mac and Ctrl elsewhere. */
+const WORDS: Record<Shortcut, { keys: string; does: string }> = {
+  stop: { keys: 'Esc', does: 'Stop the agent' },
+  allow: { keys: 'Ctrl+Alt+Enter', does: 'Bring the first call that waits into view, and allow it there' },
+  reject: {
+    keys: 'Ctrl+Alt+Backspace',
+    does: 'Bring the first call that waits into view, and deny it there',
+  },
+  'allow-all': { keys: 'Ctrl+Alt+Shift+Enter', does: 'Allow all that wait, once' },
+  'reject-all': { keys: 'Ctrl+Alt+Shift+Backspace', does: 'Deny all that wait' },
+  'new-chat': { keys: 'Mod+Shift+O', does: 'New chat' },
+  palette: { keys: 'Mod+K', does: 'Find a chat or an action' },
+  'focus-composer': { keys: 'Shift+Esc', does: 'Go to the field for messages' },
+  'copy-reply': { keys: 'Mod+Shift+C', does: 'Copy the last answer' },
+  'copy-code': { keys: 'Mod+Shift+;', does: 'Copy the last code block' },
+  'toggle-sidebar': { keys: 'Mod+Shift+S', does: 'Show or hide the list of chats' },
+  'toggle-workspace': { keys: 'Mod+Shift+E', does: 'Show or hide the workspace' },
+  settings: { keys: 'Mod+.', does: 'Settings' },
+  shortcuts: { keys: 'Mod+/', does: 'These keys' },
+}
+
+/** Every key, those of the composer first. */
 export const SHORTCUT_WORDS: readonly { keys: string; does: string }[] = [
   { keys: 'Enter', does: 'Send; while the agent works, add to it' },
   { keys: 'Shift+Enter', does: 'Begin a new line' },
   { keys: '↑', does: 'Bring back what you said last, in an empty field' },
-  { keys: 'Esc', does: 'Stop the agent' },
-  { keys: 'Ctrl+Alt+Enter', does: 'Bring the first call that waits into view, and allow it there' },
-  { keys: 'Ctrl+Alt+Backspace', does: 'Bring the first call that waits into view, and deny it there' },
-  { keys: 'Ctrl+Alt+Shift+Enter', does: 'Allow all that wait, once' },
-  { keys: 'Ctrl+Alt+Shift+Backspace', does: 'Deny all that wait' },
-  { keys: 'Mod+Shift+O', does: 'New chat' },
-  { keys: 'Mod+K', does: 'Find a chat' },
-  { keys: 'Shift+Esc', does: 'Go to the field for messages' },
-  { keys: 'Mod+Shift+S', does: 'Show or hide the list of chats' },
-  { keys: 'Mod+.', does: 'Settings' },
-  { keys: 'Mod+/', does: 'These keys' },
+  ...Object.values(WORDS),
 ]
+
+export const keysOf = (shortcut: Shortcut): string => WORDS[shortcut].keys
 
 interface KeyPress {
   key: string
@@ -52,11 +68,19 @@ export function shortcutOf(press: KeyPress): Shortcut | undefined {
     return undefined
   }
   if (!mod || press.altKey) return undefined
-  if (press.shiftKey && press.key.toLowerCase() === 'o') return 'new-chat'
-  if (press.shiftKey && press.key.toLowerCase() === 's') return 'toggle-sidebar'
-  if (!press.shiftKey && press.key === '.') return 'settings'
-  if (!press.shiftKey && press.key.toLowerCase() === 'k') return 'search'
+  const key = press.key.toLowerCase()
   // On some keyboards it is on a key that needs Shift.
-  if (press.key === '/') return 'shortcuts'
-  return undefined
+  if (key === '/') return 'shortcuts'
+  return (press.shiftKey ? WITH_SHIFT : WITHOUT_SHIFT)[key]
 }
+
+const WITH_SHIFT: Readonly<Record<string, Shortcut | undefined>> = {
+  o: 'new-chat',
+  s: 'toggle-sidebar',
+  e: 'toggle-workspace',
+  c: 'copy-reply',
+  // What Shift makes of it differs between keyboards.
+  ';': 'copy-code',
+  ':': 'copy-code',
+}
+const WITHOUT_SHIFT: Readonly<Record<string, Shortcut | undefined>> = { k: 'palette', '.': 'settings' }

@@ -137,7 +137,7 @@ const ADMINISTRATION: Group = {
 }
 
 /** A guest has no agent, so nothing of one. */
-function groupsOf(role: Role): readonly Group[] {
+export function groupsOf(role: Role): readonly Group[] {
   if (role === 'guest') return [OF_PERSON]
   return role === 'admin' ? [OF_PERSON, OF_AGENT, ADMINISTRATION] : [OF_PERSON, OF_AGENT]
 }

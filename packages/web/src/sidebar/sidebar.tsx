@@ -1,6 +1,6 @@
 import type { SessionSummary } from '@sandlot/shared/frames'
 import { Search, Settings, SquarePen } from 'lucide-react'
-import { useEffect, useMemo, useRef, useState } from 'react'
+import { useMemo, useState } from 'react'
 import { Link, useLocation } from 'wouter'
 import { messageOf } from '@sandlot/shared/errors'
 import { AlertDialog } from '@base-ui/react/alert-dialog'
@@ -17,14 +17,9 @@ import { useFound } from './use-found.ts'
 
 /**
  * Brand, new chat, the list of sessions, and the person. `onPick`: something was chosen; a drawer
- * closes then. `search`: the person has asked for the search field, until `onSearch`.
+ * closes then.
  */
-export function Sidebar(props: {
-  onPick: () => void
-  onSettings: () => void
-  search: boolean
-  onSearch: () => void
-}) {
+export function Sidebar(props: { onPick: () => void; onSettings: () => void }) {
   const { chat, me } = useChat()
   const sessions = useChatState((state) => state.sessions)
   const more = useChatState((state) => state.nextPage !== null)
@@ -34,14 +29,6 @@ export function Sidebar(props: {
   const [, navigate] = useLocation()
   const [wanted, setWanted] = useState('')
   const { found, more: findMore, forget } = useFound(wanted)
-  const field = useRef<HTMLInputElement>(null)
-  const { search, onSearch } = props
-  useEffect(() => {
-    if (!search) return
-    field.current?.focus()
-    field.current?.select()
-    onSearch()
-  }, [search, onSearch])
   const hasShared = sessions?.some(({ owner }) => owner !== undefined) === true
   const [chosen, setChosen] = useState<'all' | 'shared'>('all')
   const shows = hasShared ? chosen : 'all'
@@ -91,7 +78,6 @@ export function Sidebar(props: {
         />
         <input
           dir="auto"
-          ref={field}
           type="search"
           aria-label="Find a chat by its name"
           placeholder="Find a chat"

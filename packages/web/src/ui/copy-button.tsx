@@ -47,7 +47,8 @@ function useCopied(): [CopyState, (text: string) => void] {
   return [state, copy]
 }
 
-async function writeClipboard(text: string): Promise<void> {
+/** Throws where the browser refuses it. */
+export async function writeClipboard(text: string): Promise<void> {
   if (!('clipboard' in navigator)) throw new Error('no clipboard on an insecure page')
   await navigator.clipboard.writeText(text)
 }

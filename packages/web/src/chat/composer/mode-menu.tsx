@@ -4,7 +4,7 @@ import { Check, ChevronDown, type LucideIcon, PencilLine, ShieldCheck, Zap } fro
 import { useRef } from 'react'
 import { cn } from '../../lib/cn.ts'
 
-const MODE_WORDS: Record<Mode, { name: string; means: string; icon: LucideIcon }> = {
+export const MODE_WORDS: Record<Mode, { name: string; means: string; icon: LucideIcon }> = {
   manual: { name: 'Manual', means: 'Reads run. Everything else asks first.', icon: ShieldCheck },
   'auto-edit': {
     name: 'Auto-edit',

@@ -1,0 +1,151 @@
+/** What can be done from the palette, in the groups that it shows. */
+import { MODES } from '@sandlot/shared/mode'
+import {
+  ArrowDownToDot,
+  Copy,
+  FileCode,
+  Keyboard,
+  type LucideIcon,
+  LogOut,
+  Monitor,
+  Moon,
+  PanelLeft,
+  PanelRight,
+  PencilLine,
+  Share2,
+  Square,
+  SquarePen,
+  Sun,
+} from 'lucide-react'
+import { useLocation } from 'wouter'
+import { useChat, useChatState } from '../chat/chat-context.ts'
+import { MODE_WORDS } from '../chat/composer/mode-menu.tsx'
+import { useReadingOf } from '../chat/sharing/reading.ts'
+import { PANELS } from '../desk/dock.tsx'
+import { useDesk } from '../desk/use-desk.ts'
+import { type Shortcut, keysOf } from '../lib/shortcuts.ts'
+import { setTheme } from '../lib/theme.ts'
+import { signOut } from '../net/http.ts'
+import { groupsOf } from '../settings/settings-page.tsx'
+import { isBusy } from '../state/chat-state.ts'
+import { copyLastCode, copyLastReply } from './copy-last.ts'
+
+export interface PaletteItem {
+  id: string
+  label: string
+  icon: LucideIcon
+  keys?: string
+  run: () => void
+}
+
+export interface PaletteGroup {
+  title: string
+  items: readonly PaletteItem[]
+}
+
+/** What only the page's frame can do. */
+export interface FrameActions {
+  toggleSidebar: () => void
+  share: () => void
+  rename: () => void
+  showShortcuts: () => void
+  focusComposer: () => void
+}
+
+export function useActions(frame: FrameActions): PaletteGroup[] {
+  const { chat, me, onSignedOut } = useChat()
+  const [, navigate] = useLocation()
+  const desk = useDesk()
+  const sessionId = useChatState((state) => state.activeId)
+  const known = useChatState(({ views }) => sessionId !== null && (views[sessionId]?.transcript.seq ?? 0) > 0)
+  const busy = useChatState((state) => isBusy(state, sessionId))
+  const { access } = useReadingOf(sessionId)
+  const own = known && access === 'own'
+  const guest = me.role === 'guest'
+  const ofKey = (shortcut: Shortcut) => ({ id: shortcut, keys: keysOf(shortcut) })
+  const transcript = () =>
+    sessionId === null ? undefined : chat.store.getState().views[sessionId]?.transcript
+  const chatActions: (PaletteItem | false)[] = [
+    !guest && { ...ofKey('new-chat'), label: 'New chat', icon: SquarePen, run: () => navigate('/') },
+    busy &&
+      access !== 'watch' && {
+        ...ofKey('stop'),
+        label: 'Stop the agent',
+        icon: Square,
+        run: () => chat.stopPrompt(sessionId),
+      },
+    access !== 'watch' && {
+      ...ofKey('focus-composer'),
+      label: 'Go to the field for messages',
+      icon: ArrowDownToDot,
+      run: frame.focusComposer,
+    },
+    known && {
+      ...ofKey('copy-reply'),
+      label: 'Copy the last answer',
+      icon: Copy,
+      run: () => copyLastReply(transcript()?.entries),
+    },
+    known && {
+      ...ofKey('copy-code'),
+      label: 'Copy the last code block',
+      icon: FileCode,
+      run: () => copyLastCode(transcript()?.entries),
+    },
+    own && { id: 'share', label: 'Share this chat…', icon: Share2, run: frame.share },
+    own && { id: 'rename', label: 'Rename this chat…', icon: PencilLine, run: frame.rename },
+    ...(own
+      ? MODES.map((mode) => ({
+          id: `mode-${mode}`,
+          label: `Approval mode: ${MODE_WORDS[mode].name}`,
+          icon: MODE_WORDS[mode].icon,
+          run: () => chat.setMode(sessionId ?? '', mode),
+        }))
+      : []),
+  ]
+  const view: (PaletteItem | false)[] = [
+    ...(guest
+      ? []
+      : PANELS.map(({ id, label, icon }) => ({
+          id: `panel-${id}`,
+          label: `Open the workspace: ${label}`,
+          icon,
+          run: () => desk.open(id),
+        }))),
+    !guest && {
+      ...ofKey('toggle-workspace'),
+      label: 'Show or hide the workspace',
+      icon: PanelRight,
+      run: desk.toggle,
+    },
+    {
+      ...ofKey('toggle-sidebar'),
+      label: 'Show or hide the list of chats',
+      icon: PanelLeft,
+      run: frame.toggleSidebar,
+    },
+    { id: 'theme-light', label: 'Theme: light', icon: Sun, run: () => setTheme('light') },
+    { id: 'theme-dark', label: 'Theme: dark', icon: Moon, run: () => setTheme('dark') },
+    { id: 'theme-system', label: 'Theme: as the system', icon: Monitor, run: () => setTheme('system') },
+    { ...ofKey('shortcuts'), label: 'Keyboard shortcuts', icon: Keyboard, run: frame.showShortcuts },
+  ]
+  const settings = groupsOf(me.role)
+    .flatMap(({ sections }) => sections)
+    .map(({ id, title, icon }) => ({
+      id: `settings-${id}`,
+      label: `Settings: ${title}`,
+      icon,
+      run: () => navigate(`/settings/${id}`),
+    }))
+  const leave = {
+    id: 'sign-out',
+    label: 'Sign out',
+    icon: LogOut,
+    run: () => void signOut().finally(onSignedOut),
+  }
+  return [
+    { title: 'This chat', items: chatActions.filter((item) => item !== false) },
+    { title: 'View', items: view.filter((item) => item !== false) },
+    { title: 'Settings', items: [...settings, leave] },
+  ]
+}

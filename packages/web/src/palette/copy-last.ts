@@ -1,0 +1,50 @@
+/** Copying from the end of a chat by key. */
+import type { Entry } from '@sandlot/shared/transcript/entries'
+import { writeClipboard } from '../ui/copy-button.tsx'
+import { showToast } from '../ui/toasts.tsx'
+
+type Entries = readonly Entry[] | undefined
+
+export function copyLastReply(entries: Entries): void {
+  void copy(answers(entries)[0], 'The last answer is copied.', 'There is no answer yet.')
+}
+
+export function copyLastCode(entries: Entries): void {
+  const code = answers(entries).flatMap((text) => codeBlocks(text).at(-1) ?? [])[0]
+  void copy(code, 'The last code block is copied.', 'No answer here has a code block.')
+}
+
+/** The last first. */
+function answers(entries: Entries): string[] {
+  return (entries ?? [])
+    .flatMap((entry) => (entry.type === 'message' && entry.role === 'assistant' ? [entry.text] : []))
+    .toReversed()
+}
+
+/** What stands between the fences of a Markdown text; one that is still open counts too. */
+function codeBlocks(text: string): string[] {
+  const blocks: string[] = []
+  let open: { fence: string; lines: string[] } | null = null
+  for (const line of text.split('\n')) {
+    const fence = /^ {0,3}(`{3,}|~{3,})/.exec(line)?.[1]
+    if (open === null) {
+      if (fence !== undefined) open = { fence, lines: [] }
+    } else if (fence !== undefined && fence.startsWith(open.fence) && line.trim() === fence) {
+      blocks.push(open.lines.join('\n'))
+      open = null
+    } else open.lines.push(line)
+  }
+  if (open !== null) blocks.push(open.lines.join('\n'))
+  return blocks
+}
+
+async function copy(text: string | undefined, done: string, nothing: string): Promise<void> {
+  if (text === undefined) return showToast(nothing)
+  try {
+    await writeClipboard(text)
+  } catch (error) {
+    console.warn('Nothing was copied.', error)
+    return showToast('The browser does not allow copying here.')
+  }
+  showToast(done)
+}
