@@ -327,10 +327,12 @@ export interface SandboxFiles {
    * mode.
    */
   write(path: string, data: Uint8Array): Promise<void>
+  /** The same for data of any size, in bounded memory. */
+  writer(path: string, options?: PlaceOptions): FileWriter
   mkdir(path: string): Promise<void>
   /** Recursively also what its owner has closed to writing, as tools leave their caches. */
   remove(path: string, options?: { recursive?: boolean }): Promise<void>
-  rename(from: string, to: string): Promise<void>
+  rename(from: string, to: string, options?: PlaceOptions): Promise<void>
   /**
    * What the workspace holds now, to learn later what has changed. Rejects with `too_large` beyond
    * 50,000 files, and with `timeout` where looking at them takes more than two seconds.
@@ -365,6 +367,26 @@ export interface FileChange {
   path: string
   /** Bytes; of a removed file those that it had. */
   size: number
+}
+
+/** `isNew`: rejects with `exists` where something is, in place of replacing it. */
+export interface PlaceOptions {
+  isNew?: boolean
+}
+
+/**
+ * A file that is being written. It is not at its path before `commit` has resolved; until then it
+ * takes one of 32 places in its sandbox. After a rejection it is given up.
+ */
+export interface FileWriter {
+  /** Bytes that were given to `write`. */
+  readonly written: number
+  /** Resolves when more may come: sooner than the bytes are stored. One call after the other. */
+  write(data: Uint8Array): Promise<void>
+  /** `data`: the last bytes. */
+  commit(data?: Uint8Array): Promise<void>
+  /** Nothing stays. Does nothing after `commit`. */
+  abort(): Promise<void>
 }
 
 /**

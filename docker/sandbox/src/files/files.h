@@ -52,6 +52,8 @@ int walk_resolve(int root, const char *path, char resolved[PATH_BYTES + 1]);
 /* `resolve`: RESOLVE_NO_SYMLINKS, or 0. */
 int open_parent(char *path, const char **name, uint64_t resolve);
 int make_directories(char *path, uint64_t resolve);
+/* renameat, or with `is_new` EEXIST where something is; returns 0 or an errno. */
+int rename_to(int from_dir, const char *from, int to_dir, const char *to, bool is_new);
 int staging_dir(bool make);
 /* The existing one, its permissions restored where a command has closed it to sbxd. */
 int staging_dir_unlocked(void);

@@ -9,6 +9,7 @@
 
 #include <fcntl.h>
 #include <linux/openat2.h>
+#include <stdio.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -72,6 +73,21 @@ int make_directories(char *path, uint64_t resolve)
         return -1;
     close(dir);
     return 0;
+}
+
+int rename_to(int from_dir, const char *from, int to_dir, const char *to, bool is_new)
+{
+    struct stat st;
+    if (!is_new)
+        return renameat(from_dir, from, to_dir, to) < 0 ? errno : 0;
+    if (renameat2(from_dir, from, to_dir, to, RENAME_NOREPLACE) == 0)
+        return 0;
+    if (errno != EINVAL && errno != ENOSYS)
+        return errno;
+    /* A file system that cannot refuse by itself: not atomic there. */
+    if (fstatat(to_dir, to, &st, AT_SYMLINK_NOFOLLOW) == 0)
+        return EEXIST;
+    return errno != ENOENT || renameat(from_dir, from, to_dir, to) < 0 ? errno : 0;
 }
 
 int staging_dir(bool make)

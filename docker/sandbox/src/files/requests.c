@@ -144,7 +144,7 @@ static int do_resolve(const char *path, struct buf *out)
     return error;
 }
 
-static int do_rename(char *from, char *to, uint64_t resolve)
+static int do_rename(char *from, char *to, bool is_new, uint64_t resolve)
 {
     const char *from_name, *to_name;
     int a = open_parent(from, &from_name, resolve);
@@ -152,7 +152,7 @@ static int do_rename(char *from, char *to, uint64_t resolve)
         return errno;
     int b = open_parent(to, &to_name, resolve), error = errno;
     if (b >= 0) {
-        error = renameat(a, from_name, b, to_name) < 0 ? errno : 0;
+        error = rename_to(a, from_name, b, to_name, is_new);
         close(b);
     }
     close(a);
@@ -210,6 +210,6 @@ int file_request(const struct job *j, struct buf *out, uint16_t *flags)
     case T_FILE_RESOLVE:
         return do_resolve(path, out);
     default:
-        return do_rename(path, other, resolve);
+        return do_rename(path, other, j->flags & F_NEW, resolve);
     }
 }

@@ -12,6 +12,8 @@
 #include "../disk/disk.h"
 
 #define WRITES_MAX 32
+/* So much is on its way to the disk at most: the fsync of a large file would hold up every request. */
+#define UNSYNCED_MAX (32 << 20)
 
 struct write_state {
     bool used;
@@ -19,7 +21,9 @@ struct write_state {
     uint32_t handle;
     int fd;
     uint64_t written;
+    uint64_t syncing; /* written back, or on its way */
     uint64_t resolve; /* RESOLVE_NO_SYMLINKS, or 0 */
+    bool is_new;
     char name[40];
     char path[PATH_BYTES + 1];
 };
@@ -38,13 +42,26 @@ static void end_write(struct write_state *w)
     w->used = false;
 }
 
-static int begin_write(struct write_state *w, const char *path, uint64_t resolve)
+/* Begin to write back what was written last, and wait for what was begun before. */
+static void sync_part(struct write_state *w)
+{
+    if (w->written - w->syncing < UNSYNCED_MAX)
+        return;
+    off_t from = (off_t)w->syncing, length = (off_t)(w->written - w->syncing);
+    sync_file_range(w->fd, from, length, SYNC_FILE_RANGE_WRITE);
+    if (from >= length)
+        sync_file_range(w->fd, from - length, length, SYNC_FILE_RANGE_WAIT_BEFORE);
+    w->syncing = w->written;
+}
+
+static int begin_write(struct write_state *w, const char *path, uint64_t resolve, bool is_new)
 {
     static uint64_t counter;
     struct stat st;
     w->fd = -1;
-    w->written = 0;
+    w->written = w->syncing = 0;
     w->resolve = resolve;
+    w->is_new = is_new;
     w->name[0] = 0;
     strcpy(w->path, path);
     /*
@@ -58,6 +75,8 @@ static int begin_write(struct write_state *w, const char *path, uint64_t resolve
         close(old);
     if (exists && !S_ISREG(st.st_mode))
         return S_ISDIR(st.st_mode) ? EISDIR : ENXIO;
+    if (exists && is_new)
+        return EEXIST;
     snprintf(w->name, sizeof w->name, STAGING_PREFIX "%llu", (unsigned long long)++counter);
     w->fd = create_staged(w->name);
     if (w->fd < 0)
@@ -115,7 +134,7 @@ static int commit_write(struct write_state *w)
     if (to < 0)
         return errno;
     int from = staging_dir(false);
-    error = from < 0 || renameat(from, w->name, to, name) < 0 ? errno : 0;
+    error = from < 0 ? errno : rename_to(from, w->name, to, name, w->is_new);
     if (from >= 0)
         close(from);
     close(to);
@@ -154,7 +173,7 @@ int write_piece(const struct job *j, struct reader *r)
         w->used = true;
         w->session = j->session;
         w->handle = handle;
-        error = begin_write(w, text, resolve_flags(j));
+        error = begin_write(w, text, resolve_flags(j), j->flags & F_NEW);
     }
     if (!w)
         return EBADF;
@@ -171,6 +190,7 @@ int write_piece(const struct job *j, struct reader *r)
             w->written += (uint64_t)n;
         }
     }
+    sync_part(w);
     if (!error && j->flags & F_COMMIT)
         error = commit_write(w);
     if (error || j->flags & F_COMMIT)

@@ -81,6 +81,7 @@ enum frame_type {
 #define F_BEGIN 0x0001    /* FILE_WRITE: first piece, carries the path */
 #define F_COMMIT 0x0002   /* FILE_WRITE: last piece */
 #define F_ABORT 0x0004    /* FILE_WRITE: give up, remove the temporary file */
+#define F_NEW 0x0008      /* FILE_WRITE, FILE_RENAME: EEXIST where something is */
 #define F_FREEZE 0x0001   /* DISK_BUDGET: nothing may grow, whatever the budget */
 #define F_RECURSIVE 0x0001 /* FILE_REMOVE */
 #define F_NO_LINKS 0x8000  /* every file request: a symbolic link on the way is ELOOP */

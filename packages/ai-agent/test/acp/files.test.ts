@@ -1,5 +1,16 @@
 import { EXT } from '@sandlot/shared/acp-meta'
-import { MAX_LISTED, MAX_UPLOAD_BYTES, directoryList, filePiece } from '@sandlot/shared/person/files'
+import {
+  MAX_LISTED,
+  MAX_PIECE_BYTES,
+  MAX_TRASHED,
+  directoryList,
+  filePiece,
+  fileRemoved,
+  fileRestored,
+  fileWritten,
+  filesFound,
+  trashList,
+} from '@sandlot/shared/person/files'
 import type { Rule } from '@sandlot/shared/rules'
 import { expect, onTestFinished, test } from 'vitest'
 import { AgentBench } from '../support/agent-fixture.ts'
@@ -25,7 +36,11 @@ async function open(rules: readonly Rule[] = []) {
 test('a file is put there, listed and read in pieces; another person has none of it', async () => {
   const { ask, base64, workspace } = await open()
   const long = `${'a line of text\n'.repeat(60_000)}the end`
-  expect(await ask({ do: 'write', path: 'data/long.txt', data: base64(long), replace: false })).toEqual({})
+  expect(await ask({ do: 'write', path: 'data/long.txt', data: base64(long), replace: false })).toMatchObject(
+    {
+      size: long.length,
+    },
+  )
   expect(directoryList.parse(await ask({ do: 'list', path: '' }))).toMatchObject({
     entries: [{ name: 'data', kind: 'directory' }],
     left: 0,
@@ -67,7 +82,7 @@ test.each([
   ['bytes that are none', { do: 'write', path: 'x', data: 'not base64!' }, 'bad_request', 'data'],
   [
     'too many bytes',
-    { do: 'write', path: 'x', data: 'AAAA'.repeat(MAX_UPLOAD_BYTES / 3 + 1) },
+    { do: 'write', path: 'x', data: 'AAAA'.repeat(MAX_PIECE_BYTES / 3 + 1) },
     'too_large',
     '',
   ],
@@ -86,6 +101,10 @@ test('a directory of very many entries is told in part, and how many are left', 
   for (const name of names) await files.mkdir(name)
   const { entries, left } = directoryList.parse(await ask({ do: 'list', path: '' }))
   expect([entries.length, left, entries.at(-1)?.name]).toEqual([MAX_LISTED, 3, names[MAX_LISTED - 1]])
+  const page = async (after: string) => directoryList.parse(await ask({ do: 'list', path: '', after }))
+  const next = await page(entries.at(-1)?.name ?? '')
+  expect([next.entries.map(({ name }) => name), next.left]).toEqual([names.slice(MAX_LISTED), 0])
+  expect(await page('g')).toEqual({ entries: [], left: 0 })
 })
 
 test('an agent without sandboxes says so', async () => {
@@ -136,4 +155,166 @@ test('nothing is uploaded to where Sandlot keeps its own', async () => {
     await expect(ask({ do: 'write', path, data: base64('x'), replace: true })).rejects.toMatchObject({
       data: { code: 'forbidden' },
     })
+})
+
+const refused = (code: string) => ({ data: { code } })
+
+test('a file of several pieces is there when the last has come; a repeated piece is passed over, a gap is refused', async () => {
+  const { ask, base64, workspace } = await open()
+  const piece = (text: string, offset: number, more = true) =>
+    ask({ do: 'write', path: 'in/two', data: base64(text), replace: false, upload: 'u1', offset, more })
+  expect(await piece('hello ', 0)).toEqual({ written: 6 })
+  expect(await piece('lo wor', 3)).toEqual({ written: 9 })
+  await expect(piece('x', 20)).rejects.toMatchObject(refused('conflict'))
+  // What was behind a gap gives the whole up.
+  await expect(piece('ld', 9, false)).rejects.toMatchObject(refused('conflict'))
+  expect(await piece('hello ', 0)).toEqual({ written: 6 })
+  await expect(ask({ do: 'read', path: 'in/two', offset: 0 })).rejects.toMatchObject(refused('not_found'))
+  expect(await piece('world', 6, false)).toMatchObject({ size: 11 })
+  const files = await workspace(ADA.id)
+  expect(Buffer.from(await files.read('in/two')).toString()).toBe('hello world')
+  await expect(piece('again', 0)).rejects.toMatchObject(refused('conflict'))
+  expect((await files.list('')).map(({ path }) => path)).toEqual(['in'])
+})
+
+test('an upload that is given up leaves nothing, and of a person a few are under way', async () => {
+  const { ask, base64, workspace } = await open()
+  const begin = (n: number, user: object = ADA) =>
+    ask({ do: 'write', path: `f${n}`, data: base64('x'), replace: false, upload: `u${n}`, more: true }, user)
+  for (let n = 0; n < 8; n++) await begin(n)
+  await expect(begin(8)).rejects.toMatchObject(refused('rate_limited'))
+  await begin(8, BOB)
+  for (let n = 0; n < 8; n++) await ask({ do: 'abort', upload: `u${n}` })
+  await ask({ do: 'abort', upload: 'never' })
+  expect(await (await workspace(ADA.id)).list('')).toEqual([])
+  await begin(9)
+})
+
+test('a text is saved only where it is what was read', async () => {
+  const { ask, base64, workspace } = await open()
+  const files = await workspace(ADA.id)
+  const save = (text: string, version: object) =>
+    ask({ do: 'write', path: 'n.txt', data: base64(text), replace: true, version })
+  const first = fileWritten.parse(
+    await ask({ do: 'write', path: 'n.txt', data: base64('one'), replace: false }),
+  )
+  const second = fileWritten.parse(await save('three', first))
+  expect(await save('mine', first)).toEqual({ conflict: second })
+  expect(Buffer.from(await files.read('n.txt')).toString()).toBe('three')
+  await files.remove('n.txt')
+  expect(await save('mine', second)).toEqual({ conflict: null })
+})
+
+test('entries are made and moved, never onto others; a link is moved itself', async () => {
+  const { ask, workspace } = await withLinks()
+  const files = await workspace(ADA.id)
+  await ask({ do: 'mkdir', path: 'new/deep' })
+  await expect(ask({ do: 'mkdir', path: 'docs' })).rejects.toMatchObject(refused('conflict'))
+  await files.write('docs/a', Buffer.from('a'))
+  await ask({ do: 'move', path: 'docs/a', to: 'new/deep/b' })
+  expect((await files.stat('new/deep/b')).size).toBe(1)
+  await expect(ask({ do: 'move', path: 'docs', to: 'new' })).rejects.toMatchObject(refused('conflict'))
+  await expect(ask({ do: 'move', path: 'new', to: 'new/deep/new' })).rejects.toMatchObject(
+    refused('bad_request'),
+  )
+  await expect(ask({ do: 'move', path: 'docs/none', to: 'x' })).rejects.toMatchObject(refused('not_found'))
+  await expect(ask({ do: 'move', path: '', to: 'x' })).rejects.toMatchObject(refused('bad_request'))
+  await expect(ask({ do: 'move', path: 'docs', to: '../x' })).rejects.toMatchObject(refused('bad_request'))
+  await ask({ do: 'move', path: 'd', to: 'link-to-docs' })
+  expect((await files.list('')).map(({ path, kind }) => `${path} ${kind}`)).toContain('link-to-docs symlink')
+  for (const [path, to] of [
+    ['.tool-outputs', 'mine'],
+    ['docs', '.tool-outputs/x'],
+    ['docs', 'clone/notes/x'],
+  ])
+    await expect(ask({ do: 'move', path, to }), path).rejects.toMatchObject(refused('forbidden'))
+})
+
+test('what is removed goes to the trash and comes back, under another name where something is', async () => {
+  const { ask, base64, workspace } = await open()
+  const files = await workspace(ADA.id)
+  await ask({ do: 'write', path: 'a/b/note.txt', data: base64('kept'), replace: false })
+  const remove = async (path: string) => fileRemoved.parse(await ask({ do: 'remove', path })).id
+  const [id, folder] = [await remove('a/b/note.txt'), await remove('a')]
+  expect((await files.list('')).map(({ path }) => path)).toEqual(['.tool-outputs'])
+  expect(
+    trashList
+      .parse(await ask({ do: 'trash' }))
+      .entries.map(({ path }) => path)
+      .toSorted(),
+  ).toEqual(['a', 'a/b/note.txt'])
+  expect(fileRestored.parse(await ask({ do: 'restore', id })).path).toBe('a/b/note.txt')
+  expect(fileRestored.parse(await ask({ do: 'restore', id: folder })).path).toBe('a (2)')
+  await files.write('x/one.tar.gz', Buffer.from('1'))
+  const third = await remove('x/one.tar.gz')
+  await files.write('x/one.tar.gz', Buffer.from('2'))
+  expect(fileRestored.parse(await ask({ do: 'restore', id: third })).path).toBe('x/one.tar (2).gz')
+  await expect(ask({ do: 'restore', id })).rejects.toMatchObject(refused('not_found'))
+  await expect(ask({ do: 'restore', id: '../../etc' })).rejects.toMatchObject(refused('bad_request'))
+  expect(await ask({ do: 'remove', path: 'a', forever: true })).toEqual({ id: null })
+  await expect(ask({ do: 'remove', path: '.tool-outputs' })).rejects.toMatchObject(refused('forbidden'))
+  await expect(ask({ do: 'remove', path: 'x/..' })).rejects.toMatchObject(refused('bad_request'))
+})
+
+test('the trash keeps so much and so long, and can be emptied', async () => {
+  const { ask, workspace } = await open()
+  const files = await workspace(ADA.id)
+  const old = Date.now() - 8 * 86_400_000
+  await files.mkdir(`.tool-outputs/.trash/${old}-1-00000000/old`)
+  for (let n = 0; n < MAX_TRASHED + 2; n++)
+    await files.mkdir(`.tool-outputs/.trash/${Date.now() - 1_000 + n}-1-0000000a/f${n}`)
+  await files.mkdir('last')
+  await ask({ do: 'remove', path: 'last' })
+  const { entries } = trashList.parse(await ask({ do: 'trash' }))
+  expect([entries.length, entries[0]?.path, entries.at(-1)?.path]).toEqual([MAX_TRASHED, 'last', 'f3'])
+  expect((await files.list('.tool-outputs/.trash')).length).toBe(MAX_TRASHED)
+  await ask({ do: 'empty_trash' })
+  await ask({ do: 'empty_trash' })
+  expect(await ask({ do: 'trash' })).toEqual({ entries: [] })
+})
+
+test('files are found by some letters of their names, the best first, without outputs and trash', async () => {
+  const { ask, workspace } = await withLinks()
+  const files = await workspace(ADA.id)
+  for (const path of [
+    'src/main.ts',
+    'src/domain.ts',
+    'node_modules/main.ts/x',
+    'docs/my plan.md',
+    '.tool-outputs/main.ts',
+  ])
+    await files.write(path, Buffer.from(path))
+  const find = async (query: string, most = 20) => filesFound.parse(await ask({ do: 'search', query, most }))
+  expect((await find('main')).entries.map(({ path }) => path)).toEqual([
+    'src/main.ts',
+    'src/domain.ts',
+    'node_modules/main.ts',
+    'node_modules/main.ts/x',
+  ])
+  expect((await find('MYPL')).entries.map(({ path }) => path)).toEqual(['docs/my plan.md'])
+  expect((await find('sdm')).entries.map(({ path }) => path)).toContain('src/domain.ts')
+  expect(await find('main', 1)).toMatchObject({ more: true, entries: [{ path: 'src/main.ts' }] })
+  expect(await find('nothing like it')).toEqual({ entries: [], more: false })
+  // Of no query the files that were changed last; a link is not followed.
+  expect((await find('')).entries.map(({ path }) => path)).toEqual(
+    expect.arrayContaining(['docs/my plan.md', 'secrets/k']),
+  )
+  await ask({ do: 'move', path: 'src', to: 'lib' })
+  expect((await find('domain')).entries[0]?.path).toBe('lib/domain.ts')
+})
+
+test('names of any characters are listed, moved and removed', async () => {
+  const { ask, workspace } = await open()
+  const files = await workspace(ADA.id)
+  const names = ['two\nlines', 'rtl\u202egpj.exe', 'n'.repeat(255), ' leading', '…', '-rf']
+  for (const name of names) await files.write(name, Buffer.from('x'))
+  const { entries } = directoryList.parse(await ask({ do: 'list', path: '' }))
+  expect(entries.map(({ name }) => name).toSorted()).toEqual(names.toSorted())
+  for (const [n, name] of names.entries()) {
+    await ask({ do: 'move', path: name, to: `moved${n}` })
+    await ask({ do: 'move', path: `moved${n}`, to: name })
+    const { id } = fileRemoved.parse(await ask({ do: 'remove', path: name }))
+    expect(fileRestored.parse(await ask({ do: 'restore', id })).path).toBe(name)
+  }
+  await expect(ask({ do: 'mkdir', path: 'n'.repeat(256) })).rejects.toMatchObject(refused('bad_request'))
 })

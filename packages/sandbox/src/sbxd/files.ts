@@ -5,6 +5,8 @@ import type {
   FileChange,
   FileKind,
   FileStat,
+  FileWriter,
+  PlaceOptions,
   SandboxFiles,
   WorkspaceChanges,
   WorkspaceSnapshot,
@@ -100,28 +102,16 @@ export class RemoteFiles implements SandboxFiles {
   }
 
   async write(path: string, data: Uint8Array): Promise<void> {
+    await this.writer(path).commit(data)
+  }
+
+  writer(path: string, { isNew = false }: PlaceOptions = {}): FileWriter {
     const relative = this.#file(path)
     this.#handles.last += 1
-    const handle = this.#handles.last
-    const sent: Promise<unknown>[] = []
-    for (let at = 0; ; at += WRITE_BYTES) {
-      const first = at === 0
-      const last = at + WRITE_BYTES >= data.length
-      const piece = new ByteWriter()
-        .u32(handle)
-        .u64(at)
-        .text(first ? relative : '')
-        .bytes(data.subarray(at, at + WRITE_BYTES))
-      const flags = (first ? FLAG.BEGIN : 0) | (last ? FLAG.COMMIT : 0)
-      const answer = this.#ask(FrameType.FILE_WRITE, flags, piece.done(), relative)
-      // The first refusal is the one that says why; what follows only finds the write gone.
-      sent.push(answer)
-      answer.catch(() => {})
-      if (last) break
-      if (sent.length >= AHEAD) await sent[sent.length - AHEAD]
-      await this.#link.drained()
-    }
-    for (const answer of sent) await answer
+    const send = (flags: number, payload: Buffer): Promise<unknown> =>
+      this.#ask(FrameType.FILE_WRITE, flags, payload, relative)
+    const first = isNew ? FLAG.BEGIN | FLAG.NEW : FLAG.BEGIN
+    return new RemoteWriter({ handle: this.#handles.last, path: relative, first, send, link: this.#link })
   }
 
   async mkdir(path: string): Promise<void> {
@@ -156,11 +146,13 @@ export class RemoteFiles implements SandboxFiles {
     return { files, repositories, changes }
   }
 
-  async rename(from: string, to: string): Promise<void> {
+  async rename(from: string, to: string, { isNew = false }: PlaceOptions = {}): Promise<void> {
     const [source, target] = [this.#path(from), this.#path(to)]
     if (source === '' || target === '')
       throw new SandboxError('invalid_arguments', 'The workspace itself cannot be renamed')
-    await this.#ask(FrameType.FILE_RENAME, 0, new ByteWriter().text(source).text(target).done(), source)
+    const request = new ByteWriter().text(source).text(target).done()
+    // What is in the way is what the error is about.
+    await this.#ask(FrameType.FILE_RENAME, isNew ? FLAG.NEW : 0, request, isNew ? target : source)
   }
 
   #path(path: string): string {
@@ -216,6 +208,79 @@ export class RemoteFiles implements SandboxFiles {
     return { reader, flags: reply.flags }
   }
 }
+
+interface WriterParts {
+  handle: number
+  path: string
+  /** Flags of the first piece. */
+  first: number
+  send: (flags: number, payload: Buffer) => Promise<unknown>
+  link: Link
+}
+
+class RemoteWriter implements FileWriter {
+  readonly #parts: WriterParts
+  /** Answers that were not awaited yet. */
+  readonly #sent: Promise<unknown>[] = []
+  #written = 0
+  #begun = false
+  #ended = false
+
+  constructor(parts: WriterParts) {
+    this.#parts = parts
+  }
+
+  get written(): number {
+    return this.#written
+  }
+
+  async write(data: Uint8Array): Promise<void> {
+    for (let at = 0; at < data.length; at += WRITE_BYTES)
+      await this.#put(data.subarray(at, at + WRITE_BYTES), 0)
+  }
+
+  async commit(data: Uint8Array = NOTHING): Promise<void> {
+    const last = Math.max(0, Math.ceil(data.length / WRITE_BYTES) - 1) * WRITE_BYTES
+    await this.write(data.subarray(0, last))
+    await this.#put(data.subarray(last), FLAG.COMMIT)
+    for (const answer of this.#sent.splice(0)) await answer
+  }
+
+  async abort(): Promise<void> {
+    if (this.#ended) return
+    this.#ended = true
+    if (this.#begun) await this.#parts.send(FLAG.ABORT, this.#piece(NOTHING))
+  }
+
+  async #put(data: Uint8Array, flags: number): Promise<void> {
+    const { first, send, link } = this.#parts
+    if (this.#ended) throw new SandboxError('invalid_arguments', 'This file is not being written any more')
+    this.#ended = flags !== 0
+    const answer = send(this.#begun ? flags : flags | first, this.#piece(data))
+    this.#begun = true
+    this.#written += data.length
+    // The first refusal is the one that says why; what follows only finds the write gone.
+    this.#sent.push(answer)
+    answer.catch(() => {})
+    if (this.#ended) return
+    try {
+      if (this.#sent.length >= AHEAD) await this.#sent.shift()
+      await link.drained()
+    } catch (error) {
+      // sbxd has given it up itself.
+      this.#ended = true
+      throw error
+    }
+  }
+
+  #piece(data: Uint8Array): Buffer {
+    const { handle, path } = this.#parts
+    const named = this.#begun ? '' : path
+    return new ByteWriter().u32(handle).u64(this.#written).text(named).bytes(data).done()
+  }
+}
+
+const NOTHING = new Uint8Array(0)
 
 function readStat(reader: ByteReader): Omit<FileStat, 'path'> {
   const kind = KINDS[reader.u8()] ?? 'other'

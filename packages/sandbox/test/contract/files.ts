@@ -44,6 +44,42 @@ export function fileTests({ it, sandbox, fixture }: Suite): void {
     expect(all.some(({ path }) => path.includes('staging'))).toBe(false)
   })
 
+  it('writes a file in pieces: it is there when it is whole, and nothing stays of one that was given up', async () => {
+    const { files } = sandbox()
+    const data = randomBytes(500_000)
+    const writer = files.writer('in/pieces', { isNew: true })
+    for (let at = 0; at < 400_000; at += 100_000) await writer.write(data.subarray(at, at + 100_000))
+    expect(writer.written).toBe(400_000)
+    await expect(files.stat('in/pieces')).rejects.toMatchObject({ code: 'not_found' })
+    await writer.commit(data.subarray(400_000))
+    expect(Buffer.compare(await files.read('in/pieces'), data)).toBe(0)
+    await expect(writer.write(data)).rejects.toMatchObject({ code: 'invalid_arguments' })
+    const given = files.writer('in/given-up')
+    await given.write(data)
+    await given.abort()
+    await expect(files.stat('in/given-up')).rejects.toMatchObject({ code: 'not_found' })
+    expect((await files.list('')).some(({ path }) => path === '.tool-outputs')).toBe(false)
+  })
+
+  it('takes the place of nothing where that was said, also of what came meanwhile', async () => {
+    const { files } = sandbox()
+    await files.write('taken', bytes('first'))
+    const isNew = true
+    await expect(files.writer('taken', { isNew }).commit(bytes('x'))).rejects.toMatchObject({
+      code: 'exists',
+    })
+    const late = files.writer('late', { isNew })
+    await late.write(bytes('mine'))
+    await files.write('late', bytes('theirs'))
+    await expect(late.commit()).rejects.toMatchObject({ code: 'exists' })
+    await files.mkdir('folder/full')
+    for (const to of ['taken', 'folder'])
+      await expect(files.rename('late', to, { isNew })).rejects.toMatchObject({ code: 'exists' })
+    await files.rename('late', 'free', { isNew })
+    expect(text(await files.read('free'))).toBe('theirs')
+    expect(text(await files.read('taken'))).toBe('first')
+  })
+
   it('keeps the mode of a file that it replaces', async () => {
     await sh(sandbox(), 'echo old > tool.sh; chmod 755 tool.sh')
     await sandbox().files.write('tool.sh', bytes('#!/bin/sh\necho new\n'))

@@ -29,6 +29,7 @@ import { signInRoutes } from './sign-in-routes.ts'
 import { terminalsRoutes } from './terminals-routes.ts'
 import { ownSettingsRoutes, personRoutes, teamsRoutes } from './teams-routes.ts'
 import { webApp } from './web-app.ts'
+import { workspaceRoutes } from './workspace-routes.ts'
 
 export function makeApp(parts: Parts): Hono<AppEnv> {
   const { config } = parts
@@ -67,6 +68,7 @@ export function makeApp(parts: Parts): Hono<AppEnv> {
     // Before the limit of everything else, because they have their own.
     .route('/api/images', uploadRoutes(parts))
     .route('/api/files', filesRoutes(parts))
+    .route('/api/files', workspaceRoutes(parts))
     .use(
       bodyLimit({
         maxSize: MAX_FRAME_BYTES,

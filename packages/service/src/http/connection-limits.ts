@@ -2,7 +2,6 @@
  * Limits of connections before sign-in: their number, the time for a request, the bytes read after
  * a refusal.
  */
-import { MAX_UPLOAD_BYTES } from '@sandlot/shared/person/files'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 
 export interface ConnectionLimits {
@@ -10,7 +9,7 @@ export interface ConnectionLimits {
   connections: number
   /** Milliseconds until a head is there. */
   headMs: number
-  /** Milliseconds until head and body are there: enough for the largest upload on a slow line. */
+  /** Milliseconds until head and body are there. What takes longer comes in several requests. */
   requestMs: number
   /** Bytes of a body that are read after an early answer: many clients read only after sending. */
   unreadBytes: number
@@ -20,7 +19,7 @@ export const DEFAULT_CONNECTION_LIMITS: ConnectionLimits = {
   connections: 10_000,
   headMs: 20_000,
   requestMs: 300_000,
-  unreadBytes: MAX_UPLOAD_BYTES,
+  unreadBytes: 16 * 1024 * 1024,
 }
 
 /** Options for `createServer`. Node looks at the times of its connections this often. */

@@ -1,4 +1,4 @@
-/** A user's workspace: listing, downloads, uploads, passed through to the agent. */
+/** The files of a user's workspace, read through the agent. */
 import { EXT } from '@sandlot/shared/acp-meta'
 import { SandlotError, toErrorBody } from '@sandlot/shared/errors'
 import { fileTypeOf, isDocument, LOOKED_AT } from '@sandlot/shared/person/file-type'
@@ -6,20 +6,14 @@ import {
   type FilesAsk,
   type FilePiece,
   MAX_SHOWN_PAGE_BYTES,
-  MAX_UPLOAD_BYTES,
-  directoryList,
+  etagOf,
   filePiece,
 } from '@sandlot/shared/person/files'
 import { Hono } from 'hono'
 import { agentUserOf } from '../auth/agent-user.ts'
-import { bodyLimit } from 'hono/body-limit'
-import { InOrder } from '../chat/in-order.ts'
 import type { AppEnv, Ctx, Parts } from './context.ts'
 import { type ByteRange, readRange } from './range.ts'
-import { requireCaller, recheckCaller } from './request.ts'
-
-/** Of one person, under way at once: each is in memory while it is. */
-const MOST_PUTS = 8
+import { requireCaller } from './request.ts'
 
 /** `/api/files` */
 export function filesRoutes(parts: Parts): Hono<AppEnv> {
@@ -30,12 +24,8 @@ export function filesRoutes(parts: Parts): Hono<AppEnv> {
     (c: Ctx, path: string) =>
     async (offset: number, length?: number): Promise<FilePiece> =>
       filePiece.parse(await ask(c, { do: 'read', path, offset, length }))
-  const puts = new InOrder(MOST_PUTS)
   return new Hono<AppEnv>()
     .use(requireCaller(parts))
-    .get('/', async (c) =>
-      c.json(directoryList.parse(await ask(c, { do: 'list', path: c.req.query('path') ?? '' }))),
-    )
     .get('/content', async (c) => {
       const path = pathOf(c)
       const piece = pieces(c, path)
@@ -52,7 +42,7 @@ export function filesRoutes(parts: Parts): Hono<AppEnv> {
         'x-content-type-options': 'nosniff',
         'content-disposition': shown,
         'last-modified': new Date(first.modifiedAt).toUTCString(),
-        etag: `"${size}-${first.modifiedAt}"`,
+        etag: etagOf(first),
         'accept-ranges': 'bytes',
         'cache-control': 'no-store',
       }
@@ -90,25 +80,6 @@ export function filesRoutes(parts: Parts): Hono<AppEnv> {
         },
       })
     })
-    .put(
-      '/content',
-      bodyLimit({
-        maxSize: MAX_UPLOAD_BYTES,
-        onError: () => {
-          throw new SandlotError('too_large', `A file may have ${MAX_UPLOAD_BYTES / 1024 / 1024} MiB here.`)
-        },
-      }),
-      async (c) => {
-        const path = pathOf(c)
-        // One after another from the body on: the second of two with one name finds the first.
-        await puts.run(c.var.caller.account.id, async () => {
-          const data = Buffer.from(await c.req.arrayBuffer()).toString('base64')
-          await recheckCaller(c)
-          await ask(c, { do: 'write', path, data, replace: c.req.query('replace') === 'true' })
-        })
-        return c.body(null, 204)
-      },
-    )
 }
 
 /**
@@ -139,13 +110,13 @@ function streamFile(
   })
 }
 
-function pathOf(c: Ctx): string {
+export function pathOf(c: Ctx): string {
   const path = c.req.query('path') ?? ''
   if (path === '') throw new SandlotError('bad_request', 'Say which file: ?path=…')
   return path
 }
 
-function dispositionOf(path: string, download: string | undefined): string {
+export function dispositionOf(path: string, download: string | undefined): string {
   const kind = download === undefined || download === 'false' || download === '0' ? 'inline' : 'attachment'
   const name = path.slice(path.lastIndexOf('/') + 1)
   const plain = name.replaceAll(/[^A-Za-z0-9_. -]/g, '_')

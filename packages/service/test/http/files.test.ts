@@ -1,3 +1,4 @@
+import { request } from 'node:http'
 import { MAX_SHOWN_PAGE_BYTES } from '@sandlot/shared/person/files'
 import { expect, test } from 'vitest'
 import { addUser, waitFor } from '../support/harness.ts'
@@ -140,4 +141,47 @@ test('a page of the workspace is for a frame of an origin of its own, and no lar
   await put(at('large.html'), new Uint8Array(MAX_SHOWN_PAGE_BYTES + 1))
   const large = await ann.get('/api/files/preview?path=large.html')
   expect([large.status, await large.json()]).toMatchObject([413, { code: 'too_large' }])
+})
+
+test('a large body goes to the agent in pieces; one that breaks off is given up', async () => {
+  const { harness, ann } = here()
+  const bytes = Uint8Array.from({ length: 3_000_000 }, (_, i) => (i * i) % 251)
+  const done = await put(at('large.bin'), bytes)
+  expect([done.status, done.headers.get('etag')]).toEqual([204, '"3000000-1"'])
+  expect(new Uint8Array(await (await ann.get(at('large.bin'))).arrayBuffer())).toEqual(bytes)
+  const url = new URL(harness.service.url + at('cut.bin'))
+  const cut = request(url, {
+    method: 'PUT',
+    headers: { cookie: ann.cookie, origin: harness.service.url, 'content-length': 5_000_000 },
+  })
+  cut.on('error', () => {})
+  cut.write(bytes)
+  await waitFor(() => harness.agent.files.pending > 0)
+  cut.destroy()
+  await waitFor(() => harness.agent.files.aborted.length > 0)
+  expect((await ann.get(at('cut.bin'))).status).toBe(404)
+})
+
+test('a file comes in several requests', async () => {
+  const { harness, ann } = here()
+  const first = await put(at('parts', '&upload=u1&more=true'), 'hello ')
+  expect(await first.json()).toEqual({ written: 6 })
+  expect((await ann.get(at('parts'))).status).toBe(404)
+  expect((await put(at('parts', '&upload=u1&offset=6'), 'world')).status).toBe(204)
+  expect(await (await ann.get(at('parts'))).text()).toBe('hello world')
+  await put(at('other', '&upload=u2&more=true'), 'hello ')
+  expect((await ann.delete('/api/files/uploads/u2')).status).toBe(204)
+  expect(harness.agent.files.aborted).toContain('u2')
+})
+
+test('a text is saved over the version that was read, else what is there now is told', async () => {
+  await put(at('text'), 'one')
+  expect((await put(at('text'), 'x', { 'if-match': 'anything' })).status).toBe(400)
+  const refused = await put(at('text', '&replace=true'), 'two', { 'if-match': '"3-77"' })
+  expect([refused.status, await refused.json()]).toEqual([
+    409,
+    expect.objectContaining({ code: 'conflict', current: { size: 1, modifiedAt: 1 } }),
+  ])
+  const saved = await put(at('text', '&replace=true'), 'two', { 'if-match': '"3-1"' })
+  expect(saved.status).toBe(204)
 })

@@ -1,6 +1,5 @@
 import type { DirectoryList, WorkspaceEntry } from '@sandlot/shared/person/files'
 import { messageOf } from '@sandlot/shared/errors'
-import { MAX_UPLOAD_BYTES } from '@sandlot/shared/person/files'
 import { Download, File as FileIcon, Folder, RotateCw, Upload } from 'lucide-react'
 import { Fragment, useEffect, useRef, useState } from 'react'
 import { useDesk } from '../desk/use-desk.ts'
@@ -272,8 +271,6 @@ function EntryLine(props: { entry: WorkspaceEntry; path: string; onEnter: (path:
 
 /** `conflict`: something of that name is there, and was left alone. Throws what can be shown. */
 async function putInto(directory: string, file: File, replace: boolean): Promise<'put' | 'conflict'> {
-  if (file.size > MAX_UPLOAD_BYTES)
-    throw new Error(`“${file.name}” is larger than ${MAX_UPLOAD_BYTES / 1024 / 1024} MiB.`)
   try {
     // A folder that was dropped has no bytes, and its name says nothing about that.
     await file.slice(0, 1).arrayBuffer()

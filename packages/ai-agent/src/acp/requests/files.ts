@@ -2,6 +2,7 @@
  * `_sandlot/files`: a person's own workspace, for our own service. The sandbox is what confines the
  * paths.
  */
+import { SandboxError } from '@sandlot/sandbox/errors'
 import type { SandboxFiles } from '@sandlot/sandbox/sandbox'
 import { EXT } from '@sandlot/shared/acp-meta'
 import { SandlotError } from '@sandlot/shared/errors'
@@ -9,14 +10,20 @@ import type { Rule } from '@sandlot/shared/rules'
 import {
   type DirectoryList,
   type FilePiece,
-  type FilesAsk,
+  type FileRemoved,
+  type FileVersion,
+  type FileWritten,
   MAX_LISTED,
-  MAX_UPLOAD_BYTES,
+  MAX_PIECE_BYTES,
+  type ParsedFilesAsk,
   filesParams,
 } from '@sandlot/shared/person/files'
 import { fileProblem } from '../../approval/engine.ts'
 import { absolutePath } from '../../approval/files.ts'
 import { statIfExists } from '../../tools/workspace-files.ts'
+import { FileSearch } from '../../workspace/search.ts'
+import { emptyTrash, listTrash, moveToTrash, purge, restore } from '../../workspace/trash.ts'
+import { Uploads } from '../../workspace/uploads.ts'
 import { parseParams } from '../errors.ts'
 import type { AcpServerParts, ExtensionHandlers } from '../handler-context.ts'
 import { withSandboxErrors } from '../sandbox-error.ts'
@@ -26,8 +33,10 @@ const GUEST_HAS_NO_FILES = 'Guests have no files of their own.'
 const PIECE_BYTES = 512 * 1024
 
 export function filesRequests(parts: AcpServerParts): ExtensionHandlers {
+  const uploads = new Uploads()
+  const search = new FileSearch()
   return {
-    [EXT.files]: async ({ params, connection }): Promise<DirectoryList | FilePiece | object> => {
+    [EXT.files]: async ({ params, connection }): Promise<object> => {
       const { user, ask } = parseParams(filesParams, params, EXT.files)
       // A foreign client is the local user, whatever it says.
       const { id, role } = connection.ours ? user : connection.user({})
@@ -36,48 +45,104 @@ export function filesRequests(parts: AcpServerParts): ExtensionHandlers {
       if (workspace === undefined) throw new SandlotError('not_implemented', 'This agent has no workspaces.')
       return withSandboxErrors(async () => {
         const files = await workspace(id)
-        return answer(await placeOf(ask, files, (await parts.rulesOf?.(id)) ?? []), files.withoutLinks)
+        const rules = (await parts.rulesOf?.(id)) ?? []
+        return answer(ask, { userId: id, files, rules, uploads, search })
       })
     },
   }
 }
 
-/** Where the path leads. Throws `forbidden` where that, or the way there, must not be. */
-async function placeOf<Ask extends FilesAsk>(
-  ask: Ask,
-  files: SandboxFiles,
-  rules: readonly Rule[],
-): Promise<Ask> {
-  const path = await files.resolve(ask.path)
-  const leadsTo = { path, linked: absolutePath(ask.path) !== absolutePath(path) }
-  const access = ask.do === 'write' ? 'write' : 'read'
-  const asks = [{ kind: 'file', access, path: ask.path, leadsTo }] as const
-  const kind = access === 'write' ? 'edit' : 'read'
-  const problem = fileProblem({ tool: 'files', kind, readOnly: access === 'read', asks }, rules)
-  if (problem !== undefined) throw new SandlotError('forbidden', `${problem}.`)
-  return { ...ask, path }
+interface Place {
+  userId: string
+  files: SandboxFiles
+  rules: readonly Rule[]
+  uploads: Uploads
+  search: FileSearch
 }
 
-function answer(ask: FilesAsk, files: SandboxFiles): Promise<DirectoryList | FilePiece | object> {
+type AskOf<Do extends ParsedFilesAsk['do']> = Extract<ParsedFilesAsk, { do: Do }>
+
+async function answer(ask: ParsedFilesAsk, place: Place): Promise<object> {
+  const { userId, files, uploads, search } = place
+  const { withoutLinks } = files
   switch (ask.do) {
     case 'list':
-      return list(files, ask.path)
+      return list(withoutLinks, { ...ask, path: await pathOf(ask.path, 'read', place) })
     case 'read':
-      return read(files, ask.path, ask.offset, ask.length)
+      return read(withoutLinks, await pathOf(ask.path, 'read', place), ask.offset, ask.length)
+    case 'search':
+      return search.find(userId, files, ask.query, ask.most)
+    case 'trash':
+      await purge(withoutLinks)
+      return listTrash(withoutLinks)
+  }
+  search.forget(userId)
+  switch (ask.do) {
     case 'write':
-      return write(files, ask)
+      return write({ ...ask, path: await pathOf(ask.path, 'write', place) }, place)
+    case 'abort':
+      await uploads.inOrder(userId, ask.upload, () => uploads.abort(userId, ask.upload))
+      return {}
+    case 'mkdir':
+      await makeDirectory(withoutLinks, await pathOf(ask.path, 'write', place))
+      return {}
+    case 'move':
+      await move(withoutLinks, await entryOf(ask.path, 'move', place), await entryOf(ask.to, 'move', place))
+      return {}
+    case 'remove':
+      return remove(withoutLinks, await entryOf(ask.path, 'delete', place), ask.forever)
+    case 'restore':
+      return { path: await restore(withoutLinks, ask.id) }
+    case 'empty_trash':
+      await emptyTrash(withoutLinks)
+      return {}
   }
 }
 
-async function list(files: SandboxFiles, path: string): Promise<DirectoryList> {
-  const all = await files.list(path)
-  const entries = all.slice(0, MAX_LISTED).map(({ path: whole, kind, size, modifiedAt }) => ({
+/** Where the path leads. Throws `forbidden` where that, or the way there, must not be. */
+async function pathOf(path: string, access: 'read' | 'write', { files, rules }: Place): Promise<string> {
+  const place = await files.resolve(path)
+  checkPath({ path, place, access, kind: access === 'write' ? 'edit' : 'read' }, rules)
+  return place
+}
+
+/** The same of an entry itself, which may be a symbolic link. */
+async function entryOf(path: string, kind: 'move' | 'delete', { files, rules }: Place): Promise<string> {
+  const [, parent = '', name = ''] = /^(.*?\/)?([^/]*)\/*$/s.exec(path) ?? []
+  if (name === '' || name === '.' || name === '..')
+    throw new SandlotError('bad_request', 'The workspace itself stays where it is.')
+  const above = await files.resolve(parent)
+  const place = above === '' ? name : `${above}/${name}`
+  checkPath({ path, place, access: 'write', kind }, rules)
+  return place
+}
+
+interface CheckedPath {
+  path: string
+  /** The same without a symbolic link on the way. */
+  place: string
+  access: 'read' | 'write'
+  kind: 'read' | 'edit' | 'move' | 'delete'
+}
+
+function checkPath({ path, place, access, kind }: CheckedPath, rules: readonly Rule[]): void {
+  const leadsTo = { path: place, linked: absolutePath(path) !== absolutePath(place) }
+  const asks = [{ kind: 'file', access, path, leadsTo }] as const
+  const problem = fileProblem({ tool: 'files', kind, readOnly: access === 'read', asks }, rules)
+  if (problem !== undefined) throw new SandlotError('forbidden', `${problem}.`)
+}
+
+async function list(files: SandboxFiles, { path, after = '' }: AskOf<'list'>): Promise<DirectoryList> {
+  const all = (await files.list(path)).map(({ path: whole, kind, size, modifiedAt }) => ({
     name: whole.slice(whole.lastIndexOf('/') + 1),
     kind,
     size,
     modifiedAt,
   }))
-  return { entries, left: all.length - entries.length }
+  const first = after === '' ? 0 : all.findIndex(({ name }) => name > after)
+  const rest = first < 0 ? [] : all.slice(first)
+  const entries = rest.slice(0, MAX_LISTED)
+  return { entries, left: rest.length - entries.length }
 }
 
 /** A file's version is read before its bytes, so that a reader of several pieces sees a change. */
@@ -92,15 +157,81 @@ async function read(
   return { size, modifiedAt, data: Buffer.from(bytes).toString('base64') }
 }
 
-async function write(
+/** Of a file that is not what its writer has read. */
+class FileConflict extends Error {
+  readonly version: FileVersion | null
+
+  constructor(version: FileVersion | null) {
+    super('The file was changed meanwhile.')
+    this.version = version
+  }
+}
+
+async function write(ask: AskOf<'write'>, { userId, files, uploads }: Place): Promise<FileWritten> {
+  const { path, replace, version, upload, offset, more } = ask
+  const data = Buffer.from(ask.data, 'base64')
+  if (data.length > MAX_PIECE_BYTES)
+    throw new SandlotError('too_large', `A piece of a file may have ${MAX_PIECE_BYTES} bytes.`)
+  const isNew = !replace && version === undefined
+  const begin = () => files.withoutLinks.writer(path, { isNew })
+  const check = () => checkVersion(files.withoutLinks, path, version)
+  try {
+    // Before bytes are sent in vain; what comes meanwhile is seen at the end.
+    if (offset === 0 && isNew && (await statIfExists(files, path)) !== undefined) throw taken(path)
+    if (offset === 0) await check()
+    if (upload === undefined) {
+      if (more || offset > 0) throw new SandlotError('bad_request', 'Pieces need an upload that they are of.')
+      await begin().commit(data)
+    } else {
+      const piece = { userId, upload, path, offset, data }
+      const written = await uploads.inOrder(userId, upload, () => uploads.take(piece, begin))
+      if (more) return { written }
+      await uploads.inOrder(userId, upload, () => uploads.commit(userId, upload, check))
+    }
+  } catch (error) {
+    if (error instanceof FileConflict) return { conflict: error.version }
+    if (error instanceof SandboxError && error.code === 'exists') throw taken(path, error)
+    throw error
+  }
+  const { size, modifiedAt } = await files.withoutLinks.stat(path)
+  return { size, modifiedAt }
+}
+
+/** Throws `FileConflict`. */
+async function checkVersion(
   files: SandboxFiles,
-  { path, data, replace }: Extract<FilesAsk, { do: 'write' }>,
-): Promise<object> {
-  const bytes = Buffer.from(data, 'base64')
-  if (bytes.length > MAX_UPLOAD_BYTES)
-    throw new SandlotError('too_large', `A file may have ${MAX_UPLOAD_BYTES} bytes here.`)
-  if (!replace && (await statIfExists(files, path)) !== undefined)
-    throw new SandlotError('conflict', `There is something called “${path}” already.`)
-  await files.write(path, bytes)
-  return {}
+  path: string,
+  version: FileVersion | undefined,
+): Promise<void> {
+  if (version === undefined) return
+  const now = await statIfExists(files, path)
+  if (now === undefined) throw new FileConflict(null)
+  if (now.size !== version.size || now.modifiedAt !== version.modifiedAt)
+    throw new FileConflict({ size: now.size, modifiedAt: now.modifiedAt })
+}
+
+async function makeDirectory(files: SandboxFiles, path: string): Promise<void> {
+  if ((await statIfExists(files, path)) !== undefined) throw taken(path)
+  await files.mkdir(path)
+}
+
+async function move(files: SandboxFiles, path: string, to: string): Promise<void> {
+  if (`${to}/`.startsWith(`${path}/`) && to !== path)
+    throw new SandlotError('bad_request', `“${path}” cannot be moved into itself.`)
+  try {
+    await files.rename(path, to, { isNew: true })
+  } catch (error) {
+    if (error instanceof SandboxError && error.code === 'exists') throw taken(to, error)
+    throw error
+  }
+}
+
+async function remove(files: SandboxFiles, path: string, forever: boolean): Promise<FileRemoved> {
+  if (!forever) return { id: await moveToTrash(files, path) }
+  await files.remove(path, { recursive: true })
+  return { id: null }
+}
+
+function taken(path: string, cause?: unknown): SandlotError {
+  return new SandlotError('conflict', `There is something called “${path}” already.`, { cause })
 }

@@ -79,6 +79,8 @@ export const FLAG = {
   COMMIT: 2,
   ABORT: 4,
   RECURSIVE: 1,
+  /** FILE_WRITE (first piece), FILE_RENAME: an error where something is. */
+  NEW: 8,
   /** Every file request: a symbolic link on the way is an error. */
   NO_LINKS: 0x8000,
   /** DISK_BUDGET: nothing may grow, whatever the budget. */

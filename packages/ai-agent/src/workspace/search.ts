@@ -1,0 +1,147 @@
+/** Files of a workspace by name. */
+import { SandboxError } from '@sandlot/sandbox/errors'
+import type { FileStat, SandboxFiles } from '@sandlot/sandbox/sandbox'
+import type { FilesFound } from '@sandlot/shared/person/files'
+
+/** Of one search. What lies deeper, and what is hidden or installed, is looked into last. */
+const MOST_ENTRIES = 50_000
+const MOST_MS = 3_000
+const SIDE_BY_SIDE = 8
+/** A search as one types makes one walk. */
+const KEPT_MS = 5_000
+const MOST_KEPT = 4
+
+interface Names {
+  readonly entries: readonly FileStat[]
+  /** Not every directory was looked into. */
+  readonly more: boolean
+}
+
+/** Searches of several people. */
+export class FileSearch {
+  readonly #walks = new Map<string, { at: number; names: Promise<Names> }>()
+
+  /** The best `most` entries. Without a query the ones that were changed last. */
+  async find(userId: string, files: SandboxFiles, query: string, most: number): Promise<FilesFound> {
+    const { entries, more } = await this.#names(userId, files)
+    const wanted = query.toLowerCase().replaceAll(/\s+/g, '')
+    const found =
+      wanted === ''
+        ? entries.filter(({ kind, path }) => kind === 'file' && !isAside(path))
+        : entries.filter(({ path }) => fitness(path, wanted) > 0)
+    const best =
+      wanted === ''
+        ? found.toSorted((a, b) => b.modifiedAt - a.modifiedAt)
+        : found
+            .map((entry) => ({ entry, fits: fitness(entry.path, wanted) }))
+            .toSorted((a, b) => b.fits - a.fits || a.entry.path.length - b.entry.path.length)
+            .map(({ entry }) => entry)
+    return {
+      entries: best
+        .slice(0, most)
+        .map(({ path, kind, size, modifiedAt }) => ({ path, kind, size, modifiedAt })),
+      more: more || best.length > most,
+    }
+  }
+
+  /** Its files have changed. */
+  forget(userId: string): void {
+    this.#walks.delete(userId)
+  }
+
+  async #names(userId: string, files: SandboxFiles): Promise<Names> {
+    const known = this.#walks.get(userId)
+    if (known !== undefined && performance.now() - known.at < KEPT_MS) return known.names
+    this.#walks.delete(userId)
+    const [oldest] = this.#walks.keys()
+    if (oldest !== undefined && this.#walks.size >= MOST_KEPT) this.#walks.delete(oldest)
+    const names = walk(files)
+    this.#walks.set(userId, { at: performance.now(), names })
+    // One that failed is not kept.
+    names.catch(() => this.#walks.delete(userId))
+    return names
+  }
+}
+
+async function walk(files: SandboxFiles): Promise<Names> {
+  const until = performance.now() + MOST_MS
+  const entries: FileStat[] = []
+  let more = false
+  let level = ['']
+  let aside: string[] = []
+  while (level.length > 0) {
+    const below: string[] = []
+    for (let at = 0; at < level.length; at += SIDE_BY_SIDE) {
+      if (entries.length >= MOST_ENTRIES || performance.now() > until) return { entries, more: true }
+      const lists = await Promise.all(
+        level.slice(at, at + SIDE_BY_SIDE).map((path) => listIfThere(files, path)),
+      )
+      for (const list of lists) {
+        more ||= list === 'too_large'
+        if (list === 'too_large') continue
+        for (const entry of list) {
+          if (entry.path === '.tool-outputs') continue
+          entries.push(entry)
+          if (entry.kind === 'directory') (isAside(entry.path) ? aside : below).push(entry.path)
+        }
+      }
+    }
+    level = below
+    if (level.length > 0) continue
+    level = aside
+    aside = []
+  }
+  return { entries, more }
+}
+
+/** Empty where it cannot be read, or has gone meanwhile. */
+async function listIfThere(files: SandboxFiles, path: string): Promise<FileStat[] | 'too_large'> {
+  try {
+    return await files.withoutLinks.list(path)
+  } catch (error) {
+    if (!(error instanceof SandboxError)) throw error
+    if (error.code === 'too_large') return 'too_large'
+    if (
+      [
+        'not_found',
+        'not_regular',
+        'permission',
+        'path_changed',
+        'invalid_arguments',
+        'path_outside',
+      ].includes(error.code)
+    )
+      return []
+    throw error
+  }
+}
+
+function isAside(path: string): boolean {
+  return /(^|\/)(\.[^/]+|node_modules|__pycache__)(\/|$)/.test(path)
+}
+
+/** How well a path fits, 0 for not at all: the letters in their order, better in one piece. */
+function fitness(path: string, wanted: string): number {
+  const all = path.toLowerCase()
+  const name = all.slice(all.lastIndexOf('/') + 1)
+  const penalty = isAside(path) ? 0.5 : 1
+  if (name === wanted) return 100 * penalty
+  if (name.startsWith(wanted)) return 90 * penalty
+  const inName = name.indexOf(wanted)
+  if (inName > 0) return (/[\s._-]/.test(name.charAt(inName - 1)) ? 80 : 70) * penalty
+  if (all.includes(wanted)) return 60 * penalty
+  const scattered = spread(name, wanted) ?? spread(all, wanted)
+  return scattered === undefined ? 0 : (50 / (1 + scattered / wanted.length)) * penalty
+}
+
+/** Letters between the first and the last one of `wanted` that are not of it. */
+function spread(text: string, wanted: string): number | undefined {
+  let at = -1
+  let first = -1
+  for (const letter of wanted) {
+    at = text.indexOf(letter, at + 1)
+    if (at < 0) return undefined
+    if (first < 0) first = at
+  }
+  return at - first + 1 - wanted.length
+}
