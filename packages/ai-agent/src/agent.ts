@@ -45,6 +45,7 @@ import { UserSecrets } from './secrets/user-secrets.ts'
 import { createVault } from './secrets/vault.ts'
 import { SessionManager } from './session/manager.ts'
 import { FULL_IMAGE_FILE } from '@sandlot/shared/config/full-image'
+import { SANDBOX_BACKENDS } from '@sandlot/shared/config/sandbox-backends'
 import { makeStatus } from './acp/status.ts'
 import { endJobs } from './tools/background/end-jobs.ts'
 import { lookAtJobs } from './tools/background/ends.ts'
@@ -226,6 +227,14 @@ export async function openAgent(
     isRemoved: (userId) => removals.has(userId),
     teamsOf: (userId) => people.get(userId)?.teams,
     membersOf: (teamId) => [...people.all].flatMap(([id, { teams }]) => (teams.includes(teamId) ? [id] : [])),
+    beyond: (sessionId, userId, held) =>
+      !SANDBOX_BACKENDS[config.sandbox.backend].isolates
+        ? 'keeps commands from nothing'
+        : network.reachesAny(userId, held)
+          ? 'has network access'
+          : mcp.inSandbox(userId, sessionId)
+            ? 'has an MCP server in it'
+            : undefined,
     resumeCounts: (promptId) => countsResume(lastEnd, promptId),
     choices,
     fallbacks,

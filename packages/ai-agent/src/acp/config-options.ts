@@ -12,6 +12,10 @@ import { parseParams } from './errors.ts'
 const MODE_NAMES: Record<Mode, { name: string; description: string }> = {
   manual: { name: 'Ask', description: 'Reading runs; everything else asks first.' },
   'auto-edit': { name: 'Auto-edit', description: 'Reading and editing files run; commands ask first.' },
+  auto: {
+    name: 'Auto',
+    description: 'Commands run too where the sandbox reaches nothing; deleting what git lacks asks first.',
+  },
   yolo: { name: 'Yolo', description: 'Everything runs without asking.' },
 }
 

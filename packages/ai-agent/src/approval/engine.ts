@@ -5,7 +5,8 @@
  */
 import type { Mode } from '@sandlot/shared/mode'
 import { type Rule, type RuleReason, type Verdict, VERDICTS, describeMatch } from '@sandlot/shared/rules'
-import { type Part, type Usual, riskReason, partsOf } from './parts.ts'
+import { LOSS_WORDS, type Part, riskReason, partsOf } from './parts.ts'
+import { type Loss, lossKey } from './shell/losses.ts'
 import { type Answer, concerns, covers } from './match.ts'
 import type { CallRequest } from './request.ts'
 
@@ -21,14 +22,35 @@ export interface Judgement {
    * when a rule asks.
    */
   open: Part[]
+  /**
+   * It would run if git held what these delete or overwrite, which has not been looked up. Empty:
+   * they decide nothing.
+   */
+  atRisk: Loss[]
+}
+
+/** By what `auto` decides beside rules. Without it `auto` asks as `auto-edit` does. */
+export interface SandboxReach {
+  /** What commands reach beside the workspace, the end of a sentence; undefined: nothing. */
+  beyond: string | undefined
+  /** Keys of the losses that git does not make good. Absent: not looked up. */
+  lost?: ReadonlySet<string> | undefined
 }
 
 /** More are too many to read, and the event is stored. */
 const MAX_REASONS = 50
 
 /** `rules`: only those that have not expired. */
-export function judge(request: CallRequest, rules: readonly Rule[], mode: Mode): Judgement {
-  const judged = partsOf(request).map((part) => ({ part, ...judgePart(part, request, rules, mode) }))
+export function judge(
+  request: CallRequest,
+  rules: readonly Rule[],
+  mode: Mode,
+  reach?: SandboxReach,
+): Judgement {
+  const judged = partsOf(request).map((part) => ({
+    part,
+    ...judgePart(part, request, rules, { mode, reach }),
+  }))
   const level = Math.max(0, ...judged.map(({ verdict }) => VERDICTS.indexOf(verdict)))
   const verdict = VERDICTS[level] ?? 'block'
   const deciding = judged.filter((one) => one.verdict === verdict)
@@ -37,10 +59,15 @@ export function judge(request: CallRequest, rules: readonly Rule[], mode: Mode):
     because === undefined ? [] : [{ part: part.text, because, ruleId }],
   )
   const ruled = deciding.some(({ byRule }) => byRule)
+  const asks = verdict === 'ask'
   return {
     verdict,
     why: distinct(why).slice(0, MAX_REASONS),
-    open: verdict === 'ask' && !ruled ? deciding.map(({ part }) => part) : [],
+    open: asks && !ruled ? deciding.map(({ part }) => part) : [],
+    atRisk:
+      asks && deciding.every((one) => one.atRisk !== undefined)
+        ? deciding.flatMap((one) => one.atRisk ?? [])
+        : [],
   }
 }
 
@@ -54,9 +81,16 @@ interface PartVerdict {
   ruleId?: string
   /** A rule made it ask or deny, so an answer cannot be remembered against it. */
   byRule?: true
+  /** As of `Judgement`. */
+  atRisk?: readonly Loss[]
 }
 
-function judgePart(part: Part, request: CallRequest, rules: readonly Rule[], mode: Mode): PartVerdict {
+function judgePart(
+  part: Part,
+  request: CallRequest,
+  rules: readonly Rule[],
+  { mode, reach }: { mode: Mode; reach: SandboxReach | undefined },
+): PartVerdict {
   if (part.block !== undefined) return { verdict: 'block', because: part.block }
   const hidden = deniedThroughLink(part, request, rules)
   if (hidden !== undefined) return hidden
@@ -75,7 +109,30 @@ function judgePart(part: Part, request: CallRequest, rules: readonly Rule[], mod
   const allowing = rules.find((rule) => rule.effect === 'allow' && covers(rule.match, part, request))
   if (allowing !== undefined)
     return { verdict: 'allow', because: ruleWords(allowing, 'yes'), ruleId: allowing.id }
-  return runsIn(mode, part.usual) ? { verdict: 'allow' } : { verdict: 'ask', because: part.because }
+  if (runsIn(mode, part)) return { verdict: 'allow' }
+  return mode === 'auto' && reach !== undefined && part.usual === 'act'
+    ? judgeInAuto(part, request, reach)
+    : { verdict: 'ask', because: part.because }
+}
+
+/** What the sandbox has decides, and whether git holds what the part shows to be lost. */
+function judgeInAuto(part: Part, { tool }: CallRequest, { beyond, lost }: SandboxReach): PartVerdict {
+  const { subject, because, losses = [] } = part
+  if (subject.type === 'tool')
+    return { verdict: 'ask', because: tool.includes('::') ? 'is a tool of an MCP server' : because }
+  if (beyond !== undefined) return { verdict: 'ask', because: `${because}, and this sandbox ${beyond}` }
+  const gone = losses.find((loss) => loss.paths === undefined || lost?.has(lossKey(loss)) === true)
+  if (gone !== undefined) return { verdict: 'ask', because: lossWords(gone) }
+  if (losses.length > 0 && lost === undefined)
+    return { verdict: 'ask', because: lossWords(losses[0]), atRisk: losses }
+  return { verdict: 'allow' }
+}
+
+function lossWords(loss: Loss | undefined): string {
+  if (loss === undefined) return LOSS_WORDS.overwrites
+  return loss.paths === undefined
+    ? 'deletes or overwrites what is not known before it runs'
+    : LOSS_WORDS[loss.does]
 }
 
 /**
@@ -113,9 +170,9 @@ export function fileProblem(request: CallRequest, rules: readonly Rule[]): strin
   return undefined
 }
 
-function runsIn(mode: Mode, usual: Usual): boolean {
+function runsIn(mode: Mode, { usual }: Part): boolean {
   if (usual === 'open') return false
-  return mode === 'yolo' || usual === 'read' || (usual === 'edit' && mode === 'auto-edit')
+  return mode === 'yolo' || usual === 'read' || (usual === 'edit' && mode !== 'manual')
 }
 
 const WHOSE = { deployment: 'this Sandlot’s rule', user: 'your rule', session: 'your rule for this chat' }

@@ -3,14 +3,15 @@ import { quotePath } from '@sandlot/shared/quoted-path'
 import { hostBlock } from './hosts.ts'
 import { absolutePath, isInstructionsFile, isOrdersFile, isOwnFile } from './files.ts'
 import type { CallRequest, RuleRequest } from './request.ts'
+import { type Loss, lossesOf } from './shell/losses.ts'
 import { shellParts, shorten } from './shell/shell-parts.ts'
 import type { ShellPart } from './shell/parts.ts'
 
 /**
  * What a part does where no rule says anything: `read` (and what needs no approval) always runs,
- * `edit` in auto-edit, `act` in yolo only, `open` never.
+ * `edit` in auto-edit, `act` in yolo, and in auto what stays in the sandbox, `open` never.
  */
-export type Usual = 'read' | 'edit' | 'act' | 'open'
+type Usual = 'read' | 'edit' | 'act' | 'open'
 
 export interface Part {
   /** As people are shown it. */
@@ -30,6 +31,8 @@ export interface Part {
   usual: Usual
   /** The end of a sentence, for when it asks. */
   because: string
+  /** What it shows to be deleted or overwritten. */
+  losses?: readonly Loss[]
   /** Why nothing can allow it. */
   block?: string
 }
@@ -75,24 +78,29 @@ function filePart(ask: Extract<RuleRequest, { kind: 'file' }>, { kind }: Pick<Ca
   const subject = { type: 'file', access: ask.access, path, below: ask.below === true } as const
   if (ask.access === 'read') return { text: quotePath(path), subject, usual: 'read', because: 'is read' }
   if (isOwnFile(path)) return { text: quotePath(path), subject, usual: 'act', because: OWN, block: OWN }
+  const losses: Loss[] = [{ does: kind === 'delete' ? 'deletes' : 'overwrites', paths: [path] }]
   if (isOrdersFile(path))
     return {
       text: quotePath(path),
       subject,
       usual: 'act',
       because: 'is a file that programs take orders from',
+      losses,
     }
   const because = kind === 'delete' ? 'is deleted' : kind === 'move' ? 'is moved' : 'is changed'
-  return { text: quotePath(path), subject, usual: kind === 'edit' ? 'edit' : 'act', because }
+  return { text: quotePath(path), subject, usual: kind === 'edit' ? 'edit' : 'act', because, losses }
 }
 
 function partsOfLine(command: string): Part[] {
   const parts = shellParts(command)
   const runner = runsDownload(parts)
-  return parts.map((part, at) =>
+  const losses = lossesOf(parts)
+  return parts.map((part, at) => ({
+    ...shellPart(part),
+    losses: losses[at],
     // What is downloaded stands elsewhere in the line, so the line is what is shown.
-    at === runner ? { ...shellPart(part), text: shorten(command), because: DOWNLOADS } : shellPart(part),
-  )
+    ...(at === runner ? { text: shorten(command), because: DOWNLOADS } : {}),
+  }))
 }
 
 /** What is meant is where the link leads; and what is named there may say something else. */
@@ -146,11 +154,19 @@ type Run = Extract<ShellPart, { type: 'run' }>
 
 /** From the gravest. What is in none of them comes last. */
 const DOWNLOADS = 'downloads a program and runs it'
+const DISCARDS = 'throws away what is not committed'
+/** Of a loss that git does not make good. */
+export const LOSS_WORDS: Record<Loss['does'], string> = {
+  deletes: 'deletes what git does not hold',
+  overwrites: 'overwrites what git does not hold',
+  replaces: 'overwrites what git does not hold',
+  discards: DISCARDS,
+}
 const DESTROYS = new Set([
   'deletes without asking',
-  'throws away what is not committed',
   'overwrites what others may have pushed',
   'overwrites a disk or a file',
+  ...Object.values(LOSS_WORDS),
 ])
 const DELETES = 'deletes files'
 
@@ -196,7 +212,7 @@ function graveGit(
     return 'overwrites what others may have pushed'
   const discards =
     (words.includes('reset') && words.includes('--hard')) || (words.includes('clean') && has('f', '--force'))
-  return discards ? 'throws away what is not committed' : undefined
+  return discards ? DISCARDS : undefined
 }
 
 /**

@@ -3,7 +3,7 @@ import type { Mode } from '@sandlot/shared/mode'
 import { type SessionEvent, metaOf } from '@sandlot/shared/events'
 import type { Rule, Verdict } from '@sandlot/shared/rules'
 import { pauseWhenDue } from '@sandlot/shared/node/time-slices'
-import { judge } from './engine.ts'
+import { type SandboxReach, judge } from './engine.ts'
 import type { CallRequest } from './request.ts'
 
 export interface PastCall {
@@ -45,19 +45,23 @@ interface Previewed {
   after: Verdict
 }
 
-/** Each call as the rules judge it now, and as they would with `candidate` among them. */
+/**
+ * Each call as the rules judge it now, and as they would with `candidate` among them. `reachOf`:
+ * what a session's commands reach now, as of `judge`.
+ */
 export async function preview(
   candidate: Rule,
   calls: readonly PastCall[],
   rules: readonly Rule[],
+  reachOf: (sessionId: string) => SandboxReach | undefined = () => undefined,
 ): Promise<Previewed[]> {
   const judged: Previewed[] = []
   for (const call of calls) {
     await pauseWhenDue()
     judged.push({
       call,
-      before: judge(call.request, rules, call.mode).verdict,
-      after: judge(call.request, [...rules, candidate], call.mode).verdict,
+      before: judge(call.request, rules, call.mode, reachOf(call.sessionId)).verdict,
+      after: judge(call.request, [...rules, candidate], call.mode, reachOf(call.sessionId)).verdict,
     })
   }
   return judged

@@ -2,8 +2,8 @@
 import type { ToolKind } from '@sandlot/shared/call'
 
 export type RuleRequest =
-  /** A command line for bash. */
-  | { kind: 'shell'; command: string }
+  /** A command line for bash. `cwd`: where it begins; absent: where the chat’s shell stands. */
+  | { kind: 'shell'; command: string; cwd?: string | undefined }
   /** A file of the workspace, absolute or relative to it. */
   | {
       kind: 'file'

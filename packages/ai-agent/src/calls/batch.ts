@@ -4,9 +4,8 @@ import type { FailureReason } from '@sandlot/shared/reasons'
 import type { SessionEvent } from '@sandlot/shared/events'
 import type { Sandbox } from '@sandlot/sandbox/sandbox'
 import type { CallsBefore } from '../history/read-log.ts'
-import type { ResolvedPaths } from '../approval/request.ts'
 import type { ToolRegistry } from '../tools/registry.ts'
-import type { CallApproval, CallIds, Ruling, ToolCall } from '../tools/tool.ts'
+import type { CallApproval, CallIds, JudgedBy, Ruling, ToolCall } from '../tools/tool.ts'
 import type { Log } from '../log.ts'
 
 /** Where the calls of one turn belong. */
@@ -16,7 +15,7 @@ type BatchIds = Omit<CallIds, 'callId'>
 interface BatchApprovals {
   of(callId: string): CallApproval
   /** By the rules that hold now, and the mode. Rejects when they cannot be read. */
-  judge(call: ToolCall, paths?: ResolvedPaths): Promise<Ruling>
+  judge(call: ToolCall, by?: JudgedBy): Promise<Ruling>
   /** Why this call must not start any more. Asked right before it would. */
   refusal?(callId: string): Promise<{ reason: FailureReason; message: string } | undefined>
 }

@@ -199,7 +199,7 @@ function policyCall(scheduled: ScheduledCall, ctx: BatchContext, order: CallOrde
     ...call,
     clock: createCallClock(scheduled.announcedAt),
     approval: ctx.approvals.of(callId),
-    judge: (args, paths) => ctx.approvals.judge({ ...call, args }, paths),
+    judge: (args, by) => ctx.approvals.judge({ ...call, args }, by),
     refusalNow: async () => await ctx.approvals.refusal?.(callId),
     inOrder: () => order.enter(at),
     begunBefore: ctx.before.begunBefore(callId),

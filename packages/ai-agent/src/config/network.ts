@@ -1,6 +1,7 @@
 /** What the sandboxes may reach, read from the settings. */
 import { messageOf } from '@sandlot/shared/errors'
 import { type EgressPolicyOptions, createPolicy } from '@sandlot/sandbox/egress/policy'
+import { type Rule, isAboutHost } from '@sandlot/shared/rules'
 import { z } from 'zod'
 import type { UserRulesOptions } from '@sandlot/sandbox/egress/user-rules'
 import { hostRules } from '../approval/hosts.ts'
@@ -83,6 +84,8 @@ function readCredentials(
 interface UserNetwork {
   /** Whether the agent may ask this user for hosts beside the list. */
   mayAsk(userId: string): boolean
+  /** Whether commands of this user reach any host, by these rules of theirs. */
+  reachesAny(userId: string, rules: readonly Rule[]): boolean
   /** For the way out of the sandboxes. */
   readonly options: UserRulesOptions
 }
@@ -102,6 +105,10 @@ export function userNetwork(
   const mayAsk = (userId: string): boolean => isOpenTo(userId) && (personal.of(userId).network?.ask ?? asks)
   return {
     mayAsk,
+    reachesAny: (userId, held) =>
+      isOpenTo(userId) &&
+      ((personal.of(userId).network?.hosts ?? network.egress.allow).length > 0 ||
+        (mayAsk(userId) && held.some(({ effect, match }) => effect === 'allow' && isAboutHost(match)))),
     options: {
       isOpenTo,
       allowFor: (userId) => personal.of(userId).network?.hosts,

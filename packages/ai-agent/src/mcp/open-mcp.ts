@@ -84,6 +84,8 @@ export interface Mcp {
     servers: readonly ClientServer[],
     unused?: () => Promise<void>,
   ): ClientServerResult[]
+  /** Whether a server of this user, or of this session, is in their sandbox. */
+  inSandbox(userId: string, sessionId: string): boolean
   /** Aborted when the user returns from this link of a client's server. */
   signInEnded(link: string): AbortSignal
   /** Ends the servers of a closed or deleted session. Never rejects. */
@@ -134,6 +136,8 @@ export function openMcp(options: OpenMcpOptions): Mcp {
       servers.states(userId, signal, sessionServersOf(userId, sessionId)),
     sessionServerStatus: (userId, sessionId) => sessions.status(userId, sessionId),
     setSessionServers: (...args) => sessions.set(...args),
+    inSandbox: (userId, sessionId) =>
+      specs.some(isInSandbox) || sessions.of(userId, sessionId).some(({ spec }) => isInSandbox(spec)),
     signInEnded: (link) => clientServerSignIns.signInEnded(link),
     closeSession: (sessionId) => sessions.close(sessionId),
     async removeUser(userId, data) {
@@ -148,6 +152,10 @@ export function openMcp(options: OpenMcpOptions): Mcp {
       await Promise.allSettled([guard.close(), clientServerSignIns.close()])
     },
   }
+}
+
+function isInSandbox(spec: ServerSpec): boolean {
+  return spec.kind === 'stdio' && spec.config.where === 'sandbox'
 }
 
 /** Whether each user signs in to it. */

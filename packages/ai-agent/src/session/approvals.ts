@@ -261,7 +261,7 @@ export class Answers {
     for (const { toolCallId } of approvals.pending()) {
       const judged = running.judged.get(toolCallId)
       if (judged === undefined) continue
-      const { verdict } = await rulingOf(judged, { userId, at, approvals, mode, rules: parts.rules })
+      const { verdict } = await rulingOf(judged, { userId, at, approvals, mode, parts })
       if (verdict === 'allow') await this.#store(toolCallId, { allowed: true, by: 'rule' })
     }
   }

@@ -4,14 +4,13 @@ import type { SessionEvent } from '@sandlot/shared/events'
 import { callsBefore } from '../history/read-log.ts'
 import { judge } from '../approval/engine.ts'
 import { approvalOptions } from '../approval/options.ts'
-import { type ResolvedPaths, callRequest } from '../approval/request.ts'
-import type { RuleBook } from '../approval/rule-book.ts'
+import { callRequest } from '../approval/request.ts'
 import type { BatchContext, BatchOutputs } from '../calls/batch.ts'
 import type { OnBehalf } from './access.ts'
 import type { Approvals } from './approvals.ts'
 import type { RunnerParts } from './parts.ts'
 import type { ToolRegistry } from '../tools/registry.ts'
-import type { Ruling, ToolCall } from '../tools/tool.ts'
+import type { JudgedBy, Ruling, ToolCall } from '../tools/tool.ts'
 
 /** One running prompt. */
 export class Running {
@@ -27,7 +26,7 @@ export class Running {
   /** Resolves when the loop has ended or the session is released. */
   driven: Promise<void> = Promise.resolve()
   /** Calls that were judged, for when the rules have changed. */
-  readonly judged = new Map<string, { call: ToolCall; paths: ResolvedPaths | undefined }>()
+  readonly judged = new Map<string, { call: ToolCall; by: JudgedBy | undefined }>()
   readonly #cancels = new Map<string, AbortController>()
 
   constructor(promptId: string, unattended: boolean, { modeCeiling = 'yolo', chargedTo }: OnBehalf = {}) {
@@ -60,12 +59,12 @@ interface BatchSource {
   appendOutput: BatchOutputs['append']
   /** As `SessionCore.released`. */
   released: AbortSignal
-  parts: Pick<RunnerParts, 'store' | 'sandbox' | 'rules' | 'secrets' | 'log' | 'now'>
+  parts: Pick<RunnerParts, 'store' | 'sandbox' | 'rules' | 'beyond' | 'secrets' | 'log' | 'now'>
 }
 
 export function batchContext(source: BatchSource): BatchContext {
   const { sessionId, userId, running, turn, tools, log, approvals, mode, appendOutput, released } = source
-  const { store, sandbox, rules, secrets, now, log: agentLog } = source.parts
+  const { store, sandbox, secrets, now, log: agentLog } = source.parts
   return {
     ids: { sessionId, userId, promptId: running.promptId, turn },
     tools,
@@ -74,10 +73,10 @@ export function batchContext(source: BatchSource): BatchContext {
     sandbox: (signal) => sandbox(userId, signal),
     approvals: {
       of: (callId) => approvals.of(callId),
-      judge: (call, paths) => {
-        running.judged.set(call.callId, { call, paths })
+      judge: (call, by) => {
+        running.judged.set(call.callId, { call, by })
         const at = { sessionId, promptId: running.promptId }
-        return rulingOf({ call, paths }, { userId, at, approvals, mode: mode(), rules })
+        return rulingOf({ call, by }, { userId, at, approvals, mode: mode(), parts: source.parts })
       },
     },
     before: callsBefore(log()),
@@ -97,17 +96,20 @@ export function batchContext(source: BatchSource): BatchContext {
  * when the store fails.
  */
 export async function rulingOf(
-  { call, paths }: { call: ToolCall; paths: ResolvedPaths | undefined },
+  { call, by }: { call: ToolCall; by: JudgedBy | undefined },
   held: {
     userId: string
     at: { sessionId: string; promptId: string }
     approvals: Approvals
     mode: Mode
-    rules: RuleBook
+    parts: Pick<RunnerParts, 'rules' | 'beyond'>
   },
 ): Promise<Ruling> {
-  const { userId, at, approvals, mode, rules } = held
-  const request = callRequest(call, paths)
-  const judgement = judge(request, [...(await rules.of(userId, at)), ...approvals.sessionRules], mode)
+  const { userId, at, approvals, mode } = held
+  const { rules, beyond } = held.parts
+  const request = callRequest(call, by?.paths)
+  const ruled = [...(await rules.of(userId, at)), ...approvals.sessionRules]
+  const reach = beyond && { beyond: beyond(at.sessionId, userId, ruled), lost: by?.lost }
+  const judgement = judge(request, ruled, mode, reach)
   return { ...judgement, options: approvalOptions(request, judgement, rules.remember) }
 }

@@ -1,6 +1,7 @@
 /** What sessions work with: made once at start and handed to each. */
 import type { SessionEvent } from '@sandlot/shared/events'
 import type { Mode } from '@sandlot/shared/mode'
+import type { Rule } from '@sandlot/shared/rules'
 import type { Sandbox } from '@sandlot/sandbox/sandbox'
 import type { SessionRecords, SessionStore } from '@sandlot/storage/sessions/store'
 import type { LoopContext } from '../loop/context.ts'
@@ -56,6 +57,11 @@ export interface RunnerParts {
   endJobs?: EndJobs
   /** What may run without asking, for whom. */
   rules: RuleBook
+  /**
+   * What commands of this session reach now beside the user's workspace, the end of a sentence;
+   * undefined: nothing. Absent: unknown, and mode `auto` is as `auto-edit`.
+   */
+  beyond?: (sessionId: string, userId: string, rules: readonly Rule[]) => string | undefined
   /** People's secrets. Absent: none can be stored. */
   secrets?: Pick<UserSecrets, 'get' | 'set'>
   /** Whether this user was removed: nothing of theirs begins or is resumed. Absent: none was. */

@@ -20,9 +20,9 @@ const SESSIONS = 30
 const CALLS = 1_000
 
 export class RuleAdmin {
-  readonly #parts: Pick<SessionParts, 'store' | 'rules' | 'tools'>
+  readonly #parts: Pick<SessionParts, 'store' | 'rules' | 'beyond' | 'tools'>
 
-  constructor(parts: Pick<SessionParts, 'store' | 'rules' | 'tools'>) {
+  constructor(parts: Pick<SessionParts, 'store' | 'rules' | 'beyond' | 'tools'>) {
     this.#parts = parts
   }
 
@@ -53,7 +53,14 @@ export class RuleAdmin {
     if (problem !== undefined) throw new SandlotError('bad_request', `This rule ${problem}.`)
     const candidate: Rule = { ...this.#parts.rules.make(effect, match), origin: 'user' }
     const calls = await this.#latestCalls(userId, signal)
-    const judged = await preview(candidate, calls, await this.#parts.rules.of(userId))
+    const rules = await this.#parts.rules.of(userId)
+    const { beyond } = this.#parts
+    const judged = await preview(
+      candidate,
+      calls,
+      rules,
+      beyond && ((sessionId) => ({ beyond: beyond(sessionId, userId, rules) })),
+    )
     const changed = judged
       .filter(({ before, after }) => before !== after)
       .toSorted((a, b) => b.call.at - a.call.at)

@@ -19,6 +19,7 @@ import type { Remembered, RuleReason, Verdict } from '@sandlot/shared/rules'
 import type { Sandbox } from '@sandlot/sandbox/sandbox'
 import type { z } from 'zod'
 import type { ResolvedPaths, RuleRequest } from '../approval/request.ts'
+import type { Loss } from '../approval/shell/losses.ts'
 import type { ResultLimits } from './output/truncate-output.ts'
 import type { JsonSchemaInput } from './tool-schema.ts'
 import type { Log } from '../log.ts'
@@ -97,6 +98,16 @@ export interface Ruling {
   why: RuleReason[]
   /** The answers to choose from when it asks. */
   options: ApprovalOption[]
+  /** It asks only until it is known whether git holds what these delete or overwrite. */
+  atRisk: readonly Loss[]
+}
+
+/** What was found out about a call before it is judged. */
+export interface JudgedBy {
+  /** Where its paths lead. */
+  paths?: ResolvedPaths | undefined
+  /** As of `SandboxReach`. */
+  lost?: ReadonlySet<string> | undefined
 }
 
 /** How a call ended. `forModel` is always there; `data` and `content` are for the screen. */
@@ -237,10 +248,10 @@ export interface PolicyCall extends ToolCall {
   clock: CallClock
   approval: CallApproval
   /**
-   * What the rules say now of the call with these arguments, its paths leading where `paths` say.
-   * Rejects when they cannot be read: then nothing may run.
+   * What the rules say now of the call with these arguments. Rejects when they cannot be read: then
+   * nothing may run.
    */
-  judge(args: Record<string, unknown>, paths?: ResolvedPaths): Promise<Ruling>
+  judge(args: Record<string, unknown>, by?: JudgedBy): Promise<Ruling>
   /**
    * Why the call must not start any more, as the loop says: a budget, or a failure that ends the
    * prompt.

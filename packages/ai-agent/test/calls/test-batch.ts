@@ -50,6 +50,8 @@ export class TestBatch {
   readonly cancels = new Map<string, AbortController>()
   rules: readonly Rule[] = []
   mode: Mode
+  /** What commands reach beside the workspace. */
+  beyond: string | undefined
   readonly #options: TestBatchOptions
   readonly #scheduler
   readonly #registry = createRegistry()
@@ -128,9 +130,9 @@ export class TestBatch {
           }),
           answer: async () => (await answer?.(callId)) ?? { allowed: false, by: 'unattended' },
         }),
-        judge: async (call, paths) => {
-          const request = callRequest(call, paths)
-          const judgement = judge(request, this.rules, this.mode)
+        judge: async (call, by) => {
+          const request = callRequest(call, by?.paths)
+          const judgement = judge(request, this.rules, this.mode, { beyond: this.beyond, lost: by?.lost })
           return { ...judgement, options: approvalOptions(request, judgement, 'always') }
         },
       },

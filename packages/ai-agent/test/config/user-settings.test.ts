@@ -158,6 +158,24 @@ describe('the network of one person', () => {
     await opened.store.close()
   })
 
+  test('what commands reach is read from it as it is now: no network, no host, a host by a rule', async () => {
+    const file = {
+      rules: { hosts: 'ask' },
+      users: {
+        'ada@example.org': { network: { mode: 'none' } },
+        'bob@example.org': { network: { hosts: [] } },
+      },
+    }
+    const { network, rules, store } = await networkOf(file, EGRESS)
+    const reaches = async () =>
+      await Promise.all(['id1', 'id2', 'id3'].map(async (id) => network.reachesAny(id, await rules.of(id))))
+    expect(await reaches()).toEqual([false, false, true])
+    for (const id of ['id1', 'id2'])
+      await rules.add(id, { effect: 'allow', match: { host: 'api.example.org' } })
+    expect(await reaches()).toEqual([false, true, true])
+    await store.close()
+  })
+
   test('asking for hosts is for those who may: the tool, and what rules open', async () => {
     const file = {
       rules: { hosts: 'ask', allow: [{ host: 'api.example.org' }] },

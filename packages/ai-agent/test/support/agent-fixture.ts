@@ -7,6 +7,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { Mode } from '@sandlot/shared/mode'
 import type { SandlotEvent } from '@sandlot/shared/sandlot-event'
 import { type SessionEvent, isOutcome, metaOf, sandlotEventOf } from '@sandlot/shared/events'
 import { SandboxError } from '@sandlot/sandbox/errors'
@@ -130,10 +131,7 @@ export async function openCore<P extends Pick<FakeProvider, 'baseUrl'>>(
   return { provider, store, manager, warnings, leave }
 }
 
-export async function newSession(
-  core: Core,
-  mode: 'manual' | 'auto-edit' | 'yolo' = 'yolo',
-): Promise<Session> {
+export async function newSession(core: Core, mode: Mode = 'yolo'): Promise<Session> {
   return core.manager.create({ userId: 'u_ada', cwd: '/workspace', mode })
 }
 

@@ -8,7 +8,7 @@ export const CONFIG_NAMES: Record<string, string> = {
   SANDLOT_DATA: 'where state lives; ./.sandlot for up, /data in compose',
   SANDLOT_CONFIG:
     'JSON file with the structured settings, or a folder with sandlot.json and agent.env (default $SANDLOT_DATA/sandlot.json, which may be absent)',
-  SANDLOT_DEFAULT_MODE: 'manual | auto-edit | yolo; the mode of a new chat (default auto-edit)',
+  SANDLOT_DEFAULT_MODE: 'manual | auto-edit | auto | yolo; the mode of a new chat (default auto-edit)',
   SANDLOT_TOOLS_ENABLED: 'true | false; false: the model gets no tools',
   SANDLOT_BUILTIN_TOOLS: 'comma-separated names of the built-in tools to offer (default: all)',
   SANDLOT_TOOL_TIMEOUT_MS: '1000–300000; for tools that declare none (default 10000)',

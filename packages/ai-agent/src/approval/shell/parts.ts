@@ -13,8 +13,8 @@ export type ShellPart =
        */
       effect: 'proven' | 'carries' | 'acts'
     }
-  /** A redirection that writes. `path` where it is known. */
-  | { type: 'write'; text: string; path: string | undefined }
+  /** A redirection that writes. `path` where it is known. `appends`: what is there stays. */
+  | { type: 'write'; text: string; path: string | undefined; appends: boolean }
   /** A redirection that reads a file. */
   | { type: 'read'; text: string; path: string | undefined }
   /**

@@ -181,7 +181,12 @@ class Reader {
     // What is read may be /dev/tcp/… all the same.
     if (reads && word.literal === undefined && mayBeBelow('/dev/', word.prefix))
       return this.#unknown(text, 'reads from a place that is not known before it runs')
-    this.#add({ type: reads ? 'read' : 'write', text: shorten(text), path: word.literal })
+    const file = { text: shorten(text), path: word.literal }
+    this.#add(
+      reads
+        ? { type: 'read', ...file }
+        : { type: 'write', ...file, appends: ['>>', '&>>', '<>'].includes(operator) },
+    )
   }
 
   #command(node: Command, source: string, depth: number): void {

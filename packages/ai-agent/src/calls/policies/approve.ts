@@ -5,7 +5,10 @@
  * is judged by where its path leads, and the tool gets that path.
  */
 import { absolutePath } from '../../approval/files.ts'
+import { lostToGit } from '../../approval/held-by-git.ts'
 import { type ResolvedPath, type ResolvedPaths, callRequest } from '../../approval/request.ts'
+import type { Loss } from '../../approval/shell/losses.ts'
+import { acquireSandbox } from '../../tools/sandbox-command/sandboxed-tool-executor.ts'
 import { ToolError, notStartedText } from '../../tools/tool-error.ts'
 import { orAborted } from '@sandlot/shared/async/or-aborted'
 import { quotePath } from '@sandlot/shared/quoted-path'
@@ -40,7 +43,8 @@ export function approve(ttlMs: number): Policy {
       const elsewhere = [...(paths ?? [])].some(
         ([named, { path }]) => absolutePath(named) !== absolutePath(path),
       )
-      const ruling = elsewhere ? await orAborted(call.judge(call.args, paths), ctx.signal) : asNamed
+      const named = elsewhere ? await orAborted(call.judge(call.args, { paths }), ctx.signal) : asNamed
+      const ruling = named.atRisk.length === 0 ? named : yield* lookAtGit(named.atRisk, call, ctx, paths)
       const judged = paths === undefined ? ctx : { ...ctx, paths }
       if (ruling.verdict === 'allow') return yield* next(call, judged)
       if (isForbidden(ruling)) return forbiddenOutcome(ruling)
@@ -87,7 +91,7 @@ async function* pathsAfterRestart(
   const paths = (yield* resolvePaths(call, ctx, shown)) ?? new Map()
   const notShown = [...paths].find(([named, { linked }]) => linked && !shown.has(named))
   if (notShown === undefined) return { paths }
-  const ruling = await orAborted(call.judge(call.args, paths), ctx.signal)
+  const ruling = await orAborted(call.judge(call.args, { paths }), ctx.signal)
   if (ruling.verdict === 'allow' || (ruling.verdict === 'ask' && begun)) return { paths }
   const refusal = isForbidden(ruling) ? forbiddenOutcome(ruling) : notShownOutcome(notShown)
   if (call.begunBefore) throw new ToolError('denied', refusal.forModel, { unasked: true })
@@ -113,6 +117,24 @@ async function* resolvePaths(
     found.push([path, { path: resolved, linked: resolved !== named }])
   }
   return new Map(found)
+}
+
+/**
+ * The ruling by what git holds when the call's turn has come: a call before it may change that, and
+ * where the shell stands.
+ */
+async function* lookAtGit(
+  losses: readonly Loss[],
+  call: PolicyCall,
+  ctx: CallContext,
+  paths: ResolvedPaths | undefined,
+): AsyncGenerator<ToolUpdate, Ruling> {
+  await call.clock.wait(orAborted(call.inOrder(), ctx.signal))
+  const sandbox = yield* acquireSandbox(ctx)
+  const cwd = callRequest(call).asks.find((ask) => ask.kind === 'shell')?.cwd
+  const place = { cwd, sessionId: ctx.ids.sessionId }
+  const lost = await orAborted(lostToGit(sandbox, losses, place), ctx.signal)
+  return await orAborted(call.judge(call.args, { paths, lost }), ctx.signal)
 }
 
 /** How far the approval of a call has come by the log. */

@@ -80,7 +80,10 @@ export const runShellCommand = defineTool({
     repeatable: true,
     hint: 'Prefer the file tools for reading and changing files, and run_shell_command for everything else. What runs on (a server, a watcher) is started with background.',
   },
-  requests: ({ command }) => [{ kind: 'shell', command }],
+  requests: ({ command, cwd, background }) => [
+    // What runs in the background begins in the workspace, not where the shell stands.
+    { kind: 'shell', command, cwd: cwd ?? (background ? '.' : undefined) },
+  ],
   title: (args) => textArg(args, 'description') ?? firstLine(textArg(args, 'command') ?? 'Run a command'),
   async *execute(args, ctx) {
     const cwd = args.cwd === undefined ? {} : { cwd: workspacePath(args.cwd) || '.' }

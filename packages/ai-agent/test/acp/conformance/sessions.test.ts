@@ -46,7 +46,7 @@ overBothWires((its, wire) => {
       sessionId: expect.any(String),
       modes: {
         currentModeId: 'auto-edit',
-        availableModes: [{ id: 'manual' }, { id: 'auto-edit' }, { id: 'yolo' }],
+        availableModes: [{ id: 'manual' }, { id: 'auto-edit' }, { id: 'auto' }, { id: 'yolo' }],
       },
       configOptions: [
         { id: 'mode', category: 'mode', type: 'select', currentValue: 'auto-edit' },

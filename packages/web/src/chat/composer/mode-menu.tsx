@@ -1,6 +1,6 @@
 import { Menu } from '@base-ui/react/menu'
 import { MODES, type Mode } from '@sandlot/shared/mode'
-import { Check, ChevronDown, type LucideIcon, PencilLine, ShieldCheck, Zap } from 'lucide-react'
+import { Box, Check, ChevronDown, type LucideIcon, PencilLine, ShieldCheck, Zap } from 'lucide-react'
 import { useRef } from 'react'
 import { cn } from '../../lib/cn.ts'
 
@@ -10,6 +10,12 @@ export const MODE_WORDS: Record<Mode, { name: string; means: string; icon: Lucid
     name: 'Auto-edit',
     means: 'Reads and file edits run. Commands ask first.',
     icon: PencilLine,
+  },
+  auto: {
+    name: 'Auto',
+    means:
+      'Commands run too, unless the sandbox has network access. A command that visibly deletes or overwrites what git does not hold asks first; what a script does is not seen.',
+    icon: Box,
   },
   yolo: { name: 'YOLO', means: 'Everything runs that no rule denies.', icon: Zap },
 }

@@ -27,11 +27,13 @@ type Terms = Pick<NewShare, 'access' | 'mode' | 'mayApprove' | 'expiresAt'>
 const MODE_MEANS: Record<Mode, string> = {
   manual: 'Read; the rest asks first',
   'auto-edit': 'Edit files; commands ask first',
+  auto: 'Run commands too, without network',
   yolo: 'All that no rule denies, unasked',
 }
 const MODE_SAYS: Record<Mode, string> = {
   manual: 'changes ask first',
   'auto-edit': 'edits files, commands ask first',
+  auto: 'runs commands without network unasked',
   yolo: 'runs without asking',
 }
 const NEW_TERMS: Terms = { access: 'watch', mode: 'manual', mayApprove: false, expiresAt: null }

@@ -6,6 +6,7 @@ import type { Mode } from '@sandlot/shared/mode'
 export const MODE_WORDS: Record<Mode, string> = {
   manual: 'Manual: reads run, the rest asks',
   'auto-edit': 'Auto-edit: file edits run too',
+  auto: 'Auto: commands run too, without network',
   yolo: 'Yolo: everything runs that no rule denies',
 }
 

@@ -1,0 +1,104 @@
+/**
+ * Whether git holds what a call would delete or overwrite: asked in the sandbox, of the files that
+ * the call shows. What exists and is not committed as it is, is lost.
+ */
+import { randomBytes } from 'node:crypto'
+import { posix } from 'node:path'
+import type { Sandbox } from '@sandlot/sandbox/sandbox'
+import { READS_ONLY } from './shell/git.ts'
+import { type Loss, lossKey } from './shell/losses.ts'
+
+/** Files that are looked at for one call; more are not held. */
+const MOST_PATHS = 100
+const TIMEOUT_MS = 10_000
+const OUTPUT_BYTES = 16 * 1024
+
+/**
+ * Prints the number of each path that git does not hold. Its arguments are the workspace, then for
+ * each path what happens to it and the path. Only the workspace outlives the sandbox, so nothing
+ * elsewhere counts. Flags other than H (assume-unchanged, skip-worktree) hide changes from git.
+ */
+const SCRIPT = String.raw`
+unset GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE GIT_OBJECT_DIRECTORY GIT_COMMON_DIR GIT_NAMESPACE
+quiet_git() { git --no-optional-locks --literal-pathspecs "$@" 2>/dev/null; }
+held() {
+  local path=$2 folder gitdir tracked status
+  case $1 in
+    overwrites | replaces) path=$(realpath -m -- "$path") || return 1 ;;
+    *) path=$(realpath -m -- "$(dirname -- "$path")")/$(basename -- "$path") || return 1 ;;
+  esac
+  case $path in */. | */..) path=$(realpath -m -- "$path") ;; esac
+  case $path/ in "$workspace"/*) ;; *) return 0 ;; esac
+  if [ "$1" = discards ]; then
+    quiet_git -C "$path" rev-parse --git-dir >/dev/null || return 0
+    status=$(quiet_git -C "$path" status --porcelain --untracked-files=no) || return 1
+    [ -z "$status" ]
+    return
+  fi
+  [ -e "$path" ] || [ -L "$path" ] || return 0
+  if [ -d "$path" ] && [ ! -L "$path" ]; then
+    [ "$1" = replaces ] && return 0
+    [ -n "$(find "$path" ! -type d -print -quit)" ] || return 0
+  fi
+  folder=$(dirname -- "$path")
+  gitdir=$(quiet_git -C "$folder" rev-parse --absolute-git-dir) || return 1
+  case $(realpath -m -- "$gitdir")/ in "$path"/*) return 1 ;; esac
+  tracked=$(quiet_git -C "$folder" ls-files -v -s -- "$path") || return 1
+  [ -n "$tracked" ] || return 1
+  grep -qv '^H \(100644\|100755\|120000\) ' <<<"$tracked" && return 1
+  status=$(quiet_git -C "$folder" status --porcelain --ignored --untracked-files=all -- "$path") || return 1
+  [ -z "$status" ]
+}
+workspace=$(realpath -m -- "$1")
+shift
+at=0
+while [ $# -gt 1 ]; do
+  held "$1" "$2" || echo "$at"
+  shift 2
+  at=$((at + 1))
+done
+echo end
+`
+
+/** Where the paths of a call begin. */
+interface Place {
+  /** Absent: where the shell of this session stands. */
+  cwd?: string | undefined
+  sessionId: string
+}
+
+/** Keys of the losses that git does not make good. What cannot be found out is lost. */
+export async function lostToGit(
+  sandbox: Sandbox,
+  losses: readonly Loss[],
+  { cwd, sessionId }: Place,
+): Promise<Set<string>> {
+  const asked = losses.flatMap((loss) =>
+    (loss.paths ?? []).map((path) => ({ key: lossKey(loss), says: [loss.does, inSandbox(path, sandbox)] })),
+  )
+  const all = new Set(losses.map(lossKey))
+  if (asked.length > MOST_PATHS) return all
+  const running = await sandbox.run({
+    id: randomBytes(16).toString('hex'),
+    command: ['bash', '-c', SCRIPT, 'held', sandbox.workspace, ...asked.flatMap(({ says }) => says)],
+    ...(cwd === undefined ? { session: sessionId } : { cwd: inSandbox(cwd, sandbox) }),
+    env: { ...READS_ONLY, BASH_ENV: '' },
+    timeoutMs: TIMEOUT_MS,
+    policy: { kind: 'limit', bytes: OUTPUT_BYTES },
+    autoAcknowledge: true,
+  })
+  let printed = ''
+  const decoder = new TextDecoder()
+  for await (const { stream, data } of running.output)
+    if (stream === 'stdout') printed += decoder.decode(data, { stream: true })
+  await running.exit
+  const lines = printed.trimEnd().split('\n')
+  if (lines.pop() !== 'end') return all
+  return new Set(lines.flatMap((line) => asked[Number(line)]?.key ?? []))
+}
+
+/** A backend without containers has the workspace under another name. */
+function inSandbox(path: string, { workspace }: Sandbox): string {
+  const below = posix.relative('/workspace', path)
+  return path.startsWith('/') && !below.startsWith('..') ? posix.join(workspace, below) : path
+}
