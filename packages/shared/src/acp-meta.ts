@@ -18,7 +18,7 @@ import {
 import { role } from './team/role.ts'
 import { MAX_TITLE_CHARS, sessionSummary } from './frames.ts'
 import { messageId, requestId, sessionId } from './ids.ts'
-import { onError, unqueuedWhy } from './sandlot-event.ts'
+import { editedInput, onError, unqueuedWhy } from './sandlot-event.ts'
 import { modelAbout, modelChoice } from './model-choice.ts'
 import { questionContent } from './question.ts'
 
@@ -91,7 +91,7 @@ export const promptResultMeta = z.object({
 export const EXT = {
   /**
    * Answer an approval, any time, from any device:
-   * `{sessionId, toolCallId, optionId, reason?, user}` → `{answered, by?}`.
+   * `{sessionId, toolCallId, optionId, reason?, input?, user}` → `{answered, by?}`.
    */
   approve: '_sandlot/approve',
   /** What waits for an answer (`pending-approvals.ts`): `{sessionId, user}` → `{approvals}`. */
@@ -267,6 +267,8 @@ export const approveParams = z.object({
   optionId: z.string(),
   reason: z.string().optional(),
   content: questionContent.optional(),
+  /** With an option that allows once: the call runs with these arguments. */
+  input: editedInput.optional(),
   /** False: an answer that makes a rule for later sessions is `forbidden`. */
   mayMakeRules: z.boolean().default(true),
 })

@@ -9,7 +9,7 @@ import { tokenUsage } from './event-meta.ts'
 import { requestId, sessionId } from './ids.ts'
 import type { FullImageState } from './config/full-image.ts'
 import { modelAbout, modelChoice } from './model-choice.ts'
-import { onError } from './sandlot-event.ts'
+import { editedInput, onError } from './sandlot-event.ts'
 import { questionContent } from './question.ts'
 import { imageId, MAX_IMAGES } from './images.ts'
 import { MAX_MESSAGE_CHARS, sessionSummary } from './frames.ts'
@@ -216,12 +216,14 @@ export const keyList = z.object({ keys: z.array(apiKey) })
 
 /**
  * `POST /api/sessions/:id/approvals/:callId` → 204. `optionId` is one of those asked for; with
- * `content` the answer to a question; `reason` is for the model.
+ * `content` the answer to a question; `reason` is for the model. `input`: with an option that
+ * allows once, the call's arguments in place of those that the model wrote.
  */
 export const approvalAnswer = z.strictObject({
   optionId: z.string().min(1).max(64),
   reason: z.string().max(2_000).optional(),
   content: questionContent.optional(),
+  input: editedInput.optional(),
 })
 
 // ── Sessions

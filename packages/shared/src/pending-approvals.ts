@@ -20,6 +20,8 @@ const pendingApproval = z.object({
   /** The call asks for something, not for approval. */
   question: question.optional(),
   why: z.array(ruleReason).optional(),
+  /** JSON Schema of the arguments, for who changes them; absent: the tool is not there now. */
+  schema: z.record(z.string(), z.unknown()).optional(),
 })
 type PendingApproval = z.infer<typeof pendingApproval>
 

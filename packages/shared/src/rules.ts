@@ -80,7 +80,8 @@ export type RuleReason = z.infer<typeof ruleReason>
 
 /** What an answer makes Sandlot remember: shown before it is given, stored as shown. */
 export const remembered = z.object({
-  scope: z.enum(['session', 'always']),
+  /** `prompt`: until the end of the prompt whose call it was. */
+  scope: z.enum(['prompt', 'session', 'always']),
   rules: z.array(ruleMatch).min(1),
 })
 export type Remembered = z.infer<typeof remembered>

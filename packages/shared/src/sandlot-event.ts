@@ -42,6 +42,16 @@ const onBehalf = {
   chargedTo: z.string().optional(),
 }
 
+/** Characters of a call's arguments as a person changed them, as JSON. */
+const MAX_INPUT_CHARS = 500_000
+/** A call's arguments as a person changed them. */
+export const editedInput = z
+  .record(z.string(), z.unknown())
+  .refine(
+    (input) => JSON.stringify(input).length <= MAX_INPUT_CHARS,
+    `a changed call may have ${MAX_INPUT_CHARS} characters`,
+  )
+
 /** Carried by a `session_info_update` without title. Foreign clients ignore it. */
 export const sandlotEvent = z.discriminatedUnion('type', [
   z.object({
@@ -142,6 +152,8 @@ export const sandlotEvent = z.discriminatedUnion('type', [
     reason: z.string().optional(),
     /** What the person filled in, of a question. */
     content: questionContent.optional(),
+    /** The call's arguments as the person changed them: with these it runs. */
+    input: editedInput.optional(),
   }),
   z.object({
     type: z.literal('message_queued'),

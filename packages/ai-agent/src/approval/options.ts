@@ -3,7 +3,7 @@
  * part of it: they are shown before it is chosen, and stored as shown.
  */
 import type { PermissionOption } from '@sandlot/shared/sandlot-event'
-import { type RuleMatch, MAX_RULE_CHARS, describeMatch } from '@sandlot/shared/rules'
+import { type RuleMatch, MAX_RULE_CHARS, describeMatch, isAboutHost } from '@sandlot/shared/rules'
 import type { Judgement } from './engine.ts'
 import { isOrdersFile } from './files.ts'
 import type { Part } from './parts.ts'
@@ -30,12 +30,20 @@ export function approvalOptions(
   const forSession = wider ?? exact
   const options: PermissionOption[] = [ONCE]
   if (forSession !== undefined) {
-    const remembers = { scope: 'session' as const, rules: sessionRules(request, open) ?? forSession }
+    const rules = sessionRules(request, open) ?? forSession
+    // A host that is allowed once is open until the message is answered anyway.
+    if (!rules.some(isAboutHost))
+      options.push({
+        optionId: 'allow_prompt',
+        name: 'Allow for this message',
+        kind: 'allow_always',
+        remembers: { scope: 'prompt', rules },
+      })
     options.push({
       optionId: 'allow_session',
       name: 'Allow for this chat',
       kind: 'allow_always',
-      remembers,
+      remembers: { scope: 'session', rules },
     })
   }
   if (most === 'always' && !open.some(isOrders)) {

@@ -101,7 +101,11 @@ export class RuleBook {
   }
 }
 
-function holdsAt({ endsWith }: Rule, at: { sessionId: string; promptId: string | undefined }): boolean {
+/** Whether the rule is one for all, or for this session, or for this prompt of it. */
+export function holdsAt(
+  { endsWith }: Rule,
+  at: { sessionId: string; promptId: string | undefined },
+): boolean {
   if (endsWith === undefined) return true
   if (endsWith.sessionId !== at.sessionId) return false
   return endsWith.promptId === undefined || endsWith.promptId === at.promptId

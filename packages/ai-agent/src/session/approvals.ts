@@ -18,9 +18,12 @@ import {
 } from '@sandlot/shared/question'
 import { isAboutHost, type Remembered, type Rule } from '@sandlot/shared/rules'
 import { SandlotError, messageOf } from '@sandlot/shared/errors'
+import { holdsAt } from '../approval/rule-book.ts'
+import { checkArguments, toolParameters } from '../tools/tool-schema.ts'
+import { pendingApprovals } from '@sandlot/shared/pending-approvals'
 import type { Author } from '@sandlot/shared/team/shares'
 import type { UserRule } from '@sandlot/storage/sessions/rules'
-import type { ApprovalAnswer, ApprovedLink, CallApproval } from '../tools/tool.ts'
+import type { ApprovalAnswer, ApprovedLink, CallApproval, Tool } from '../tools/tool.ts'
 import { rulingOf } from './batch.ts'
 import type { SessionCore } from './core.ts'
 
@@ -50,11 +53,13 @@ export class Approvals {
   readonly #sessionRules: Rule[] = []
   readonly #waiting = new Map<string, PromiseWithResolvers<ApprovalAnswer>>()
   readonly #timers = new Map<string, NodeJS.Timeout>()
+  readonly #sessionId: string
   readonly #now: () => number
   readonly #expire: (toolCallId: string) => void
 
   /** `expire` is called without an answer in time; it stores that. */
-  constructor(now: () => number, expire: (toolCallId: string) => void) {
+  constructor(sessionId: string, now: () => number, expire: (toolCallId: string) => void) {
+    this.#sessionId = sessionId
     this.#now = now
     this.#expire = expire
   }
@@ -68,7 +73,7 @@ export class Approvals {
       const { toolCallId, options, expiresAt, question, links } = happened
       this.#asked.set(toolCallId, { toolCallId, options, expiresAt, question, links, answer: undefined })
     } else if (happened?.type === 'approval_answered') {
-      this.#answered(happened, metaOf(event).at)
+      this.#answered(happened, metaOf(event))
     }
   }
 
@@ -104,9 +109,9 @@ export class Approvals {
     return this.#asked.get(toolCallId)
   }
 
-  /** What the user allowed until the session's end. */
-  get sessionRules(): readonly Rule[] {
-    return this.#sessionRules
+  /** What the user allowed until the end of the session, or of this prompt. */
+  rulesAt(at: { sessionId: string; promptId: string }): readonly Rule[] {
+    return this.#sessionRules.filter((rule) => holdsAt(rule, at))
   }
 
   /** The name of the tool of an announced call. */
@@ -142,30 +147,42 @@ export class Approvals {
     }
   }
 
-  #answered(event: Extract<SandlotEvent, { type: 'approval_answered' }>, at: number): void {
+  #answered(
+    event: Extract<SandlotEvent, { type: 'approval_answered' }>,
+    { at, promptId }: { at: number; promptId?: string | undefined },
+  ): void {
     const asked = this.#asked.get(event.toolCallId)
     if (asked === undefined) return
-    const { allowed, by, optionId, reason, content } = event
+    const { allowed, by, optionId, reason, content, input } = event
     asked.answer = {
       allowed,
       by,
       optionId,
       reason,
       content,
+      input,
     }
     const option = asked.options.find((known) => known.optionId === optionId)
-    if (allowed && option?.remembers?.scope === 'session')
-      this.#remember(event.toolCallId, option.remembers, at)
+    const scope = option?.remembers?.scope
+    if (allowed && option?.remembers !== undefined && scope !== 'always')
+      this.#remember(event.toolCallId, option.remembers, at, scope === 'prompt' ? promptId : undefined)
     this.#waiting.get(event.toolCallId)?.resolve(asked.answer)
     this.#over(event.toolCallId)
   }
 
-  #remember(toolCallId: string, { rules }: Remembered, createdAt: number): void {
+  /** `promptId`: it ends with this prompt. */
+  #remember(
+    toolCallId: string,
+    { rules }: Remembered,
+    createdAt: number,
+    promptId: string | undefined,
+  ): void {
+    const endsWith = promptId === undefined ? undefined : { sessionId: this.#sessionId, promptId }
     for (const [index, match] of rules.entries()) {
       // The store keeps these: they are listed there, and can be revoked before the session's end.
       if (isAboutHost(match)) continue
       const id = `${toolCallId}:${index + 1}`
-      this.#sessionRules.push({ id, effect: 'allow', match, origin: 'session', createdAt })
+      this.#sessionRules.push({ id, effect: 'allow', match, origin: 'session', createdAt, endsWith })
     }
   }
 
@@ -179,11 +196,15 @@ export class Approvals {
   }
 }
 
+export type ListedApproval = ReturnType<typeof pendingApprovals>[number]
+
 export interface AnswerOptions {
   /** For the model. */
   reason?: string | undefined
   /** What was filled in, of a question. */
   content?: QuestionContent | undefined
+  /** The call's arguments as the person changed them. */
+  input?: Record<string, unknown> | undefined
   /** False: an answer that makes a rule for later sessions is refused. */
   mayMakeRules?: boolean
   /** Who answers; absent: the owner. */
@@ -205,7 +226,7 @@ export class Answers {
   answer(
     toolCallId: string,
     optionId: string,
-    { reason, content, mayMakeRules = true, author }: AnswerOptions = {},
+    { reason, content, input, mayMakeRules = true, author }: AnswerOptions = {},
   ): Promise<{ answered: boolean; by?: string }> {
     const { approvals, parts, id } = this.#core
     return this.#core.inTurn(async () => {
@@ -223,8 +244,10 @@ export class Answers {
           'Only the owner makes rules, on the page. Choose an answer that remembers nothing.',
         )
       const allowed = option.kind === 'allow_once' || option.kind === 'allow_always'
+      if (input !== undefined) await this.#checkEdit(asked, option, input)
       const said = {
         reason,
+        input,
         ...(allowed ? filledIn(asked.question, optionId, content) : {}),
       }
       const { remembers } = option
@@ -242,11 +265,66 @@ export class Answers {
   }
 
   /**
+   * Throws `bad_request` where the changed call cannot run, and `forbidden` with the rule's
+   * sentence where it must not: the question stays.
+   */
+  async #checkEdit(
+    { toolCallId, question }: PendingApproval,
+    option: PermissionOption,
+    input: Record<string, unknown>,
+  ): Promise<void> {
+    const { parts, userId, id, running, approvals, effectiveMode: mode } = this.#core
+    if (question !== undefined || option.kind !== 'allow_once')
+      throw new SandlotError(
+        'bad_request',
+        'Only a call that is allowed once can be changed: choose allow_once, or send no input.',
+      )
+    const name = approvals.nameOf(toolCallId)
+    const tool = await this.#toolOf(toolCallId)
+    if (tool === undefined)
+      throw new SandlotError(
+        'bad_request',
+        `The tool ${name} is not there now, so its call cannot be changed.`,
+      )
+    const checked = checkArguments(tool.input, input)
+    if ('problems' in checked)
+      throw new SandlotError('bad_request', `The changed call does not fit: ${checked.problems.join('; ')}.`)
+    const call = { callId: toolCallId, name, args: checked.args, tool }
+    const at = { sessionId: id, promptId: running?.promptId ?? '' }
+    const { verdict, why } = await rulingOf({ call, by: undefined }, { userId, at, approvals, mode, parts })
+    if (verdict === 'deny' || verdict === 'block')
+      throw new SandlotError(
+        'forbidden',
+        `The changed call is not allowed here: ${why.map(({ part, because }) => `${part} ${because}`).join('; ')}.`,
+      )
+  }
+
+  /** What waits, with the schema of its arguments where its tool is there. */
+  waiting(): Promise<ListedApproval[]> {
+    const open = pendingApprovals(this.#core.log)
+    return Promise.all(
+      open.map(async (one) => {
+        const tool = one.question === undefined ? await this.#toolOf(one.callId) : undefined
+        return tool === undefined ? one : { ...one, schema: toolParameters(tool.input) }
+      }),
+    )
+  }
+
+  /** The tool of an announced call: its prompt's, or after a restart the one of that name now. */
+  async #toolOf(toolCallId: string): Promise<Tool | undefined> {
+    const { running, parts, userId, released, id, approvals } = this.#core
+    const judged = running?.judged.get(toolCallId)
+    if (judged !== undefined) return judged.call.tool
+    return (await parts.tools(userId, released, id)).getTool(approvals.nameOf(toolCallId))
+  }
+
+  /**
    * What the store keeps of it. Of what holds for a session only hosts: the way out of the sandbox
    * reads them there.
    */
   #kept({ scope, rules }: Remembered): UserRule[] {
     const { parts, id } = this.#core
+    if (scope === 'prompt') return []
     if (scope === 'always') return rules.map((match) => parts.rules.make('allow', match))
     return rules
       .filter(isAboutHost)

@@ -108,7 +108,7 @@ export async function rulingOf(
   const { userId, at, approvals, mode } = held
   const { rules, beyond } = held.parts
   const request = callRequest(call, by?.paths)
-  const ruled = [...(await rules.of(userId, at)), ...approvals.sessionRules]
+  const ruled = [...(await rules.of(userId, at)), ...approvals.rulesAt(at)]
   const reach = beyond && { beyond: beyond(at.sessionId, userId, ruled), lost: by?.lost }
   const judgement = judge(request, ruled, mode, reach)
   return { ...judgement, options: approvalOptions(request, judgement, rules.remember) }

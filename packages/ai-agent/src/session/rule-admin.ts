@@ -9,7 +9,7 @@ import {
   type RulesAsk,
 } from '@sandlot/shared/person/rules-api'
 import { type CallRequest, callRequest } from '../approval/request.ts'
-import { isZodInput } from '../tools/tool-schema.ts'
+import { checkArguments } from '../tools/tool-schema.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { SessionParts } from './parts.ts'
 import { matchProblem } from '../approval/match.ts'
@@ -92,7 +92,6 @@ export class RuleAdmin {
 /** Undefined where the tool does not take them. */
 function checkedArguments(tool: Tool, raw: unknown): Record<string, unknown> | undefined {
   if (typeof raw !== 'object' || raw === null || Array.isArray(raw)) return undefined
-  const given = { ...raw }
-  if (isZodInput(tool.input)) return tool.input.safeParse(given).data
-  return tool.input.check(given).length === 0 ? given : undefined
+  const checked = checkArguments(tool.input, { ...raw })
+  return 'args' in checked ? checked.args : undefined
 }

@@ -13,7 +13,13 @@ import { type Unqueued, queuedMessages, sentBehindStop, unfinishedPrompt } from 
 import { type ModelChoice, choose, chosenIn, modelOfPrompt, modelsOf } from '../loop/model-choice.ts'
 import type { Model } from '../model/model.ts'
 import type { Actor } from './access.ts'
-import { Answers, Approvals, type AnswerOptions, type PendingApproval } from './approvals.ts'
+import {
+  Answers,
+  Approvals,
+  type AnswerOptions,
+  type ListedApproval,
+  type PendingApproval,
+} from './approvals.ts'
 import type { Running } from './batch.ts'
 import { BackgroundWatch } from './background.ts'
 import { SessionCore } from './core.ts'
@@ -55,7 +61,7 @@ export class Session {
     this.id = row.id
     this.userId = row.userId
     this.cwd = row.cwd
-    const approvals = new Approvals(parts.now, (toolCallId) => void this.#answers.expire(toolCallId))
+    const approvals = new Approvals(row.id, parts.now, (toolCallId) => void this.#answers.expire(toolCallId))
     const journal = new Journal(row, owned, approvals, parts)
     this.#core = new SessionCore(row, parts, journal, approvals, changed)
     this.#answers = new Answers(this.#core)
@@ -274,6 +280,11 @@ export class Session {
     more: AnswerOptions = {},
   ): Promise<{ answered: boolean; by?: string }> {
     return this.#answers.answer(toolCallId, optionId, more)
+  }
+
+  /** What waits for an answer, with the schema of its arguments where its tool is there. */
+  waitingApprovals(): Promise<ListedApproval[]> {
+    return this.#answers.waiting()
   }
 
   /**

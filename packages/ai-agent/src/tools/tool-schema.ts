@@ -2,6 +2,7 @@
  * The JSON Schema that a model gets for a tool's arguments: derived from the zod schema, never
  * written twice.
  */
+import { nearest } from '@sandlot/shared/config/names'
 import { z } from 'zod'
 
 /**
@@ -103,4 +104,34 @@ export function propertiesOf(schema: Record<string, unknown>): Record<string, un
   return typeof properties === 'object' && properties !== null && !Array.isArray(properties)
     ? { ...properties }
     : {}
+}
+
+/** Checked arguments with defaults filled in, or what does not fit, one line each. */
+export function checkArguments(
+  input: ToolInput,
+  given: Record<string, unknown>,
+): { args: Record<string, unknown> } | { problems: string[] } {
+  if (!isZodInput(input)) {
+    // A server fills in its own defaults.
+    const problems = input.check(given)
+    return problems.length === 0 ? { args: given } : { problems }
+  }
+  const { success, data, error } = input.safeParse(given)
+  return success ? { args: data } : { problems: problemsOf(input, error) }
+}
+
+/** One line for each issue; an unknown name with the nearest that there is. */
+export function problemsOf(input: z.ZodObject, error: z.ZodError): string[] {
+  const known = Object.keys(input.shape)
+  return error.issues.flatMap((issue) => {
+    if (issue.code === 'unrecognized_keys' && issue.path.length === 0)
+      return issue.keys.map((key) => unknownText(key, known))
+    return [`${issue.path.length === 0 ? 'arguments' : issue.path.join('.')}: ${issue.message}`]
+  })
+}
+
+function unknownText(key: string, known: readonly string[]): string {
+  const shown = key.slice(0, 100)
+  const meant = nearest(shown, known)
+  return `there is no argument ${JSON.stringify(shown)}${meant === undefined ? '' : `; did you mean ${meant}?`}`
 }

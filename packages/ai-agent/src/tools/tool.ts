@@ -135,6 +135,8 @@ export interface ApprovalAnswer {
   reason?: string
   /** What the person filled in, of a question. */
   content?: QuestionContent
+  /** The call's arguments as the person changed them. */
+  input?: Record<string, unknown>
 }
 
 /** The approval of one call as the log knows it. Kept by the session; survives restarts. */

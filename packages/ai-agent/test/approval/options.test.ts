@@ -24,12 +24,13 @@ const offered = (request: CallRequest, most: Remembering = 'always', rules: Rule
 test('a command that says what it does: the command itself, and its like', () => {
   expect(offered(shell('npm test -- --watch'))).toEqual([
     ['Allow', undefined],
+    ['Allow for this message', [{ shell: 'npm test *' }]],
     ['Allow for this chat', [{ shell: 'npm test *' }]],
     ['Always allow exactly this', [{ command: 'npm test -- --watch' }]],
     ['Always allow commands that begin with npm test', [{ shell: 'npm test *' }]],
     ['Deny', undefined],
   ])
-  expect(offered(shell('npm run build && git add -A | cat')).at(3)).toEqual([
+  expect(offered(shell('npm run build && git add -A | cat')).at(4)).toEqual([
     'Always allow commands that begin with npm run build and commands that begin with git add',
     [{ shell: 'npm run build *' }, { shell: 'git add *' }],
   ])
@@ -48,6 +49,7 @@ test.each([
 ])('%s: only itself can be remembered', (command) => {
   expect(offered(shell(command))).toEqual([
     ['Allow', undefined],
+    ['Allow for this message', [{ command }]],
     ['Allow for this chat', [{ command }]],
     ['Always allow exactly this', [{ command }]],
     ['Deny', undefined],
@@ -72,13 +74,14 @@ test('what a rule asks about, and where nothing may be remembered: once, or not'
   ]
   expect(offered(shell('npm test'), 'always', [ask])).toEqual(once)
   expect(offered(shell('npm test'), 'never')).toEqual(once)
-  expect(offered(shell('npm test'), 'session')).toHaveLength(3)
+  expect(offered(shell('npm test'), 'session')).toHaveLength(4)
 })
 
 test('files, hosts and tools', () => {
   const edit = call({ kind: 'file', access: 'write', path: 'src/deep/a.ts' }, 'edit')
   expect(offered(edit)).toEqual([
     ['Allow', undefined],
+    ['Allow for this message', [{ file: '/workspace/**', access: 'write' }]],
     ['Allow for this chat', [{ file: '/workspace/**', access: 'write' }]],
     [
       'Always allow writing /workspace/src/deep/a.ts',
@@ -90,6 +93,7 @@ test('files, hosts and tools', () => {
   const orders = call({ kind: 'file', access: 'write', path: '.git/config' }, 'edit')
   expect(offered(orders)).toEqual([
     ['Allow', undefined],
+    ['Allow for this message', [{ file: '/workspace/.git/config', access: 'write' }]],
     ['Allow for this chat', [{ file: '/workspace/.git/config', access: 'write' }]],
     ['Deny', undefined],
   ])
@@ -97,7 +101,7 @@ test('files, hosts and tools', () => {
     'Always allow the host example.org:443',
     [{ host: 'example.org:443' }],
   ])
-  expect(offered({ tool: 'a::b', kind: 'other', readOnly: false, asks: [] })[2]).toEqual([
+  expect(offered({ tool: 'a::b', kind: 'other', readOnly: false, asks: [] })[3]).toEqual([
     'Always allow the tool a::b',
     [{ tool: 'a::b' }],
   ])

@@ -53,6 +53,7 @@ test('a command that is proven to only read runs without a question; the reasons
       why: [{ part: 'touch x', because: 'may change something' }],
       options: [
         { optionId: 'allow_once' },
+        { optionId: 'allow_prompt', remembers: { scope: 'prompt', rules: [{ shell: 'touch *' }] } },
         { optionId: 'allow_session', remembers: { scope: 'session', rules: [{ shell: 'touch *' }] } },
         { optionId: 'allow_always_exact', remembers: { rules: [{ command: 'ls; touch x' }] } },
         { optionId: 'allow_always', remembers: { rules: [{ shell: 'touch *' }] } },

@@ -179,6 +179,11 @@ describe('events', () => {
       options: [
         { optionId: 'allow_once', kind: 'allow_once' },
         {
+          optionId: 'allow_prompt',
+          name: 'Allow for this message',
+          remembers: { scope: 'prompt', rules: [{ tool: 'change' }] },
+        },
+        {
           optionId: 'allow_session',
           name: 'Allow for this chat',
           remembers: { scope: 'session', rules: [{ tool: 'change' }] },

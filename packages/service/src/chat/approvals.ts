@@ -11,6 +11,8 @@ interface ApprovalAnswer {
   optionId: string
   reason?: string | undefined
   content?: QuestionContent | undefined
+  /** The call's arguments as the person changed them. */
+  input?: Record<string, unknown> | undefined
 }
 
 /** Throws `conflict` when it was answered before, and what the agent refuses with. */

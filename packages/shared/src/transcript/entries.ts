@@ -56,6 +56,8 @@ interface Approval {
     optionId?: string | undefined
     reason?: string | undefined
     content?: QuestionContent | undefined
+    /** The arguments as the person changed them. */
+    input?: Readonly<Record<string, unknown>> | undefined
     author?: Author | undefined
   }
 }

@@ -170,6 +170,7 @@ function foldSandlotEvent(transcript: Transcript, event: SandlotEvent, meta: San
                   optionId: event.optionId,
                   reason: event.reason,
                   content: event.content,
+                  input: event.input,
                   author: meta.author,
                 },
               },

@@ -4,6 +4,7 @@ import { secretList, type SecretList } from '@sandlot/shared/person/secrets'
 import { z } from 'zod'
 import { account, removal, type RemovedData, type UserList, userList } from '@sandlot/shared/api'
 import type { Role } from '@sandlot/shared/team/role'
+import { pendingApprovalList } from '@sandlot/shared/pending-approvals'
 import { rule, type Rule } from '@sandlot/shared/rules'
 import {
   ruleList,
@@ -85,6 +86,25 @@ export function previewRule(made: NewRule): Promise<RulePreview> {
 
 export async function revokeRule(id: string): Promise<void> {
   await call(z.unknown(), 'DELETE', `/api/rules/${encodeURIComponent(id)}`)
+}
+
+/** What waits in this chat, with the schema of each call's arguments. */
+export async function fetchApprovals(
+  sessionId: string,
+): Promise<z.infer<typeof pendingApprovalList>['approvals']> {
+  const path = `/api/sessions/${encodeURIComponent(sessionId)}/approvals`
+  return (await call(pendingApprovalList, 'GET', path)).approvals
+}
+
+/** Allow a call with these arguments in place of the model's. */
+export async function allowChanged(
+  sessionId: string,
+  callId: string,
+  optionId: string,
+  input: Record<string, unknown>,
+): Promise<void> {
+  const path = `/api/sessions/${encodeURIComponent(sessionId)}/approvals/${encodeURIComponent(callId)}`
+  await call(z.unknown(), 'POST', path, { optionId, input })
 }
 
 const forked = z.object({ sessionId: z.string() })

@@ -15,7 +15,6 @@ import {
 } from '@sandlot/shared/acp-meta'
 import { SandlotError } from '@sandlot/shared/errors'
 import type { Author } from '@sandlot/shared/team/shares'
-import { pendingApprovals } from '@sandlot/shared/pending-approvals'
 import { documentOf, exportPrompt, framesOf } from '../../replay/prompt-export.ts'
 import type { RequestFrame } from '../../replay/mark.ts'
 import { type Access, type Right, authorOf, requireRight } from '../../session/access.ts'
@@ -59,7 +58,9 @@ export function extensionRequests(parts: AcpServerParts): ExtensionHandlers {
     [EXT.approvals]: async ({ params, connection }) => {
       const { user, sessionId } = parseParams(approvalsParams, params, EXT.approvals)
       return {
-        approvals: await inSession(connection, user, sessionId, 'read', ({ log }) => pendingApprovals(log)),
+        approvals: await inSession(connection, user, sessionId, 'read', (session) =>
+          session.waitingApprovals(),
+        ),
       }
     },
     [EXT.cancelCall]: async ({ params, connection }) => {

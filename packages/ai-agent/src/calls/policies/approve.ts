@@ -13,10 +13,12 @@ import { ToolError, notStartedText } from '../../tools/tool-error.ts'
 import { orAborted } from '@sandlot/shared/async/or-aborted'
 import { quotePath } from '@sandlot/shared/quoted-path'
 import { saidPath } from '../../tools/quoted-path.ts'
+import { checkArguments } from '../../tools/tool-schema.ts'
 import type {
   ApprovalAnswer,
   CallApproval,
   CallContext,
+  Execute,
   Policy,
   PolicyCall,
   Ruling,
@@ -32,6 +34,7 @@ export function approve(ttlMs: number): Policy {
       if (standing.state === 'asked') {
         const answer = await answered(call, ctx)
         if (!answer.allowed) return deniedOutcome(answer)
+        if (answer.input !== undefined) return yield* runEdited(next, call, ctx, answer.input)
       }
       if (standing.state !== 'judged') {
         const { paths, refusal } = yield* pathsAfterRestart(call, ctx, standing.state === 'begun')
@@ -60,8 +63,50 @@ export function approve(ttlMs: number): Policy {
         ...(links.length === 0 ? {} : { links }),
       }
       const answer = await answered(call, ctx)
-      return answer.allowed ? yield* next(call, judged) : deniedOutcome(answer)
+      if (!answer.allowed) return deniedOutcome(answer)
+      return answer.input === undefined
+        ? yield* next(call, judged)
+        : yield* runEdited(next, call, ctx, answer.input)
     }
+}
+
+/** Runs the call as its person changed it, and tells the model what they changed. */
+async function* runEdited(
+  next: Execute,
+  call: PolicyCall,
+  ctx: CallContext,
+  input: Record<string, unknown>,
+): AsyncGenerator<ToolUpdate, ToolOutcome> {
+  const checked = checkArguments(call.tool.input, input)
+  if ('problems' in checked)
+    throw new ToolError(
+      'invalid_arguments',
+      `The call as the user changed it does not fit: ${checked.problems.join('; ')}`,
+    )
+  const edited = { ...call, args: checked.args }
+  const about = call.tool.title(checked.args)
+  yield { type: 'title', ...(typeof about === 'string' ? { title: about } : about) }
+  const { paths, refusal } = yield* pathsAfterRestart(edited, ctx, false)
+  const outcome = refusal ?? (yield* next(edited, { ...ctx, paths }))
+  return { ...outcome, forModel: `${editedText(call.args, checked.args)}\n${outcome.forModel}` }
+}
+
+const MOST_EDITED_CHARS = 2_000
+
+function editedText(before: Record<string, unknown>, after: Record<string, unknown>): string {
+  const lines = [...new Set([...Object.keys(before), ...Object.keys(after)])].flatMap((name) => {
+    const [was, is] = [before[name], after[name]].map((value) => JSON.stringify(value))
+    if (was === is) return []
+    if (is === undefined) return [`${name} was removed`]
+    return [
+      is.length > MOST_EDITED_CHARS
+        ? `${name} was changed, and is ${is.length} characters now: ${is.slice(0, MOST_EDITED_CHARS)}…`
+        : `${name} is now ${is}`,
+    ]
+  })
+  return lines.length === 0
+    ? '[The user allowed this call as you wrote it.]'
+    : `[The user changed this call before it ran: ${lines.join('; ')}]`
 }
 
 function answered(call: PolicyCall, ctx: CallContext): Promise<ApprovalAnswer> {

@@ -2,10 +2,9 @@
  * Nothing behind this policy sees arguments that do not fit the tool's schema. Defaults are filled
  * in here.
  */
-import { nearest } from '@sandlot/shared/config/names'
 import type { z } from 'zod'
 import { ToolError } from '../../tools/tool-error.ts'
-import { type JsonSchemaInput, argumentNames, isZodInput } from '../../tools/tool-schema.ts'
+import { type JsonSchemaInput, argumentNames, isZodInput, problemsOf } from '../../tools/tool-schema.ts'
 import type { Policy, ToolCall } from '../../tools/tool.ts'
 import { type CoercedArguments, coerceArguments, coerceToSchema } from './coerce-arguments.ts'
 
@@ -52,19 +51,4 @@ function doNotFit({ name, tool }: ToolCall, problems: readonly string[]): ToolEr
     known.length === 0 ? `${name} takes no arguments.` : `The arguments of ${name} are: ${known.join(', ')}.`
   const text = [`The arguments do not fit. Nothing was run.`, ...shown, ...more, names].join('\n')
   return new ToolError('invalid_arguments', text, { unasked: true })
-}
-
-function problemsOf(input: z.ZodObject, error: z.ZodError): string[] {
-  const known = Object.keys(input.shape)
-  return error.issues.flatMap((issue) => {
-    if (issue.code === 'unrecognized_keys' && issue.path.length === 0)
-      return issue.keys.map((key) => unknownText(key, known))
-    return [`${issue.path.length === 0 ? 'arguments' : issue.path.join('.')}: ${issue.message}`]
-  })
-}
-
-function unknownText(key: string, known: readonly string[]): string {
-  const shown = key.slice(0, 100)
-  const meant = nearest(shown, known)
-  return `there is no argument ${JSON.stringify(shown)}${meant === undefined ? '' : `; did you mean ${meant}?`}`
 }

@@ -9,7 +9,11 @@ import { ChevronDown, MessageSquareX } from 'lucide-react'
 import { useRef } from 'react'
 import { Revealed } from '../../ui/revealed.tsx'
 
-const SCOPE: Record<Remembered['scope'], string> = { session: 'Allow for this chat', always: 'Always allow' }
+const SCOPE: Record<Remembered['scope'], string> = {
+  prompt: 'Allow for this message',
+  session: 'Allow for this chat',
+  always: 'Always allow',
+}
 const ITEM =
   'flex cursor-pointer flex-col gap-0.5 rounded-lg px-2.5 py-1.5 text-sm outline-none data-highlighted:bg-hover pointer-coarse:min-h-11 pointer-coarse:justify-center'
 

@@ -6,13 +6,14 @@ import type { CallEntry } from '@sandlot/shared/transcript/entries'
 import type { PermissionOption } from '@sandlot/shared/sandlot-event'
 import { useEffect, useId, useState } from 'react'
 import type { RuleReason } from '@sandlot/shared/rules'
-import { ChevronRight } from 'lucide-react'
+import { ChevronRight, SquarePen } from 'lucide-react'
 import { formatCount, formatDuration } from '../../lib/format.ts'
 import { useNow } from '../../lib/use-now.ts'
 import { Button, type ButtonVariant } from '../../ui/button.tsx'
 import { INPUT } from '../../ui/field.tsx'
 import { Kbd } from '../../ui/kbd.tsx'
 import { ApprovalMenu } from './approval-menu.tsx'
+import { EditCall } from './edit-call.tsx'
 import { shownArguments } from '../calls/call-arguments.ts'
 import { useChat, useChatState } from '../chat-context.ts'
 import { useReading } from '../sharing/reading.ts'
@@ -44,6 +45,7 @@ export function ApprovalPanel(props: {
   const online = useChatState((state) => state.connection.status === 'open')
   const [answered, setAnswered] = useState(false)
   const [explaining, setExplaining] = useState(false)
+  const [editing, setEditing] = useState(false)
   useEffect(() => {
     if (!answered || !online) return
     const timer = setTimeout(() => setAnswered(false), ANSWER_PATIENCE_MS)
@@ -59,6 +61,7 @@ export function ApprovalPanel(props: {
     return remembers === undefined || access !== 'own' ? [] : [{ ...option, remembers }]
   })
   const reject = options.find((option) => option.kind === 'reject_once')
+  const allow = options.find((option) => option.kind === 'allow_once')
   const answer = (option: PermissionOption, why?: string) => {
     setAnswered(true)
     chat.approve(sessionId, call.id, option.optionId, why)
@@ -73,6 +76,13 @@ export function ApprovalPanel(props: {
       <ApprovalWhy why={approval.why} whole={shownArguments(call.rawInput).command ?? ''} />
       {!mayApprove ? (
         <WaitingForOwner />
+      ) : editing && allow !== undefined ? (
+        <EditCall
+          call={call}
+          sessionId={sessionId}
+          optionId={allow.optionId}
+          onClose={() => setEditing(false)}
+        />
       ) : explaining && reject !== undefined ? (
         <Explanation
           disabled={answered}
@@ -95,6 +105,17 @@ export function ApprovalPanel(props: {
               {props.keyed && option.kind === 'reject_once' && <Kbd keys="Ctrl+Alt+Backspace" />}
             </Button>
           ))}
+          {allow !== undefined && (
+            <Button
+              disabled={answered}
+              className="h-8 px-3 pointer-coarse:flex-1"
+              title="Change the call, then allow it"
+              onClick={() => setEditing(true)}
+            >
+              <SquarePen className="size-3.5" aria-hidden />
+              Edit
+            </Button>
+          )}
           <ApprovalMenu
             options={remembering}
             disabled={answered}

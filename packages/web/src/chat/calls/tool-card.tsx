@@ -15,6 +15,7 @@ import { workspaceFileUrl } from '../../net/files.ts'
 import { Revealed } from '../../ui/revealed.tsx'
 import { Spinner } from '../../ui/spinner.tsx'
 import { ApprovalPanel } from '../approvals/approval-panel.tsx'
+import { ChangedCall } from '../approvals/edit-call.tsx'
 import { shownArguments } from './call-arguments.ts'
 import {
   answerWords,
@@ -186,7 +187,8 @@ function AnsweredBy(props: { call: CallEntry }) {
     <span className="flex max-w-[40%] shrink-0 items-center gap-1.5 text-xs text-faint">
       <PersonMark id={who.id} name={who.name} className="size-4.5 text-[0.5rem]" />
       <span className="truncate max-sm:sr-only">
-        {answer.allowed ? 'Allowed' : 'Denied'} by {other === null ? 'you' : <Revealed text={other.name} />}
+        {answer.input !== undefined ? 'Changed' : answer.allowed ? 'Allowed' : 'Denied'} by{' '}
+        {other === null ? 'you' : <Revealed text={other.name} />}
       </span>
     </span>
   )
@@ -269,13 +271,14 @@ function Body(props: {
       {question === undefined && (
         <div data-to-read className="flex flex-col gap-2 empty:hidden">
           <ToolArguments
-            rawInput={call.rawInput}
+            rawInput={call.approval?.answer?.input ?? call.rawInput}
             whole={phase === 'waiting'}
             known={known}
             title={call.title}
           />
         </div>
       )}
+      <ChangedCall call={call} />
       {question !== undefined && phase !== 'waiting' && (
         <p className="text-sm [overflow-wrap:anywhere] whitespace-pre-wrap text-muted">{question.message}</p>
       )}
