@@ -3,9 +3,9 @@ import type { SessionEvent } from '@sandlot/shared/events'
 import { readNotices } from './notices.ts'
 import { type ExpressionBuilder, type Kysely, sql } from 'kysely'
 import { MAX_CHUNK_BYTES } from './output-writer.ts'
-import { toEvent, toOutputRow, toSessionRow } from './rows.ts'
-import { NO_USER } from './remove.ts'
+import { NO_USER, toEvent, toOutputRow, toSessionRow } from './rows.ts'
 import type { SessionsSchema } from './schema.ts'
+import { searchTexts } from './search.ts'
 import { type ReaderOf, shareReads } from './shares.ts'
 import type { SessionReader } from './store.ts'
 import { pauseWhenDue } from '@sandlot/shared/node/time-slices'
@@ -22,6 +22,8 @@ export function sessionReads(db: Kysely<SessionsSchema>): Omit<SessionReader, 'c
     },
 
     shares: shareReads(db),
+
+    search: (who, query) => searchTexts(db, who, query),
 
     async listSessions(who, page = {}) {
       const limit = page.limit ?? PAGE

@@ -5,11 +5,10 @@
  */
 import type { Kysely } from 'kysely'
 import type { GroupCommit } from '../database/group-commit.ts'
+import { NO_USER } from './rows.ts'
 import type { SessionsSchema } from './schema.ts'
+import { removeIndexed } from './search.ts'
 import { recordRun } from './usage.ts'
-
-/** The user of a session that is being copied or removed. */
-export const NO_USER = ''
 
 /** In one commit; a chunk has at most 256 KiB. */
 const CHUNKS_PER_COMMIT = 16
@@ -41,6 +40,7 @@ export async function removeSession(commits: Commits, id: string): Promise<strin
 /** Of a session without a user. */
 export async function removeRows(commits: Commits, id: string): Promise<void> {
   while (await removeChunks(commits, id));
+  while (await commits.run((trx) => removeIndexed(trx, id, EVENTS_PER_COMMIT)));
   while (await removeEvents(commits, id));
   await commits.run((trx) => trx.deleteFrom('sessions').where('id', '=', id).execute())
 }

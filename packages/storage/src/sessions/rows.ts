@@ -12,6 +12,9 @@ import { StorageError } from '../storage-error.ts'
 import type { SessionsSchema } from './schema.ts'
 import type { ApprovalRow, OutputRow, SessionRow } from './store.ts'
 
+/** The user of a session that is being copied or removed. */
+export const NO_USER = ''
+
 export function toSessionRow(
   row: Selectable<SessionsSchema['sessions']> & { waiting: number | null },
 ): SessionRow {

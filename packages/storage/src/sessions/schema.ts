@@ -17,6 +17,7 @@ import {
   addRemovedPeople,
   addRolesOfPeople,
 } from './people.ts'
+import { type SearchTextsTable, addSearch } from './search.ts'
 import type { NoRoom } from './store-room.ts'
 import { type SharesTable, type SnapshotsTable, addShares } from './shares.ts'
 import { type RunsTable, type UsageTable, addRuns, addUsageCalls, addUsageCost } from './usage.ts'
@@ -35,6 +36,8 @@ interface SessionsTable {
   owner_epoch: number
   /** Bytes of its events and of its stored outputs. */
   stored_bytes: Generated<number>
+  /** Number of the last event that the search index has. */
+  indexed_seq: Generated<number>
 }
 
 interface EventsTable {
@@ -143,6 +146,7 @@ export interface SessionsSchema {
   shares: SharesTable
   snapshots: SnapshotsTable
   notices: NoticesTable
+  search_texts: SearchTextsTable
 }
 
 export const sessionsMigrations: Migrations = {
@@ -164,6 +168,7 @@ export const sessionsMigrations: Migrations = {
   '016_agent_settings': { up: addAgentSettings },
   '018_shares': { up: addShares },
   '021_notices': { up: addNotices },
+  '023_search': { up: addSearch },
 }
 
 async function createTables(db: Kysely<unknown>): Promise<void> {

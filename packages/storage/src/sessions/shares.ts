@@ -238,7 +238,8 @@ export function storedShares(db: Kysely<SessionsSchema>): ShareRows {
         await trx
           .updateTable('sessions')
           // As a take-over: a writer with the earlier epoch is refused.
-          .set((query) => ({ user_id: to, owner_epoch: query('owner_epoch', '+', 1) }))
+          // Its words are the earlier owner's: it is indexed anew.
+          .set((query) => ({ user_id: to, owner_epoch: query('owner_epoch', '+', 1), indexed_seq: 0 }))
           .where('id', '=', sessionId)
           .execute()
         await trx

@@ -14,6 +14,7 @@ import { storedPeople } from './people.ts'
 import { storedSecrets } from './secrets.ts'
 import { shareReads, storedShares } from './shares.ts'
 import type { SessionReader, SessionStore } from './store.ts'
+import { LateIndexing } from './search.ts'
 import { sessionWrites } from './writes.ts'
 import type { FileMode } from '../database/sqlite-file.ts'
 import type { StorageError } from '../storage-error.ts'
@@ -37,21 +38,37 @@ export async function openSessionStore(
   await removeLeftOver(db, commits)
   const room = new StoreRoom(db, options.room)
   const output = new OutputWriter(commits, room)
+  const indexing = new LateIndexing(db, commits)
+  indexing.poke()
+  const writes = sessionWrites(db, commits, room)
+  const shares = storedShares(db)
   return withTypedFailures(health, {
     ...sessionReads(db),
     problem: () => Promise.resolve(health.problem()),
-    ...sessionWrites(db, commits, room),
+    ...writes,
+    forkSession: async (sourceId, fork, events) => {
+      const row = await writes.forkSession(sourceId, fork, events)
+      indexing.poke()
+      return row
+    },
     ledger: withTypedFailures(health, storedLedger(db), ledgerFailure),
     rules: withTypedFailures(health, storedRules(db, options.leftOut)),
     secrets: withTypedFailures(health, storedSecrets(db)),
     instructions: withTypedFailures(health, storedInstructions(db)),
     people: withTypedFailures(health, storedPeople(db)),
-    shares: withTypedFailures(health, storedShares(db)),
+    shares: withTypedFailures(health, {
+      ...shares,
+      handOver: async (sessionId, to) => {
+        await shares.handOver(sessionId, to)
+        indexing.poke()
+      },
+    }),
     agentSettings: withTypedFailures(health, storedAgentSettings(db)),
     appendOutput: (sessionId, callId, offset, bytes, epoch) =>
       output.append(sessionId, callId, offset, bytes, epoch),
     close: async () => {
       await output.flush()
+      await indexing.stop()
       await commits.idle()
       checkpoints.stop()
       await database.close()

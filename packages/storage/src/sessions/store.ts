@@ -15,6 +15,8 @@ import type { AgentSettingsRows } from './agent-settings.ts'
 import type { PeopleRows } from './people.ts'
 import type { SecretRows } from './secrets.ts'
 import type { NoRoom } from './store-room.ts'
+import type { FoundTexts } from './search.ts'
+import type { SearchQuery } from '@sandlot/shared/desk/search'
 import type { ReaderOf, ShareReads, ShareRows } from './shares.ts'
 import type { UserSpent } from './usage.ts'
 
@@ -76,6 +78,8 @@ export interface SessionReader {
       title?: string
     },
   ): Promise<SessionRow[]>
+  /** What is found in this reader's own chats and in those that are shared with them. */
+  search(who: ReaderOf, query: SearchQuery): Promise<FoundTexts>
   /** Settled events with `seq > after`, in order. */
   readEvents(sessionId: string, after?: number, limit?: number): Promise<SessionEvent[]>
   outputInfo(sessionId: string, callId: string): Promise<OutputRow | undefined>

@@ -11,6 +11,7 @@ import { toApprovalRow, toSessionRow, withSeq } from './rows.ts'
 import type { GroupCommit } from '../database/group-commit.ts'
 import { notOwner } from '../storage-error.ts'
 import type { SessionsSchema } from './schema.ts'
+import { hasSearch, indexEvents } from './search.ts'
 import type { StoreRoom } from './store-room.ts'
 import { spentSince } from './usage.ts'
 import type { Effects, SessionReader, SessionStore } from './store.ts'
@@ -171,7 +172,7 @@ async function appendAll(
     }))
     .where('id', '=', sessionId)
     .$if(epoch !== undefined, (query) => query.where('owner_epoch', '=', epoch ?? 0))
-    .returning(['user_id', 'last_seq'])
+    .returning(['user_id', 'last_seq', 'indexed_seq'])
     .executeTakeFirst()
   if (session === undefined) {
     const row = await trx.selectFrom('sessions').select('id').where('id', '=', sessionId).executeTakeFirst()
@@ -193,7 +194,10 @@ async function appendAll(
       .execute()
   }
   const bytes = rows.reduce((sum, { json }) => sum + Buffer.byteLength(json), 0)
-  if (bytes > 0) await addStoredBytes(trx, sessionId, bytes)
+  // Otherwise what came before is indexed first, later.
+  const inOrder = hasSearch(trx) && session.indexed_seq === first - 1
+  if (inOrder) await indexEvents(trx, { id: sessionId, userId: session.user_id }, numbered)
+  if (bytes > 0) await addStoredBytes(trx, sessionId, bytes, inOrder ? session.last_seq : session.indexed_seq)
   await applyEffects(trx, { id: sessionId, userId: session.user_id }, effects, latest)
   return { events: numbered, userId: session.user_id, bytes }
 }
@@ -202,10 +206,11 @@ async function addStoredBytes(
   trx: Transaction<SessionsSchema>,
   sessionId: string,
   bytes: number,
+  indexed: number,
 ): Promise<void> {
   await trx
     .updateTable('sessions')
-    .set((query) => ({ stored_bytes: query('stored_bytes', '+', bytes) }))
+    .set((query) => ({ stored_bytes: query('stored_bytes', '+', bytes), indexed_seq: indexed }))
     .where('id', '=', sessionId)
     .execute()
 }

@@ -1,0 +1,251 @@
+/**
+ * Words of texts and of searches: what is found in an event, how words are compared, and the piece
+ * of text that shows a match. Independent of the database that keeps the index.
+ */
+import { stripVTControlCharacters } from 'node:util'
+import type { SearchKind, SnippetPart } from '@sandlot/shared/desk/search'
+import { type SessionEvent, isOutcome, metaOf, sandlotEventOf, textOf } from '@sandlot/shared/events'
+import { WITHOUT_WORDS } from '@sandlot/shared/images'
+
+/** Of one text, in characters; of one output, in bytes. */
+export const MAX_SEARCHED = 64 * 1024
+/** A longer run of letters is data, and found by its beginning. */
+const MAX_WORD = 64
+/** Of one search; the rest is ignored. */
+const MAX_TERMS = 24
+
+/** Letters, digits and the marks on them, in runs. */
+const RUNS = /[\p{L}\p{N}\p{Co}][\p{L}\p{N}\p{M}\p{Co}]*/gu
+/** Scripts that write no space between words: each character is a word. */
+const UNSPACED =
+  /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]\p{M}*/gu
+const ASCII = /^[\0-\u007f]*$/
+
+/** Something that can be found, in an event. */
+export interface Searchable {
+  kind: SearchKind
+  /** Of the message, comment or call. */
+  ref: string
+  /** Who wrote it; null: the agent. Undefined: the chat's owner. */
+  author: string | null | undefined
+  /** Of an output: what the model read; what is stored of it stands in its place. */
+  text: string
+}
+
+/** What is searched of a settled event; undefined: nothing. */
+export function searchableOf(event: SessionEvent): Searchable | undefined {
+  const author = metaOf(event).author?.id
+  switch (event.sessionUpdate) {
+    case 'user_message_chunk':
+      return said('message', event.messageId, author, textOf(event))
+    case 'agent_message_chunk':
+      return said('answer', event.messageId, null, textOf(event))
+    case 'tool_call':
+      return said('command', event.toolCallId, null, [event.title, ...stringsOf(event.rawInput)].join('\n'))
+    case 'tool_call_update': {
+      if (!isOutcome(event)) return undefined
+      return said('output', event.toolCallId, null, event.rawOutput?.forModel ?? '')
+    }
+    case 'session_info_update': {
+      if (typeof event.title === 'string') return said('title', '', author, event.title)
+      const happened = sandlotEventOf(event)
+      if (happened?.type !== 'comment') return undefined
+      return said('comment', happened.commentId, author, happened.text)
+    }
+    default:
+      return undefined
+  }
+}
+
+function said(
+  kind: SearchKind,
+  ref: string,
+  author: string | null | undefined,
+  text: string,
+): Searchable | undefined {
+  if (text === '' || text === WITHOUT_WORDS) return undefined
+  return { kind, ref, author, text: text.slice(0, MAX_SEARCHED) }
+}
+
+function stringsOf(value: unknown): string[] {
+  if (typeof value === 'string') return [value]
+  if (typeof value === 'number') return [String(value)]
+  if (typeof value !== 'object' || value === null) return []
+  return Object.values(value).flatMap(stringsOf)
+}
+
+/** The first bytes of an output as text; empty for what is no text. */
+export function outputText(bytes: Uint8Array): string {
+  if (bytes.includes(0)) return ''
+  return stripVTControlCharacters(new TextDecoder().decode(bytes))
+}
+
+// ── Words
+// ───────────────────────────────────────────────────────────────────────────────────────────────
+
+/** Case, width and accents of Latin, Greek and Cyrillic letters make no difference. */
+function fold(text: string): string {
+  if (ASCII.test(text)) return text.toLowerCase()
+  // By way of capitals, so that ß is ss; a sigma is the same at the end of a word.
+  return text
+    .toUpperCase()
+    .toLowerCase()
+    .normalize('NFKD')
+    .replaceAll(/[\u0300-\u036f]/g, '')
+    .replaceAll('ς', 'σ')
+}
+
+/** What is indexed of a text: its words, each followed by a space. */
+export function indexedText(text: string): string {
+  let words = ''
+  for (const { word } of wordsOf(text)) words += `${word} `
+  return words
+}
+
+interface Word {
+  /** Folded. */
+  word: string
+  /** Where it stands in the text. */
+  start: number
+  end: number
+}
+
+function* wordsOf(text: string): Generator<Word> {
+  for (const { 0: run, index } of text.matchAll(RUNS)) {
+    if (ASCII.test(run)) {
+      yield { word: run.slice(0, MAX_WORD).toLowerCase(), start: index, end: index + run.length }
+      continue
+    }
+    let from = 0
+    for (const { 0: one, index: at } of run.matchAll(UNSPACED)) {
+      if (at > from) yield* foldedWords(run.slice(from, at), index + from)
+      yield* foldedWords(one, index + at)
+      from = at + one.length
+    }
+    if (from < run.length) yield* foldedWords(run.slice(from), index + from)
+  }
+}
+
+/** Folding may take a character apart into several words, as ½ or ㎞. */
+function* foldedWords(run: string, start: number): Generator<Word> {
+  for (const [word] of fold(run).matchAll(RUNS))
+    yield { word: word.slice(0, MAX_WORD), start, end: start + run.length }
+}
+
+/** Words that follow one another; the last one may go on, unless it was quoted. */
+export interface Term {
+  words: readonly string[]
+  open: boolean
+}
+
+/**
+ * The terms of what a person typed: each has to be found. Words begin what is found, "words in
+ * quotes" are found as they stand, and so are words with signs between them, as in a path.
+ */
+export function termsOf(search: string): Term[] {
+  const terms: Term[] = []
+  // A quote without its end goes to the end.
+  for (const [index, part] of search
+    .replaceAll(/[“”„«»]/g, '"')
+    .split('"')
+    .entries()) {
+    const quoted = index % 2 === 1
+    for (const one of quoted ? [part] : part.split(/\s+/)) {
+      const words = [...wordsOf(one)].map(({ word }) => word)
+      if (words.length > 0) terms.push({ words: words.slice(0, MAX_TERMS), open: !quoted })
+    }
+  }
+  return terms.slice(0, MAX_TERMS)
+}
+
+// ── Snippets
+// ────────────────────────────────────────────────────────────────────────────────────────────
+
+/** Characters that are shown, about. */
+const SNIPPET = 180
+/** Of them before the first match. */
+const BEFORE = 50
+/** Places that are looked at: a long text repeats itself. */
+const MOST_PLACES = 500
+
+interface Place {
+  term: number
+  start: number
+  end: number
+}
+
+/** A piece of `text` with as many of the terms as one has, matches marked. */
+export function snippetOf(text: string, terms: readonly Term[]): SnippetPart[] {
+  const places = placesOf(text, terms)
+  const from = startOf(text, bestStart(places))
+  const until = Math.min(text.length, from + SNIPPET)
+  const parts: SnippetPart[] = []
+  const add = (piece: string, match: boolean): void => {
+    const shown = piece.replaceAll(/\s+/g, ' ')
+    if (shown !== '') parts.push(match ? { text: shown, match } : { text: shown })
+  }
+  let at = from
+  if (from > 0) add('… ', false)
+  for (const { start, end } of places) {
+    if (start < at || end > until) continue
+    add(text.slice(at, start), false)
+    add(text.slice(start, end), true)
+    at = end
+  }
+  add(
+    text
+      .slice(at, until)
+      .toWellFormed()
+      .replace(/\uFFFD$/, ''),
+    false,
+  )
+  if (until < text.length) add(' …', false)
+  return parts
+}
+
+function placesOf(text: string, terms: readonly Term[]): Place[] {
+  const places: Place[] = []
+  const words: Word[] = []
+  const longest = Math.max(1, ...terms.map((term) => term.words.length))
+  for (const word of wordsOf(text)) {
+    words.push(word)
+    if (words.length > longest) words.shift()
+    for (const [index, { words: wanted, open }] of terms.entries()) {
+      const last = words.slice(-wanted.length)
+      const [first] = last
+      if (first === undefined || last.length < wanted.length) continue
+      const found = wanted.every((one, at) => {
+        const here = last[at]?.word ?? ''
+        return open && at === wanted.length - 1 ? here.startsWith(one) : here === one
+      })
+      if (found) places.push({ term: index, start: first.start, end: word.end })
+    }
+    if (places.length >= MOST_PLACES) break
+  }
+  return places.toSorted((a, b) => a.start - b.start || b.end - a.end)
+}
+
+/** Where the window with the most different terms begins. */
+function bestStart(places: readonly Place[]): number {
+  let best = { start: places[0]?.start ?? 0, count: 0 }
+  for (const [index, { start }] of places.entries()) {
+    const seen = new Set<number>()
+    for (const place of places.slice(index)) {
+      if (place.end > start + SNIPPET - BEFORE) break
+      seen.add(place.term)
+    }
+    if (seen.size > best.count) best = { start, count: seen.size }
+    if (seen.size === new Set(places.map(({ term }) => term)).size) break
+  }
+  return best.start
+}
+
+/** A little before it, behind a space where there is one. */
+function startOf(text: string, match: number): number {
+  if (match <= BEFORE) return 0
+  const from = match - BEFORE
+  const space = text.slice(from, match).search(/\s/)
+  if (space >= 0) return from + space + 1
+  // Not between the halves of a character.
+  return /[\uDC00-\uDFFF]/.test(text.charAt(from)) ? from - 1 : from
+}
