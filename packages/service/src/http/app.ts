@@ -21,6 +21,7 @@ import { mcpRoutes } from './mcp-routes.ts'
 import { noticesRoutes } from './notices-routes.ts'
 import { peopleRoutes } from './people-routes.ts'
 import { rulesRoutes } from './rules-routes.ts'
+import { searchRoutes } from './search-routes.ts'
 import { secretsRoutes } from './secrets-routes.ts'
 import { sessionsRoutes } from './sessions-routes.ts'
 import { sharesRoutes } from './shares-routes.ts'
@@ -92,6 +93,7 @@ export function makeApp(parts: Parts): Hono<AppEnv> {
     .route('/api/sessions', sharesRoutes(parts))
     .route('/api/snapshots', snapshotsRoutes(parts))
     .route('/api/people', directoryRoutes(parts))
+    .route('/api/search', searchRoutes(parts))
     .route('/api/rules', rulesRoutes(parts))
     .route('/api/secrets', secretsRoutes(parts))
     .route('/api/notices', noticesRoutes(parts))

@@ -95,6 +95,7 @@ const NEEDED: Record<string, Needs> = {
   'GET /api/snapshots/:id/outputs/:callId': 'read',
   'GET /api/snapshots/:id/images/:seq/:index': 'read',
   'GET /api/people': 'read',
+  'GET /api/search': 'read',
 
   'POST /api/images': 'files',
   'GET /api/images/:id': 'files',
