@@ -40,6 +40,17 @@ function daysBetween(at: number, now: number): number {
   return Math.round((midnight(now) - midnight(at)) / 86_400_000)
 }
 
+/** `14:05` today, `Yesterday`, `Mon`, `3 Nov`, `3 Nov 2025`. */
+export function formatDay(at: number, now: number): string {
+  const date = new Date(at)
+  const days = daysBetween(at, now)
+  if (days <= 0) return date.toLocaleTimeString('en-GB', { hour: '2-digit', minute: '2-digit' })
+  if (days === 1) return 'Yesterday'
+  if (days < 7) return date.toLocaleDateString('en-GB', { weekday: 'short' })
+  if (date.getFullYear() !== new Date(now).getFullYear()) return formatDate(at)
+  return date.toLocaleDateString('en-GB', { day: 'numeric', month: 'short' })
+}
+
 /** The heading a session stands under in the list. */
 export function ageGroup(at: number, now: number): string {
   const days = daysBetween(at, now)

@@ -1,3 +1,4 @@
+import { MAX_SEARCH_CHARS } from '@sandlot/shared/desk/search'
 import type { SessionSummary } from '@sandlot/shared/frames'
 import { Search, Settings, SquarePen } from 'lucide-react'
 import { useMemo, useState } from 'react'
@@ -13,7 +14,8 @@ import { Button } from '../ui/button.tsx'
 import { Kbd } from '../ui/kbd.tsx'
 import { LogoMark } from '../ui/logo.tsx'
 import { SessionItem } from './session-item.tsx'
-import { useFound } from './use-found.ts'
+import { SearchResults } from '../search/search-results.tsx'
+import { useNamed } from '../search/use-search.ts'
 
 /**
  * Brand, new chat, the list of sessions, and the person. `onPick`: something was chosen; a drawer
@@ -28,12 +30,13 @@ export function Sidebar(props: { onPick: () => void; onSettings: () => void }) {
   const [problem, setProblem] = useState<string | null>(null)
   const [, navigate] = useLocation()
   const [wanted, setWanted] = useState('')
-  const { found, more: findMore, forget } = useFound(wanted)
+  const { found, more: findMore, drop } = useNamed(wanted)
+  const [nothingInside, setNothingInside] = useState(false)
   const hasShared = sessions?.some(({ owner }) => owner !== undefined) === true
   const [chosen, setChosen] = useState<'all' | 'shared'>('all')
   const shows = hasShared ? chosen : 'all'
   const groups = useMemo(() => {
-    if (found.state === 'found') return foundGroup(found.sessions, sessions ?? [])
+    if (found.state === 'found') return foundGroup(found.items, sessions ?? [])
     const listed = sessions ?? []
     return grouped(shows === 'all' ? listed : listed.filter(({ owner }) => owner !== undefined))
   }, [found, sessions, shows])
@@ -43,7 +46,7 @@ export function Sidebar(props: { onPick: () => void; onSettings: () => void }) {
     deleteSession(summary.sessionId).then(
       () => {
         chat.forget(summary.sessionId)
-        forget(summary.sessionId)
+        drop(({ sessionId }) => sessionId === summary.sessionId)
         if (summary.sessionId === activeId) navigate('/')
       },
       (error: unknown) => setProblem(messageOf(error)),
@@ -79,10 +82,10 @@ export function Sidebar(props: { onPick: () => void; onSettings: () => void }) {
         <input
           dir="auto"
           type="search"
-          aria-label="Find a chat by its name"
-          placeholder="Find a chat"
+          aria-label="Search your chats"
+          placeholder="Search chats"
           value={wanted}
-          maxLength={200}
+          maxLength={MAX_SEARCH_CHARS}
           autoComplete="off"
           onChange={(event) => setWanted(event.target.value)}
           onKeyDown={(event) => {
@@ -125,7 +128,10 @@ export function Sidebar(props: { onPick: () => void; onSettings: () => void }) {
         {problem !== null && <Alert>{problem}</Alert>}
         {found.state === 'failed' && <Alert>{found.problem}</Alert>}
         <p role="status" className="px-2.5 py-3 text-sm text-faint empty:hidden">
-          {found.state === 'found' && found.sessions.length === 0 && 'No chat with that name.'}
+          {found.state === 'found' &&
+            found.items.length === 0 &&
+            nothingInside &&
+            'No chat with that name. Nothing in a chat either.'}
         </p>
         {sessions?.length === 0 && found.state === 'not asked' && (
           <p className="px-2.5 py-3 text-sm text-faint">
@@ -159,6 +165,9 @@ export function Sidebar(props: { onPick: () => void; onSettings: () => void }) {
           >
             Show older chats
           </Button>
+        )}
+        {wanted.trim() !== '' && (
+          <SearchResults text={wanted} onPick={props.onPick} onNothing={setNothingInside} />
         )}
       </nav>
       <div className="border-t border-line p-2.5">
