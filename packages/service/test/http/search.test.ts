@@ -71,7 +71,6 @@ test('says what was found, where, and who wrote it; another person finds it once
 
 test('refuses what is no search', async () => {
   const queries = [
-    '',
     'q=x&kind=nothing',
     'q=x&limit=51',
     `q=${'x'.repeat(301)}`,

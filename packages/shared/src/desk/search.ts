@@ -21,7 +21,7 @@ const time = z.coerce.number().int().nonnegative()
 
 /** `GET /api/search?q=…`, newest first; chats' names stand before the rest of the first page. */
 export const searchQuery = z.object({
-  q: z.string().max(MAX_SEARCH_CHARS),
+  q: z.string().max(MAX_SEARCH_CHARS).default(''),
   /** Only in this chat. */
   chat: sessionId.optional(),
   /** Only these, with commas between them. */
