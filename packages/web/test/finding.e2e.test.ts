@@ -22,7 +22,7 @@ test('words in a message are found, and lead to their place', async () => {
   addLongChat()
   for (const viewport of [DESKTOP, PHONE]) {
     const page = await signedIn({ viewport })
-    await page.keyboard.press('Control+k')
+    if (viewport === PHONE) await page.getByRole('button', { name: 'Open chats' }).click()
     await page.getByRole('searchbox').fill('pelicans')
     const hit = page.getByTestId('search-hit')
     await hit.getByText('pelicans').waitFor()

@@ -42,21 +42,7 @@ export const SHORTCUT_WORDS: readonly { keys: string; does: string }[] = [
   { keys: 'Enter', does: 'Send; while the agent works, add to it' },
   { keys: 'Shift+Enter', does: 'Begin a new line' },
   { keys: '↑', does: 'Bring back what you said last, in an empty field' },
-<<<<<<< HEAD
   ...Object.values(WORDS),
-=======
-  { keys: 'Esc', does: 'Stop the agent' },
-  { keys: 'Ctrl+Alt+Enter', does: 'Bring the first call that waits into view, and allow it there' },
-  { keys: 'Ctrl+Alt+Backspace', does: 'Bring the first call that waits into view, and deny it there' },
-  { keys: 'Ctrl+Alt+Shift+Enter', does: 'Allow all that wait, once' },
-  { keys: 'Ctrl+Alt+Shift+Backspace', does: 'Deny all that wait' },
-  { keys: 'Mod+Shift+O', does: 'New chat' },
-  { keys: 'Mod+K', does: 'Search chats' },
-  { keys: 'Shift+Esc', does: 'Go to the field for messages' },
-  { keys: 'Mod+Shift+S', does: 'Show or hide the list of chats' },
-  { keys: 'Mod+.', does: 'Settings' },
-  { keys: 'Mod+/', does: 'These keys' },
->>>>>>> d1997462 (web: the list searches inside chats, and a result leads to its place)
 ]
 
 export const keysOf = (shortcut: Shortcut): string => WORDS[shortcut].keys

@@ -5,7 +5,7 @@ import { MessageSquare, Search } from 'lucide-react'
 import { useMemo, useState } from 'react'
 import { useLocation } from 'wouter'
 import { useChatState } from '../chat/chat-context.ts'
-import { useFound } from '../sidebar/use-found.ts'
+import { useNamed } from '../search/use-search.ts'
 import { Kbd } from '../ui/kbd.tsx'
 import { Revealed } from '../ui/revealed.tsx'
 import { type FrameActions, type PaletteGroup, type PaletteItem, useActions } from './actions.ts'
@@ -99,11 +99,11 @@ function useChats(text: string): PaletteGroup {
   const [, navigate] = useLocation()
   const sessions = useChatState((state) => state.sessions)
   const activeId = useChatState((state) => state.activeId)
-  const { found } = useFound(text)
+  const { found } = useNamed(text)
   const asked = text.trim() !== ''
   const shown = asked
     ? found.state === 'found'
-      ? found.sessions.slice(0, MOST_FOUND)
+      ? found.items.slice(0, MOST_FOUND)
       : []
     : (sessions ?? []).filter(({ sessionId }) => sessionId !== activeId).slice(0, RECENT)
   return {

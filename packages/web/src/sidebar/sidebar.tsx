@@ -130,8 +130,7 @@ export function Sidebar(props: { onPick: () => void; onSettings: () => void }) {
         <p role="status" className="px-2.5 py-3 text-sm text-faint empty:hidden">
           {found.state === 'found' &&
             found.items.length === 0 &&
-            nothingInside &&
-            'No chat with that name. Nothing in a chat either.'}
+            (nothingInside ? 'No chat with that name. Nothing in a chat either.' : 'No chat with that name.')}
         </p>
         {sessions?.length === 0 && found.state === 'not asked' && (
           <p className="px-2.5 py-3 text-sm text-faint">
