@@ -1,6 +1,6 @@
 import { Download } from 'lucide-react'
 import { memo, useMemo } from 'react'
-import { type DiffLine, lineDiff } from './line-diff.ts'
+import { type DiffLine, lineDiff } from '@sandlot/shared/transcript/line-diff'
 
 const MARK = { same: ' ', add: '+', del: '−' }
 const WORD = { same: '', add: 'added: ', del: 'removed: ' }

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { lineDiff } from '../src/diff/line-diff.ts'
+import { lineDiff } from '../../src/transcript/line-diff.ts'
 
 const linesOf = (text: string) => (text === '' ? [] : text.replace(/\n$/, '').split('\n'))
 
