@@ -26,6 +26,7 @@ const TABLES: FolderTable[] = [
       loop: ['log.ts', 'model', 'tools', 'history', 'limits', 'calls', 'compaction'],
       mcp: ['log.ts', 'model', 'tools', 'secrets'],
       config: ['log.ts', 'people', 'model', 'approval', 'tools', 'limits', 'calls', 'mcp'],
+      changes: ['log.ts', 'approval', 'tools'],
       session: [
         'log.ts',
         'watchdog',
@@ -40,6 +41,7 @@ const TABLES: FolderTable[] = [
         'calls',
         'loop',
         'config',
+        'changes',
       ],
       plain: [
         'log.ts',

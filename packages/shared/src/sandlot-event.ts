@@ -1,6 +1,7 @@
 /** What happens in a session and ACP has no kind for. */
 import { z } from 'zod'
 import { exitInfo } from './call.ts'
+import { filesChanged } from './desk/changes.ts'
 import { messageImage } from './images.ts'
 import { mode } from './mode.ts'
 import { question, questionContent } from './question.ts'
@@ -227,6 +228,8 @@ export const sandlotEvent = z.discriminatedUnion('type', [
     type: z.literal('presence'),
     people: z.array(author.extend({ typing: z.boolean().optional() })),
   }),
+  /** What changed in the workspace since the prompt's first call that could change something. */
+  filesChanged.extend({ type: z.literal('files_changed') }),
   z.object({ type: z.literal('gap'), after: z.number(), until: z.number() }),
   /** The end of a prompt. The JSON-RPC answer only repeats it. */
   z.object({

@@ -21,7 +21,8 @@
 #define REPOSITORIES_MAX 8
 #define ANSWER_BYTES (56u << 10)
 
-#define TRASH_DIR ".trash"
+/* In the workspace, which is also the home directory: the trash, and what tools can make again. */
+static const char *const left_out[] = {STAGING_DIR, ".trash", ".cache", ".npm"};
 #define REPOSITORY ".git"
 
 struct seen {
@@ -91,13 +92,21 @@ static void add_repository(struct scan *s, const char *path)
     buf_bytes(&s->repositories, path, strlen(path));
 }
 
+static bool is_left_out(const char *name)
+{
+    for (size_t i = 0; i < sizeof left_out / sizeof *left_out; i++)
+        if (strcmp(name, left_out[i]) == 0)
+            return true;
+    return false;
+}
+
 /* `s->path` is the directory, `length` of it; after this call the name stands behind it. */
 static int look_at(struct scan *s, int dir, size_t length, const struct dirent64 *d)
 {
     struct stat st;
     size_t name = strlen(d->name);
     bool top = length == 0;
-    if (strcmp(d->name, ".") == 0 || strcmp(d->name, "..") == 0 || (top && (strcmp(d->name, STAGING_DIR) == 0 || strcmp(d->name, TRASH_DIR) == 0)))
+    if (strcmp(d->name, ".") == 0 || strcmp(d->name, "..") == 0 || (top && is_left_out(d->name)))
         return 0;
     if (strcmp(d->name, REPOSITORY) == 0) {
         s->path[length] = 0;

@@ -43,8 +43,8 @@ export interface BatchContext {
   signal: AbortSignal
   /** Aborted when only this call is cancelled. */
   cancelSignal(callId: string): AbortSignal
-  /** Acquires (and starts, or wakes) the user's sandbox. */
-  sandbox(signal: AbortSignal): Promise<Sandbox>
+  /** Acquires (and starts, or wakes) the user's sandbox. `readOnly`: the call changes nothing. */
+  sandbox(signal: AbortSignal, readOnly: boolean): Promise<Sandbox>
   approvals: BatchApprovals
   /** What the log said of the calls when the batch began. */
   before: CallsBefore

@@ -174,7 +174,7 @@ function callContext(
   return {
     ids: { ...ctx.ids, callId },
     signal,
-    sandbox: () => ctx.sandbox(signal),
+    sandbox: () => ctx.sandbox(signal, scheduled.call.tool.readOnly),
     output: {
       limits,
       readable: ctx.tools.listTools().some(({ runs }) => runs?.readsOutputs === true),

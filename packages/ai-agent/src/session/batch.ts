@@ -6,6 +6,7 @@ import { judge } from '../approval/engine.ts'
 import { approvalOptions } from '../approval/options.ts'
 import { callRequest } from '../approval/request.ts'
 import type { BatchContext, BatchOutputs } from '../calls/batch.ts'
+import type { PromptChanges } from '../changes/prompt-changes.ts'
 import type { OnBehalf } from './access.ts'
 import type { Approvals } from './approvals.ts'
 import type { RunnerParts } from './parts.ts'
@@ -59,18 +60,25 @@ interface BatchSource {
   appendOutput: BatchOutputs['append']
   /** As `SessionCore.released`. */
   released: AbortSignal
+  /** Absent: what the prompt changes is not told. */
+  changes: PromptChanges | undefined
   parts: Pick<RunnerParts, 'store' | 'sandbox' | 'rules' | 'beyond' | 'secrets' | 'log' | 'now'>
 }
 
 export function batchContext(source: BatchSource): BatchContext {
-  const { sessionId, userId, running, turn, tools, log, approvals, mode, appendOutput, released } = source
+  const { sessionId, userId, running, turn, tools, log, approvals, mode, appendOutput, released, changes } =
+    source
   const { store, sandbox, secrets, now, log: agentLog } = source.parts
   return {
     ids: { sessionId, userId, promptId: running.promptId, turn },
     tools,
     signal: AbortSignal.any([running.stop.signal, released]),
     cancelSignal: (callId) => running.cancelOf(callId).signal,
-    sandbox: (signal) => sandbox(userId, signal),
+    sandbox: async (signal, readOnly) => {
+      const acquired = await sandbox(userId, signal)
+      if (!readOnly) await changes?.watch(acquired)
+      return acquired
+    },
     approvals: {
       of: (callId) => approvals.of(callId),
       judge: (call, by) => {

@@ -11,6 +11,7 @@ import {
   type EventGroup,
   type SessionEvent,
 } from '@sandlot/shared/events'
+import { diffsId, type PromptDiffs } from '@sandlot/shared/desk/changes'
 import type { UserSpent } from '@sandlot/storage/sessions/usage'
 import { notOwner } from '@sandlot/storage/storage-error'
 import type { FailureReason } from '@sandlot/shared/reasons'
@@ -32,6 +33,7 @@ import type { Model } from '../model/model.ts'
 import { storableGroup } from './outcome-images.ts'
 import { PromptWaiters } from './prompt-waiters.ts'
 import { inStep } from '../watchdog/running-step.ts'
+import { PromptChanges } from '../changes/prompt-changes.ts'
 import type { Answers } from './approvals.ts'
 import { Running, batchContext } from './batch.ts'
 import { type OnBehalf, lowestCeiling } from './access.ts'
@@ -142,6 +144,8 @@ export class Runner {
       const measured = metrics === undefined ? undefined : new MeasuredPrompt(metrics)
       const level = levelOfPrompt(core.log, running.promptId)
       const watched = (one: Model): Model => measured?.model(one) ?? one
+      // What was there when an earlier process began the prompt is not known.
+      const changes = resumed ? undefined : new PromptChanges(running.promptId, log)
       const limits = { maxTurns: parts.maxTurns, ...parts.limitsOf?.(running.chargedTo ?? core.userId) }
       const groups = runPrompt({
         system: systemPrompt(parts.system, tools.listTools(), instructions),
@@ -173,6 +177,7 @@ export class Runner {
             appendOutput: (callId, offset, bytes) =>
               core.asOwner(core.journal.appendOutput(callId, offset, bytes)),
             released,
+            changes,
             mode: () => core.effectiveMode,
             parts: core.parts,
           }),
@@ -187,7 +192,8 @@ export class Runner {
         } else {
           if (resumed) await cancelOrphanedCommands(core, group)
           const { store } = core.parts
-          const storable = await storableGroup(group, (bytes) => store.missingRoom(core.userId, bytes))
+          const ending = promptEndIn(group) === undefined ? group : await this.#withChanges(group, changes)
+          const storable = await storableGroup(ending, (bytes) => store.missingRoom(core.userId, bytes))
           await core.inTurn(() => this.#store(storable))
         }
         await core.journal.caughtUp()
@@ -238,9 +244,30 @@ export class Runner {
     }
   }
 
+  /** Before the prompt's end, what it changed in the workspace; the diffs are stored first. */
+  async #withChanges(group: EventGroup, changes: PromptChanges | undefined): Promise<EventGroup> {
+    const core = this.#core
+    const end = promptEndIn(group)
+    const settled = await changes?.settle(core.log)
+    if (settled === undefined || end === undefined || core.released.aborted) return group
+    const { promptId } = metaOf(end)
+    const { changed, diffs } = settled
+    const stored = Buffer.from(JSON.stringify({ diffs } satisfies PromptDiffs))
+    const unkept =
+      diffs.length > 0 &&
+      (await core.asOwner(core.journal.appendOutput(diffsId(promptId ?? ''), 0, stored))) !== undefined
+    const files = unkept ? changed.files.map((file) => ({ ...file, diff: undefined })) : changed.files
+    const event = makeSandlotEvent(
+      { type: 'files_changed', ...changed, files },
+      { promptId },
+      core.parts.now(),
+    )
+    return group.flatMap((one) => (one === end ? [event, one] : [one]))
+  }
+
   async #store(group: EventGroup): Promise<void> {
     const core = this.#core
-    const end = group.find((event) => sandlotEventOf(event)?.type === 'prompt_ended')
+    const end = promptEndIn(group)
     if (end === undefined) {
       if (isAlreadyWithdrawn(core.log, group)) return
       await core.store(group)
@@ -300,6 +327,10 @@ export function promptBeginning(
       at,
     ),
   ]
+}
+
+function promptEndIn(group: EventGroup): SessionEvent | undefined {
+  return group.find((event) => sandlotEventOf(event)?.type === 'prompt_ended')
 }
 
 function spentToday({ parts, userId }: SessionCore, { chargedTo }: Running): Promise<UserSpent> {

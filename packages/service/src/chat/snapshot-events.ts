@@ -62,6 +62,7 @@ function isShownHere(event: EventOf<'session_info_update'>, outputs: boolean): b
     case 'approval_asked':
     case 'approval_answered':
     case 'background_ended':
+    case 'files_changed':
       return outputs
     // Comments, what was told the agent beside the chat, messages that wait.
     default:

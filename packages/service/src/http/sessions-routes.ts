@@ -6,6 +6,7 @@ import { methods } from '@agentclientprotocol/sdk'
 import { EXT, forkParams, forkResult, renameParams } from '@sandlot/shared/acp-meta'
 import { approvalAnswer } from '@sandlot/shared/api'
 import { pendingApprovalList } from '@sandlot/shared/pending-approvals'
+import { isDiffsId } from '@sandlot/shared/desk/changes'
 import { SandlotError } from '@sandlot/shared/errors'
 import type { SessionSummary } from '@sandlot/shared/frames'
 import type { ReaderOf } from '@sandlot/storage/sessions/shares'
@@ -141,7 +142,9 @@ export function sessionsRoutes(parts: Parts): Hono<AppEnv> {
     })
     .get('/:id/outputs/:callId', async (c) => {
       const { id: sessionId, callId } = c.req.param()
-      await sessions.get(c.var.caller.account, sessionId)
+      const { access } = await sessions.get(c.var.caller.account, sessionId)
+      // Whole texts of the owner's files, also of those that no call has shown.
+      if (isDiffsId(callId)) refuseOthers(access)
       return sendOutput(c, await sessions.reader(), sessionId, callId)
     })
 }

@@ -1,4 +1,5 @@
 import { sessionList } from '@sandlot/shared/api'
+import { diffsId } from '@sandlot/shared/desk/changes'
 import { EXT } from '@sandlot/shared/acp-meta'
 import { makeMeta } from '@sandlot/shared/event-meta'
 import { type SessionEvent, makeSandlotEvent, sandlotEventOf } from '@sandlot/shared/events'
@@ -111,6 +112,10 @@ describe('a share', () => {
     expect(await statuses()).toEqual([404, 404, 404])
     const { id: shareId } = await shared()
     expect(await statuses()).toEqual([200, 200, 200])
+    // Whole texts of the owner's files.
+    const diffs = `/api/sessions/plan/outputs/${encodeURIComponent(diffsId('p1'))}`
+    expect(await code(bob.get(diffs))).toEqual([403, 'forbidden'])
+    expect(await code(ann.get(diffs))).toEqual([404, 'not_found'])
     const { sessions } = sessionList.parse(await (await bob.get('/api/sessions')).json())
     expect(sessions.map(({ sessionId }) => sessionId)).toEqual(['own', 'plan'])
     expect(sessions[0]).not.toHaveProperty('owner')

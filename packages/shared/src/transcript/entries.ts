@@ -9,6 +9,7 @@ import type {
   ToolLocation,
 } from '../call.ts'
 import { type EventKind, type EventOf, metaOf } from '../events.ts'
+import type { FilesChanged } from '../desk/changes.ts'
 import type { FailurePattern } from './failure-pattern.ts'
 import { type MessageImage, WITHOUT_WORDS } from '../images.ts'
 import type { LiveOutput } from './live-output.ts'
@@ -129,6 +130,14 @@ export interface EndEntry {
   readonly at: number
 }
 
+/** What a prompt changed in the workspace. */
+export interface ChangesEntry extends FilesChanged {
+  readonly type: 'changes'
+  /** The prompt's id. */
+  readonly id: string
+  readonly at: number
+}
+
 /** What a reader should know beside the conversation, in the place where it happened. */
 export interface NoteEntry {
   readonly type: 'note'
@@ -147,7 +156,7 @@ export interface CommentEntry extends Authored {
   readonly at: number
 }
 
-export type Entry = MessageEntry | CallEntry | EndEntry | NoteEntry | CommentEntry
+export type Entry = MessageEntry | CallEntry | ChangesEntry | EndEntry | NoteEntry | CommentEntry
 
 const ROLE = {
   user_message_chunk: 'user',

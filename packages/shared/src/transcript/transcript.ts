@@ -196,6 +196,10 @@ function foldSandlotEvent(transcript: Transcript, event: SandlotEvent, meta: San
       const id = `note_${meta.seq ?? 0}`
       return addNote(transcript, { type: 'note', id, event, at: meta.at })
     }
+    case 'files_changed': {
+      const { type: _, ...changed } = event
+      return settle(transcript, { ...changed, type: 'changes', id: meta.promptId ?? '', at: meta.at })
+    }
     case 'prompt_ended': {
       const failures = failuresOf(transcript.entries, meta.promptId)
       const end: EndEntry = {

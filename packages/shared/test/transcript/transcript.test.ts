@@ -316,6 +316,22 @@ describe('the fold', () => {
     expect(notes()).toEqual(['u', 'compacted They spoke.', 'other', 'compacted Again.', 'm'])
   })
 
+  test('what a prompt changed stands before its end', () => {
+    const recorder = new Recorder()
+    const files = [{ path: 'a', kind: 'created' as const, size: 1 }]
+    recorder.happened({ type: 'prompt_started' }, { promptId: 'p' })
+    recorder.happened({ type: 'files_changed', files, more: 2 }, { promptId: 'p' })
+    recorder.happened(
+      { type: 'prompt_ended', stopReason: 'end_turn', reason: 'completed' },
+      { promptId: 'p' },
+    )
+    const { entries } = recorder.events.reduce(foldTranscript, emptyTranscript())
+    expect(entries).toMatchObject([
+      { type: 'changes', id: 'p', files, more: 2 },
+      { type: 'end', id: 'p' },
+    ])
+  })
+
   test('the end of a prompt knows that its last calls failed for one cause, of this prompt only', () => {
     const recorder = new Recorder()
     const prompt = (promptId: string, reasons: ('timeout' | 'denied')[]): unknown => {

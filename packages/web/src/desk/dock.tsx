@@ -4,7 +4,7 @@
  */
 import { Dialog } from '@base-ui/react/dialog'
 import { Tabs } from '@base-ui/react/tabs'
-import { FolderOpen, X } from 'lucide-react'
+import { FileDiff, FolderOpen, X } from 'lucide-react'
 import { lazy, Suspense, useRef, useState } from 'react'
 import { browserStorage } from '../lib/storage.ts'
 import { useIsWider } from '../lib/wide.ts'
@@ -19,6 +19,12 @@ export const PANELS = [
     label: 'Files',
     icon: FolderOpen,
     panel: lazy(() => import('../files/files-panel.tsx')),
+  },
+  {
+    id: 'changes' as PanelId,
+    label: 'Changes',
+    icon: FileDiff,
+    panel: lazy(() => import('../changes/changes-panel.tsx')),
   },
 ]
 

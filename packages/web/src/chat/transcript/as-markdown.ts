@@ -2,6 +2,7 @@
 import { cutWords } from '@sandlot/shared/transcript/cause-words'
 import { noteWords } from '@sandlot/shared/transcript/cause-words'
 import type { CallEntry, Entry } from '@sandlot/shared/transcript/entries'
+import { changedWords } from '../../changes/change-words.ts'
 import { shownArguments } from '../calls/call-arguments.ts'
 import { statusWord } from '../calls/call-words.ts'
 import { endLines } from './end-words.ts'
@@ -23,6 +24,8 @@ function partOf(entry: Entry): string | undefined {
       return callPart(entry)
     case 'note':
       return `*${noteWords(entry.event)}*`
+    case 'changes':
+      return changesPart(entry)
     case 'end': {
       if (entry.reason === 'completed') return entry.text === undefined ? undefined : `*${entry.text}*`
       return `*${endLines(entry.reason, entry.text, entry.cause).join(': ')}*`
@@ -52,6 +55,15 @@ function callPart(call: CallEntry): string {
     ...said,
     ...(output === '' ? [] : [fenced(output)]),
   ].join('\n\n')
+}
+
+function changesPart(changes: Extract<Entry, { type: 'changes' }>): string {
+  const named = changes.files.map(({ path, kind, lines }) => {
+    const counts = lines === undefined ? '' : `, +${lines.added} −${lines.removed}`
+    return `- \`${path}\` (${kind}${counts})`
+  })
+  const more = changes.more === 0 ? [] : [`- and ${changes.more} more`]
+  return [`*${changedWords(changes)}*`, '', ...named, ...more].join('\n')
 }
 
 /** With more backticks than the text has in a row, so that it cannot end the block. */

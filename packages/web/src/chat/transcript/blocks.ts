@@ -32,6 +32,7 @@ export function promptOfRow(row: Row): string | undefined {
       return row.promptId
     case 'run':
       return row.calls[0]?.promptId
+    case 'changes':
     case 'end':
       return row.id
     case 'note':

@@ -34,6 +34,7 @@ import { RememberedProvider } from './remembered.ts'
 import { useWantedEntry } from './scroll-to-entry.ts'
 import { useLeaveEnd } from './scroller.tsx'
 import { Sight, useNear } from './sight.ts'
+import { ChangesLine } from '../../changes/changes-line.tsx'
 import { ToolCard } from '../calls/tool-card.tsx'
 
 /** Blocks at the end that are always drawn: where one reads, and what a screen reader announces. */
@@ -206,6 +207,8 @@ const RowOf = memo(function RowOf(props: {
         />
       ) : row.type === 'end' ? (
         <EndRow entry={row} shared={shared} isLast={props.next === undefined} />
+      ) : row.type === 'changes' ? (
+        <ChangesLine entry={row} />
       ) : row.type === 'note' ? (
         <NoteRow entry={row} />
       ) : row.type === 'comment' ? (
@@ -221,7 +224,7 @@ const RowOf = memo(function RowOf(props: {
           author={row.author}
         />
       ) : row.role === 'assistant' ? (
-        <AssistantMessage entry={row} last={props.next === undefined || props.next === 'end'} />
+        <AssistantMessage entry={row} last={isLast(props.next)} />
       ) : (
         <Thought entry={row} />
       )}
@@ -321,6 +324,11 @@ function NoticeRow(props: { notice: Notice; onDismiss: () => void }) {
       </Frame>
     </div>
   )
+}
+
+/** Nothing that the agent says or does in its prompt stands behind a message. */
+function isLast(next: Row['type'] | undefined): boolean {
+  return next === undefined || next === 'changes' || next === 'end'
 }
 
 /** What was said last, when its prompt ended in an error and it can be sent again. */

@@ -1,0 +1,43 @@
+/** The files that changed while a prompt ran. */
+import { z } from 'zod'
+
+const fileChange = z.object({
+  /** Relative to the workspace. */
+  path: z.string(),
+  kind: z.enum(['created', 'changed', 'removed']),
+  /** Bytes; of a removed file those that it had. */
+  size: z.number().int().nonnegative(),
+  /** Lines that came and went. Absent where the text before or after is not known. */
+  lines: z.object({ added: z.int().nonnegative(), removed: z.int().nonnegative() }).optional(),
+  /** Its diff is stored with the prompt (`promptDiffs`). */
+  diff: z.literal(true).optional(),
+})
+export type FileChange = z.infer<typeof fileChange>
+
+export const filesChanged = z.object({
+  /** Those nearest to the top of the workspace first. */
+  files: z.array(fileChange),
+  /** How many more there are, which are not named. */
+  more: z.int().nonnegative(),
+  /** Why nothing can be said: the workspace has too many files to compare. */
+  problem: z.literal('too_many_files').optional(),
+})
+export type FilesChanged = z.infer<typeof filesChanged>
+
+/** The stored diffs of one prompt, for the chat's owner. `oldText` null: the file is new. */
+export const promptDiffs = z.object({
+  diffs: z.array(z.object({ path: z.string(), oldText: z.string().nullable(), newText: z.string() })),
+})
+export type PromptDiffs = z.infer<typeof promptDiffs>
+
+const STORED = 'changes:'
+
+/** Under which the diffs of a prompt stand among the session's stored outputs, as JSON. */
+export function diffsId(promptId: string): string {
+  return `${STORED}${promptId}`
+}
+
+/** Whether stored output is diffs, which only the chat's owner may read. */
+export function isDiffsId(outputId: string): boolean {
+  return outputId.startsWith(STORED)
+}

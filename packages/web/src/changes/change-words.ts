@@ -1,0 +1,22 @@
+/** What a prompt changed, in words. */
+import type { FileChange, FilesChanged } from '@sandlot/shared/desk/changes'
+import { formatCount } from '../lib/format.ts'
+
+/** Undefined: lines are known of no file. */
+export function linesOf(files: readonly FileChange[]): { added: number; removed: number } | undefined {
+  const counted = files.flatMap(({ lines }) => lines ?? [])
+  if (counted.length === 0) return undefined
+  return counted.reduce((sum, { added, removed }) => ({
+    added: sum.added + added,
+    removed: sum.removed + removed,
+  }))
+}
+
+/** `3 files changed`; where all of them are new, or gone, it says so. */
+export function changedWords({ files, more, problem }: FilesChanged): string {
+  if (problem !== undefined) return 'Too many files in the workspace to say which ones changed'
+  const kinds = new Set(files.map(({ kind }) => kind))
+  const [only] = kinds
+  const what = only !== undefined && kinds.size === 1 && more === 0 ? only : 'changed'
+  return `${formatCount(files.length + more, 'file')} ${what}`
+}
