@@ -1,7 +1,7 @@
 /*
  * What changed in the workspace between two moments: inode, size and time of change of every file,
  * kept in memory under a number of the controller's, and compared with what is there later. Left
- * out: what git, sbxd and the trash keep for themselves.
+ * out: what git and sbxd keep for themselves.
  */
 #include "files.h"
 
@@ -21,8 +21,8 @@
 #define REPOSITORIES_MAX 8
 #define ANSWER_BYTES (56u << 10)
 
-/* In the workspace, which is also the home directory: the trash, and what tools can make again. */
-static const char *const left_out[] = {STAGING_DIR, ".trash", ".cache", ".npm"};
+/* In the workspace, which is also the home directory: what is ours, and what tools make again. */
+static const char *const left_out[] = {STAGING_DIR, ".cache", ".npm"};
 #define REPOSITORY ".git"
 
 struct seen {

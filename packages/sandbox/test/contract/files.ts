@@ -263,7 +263,7 @@ export function fileTests({ it, sandbox, fixture }: Suite): void {
     const { files } = sandbox()
     await sh(
       sandbox(),
-      'mkdir -p seen/deep/er seen/.git .trash .tool-outputs; cd seen; echo 1 > kept; echo 1 > grown; echo 1 > same-size; echo 1 > gone; echo 1 > deep/er/gone',
+      'mkdir -p seen/deep/er seen/.git .tool-outputs; cd seen; echo 1 > kept; echo 1 > grown; echo 1 > same-size; echo 1 > gone; echo 1 > deep/er/gone',
     )
     const snapshot = await files.snapshot()
     expect(snapshot.files).toBeGreaterThanOrEqual(5)
@@ -271,7 +271,7 @@ export function fileTests({ it, sandbox, fixture }: Suite): void {
     await sh(
       sandbox(),
       'cd seen; echo 22 > grown; echo 2 > same-size; rm gone deep/er/gone; ln -s kept link; mkdir empty; touch deep/er/new "$(printf "new\\nline")"; ' +
-        'touch .git/index ../.trash/x ../.tool-outputs/x; mv deep/er deep/re',
+        'touch .git/index ../.tool-outputs/x; mv deep/er deep/re',
     )
     const { files: changed, more } = await snapshot.changes()
     expect(changed.map(({ kind, path, size }) => `${kind} ${path} ${size}`)).toEqual([
@@ -285,7 +285,7 @@ export function fileTests({ it, sandbox, fixture }: Suite): void {
     ])
     expect(more).toBe(0)
     await expect(snapshot.changes()).rejects.toMatchObject({ code: 'not_found' })
-    await sh(sandbox(), 'rm -rf seen .trash .tool-outputs')
+    await sh(sandbox(), 'rm -rf seen .tool-outputs')
   })
 
   it('keeps the latest sixteen snapshots, each with what was there then', async () => {
