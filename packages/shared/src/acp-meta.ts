@@ -18,7 +18,7 @@ import {
 import { role } from './team/role.ts'
 import { MAX_TITLE_CHARS, sessionSummary } from './frames.ts'
 import { messageId, requestId, sessionId } from './ids.ts'
-import { editedInput, onError, unqueuedWhy } from './sandlot-event.ts'
+import { editedInput, follows, onError, unqueuedWhy } from './sandlot-event.ts'
 import { modelAbout, modelChoice } from './model-choice.ts'
 import { questionContent } from './question.ts'
 
@@ -69,6 +69,8 @@ export const promptMeta = z.object({
   whenBusy: z.enum(['steer', 'queue', 'refuse']).default('steer'),
   unattended: z.boolean().optional(),
   onError: onError.optional(),
+  /** As of `prompt_started`. */
+  follows: follows.optional(),
 })
 /**
  * What `session/prompt` of a client that is not ours may say: `_meta.sandlot`. Its answer then

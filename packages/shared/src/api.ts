@@ -9,7 +9,7 @@ import { tokenUsage } from './event-meta.ts'
 import { requestId, sessionId } from './ids.ts'
 import type { FullImageState } from './config/full-image.ts'
 import { modelAbout, modelChoice } from './model-choice.ts'
-import { editedInput, onError } from './sandlot-event.ts'
+import { editedInput, follows, onError } from './sandlot-event.ts'
 import { questionContent } from './question.ts'
 import { imageId, MAX_IMAGES } from './images.ts'
 import { MAX_MESSAGE_CHARS, sessionSummary } from './frames.ts'
@@ -37,6 +37,8 @@ export const chatRequest = z
     ...modelChoice,
     /** `stop`: the prompt ends with the first call that fails. Default `continue`. */
     onError: onError.optional(),
+    /** The prompt that the message follows, null: none; default: the newest. */
+    follows: follows.optional(),
     /**
      * What becomes of a call that asks: `deny` (default), or `wait` for an answer of the user, from
      * wherever it comes.

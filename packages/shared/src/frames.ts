@@ -11,7 +11,7 @@ import { stopReason } from './reasons.ts'
 import { imageId, MAX_IMAGES } from './images.ts'
 import { messageId, requestId, sessionId } from './ids.ts'
 import { modelChoice } from './model-choice.ts'
-import { onError } from './sandlot-event.ts'
+import { follows, onError } from './sandlot-event.ts'
 import { questionContent } from './question.ts'
 import { author, shareAccess } from './team/shares.ts'
 
@@ -40,6 +40,8 @@ export const clientFrame = z.discriminatedUnion('type', [
       whenBusy: z.enum(['steer', 'queue', 'refuse']).default('steer'),
       /** What a failed call means for the prompt; default `continue`. */
       onError: onError.optional(),
+      /** The prompt that it follows (`transcript/branches.ts`); default: the newest. */
+      follows: follows.optional(),
       /** Of the session from now on. */
       ...modelChoice,
     })

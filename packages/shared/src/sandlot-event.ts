@@ -24,6 +24,9 @@ export type PermissionOption = z.infer<typeof permissionOption>
 export const onError = z.enum(['continue', 'stop'])
 export type OnError = z.infer<typeof onError>
 
+/** Of a prompt: the id of another, or null for none. */
+export const follows = z.string().min(1).max(128).nullable()
+
 /** Why a queued message waits no more: a prompt took it, or its person took it back. */
 export const unqueuedWhy = z.enum(['sent', 'withdrawn'])
 
@@ -70,6 +73,8 @@ export const sandlotEvent = z.discriminatedUnion('type', [
     onError: onError.optional(),
     /** The prompt's message is this command. */
     command: command.optional(),
+    /** The prompt that it follows, null: none; absent: the one before it in the log. */
+    follows: follows.optional(),
     ...onBehalf,
   }),
   /**

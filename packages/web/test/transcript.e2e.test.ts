@@ -2,9 +2,9 @@
 import type { JSHandle, Page } from 'playwright-core'
 import { expect, test } from 'vitest'
 import { SessionLog } from './fixture/session-log.ts'
-import { card, until, usePages } from './fixture/pages.ts'
+import { DESKTOP, PHONE, card, lookAt, until, usePages } from './fixture/pages.ts'
 
-const { service, url, signedIn, openChat } = usePages()
+const { service, url, signedIn, openChat, frames } = usePages()
 
 /** `calls` of different kinds, so that none are folded together, in prompts of 40. */
 function manyCalls(calls: number): SessionLog {
@@ -153,4 +153,112 @@ test('the end is followed while an answer grows, also in a long chat', async () 
   const last = page.getByText('Written line 59.')
   await last.waitFor()
   await until(async () => expect((await last.boundingBox())?.y).toBeLessThan(700))
+})
+
+/** Two questions with an answer each. */
+function talked(): SessionLog {
+  const log = new SessionLog()
+  for (const [asked, answered] of [
+    ['How many tests are there?', 'There are **42** tests in 7 files.'],
+    ['Which of them is the slowest?', 'The slowest is `reconnect.test.ts`, with 3.4 s.'],
+  ] as const) {
+    log.prompt(asked)
+    log.text('agent_message_chunk', answered)
+    log.end('completed')
+  }
+  return log
+}
+
+const answers = (text: string) => (sessionId: string, log: SessionLog) => {
+  service.emit(sessionId, [log.text('agent_message_chunk', text), log.end('completed')])
+  service.change(sessionId, { running: false })
+}
+
+test('a message is said in other words in its place, by the keyboard, and one steps between the two', async () => {
+  service.add('s_talk', 'Slow tests', talked())
+  service.onChat = answers('The two slowest take 3.4 s and 2.9 s.')
+  const page = await signedIn({ sessionId: 's_talk' })
+  const last = page.getByTestId('message-user').last()
+  await last.getByRole('button', { name: 'Edit and send again' }).focus()
+  await page.keyboard.press('Enter')
+  const field = page.getByRole('textbox', { name: 'Edit your message' })
+  expect(await field.inputValue()).toBe('Which of them is the slowest?')
+  await page.keyboard.press('Escape')
+  await field.waitFor({ state: 'detached' })
+  await last.getByRole('button', { name: 'Edit and send again' }).click()
+  await field.fill('Which two are the slowest?')
+  await page.keyboard.press('Enter')
+  await page.getByText('3.4 s and 2.9 s').waitFor()
+  expect(frames('ai_chat')).toMatchObject([{ text: 'Which two are the slowest?', follows: 'p_1' }])
+  expect(await page.getByText('Which of them is the slowest?').count()).toBe(0)
+  expect(await page.getByText('There are 42 tests').count()).toBe(1)
+
+  const versions = page.getByRole('group', { name: 'Version 2 of 2' })
+  await versions.getByRole('button', { name: 'Previous version' }).click()
+  await page.getByText('reconnect.test.ts').waitFor()
+  expect(await page.getByText('3.4 s and 2.9 s').count()).toBe(0)
+
+  // What is said now goes on here, also after a reload.
+  await page.reload()
+  await page.getByText('reconnect.test.ts').waitFor()
+  service.onChat = answers('It waits for a server.')
+  await page.getByTestId('composer').fill('Why is it so slow?')
+  await page.keyboard.press('Enter')
+  await page.getByText('It waits for a server.').waitFor()
+  expect(frames('ai_chat').at(-1)).toMatchObject({ text: 'Why is it so slow?', follows: 'p_2' })
+  await page.getByRole('button', { name: 'Next version' }).click()
+  await page.getByText('3.4 s and 2.9 s').waitFor()
+  expect(await page.getByText('It waits for a server.').count()).toBe(0)
+})
+
+test('an answer is asked for again, with another model too; while the agent is at work, nothing is said anew', async () => {
+  service.add('s_talk', 'Slow tests', talked())
+  service.models = ['small', 'larger'].map((name) => ({ name, thoughtLevels: [], images: true }))
+  service.demo = false
+  const page = await signedIn({ sessionId: 's_talk' })
+  service.onChat = () => undefined
+  await page.getByText('reconnect.test.ts').hover()
+  await page.getByRole('button', { name: 'Answer again', exact: true }).last().click()
+  await page.getByTestId('activity').waitFor()
+  expect(frames('ai_chat')).toMatchObject([{ text: 'Which of them is the slowest?', follows: 'p_1' }])
+  expect(await page.getByRole('button', { name: 'Edit and send again' }).count()).toBe(0)
+  expect(await page.getByRole('button', { name: 'Answer again', exact: true }).count()).toBe(0)
+
+  // One may read the other version meanwhile, and is told.
+  await page.getByRole('button', { name: 'Previous version' }).click()
+  await page.getByText('reconnect.test.ts').waitFor()
+  await page.getByText('The agent is at work in another branch of this chat.').waitFor()
+  await page.getByRole('button', { name: 'Show it' }).click()
+  await page.getByTestId('activity').waitFor()
+  const log = service.sessions.get('s_talk')?.log
+  if (log !== undefined) answers('It is `e2e.test.ts`.')('s_talk', log)
+  await page.getByText('e2e.test.ts').waitFor()
+
+  await page.getByText('e2e.test.ts').hover()
+  await page.getByRole('button', { name: 'Answer again with another model' }).last().click()
+  await page.getByRole('menuitem', { name: 'larger' }).click()
+  await until(() => expect(frames('ai_chat').at(-1)).toMatchObject({ model: 'larger', follows: 'p_1' }))
+})
+
+test.each([
+  ['light', 'desktop', DESKTOP],
+  ['dark', 'desktop', DESKTOP],
+  ['light', 'phone', PHONE],
+  ['dark', 'phone', PHONE],
+] as const)('branches look right: %s, %s', async (theme, name, viewport) => {
+  const log = talked()
+  log.prompt('Which two are the slowest?', undefined, undefined, 'p_1')
+  log.text(
+    'agent_message_chunk',
+    'The two slowest are `reconnect.test.ts` (3.4 s) and `disk.test.ts` (2.9 s).',
+  )
+  log.end('completed')
+  service.add('s_talk', 'Slow tests', log)
+  const page = await signedIn({ sessionId: 's_talk', theme, viewport, touch: viewport === PHONE })
+  await page.getByRole('group', { name: 'Version 2 of 2' }).waitFor()
+  if (viewport === DESKTOP) await page.getByText('(2.9 s)').hover()
+  expect(await lookAt(page, `branches-${name}-${theme}`)).toEqual([])
+  await page.getByRole('button', { name: 'Edit and send again' }).last().click()
+  await page.getByRole('textbox', { name: 'Edit your message' }).waitFor()
+  expect(await lookAt(page, `branches-edit-${name}-${theme}`)).toEqual([])
 })

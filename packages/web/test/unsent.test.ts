@@ -1,7 +1,7 @@
 /** What is written and attached and not sent yet: whose it is, and where it goes. */
 import { MAX_IMAGES, type UploadedImage } from '@sandlot/shared/images'
 import { expect, test, vi } from 'vitest'
-import { draftOf, keepDraft, moveDraft } from '../src/chat/composer/drafts.ts'
+import { draftOf, moveDraft } from '../src/chat/composer/drafts.ts'
 import { memoryStorage, unsentStorage } from '../src/lib/storage.ts'
 import { Attachments, blockedBy } from '../src/state/attachments.ts'
 
@@ -93,8 +93,8 @@ test('another tab has another new chat, another person has nothing of it, and a 
   await a.attachments.add('s_1', [picture('shared.png')], null)
   await a.upload('mine.png').arrive('mine')
   await a.upload('shared.png').arrive('shared')
-  keepDraft(a.unsent, null, 'mine')
-  keepDraft(a.unsent, 's_1', 'shared')
+  a.unsent(null).set('sandlot.draft.new', 'mine')
+  a.unsent('s_1').set('sandlot.draft.s_1', 'shared')
 
   const b = tab(a.local, 'u_ada', other)
   expect([b.names(null), b.names('s_1')]).toEqual([[], ['shared.png there']])

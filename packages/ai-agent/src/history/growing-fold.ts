@@ -3,11 +3,11 @@ import type { SessionEvent } from '@sandlot/shared/events'
 /**
  * A fold of a log that only grows: where the same log was read before, only what is new is read, so
  * that who asks at every call of a turn does not read all of it each time. `read` takes one event,
- * with its place, into what `begin` made.
+ * with its place in the log, into what `begin` made.
  */
 export function growingFold<F>(
   begin: () => F,
-  read: (fold: F, event: SessionEvent, place: number) => void,
+  read: (fold: F, event: SessionEvent, place: number, log: readonly SessionEvent[]) => void,
 ): (log: readonly SessionEvent[]) => F {
   const known = new WeakMap<
     readonly SessionEvent[],
@@ -21,7 +21,7 @@ export function growingFold<F>(
         : { fold: begin(), length: 0, last: undefined }
     for (; now.length < log.length; now.length++) {
       const event = log[now.length]
-      if (event !== undefined) read(now.fold, event, now.length)
+      if (event !== undefined) read(now.fold, event, now.length, log)
       now.last = event
     }
     known.set(log, now)

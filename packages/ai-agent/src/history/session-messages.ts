@@ -33,12 +33,13 @@ export interface PromptStart {
   chargedTo?: string | undefined
   /** Who wrote the message; absent: the owner. */
   author?: Author | undefined
+  follows?: string | null | undefined
 }
 
 /** `prompt_started` of the prompt that this message becomes. */
 export function promptStarted(messageId: string, start: PromptStart, at: number): SessionEvent {
   const { model, thoughtLevel, requestId, unattended, onError, command } = start
-  const { modeCeiling, chargedTo, author } = start
+  const { modeCeiling, chargedTo, author, follows } = start
   const event = {
     type: 'prompt_started',
     model,
@@ -49,6 +50,7 @@ export function promptStarted(messageId: string, start: PromptStart, at: number)
     command,
     modeCeiling,
     chargedTo,
+    follows,
   } as const
   return makeSandlotEvent(event, { promptId: promptIdOf(messageId), author }, at)
 }

@@ -89,7 +89,7 @@ export async function* runPrompt(ctx: LoopContext): AsyncGenerator<EventGroup, v
         if (ctx.signal.aborted) return yield [stopped(ctx)]
         const asked = yield* askModel(ctx, step.turn)
         if (asked.got !== 'answer') return yield endOfAsking(ctx, asked)
-        const calls = withUniqueIds(asked.calls, ctx.log())
+        const calls = withUniqueIds(asked.calls, ctx.batchContext(step.turn).before.announced)
         if (calls.length > 0) yield* runTurn(ctx, step.turn, calls, asked.settled)
         else if (asked.ending === undefined) yield [...asked.settled, emptyTurn(ctx, step.turn)]
         else return yield [...asked.settled, endOfAnswer(ctx, asked.ending, asked.text)]
@@ -212,14 +212,13 @@ function withProviderFields(event: SessionEvent, call: ModelCall | undefined): S
 }
 
 /**
- * Ids unique in the session. The first use of an id keeps it: providers want their own ids back.
+ * Ids unique in the session, over all its branches. The first use of an id keeps it: providers want
+ * their own ids back.
  */
-function withUniqueIds(calls: readonly ModelCall[], log: readonly SessionEvent[]): ModelCall[] {
-  const used = new Set(
-    log.flatMap((event) => (event.sessionUpdate === 'tool_call' ? [event.toolCallId] : [])),
-  )
+function withUniqueIds(calls: readonly ModelCall[], isUsed: (id: string) => boolean): ModelCall[] {
+  const used = new Set<string>()
   return calls.map((call) => {
-    const usable = call.id !== '' && call.id.length <= 256 && !used.has(call.id)
+    const usable = call.id !== '' && call.id.length <= 256 && !used.has(call.id) && !isUsed(call.id)
     const id = usable ? call.id : newId('c')
     used.add(id)
     return { ...call, id }

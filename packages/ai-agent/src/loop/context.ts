@@ -20,7 +20,7 @@ export interface LoopContext {
    * count. Default true.
    */
   resumeCounts?: boolean
-  /** Every settled event of the session, in order, as stored. */
+  /** Every settled event of the prompt's branch, in order, as stored. */
   log: () => readonly SessionEvent[]
   model: Model
   /** Asked in this order when the one before is overloaded, throttled or has no quota left. */

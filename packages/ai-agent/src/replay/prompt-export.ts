@@ -9,6 +9,7 @@ import type { PromptTiming, RequestMark, TokenUsage } from '@sandlot/shared/even
 import { makeScrubber } from '@sandlot/shared/scrub'
 import { pauseWhenDue } from '@sandlot/shared/node/time-slices'
 import { type ExecutionResult, executionResult, promptEndOf } from '../history/read-log.ts'
+import { branchOf } from '../history/branch.ts'
 import { modelMessages, turnsOf } from '../history/model-messages.ts'
 import { spentBy } from '../limits/budgets.ts'
 import type { ModelMessage } from '../model/model.ts'
@@ -107,7 +108,11 @@ export async function exportPrompt(
   const mask = maskWith(scrub)
   const asked = events.flatMap((event) => requestOf(event, frames))
   const latest = asked.at(-1)
-  const told = modelMessages(log.slice(0, last + 1), latest?.frame.system ?? '', latest?.frame.reader)
+  const told = modelMessages(
+    branchOf(log.slice(0, last + 1)),
+    latest?.frame.system ?? '',
+    latest?.frame.reader,
+  )
   const messages = await maskedEach(latest === undefined ? told.slice(1) : told, mask)
   const used = Object.fromEntries(asked.map(({ mark, frame }) => [mark.frame, besideMessages(frame)]))
   const record: PromptExport = {

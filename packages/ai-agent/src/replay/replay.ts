@@ -4,6 +4,7 @@
  */
 import { type SessionEvent, seqOf, sessionEvent } from '@sandlot/shared/events'
 import { historyProblems, repairHistory } from '../history/check.ts'
+import { branchOf } from '../history/branch.ts'
 import { modelMessages } from '../history/model-messages.ts'
 import type { ModelMessage } from '../model/model.ts'
 import { type RequestFrame, bodyOf, digestOf, messageDigests, RequestMarker, requestOf } from './mark.ts'
@@ -63,7 +64,7 @@ export function requestAt(
   { system, reader }: Pick<RequestFrame, 'system' | 'reader'>,
 ): ModelMessage[] {
   const log = events.filter((event) => (seqOf(event) ?? 0) <= upTo)
-  const messages = modelMessages(log, system, reader)
+  const messages = modelMessages(branchOf(log), system, reader)
   return historyProblems(messages).length === 0 ? messages : repairHistory(messages)
 }
 

@@ -1,11 +1,12 @@
 /**
- * The log of a session that goes on from a prompt of another one. Numbers are dense again; what
- * belonged to the old session alone stays there: approvals and their answers, messages that waited,
- * request ids, Stops, background commands.
+ * The log of a session that goes on from a prompt of another one, in its branch. Numbers are dense
+ * again; what belonged to the old session alone stays there: approvals and their answers, messages
+ * that waited, request ids, Stops, background commands.
  */
 import { SandlotError } from '@sandlot/shared/errors'
 import type { SandlotEvent } from '@sandlot/shared/sandlot-event'
 import { type SessionEvent, isOutcome, metaOf, sandlotEventOf, seqOf } from '@sandlot/shared/events'
+import { branchWith } from '../history/branch.ts'
 import { leftElsewhere } from '../tools/background/jobs.ts'
 import { outputUrl } from '../tools/output/truncate-output.ts'
 
@@ -17,7 +18,8 @@ export interface ForkPoint {
 
 /** `sessionId`: the new one. Throws `not_found`, `busy` (after a prompt that has not ended). */
 export function forkedLog(log: readonly SessionEvent[], point: ForkPoint, sessionId: string): SessionEvent[] {
-  const kept = log.slice(0, endOf(log, point)).filter((event) => !isLeftBehind(event))
+  const branch = branchWith(log, point.promptId)
+  const kept = branch.slice(0, endOf(branch, point)).filter((event) => !isLeftBehind(event))
   /** Old number → new one. */
   const numbers = new Map(kept.map((event, place) => [seqOf(event) ?? 0, place + 1]))
   // A summary stands for everything up to a number; what stands there now is the last kept event up
@@ -82,7 +84,8 @@ function moved(
 
 function movedEvent(event: SandlotEvent, atMost: (seq: number) => number): SandlotEvent {
   if (event.type === 'prompt_started') {
-    const { requestId: _theirs, ...rest } = event
+    // One branch needs no names of what is followed.
+    const { requestId: _theirs, follows: _before, ...rest } = event
     return rest
   }
   if (event.type !== 'compacted') return event

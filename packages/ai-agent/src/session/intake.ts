@@ -1,11 +1,12 @@
 /** How a message enters a session: as a prompt of its own, or behind the one that runs. */
 import { SandlotError, messageOf } from '@sandlot/shared/errors'
 import type { Mode } from '@sandlot/shared/mode'
-import { type SessionEvent } from '@sandlot/shared/events'
+import { type SessionEvent, metaOf, sandlotEventOf } from '@sandlot/shared/events'
 import { makeMeta } from '@sandlot/shared/event-meta'
 import type { Command, OnError } from '@sandlot/shared/sandlot-event'
 import { newId } from '@sandlot/shared/ids'
 import { noRoomError } from '@sandlot/storage/sessions/store-room'
+import { promptsOf } from '../history/branch.ts'
 import { commandIn } from '../loop/compact-command.ts'
 import {
   queuedMessages,
@@ -42,6 +43,8 @@ export interface PromptOptions {
   unattended?: boolean
   /** What a failed call means for the prompt that it becomes; absent: `continue`. */
   onError?: OnError
+  /** The prompt that it follows, null: none; absent: the newest. */
+  follows?: string | null | undefined
   /** The highest mode that an administrator lets the session's owner have. */
   modeCeiling?: Mode
   /** Who writes it; absent: the owner. */
@@ -79,6 +82,7 @@ export class Prompts {
       if (known !== undefined) return this.#accepted(known, true)
       await this.#checkImages(options.images)
       const { running } = this.#core
+      this.#checkFollows(options)
       const command = (options.images ?? []).length > 0 ? undefined : commandIn(text)
       if (command !== undefined && options.onBehalf?.modeCeiling !== undefined)
         throw new SandlotError('forbidden', `Only the owner of this chat can send /${command.name}.`)
@@ -93,6 +97,37 @@ export class Prompts {
       }
       return this.#enqueue(running.promptId, text, options)
     })
+  }
+
+  /**
+   * Throws `not_found`, `busy` (while another prompt runs) and `forbidden`: in the chat of another,
+   * only who wrote a message says it anew.
+   */
+  #checkFollows({ follows, author, onBehalf }: PromptOptions): void {
+    if (follows === undefined) return
+    const { log, running } = this.#core
+    const prompts = promptsOf(log)
+    if (follows !== null && !prompts.some(({ id }) => id === follows))
+      throw new SandlotError('not_found', 'There is no such message in this chat.')
+    if (running !== undefined && follows !== running.promptId)
+      throw new SandlotError(
+        'busy',
+        'The agent is still at work here. Wait until it is done, or stop it, to go on from another message.',
+      )
+    const others = prompts.filter((prompt) => prompt.follows === follows).map(({ id }) => id)
+    const isOwners = onBehalf?.modeCeiling === undefined
+    if (isOwners || others.length === 0) return
+    const isTheirs = log.some(
+      (event) =>
+        sandlotEventOf(event)?.type === 'prompt_started' &&
+        others.includes(metaOf(event).promptId ?? '') &&
+        metaOf(event).author?.id === author?.id,
+    )
+    if (!isTheirs)
+      throw new SandlotError(
+        'forbidden',
+        'Only the owner of this chat, and who wrote a message, can say it anew.',
+      )
   }
 
   /** As `Session.hold`. */
@@ -159,7 +194,9 @@ export class Prompts {
     const waited = command === undefined ? queuedMessages(log) : []
     const modeCeiling = lowestCeiling([...waited, options.onBehalf ?? {}])
     const { chargedTo } = options.onBehalf ?? {}
-    const start = { requestId, unattended, onError, command, modeCeiling, chargedTo, author }
+    // The newest is followed anyway.
+    const follows = options.follows === promptsOf(log).at(-1)?.id ? undefined : options.follows
+    const start = { requestId, unattended, onError, command, modeCeiling, chargedTo, author, follows }
     await this.#core.store([
       ...promptBeginning(messageId, this.#core, start, at),
       ...title,

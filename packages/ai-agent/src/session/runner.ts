@@ -15,6 +15,7 @@ import { diffsId, type PromptDiffs } from '@sandlot/shared/desk/changes'
 import type { UserSpent } from '@sandlot/storage/sessions/usage'
 import { notOwner } from '@sandlot/storage/storage-error'
 import type { FailureReason } from '@sandlot/shared/reasons'
+import { branchOf } from '../history/branch.ts'
 import { runPrompt } from '../loop/agent-loop.ts'
 import {
   promptEndOf,
@@ -162,7 +163,7 @@ export class Runner {
         promptId: running.promptId,
         resumed,
         resumeCounts,
-        log: () => core.log,
+        log: () => branchOf(core.log),
         signal: running.stop.signal,
         released,
         batchContext: (turn) =>

@@ -187,7 +187,7 @@ export class Chat {
     content: PromptContent,
     request: PromptRequest,
   ): Promise<ChatEnd | undefined> {
-    const { requestId, whenBusy, unattended, onError } = request
+    const { requestId, whenBusy, unattended, onError, follows } = request
     const prompt = this.#prompts.add(requestId)
     const known = this.#sessions.has(sessionId)
     if (!known) this.#sessions.open(sessionId, new Cursor())
@@ -197,6 +197,7 @@ export class Chat {
       whenBusy,
       ...(unattended === true ? { unattended } : {}),
       onError,
+      follows,
     }
     try {
       const answer = await connection.request(methods.agent.session.prompt, {

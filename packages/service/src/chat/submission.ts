@@ -31,6 +31,8 @@ export interface PromptRequest {
   unattended?: boolean | undefined
   /** What a failed call means for the prompt. */
   onError?: OnError | undefined
+  /** The prompt that it follows; absent: the newest. */
+  follows?: string | null | undefined
   /** Of the session from now on. */
   model?: string | undefined
   thoughtLevel?: string | undefined

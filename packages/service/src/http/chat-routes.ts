@@ -127,6 +127,7 @@ async function optionsOf(c: Ctx, parts: Parts, request: ChatRequest): Promise<Ru
     model: request.model,
     thoughtLevel: request.thoughtLevel,
     onError: request.onError,
+    follows: request.follows,
     unattended: request.approvals !== 'wait',
     // A script that answers no approvals gets none: the sandbox is the limit. A browser keeps its
     // default.

@@ -143,6 +143,7 @@ export interface NoteEntry {
   readonly type: 'note'
   readonly id: string
   readonly event: NoteEvent
+  readonly promptId?: string | undefined
   readonly at: number
 }
 

@@ -11,6 +11,7 @@
  *   ignored;
  * - the end of a prompt removes whatever of it was only ever live.
  */
+import { type PromptPlace, placeOf } from './branches.ts'
 import { type DraftedCall, draftOf, endsDrafts, withDraft } from './call-drafts.ts'
 import type { PlanEntry, SessionEvent } from '../events.ts'
 import { type EventOf, isLive, metaOf, seqOf, textOf } from '../events.ts'
@@ -47,7 +48,10 @@ export interface Transcript {
   readonly mode: Mode | null
   /** What the session has chosen for its next prompt; null: nothing, so the deployment's own. */
   readonly model: { readonly name: string; readonly thoughtLevel?: string | undefined } | null
+  /** Of all branches, in the order of the log. */
   readonly entries: readonly Entry[]
+  /** In the order in which they began. */
+  readonly prompts: readonly PromptPlace[]
   readonly plan: readonly PlanEntry[]
   /** The prompt that runs, if any. */
   readonly prompt: {
@@ -76,6 +80,7 @@ export function emptyTranscript(): Transcript {
     mode: null,
     model: null,
     entries: [],
+    prompts: [],
     plan: [],
     prompt: null,
     wait: null,
@@ -103,6 +108,38 @@ export function foldTranscript(transcript: Transcript, event: SessionEvent): Tra
   if (seq === undefined || seq <= transcript.seq || leavesHole(transcript, event)) return transcript
   const folded = foldSettled(transcript, event)
   return { ...folded, drafts: endsDrafts(event) ? [] : folded.drafts, wait: null, seq }
+}
+
+/**
+ * The transcript as the reader of one branch sees it: without entries of others, and without what
+ * runs there. What belongs to no prompt, as a comment, is in all. The transcript itself where the
+ * branch has every prompt.
+ */
+export function branchShown(transcript: Transcript, branch: readonly string[]): Transcript {
+  const { prompts, prompt } = transcript
+  const path = new Set(branch)
+  const others = new Set(prompts.flatMap(({ id }) => (path.has(id) ? [] : [id])))
+  if (others.size === 0) return transcript
+  const entries = transcript.entries.filter((entry) => !others.has(promptOf(entry) ?? ''))
+  const shown = { ...transcript, entries }
+  return prompt !== null && others.has(prompt.id)
+    ? { ...shown, prompt: null, plan: [], wait: null, drafts: [] }
+    : shown
+}
+
+/** Undefined: it belongs to no prompt. */
+export function promptOf(entry: Entry): string | undefined {
+  switch (entry.type) {
+    case 'message':
+    case 'call':
+    case 'note':
+      return entry.promptId
+    case 'changes':
+    case 'end':
+      return entry.id
+    case 'comment':
+      return undefined
+  }
 }
 
 // ── Settled
@@ -141,6 +178,7 @@ function foldSandlotEvent(transcript: Transcript, event: SandlotEvent, meta: San
       return {
         ...transcript,
         prompt: { id: meta.promptId ?? '', requestId: event.requestId, startedAt: meta.at },
+        prompts: [...transcript.prompts, placeOf(transcript.prompts, meta.promptId ?? '', event.follows)],
         plan: [],
       }
     case 'message_withdrawn':
@@ -194,7 +232,7 @@ function foldSandlotEvent(transcript: Transcript, event: SandlotEvent, meta: San
     case 'compacted':
     case 'model_changed': {
       const id = `note_${meta.seq ?? 0}`
-      return addNote(transcript, { type: 'note', id, event, at: meta.at })
+      return addNote(transcript, { type: 'note', id, event, promptId: meta.promptId, at: meta.at })
     }
     case 'files_changed': {
       const { type: _, ...changed } = event

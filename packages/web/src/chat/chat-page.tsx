@@ -24,6 +24,7 @@ import { aboutModel, changeOf, hasChoice, modelOf, type ModelChoice } from './co
 import { ModelMenu } from './composer/model-menu.tsx'
 import { PlanPanel } from './calls/plan-panel.tsx'
 import { Queued, RefusedMessages } from './composer/queued.tsx'
+import { BranchesProvider, useShownBranch } from './transcript/branches.ts'
 import { Scroller, type ScrollHandle } from './transcript/scroller.tsx'
 import { TranscriptView } from './transcript/transcript-view.tsx'
 import { useApprovals } from './approvals/use-approvals.ts'
@@ -79,15 +80,22 @@ export function ChatPage(props: { sessionId: string | null }) {
   const commenting = together && access !== 'watch' && comment
   const mentionable = useMentionable(sessionId, reading, commenting)
 
-  const { transcript } = view
   const [ours, refused] = useMemo(() => shownAndRefused(outbox, sessionId), [outbox, sessionId])
+  const { transcript } = view
+  const { shown, follows, branches } = useShownBranch(sessionId, transcript, ours)
   const waiting = useMemo(() => (mayApprove ? pendingApprovals(transcript) : []), [transcript, mayApprove])
   const empty = transcript.entries.length === 0 && ours.length === 0
   const stopping = view.stopping || ours.some((message) => message.stop === true)
-  const lastSaid = useMemo(() => lastUserText(transcript.entries), [transcript.entries])
+  const lastSaid = useMemo(() => lastUserText(shown.entries), [shown.entries])
 
   const say = (text: string, images: NonNullable<SendOptions['images']>) =>
-    chat.send(sessionId, text, { mode: newMode, ...(hasChoice(me) ? newModel : {}), images })
+    chat.send(
+      sessionId,
+      text,
+      sessionId === null
+        ? { mode: newMode, ...(hasChoice(me) ? newModel : {}), images }
+        : { images, follows },
+    )
   const sayToPeople = async (session: string, text: string) => {
     const mentions = mentionsIn(text, mentionable)
     try {
@@ -157,14 +165,17 @@ export function ChatPage(props: { sessionId: string | null }) {
           </div>
         ) : (
           <Scroller ref={scroller} below={<Typing people={transcript.people} />}>
-            <TranscriptView
-              sessionId={sessionId}
-              view={view}
-              outbox={ours}
-              online={online}
-              stopping={stopping}
-              marked={approvals.marked}
-            />
+            <BranchesProvider value={branches}>
+              <TranscriptView
+                sessionId={sessionId}
+                view={view}
+                transcript={shown}
+                outbox={ours}
+                online={online}
+                stopping={stopping}
+                marked={approvals.marked}
+              />
+            </BranchesProvider>
           </Scroller>
         )}
         <p role="status" data-testid="approval-status" className="sr-only">
@@ -219,7 +230,7 @@ export function ChatPage(props: { sessionId: string | null }) {
               <>
                 <ApprovalBar waiting={waiting} onAnswer={approvals.answerAll} />
                 <RefusedMessages messages={refused} />
-                <PlanPanel plan={transcript.plan} running={transcript.prompt !== null} />
+                <PlanPanel plan={shown.plan} running={shown.prompt !== null} />
                 {sessionId !== null && (
                   <Queued
                     messages={transcript.queued}

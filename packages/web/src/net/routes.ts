@@ -110,14 +110,10 @@ export async function allowChanged(
 const forked = z.object({ sessionId: z.string() })
 
 /**
- * A new chat that has everything `before` this prompt, or also its answer. Answers its id. Rejects
- * with `ApiError`.
+ * A new chat that has everything of the branch up to this prompt and its answer. Answers its id.
+ * Rejects with `ApiError`.
  */
-export async function forkSession(
-  sessionId: string,
-  promptId: string,
-  where: 'before' | 'after',
-): Promise<string> {
+export async function forkSession(sessionId: string, promptId: string): Promise<string> {
   const path = `/api/sessions/${encodeURIComponent(sessionId)}/fork`
-  return (await call(forked, 'POST', path, { promptId, where })).sessionId
+  return (await call(forked, 'POST', path, { promptId })).sessionId
 }

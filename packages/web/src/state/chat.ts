@@ -23,9 +23,11 @@ import { persistedWaiting } from './waiting-frames.ts'
 
 export interface SendOptions {
   mode?: Mode
-  model?: string
+  model?: string | undefined
   thoughtLevel?: string | null
   images?: readonly Pick<UploadedImage, 'id' | 'mimeType'>[]
+  /** The prompt that it follows, null: none; absent: the newest. */
+  follows?: string | null | undefined
 }
 
 export class Chat {
@@ -87,11 +89,11 @@ export class Chat {
   }
 
   /**
-   * Send a message. Answers its request id. `mode` and model only count for a new session; `images`
-   * wait on the service.
+   * Send a message. Answers its request id. Mode and thought level only count for a new session;
+   * the model is asked from now on; `images` wait on the service.
    */
   send(sessionId: string | null, text: string, options: SendOptions = {}): string {
-    const { mode, model, thoughtLevel, images = [] } = options
+    const { mode, model, thoughtLevel, images = [], follows } = options
     const message: PendingMessage = {
       requestId: newId('r'),
       sessionId,
@@ -99,7 +101,8 @@ export class Chat {
       ...(images.length === 0 ? {} : { images: images.map(({ id, mimeType }) => ({ id, mimeType })) }),
       sentAt: Date.now(),
       ...(sessionId === null && mode !== undefined ? { mode } : {}),
-      ...(sessionId === null && model !== undefined ? { model } : {}),
+      model,
+      follows,
       ...(sessionId === null && thoughtLevel != null ? { thoughtLevel } : {}),
     }
     this.#line.setOutbox([...this.#state.outbox, message])

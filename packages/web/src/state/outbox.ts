@@ -8,6 +8,7 @@ import { uploadedImage } from '@sandlot/shared/images'
 import { requestId, sessionId } from '@sandlot/shared/ids'
 import type { Transcript } from '@sandlot/shared/transcript/transcript'
 import { modelChoice } from '@sandlot/shared/model-choice'
+import { follows } from '@sandlot/shared/sandlot-event'
 import { z } from 'zod'
 import { persistedList } from './persisted-list.ts'
 
@@ -21,6 +22,8 @@ const pendingMessage = z.object({
   images: z.array(uploadedImage.pick({ id: true, mimeType: true })).optional(),
   mode: mode.optional(),
   ...modelChoice,
+  /** As of `ai_chat`. */
+  follows: follows.optional(),
   sentAt: z.number(),
   /** Known once the service has accepted it. */
   promptId: z.string().optional(),
@@ -45,6 +48,7 @@ export function frameOf(message: PendingMessage): ClientFrame {
     mode: message.mode === undefined ? undefined : (message.mode satisfies Mode),
     model: message.model,
     thoughtLevel: message.thoughtLevel,
+    follows: message.follows,
   }
 }
 

@@ -47,6 +47,7 @@ export function addPromptRequests(app: AgentApp, context: HandlerContext): void 
             whenBusy: meta?.whenBusy,
             unattended: meta?.unattended,
             onError,
+            follows: meta?.follows,
             modeCeiling:
               access === 'owner' ? user.modeCeiling : parts.modeCeilingOf?.(session.userId, undefined),
           })

@@ -9,7 +9,7 @@ export function draftOf(unsent: UnsentStorage, sessionId: string | null): string
   return unsent(sessionId).get(keyOf(sessionId)) ?? ''
 }
 
-export function keepDraft(unsent: UnsentStorage, sessionId: string | null, text: string): void {
+function keepDraft(unsent: UnsentStorage, sessionId: string | null, text: string): void {
   if (text === '') unsent(sessionId).remove(keyOf(sessionId))
   else unsent(sessionId).set(keyOf(sessionId), text)
 }

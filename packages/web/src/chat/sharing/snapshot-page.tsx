@@ -2,7 +2,8 @@
 import { metaOf, type SessionEvent } from '@sandlot/shared/events'
 import { messageOf } from '@sandlot/shared/errors'
 import type { SnapshotView } from '@sandlot/shared/team/shares-api'
-import { emptyTranscript, foldTranscript } from '@sandlot/shared/transcript/transcript'
+import { shownBranch } from '@sandlot/shared/transcript/branches'
+import { branchShown, emptyTranscript, foldTranscript } from '@sandlot/shared/transcript/transcript'
 import { Link2Off } from 'lucide-react'
 import { useEffect, useMemo, useState } from 'react'
 import { useLocation } from 'wouter'
@@ -14,6 +15,7 @@ import { PersonMark } from '../../ui/person-mark.tsx'
 import { Revealed } from '../../ui/revealed.tsx'
 import { Spinner } from '../../ui/spinner.tsx'
 import { useChat } from '../chat-context.ts'
+import { BranchesProvider } from '../transcript/branches.ts'
 import { TranscriptView } from '../transcript/transcript-view.tsx'
 import { type Reading, ReadingProvider } from './reading.ts'
 
@@ -47,7 +49,17 @@ export function SnapshotPage({ id }: { id: string }) {
 }
 
 function Snapshot({ view: { title, owner, events, outputs, createdAt, expiresAt } }: { view: SnapshotView }) {
-  const transcript = useMemo(() => events.map(numbered).reduce(foldTranscript, emptyTranscript()), [events])
+  const transcript = useMemo(() => {
+    const whole = events.map(numbered).reduce(foldTranscript, emptyTranscript())
+    return { ...whole, prompt: null }
+  }, [events])
+  const [chosen, choose] = useState<string | null>(null)
+  const { prompts } = transcript
+  const shown = useMemo(
+    () => branchShown(transcript, shownBranch(prompts, chosen)),
+    [transcript, prompts, chosen],
+  )
+  const branches = useMemo(() => ({ prompts, choose, sayAnew: undefined }), [prompts])
   const reading = useMemo<Reading>(
     () => ({ owner, access: 'watch', mayApprove: false, together: true, people: [owner], snapshot: true }),
     [owner],
@@ -76,14 +88,17 @@ function Snapshot({ view: { title, owner, events, outputs, createdAt, expiresAt 
               </p>
             </div>
           </header>
-          <TranscriptView
-            sessionId={null}
-            view={{ ...EMPTY_VIEW, transcript: { ...transcript, prompt: null }, sync: 'fresh' }}
-            outbox={[]}
-            online
-            stopping={false}
-            marked={null}
-          />
+          <BranchesProvider value={branches}>
+            <TranscriptView
+              sessionId={null}
+              view={EMPTY_VIEW}
+              transcript={shown}
+              outbox={[]}
+              online
+              stopping={false}
+              marked={null}
+            />
+          </BranchesProvider>
         </div>
       </div>
     </ReadingProvider>

@@ -1,5 +1,6 @@
 /** The rows of a conversation in blocks: a block is drawn, or only keeps its place, as a whole. */
 import type { Entry } from '@sandlot/shared/transcript/entries'
+import { promptOf } from '@sandlot/shared/transcript/transcript'
 import type { CallRun } from '../calls/call-runs.ts'
 
 export type Row = Entry | CallRun
@@ -24,21 +25,11 @@ function rowKey(row: Row): string {
   return `${row.type === 'run' ? 'call' : row.type} ${row.id}`
 }
 
-/** The prompt that a row belongs to; undefined: none, as a comment. */
+/** The prompt that a row belongs to; undefined: none. */
 export function promptOfRow(row: Row): string | undefined {
-  switch (row.type) {
-    case 'message':
-    case 'call':
-      return row.promptId
-    case 'run':
-      return row.calls[0]?.promptId
-    case 'changes':
-    case 'end':
-      return row.id
-    case 'note':
-    case 'comment':
-      return undefined
-  }
+  const entry = row.type === 'run' ? row.calls[0] : row
+  // A note may stand before the words with which its prompt begins.
+  return entry === undefined || entry.type === 'note' ? undefined : promptOf(entry)
 }
 
 /**

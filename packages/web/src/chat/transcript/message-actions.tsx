@@ -1,44 +1,41 @@
 /**
- * What can be done with a message of one's own: copied, said in other words, gone on from,
- * reported.
+ * What can be done with a message of a person: copied, said in other words, gone on from, reported;
+ * and which version of it is shown.
  */
-import type { MessageImage } from '@sandlot/shared/images'
 import { messageOf } from '@sandlot/shared/errors'
-import { CircleAlert, FileDown, Pencil, Split } from 'lucide-react'
+import { alternativesOf } from '@sandlot/shared/transcript/branches'
+import { ChevronLeft, ChevronRight, CircleAlert, FileDown, Pencil, Split } from 'lucide-react'
 import { type ReactNode, useState } from 'react'
 import { useLocation } from 'wouter'
-import { readAgain } from '../../net/images.ts'
+import { forkSession } from '../../net/routes.ts'
 import { CopyButton } from '../../ui/copy-button.tsx'
 import { cn } from '../../lib/cn.ts'
-import { useChat } from '../chat-context.ts'
 import { useReading } from '../sharing/reading.ts'
-import { keepDraft } from '../composer/drafts.ts'
+import { useBranches } from './branches.ts'
 import { ACTION } from './message-action.ts'
-import { forkSession } from '../../net/routes.ts'
 
 /**
- * `ended`: the prompt that it belongs to, once that has ended. `first`: of its prompt, so that
- * everything before the prompt is everything before the message. The row has its height from the
- * start: nothing moves when the prompt ends.
+ * `promptId`: that it began; undefined: it joined one that ran. `ended`: the prompt that it belongs
+ * to, once that has ended. The row has its height from the start: nothing moves when the prompt
+ * ends.
  */
 export function MessageActions(props: {
   text: string
-  images: readonly MessageImage[]
   sessionId: string
+  promptId: string | undefined
   ended: string | undefined
-  first: boolean
+  /** Absent: it cannot be said in other words. */
+  onEdit?: (() => void) | undefined
   /** Who wrote it, where that is another. */
   by?: string
 }) {
-  const { text, images, sessionId, ended, first, by } = props
+  const { text, sessionId, promptId, ended, onEdit, by } = props
   const { access } = useReading()
-  const { attachments, unsent } = useChat()
   const [, navigate] = useLocation()
   const [state, setState] = useState<'idle' | 'busy' | { problem: string }>('idle')
-  const busy = state === 'busy'
-  const attempt = (work: () => Promise<string>): void => {
+  const goOn = (from: string): void => {
     setState('busy')
-    work().then(
+    forkSession(sessionId, from).then(
       (made) => {
         setState('idle')
         navigate(`/s/${made}`)
@@ -46,15 +43,6 @@ export function MessageActions(props: {
       (error: unknown) => setState({ problem: messageOf(error) }),
     )
   }
-  const goOn = (promptId: string) => attempt(() => forkSession(sessionId, promptId, 'after'))
-  const sayAnew = (promptId: string) =>
-    attempt(async () => {
-      const files = await readAgain(images)
-      const made = await forkSession(sessionId, promptId, 'before')
-      keepDraft(unsent, made, text)
-      if (files.length > 0) await attachments.add(made, files, null)
-      return made
-    })
   return (
     <div
       className={cn(
@@ -75,19 +63,24 @@ export function MessageActions(props: {
           className={ACTION}
         />
       )}
+      {onEdit !== undefined && (
+        <Action label="Edit and send again" busy={false} onClick={onEdit}>
+          <Pencil className="size-3.5" aria-hidden />
+        </Action>
+      )}
       {ended !== undefined && access === 'own' && (
         <>
-          {first && by === undefined && (
-            <Action label="Say it in other words, in a new chat" busy={busy} onClick={() => sayAnew(ended)}>
-              <Pencil className="size-3.5" aria-hidden />
-            </Action>
-          )}
-          <Action label="Continue from here in a new chat" busy={busy} onClick={() => goOn(ended)}>
+          <Action
+            label="Continue from here in a new chat"
+            busy={state === 'busy'}
+            onClick={() => goOn(ended)}
+          >
             <Split className="size-3.5" aria-hidden />
           </Action>
           <RecordLink sessionId={sessionId} promptId={ended} />
         </>
       )}
+      {promptId !== undefined && <BranchSwitch promptId={promptId} />}
     </div>
   )
 }
@@ -120,5 +113,45 @@ function RecordLink(props: { sessionId: string; promptId: string }) {
     >
       <FileDown className="size-3.5" aria-hidden />
     </a>
+  )
+}
+
+const STEP =
+  'inline-flex size-7 items-center justify-center rounded-md text-muted hover:bg-hover hover:text-ink disabled:opacity-35 disabled:pointer-events-none pointer-coarse:size-11'
+
+/** ‹2/3›: which of the things that were said, or answered, at one place of the chat is shown. */
+function BranchSwitch({ promptId }: { promptId: string }) {
+  const { prompts, choose } = useBranches()
+  const alternatives = alternativesOf(prompts, promptId)
+  const at = alternatives.indexOf(promptId)
+  if (alternatives.length < 2) return null
+  const step = (by: number, label: string, Icon: typeof ChevronLeft) => {
+    const other = alternatives[at + by]
+    return (
+      <button
+        type="button"
+        aria-label={label}
+        title={label}
+        disabled={other === undefined}
+        onClick={() => other !== undefined && choose(other)}
+        className={STEP}
+      >
+        <Icon className="size-3.5" aria-hidden />
+      </button>
+    )
+  }
+  return (
+    <div
+      role="group"
+      aria-label={`Version ${at + 1} of ${alternatives.length}`}
+      data-testid="branch-switch"
+      className="flex items-center text-xs text-muted tabular-nums"
+    >
+      {step(-1, 'Previous version', ChevronLeft)}
+      <span aria-hidden>
+        {at + 1}/{alternatives.length}
+      </span>
+      {step(1, 'Next version', ChevronRight)}
+    </div>
   )
 }

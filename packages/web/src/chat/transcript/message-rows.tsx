@@ -4,7 +4,6 @@ import type { CommentEntry, MessageEntry, NoteEntry } from '@sandlot/shared/tran
 import { ChevronRight, CircleAlert, Clock, MessageSquare, PencilLine, Unplug } from 'lucide-react'
 import { memo, useId, useMemo } from 'react'
 import { noteWords } from '@sandlot/shared/transcript/cause-words'
-import type { Author } from '@sandlot/shared/team/shares'
 import type { DraftedCall } from '@sandlot/shared/transcript/call-drafts'
 import { cn } from '../../lib/cn.ts'
 import { Markdown } from '../../markdown/markdown.tsx'
@@ -17,9 +16,12 @@ import { PersonMark } from '../../ui/person-mark.tsx'
 import { useChat } from '../chat-context.ts'
 import { partsOf } from '../sharing/mentions.ts'
 import { useOther, useReading } from '../sharing/reading.ts'
+import { useBranches } from './branches.ts'
+import { EditMessage } from './edit-message.tsx'
 import { ACTION } from './message-action.ts'
 import { MessageActions } from './message-actions.tsx'
 import { MessageImages } from './message-images.tsx'
+import { Regenerate } from './regenerate.tsx'
 import { useRemembered } from './remembered.ts'
 import { runWords, type CallRun } from '../calls/call-runs.ts'
 import { ToolCard } from '../calls/tool-card.tsx'
@@ -63,17 +65,23 @@ function Said(props: {
   )
 }
 
-/** `ended`, `first`: as of `MessageActions`. */
+/**
+ * `ended`: as of `MessageActions`. `first`: it began its prompt. `editing`: its author changes it.
+ */
 export const UserMessage = memo(function UserMessage(props: {
-  text: string
-  images: readonly MessageImage[] | undefined
+  entry: MessageEntry
   sessionId: string
   ended: string | undefined
   first: boolean
-  author: Author | undefined
+  editing: boolean
+  onEditing: (messageId: string | null) => void
 }) {
-  const { text, images, author, ...about } = props
-  const other = useOther(author)
+  const { entry, sessionId, ended, first, editing, onEditing } = props
+  const { id, text, images = [], promptId } = entry
+  const other = useOther(entry.author)
+  const { sayAnew } = useBranches()
+  const { access } = useReading()
+  const about = { text, sessionId, promptId: first ? promptId : undefined, ended }
   if (other !== null) {
     return (
       <div data-testid="message-user" className="group/message flex gap-2.5">
@@ -84,8 +92,23 @@ export const UserMessage = memo(function UserMessage(props: {
             <span className="sr-only">: </span>
           </p>
           <Said text={text} images={images} by={other.name} />
-          <MessageActions text={text} images={images ?? []} by={other.name} {...about} />
+          <MessageActions by={other.name} {...about} />
         </div>
+      </div>
+    )
+  }
+  const mayEdit = first && ended !== undefined && sayAnew !== undefined && access !== 'watch'
+  if (editing && mayEdit) {
+    return (
+      <div data-testid="message-user" className="flex flex-col items-end pb-2">
+        <EditMessage
+          text={text}
+          images={images}
+          onEnd={(words) => {
+            onEditing(null)
+            if (words !== null) void sayAnew(ended, { text: words, images })
+          }}
+        />
       </div>
     )
   }
@@ -93,7 +116,7 @@ export const UserMessage = memo(function UserMessage(props: {
     <div data-testid="message-user" className="group/message flex flex-col items-end">
       <span className="sr-only">You: </span>
       <Said text={text} images={images} />
-      <MessageActions text={text} images={images ?? []} {...about} />
+      <MessageActions {...about} onEdit={mayEdit ? () => onEditing(id) : undefined} />
     </div>
   )
 })
@@ -145,6 +168,7 @@ export function PendingUserMessage(props: { message: PendingMessage; online: boo
  */
 export const AssistantMessage = memo(function AssistantMessage(props: {
   entry: MessageEntry
+  sessionId: string
   last: boolean
 }) {
   const { entry } = props
@@ -159,8 +183,9 @@ export const AssistantMessage = memo(function AssistantMessage(props: {
         </CutOff>
       )}
       {entry.settled && props.last && (
-        <div className="mt-1 -ml-1.5 min-h-7 pointer-coarse:-ml-3.5">
+        <div className="mt-1 -ml-1.5 flex min-h-7 items-center pointer-coarse:-ml-3.5">
           <CopyButton text={entry.text} what="message" quiet className={ACTION} />
+          <Regenerate sessionId={props.sessionId} promptId={entry.promptId} />
         </div>
       )}
     </div>

@@ -7,6 +7,7 @@ import {
   createContext,
   type ReactNode,
   type Ref,
+  type RefObject,
   useContext,
   useEffect,
   useImperativeHandle,
@@ -35,6 +36,7 @@ export function Scroller(props: { children: ReactNode; below: ReactNode; ref?: R
     const region = scroll.scrollRef.current
     if (region !== null && scroll.state.isAtBottom) region.scrollTop = region.scrollHeight
   }, [scroll.scrollRef, scroll.state])
+  useFarFromEnd(scroll.scrollRef, scroll.stopScroll)
   useEntryOfAddress()
   useImperativeHandle(props.ref, () => ({ toBottom: () => void scroll.scrollToBottom('instant') }), [scroll])
   return (
@@ -66,6 +68,25 @@ export function Scroller(props: { children: ReactNode; below: ReactNode; ref?: R
       )}
     </div>
   )
+}
+
+/**
+ * Calls `onFar` when the region is scrolled up by more than a screen: the hook takes that for the
+ * effect of something that grew just then, and would go back to the end with the next row.
+ */
+function useFarFromEnd(region: RefObject<HTMLElement | null>, onFar: () => void): void {
+  useEffect(() => {
+    const element = region.current
+    if (element === null) return undefined
+    let last = element.scrollTop
+    const look = () => {
+      const { scrollTop, scrollHeight, clientHeight } = element
+      if (scrollTop < last && scrollHeight - scrollTop > 2 * clientHeight) onFar()
+      last = scrollTop
+    }
+    element.addEventListener('scroll', look, { passive: true })
+    return () => element.removeEventListener('scroll', look)
+  }, [region, onFar])
 }
 
 /** The place that the address names behind its `#`. */

@@ -4,15 +4,13 @@
  */
 import { activityOf, pendingApprovals } from '@sandlot/shared/transcript/activity'
 import type { EndEntry, Entry, MessageEntry } from '@sandlot/shared/transcript/entries'
-import { messageOf } from '@sandlot/shared/errors'
+import type { Transcript } from '@sandlot/shared/transcript/transcript'
 import { X } from 'lucide-react'
 import { memo, type RefObject, useLayoutEffect, useMemo, useRef, useState } from 'react'
-import { uploadAgain } from '../../net/images.ts'
-import type { Chat } from '../../state/chat.ts'
 import type { Notice, SessionView } from '../../state/chat-state.ts'
 import type { PendingMessage } from '../../state/outbox.ts'
 import { Alert, Hint } from '../../ui/alert.tsx'
-import { IconButton } from '../../ui/button.tsx'
+import { Button, IconButton } from '../../ui/button.tsx'
 import { ActivityLine } from './activity-line.tsx'
 import { asksApproval } from '../approvals/approval-bar.tsx'
 import {
@@ -33,8 +31,10 @@ import { hasWords, PromptEnd } from './prompt-end.tsx'
 import { RememberedProvider } from './remembered.ts'
 import { useWantedEntry } from './scroll-to-entry.ts'
 import { useLeaveEnd } from './scroller.tsx'
+import { sayAgain } from './say-again.ts'
 import { Sight, useNear } from './sight.ts'
 import { ChangesLine } from '../../changes/changes-line.tsx'
+import { useBranches } from './branches.ts'
 import { ToolCard } from '../calls/tool-card.tsx'
 
 /** Blocks at the end that are always drawn: where one reads, and what a screen reader announces. */
@@ -47,20 +47,22 @@ const ROW_HEIGHT = 72
 export function TranscriptView(props: {
   sessionId: string | null
   view: SessionView
+  /** Of the branch that is shown. */
+  transcript: Transcript
   outbox: readonly PendingMessage[]
   online: boolean
   stopping: boolean
   /** The call that a key has brought into view. */
   marked: string | null
 }) {
-  const { sessionId, view, marked } = props
-  const { transcript } = view
+  const { sessionId, view, transcript, marked } = props
   const { chat } = useChat()
   const { entries, prompt } = transcript
   const log = useRef<HTMLDivElement>(null)
   const [sight] = useState(() => new Sight())
   const [remembered] = useState(() => new Map<string, boolean>())
   const [cutter] = useState(() => new Blocks())
+  const [editing, setEditing] = useState<string | null>(null)
   const rows = useMemo(() => withRuns(entries), [entries])
   const blocks = useMemo(() => cutter.cut(rows), [cutter, rows])
   const sending = props.outbox.some((message) => message.problem === undefined)
@@ -79,10 +81,13 @@ export function TranscriptView(props: {
       marked,
       wanted: wanted.entry,
       retry: said,
+      editing,
+      setEditing,
     }),
-    [sessionId, promptId, waiting, keyed, marked, wanted.entry, said],
+    [sessionId, promptId, waiting, keyed, marked, wanted.entry, said, editing],
   )
-  const isPinned = ({ id }: Row) => id === wanted.row || id === marked || waiting.includes(id)
+  const isPinned = ({ id }: Row) =>
+    id === wanted.row || id === marked || id === editing || waiting.includes(id)
   return (
     <RememberedProvider value={remembered}>
       <div
@@ -114,6 +119,7 @@ export function TranscriptView(props: {
             <PendingUserMessage message={message} online={props.online} />
           </div>
         ))}
+        <ElsewhereRow isElsewhere={view.transcript.prompt !== null && prompt === null} />
         <div className="pt-3 empty:hidden">
           <ActivityLine transcript={transcript} sending={sending && props.online} stopping={props.stopping} />
         </div>
@@ -143,6 +149,9 @@ interface Shared {
   wanted: string | undefined
   /** What was said last, where its end offers to say it again. */
   retry: MessageEntry | null
+  /** The message that its author changes. */
+  editing: string | null
+  setEditing: (messageId: string | null) => void
 }
 
 /** `isTail`: its rows are announced. `isPinned`: drawn wherever the reader is. */
@@ -215,16 +224,16 @@ const RowOf = memo(function RowOf(props: {
         <CommentRow entry={row} />
       ) : row.role === 'user' ? (
         <UserMessage
-          text={row.text}
-          images={row.images}
+          entry={row}
           sessionId={shared.sessionId}
           // Only of a prompt that has ended.
           ended={row.promptId === shared.promptId ? undefined : row.promptId}
           first={props.first}
-          author={row.author}
+          editing={shared.editing === row.id}
+          onEditing={shared.setEditing}
         />
       ) : row.role === 'assistant' ? (
-        <AssistantMessage entry={row} last={isLast(props.next)} />
+        <AssistantMessage entry={row} sessionId={shared.sessionId} last={isLast(props.next)} />
       ) : (
         <Thought entry={row} />
       )}
@@ -310,6 +319,21 @@ function placeOf(entry: Row, waiting: readonly string[]): string | undefined {
   return at === -1 || waiting.length < 2 ? undefined : `${at + 1} of ${waiting.length}`
 }
 
+/** Something runs in another branch than the one that is shown. */
+function ElsewhereRow(props: { isElsewhere: boolean }) {
+  const { choose } = useBranches()
+  if (!props.isElsewhere) return null
+  return (
+    <div role="status" className="flex flex-wrap items-center gap-x-3 gap-y-2 pt-4 text-sm text-muted">
+      <span className="size-1.5 rounded-full bg-accent pulse-dot" aria-hidden />
+      The agent is at work in another branch of this chat.
+      <Button size="sm" onClick={() => choose(null)}>
+        Show it
+      </Button>
+    </div>
+  )
+}
+
 function NoticeRow(props: { notice: Notice; onDismiss: () => void }) {
   const Frame = props.notice.code === 'conflict' ? Hint : Alert
   return (
@@ -337,16 +361,4 @@ function lastSaid(entries: readonly Entry[]): MessageEntry | null {
   if (last?.type !== 'end' || last.reason !== 'error') return null
   const said = entries.findLast((entry) => entry.type === 'message' && entry.role === 'user')
   return said?.type === 'message' ? said : null
-}
-
-async function sayAgain(chat: Chat, sessionId: string, { text, images = [] }: MessageEntry): Promise<void> {
-  try {
-    const { sent, left } = await uploadAgain(images)
-    if (text === '' && sent.length === 0)
-      return chat.warn(sessionId, 'The images of this message cannot be sent from here.')
-    chat.send(sessionId, text, { images: sent })
-    if (left > 0) chat.warn(sessionId, 'Sent again without images that cannot be sent from here.')
-  } catch (error) {
-    chat.warn(sessionId, messageOf(error))
-  }
 }

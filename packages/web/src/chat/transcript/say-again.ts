@@ -1,0 +1,28 @@
+import { messageOf } from '@sandlot/shared/errors'
+import type { MessageImage } from '@sandlot/shared/images'
+import { uploadAgain } from '../../net/images.ts'
+import type { Chat, SendOptions } from '../../state/chat.ts'
+
+/** What a person has said. */
+export interface Said {
+  readonly text: string
+  readonly images?: readonly MessageImage[]
+}
+
+/** Send it once more. What does not work is said under the conversation; does not reject. */
+export async function sayAgain(
+  chat: Chat,
+  sessionId: string,
+  { text, images = [] }: Said,
+  options: Pick<SendOptions, 'follows' | 'model'> = {},
+): Promise<void> {
+  try {
+    const { sent, left } = await uploadAgain(images)
+    if (text === '' && sent.length === 0)
+      return chat.warn(sessionId, 'The images of this message cannot be sent from here.')
+    chat.send(sessionId, text, { ...options, images: sent })
+    if (left > 0) chat.warn(sessionId, 'Sent again without images that cannot be sent from here.')
+  } catch (error) {
+    chat.warn(sessionId, messageOf(error))
+  }
+}
