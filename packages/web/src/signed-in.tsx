@@ -13,7 +13,7 @@ import { GuestHome } from './chat/empty-chat.tsx'
 import { SnapshotPage } from './chat/sharing/snapshot-page.tsx'
 import { Layout } from './layout.tsx'
 import { browserStorage, storageOfPerson, unsentStorage } from './lib/storage.ts'
-import { ApiError, fetchMe, fetchSessions } from './net/http.ts'
+import { ApiError, fetchMe, fetchSession, fetchSessions } from './net/http.ts'
 import { discardImage, uploadImage } from './net/images.ts'
 import { renewPush } from './net/push.ts'
 import { Attachments } from './state/attachments.ts'
@@ -47,6 +47,7 @@ export default function SignedIn(props: { me: Me; onSignedOut: () => void; onSta
         url: `${location.origin.replace(/^http/, 'ws')}/ws`,
         storage: storageOfPerson(browserStorage('session'), me.id),
         fetchSessions,
+        fetchSession,
         onRefused: () => {
           fetchMe().catch((error: unknown) => {
             if (error instanceof ApiError && error.code === 'unauthenticated') latest.current.onSignedOut()

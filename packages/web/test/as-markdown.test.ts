@@ -1,4 +1,5 @@
 import type { SessionEvent } from '@sandlot/shared/events'
+import type { SandlotEvent } from '@sandlot/shared/sandlot-event'
 import { emptyTranscript, foldTranscript } from '@sandlot/shared/transcript/transcript'
 import { expect, test } from 'vitest'
 import { asMarkdown } from '../src/chat/transcript/as-markdown.ts'
@@ -6,7 +7,11 @@ import { newsBetween } from '../src/state/news.ts'
 import { SessionLog } from './fixture/session-log.ts'
 
 const markdownOf = (events: readonly SessionEvent[]) =>
-  asMarkdown('Primes', events.reduce(foldTranscript, emptyTranscript()).entries)
+  asMarkdown(
+    'Primes',
+    events.reduce(foldTranscript, emptyTranscript()).entries,
+    (author) => author?.name ?? 'You',
+  )
 
 test('a conversation as Markdown: what was said, called and answered; backticks end no block', () => {
   const log = new SessionLog(1)
@@ -45,6 +50,30 @@ test('a conversation as Markdown: what was said, called and answered; backticks 
   )
 })
 
+test('of a shared chat it says who wrote, and has the comments', () => {
+  const log = new SessionLog(1)
+  const bob = { id: 'u_2', name: 'Bob' }
+  log.prompt('And 7?', undefined, bob)
+  log.text('agent_message_chunk', 'Also.')
+  const comment: SandlotEvent = {
+    type: 'comment',
+    commentId: 'k',
+    text: 'He is right.\n\n# Not a heading',
+    mentions: [],
+  }
+  log.happened(comment, undefined, bob)
+  expect(markdownOf(log.settled)).toBe(
+    [
+      '# Primes',
+      '## Bob',
+      'And 7?',
+      '## Sandlot',
+      'Also.',
+      '> **Bob** (comment, not read by the agent)\n>\n> He is right.\n>\n> # Not a heading\n',
+    ].join('\n\n'),
+  )
+})
+
 test('news: a chat that waits for more, and one that ended; nothing of a list that was not known', () => {
   const chat = (sessionId: string, waiting: number, running: boolean) => ({
     sessionId,
@@ -54,15 +83,28 @@ test('news: a chat that waits for more, and one that ended; nothing of a list th
     waiting,
     running,
   })
-  const before = [chat('a', 0, true), chat('b', 1, true), chat('c', 0, true), chat('d', 0, false)]
-  const after = [chat('a', 1, true), chat('b', 1, true), chat('c', 0, false), chat('d', 0, false)]
+  const ofAnother = (running: boolean) => ({ ...chat('e', 0, running), owner: { id: 'u_2', name: 'Bob' } })
+  const before = [
+    chat('a', 0, true),
+    chat('b', 1, true),
+    chat('c', 0, true),
+    chat('d', 0, false),
+    ofAnother(true),
+  ]
+  const after = [
+    chat('a', 1, true),
+    chat('b', 1, true),
+    chat('c', 0, false),
+    chat('d', 0, false),
+    ofAnother(false),
+  ]
   expect(newsBetween(before, after).map(({ sessionId, what }) => `${sessionId} ${what}`)).toEqual([
     'a waiting',
     'c done',
   ])
   expect(newsBetween(null, after)).toEqual([])
-  expect(newsBetween(before, [...before, chat('e', 0, true)])).toEqual([])
-  expect(newsBetween(before, [...before, chat('e', 1, true)])).toMatchObject([
-    { sessionId: 'e', what: 'waiting' },
+  expect(newsBetween(before, [...before, chat('f', 0, true)])).toEqual([])
+  expect(newsBetween(before, [...before, chat('f', 1, true)])).toMatchObject([
+    { sessionId: 'f', what: 'waiting' },
   ])
 })

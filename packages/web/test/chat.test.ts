@@ -1,7 +1,7 @@
 /** The chat of one tab against a real WebSocket server on the loopback. */
 import type { AddressInfo } from 'node:net'
 import type { SessionEvent } from '@sandlot/shared/events'
-import { type ClientFrame, clientFrame, type ServerFrame } from '@sandlot/shared/frames'
+import { type ClientFrame, clientFrame, type ServerFrame, type SessionSummary } from '@sandlot/shared/frames'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { type WebSocket, WebSocketServer } from 'ws'
 import { type KeyValue, memoryStorage } from '../src/lib/storage.ts'
@@ -14,6 +14,9 @@ let port: number
 let sockets: WebSocket[]
 let received: ClientFrame[]
 let log: SessionLog
+/** Of later pages of the list. */
+let lines: SessionSummary[]
+let lookedUp: string[]
 let answer: (socket: WebSocket, frame: ClientFrame) => void
 const chats: Chat[] = []
 
@@ -58,6 +61,8 @@ beforeEach(async () => {
   sockets = []
   received = []
   log = new SessionLog()
+  lines = []
+  lookedUp = []
   answer = serve
   await listen(0)
 })
@@ -72,6 +77,12 @@ function open(storage: KeyValue = memoryStorage(), started: string[] = []): Chat
     url: `ws://127.0.0.1:${port}/ws`,
     storage,
     fetchSessions: async () => ({ sessions: [], next: null }),
+    fetchSession: async (sessionId) => {
+      lookedUp.push(sessionId)
+      const found = lines.find((line) => line.sessionId === sessionId)
+      if (found === undefined) throw new Error('There is no such chat.')
+      return found
+    },
     onRefused: () => undefined,
     onSessionStarted: (sessionId) => started.push(sessionId),
     schedule: (work) => void setTimeout(work, 0),
@@ -104,6 +115,24 @@ test('a first message makes a session, is followed there, and its optimistic cop
     whenBusy: 'steer',
   })
   expect(isBusy(chat.store.getState(), 's_new')).toBe(true)
+})
+
+test('a chat that the first page of the list does not have is looked up, and is not taken for one’s own', async () => {
+  const owner = { id: 'u_bob', name: 'Bob' }
+  const base = { title: 'Old', updatedAt: 1, mode: 'manual', running: false, waiting: 0 } as const
+  lines = [{ ...base, sessionId: 's_1', owner, access: 'watch' }]
+  log.prompt('go')
+  const chat = open()
+  const found = () => chat.store.getState().sessions?.map(({ sessionId, owner: whose }) => [sessionId, whose])
+  chat.show('s_1')
+  await until(() => expect(found()).toEqual([['s_1', owner]]))
+  // The list after a lost connection has its first page only.
+  for (const socket of sockets) socket.terminate()
+  await until(() => expect(lookedUp).toEqual(['s_1', 's_1']))
+  await until(() => expect(found()).toEqual([['s_1', owner]]))
+  chat.show('s_gone')
+  await until(() => expect(chat.store.getState().views['s_gone']?.sync).toBe('fresh'))
+  expect(found()).toEqual([['s_1', owner]])
 })
 
 test('a lost connection resumes after the last number, and nothing is lost or doubled', async () => {

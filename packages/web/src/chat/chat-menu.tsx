@@ -5,7 +5,7 @@ import { Dialog } from '@base-ui/react/dialog'
 import { MAX_TITLE_CHARS } from '@sandlot/shared/frames'
 import { asMarkdown } from './transcript/as-markdown.ts'
 import { useChat, useChatState } from './chat-context.ts'
-import { useReadingOf } from './sharing/reading.ts'
+import { otherOf, useReadingOf } from './sharing/reading.ts'
 import { useSubmit } from '../auth/use-submit.ts'
 import { saveText } from '../lib/save-text.ts'
 import { renameSession } from '../net/http.ts'
@@ -18,18 +18,21 @@ const ITEM =
 
 /** What can be done with the chat on the screen as a whole. Nothing while there is none. */
 export function ChatMenu(props: { title: string; onShare: () => void; onRename: () => void }) {
-  const { chat } = useChat()
+  const { chat, me } = useChat()
   const sessionId = useChatState((state) => state.activeId)
   const known = useChatState(
     ({ activeId, views }) => activeId !== null && (views[activeId]?.transcript.seq ?? 0) > 0,
   )
   // Inside the page’s landmark, not at the end of the body.
   const host = useRef<HTMLDivElement>(null)
-  const { access } = useReadingOf(sessionId)
+  const reading = useReadingOf(sessionId)
   if (sessionId === null || !known) return null
   const save = () => {
     const entries = chat.store.getState().views[sessionId]?.transcript.entries ?? []
-    saveText(`${fileName(props.title)}.md`, asMarkdown(props.title, entries))
+    saveText(
+      `${fileName(props.title)}.md`,
+      asMarkdown(props.title, entries, (author) => otherOf(reading, me, author)?.name ?? 'You'),
+    )
   }
   return (
     <div ref={host}>
@@ -44,7 +47,7 @@ export function ChatMenu(props: { title: string; onShare: () => void; onRename: 
         <Menu.Portal container={host}>
           <Menu.Positioner positionMethod="fixed" side="bottom" align="end" sideOffset={4} className="z-50">
             <Menu.Popup className="popup min-w-52 rounded-xl border border-line bg-raised p-1.5 shadow-3 outline-none">
-              {access === 'own' && (
+              {reading.access === 'own' && (
                 <>
                   <Menu.Item className={ITEM} onClick={props.onShare}>
                     <Share2 className="size-4 text-muted" aria-hidden /> Share…

@@ -17,6 +17,7 @@ import {
   type SetupRequest,
 } from '@sandlot/shared/api'
 import { messageOf, type ErrorCode } from '@sandlot/shared/errors'
+import { type SessionSummary, sessionSummary } from '@sandlot/shared/frames'
 import { signedOut } from '@sandlot/shared/team/sign-in-api'
 import { z } from 'zod'
 
@@ -144,6 +145,10 @@ export async function changePassword(change: NewPasswordRequest): Promise<void> 
 /** A page of the list, newest first; `before` is the `next` of the page before it. */
 export function fetchSessions(before?: number): Promise<SessionList> {
   return call(sessionList, 'GET', before === undefined ? '/api/sessions' : `/api/sessions?before=${before}`)
+}
+
+export function fetchSession(sessionId: string): Promise<SessionSummary> {
+  return call(sessionSummary, 'GET', `/api/sessions/${encodeURIComponent(sessionId)}`)
 }
 
 /** The newest chats with this in their names, by pages as `fetchSessions`. */

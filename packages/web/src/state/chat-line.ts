@@ -4,7 +4,7 @@
  * first, then the unsent frames go out.
  */
 import type { SessionList } from '@sandlot/shared/api'
-import type { ClientFrame, ServerFrame } from '@sandlot/shared/frames'
+import type { ClientFrame, ServerFrame, SessionSummary } from '@sandlot/shared/frames'
 import type { StoreApi } from 'zustand/vanilla'
 import type { KeyValue } from '../lib/storage.ts'
 import { Connection, type ConnectionState } from '../net/connection.ts'
@@ -27,6 +27,8 @@ export interface ChatLineParts {
   storage: KeyValue
   /** A page of the list; `before` is the `next` of the one before. */
   fetchSessions(before?: number): Promise<SessionList>
+  /** The line of one session, also of one that is on a later page. */
+  fetchSession(sessionId: string): Promise<SessionSummary>
   /** The socket was refused or closed before it opened: find out whether the sign-in is gone. */
   onRefused(): void
   /** A message of this tab that began a new chat has got its session. */
@@ -119,6 +121,21 @@ export class ChatLine {
     if (sent) this.#set(setView(this.#state, sessionId, { ...view, sync: 'loading' }))
   }
 
+  /** Adds a session to the list that is on a later page of it, for its owner and access. */
+  lookUp(sessionId: string): void {
+    const { sessions } = this.#state
+    // Before there is a list: then it looks itself.
+    if (sessions === null || sessions.some((known) => known.sessionId === sessionId)) return
+    this.#parts.fetchSession(sessionId).then(
+      (found) => {
+        const merged = mergeSessions([found], this.#state.sessions ?? [])
+        this.#set({ ...this.#state, sessions: merged })
+      },
+      // The chat says itself that it is not there.
+      () => undefined,
+    )
+  }
+
   setOutbox(outbox: readonly PendingMessage[]): void {
     this.#set({ ...this.#state, outbox })
     persistedOutbox.save(this.#parts.storage, outbox)
@@ -159,8 +176,11 @@ export class ChatLine {
     for (const message of outbox) if (isUnanswered(message)) this.say(message)
     for (const frame of behind) this.deliver(frame)
     this.#parts.fetchSessions().then(
-      ({ sessions, next }) =>
-        this.#set({ ...this.#state, sessions: mergeSessions([], sessions), nextPage: next }),
+      ({ sessions, next }) => {
+        this.#set({ ...this.#state, sessions: mergeSessions([], sessions), nextPage: next })
+        const { activeId } = this.#state
+        if (activeId !== null) this.lookUp(activeId)
+      },
       (error: unknown) =>
         console.warn('The list of chats could not be read; the next connection tries again.', error),
     )

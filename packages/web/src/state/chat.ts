@@ -86,6 +86,7 @@ export class Chat {
     const view = this.#state.views[sessionId]
     if (view === undefined) this.#set(setView(this.#state, sessionId, EMPTY_VIEW))
     if (view === undefined || view.sync === 'stale') this.#line.resume(sessionId)
+    this.#line.lookUp(sessionId)
   }
 
   /**

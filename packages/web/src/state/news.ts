@@ -1,7 +1,9 @@
 /** Notifications about chats that are not in view. */
 import type { SessionSummary } from '@sandlot/shared/frames'
 
-/** `waiting`: for an approval or an answer. `done`: nothing runs there any more. */
+/**
+ * `waiting`: for an approval or an answer. `done`: nothing runs any more in a chat of the reader’s.
+ */
 export interface News {
   sessionId: string
   title: string
@@ -18,10 +20,10 @@ export function newsBetween(
 ): News[] {
   if (before === null || after === null || before === after) return []
   const known = new Map(before.map((summary) => [summary.sessionId, summary]))
-  return after.flatMap(({ sessionId, title, waiting, running }): News[] => {
+  return after.flatMap(({ sessionId, title, waiting, running, owner }): News[] => {
     const old = known.get(sessionId)
     const about = { sessionId, title: title ?? 'New chat' }
     if (waiting > (old?.waiting ?? 0)) return [{ ...about, what: 'waiting' }]
-    return old?.running === true && !running ? [{ ...about, what: 'done' }] : []
+    return owner === undefined && old?.running === true && !running ? [{ ...about, what: 'done' }] : []
   })
 }

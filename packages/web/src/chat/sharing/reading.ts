@@ -80,7 +80,10 @@ function unique(people: readonly Author[]): Author[] {
 /** Who wrote or did it, where that is not the reader. `author` absent: the owner. */
 export function useOther(author: Author | undefined): Author | null {
   const { me } = useChat()
-  const { owner, together } = useReading()
+  return otherOf(useReading(), me, author)
+}
+
+export function otherOf({ owner, together }: Reading, me: Me, author: Author | undefined): Author | null {
   const who = author ?? owner
   return !together || who === null || who.id === me.id ? null : who
 }

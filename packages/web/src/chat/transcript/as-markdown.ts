@@ -2,26 +2,32 @@
 import { cutWords } from '@sandlot/shared/transcript/cause-words'
 import { noteWords } from '@sandlot/shared/transcript/cause-words'
 import type { CallEntry, Entry } from '@sandlot/shared/transcript/entries'
+import type { Author } from '@sandlot/shared/team/shares'
 import { changedWords } from '../../changes/change-words.ts'
 import { shownArguments } from '../calls/call-arguments.ts'
 import { statusWord } from '../calls/call-words.ts'
 import { endLines } from './end-words.ts'
 
+/** A person as the document names them; undefined: the chat says nothing of who it was. */
+type NameOf = (author: Author | undefined) => string
+
 /**
  * Everything that is on the screen but thoughts. Outputs as the model read them; images are named
  * only.
  */
-export function asMarkdown(title: string, entries: readonly Entry[]): string {
-  const parts = entries.flatMap((entry) => partOf(entry) ?? [])
+export function asMarkdown(title: string, entries: readonly Entry[], nameOf: NameOf): string {
+  const parts = entries.flatMap((entry) => partOf(entry, nameOf) ?? [])
   return [`# ${title}`, ...parts].map((part) => part.trimEnd()).join('\n\n') + '\n'
 }
 
-function partOf(entry: Entry): string | undefined {
+function partOf(entry: Entry, nameOf: NameOf): string | undefined {
   switch (entry.type) {
     case 'message':
-      return messagePart(entry)
+      return messagePart(entry, nameOf)
     case 'call':
       return callPart(entry)
+    case 'comment':
+      return quoted(`**${nameOf(entry.author)}** (comment, not read by the agent)\n\n${entry.text}`)
     case 'note':
       return `*${noteWords(entry.event)}*`
     case 'changes':
@@ -33,11 +39,11 @@ function partOf(entry: Entry): string | undefined {
   }
 }
 
-function messagePart(entry: Extract<Entry, { type: 'message' }>): string | undefined {
+function messagePart(entry: Extract<Entry, { type: 'message' }>, nameOf: NameOf): string | undefined {
   if (entry.role === 'thought') return undefined
   const images = (entry.images ?? []).map((_, index) => `*Image ${index + 1}*`)
   const words = [...images, entry.text].filter((text) => text !== '').join('\n\n')
-  if (entry.role === 'user') return `## You\n\n${words}`
+  if (entry.role === 'user') return `## ${nameOf(entry.author)}\n\n${words}`
   const cut = entry.cut === undefined ? '' : `\n\n*Cut off here. ${cutWords(entry.cut)}.*`
   return `## Sandlot\n\n${words}${cut}`
 }
@@ -64,6 +70,13 @@ function changesPart(changes: Extract<Entry, { type: 'changes' }>): string {
   })
   const more = changes.more === 0 ? [] : [`- and ${changes.more} more`]
   return [`*${changedWords(changes)}*`, '', ...named, ...more].join('\n')
+}
+
+function quoted(text: string): string {
+  return text
+    .split('\n')
+    .map((line) => `> ${line}`.trimEnd())
+    .join('\n')
 }
 
 /** With more backticks than the text has in a row, so that it cannot end the block. */
