@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import type { SessionEvent } from '@sandlot/shared/events'
 import { readServerFrames } from '@sandlot/shared/frames'
 import type { ServerFrame } from '@sandlot/shared/frames'
+import { inspectRoutes } from 'hono/dev'
 import { WebSocket } from 'ws'
 import type { ServiceConfig } from '../../src/config.ts'
 import { startService } from '../../src/server.ts'
@@ -124,6 +125,12 @@ export function cookieOf(response: Response): string {
     .getSetCookie()
     .map((cookie) => cookie.slice(0, cookie.indexOf(';')))
     .join('; ')
+}
+
+/** `GET /api/me`, each once; without what only stands before a route. */
+export function routesOf({ service }: Harness): string[] {
+  const routes = inspectRoutes(service.app).filter(({ isMiddleware }) => !isMiddleware)
+  return [...new Set(routes.map(({ method, path }) => `${method} ${path}`))]
 }
 
 /** The first administrator, signed in. */

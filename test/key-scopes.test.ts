@@ -1,9 +1,14 @@
 /** Every route of the real app, asked with keys that lack a scope. */
 import { newApiKey } from '@sandlot/shared/api'
 import { type KeyScope, keyScope } from '@sandlot/shared/team/sign-in-api'
-import { inspectRoutes } from 'hono/dev'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type Harness, refusedUpgrade, setUp, startHarness } from '../support/harness.ts'
+import {
+  type Harness,
+  refusedUpgrade,
+  routesOf,
+  setUp,
+  startHarness,
+} from '../packages/service/test/support/harness.ts'
 
 /** `public`: asks for no sign-in. `cookie`: a sign-in on the page, no key whatever its scopes. */
 type Needs = 'public' | 'cookie' | KeyScope | readonly KeyScope[]
@@ -114,6 +119,11 @@ const NEEDED: Record<string, Needs> = {
   'GET /api/files/zip': 'files',
   'DELETE /api/files/uploads/:upload': 'files',
 
+  'GET /api/terminals': 'exec',
+  'POST /api/terminals': 'exec',
+  'GET /api/terminals/:id': 'exec',
+  'DELETE /api/terminals/:id': 'exec',
+
   'GET /api/rules': 'read',
   'POST /api/rules': 'cookie',
   'POST /api/rules/preview': 'chat',
@@ -166,9 +176,7 @@ async function ask(route: string, scopes: readonly KeyScope[]): Promise<string> 
 }
 
 test('every route is in the table', () => {
-  const routes = inspectRoutes(harness.service.app).filter(({ isMiddleware }) => !isMiddleware)
-  const names = routes.map(({ method, path }) => `${method} ${path}`)
-  expect([...new Set(names)].toSorted()).toEqual(Object.keys(NEEDED).toSorted())
+  expect(routesOf(harness).toSorted()).toEqual(Object.keys(NEEDED).toSorted())
 })
 
 test('a key without a scope that a route needs is refused there, and is told which', async () => {
