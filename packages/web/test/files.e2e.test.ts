@@ -1,5 +1,6 @@
 /** The person's workspace, in a real browser. */
 import { readFile } from 'node:fs/promises'
+import type { Page } from 'playwright-core'
 import { expect, test } from 'vitest'
 import { DESKTOP, PHONE, card, lookAt, until, usePages } from './fixture/pages.ts'
 import { pictureOf } from './fixture/picture.ts'
@@ -9,73 +10,148 @@ const { complaints, service, signedIn } = usePages()
 
 const named = (name: string, text: string) => ({ name, mimeType: 'text/plain', buffer: Buffer.from(text) })
 
-test('files are looked at, saved, added, and replaced only when one says so', async () => {
-  service.files.set('report/summary.md', Buffer.from('# All is well'))
-  service.files.set('.profile', Buffer.from('umask 077'))
-  service.files.set('data.csv', Buffer.from('old'))
-  const page = await signedIn({ viewport: PHONE, theme: 'dark' })
+async function openFiles(page: Page) {
   await page.getByRole('button', { name: 'Workspace', exact: true }).click()
-  const list = page.getByRole('list', { name: 'Workspace' })
-  await list.waitFor()
-  expect(await list.getByRole('listitem').allInnerTexts()).toEqual([
-    'report',
-    expect.stringMatching(/^data\.csv\s+3 B/),
-    expect.stringMatching(/^\.profile/),
-  ])
-  expect(await lookAt(page, 'files')).toEqual([])
+  const tree = page.getByRole('tree', { name: 'Workspace' })
+  await tree.waitFor()
+  const item = (name: string) => tree.getByRole('treeitem', { name, exact: true })
+  const names = () =>
+    tree
+      .getByRole('treeitem')
+      .evaluateAll((items) => items.map((one) => `${one.getAttribute('aria-level')} ${one.ariaLabel}`))
+  const menu = async (name: string, action: string) => {
+    await item(name).hover()
+    await page.getByRole('button', { name: `More about ${name}` }).click()
+    await page.getByRole('menuitem', { name: action, exact: true }).click()
+  }
+  return { tree, item, names, menu }
+}
 
-  await page
-    .getByTestId('workspace-files')
-    .setInputFiles([named('a.txt', 'a'), named('data.csv', 'new'), named('b.txt', 'b')])
-  const question = page.getByRole('group', { name: 'Replace data.csv?' })
-  await question.waitFor()
-  await list.getByText('a.txt').waitFor()
-  complaints.length = 0 // the 409
-  expect(await lookAt(page, 'files-replace')).toEqual([])
-  await question.getByRole('button', { name: 'Cancel' }).click()
-  await list.getByText('b.txt').waitFor()
-  expect(service.files.get('data.csv')?.toString()).toBe('old')
-  await page.getByTestId('workspace-files').setInputFiles([named('data.csv', 'new')])
-  await question.getByRole('button', { name: 'Replace' }).click()
-  await question.waitFor({ state: 'detached' })
-  const kept = () => [...service.files].map(([path, bytes]) => `${path}=${bytes.toString()}`)
-  await expect
-    .poll(kept)
-    .toEqual(['report/summary.md=# All is well', '.profile=umask 077', 'data.csv=new', 'a.txt=a', 'b.txt=b'])
-  complaints.length = 0 // the 409
+const kept = () => [...service.files].map(([path, bytes]) => `${path}=${bytes.toString()}`).toSorted()
 
-  await list.getByRole('button', { name: 'report' }).click()
-  const [download] = await Promise.all([
-    page.waitForEvent('download'),
-    page.getByRole('link', { name: 'Download summary.md' }).click(),
+test.each([
+  ['desktop-light', { viewport: DESKTOP, theme: 'light' as const }],
+  ['phone-dark', { viewport: PHONE, theme: 'dark' as const }],
+])('the tree is walked by keys: opened, renamed, deleted and restored, %s', async (name, look) => {
+  for (const path of [
+    'report/2026/summary.md',
+    'report/notes.txt',
+    'data.csv',
+    '.profile',
+    'zz\u202egpj.exe',
   ])
-  expect(await readFile(await download.path(), 'utf8')).toBe('# All is well')
-  await page.getByRole('navigation', { name: 'Directory' }).getByRole('button', { name: 'workspace' }).click()
-  await list.getByText('data.csv').waitFor()
+    service.files.set(path, Buffer.from('x'))
+  const page = await signedIn(look)
+  const { tree, item, names } = await openFiles(page)
+  await item('report').waitFor()
+  expect(await names()).toEqual(['1 report', '1 data.csv', '1 zzU+202Egpj.exe', '1 .profile'])
+  await tree.focus()
+  for (const key of ['Home', 'ArrowRight']) await page.keyboard.press(key)
+  await item('2026').waitFor()
+  for (const key of ['ArrowDown', 'ArrowRight']) await page.keyboard.press(key)
+  await item('summary.md').waitFor()
+  expect((await names()).slice(0, 4)).toEqual(['1 report', '2 2026', '3 summary.md', '2 notes.txt'])
+  expect(await lookAt(page, `files-${name}`)).toEqual([])
+  for (const key of ['ArrowDown', 'F2']) await page.keyboard.press(key)
+  await page.getByRole('textbox', { name: 'New name of summary.md' }).fill('all.md')
+  await page.keyboard.press('Enter')
+  await item('all.md').waitFor()
+  expect(kept()).toContain('report/2026/all.md=x')
+  // Two at once, with Shift.
+  for (const key of ['Shift+ArrowDown', 'Delete']) await page.keyboard.press(key)
+  await item('notes.txt').waitFor({ state: 'detached' })
+  expect(kept()).toEqual(['.profile=x', 'data.csv=x', 'zz\u202egpj.exe=x'])
+  await page.getByRole('button', { name: 'Undo' }).click()
+  await until(() => expect(kept()).toContain('report/2026/all.md=x'))
+  expect(kept()).toContain('report/notes.txt=x')
 })
 
-test('an answer counts where it was asked, and what cannot be put holds up no other', async () => {
+test('files and folders are added, and what is there is replaced only when one says so', async () => {
   service.files.set('data.csv', Buffer.from('old'))
-  service.files.set('report/data.csv', Buffer.from('of the report'))
+  service.files.set('report/a.txt', Buffer.from('a'))
   const page = await signedIn()
-  await page.getByRole('button', { name: 'Workspace', exact: true }).click()
-  await page.getByTestId('workspace-files').setInputFiles([named('data.csv', 'new'), named('b.txt', 'b')])
+  const { item, menu } = await openFiles(page)
+  await item('data.csv').waitFor()
+  service.files.refusal = (path) =>
+    path === 'film'
+      ? { code: 'too_large', message: '"film" does not fit: the disk quota is used up.' }
+      : undefined
+  await page
+    .getByTestId('workspace-files')
+    .setInputFiles([named('film', 'f'), named('data.csv', 'new'), named('b.txt', 'b'), named('c.txt', 'c')])
   const question = page.getByRole('group', { name: 'Replace data.csv?' })
   await question.waitFor()
-  complaints.length = 0 // the 409
-  expect(await page.getByRole('button', { name: 'Add files' }).isEnabled()).toBe(false)
-  await page.getByRole('list', { name: 'Workspace' }).getByRole('button', { name: 'report' }).click()
-  const report = page.getByRole('list', { name: 'report' })
-  await report.getByText('data.csv').waitFor()
+  await page.getByText('the disk quota is used up').waitFor()
+  await item('c.txt').waitFor()
+  complaints.length = 0 // the 409 and the 413
+  expect(await lookAt(page, 'files-replace')).toEqual([])
+  expect(kept()).toContain('data.csv=old')
+  await question.getByRole('button', { name: 'Keep both' }).click()
+  await item('data (2).csv').waitFor()
+  await page.getByRole('button', { name: 'Dismiss' }).click()
+  await page.getByTestId('workspace-files').setInputFiles([named('data.csv', 'newest')])
   await question.getByRole('button', { name: 'Replace' }).click()
-  await until(() => expect(service.files.get('b.txt')?.toString()).toBe('b'))
-  await until(async () =>
-    expect(await page.getByRole('button', { name: 'Add files' }).isEnabled()).toBe(true),
-  )
-  expect(service.files.get('data.csv')?.toString()).toBe('new')
-  expect(service.files.get('report/data.csv')?.toString()).toBe('of the report')
-  expect(service.files.has('report/b.txt')).toBe(false)
-  expect(await report.getByRole('listitem').count()).toBe(1)
+  await until(() => expect(kept()).toContain('data.csv=newest'))
+  complaints.length = 0 // the 409
+  await menu('report', 'New folder')
+  await page.getByRole('textbox', { name: 'New name of new folder' }).fill('drafts')
+  await page.keyboard.press('Enter')
+  await item('drafts').waitFor()
+  // More than one piece.
+  const large = { ...named('large.bin', ''), buffer: Buffer.alloc(9_000_000, 'x') }
+  await page.getByTestId('workspace-files').setInputFiles([large])
+  await item('large.bin').waitFor()
+  expect(service.files.get('large.bin')?.length).toBe(9_000_000)
+})
+
+test('entries are moved by the menu and by dragging, taken back, found, and saved', async () => {
+  for (const path of ['report/a.txt', 'data.csv', 'old/b.txt']) service.files.set(path, Buffer.from(path))
+  const page = await signedIn()
+  const { item, menu } = await openFiles(page)
+  await menu('data.csv', 'Move…')
+  const dialog = page.getByRole('dialog')
+  await dialog.getByRole('button', { name: 'report' }).click()
+  expect(await lookAt(page, 'files-move')).toEqual([])
+  await dialog.getByRole('button', { name: 'Move here' }).click()
+  await until(() => expect(kept()).toContain('report/data.csv=data.csv'))
+  await item('old').dragTo(item('report'))
+  await until(() => expect(kept()).toContain('report/old/b.txt=old/b.txt'))
+  const notice = page.getByRole('group', { name: 'Notice' }).filter({ hasText: '“old” moved.' })
+  await notice.getByRole('button', { name: 'Undo' }).click()
+  await until(() => expect(kept()).toContain('old/b.txt=old/b.txt'))
+  await page.getByRole('searchbox', { name: 'Search for files' }).fill('a.t')
+  await page.getByRole('list', { name: 'Found files' }).getByText('a.txt').waitFor()
+  expect(await lookAt(page, 'files-found')).toEqual([])
+  await page.getByRole('searchbox', { name: 'Search for files' }).fill('')
+  await item('report').click()
+  const [download] = await Promise.all([page.waitForEvent('download'), menu('data.csv', 'Download')])
+  expect(await readFile(await download.path(), 'utf8')).toBe('data.csv')
+})
+
+test('a text is changed and saved; one that another has changed is not lost', async () => {
+  service.files.set('note.txt', Buffer.from('one\r\ntwo\r\n'))
+  const page = await signedIn()
+  const { menu } = await openFiles(page)
+  await menu('note.txt', 'Edit as text')
+  const field = page.getByRole('textbox', { name: 'Text of note.txt' })
+  await field.fill('one\nthree\n')
+  expect(await lookAt(page, 'files-edit')).toEqual([])
+  await page.keyboard.press('Control+s')
+  await until(() => expect(kept()).toEqual(['note.txt=one\r\nthree\r\n']))
+  service.files.set('note.txt', Buffer.from('theirs'))
+  await field.fill('mine')
+  await page.getByRole('button', { name: 'Save', exact: true }).click()
+  const question = page.getByRole('group', { name: 'It was changed meanwhile' })
+  await question.waitFor()
+  complaints.length = 0 // the 409
+  expect(await lookAt(page, 'files-conflict')).toEqual([])
+  expect(kept()).toEqual(['note.txt=theirs'])
+  await question.getByRole('button', { name: 'Save mine over it' }).click()
+  await until(() => expect(kept()).toEqual(['note.txt=mine']))
+  await field.fill('unsaved')
+  await page.getByRole('button', { name: 'Close', exact: true }).click()
+  await page.getByRole('button', { name: 'Go on editing' }).click()
+  expect(await field.inputValue()).toBe('unsaved')
 })
 
 test('an empty workspace says what belongs there, and what the agent wrote is saved from its card', async () => {

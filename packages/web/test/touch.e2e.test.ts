@@ -37,7 +37,7 @@ test('nothing to press is lower than a finger, and no field has letters into whi
   await look('mode')
   await page.keyboard.press('Escape')
   await page.getByRole('button', { name: 'Workspace', exact: true }).tap()
-  await page.getByRole('link', { name: 'Download data.csv' }).waitFor()
+  await page.getByRole('treeitem', { name: 'data.csv' }).waitFor()
   await look('files')
   await page.keyboard.press('Escape')
   await page.getByRole('button', { name: 'Open chats' }).tap()

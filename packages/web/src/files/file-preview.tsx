@@ -14,12 +14,12 @@ export function FilePreview(props: { path: string; open: boolean; onOpenChange: 
   const { path, ...dialog } = props
   return (
     <TitledDialog {...dialog} title={revealedText(path)} size="max-h-[calc(100dvh-2rem)] w-[48rem]">
-      <Content path={path} />
+      <FileContent path={path} />
     </TitledDialog>
   )
 }
 
-function Content(props: { path: string }) {
+export function FileContent(props: { path: string }) {
   const { path } = props
   const [seen, setSeen] = useState<SeenFile | { kind: 'unreadable'; why: string } | null>(null)
   useEffect(() => {

@@ -1,10 +1,62 @@
 /** What is in the person's workspace. Paths are relative to it. */
-import { type DirectoryList, directoryList } from '@sandlot/shared/person/files'
+import { errorBody } from '@sandlot/shared/api'
+import {
+  type DirectoryList,
+  type FilesFound,
+  type TrashList,
+  directoryList,
+  fileRemoved,
+  fileRestored,
+  filesFound,
+  trashList,
+} from '@sandlot/shared/person/files'
 import { z } from 'zod'
-import { call, problemOf, send } from './http.ts'
+import { ApiError, call, problemOf } from './http.ts'
 
-export function fetchDirectory(path: string): Promise<DirectoryList> {
-  return call(directoryList, 'GET', `/api/files?path=${encodeURIComponent(path)}`)
+const nothing = z.unknown()
+const encoded = encodeURIComponent
+
+/** The first 1,000 entries behind `after`, by name. */
+export function fetchDirectory(path: string, after?: string): Promise<DirectoryList> {
+  const behind = after === undefined ? '' : `&after=${encoded(after)}`
+  return call(directoryList, 'GET', `/api/files?path=${encoded(path)}${behind}`)
+}
+
+export function searchFiles(query: string, most: number): Promise<FilesFound> {
+  return call(filesFound, 'GET', `/api/files/search?q=${encoded(query)}&most=${most}`)
+}
+
+export async function makeFolder(path: string): Promise<void> {
+  await call(nothing, 'POST', '/api/files/folder', { path })
+}
+
+/** Throws `conflict` where something is. */
+export async function moveFile(path: string, to: string): Promise<void> {
+  await call(nothing, 'POST', '/api/files/move', { path, to })
+}
+
+/** Answers what undoes it; null: it is gone for good. */
+export async function removeFile(path: string, options: { forever?: boolean } = {}): Promise<string | null> {
+  const forever = options.forever === true ? '&forever=true' : ''
+  return (await call(fileRemoved, 'DELETE', `/api/files?path=${encoded(path)}${forever}`)).id
+}
+
+/** Answers where it is again. */
+export async function restoreFile(id: string): Promise<string> {
+  return (await call(fileRestored, 'POST', `/api/files/trash/${encoded(id)}/restore`)).path
+}
+
+export function fetchTrash(): Promise<TrashList> {
+  return call(trashList, 'GET', '/api/files/trash')
+}
+
+export async function emptyTrash(): Promise<void> {
+  await call(nothing, 'DELETE', '/api/files/trash')
+}
+
+/** A folder as a zip file. */
+export function zipUrl(path: string): string {
+  return `/api/files/zip?path=${encoded(path)}`
 }
 
 /** Where the bytes of a file are. `download` makes the browser save it. */
@@ -19,14 +71,140 @@ export function workspaceFileUrl(path: string): string | null {
   return relative === undefined ? null : fileUrl(relative, { download: true })
 }
 
+/** A text to be edited. `etag` says which version it is. */
+interface ReadText {
+  text: string
+  etag: string
+}
+
+const EDITED_BYTES = 1024 * 1024
+
+/** Throws `ApiError`; `too_large` and `bad_request` for what is not edited in the page. */
+export async function readText(path: string, signal: AbortSignal): Promise<ReadText> {
+  const response = await fetch(fileUrl(path), { signal })
+  if (!response.ok) throw await problemOf(response)
+  const etag = response.headers.get('etag') ?? ''
+  if (Number(response.headers.get('content-length')) > EDITED_BYTES) {
+    await response.body?.cancel()
+    throw new ApiError('too_large', 'Texts of up to 1 MB are edited here. Ask the agent for larger ones.')
+  }
+  const bytes = await response.arrayBuffer()
+  try {
+    return { text: new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes), etag }
+  } catch (error) {
+    throw new ApiError('bad_request', 'This file is not UTF-8 text, so it is not edited here.', undefined, {
+      cause: error,
+    })
+  }
+}
+
 /**
- * Put a file there. Throws `ApiError`: `conflict` where something is, unless it is to be replaced.
+ * Answers the new version. `etag`: the one that was read, null: whatever is there is replaced.
+ * Throws `conflict` where another is there, `ApiError`.
  */
-export async function putFile(path: string, file: Blob, options: { replace: boolean }): Promise<void> {
-  await send(z.unknown(), 'PUT', `${fileUrl(path)}${options.replace ? '&replace=true' : ''}`, {
-    type: 'application/octet-stream',
-    body: file,
+export async function saveTextFile(path: string, text: string, etag: string | null): Promise<string> {
+  const response = await fetch(`${fileUrl(path)}&replace=true`, {
+    method: 'PUT',
+    headers: etag === null ? {} : { 'if-match': etag },
+    body: new Blob([text], { type: 'application/octet-stream' }),
+  }).catch((error: unknown) => {
+    throw new ApiError('network', 'Sandlot cannot be reached. Your text is still here.', undefined, {
+      cause: error,
+    })
   })
+  if (!response.ok) throw await problemOf(response)
+  return response.headers.get('etag') ?? ''
+}
+
+/** Of an upload, in one request: it passes what limits bodies, and is sent again when it breaks. */
+const PIECE_BYTES = 4 * 1024 * 1024
+const TRIES = 4
+const WAIT_MS = 1_000
+
+interface UploadOptions {
+  replace: boolean
+  /** Bytes that are sent. */
+  onProgress: (sent: number) => void
+  signal: AbortSignal
+}
+
+/**
+ * A file of any size, whole or not at all. Throws `ApiError`: `conflict` where something is, unless
+ * it is to be replaced; and an `AbortError` when `signal` aborts.
+ */
+export async function uploadFile(path: string, file: Blob, options: UploadOptions): Promise<void> {
+  const { replace, onProgress, signal } = options
+  const upload = crypto.randomUUID()
+  const url = `${fileUrl(path)}${replace ? '&replace=true' : ''}&upload=${upload}`
+  try {
+    for (let at = 0; at === 0 || at < file.size; at += PIECE_BYTES) {
+      const piece = file.slice(at, at + PIECE_BYTES)
+      const more = at + PIECE_BYTES < file.size ? '&more=true' : ''
+      await sendAgain(() =>
+        putPiece(`${url}&offset=${at}${more}`, piece, (sent) => onProgress(at + sent), signal),
+      )
+    }
+  } catch (error) {
+    // What is left of it is given up by itself where this does not arrive.
+    void fetch(`/api/files/uploads/${upload}`, { method: 'DELETE' }).catch(() => undefined)
+    throw error
+  }
+}
+
+async function sendAgain(send: () => Promise<void>): Promise<void> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await send()
+    } catch (error) {
+      const passing = error instanceof ApiError && ['network', 'agent_unavailable'].includes(error.code)
+      if (!passing || tries === TRIES) throw error
+      await new Promise((resolve) => setTimeout(resolve, WAIT_MS * tries))
+    }
+  }
+}
+
+/** `fetch` cannot tell how much is sent. */
+function putPiece(
+  url: string,
+  piece: Blob,
+  onProgress: (sent: number) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const stopped = () => reject(new DOMException('The upload was stopped.', 'AbortError'))
+    if (signal.aborted) return stopped()
+    const request = new XMLHttpRequest()
+    const stop = () => request.abort()
+    request.open('PUT', url)
+    request.setRequestHeader('content-type', 'application/octet-stream')
+    request.upload.addEventListener('progress', ({ loaded }) => onProgress(loaded))
+    request.addEventListener('load', () => {
+      if (request.status < 300) return resolve()
+      const problem = errorBody.safeParse(jsonOf(request.responseText)).data
+      reject(
+        problem === undefined
+          ? new ApiError('unexpected', `The service answered ${request.status}.`)
+          : new ApiError(problem.code, problem.message, problem.requestId),
+      )
+    })
+    // Also of a file that cannot be read any more.
+    request.addEventListener('error', () =>
+      reject(new ApiError('network', 'It could not be sent: the connection was lost, or it cannot be read.')),
+    )
+    request.addEventListener('abort', stopped)
+    request.addEventListener('loadend', () => signal.removeEventListener('abort', stop))
+    signal.addEventListener('abort', stop, { once: true })
+    request.send(piece)
+  })
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch (error) {
+    // Not ours: a proxy in between. The status is what there is to say.
+    return { unreadable: error }
+  }
 }
 
 /** Of a text that is shown in the page; the rest is read in a tab of its own. */

@@ -59,7 +59,7 @@ export function call<T>(schema: z.ZodType<T>, method: string, path: string, body
 }
 
 /** The same with a body as it is. */
-export async function send<T>(
+async function send<T>(
   schema: z.ZodType<T>,
   method: string,
   path: string,
