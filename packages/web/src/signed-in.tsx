@@ -17,6 +17,7 @@ import { ApiError, fetchMe, fetchSession, fetchSessions } from './net/http.ts'
 import { discardImage, uploadImage } from './net/images.ts'
 import { renewPush } from './net/push.ts'
 import { Attachments } from './state/attachments.ts'
+import { removeAttached, uploadAttached } from './state/uploads.ts'
 import { Chat } from './state/chat.ts'
 import { waitingCount } from './state/chat-state.ts'
 import { notify } from './lib/notifications.ts'
@@ -39,7 +40,14 @@ export default function SignedIn(props: { me: Me; onSignedOut: () => void; onSta
   })
   const [unsent] = useState(() => unsentStorage(browserStorage('local'), browserStorage('session'), me.id))
   const [attachments] = useState(
-    () => new Attachments({ storageOf: unsent, upload: uploadImage, discard: discardImage }),
+    () =>
+      new Attachments({
+        storageOf: unsent,
+        upload: uploadImage,
+        discard: discardImage,
+        uploadFile: uploadAttached,
+        removeFile: removeAttached,
+      }),
   )
   const [chat] = useState(
     () =>

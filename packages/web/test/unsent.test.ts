@@ -24,6 +24,10 @@ interface Sent {
   fail: (problem: string) => Promise<void>
 }
 
+/** A chat that takes everything. */
+const ALL = { images: null, files: null }
+const ONLY_IMAGES = { images: null, files: 'Only images can be attached here.' }
+
 const idOf = (name: string) => `i_${name.padEnd(20, '0')}`
 const settled = () => new Promise((resolve) => setImmediate(resolve))
 
@@ -52,6 +56,24 @@ function tab(local = memoryStorage(), person = 'u_ada', own = memoryStorage()) {
       return promise
     },
     discard: async (id) => void discarded.push(id),
+    uploadFile(file, { signal }) {
+      const { promise, resolve, reject } = Promise.withResolvers<string>()
+      signal.addEventListener('abort', () => reject(new DOMException('stopped', 'AbortError')))
+      sent.push({
+        name: file.name,
+        signal,
+        arrive: async (path) => {
+          resolve(path)
+          await settled()
+        },
+        fail: async (problem) => {
+          reject(new Error(problem))
+          await settled()
+        },
+      })
+      return promise
+    },
+    removeFile: async (path) => void discarded.push(path),
   })
   const names = (sessionId: string | null) =>
     attachments.of(sessionId).items.map(({ name, state }) => `${name} ${state}`)
@@ -71,12 +93,12 @@ test('what is on its way when a new chat gets its session arrives in that sessio
     await begun.promise
     return picture('two.png').arrayBuffer()
   })
-  const added = attachments.add(null, [picture('one.png'), two], null)
+  const added = attachments.add(null, [picture('one.png'), two], ALL)
   await vi.waitFor(() => expect(sent).toHaveLength(1))
   attachments.started('s_1')
   begun.resolve()
   await added
-  await attachments.add(null, [picture('next.png')], null)
+  await attachments.add(null, [picture('next.png')], ALL)
   expect(names('s_1')).toEqual(['one.png sending', 'two.png sending'])
   for (const name of ['one', 'two', 'next']) await upload(`${name}.png`).arrive(name)
   expect(names('s_1')).toEqual(['one.png there', 'two.png there'])
@@ -89,8 +111,8 @@ test('what is on its way when a new chat gets its session arrives in that sessio
 
 test('another tab has another new chat, another person has nothing of it, and a session is the same in all tabs', async () => {
   const [a, other] = [tab(), memoryStorage()]
-  await a.attachments.add(null, [picture('mine.png')], null)
-  await a.attachments.add('s_1', [picture('shared.png')], null)
+  await a.attachments.add(null, [picture('mine.png')], ALL)
+  await a.attachments.add('s_1', [picture('shared.png')], ALL)
   await a.upload('mine.png').arrive('mine')
   await a.upload('shared.png').arrive('shared')
   a.unsent(null).set('sandlot.draft.new', 'mine')
@@ -112,7 +134,7 @@ test('another tab has another new chat, another person has nothing of it, and a 
 
 test('what is removed is discarded or not sent on; what is sent with a message stays', async () => {
   const { attachments, names, upload, discarded } = tab()
-  await attachments.add('s_1', [picture('one.png'), picture('two.png'), picture('three.png')], null)
+  await attachments.add('s_1', [picture('one.png'), picture('two.png'), picture('three.png')], ALL)
   await upload('one.png').arrive('one')
   await upload('two.png').arrive('two')
   const keyOf = (name: string) => attachments.of('s_1').items.find((item) => item.name === name)?.key ?? ''
@@ -131,15 +153,15 @@ test('a folder, a text and one too many are said, and stop nothing that comes wi
   const complaint = vi.spyOn(console, 'warn').mockImplementation(() => undefined)
   const { attachments, names } = tab()
   const folder = fileOf('photos', () => Promise.reject(new DOMException('no file', 'NotFoundError')))
-  await attachments.add(null, [folder, picture('one.png')], null)
+  await attachments.add(null, [folder, picture('one.png')], ALL)
   expect(attachments.of(null).problem).toBe('“photos” cannot be read. Attach files, not folders.')
-  await attachments.add(null, [new File(['words'], 'notes.txt'), picture('two.png')], null)
-  expect(attachments.of(null).problem).toMatch(/^“notes.txt” is not a PNG, JPEG, GIF or WebP./)
+  await attachments.add(null, [new File(['words'], 'notes.txt'), picture('two.png')], ONLY_IMAGES)
+  expect(attachments.of(null).problem).toBe('Only images can be attached here.')
   expect(names(null)).toEqual(['one.png sending', 'two.png sending'])
   await attachments.add(
     null,
     Array.from({ length: MAX_IMAGES }, () => picture('more.png')),
-    null,
+    ALL,
   )
   expect(attachments.of(null)).toMatchObject({ problem: 'A message takes 10 images.' })
   expect(names(null)).toHaveLength(MAX_IMAGES)
@@ -151,7 +173,7 @@ test('a message waits for its images, and for a model that sees them', async () 
   const { attachments, sent, upload } = tab()
   const blocked = (refusal: string | null = null) => blockedBy(attachments.of('s_1').items, refusal)
   expect([blocked(), blocked('blind')]).toEqual([null, null])
-  await attachments.add('s_1', [picture('one.png')], null)
+  await attachments.add('s_1', [picture('one.png')], ALL)
   expect(blocked()).toMatch(/Wait for the images/)
   await upload('one.png').fail('The disk is full.')
   expect(blocked()).toMatch(/remove those that failed/)
@@ -161,16 +183,35 @@ test('a message waits for its images, and for a model that sees them', async () 
   item.again?.()
   await sent[1]?.arrive('one')
   expect([blocked(), blocked('It is blind.')]).toEqual([null, 'It is blind.'])
-  await attachments.add('s_1', [picture('two.png')], 'It is blind.')
+  await attachments.add('s_1', [picture('two.png')], { images: 'It is blind.', files: null })
   expect(attachments.of('s_1')).toMatchObject({ problem: 'It is blind.', items: [{ name: 'one.png' }] })
 })
 
 test('after the sign-out nothing is sent on', async () => {
   const { attachments, sent, upload } = tab()
-  await attachments.add('s_1', [picture('one.png')], null)
+  await attachments.add('s_1', [picture('one.png')], ALL)
   const { signal } = upload('one.png')
-  const added = attachments.add('s_1', [picture('two.png')], null)
+  const added = attachments.add('s_1', [picture('two.png')], ALL)
   attachments.stop()
   await added
   expect([signal.aborted, sent.length]).toEqual([true, 1])
+})
+
+test('files of any kind go into the workspace, beside images, and a reload knows them', async () => {
+  const { attachments, names, upload, discarded, local, own } = tab()
+  const notes = new File(['words'], 'notes.txt')
+  const keys = await attachments.add('s_1', [notes, picture('one.png'), new File(['x'], 'x.pdf')], ALL)
+  expect(keys).toHaveLength(3)
+  expect(blockedBy(attachments.of('s_1').items, null)).toMatch(/Wait for the files/)
+  await upload('notes.txt').arrive('uploads/notes (2).txt')
+  await upload('one.png').arrive('one')
+  await upload('x.pdf').fail('The disk is full.')
+  expect(names('s_1')).toEqual(['notes.txt there', 'one.png there', 'x.pdf failed'])
+  attachments.remove('s_1', keys[2] ?? '')
+  expect(attachments.of('s_1').items[0]).toMatchObject({ path: 'uploads/notes (2).txt', preview: null })
+  // A model that sees no images is none that takes no files.
+  expect(blockedBy(attachments.of('s_1').items.slice(0, 1), 'It is blind.')).toBeNull()
+  expect(tab(local, 'u_ada', own).names('s_1')).toEqual(['notes.txt there', 'one.png there'])
+  attachments.remove('s_1', keys[0] ?? '')
+  expect(discarded).toEqual(['uploads/notes (2).txt'])
 })

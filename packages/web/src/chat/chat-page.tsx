@@ -1,7 +1,8 @@
 import { pendingApprovals } from '@sandlot/shared/transcript/activity'
 import type { Mode } from '@sandlot/shared/mode'
-import { Eye, ImagePlus, SearchX, UserX } from 'lucide-react'
+import { Eye, ImagePlus, Paperclip, SearchX, UserX } from 'lucide-react'
 import { type DragEvent, type ReactNode, useEffect, useEffectEvent, useMemo, useRef, useState } from 'react'
+import type { Me } from '@sandlot/shared/api'
 import type { Author } from '@sandlot/shared/team/shares'
 import { useLocation } from 'wouter'
 import type { QueuedEntry } from '@sandlot/shared/transcript/entries'
@@ -28,6 +29,7 @@ import { BranchesProvider, useShownBranch } from './transcript/branches.ts'
 import { Scroller, type ScrollHandle } from './transcript/scroller.tsx'
 import { TranscriptView } from './transcript/transcript-view.tsx'
 import { useApprovals } from './approvals/use-approvals.ts'
+import { withAttachedFiles } from './attached-files.ts'
 import { useAttachments } from './composer/use-attachments.ts'
 import { useDraft } from './composer/drafts.ts'
 import { mentionsIn } from './sharing/mentions.ts'
@@ -56,10 +58,11 @@ export function ChatPage(props: { sessionId: string | null }) {
   )
   const chosen = sessionId === null ? newModel : modelOf(view.transcript, me, untold)
   const seesImages = (aboutModel(me, chosen.model) ?? me.model).images !== false
-  const attachments = useAttachments(
-    sessionId,
-    seesImages ? null : `${chosen.model} does not see images; ask without them.`,
-  )
+  const reading = useReadingOf(sessionId)
+  const attachments = useAttachments(sessionId, {
+    images: seesImages ? null : `${chosen.model} does not see images; ask without them.`,
+    files: filesRefusal(me.role, reading.owner),
+  })
   const composer = useRef<ComposerHandle>(null)
   const scroller = useRef<ScrollHandle>(null)
 
@@ -71,10 +74,9 @@ export function ChatPage(props: { sessionId: string | null }) {
   useWithdrawnMessages(sessionId, view.back.got, {
     text: draft,
     onText: setDraft,
-    onImages: attachments.add,
+    onImages: (files) => void attachments.add(files),
   })
 
-  const reading = useReadingOf(sessionId)
   const { owner, access, mayApprove, together } = reading
   const [comment, setComment] = useState(false)
   const commenting = together && access !== 'watch' && comment
@@ -112,9 +114,13 @@ export function ChatPage(props: { sessionId: string | null }) {
       scroller.current?.toBottom()
       return
     }
+    const there = attachments.items.filter((item) => item.state === 'there')
     say(
-      text,
-      attachments.items.flatMap((item) => (item.state === 'there' ? [item] : [])),
+      withAttachedFiles(
+        text,
+        there.flatMap((item) => ('path' in item ? [item.path] : [])),
+      ),
+      there.flatMap((item) => ('id' in item ? [item] : [])),
     )
     setDraft('')
     attachments.clear()
@@ -148,7 +154,8 @@ export function ChatPage(props: { sessionId: string | null }) {
     <ReadingProvider value={reading}>
       <DropZone
         sessionId={sessionId}
-        onFiles={access === 'watch' || commenting ? ignoreFiles : attachments.add}
+        onlyImages={attachments.refusals.files !== null}
+        onFiles={access === 'watch' || commenting ? ignoreFiles : (files) => void attachments.add(files)}
       >
         {loading ? (
           <div role="status" className="flex flex-1 items-center justify-center gap-2.5 text-sm text-muted">
@@ -206,7 +213,6 @@ export function ChatPage(props: { sessionId: string | null }) {
                 : undefined
             }
             attachments={attachments}
-            takesImages={seesImages}
             note={
               owner !== null ? (
                 <InSandboxOf owner={owner} />
@@ -337,6 +343,14 @@ function InSandboxOf({ owner }: { owner: Author }) {
 
 const ignoreFiles = () => undefined
 
+/** Why no other files than images can be attached; null where they can. */
+function filesRefusal(role: Me['role'], owner: Author | null): string | null {
+  if (role === 'guest') return 'As a guest you can attach images only: guests have no workspace.'
+  return owner === null
+    ? null
+    : `Only images can be attached here: the files of this chat are in the workspace of ${owner.name}.`
+}
+
 function lastUserText(
   entries: readonly { type: string; role?: string; text?: string | undefined }[],
 ): string | null {
@@ -346,10 +360,12 @@ function lastUserText(
 /** Files may be dropped anywhere on what is inside. */
 function DropZone(props: {
   sessionId: string | null
+  onlyImages: boolean
   onFiles: (files: readonly File[]) => void
   children: ReactNode
 }) {
   const [over, setOver] = useState(false)
+  const Icon = props.onlyImages ? ImagePlus : Paperclip
   // Each element inside is entered and left on its own.
   const depth = useRef(0)
   const move = (event: DragEvent, by: number) => {
@@ -377,7 +393,7 @@ function DropZone(props: {
           aria-hidden
           className="pointer-events-none absolute inset-2 z-20 flex flex-col items-center justify-center gap-2 rounded-2xl border-2 border-dashed border-accent bg-canvas/85 text-base font-medium"
         >
-          <ImagePlus className="size-7 text-accent" /> Drop images to attach them
+          <Icon className="size-7 text-accent" /> Drop {props.onlyImages ? 'images' : 'files'} to attach them
         </div>
       )}
     </div>

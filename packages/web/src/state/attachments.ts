@@ -1,7 +1,8 @@
 /**
- * Images that wait in the composers of this tab. Each is sent to the service at once, so that
- * sending the message is immediate; those that have arrived are kept with the draft, across a
- * reload. They live outside the page of a session, so that going elsewhere stops nothing.
+ * What waits in the composers of this tab. Images are sent to the service, other files to the
+ * workspace, at once, so that sending the message is immediate; what has arrived is kept with the
+ * draft, across a reload. It lives outside the page of a session, so that going elsewhere stops
+ * nothing.
  */
 import { messageOf } from '@sandlot/shared/errors'
 import {
@@ -18,13 +19,24 @@ import type { KeyValue } from '../lib/storage.ts'
 import { waitingImageUrl } from '../net/images.ts'
 
 const persistedImage = z.object({ id: imageId, name: z.string(), bytes: z.number(), mimeType: imageType })
+const persistedFile = z.object({ path: z.string(), name: z.string(), bytes: z.number() })
 type PersistedImage = z.infer<typeof persistedImage>
+type PersistedFile = z.infer<typeof persistedFile>
 
-export type Attachment = { key: string; name: string; bytes: number; preview: string } & (
+/** `preview`: null for what is no image. */
+export type Attachment = { key: string; name: string; bytes: number; preview: string | null } & (
   | { state: 'sending'; part: number }
   | { state: 'there'; id: string; mimeType: PersistedImage['mimeType'] }
+  /** Of a file of any kind: in the workspace. */
+  | { state: 'there'; path: string }
   | { state: 'failed'; problem: string; again: (() => void) | null }
 )
+
+/** Why the chat takes no images, and no other files; null: it takes them. */
+export interface Refusals {
+  images: string | null
+  files: string | null
+}
 
 /** What one composer holds. */
 export interface Attached {
@@ -44,6 +56,13 @@ interface AttachmentParts {
   ): Promise<UploadedImage>
   /** The service need not keep it any more. Does not reject. */
   discard(id: string): Promise<void>
+  /** Into the workspace, under a name that was free there: the path. As `upload`. */
+  uploadFile(
+    file: File,
+    options: { onProgress: (part: number) => void; signal: AbortSignal },
+  ): Promise<string>
+  /** Out of the workspace again. Does not reject. */
+  removeFile(path: string): Promise<void>
 }
 
 /**
@@ -98,14 +117,18 @@ export class Attachments {
   }
 
   /**
-   * `refusal`: why this chat takes no images; null: it takes them. Resolves when all were looked
-   * at; they may still be on their way.
+   * Resolves with the keys of those that were taken, when all were looked at; they may still be on
+   * their way.
    */
-  async add(sessionId: string | null, files: readonly File[], refusal: string | null): Promise<void> {
+  async add(sessionId: string | null, files: readonly File[], refusals: Refusals): Promise<string[]> {
     const place = sessionId === null ? this.#newChat : { sessionId }
-    this.#change(place, { problem: refusal })
-    if (refusal !== null) return
-    for (const file of files) await this.#take(place, file)
+    this.#change(place, { problem: null })
+    const keys: string[] = []
+    for (const file of files) {
+      const key = await this.#take(place, file, refusals)
+      if (key !== undefined) keys.push(key)
+    }
+    return keys
   }
 
   /** Out of the composer, and off the service. */
@@ -114,7 +137,8 @@ export class Attachments {
     for (const item of items) {
       if (item.key !== key) continue
       this.#release(item)
-      if (item.state === 'there') void this.#parts.discard(item.id)
+      if (item.state === 'there')
+        void ('id' in item ? this.#parts.discard(item.id) : this.#parts.removeFile(item.path))
     }
     this.#change({ sessionId }, { items: items.filter((item) => item.key !== key), problem: null })
   }
@@ -128,7 +152,7 @@ export class Attachments {
   /** Its picture could not be shown: it does not wait on the service any more. */
   lost(sessionId: string | null, key: string): void {
     const item = this.of(sessionId).items.find((other) => other.key === key)
-    if (item?.state !== 'there') return
+    if (item?.state !== 'there' || 'path' in item) return
     const problem = 'Not kept any more. Attach it again.'
     this.#replace({ sessionId }, { ...item, state: 'failed', problem, again: null })
   }
@@ -146,38 +170,48 @@ export class Attachments {
     this.#change(place, { items: [...this.of(sessionId).items, ...items], problem })
   }
 
-  async #take(place: Place, file: File): Promise<void> {
+  async #take(place: Place, file: File, refusals: Refusals): Promise<string | undefined> {
     const { name, size: bytes } = file
     const type = await typeOf(file)
-    if (this.#stopped) return
+    if (this.#stopped) return undefined
     const why =
       type === 'unreadable'
         ? `“${name}” cannot be read. Attach files, not folders.`
         : type === undefined
-          ? `“${name}” is not a PNG, JPEG, GIF or WebP. The folder at the top right takes other files.`
-          : tooMuch(file, this.of(place.sessionId).items)
-    if (type === 'unreadable' || type === undefined || why !== null)
-      return this.#change(place, { problem: why })
-    const base = { key: crypto.randomUUID(), name, bytes, preview: URL.createObjectURL(file) }
+          ? refusals.files
+          : (refusals.images ?? tooMuch(file, this.of(place.sessionId).items))
+    if (why !== null || type === 'unreadable') {
+      this.#change(place, { problem: why })
+      return undefined
+    }
+    const preview = type === undefined ? null : URL.createObjectURL(file)
+    const base = { key: crypto.randomUUID(), name, bytes, preview }
     const { items } = this.of(place.sessionId)
     this.#change(place, { items: [...items, { ...base, state: 'sending', part: 0 }] })
     this.#send(place, base, file, type)
+    return base.key
   }
 
+  /** `type`: of an image. */
   #send(
     place: Place,
     base: Pick<Attachment, 'key' | 'name' | 'bytes' | 'preview'>,
     file: File,
-    type: string,
+    type: string | undefined,
   ) {
     const stop = new AbortController()
     this.#uploads.set(base.key, stop)
     this.#replace(place, { ...base, state: 'sending', part: 0 })
     const onProgress = (part: number) => this.#replace(place, { ...base, state: 'sending', part })
-    this.#parts.upload(file, type, { onProgress, signal: stop.signal }).then(
-      ({ id, mimeType }) => {
+    const options = { onProgress, signal: stop.signal }
+    const sent =
+      type === undefined
+        ? this.#parts.uploadFile(file, options).then((path) => ({ path }))
+        : this.#parts.upload(file, type, options).then(({ id, mimeType }) => ({ id, mimeType }))
+    sent.then(
+      (where) => {
         this.#uploads.delete(base.key)
-        this.#replace(place, { ...base, state: 'there', id, mimeType })
+        this.#replace(place, { ...base, state: 'there', ...where })
       },
       (error: unknown) => {
         this.#uploads.delete(base.key)
@@ -195,7 +229,7 @@ export class Attachments {
 
   #release(item: Attachment): void {
     this.#uploads.get(item.key)?.abort()
-    if (item.preview.startsWith('blob:')) URL.revokeObjectURL(item.preview)
+    if (item.preview?.startsWith('blob:') === true) URL.revokeObjectURL(item.preview)
   }
 
   #change({ sessionId }: Place, change: Partial<Attached>): void {
@@ -218,22 +252,27 @@ async function typeOf(file: File): Promise<ReturnType<typeof imageTypeOf> | 'unr
 }
 
 /** Why this file is one too many, in words; null when it fits. */
-function tooMuch(file: { name: string; size: number }, items: readonly { bytes: number }[]): string | null {
+function tooMuch(file: { name: string; size: number }, all: readonly Attachment[]): string | null {
+  const items = all.filter(({ preview }) => preview !== null)
   const mib = (bytes: number) => `${bytes / 1024 / 1024} MiB`
   if (file.size > MAX_IMAGE_BYTES) return `“${file.name}” is larger than ${mib(MAX_IMAGE_BYTES)}.`
   if (items.length >= MAX_IMAGES) return `A message takes ${MAX_IMAGES} images.`
-  const all = items.reduce((sum, { bytes }) => sum + bytes, file.size)
-  if (all > MAX_MESSAGE_IMAGE_BYTES)
+  const together = items.reduce((sum, { bytes }) => sum + bytes, file.size)
+  if (together > MAX_MESSAGE_IMAGE_BYTES)
     return `The images of a message have at most ${mib(MAX_MESSAGE_IMAGE_BYTES)} together.`
   return null
 }
 
-/** Why a message with these cannot be sent now, in words; null when it can. */
+/**
+ * Why a message with these cannot be sent now, in words; null when it can. `refusal`: why the chat
+ * takes no images.
+ */
 export function blockedBy(items: readonly Attachment[], refusal: string | null): string | null {
-  if (items.length > 0 && refusal !== null) return refusal
-  return items.some(({ state }) => state !== 'there')
-    ? 'Wait for the images, or remove those that failed'
-    : null
+  if (refusal !== null && items.some(({ preview }) => preview !== null)) return refusal
+  const waiting = items.filter(({ state }) => state !== 'there')
+  if (waiting.length === 0) return null
+  const what = waiting.every(({ preview }) => preview !== null) ? 'images' : 'files'
+  return `Wait for the ${what}, or remove those that failed`
 }
 
 function load(storage: KeyValue, key: string): Attachment[] {
@@ -241,9 +280,13 @@ function load(storage: KeyValue, key: string): Attachment[] {
   if (text === null) return []
   try {
     return z
-      .array(persistedImage)
+      .array(z.union([persistedImage, persistedFile]))
       .parse(JSON.parse(text))
-      .map((image) => ({ ...image, key: image.id, preview: waitingImageUrl(image.id), state: 'there' }))
+      .map((one) =>
+        'id' in one
+          ? { ...one, key: one.id, preview: waitingImageUrl(one.id), state: 'there' }
+          : { ...one, key: one.path, preview: null, state: 'there' },
+      )
   } catch (error) {
     console.warn('Attached images of an older version were dropped.', error)
     return []
@@ -251,10 +294,12 @@ function load(storage: KeyValue, key: string): Attachment[] {
 }
 
 function keep(storage: KeyValue, key: string, items: readonly Attachment[]): void {
-  const there = items.flatMap((item): PersistedImage[] => {
+  const there = items.flatMap((item): (PersistedImage | PersistedFile)[] => {
     if (item.state !== 'there') return []
-    const { id, name, bytes, mimeType } = item
-    return [{ id, name, bytes, mimeType }]
+    const { name, bytes } = item
+    return 'id' in item
+      ? [{ id: item.id, name, bytes, mimeType: item.mimeType }]
+      : [{ path: item.path, name, bytes }]
   })
   if (there.length === 0) storage.remove(key)
   else storage.set(key, JSON.stringify(there))

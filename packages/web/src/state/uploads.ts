@@ -3,7 +3,7 @@
  */
 import { messageOf } from '@sandlot/shared/errors'
 import { create } from 'zustand'
-import { makeFolder, uploadFile } from '../net/files.ts'
+import { makeFolder, removeFile, uploadFile } from '../net/files.ts'
 import { ApiError } from '../net/http.ts'
 
 const SIDE_BY_SIDE = 2
@@ -130,6 +130,58 @@ function drop(key: string): void {
 }
 
 const isUnfinished = ({ state }: Upload): boolean => state !== 'there'
+
+/** Where what is attached to a message goes. */
+const ATTACHED = 'uploads'
+/** Other names for one that is taken. */
+const MOST_NAMES = 100
+
+/** Under a name that is free there. As `uploadFile`; answers the path. */
+export async function uploadAttached(
+  file: File,
+  options: { onProgress: (part: number) => void; signal: AbortSignal },
+): Promise<string> {
+  const { signal } = options
+  const onProgress = (sent: number) => options.onProgress(file.size === 0 ? 1 : sent / file.size)
+  let path = `${ATTACHED}/${plainName(file.name)}`
+  for (let n = 1; ; n++) {
+    try {
+      await uploadFile(path, file, { replace: false, onProgress, signal })
+      useUploads.setState(({ arrived }) => ({ arrived: arrived + 1 }))
+      return path
+    } catch (error) {
+      if (n === MOST_NAMES || !(error instanceof ApiError) || error.code !== 'conflict') throw error
+      path = numbered(path)
+    }
+  }
+}
+
+/** What was attached and is not sent. Does not reject. */
+export async function removeAttached(path: string): Promise<void> {
+  try {
+    await removeFile(path, { forever: true })
+    useUploads.setState(({ arrived }) => ({ arrived: arrived + 1 }))
+  } catch (error) {
+    console.warn(`${path} stays in the workspace: ${messageOf(error)}`)
+  }
+}
+
+/** Room for a number behind it. */
+const MOST_NAME_BYTES = 240
+
+/** One that a line of a message holds, and every file system. */
+function plainName(name: string): string {
+  const plain = name
+    .toWellFormed()
+    .replaceAll(/[\\/"\p{Cc}\p{Cf}\p{Zl}\p{Zp}\uFFFD]/gu, '_')
+    .trim()
+  const [, stem = plain, ending = ''] = /^(.+?)(\.[^.]{1,16})?$/.exec(plain) ?? []
+  let short = stem
+  while (new TextEncoder().encode(short + ending).length > MOST_NAME_BYTES) short = short.slice(0, -1)
+  // Half a character may be left at the end.
+  short = short.toWellFormed()
+  return short + ending === '' ? 'file' : short + ending
+}
 
 /** `a.txt` → `a (2).txt` → `a (3).txt` */
 function numbered(path: string): string {

@@ -6,7 +6,7 @@ import type { Mode } from '@sandlot/shared/mode'
 import { type Author, MAX_COMMENT_CHARS } from '@sandlot/shared/team/shares'
 import { MAX_MESSAGE_CHARS } from '@sandlot/shared/frames'
 import { IMAGE_TYPES, MAX_IMAGE_BYTES, MAX_IMAGES } from '@sandlot/shared/images'
-import { ArrowUp, ImagePlus, Square } from 'lucide-react'
+import { ArrowUp, ImagePlus, MessageSquare, Paperclip, Square } from 'lucide-react'
 import {
   type ClipboardEvent,
   type KeyboardEvent,
@@ -19,8 +19,10 @@ import {
 import { cn } from '../../lib/cn.ts'
 import { IconButton } from '../../ui/button.tsx'
 import { AttachmentStrip } from './attachment-strip.tsx'
-import type { ComposerImages } from './use-attachments.ts'
-import { CommentSwitch, useMention } from './comments.tsx'
+import { showToast } from '../../ui/toasts.tsx'
+import { useFileMention, useMention } from './mentions.tsx'
+import type { ComposerAttachments } from './use-attachments.ts'
+import type { Refusals } from '../../state/attachments.ts'
 import { ModeMenu } from './mode-menu.tsx'
 
 export interface ComposerHandle {
@@ -31,6 +33,8 @@ export interface ComposerHandle {
 
 const COLUMN = 'mx-auto w-full max-w-[48rem] px-3 sm:px-6'
 const TALLEST_PX = 240
+/** A longer text that is pasted becomes a file. */
+const LONG_PASTE_CHARS = 4_000
 
 export function Composer(props: {
   text: string
@@ -53,9 +57,7 @@ export function Composer(props: {
   placeholder?: string
   /** The last thing said; ↑ in an empty field brings it back. */
   lastSaid: string | null
-  attachments: ComposerImages
-  /** The model sees images, so there is a button for them. */
-  takesImages: boolean
+  attachments: ComposerAttachments
   /** Above the field, in the same frame. */
   above?: ReactNode
   /** Beside the mode. */
@@ -83,20 +85,40 @@ export function Composer(props: {
   const commenting = comments?.on === true
   const longest = commenting ? MAX_COMMENT_CHARS : MAX_MESSAGE_CHARS
   const tooLong = props.text.length > longest
-  const { items, add, blocked } = props.attachments
+  const { items, add, blocked, remove, refusals } = props.attachments
   const sendable = commenting
     ? props.text.trim() !== '' && !tooLong
     : (props.text.trim() !== '' || items.length > 0) && !tooLong && blocked === null
-  const mention = useMention(field, props.text, commenting ? comments.people : [], props.onText)
+  const person = useMention(field, props.text, commenting ? comments.people : [], props.onText)
+  const file = useFileMention(field, props.text, !commenting && refusals.files === null, props.onText)
+  const mention = commenting ? person : file
   const send = () => {
     if (sendable) props.onSend(props.text.trim())
   }
   const onPaste = (event: ClipboardEvent<HTMLTextAreaElement>) => {
     const { files } = event.clipboardData
+    const pasted = event.clipboardData.getData('text/plain')
+    if (!commenting && refusals.files === null && pasted.length > LONG_PASTE_CHARS) {
+      event.preventDefault()
+      void attachText(pasted)
+      return
+    }
     // Office programs put a picture of the copied text beside it: the words are meant.
     if (files.length === 0 || event.clipboardData.types.includes('text/plain')) return
     event.preventDefault()
-    add([...files])
+    void add([...files])
+  }
+  const attachText = async (pasted: string) => {
+    const [key] = await add([new File([pasted], 'pasted text.txt', { type: 'text/plain' })])
+    if (key === undefined) return
+    const onClick = () => {
+      remove(key)
+      const { selectionStart: at = 0, selectionEnd: to = 0, value = '' } = field.current ?? {}
+      props.onText(value.slice(0, at) + pasted + value.slice(to))
+    }
+    showToast('The long text is attached as a file.', {
+      action: { label: 'Put it into the message', onClick },
+    })
   }
   const onKeyDown = (event: KeyboardEvent<HTMLTextAreaElement>) => {
     // 229: some browsers report the Enter that ends a composition after it has ended.
@@ -151,7 +173,7 @@ export function Composer(props: {
             className="block max-h-60 w-full resize-none bg-transparent px-4 pt-3.5 pb-1 text-base leading-6 outline-none placeholder:text-faint"
           />
           <div className="flex items-center gap-1 px-2 pb-2">
-            {props.takesImages && !commenting && <AttachButton onFiles={add} />}
+            {!commenting && <AttachButton refusals={refusals} onFiles={(files) => void add(files)} />}
             {comments !== undefined && (
               <CommentSwitch
                 on={commenting}
@@ -203,16 +225,20 @@ export function Composer(props: {
   )
 }
 
-const LIMITS = `Up to ${MAX_IMAGES} images of ${MAX_IMAGE_BYTES / 1024 / 1024} MiB: PNG, JPEG, GIF, WebP. Or paste or drop them.`
+const IMAGES = `up to ${MAX_IMAGES} images of ${MAX_IMAGE_BYTES / 1024 / 1024} MiB (PNG, JPEG, GIF, WebP)`
 
-function AttachButton(props: { onFiles: (files: readonly File[]) => void }) {
+function AttachButton(props: { refusals: Refusals; onFiles: (files: readonly File[]) => void }) {
+  const { refusals } = props
   const input = useRef<HTMLInputElement>(null)
+  if (refusals.files !== null && refusals.images !== null) return null
+  const onlyImages = refusals.files !== null
+  const Icon = onlyImages ? ImagePlus : Paperclip
   return (
     <>
       <input
         ref={input}
         type="file"
-        accept={IMAGE_TYPES.join()}
+        accept={onlyImages ? IMAGE_TYPES.join() : undefined}
         multiple
         hidden
         data-testid="image-files"
@@ -222,9 +248,38 @@ function AttachButton(props: { onFiles: (files: readonly File[]) => void }) {
           event.currentTarget.value = ''
         }}
       />
-      <IconButton label="Attach images" title={LIMITS} onClick={() => input.current?.click()}>
-        <ImagePlus aria-hidden />
+      <IconButton
+        label={onlyImages ? 'Attach images' : 'Attach files'}
+        title={
+          onlyImages
+            ? `Attach ${IMAGES}. Or paste or drop them.`
+            : `Attach files of any kind: they go into your workspace. ${refusals.images === null ? `The model sees ${IMAGES}. ` : ''}Or paste or drop them.`
+        }
+        onClick={() => input.current?.click()}
+      >
+        <Icon aria-hidden />
       </IconButton>
     </>
+  )
+}
+
+function CommentSwitch(props: { on: boolean; onToggle: () => void }) {
+  return (
+    <button
+      type="button"
+      role="switch"
+      aria-checked={props.on}
+      aria-label="Comment, not for the agent"
+      title="Comment, not for the agent"
+      data-testid="comment-switch"
+      onClick={props.onToggle}
+      className={cn(
+        'inline-flex h-8 shrink-0 items-center gap-1.5 rounded-lg px-2 text-xs font-medium pointer-coarse:h-11 pointer-coarse:min-w-11',
+        props.on ? 'bg-accent-wash text-accent' : 'text-muted hover:bg-hover hover:text-ink',
+      )}
+    >
+      <MessageSquare className="size-4" aria-hidden />
+      {props.on ? 'Comment, not for the agent' : <span className="max-sm:hidden">Comment</span>}
+    </button>
   )
 }

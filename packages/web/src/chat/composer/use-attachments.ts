@@ -1,12 +1,14 @@
 import { useSyncExternalStore } from 'react'
-import { type Attached, blockedBy } from '../../state/attachments.ts'
+import { type Attached, type Refusals, blockedBy } from '../../state/attachments.ts'
 import { useChat } from '../chat-context.ts'
 
-/** The images of one composer, and what can be done with them. */
-export interface ComposerImages extends Attached {
+/** What is attached in one composer, and what can be done with it. */
+export interface ComposerAttachments extends Attached {
+  refusals: Refusals
   /** Why the message cannot be sent now; null when it can. */
   blocked: string | null
-  add: (files: readonly File[]) => void
+  /** Resolves with the keys of those that were taken. */
+  add: (files: readonly File[]) => Promise<string[]>
   remove: (key: string) => void
   /** Their message is sent. */
   clear: () => void
@@ -14,16 +16,16 @@ export interface ComposerImages extends Attached {
   lost: (key: string) => void
 }
 
-/** `refusal`: why this chat takes no images; null: it takes them. */
-export function useAttachments(sessionId: string | null, refusal: string | null): ComposerImages {
+export function useAttachments(sessionId: string | null, refusals: Refusals): ComposerAttachments {
   const { attachments } = useChat()
   const { items, problem } = useSyncExternalStore(attachments.subscribe, () => attachments.of(sessionId))
   return {
     items,
+    refusals,
     // The model may have been chosen after they were attached.
-    problem: items.length > 0 ? (refusal ?? problem) : problem,
-    blocked: blockedBy(items, refusal),
-    add: (files) => void attachments.add(sessionId, files, refusal),
+    problem: items.some(({ preview }) => preview !== null) ? (refusals.images ?? problem) : problem,
+    blocked: blockedBy(items, refusals.images),
+    add: (files) => attachments.add(sessionId, files, refusals),
     remove: (key) => attachments.remove(sessionId, key),
     clear: () => attachments.clear(sessionId),
     lost: (key) => attachments.lost(sessionId, key),

@@ -22,6 +22,8 @@ import { ACTION } from './message-action.ts'
 import { MessageActions } from './message-actions.tsx'
 import { MessageImages } from './message-images.tsx'
 import { Regenerate } from './regenerate.tsx'
+import { AttachedFiles, MessageWords } from './message-words.tsx'
+import { readAttachedFiles } from '../attached-files.ts'
 import { useRemembered } from './remembered.ts'
 import { runWords, type CallRun } from '../calls/call-runs.ts'
 import { ToolCard } from '../calls/tool-card.tsx'
@@ -39,7 +41,8 @@ function Said(props: {
   failed?: boolean
   by?: string
 }) {
-  const { text, images = [], by } = props
+  const { images = [], by } = props
+  const { words: text, paths } = useMemo(() => readAttachedFiles(props.text), [props.text])
   return (
     <>
       {images.length > 0 && (
@@ -49,6 +52,7 @@ function Said(props: {
           className={cn('max-w-[85%]', by === undefined && 'justify-end', text !== '' && 'mb-2')}
         />
       )}
+      {paths.length > 0 && <AttachedFiles paths={paths} end={by === undefined} above={text !== ''} />}
       {text !== '' && (
         <div
           dir="auto"
@@ -58,7 +62,7 @@ function Said(props: {
             props.failed === true && 'border-failed-line',
           )}
         >
-          <Revealed text={text} />
+          <MessageWords words={text} />
         </div>
       )}
     </>
