@@ -123,6 +123,7 @@ const NEEDED: Record<string, Needs> = {
   'POST /api/terminals': 'exec',
   'GET /api/terminals/:id': 'exec',
   'DELETE /api/terminals/:id': 'exec',
+  'POST /api/exec': 'exec',
 
   'GET /api/rules': 'read',
   'POST /api/rules': 'cookie',

@@ -9,6 +9,7 @@ import type { Sandbox } from '@sandlot/sandbox/sandbox'
 import type { AgentStatus, AgentUser } from '@sandlot/shared/acp-meta'
 import type { RemovedData } from '@sandlot/shared/api'
 import type { Mode } from '@sandlot/shared/mode'
+import type { Rule } from '@sandlot/shared/rules'
 import { PERSON_TOOLS, type PersonTool } from '@sandlot/shared/team/agent-settings'
 import { MCP_SIGN_IN_PATH } from '@sandlot/shared/mcp-client'
 import { safeFetch } from '@sandlot/shared/node/safe-fetch'
@@ -47,6 +48,7 @@ import { SessionManager } from './session/manager.ts'
 import { FULL_IMAGE_FILE } from '@sandlot/shared/config/full-image'
 import { SANDBOX_BACKENDS } from '@sandlot/shared/config/sandbox-backends'
 import { makeStatus } from './acp/status.ts'
+import { Execs } from './exec/exec.ts'
 import { endJobs } from './tools/background/end-jobs.ts'
 import { lookAtJobs } from './tools/background/ends.ts'
 import { ALLOW_HOST, allowHost } from './tools/allow-host.ts'
@@ -204,6 +206,14 @@ export async function openAgent(
     }),
   })
 
+  const beyond = (sessionId: string, userId: string, held: readonly Rule[]): string | undefined =>
+    !SANDBOX_BACKENDS[config.sandbox.backend].isolates
+      ? 'keeps commands from nothing'
+      : network.reachesAny(userId, held)
+        ? 'has network access'
+        : mcp.inSandbox(userId, sessionId)
+          ? 'has an MCP server in it'
+          : undefined
   const manager = new SessionManager({
     store,
     rules,
@@ -227,14 +237,7 @@ export async function openAgent(
     isRemoved: (userId) => removals.has(userId),
     teamsOf: (userId) => people.get(userId)?.teams,
     membersOf: (teamId) => [...people.all].flatMap(([id, { teams }]) => (teams.includes(teamId) ? [id] : [])),
-    beyond: (sessionId, userId, held) =>
-      !SANDBOX_BACKENDS[config.sandbox.backend].isolates
-        ? 'keeps commands from nothing'
-        : network.reachesAny(userId, held)
-          ? 'has network access'
-          : mcp.inSandbox(userId, sessionId)
-            ? 'has an MCP server in it'
-            : undefined,
+    beyond,
     resumeCounts: (promptId) => countsResume(lastEnd, promptId),
     choices,
     fallbacks,
@@ -264,10 +267,20 @@ export async function openAgent(
     log,
     now: Date.now,
   })
+  const execs = new Execs({
+    runCalls: (calls, context) => scheduler.run(calls, context),
+    sandbox: acquire,
+    rules,
+    beyond,
+    leaving: leaving.signal,
+    log,
+    now: Date.now,
+  })
   const acp = {
     manager,
     shell: {
       terminals,
+      execs,
       streams,
       mayUse: (userId: string, what: PersonTool) => mayUse(userId, what, offer),
     },

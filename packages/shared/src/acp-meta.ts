@@ -133,6 +133,8 @@ export const EXT = {
   files: '_sandlot/files',
   /** A person’s terminals (`desk/terminals.ts`): list, open, attach, close: `{user, ask}`. */
   terminals: '_sandlot/terminals',
+  /** A command of a person, without a model (`desk/exec.ts`): `{user, command, …}` → `{ticket}`. */
+  exec: '_sandlot/exec',
   /**
    * A person is back from where an MCP server let them sign in: `{user, answer}` → `{server}` or
    * `{problem}`.

@@ -54,7 +54,7 @@ export const chatRequest = z
   )
 export type ChatRequest = z.infer<typeof chatRequest>
 
-const toolResult = z.object({
+export const toolResult = z.object({
   callId: z.string(),
   name: z.string(),
   status: z.enum(['completed', 'failed']),

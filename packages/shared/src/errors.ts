@@ -15,6 +15,8 @@ const ERROR_STATUS = {
   not_found: 404,
   conflict: 409,
   busy: 409,
+  /** A command of a person that the agent would ask about in this mode. */
+  approval_needed: 409,
   too_large: 413,
   rate_limited: 429,
   internal: 500,

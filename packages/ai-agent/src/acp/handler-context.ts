@@ -13,6 +13,7 @@ import type { SessionManager } from '../session/manager.ts'
 import type { DeploymentInstructions } from '../config/instructions.ts'
 import type { PersonTool } from '@sandlot/shared/team/agent-settings'
 import type { Log } from '../log.ts'
+import type { Execs } from '../exec/exec.ts'
 import type { Terminals } from '../terminals/terminals.ts'
 import type { ByteStreams } from './byte-streams.ts'
 import type { ClientServers } from './client-servers.ts'
@@ -38,6 +39,7 @@ export interface AcpServerParts {
   /** What people themselves do in their sandboxes. Absent: there are none. */
   shell?: {
     terminals: Terminals
+    execs: Execs
     streams: ByteStreams
     /** Whether an administrator lets this user have it. */
     mayUse: (userId: string, what: PersonTool) => boolean

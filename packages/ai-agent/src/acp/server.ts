@@ -11,6 +11,7 @@ import {
   methods,
 } from '@agentclientprotocol/sdk'
 import { ClientConnection } from './connection.ts'
+import { execRequests } from './requests/exec.ts'
 import { extensionRequests } from './requests/extension.ts'
 import { filesRequests } from './requests/files.ts'
 import {
@@ -77,6 +78,7 @@ function allExtensions(parts: AcpServerParts): ExtensionHandlers {
     ...removalRequests(parts),
     ...teamRequests(parts),
     ...terminalsRequests(parts),
+    ...execRequests(parts),
   }
 }
 

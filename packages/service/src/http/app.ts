@@ -11,6 +11,7 @@ import { accountsRoutes } from './accounts-routes.ts'
 import { chatRoutes } from './chat-routes.ts'
 import type { AppEnv, Ctx, Parts } from './context.ts'
 import { directoryRoutes } from './directory-routes.ts'
+import { execRoutes } from './shell/exec-routes.ts'
 import { filesRoutes } from './files-routes.ts'
 import { sessionImageRoutes, uploadRoutes } from './images-routes.ts'
 import { healthRoutes } from './health-routes.ts'
@@ -27,7 +28,7 @@ import { sessionsRoutes } from './sessions-routes.ts'
 import { sharesRoutes } from './shares-routes.ts'
 import { snapshotsRoutes } from './snapshots-routes.ts'
 import { signInRoutes } from './sign-in-routes.ts'
-import { terminalsRoutes } from './terminals-routes.ts'
+import { terminalsRoutes } from './shell/terminals-routes.ts'
 import { ownSettingsRoutes, personRoutes, teamsRoutes } from './teams-routes.ts'
 import { webApp } from './web-app.ts'
 import { workspaceRoutes } from './workspace-routes.ts'
@@ -70,6 +71,7 @@ export function makeApp(parts: Parts): Hono<AppEnv> {
     .route('/api/images', uploadRoutes(parts))
     .route('/api/files', filesRoutes(parts))
     .route('/api/files', workspaceRoutes(parts))
+    .route('/api/exec', execRoutes(parts))
     .use(
       bodyLimit({
         maxSize: MAX_FRAME_BYTES,

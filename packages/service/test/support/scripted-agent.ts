@@ -56,6 +56,7 @@ import { rulesParams } from '@sandlot/shared/person/rules-api'
 import { pendingApprovals } from '@sandlot/shared/pending-approvals'
 import { newId } from '@sandlot/shared/ids'
 import { instructionsParams } from '@sandlot/shared/person/instructions'
+import { execParams } from '@sandlot/shared/desk/exec'
 import { type TerminalsAsk, terminalsParams } from '@sandlot/shared/desk/terminals'
 import { filesParams } from '@sandlot/shared/person/files'
 import { secretsParams } from '@sandlot/shared/person/secrets'
@@ -153,6 +154,10 @@ export class ScriptedAgent {
   readonly streams = new Map<string, (socket: WebSocket) => void>()
   /** What a request about terminals is answered with. */
   terminals: (user: AgentUser, ask: TerminalsAsk) => object = () => ({ terminals: [] })
+  /** What a request about a command is answered with. */
+  exec: (params: z.output<typeof execParams>) => object = () => {
+    throw refusal('not_implemented', 'This script runs no commands.')
+  }
   readonly store: SessionStore
   readonly #socketPath: string
   #server: Server | undefined
@@ -478,6 +483,7 @@ export class ScriptedAgent {
       })
       .onRequest(EXT.files, filesParams, ({ params: { user, ask } }) => this.files.answer(user.id, ask))
       .onRequest(EXT.terminals, terminalsParams, ({ params: { user, ask } }) => this.terminals(user, ask))
+      .onRequest(EXT.exec, execParams, ({ params }) => this.exec(params))
       .onRequest(EXT.exportPrompt, exportPromptParams, async ({ params, client }) => {
         const { user, sessionId, promptId } = params
         await this.#owned(user.id, sessionId)

@@ -167,7 +167,11 @@ export function addSessionRequests(app: AgentApp, context: HandlerContext): void
     )
 }
 
-function modeOfNew(asked: Mode | undefined, fallback: Mode, ceiling: Mode | undefined): Mode {
+/**
+ * The mode that was asked for, else the highest that the ceiling allows up to `fallback`. Throws
+ * `forbidden` when what was asked for is above it.
+ */
+export function modeOfNew(asked: Mode | undefined, fallback: Mode, ceiling: Mode | undefined): Mode {
   if (asked !== undefined && !allows(ceiling, asked))
     throw new SandlotError('forbidden', `Your administrator allows no mode above “${ceiling}”.`)
   const wanted = asked ?? fallback

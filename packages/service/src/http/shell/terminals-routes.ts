@@ -9,10 +9,10 @@ import {
 } from '@sandlot/shared/desk/terminals'
 import { SandlotError } from '@sandlot/shared/errors'
 import { Hono } from 'hono'
-import { agentUserOf } from '../auth/agent-user.ts'
-import { problemsOf } from '../socket/frame.ts'
-import type { AppEnv, Ctx, Parts } from './context.ts'
-import { readBody, requireCaller } from './request.ts'
+import { agentUserOf } from '../../auth/agent-user.ts'
+import { problemsOf } from '../../socket/frame.ts'
+import type { AppEnv, Ctx, Parts } from '../context.ts'
+import { readBody, requireCaller } from '../request.ts'
 
 export function terminalsRoutes(parts: Parts): Hono<AppEnv> {
   const ask = (c: Ctx, what: TerminalsAsk): Promise<unknown> => {

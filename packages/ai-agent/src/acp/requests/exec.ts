@@ -1,0 +1,31 @@
+/** `_sandlot/exec`: a command of a person, for our own service. */
+import { EXT } from '@sandlot/shared/acp-meta'
+import { execParams } from '@sandlot/shared/desk/exec'
+import { SandlotError } from '@sandlot/shared/errors'
+import { parseParams } from '../errors.ts'
+import type { AcpServerParts, ExtensionHandlers } from '../handler-context.ts'
+import { modeOfNew } from './session.ts'
+
+export function execRequests(parts: AcpServerParts): ExtensionHandlers {
+  return {
+    [EXT.exec]: async ({ params, connection }) => {
+      const asked = parseParams(execParams, params, EXT.exec)
+      const { user, mode: wanted, defaultMode = parts.defaultMode, ...command } = asked
+      const { shell } = parts
+      if (!connection.ours || shell === undefined)
+        throw new SandlotError('not_implemented', 'There are no sandboxes here.')
+      if (user.role === 'guest') throw new SandlotError('forbidden', 'Guests have no sandbox of their own.')
+      if (!shell.mayUse(user.id, 'exec'))
+        throw new SandlotError(
+          'forbidden',
+          'Commands without the agent are switched off for you. An administrator can allow them.',
+        )
+      const ceiling = parts.modeCeilingOf?.(user.id, user.modeCeiling) ?? user.modeCeiling
+      const mode = modeOfNew(wanted, defaultMode, ceiling)
+      const { execs, streams } = shell
+      return {
+        ticket: streams.offer((socket) => void execs.run(socket, { ...command, userId: user.id, mode })),
+      }
+    },
+  }
+}
