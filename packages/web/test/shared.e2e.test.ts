@@ -1,5 +1,6 @@
 /** A chat with several people, in a real browser: who is who, comments, and what each may do. */
 import { describe, expect, test } from 'vitest'
+import { sample } from '../../../test/campaign.ts'
 import { DESKTOP, PHONE, card, lookAt, until, usePages } from './fixture/pages.ts'
 import { ADA } from './fixture/service.ts'
 import { SessionLog } from './fixture/session-log.ts'
@@ -67,10 +68,15 @@ function share(
   return log
 }
 
-const LOOKS = [
-  { theme: 'light', viewport: DESKTOP },
-  { theme: 'dark', viewport: PHONE },
-] as const
+/** An ordinary run looks at one of them, a full run at both. */
+const LOOKS = sample(
+  'looks of shared chats',
+  [
+    { theme: 'light', viewport: DESKTOP },
+    { theme: 'dark', viewport: PHONE },
+  ] as const,
+  1,
+)
 
 describe('a chat of one’s own that is shared', () => {
   test.each(LOOKS)('says who wrote and allowed what, and who is there, $theme', async (look) => {

@@ -1,14 +1,20 @@
 /** Sharing a chat, the page of a snapshot, and the settings of notices, in a real browser. */
 import { expect, test } from 'vitest'
+import { sample } from '../../../test/campaign.ts'
 import { DESKTOP, PHONE, card, lookAt, until, usePages } from './fixture/pages.ts'
 import { SessionLog } from './fixture/session-log.ts'
 
 const { service, url, complaints, newPage, signedIn } = usePages()
 
-const LOOKS = [
-  { theme: 'light', viewport: DESKTOP },
-  { theme: 'dark', viewport: PHONE },
-] as const
+/** An ordinary run looks at one of them, a full run at both. */
+const LOOKS = sample(
+  'looks of sharing',
+  [
+    { theme: 'light', viewport: DESKTOP },
+    { theme: 'dark', viewport: PHONE },
+  ] as const,
+  1,
+)
 const BOB = { id: 'u_bob', name: 'Bob Martin' }
 
 test.each(LOOKS)('a chat is shared, changed and revoked with the keyboard, $theme', async (look) => {

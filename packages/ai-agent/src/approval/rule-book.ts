@@ -68,7 +68,7 @@ export class RuleBook {
     if (effect === 'allow' && this.remember !== 'always')
       throw new SandlotError(
         'forbidden',
-        'Whoever runs this Sandlot lets nobody keep rules that allow something.',
+        'The operator of this Sandlot has switched off rules that allow something.',
       )
     if (expiresAt !== undefined && expiresAt <= this.#now())
       throw new SandlotError('bad_request', 'This rule would be over before it begins.')

@@ -115,7 +115,7 @@ export function overBudget(spent: PromptSpent, budgets: Budgets, now: number): s
 }
 
 function unknownCost(most: number): string {
-  return `Stopped, because nobody knows what the last answer cost: the provider did not count its tokens, and there is a limit of ${dollars(most)}. Whoever runs Sandlot can limit calls or time instead.`
+  return `Stopped, because the cost of the last answer is unknown: the provider did not count its tokens, and there is a limit of ${dollars(most)}. The operator of Sandlot can limit calls or time instead.`
 }
 
 /**

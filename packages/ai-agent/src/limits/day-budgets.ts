@@ -81,7 +81,7 @@ function usedUp(spent: UserSpent, day: DayBudgets, which: readonly (keyof DayBud
 
 function unknownToday(most: number, answers: number): string {
   const which = answers === 1 ? 'one of today’s answers' : `${number(answers)} of today’s answers`
-  return `Nobody knows what ${which} cost: the provider did not count their tokens, and you have a limit of ${dollars(most)} a day. It ${AGAIN}; the operator of Sandlot can limit tokens, calls or time instead.`
+  return `The cost of ${which} is unknown: the provider did not count their tokens, and you have a limit of ${dollars(most)} a day. It ${AGAIN}; the operator of Sandlot can limit tokens, calls or time instead.`
 }
 
 /** How limits are said, to people and to the model. */

@@ -108,7 +108,7 @@ describe('budgets', () => {
     const session = await newSession(core)
     await ask(session, 'go')
     expect(happened(session.log, 'prompt_ended')).toMatchObject([{ reason }])
-    expect(JSON.stringify(session.log).includes('nobody knows what the last answer cost')).toBe(
+    expect(JSON.stringify(session.log).includes('the cost of the last answer is unknown')).toBe(
       reason === 'budget',
     )
   })

@@ -81,7 +81,7 @@ describe('limits of a day', () => {
       expect(happened(session.log, 'prompt_ended')).toMatchObject([{ reason }])
       if (reason === 'budget')
         expect(happened(session.log, 'prompt_ended')[0]?.text).toMatch(
-          /^Nobody knows what one of today’s answers/,
+          /^The cost of one of today’s answers is unknown/,
         )
     }
     expect(bench.provider.requests).toHaveLength(2)

@@ -1,9 +1,29 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { checkSchema } from '../../src/mcp/schema-check.ts'
 import { createLineReader } from '../../src/mcp/transports/stdio.ts'
 import { batchOf, openMcpBench, scripted } from './mcp-bench.ts'
 import { idOf } from '../../src/tools/tool.ts'
+
+test('a check that waited for the processor is made again, not given up', async () => {
+  const schema = {
+    type: 'object',
+    properties: { list: { type: 'array', items: { pattern: '^a+$' } } },
+  }
+  const value = { list: Array.from({ length: 200 }, () => 'a'), more: 1 }
+  const stops = Array.from({ length: 3 }, () => `sleep 0.05; kill -STOP $1; sleep 0.3; kill -CONT $1`).join(
+    '; ',
+  )
+  const stopper = spawn('sh', ['-c', stops, 'sh', `${process.pid}`])
+  const ended = once(stopper, 'close')
+  const answers = new Set<string>()
+  for (const until = performance.now() + 1_500; performance.now() < until;)
+    answers.add(checkSchema({ ...schema, additionalProperties: false }, value).fits)
+  await ended
+  expect([...answers]).toEqual(['no'])
+})
 
 describe.concurrent('a hostile server', () => {
   test('malformed tools do not affect the others; names, descriptions and schemas become legal', async () => {

@@ -1,4 +1,5 @@
 /** What the configuration file sets for people, as the rows that it seeds. */
+import { deploymentSettings } from '../../../shared/test/support/deployment-settings.ts'
 import type { LimitSettings } from '../../src/limits/settings.ts'
 import { promptLimits } from '../../src/limits/settings.ts'
 import { settingsSeeds } from '../../src/config/user-settings.ts'
@@ -15,18 +16,6 @@ const own = (email: unknown): string | undefined => (typeof email === 'string' ?
 function bookOf(file: Sections, emailOf: EmailOf, limits?: LimitSettings): SettingsBook {
   const { rows } = settingsSeeds(file, limits?.written.users ?? new Map())
   const known = new Map<string, { email: string | undefined; teams: string[] }>()
-  const everybody = {
-    turns: 100,
-    calls: 0,
-    tokens: 0,
-    cost: 0,
-    promptSeconds: 0,
-    turnsPerDay: 0,
-    callsPerDay: 0,
-    tokensPerDay: 0,
-    costPerDay: 0,
-    secondsPerDay: 0,
-  }
   const parts = {
     rows: {
       all: async () => [],
@@ -43,13 +32,7 @@ function bookOf(file: Sections, emailOf: EmailOf, limits?: LimitSettings): Setti
       },
       all: new Map(),
     },
-    deployment: {
-      tools: true,
-      mcpServers: [],
-      models: ['main'],
-      network: { mode: 'none' as const, hosts: [], ask: false },
-      limits: limits?.written.everybody ?? everybody,
-    },
+    deployment: deploymentSettings({ limits: limits?.written.everybody }),
     problem: () => undefined,
     now: () => 0,
     log,

@@ -69,7 +69,7 @@ export function createUserPolicy(
           const words =
             ruling.decision === 'deny'
               ? `a rule denies ${host}:${port}.`
-              : `a rule asks before ${host}:${port} may be reached, and nobody was asked.`
+              : `a rule asks before ${host}:${port} may be reached, and there is no approval.`
           const reason = ruling.decision === 'deny' ? 'denied' : 'not_allowed'
           throw new EgressRefused(reason, words, { ruleId: ruling.ruleId })
         }

@@ -103,7 +103,7 @@ test('a rule that allows opens a host beside the list; one that asks keeps a lis
   socket.end('there and back')
   expect(await text(socket)).toBe('there and back')
   await expect.poll(() => egress.audits, WAIT).toMatchObject([{ decision: 'allowed', ruleId: 'rule_yes' }])
-  expect((await tunnel(`listed.test:${port}`)).said).toContain('nobody was asked')
+  expect((await tunnel(`listed.test:${port}`)).said).toContain('there is no approval')
   expect((await tunnel(`unknown.test:${port}`)).status).toBe(403)
 })
 

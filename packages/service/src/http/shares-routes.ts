@@ -78,7 +78,7 @@ async function checkTarget(c: Ctx, { accounts }: Parts, { kind, targetId }: NewS
     throw new SandlotError('not_found', 'There is no such team.')
   }
   if (targetId === c.var.caller.account.id)
-    throw new SandlotError('bad_request', 'This chat is yours already: share it with somebody else.')
+    throw new SandlotError('bad_request', 'This chat is yours already: share it with another person.')
   const [users, removed] = await Promise.all([accounts.listUsers(), accounts.removals()])
   if (users.some(({ id }) => id === targetId)) return
   throw removed.some(({ id }) => id === targetId)

@@ -289,7 +289,7 @@ function wordsOf(rows: readonly NoticeRow[]): {
 }
 
 function sentenceOf({ kind, about }: NoticeRow): string {
-  const who = about?.replaceAll(/\p{Cc}+/gu, ' ') ?? 'Somebody'
+  const who = about?.replaceAll(/\p{Cc}+/gu, ' ') ?? 'A person'
   switch (kind) {
     case 'approval':
       return `A chat waits for you: ${about ?? 'an approval'}`

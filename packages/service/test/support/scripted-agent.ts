@@ -63,6 +63,7 @@ import { secretsParams } from '@sandlot/shared/person/secrets'
 import { accessBy } from '@sandlot/storage/sessions/shares'
 import { openSessionStore } from '@sandlot/storage/sessions/sqlite'
 import type { SessionStore } from '@sandlot/storage/sessions/store'
+import { deploymentSettings } from '../../../shared/test/support/deployment-settings.ts'
 import { ScriptedFiles } from './scripted-files.ts'
 import { InOrder } from '../../src/chat/in-order.ts'
 import { WebSocketServer } from 'ws'
@@ -103,24 +104,7 @@ const withSandlot = <S extends z.ZodType>(shape: S, meta: unknown): z.output<S> 
 }
 
 /** As everybody has it. */
-const DEPLOYMENT = {
-  tools: true,
-  mcpServers: [],
-  models: ['scripted', 'small'],
-  network: { mode: 'none' as const, hosts: [], ask: false },
-  limits: {
-    turns: 100,
-    calls: 0,
-    tokens: 0,
-    cost: 0,
-    promptSeconds: 0,
-    turnsPerDay: 0,
-    callsPerDay: 0,
-    tokensPerDay: 0,
-    costPerDay: 0,
-    secondsPerDay: 0,
-  },
-}
+const DEPLOYMENT = deploymentSettings({ models: ['scripted', 'small'] })
 
 export class ScriptedAgent {
   script: Script = answering

@@ -4,7 +4,6 @@ import { MODES } from '../../src/mode.ts'
 import {
   LIMIT_NAMES,
   type AgentSettings,
-  type DeploymentSettings,
   type EffectiveSettings,
   type SettingSource,
   type TeamSettings,
@@ -12,25 +11,14 @@ import {
   effectiveSettings,
   effectiveSettingsView,
 } from '../../src/team/agent-settings.ts'
+import { deploymentSettings } from '../support/deployment-settings.ts'
 
-const DEPLOYMENT: DeploymentSettings = {
-  tools: true,
+const DEPLOYMENT = deploymentSettings({
   mcpServers: ['browser', 'search'],
   models: ['main', 'small', 'home'],
   network: { mode: 'none', hosts: ['pypi.org'], ask: false },
-  limits: {
-    turns: 100,
-    calls: 50,
-    tokens: 0,
-    cost: 0,
-    promptSeconds: 0,
-    turnsPerDay: 0,
-    callsPerDay: 0,
-    tokensPerDay: 0,
-    costPerDay: 0,
-    secondsPerDay: 0,
-  },
-}
+  limits: { calls: 50 },
+})
 const team = (name: string, settings: AgentSettings): TeamSettings => ({ id: `t_${name}`, name, settings })
 const teams = (...names: string[]): SettingSource => ({
   kind: 'teams',

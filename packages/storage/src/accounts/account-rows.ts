@@ -93,7 +93,7 @@ export async function changePerson(
     if ((was?.role ?? before.role) !== before.role || (was?.name ?? before.name) !== before.name)
       throw new SandlotError(
         'conflict',
-        `Somebody has changed this account meanwhile: it is ${before.name}’s, with the role ${before.role}.`,
+        `Another administrator has changed this account meanwhile: it is ${before.name}’s, with the role ${before.role}.`,
       )
     const after = { ...before, ...change }
     if (before.role === 'admin' && after.role !== 'admin') await refuseLastAdministrator(trx)

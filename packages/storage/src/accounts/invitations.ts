@@ -137,7 +137,7 @@ async function refuseAwaited(db: Kysely<AccountsSchema>, email: string): Promise
   if (awaited !== undefined)
     throw new SandlotError(
       'forbidden',
-      'Somebody with this address is awaited. Ask for an invitation for it.',
+      'This address is expected to be invited by itself. Ask for an invitation for it.',
     )
 }
 

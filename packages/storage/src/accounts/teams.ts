@@ -80,7 +80,10 @@ export function makeTeams(db: Kysely<AccountsSchema>): TeamsStore {
     async rename(id, name, was) {
       const before = await one(id)
       if (was !== undefined && before.name !== was)
-        throw new SandlotError('conflict', `Somebody has renamed this team to ${before.name} meanwhile.`)
+        throw new SandlotError(
+          'conflict',
+          `Another administrator has renamed this team to ${before.name} meanwhile.`,
+        )
       await refuseTaken(name, id)
       await db
         .updateTable('team')
