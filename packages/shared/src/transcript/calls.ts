@@ -55,7 +55,9 @@ export function failuresOf(
   entries: readonly Entry[],
   promptId: string | undefined,
 ): FailurePattern | undefined {
-  const calls = entries.flatMap((entry) => {
+  // The entries of a prompt stand together, and its own are the last.
+  const others = (entry: Entry) => 'promptId' in entry && entry.promptId !== promptId
+  const calls = entries.slice(entries.findLastIndex(others) + 1).flatMap((entry) => {
     if (entry.type !== 'call' || entry.promptId !== promptId || entry.endedAt === undefined) return []
     const { id: callId, status, reason, exit, rawOutput } = entry
     return [{ callId, failed: status === 'failed', reason, exit, text: rawOutput?.forModel ?? '' }]

@@ -69,6 +69,8 @@ export interface Transcript {
   readonly context: { readonly used: number; readonly size: number } | null
   /** Ids whose live text was withdrawn. */
   readonly withdrawn: readonly string[]
+  /** Who has written in it, as far as that is said; each once. */
+  readonly authors: readonly Author[]
   /** Who sees a shared chat now; empty where only one does. */
   readonly people: readonly Present[]
 }
@@ -88,6 +90,7 @@ export function emptyTranscript(): Transcript {
     queued: [],
     context: null,
     withdrawn: [],
+    authors: [],
     people: [],
   }
 }
@@ -251,7 +254,10 @@ function foldSandlotEvent(transcript: Transcript, event: SandlotEvent, meta: San
         failures,
         at: meta.at,
       }
-      return { ...transcript, prompt: null, entries: [...transcript.entries.filter(isSettled), end] }
+      // What was only ever live goes.
+      const entries = transcript.entries.slice(0, firstLiveOf(transcript.entries))
+      names.set(entries, namesOf(transcript.entries))
+      return settle({ ...transcript, prompt: null, entries }, end)
     }
     case 'comment': {
       const { commentId: id, text, mentions } = event
@@ -384,14 +390,42 @@ function foldLiveText(
 // ─────────────────────────────────────────────────────────────────────────────────────────────
 
 /**
+ * Names of entries that these lists may have: of each at least its own. A long history is folded
+ * without looking through it for each event.
+ */
+const names = new WeakMap<readonly Entry[], Set<string>>()
+
+function namesOf(entries: readonly Entry[]): Set<string> {
+  return names.get(entries) ?? new Set(entries.map(nameOf))
+}
+
+function nameOf({ type, id }: Entry): string {
+  return `${type} ${id}`
+}
+
+/**
  * Put a settled entry behind the settled ones and before those that are only live, in place of its
  * live self.
  */
 function settle(transcript: Transcript, entry: Entry): Transcript {
-  const others = transcript.entries.filter((other) => other.id !== entry.id || other.type !== entry.type)
-  const firstLive = others.findIndex((other) => !isSettled(other))
-  const at = firstLive === -1 ? others.length : firstLive
-  return { ...transcript, entries: [...others.slice(0, at), entry, ...others.slice(at)] }
+  const { entries: before } = transcript
+  const known = namesOf(before)
+  const name = nameOf(entry)
+  const entries = known.has(name) ? before.filter((other) => nameOf(other) !== name) : before.slice()
+  entries.splice(firstLiveOf(entries), 0, entry)
+  names.set(entries, known.add(name))
+  return withAuthor({ ...transcript, entries }, entry)
+}
+
+/** Live entries stand behind the settled ones. */
+function firstLiveOf(entries: readonly Entry[]): number {
+  return entries.findLastIndex(isSettled) + 1
+}
+
+function withAuthor(transcript: Transcript, entry: Entry): Transcript {
+  const author = entry.type === 'message' || entry.type === 'comment' ? entry.author : undefined
+  if (author === undefined || transcript.authors.some(({ id }) => id === author.id)) return transcript
+  return { ...transcript, authors: [...transcript.authors, author] }
 }
 
 /** Images stand behind the text of their message, as events of their own. */
@@ -430,5 +464,7 @@ function changeCall(transcript: Transcript, id: string, change: (call: CallEntry
 function replaceAt(transcript: Transcript, at: number, entry: Entry): Transcript {
   const entries = transcript.entries.slice()
   entries[at] = entry
+  const known = names.get(transcript.entries)
+  if (known !== undefined) names.set(entries, known.add(nameOf(entry)))
   return { ...transcript, entries }
 }

@@ -1,11 +1,11 @@
 /** What every part of the signed-in app can reach: the chat of this tab and the person. */
 import type { Me } from '@sandlot/shared/api'
-import { createContext, useContext } from 'react'
+import { createContext, useContext, useState } from 'react'
 import { useStore } from 'zustand'
 import type { UnsentStorage } from '../lib/storage.ts'
 import type { Attachments } from '../state/attachments.ts'
 import type { Chat } from '../state/chat.ts'
-import type { ChatState } from '../state/chat-state.ts'
+import { type ChatState, EMPTY_VIEW, type SessionView, isSettledAlike } from '../state/chat-state.ts'
 
 export interface ChatContext {
   chat: Chat
@@ -30,4 +30,20 @@ export function useChat(): ChatContext {
 /** Part of the state; the component is drawn again only when that part changes. */
 export function useChatState<T>(select: (state: ChatState) => T): T {
   return useStore(useChat().chat.store, select)
+}
+
+/**
+ * The session as of its last settled event: for all that does not show text and output while they
+ * grow, and so is not drawn again with each piece.
+ */
+export function useSettledView(sessionId: string | null): SessionView {
+  const [select] = useState(() => {
+    let kept = EMPTY_VIEW
+    return (state: ChatState, id: string | null) => {
+      const view = (id === null ? undefined : state.views[id]) ?? EMPTY_VIEW
+      if (!isSettledAlike(kept, view)) kept = view
+      return kept
+    }
+  })
+  return useChatState((state) => select(state, sessionId))
 }

@@ -6,10 +6,11 @@ import type { Me } from '@sandlot/shared/api'
 import type { Author } from '@sandlot/shared/team/shares'
 import { useLocation } from 'wouter'
 import type { QueuedEntry } from '@sandlot/shared/transcript/entries'
+import { branchShown } from '@sandlot/shared/transcript/transcript'
 import { messageOf } from '@sandlot/shared/errors'
 import { newId } from '@sandlot/shared/ids'
 import type { SendOptions } from '../state/chat.ts'
-import { EMPTY_VIEW, isBusy, modeOf } from '../state/chat-state.ts'
+import { isBusy, modeOf } from '../state/chat-state.ts'
 import type { PendingMessage } from '../state/outbox.ts'
 import { waitingModel } from '../state/waiting-frames.ts'
 import { Button } from '../ui/button.tsx'
@@ -17,7 +18,7 @@ import { PersonMark } from '../ui/person-mark.tsx'
 import { Revealed } from '../ui/revealed.tsx'
 import { Spinner } from '../ui/spinner.tsx'
 import { ApprovalBar } from './approvals/approval-bar.tsx'
-import { useChat, useChatState } from './chat-context.ts'
+import { useChat, useChatState, useSettledView } from './chat-context.ts'
 import { Composer, type ComposerHandle } from './composer/composer.tsx'
 import { DemoBadge } from './demo-note.tsx'
 import { EmptyChat } from './empty-chat.tsx'
@@ -26,8 +27,8 @@ import { ModelMenu } from './composer/model-menu.tsx'
 import { PlanPanel } from './calls/plan-panel.tsx'
 import { Queued, RefusedMessages } from './composer/queued.tsx'
 import { BranchesProvider, useShownBranch } from './transcript/branches.ts'
+import { LiveTranscript } from './transcript/transcript-view.tsx'
 import { Scroller, type ScrollHandle } from './transcript/scroller.tsx'
-import { TranscriptView } from './transcript/transcript-view.tsx'
 import { useApprovals } from './approvals/use-approvals.ts'
 import { withAttachedFiles } from './attached-files.ts'
 import { useAttachments } from './composer/use-attachments.ts'
@@ -43,8 +44,7 @@ import { sendComment } from '../net/shares.ts'
 export function ChatPage(props: { sessionId: string | null }) {
   const { sessionId } = props
   const { chat, me } = useChat()
-  const view =
-    useChatState((state) => (sessionId === null ? undefined : state.views[sessionId])) ?? EMPTY_VIEW
+  const view = useSettledView(sessionId)
   const outbox = useChatState((state) => state.outbox)
   const online = useChatState((state) => state.connection.status === 'open')
   const busy = useChatState((state) => isBusy(state, sessionId))
@@ -84,7 +84,8 @@ export function ChatPage(props: { sessionId: string | null }) {
 
   const [ours, refused] = useMemo(() => shownAndRefused(outbox, sessionId), [outbox, sessionId])
   const { transcript } = view
-  const { shown, follows, branches } = useShownBranch(sessionId, transcript, ours)
+  const { path, follows, branches } = useShownBranch(sessionId, transcript, ours)
+  const shown = useMemo(() => branchShown(transcript, path), [transcript, path])
   const waiting = useMemo(() => (mayApprove ? pendingApprovals(transcript) : []), [transcript, mayApprove])
   const empty = transcript.entries.length === 0 && ours.length === 0
   const stopping = view.stopping || ours.some((message) => message.stop === true)
@@ -173,10 +174,9 @@ export function ChatPage(props: { sessionId: string | null }) {
         ) : (
           <Scroller ref={scroller} below={<Typing people={transcript.people} />}>
             <BranchesProvider value={branches}>
-              <TranscriptView
+              <LiveTranscript
                 sessionId={sessionId}
-                view={view}
-                transcript={shown}
+                path={path}
                 outbox={ours}
                 online={online}
                 stopping={stopping}

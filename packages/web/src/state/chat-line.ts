@@ -209,15 +209,19 @@ export class ChatLine {
   }
 }
 
+/** Between two batches: text that grows thirty times a second is read as it comes. */
+const PAUSE_MS = 30
+
 /**
- * Gathers frames and hands them on once per frame of the screen: a fast model costs one render and
- * not one per token.
+ * Gathers frames and hands them on once per frame of the screen, and at most about thirty times a
+ * second: a fast model costs one render and not one per token.
  */
 class FrameBatch {
   readonly #schedule: (work: () => void) => void
   readonly #apply: (frames: readonly ServerFrame[]) => void
   #frames: ServerFrame[] = []
   #scheduled = false
+  #flushedAt = 0
 
   /** `schedule`: run once, soon. `apply` never gets an empty batch. */
   constructor(schedule: (work: () => void) => void, apply: (frames: readonly ServerFrame[]) => void) {
@@ -229,10 +233,13 @@ class FrameBatch {
     this.#frames.push(frame)
     if (this.#scheduled) return
     this.#scheduled = true
-    this.#schedule(() => {
+    const work = (): void => {
       this.#scheduled = false
       this.flush()
-    })
+    }
+    const pause = this.#flushedAt + PAUSE_MS - performance.now()
+    if (pause <= 0) this.#schedule(work)
+    else setTimeout(() => this.#schedule(work), pause)
   }
 
   /** Now, because something is about to be decided from the state. */
@@ -240,6 +247,7 @@ class FrameBatch {
     const frames = this.#frames
     if (frames.length === 0) return
     this.#frames = []
+    this.#flushedAt = performance.now()
     this.#apply(frames)
   }
 }

@@ -304,6 +304,18 @@ export function changeView(
   return changed === view ? state : setView(state, id, changed)
 }
 
+/** What is only live may differ: text, calls and output that grow. */
+export function isSettledAlike(one: SessionView, other: SessionView): boolean {
+  const { transcript: before, ...kept } = one
+  const { transcript: after, ...now } = other
+  return (
+    before.seq === after.seq &&
+    before.people === after.people &&
+    before.prompts === after.prompts &&
+    Object.entries(kept).every(([name, value]) => value === now[name as keyof typeof now])
+  )
+}
+
 // ── What the screen asks
 // ────────────────────────────────────────────────────────────────────────────────
 

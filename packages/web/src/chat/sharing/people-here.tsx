@@ -3,11 +3,10 @@ import { Popover } from '@base-ui/react/popover'
 import type { Present } from '@sandlot/shared/transcript/transcript'
 import { UsersRound } from 'lucide-react'
 import { useRef } from 'react'
-import { EMPTY_VIEW } from '../../state/chat-state.ts'
 import { Button } from '../../ui/button.tsx'
 import { PersonMark } from '../../ui/person-mark.tsx'
 import { Revealed } from '../../ui/revealed.tsx'
-import { useChat, useChatState } from '../chat-context.ts'
+import { useChat, useChatState, useSettledView } from '../chat-context.ts'
 import { type Reading, useReadingOf } from './reading.ts'
 
 const MOST_MARKS = 3
@@ -16,8 +15,7 @@ const MOST_MARKS = 3
 export function PeopleHere(props: { onShare: () => void }) {
   const { me } = useChat()
   const sessionId = useChatState((state) => state.activeId)
-  const view =
-    useChatState((state) => (sessionId === null ? undefined : state.views[sessionId])) ?? EMPTY_VIEW
+  const view = useSettledView(sessionId)
   const reading = useReadingOf(sessionId)
   // Inside the page’s landmark, not at the end of the body.
   const host = useRef<HTMLDivElement>(null)

@@ -1,13 +1,10 @@
 /** Whose the chat on the screen is, who is in it, and what its reader may do there. */
 import type { Me } from '@sandlot/shared/api'
 import type { SessionSummary } from '@sandlot/shared/frames'
-import type { Entry } from '@sandlot/shared/transcript/entries'
-import type { Transcript } from '@sandlot/shared/transcript/transcript'
 import type { Author, ShareAccess } from '@sandlot/shared/team/shares'
 import { createContext, useContext, useEffect, useMemo, useState } from 'react'
 import { fetchShares } from '../../net/shares.ts'
-import { EMPTY_VIEW } from '../../state/chat-state.ts'
-import { useChat, useChatState } from '../chat-context.ts'
+import { useChat, useChatState, useSettledView } from '../chat-context.ts'
 
 export interface Reading {
   /** Whose it is; null: the reader's. */
@@ -36,23 +33,8 @@ export function useReading(): Reading {
 export function useReadingOf(sessionId: string | null): Reading {
   const { me } = useChat()
   const summary = useChatState((state) => state.sessions?.find((known) => known.sessionId === sessionId))
-  const { transcript } =
-    useChatState((state) => (sessionId === null ? undefined : state.views[sessionId])) ?? EMPTY_VIEW
-  const authors = useAuthors(transcript)
-  const { people: present } = transcript
-  return useMemo(() => readingOf(me, summary, authors, present), [me, summary, authors, present])
-}
-
-/** The same list as long as the same people have written. */
-function useAuthors({ entries }: Transcript): readonly Author[] {
-  const found = useMemo(() => unique(entries.flatMap((entry) => authorOf(entry) ?? [])), [entries])
-  const key = found.map(({ id }) => id).join(' ')
-  // oxlint-disable-next-line react-hooks/exhaustive-deps
-  return useMemo(() => found, [key])
-}
-
-function authorOf(entry: Entry): Author | undefined {
-  return entry.type === 'message' || entry.type === 'comment' ? entry.author : undefined
+  const { authors, people } = useSettledView(sessionId).transcript
+  return useMemo(() => readingOf(me, summary, authors, people), [me, summary, authors, people])
 }
 
 function readingOf(

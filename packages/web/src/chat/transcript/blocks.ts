@@ -37,16 +37,16 @@ export function promptOfRow(row: Row): string | undefined {
  * it, and a block in which nothing changed is the same object.
  */
 export class Blocks {
-  #starts: ReadonlySet<string> = new Set()
   #known: ReadonlyMap<string, Block> = new Map()
+  #last: readonly Block[] = []
 
   cut(rows: readonly Row[]): readonly Block[] {
-    const blocks: Block[] = []
-    let from = 0
-    let promptBefore: string | undefined
-    for (let to = 1; to <= rows.length; to++) {
+    const blocks = this.#unchanged(rows)
+    let from = blocks.reduce((sum, block) => sum + block.rows.length, 0)
+    let promptBefore = promptBehind(blocks.at(-1))
+    for (let to = from + 1; to <= rows.length; to++) {
       const next = rows[to]
-      const ends = next === undefined || to - from >= ROWS || this.#starts.has(rowKey(next))
+      const ends = next === undefined || to - from >= ROWS || this.#known.has(rowKey(next))
       const first = rows[from]
       if (!ends || first === undefined) continue
       const block: Block = {
@@ -58,13 +58,31 @@ export class Blocks {
       }
       const known = this.#known.get(block.id)
       blocks.push(known !== undefined && isSame(known, block) ? known : block)
-      promptBefore = block.rows.map(promptOfRow).findLast((id) => id !== undefined) ?? promptBefore
+      promptBefore = promptBehind(block)
       from = to
     }
-    this.#starts = new Set(blocks.map(({ id }) => id))
     this.#known = new Map(blocks.map((block) => [block.id, block]))
+    this.#last = blocks
     return blocks
   }
+
+  /** Blocks at the beginning in which nothing has changed, and behind which there is another. */
+  #unchanged(rows: readonly Row[]): Block[] {
+    let from = 0
+    const changed = this.#last.findIndex((block, at) => {
+      const next = this.#last[at + 1]
+      if (next === undefined || !block.rows.every((row, place) => isSameRow(row, rows[from + place])))
+        return true
+      from += block.rows.length
+      const first = rows[from]
+      return first === undefined || rowKey(first) !== next.id
+    })
+    return this.#last.slice(0, Math.max(changed, 0))
+  }
+}
+
+function promptBehind(block: Block | undefined): string | undefined {
+  return block?.rows.map(promptOfRow).findLast((id) => id !== undefined) ?? block?.promptBefore
 }
 
 function isSame(one: Block, other: Block): boolean {

@@ -1,10 +1,10 @@
 /** The branches of the chat on the screen: which one is shown, and how another is begun. */
 import { type PromptPlace, branchTo, shownBranch } from '@sandlot/shared/transcript/branches'
 import type { MessageEntry } from '@sandlot/shared/transcript/entries'
-import { type Transcript, branchShown } from '@sandlot/shared/transcript/transcript'
+import type { Transcript } from '@sandlot/shared/transcript/transcript'
 import { createContext, useContext, useMemo, useState } from 'react'
 import type { PendingMessage } from '../../state/outbox.ts'
-import { useChat, useChatState } from '../chat-context.ts'
+import { useChat, useSettledView } from '../chat-context.ts'
 import { useReading } from '../sharing/reading.ts'
 import { type Said, sayAgain } from './say-again.ts'
 
@@ -27,26 +27,24 @@ export function useBranches(): Branches {
 }
 
 /**
- * What is shown of a transcript, kept for this reader, and what the next message follows
- * (undefined: the newest prompt). While a message that goes on elsewhere is on its way, all that it
- * follows is shown.
+ * The branch that is shown, kept for this reader, and what the next message follows (undefined: the
+ * newest prompt). While a message that goes on elsewhere is on its way, all that it follows is
+ * shown.
  */
 export function useShownBranch(
   sessionId: string | null,
-  transcript: Transcript,
+  { prompts, prompt }: Transcript,
   outbox: readonly PendingMessage[],
-): { shown: Transcript; follows: string | undefined; branches: Branches } {
+): { path: readonly string[]; follows: string | undefined; branches: Branches } {
   const { chat, unsent } = useChat()
   const storage = unsent(sessionId)
   const key = `sandlot.branch.${sessionId ?? 'new'}`
   const [chosen, setChosen] = useState(() => storage.get(key))
-  const { prompts, prompt } = transcript
   const pending = outbox.findLast(({ follows }) => follows !== undefined)?.follows
   const path = useMemo(
     () => (pending === undefined ? shownBranch(prompts, chosen) : branchTo(prompts, pending ?? '')),
     [prompts, chosen, pending],
   )
-  const shown = useMemo(() => branchShown(transcript, path), [transcript, path])
   const isRunning = prompt !== null
   const branches = useMemo<Branches>(() => {
     const choose = (promptId: string | null) => {
@@ -66,24 +64,23 @@ export function useShownBranch(
     // oxlint-disable-next-line react-hooks/exhaustive-deps
   }, [chat, sessionId, prompts, isRunning])
   const last = path.at(-1)
-  return { shown, follows: last === prompts.at(-1)?.id ? undefined : last, branches }
+  return { path, follows: last === prompts.at(-1)?.id ? undefined : last, branches }
 }
 
-/** What a person has said in this prompt, where this reader may say it anew: once it has ended. */
-export function useSaidIn(sessionId: string, promptId: string | undefined): Said | undefined {
+/** Whether this reader may say anew what was said in this prompt: once nothing runs. */
+export function useMaySayAnew(sessionId: string, promptId: string | undefined): boolean {
   const { me } = useChat()
   const { access } = useReading()
   const { sayAnew } = useBranches()
-  const entries = useChatState((state) => state.views[sessionId]?.transcript.entries)
-  return useMemo(() => {
-    if (promptId === undefined || sayAnew === undefined) return undefined
-    const said = (entries ?? []).filter(
-      (entry): entry is MessageEntry =>
-        entry.type === 'message' && entry.role === 'user' && entry.promptId === promptId,
-    )
-    const isTheirs = access === 'take_part' && said[0]?.author?.id === me.id
-    if (said.length === 0 || (access !== 'own' && !isTheirs)) return undefined
-    const text = said.map((entry) => entry.text).filter((one) => one !== '')
-    return { text: text.join('\n\n'), images: said.flatMap(({ images = [] }) => images) }
-  }, [entries, promptId, sayAnew, access, me.id])
+  const { transcript } = useSettledView(sessionId)
+  if (promptId === undefined || sayAnew === undefined || access === 'watch') return false
+  return access === 'own' || saidIn(transcript, promptId)[0]?.author?.id === me.id
+}
+
+/** What people have said in this prompt. */
+export function saidIn({ entries }: Transcript, promptId: string): MessageEntry[] {
+  return entries.filter(
+    (entry): entry is MessageEntry =>
+      entry.type === 'message' && entry.role === 'user' && entry.promptId === promptId,
+  )
 }

@@ -5,24 +5,31 @@ import { useRef } from 'react'
 import { cn } from '../../lib/cn.ts'
 import { useChat } from '../chat-context.ts'
 import { hasChoice } from '../composer/model-choice.ts'
-import { useBranches, useSaidIn } from './branches.ts'
+import { saidIn, useBranches, useMaySayAnew } from './branches.ts'
 import { ACTION } from './message-action.ts'
 
 export function Regenerate(props: { sessionId: string; promptId: string | undefined }) {
-  const { promptId } = props
-  const { me } = useChat()
+  const { sessionId, promptId } = props
+  const { me, chat } = useChat()
   const { sayAnew } = useBranches()
-  const said = useSaidIn(props.sessionId, promptId)
+  const may = useMaySayAnew(sessionId, promptId)
   // Inside the page’s landmark, not at the end of the body.
   const host = useRef<HTMLDivElement>(null)
-  if (said === undefined || promptId === undefined || sayAnew === undefined) return null
+  if (!may || promptId === undefined || sayAnew === undefined) return null
+  const answerAgain = (model?: string) => {
+    const view = chat.store.getState().views[sessionId]
+    const said = view === undefined ? [] : saidIn(view.transcript, promptId)
+    const texts = said.map(({ text }) => text).filter((text) => text !== '')
+    const images = said.flatMap((message) => message.images ?? [])
+    void sayAnew(promptId, { text: texts.join('\n\n'), images }, model)
+  }
   return (
     <div ref={host} className="contents">
       <button
         type="button"
         aria-label="Answer again"
         title="Answer again"
-        onClick={() => void sayAnew(promptId, said)}
+        onClick={() => answerAgain()}
         className={ACTION}
       >
         <RefreshCw className="size-3.5" aria-hidden />
@@ -52,7 +59,7 @@ export function Regenerate(props: { sessionId: string; promptId: string | undefi
                   {(me.models ?? []).map(({ name }) => (
                     <Menu.Item
                       key={name}
-                      onClick={() => void sayAnew(promptId, said, name)}
+                      onClick={() => answerAgain(name)}
                       className="flex w-full cursor-pointer items-center rounded-lg px-2.5 py-1.5 text-sm outline-none pointer-coarse:min-h-11 data-highlighted:bg-hover"
                     >
                       <span className="min-w-0 flex-1 truncate">{name}</span>
