@@ -16,13 +16,14 @@ const BENCHES: Record<string, Bench> = {
   sandbox: { file: 'packages/sandbox/bench/sandbox.ts', needsEngine: true },
   agent: { file: 'packages/ai-agent/bench/agent.ts', needsEngine: false },
   service: { file: 'packages/service/bench/service.ts', needsEngine: false },
+  web: { file: 'packages/web/bench/web.ts', needsEngine: false },
 }
 
 /**
  * Measure something on this machine: `bench sandbox` is the sandbox beside what others do with the
  * same engine, `bench agent` what the agent adds to the model beside what other libraries add,
- * `bench service` what the way to the browser adds. Returns 1 when a goal is missed or cannot be
- * measured.
+ * `bench service` what the way to the browser adds, `bench web` what the page costs in a browser.
+ * Returns 1 when a goal is missed or cannot be measured.
  */
 export const bench: Command = async ({ config, args, steps, print }) => {
   const [name = 'sandbox', ...rest] = args
