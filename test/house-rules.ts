@@ -31,9 +31,10 @@ export function roomProblems(files: readonly SourceFile[]): string[] {
 const DUST_LINES = 60
 /** Each is one of many of its kind: a reader looks for it by its name. */
 const KINDS =
-  /\/(migrations|policies|builtin|requests|http|commands)\/|[-/](routes|migrations|config)\.ts$|\/main\.tsx?$/
+  /\/(migrations|policies|builtin|requests|http|commands|preview\/views)\/|[-/](routes|migrations|config)\.ts$|\/main\.tsx?$/
 /** Files that stay beside their only importer, and why. */
 const SEAMS: Record<string, string> = {
+  'packages/web/src/markdown/math.tsx': 'loaded with KaTeX, when a text has math',
   'packages/ai-agent/src/model/configured-models.ts': 'the one place that chooses the wire of a model',
 }
 

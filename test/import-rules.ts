@@ -90,6 +90,11 @@ const VENDORS: { library: RegExp; only: RegExp }[] = [
     only: /^packages\/web\/src\/.*(markdown|highlight|code|styles|main)/i,
   },
   {
+    library: /^(pdfjs-dist|papaparse|@tanstack\/react-virtual)(\/|$)/,
+    only: /^packages\/web\/src\/(preview|chat\/transcript)\//,
+  },
+  { library: /^(katex|mermaid)(\/|$)/, only: /^packages\/web\/src\/markdown\// },
+  {
     library:
       /^(@base-ui\/react|lucide-react|clsx|tailwind-merge|use-stick-to-bottom|qr|wouter|zustand)(\/|$)/,
     only: /^packages\/web\/src\//,

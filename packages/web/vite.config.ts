@@ -20,7 +20,14 @@ export default defineConfig({
     // The parser of HTML inside Markdown: a quarter of the page, and HTML stays text here.
     alias: { 'rehype-raw': join(import.meta.dirname, 'src/markdown/without-html.ts') },
   },
-  build: { outDir: 'dist', target: 'es2023', sourcemap: false, chunkSizeWarningLimit: 700 },
+  build: {
+    outDir: 'dist',
+    target: 'es2023',
+    sourcemap: false,
+    chunkSizeWarningLimit: 1600,
+    // What pdf.js fetches has an address: the page's policy lets it fetch no data in its place.
+    assetsInlineLimit: (file) => (file.includes('pdfjs-dist') ? false : undefined),
+  },
   server: {
     host: '127.0.0.1',
     proxy: {
@@ -69,7 +76,7 @@ function compressed(): Plugin {
       const names = await readdir(folder, { recursive: true })
       await Promise.all(
         names
-          .filter((name) => /\.(?:html|js|css|svg)$/.test(name))
+          .filter((name) => /\.(?:html|m?js|css|svg)$/.test(name))
           .map((name) => compress(join(folder, name))),
       )
     },

@@ -207,18 +207,18 @@ test.each([
     complaints.length = 0
     expect(await lookAt(page, `made-${name}`)).toEqual([])
 
-    const opened = page.getByRole('dialog')
+    const opened = page.getByTestId('file-preview')
     const openLink = async (link: string) => {
       await page.getByTestId('workspace-link').filter({ hasText: link }).click()
       await opened.waitFor()
     }
     await openLink('data.csv')
-    await opened.getByText('May,<b>12</b>').waitFor()
+    await opened.getByRole('cell', { name: '<b>12</b>' }).waitFor()
     expect(await opened.getByRole('link', { name: 'Download' }).getAttribute('href')).toContain('download=1')
     expect(await lookAt(page, `made-text-${name}`)).toEqual([])
     await page.keyboard.press('Escape')
     await openLink('data.bin')
-    await opened.getByText('is not shown here').waitFor()
+    await opened.getByText('These are its bytes').waitFor()
     await page.keyboard.press('Escape')
     await openLink('old.csv')
     await opened.getByText('not in your workspace any more').waitFor()

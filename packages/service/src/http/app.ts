@@ -2,6 +2,7 @@
 import { SandlotError, toErrorBody } from '@sandlot/shared/errors'
 import { MAX_FRAME_BYTES } from '@sandlot/shared/frames'
 import { newId } from '@sandlot/shared/ids'
+import { PAGE_HEADERS } from '@sandlot/shared/person/files'
 import { Hono } from 'hono'
 import { bodyLimit } from 'hono/body-limit'
 import { createMiddleware } from 'hono/factory'
@@ -155,25 +156,9 @@ function sandboxed() {
 function framed() {
   return createMiddleware<AppEnv>(async function pageIsFramed(c, next) {
     await next()
-    c.res.headers.set('content-security-policy', PAGE_POLICY)
-    // No policy of content covers WebRTC, which would carry what the page knows to any address.
-    c.res.headers.set('connection-allowlist', '()')
-    c.res.headers.set('x-frame-options', 'SAMEORIGIN')
+    for (const [name, value] of Object.entries(PAGE_HEADERS)) c.res.headers.set(name, value)
   })
 }
-
-const PAGE_POLICY = [
-  'sandbox allow-scripts',
-  "default-src 'none'",
-  "script-src 'unsafe-inline' 'unsafe-eval'",
-  "style-src 'unsafe-inline'",
-  'img-src data: blob:',
-  'font-src data:',
-  'media-src data: blob:',
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'self'",
-].join('; ')
 
 function neverCached() {
   return createMiddleware<AppEnv>(async function apiIsNeverCached(c, next) {

@@ -21,6 +21,25 @@ export const TRASH = '.tool-outputs/.trash'
 /** Of a page (HTML) that is shown in a frame: it is read whole. */
 export const MAX_SHOWN_PAGE_BYTES = 8 * 1024 * 1024
 
+/** Of that page: it runs in an origin of its own, and nothing that it knows gets out. */
+export const PAGE_HEADERS = {
+  'content-security-policy': [
+    'sandbox allow-scripts',
+    "default-src 'none'",
+    "script-src 'unsafe-inline' 'unsafe-eval'",
+    "style-src 'unsafe-inline'",
+    'img-src data: blob:',
+    'font-src data:',
+    'media-src data: blob:',
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'self'",
+  ].join('; '),
+  // No policy of content covers WebRTC, which would carry anything to any address.
+  'connection-allowlist': '()',
+  'x-frame-options': 'SAMEORIGIN',
+}
+
 /** Relative to the workspace. Empty: the workspace itself. */
 const path = z.string().max(4096)
 

@@ -141,7 +141,7 @@ function ShownDiff(props: { path: string; diffs: KnownDiffs }) {
     return <Alert>{'problem' in diffs ? diffs.problem : 'The diff of this file was not kept.'}</Alert>
   return (
     <div className="my-1.5">
-      <DiffView {...diff} download={null} />
+      <DiffView {...diff} file={null} />
     </div>
   )
 }

@@ -1,21 +1,27 @@
-import { Download } from 'lucide-react'
+import { Download, PanelRight } from 'lucide-react'
 import { memo, useMemo } from 'react'
 import { type DiffLine, lineDiff } from '@sandlot/shared/transcript/line-diff'
+import { useDesk } from '../desk/use-desk.ts'
+import { fileUrl } from '../net/files.ts'
 
 const MARK = { same: ' ', add: '+', del: '−' }
 const WORD = { same: '', add: 'added: ', del: 'removed: ' }
 const MAX_LINES = 400
+const ACTION =
+  'inline-flex size-7 items-center justify-center rounded-md text-faint hover:bg-hover hover:text-ink pointer-coarse:size-11'
 
 /** A unified diff of one file, with both line numbers. */
 export const DiffView = memo(function DiffView(props: {
   path: string
   oldText?: string | null
   newText: string
-  /** Where the file can be had as it is now; null: nowhere. */
-  download: string | null
+  /** The file as it is now, relative to the workspace; null: it cannot be had. */
+  file: string | null
 }) {
   const diff = useMemo(() => lineDiff(props.oldText, props.newText), [props.oldText, props.newText])
   const lines = diff.hunks.reduce((sum, hunk) => sum + hunk.length, 0)
+  const { openFile } = useDesk()
+  const { file } = props
   let left = MAX_LINES
   return (
     <div className="overflow-hidden rounded-md border border-line bg-sunken">
@@ -24,16 +30,27 @@ export const DiffView = memo(function DiffView(props: {
           {props.path}
         </span>
         <DiffStat added={diff.added} removed={diff.removed} />
-        {props.download !== null && (
-          <a
-            href={props.download}
-            download
-            aria-label={`Download ${props.path}`}
-            title="Download it as it is now"
-            className="-my-1 -mr-1.5 inline-flex size-7 shrink-0 items-center justify-center rounded-md text-faint hover:bg-hover hover:text-ink pointer-coarse:size-11"
-          >
-            <Download className="size-3.5" aria-hidden />
-          </a>
+        {file !== null && (
+          <span className="-my-1 -mr-1.5 flex shrink-0">
+            <button
+              type="button"
+              aria-label={`Open ${props.path}`}
+              title="Open it as it is now"
+              onClick={() => openFile(file)}
+              className={ACTION}
+            >
+              <PanelRight className="size-3.5" aria-hidden />
+            </button>
+            <a
+              href={fileUrl(file, { download: true })}
+              download
+              aria-label={`Download ${props.path}`}
+              title="Download it as it is now"
+              className={ACTION}
+            >
+              <Download className="size-3.5" aria-hidden />
+            </a>
+          </span>
         )}
       </div>
       <div
@@ -68,7 +85,7 @@ export const DiffView = memo(function DiffView(props: {
   )
 })
 
-function DiffRow(props: { line: DiffLine }) {
+export function DiffRow(props: { line: DiffLine }) {
   const { line } = props
   return (
     <div className={`diff-line ${line.type}`}>
@@ -86,7 +103,7 @@ function DiffRow(props: { line: DiffLine }) {
 }
 
 /** `+12 −3` */
-function DiffStat(props: { added: number; removed: number }) {
+export function DiffStat(props: { added: number; removed: number }) {
   return (
     <span className="shrink-0 font-mono text-xs tabular-nums">
       <span className="text-well">+{props.added}</span> <span className="text-failed">−{props.removed}</span>

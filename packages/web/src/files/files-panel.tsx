@@ -11,7 +11,6 @@ import {
   FolderUp,
   RotateCw,
   Search,
-  SquarePen,
   Trash2,
   Upload,
   X,
@@ -30,6 +29,7 @@ import {
   zipUrl,
 } from '../net/files.ts'
 import { ApiError } from '../net/http.ts'
+import { FilePreview } from '../preview/file-preview.tsx'
 import { addUploads, useUploads } from '../state/uploads.ts'
 import { Alert } from '../ui/alert.tsx'
 import { Button, IconButton } from '../ui/button.tsx'
@@ -38,7 +38,6 @@ import { Spinner } from '../ui/spinner.tsx'
 import { showToast } from '../ui/toasts.tsx'
 import { below, chosenEntries, droppedEntries, folderOf, nameOf } from './dropped.ts'
 import { type EntryActions, ITEM, POPUP } from './entry-menu.tsx'
-import { FileContent } from './file-preview.tsx'
 import { MoveDialog } from './move-dialog.tsx'
 import { TextEditor } from './text-editor.tsx'
 import { TrashDialog } from './trash-dialog.tsx'
@@ -105,31 +104,32 @@ function OneFile(props: { path: string; editing: boolean; onEdit: () => void; on
   const { path, editing } = props
   const { closeFile } = useDesk()
   const [version, setVersion] = useState(0)
-  return (
-    <>
-      <div className="flex items-center gap-1 border-b border-line py-1.5 pr-2 pl-1.5">
-        {!editing && (
+  const known = useTree(({ folders }) => folders.get(folderOf(path))?.entries)
+  const modifiedAt = known?.find(({ name }) => name === nameOf(path))?.modifiedAt
+  if (!editing)
+    return (
+      <FilePreview
+        path={path}
+        version={`${version} ${modifiedAt ?? ''}`}
+        lead={
           <IconButton label="Back to the files" onClick={closeFile}>
             <ChevronLeft aria-hidden />
           </IconButton>
-        )}
+        }
+        onEdit={props.onEdit}
+      />
+    )
+  return (
+    <>
+      <div className="flex items-center gap-1 border-b border-line py-1.5 pr-2 pl-1.5">
         <h2
           className="min-w-0 flex-1 truncate px-1.5 text-sm font-medium"
           title={revealedText(`/workspace/${path}`)}
         >
           <Revealed text={nameOf(path)} />
         </h2>
-        {!editing && (
-          <Button size="sm" variant="ghost" onClick={props.onEdit}>
-            <SquarePen className="size-3.5" aria-hidden /> Edit
-          </Button>
-        )}
       </div>
-      {editing ? (
-        <TextEditor path={path} onSaved={() => setVersion(version + 1)} onClose={props.onDone} />
-      ) : (
-        <FileContent key={version} path={path} />
-      )}
+      <TextEditor path={path} onSaved={() => setVersion(version + 1)} onClose={props.onDone} />
     </>
   )
 }

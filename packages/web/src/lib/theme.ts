@@ -40,8 +40,15 @@ export function watchTheme(): void {
 }
 
 export function useTheme(): Theme {
-  return useSyncExternalStore((listener) => {
-    listeners.add(listener)
-    return () => listeners.delete(listener)
-  }, chosenTheme)
+  return useSyncExternalStore(onPaint, chosenTheme)
+}
+
+/** What is on the screen: the system's, where that was chosen. */
+export function useIsDark(): boolean {
+  return useSyncExternalStore(onPaint, () => document.documentElement.dataset['theme'] === 'dark')
+}
+
+function onPaint(listener: () => void): () => void {
+  listeners.add(listener)
+  return () => listeners.delete(listener)
 }

@@ -4,10 +4,20 @@
  * mail, or to a file of the reader's own workspace.
  */
 import { ImageOff } from 'lucide-react'
-import { isValidElement, memo, type ReactNode, useMemo } from 'react'
-import { Streamdown, defaultRehypePlugins, type Components } from 'streamdown'
+import {
+  createContext,
+  isValidElement,
+  lazy,
+  memo,
+  type ReactNode,
+  Suspense,
+  useContext,
+  useMemo,
+} from 'react'
+import { Streamdown, defaultRehypePlugins, type Components, useIsCodeFenceIncomplete } from 'streamdown'
 import { Revealed } from '../ui/revealed.tsx'
 import { safeHref } from './links.ts'
+import { mathInCode, withMath } from './math-source.ts'
 import { WorkspaceImage, WorkspaceLink } from './workspace-file.tsx'
 import { workspacePath, workspacePathInCode } from './workspace-path.ts'
 import { CopyButton } from '../ui/copy-button.tsx'
@@ -29,7 +39,21 @@ function textOf(node: ReactNode): string {
   return ''
 }
 
+const MathText = lazy(() => import('./math.tsx'))
+const Diagram = lazy(() => import('./diagram.tsx'))
+
+/** Where in the workspace the text is: what it names is beside it. Empty: at the top. */
+const Folder = createContext('')
+export const MarkdownFolder = Folder.Provider
+
 function InlineCode(props: { children?: ReactNode }) {
+  const math = mathInCode(textOf(props.children))
+  if (math !== undefined)
+    return (
+      <Suspense fallback={<span className="text-muted">{math}</span>}>
+        <MathText source={math} block={false} />
+      </Suspense>
+    )
   const code = (
     <code dir="ltr" className="inline">
       {props.children}
@@ -95,49 +119,58 @@ const COMPONENTS: Components = {
   pre: ({ children }) => {
     const code = isValidElement<{ className?: string; children?: ReactNode }>(children) ? children : undefined
     const language = /language-(\S+)/.exec(code?.props.className ?? '')?.[1] ?? ''
-    return <CodeBlock code={textOf(code?.props.children ?? children)} language={language} />
+    const text = textOf(code?.props.children ?? children)
+    if (language === 'math') return <MathBlock source={text.trim()} />
+    if (language === 'mermaid') return <DiagramBlock source={text} />
+    return <CodeBlock code={text} language={language} />
   },
   code: ({ children }) => <InlineCode>{children}</InlineCode>,
   inlineCode: ({ children }) => <InlineCode>{children}</InlineCode>,
-  a: ({ children, href }) => {
-    const safe = safeHref(href)
-    if (safe === undefined) {
-      const path = workspacePath(href)
-      return path === undefined ? (
-        <span>{children}</span>
-      ) : (
-        <WorkspaceLink path={path}>{children}</WorkspaceLink>
-      )
-    }
-    return (
-      <a href={safe} target="_blank" rel="noopener noreferrer nofollow" title={safe}>
-        {children}
-      </a>
+  a: ({ children, href }) => <Link href={href}>{children}</Link>,
+  img: ({ src, alt }) => <Picture src={typeof src === 'string' ? src : undefined} alt={alt ?? ''} />,
+}
+
+function Link(props: { href: string | undefined; children: ReactNode }) {
+  const folder = useContext(Folder)
+  const safe = safeHref(props.href)
+  if (safe === undefined) {
+    const path = workspacePath(props.href, folder)
+    return path === undefined ? (
+      <span>{props.children}</span>
+    ) : (
+      <WorkspaceLink path={path}>{props.children}</WorkspaceLink>
     )
-  },
-  img: ({ src, alt }) => {
-    const address = typeof src === 'string' ? src : undefined
-    const path = workspacePath(address)
-    if (path !== undefined) return <WorkspaceImage path={path} alt={alt ?? ''} />
-    const safe = safeHref(address)
-    return (
-      <span className="inline-flex items-center gap-1.5 rounded-md border border-line bg-sunken px-2 py-0.5 text-sm text-muted">
-        <ImageOff className="size-3.5 shrink-0" aria-hidden />
-        <span>
-          Image not loaded: <Revealed text={alt === undefined || alt === '' ? 'no description' : alt} />
-        </span>
-        {safe !== undefined && (
-          <a href={safe} target="_blank" rel="noopener noreferrer nofollow" title={safe}>
-            {new URL(safe).host}
-          </a>
-        )}
+  }
+  return (
+    <a href={safe} target="_blank" rel="noopener noreferrer nofollow" title={safe}>
+      {props.children}
+    </a>
+  )
+}
+
+function Picture(props: { src: string | undefined; alt: string }) {
+  const folder = useContext(Folder)
+  const path = workspacePath(props.src, folder)
+  if (path !== undefined) return <WorkspaceImage path={path} alt={props.alt} />
+  const safe = safeHref(props.src)
+  return (
+    <span className="inline-flex items-center gap-1.5 rounded-md border border-line bg-sunken px-2 py-0.5 text-sm text-muted">
+      <ImageOff className="size-3.5 shrink-0" aria-hidden />
+      <span>
+        Image not loaded: <Revealed text={props.alt === '' ? 'no description' : props.alt} />
       </span>
-    )
-  },
+      {safe !== undefined && (
+        <a href={safe} target="_blank" rel="noopener noreferrer nofollow" title={safe}>
+          {new URL(safe).host}
+        </a>
+      )}
+    </span>
+  )
 }
 
 /** `streaming`: the end of the text may be in the middle of a construct; close it for now. */
 export const Markdown = memo(function Markdown(props: { text: string; streaming: boolean }) {
+  const text = useMemo(() => withMath(props.text, props.streaming), [props.text, props.streaming])
   return (
     <Streamdown
       className="prose"
@@ -147,10 +180,41 @@ export const Markdown = memo(function Markdown(props: { text: string; streaming:
       controls={false}
       linkSafety={{ enabled: false }}
     >
-      {props.text}
+      {text}
     </Streamdown>
   )
 })
+
+/** Has a height before its letters have come. */
+function MathBlock(props: { source: string }) {
+  const written = <span className="block py-3 text-center text-muted">{props.source}</span>
+  return (
+    <div className="md-math-block" tabIndex={0} role="group" aria-label="Formula">
+      <Suspense fallback={written}>
+        {useIsCodeFenceIncomplete() ? written : <MathText source={props.source} block />}
+      </Suspense>
+    </div>
+  )
+}
+
+/** The source while it is written, then its picture, in a frame that stays as high as it is. */
+function DiagramBlock(props: { source: string }) {
+  const source = props.source.trimEnd()
+  const written = <pre className="code size-full overflow-auto px-3.5 py-3">{source}</pre>
+  return (
+    <figure dir="ltr" className="my-3 overflow-hidden rounded-lg border border-line bg-sunken">
+      <figcaption className="flex h-8 items-center justify-between border-b border-line pr-1 pl-3">
+        <span className="font-mono text-2xs text-faint">diagram</span>
+        <CopyButton text={source} what="diagram" />
+      </figcaption>
+      <div className="h-80 max-sm:h-64">
+        <Suspense fallback={written}>
+          {useIsCodeFenceIncomplete() ? written : <Diagram source={source} />}
+        </Suspense>
+      </div>
+    </figure>
+  )
+}
 
 /** A fenced block: language, copy button, colours. Grows while it streams. */
 const CodeBlock = memo(function CodeBlock(props: { code: string; language: string }) {

@@ -4,16 +4,19 @@ const ROOT = '/workspace/'
 
 /**
  * The path below the workspace; undefined for an address of the web, one with a protocol, and what
- * leads out. A part of the page behind `#`, and a line behind `:`, are left off.
+ * leads out. A part of the page behind `#`, and a line behind `:`, are left off. `folder`: where
+ * the text itself is.
  */
-export function workspacePath(address: string | undefined): string | undefined {
+export function workspacePath(address: string | undefined, folder = ''): string | undefined {
   if (address === undefined || !URL.canParse(address, 'http://relative') || URL.canParse(address))
     return undefined
   const path = decoded(address.replace(/[#?].*$/s, '')).replace(/(?::\d+){1,2}$/, '')
   if (path.startsWith('//') || /[\\\0]/.test(path)) return undefined
   if (path.startsWith('/') && !path.startsWith(ROOT)) return undefined
-  const names: string[] = []
-  for (const name of (path.startsWith(ROOT) ? path.slice(ROOT.length) : path).split('/')) {
+  if (path === '') return undefined
+  const isWhole = path.startsWith(ROOT)
+  const names = isWhole ? [] : folder.split('/').filter((name) => name !== '')
+  for (const name of (isWhole ? path.slice(ROOT.length) : path).split('/')) {
     if (name === '' || name === '.') continue
     if (name !== '..') names.push(name)
     else if (names.pop() === undefined) return undefined

@@ -65,10 +65,9 @@ export function fileUrl(path: string, options: { download?: boolean } = {}): str
   return options.download === true ? `${url}&download=1` : url
 }
 
-/** Of a file by its absolute path, as calls name it; null when it is not in the workspace. */
-export function workspaceFileUrl(path: string): string | null {
-  const [, relative] = /^\/workspace\/(.+)$/.exec(path) ?? []
-  return relative === undefined ? null : fileUrl(relative, { download: true })
+/** Of an absolute path, as calls name it; null when it is not in the workspace. */
+export function pathInWorkspace(path: string): string | null {
+  return /^\/workspace\/(.+)$/.exec(path)?.[1] ?? null
 }
 
 /** A text to be edited. `etag` says which version it is. */
@@ -77,7 +76,8 @@ interface ReadText {
   etag: string
 }
 
-const EDITED_BYTES = 1024 * 1024
+/** Of a text that is edited in the page. */
+export const EDITED_BYTES = 1024 * 1024
 
 /** Throws `ApiError`; `too_large` and `bad_request` for what is not edited in the page. */
 export async function readText(path: string, signal: AbortSignal): Promise<ReadText> {
@@ -207,39 +207,7 @@ function jsonOf(text: string): unknown {
   }
 }
 
-/** Of a text that is shown in the page; the rest is read in a tab of its own. */
-const SHOWN_BYTES = 200_000
-
-export type SeenFile =
-  | { kind: 'gone' }
-  | { kind: 'image' }
-  | { kind: 'text'; text: string; more: boolean }
-  | { kind: 'other' }
-
-/** What a file is, by the type that the service has found in its bytes. Throws `ApiError`. */
-export async function lookAtFile(path: string, signal: AbortSignal): Promise<SeenFile> {
-  const controller = new AbortController()
-  const both = AbortSignal.any([signal, controller.signal])
-  const response = await fetch(fileUrl(path), { signal: both })
-  if (response.status === 404) return { kind: 'gone' }
-  if (!response.ok) throw await problemOf(response)
-  const type = response.headers.get('content-type') ?? ''
-  const kind = type.startsWith('image/') ? 'image' : type.startsWith('text/plain') ? 'text' : 'other'
-  if (kind !== 'text') {
-    // Its bytes are of no use here.
-    controller.abort()
-    return { kind }
-  }
-  const decoder = new TextDecoder()
-  let text = ''
-  let bytes = 0
-  const reader = response.body?.getReader()
-  for (let piece = await reader?.read(); piece?.value !== undefined; piece = await reader?.read()) {
-    text += decoder.decode(piece.value, { stream: true })
-    bytes += piece.value.length
-    if (bytes <= SHOWN_BYTES) continue
-    controller.abort()
-    return { kind, text: text.slice(0, SHOWN_BYTES), more: true }
-  }
-  return { kind, text, more: false }
+/** Throws what `fetch` does. */
+export async function fileIsGone(path: string): Promise<boolean> {
+  return (await fetch(fileUrl(path), { headers: { range: 'bytes=0-0' } })).status === 404
 }

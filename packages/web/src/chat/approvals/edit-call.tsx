@@ -229,7 +229,7 @@ export function ChangedCall(props: { call: CallEntry }) {
           : 'changed this call before it ran.'}
       </p>
       {changes.map(({ name, oldText, newText }) => (
-        <DiffView key={name} path={name} oldText={oldText} newText={newText} download={null} />
+        <DiffView key={name} path={name} oldText={oldText} newText={newText} file={null} />
       ))}
     </section>
   )

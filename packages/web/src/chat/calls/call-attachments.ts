@@ -5,6 +5,9 @@
 import { imageSrc } from '../../net/images.ts'
 import type { MessageImage } from '@sandlot/shared/images'
 import type { ToolCallContent } from '@sandlot/shared/call'
+import type { CallEntry } from '@sandlot/shared/transcript/entries'
+import { pathInWorkspace } from '../../net/files.ts'
+import { isWorthALook } from '../../preview/kinds.ts'
 
 interface AttachedLink {
   url: string
@@ -34,4 +37,11 @@ export function attachmentsOf(content: readonly ToolCallContent[]): Attachments 
     }
   }
   return { links, images }
+}
+
+/** What a call wrote that is looked at rather than read, relative to the workspace. */
+export function filesWritten({ status, content }: CallEntry): string[] {
+  if (status !== 'completed') return []
+  const paths = content.flatMap((item) => (item.type === 'diff' ? (pathInWorkspace(item.path) ?? []) : []))
+  return [...new Set(paths)].filter(isWorthALook)
 }

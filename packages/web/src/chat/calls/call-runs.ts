@@ -2,6 +2,7 @@
 import type { ToolKind } from '@sandlot/shared/call'
 import type { CallEntry, Entry } from '@sandlot/shared/transcript/entries'
 import { formatCount, formatDuration } from '../../lib/format.ts'
+import { filesWritten } from './call-attachments.ts'
 import { phaseOf, ranOn } from './call-words.ts'
 
 export interface CallRun {
@@ -46,6 +47,7 @@ function isPlanStep(call: CallEntry): boolean {
 /** It went well, and its card has nothing to look at. */
 function isPlain(call: CallEntry): boolean {
   if (phaseOf(call) !== 'done' || ranOn(call) || call.approval?.question !== undefined) return false
+  if (filesWritten(call).length > 0) return false
   return !call.content.some(({ type, ...item }) => type === 'content' && isSeen(item))
 }
 

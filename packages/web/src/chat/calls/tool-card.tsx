@@ -4,14 +4,15 @@
  */
 import type { CallEntry } from '@sandlot/shared/transcript/entries'
 import { ChevronRight, CircleStop, CornerDownRight } from 'lucide-react'
-import { memo, useEffect, useId, useMemo, useRef, useState } from 'react'
+import { memo, useId, useMemo, useState } from 'react'
 import type { ToolCallContent } from '@sandlot/shared/call'
 import { DiffView } from '../../diff/diff-view.tsx'
 import { cn } from '../../lib/cn.ts'
 import { formatDuration } from '../../lib/format.ts'
 import { revealedText } from '../../lib/invisible.ts'
+import { useSeen } from '../../lib/use-seen.ts'
 import { useNow } from '../../lib/use-now.ts'
-import { workspaceFileUrl } from '../../net/files.ts'
+import { pathInWorkspace } from '../../net/files.ts'
 import { Revealed } from '../../ui/revealed.tsx'
 import { Spinner } from '../../ui/spinner.tsx'
 import { ApprovalPanel } from '../approvals/approval-panel.tsx'
@@ -34,7 +35,8 @@ import { ToolArguments } from './tool-arguments.tsx'
 import { ToolIcon } from './tool-icon.tsx'
 import { ToolQuestion } from '../approvals/tool-question.tsx'
 import { LiveToolOutput, SettledToolOutput } from './tool-output.tsx'
-import { attachmentsOf } from './call-attachments.ts'
+import { attachmentsOf, filesWritten } from './call-attachments.ts'
+import { FileCard } from '../../preview/file-card.tsx'
 import { MessageImages } from '../transcript/message-images.tsx'
 import { useRemembered } from '../transcript/remembered.ts'
 
@@ -145,6 +147,7 @@ export const ToolCard = memo(function ToolCard(props: {
         )}
       </div>
       <CallImages content={call.content} title={call.title} />
+      <CallFiles call={call} />
     </article>
   )
 })
@@ -259,7 +262,7 @@ function Body(props: {
 }) {
   const { call, phase } = props
   const settled = call.status === 'completed' || call.status === 'failed'
-  const [body, seen] = useSeen()
+  const [body, seen] = useSeen<HTMLDivElement>()
   const diffs = call.content.filter((item) => item.type === 'diff')
   const known = diffs.flatMap((diff) => [diff.newText, diff.oldText ?? ''])
   const other = useOther(call.approval?.answer?.author)
@@ -290,7 +293,7 @@ function Body(props: {
           path={diff.path}
           oldText={diff.oldText ?? null}
           newText={diff.newText}
-          download={call.status === 'completed' && access === 'own' ? workspaceFileUrl(diff.path) : null}
+          file={call.status === 'completed' && access === 'own' ? pathInWorkspace(diff.path) : null}
         />
       ))}
       {sentence !== undefined && <p className="text-sm text-muted">{sentence}</p>}
@@ -334,30 +337,17 @@ function Progress(props: { progress: NonNullable<CallEntry['progress']> }) {
   )
 }
 
-/**
- * True once the element has been near the screen: a long history does not fetch what is not
- * scrolled to.
- */
-function useSeen(): [React.RefObject<HTMLDivElement | null>, boolean] {
-  const element = useRef<HTMLDivElement>(null)
-  const [seen, setSeen] = useState(false)
-  useEffect(() => {
-    if (element.current === null || seen) return
-    const observer = new IntersectionObserver(
-      (entries) => {
-        if (entries.some((entry) => entry.isIntersecting)) setSeen(true)
-      },
-      { rootMargin: '400px' },
-    )
-    observer.observe(element.current)
-    return () => observer.disconnect()
-  }, [seen])
-  return [element, seen]
-}
-
 /** The images that a call made, also while its card is folded: they are what one came to see. */
 function CallImages(props: { content: readonly ToolCallContent[]; title: string }) {
   const { images } = useMemo(() => attachmentsOf(props.content), [props.content])
   if (images.length === 0) return null
   return <MessageImages images={images} what={`from ${props.title}`} className="px-3 pt-1 pb-3" />
+}
+
+/** What it wrote to look at, also while its card is folded. */
+function CallFiles({ call }: { call: CallEntry }) {
+  const files = useMemo(() => filesWritten(call), [call])
+  const { access } = useReading()
+  if (access !== 'own' || files.length === 0) return null
+  return files.map((path) => <FileCard key={path} path={path} flat />)
 }

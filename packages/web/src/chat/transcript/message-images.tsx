@@ -1,11 +1,10 @@
 /** The images of a message, small; a click opens one as large as the window. */
-import { Dialog } from '@base-ui/react/dialog'
 import type { MessageImage } from '@sandlot/shared/images'
-import { ImageOff, X } from 'lucide-react'
+import { ImageOff } from 'lucide-react'
 import { useState } from 'react'
 import { cn } from '../../lib/cn.ts'
 import { imageSrc } from '../../net/images.ts'
-import { IconButton } from '../../ui/button.tsx'
+import { EnlargedImage } from '../../ui/enlarged-image.tsx'
 
 /** `what` completes the alternative text: “Image 1 of 2, attached to your message”. */
 export function MessageImages(props: { images: readonly MessageImage[]; what: string; className?: string }) {
@@ -49,39 +48,18 @@ function Thumbnail(props: { src: string | undefined; alt: string; alone: boolean
     )
   }
   return (
-    <Dialog.Root>
-      <Dialog.Trigger
-        aria-label={`Open ${alt}`}
-        className={cn('block overflow-hidden rounded-xl border border-line bg-panel', size)}
-      >
-        <img
-          src={src}
-          alt={alt}
-          loading="lazy"
-          onError={() => setBroken(true)}
-          className={cn('size-full', props.alone ? 'object-contain' : 'object-cover')}
-        />
-      </Dialog.Trigger>
-      <Dialog.Portal>
-        <Dialog.Backdrop className="backdrop fixed inset-0 z-40 bg-black/75" />
-        <Dialog.Popup
-          data-testid="large-image"
-          className="popup pointer-events-none fixed inset-0 z-50 flex items-center justify-center p-4 outline-none sm:p-10"
-        >
-          <Dialog.Title className="sr-only">{alt}</Dialog.Title>
-          <img
-            src={src}
-            alt={alt}
-            className="pointer-events-auto max-h-full max-w-full min-w-[min(24rem,80vw)] rounded-lg bg-panel object-contain shadow-3"
-          />
-          <Dialog.Close
-            render={<IconButton label="Close" />}
-            className="pointer-events-auto absolute top-3 right-3 size-11 bg-raised text-ink shadow-2"
-          >
-            <X aria-hidden />
-          </Dialog.Close>
-        </Dialog.Popup>
-      </Dialog.Portal>
-    </Dialog.Root>
+    <EnlargedImage
+      src={src}
+      alt={alt}
+      className={cn('block overflow-hidden rounded-xl border border-line bg-panel', size)}
+    >
+      <img
+        src={src}
+        alt={alt}
+        loading="lazy"
+        onError={() => setBroken(true)}
+        className={cn('size-full', props.alone ? 'object-contain' : 'object-cover')}
+      />
+    </EnlargedImage>
   )
 }

@@ -6,6 +6,7 @@ import { memo, useId, useMemo } from 'react'
 import { noteWords } from '@sandlot/shared/transcript/cause-words'
 import type { DraftedCall } from '@sandlot/shared/transcript/call-drafts'
 import { cn } from '../../lib/cn.ts'
+import { AnswerFiles } from '../../preview/file-card.tsx'
 import { Markdown } from '../../markdown/markdown.tsx'
 import { waitingImageUrl } from '../../net/images.ts'
 import type { PendingMessage } from '../../state/outbox.ts'
@@ -186,6 +187,7 @@ export const AssistantMessage = memo(function AssistantMessage(props: {
           <Markdown text={entry.text} streaming={false} />
         </CutOff>
       )}
+      {entry.settled && <AnswerFiles text={entry.text} />}
       {entry.settled && props.last && (
         <div className="mt-1 -ml-1.5 flex min-h-7 items-center pointer-coarse:-ml-3.5">
           <CopyButton text={entry.text} what="message" quiet className={ACTION} />

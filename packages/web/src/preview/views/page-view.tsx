@@ -1,0 +1,29 @@
+/** A page (HTML) of the workspace, in an origin of its own: nothing of it gets out. */
+import { MAX_SHOWN_PAGE_BYTES } from '@sandlot/shared/person/files'
+import { revealedText } from '../../lib/invisible.ts'
+import { CannotShow, Told, type ViewProps } from '../parts.tsx'
+
+export default function PageView({ file }: ViewProps) {
+  if (file.size > MAX_SHOWN_PAGE_BYTES)
+    return <CannotShow>This page is too large to show here. Download it to open it.</CannotShow>
+  const url = `/api/files/preview?path=${encodeURIComponent(file.path)}&v=${encodeURIComponent(file.version)}`
+  return (
+    <>
+      <Told>
+        This page runs by itself here: it has no network, sees nothing of Sandlot, and loads no files beside
+        it.
+      </Told>
+      <iframe
+        // A frame keeps its history: another version gets another frame.
+        key={url}
+        src={url}
+        title={revealedText(file.path)}
+        sandbox="allow-scripts"
+        referrerPolicy="no-referrer"
+        // A page that sets no colours means black on white.
+        className="min-h-0 w-full flex-1 bg-white"
+        style={{ colorScheme: 'light' }}
+      />
+    </>
+  )
+}
