@@ -15,16 +15,12 @@ const CODE_OF: Partial<Record<SandboxErrorCode, ErrorCode>> = {
   host_disk_low: 'too_large',
 }
 
-const QUOTA_ADVICE = ' Delete what is not needed, or empty the trash.'
-
 /** Throws a `SandlotError` in place of a `SandboxError`. */
 export async function withSandboxErrors<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (error) {
     if (!(error instanceof SandboxError)) throw error
-    const advice = error.code === 'disk_quota' ? QUOTA_ADVICE : ''
-    const message = `${error.message}.${advice}`
-    throw new SandlotError(CODE_OF[error.code] ?? 'not_ready', message, { cause: error })
+    throw new SandlotError(CODE_OF[error.code] ?? 'not_ready', `${error.message}.`, { cause: error })
   }
 }

@@ -12,14 +12,15 @@ import {
   trashList,
 } from '@sandlot/shared/person/files'
 import type { Rule } from '@sandlot/shared/rules'
+import { DEFAULT_LIMITS } from '@sandlot/sandbox/limits'
 import { expect, onTestFinished, test } from 'vitest'
 import { AgentBench } from '../support/agent-fixture.ts'
 import { openLocalSandboxes } from '../tools/local-sandboxes.ts'
 import { ADA, BOB, connect } from './test-client.ts'
 
-async function open(rules: readonly Rule[] = []) {
+async function open(rules: readonly Rule[] = [], change: Parameters<typeof openLocalSandboxes>[0] = {}) {
   const bench = await AgentBench.start()
-  const local = await openLocalSandboxes()
+  const local = await openLocalSandboxes(change)
   const core = await bench.core()
   const workspace = async (userId: string) => (await local.sandboxes.acquire(userId)).files
   const one = await connect(core, { parts: { workspace, rulesOf: async () => rules } })
@@ -30,7 +31,8 @@ async function open(rules: readonly Rule[] = []) {
   })
   const ask = (what: object, user: object = ADA) => one.request(EXT.files, { user, ask: what })
   const sandbox = () => local.sandboxes.acquire(ADA.id)
-  return { ask, workspace, sandbox, base64: (text: string) => Buffer.from(text).toString('base64') }
+  const restart = () => local.restartSandbox(ADA.id)
+  return { ask, workspace, sandbox, restart, base64: (text: string) => Buffer.from(text).toString('base64') }
 }
 
 test('a file is put there, listed and read in pieces; another person has none of it', async () => {
@@ -317,4 +319,57 @@ test('names of any characters are listed, moved and removed', async () => {
     expect(fileRestored.parse(await ask({ do: 'restore', id })).path).toBe(name)
   }
   await expect(ask({ do: 'mkdir', path: 'n'.repeat(256) })).rejects.toMatchObject(refused('bad_request'))
+})
+
+test('of a file of 10 GB a part is read as of any other', async () => {
+  const limits = { ...DEFAULT_LIMITS, diskBytes: 32 * 2 ** 30 }
+  const { ask, sandbox } = await open([], { limits })
+  const running = await (
+    await sandbox()
+  ).run({
+    id: 'a'.repeat(32),
+    command: 'truncate -s 10G big && printf end | dd of=big bs=1 seek=9999999997 conv=notrunc status=none',
+    autoAcknowledge: true,
+  })
+  expect((await running.exit).code).toBe(0)
+  const [entry] = directoryList.parse(await ask({ do: 'list', path: '' })).entries
+  expect(entry).toMatchObject({ name: 'big', size: 10 * 2 ** 30 })
+  const read = async (offset: number) =>
+    filePiece.parse(await ask({ do: 'read', path: 'big', offset, length: 3 }))
+  expect((await read(0)).data).toBe('AAAA')
+  expect(Buffer.from((await read(9_999_999_997)).data, 'base64').toString()).toBe('end')
+})
+
+test('a full disk refuses an upload in the middle with a sentence, and nothing of it stays', async () => {
+  const limits = { ...DEFAULT_LIMITS, diskBytes: 12 * 1024 * 1024 }
+  const { ask, workspace } = await open([], { limits })
+  const files = await workspace(ADA.id)
+  const data = Buffer.alloc(1024 * 1024, 'x').toString('base64')
+  const piece = (path: string, n: number, more = true) =>
+    ask({ do: 'write', path, data, replace: false, upload: path, offset: n * 1024 * 1024, more })
+  for (let n = 0; n < 8; n++) await piece('first', n, n < 7)
+  const fill = async () => {
+    for (let n = 0; n < 11; n++) await piece('big', n)
+  }
+  await expect(fill()).rejects.toMatchObject({
+    ...refused('too_large'),
+    message: '"big" does not fit: the disk quota is used up; delete what is not needed.',
+  })
+  expect((await files.list('')).map(({ path }) => path)).toEqual(['first'])
+  // There is room again.
+  expect(await piece('small', 0, false)).toMatchObject({ size: 1024 * 1024 })
+})
+
+test('what becomes of a workspace that is stopped under an upload is said, and the next one is whole', async () => {
+  const { ask, base64, restart } = await open()
+  const piece = (text: string, offset: number, more: boolean) =>
+    ask({ do: 'write', path: 'a', data: base64(text), replace: false, upload: 'u1', offset, more })
+  await piece('one ', 0, true)
+  await restart()
+  await expect(piece('two', 4, false)).rejects.toMatchObject({
+    data: { code: expect.stringMatching(/not_ready|conflict/) },
+  })
+  await piece('one ', 0, true)
+  expect(await piece('two', 4, false)).toMatchObject({ size: 7 })
+  expect(directoryList.parse(await ask({ do: 'list', path: '' })).entries).toMatchObject([{ name: 'a' }])
 })

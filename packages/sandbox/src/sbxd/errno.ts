@@ -22,14 +22,14 @@ const FILE_ERRORS: Record<number, [SandboxErrorCode, string]> = {
   23: ['limit_reached', 'needs more open files than there may be'],
   24: ['limit_reached', 'needs more open files than there may be'],
   26: ['permission', 'is being executed'],
-  27: ['disk_quota', 'would be larger than a file may be'],
-  28: ['disk_quota', 'does not fit: the disk is full'],
+  27: ['disk_quota', 'would be larger than a file may be here'],
+  28: ['disk_quota', 'does not fit: the disk is full; delete what is not needed'],
   30: ['permission', 'is read-only'],
   36: ['invalid_arguments', 'is too long for a path'],
   39: ['exists', 'is a directory that is not empty; remove it with recursive'],
   40: ['path_outside', 'leads through too many symbolic links'],
   62: ['timeout', 'takes too long to look at'],
-  122: ['disk_quota', 'does not fit: the disk quota is used up'],
+  122: ['disk_quota', 'does not fit: the disk quota is used up; delete what is not needed'],
 }
 
 const ELOOP = 40
