@@ -152,6 +152,16 @@ test('a text is changed and saved; one that another has changed is not lost', as
   await page.getByRole('button', { name: 'Close', exact: true }).click()
   await page.getByRole('button', { name: 'Go on editing' }).click()
   expect(await field.inputValue()).toBe('unsaved')
+  // Nor is it lost with the panel.
+  await page.getByRole('button', { name: 'Close the workspace' }).click()
+  const { tree } = await openFiles(page)
+  await tree.focus()
+  for (const key of ['Home', 'Shift+F10']) await page.keyboard.press(key)
+  await page.getByRole('menuitem', { name: 'Edit as text' }).click()
+  expect(await field.inputValue()).toBe('unsaved')
+  await page.getByRole('button', { name: 'Close', exact: true }).click()
+  await page.getByRole('button', { name: 'Discard' }).click()
+  await tree.waitFor()
 })
 
 test('an empty workspace says what belongs there, and what the agent wrote is saved from its card', async () => {

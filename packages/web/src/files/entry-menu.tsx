@@ -57,7 +57,7 @@ export function EntryMenu(props: { path: string; entry: WorkspaceEntry; actions:
     <span ref={host} role="none" onClick={(event) => event.stopPropagation()}>
       <Menu.Root>
         <Menu.Trigger
-          // The row is what the keys are on; its menu is Shift F10 away, or at the pointer.
+          // The keys are on the row: there it is Shift F10.
           tabIndex={-1}
           aria-label={`More about ${name}`}
           title={`More about ${name}`}

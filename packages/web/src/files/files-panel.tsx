@@ -51,7 +51,16 @@ export default function FilesPanel() {
   useFresh()
   const shown = editing ?? file
   return (
-    <>
+    <div
+      className="contents"
+      // Else the browser would leave the page for a file that is dropped beside the tree.
+      onDragOver={(event) => event.preventDefault()}
+      onDrop={(event) => {
+        event.preventDefault()
+        const warn = (error: unknown) => showToast(messageOf(error))
+        droppedEntries(event.dataTransfer, '').then(addUploads, warn)
+      }}
+    >
       <div hidden={shown !== null} className={shown === null ? 'flex min-h-0 flex-1 flex-col' : 'hidden'}>
         <Browser onEdit={setEditing} />
       </div>
@@ -65,7 +74,7 @@ export default function FilesPanel() {
         />
       )}
       <UploadBar />
-    </>
+    </div>
   )
 }
 

@@ -13,6 +13,9 @@ interface Opened {
   etag: string
 }
 
+/** What was changed and not saved when an editor went away, by path. */
+const unsaved = new Map<string, Opened & { written: string }>()
+
 export function TextEditor(props: { path: string; onSaved: () => void; onClose: () => void }) {
   const { path } = props
   const [opened, setOpened] = useState<Opened | null>(null)
@@ -25,6 +28,12 @@ export function TextEditor(props: { path: string; onSaved: () => void; onClose: 
   const numbers = useRef<HTMLPreElement>(null)
 
   const open = async (signal: AbortSignal) => {
+    const left = unsaved.get(path)
+    if (left !== undefined && opened === null) {
+      setOpened(left)
+      setText(left.written.replaceAll('\r\n', '\n'))
+      return
+    }
     try {
       const read = await readText(path, signal)
       setOpened(read)
@@ -46,6 +55,10 @@ export function TextEditor(props: { path: string; onSaved: () => void; onClose: 
   const hasReturns = opened?.text.includes('\r\n') === true
   const written = hasReturns ? text.replaceAll('\n', '\r\n') : text
   const changed = opened !== null && written !== opened.text
+  useEffect(() => {
+    if (opened !== null && changed) unsaved.set(path, { ...opened, written })
+    else if (opened !== null) unsaved.delete(path)
+  }, [path, opened, changed, written])
   useEffect(() => {
     if (!changed) return
     const ask = (event: BeforeUnloadEvent) => event.preventDefault()
@@ -101,7 +114,14 @@ export function TextEditor(props: { path: string; onSaved: () => void; onClose: 
           <Button size="sm" onClick={() => setLeaving(false)}>
             Go on editing
           </Button>
-          <Button size="sm" variant="danger" onClick={props.onClose}>
+          <Button
+            size="sm"
+            variant="danger"
+            onClick={() => {
+              unsaved.delete(path)
+              props.onClose()
+            }}
+          >
             Discard
           </Button>
         </Question>

@@ -101,6 +101,8 @@ export function TreeView(props: {
     } else if (event.key === ' ') mark(here.path, 'add')
     else if (event.key === 'F2') props.actions.rename(here.path)
     else if (event.key === 'Delete') props.actions.remove(pathsFor(here.path))
+    else if (event.key === 'ContextMenu' || (event.key === 'F10' && event.shiftKey))
+      openMenu(document.getElementById(`${id}${here.path}`))
     else return
     event.preventDefault()
     event.stopPropagation()
@@ -202,6 +204,10 @@ function useRowHeight(): number {
   return height
 }
 
+function openMenu(row: Element | null): void {
+  row?.querySelector<HTMLElement>('[aria-haspopup=menu]')?.click()
+}
+
 const ROW = 'absolute inset-x-0 flex items-center gap-1.5 pr-1 text-sm'
 
 function EntryRow(props: {
@@ -233,6 +239,12 @@ function EntryRow(props: {
       onDragStart={(event) => {
         event.dataTransfer.setData(DRAGGED, pathsFor(path).join('\0'))
         event.dataTransfer.effectAllowed = 'move'
+      }}
+      onContextMenu={(event) => {
+        if (props.renaming || event.shiftKey) return
+        event.preventDefault()
+        if (!props.marked) mark(path)
+        openMenu(event.currentTarget)
       }}
       onClick={(event) => {
         if (props.renaming) return
