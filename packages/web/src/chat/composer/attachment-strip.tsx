@@ -65,7 +65,7 @@ function Chip({ item }: { item: Attachment }) {
   return (
     <div
       title={`${item.name}, ${formatBytes(item.bytes)}`}
-      className="relative flex h-18 w-44 flex-col justify-center gap-1 overflow-hidden rounded-xl border border-line-strong bg-panel px-3"
+      className="relative flex h-18 w-44 flex-col max-sm:w-38 justify-center gap-1 overflow-hidden rounded-xl border border-line-strong bg-panel px-3"
     >
       <span className="flex items-center gap-2 text-sm">
         {item.state === 'failed' ? (
