@@ -15,9 +15,11 @@ const ALLOWED: Record<string, readonly string[]> = {
   files: ['wire', 'disk'],
   sessions: ['wire', 'disk', 'files'],
   commands: ['wire', 'disk', 'files', 'sessions'],
-  egress: ['wire'],
-  loop: ['wire', 'disk', 'files', 'commands', 'egress'],
-  main: ['wire', 'disk', 'files', 'sessions', 'commands', 'egress', 'loop'],
+  connections: ['wire'],
+  egress: ['wire', 'connections'],
+  ports: ['wire', 'connections'],
+  loop: ['wire', 'disk', 'files', 'commands', 'connections', 'egress'],
+  main: ['wire', 'disk', 'files', 'sessions', 'commands', 'connections', 'egress', 'ports', 'loop'],
 }
 
 /** The files at the root that are a floor of their own; the others there are the ground. */

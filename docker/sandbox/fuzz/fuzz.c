@@ -1,6 +1,6 @@
 /*
  * libFuzzer over the whole supervisor in one process: real frames through the real parser,
- * dispatch, rings, files and egress. Only what would leave this process is simulated: fork returns
+ * dispatch, rings, files, egress and ports. Only what would leave this process is simulated: fork returns
  * a number and the fuzzer acts as the shim and its command, the clock stands still between
  * operations, no process is signalled, listeners get a free port.
  *
@@ -163,6 +163,19 @@ int __wrap_bind(int fd, const struct sockaddr *at, socklen_t length)
     return 0;
 }
 
+/* Of this machine only our own listener is there. */
+int __real_connect(int fd, const struct sockaddr *to, socklen_t length);
+int __wrap_connect(int fd, const struct sockaddr *to, socklen_t length);
+int __wrap_connect(int fd, const struct sockaddr *to, socklen_t length)
+{
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK), .sin_port = port};
+    (void)length;
+    if (port && to->sa_family == AF_INET)
+        return __real_connect(fd, (struct sockaddr *)&at, sizeof at);
+    errno = ECONNREFUSED;
+    return -1;
+}
+
 /* ---- one input ------------------------------------------------------------------------------- */
 
 static void drain_output(void)
@@ -226,7 +239,7 @@ static int connect_inside(void)
     struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK), .sin_port = port};
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd >= 0)
-        (void)!connect(fd, (struct sockaddr *)&at, sizeof at);
+        (void)!__real_connect(fd, (struct sockaddr *)&at, sizeof at);
     return fd;
 }
 

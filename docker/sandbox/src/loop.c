@@ -9,6 +9,7 @@
 
 #include "commands/commands.h"
 #include "disk/disk.h"
+#include "connections/connections.h"
 #include "egress/egress.h"
 #include "files/files.h"
 #include "wire/wire.h"
@@ -73,11 +74,11 @@ void loop_round(uint64_t now)
     commands_free_dead();
     disk_running(command_count(true));
     egress_timers(now);
-    egress_pump();
+    connections_pump();
     wire_pump();
     commands_hash();
     egress_poll_listener(now);
-    int more = egress_wait();
+    int more = connections_wait();
     if (more >= 0 && (wait < 0 || wait > more))
         wait = more;
     bool watched = watch_if(wire_wants_write(), &writing, 1, &room_source, EPOLLOUT);

@@ -18,8 +18,10 @@
 
 #include "commands/commands.h"
 #include "disk/disk.h"
+#include "connections/connections.h"
 #include "egress/egress.h"
 #include "files/files.h"
+#include "ports/ports.h"
 #include "sessions/sessions.h"
 #include "wire/wire.h"
 
@@ -47,14 +49,16 @@ static const struct frame_handler handlers[] = {
     {T_FILE_REMOVE, files_submit},
     {T_FILE_RENAME, files_submit},
     {T_FILE_RESOLVE, files_submit},
+    {T_PORT_CONNECT, ports_connect},
+    {T_PORT_LIST, ports_list},
     {T_FILE_SNAPSHOT, files_submit},
     {T_FILE_CHANGES, files_submit},
     {T_EGRESS_LISTEN, egress_listen},
     {T_EGRESS_RESULT, egress_result},
-    {T_EGRESS_DATA, egress_data},
-    {T_EGRESS_CREDIT, egress_credit},
-    {T_EGRESS_EOF, egress_eof},
-    {T_EGRESS_CLOSE, egress_close},
+    {T_CONNECTION_DATA, connection_data},
+    {T_CONNECTION_CREDIT, connection_credit},
+    {T_CONNECTION_EOF, connection_eof},
+    {T_CONNECTION_CLOSE, connection_closed},
 };
 
 static void controller_changed(void)
@@ -64,6 +68,7 @@ static void controller_changed(void)
     reset_forget_requests();
     files_forget();
     disk_forget();
+    connections_end(false);
     egress_forget();
 }
 

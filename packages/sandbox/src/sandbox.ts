@@ -3,6 +3,8 @@
  * same for every backend.
  */
 
+import type { Duplex } from 'node:stream'
+
 /**
  * Without a controller for so many milliseconds sbxd ends, and with it every command: its own
  * default.
@@ -467,6 +469,14 @@ export interface Sandbox {
   ): Promise<RunningCommand | undefined>
   /** Running commands and ended ones that were not acknowledged. */
   commands(): Promise<KnownCommand[]>
+  /**
+   * A connection to a program that listens on this port of the loopback interface inside. Rejects
+   * with `not_found` where none does. While one is open, the sandbox is in use. It may be destroyed
+   * already when it is there.
+   */
+  connect(port: number): Promise<Duplex>
+  /** The ports on which programs inside listen, in their order. Empty outside of a container. */
+  ports(): Promise<number[]>
   /**
    * Kill every process and empty /tmp; the workspace stays. Rejects with `timeout` when that has
    * not ended within a minute.

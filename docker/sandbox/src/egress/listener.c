@@ -1,5 +1,5 @@
 /*
- * Egress: a listener on 127.0.0.1 whose connections are channels of the stream (connections.c).
+ * Egress: a listener on 127.0.0.1 whose connections are channels of the stream (connections/).
  * Only bytes pass through: the controller parses them, decides and dials. Channel numbers of
  * connections are ours and have the highest bit set.
  */
@@ -45,7 +45,7 @@ _Static_assert(sizeof TOO_MANY_TEXT - 1 == 78, "the length in the head");
  */
 static bool accepting(void)
 {
-    return listening && !silent && (connections_open < most || connections_lingering < MOST_LINGERING) && wire_queued() < QUEUE_ROOM;
+    return listening && !silent && (connections_ours < most || connections_lingering < MOST_LINGERING) && wire_queued() < QUEUE_ROOM;
 }
 
 static void poll_listener(bool on)
@@ -118,6 +118,20 @@ static void open_channel(int fd)
         frame_out(T_EGRESS_OPEN, 0, channel, p, sizeof p);
 }
 
+void egress_result(const struct frame *f)
+{
+    struct connection *c = connection_of(f->channel);
+    struct reader r = frame_reader(f);
+    uint32_t error = rd32(&r);
+    uint64_t limit = rd64(&r);
+    if (!c || r.bad)
+        return;
+    if (error)
+        connection_close(c, true);
+    else if (limit > c->limit)
+        c->limit = limit;
+}
+
 static void refuse_connection(int fd)
 {
     refused++;
@@ -136,7 +150,7 @@ static void accept_connections(void)
                 accept_at_ms = now_us() / 1000 + NO_DESCRIPTORS_MS;
             return;
         }
-        if (connections_open < most)
+        if (connections_ours < most)
             open_channel(fd);
         else
             refuse_connection(fd);
@@ -155,7 +169,6 @@ static void listener_ready(struct source *src, uint32_t events)
 void egress_forget(void)
 {
     listening = false;
-    connections_end(false);
     last_channel = 0;
     listen_by_ms = now_us() / 1000 + LISTEN_MS;
 }

@@ -2,7 +2,7 @@ import type { Duplex } from 'node:stream'
 
 import { readCommandList, handshake, type Welcome } from './handshake.ts'
 import { RemoteCommand } from './command.ts'
-import { EGRESS_PORT, openEgress } from './egress.ts'
+import { connectPort, EGRESS_PORT, listPorts, openEgress } from './network.ts'
 import { RemoteFiles } from './files.ts'
 import { Link } from './link.ts'
 import { encodeStart, idBytes, sendStart } from './start.ts'
@@ -236,6 +236,15 @@ class RemoteSandbox implements ConnectedSandbox {
     if (type !== FrameType.COMMAND_LIST)
       throw new SandboxError('protocol', 'sbxd answered COMMANDS with something else')
     return readCommandList(new ByteReader(payload))
+  }
+
+  connect(port: number): Promise<Duplex> {
+    return connectPort(this.#link, port)
+  }
+
+  async ports(): Promise<number[]> {
+    const own = this.#egress?.port
+    return (await listPorts(this.#link)).filter((port) => port !== own)
   }
 
   async reset(): Promise<void> {

@@ -11,6 +11,7 @@ import { fileTests } from '../contract/files.ts'
 import { type BackendFixture, Bench, type SuiteOptions } from '../contract/harness.ts'
 import { lifecycleTests } from '../contract/lifecycle.ts'
 import { outputTests } from '../contract/outputs.ts'
+import { portTests } from '../contract/ports.ts'
 import { refusalTests } from '../contract/refusals.ts'
 import { sessionTests } from '../contract/sessions.ts'
 import { terminalTests } from '../contract/terminal.ts'
@@ -76,6 +77,7 @@ export function testBackend(options: SuiteOptions): void {
     describe('background jobs', () => backgroundTests(suite))
     describe('files', () => fileTests(suite))
     describe('connections', () => connectionTests(suite))
+    describe('ports', () => portTests(suite))
     describe('disk', () => diskTests(suite))
     describe('lifecycle', () => lifecycleTests(suite))
   })

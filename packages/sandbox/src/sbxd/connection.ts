@@ -1,69 +1,24 @@
 import { Duplex } from 'node:stream'
 
-import type { UserEgress } from '../egress/egress.ts'
 import { SandboxError } from '../errors.ts'
 import { ByteReader, ByteWriter } from './protocol/bytes.ts'
 import { FrameType } from './protocol/frames.ts'
 import type { Channel, Link } from './link.ts'
 import { createPieces } from './pieces.ts'
 
-/** Where programs in a container find the way out. */
-export const EGRESS_PORT = 3128
-
 /**
- * Bytes of one connection that may be on their way to us or wait here. sbxd says in OPEN what it
- * takes.
+ * Bytes of one connection that may be on their way to us or wait here. sbxd says what it takes
+ * where the connection is opened.
  */
-const WINDOW_BYTES = 256 * 1024
+export const WINDOW_BYTES = 256 * 1024
 const PIECE_BYTES = 32 * 1024
-const EADDRINUSE = 98
-/**
- * Without a word from us for so long sbxd closes what it holds for us. Signs of life come much
- * oftener.
- */
-const SILENT_MS = 120_000
 
-/**
- * Ask sbxd to listen on the loopback interface and give every connection to `egress`. Resolves to
- * the port, which is another than asked for when something inside has taken that one. Rejects with
- * `SandboxError`.
- */
-export async function openEgress(
+/** One connection with a program inside: a stream for us, frames with credit both ways for sbxd. */
+export function createConnection(
   link: Link,
-  egress: UserEgress,
-  askedPort: number,
-  silentMs = SILENT_MS,
-): Promise<number> {
-  link.onInward((channel, payload) => {
-    const made = createConnection(link, channel, new ByteReader(payload).u64())
-    egress.serve(made.stream).catch(() => made.stream.destroy())
-    return made.channel
-  })
-  link.onEgressRefused = (payload) => egress.refusedInside(new ByteReader(payload).u32())
-  const ask = async (port: number): Promise<{ error: number; port: number }> => {
-    const question = new ByteWriter()
-      .u16(port)
-      .u16(egress.connections)
-      .u32(link.asksForLife ? silentMs : 0)
-      .done()
-    const { type, payload } = await link.request(FrameType.EGRESS_LISTEN, 0, question)
-    if (type !== FrameType.EGRESS_RESULT)
-      throw new SandboxError('protocol', 'sbxd answered EGRESS_LISTEN with something else')
-    const reader = new ByteReader(payload)
-    return { error: reader.u32(), port: reader.u16() }
-  }
-  let answer = await ask(askedPort)
-  if (answer.error === EADDRINUSE && askedPort !== 0) answer = await ask(0)
-  if (answer.error !== 0)
-    throw new SandboxError(
-      'start_failed',
-      `The sandbox cannot listen for connections to the network (error ${answer.error})`,
-    )
-  return answer.port
-}
-
-/** One connection: a stream for us, frames with credit in both directions for sbxd. */
-function createConnection(link: Link, channel: number, limit: number): { stream: Duplex; channel: Channel } {
+  channel: number,
+  limit: number,
+): { stream: Duplex; channel: Channel } {
   const inward = { received: 0, taken: 0, granted: WINDOW_BYTES, ended: false }
   const arrived = createPieces()
   let wanted = false
@@ -85,14 +40,14 @@ function createConnection(link: Link, channel: number, limit: number): { stream:
       void send(chunk, callback)
     },
     final(callback) {
-      if (!over) link.send(FrameType.EGRESS_EOF, 0, channel, new ByteWriter().u64(outward.sent).done())
+      if (!over) link.send(FrameType.CONNECTION_EOF, 0, channel, new ByteWriter().u64(outward.sent).done())
       outward.ended = true
       callback()
       maybeDone()
     },
     destroy(error, callback) {
       // A clean end has released the channel already; anything else must not look like one inside.
-      if (!over) link.send(FrameType.EGRESS_CLOSE, 0, channel)
+      if (!over) link.send(FrameType.CONNECTION_CLOSE, 0, channel)
       release()
       callback(error)
     },
@@ -120,7 +75,7 @@ function createConnection(link: Link, channel: number, limit: number): { stream:
     const next = inward.taken + WINDOW_BYTES
     if (over || inward.ended || next - inward.granted < WINDOW_BYTES / 4) return
     inward.granted = next
-    link.send(FrameType.EGRESS_CREDIT, 0, channel, new ByteWriter().u64(next).done())
+    link.send(FrameType.CONNECTION_CREDIT, 0, channel, new ByteWriter().u64(next).done())
   }
 
   async function send(chunk: Buffer, done: (error?: Error) => void): Promise<void> {
@@ -142,7 +97,7 @@ function createConnection(link: Link, channel: number, limit: number): { stream:
     if (over) throw new SandboxError('cancelled', 'The program inside has closed this connection')
     const part = piece.subarray(0, outward.limit - outward.sent)
     const payload = new ByteWriter().u64(outward.sent).bytes(part).done()
-    link.send(FrameType.EGRESS_DATA, 0, channel, payload)
+    link.send(FrameType.CONNECTION_DATA, 0, channel, payload)
     outward.sent += part.length
     await link.drained()
     return part.length
@@ -151,7 +106,7 @@ function createConnection(link: Link, channel: number, limit: number): { stream:
   function receive(type: number, payload: Buffer): void {
     const reader = new ByteReader(payload)
     switch (type) {
-      case FrameType.EGRESS_DATA: {
+      case FrameType.CONNECTION_DATA: {
         const offset = reader.u64()
         const bytes = reader.rest()
         if (inward.ended || offset !== inward.received || offset + bytes.length > inward.granted)
@@ -161,21 +116,21 @@ function createConnection(link: Link, channel: number, limit: number): { stream:
         deliver()
         return
       }
-      case FrameType.EGRESS_CREDIT: {
+      case FrameType.CONNECTION_CREDIT: {
         outward.limit = Math.max(outward.limit, reader.u64())
         const go = resume
         resume = undefined
         go?.()
         return
       }
-      case FrameType.EGRESS_EOF:
+      case FrameType.CONNECTION_EOF:
         if (inward.ended || reader.u64() !== inward.received)
           throw new SandboxError('protocol', 'sbxd ended a connection in the wrong place')
         inward.ended = true
         deliver()
         maybeDone()
         return
-      case FrameType.EGRESS_CLOSE:
+      case FrameType.CONNECTION_CLOSE:
         release()
         stream.destroy(new SandboxError('cancelled', 'The program inside has closed this connection'))
         return
@@ -184,8 +139,6 @@ function createConnection(link: Link, channel: number, limit: number): { stream:
     }
   }
 
-  const answer = new ByteWriter().u32(0).u64(WINDOW_BYTES).done()
-  link.send(FrameType.EGRESS_RESULT, 0, channel, answer)
   return {
     stream,
     channel: {

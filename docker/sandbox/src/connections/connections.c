@@ -1,23 +1,29 @@
 /*
- * The bytes of egress connections: between the programs inside and the wire, by credit both ways.
+ * The bytes of connections between the programs inside and the wire, by credit both ways, whichever
+ * side has opened them.
  */
-#include "egress.h"
+#include "connections.h"
 
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define PIECE (32u << 10) /* bytes of one EGRESS_DATA */
+#define PIECE (32u << 10) /* bytes of one CONNECTION_DATA */
 #define SMALL (4u << 10)  /* … and below this one is small */
 #define SMALL_A_MS 4      /* of all connections together */
 
 static struct connection *connections;
-size_t connections_open, connections_lingering;
+size_t connections_ours, connections_theirs, connections_lingering;
 
 /* ---- one connection -------------------------------------------------------------------------- */
 
-static void close_connection(struct connection *c, bool reset)
+static size_t *count_with(uint32_t channel)
+{
+    return !channel ? &connections_lingering : channel & OUR_CHANNEL ? &connections_ours : &connections_theirs;
+}
+
+void connection_close(struct connection *c, bool reset)
 {
     if (c->dead)
         return;
@@ -30,10 +36,7 @@ static void close_connection(struct connection *c, bool reset)
     free(c->waiting.p);
     c->waiting = (struct buf){0};
     c->dead = true;
-    if (c->channel)
-        connections_open--;
-    else
-        connections_lingering--;
+    (*count_with(c->channel))--;
 }
 
 /* It failed on this side: the controller is informed. */
@@ -42,16 +45,16 @@ static void fail_connection(struct connection *c)
     if (c->dead)
         return;
     if (c->channel)
-        frame_out(T_EGRESS_CLOSE, 0, c->channel, NULL, 0);
-    close_connection(c, true);
+        frame_out(T_CONNECTION_CLOSE, 0, c->channel, NULL, 0);
+    connection_close(c, true);
 }
 
-static struct connection *by_channel(uint32_t channel)
+struct connection *connection_of(uint32_t channel)
 {
     struct connection *c = connections;
     while (c && (c->dead || c->channel != channel))
         c = c->next;
-    return channel & OUR_CHANNEL ? c : NULL;
+    return channel ? c : NULL;
 }
 
 static void credit(struct connection *c)
@@ -62,7 +65,7 @@ static void credit(struct connection *c)
     c->credited = limit;
     uint8_t p[8];
     put64(p, limit);
-    frame_out(T_EGRESS_CREDIT, 0, c->channel, p, sizeof p);
+    frame_out(T_CONNECTION_CREDIT, 0, c->channel, p, sizeof p);
 }
 
 /* Write what waits, as far as the program takes it; then the end, when there is one. */
@@ -91,7 +94,7 @@ static void flush(struct connection *c)
     }
     credit(c);
     if (c->read_end && c->shut)
-        close_connection(c, false);
+        connection_close(c, false);
 }
 
 /* Small pieces of this millisecond. */
@@ -119,14 +122,14 @@ static void read_piece(struct connection *c, uint64_t now_ms)
     small_pieces = (small_ms == now_ms ? small_pieces : 0) + c->small;
     small_ms = now_ms;
     if (r > 0) {
-        frame_out(T_EGRESS_DATA, 0, c->channel, piece, 8 + (size_t)r);
+        frame_out(T_CONNECTION_DATA, 0, c->channel, piece, 8 + (size_t)r);
         c->sent += (uint64_t)r;
         return;
     }
-    frame_out(T_EGRESS_EOF, 0, c->channel, piece, 8);
+    frame_out(T_CONNECTION_EOF, 0, c->channel, piece, 8);
     c->read_end = true;
     if (c->shut)
-        close_connection(c, false);
+        connection_close(c, false);
 }
 
 /*
@@ -143,12 +146,12 @@ static void drain_refused(struct connection *c, uint64_t now_ms)
     if (empty)
         c->readable = false;
     if (r == 0 || (r < 0 && !empty) || c->until_ms <= now_ms)
-        close_connection(c, false);
+        connection_close(c, false);
 }
 
 static bool has_data(const struct connection *c)
 {
-    return !c->dead && c->channel && c->readable && !c->read_end && c->sent < c->limit;
+    return !c->dead && c->channel && !c->connecting && c->readable && !c->read_end && c->sent < c->limit;
 }
 
 /*
@@ -162,7 +165,7 @@ static bool is_throttled(const struct connection *c, uint64_t now_ms)
     return c->small && small_ms == now_ms && small_pieces >= SMALL_A_MS;
 }
 
-int egress_wait(void)
+int connections_wait(void)
 {
     uint64_t now_ms = now_us() / 1000;
     int wait = -1;
@@ -187,7 +190,7 @@ static void free_closed(void)
     }
 }
 
-void egress_pump(void)
+void connections_pump(void)
 {
     struct connection *served = NULL, **served_end = &served, **at = &connections;
     uint64_t now_ms = now_us() / 1000;
@@ -219,7 +222,9 @@ static void connection_ready(struct source *src, uint32_t events)
         c->readable = true;
     if (events & EPOLLOUT)
         c->writable = true;
-    if (!c->channel)
+    if (c->connecting)
+        c->connecting(c, events);
+    else if (!c->channel)
         drain_refused(c, now_us() / 1000);
     else if (events & EPOLLERR)
         fail_connection(c);
@@ -243,10 +248,7 @@ struct connection *connection_add(int fd, uint32_t channel, uint64_t until_ms)
     c->credited = INWARD_WINDOW;
     c->next = connections;
     connections = c;
-    if (channel)
-        connections_open++;
-    else
-        connections_lingering++;
+    (*count_with(channel))++;
     return c;
 }
 
@@ -256,49 +258,35 @@ void connections_end(bool notify)
         if (notify)
             fail_connection(c);
         else
-            close_connection(c, true);
+            connection_close(c, true);
 }
 
 void connections_linger(uint64_t now_ms)
 {
     for (struct connection *c = connections; connections_lingering && c; c = c->next)
         if (!c->dead && !c->channel && c->until_ms <= now_ms)
-            close_connection(c, false);
+            connection_close(c, false);
 }
 
 /* ---- from the controller --------------------------------------------------------------------- */
 
-void egress_result(const struct frame *f)
+void connection_credit(const struct frame *f)
 {
-    struct connection *c = by_channel(f->channel);
-    struct reader r = frame_reader(f);
-    uint32_t error = rd32(&r);
-    uint64_t limit = rd64(&r);
-    if (!c || r.bad)
-        return;
-    if (error)
-        close_connection(c, true);
-    else if (limit > c->limit)
-        c->limit = limit;
-}
-
-void egress_credit(const struct frame *f)
-{
-    struct connection *c = by_channel(f->channel);
+    struct connection *c = connection_of(f->channel);
     struct reader r = frame_reader(f);
     uint64_t limit = rd64(&r);
     if (c && !r.bad && limit > c->limit)
         c->limit = limit;
 }
 
-void egress_data(const struct frame *f)
+void connection_data(const struct frame *f)
 {
-    struct connection *c = by_channel(f->channel);
+    struct connection *c = connection_of(f->channel);
     struct reader r = frame_reader(f);
     uint64_t offset = rd64(&r);
     if (!c || r.bad)
         return;
-    if (c->write_end || offset != c->received || r.left > c->credited - c->received) {
+    if (c->connecting || c->write_end || offset != c->received || r.left > c->credited - c->received) {
         fail_connection(c); /* a controller that counts never gets here */
         return;
     }
@@ -312,14 +300,14 @@ void egress_data(const struct frame *f)
     flush(c);
 }
 
-void egress_eof(const struct frame *f)
+void connection_eof(const struct frame *f)
 {
-    struct connection *c = by_channel(f->channel);
+    struct connection *c = connection_of(f->channel);
     struct reader r = frame_reader(f);
     uint64_t total = rd64(&r);
     if (!c || r.bad)
         return;
-    if (total != c->received) {
+    if (c->connecting || total != c->received) {
         fail_connection(c);
         return;
     }
@@ -327,9 +315,9 @@ void egress_eof(const struct frame *f)
     flush(c);
 }
 
-void egress_close(const struct frame *f)
+void connection_closed(const struct frame *f)
 {
-    struct connection *c = by_channel(f->channel);
+    struct connection *c = connection_of(f->channel);
     if (c)
-        close_connection(c, true);
+        connection_close(c, true);
 }
