@@ -119,6 +119,8 @@ const NEEDED: Record<string, Needs> = {
   'GET /api/files/zip': 'files',
   'DELETE /api/files/uploads/:upload': 'files',
 
+  'GET /api/ports': 'exec',
+  'GET /api/ports/:port/open': 'exec',
   'GET /api/terminals': 'exec',
   'POST /api/terminals': 'exec',
   'GET /api/terminals/:id': 'exec',

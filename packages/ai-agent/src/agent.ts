@@ -281,6 +281,7 @@ export async function openAgent(
     shell: {
       terminals,
       execs,
+      connected: (userId: string) => sandboxes.connected(userId),
       streams,
       mayUse: (userId: string, what: PersonTool) => mayUse(userId, what, offer),
     },

@@ -71,6 +71,13 @@ const variables = z.object({
   LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
   SANDLOT_DATA: z.string().default('./.sandlot'),
   SANDLOT_PUBLIC_URL: httpUrl.optional(),
+  SANDLOT_PREVIEW_HOST: z
+    .string()
+    .regex(
+      /^[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:\d{1,5})?$/,
+      'must be a host name like preview.chat.example.org, below which each preview has a name of its own',
+    )
+    .optional(),
   SANDLOT_ALLOWED_ORIGINS: z
     .string()
     .default('')
@@ -109,6 +116,8 @@ export interface ServiceConfig {
   /** Origin of the address people type, where it is not host and port. */
   publicUrl: string | undefined
   allowedOrigins: string[]
+  /** Below it each preview has a host of its own; undefined: below `localhost`, if that is us. */
+  previewHost: string | undefined
   agentUrl: string
   /** Of ai-agent; absolute. */
   sessionsFile: string
@@ -136,6 +145,7 @@ export function readServiceConfig(env: Environment = process.env): ServiceConfig
     dataFolder,
     publicUrl: read.SANDLOT_PUBLIC_URL,
     allowedOrigins: read.SANDLOT_ALLOWED_ORIGINS,
+    previewHost: read.SANDLOT_PREVIEW_HOST,
     agentUrl: read.SANDLOT_AGENT_URL ?? `ws+unix://${join(dataFolder, 'run', 'agent.sock')}:/acp`,
     sessionsFile: resolve(read.SANDLOT_SESSIONS_DB ?? join(dataFolder, 'sessions.db')),
     webDist: resolve(read.SANDLOT_WEB_DIST ?? join(import.meta.dirname, '../../web/dist')),

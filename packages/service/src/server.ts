@@ -4,7 +4,7 @@
 import { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { createAdaptorServer } from '@hono/node-server'
+import { getRequestListener } from '@hono/node-server'
 import { openAccounts } from '@sandlot/storage/accounts/accounts'
 import { AgentLink } from './agent/agent-link.ts'
 import type { AgentLinkOptions } from './agent/agent-link.ts'
@@ -27,6 +27,10 @@ import { mailSender } from './notices/mail.ts'
 import { type NoticeTimes, Notices } from './notices/notices.ts'
 import { openPush } from './notices/push.ts'
 import { originRule } from './auth/origin.ts'
+import { previewPlaces } from './previews/places.ts'
+import { Previews } from './previews/previews.ts'
+import { PreviewServer } from './previews/serve-previews.ts'
+import { upstreams } from './previews/upstream-socket.ts'
 import { makeScrubber } from '@sandlot/shared/scrub'
 import { Removals } from './removals.ts'
 import { sessionChanges } from './chat/session-changes.ts'
@@ -165,6 +169,16 @@ export async function startService(config: ServiceConfig, deps: ServiceDeps = {}
     })
     undo.push(async () => external.close())
 
+    const places = previewPlaces(config)
+    const previews = new Previews(await ensureSecret(join(config.dataFolder, 'keys'), 'previews'), sockets)
+    const previewServer = new PreviewServer({
+      places,
+      previews,
+      upstreams: upstreams(agent, previews),
+      secure: publicUrl.startsWith('https:'),
+      log,
+    })
+
     const { slowReaderBytes = SLOW_READER_BYTES } = deps
     const parts = {
       slowReaderBytes,
@@ -175,6 +189,8 @@ export async function startService(config: ServiceConfig, deps: ServiceDeps = {}
       uploads,
       agent,
       sockets,
+      places,
+      previews,
       removals,
       external,
       limits,
@@ -187,10 +203,21 @@ export async function startService(config: ServiceConfig, deps: ServiceDeps = {}
     }
     const app = makeApp({ ...parts, stopping: stopping.signal })
     const connections = { ...DEFAULT_CONNECTION_LIMITS, ...deps.connections }
-    const server = createAdaptorServer({ fetch: app.fetch, serverOptions: timeLimits(connections) })
-    if (!(server instanceof Server)) throw new Error('service: wanted a plain HTTP server')
+    const server = new Server(timeLimits(connections))
     limitConnections(server, connections)
-    server.on('upgrade', makeUpgrade(parts))
+    const answer = getRequestListener(app.fetch)
+    const upgrade = makeUpgrade(parts)
+    // By the host before anything else: at a preview's, nothing of ours answers.
+    server.on('request', (request, response) =>
+      previewServer.isFor(request.headers.host)
+        ? previewServer.serve(request, response)
+        : void answer(request, response),
+    )
+    server.on('upgrade', (request, socket, head) =>
+      previewServer.isFor(request.headers.host)
+        ? previewServer.upgrade(request, socket, head)
+        : upgrade(request, socket, head),
+    )
     const port = await listen(server, config)
     url = config.publicUrl ?? `http://${nameOf(config.host)}:${port}`
     log.info({ host: config.host, port }, 'listening')

@@ -131,6 +131,8 @@ export const EXT = {
    * one: `{user, ask}`.
    */
   files: '_sandlot/files',
+  /** Programs that listen in a person’s sandbox (`desk/ports.ts`): list, connect: `{user, ask}`. */
+  ports: '_sandlot/ports',
   /** A person’s terminals (`desk/terminals.ts`): list, open, attach, close: `{user, ask}`. */
   terminals: '_sandlot/terminals',
   /** A command of a person, without a model (`desk/exec.ts`): `{user, command, …}` → `{ticket}`. */

@@ -1,5 +1,5 @@
 /** The dependencies of the request handlers of one client. */
-import type { SandboxFiles } from '@sandlot/sandbox/sandbox'
+import type { Sandbox, SandboxFiles } from '@sandlot/sandbox/sandbox'
 import type { AgentMetricsAnswer, AgentStatus, AgentUser } from '@sandlot/shared/acp-meta'
 import type { RemovedData } from '@sandlot/shared/api'
 import { messageOf } from '@sandlot/shared/errors'
@@ -41,6 +41,8 @@ export interface AcpServerParts {
     terminals: Terminals
     execs: Execs
     streams: ByteStreams
+    /** The user's sandbox if it is awake; it is not started for it. */
+    connected: (userId: string) => Promise<Sandbox | undefined>
     /** Whether an administrator lets this user have it. */
     mayUse: (userId: string, what: PersonTool) => boolean
   }

@@ -29,6 +29,7 @@ import {
   createHandlerContext,
 } from './handler-context.ts'
 import { teamRequests } from './requests/team.ts'
+import { portsRequests } from './requests/ports.ts'
 import { terminalsRequests } from './requests/terminals.ts'
 import { addSessionRequests } from './requests/session.ts'
 import { EXT } from '@sandlot/shared/acp-meta'
@@ -77,6 +78,7 @@ function allExtensions(parts: AcpServerParts): ExtensionHandlers {
     ...instructionsRequests(parts),
     ...removalRequests(parts),
     ...teamRequests(parts),
+    ...portsRequests(parts),
     ...terminalsRequests(parts),
     ...execRequests(parts),
   }

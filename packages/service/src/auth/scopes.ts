@@ -4,7 +4,7 @@ import type { KeyScope } from '@sandlot/shared/team/sign-in-api'
 
 const READING = new Set(['GET', 'HEAD', 'OPTIONS'])
 const FILES = /^\/api\/(files|images)(\/|$)/
-const EXEC = /^\/api\/(exec|terminals|sandbox)(\/|$)/
+const EXEC = /^\/api\/(exec|ports|terminals|sandbox)(\/|$)/
 
 /** What an administrators' route needs besides is asked there (`requireAdministrator`). */
 export function scopeOf(method: string, path: string): KeyScope {

@@ -21,6 +21,7 @@ import { invitationsRoutes } from './invitations-routes.ts'
 import { resetRoutes } from './reset-routes.ts'
 import { mcpRoutes } from './mcp-routes.ts'
 import { noticesRoutes } from './notices-routes.ts'
+import { portsRoutes } from '../previews/ports-routes.ts'
 import { peopleRoutes } from './people-routes.ts'
 import { rulesRoutes } from './rules-routes.ts'
 import { searchRoutes } from './search-routes.ts'
@@ -102,6 +103,7 @@ export function makeApp(parts: Parts): Hono<AppEnv> {
     .route('/api/notices', noticesRoutes(parts))
     .route('/api/instructions', instructionsRoutes(parts))
     .route('/api/terminals', terminalsRoutes(parts))
+    .route('/api/ports', portsRoutes(parts))
     .route('/oauth/mcp', mcpRoutes(parts))
     .get('/ws', () => {
       throw new SandlotError('bad_request', 'This address takes WebSockets only.')

@@ -13,6 +13,8 @@ import type { Notices } from '../notices/notices.ts'
 import type { Push } from '../notices/push.ts'
 import type { OriginRule } from '../auth/origin.ts'
 import type { ExternalSignIn } from '../sign-in/external-sign-in.ts'
+import type { PreviewPlaces } from '../previews/places.ts'
+import type { Previews } from '../previews/previews.ts'
 import type { Removals } from '../removals.ts'
 import type { Sessions } from '../chat/sessions.ts'
 import type { Setup } from '../auth/setup.ts'
@@ -27,6 +29,8 @@ export interface Parts {
   uploads: Uploads
   agent: AgentLink
   sockets: Sockets
+  places: PreviewPlaces
+  previews: Previews
   removals: Removals
   /** Sign-in by providers. */
   external: ExternalSignIn

@@ -43,6 +43,7 @@ export async function startHarness(
     dataFolder: folder,
     publicUrl: undefined,
     allowedOrigins: [],
+    previewHost: undefined,
     agentUrl: `ws+unix://${socketPath}:/acp`,
     sessionsFile: join(folder, 'sessions.db'),
     webDist: join(folder, 'web'),

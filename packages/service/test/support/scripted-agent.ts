@@ -57,6 +57,7 @@ import { pendingApprovals } from '@sandlot/shared/pending-approvals'
 import { newId } from '@sandlot/shared/ids'
 import { instructionsParams } from '@sandlot/shared/person/instructions'
 import { execParams } from '@sandlot/shared/desk/exec'
+import { type PortsAsk, portsParams } from '@sandlot/shared/desk/ports'
 import { type TerminalsAsk, terminalsParams } from '@sandlot/shared/desk/terminals'
 import { filesParams } from '@sandlot/shared/person/files'
 import { secretsParams } from '@sandlot/shared/person/secrets'
@@ -136,6 +137,8 @@ export class ScriptedAgent {
   readonly files = new ScriptedFiles()
   /** What a ticket opens. */
   readonly streams = new Map<string, (socket: WebSocket) => void>()
+  /** What a request about ports is answered with. */
+  ports: (user: AgentUser, ask: PortsAsk) => object = () => ({ awake: false, ports: [] })
   /** What a request about terminals is answered with. */
   terminals: (user: AgentUser, ask: TerminalsAsk) => object = () => ({ terminals: [] })
   /** What a request about a command is answered with. */
@@ -466,6 +469,7 @@ export class ScriptedAgent {
         return { secrets: [...own.keys()].toSorted().map((name) => ({ name, updatedAt: 1 })) }
       })
       .onRequest(EXT.files, filesParams, ({ params: { user, ask } }) => this.files.answer(user.id, ask))
+      .onRequest(EXT.ports, portsParams, ({ params: { user, ask } }) => this.ports(user, ask))
       .onRequest(EXT.terminals, terminalsParams, ({ params: { user, ask } }) => this.terminals(user, ask))
       .onRequest(EXT.exec, execParams, ({ params }) => this.exec(params))
       .onRequest(EXT.exportPrompt, exportPromptParams, async ({ params, client }) => {

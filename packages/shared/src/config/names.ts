@@ -72,6 +72,8 @@ export const CONFIG_NAMES: Record<string, string> = {
     '0600 | 0640; mode of sessions.db: 0640 where the service is another user, of ai-agent’s group (default 0600; compose sets 0640)',
   SANDLOT_WEB_DIST: 'folder of the built web app',
   SANDLOT_PUBLIC_URL: 'the address that people type, behind a reverse proxy',
+  SANDLOT_PREVIEW_HOST:
+    'host below which what listens in a sandbox is shown, like preview.chat.example.org (docs/previews.md)',
   SANDLOT_ALLOWED_ORIGINS: 'comma-separated further origins that may open a WebSocket',
   SANDLOT_OIDC:
     'JSON: the providers by which people sign in: [{name, issuer, clientId, clientSecret, …}] (docs/sign-in.md)',

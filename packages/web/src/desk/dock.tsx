@@ -4,7 +4,7 @@
  */
 import { Dialog } from '@base-ui/react/dialog'
 import { Tabs } from '@base-ui/react/tabs'
-import { FileDiff, FolderOpen, X } from 'lucide-react'
+import { FileDiff, FolderOpen, Globe, X } from 'lucide-react'
 import { lazy, Suspense, useRef, useState } from 'react'
 import { browserStorage } from '../lib/storage.ts'
 import { useIsWider } from '../lib/wide.ts'
@@ -25,6 +25,12 @@ export const PANELS = [
     label: 'Changes',
     icon: FileDiff,
     panel: lazy(() => import('../changes/changes-panel.tsx')),
+  },
+  {
+    id: 'app' as PanelId,
+    label: 'App',
+    icon: Globe,
+    panel: lazy(() => import('../app-preview/app-panel.tsx')),
   },
 ]
 

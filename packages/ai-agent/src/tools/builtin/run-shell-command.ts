@@ -78,7 +78,7 @@ export const runShellCommand = defineTool({
   readOnly: false,
   runs: {
     repeatable: true,
-    hint: 'Prefer the file tools for reading and changing files, and run_shell_command for everything else. What runs on (a server, a watcher) is started with background.',
+    hint: 'Prefer the file tools for reading and changing files, and run_shell_command for everything else. What runs on (a server, a watcher) is started with background; what listens on a port there can be opened by the user in their browser, under Workspace → App.',
   },
   requests: ({ command, cwd, background }) => [
     // What runs in the background begins in the workspace, not where the shell stands.

@@ -1,0 +1,57 @@
+/** `_sandlot/ports`: programs that listen in a person's own sandbox, for our own service. */
+import type { Duplex } from 'node:stream'
+import { SandboxError } from '@sandlot/sandbox/errors'
+import { EXT } from '@sandlot/shared/acp-meta'
+import { portsParams } from '@sandlot/shared/desk/ports'
+import { SandlotError } from '@sandlot/shared/errors'
+import { createWebSocketStream } from 'ws'
+import { parseParams } from '../errors.ts'
+import type { AcpServerParts, ExtensionHandlers } from '../handler-context.ts'
+import { withSandboxErrors } from '../sandbox-error.ts'
+
+/** Longer than a ticket is good for. */
+const UNCLAIMED_MS = 60_000
+
+export function portsRequests(parts: AcpServerParts): ExtensionHandlers {
+  return {
+    [EXT.ports]: async ({ params, connection }): Promise<object> => {
+      const { user, ask } = parseParams(portsParams, params, EXT.ports)
+      const { shell } = parts
+      if (!connection.ours || shell === undefined)
+        throw new SandlotError('not_implemented', 'There are no sandboxes here.')
+      if (user.role === 'guest') throw new SandlotError('forbidden', 'Guests have no sandbox of their own.')
+      return withSandboxErrors(async () => {
+        // What is stopped has nothing that listens, so it is not started.
+        const sandbox = await shell.connected(user.id)
+        if (ask.do === 'list') return { awake: sandbox !== undefined, ports: (await sandbox?.ports()) ?? [] }
+        if (sandbox === undefined)
+          throw new SandboxError('not_found', 'Your sandbox is stopped, so nothing listens in it')
+        return { ticket: offerConnection(shell.streams, await sandbox.connect(ask.port)) }
+      })
+    },
+  }
+}
+
+function offerConnection(streams: NonNullable<AcpServerParts['shell']>['streams'], inside: Duplex): string {
+  const unclaimed = setTimeout(() => inside.destroy(), UNCLAIMED_MS).unref()
+  try {
+    return streams.offer((socket) => {
+      clearTimeout(unclaimed)
+      join(createWebSocketStream(socket), inside)
+    })
+  } catch (error) {
+    inside.destroy()
+    throw error
+  }
+}
+
+/** Each gets what the other says, and where one breaks the other does. */
+function join(outside: Duplex, inside: Duplex): void {
+  outside.pipe(inside)
+  inside.pipe(outside)
+  outside.on('error', () => inside.destroy())
+  inside.on('error', () => outside.destroy())
+  outside.on('close', () => inside.destroy())
+  // A clean end was passed on by the pipe, and what is on its way still goes.
+  inside.on('close', () => inside.readableEnded || outside.destroy())
+}

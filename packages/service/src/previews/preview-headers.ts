@@ -1,0 +1,100 @@
+/** The headers of a request to a preview, and of its answer: what goes in and what comes out. */
+import type { IncomingHttpHeaders } from 'node:http'
+
+/** Between two neighbours only. */
+const HOP_BY_HOP: ReadonlySet<string> = new Set([
+  'connection',
+  'keep-alive',
+  'proxy-authenticate',
+  'proxy-authorization',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+])
+/** What would reach beyond the preview's own origin, or what stands for us. */
+const NOT_FOR_BROWSERS: ReadonlySet<string> = new Set([
+  'alt-svc',
+  'clear-site-data',
+  'nel',
+  'public-key-pins',
+  'report-to',
+  'set-cookie',
+  'set-cookie2',
+  'strict-transport-security',
+])
+export const PREVIEW_COOKIE = 'sandlot_preview'
+/** Of our own, with and without the prefixes that browsers know. */
+const OUR_COOKIE = /^\s*(__Host-|__Secure-)?sandlot[._-]/i
+
+type Header = [name: string, value: string]
+
+/** Where the preview is seen, and where it listens inside. */
+export interface Ends {
+  outside: string
+  inside: string
+}
+
+/**
+ * Of the request, for the program: it is asked as at home, by the name under which it listens, and
+ * gets no cookie of ours.
+ */
+export function headersInside(headers: IncomingHttpHeaders, { outside, inside }: Ends): Header[] {
+  const named = namedByConnection(headers.connection)
+  const passed = Object.entries(headers).flatMap(([name, value]): Header[] => {
+    if (value === undefined || HOP_BY_HOP.has(name) || named.has(name)) return []
+    if (name === 'host' || name === 'cookie' || name.startsWith('x-forwarded-') || name === 'forwarded')
+      return []
+    if (name === 'origin' && value === outside) return [[name, inside]]
+    return [value].flat().map((one): Header => [name, one])
+  })
+  const cookies = (headers.cookie ?? '').split(';').filter((pair) => pair !== '' && !OUR_COOKIE.test(pair))
+  const { host, protocol } = new URL(outside)
+  return [
+    ['host', new URL(inside).host],
+    ...passed,
+    ...(cookies.length === 0 ? [] : [['cookie', cookies.join(';').trim()] satisfies Header]),
+    ['x-forwarded-host', host],
+    ['x-forwarded-proto', protocol.slice(0, -1)],
+  ]
+}
+
+/** Of the answer, for the browser: `raw` are names and values by turns. */
+export function headersOutside(raw: readonly string[], { outside, inside }: Ends): Header[] {
+  const pairs: Header[] = []
+  for (let at = 0; at + 1 < raw.length; at += 2) pairs.push([raw[at] ?? '', raw[at + 1] ?? ''])
+  const connection = pairs.find(([name]) => name.toLowerCase() === 'connection')?.[1]
+  const named = namedByConnection(connection)
+  return pairs.flatMap(([name, value]): Header[] => {
+    const known = name.toLowerCase()
+    if (known === 'set-cookie') return cookieOutside(value)
+    if (HOP_BY_HOP.has(known) || NOT_FOR_BROWSERS.has(known) || named.has(known)) return []
+    // The program names itself by what it was asked as.
+    if (known === 'location' && (value === inside || value.startsWith(`${inside}/`)))
+      return [[name, outside + value.slice(inside.length)]]
+    if (known === 'access-control-allow-origin' && value === inside) return [[name, outside]]
+    return [[name, value]]
+  })
+}
+
+/** Only for the preview's own host, and none that is named as ours. */
+function cookieOutside(cookie: string): Header[] {
+  if (OUR_COOKIE.test(cookie)) return []
+  const [pair = '', ...attributes] = cookie.split(';')
+  const kept = attributes.filter((attribute) => !/^\s*domain\s*(=|$)/i.test(attribute))
+  return [['set-cookie', [pair, ...kept].join(';')]]
+}
+
+function namedByConnection(connection: string | undefined): ReadonlySet<string> {
+  return new Set((connection ?? '').split(',').map((name) => name.trim().toLowerCase()))
+}
+
+/** The value of the preview's own cookie. */
+export function keyIn(cookie: string | undefined): string | undefined {
+  for (const pair of (cookie ?? '').split(';')) {
+    const [name, value] = pair.split('=', 2)
+    if (name?.trim() === PREVIEW_COOKIE) return value?.trim()
+  }
+  return undefined
+}

@@ -1,0 +1,209 @@
+/**
+ * Requests at the hosts of previews: let in by a ticket, known by a cookie, passed on to the
+ * program in the sandbox. Nothing of our own app answers here.
+ */
+import { type IncomingMessage, request as httpRequest, type ServerResponse, STATUS_CODES } from 'node:http'
+import type { Duplex } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { messageOf, SandlotError } from '@sandlot/shared/errors'
+import type { Logger } from '../log.ts'
+import type { PreviewPlaces } from './places.ts'
+import { type Ends, headersInside, headersOutside, keyIn, PREVIEW_COOKIE } from './preview-headers.ts'
+import type { Pass, Previews } from './previews.ts'
+import { PreviewAgent, type Upstreams } from './upstream-socket.ts'
+
+/** Nothing of a program is likely to be there. */
+export const ENTRANCE = '/.sandlot/open'
+
+interface Parts {
+  places: PreviewPlaces
+  previews: Previews
+  upstreams: Upstreams
+  /** Whether browsers reach us by https. */
+  secure: boolean
+  log: Logger
+}
+
+/** What a browser that does not get in reads. */
+const ENDED = 'This preview has ended, or was never opened in this browser. Open it again in Sandlot.'
+const FOREIGN = 'Another site asked for this preview, so it is not shown.'
+
+export class PreviewServer {
+  readonly #parts: Parts
+  readonly #agents = new WeakMap<Pass, PreviewAgent>()
+
+  constructor(parts: Parts) {
+    this.#parts = parts
+  }
+
+  /** Whether a request with this `Host` is for previews, and for nothing else. */
+  isFor(host: string | undefined): boolean {
+    return this.#parts.places.idOf(host) !== undefined
+  }
+
+  serve(request: IncomingMessage, response: ServerResponse): void {
+    this.#answer(request, response).catch((error: unknown) => {
+      this.#parts.log.debug({ error: messageOf(error) }, 'a preview could not be shown')
+      if (response.headersSent) response.destroy()
+      else refuse(response, error)
+    })
+  }
+
+  upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
+    const { log } = this.#parts
+    socket.on('error', (error) => log.debug({ error: error.message }, 'a preview’s socket broke'))
+    this.#join(request, socket, head).catch((error: unknown) => {
+      log.debug({ error: messageOf(error) }, 'a preview’s socket could not be opened')
+      socket.end(rawRefusal(error))
+    })
+  }
+
+  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { places, previews, secure } = this.#parts
+    const id = places.idOf(request.headers.host) ?? ''
+    const url = new URL(request.url ?? '/', 'http://preview.invalid')
+    if (url.pathname === ENTRANCE) {
+      const key = previews.enter(id, url.searchParams.get('ticket') ?? '')
+      if (key === undefined) throw new SandlotError('forbidden', ENDED)
+      const cookie = `${PREVIEW_COOKIE}=${key}; Path=/; HttpOnly; SameSite=Lax${secure ? '; Secure' : ''}`
+      response.writeHead(303, {
+        location: '/',
+        'set-cookie': cookie,
+        'cache-control': 'no-store',
+        'referrer-policy': 'no-referrer',
+      })
+      return void response.end()
+    }
+    const pass = this.#pass(request, id)
+    const ends = this.#ends(request, pass)
+    const sent = httpRequest({
+      agent: this.#agentOf(pass),
+      method: request.method,
+      path: request.url,
+      headers: headersInside(request.headers, ends).flat(),
+      setHost: false,
+    })
+    request.on('aborted', () => sent.destroy())
+    response.on('close', () => sent.destroy())
+    const answered = new Promise<IncomingMessage>((resolve, reject) => {
+      sent.on('response', resolve).on('error', reject)
+    })
+    // A program may answer before it has the whole body, and need not take the rest.
+    pipeline(request, sent).catch(() => undefined)
+    const answer = await answered
+    response.writeHead(answer.statusCode ?? 502, answer.statusMessage, outsideOf(answer, ends))
+    await pipeline(answer, response)
+  }
+
+  async #join(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
+    const { places, upstreams } = this.#parts
+    const pass = this.#pass(request, places.idOf(request.headers.host) ?? '')
+    const ends = this.#ends(request, pass)
+    const { origin, upgrade } = request.headers
+    // The cookie comes with what a page of another preview opens, too.
+    if (origin !== undefined && origin !== ends.outside) throw new SandlotError('bad_origin', FOREIGN)
+    const inside = await upstreams.open(pass)
+    socket.once('close', () => inside.destroy())
+    const headers = [
+      ...headersInside(request.headers, ends),
+      ['connection', 'Upgrade'],
+      ['upgrade', upgrade ?? ''],
+    ]
+    const sent = httpRequest({
+      createConnection: () => inside,
+      method: request.method,
+      path: request.url,
+      headers: headers.flat(),
+      setHost: false,
+    })
+    const taken = new Promise<IncomingMessage>((resolve, reject) => {
+      sent.on('upgrade', (answer, _same, first: Buffer) => {
+        inside.unshift(first)
+        resolve(answer)
+      })
+      sent.on('response', resolve).on('error', reject)
+    })
+    sent.end()
+    const answer = await taken
+    const status = answer.statusCode ?? 502
+    if (status !== 101) {
+      socket.write(headOf(status, [...pairsOf(outsideOf(answer, ends)), ['connection', 'close']]))
+      return pipeline(answer, socket)
+    }
+    socket.write(
+      headOf(101, [
+        ...pairsOf(outsideOf(answer, ends)),
+        ['connection', 'Upgrade'],
+        ['upgrade', answer.headers.upgrade ?? ''],
+      ]),
+    )
+    if (head.length > 0) inside.write(head)
+    await Promise.allSettled([pipeline(socket, inside), pipeline(inside, socket)])
+  }
+
+  /** Who asks. Throws `forbidden`. */
+  #pass({ headers, method }: IncomingMessage, id: string): Pass {
+    const pass = this.#parts.previews.passOf(id, keyIn(headers.cookie))
+    if (pass === undefined) throw new SandlotError('forbidden', ENDED)
+    const from = headers['sec-fetch-site']
+    const isOwn = from === undefined || from === 'same-origin' || from === 'none'
+    const navigates = headers['sec-fetch-mode'] === 'navigate' && (method === 'GET' || method === 'HEAD')
+    if (!isOwn && !navigates) throw new SandlotError('bad_origin', FOREIGN)
+    return pass
+  }
+
+  #ends({ headers }: IncomingMessage, { port }: Pass): Ends {
+    const scheme = this.#parts.secure ? 'https' : 'http'
+    return { outside: `${scheme}://${headers.host ?? ''}`, inside: `http://localhost:${port}` }
+  }
+
+  #agentOf(pass: Pass): PreviewAgent {
+    const known = this.#agents.get(pass)
+    if (known !== undefined) return known
+    const made = new PreviewAgent(() => this.#parts.upstreams.open(pass))
+    this.#agents.set(pass, made)
+    pass.ended.addEventListener('abort', () => made.destroy())
+    return made
+  }
+}
+
+/** Names and values by turns. */
+function outsideOf(answer: IncomingMessage, ends: Ends): string[] {
+  return headersOutside(answer.rawHeaders, ends).flat()
+}
+
+function pairsOf(raw: readonly string[]): [string, string][] {
+  return raw.flatMap((name, at): [string, string][] => (at % 2 === 0 ? [[name, raw[at + 1] ?? '']] : []))
+}
+
+function headOf(status: number, headers: readonly (readonly string[])[]): string {
+  const lines = headers.map(([name, value]) => `${name}: ${value}`)
+  return [`HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`, ...lines, '', ''].join('\r\n')
+}
+
+function refuse(response: ServerResponse, error: unknown): void {
+  const { status, headers, page } = refusalOf(error)
+  response.writeHead(status, headers).end(page)
+}
+
+function rawRefusal(error: unknown): string {
+  const { status, headers, page } = refusalOf(error)
+  return `${headOf(status, [...Object.entries(headers), ['connection', 'close']])}${page}`
+}
+
+/** A page of plain words, at the preview's origin. */
+function refusalOf(error: unknown): { status: number; headers: Record<string, string>; page: string } {
+  const known = error instanceof SandlotError
+  const words = known ? error.message : 'The program in the sandbox did not answer as a web server does.'
+  // What is missing is the program, not the page.
+  const status = !known || error.code === 'not_found' ? 502 : error.status
+  const text = words.replaceAll(/[&<>]/g, (sign) => `&#${sign.charCodeAt(0)};`)
+  const page = `<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Preview</title><style>body{font:16px/1.5 system-ui;max-width:36rem;margin:20vh auto;padding:0 1.5rem;color-scheme:light dark;background:Canvas;color:CanvasText}</style><p>${text}</p></html>`
+  const headers = {
+    'content-type': 'text/html; charset=utf-8',
+    'content-length': String(Buffer.byteLength(page)),
+    'content-security-policy': "default-src 'none'; style-src 'unsafe-inline'",
+    'cache-control': 'no-store',
+  }
+  return { status, headers, page }
+}

@@ -1,0 +1,338 @@
+/** Previews over a real service, with a program on this machine in place of one in a sandbox. */
+import { once } from 'node:events'
+import {
+  createServer,
+  type IncomingMessage,
+  request as httpRequest,
+  type Server,
+  type ServerResponse,
+} from 'node:http'
+import { type AddressInfo, connect } from 'node:net'
+import { text } from 'node:stream/consumers'
+import { randomText } from '@sandlot/shared/ids'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { WebSocket, WebSocketServer, createWebSocketStream } from 'ws'
+import { Previews } from '../../src/previews/previews.ts'
+import { previewPlaces } from '../../src/previews/places.ts'
+import { Sockets } from '../../src/socket/sockets.ts'
+import { type Browser, addUser, waitFor } from '../support/harness.ts'
+import { refusal } from '../support/scripted-agent.ts'
+import { useHarness } from '../support/use-harness.ts'
+
+const now = useHarness()
+
+/** What listens in the sandbox. */
+let program: Server
+let port: number
+/** What it was asked, newest last. */
+let asked: IncomingMessage[] = []
+let answer: (request: IncomingMessage, response: ServerResponse) => void
+let connections = 0
+
+beforeEach(async () => {
+  asked = []
+  connections = 0
+  answer = (request, response) => response.end(`hello from ${request.url}`)
+  program = createServer((request, response) => {
+    asked.push(request)
+    answer(request, response)
+  })
+  program.on('connection', () => connections++)
+  const sockets = new WebSocketServer({ server: program })
+  sockets.on('connection', (socket) =>
+    socket.on('message', (data: Buffer, binary) => socket.send(data, { binary })),
+  )
+  await once(program.listen(0, '127.0.0.1'), 'listening')
+  port = (program.address() as AddressInfo).port
+  const { agent } = now().harness
+  agent.ports = (user, ask) => {
+    agent.received.push(`ports ${ask.do} ${user.role}`)
+    if (ask.do === 'list') return { awake: true, ports: [port] }
+    if (ask.port !== port) throw refusal('not_found', `Nothing listens on port ${ask.port} of the sandbox.`)
+    const ticket = randomText(12)
+    agent.streams.set(ticket, (socket) => {
+      const outside = createWebSocketStream(socket)
+      const inside = connect(port, '127.0.0.1')
+      outside.pipe(inside).pipe(outside)
+      inside.on('error', () => outside.destroy()).on('close', () => outside.destroy())
+      outside.on('error', () => inside.destroy()).on('close', () => inside.destroy())
+    })
+    return { ticket }
+  }
+  return async () => {
+    for (const socket of sockets.clients) socket.terminate()
+    program.closeAllConnections()
+    await new Promise((resolve) => program.close(resolve))
+  }
+})
+
+interface Answer {
+  status: number
+  headers: IncomingMessage['headers']
+  body: string
+}
+
+/** A request at a host of its own: no name has to lead there. */
+async function at(
+  host: string,
+  path: string,
+  {
+    method = 'GET',
+    headers = {},
+    body,
+  }: { method?: string; headers?: Record<string, string>; body?: string } = {},
+): Promise<Answer> {
+  const own = new URL(now().harness.service.url)
+  const sent = httpRequest({
+    host: own.hostname,
+    port: own.port,
+    method,
+    path,
+    headers: { ...headers, host },
+  })
+  sent.end(body)
+  const [response] = (await once(sent, 'response')) as [IncomingMessage]
+  return { status: response.statusCode ?? 0, headers: response.headers, body: await text(response) }
+}
+
+const entranceOf = async (user: Browser, of = port, host?: string): Promise<URL> => {
+  const url = new URL(now().harness.service.url)
+  const given = await at(host ?? `localhost:${url.port}`, `/api/ports/${of}/open`, {
+    headers: { cookie: user.cookie },
+  })
+  expect([given.status, given.body]).toEqual([303, ''])
+  return new URL(given.headers.location ?? '')
+}
+/** A browser that was let in: its host and its cookie. */
+async function opened(user: Browser, of = port): Promise<{ host: string; cookie: string }> {
+  const { host, pathname, search } = await entranceOf(user, of)
+  const entered = await at(host, pathname + search)
+  expect(entered).toMatchObject({ status: 303, headers: { location: '/' } })
+  const [set = ''] = entered.headers['set-cookie'] ?? []
+  expect(set).toMatch(/^sandlot_preview=\w+; Path=\/; HttpOnly; SameSite=Lax$/)
+  return { host, cookie: set.split(';')[0] ?? '' }
+}
+const words = (page: Answer): string => /<p>(.*)<\/p>/.exec(page.body)?.[1] ?? page.body
+
+describe('a preview', () => {
+  test('is an origin of its own, the same each time, where the program is asked as at home', async () => {
+    const { ann } = now()
+    const { host, cookie } = await opened(ann)
+    expect(host).toMatch(/^[a-z2-7]{26}\.localhost:\d+$/)
+    expect((await entranceOf(ann)).host).toBe(host)
+    const sent = { cookie: `a=1; ${cookie}; sandlot.session_token=x; b=2`, origin: `http://${host}` }
+    const page = await at(host, '/page?x=1', { method: 'POST', headers: sent, body: 'the form' })
+    expect(page).toMatchObject({ status: 200, body: 'hello from /page?x=1' })
+    const inside = asked.at(-1)
+    expect(inside?.headers).toMatchObject({
+      host: `localhost:${port}`,
+      origin: `http://localhost:${port}`,
+      cookie: 'a=1; b=2',
+      'x-forwarded-host': host,
+      'x-forwarded-proto': 'http',
+    })
+    expect(JSON.stringify(inside?.rawHeaders)).not.toMatch(/sandlot/)
+  })
+
+  test('passes bodies of any size as they come, both ways, and answers that have no end', async () => {
+    const { host, cookie } = await opened(now().ann)
+    answer = (request, response) => void request.pipe(response)
+    const large = 'x'.repeat(3_000_000)
+    expect((await at(host, '/', { method: 'PUT', headers: { cookie }, body: large })).body).toBe(large)
+    answer = (_request, response) =>
+      void response.writeHead(200, { 'content-type': 'text/event-stream' }).write('data: 1\n\n')
+    const own = new URL(now().harness.service.url)
+    const sent = httpRequest({
+      host: own.hostname,
+      port: own.port,
+      path: '/events',
+      headers: { host, cookie },
+    }).end()
+    const [stream] = (await once(sent, 'response')) as [IncomingMessage]
+    expect(String((await once(stream, 'data'))[0])).toBe('data: 1\n\n')
+    const left = once(asked.at(-1)?.socket ?? stream, 'close')
+    sent.destroy()
+    await left
+  })
+
+  test('uses a connection again', async () => {
+    const { host, cookie } = await opened(now().ann)
+    for (let n = 0; n < 5; n++) await at(host, `/${n}`, { headers: { cookie } })
+    expect([asked.length, connections]).toEqual([5, 1])
+  })
+
+  test('sets no cookie but for its own host, and nothing that reaches beyond it', async () => {
+    const { host, cookie } = await opened(now().ann)
+    answer = (_request, response) =>
+      void response
+        .writeHead(
+          302,
+          [
+            ['Set-Cookie', 'a=1; Domain=localhost; Path=/'],
+            ['Set-Cookie', 'sandlot.session_token=evil; Domain=localhost'],
+            ['Set-Cookie', '__Secure-sandlot.session_token=evil'],
+            ['Set-Cookie', 'sandlot_preview=evil'],
+            ['Clear-Site-Data', '"*"'],
+            ['Strict-Transport-Security', 'max-age=1; includeSubDomains'],
+            ['Keep-Alive', 'timeout=99'],
+            ['Connection', 'keep-alive, X-Hop'],
+            ['X-Hop', 'here'],
+            ['Location', now().harness.service.url],
+          ].flat(),
+        )
+        .end()
+    const { status, headers } = await at(host, '/', { headers: { cookie } })
+    expect(headers['set-cookie']).toEqual(['a=1; Path=/'])
+    for (const name of ['clear-site-data', 'strict-transport-security', 'x-hop'])
+      expect(headers[name]).toBeUndefined()
+    // A redirect to us is one as from any site: it is passed on, and brings nothing along.
+    expect([status, headers.location]).toEqual([302, now().harness.service.url])
+    answer = (_request, response) =>
+      void response.writeHead(302, { location: `http://localhost:${port}/in?a` }).end()
+    expect((await at(host, '/', { headers: { cookie } })).headers.location).toBe(`http://${host}/in?a`)
+  })
+
+  test('joins WebSockets, of its own pages only', async () => {
+    const { host, cookie } = await opened(now().ann)
+    const url = now().harness.service.url.replace('http', 'ws')
+    const open = (headers: Record<string, string>, path = '/live') =>
+      new WebSocket(`${url}${path}`, { headers: { host, cookie, ...headers } })
+    const socket = open({ origin: `http://${host}` })
+    await once(socket, 'open')
+    for (const size of [5, 200_000]) {
+      const echoed = once(socket, 'message')
+      socket.send(Buffer.alloc(size, 7))
+      expect(((await echoed)[0] as Buffer).length).toBe(size)
+    }
+    expect(asked).toEqual([])
+    socket.close()
+    await once(socket, 'close')
+    const refused = async (tried: WebSocket): Promise<string> => String((await once(tried, 'error'))[0])
+    expect(await refused(open({ origin: `http://other.localhost` }))).toContain('403')
+    expect(await refused(open({ cookie: '' }))).toContain('403')
+    // Nor does a page of it get into our own.
+    const api = new WebSocket(`${url}/ws`, {
+      headers: { cookie: now().ann.cookie, origin: `http://${host}` },
+    })
+    expect(await refused(api)).toContain('403')
+  })
+
+  test('says where nothing listens, and what is no web server', async () => {
+    const { host, cookie } = await opened(now().ann, 9)
+    const page = await at(host, '/', { headers: { cookie } })
+    expect([page.status, words(page)]).toEqual([502, 'Nothing listens on port 9 of the sandbox.'])
+    const own = await opened(now().ann)
+    answer = (request) => void request.socket.end('SSH-2.0-none\r\n')
+    const odd = await at(own.host, '/', { headers: { cookie: own.cookie } })
+    expect([odd.status, words(odd)]).toEqual([
+      502,
+      'The program in the sandbox did not answer as a web server does.',
+    ])
+  })
+})
+
+describe('a preview lets in', () => {
+  test('by a ticket once, for its own host, and for nothing of ours', async () => {
+    const { ann } = now()
+    const { host, pathname, search } = await entranceOf(ann)
+    const other = await entranceOf(ann, port + 1)
+    expect((await at(other.host, pathname + search)).status).toBe(403)
+    expect((await at(host, pathname + search)).status).toBe(303)
+    expect(words(await at(host, pathname + search))).toMatch(/^This preview has ended/)
+    for (const path of ['/', '/api/me', '/healthz', '/ws', '/assets/x'])
+      expect((await at(host, path, { headers: { cookie: ann.cookie } })).status, path).toBe(403)
+    expect((await at('x.localhost', '/api/me', { headers: { cookie: ann.cookie } })).status).toBe(403)
+    expect(asked).toEqual([])
+  })
+
+  test('nobody else: not another person, another preview, another site, or a guest', async () => {
+    const { harness, ann } = now()
+    const bob = await addUser(harness, ann, 'bob@example.org')
+    const [mine, theirs, other] = [await opened(ann), await opened(bob), await opened(ann, port + 1)]
+    expect(theirs.host).not.toBe(mine.host)
+    expect((await at(mine.host, '/', { headers: { cookie: theirs.cookie } })).status).toBe(403)
+    expect((await at(mine.host, '/', { headers: { cookie: other.cookie } })).status).toBe(403)
+    const from = (site: string, mode: string, method = 'GET') =>
+      at(mine.host, '/', {
+        method,
+        headers: { cookie: mine.cookie, 'sec-fetch-site': site, 'sec-fetch-mode': mode },
+      })
+    expect((await from('same-site', 'cors')).status).toBe(403)
+    expect((await from('cross-site', 'navigate', 'POST')).status).toBe(403)
+    expect((await from('cross-site', 'navigate')).status).toBe(200)
+    const lured = { cookie: ann.cookie, 'sec-fetch-site': 'cross-site' }
+    expect((await ann.get(`/api/ports/${port}/open`, lured)).status).toBe(403)
+    const { id } = (await (await bob.get('/api/me')).json()) as { id: string }
+    await ann.patch(`/api/users/${id}`, { role: 'guest' })
+    expect((await bob.get(`/api/ports/${port}/open`)).status).toBe(403)
+    expect((await at(theirs.host, '/', { headers: { cookie: theirs.cookie } })).status).toBe(403)
+  })
+
+  test('until the sign-in ends, and what is open ends with it', async () => {
+    const { harness, ann } = now()
+    const { host, cookie } = await opened(ann)
+    const socket = new WebSocket(harness.service.url.replace('http', 'ws'), { headers: { host, cookie } })
+    await once(socket, 'open')
+    const closed = once(socket, 'close')
+    await ann.post('/api/sign-out')
+    await closed
+    expect((await at(host, '/', { headers: { cookie } })).status).toBe(403)
+  })
+
+  test('at most 32 connections of a person', async () => {
+    const { harness, ann } = now()
+    const { host, cookie } = await opened(ann)
+    const open = () => new WebSocket(harness.service.url.replace('http', 'ws'), { headers: { host, cookie } })
+    const sockets = Array.from({ length: 32 }, open)
+    await Promise.all(sockets.map((socket) => once(socket, 'open')))
+    expect(String((await once(open(), 'error'))[0])).toContain('429')
+    sockets[0]?.terminate()
+    await waitFor(async () => {
+      const tried = open()
+      const [event] = await Promise.race([once(tried, 'open').then(() => ['open']), once(tried, 'error')])
+      return event === 'open'
+    })
+  })
+})
+
+test('tickets expire', async () => {
+  const previews = new Previews('secret', new Sockets(() => undefined), 5)
+  const caller = { account: { id: 'u' } } as Parameters<Previews['offer']>[0]
+  const ticket = previews.offer(caller, 80)
+  await new Promise((resolve) => setTimeout(resolve, 20))
+  expect(previews.enter(previews.idOf('u', 80), ticket)).toBeUndefined()
+})
+
+test.each([
+  ['locally', {}, 'localhost:8002', 'http://x.localhost:8002'],
+  ['locally by number', {}, '127.0.0.1:8002', 'http://x.localhost:8002'],
+  ['from another machine', {}, '192.168.1.5:8002', undefined],
+  ['at a public address', { publicUrl: 'https://chat.example.org' }, 'chat.example.org', undefined],
+  [
+    'with a host of their own',
+    { publicUrl: 'https://chat.example.org', previewHost: 'p.example.org' },
+    'chat.example.org',
+    'https://x.p.example.org',
+  ],
+  [
+    'with its port',
+    { publicUrl: 'https://chat.example.org:444', previewHost: 'p.example.org' },
+    'chat.example.org:444',
+    'https://x.p.example.org:444',
+  ],
+])('previews are seen %s', (_, config, host, origin) => {
+  const places = previewPlaces({ publicUrl: undefined, previewHost: undefined, ...config })
+  expect(places.originOf('x', host)).toBe(origin)
+})
+
+test('hosts of previews are never ours, whatever stands before them', () => {
+  const places = previewPlaces({ publicUrl: 'https://chat.example.org', previewHost: 'p.example.org' })
+  const id = 'a'.repeat(26)
+  expect(places.idOf(`${id}.p.example.org`)).toBe(id)
+  expect(places.idOf(`${id.toUpperCase()}.P.example.org.:443`)).toBe(id)
+  for (const host of ['x.p.example.org', `${id}.${id}.p.example.org`, '.p.example.org'])
+    expect(places.idOf(host)).toBeFalsy()
+  expect(places.idOf('x.p.example.org')).toBe(null)
+  for (const host of ['chat.example.org', 'p.example.org', 'localhost', undefined, '%%'])
+    expect(places.idOf(host)).toBeUndefined()
+})

@@ -1,0 +1,129 @@
+/** What listens in the person's sandbox, each to be opened in a tab of its own. */
+import { type PortList, portList } from '@sandlot/shared/desk/ports'
+import { messageOf } from '@sandlot/shared/errors'
+import { ExternalLink, Globe } from 'lucide-react'
+import { type FormEvent, useEffect, useState } from 'react'
+import { call } from '../net/http.ts'
+import { Alert, Hint } from '../ui/alert.tsx'
+import { Button } from '../ui/button.tsx'
+import { Spinner } from '../ui/spinner.tsx'
+
+/** Milliseconds between two looks while the panel is seen. */
+const LOOK_MS = 3_000
+const OPEN =
+  'inline-flex min-h-8 shrink-0 items-center gap-1.5 rounded-lg border border-line-strong px-2.5 text-sm hover:bg-hover pointer-coarse:min-h-11'
+
+const addressOf = (port: number): string => `/api/ports/${port}/open`
+
+export default function AppPanel() {
+  const known = usePorts()
+  if (known === null)
+    return (
+      <p role="status" className="flex items-center gap-2 px-5 py-4 text-sm text-muted">
+        <Spinner /> Looking for apps…
+      </p>
+    )
+  if ('problem' in known)
+    return (
+      <div className="p-4">
+        <Alert>{known.problem}</Alert>
+      </div>
+    )
+  return (
+    <div className="flex min-h-0 flex-1 flex-col gap-4 overflow-y-auto px-4 py-4">
+      {known.off !== undefined && <Hint>{known.off}</Hint>}
+      {known.ports.length === 0 ? (
+        <Nothing awake={known.awake} />
+      ) : (
+        <ul className="flex flex-col">
+          {known.ports.map((port) => (
+            <li key={port} className="flex items-center gap-3 border-b border-line py-2.5 last:border-b-0">
+              <Globe className="size-4 shrink-0 text-faint" aria-hidden />
+              <span className="min-w-0 flex-1 truncate text-sm">
+                Port <span className="font-mono">{port}</span>
+              </span>
+              {known.off === undefined && (
+                <a href={addressOf(port)} target="_blank" rel="noopener" className={OPEN}>
+                  Open <span className="sr-only">port {port} in a new tab</span>
+                  <ExternalLink className="size-3.5" aria-hidden />
+                </a>
+              )}
+            </li>
+          ))}
+        </ul>
+      )}
+      {known.awake && known.off === undefined && <OtherPort />}
+    </div>
+  )
+}
+
+function Nothing(props: { awake: boolean }) {
+  return (
+    <div className="flex flex-col items-center gap-2 px-6 py-10 text-center">
+      <Globe className="size-6 text-faint" aria-hidden />
+      <p className="text-sm font-medium">No app is running</p>
+      <p className="max-w-76 text-sm text-muted">
+        {props.awake
+          ? 'Ask the agent to start one, such as a web server on port 8000. It then shows up here and opens in a tab of its own, for you alone.'
+          : 'Your sandbox is stopped. It starts with the next command, and an app that it runs shows up here.'}
+      </p>
+    </div>
+  )
+}
+
+/** For what is not in the list: it listens only for a moment, or was not found. */
+function OtherPort() {
+  const [port, setPort] = useState('')
+  const open = (event: FormEvent) => {
+    event.preventDefault()
+    window.open(addressOf(Number(port)), '_blank', 'noopener')
+  }
+  return (
+    <form onSubmit={open} className="mt-auto flex items-center gap-2 border-t border-line pt-3">
+      <label className="flex min-w-0 flex-1 items-center gap-2 text-sm text-muted">
+        Another port
+        <input
+          type="number"
+          min={1}
+          max={65_535}
+          required
+          inputMode="numeric"
+          value={port}
+          onChange={(event) => setPort(event.target.value)}
+          className="h-8 w-24 rounded-lg border border-line-strong bg-canvas px-2 font-mono text-sm text-ink pointer-coarse:h-11"
+        />
+      </label>
+      <Button type="submit" size="sm">
+        Open
+      </Button>
+    </form>
+  )
+}
+
+type Known = PortList | { problem: string } | null
+
+/** Looked at again and again while the page is seen. */
+function usePorts(): Known {
+  const [known, setKnown] = useState<Known>(null)
+  useEffect(() => {
+    let left = false
+    let timer: number | undefined
+    const look = async (): Promise<void> => {
+      try {
+        if (document.visibilityState === 'visible') {
+          const ports = await call(portList, 'GET', '/api/ports')
+          if (!left) setKnown(ports)
+        }
+      } catch (error) {
+        if (!left) setKnown({ problem: messageOf(error) })
+      }
+      if (!left) timer = window.setTimeout(() => void look(), LOOK_MS)
+    }
+    void look()
+    return () => {
+      left = true
+      window.clearTimeout(timer)
+    }
+  }, [])
+  return known
+}

@@ -1,0 +1,26 @@
+/** The panel of what listens in the sandbox, in a real browser. */
+import { expect, test } from 'vitest'
+import { DESKTOP, lookAt, PHONE, usePages } from './fixture/pages.ts'
+
+const { service, signedIn } = usePages()
+
+test.each([
+  { viewport: DESKTOP, theme: 'dark' as const },
+  { viewport: PHONE, theme: 'light' as const },
+])('the panel has what listens, when it does, and how to open it, $theme', async (look) => {
+  const page = await signedIn(look)
+  await page.getByRole('button', { name: 'Workspace', exact: true }).click()
+  await page.getByRole('tab', { name: 'App' }).click()
+  await page.getByText('Your sandbox is stopped.').waitFor()
+  expect(await lookAt(page, `app-none-${look.theme}`)).toEqual([])
+  service.ports = { awake: true, ports: [3000, 5173] }
+  const link = page.getByRole('link', { name: 'Open port 5173 in a new tab' })
+  await link.waitFor()
+  expect(await link.getAttribute('href')).toBe('/api/ports/5173/open')
+  expect(await link.getAttribute('rel')).toBe('noopener')
+  await page.getByLabel('Another port').waitFor()
+  expect(await lookAt(page, `app-ports-${look.theme}`)).toEqual([])
+  service.ports = { awake: true, ports: [3000], off: 'Previews need a host name of their own.' }
+  await page.getByText('Previews need a host name of their own.').waitFor()
+  expect(await page.getByRole('link', { name: /Open/ }).count()).toBe(0)
+})
