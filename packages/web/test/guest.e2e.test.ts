@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import { PHONE, lookAt, usePages } from './fixture/pages.ts'
 
-const { service, newPage, signedIn, url } = usePages()
+const { service, newPage, openChat, signedIn, url } = usePages()
 
 test('a guest reads what is shared, finds out what a guest is, and meets nothing that is not theirs', async () => {
   service.role = 'guest'
@@ -11,6 +11,11 @@ test('a guest reads what is shared, finds out what a guest is, and meets nothing
   await page.goto(`${url()}/`)
   await page.getByRole('heading', { name: 'Welcome, Ada' }).waitFor()
   await page.getByText('Choose a chat in the list.').waitFor()
+  // Back from a chat the page has no name of it any more.
+  await openChat(page, 's_fixed')
+  await page.evaluate('history.back()')
+  await page.getByRole('heading', { name: 'Welcome, Ada' }).waitFor()
+  expect(await page.getByTestId('session-title').innerText()).toBe('')
   expect(await page.getByTestId('composer').count()).toBe(0)
   expect(await page.getByRole('link', { name: 'New chat' }).count()).toBe(0)
   expect(await lookAt(page, 'guest')).toEqual([])

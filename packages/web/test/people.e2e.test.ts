@@ -150,6 +150,10 @@ test('a team is made, gets a member by search and single tools, is renamed, and 
   await page.getByRole('list', { name: 'Members' }).getByText('Bob', { exact: true }).waitFor()
   const form = page.getByRole('form', { name: 'What the agent may do' })
   await form.getByLabel('Tools', { exact: true }).check()
+  const known = await form
+    .locator('datalist option')
+    .evaluateAll((all) => all.map((one) => one.getAttribute('value')))
+  expect(known).toEqual(['glob', 'run_shell_command'])
   await form.getByLabel('Tool to add').fill('run_shell_command')
   await page.keyboard.press('Enter')
   await form.getByLabel('Tool run_shell_command').selectOption('Taken away')

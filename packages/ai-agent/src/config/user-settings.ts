@@ -156,6 +156,7 @@ export async function openSettings(
       },
       limits: limits.written.everybody,
     },
+    tools: known.tools,
     problem: (set: AgentSettings) => settingsProblem(set, { ...known, servers }),
     now: Date.now,
     log,

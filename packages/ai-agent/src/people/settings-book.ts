@@ -56,6 +56,8 @@ interface SettingsBookParts {
   rows: AgentSettingsRows
   people: { get(userId: string): KnownPerson | undefined; readonly all: ReadonlyMap<string, KnownPerson> }
   deployment: DeploymentSettings
+  /** Ids of those there are, without those of MCP servers. */
+  tools: readonly string[]
   /** What is wrong with settings, as a sentence; undefined: nothing is. */
   problem: (settings: AgentSettings) => string | undefined
   /** Epoch milliseconds. */
@@ -142,6 +144,10 @@ export class SettingsBook implements PersonalSettings {
     const own = keys.flatMap((key) => this.#rows.get(keyOf({ kind: 'person', id: key }))?.settings ?? [])
     // What stands under the id wins over what stands under the address.
     return effectiveSettings(this.#parts.deployment, found, own.reduceRight(merged, {}))
+  }
+
+  get tools(): readonly string[] {
+    return this.#parts.tools
   }
 
   get all(): readonly SettingsRecord[] {

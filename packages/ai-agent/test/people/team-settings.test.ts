@@ -77,7 +77,8 @@ describe('the configuration file', () => {
     // She signs in for the first time, with an address that the file names.
     await first.asked.request(methods.agent.session.list, { _meta: { sandlot: { user: ADA } } })
     const subject = { kind: 'person', id: 'ada' } as const
-    const { view, without } = await first.settings(ROOT, { do: 'get', subject })
+    const { view, without, offered } = await first.settings(ROOT, { do: 'get', subject })
+    expect(offered?.tools).toEqual(expect.arrayContaining(['glob', 'run_shell_command', 'allow_host']))
     expect(view).toEqual({ settings: { tools: { glob: false }, limits: { calls: 7 } }, revision: 1 })
     expect(without).toMatchObject({
       tools: { single: {} },

@@ -33,6 +33,7 @@ function bookOf(file: Sections, emailOf: EmailOf, limits?: LimitSettings): Setti
       all: new Map(),
     },
     deployment: deploymentSettings({ limits: limits?.written.everybody }),
+    tools: [],
     problem: () => undefined,
     now: () => 0,
     log,

@@ -249,7 +249,7 @@ export class ScriptedAgent {
       return {
         view: viewOf(key),
         without,
-        offered: { models: [...models], mcpServers: [...mcpServers] },
+        offered: { models: [...models], mcpServers: [...mcpServers], tools: ['run_shell_command'] },
       }
     }
     if (ask.do === 'remove') this.settings.delete(key)

@@ -137,10 +137,11 @@ export const effectiveSettingsView = z.object({
 })
 export type EffectiveSettings = z.infer<typeof effectiveSettingsView>
 
-/** What there is to choose from: names of servers and models. */
+/** What there is to choose from: names of servers and models, ids of tools that are no server’s. */
 export const offeredSettings = z.object({
   mcpServers: z.array(z.string()),
   models: z.array(z.string()),
+  tools: z.array(z.string()),
 })
 
 /** What `GET …/settings` answers: the form says for each setting what holds without it. */

@@ -70,7 +70,7 @@ async function answerSettings(
       return {
         view: book.view(ask.subject),
         without: of(ask.teams ?? []),
-        offered: { mcpServers: mcpServers.value, models: models.value },
+        offered: { mcpServers: mcpServers.value, models: models.value, tools: [...book.tools] },
       }
     }
     case 'put': {

@@ -11,16 +11,17 @@ import {
 } from '@sandlot/shared/team/agent-settings'
 import { messageOf } from '@sandlot/shared/errors'
 import { MODES, type Mode } from '@sandlot/shared/mode'
-import { Plus, X } from 'lucide-react'
-import { type ReactNode, type SubmitEvent, useEffect, useId, useState } from 'react'
+import { type SubmitEvent, useEffect, useState } from 'react'
 import { ApiError } from '../../net/http.ts'
 import { fetchSettings, saveSettings } from '../../net/teams.ts'
 import { Alert } from '../../ui/alert.tsx'
-import { Button, IconButton } from '../../ui/button.tsx'
+import { Button } from '../../ui/button.tsx'
 import { INPUT } from '../../ui/field.tsx'
 import { Spinner } from '../../ui/spinner.tsx'
 import { cn } from '../../lib/cn.ts'
+import { Choice, LimitField, Lines, Names, Setting } from './setting-fields.tsx'
 import { differences, LIMIT_WORDS, limitWords, listWords, MODE_WORDS, sourceWords } from './setting-words.ts'
+import { Tools } from './tool-settings.tsx'
 
 type Network = NonNullable<AgentSettings['network']>
 
@@ -171,7 +172,11 @@ function Loaded(props: {
           on={draft.tools !== undefined}
           onSet={(on) => set({ tools: on ? {} : undefined })}
         >
-          <Tools value={draft.tools ?? {}} onChange={(tools) => set({ tools })} />
+          <Tools
+            value={draft.tools ?? {}}
+            offered={offered?.tools ?? []}
+            onChange={(tools) => set({ tools })}
+          />
         </Setting>
         <Setting
           title="Network of the sandbox"
@@ -286,222 +291,6 @@ function Loaded(props: {
 
 function withoutUndefined<T extends object>(value: T): T {
   return Object.fromEntries(Object.entries(value).filter(([, one]) => one !== undefined)) as T
-}
-
-/** One setting: whether it is set here, what holds where it is not, and its value. */
-function Setting(props: {
-  title: string
-  hint: string
-  on: boolean
-  onSet: (on: boolean) => void
-  children: ReactNode
-}) {
-  const id = useId()
-  return (
-    <div className="p-3">
-      <label className="flex items-start gap-2.5 pointer-coarse:min-h-11">
-        <input
-          type="checkbox"
-          className="mt-0.5 size-4 shrink-0 accent-accent"
-          checked={props.on}
-          aria-labelledby={`${id}-title`}
-          aria-describedby={id}
-          onChange={({ target }) => props.onSet(target.checked)}
-        />
-        <span className="min-w-0">
-          <span id={`${id}-title`} className="block text-sm font-medium">
-            {props.title}
-          </span>
-          <span id={id} className="block text-xs text-muted [overflow-wrap:anywhere]">
-            {props.hint}
-          </span>
-        </span>
-      </label>
-      {props.on && <div className="mt-2.5 pl-6.5">{props.children}</div>}
-    </div>
-  )
-}
-
-function Choice<V extends string>(props: {
-  label: string
-  value: V
-  choices: readonly (readonly [V, string])[]
-  onChange: (value: V) => void
-}) {
-  return (
-    <select
-      aria-label={props.label}
-      className={INPUT}
-      value={props.value}
-      onChange={({ target }) => {
-        const chosen = props.choices.find(([value]) => value === target.value)
-        if (chosen !== undefined) props.onChange(chosen[0])
-      }}
-    >
-      {props.choices.map(([value, words]) => (
-        <option key={value} value={value}>
-          {words}
-        </option>
-      ))}
-    </select>
-  )
-}
-
-/** Of a few names that there are; a name that is gone is shown while it is chosen. */
-function Names(props: {
-  label: string
-  offered: readonly string[]
-  value: string[]
-  onChange: (value: string[]) => void
-}) {
-  const { offered, value, onChange } = props
-  if (offered.length === 0)
-    return <Lines label={`${props.label}, one a line`} value={value} onChange={onChange} />
-  const all = [...offered, ...value.filter((name) => !offered.includes(name))]
-  return (
-    <div role="group" aria-label={props.label} className="grid gap-x-4 gap-y-1.5 sm:grid-cols-2">
-      {all.map((name) => (
-        <label key={name} className="flex min-h-7 items-center gap-2.5 text-sm pointer-coarse:min-h-11">
-          <input
-            type="checkbox"
-            className="size-4 shrink-0 accent-accent"
-            checked={value.includes(name)}
-            onChange={({ target }) =>
-              onChange(target.checked ? [...value, name] : value.filter((one) => one !== name))
-            }
-          />
-          <span className="min-w-0 truncate">{name}</span>
-          {!offered.includes(name) && <span className="text-xs text-muted">not there any more</span>}
-        </label>
-      ))}
-    </div>
-  )
-}
-
-function Lines(props: {
-  label: string
-  placeholder?: string
-  value: readonly string[]
-  onChange: (value: string[]) => void
-}) {
-  // What is typed stays as it is typed, also a line that is not finished.
-  const [text, setText] = useState(props.value.join('\n'))
-  return (
-    <textarea
-      aria-label={props.label}
-      placeholder={props.placeholder}
-      spellCheck={false}
-      className={cn(INPUT, 'h-24 resize-y py-2 font-mono')}
-      value={text}
-      onChange={({ target }) => {
-        setText(target.value)
-        const lines = target.value.split('\n').map((line) => line.trim())
-        props.onChange(lines.filter((line) => line !== ''))
-      }}
-    />
-  )
-}
-
-type ToolSettings = NonNullable<AgentSettings['tools']>
-
-function Tools(props: { value: ToolSettings; onChange: (value: ToolSettings) => void }) {
-  const { value, onChange } = props
-  const [name, setName] = useState('')
-  const kind = typeof value === 'boolean' ? (value ? 'all' : 'none') : 'named'
-  const named = typeof value === 'boolean' ? {} : value
-  const add = () => {
-    if (name.trim() === '') return
-    onChange({ ...named, [name.trim()]: true })
-    setName('')
-  }
-  return (
-    <div className="flex flex-col gap-2">
-      <Choice
-        label="Tools"
-        value={kind}
-        choices={[
-          ['named', 'Single tools'],
-          ['none', 'None'],
-          ['all', 'All of this Sandlot'],
-        ]}
-        onChange={(chosen) => onChange(chosen === 'named' ? {} : chosen === 'all')}
-      />
-      {kind === 'named' && (
-        <>
-          {Object.entries(named).map(([id, on]) => (
-            <div key={id} className="flex items-center gap-2">
-              <code className="min-w-0 flex-1 truncate text-xs">{id}</code>
-              <select
-                aria-label={`Tool ${id}`}
-                className={cn(INPUT, 'w-36')}
-                value={on ? 'on' : 'off'}
-                onChange={({ target }) => onChange({ ...named, [id]: target.value === 'on' })}
-              >
-                <option value="on">Allowed</option>
-                <option value="off">Taken away</option>
-              </select>
-              <IconButton
-                label={`Say nothing about ${id}`}
-                onClick={() =>
-                  onChange(Object.fromEntries(Object.entries(named).filter(([one]) => one !== id)))
-                }
-              >
-                <X aria-hidden />
-              </IconButton>
-            </div>
-          ))}
-          <div className="flex gap-2">
-            <input
-              aria-label="Tool to add"
-              className={cn(INPUT, 'font-mono')}
-              placeholder="run_shell_command"
-              value={name}
-              spellCheck={false}
-              autoCapitalize="off"
-              maxLength={256}
-              onChange={({ target }) => setName(target.value)}
-              onKeyDown={(event) => {
-                if (event.key !== 'Enter') return
-                event.preventDefault()
-                add()
-              }}
-            />
-            <Button className="h-10 pointer-coarse:h-11" disabled={name.trim() === ''} onClick={add}>
-              <Plus className="size-4" aria-hidden /> Add
-            </Button>
-          </div>
-        </>
-      )}
-    </div>
-  )
-}
-
-function LimitField(props: {
-  label: string
-  value: number | undefined
-  step: number | 'any'
-  without: string
-  onChange: (value: number | undefined) => void
-}) {
-  const id = useId()
-  return (
-    <div>
-      <label htmlFor={id} className="text-xs text-muted">
-        {props.label}
-      </label>
-      <input
-        id={id}
-        type="number"
-        min={0}
-        step={props.step}
-        inputMode="decimal"
-        className={cn(INPUT, 'mt-1')}
-        placeholder={props.without}
-        value={props.value ?? ''}
-        onChange={({ target }) => props.onChange(target.value === '' ? undefined : Number(target.value))}
-      />
-    </div>
-  )
 }
 
 /** Another administrator was first: both are shown, and one is chosen. */

@@ -1,0 +1,96 @@
+/** Which tools a team or a person has: all, none, or single ones by id. */
+import type { AgentSettings } from '@sandlot/shared/team/agent-settings'
+import { Plus, X } from 'lucide-react'
+import { useId, useState } from 'react'
+import { Button, IconButton } from '../../ui/button.tsx'
+import { INPUT } from '../../ui/field.tsx'
+import { cn } from '../../lib/cn.ts'
+import { Choice } from './setting-fields.tsx'
+
+type ToolSettings = NonNullable<AgentSettings['tools']>
+
+/** `offered`: ids of those there are, without those of MCP servers. */
+export function Tools(props: {
+  value: ToolSettings
+  offered: readonly string[]
+  onChange: (value: ToolSettings) => void
+}) {
+  const { value, offered, onChange } = props
+  const listId = useId()
+  const [name, setName] = useState('')
+  const kind = typeof value === 'boolean' ? (value ? 'all' : 'none') : 'named'
+  const named = typeof value === 'boolean' ? {} : value
+  const add = () => {
+    if (name.trim() === '') return
+    onChange({ ...named, [name.trim()]: true })
+    setName('')
+  }
+  return (
+    <div className="flex flex-col gap-2">
+      <Choice
+        label="Tools"
+        value={kind}
+        choices={[
+          ['named', 'Single tools'],
+          ['none', 'None'],
+          ['all', 'All of this Sandlot'],
+        ]}
+        onChange={(chosen) => onChange(chosen === 'named' ? {} : chosen === 'all')}
+      />
+      {kind === 'named' && (
+        <>
+          {Object.entries(named).map(([id, on]) => (
+            <div key={id} className="flex items-center gap-2">
+              <code className="min-w-0 flex-1 truncate text-xs">{id}</code>
+              <select
+                aria-label={`Tool ${id}`}
+                className={cn(INPUT, 'w-36')}
+                value={on ? 'on' : 'off'}
+                onChange={({ target }) => onChange({ ...named, [id]: target.value === 'on' })}
+              >
+                <option value="on">Allowed</option>
+                <option value="off">Taken away</option>
+              </select>
+              <IconButton
+                label={`Say nothing about ${id}`}
+                onClick={() =>
+                  onChange(Object.fromEntries(Object.entries(named).filter(([one]) => one !== id)))
+                }
+              >
+                <X aria-hidden />
+              </IconButton>
+            </div>
+          ))}
+          <div className="flex gap-2">
+            <input
+              aria-label="Tool to add"
+              list={listId}
+              className={cn(INPUT, 'font-mono')}
+              placeholder="run_shell_command"
+              value={name}
+              spellCheck={false}
+              autoCapitalize="off"
+              maxLength={256}
+              onChange={({ target }) => setName(target.value)}
+              onKeyDown={(event) => {
+                if (event.key !== 'Enter') return
+                event.preventDefault()
+                add()
+              }}
+            />
+            <datalist id={listId}>
+              {offered
+                .filter((id) => !Object.hasOwn(named, id))
+                .map((id) => (
+                  <option key={id} value={id} />
+                ))}
+            </datalist>
+            <Button className="h-10 pointer-coarse:h-11" disabled={name.trim() === ''} onClick={add}>
+              <Plus className="size-4" aria-hidden /> Add
+            </Button>
+          </div>
+        </>
+      )}
+    </div>
+  )
+}
