@@ -104,6 +104,8 @@ export const sessionSummary = z.object({
   access: shareAccess.optional(),
   /** The reader answers approvals, where the chat is another's. */
   mayApprove: z.literal(true).optional(),
+  /** The highest mode of what the reader sends, where they take part in another's chat. */
+  modeCeiling: mode.optional(),
   /** Others see it: of the reader's own chats. */
   shared: z.literal(true).optional(),
 })

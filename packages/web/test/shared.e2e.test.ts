@@ -175,9 +175,12 @@ describe('a chat of another', () => {
   })
 
   test('a participant writes in the owner’s sandbox, and approves where they may', async () => {
-    share('s_bob', BOB, { access: 'take_part', mayApprove: true })
+    share('s_bob', BOB, { access: 'take_part', mayApprove: true, modeCeiling: 'auto-edit' })
     const page = await signedIn({ sessionId: 's_bob' })
-    await page.getByTestId('in-sandbox-of').getByText('Runs in the sandbox of Bob Martin').waitFor()
+    await page
+      .getByTestId('in-sandbox-of')
+      .getByText('Runs in the sandbox of Bob Martin; edits files, commands ask first')
+      .waitFor()
     expect(await page.getByTestId('mode').count()).toBe(0)
     expect(await page.getByRole('button', { name: 'Continue from here in a new chat' }).count()).toBe(0)
     expect(await lookAt(page, 'shared-take-part')).toEqual([])

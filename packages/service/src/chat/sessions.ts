@@ -109,10 +109,9 @@ export function lineFor(
   const given = accessBy(shares, who, now)
   if (given === undefined) return undefined
   const { access } = given
+  const theirs = { ...line, owner, access, ...(access === 'take_part' && { modeCeiling: given.mode }) }
   // What waits is for those who may answer.
-  return given.mayApprove
-    ? { ...line, owner, access, mayApprove: true }
-    : { ...line, waiting: 0, owner, access }
+  return given.mayApprove ? { ...theirs, mayApprove: true } : { ...theirs, waiting: 0 }
 }
 
 /** Without the path: users see this. */

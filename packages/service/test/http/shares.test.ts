@@ -128,6 +128,17 @@ describe('a share', () => {
     expect(await (await ann.get('/api/sessions/plan')).json()).not.toHaveProperty('shared')
   })
 
+  test('to take part says the highest mode of what its reader sends', async () => {
+    const made = await ann.post(
+      '/api/sessions/plan/shares',
+      toBob({ access: 'take_part', mode: 'auto-edit' }),
+    )
+    const share = (await made.json()) as { id: string }
+    const line = await (await bob.get('/api/sessions/plan')).json()
+    expect(line).toMatchObject({ access: 'take_part', modeCeiling: 'auto-edit' })
+    await ann.delete(`/api/sessions/plan/shares/${share.id}`)
+  })
+
   test('that has expired gives nothing', async () => {
     await harness.agent.store.shares.put(
       'plan',

@@ -35,6 +35,7 @@ import { useAttachments } from './composer/use-attachments.ts'
 import { useDraft } from './composer/drafts.ts'
 import { mentionsIn } from './sharing/mentions.ts'
 import { Typing } from './sharing/people-here.tsx'
+import { MODE_SAYS } from './sharing/mode-says.ts'
 import { ReadingProvider, useMentionable, useReadingOf } from './sharing/reading.ts'
 import { useGlobalKeys } from './use-global-keys.ts'
 import { readAgain } from '../net/images.ts'
@@ -77,7 +78,7 @@ export function ChatPage(props: { sessionId: string | null }) {
     onImages: (files) => void attachments.add(files),
   })
 
-  const { owner, access, mayApprove, together } = reading
+  const { owner, access, mayApprove, modeCeiling, together } = reading
   const [comment, setComment] = useState(false)
   const commenting = together && access !== 'watch' && comment
   const mentionable = useMentionable(sessionId, reading, commenting)
@@ -215,7 +216,7 @@ export function ChatPage(props: { sessionId: string | null }) {
             attachments={attachments}
             note={
               owner !== null ? (
-                <InSandboxOf owner={owner} />
+                <InSandboxOf owner={owner} ceiling={modeCeiling} />
               ) : me.model.demo ? (
                 <DemoBadge />
               ) : hasChoice(me) ? (
@@ -326,7 +327,7 @@ function Watching({ owner }: { owner: Author }) {
 }
 
 /** Where what is asked here runs. */
-function InSandboxOf({ owner }: { owner: Author }) {
+function InSandboxOf({ owner, ceiling }: { owner: Author; ceiling: Mode | null }) {
   return (
     <span
       data-testid="in-sandbox-of"
@@ -336,6 +337,7 @@ function InSandboxOf({ owner }: { owner: Author }) {
       <PersonMark {...owner} className="size-4.5 text-[0.5rem]" />
       <span className="truncate">
         Runs in the sandbox of <Revealed text={owner.name} />
+        {ceiling !== null && `; ${MODE_SAYS[ceiling]}`}
       </span>
     </span>
   )

@@ -1,6 +1,7 @@
 /** Whose the chat on the screen is, who is in it, and what its reader may do there. */
 import type { Me } from '@sandlot/shared/api'
 import type { SessionSummary } from '@sandlot/shared/frames'
+import type { Mode } from '@sandlot/shared/mode'
 import type { Author, ShareAccess } from '@sandlot/shared/team/shares'
 import { createContext, useContext, useEffect, useMemo, useState } from 'react'
 import { fetchShares } from '../../net/shares.ts'
@@ -11,6 +12,8 @@ export interface Reading {
   owner: Author | null
   access: 'own' | ShareAccess
   mayApprove: boolean
+  /** The highest mode of what the reader sends; null: their own, which they choose. */
+  modeCeiling: Mode | null
   /** Others see it or have written in it, so it is said who did what. */
   together: boolean
   /** Everybody who is known to be in it, with the reader. */
@@ -20,7 +23,14 @@ export interface Reading {
 }
 
 /** A chat that only its owner sees. */
-const ALONE: Reading = { owner: null, access: 'own', mayApprove: true, together: false, people: [] }
+const ALONE: Reading = {
+  owner: null,
+  access: 'own',
+  mayApprove: true,
+  modeCeiling: null,
+  together: false,
+  people: [],
+}
 
 const Context = createContext<Reading>(ALONE)
 export const ReadingProvider = Context.Provider
@@ -50,6 +60,7 @@ function readingOf(
     owner,
     access: owner === null ? 'own' : (summary?.access ?? 'watch'),
     mayApprove: owner === null || summary?.mayApprove === true,
+    modeCeiling: summary?.modeCeiling ?? null,
     together: true,
     people: unique([{ id: me.id, name: me.name }, ...(owner === null ? [] : [owner]), ...others]),
   }

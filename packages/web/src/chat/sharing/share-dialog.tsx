@@ -18,6 +18,7 @@ import { Revealed } from '../../ui/revealed.tsx'
 import { Spinner } from '../../ui/spinner.tsx'
 import { TitledDialog } from '../../ui/titled-dialog.tsx'
 import { SnapshotLinks } from './snapshot-links.tsx'
+import { MODE_SAYS } from './mode-says.ts'
 import { END_CHOICES, type EndChoice, endOf } from './ends.ts'
 
 type Share = ShareList['shares'][number]
@@ -29,12 +30,6 @@ const MODE_MEANS: Record<Mode, string> = {
   'auto-edit': 'Edit files; commands ask first',
   auto: 'Run commands too, without network',
   yolo: 'All that no rule denies, unasked',
-}
-const MODE_SAYS: Record<Mode, string> = {
-  manual: 'changes ask first',
-  'auto-edit': 'edits files, commands ask first',
-  auto: 'runs commands without network unasked',
-  yolo: 'runs without asking',
 }
 const NEW_TERMS: Terms = { access: 'watch', mode: 'manual', mayApprove: false, expiresAt: null }
 

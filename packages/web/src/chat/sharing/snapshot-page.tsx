@@ -61,7 +61,15 @@ function Snapshot({ view: { title, owner, events, outputs, createdAt, expiresAt 
   )
   const branches = useMemo(() => ({ prompts, choose, sayAnew: undefined }), [prompts])
   const reading = useMemo<Reading>(
-    () => ({ owner, access: 'watch', mayApprove: false, together: true, people: [owner], snapshot: true }),
+    () => ({
+      owner,
+      access: 'watch',
+      mayApprove: false,
+      modeCeiling: null,
+      together: true,
+      people: [owner],
+      snapshot: true,
+    }),
     [owner],
   )
   const name = title ?? 'A chat'

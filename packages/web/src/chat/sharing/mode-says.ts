@@ -1,0 +1,9 @@
+import type { Mode } from '@sandlot/shared/mode'
+
+/** What messages of a participant do in each mode, behind a name. */
+export const MODE_SAYS: Record<Mode, string> = {
+  manual: 'changes ask first',
+  'auto-edit': 'edits files, commands ask first',
+  auto: 'runs commands without network unasked',
+  yolo: 'runs without asking',
+}
