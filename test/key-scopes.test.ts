@@ -86,6 +86,7 @@ const NEEDED: Record<string, Needs> = {
   'POST /api/sessions/:id/cancel': 'chat',
   'GET /api/sessions/:id/approvals': 'read',
   'POST /api/sessions/:id/approvals/:callId': 'chat',
+  'GET /api/approvals': 'read',
   'GET /api/sessions/:id/prompts/:promptId/export': 'read',
   'GET /api/sessions/:id/outputs/:callId': 'read',
   'GET /api/sessions/:id/images/:seq/:index': 'read',

@@ -1,20 +1,23 @@
 /** What of a session waits for its user's answer: a fold of its log. */
 import { z } from 'zod'
-import { type SessionEvent, isLive, isOutcome, sandlotEventOf } from './events.ts'
+import { toolKind } from './call.ts'
+import { type SessionEvent, isLive, isOutcome, metaOf, sandlotEventOf } from './events.ts'
 import { question } from './question.ts'
 import { ruleReason } from './rules.ts'
 import { permissionOption } from './sandlot-event.ts'
 
-const pendingApproval = z.object({
+export const pendingApproval = z.object({
   callId: z.string(),
   /** The tool, its kind, and the call in a few words. */
   name: z.string(),
-  kind: z.string(),
+  kind: toolKind,
   title: z.string(),
   /** As the model wrote them. */
   arguments: z.unknown(),
   /** The answers to choose from, by `optionId`. */
   options: z.array(permissionOption),
+  /** Epoch milliseconds. */
+  askedAt: z.number(),
   /** Epoch milliseconds; after it the call is denied. */
   expiresAt: z.number(),
   /** The call asks for something, not for approval. */
@@ -47,6 +50,7 @@ export function pendingApprovals(log: readonly SessionEvent[]): PendingApproval[
       kind: call?.kind ?? 'other',
       title: call?.title ?? '',
       arguments: call?.rawInput ?? {},
+      askedAt: metaOf(event).at,
       ...asked,
     })
   }

@@ -5,6 +5,7 @@ import { lazy, type ReactNode, Suspense, useState } from 'react'
 import { useLocation } from 'wouter'
 import { useChat, useChatState } from './chat/chat-context.ts'
 import { ChatMenu, RenameDialog } from './chat/chat-menu.tsx'
+import { PendingButton } from './chat/approvals/pending-button.tsx'
 import { PeopleHere } from './chat/sharing/people-here.tsx'
 import { ShareDialog } from './chat/sharing/share-dialog.tsx'
 import { useGlobalKeys } from './chat/use-global-keys.ts'
@@ -91,6 +92,7 @@ export function Layout(props: { children: ReactNode }) {
             {wide ? <PanelLeft aria-hidden /> : <MenuIcon aria-hidden />}
           </IconButton>
           <Title title={title} />
+          <PendingButton />
           <PeopleHere onShare={() => setSharing(true)} />
           <ChatMenu title={title} onShare={() => setSharing(true)} onRename={() => setRenaming(true)} />
           {!isGuest && (

@@ -26,7 +26,7 @@ import { peopleRoutes } from './people-routes.ts'
 import { rulesRoutes } from './rules-routes.ts'
 import { searchRoutes } from './search-routes.ts'
 import { secretsRoutes } from './secrets-routes.ts'
-import { sessionsRoutes } from './sessions-routes.ts'
+import { approvalsRoutes, sessionsRoutes } from './sessions-routes.ts'
 import { sharesRoutes } from './shares-routes.ts'
 import { snapshotsRoutes } from './snapshots-routes.ts'
 import { signInRoutes } from './sign-in-routes.ts'
@@ -95,6 +95,7 @@ export function makeApp(parts: Parts): Hono<AppEnv> {
     .route('/api/sessions', sessionsRoutes(parts))
     .route('/api/sessions', sessionImageRoutes(parts))
     .route('/api/sessions', sharesRoutes(parts))
+    .route('/api/approvals', approvalsRoutes(parts))
     .route('/api/snapshots', snapshotsRoutes(parts))
     .route('/api/people', directoryRoutes(parts))
     .route('/api/search', searchRoutes(parts))

@@ -3,7 +3,8 @@
  * that are shared with one. What else a person may do in a session, the agent decides.
  */
 import { methods } from '@agentclientprotocol/sdk'
-import { EXT, forkParams, forkResult, renameParams } from '@sandlot/shared/acp-meta'
+import { type AgentUser, EXT, forkParams, forkResult, renameParams } from '@sandlot/shared/acp-meta'
+import type { WaitingApprovals } from '@sandlot/shared/desk/pending'
 import { approvalAnswer } from '@sandlot/shared/api'
 import { pendingApprovalList } from '@sandlot/shared/pending-approvals'
 import { isDiffsId } from '@sandlot/shared/desk/changes'
@@ -147,6 +148,35 @@ export function sessionsRoutes(parts: Parts): Hono<AppEnv> {
       if (isDiffsId(callId)) refuseOthers(access)
       return sendOutput(c, await sessions.reader(), sessionId, callId)
     })
+}
+
+/** `GET /api/approvals`: what waits in all chats in which this person may answer. */
+export function approvalsRoutes(parts: Parts): Hono<AppEnv> {
+  const { agent, sessions } = parts
+  return new Hono<AppEnv>().use(requireCaller(parts)).get('/', async (c) => {
+    const { account } = c.var.caller
+    const user = agentUserOf(account)
+    const rows = await (await sessions.reader()).listSessions(account, { waiting: true, limit: PAGE })
+    const open = (await linesFor(parts, account, rows)).filter(({ waiting }) => waiting > 0)
+    const found = await Promise.all(
+      open.map(async ({ sessionId, title: chat, owner }) => {
+        const approvals = await pendingIn(agent, sessionId, user)
+        return approvals.map((one) => ({ ...one, sessionId, chat, owner }))
+      }),
+    )
+    const approvals = found.flat().toSorted((a, b) => a.askedAt - b.askedAt)
+    return c.json({ approvals, more: rows.length >= PAGE } satisfies WaitingApprovals)
+  })
+}
+
+/** None, where the chat was deleted or its share has ended meanwhile. */
+async function pendingIn(agent: Parts['agent'], sessionId: string, user: AgentUser) {
+  try {
+    return pendingApprovalList.parse(await agent.request(EXT.approvals, { sessionId, user })).approvals
+  } catch (error) {
+    if (error instanceof SandlotError && error.code === 'not_found') return []
+    throw error
+  }
 }
 
 /** The lines of these sessions in this person's list. */

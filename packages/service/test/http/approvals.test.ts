@@ -1,5 +1,6 @@
 /** What asks is answered, and a prompt is stopped, without a browser. */
 import { errorBody, chatResponse } from '@sandlot/shared/api'
+import { waitingApprovals } from '@sandlot/shared/desk/pending'
 import { pendingApprovalList } from '@sandlot/shared/pending-approvals'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { Tab, addUser, makeKey, setUp, startHarness, waitFor } from '../support/harness.ts'
@@ -81,6 +82,7 @@ describe('approvals: "wait"', () => {
         title: 'rm -r build',
         arguments: { command: 'rm -r build' },
         options: OPTIONS,
+        askedAt: expect.any(Number),
         expiresAt: 99,
       },
     ])
@@ -124,6 +126,58 @@ describe('approvals: "wait"', () => {
     ])
     expect((await chat({ message: 'x', approvals: 'allow' })).status).toBe(400)
   })
+})
+
+test('what waits in all chats is one list: one’s own, and of others’ those in which one may answer', async () => {
+  harness.agent.script = asking
+  const bob = await addUser(harness, ann, 'bob@example.org')
+  const { id } = (await (await bob.get('/api/me')).json()) as { id: string }
+  const both = ['mine', 'other'].map((sessionId) =>
+    chat({ message: 'clean up', sessionId, approvals: 'wait' }),
+  )
+  const all = async (who: Browser) => {
+    const { approvals, more } = waitingApprovals.parse(await (await who.get('/api/approvals')).json())
+    expect(more).toBe(false)
+    return approvals.map(({ sessionId, callId, owner }) => [sessionId, callId, owner?.name])
+  }
+  await waitFor(async () => (await all(ann)).length === 2)
+  expect((await all(ann)).toSorted()).toEqual([
+    ['mine', 'c1', undefined],
+    ['other', 'c1', undefined],
+  ])
+  expect(await all(bob)).toEqual([])
+  const share = {
+    kind: 'person',
+    targetId: id,
+    access: 'watch',
+    mode: 'manual',
+    createdAt: 1,
+    expiresAt: null,
+  } as const
+  await harness.agent.store.shares.put('mine', { ...share, id: 'sh_1', mayApprove: true }, 'u')
+  await harness.agent.store.shares.put('other', { ...share, id: 'sh_2', mayApprove: false }, 'u')
+  expect(await all(bob)).toEqual([['mine', 'c1', 'Ann']])
+  for (const sessionId of ['mine', 'other'])
+    await send('POST', `/api/sessions/${sessionId}/approvals/c1`, { optionId: 'allow_once' })
+  await Promise.all(both)
+  expect(await all(ann)).toEqual([])
+  expect((await fetch(`${harness.service.url}/api/approvals`)).status).toBe(401)
+})
+
+test('a changed call goes to the agent as it is, within its bounds', async () => {
+  harness.agent.script = asking
+  const answer = chat({ message: 'clean up', approvals: 'wait' })
+  await waitFor(async () => (await pendingIn('mine').catch(() => [])).length === 1)
+  const path = '/api/sessions/mine/approvals/c1'
+  const large = { optionId: 'allow_once', input: { command: 'x'.repeat(500_000) } }
+  expect((await send('POST', path, large)).status).toBe(400)
+  expect((await send('POST', path, { optionId: 'allow_once', input: 'rm' })).status).toBe(400)
+  const given = await send('POST', path, { optionId: 'allow_once', input: { command: 'rm -r build/tmp' } })
+  expect(given.status).toBe(204)
+  await answer
+  expect(harness.agent.received).toContain(
+    'approve c1 allow_once and no rule with {"command":"rm -r build/tmp"}',
+  )
 })
 
 describe('an answer', () => {

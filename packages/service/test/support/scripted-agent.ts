@@ -41,7 +41,7 @@ import type {
 } from '@sandlot/shared/acp-meta'
 import { SandlotError } from '@sandlot/shared/errors'
 import { makeMeta } from '@sandlot/shared/event-meta'
-import { makeSandlotEvent, seqOf } from '@sandlot/shared/events'
+import { makeSandlotEvent, metaOf, sandlotEventOf, seqOf } from '@sandlot/shared/events'
 import type { EndReason } from '@sandlot/shared/reasons'
 import type { MetaFields } from '@sandlot/shared/event-meta'
 import type { Mode } from '@sandlot/shared/mode'
@@ -63,7 +63,7 @@ import { filesParams } from '@sandlot/shared/person/files'
 import { secretsParams } from '@sandlot/shared/person/secrets'
 import { accessBy } from '@sandlot/storage/sessions/shares'
 import { openSessionStore } from '@sandlot/storage/sessions/sqlite'
-import type { SessionStore } from '@sandlot/storage/sessions/store'
+import type { Effects, SessionStore } from '@sandlot/storage/sessions/store'
 import { deploymentSettings } from '../../../shared/test/support/deployment-settings.ts'
 import { ScriptedFiles } from './scripted-files.ts'
 import { InOrder } from '../../src/chat/in-order.ts'
@@ -152,6 +152,7 @@ export class ScriptedAgent {
   readonly #followers = new Map<string, Set<AgentContext>>()
   readonly #clients = new Set<AgentContext>()
   readonly #running = new Map<string, AbortController>()
+  /** By session and call. */
   readonly #answers = new Map<string, (optionId: string) => void>()
   /** As ai-agent does: what is asked of one session takes effect in the order in which it was asked. */
   readonly #admitted = new InOrder(1000)
@@ -384,10 +385,12 @@ export class ScriptedAgent {
       .onRequest(EXT.approve, approveParams, async ({ params }) => {
         await this.#owned(params.user.id, params.sessionId)
         const rules = params.mayMakeRules ? '' : ' and no rule'
-        this.received.push(`approve ${params.toolCallId} ${params.optionId}${rules}`)
-        const answer = this.#answers.get(params.toolCallId)
+        const changed = params.input === undefined ? '' : ` with ${JSON.stringify(params.input)}`
+        this.received.push(`approve ${params.toolCallId} ${params.optionId}${rules}${changed}`)
+        const key = `${params.sessionId} ${params.toolCallId}`
+        const answer = this.#answers.get(key)
         if (answer === undefined) return { answered: false, by: 'user' }
-        this.#answers.delete(params.toolCallId)
+        this.#answers.delete(key)
         answer(params.optionId)
         return { answered: true }
       })
@@ -590,7 +593,8 @@ export class ScriptedAgent {
           }),
         }),
       happen: (event) => this.#settle(sessionId, makeSandlotEvent(event, { promptId }, Date.now())),
-      approval: (toolCallId) => new Promise((resolve) => this.#answers.set(toolCallId, resolve)),
+      approval: (toolCallId) =>
+        new Promise((resolve) => this.#answers.set(`${sessionId} ${toolCallId}`, resolve)),
     }
     const reason = (await this.script(turn)) ?? (stop.signal.aborted ? 'cancelled' : 'completed')
     const stopReason = STOP_REASON_OF[reason]
@@ -628,7 +632,7 @@ export class ScriptedAgent {
   }
 
   async #settle(sessionId: string, event: SessionEvent): Promise<void> {
-    this.#send(sessionId, await this.store.append(sessionId, [event]))
+    this.#send(sessionId, await this.store.append(sessionId, [event], approvalEffects(event)))
   }
 
   #send(sessionId: string, events: readonly SessionEvent[]): void {
@@ -640,6 +644,19 @@ export class ScriptedAgent {
       }
     }
   }
+}
+
+/** As ai-agent stores them. */
+function approvalEffects(event: SessionEvent): Effects {
+  const happened = sandlotEventOf(event)
+  const { at } = metaOf(event)
+  if (happened?.type === 'approval_asked') {
+    const { toolCallId, expiresAt } = happened
+    return { approvalAsked: { toolCallId, askedAt: at, expiresAt } }
+  }
+  if (happened?.type !== 'approval_answered') return {}
+  const { toolCallId, optionId = null, by } = happened
+  return { approvalAnswered: { toolCallId, answeredAt: at, optionId, by } }
 }
 
 /** The SDK's types know no `undefined` members; JSON neither. */

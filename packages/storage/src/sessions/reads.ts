@@ -27,11 +27,12 @@ export function sessionReads(db: Kysely<SessionsSchema>): Omit<SessionReader, 'c
 
     async listSessions(who, page = {}) {
       const limit = page.limit ?? PAGE
-      const { before, cwd, title } = page
+      const { before, cwd, title, waiting = false } = page
       const wanted = sessionRows(db)
         .where(typeof who === 'string' ? ownedBy(who) : seenBy(who, Date.now()))
         .$if(cwd !== undefined, (query) => query.where('cwd', '=', cwd ?? ''))
         .$if(title !== undefined, (query) => query.where(titleHas(title ?? '')))
+        .$if(waiting, (query) => query.where(hasWaiting))
       const rows = await wanted
         .$if(before !== undefined, (query) => query.where('updated_at', '<', before ?? 0))
         .orderBy('updated_at', 'desc')
@@ -127,6 +128,17 @@ function seenBy({ id, teams = [] }: ReaderOf, now: number) {
           ),
       ),
     ])
+}
+
+/** Something of it has no answer yet. */
+function hasWaiting(query: SessionsWhere) {
+  return query.exists(
+    query
+      .selectFrom('approvals')
+      .select('approvals.tool_call_id')
+      .whereRef('approvals.session_id', '=', 'sessions.id')
+      .where('approvals.answered_at', 'is', null),
+  )
 }
 
 /** What means something in a pattern means itself. */

@@ -76,6 +76,8 @@ export interface SessionReader {
       cwd?: string
       /** Only those with this in their names, whatever the case of its letters from A to Z. */
       title?: string
+      /** True: only those in which an approval waits. */
+      waiting?: boolean
     },
   ): Promise<SessionRow[]>
   /** What is found in this reader's own chats and in those that are shared with them. */

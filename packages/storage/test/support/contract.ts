@@ -349,6 +349,7 @@ export function testSessionRecords(
       }
       expect(await store().approval('s', 'c')).toEqual(waiting)
       expect((await store().listSessions('ann'))[0]?.waiting).toBe(1)
+      expect(await store().listSessions('ann', { waiting: true })).toHaveLength(1)
 
       const answer = (by: string, optionId: string | null) =>
         store().append('s', [message(`answered by ${by}`)], {
@@ -363,6 +364,7 @@ export function testSessionRecords(
         optionId: 'allow',
         by: 'user',
       })
+      expect(await store().listSessions('ann', { waiting: true })).toEqual([])
       expect(await store().getSession('s')).toMatchObject({ waiting: 0, lastSeq: 2 })
     })
 

@@ -15,6 +15,7 @@ export type Shortcut =
   | 'reject'
   | 'allow-all'
   | 'reject-all'
+  | 'pending'
 
 /** What each key does, for people. `Mod` is Cmd on a Mac and Ctrl elsewhere. */
 const WORDS: Record<Shortcut, { keys: string; does: string }> = {
@@ -26,6 +27,7 @@ const WORDS: Record<Shortcut, { keys: string; does: string }> = {
   },
   'allow-all': { keys: 'Ctrl+Alt+Shift+Enter', does: 'Allow all that wait, once' },
   'reject-all': { keys: 'Ctrl+Alt+Shift+Backspace', does: 'Deny all that wait' },
+  pending: { keys: 'Mod+Shift+L', does: 'Show what waits for you in all chats' },
   'new-chat': { keys: 'Mod+Shift+O', does: 'New chat' },
   palette: { keys: 'Mod+K', does: 'Find a chat or an action' },
   'focus-composer': { keys: 'Shift+Esc', does: 'Go to the field for messages' },
@@ -75,6 +77,7 @@ export function shortcutOf(press: KeyPress): Shortcut | undefined {
 }
 
 const WITH_SHIFT: Readonly<Record<string, Shortcut | undefined>> = {
+  l: 'pending',
   o: 'new-chat',
   s: 'toggle-sidebar',
   e: 'toggle-workspace',

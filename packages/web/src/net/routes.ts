@@ -4,6 +4,7 @@ import { secretList, type SecretList } from '@sandlot/shared/person/secrets'
 import { z } from 'zod'
 import { account, removal, type RemovedData, type UserList, userList } from '@sandlot/shared/api'
 import type { Role } from '@sandlot/shared/team/role'
+import { type WaitingApprovals, waitingApprovals } from '@sandlot/shared/desk/pending'
 import { pendingApprovalList } from '@sandlot/shared/pending-approvals'
 import { rule, type Rule } from '@sandlot/shared/rules'
 import {
@@ -96,15 +97,19 @@ export async function fetchApprovals(
   return (await call(pendingApprovalList, 'GET', path)).approvals
 }
 
-/** Allow a call with these arguments in place of the model's. */
-export async function allowChanged(
+/** What waits in all chats in which one may answer, longest first. */
+export function fetchWaiting(): Promise<WaitingApprovals> {
+  return call(waitingApprovals, 'GET', '/api/approvals')
+}
+
+/** `input`: the call's arguments in place of the model's. */
+export async function answerApproval(
   sessionId: string,
   callId: string,
-  optionId: string,
-  input: Record<string, unknown>,
+  answer: { optionId: string; input?: Record<string, unknown> },
 ): Promise<void> {
   const path = `/api/sessions/${encodeURIComponent(sessionId)}/approvals/${encodeURIComponent(callId)}`
-  await call(z.unknown(), 'POST', path, { optionId, input })
+  await call(z.unknown(), 'POST', path, answer)
 }
 
 const forked = z.object({ sessionId: z.string() })

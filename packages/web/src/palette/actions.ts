@@ -4,6 +4,7 @@ import {
   ArrowDownToDot,
   Copy,
   FileCode,
+  Inbox,
   Keyboard,
   type LucideIcon,
   LogOut,
@@ -18,6 +19,7 @@ import {
   Sun,
 } from 'lucide-react'
 import { useLocation } from 'wouter'
+import { usePendingList } from '../chat/approvals/pending-button.tsx'
 import { useChat, useChatState } from '../chat/chat-context.ts'
 import { MODE_WORDS } from '../chat/composer/mode-menu.tsx'
 import { useReadingOf } from '../chat/sharing/reading.ts'
@@ -56,6 +58,7 @@ export function useActions(frame: FrameActions): PaletteGroup[] {
   const { chat, me, onSignedOut } = useChat()
   const [, navigate] = useLocation()
   const desk = useDesk()
+  const setPending = usePendingList((state) => state.setOpen)
   const sessionId = useChatState((state) => state.activeId)
   const known = useChatState(({ views }) => sessionId !== null && (views[sessionId]?.transcript.seq ?? 0) > 0)
   const busy = useChatState((state) => isBusy(state, sessionId))
@@ -127,6 +130,12 @@ export function useActions(frame: FrameActions): PaletteGroup[] {
     { id: 'theme-light', label: 'Theme: light', icon: Sun, run: () => setTheme('light') },
     { id: 'theme-dark', label: 'Theme: dark', icon: Moon, run: () => setTheme('dark') },
     { id: 'theme-system', label: 'Theme: as the system', icon: Monitor, run: () => setTheme('system') },
+    {
+      ...ofKey('pending'),
+      label: 'What waits for you in all chats',
+      icon: Inbox,
+      run: () => setPending(true),
+    },
     { ...ofKey('shortcuts'), label: 'Keyboard shortcuts', icon: Keyboard, run: frame.showShortcuts },
   ]
   const settings = groupsOf(me.role)

@@ -188,7 +188,7 @@ function ApprovalNote(props: { expiresAt: number; answered: boolean; online: boo
  * “Why was I asked”, in one line: the gravest reason, which comes first. The others open below it.
  * `whole`: what the card shows already.
  */
-function ApprovalWhy(props: { why: readonly RuleReason[]; whole: string }) {
+export function ApprovalWhy(props: { why: readonly RuleReason[]; whole: string }) {
   const [first, ...others] = props.why
   const [open, setOpen] = useState(false)
   const listId = useId()

@@ -5,7 +5,8 @@
 import { messageOf } from '@sandlot/shared/errors'
 import type { CallEntry } from '@sandlot/shared/transcript/entries'
 import { type SubmitEvent, useEffect, useId, useRef, useState } from 'react'
-import { allowChanged, fetchApprovals } from '../../net/routes.ts'
+import { formatCount } from '../../lib/format.ts'
+import { answerApproval, fetchApprovals } from '../../net/routes.ts'
 import { useAttempt } from '../../settings/use-attempt.ts'
 import { Alert } from '../../ui/alert.tsx'
 import { Button } from '../../ui/button.tsx'
@@ -75,10 +76,14 @@ export function EditCall(props: EditProps) {
 
 function FieldsForm(props: EditProps & { fields: readonly EditField[] }) {
   const { call, fields } = props
-  const [values, setValues] = useState(() => editValues(fields, call.rawInput))
+  const [before] = useState(() => editValues(fields, call.rawInput))
+  const [values, setValues] = useState(before)
+  const [all, setAll] = useState(false)
+  // What the call leaves to the tool is seldom what is changed.
+  const shown = fields.filter(({ name, required }) => all || required || before[name] !== '')
   return (
     <ChangeForm {...props} read={() => editedInput(fields, values)}>
-      {fields.map((field, at) => (
+      {shown.map((field, at) => (
         <FieldInput
           key={field.name}
           field={field}
@@ -87,6 +92,11 @@ function FieldsForm(props: EditProps & { fields: readonly EditField[] }) {
           onChange={(value) => setValues({ ...values, [field.name]: value })}
         />
       ))}
+      {shown.length < fields.length && (
+        <Button size="sm" variant="ghost" className="self-start" onClick={() => setAll(true)}>
+          {formatCount(fields.length - shown.length, 'more argument')}
+        </Button>
+      )}
     </ChangeForm>
   )
 }
@@ -127,7 +137,7 @@ function ChangeForm(
     void attempt(async () => {
       const read = props.read()
       if ('problem' in read) throw new Error(read.problem)
-      await allowChanged(sessionId, call.id, optionId, read.input)
+      await answerApproval(sessionId, call.id, { optionId, input: read.input })
     })
   }
   return (

@@ -14,7 +14,7 @@ export const MODE_WORDS: Record<Mode, { name: string; means: string; icon: Lucid
   auto: {
     name: 'Auto',
     means:
-      'Commands run too, unless the sandbox has network access. A command that visibly deletes or overwrites what git does not hold asks first; what a script does is not seen.',
+      'Commands run too, where the sandbox has no network. One that shows that it deletes what git does not hold asks first; what a script does is not seen.',
     icon: Box,
   },
   yolo: { name: 'YOLO', means: 'Everything runs that no rule denies.', icon: Zap },
