@@ -129,6 +129,7 @@ const NEEDED: Record<string, Needs> = {
   'POST /api/exec': 'exec',
 
   'GET /api/rules': 'read',
+  'GET /api/rules/asked': 'read',
   'POST /api/rules': 'cookie',
   'POST /api/rules/preview': 'chat',
   'DELETE /api/rules/:id': 'cookie',

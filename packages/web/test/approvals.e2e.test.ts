@@ -137,6 +137,34 @@ test('a call that is longer than the list is not allowed by a key', async () => 
   expect(service.approvals.answers).toEqual([])
 })
 
+test.each(LOOKS.slice(0, 3))('rules that would have answered are tried and made: %s', async (name, look) => {
+  service.asked = {
+    days: 30,
+    asked: 42,
+    saving: [
+      { match: { shell: 'git status *' }, times: 17, title: 'git status --short && git diff --stat' },
+      { match: { command: 'make && ./run' }, times: 3, title: 'Build it and run it' },
+    ],
+  }
+  service.preview = { looked: 300, changed: [], changedCount: 0 }
+  const page = await signedIn(look)
+  await page.goto(`${new URL(page.url()).origin}/settings/rules`)
+  const part = page.getByTestId('saving-rules')
+  await part.getByText('In the last 30 days you were asked 42 times.').waitFor()
+  await part.getByRole('button', { name: 'Preview allowing commands that begin with git status' }).click()
+  await part.getByText('Would have changed nothing in your last 300 calls.').waitFor()
+  expect(await lookAt(page, `saving-rules-${name}`)).toEqual([])
+  await part
+    .getByRole('button', { name: 'Make this rule: allow commands that begin with git status' })
+    .click()
+  await page
+    .getByRole('list', { name: 'Your rules' })
+    .getByText('commands that begin with git status')
+    .waitFor()
+  await until(async () => expect(await part.getByRole('listitem').count()).toBe(1))
+  expect(service.rules.at(-1)).toMatchObject({ effect: 'allow', match: { shell: 'git status *' } })
+})
+
 test.each(LOOKS)('the form, the list and the modes look right: %s', async (name, look) => {
   service.change('s_three', { waiting: 3 })
   const page = await signedIn({ ...look, sessionId: 's_three' })

@@ -1,7 +1,8 @@
 /** What a rule would have answered to the calls of the past: logs in, verdicts out. */
 import type { Mode } from '@sandlot/shared/mode'
-import { type SessionEvent, metaOf } from '@sandlot/shared/events'
-import type { Rule, Verdict } from '@sandlot/shared/rules'
+import { type SessionEvent, metaOf, sandlotEventOf } from '@sandlot/shared/events'
+import type { Rule, RuleMatch, Verdict } from '@sandlot/shared/rules'
+import type { PermissionOption } from '@sandlot/shared/sandlot-event'
 import { pauseWhenDue } from '@sandlot/shared/node/time-slices'
 import { type SandboxReach, judge } from './engine.ts'
 import type { CallRequest } from './request.ts'
@@ -65,4 +66,60 @@ export async function preview(
     })
   }
   return judged
+}
+
+// ── What rules would have saved ─────────────────────────────────────────────────────────────────
+
+interface Saving {
+  match: RuleMatch
+  times: number
+  title: string
+}
+
+/**
+ * Of what asked a person since `since`, the rules that would have answered alone, those that answer
+ * most first: as each question offered to remember them. Not what was ever denied, nor what `known`
+ * has. `questions`: how many asked for something else than approval.
+ */
+export function savingRules(
+  logs: readonly (readonly SessionEvent[])[],
+  since: number,
+  known: readonly Rule[],
+): { questions: number; saving: Saving[] } {
+  const found = new Map<string, Saving & { at: number; denied: boolean }>()
+  let questions = 0
+  for (const log of logs) {
+    const titles = new Map<string, string>()
+    const asked = new Map<string, RuleMatch | undefined>()
+    for (const event of log) {
+      if (event.sessionUpdate === 'tool_call') titles.set(event.toolCallId, event.title)
+      const happened = sandlotEventOf(event)
+      if (happened?.type === 'approval_asked' && metaOf(event).at >= since) {
+        if (happened.question !== undefined) questions++
+        else asked.set(happened.toolCallId, offeredRule(happened.options))
+      }
+      if (happened?.type !== 'approval_answered' || happened.by !== 'user') continue
+      const match = asked.get(happened.toolCallId)
+      if (match === undefined) continue
+      const key = JSON.stringify(match)
+      const before = found.get(key) ?? { match, times: 0, title: '', at: 0, denied: false }
+      const { at } = metaOf(event)
+      const latest = at < before.at ? before : { title: titles.get(happened.toolCallId) ?? '', at }
+      const denied = before.denied || !happened.allowed
+      found.set(key, { match, times: before.times + 1, title: latest.title, at: latest.at, denied })
+    }
+  }
+  const held = new Set(known.map(({ match }) => JSON.stringify(match)))
+  const saving = [...found]
+    .filter(([key, { denied, times }]) => !denied && times > 1 && !held.has(key))
+    .map(([, { match, times, title }]) => ({ match, times, title }))
+    .toSorted((a, b) => b.times - a.times)
+  return { questions, saving }
+}
+
+/** The widest rule that the question offered to keep; undefined where it took several. */
+function offeredRule(options: readonly PermissionOption[]): RuleMatch | undefined {
+  const kept = options.flatMap(({ remembers }) => (remembers?.scope === 'always' ? [remembers.rules] : []))
+  const [rule, another] = kept.at(-1) ?? []
+  return another === undefined ? rule : undefined
 }

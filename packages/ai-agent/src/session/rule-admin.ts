@@ -2,7 +2,9 @@
 import { SandlotError } from '@sandlot/shared/errors'
 import type { Rule } from '@sandlot/shared/rules'
 import {
+  type AskedReport,
   MAX_PREVIEWED,
+  MAX_SAVING,
   type NewRule,
   type RuleList,
   type RulePreview,
@@ -13,16 +15,20 @@ import { checkArguments } from '../tools/tool-schema.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { SessionParts } from './parts.ts'
 import { matchProblem } from '../approval/match.ts'
-import { type PastCall, pastCalls, preview } from '../approval/preview.ts'
+import { type PastCall, pastCalls, preview, savingRules } from '../approval/preview.ts'
+import type { SessionEvent } from '@sandlot/shared/events'
 
 /** How far back a preview looks. */
 const SESSIONS = 30
 const CALLS = 1_000
+/** How far back questions are counted. */
+const DAYS = 30
+const DAY_MS = 86_400_000
 
 export class RuleAdmin {
-  readonly #parts: Pick<SessionParts, 'store' | 'rules' | 'beyond' | 'tools'>
+  readonly #parts: Pick<SessionParts, 'store' | 'rules' | 'beyond' | 'tools' | 'now'>
 
-  constructor(parts: Pick<SessionParts, 'store' | 'rules' | 'beyond' | 'tools'>) {
+  constructor(parts: Pick<SessionParts, 'store' | 'rules' | 'beyond' | 'tools' | 'now'>) {
     this.#parts = parts
   }
 
@@ -31,7 +37,7 @@ export class RuleAdmin {
     userId: string,
     ask: RulesAsk,
     signal: AbortSignal,
-  ): Promise<RuleList | Rule | RulePreview | object> {
+  ): Promise<RuleList | Rule | RulePreview | AskedReport | object> {
     const { rules } = this.#parts
     switch (ask.do) {
       case 'list': {
@@ -45,6 +51,8 @@ export class RuleAdmin {
         return {}
       case 'preview':
         return this.#preview(userId, ask.rule, signal)
+      case 'asked':
+        return this.#asked(userId)
     }
   }
 
@@ -69,6 +77,17 @@ export class RuleAdmin {
         return { sessionId, toolCallId, title, at, before, after }
       })
     return { looked: calls.length, changed: changed.slice(0, MAX_PREVIEWED), changedCount: changed.length }
+  }
+
+  async #asked(userId: string): Promise<AskedReport> {
+    const { store, rules, now } = this.#parts
+    const since = now() - DAYS * DAY_MS
+    const sessions = await store.asksSince(userId, since)
+    const logs: SessionEvent[][] = []
+    for (const { sessionId } of sessions.slice(0, SESSIONS)) logs.push(await store.readEvents(sessionId))
+    const { questions, saving } = savingRules(logs, since, await rules.list(userId))
+    const asked = sessions.reduce((sum, { asks }) => sum + asks, 0) - questions
+    return { days: DAYS, asked, saving: rules.remember === 'always' ? saving.slice(0, MAX_SAVING) : [] }
   }
 
   async #latestCalls(userId: string, signal: AbortSignal): Promise<PastCall[]> {

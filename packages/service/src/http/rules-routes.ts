@@ -1,7 +1,7 @@
 /** The user's own approval rules, passed through to ai-agent, which keeps and applies them. */
 import { EXT } from '@sandlot/shared/acp-meta'
 import { rule } from '@sandlot/shared/rules'
-import { type RulesAsk, newRule, ruleList, rulePreview } from '@sandlot/shared/person/rules-api'
+import { type RulesAsk, askedReport, newRule, ruleList, rulePreview } from '@sandlot/shared/person/rules-api'
 import { Hono } from 'hono'
 import { agentUserOf } from '../auth/agent-user.ts'
 import type { AppEnv, Ctx, Parts } from './context.ts'
@@ -25,6 +25,7 @@ export function rulesRoutes(parts: Parts): Hono<AppEnv> {
       const shown = await ask(c, { do: 'preview', rule: await readBody(c, newRule) })
       return c.json(rulePreview.parse(shown))
     })
+    .get('/asked', async (c) => c.json(askedReport.parse(await ask(c, { do: 'asked' }))))
     .delete('/:id', async (c) => {
       requireSignIn(c)
       await ask(c, { do: 'revoke', id: c.req.param('id') })

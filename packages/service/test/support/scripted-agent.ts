@@ -406,6 +406,7 @@ export class ScriptedAgent {
           return { ...ask.rule, ...made, origin: 'user' }
         }
         if (ask.do === 'preview') return { looked: 1, changed: [], changedCount: 0 }
+        if (ask.do === 'asked') return { days: 30, asked: 3, saving: [] }
         if (ask.do === 'list') return { rules: await rules.list(user.id), deployment: [], remember: 'always' }
         if (await rules.revoke(user.id, ask.id)) return {}
         throw refusal('not_found', 'There is no such rule of yours.')

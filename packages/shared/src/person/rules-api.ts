@@ -51,7 +51,28 @@ export const rulePreview = z.object({
 export type RulePreview = z.infer<typeof rulePreview>
 export const MAX_PREVIEWED = 50
 
-/** `_sandlot/rules`: answered with `RuleList`, `Rule`, `{}` or `RulePreview`. */
+/**
+ * `GET /api/rules/asked`: how often one was asked in the last days, and which rules of one's own
+ * would have answered, those that answer most first, at most `MAX_SAVING`. Only what was never
+ * denied is proposed.
+ */
+export const askedReport = z.object({
+  days: z.int(),
+  asked: z.int(),
+  saving: z.array(
+    z.object({
+      match: ruleMatch,
+      /** How often it would have answered. */
+      times: z.int(),
+      /** The call that asked last. */
+      title: z.string(),
+    }),
+  ),
+})
+export type AskedReport = z.infer<typeof askedReport>
+export const MAX_SAVING = 5
+
+/** `_sandlot/rules`: answered with `RuleList`, `Rule`, `{}`, `RulePreview` or `AskedReport`. */
 export const rulesParams = z.object({
   user: agentUser,
   ask: z.discriminatedUnion('do', [
@@ -59,6 +80,7 @@ export const rulesParams = z.object({
     z.object({ do: z.literal('add'), rule: newRule }),
     z.object({ do: z.literal('revoke'), id: z.string().max(200) }),
     z.object({ do: z.literal('preview'), rule: newRule }),
+    z.object({ do: z.literal('asked') }),
   ]),
 })
 export type RulesAsk = z.infer<typeof rulesParams>['ask']

@@ -209,6 +209,11 @@ export interface SessionRecords extends Pick<SessionReader, 'readOutput'> {
 }
 
 export interface SessionStore extends SessionReader, SessionRecords {
+  /**
+   * How often a person was asked for approval since `at` (epoch milliseconds), by session of this
+   * user, the latest first. Counts what waits, what they answered, and what expired.
+   */
+  asksSince(userId: string, at: number): Promise<{ sessionId: string; asks: number }[]>
   readonly ledger: SandboxLedger
   readonly rules: RuleStore
   readonly secrets: SecretRows

@@ -132,6 +132,26 @@ export function sessionWrites(
 
     spentSince: (userId, at, now) => spentSince(db, userId, at, now),
 
+    async asksSince(userId, at) {
+      const rows = await db
+        .selectFrom('approvals')
+        .innerJoin('sessions', 'sessions.id', 'approvals.session_id')
+        .select(['sessions.id', (query) => query.fn.countAll<number>().as('asks')])
+        .where('sessions.user_id', '=', userId)
+        .where('approvals.asked_at', '>=', at)
+        .where((query) =>
+          query.or([
+            query('approvals.answered_by', 'is', null),
+            query('approvals.answered_by', 'in', ['user', 'expiry']),
+          ]),
+        )
+        .groupBy('sessions.id')
+        .orderBy((query) => query.fn.max('approvals.asked_at'), 'desc')
+        .orderBy('sessions.id')
+        .execute()
+      return rows.map(({ id, asks }) => ({ sessionId: id, asks }))
+    },
+
     async approval(sessionId, toolCallId) {
       const row = await db
         .selectFrom('approvals')

@@ -8,6 +8,8 @@ import { type WaitingApprovals, waitingApprovals } from '@sandlot/shared/desk/pe
 import { pendingApprovalList } from '@sandlot/shared/pending-approvals'
 import { rule, type Rule } from '@sandlot/shared/rules'
 import {
+  type AskedReport,
+  askedReport,
   ruleList,
   rulePreview,
   type NewRule,
@@ -75,6 +77,10 @@ export async function removePerson(id: string, data: RemovedData, heir?: string)
 /** One's own rules, as functions over HTTP. Failures are `ApiError`s. */
 export function fetchRules(): Promise<RuleList> {
   return call(ruleList, 'GET', '/api/rules')
+}
+
+export function fetchAsked(): Promise<AskedReport> {
+  return call(askedReport, 'GET', '/api/rules/asked')
 }
 
 export function addRule(made: NewRule): Promise<Rule> {

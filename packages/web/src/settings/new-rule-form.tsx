@@ -122,7 +122,7 @@ function matchOf(kind: Kind, pattern: string): RuleMatch {
 
 const VERDICT: Record<Verdict, string> = { allow: 'runs', ask: 'asks', deny: 'is denied', block: 'is denied' }
 
-function Preview(props: { shown: RulePreview }) {
+export function Preview(props: { shown: RulePreview }) {
   const { looked, changed, changedCount } = props.shown
   return (
     <div role="status" className="rounded-lg border border-line bg-sunken px-3 py-2 text-sm text-muted">

@@ -8,6 +8,7 @@ import { fetchRules, revokeRule } from '../net/routes.ts'
 import { Alert } from '../ui/alert.tsx'
 import { Button } from '../ui/button.tsx'
 import { NewRuleForm } from './new-rule-form.tsx'
+import { SavingRules } from './saving-rules.tsx'
 
 const EFFECT: Record<Rule['effect'], { word: string; colour: string }> = {
   allow: { word: 'Allow', colour: 'text-ink' },
@@ -71,6 +72,7 @@ export function Rules() {
           </ul>
         </details>
       )}
+      {list !== null && <SavingRules known={list.rules.length} onAdded={() => void reload()} />}
       {list !== null && <NewRuleForm mayAllow={list.remember === 'always'} onAdded={() => void reload()} />}
     </div>
   )

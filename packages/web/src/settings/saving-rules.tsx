@@ -1,0 +1,96 @@
+/** How often the person was asked, and the rules that would have answered. */
+import { type RuleMatch, describeMatch } from '@sandlot/shared/rules'
+import type { AskedReport, RulePreview } from '@sandlot/shared/person/rules-api'
+import { messageOf } from '@sandlot/shared/errors'
+import { useEffect, useState } from 'react'
+import { formatCount } from '../lib/format.ts'
+import { addRule, fetchAsked, previewRule } from '../net/routes.ts'
+import { Alert } from '../ui/alert.tsx'
+import { Button } from '../ui/button.tsx'
+import { Revealed } from '../ui/revealed.tsx'
+import { Preview } from './new-rule-form.tsx'
+import { useAttempt } from './use-attempt.ts'
+
+/** `known`: how many rules there are; another number asks anew. */
+export function SavingRules(props: { known: number; onAdded: () => void }) {
+  const { known } = props
+  const [report, setReport] = useState<AskedReport | null>(null)
+  const [problem, setProblem] = useState<string | null>(null)
+  useEffect(() => {
+    fetchAsked().then(setReport, (error: unknown) => setProblem(messageOf(error)))
+  }, [known])
+  if (problem !== null) return <Alert>How often you were asked could not be read. {problem}</Alert>
+  if (report === null) return <p className="text-sm text-muted">Counting how often you were asked…</p>
+  const { days, asked, saving } = report
+  return (
+    <section data-testid="saving-rules" aria-label="What rules would save" className="flex flex-col gap-2">
+      <p className="text-sm text-muted">
+        In the last {days} days you were asked{' '}
+        {asked === 0 ? 'nothing' : asked === 1 ? 'once' : `${asked.toLocaleString('en')} times`}.
+        {saving.length > 0 && ' These rules would have answered for you, as you did:'}
+      </p>
+      {saving.length > 0 && (
+        <ul className="divide-y divide-line rounded-lg border border-line">
+          {saving.map(({ match, times, title }) => (
+            <SavingRule
+              key={JSON.stringify(match)}
+              match={match}
+              times={times}
+              title={title}
+              onAdded={props.onAdded}
+            />
+          ))}
+        </ul>
+      )}
+    </section>
+  )
+}
+
+function SavingRule(props: { match: RuleMatch; times: number; title: string; onAdded: () => void }) {
+  const { match, times, title } = props
+  const [shown, setShown] = useState<RulePreview | null>(null)
+  const { busy, problem, attempt } = useAttempt()
+  const rule = { effect: 'allow', match } as const
+  const words = describeMatch(match)
+  return (
+    <li className="flex flex-col gap-2 py-2 pr-2 pl-3">
+      <div className="flex items-center gap-3">
+        <span className="min-w-0 flex-1">
+          <span className="block text-sm [overflow-wrap:anywhere]">
+            <span className="font-semibold">Allow</span> <Revealed text={words} />
+          </span>
+          <span className="block truncate text-xs text-muted">
+            {formatCount(times, 'question')}, the last: <Revealed text={title} />
+          </span>
+        </span>
+        {shown === null ? (
+          <Button
+            size="sm"
+            disabled={busy}
+            aria-label={`Preview allowing ${words}`}
+            onClick={() => void attempt(async () => setShown(await previewRule(rule)))}
+          >
+            Preview
+          </Button>
+        ) : (
+          <Button
+            size="sm"
+            variant="primary"
+            disabled={busy}
+            aria-label={`Make this rule: allow ${words}`}
+            onClick={() =>
+              void attempt(async () => {
+                await addRule(rule)
+                props.onAdded()
+              })
+            }
+          >
+            Make this rule
+          </Button>
+        )}
+      </div>
+      {problem !== null && <Alert>{problem}</Alert>}
+      {shown !== null && <Preview shown={shown} />}
+    </li>
+  )
+}
