@@ -267,3 +267,29 @@ describe.skipIf(!hasRipgrep)('search_text', () => {
     expect(outcome.forModel).toContain('neither a directory nor a regular file')
   })
 })
+
+describe('a path that a person changed before they allowed the call', () => {
+  const changedTo = (path: string): TestBatch =>
+    batchIn({
+      mode: 'manual',
+      answer: () => ({ allowed: true, by: 'user', input: { path, content: 'x' } }),
+    })
+
+  test('is the file that is written', async () => {
+    const outcome = await changedTo('sub/b.txt').call('write_file', { path: 'a.txt', content: 'x' })
+    expect(outcome, outcome.forModel).toMatchObject({ status: 'completed' })
+    expect(outcome.forModel).toMatch(
+      /^\[The user changed this call before it ran: path is now "sub\/b.txt"\]\n/,
+    )
+    expect((await sandbox.files.list('')).map(({ path }) => path)).toEqual(['sub'])
+  })
+
+  test('and leads through a link to what they were not shown, is refused, also where a rule denies it', async () => {
+    await shell('mkdir secrets; echo secret > secrets/key; ln -s secrets docs')
+    refused(await changedTo('docs/key').call('write_file', { path: 'a.txt', content: 'x' }))
+    const batch = changedTo('docs/key')
+    batch.rules = [rule('deny', { file: 'secrets/**' })]
+    refused(await batch.call('write_file', { path: 'a.txt', content: 'x' }))
+    expect(await content('secrets/key')).toBe('secret\n')
+  })
+})
