@@ -85,6 +85,23 @@ const MARKDOWN =
   '---\ntitle: Sales\n---\n# Sales\n\nThe mean is $\\bar{x} = \\frac{1}{n}\\sum_i x_i$, and\n\n$$\n\\int_0^1 x^2\\,dx = \\frac13\n$$\n\n```mermaid\nflowchart LR\n  A[Orders] --> B{Paid?}\n  B -->|yes| C[Ship]\n  B -->|no| D[Remind]\n```\n\n[back](../plot.png)\n'
 const PATCH =
   'diff --git a/src/add.ts b/src/add.ts\n--- a/src/add.ts\n+++ b/src/add.ts\n@@ -1,3 +1,3 @@ export\n export function add(a, b) {\n-  return a - b\n+  return a + b\n }\n'
+/** A second of silence, at so many samples. */
+function wavOf(samples: number): Buffer {
+  const head = Buffer.alloc(44)
+  head.write('RIFF', 0)
+  head.writeUInt32LE(36 + samples, 4)
+  head.write('WAVEfmt ', 8)
+  head.writeUInt32LE(16, 16)
+  head.writeUInt16LE(1, 20)
+  head.writeUInt16LE(1, 22)
+  head.writeUInt32LE(samples, 24)
+  head.writeUInt32LE(samples, 28)
+  head.writeUInt16LE(1, 32)
+  head.writeUInt16LE(8, 34)
+  head.write('data', 36)
+  head.writeUInt32LE(samples, 40)
+  return Buffer.concat([head, Buffer.alloc(samples, 128)])
+}
 const csv = (rows: number) =>
   `id,city,people\n${Array.from({ length: rows }, (_, at) => `${at + 1},City ${(at * 7919) % rows},${at === 5 ? 99_000_000 : (at * 104_729) % 1_000_003}`).join('\n')}\n`
 
@@ -118,30 +135,6 @@ test.each([
     expect(await preview.getByTestId('workspace-link').getAttribute('title')).toBe('plot.png')
     await isWell('markdown')
 
-    preview = await show(page, 'sales.ipynb', NOTEBOOK)
-    await preview.getByText('read 12 rows').waitFor()
-    await preview.frameLocator('iframe').getByText('May').waitFor()
-    await preview.locator('.katex').waitFor()
-    await isWell('notebook')
-
-    preview = await show(page, 'data.json', '{"id": 12345678901234567890, "list": [1, {"deep": null}]}')
-    await preview.getByText('12345678901234567890').waitFor()
-    await preview.getByRole('button', { name: 'list' }).click()
-    await preview.getByText('2 items').waitFor()
-    await isWell('json')
-
-    preview = await show(page, 'fix.patch', PATCH)
-    await preview.getByText('src/add.ts').waitFor()
-    await isWell('patch')
-
-    preview = await show(page, 'main.py', 'def main():\n    """Says it."""\n    print("hello")\n')
-    await preview.locator('.tok-keyword', { hasText: 'def' }).waitFor()
-    await isWell('code')
-
-    preview = await show(page, 'tool.bin', Buffer.from([0x7f, 0x45, 0x4c, 0x46, 0, 1, 2, 3]))
-    await preview.getByText('7f 45 4c 46').waitFor()
-    await isWell('bytes')
-
     preview = await show(page, 'page.html', '<h1>Hello</h1><script>document.body.append("it runs")</script>')
     await preview.frameLocator('iframe').getByText('it runs').waitFor()
     await isWell('page')
@@ -150,6 +143,40 @@ test.each([
   },
   150_000,
 )
+
+test('notebooks, JSON, patches, code, sounds and any other bytes are shown by what they are', async () => {
+  const page = await signedIn({ theme: 'dark' })
+  let preview = await show(page, 'sales.ipynb', NOTEBOOK)
+  await preview.getByText('read 12 rows').waitFor()
+  await preview.frameLocator('iframe').getByText('May').waitFor()
+  await preview.locator('.katex').waitFor()
+  expect(await lookAt(page, 'preview-notebook')).toEqual([])
+
+  preview = await show(page, 'data.json', '{"id": 12345678901234567890, "list": [1, {"deep": null}]}')
+  await preview.getByText('12345678901234567890').waitFor()
+  await preview.getByRole('button', { name: 'list' }).click()
+  await preview.getByText('2 items').waitFor()
+  expect(await lookAt(page, 'preview-json')).toEqual([])
+
+  preview = await show(page, 'fix.patch', PATCH)
+  await preview.getByText('src/add.ts').waitFor()
+  expect(await lookAt(page, 'preview-patch')).toEqual([])
+
+  preview = await show(page, 'main.py', 'def main():\n    """Says it."""\n    print("hello")\n')
+  await preview.locator('.tok-keyword', { hasText: 'def' }).waitFor()
+  expect(await lookAt(page, 'preview-code')).toEqual([])
+
+  preview = await show(page, 'tool.bin', Buffer.from([0x7f, 0x45, 0x4c, 0x46, 0, 1, 2, 3]))
+  await preview.getByText('7f 45 4c 46').waitFor()
+  expect(await lookAt(page, 'preview-bytes')).toEqual([])
+
+  preview = await show(page, 'note.wav', wavOf(8000))
+  const sound = preview.locator('audio')
+  await until(async () =>
+    expect(await sound.evaluate((audio) => (audio as HTMLAudioElement).duration)).toBe(1),
+  )
+  expect(await lookAt(page, 'preview-sound')).toEqual([])
+})
 
 test('an answer has math and diagrams, prices stay prices, and its files are below it', async () => {
   service.files.set('report.pdf', pdfOf(1, 'Sales'))

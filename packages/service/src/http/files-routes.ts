@@ -31,8 +31,9 @@ export function filesRoutes(parts: Parts): Hono<AppEnv> {
       const piece = pieces(c, path)
       const header = c.req.header('range')
       // Elsewhere than at the beginning the file is read, and here only looked at.
-      const fromStart = header === undefined || header.startsWith('bytes=0-')
-      const first = await piece(0, fromStart ? undefined : LOOKED_AT)
+      const [fromStart, last] = /^bytes=0-(\d*)$/.exec(header ?? 'bytes=0-') ?? []
+      const most = fromStart === undefined ? 0 : Number(last || Infinity) + 1
+      const first = await piece(0, Number.isFinite(most) ? Math.max(most, LOOKED_AT) : undefined)
       const { size } = first
       const beginning = Buffer.from(first.data, 'base64')
       const type = fileTypeOf(beginning)
