@@ -25,12 +25,13 @@ import { deploymentKeys } from './secrets/keys.ts'
 import { countsResume, takeLastEnd } from './watchdog/last-end.ts'
 import { writeLastEnd } from './watchdog/last-end-file.ts'
 import { promptLimits } from './limits/settings.ts'
+import { modelsOf } from './loop/model-choice.ts'
 import { RETRY_RULES } from './loop/retry.ts'
 import { AgentMetrics } from './metrics/agent-metrics.ts'
 import { documentUrlOf } from './mcp/oauth/client.ts'
 import { openMcp } from './mcp/open-mcp.ts'
 import { unpriced } from './model/settings.ts'
-import { configuredModels } from './model/configured-models.ts'
+import { ModelBook } from './model/model-book.ts'
 import { takesImages } from './model/model.ts'
 import { People } from './people/people.ts'
 import { Removals } from './people/removal.ts'
@@ -126,17 +127,28 @@ export async function openAgent(
   const removals = new Removals(await store.people.removed())
   const rules = new RuleBook(store.rules, ruleSettings(config.file.rules), Date.now)
   const asksForHosts = config.file.rules?.hosts === 'ask'
-  const { model, choices, fallbacks } = configuredModels(config.models)
-  const models = [model, ...choices].map(({ name }) => name)
+  const sealing = sealingKeys(config.dataFolder, keys.key)
+  if (sealing.length > 1) log.warn({}, 'a key rotation was interrupted; ./sandlot keys rotate finishes it')
+  const vault = createVault(sealing)
+  const secrets = new UserSecrets({ rows: store.secrets, vault, redact, now: Date.now })
+  const models = await ModelBook.open({
+    rows: store.modelEndpoints,
+    secrets,
+    configured: config.models,
+    timeouts: config.modelTimeouts,
+    prices: config.file.prices ?? {},
+    now: Date.now,
+    log,
+  })
   const tools = [...builtinTools(), ...moreTools].map(idOf)
   const sources = {
     ...config,
     network: config.sandbox.network,
-    models,
+    models: () => models.names,
+    unpriced: () => unpriced(models.settings)[0],
     tools: [...tools, ALLOW_HOST, ...PERSON_TOOLS],
   }
-  const unpricedModel = config.models === undefined ? undefined : unpriced(config.models)[0]
-  const personal = await openSettings(store, people, { ...sources, unpriced: unpricedModel, log })
+  const personal = await openSettings(store, people, { ...sources, log })
   const network = userNetwork(config.sandbox.network, asksForHosts, personal, rules)
   const sandboxes = openSandboxes(config, keys, store.ledger, log, {
     ofUsers: network.options,
@@ -156,10 +168,6 @@ export async function openAgent(
   /** False: no server is started, and a call that the model invents finds no tool. */
   const anyTools = (): boolean =>
     config.toolsEnabled || personal.all.some(({ settings: { tools } }) => givesTools(tools))
-  const sealing = sealingKeys(config.dataFolder, keys.key)
-  if (sealing.length > 1) log.warn({}, 'a key rotation was interrupted; ./sandlot keys rotate finishes it')
-  const vault = createVault(sealing)
-  const secrets = new UserSecrets({ rows: store.secrets, vault, redact, now: Date.now })
   const acquire = (userId: string, signal: AbortSignal): Promise<Sandbox> =>
     removals.has(userId)
       ? Promise.reject(new SandboxError('cancelled', 'The account of this user was removed.'))
@@ -219,7 +227,7 @@ export async function openAgent(
     rules,
     secrets,
     metrics: prompts,
-    model,
+    models,
     system: SYSTEM_PROMPT,
     tools: offeredToolsOf((...asked) => clientServers.toolsOf(...asked), offer),
     instructions: (userId) =>
@@ -239,8 +247,6 @@ export async function openAgent(
     membersOf: (teamId) => [...people.all].flatMap(([id, { teams }]) => (teams.includes(teamId) ? [id] : [])),
     beyond,
     resumeCounts: (promptId) => countsResume(lastEnd, promptId),
-    choices,
-    fallbacks,
     maxTurns: config.limits.everybody.maxTurns,
     modeCeilingOf: (userId) => personal.of(userId).modeCeiling,
     modelsOf: (userId) => personal.of(userId).models,
@@ -251,8 +257,7 @@ export async function openAgent(
     log,
   })
   const status = makeStatus({
-    model,
-    choices,
+    models,
     defaultMode: config.defaultMode,
     toolsEnabled: config.toolsEnabled,
     probeSandboxes: () => sandboxes.probe(),
@@ -286,7 +291,10 @@ export async function openAgent(
       mayUse: (userId: string, what: PersonTool) => mayUse(userId, what, offer),
     },
     defaultMode: config.defaultMode,
-    takesImages: [model, ...choices].some(takesImages),
+    get takesImages() {
+      return modelsOf(models).some(takesImages)
+    },
+    models,
     finishSignIn: (userId: string, answer: URLSearchParams) => mcp.finishSignIn(userId, answer),
     secrets,
     rulesOf: (userId: string) => rules.of(userId),
@@ -339,7 +347,7 @@ export async function openAgent(
     await leave()
   }
   return {
-    model: { name: model.name, demo: model.demo },
+    model: models.view.main,
     tools: anyTools() ? builtin.filter(({ runs }) => runs?.offeredTo?.(LOCAL_USER_ID) !== false).length : 0,
     serve: createAcpServer(acp),
     streams,

@@ -118,6 +118,8 @@ export interface AgentConfig {
   socket: string
   /** Undefined: the demo model answers. */
   models: ModelsSettings | undefined
+  /** Of models of endpoints that are added later. */
+  modelTimeouts: Pick<ModelsSettings, 'idleTimeoutMs' | 'progressTimeoutMs'>
   defaultMode: Mode
   toolsEnabled: boolean
   /** Names of the built-in tools to offer, or all. */
@@ -196,6 +198,10 @@ export function readAgentConfig(
     mcpSecrets,
   )
   const budgets = readBudgets(read, file.limits)
+  const modelTimeouts = {
+    idleTimeoutMs: read.SANDLOT_MODEL_IDLE_SECONDS * 1_000,
+    progressTimeoutMs: read.SANDLOT_MODEL_PROGRESS_SECONDS * 1_000,
+  }
   const models =
     name === undefined
       ? undefined
@@ -206,11 +212,10 @@ export function readAgentConfig(
             (path) => readFileSync(path, 'utf8'),
             problems,
           ),
-          idleTimeoutMs: read.SANDLOT_MODEL_IDLE_SECONDS * 1_000,
-          progressTimeoutMs: read.SANDLOT_MODEL_PROGRESS_SECONDS * 1_000,
+          ...modelTimeouts,
         }
   if (models !== undefined && limitsCost(budgets.written.everybody, ...budgets.written.users.values()))
-    problems.push(...unpriced(models))
+    problems.push(...unpriced([models.main, ...models.choices, ...models.fallbacks]))
   if (problems.length > 0) throw new ConfigError(problems)
 
   return {
@@ -220,6 +225,7 @@ export function readAgentConfig(
     deployment: read.SANDLOT_DEPLOYMENT,
     socket,
     models,
+    modelTimeouts,
     defaultMode: read.SANDLOT_DEFAULT_MODE,
     toolsEnabled: read.SANDLOT_TOOLS_ENABLED,
     builtinTools,

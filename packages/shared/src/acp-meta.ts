@@ -15,6 +15,7 @@ import {
   settingsSubject,
   settingsView,
 } from './team/agent-settings.ts'
+import { endpointRequest, endpointTestRequest } from './team/models-api.ts'
 import { role } from './team/role.ts'
 import { MAX_TITLE_CHARS, sessionSummary } from './frames.ts'
 import { messageId, requestId, sessionId } from './ids.ts'
@@ -155,6 +156,11 @@ export const EXT = {
    */
   settings: '_sandlot/settings',
   /**
+   * Endpoints of models (`team/models-api.ts`), for administrators: `{user, ask}` → `ModelsView`,
+   * or `EndpointTestResult` for `test`.
+   */
+  models: '_sandlot/models',
+  /**
    * What has changed about a person: `{userId, email, role, teams}` → `{}`. Later requests say it
    * too.
    */
@@ -265,6 +271,18 @@ export const settingsAnswer = z.object({
   all: z.array(z.object({ subject: settingsSubject, revision: z.int() })).optional(),
 })
 export type SettingsAnswer = z.infer<typeof settingsAnswer>
+
+export const modelsParams = z.object({
+  user: agentUser,
+  ask: z.discriminatedUnion('do', [
+    z.object({ do: z.literal('list') }),
+    /** `id` absent: a new one. */
+    endpointRequest.extend({ do: z.literal('put'), id: z.string().max(100).optional() }),
+    z.object({ do: z.literal('remove'), id: z.string().max(100) }),
+    endpointTestRequest.extend({ do: z.literal('test') }),
+  ]),
+})
+export type ModelsAsk = z.infer<typeof modelsParams>['ask']
 
 export const approveParams = z.object({
   user: agentUser,

@@ -6,6 +6,7 @@ import { messageOf } from '@sandlot/shared/errors'
 import type { Mode } from '@sandlot/shared/mode'
 import type { Rule } from '@sandlot/shared/rules'
 import type { InstructionRows } from '@sandlot/storage/sessions/instructions'
+import type { ModelBook } from '../model/model-book.ts'
 import type { SettingsBook } from '../people/settings-book.ts'
 import type { SignInResult } from '../mcp/oauth/sign-ins.ts'
 import type { UserSecrets } from '../secrets/user-secrets.ts'
@@ -46,6 +47,8 @@ export interface AcpServerParts {
     /** Whether an administrator lets this user have it. */
     mayUse: (userId: string, what: PersonTool) => boolean
   }
+  /** Endpoints of models. Absent: none can be added. */
+  models?: ModelBook
   /** What administrators have set for teams and people. Absent: nothing can be set. */
   settings?: SettingsBook
   /** Called with the user of each request. */

@@ -28,6 +28,7 @@ import {
   type HandlerContext,
   createHandlerContext,
 } from './handler-context.ts'
+import { modelsRequests } from './requests/models.ts'
 import { teamRequests } from './requests/team.ts'
 import { portsRequests } from './requests/ports.ts'
 import { terminalsRequests } from './requests/terminals.ts'
@@ -77,6 +78,7 @@ function allExtensions(parts: AcpServerParts): ExtensionHandlers {
     ...mcpRequests(parts),
     ...instructionsRequests(parts),
     ...removalRequests(parts),
+    ...modelsRequests(parts),
     ...teamRequests(parts),
     ...portsRequests(parts),
     ...terminalsRequests(parts),

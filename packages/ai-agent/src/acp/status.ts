@@ -8,15 +8,14 @@ import type { AgentStatus } from '@sandlot/shared/acp-meta'
 import type { Mode } from '@sandlot/shared/mode'
 import { healthText } from '@sandlot/storage/plain-words'
 import type { StorageError } from '@sandlot/storage/storage-error'
-import { type Model, takesImages } from '../model/model.ts'
+import { type Models, modelsOf } from '../loop/model-choice.ts'
+import { takesImages } from '../model/model.ts'
 
 /** Milliseconds for which an answer about the sandboxes is reused. */
 const REUSED_MS = 2_000
 
 interface StatusParts {
-  model: Model
-  /** What a session may choose instead. */
-  choices?: readonly Model[]
+  models: Models
   defaultMode: Mode
   toolsEnabled: boolean
   probeSandboxes: () => Promise<{ ok: boolean; message: string }>
@@ -48,7 +47,7 @@ async function readFullImage(file: string): Promise<FullImageState | undefined> 
  * still works.
  */
 export function makeStatus(parts: StatusParts): () => Promise<AgentStatus> {
-  const { model, choices = [], defaultMode, toolsEnabled, probeSandboxes, storeProblem } = parts
+  const { models, defaultMode, toolsEnabled, probeSandboxes, storeProblem } = parts
   let last: { at: number; probed: Promise<{ ok: boolean; message: string }> } | undefined
   return async () => {
     const at = performance.now()
@@ -58,6 +57,7 @@ export function makeStatus(parts: StatusParts): () => Promise<AgentStatus> {
       storeProblem(),
       readFullImage(parts.fullImageFile),
     ])
+    const { model } = models
     return {
       ready: problem === undefined,
       reasons: [
@@ -66,7 +66,7 @@ export function makeStatus(parts: StatusParts): () => Promise<AgentStatus> {
           part: 'model',
           ok: true,
           message: model.demo
-            ? 'No model is configured, so the built-in demo answers. Set OPENAI_MODEL (and OPENAI_BASE_URL, OPENAI_API_KEY).'
+            ? 'No model is configured, so the built-in demo answers. An administrator adds one under Settings, Models.'
             : `The model is ${model.name}.`,
         },
         ...(toolsEnabled
@@ -76,7 +76,7 @@ export function makeStatus(parts: StatusParts): () => Promise<AgentStatus> {
         ...(fullImage === undefined ? [] : [{ part: 'sandbox-full', ...FULL_IMAGE_WORDS[fullImage.state] }]),
       ],
       model: { name: model.name, demo: model.demo, images: takesImages(model) },
-      models: [model, ...choices].map((one) => ({
+      models: modelsOf(models).map((one) => ({
         name: one.name,
         thoughtLevels: [...(one.thoughtLevels ?? [])],
         images: takesImages(one),

@@ -97,9 +97,9 @@ export function lowerMode(set: Mode | undefined, said: Mode | undefined): Mode |
 interface KnownNames {
   tools: readonly string[]
   servers: readonly string[]
-  models: readonly string[]
+  models: () => readonly string[]
   /** Why no cost can be limited; undefined: it can. */
-  unpriced: string | undefined
+  unpriced: () => string | undefined
 }
 
 /** A sentence that says what cannot be, and what there is instead; undefined: all of it can. */
@@ -115,8 +115,8 @@ function settingsProblem(set: AgentSettings, known: KnownNames): string | undefi
     ...hosts.map((problem) => `${problem}.`),
     ...missing('tool', builtin, known.tools),
     ...missing('MCP server', set.mcpServers, known.servers),
-    ...missing('model', set.models, known.models),
-    ...(known.unpriced !== undefined && limitsCost(set.limits ?? {}) ? [known.unpriced] : []),
+    ...missing('model', set.models, known.models()),
+    ...(limitsCost(set.limits ?? {}) ? [known.unpriced() ?? []].flat() : []),
   ]
   return problems[0]
 }
@@ -140,7 +140,6 @@ export async function openSettings(
   people: People,
   { file, limits, mcpServers, toolsEnabled, network: { egress, everybody }, log, ...known }: SettingsSources,
 ): Promise<SettingsBook> {
-  const { models } = known
   const servers = mcpServers.map(({ name }) => name)
   const parts = {
     rows: store.agentSettings,
@@ -148,7 +147,9 @@ export async function openSettings(
     deployment: {
       tools: toolsEnabled,
       mcpServers: servers,
-      models,
+      get models() {
+        return known.models()
+      },
       network: {
         mode: everybody ? ('egress' as const) : ('none' as const),
         hosts: egress.allow,

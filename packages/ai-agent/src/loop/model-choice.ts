@@ -11,6 +11,8 @@ import type { Model } from '../model/model.ts'
 export interface Models {
   model: Model
   choices?: readonly Model[]
+  /** Asked in this order when the one before is overloaded, throttled or has no quota left. */
+  fallbacks?: readonly Model[]
 }
 
 export interface ModelChoice {

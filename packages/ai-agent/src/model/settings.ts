@@ -153,12 +153,8 @@ function about(
 }
 
 /** The problem of a limit in dollars: models without a known price. */
-export function unpriced({
-  main,
-  choices,
-  fallbacks,
-}: Pick<ModelsSettings, 'main' | 'choices' | 'fallbacks'>): string[] {
-  return [...new Set([main, ...choices, ...fallbacks])]
+export function unpriced(models: readonly ModelSettings[]): string[] {
+  return [...new Set(models)]
     .filter(({ price }) => price === undefined)
     .map(
       ({ name }) =>

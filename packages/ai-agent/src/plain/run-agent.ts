@@ -201,8 +201,7 @@ function partsOf(options: RunOptions, store: MemoryStore, leaving: AbortSignal):
   }
   return {
     store,
-    model,
-    fallbacks,
+    models: { model, fallbacks },
     system: options.system ?? SYSTEM_PROMPT,
     tools: () => Promise.resolve(registry),
     runCalls: (calls, context) => scheduler.run(calls, context),

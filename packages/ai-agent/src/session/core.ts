@@ -74,7 +74,7 @@ export class SessionCore {
 
   /** What may be chosen from the next prompt on. */
   get models(): Models {
-    return allowedModels(this.parts, this.parts.modelsOf?.(this.userId))
+    return allowedModels(this.parts.models, this.parts.modelsOf?.(this.userId))
   }
 
   /** The session's mode, bounded by the ceilings of its owner and of the running prompt. */

@@ -17,7 +17,7 @@ import { Subscribers, type CloseReason, type Subscription } from './subscription
 
 export class Journal {
   readonly #row: SessionRow
-  readonly #parts: Pick<RunnerParts, 'store' | 'leaving' | 'model'>
+  readonly #parts: Pick<RunnerParts, 'store' | 'leaving' | 'models'>
   readonly #epoch: number
   readonly #approvals: Approvals
   readonly #events: SessionEvent[]
@@ -35,7 +35,7 @@ export class Journal {
     row: SessionRow,
     { epoch, events }: Ownership,
     approvals: Approvals,
-    parts: Pick<RunnerParts, 'store' | 'leaving' | 'model' | 'now'>,
+    parts: Pick<RunnerParts, 'store' | 'leaving' | 'models' | 'now'>,
   ) {
     this.#row = row
     this.#parts = parts
@@ -108,12 +108,12 @@ export class Journal {
    * another agent goes on with this session), and `not_ready` when the process leaves.
    */
   async append(events: readonly SessionEvent[], more: Effects = {}): Promise<boolean> {
-    const { store, leaving, model } = this.#parts
+    const { store, leaving, models } = this.#parts
     if (leaving.aborted) throw new SandlotError('not_ready', 'The agent is shutting down.')
     const { id, userId } = this.#row
     const context = {
       userId,
-      model: model.name,
+      model: models.model.name,
       toolOf: (callId: string) => this.#approvals.nameOf(callId),
       promptAuthor: () => this.#promptAuthor(),
     }

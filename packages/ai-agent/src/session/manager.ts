@@ -83,12 +83,12 @@ export class SessionManager {
    * is not.
    */
   async create({ userId, cwd, mode, sessionId, ...chosen }: NewSession): Promise<Session> {
-    const { store, now, model } = this.#parts
+    const { store, now, models: all } = this.#parts
     if (this.#isRemoved(userId)) throw new SandlotError('forbidden', 'This account was removed.')
-    const models = allowedModels(this.#parts, this.#parts.modelsOf?.(userId))
+    const models = allowedModels(all, this.#parts.modelsOf?.(userId))
     const choice = choose({ model: models.model.name }, chosen, models)
     const at = now()
-    const isDefault = choice.model === model.name && choice.thoughtLevel === undefined
+    const isDefault = choice.model === all.model.name && choice.thoughtLevel === undefined
     // With the row, in one transaction: the session is never found without its choices.
     const first = isDefault ? [] : [makeSandlotEvent({ type: 'model_chosen', ...choice }, {}, at)]
     const row = await store.createSession({ id: sessionId ?? newId('s'), userId, cwd, mode, at }, first)

@@ -5,9 +5,9 @@ import type { Rule } from '@sandlot/shared/rules'
 import type { Sandbox } from '@sandlot/sandbox/sandbox'
 import type { SessionRecords, SessionStore } from '@sandlot/storage/sessions/store'
 import type { LoopContext } from '../loop/context.ts'
+import type { Models } from '../loop/model-choice.ts'
 import type { RetryRules } from '../loop/retry.ts'
 import type { AgentMetrics } from '../metrics/agent-metrics.ts'
-import type { Model } from '../model/model.ts'
 import type { RuleBook } from '../approval/rule-book.ts'
 import type { BatchContext } from '../calls/batch.ts'
 import type { RawToolCall } from '../calls/tool-request-adapter.ts'
@@ -30,11 +30,8 @@ export interface SessionParts extends RunnerParts {
 /** What one session works with. */
 export interface RunnerParts {
   store: SessionRecords
-  model: Model
-  /** What a session may choose instead of it. */
-  choices?: readonly Model[]
-  /** Asked in this order when the one before is overloaded, throttled or has no quota left. */
-  fallbacks?: readonly Model[]
+  /** Its members may be others from one moment to the next. */
+  models: Models
   /** The system prompt's own text, before what tools and people add. */
   system: string
   /**

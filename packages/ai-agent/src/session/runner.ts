@@ -128,7 +128,7 @@ export class Runner {
   async #drive(running: Running, resumed: boolean, resumeCounts: boolean): Promise<void> {
     const core = this.#core
     const { released } = core
-    const { log, fallbacks, lookAtJobs, metrics, ...parts } = core.parts
+    const { log, models, lookAtJobs, metrics, ...parts } = core.parts
     try {
       await core.journal.caughtUp()
       const signal = AbortSignal.any([running.stop.signal, released])
@@ -150,8 +150,8 @@ export class Runner {
       const limits = { maxTurns: parts.maxTurns, ...parts.limitsOf?.(running.chargedTo ?? core.userId) }
       const groups = runPrompt({
         system: systemPrompt(parts.system, tools.listTools(), instructions),
-        model: watched(core.owned(modelOfPrompt(core.log, running.promptId, core.parts))),
-        fallbacks: fallbacks?.map((one) => watched(core.owned(told(one, level)))),
+        model: watched(core.owned(modelOfPrompt(core.log, running.promptId, models))),
+        fallbacks: models.fallbacks?.map((one) => watched(core.owned(told(one, level)))),
         maxTurns: limits.maxTurns,
         budgets: limits.budgets,
         retry: parts.retry,
@@ -316,7 +316,7 @@ export function promptBeginning(
   start: Omit<PromptStart, 'model' | 'thoughtLevel'>,
   at: number,
 ): [SessionEvent, ...SessionEvent[]] {
-  const instead = replacedChoice(log, parts, models)
+  const instead = replacedChoice(log, parts.models, models)
   if (instead === undefined) return [promptStarted(messageId, { ...chosenIn(log, models), ...start }, at)]
   const { model } = instead
   return [

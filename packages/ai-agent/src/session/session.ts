@@ -248,7 +248,7 @@ export class Session {
     return {
       all: modelsOf(models),
       chosen: chosenIn(log, models),
-      running: running === undefined ? undefined : modelOfPrompt(log, running.promptId, parts),
+      running: running === undefined ? undefined : modelOfPrompt(log, running.promptId, parts.models),
     }
   }
 

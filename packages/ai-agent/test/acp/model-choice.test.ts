@@ -9,7 +9,7 @@ import { choose, chosenIn, modelOfPrompt } from '../../src/loop/model-choice.ts'
 import type { Model } from '../../src/model/model.ts'
 import { createOpenAIModel } from '../../src/model/openai.ts'
 import { record } from '../../src/replay/replay.ts'
-import type { SessionParts } from '../../src/session/parts.ts'
+import type { Models } from '../../src/loop/model-choice.ts'
 import { promptStarted } from '../../src/history/session-messages.ts'
 import {
   AgentBench,
@@ -26,7 +26,7 @@ import { ADA, by, connect, newSession, text } from './test-client.ts'
 const LEVELS = ['low', 'medium', 'high']
 const DOT = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
 
-function models(bench: AgentBench): Required<Pick<SessionParts, 'model' | 'choices' | 'fallbacks'>> {
+function models(bench: AgentBench): Required<Models> {
   const create = (model: string, more: object = {}): Model =>
     createOpenAIModel({ baseUrl: bench.provider.baseUrl, apiKey: '', model, ...more })
   const small = create('small', { price: { input: 1, output: 1_000_000 }, profile: { images: false } })

@@ -15,7 +15,7 @@ afterEach(() => rmSync(folder, { recursive: true }))
 test('how the larger image of the sandboxes stands is said while there is something to say', async () => {
   const file = join(folder, 'full-image.json')
   const status = makeStatus({
-    model: createDemoModel(),
+    models: { model: createDemoModel() },
     defaultMode: 'auto-edit',
     toolsEnabled: true,
     probeSandboxes: () => Promise.resolve({ ok: true, message: 'fine' }),

@@ -75,7 +75,7 @@ export async function live(script: CrashScript, world: World, life: Life): Promi
       const parts = {
         ...given,
         store: world.disk?.under(given.store) ?? given.store,
-        ...(script.fallback === true ? { fallbacks: [otherModel(world)] } : {}),
+        ...(script.fallback === true ? { models: { ...given.models, fallbacks: [otherModel(world)] } } : {}),
         ...(mcp === undefined ? {} : { tools: mcp.mcp.toolsOf }),
       }
       sandboxes = world.sandboxes?.(parts.store)

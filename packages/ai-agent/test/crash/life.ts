@@ -64,12 +64,15 @@ const NEVER = new Promise<never>(() => undefined)
 
 /** What sessions work with, as long as the life lasts. */
 export function mortal(parts: SessionParts, life: Life): SessionParts {
-  const { runCalls, sandbox, fallbacks } = parts
+  const { runCalls, sandbox, models } = parts
   return {
     ...parts,
     store: mortalStore(parts.store, life),
-    model: mortalModel(parts.model, life),
-    fallbacks: fallbacks?.map((model) => mortalModel(model, life)),
+    models: {
+      ...models,
+      model: mortalModel(models.model, life),
+      fallbacks: models.fallbacks?.map((model) => mortalModel(model, life)),
+    },
     async *runCalls(calls, context) {
       const running = runCalls(calls, context)
       for (;;) {

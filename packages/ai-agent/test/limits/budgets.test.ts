@@ -101,7 +101,7 @@ describe('budgets', () => {
     const core = await bench.core({
       wrap: (parts) => ({
         ...parts,
-        model: { ...parts.model, ...model },
+        models: { ...parts.models, model: { ...parts.models.model, ...model } },
         limitsOf: () => ({ maxTurns: 10, budgets: { cost: 5 } }),
       }),
     })

@@ -71,7 +71,7 @@ describe('limits of a day', () => {
     const core = await bench.core({
       wrap: (parts) => ({
         ...parts,
-        model: { ...parts.model, price: { input: 1, output: 1 } },
+        models: { ...parts.models, model: { ...parts.models.model, price: { input: 1, output: 1 } } },
         limitsOf: () => ({ maxTurns: 10, budgets: { day: { cost: 5 } } }),
       }),
     })
@@ -206,9 +206,15 @@ describe('limits of a day', () => {
   test('answers of a model that says nothing of its requests, as the demo’s, count too, and so do their calls', async () => {
     await using bench = await AgentBench.start([calls(echo('a')), says('one'), says('never')])
     const core = await bench.core({
-      wrap: ({ model: { wire: _wire, ...model }, ...parts }) => ({
+      wrap: ({
+        models: {
+          model: { wire: _wire, ...model },
+          ...models
+        },
+        ...parts
+      }) => ({
         ...parts,
-        model: { ...model, stream: silent(model.stream) },
+        models: { ...models, model: { ...model, stream: silent(model.stream) } },
         limitsOf: () => ({ maxTurns: 20, budgets: { day: { turns: 2 } } }),
       }),
     })
@@ -259,7 +265,7 @@ describe('limits of a day', () => {
       tools: [held.tool],
       wrap: (parts) => ({
         ...parts,
-        model: { ...parts.model, contextWindow: 4_000 },
+        models: { ...parts.models, model: { ...parts.models.model, contextWindow: 4_000 } },
         limitsOf: () => ({ maxTurns: 20, budgets: { tokens: 5_000 } }),
       }),
     })

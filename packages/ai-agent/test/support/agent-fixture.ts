@@ -22,6 +22,7 @@ import type { Session } from '../../src/session/session.ts'
 import { SessionManager } from '../../src/session/manager.ts'
 import { RuleBook } from '../../src/approval/rule-book.ts'
 import { ruleSettings } from '../../src/approval/config.ts'
+import type { Models } from '../../src/loop/model-choice.ts'
 import type { SessionParts } from '../../src/session/parts.ts'
 import { SHUTDOWN } from '../../src/tools/tool-error.ts'
 import { defineTool, type Tool } from '../../src/tools/tool.ts'
@@ -44,7 +45,7 @@ export interface Core {
 
 export interface CoreOptions {
   tools?: readonly Tool[]
-  parts?: Partial<SessionParts>
+  parts?: Partial<SessionParts & Models>
   /** Everybody's rules, as in the configuration file. */
   rules?: RulesSection
   approvalTtlMs?: number
@@ -103,10 +104,15 @@ export async function openCore<P extends Pick<FakeProvider, 'baseUrl'>>(
     info: () => undefined,
     warn: (fields, message) => void warnings.push({ fields, message }),
   }
+  const { model, choices, fallbacks, ...others } = options.parts ?? {}
   const parts: SessionParts = {
     store,
     rules: new RuleBook(store.rules, ruleSettings(options.rules), Date.now),
-    model: createOpenAIModel({ baseUrl: provider.baseUrl, apiKey: 'sk-test', model: 'fake' }),
+    models: {
+      model: model ?? createOpenAIModel({ baseUrl: provider.baseUrl, apiKey: 'sk-test', model: 'fake' }),
+      choices,
+      fallbacks,
+    },
     system: SYSTEM,
     tools: () => Promise.resolve(registry),
     runCalls: (calls, context) => scheduler.run(calls, context),
@@ -117,7 +123,7 @@ export async function openCore<P extends Pick<FakeProvider, 'baseUrl'>>(
     leaving: leaving.signal,
     now: Date.now,
     log,
-    ...options.parts,
+    ...others,
   }
   const manager = new SessionManager(options.wrap?.(parts) ?? parts)
   let left = false

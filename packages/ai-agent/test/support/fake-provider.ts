@@ -86,6 +86,8 @@ export async function startFakeProvider(script: readonly Scripted[] = []): Promi
   })
 
   async function respond(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
+    // Many providers have no list of models.
+    if (incoming.method === 'GET') return void outgoing.writeHead(404).end()
     const raw = await text(incoming)
     const request: RecordedRequest = {
       path: incoming.url ?? '',

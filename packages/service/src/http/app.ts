@@ -17,12 +17,13 @@ import { filesRoutes } from './files-routes.ts'
 import { sessionImageRoutes, uploadRoutes } from './images-routes.ts'
 import { healthRoutes } from './health-routes.ts'
 import { instructionsRoutes } from './instructions-routes.ts'
-import { invitationsRoutes } from './invitations-routes.ts'
+import { invitationsRoutes } from './admin/invitations-routes.ts'
 import { resetRoutes } from './reset-routes.ts'
 import { mcpRoutes } from './mcp-routes.ts'
+import { modelsRoutes } from './admin/models-routes.ts'
 import { noticesRoutes } from './notices-routes.ts'
 import { portsRoutes } from '../previews/ports-routes.ts'
-import { peopleRoutes } from './people-routes.ts'
+import { peopleRoutes } from './admin/people-routes.ts'
 import { rulesRoutes } from './rules-routes.ts'
 import { searchRoutes } from './search-routes.ts'
 import { secretsRoutes } from './secrets-routes.ts'
@@ -31,7 +32,7 @@ import { sharesRoutes } from './shares-routes.ts'
 import { snapshotsRoutes } from './snapshots-routes.ts'
 import { signInRoutes } from './sign-in-routes.ts'
 import { terminalsRoutes } from './shell/terminals-routes.ts'
-import { ownSettingsRoutes, personRoutes, teamsRoutes } from './teams-routes.ts'
+import { ownSettingsRoutes, personRoutes, teamsRoutes } from './admin/teams-routes.ts'
 import { webApp } from './web-app.ts'
 import { workspaceRoutes } from './workspace-routes.ts'
 
@@ -88,6 +89,7 @@ export function makeApp(parts: Parts): Hono<AppEnv> {
     .route('/api/users', peopleRoutes(parts))
     .route('/api/users', personRoutes(parts))
     .route('/api/teams', teamsRoutes(parts))
+    .route('/api/models', modelsRoutes(parts))
     .route('/api/me', ownSettingsRoutes(parts))
     .route('/api/invitations', invitationsRoutes(parts))
     .route('/api/reset', resetRoutes(parts))

@@ -83,6 +83,12 @@ export async function recheckCaller(c: Ctx): Promise<void> {
     c.set('caller', { ...now, setCookies: [...before.setCookies, ...now.setCookies] })
 }
 
+/** Behind `requireCaller`, for routes that only administrators have. */
+export const administratorsOnly = createMiddleware<AppEnv>(async function isAdministrator(c, next) {
+  requireAdministrator(c)
+  await next()
+})
+
 /**
  * The validated JSON body; after `requireCaller`, the caller is checked again once it has arrived.
  * Throws `bad_request` and what `recheckCaller` throws.

@@ -6,6 +6,7 @@ import type { ColumnType, CreateTableBuilder, Generated, Kysely } from 'kysely'
 import { sql } from 'kysely'
 import type { Migrations } from '../database/database.ts'
 import { type InstructionsTable, addInstructions } from './instructions.ts'
+import { type ModelEndpointsTable, addModelEndpoints } from './model-endpoints.ts'
 import { type NoticesTable, addNotices } from './notices.ts'
 import { type RulesTable, addRuleEnds, addRules } from './rules.ts'
 import { type SecretsTable, addSecrets } from './secrets.ts'
@@ -147,6 +148,7 @@ export interface SessionsSchema {
   snapshots: SnapshotsTable
   notices: NoticesTable
   search_texts: SearchTextsTable
+  model_endpoints: ModelEndpointsTable
 }
 
 export const sessionsMigrations: Migrations = {
@@ -169,6 +171,7 @@ export const sessionsMigrations: Migrations = {
   '018_shares': { up: addShares },
   '021_notices': { up: addNotices },
   '023_search': { up: addSearch },
+  '030_model_endpoints': { up: addModelEndpoints },
 }
 
 async function createTables(db: Kysely<unknown>): Promise<void> {

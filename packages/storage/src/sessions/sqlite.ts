@@ -10,6 +10,7 @@ import { storedRules } from './rules.ts'
 import { type SessionsSchema, sessionsMigrations } from './schema.ts'
 import { storedInstructions } from './instructions.ts'
 import { storedAgentSettings } from './agent-settings.ts'
+import { storedModelEndpoints } from './model-endpoints.ts'
 import { storedPeople } from './people.ts'
 import { storedSecrets } from './secrets.ts'
 import { shareReads, storedShares } from './shares.ts'
@@ -64,6 +65,7 @@ export async function openSessionStore(
       },
     }),
     agentSettings: withTypedFailures(health, storedAgentSettings(db)),
+    modelEndpoints: withTypedFailures(health, storedModelEndpoints(db)),
     appendOutput: (sessionId, callId, offset, bytes, epoch) =>
       output.append(sessionId, callId, offset, bytes, epoch),
     close: async () => {

@@ -12,6 +12,7 @@ import type { RuleStore, UserRule } from './rules.ts'
 import type { NewNotice, NoticeRow } from './notices.ts'
 import type { InstructionRows } from './instructions.ts'
 import type { AgentSettingsRows } from './agent-settings.ts'
+import type { ModelEndpointRows } from './model-endpoints.ts'
 import type { PeopleRows } from './people.ts'
 import type { SecretRows } from './secrets.ts'
 import type { NoRoom } from './store-room.ts'
@@ -221,6 +222,7 @@ export interface SessionStore extends SessionReader, SessionRecords {
   readonly people: PeopleRows
   readonly shares: ShareRows
   readonly agentSettings: AgentSettingsRows
+  readonly modelEndpoints: ModelEndpointRows
   /**
    * With these settled events, numbered from 1, in one transaction. Rejects with `conflict` if the
    * id exists.

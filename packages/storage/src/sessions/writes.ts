@@ -29,6 +29,7 @@ type Writes = Omit<
   | 'people'
   | 'shares'
   | 'agentSettings'
+  | 'modelEndpoints'
   | 'appendOutput'
   | 'problem'
 >

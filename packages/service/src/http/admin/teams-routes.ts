@@ -15,16 +15,10 @@ import {
   teamMemberRequest,
 } from '@sandlot/shared/team/teams-api'
 import { Hono } from 'hono'
-import { createMiddleware } from 'hono/factory'
-import { addressFor, agentUserOf } from '../auth/agent-user.ts'
-import { tellPersonChanged } from '../people/teams.ts'
-import type { AppEnv, Ctx, Parts } from './context.ts'
-import { readBody, requireAdministrator, requireCaller } from './request.ts'
-
-const administratorsOnly = createMiddleware<AppEnv>(async function isAdministrator(c, next) {
-  requireAdministrator(c)
-  await next()
-})
+import { addressFor, agentUserOf } from '../../auth/agent-user.ts'
+import { tellPersonChanged } from '../../people/teams.ts'
+import type { AppEnv, Ctx, Parts } from '../context.ts'
+import { administratorsOnly, readBody, requireCaller } from '../request.ts'
 
 /** `/api/teams`. */
 export function teamsRoutes(parts: Parts): Hono<AppEnv> {

@@ -3,8 +3,8 @@ import { SandlotError } from '@sandlot/shared/errors'
 import { newInvitationRequest } from '@sandlot/shared/team/sign-in-api'
 import type { NewInvitation } from '@sandlot/shared/team/sign-in-api'
 import { Hono } from 'hono'
-import type { AppEnv, Parts } from './context.ts'
-import { readBody, requireAdministrator, requireCaller } from './request.ts'
+import type { AppEnv, Parts } from '../context.ts'
+import { readBody, requireAdministrator, requireCaller } from '../request.ts'
 
 const HOUR_MS = 60 * 60 * 1000
 

@@ -4,16 +4,11 @@ import { newUserRequest, removedData } from '@sandlot/shared/api'
 import type { UserList } from '@sandlot/shared/api'
 import { SandlotError } from '@sandlot/shared/errors'
 import { Hono } from 'hono'
-import { createMiddleware } from 'hono/factory'
-import type { AppEnv, Parts } from './context.ts'
-import { readBody, requireAdministrator, requireCaller } from './request.ts'
+import type { AppEnv, Parts } from '../context.ts'
+import { administratorsOnly, readBody, requireCaller } from '../request.ts'
 
 export function peopleRoutes(parts: Parts): Hono<AppEnv> {
   const { accounts, removals, sockets, log } = parts
-  const administratorsOnly = createMiddleware<AppEnv>(async function isAdministrator(c, next) {
-    requireAdministrator(c)
-    await next()
-  })
   return new Hono<AppEnv>()
     .use(requireCaller(parts), administratorsOnly)
     .get('/', async (c) => {

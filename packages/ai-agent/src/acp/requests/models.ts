@@ -1,0 +1,38 @@
+/** `_sandlot/models`: endpoints of models, for administrators. */
+import { EXT, modelsParams } from '@sandlot/shared/acp-meta'
+import { SandlotError } from '@sandlot/shared/errors'
+import type { EndpointTestResult, ModelsView } from '@sandlot/shared/team/models-api'
+import { testEndpoint } from '../../model/endpoint-test.ts'
+import { parseParams } from '../errors.ts'
+import type { AcpServerParts, ExtensionHandlers } from '../handler-context.ts'
+
+export function modelsRequests({ models: book, log }: AcpServerParts): ExtensionHandlers {
+  return {
+    [EXT.models]: async ({ params, connection, signal }): Promise<ModelsView | EndpointTestResult> => {
+      const { user: said, ask } = parseParams(modelsParams, params, EXT.models)
+      // A foreign client is the local user, whatever it says.
+      const user = connection.ours ? said : connection.user({})
+      if (user.role !== 'admin') throw new SandlotError('forbidden', 'Only an administrator can do this.')
+      if (book === undefined) throw new SandlotError('not_implemented', 'Models cannot be added here.')
+      if (ask.do === 'test') {
+        const key = ask.apiKey ?? (ask.id === undefined ? undefined : await keyFor(ask.id, ask.baseUrl))
+        return testEndpoint(ask, key ?? '', signal)
+      }
+      if (ask.do === 'put') {
+        const { do: _put, id, revision, apiKey, ...endpoint } = ask
+        await book.put(endpoint, { id, revision, apiKey })
+        log.info({ by: user.id, endpoint: endpoint.name }, 'an administrator changed a model endpoint')
+      } else if (ask.do === 'remove') {
+        await book.remove(ask.id)
+        log.info({ by: user.id, endpoint: ask.id }, 'an administrator removed a model endpoint')
+      }
+      return book.view
+    },
+  }
+
+  /** Its key is for its own address alone. */
+  async function keyFor(id: string, baseUrl: string): Promise<string | undefined> {
+    const known = book?.view.endpoints.find((one) => one.id === id)
+    return known?.baseUrl === baseUrl ? book?.keyOf(id) : undefined
+  }
+}

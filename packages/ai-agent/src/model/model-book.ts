@@ -1,0 +1,240 @@
+/**
+ * The models of this deployment: those of its configuration, then those of the endpoints that
+ * administrators have added, which change while the agent runs. The demo answers where there are
+ * none.
+ */
+import { SandlotError } from '@sandlot/shared/errors'
+import { randomText } from '@sandlot/shared/ids'
+import type { Endpoint, EndpointView, ModelsView } from '@sandlot/shared/team/models-api'
+import type { EndpointRecord, ModelEndpointRows } from '@sandlot/storage/sessions/model-endpoints'
+import { createDemoModel } from './demo/demo.ts'
+import type { Model, Price } from './model.ts'
+import { createOpenAIModel } from './openai.ts'
+import { priceOf } from './prices.ts'
+import type { ModelSettings, ModelsSettings } from './settings.ts'
+import { shownUrl } from './transport.ts'
+
+/** Whose secrets their keys are: no person has this id. */
+const KEY_OWNER = 'deployment:models'
+const MOST_ENDPOINTS = 50
+const MOST_MODELS = 500
+
+interface ModelBookParts {
+  rows: ModelEndpointRows
+  secrets: {
+    get(userId: string, name: string): Promise<string | undefined>
+    set(userId: string, name: string, value: string | undefined): Promise<void>
+    remove(userId: string, name: string): Promise<boolean>
+  }
+  /** Of the environment and the configuration file. */
+  configured: ModelsSettings | undefined
+  /** Of models of endpoints that are added. */
+  timeouts: Pick<ModelsSettings, 'idleTimeoutMs' | 'progressTimeoutMs'>
+  /** The operator's own, by the name of the model. */
+  prices: Record<string, Price>
+  now: () => number
+  log: { warn(fields: object, message: string): void }
+}
+
+interface Added extends EndpointRecord {
+  settings: readonly ModelSettings[]
+  models: readonly Model[]
+  hasKey: boolean
+}
+
+export class ModelBook {
+  readonly #parts: ModelBookParts
+  readonly #configured: readonly Model[]
+  readonly fallbacks: readonly Model[]
+  readonly #demo = createDemoModel()
+  #added: readonly Added[] = []
+  /** Changes are made one after another. */
+  #last: Promise<unknown> = Promise.resolve()
+
+  /** A key that cannot be opened leaves its endpoint without one, and the log says so. */
+  static async open(parts: ModelBookParts): Promise<ModelBook> {
+    const book = new ModelBook(parts)
+    await book.#read()
+    return book
+  }
+
+  private constructor(parts: ModelBookParts) {
+    this.#parts = parts
+    const { configured } = parts
+    const made = new Map<ModelSettings, Model>()
+    // What an endpoint has taught one of them about itself the others know too, where they are the
+    // same.
+    const create = (settings: ModelSettings): Model => {
+      const model = made.get(settings) ?? createModel(settings, parts.timeouts)
+      made.set(settings, model)
+      return model
+    }
+    this.#configured = configured === undefined ? [] : [configured.main, ...configured.choices].map(create)
+    this.fallbacks = (configured?.fallbacks ?? []).map(create)
+  }
+
+  get model(): Model {
+    return this.#all()[0] ?? this.#demo
+  }
+
+  get choices(): readonly Model[] {
+    return this.#all().slice(1)
+  }
+
+  get names(): string[] {
+    return [this.model, ...this.choices].map(({ name }) => name)
+  }
+
+  /** How each of them is asked; none for the demo. */
+  get settings(): ModelSettings[] {
+    const { configured } = this.#parts
+    const own =
+      configured === undefined ? [] : [configured.main, ...configured.choices, ...configured.fallbacks]
+    return [...own, ...this.#added.flatMap(({ settings }) => settings)]
+  }
+
+  get view(): ModelsView {
+    const { configured } = this.#parts
+    const own = configured === undefined ? [] : [configured.main, ...configured.choices]
+    return {
+      configured: own.map(({ label, name, baseUrl }) => ({
+        name: label ?? name,
+        address: shownUrl(new URL(baseUrl)),
+      })),
+      endpoints: this.#added.map(viewOf),
+      main: { name: this.model.name, demo: this.model.demo },
+    }
+  }
+
+  /** The key of an endpoint that is there; undefined: it has none. */
+  keyOf(id: string): Promise<string | undefined> {
+    return this.#parts.secrets.get(KEY_OWNER, id)
+  }
+
+  /**
+   * Adds an endpoint (`id` absent, `revision` 0) or changes one. `apiKey` undefined: the one that
+   * is there stays; null: none. From the next prompt on. Throws `conflict` where another
+   * administrator was faster or a model of this name is there already, and `bad_request`.
+   */
+  put(
+    endpoint: Endpoint,
+    {
+      id,
+      revision,
+      apiKey,
+    }: { id?: string | undefined; revision: number; apiKey?: string | null | undefined },
+  ): Promise<void> {
+    return this.#inTurn(async () => {
+      const { rows, secrets, now } = this.#parts
+      const before = this.#added.find((one) => one.id === id)
+      if (id !== undefined && before === undefined)
+        throw new SandlotError('not_found', 'There is no such endpoint any more.')
+      this.#check(endpoint, before)
+      const key = id ?? `e_${randomText(16)}`
+      // A key is for the address that it was entered for, and goes nowhere else.
+      const moved =
+        before !== undefined && before.endpoint.baseUrl !== endpoint.baseUrl && apiKey === undefined
+      if (moved && before.hasKey)
+        throw new SandlotError('bad_request', 'The address is another one: enter its key again.')
+      if (!(await rows.put({ id: key, revision: revision + 1, endpoint }, now())))
+        throw new SandlotError('conflict', 'Another administrator has changed this endpoint meanwhile.')
+      if (apiKey !== undefined) await secrets.set(KEY_OWNER, key, apiKey ?? undefined)
+      await this.#read()
+    })
+  }
+
+  /** Silent where there is none. Prompts that run with its models go on with them. */
+  remove(id: string): Promise<void> {
+    return this.#inTurn(async () => {
+      const { rows, secrets } = this.#parts
+      await rows.remove(id)
+      await secrets.remove(KEY_OWNER, id)
+      await this.#read()
+    })
+  }
+
+  #all(): readonly Model[] {
+    return [...this.#configured, ...this.#added.flatMap(({ models }) => models)]
+  }
+
+  #check(endpoint: Endpoint, before: Added | undefined): void {
+    const others = this.#added.filter((one) => one !== before)
+    if (before === undefined && others.length >= MOST_ENDPOINTS)
+      throw new SandlotError('bad_request', `There can be ${MOST_ENDPOINTS} endpoints.`)
+    const taken = new Set([
+      ...[...this.#configured, ...this.fallbacks].map(({ name }) => name),
+      ...others.flatMap(({ models }) => models.map(({ name }) => name)),
+    ])
+    if (taken.size + endpoint.models.length > MOST_MODELS)
+      throw new SandlotError('bad_request', `There can be ${MOST_MODELS} models.`)
+    for (const { name, label = name } of endpoint.models) {
+      if (taken.has(label))
+        throw new SandlotError(
+          'conflict',
+          `There is a model “${label}” already: give this one another label.`,
+        )
+      taken.add(label)
+    }
+  }
+
+  async #read(): Promise<void> {
+    const records = await this.#parts.rows.all()
+    const before = this.#added
+    this.#added = await Promise.all(
+      records.map(async (record) => {
+        const apiKey = await this.#keyAtStart(record)
+        const settings = record.endpoint.models.map((model) =>
+          settingsOf(record.endpoint, model, apiKey, this.#parts),
+        )
+        const same = before.find(({ id, revision }) => id === record.id && revision === record.revision)
+        // What it has learned about its endpoint is kept.
+        const models = same?.models ?? settings.map((one) => createModel(one, this.#parts.timeouts))
+        return { ...record, settings, models, hasKey: apiKey !== '' }
+      }),
+    )
+  }
+
+  async #keyAtStart({ id, endpoint }: EndpointRecord): Promise<string> {
+    try {
+      return (await this.keyOf(id)) ?? ''
+    } catch (error) {
+      if (!(error instanceof Error) || error.name !== 'SealError') throw error
+      this.#parts.log.warn(
+        { endpoint: endpoint.name },
+        'the key of a model endpoint cannot be opened; enter it again',
+      )
+      return ''
+    }
+  }
+
+  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const turn = this.#last.then(work)
+    this.#last = turn.catch(() => undefined)
+    return turn
+  }
+}
+
+function viewOf({ id, revision, endpoint, hasKey }: Added): EndpointView {
+  return { ...endpoint, id, revision, hasKey }
+}
+
+function settingsOf(
+  { baseUrl }: Endpoint,
+  { name, label, contextWindow, images, price }: Endpoint['models'][number],
+  apiKey: string,
+  { prices }: Pick<ModelBookParts, 'prices'>,
+): ModelSettings {
+  return {
+    baseUrl,
+    apiKey,
+    name,
+    label,
+    contextWindow,
+    profile: images === undefined ? undefined : { images },
+    price: price ?? priceOf(name, prices),
+  }
+}
+
+function createModel({ name, ...about }: ModelSettings, timeouts: ModelBookParts['timeouts']): Model {
+  return createOpenAIModel({ ...about, model: name, ...timeouts })
+}

@@ -1,0 +1,216 @@
+/** Endpoints of models that administrators add, in an agent with real rows and a real provider. */
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type AnyMessage, PROTOCOL_VERSION, client, methods } from '@agentclientprotocol/sdk'
+import { type AgentUser, EXT, type ModelsAsk } from '@sandlot/shared/acp-meta'
+import { type Endpoint, endpointTestResult, modelsView } from '@sandlot/shared/team/models-api'
+import { afterAll, afterEach, describe, expect, test } from 'vitest'
+import { openAgent } from '../../src/agent.ts'
+import { readAgentConfig } from '../../src/config.ts'
+import { builtinTools } from '../../src/tools/builtin/index.ts'
+import { type FakeAnswer, startFakeProvider, textAnswer, toolCalls } from '../support/fake-provider.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'sandlot-models-'))
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+const closing: (() => Promise<void>)[] = []
+afterEach(async () => {
+  for (const close of closing.splice(0)) await close()
+})
+
+const ROOT: AgentUser = { id: 'root', role: 'admin', teams: [] }
+const ADA: AgentUser = { id: 'ada', role: 'member', teams: [] }
+const KEY = 'sk-of-the-endpoint-0123456789'
+
+async function start(data: string, env: Record<string, string> = {}) {
+  const config = readAgentConfig(
+    builtinTools().map(({ name }) => name),
+    { SANDLOT_DATA: data, SANDLOT_SANDBOX: 'local-process', ...env },
+  )
+  const lines: string[] = []
+  const write = (fields: unknown, line: string): void => void lines.push(`${line} ${JSON.stringify(fields)}`)
+  const agent = await openAgent(config, { info: write, warn: write })
+  let left = false
+  const leave = async (): Promise<void> => {
+    if (!left) await agent.leave()
+    left = true
+  }
+  closing.push(leave)
+  const there = new TransformStream<AnyMessage, AnyMessage>()
+  const back = new TransformStream<AnyMessage, AnyMessage>()
+  agent.serve({ readable: there.readable, writable: back.writable })
+  const { agent: asked } = client({ name: 'test' })
+    .onNotification('*', () => undefined)
+    .connect({ readable: back.readable, writable: there.writable })
+  await asked.request(methods.agent.initialize, {
+    protocolVersion: PROTOCOL_VERSION,
+    clientCapabilities: { _meta: { sandlot: { version: 1 } } },
+  })
+  const ask = (what: ModelsAsk, user = ROOT) => asked.request(EXT.models, { user, ask: what })
+  return {
+    agent,
+    lines,
+    leave,
+    ask,
+    view: async (what: ModelsAsk) => modelsView.parse(await ask(what)),
+    tried: async (what: Omit<Extract<ModelsAsk, { do: 'test' }>, 'do'>) =>
+      endpointTestResult.parse(await ask({ ...what, do: 'test' })),
+    says: async (text: string, model?: string) => {
+      const { sessionId } = await asked.request(methods.agent.session.new, {
+        cwd: '/workspace',
+        mcpServers: [],
+        _meta: { sandlot: { user: ADA, ...(model === undefined ? {} : { model }) } },
+      })
+      return asked.request(methods.agent.session.prompt, {
+        sessionId,
+        prompt: [{ type: 'text', text }],
+        _meta: { sandlot: { user: ADA } },
+      })
+    },
+  }
+}
+const newFolder = (): string => mkdtempSync(join(folder, 'data-'))
+
+const endpointAt = (baseUrl: string, ...names: string[]): Endpoint => ({
+  name: 'Ours',
+  baseUrl,
+  models: names.map((name) => ({ name, price: { input: 1, output: 2 } })),
+})
+const put = (endpoint: Endpoint, more: { id?: string; revision?: number; apiKey?: string | null } = {}) =>
+  ({ ...endpoint, revision: 0, ...more, do: 'put' }) as const
+
+async function providerOf(...answers: FakeAnswer[]) {
+  const provider = await startFakeProvider(answers)
+  closing.push(() => provider.close())
+  return provider
+}
+
+describe('an endpoint that is added', () => {
+  test('answers from the next prompt on in place of the demo, with its key, also after a restart; the key is never shown', async () => {
+    const provider = await providerOf(textAnswer('hello'), textAnswer('again'))
+    const data = newFolder()
+    const first = await start(data)
+    expect(first.agent.model.demo).toBe(true)
+    const view = await first.view(put(endpointAt(provider.baseUrl, 'big', 'small'), { apiKey: KEY }))
+    expect(view).toMatchObject({
+      configured: [],
+      endpoints: [{ name: 'Ours', hasKey: true, revision: 1 }],
+      main: { name: 'big', demo: false },
+    })
+    expect(JSON.stringify(view)).not.toContain(KEY)
+    await first.says('hi', 'small')
+    const { models, model } = await first.agent.status()
+    expect([model.name, models?.map(({ name }) => name)]).toEqual(['big', ['big', 'small']])
+    await first.leave()
+    expect(first.lines.join()).not.toContain(KEY)
+    expect(readFileSync(join(data, 'sessions.db')).includes(KEY)).toBe(false)
+
+    const second = await start(data)
+    await second.says('hi')
+    expect(provider.requests.map(({ body, headers }) => [body.model, headers['authorization']])).toEqual([
+      ['small', `Bearer ${KEY}`],
+      ['big', `Bearer ${KEY}`],
+    ])
+    expect(second.agent.model.demo).toBe(false)
+    const { endpoints } = await second.view({ do: 'list' })
+    expect((await second.view({ do: 'remove', id: endpoints[0]?.id ?? '' })).main.demo).toBe(true)
+  })
+
+  test('comes after what is configured, which is shown and whose names are taken', async () => {
+    const agent = await start(newFolder(), {
+      OPENAI_MODEL: 'main',
+      OPENAI_API_KEY: 'sk-x',
+      OPENAI_BASE_URL: 'http://user:secret@127.0.0.1:1/v1',
+    })
+    const view = await agent.view(put(endpointAt('http://127.0.0.1:2/v1', 'other')))
+    expect(view.main).toEqual({ name: 'main', demo: false })
+    expect(view.configured).toEqual([{ name: 'main', address: expect.not.stringContaining('secret') }])
+    await expect(agent.ask(put(endpointAt('http://127.0.0.1:2/v1', 'main')))).rejects.toThrow(
+      'There is a model “main” already: give this one another label.',
+    )
+    await expect(agent.ask(put(endpointAt('http://127.0.0.1:2/v1', 'x', 'x')))).rejects.toThrow('“x” already')
+  })
+
+  test('is changed by one administrator at a time, and its key stays with its address', async () => {
+    const agent = await start(newFolder())
+    const { endpoints } = await agent.view(put(endpointAt('http://127.0.0.1:1/v1', 'a'), { apiKey: KEY }))
+    const id = endpoints[0]?.id ?? ''
+    const changed = { ...endpointAt('http://127.0.0.1:1/v1', 'a', 'b'), name: 'Renamed' }
+    expect((await agent.view(put(changed, { id, revision: 1 }))).endpoints).toMatchObject([
+      { id, name: 'Renamed', hasKey: true, revision: 2 },
+    ])
+    await expect(agent.ask(put(changed, { id, revision: 1 }))).rejects.toThrow('Another administrator')
+    const elsewhere = endpointAt('http://127.0.0.1:9/v1', 'a')
+    await expect(agent.ask(put(elsewhere, { id, revision: 2 }))).rejects.toThrow('enter its key again')
+    expect((await agent.view(put(elsewhere, { id, revision: 2, apiKey: null }))).endpoints).toMatchObject([
+      { hasKey: false },
+    ])
+    await expect(agent.ask(put(elsewhere, { id: 'gone', revision: 1 }))).rejects.toThrow('no such endpoint')
+  })
+
+  test('is an administrator’s alone', async () => {
+    const agent = await start(newFolder())
+    for (const what of [{ do: 'list' }, { do: 'remove', id: 'x' }] as const)
+      await expect(agent.ask(what, ADA)).rejects.toThrow('Only an administrator')
+  })
+})
+
+describe('a test of an endpoint', () => {
+  test('lists its models, and streams an answer that has to call a tool', async () => {
+    const provider = await providerOf(toolCalls([{ id: 'c', name: 'ping', args: {} }]), textAnswer('pong'))
+    const agent = await start(newFolder())
+    const good = await agent.tried({ baseUrl: provider.baseUrl, apiKey: KEY, model: 'big' })
+    expect(good.steps.map(({ step, ok }) => [step, ok])).toEqual([
+      ['list', false],
+      ['stream', true],
+      ['tool', true],
+    ])
+    const talker = await agent.tried({ baseUrl: provider.baseUrl, model: 'talker' })
+    expect(talker.steps.at(-1)).toMatchObject({ step: 'tool', ok: false, message: /answered in words/ })
+  })
+
+  test('reads the list; a redirect is not followed, and a list that is none or never ends is told', async () => {
+    const asked: string[] = []
+    const server = createServer((request, response) => {
+      asked.push(`${request.url} ${request.headers.authorization}`)
+      if (request.url === '/good/models') response.end('{"data":[{"id":"a"},{"id":"b"}]}')
+      else if (request.url === '/moved/models') response.writeHead(302, { location: '/good/models' }).end()
+      else if (request.url === '/huge/models') {
+        const write = (): void => void (response.destroyed || response.write('x'.repeat(65_536), write))
+        write()
+      } else response.end('<html>')
+    })
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    closing.push(async () => {
+      server.closeAllConnections()
+      await new Promise((resolve) => server.close(resolve))
+    })
+    const at = (path: string) => `http://127.0.0.1:${(server.address() as AddressInfo).port}/${path}`
+    const agent = await start(newFolder())
+    expect(await agent.tried({ baseUrl: at('good/'), apiKey: KEY })).toMatchObject({
+      models: ['a', 'b'],
+      steps: [{ step: 'list', ok: true, message: 'It has 2 models.' }],
+    })
+    for (const [path, why] of [
+      ['moved', 'status 302'],
+      ['huge', 'more than'],
+      ['page', 'is none'],
+    ] as const) {
+      const { steps, models } = await agent.tried({ baseUrl: at(path) })
+      expect([models, steps[0]?.ok, steps[0]?.message]).toEqual([
+        undefined,
+        false,
+        expect.stringContaining(why),
+      ])
+    }
+    expect(asked).toContain(`/good/models Bearer ${KEY}`)
+    // The key of one endpoint goes to no other address.
+    const { endpoints } = await agent.view(put(endpointAt(at('good'), 'a'), { apiKey: KEY }))
+    const id = endpoints[0]?.id ?? ''
+    await agent.tried({ baseUrl: at('page'), id })
+    await agent.tried({ baseUrl: at('good'), id })
+    expect(asked.slice(-2)).toEqual(['/page/models undefined', `/good/models Bearer ${KEY}`])
+  })
+})

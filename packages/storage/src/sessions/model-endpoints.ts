@@ -1,0 +1,86 @@
+/**
+ * Endpoints of models that administrators have added: one row each. Their keys are among the
+ * secrets.
+ */
+import { type Endpoint, endpoint } from '@sandlot/shared/team/models-api'
+import type { Kysely } from 'kysely'
+import type { SessionsSchema } from './schema.ts'
+
+export interface ModelEndpointsTable {
+  id: string
+  /** JSON. */
+  endpoint: string
+  /** From 1, grows with each change. */
+  revision: number
+  /** Epoch milliseconds. */
+  created_at: number
+}
+
+export interface EndpointRecord {
+  id: string
+  revision: number
+  endpoint: Endpoint
+}
+
+export interface ModelEndpointRows {
+  /** The oldest first. */
+  all(): Promise<EndpointRecord[]>
+  /**
+   * In place of what was there with the revision before this one (none: revision 1). False where
+   * another revision is there.
+   */
+  put(row: EndpointRecord, at: number): Promise<boolean>
+  /** Silent where there is none. */
+  remove(id: string): Promise<void>
+}
+
+export function storedModelEndpoints(db: Kysely<SessionsSchema>): ModelEndpointRows {
+  return {
+    async all() {
+      const rows = await db
+        .selectFrom('model_endpoints')
+        .selectAll()
+        .orderBy('created_at')
+        .orderBy('id')
+        .execute()
+      return rows.map(({ id, revision, endpoint: json }) => ({
+        id,
+        revision,
+        endpoint: endpoint.parse(JSON.parse(json)),
+      }))
+    },
+    put: ({ id, revision, endpoint: value }, at) =>
+      db.transaction().execute(async (trx) => {
+        const json = JSON.stringify(value)
+        if (revision === 1) {
+          const [added] = await trx
+            .insertInto('model_endpoints')
+            .values({ id, endpoint: json, revision, created_at: at })
+            .onConflict((conflict) => conflict.column('id').doNothing())
+            .execute()
+          return Number(added?.numInsertedOrUpdatedRows) === 1
+        }
+        const [changed] = await trx
+          .updateTable('model_endpoints')
+          .set({ endpoint: json, revision })
+          .where('id', '=', id)
+          .where('revision', '=', revision - 1)
+          .execute()
+        return Number(changed?.numUpdatedRows) === 1
+      }),
+    async remove(id) {
+      await db.deleteFrom('model_endpoints').where('id', '=', id).execute()
+    },
+  }
+}
+
+/** The migration. */
+export async function addModelEndpoints(db: Kysely<unknown>): Promise<void> {
+  await db.schema
+    .createTable('model_endpoints')
+    .addColumn('id', 'text', (column) => column.primaryKey())
+    .addColumn('endpoint', 'text', (column) => column.notNull())
+    .addColumn('revision', 'integer', (column) => column.notNull())
+    .addColumn('created_at', 'bigint', (column) => column.notNull())
+    .execute()
+}
