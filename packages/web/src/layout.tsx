@@ -21,7 +21,6 @@ import { Revealed } from './ui/revealed.tsx'
 import { useNow } from './lib/use-now.ts'
 import type { ConnectionState } from './net/connection.ts'
 import { Spinner } from './ui/spinner.tsx'
-import { Toasts } from './ui/toasts.tsx'
 
 // Loaded when it is opened first: it knows every section of the settings.
 const Palette = lazy(() => import('./palette/palette.tsx'))
@@ -136,7 +135,6 @@ export function Layout(props: { children: ReactNode }) {
         </Suspense>
       )}
       <ShortcutsDialog open={shortcuts} onOpenChange={setShortcuts} />
-      <Toasts />
     </div>
   )
 }

@@ -21,6 +21,7 @@ import { removeAttached, uploadAttached } from './state/uploads.ts'
 import { Chat } from './state/chat.ts'
 import { waitingCount } from './state/chat-state.ts'
 import { notify } from './lib/notifications.ts'
+import { Toasts } from './ui/toasts.tsx'
 import { newsBetween, type News } from './state/news.ts'
 
 // Loaded when it is opened: no chat needs it.
@@ -32,7 +33,7 @@ const SLEPT_MS = 30_000
 
 /** `onStale`: what is known of the person or the model is not complete; ask again. */
 export default function SignedIn(props: { me: Me; onSignedOut: () => void; onStale: () => Promise<void> }) {
-  const { me, onSignedOut } = props
+  const { me, onSignedOut, onStale } = props
   const [path, navigate] = useLocation()
   const latest = useRef({ path, navigate, onSignedOut })
   useEffect(() => {
@@ -81,8 +82,8 @@ export default function SignedIn(props: { me: Me; onSignedOut: () => void; onSta
   useModelName(chat, me, props.onStale)
   useNews(chat, (sessionId) => navigate(`/s/${sessionId}`))
   const context = useMemo<ChatContext>(
-    () => ({ chat, attachments, unsent, me, onSignedOut }),
-    [chat, attachments, unsent, me, onSignedOut],
+    () => ({ chat, attachments, unsent, me, renewMe: onStale, onSignedOut }),
+    [chat, attachments, unsent, me, onStale, onSignedOut],
   )
   const section = /^\/settings(?:\/([^/]*))?(?:\/([^/]*))?$/.exec(path)
   // Settings lie over the chat that they were opened from, which is found as it was left.
@@ -91,6 +92,7 @@ export default function SignedIn(props: { me: Me; onSignedOut: () => void; onSta
   return (
     <ChatProvider value={context}>
       <DocumentTitle settings={section !== null} />
+      <Toasts />
       <Activity mode={section === null ? 'visible' : 'hidden'}>
         <Layout>
           <Switch location={chatPath ?? '/'}>

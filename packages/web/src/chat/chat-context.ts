@@ -14,6 +14,8 @@ export interface ChatContext {
   /** Where drafts are kept. */
   unsent: UnsentStorage
   me: Me
+  /** Ask the service anew what `me` is. */
+  renewMe: () => Promise<void>
   /** Forget the person in this tab and show the sign-in page. */
   onSignedOut: () => void
 }

@@ -1,33 +1,41 @@
 import { Popover } from '@base-ui/react/popover'
-import { FlaskConical } from 'lucide-react'
+import { FlaskConical, Plus } from 'lucide-react'
 import { useRef } from 'react'
-
-const EXAMPLE = `OPENAI_BASE_URL=https://…/v1
-OPENAI_MODEL=…
-OPENAI_API_KEY=…`
+import { Link } from 'wouter'
+import { useChat } from './chat-context.ts'
 
 /**
  * Without a model of one's own the demo model answers. Its words must not be taken for a real
  * one's.
  */
 export function DemoExplanation() {
+  const { me } = useChat()
   return (
     <>
       <p>
         No model is configured, so a built-in <strong className="font-semibold text-ink">demo model</strong>{' '}
         answers. It follows a script; the tools it calls are real and run in your sandbox.
       </p>
-      <p>
-        For a real one, name any OpenAI-compatible endpoint in the file <code className="text-ink">.env</code>{' '}
-        of Sandlot’s own folder, the one with <code className="text-ink">README.md</code> in it (with compose:{' '}
-        <code className="text-ink">docker/.env</code>), and start Sandlot again:
-      </p>
-      <pre
-        className="code overflow-x-auto rounded-md border border-line bg-sunken px-3 py-2 text-ink"
-        tabIndex={0}
-      >
-        {EXAMPLE}
-      </pre>
+      {me.role === 'admin' ? (
+        <>
+          <p>
+            For a real one, add any OpenAI-compatible endpoint: a provider’s, or Ollama, vLLM or LM Studio of
+            your own. The variables <code className="text-ink">OPENAI_BASE_URL</code>,{' '}
+            <code className="text-ink">OPENAI_MODEL</code> and{' '}
+            <code className="text-ink">OPENAI_API_KEY</code> do the same at the next start.
+          </p>
+          <p>
+            <Link
+              href="/settings/models"
+              className="inline-flex h-9 items-center gap-2 rounded-lg bg-accent px-3.5 text-sm font-medium text-accent-ink shadow-1 hover:bg-accent-strong pointer-coarse:h-11"
+            >
+              <Plus className="size-4" aria-hidden /> Add a model
+            </Link>
+          </p>
+        </>
+      ) : (
+        <p>An administrator adds a real one under Settings, Models.</p>
+      )}
     </>
   )
 }

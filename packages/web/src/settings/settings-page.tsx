@@ -5,6 +5,7 @@
 import {
   ArrowLeft,
   Bell,
+  Bot,
   Boxes,
   ChevronRight,
   CircleUser,
@@ -28,6 +29,7 @@ import { Account } from './account.tsx'
 import { ApiKeys } from './api-keys.tsx'
 import { OwnInstructions, TeamInstructions } from './instructions.tsx'
 import { Part } from './part.tsx'
+import { ModelsSection } from './models/models.tsx'
 import { People } from './people/people.tsx'
 import { Teams } from './people/teams.tsx'
 import { Notifications } from './notifications.tsx'
@@ -119,6 +121,14 @@ const OF_AGENT: Group = {
 const ADMINISTRATION: Group = {
   title: 'Administration',
   sections: [
+    {
+      id: 'models',
+      title: 'Models',
+      icon: Bot,
+      text: 'What the agent thinks with.',
+      divided: true,
+      children: <ModelsSection />,
+    },
     {
       id: 'people',
       title: 'People',

@@ -53,7 +53,7 @@ function List() {
     >
       <Toast.Description className="min-w-0 flex-1 [overflow-wrap:anywhere]" />
       {toast.actionProps !== undefined && <Toast.Action render={<Button size="sm" />} />}
-      <Toast.Close render={<IconButton label="Dismiss" />}>
+      <Toast.Close aria-hidden={undefined} render={<IconButton label="Dismiss" />}>
         <X aria-hidden />
       </Toast.Close>
     </Toast.Root>

@@ -1,0 +1,279 @@
+/** An endpoint of models: where it is, its key, what it offers, and whether it works. */
+import type { EndpointTestResult, EndpointView, ModelsView } from '@sandlot/shared/team/models-api'
+import { CircleAlert, CircleCheck, Plus, X } from 'lucide-react'
+import { useId, useState } from 'react'
+import { useSubmit } from '../../auth/use-submit.ts'
+import { putEndpoint, tryEndpoint } from '../../net/models.ts'
+import { Alert } from '../../ui/alert.tsx'
+import { Button, IconButton } from '../../ui/button.tsx'
+import { Field, INPUT } from '../../ui/field.tsx'
+import { PasswordField } from '../../ui/password-field.tsx'
+import { Spinner } from '../../ui/spinner.tsx'
+import { showToast } from '../../ui/toasts.tsx'
+import { useAttempt } from '../use-attempt.ts'
+import { type ModelDraft, draftOf, emptyModel, modelOf, PRESETS } from './endpoint-draft.ts'
+
+export function EndpointForm(props: {
+  /** Null: a new one. */
+  endpoint: EndpointView | null
+  onSaved: (now: ModelsView) => void
+  onLeave: () => void
+}) {
+  const { endpoint } = props
+  const [preset, setPreset] = useState(endpoint === null ? '' : 'other')
+  const [name, setName] = useState(endpoint?.name ?? '')
+  const [baseUrl, setBaseUrl] = useState(endpoint?.baseUrl ?? '')
+  const [apiKey, setApiKey] = useState('')
+  const [models, setModels] = useState<readonly ModelDraft[]>(
+    endpoint === null ? [emptyModel()] : endpoint.models.map(draftOf),
+  )
+  const [result, setResult] = useState<EndpointTestResult | null>(null)
+  const list = useId()
+  const trial = useAttempt()
+  const offered = result?.models ?? []
+  const keeps = endpoint?.hasKey === true && apiKey === '' && baseUrl.trim() === endpoint.baseUrl
+  const firstModel = models[0]?.name.trim() ?? ''
+  const test = () =>
+    trial.attempt(async () => {
+      setResult(null)
+      setResult(
+        await tryEndpoint({
+          baseUrl: baseUrl.trim(),
+          apiKey: apiKey.trim() === '' ? undefined : apiKey.trim(),
+          id: endpoint?.id,
+          model: firstModel === '' ? undefined : firstModel,
+        }),
+      )
+    })
+  const { busy, problem, onSubmit } = useSubmit(async () => {
+    const key = apiKey.trim()
+    const now = await putEndpoint(endpoint?.id ?? null, {
+      name: name.trim(),
+      baseUrl: baseUrl.trim(),
+      models: models.filter((model) => model.name.trim() !== '').map(modelOf),
+      revision: endpoint?.revision ?? 0,
+      apiKey: key === '' ? (keeps ? undefined : null) : key,
+    })
+    showToast(
+      endpoint === null ? `${name.trim()} answers from the next message on.` : 'The endpoint is changed.',
+    )
+    props.onSaved(now)
+  })
+  const take = (id: string) => {
+    setPreset(id)
+    const chosen = PRESETS.find((one) => one.id === id)
+    if (chosen === undefined) return
+    setName(chosen.name)
+    setBaseUrl(chosen.baseUrl)
+    setResult(null)
+  }
+  const hint = PRESETS.find(({ id }) => id === preset)?.hint
+  return (
+    <form
+      aria-label={endpoint === null ? 'New endpoint' : `Change ${endpoint.name}`}
+      onSubmit={onSubmit}
+      className="flex flex-col gap-4"
+    >
+      {problem !== null && <Alert>{problem}</Alert>}
+      {endpoint === null && (
+        <label className="flex flex-col gap-1.5 text-sm font-medium">
+          Provider
+          <select className={INPUT} value={preset} onChange={({ target }) => take(target.value)}>
+            <option value="" disabled>
+              Choose one
+            </option>
+            {PRESETS.map(({ id, name: words }) => (
+              <option key={id} value={id}>
+                {words === '' ? 'Another one' : words}
+              </option>
+            ))}
+          </select>
+        </label>
+      )}
+      <div className="grid gap-4 sm:grid-cols-[1fr_2fr]">
+        <Field
+          label="Name"
+          value={name}
+          required
+          maxLength={60}
+          autoComplete="off"
+          onChange={({ target }) => setName(target.value)}
+        />
+        <Field
+          label="Address"
+          type="url"
+          value={baseUrl}
+          required
+          maxLength={500}
+          autoComplete="off"
+          placeholder="https://…/v1"
+          hint={hint}
+          onChange={({ target }) => setBaseUrl(target.value)}
+        />
+      </div>
+      <PasswordField
+        label="API key"
+        autoComplete="new-password"
+        value={apiKey}
+        maxLength={4096}
+        placeholder={keeps ? 'The one that is stored' : 'None'}
+        hint={
+          keeps ? 'Empty: the one that is stored stays.' : 'Empty for servers of your own that need none.'
+        }
+        onChange={({ target }) => setApiKey(target.value)}
+      />
+      <fieldset className="flex flex-col gap-2">
+        <legend className="mb-1.5 text-sm font-medium">Models</legend>
+        <datalist id={list}>
+          {offered.map((one) => (
+            <option key={one} value={one} />
+          ))}
+        </datalist>
+        {models.map((model, at) => (
+          <ModelRow
+            key={model.key}
+            model={model}
+            list={list}
+            alone={models.length === 1}
+            onChange={(next) => setModels(models.map((one, place) => (place === at ? next : one)))}
+            onRemove={() => setModels(models.filter((one) => one !== model))}
+          />
+        ))}
+        <div className="flex flex-wrap gap-2">
+          <Button size="sm" onClick={() => setModels([...models, emptyModel()])}>
+            <Plus className="size-3.5" aria-hidden /> Another model
+          </Button>
+        </div>
+      </fieldset>
+      {trial.problem !== null && <Alert>{trial.problem}</Alert>}
+      {result !== null && <Outcome result={result} />}
+      <div className="flex flex-wrap justify-end gap-2">
+        <Button
+          className="mr-auto"
+          disabled={trial.busy || baseUrl.trim() === ''}
+          onClick={() => void test()}
+        >
+          {trial.busy && <Spinner />} {firstModel === '' ? 'Look for models' : 'Test it'}
+        </Button>
+        <Button onClick={props.onLeave}>Cancel</Button>
+        <Button type="submit" variant="primary" disabled={busy || firstModel === '' || name.trim() === ''}>
+          {busy && <Spinner />} Save
+        </Button>
+      </div>
+    </form>
+  )
+}
+
+function ModelRow(props: {
+  model: ModelDraft
+  /** Id of the list of those that the endpoint has. */
+  list: string
+  alone: boolean
+  onChange: (model: ModelDraft) => void
+  onRemove: () => void
+}) {
+  const { model } = props
+  const set = (change: Partial<ModelDraft>) => props.onChange({ ...model, ...change })
+  const named = model.name.trim() === '' ? 'the new model' : model.name
+  return (
+    <div className="rounded-lg border border-line p-2.5">
+      <div className="flex items-center gap-2">
+        <input
+          aria-label="Model"
+          list={props.list}
+          className={INPUT}
+          placeholder="As the endpoint calls it"
+          value={model.name}
+          maxLength={200}
+          autoComplete="off"
+          spellCheck={false}
+          onChange={({ target }) => set({ name: target.value })}
+        />
+        {!props.alone && (
+          <IconButton label={`Leave out ${named}`} onClick={props.onRemove}>
+            <X aria-hidden />
+          </IconButton>
+        )}
+      </div>
+      <details className="mt-1.5 text-sm">
+        <summary className="w-fit cursor-pointer rounded py-1 text-xs text-muted hover:text-ink pointer-coarse:py-3.5">
+          Label, context, images, prices
+        </summary>
+        <div className="grid gap-3 pt-2 sm:grid-cols-2">
+          <Field
+            label="Label"
+            value={model.label}
+            maxLength={200}
+            autoComplete="off"
+            hint="What people see, where it is not its name."
+            onChange={({ target }) => set({ label: target.value })}
+          />
+          <Field
+            label="Context window"
+            inputMode="numeric"
+            pattern="[0-9]*"
+            value={model.contextWindow}
+            hint="Tokens. Empty: 128,000."
+            onChange={({ target }) => set({ contextWindow: target.value })}
+          />
+          <Field
+            label="Price of input"
+            inputMode="decimal"
+            pattern="[0-9]*[.]?[0-9]*"
+            value={model.input}
+            required={model.output !== ''}
+            hint="US dollars for a million tokens. Empty: unknown."
+            onChange={({ target }) => set({ input: target.value })}
+          />
+          <Field
+            label="Price of output"
+            inputMode="decimal"
+            pattern="[0-9]*[.]?[0-9]*"
+            value={model.output}
+            required={model.input !== ''}
+            onChange={({ target }) => set({ output: target.value })}
+          />
+          <label className="flex items-center gap-2 text-sm pointer-coarse:min-h-11">
+            <input
+              type="checkbox"
+              className="size-4 accent-accent"
+              checked={model.images}
+              onChange={({ target }) => set({ images: target.checked })}
+            />
+            It reads images
+          </label>
+        </div>
+      </details>
+    </div>
+  )
+}
+
+const STEP_WORDS = { list: 'List of models', stream: 'Streamed answer', tool: 'Tool call' }
+
+function Outcome({ result }: { result: EndpointTestResult }) {
+  return (
+    <div role="status">
+      <ul
+        aria-label="How the test went"
+        className="flex flex-col gap-1.5 rounded-lg border border-line bg-sunken p-3 text-sm"
+      >
+        {result.steps.map(({ step, ok, message }) => (
+          <li key={step} className="flex gap-2">
+            {ok ? (
+              <CircleCheck className="mt-0.5 size-4 shrink-0 text-well" aria-hidden />
+            ) : (
+              <CircleAlert
+                className={`mt-0.5 size-4 shrink-0 ${step === 'list' ? 'text-waiting' : 'text-failed'}`}
+                aria-hidden
+              />
+            )}
+            <span className="min-w-0 [overflow-wrap:anywhere]">
+              <span className="font-medium">{STEP_WORDS[step]}</span>:{' '}
+              <span className="text-muted">{message}</span>
+            </span>
+          </li>
+        ))}
+      </ul>
+    </div>
+  )
+}

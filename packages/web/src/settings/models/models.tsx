@@ -1,0 +1,165 @@
+/** The models of this Sandlot: those of its configuration, and endpoints that are added here. */
+import type { EndpointView, ModelsView } from '@sandlot/shared/team/models-api'
+import { Pencil, Plus, Trash2 } from 'lucide-react'
+import { useState } from 'react'
+import { useChat } from '../../chat/chat-context.ts'
+import { fetchModels, removeEndpoint } from '../../net/models.ts'
+import { Alert } from '../../ui/alert.tsx'
+import { Button, IconButton } from '../../ui/button.tsx'
+import { Spinner } from '../../ui/spinner.tsx'
+import { showToast } from '../../ui/toasts.tsx'
+import { Part } from '../part.tsx'
+import { useAttempt, useOnShow } from '../use-attempt.ts'
+import { EndpointForm } from './endpoint-form.tsx'
+
+export function ModelsSection() {
+  const { renewMe } = useChat()
+  const [view, setView] = useState<ModelsView | null>(null)
+  /** An endpoint, or a new one. Null: no form is open. */
+  const [edited, setEdited] = useState<EndpointView | 'new' | null>(null)
+  const [doomed, setDoomed] = useState<string | null>(null)
+  const { busy, problem, attempt } = useAttempt()
+  useOnShow(() => void attempt(async () => setView(await fetchModels())))
+  const changed = (now: ModelsView) => {
+    setView(now)
+    setEdited(null)
+    setDoomed(null)
+    // The composer names the model.
+    void renewMe()
+  }
+  if (view === null)
+    return problem === null ? (
+      <p role="status" className="flex items-center gap-2 text-sm text-muted">
+        <Spinner /> Asking the agent…
+      </p>
+    ) : (
+      <Alert>{problem}</Alert>
+    )
+  return (
+    <div className="flex flex-col gap-10">
+      {problem !== null && <Alert>{problem}</Alert>}
+      <Part
+        title="Endpoints"
+        text="Anything that speaks the OpenAI API. A key goes to the agent once, is stored encrypted, and is never shown again."
+      >
+        {view.main.demo && (
+          <p className="text-sm text-muted">
+            None yet, so the built-in demo answers: it follows a script. Add one, and everybody uses it from
+            their next message on.
+          </p>
+        )}
+        {view.endpoints.length > 0 && (
+          <ul aria-label="Endpoints" className="divide-y divide-line rounded-lg border border-line">
+            {view.endpoints.map((endpoint) =>
+              edited !== null && edited !== 'new' && edited.id === endpoint.id ? (
+                <li key={endpoint.id} className="p-3">
+                  <EndpointForm endpoint={edited} onSaved={changed} onLeave={() => setEdited(null)} />
+                </li>
+              ) : (
+                <EndpointLine
+                  key={endpoint.id}
+                  endpoint={endpoint}
+                  main={view.main.name}
+                  doomed={doomed === endpoint.id}
+                  busy={busy}
+                  onEdit={() => setEdited(endpoint)}
+                  onDoom={(on) => setDoomed(on ? endpoint.id : null)}
+                  onRemove={() =>
+                    void attempt(async () => {
+                      changed(await removeEndpoint(endpoint.id))
+                      showToast(`${endpoint.name} is removed.`)
+                    })
+                  }
+                />
+              ),
+            )}
+          </ul>
+        )}
+        {edited === 'new' ? (
+          <div className="rounded-lg border border-line p-3">
+            <EndpointForm endpoint={null} onSaved={changed} onLeave={() => setEdited(null)} />
+          </div>
+        ) : (
+          <div>
+            <Button variant={view.main.demo ? 'primary' : 'secondary'} onClick={() => setEdited('new')}>
+              <Plus className="size-4" aria-hidden /> Add an endpoint
+            </Button>
+          </div>
+        )}
+      </Part>
+      {view.configured.length > 0 && (
+        <Part
+          title="From the configuration"
+          text="Set by the environment and the configuration file, and changed there. They come first."
+        >
+          <ul aria-label="Configured models" className="divide-y divide-line rounded-lg border border-line">
+            {view.configured.map(({ name, address }) => (
+              <li key={name} className="flex min-h-11 flex-wrap items-center gap-x-3 px-3 py-2 text-sm">
+                <span className="font-medium [overflow-wrap:anywhere]">{name}</span>
+                <span className="min-w-0 flex-1 text-xs text-muted [overflow-wrap:anywhere]">{address}</span>
+                {name === view.main.name && <MainMark />}
+              </li>
+            ))}
+          </ul>
+        </Part>
+      )}
+    </div>
+  )
+}
+
+/** What answers where a chat has chosen none. */
+function MainMark() {
+  return <span className="rounded-full bg-well-wash px-2 py-0.5 text-xs font-medium text-well">Default</span>
+}
+
+function EndpointLine(props: {
+  endpoint: EndpointView
+  main: string
+  doomed: boolean
+  busy: boolean
+  onEdit: () => void
+  onDoom: (on: boolean) => void
+  onRemove: () => void
+}) {
+  const { name, baseUrl, models, hasKey } = props.endpoint
+  return (
+    <li className="flex flex-col gap-2 px-3 py-2.5 text-sm">
+      <div className="flex items-center gap-2">
+        <div className="min-w-0 flex-1">
+          <p className="font-medium [overflow-wrap:anywhere]">{name}</p>
+          <p className="text-xs text-muted [overflow-wrap:anywhere]">
+            {baseUrl} · {hasKey ? 'with a key' : 'without a key'}
+          </p>
+        </div>
+        <IconButton label={`Change ${name}`} onClick={props.onEdit}>
+          <Pencil aria-hidden />
+        </IconButton>
+        <IconButton label={`Remove ${name}`} onClick={() => props.onDoom(true)}>
+          <Trash2 aria-hidden />
+        </IconButton>
+      </div>
+      <ul aria-label={`Models of ${name}`} className="flex flex-wrap gap-1.5">
+        {models.map(({ name: model, label = model }) => (
+          <li
+            key={label}
+            className="flex items-center gap-1.5 rounded-md border border-line bg-sunken px-2 py-0.5 text-xs [overflow-wrap:anywhere]"
+          >
+            {label}
+            {label === props.main && <MainMark />}
+          </li>
+        ))}
+      </ul>
+      {props.doomed && (
+        <div role="group" aria-label={`Remove ${name}?`} className="flex flex-wrap items-center gap-2">
+          <p role="alert" className="min-w-0 flex-1 basis-60 text-muted">
+            Its key is deleted. Chats that use its models go on with the default.
+          </p>
+          <Button onClick={() => props.onDoom(false)}>Cancel</Button>
+          <Button variant="danger" disabled={props.busy} onClick={props.onRemove}>
+            Remove
+          </Button>
+        </div>
+      )}
+    </li>
+  )
+}
