@@ -24,7 +24,7 @@ import { type EndingStep, endingStep } from './session/ending-step.ts'
 import { deploymentKeys } from './secrets/keys.ts'
 import { countsResume, takeLastEnd } from './watchdog/last-end.ts'
 import { writeLastEnd } from './watchdog/last-end-file.ts'
-import { promptLimits } from './limits/settings.ts'
+import { limitsCost, promptLimits } from './limits/settings.ts'
 import { modelsOf } from './loop/model-choice.ts'
 import { RETRY_RULES } from './loop/retry.ts'
 import { AgentMetrics } from './metrics/agent-metrics.ts'
@@ -137,6 +137,9 @@ export async function openAgent(
     configured: config.models,
     timeouts: config.modelTimeouts,
     prices: config.file.prices ?? {},
+    limitsCost: () =>
+      limitsCost(config.limits.written.everybody) ||
+      personal.all.some(({ settings: { limits } }) => limits !== undefined && limitsCost(limits)),
     now: Date.now,
     log,
   })

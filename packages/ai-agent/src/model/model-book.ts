@@ -32,6 +32,8 @@ interface ModelBookParts {
   timeouts: Pick<ModelsSettings, 'idleTimeoutMs' | 'progressTimeoutMs'>
   /** The operator's own, by the name of the model. */
   prices: Record<string, Price>
+  /** Whether something limits what people may spend in dollars. */
+  limitsCost: () => boolean
   now: () => number
   log: { warn(fields: object, message: string): void }
 }
@@ -159,6 +161,14 @@ export class ModelBook {
 
   #check(endpoint: Endpoint, before: Added | undefined): void {
     const others = this.#added.filter((one) => one !== before)
+    const unpriced = endpoint.models.find(
+      ({ name, price }) => (price ?? priceOf(name, this.#parts.prices)) === undefined,
+    )
+    if (unpriced !== undefined && this.#parts.limitsCost())
+      throw new SandlotError(
+        'bad_request',
+        `A limit in dollars holds here, so “${unpriced.name}” needs its prices: those of input and output.`,
+      )
     if (before === undefined && others.length >= MOST_ENDPOINTS)
       throw new SandlotError('bad_request', `There can be ${MOST_ENDPOINTS} endpoints.`)
     const taken = new Set([

@@ -150,6 +150,13 @@ describe('an endpoint that is added', () => {
     await expect(agent.ask(put(elsewhere, { id: 'gone', revision: 1 }))).rejects.toThrow('no such endpoint')
   })
 
+  test('needs prices where people are limited in dollars', async () => {
+    const agent = await start(newFolder(), { SANDLOT_MAX_COST_PER_DAY: '5' })
+    const free = { ...endpointAt('http://127.0.0.1:1/v1'), models: [{ name: 'unheard-of' }] }
+    await expect(agent.ask(put(free))).rejects.toThrow('“unheard-of” needs its prices')
+    expect((await agent.view(put(endpointAt('http://127.0.0.1:1/v1', 'a')))).main.name).toBe('a')
+  })
+
   test('is an administrator’s alone', async () => {
     const agent = await start(newFolder())
     for (const what of [{ do: 'list' }, { do: 'remove', id: 'x' }] as const)
