@@ -265,9 +265,9 @@ static struct change change_of(uint8_t kind, const struct snapshot *s, const str
 static size_t compare(const struct snapshot *before, const struct snapshot *after, struct change *changes)
 {
     size_t n = 0, a = 0, b = 0;
-    while (a < before->n || b < after->n) {
+    while (a < before->n && b < after->n) {
         const struct seen *old = &before->files[a], *new = &after->files[b];
-        int order = a == before->n ? 1 : b == after->n ? -1 : strcmp(path_of(before, old), path_of(after, new));
+        int order = strcmp(path_of(before, old), path_of(after, new));
         a += order <= 0;
         b += order >= 0;
         if (order < 0)
@@ -277,6 +277,10 @@ static size_t compare(const struct snapshot *before, const struct snapshot *afte
         else if (old->ino != new->ino || old->size != new->size || old->changed_ns != new->changed_ns)
             changes[n++] = change_of(CHANGED, after, new);
     }
+    while (a < before->n)
+        changes[n++] = change_of(REMOVED, before, &before->files[a++]);
+    while (b < after->n)
+        changes[n++] = change_of(CREATED, after, &after->files[b++]);
     return n;
 }
 
