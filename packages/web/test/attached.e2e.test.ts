@@ -33,7 +33,9 @@ test.each([
   expect(await said.getByText('Attached file').count()).toBe(0)
   expect(await lookAt(page, `attached-said-${name}`)).toEqual([])
   await said.getByRole('button', { name: 'figures (2).csv' }).click()
-  await page.getByText('1,2').waitFor()
+  await page.getByRole('heading', { name: 'figures (2).csv' }).waitFor()
+  await page.getByRole('columnheader').first().waitFor()
+  expect(await lookAt(page, `attached-shown-${name}`)).toEqual([])
 })
 
 test('a long text that is pasted becomes a file, unless one wants it in the message', async () => {
