@@ -132,6 +132,12 @@ const NEEDED: Record<string, Needs> = {
   'GET /api/ports': 'exec',
   'GET /api/ports/:port/open': 'exec',
   'POST /api/exec': 'exec',
+  'GET /api/sandbox': 'exec',
+  'POST /api/sandbox/reset': 'exec',
+  'POST /api/sandbox/stop': 'exec',
+  'GET /api/sandbox/jobs': 'exec',
+  'GET /api/sandbox/jobs/:id/output': 'exec',
+  'DELETE /api/sandbox/jobs/:id': 'exec',
 
   'GET /api/rules': 'read',
   'GET /api/rules/asked': 'read',

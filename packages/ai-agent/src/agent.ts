@@ -18,6 +18,7 @@ import { openSessionStore } from '@sandlot/storage/sessions/sqlite'
 import { ClientServers } from './acp/client-servers.ts'
 import { hostRefusal } from './approval/hosts.ts'
 import { ByteStreams } from './acp/byte-streams.ts'
+import { Starting } from './acp/requests/sandbox.ts'
 import { createAcpServer } from './acp/server.ts'
 import type { AgentConfig } from './config.ts'
 import { type EndingStep, endingStep } from './session/ending-step.ts'
@@ -51,6 +52,7 @@ import { SANDBOX_BACKENDS } from '@sandlot/shared/config/sandbox-backends'
 import { makeStatus } from './acp/status.ts'
 import { Execs } from './exec/exec.ts'
 import { endJobs } from './tools/background/end-jobs.ts'
+import { PersonJobs } from './tools/background/person-jobs.ts'
 import { lookAtJobs } from './tools/background/ends.ts'
 import { ALLOW_HOST, allowHost } from './tools/allow-host.ts'
 import { builtinTools } from './tools/builtin/index.ts'
@@ -171,12 +173,13 @@ export async function openAgent(
   /** False: no server is started, and a call that the model invents finds no tool. */
   const anyTools = (): boolean =>
     config.toolsEnabled || personal.all.some(({ settings: { tools } }) => givesTools(tools))
+  const starting = new Starting()
   const acquire = (userId: string, signal: AbortSignal): Promise<Sandbox> =>
     removals.has(userId)
       ? Promise.reject(new SandboxError('cancelled', 'The account of this user was removed.'))
       : people.get(userId)?.role === 'guest'
         ? Promise.reject(new SandboxError('cancelled', GUEST_HAS_NONE))
-        : sandboxes.acquire(userId, signal)
+        : starting.during(userId, sandboxes.acquire(userId, signal))
   const builtin = [...builtinTools(), allowHost(rules, (userId) => network.mayAsk(userId)), ...moreTools]
   const mcp = openMcp({
     specs: config.mcpServers,
@@ -271,6 +274,7 @@ export async function openAgent(
   const terminals = new Terminals({
     acquire: (userId) => acquire(userId, leaving.signal),
     connected: (userId) => sandboxes.connected(userId),
+    status: (userId) => sandboxes.status(userId),
     leaving: leaving.signal,
     log,
     now: Date.now,
@@ -290,6 +294,13 @@ export async function openAgent(
       terminals,
       execs,
       connected: (userId: string) => sandboxes.connected(userId),
+      desk: {
+        sandboxes,
+        starting,
+        jobs: new PersonJobs({ store, connected: (userId) => sandboxes.connected(userId), now: Date.now }),
+        image: config.sandbox.images.image,
+        cpus: config.sandbox.limits.cpus,
+      },
       streams,
       mayUse: (userId: string, what: PersonTool) => mayUse(userId, what, offer),
     },

@@ -19,6 +19,7 @@ import type { Terminals } from '../terminals/terminals.ts'
 import type { ByteStreams } from './byte-streams.ts'
 import type { ClientServers } from './client-servers.ts'
 import type { ClientConnection } from './connection.ts'
+import type { SandboxDesk } from './requests/sandbox.ts'
 import { toRequestError } from './errors.ts'
 
 export interface AcpServerParts {
@@ -41,6 +42,7 @@ export interface AcpServerParts {
   shell?: {
     terminals: Terminals
     execs: Execs
+    desk: SandboxDesk
     streams: ByteStreams
     /** The user's sandbox if it is awake; it is not started for it. */
     connected: (userId: string) => Promise<Sandbox | undefined>

@@ -32,6 +32,7 @@ import { modelsRequests } from './requests/models.ts'
 import { teamRequests } from './requests/team.ts'
 import { portsRequests } from './requests/ports.ts'
 import { terminalsRequests } from './requests/terminals.ts'
+import { sandboxRequests } from './requests/sandbox.ts'
 import { addSessionRequests } from './requests/session.ts'
 import { EXT } from '@sandlot/shared/acp-meta'
 import { SandlotError } from '@sandlot/shared/errors'
@@ -83,6 +84,7 @@ function allExtensions(parts: AcpServerParts): ExtensionHandlers {
     ...portsRequests(parts),
     ...terminalsRequests(parts),
     ...execRequests(parts),
+    ...sandboxRequests(parts),
   }
 }
 

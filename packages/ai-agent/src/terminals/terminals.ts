@@ -12,6 +12,7 @@ import {
   type Terminal as TerminalView,
   type TerminalNotice,
 } from '@sandlot/shared/desk/terminals'
+import type { SandboxState } from '@sandlot/sandbox/backend'
 import { SandlotError, messageOf } from '@sandlot/shared/errors'
 import type { Log } from '../log.ts'
 import { Scrollback } from './scrollback.ts'
@@ -24,7 +25,7 @@ const UNWATCHED_MS = 12 * 60 * 60 * 1000
 const GRACE_MS = 1_000
 /** How long a lost stream to a sandbox is waited for. */
 const LOST_MS = 30_000
-const LOST_LOOK_MS = 200
+const LOST_LOOK_MS = 500
 const NORMAL = 1000
 
 interface TerminalsParts {
@@ -32,6 +33,8 @@ interface TerminalsParts {
   acquire: (userId: string) => Promise<Sandbox>
   /** The same while there is a stream to it. */
   connected: (userId: string) => Promise<Sandbox | undefined>
+  /** As the engine knows it. */
+  status: (userId: string) => Promise<{ state: SandboxState }>
   /** Aborts when the agent goes and leaves what runs. */
   leaving: AbortSignal
   log: Log
@@ -136,16 +139,18 @@ export class Terminals {
     id: CommandId,
     offset: number,
   ): Promise<RunningCommand | undefined> {
-    const { connected, leaving, now, log } = this.#parts
+    const { connected, status, leaving, now, log } = this.#parts
     for (const until = now() + LOST_MS; now() < until && !leaving.aborted;) {
-      await sleep(LOST_LOOK_MS, undefined, { ref: false })
       try {
         const sandbox = await connected(userId)
-        if (sandbox === undefined) continue
-        return sandbox.bootId === bootId ? await sandbox.attach(id, { stdout: offset }) : undefined
+        if (sandbox !== undefined)
+          return sandbox.bootId === bootId ? await sandbox.attach(id, { stdout: offset }) : undefined
+        const { state } = await status(userId)
+        if (state !== 'running' && state !== 'paused') return undefined
       } catch (error) {
         log.warn({ userId, terminal: id, error: messageOf(error) }, 'a terminal was not found again yet')
       }
+      await sleep(LOST_LOOK_MS, undefined, { ref: false })
     }
     return undefined
   }

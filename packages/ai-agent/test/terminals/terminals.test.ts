@@ -52,6 +52,7 @@ function makeTerminals(leaving = new AbortController().signal): Terminals {
   return new Terminals({
     acquire: (userId) => local.sandboxes.acquire(userId),
     connected: (userId) => local.sandboxes.connected(userId),
+    status: (userId) => local.sandboxes.status(userId),
     leaving,
     log,
     now: Date.now,
@@ -217,7 +218,6 @@ test('one too many is refused, and a stopped sandbox ends them all', async () =>
   const [first] = await terminals.list('u_max')
   const page = await Page.of(terminals, 'u_max', first?.id ?? '')
   await local.sandboxes.stop('u_max')
-  await local.sandboxes.acquire('u_max')
   await page.until(() => page.notices.some(({ type }) => type === 'ended'))
   while ((await terminals.list('u_max')).length > 0) await new Promise((resolve) => setTimeout(resolve, 10))
 })

@@ -26,6 +26,7 @@ import { portsRoutes } from '../previews/ports-routes.ts'
 import { peopleRoutes } from './admin/people-routes.ts'
 import { rulesRoutes } from './rules-routes.ts'
 import { searchRoutes } from './search-routes.ts'
+import { sandboxRoutes } from './shell/sandbox-routes.ts'
 import { secretsRoutes } from './secrets-routes.ts'
 import { approvalsRoutes, sessionsRoutes } from './sessions-routes.ts'
 import { sharesRoutes } from './shares-routes.ts'
@@ -107,6 +108,7 @@ export function makeApp(parts: Parts): Hono<AppEnv> {
     .route('/api/instructions', instructionsRoutes(parts))
     .route('/api/terminals', terminalsRoutes(parts))
     .route('/api/ports', portsRoutes(parts))
+    .route('/api/sandbox', sandboxRoutes(parts))
     .route('/oauth/mcp', mcpRoutes(parts))
     .get('/ws', () => {
       throw new SandlotError('bad_request', 'This address takes WebSockets only.')

@@ -45,7 +45,7 @@ export type TerminalAsk = z.infer<typeof terminalAsk>
  * than what was asked for when that is not kept any more; then the screen begins anew. After
  * `ended` the socket closes.
  */
-const terminalNotice = z.discriminatedUnion('type', [
+export const terminalNotice = z.discriminatedUnion('type', [
   z.object({ type: z.literal('ready'), offset: z.number() }),
   z.object({
     type: z.literal('ended'),

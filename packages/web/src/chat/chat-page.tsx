@@ -33,6 +33,7 @@ import { useApprovals } from './approvals/use-approvals.ts'
 import { withAttachedFiles } from './attached-files.ts'
 import { useAttachments } from './composer/use-attachments.ts'
 import { useDraft } from './composer/drafts.ts'
+import { useTakeHanded } from './composer/handed-text.ts'
 import { mentionsIn } from './sharing/mentions.ts'
 import { Typing } from './sharing/people-here.tsx'
 import { MODE_SAYS } from './sharing/mode-says.ts'
@@ -72,6 +73,10 @@ export function ChatPage(props: { sessionId: string | null }) {
     if (!isTouch()) composer.current?.focus()
   }, [chat, sessionId])
 
+  useTakeHanded((text) => {
+    setDraft([draft, text].filter((part) => part !== '').join('\n\n'))
+    composer.current?.focus()
+  })
   useWithdrawnMessages(sessionId, view.back.got, {
     text: draft,
     onText: setDraft,

@@ -4,7 +4,7 @@
  */
 import { Dialog } from '@base-ui/react/dialog'
 import { Tabs } from '@base-ui/react/tabs'
-import { FileDiff, FolderOpen, Globe, X } from 'lucide-react'
+import { Box, FileDiff, FolderOpen, Globe, SquareTerminal, X } from 'lucide-react'
 import { lazy, Suspense, useRef, useState } from 'react'
 import { browserStorage } from '../lib/storage.ts'
 import { useIsWider } from '../lib/wide.ts'
@@ -31,6 +31,18 @@ export const PANELS = [
     label: 'App',
     icon: Globe,
     panel: lazy(() => import('../app-preview/app-panel.tsx')),
+  },
+  {
+    id: 'terminal' as PanelId,
+    label: 'Terminal',
+    icon: SquareTerminal,
+    panel: lazy(() => import('../terminal/terminal-panel.tsx')),
+  },
+  {
+    id: 'sandbox' as PanelId,
+    label: 'Sandbox',
+    icon: Box,
+    panel: lazy(() => import('../sandbox/sandbox-panel.tsx')),
   },
 ]
 

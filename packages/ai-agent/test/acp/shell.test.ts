@@ -1,0 +1,143 @@
+/** Who may use the sandbox themselves: terminals, commands, and the sandbox as a whole. */
+import { EXT } from '@sandlot/shared/acp-meta'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { ByteStreams } from '../../src/acp/byte-streams.ts'
+import { Starting } from '../../src/acp/requests/sandbox.ts'
+import type { AcpServerParts } from '../../src/acp/handler-context.ts'
+import { mayUse } from '../../src/config/tool-offer.ts'
+import { Execs } from '../../src/exec/exec.ts'
+import { Terminals } from '../../src/terminals/terminals.ts'
+import { PersonJobs } from '../../src/tools/background/person-jobs.ts'
+import { AgentBench } from '../support/agent-fixture.ts'
+import { type LocalSandboxes, openLocalSandboxes } from '../tools/local-sandboxes.ts'
+import { ADA, connect } from './test-client.ts'
+
+let local: LocalSandboxes
+let bench: AgentBench
+beforeAll(async () => {
+  local = await openLocalSandboxes()
+  bench = await AgentBench.start()
+}, 60_000)
+afterAll(async () => {
+  await bench[Symbol.asyncDispose]()
+  await local.dispose()
+})
+
+const log = { info: () => undefined, warn: () => undefined }
+
+async function client(change: { off?: string; ours?: boolean; ceiling?: 'manual' } = {}) {
+  const core = await bench.core()
+  const { off, ours = true, ceiling } = change
+  const { sandboxes } = local
+  const connected = (userId: string) => sandboxes.connected(userId)
+  const leaving = new AbortController().signal
+  const single = new Map(off === undefined ? [] : [[off, false] as const])
+  const personal = { of: () => ({ tools: { single }, limits: {} as never, instructions: [] }) }
+  const shell: AcpServerParts['shell'] = {
+    terminals: new Terminals({
+      acquire: (userId) => sandboxes.acquire(userId),
+      connected,
+      status: (userId) => sandboxes.status(userId),
+      leaving,
+      log,
+      now: Date.now,
+    }),
+    execs: new Execs({
+      runCalls: () => {
+        throw new Error('nothing is run here')
+      },
+      sandbox: (userId) => sandboxes.acquire(userId),
+      rules: undefined as never,
+      beyond: () => undefined,
+      leaving,
+      log,
+      now: Date.now,
+    }),
+    streams: new ByteStreams(),
+    mayUse: (userId, what) => mayUse(userId, what, { toolsEnabled: true, builtinTools: 'all', personal }),
+    desk: {
+      sandboxes,
+      starting: new Starting(),
+      jobs: new PersonJobs({ store: core.store, connected, now: Date.now }),
+      image: 'sandlot/sandbox:latest',
+      cpus: 2,
+    },
+  }
+  return connect(core, {
+    parts: { shell, ...(ceiling === undefined ? {} : { modeCeilingOf: () => ceiling }) },
+    ...(ours ? {} : { capabilities: {} }),
+  })
+}
+
+const EXEC = { command: 'true', timeoutMs: 1_000, merge: false }
+const SIZE = { columns: 80, rows: 24 }
+
+/** A request of each kind. */
+const REQUESTS = [
+  [EXT.terminals, { ask: { do: 'list' } }],
+  [EXT.terminals, { ask: { do: 'open', ...SIZE } }],
+  [EXT.exec, EXEC],
+  [EXT.sandbox, { ask: { do: 'view' } }],
+  [EXT.sandbox, { ask: { do: 'reset' } }],
+] as const
+
+const codeOf = async (asking: Promise<unknown>): Promise<unknown> =>
+  asking.then(
+    () => 'done',
+    (error: unknown) => (error as { data?: { code?: string } }).data?.code,
+  )
+
+describe('a sandbox', () => {
+  test('is none of a guest’s, and nothing of it is for foreign clients', async () => {
+    await using guests = await client()
+    await using foreign = await client({ ours: false })
+    for (const [method, params] of REQUESTS) {
+      const guest = { id: 'u_guest', role: 'guest' }
+      expect(await codeOf(guests.request(method, { user: guest, ...params }))).toBe('forbidden')
+      expect(await codeOf(foreign.request(method, { user: ADA, ...params }))).toBe('not_implemented')
+    }
+  })
+
+  test('is seen as it is, and reset and stopped by its person', async () => {
+    await using one = await client()
+    const ask = (what: object) => one.request(EXT.sandbox, { user: ADA, ask: what })
+    expect(await ask({ do: 'view' })).toMatchObject({
+      state: 'none',
+      image: 'sandlot/sandbox:latest',
+      cpus: 2,
+      network: { mode: 'none', hosts: [], ask: false },
+      allowed: { terminal: true, exec: true },
+    })
+    const opened = await one.request(EXT.terminals, { user: ADA, ask: { do: 'open', ...SIZE } })
+    expect(await ask({ do: 'view' })).toMatchObject({
+      state: 'ready',
+      use: { commands: 1, memory: { used: expect.any(Number) } },
+    })
+    await ask({ do: 'reset' })
+    const attach = { do: 'attach', id: opened['id'], from: 0 }
+    expect(await codeOf(one.request(EXT.terminals, { user: ADA, ask: attach }))).toBe('not_found')
+    await ask({ do: 'stop' })
+    expect(await ask({ do: 'view' })).toMatchObject({ state: expect.stringMatching(/stopped|none/) })
+    expect(await ask({ do: 'jobs' })).toEqual({ jobs: [] })
+    expect(await codeOf(ask({ do: 'end', id: 'a'.repeat(32) }))).toBe('not_found')
+  })
+
+  test('its terminals and commands can be switched off one by one', async () => {
+    await using noTerminal = await client({ off: 'terminal' })
+    await using noExec = await client({ off: 'exec' })
+    const open = { user: ADA, ask: { do: 'open', ...SIZE } }
+    const attach = { user: ADA, ask: { do: 'attach', id: 'a'.repeat(32), from: 0 } }
+    expect(await codeOf(noTerminal.request(EXT.terminals, open))).toBe('forbidden')
+    expect(await codeOf(noTerminal.request(EXT.terminals, attach))).toBe('forbidden')
+    expect(await noTerminal.request(EXT.exec, { user: ADA, ...EXEC })).toEqual({ ticket: expect.any(String) })
+    expect(await codeOf(noExec.request(EXT.exec, { user: ADA, ...EXEC }))).toBe('forbidden')
+    expect(await codeOf(noExec.request(EXT.terminals, attach))).toBe('not_found')
+  })
+
+  test('a mode above the ceiling is refused, and a default is lowered to it', async () => {
+    await using one = await client({ ceiling: 'manual' })
+    expect(await codeOf(one.request(EXT.exec, { user: ADA, ...EXEC, mode: 'yolo' }))).toBe('forbidden')
+    const lowered = one.request(EXT.exec, { user: ADA, ...EXEC, defaultMode: 'yolo' })
+    expect(await lowered).toEqual({ ticket: expect.any(String) })
+  })
+})

@@ -1,0 +1,17 @@
+/** A person's terminals, over HTTP. Each is shown over its own WebSocket. */
+import { type Terminal, openedTerminal, terminalList } from '@sandlot/shared/desk/terminals'
+import { z } from 'zod'
+import { call } from './http.ts'
+
+/** Oldest first. */
+export async function fetchTerminals(): Promise<Terminal[]> {
+  return (await call(terminalList, 'GET', '/api/terminals')).terminals
+}
+
+export function openTerminal(size: { columns: number; rows: number }): Promise<Terminal> {
+  return call(openedTerminal, 'POST', '/api/terminals', size)
+}
+
+export async function closeTerminal(id: string): Promise<void> {
+  await call(z.unknown(), 'DELETE', `/api/terminals/${id}`)
+}

@@ -1,0 +1,240 @@
+/**
+ * One terminal of the sandbox on the screen, and the socket that its bytes come over. They go
+ * straight to xterm: React knows only how it stands. What the screen has not shown yet is bounded,
+ * because the sender waits for our word.
+ */
+import { FitAddon } from '@xterm/addon-fit'
+import { Terminal } from '@xterm/xterm'
+import '@xterm/xterm/css/xterm.css'
+import {
+  TERMINAL_TAKEN,
+  type TerminalAsk,
+  TERMINAL_WINDOW_BYTES,
+  terminalNotice,
+} from '@sandlot/shared/desk/terminals'
+import { reconnectMs } from '../net/backoff.ts'
+import { fetchTerminals } from '../net/terminals.ts'
+import { screenText } from './screen-text.ts'
+import { terminalTheme, whenThemeChanges } from './terminal-theme.ts'
+
+export type TerminalState =
+  | { status: 'connecting' | 'open' | 'waiting' }
+  /** Another page shows it now. */
+  | { status: 'taken' }
+  /** `text`: how, as a sentence. */
+  | { status: 'ended'; text: string }
+
+const ACK_EVERY_BYTES = TERMINAL_WINDOW_BYTES / 8
+/** Of one message, when much is pasted. */
+const MOST_TYPED_BYTES = 64 * 1024
+const SCROLLBACK_LINES = 5_000
+const SIGNED_OUT = 4401
+
+export class LiveTerminal {
+  readonly #id: string
+  readonly #onState: (state: TerminalState) => void
+  readonly #screen: Terminal
+  readonly #fit = new FitAddon()
+  readonly #leave: (() => void)[] = []
+  #socket: WebSocket | undefined
+  #timer: ReturnType<typeof setTimeout> | undefined
+  #attempt = 0
+  /** Offsets in everything that the terminal has shown. */
+  #received = 0
+  #shown = 0
+  #acknowledged = 0
+  #ctrl = false
+  #over = false
+
+  constructor(id: string, element: HTMLElement, onState: (state: TerminalState) => void) {
+    this.#id = id
+    this.#onState = onState
+    this.#screen = new Terminal({
+      fontFamily: getComputedStyle(element).fontFamily,
+      fontSize: 13,
+      scrollback: SCROLLBACK_LINES,
+      cursorBlink: !matchMedia('(prefers-reduced-motion: reduce)').matches,
+      theme: terminalTheme(),
+      // Colours of programs stay readable on either ground.
+      minimumContrastRatio: 4.5,
+      screenReaderMode: true,
+    })
+    this.#screen.loadAddon(this.#fit)
+    this.#screen.open(element)
+    this.#screen.attachCustomKeyEventHandler((event) => this.#takesKey(event))
+    this.#screen.onData((text) => this.type(text))
+    this.#screen.onBinary((text) => this.#send(Uint8Array.from(text, (char) => char.charCodeAt(0))))
+    this.#screen.onResize(({ cols, rows }) => this.#say({ type: 'resize', columns: cols, rows }))
+    const sizes = new ResizeObserver(() => this.#fitNow(element))
+    sizes.observe(element)
+    this.#leave.push(
+      () => sizes.disconnect(),
+      whenThemeChanges(() => {
+        this.#screen.options.theme = terminalTheme()
+      }),
+    )
+    this.#fitNow(element)
+    this.connect()
+  }
+
+  /** Shows it here; another page that does is closed. */
+  connect(): void {
+    clearTimeout(this.#timer)
+    this.#onState({ status: this.#attempt === 0 ? 'connecting' : 'waiting' })
+    const address = new URL(`/api/terminals/${this.#id}?from=${this.#received}`, location.href)
+    address.protocol = address.protocol === 'https:' ? 'wss:' : 'ws:'
+    const socket = new WebSocket(address)
+    socket.binaryType = 'arraybuffer'
+    this.#socket = socket
+    socket.addEventListener('message', ({ data }: MessageEvent<ArrayBuffer | string>) => {
+      if (this.#socket !== socket) return
+      if (typeof data === 'string') this.#notice(data)
+      else this.#show(new Uint8Array(data))
+    })
+    socket.addEventListener('close', ({ code }) => {
+      if (this.#socket === socket) void this.#closed(code)
+    })
+  }
+
+  /** As if it had been typed there. */
+  type(text: string): void {
+    const keys =
+      this.#ctrl && text.length === 1 ? String.fromCharCode(text.toUpperCase().charCodeAt(0) & 31) : text
+    this.#ctrl = false
+    this.#send(new TextEncoder().encode(keys))
+  }
+
+  /** As the terminal wants it: programs can tell it from typing. */
+  paste(text: string): void {
+    this.#screen.paste(text)
+  }
+
+  /** The next key is pressed together with Ctrl. */
+  holdCtrl(): void {
+    this.#ctrl = true
+    this.focus()
+  }
+
+  focus(): void {
+    this.#screen.focus()
+  }
+
+  /** What is selected; empty: nothing. */
+  selection(): string {
+    return this.#screen.getSelection()
+  }
+
+  /** What is selected, else what is on the screen. */
+  text(): string {
+    return this.selection() || screenText(this.#screen.buffer.active, this.#screen.rows)
+  }
+
+  close(): void {
+    this.#over = true
+    clearTimeout(this.#timer)
+    for (const leave of this.#leave) leave()
+    this.#socket?.close()
+    this.#socket = undefined
+    this.#screen.dispose()
+  }
+
+  #fitNow(element: HTMLElement): void {
+    // Hidden behind another one it has no size.
+    if (element.clientWidth > 0 && element.clientHeight > 0) this.#fit.fit()
+  }
+
+  #notice(text: string): void {
+    const notice = terminalNotice.parse(JSON.parse(text))
+    if (notice.type === 'ended') {
+      this.#over = true
+      return this.#onState({ status: 'ended', text: endText(notice) })
+    }
+    this.#attempt = 0
+    // Something in between is not kept any more: half a screen would be a lie.
+    if (notice.offset !== this.#received && this.#received > 0) this.#screen.reset()
+    this.#received = notice.offset
+    this.#shown = notice.offset
+    this.#acknowledged = notice.offset
+    this.#say({ type: 'resize', columns: this.#screen.cols, rows: this.#screen.rows })
+    this.#onState({ status: 'open' })
+  }
+
+  #show(bytes: Uint8Array): void {
+    const socket = this.#socket
+    this.#received += bytes.length
+    this.#screen.write(bytes, () => {
+      if (this.#socket !== socket) return
+      this.#shown += bytes.length
+      if (this.#shown < this.#received && this.#shown - this.#acknowledged < ACK_EVERY_BYTES) return
+      this.#acknowledged = this.#shown
+      this.#say({ type: 'ack', offset: this.#shown })
+    })
+  }
+
+  async #closed(code: number): Promise<void> {
+    this.#socket = undefined
+    if (this.#over) return
+    if (code === TERMINAL_TAKEN) return this.#onState({ status: 'taken' })
+    this.#onState({ status: 'waiting' })
+    // A refusal does not say why: whether it is there still does the list.
+    const gone = code !== SIGNED_OUT && (await this.#isGone())
+    if (this.#over || this.#socket !== undefined) return
+    if (gone) {
+      this.#over = true
+      return this.#onState({ status: 'ended', text: 'This terminal has ended.' })
+    }
+    this.#timer = setTimeout(() => this.connect(), reconnectMs(++this.#attempt))
+  }
+
+  async #isGone(): Promise<boolean> {
+    try {
+      return !(await fetchTerminals()).some(({ id }) => id === this.#id)
+    } catch {
+      // Not reachable: nothing is known.
+      return false
+    }
+  }
+
+  #send(bytes: Uint8Array<ArrayBuffer>): void {
+    const socket = this.#socket
+    if (socket?.readyState !== WebSocket.OPEN) return
+    for (let at = 0; at < bytes.length; at += MOST_TYPED_BYTES)
+      socket.send(bytes.subarray(at, at + MOST_TYPED_BYTES))
+  }
+
+  #say(ask: TerminalAsk): void {
+    if (this.#socket?.readyState === WebSocket.OPEN) this.#socket.send(JSON.stringify(ask))
+  }
+
+  /** False: it is the page's or the browser's, and not the terminal's. */
+  #takesKey(event: KeyboardEvent): boolean {
+    if (event.key === 'Escape' && event.shiftKey) return false
+    const mod = event.ctrlKey || event.metaKey
+    const key = event.key.toLowerCase()
+    // The browser pastes.
+    if (mod && key === 'v') return false
+    if (mod && key === 'c' && (event.shiftKey || this.#screen.hasSelection())) {
+      if (event.type === 'keydown') {
+        event.preventDefault()
+        void navigator.clipboard?.writeText(this.selection())
+        this.#screen.clearSelection()
+      }
+      return false
+    }
+    return true
+  }
+}
+
+function endText({
+  exitCode,
+  signal,
+}: {
+  exitCode?: number | undefined
+  signal?: string | undefined
+}): string {
+  if (exitCode === 0) return 'This terminal has ended.'
+  if (exitCode !== undefined) return `This terminal has ended with exit code ${exitCode}.`
+  return signal === undefined
+    ? 'This terminal ended together with its sandbox.'
+    : `This terminal was ended by ${signal}.`
+}
