@@ -3,6 +3,7 @@ import { bench } from './commands/bench.ts'
 import { dev } from './commands/dev.ts'
 import { doctor } from './commands/doctor.ts'
 import { down } from './commands/down.ts'
+import { exec } from './commands/exec.ts'
 import { keys } from './commands/keys.ts'
 import { people } from './commands/people.ts'
 import { replay } from './commands/replay.ts'
@@ -38,6 +39,12 @@ export const COMMANDS: Record<string, Listed> = {
     run: doctor,
     usage: 'doctor [--json]',
     summary: 'check this machine and this configuration',
+    stdout: 'data',
+  },
+  exec: {
+    run: exec,
+    usage: 'exec [--url U] [--key K] -- <command>',
+    summary: 'run a command in one’s sandbox of any Sandlot, with its exit code; docs/exec.md',
     stdout: 'data',
   },
   acp: {

@@ -19,6 +19,7 @@ const schema = z.object({
   DOCKER_TLS_VERIFY: z.string().optional(),
   SANDLOT_SANDBOX: z.enum(SANDBOX_BACKEND_NAMES).default('docker'),
   SANDLOT_SANDBOX_IMAGE: z.string().optional(),
+  SANDLOT_API_KEY: z.string().min(1).optional(),
   SANDLOT_TEST_SEED: wholeNumber(0, 2 ** 31 - 1).optional(),
 })
 
@@ -39,6 +40,8 @@ export interface CliConfig {
   backend: SandboxBackendName
   /** An image that the operator chose; undefined: the one that we build. */
   sandboxImage: string | undefined
+  /** Of the person in whose sandbox `exec` runs. */
+  apiKey: string | undefined
   testSeed: number | undefined
   /** The whole environment, `.env` included, for the processes that are started from here. */
   environment: Environment
@@ -65,6 +68,7 @@ export function parseCliConfig(environment: Environment, root: string = ROOT): C
     },
     backend: values.SANDLOT_SANDBOX,
     sandboxImage: values.SANDLOT_SANDBOX_IMAGE,
+    apiKey: values.SANDLOT_API_KEY,
     testSeed: values.SANDLOT_TEST_SEED,
     environment: { ...environment, SANDLOT_DATA: data },
     ci: environment['CI'] === 'true',

@@ -85,6 +85,7 @@ export const CONFIG_NAMES: Record<string, string> = {
   SANDLOT_MAIL_FROM: 'the sender of e-mail, like Sandlot <sandlot@example.org>',
   SANDLOT_APT_MIRROR: 'Debian mirror that the base image is made from, where no image registry answers',
   SANDLOT_BUILD_NETWORK: 'network of the containers that build images (default: the engine’s)',
+  SANDLOT_API_KEY: 'key of ./sandlot exec',
   SANDLOT_TEST_SEED: 'seed of sampled test campaigns',
   SANDLOT_TEST_FULL: 'true | false; draw many more samples in tests',
 }

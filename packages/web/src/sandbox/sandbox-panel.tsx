@@ -162,7 +162,11 @@ function Meters(props: { use: NonNullable<SandboxView['use']>; cpus: number; cpu
       <Meter
         label="Processors"
         share={cpu}
-        text={cpu === null ? `of ${cpus}` : `${(cpu * cpus).toFixed(1)} of ${formatCount(cpus, 'processor')}`}
+        text={
+          cpu === null
+            ? formatCount(cpus, 'processor')
+            : `${(cpu * cpus).toFixed(1)} of ${formatCount(cpus, 'processor')}`
+        }
       />
       <Meter label="Memory" {...bytesOf(use.memory)} />
       <Meter label="Workspace" {...bytesOf(use.disk)} />
@@ -203,20 +207,22 @@ function Meter(props: { label: string; share: number | null; text: string }) {
         <span className="text-muted">{label}</span>
         <span className="text-ink tabular-nums">{text}</span>
       </div>
-      <div
-        role="meter"
-        aria-label={label}
-        aria-valuenow={Math.round((share ?? 0) * 100)}
-        aria-valuemin={0}
-        aria-valuemax={100}
-        aria-valuetext={text}
-        className="h-1.5 overflow-hidden rounded-full bg-active"
-      >
+      {share !== null && (
         <div
-          className={cn('h-full rounded-full', (share ?? 0) > NEARLY_FULL ? 'bg-failed' : 'bg-accent')}
-          style={{ width: `${(share ?? 0) * 100}%` }}
-        />
-      </div>
+          role="meter"
+          aria-label={label}
+          aria-valuenow={Math.round(share * 100)}
+          aria-valuemin={0}
+          aria-valuemax={100}
+          aria-valuetext={text}
+          className="h-1.5 overflow-hidden rounded-full bg-active"
+        >
+          <div
+            className={cn('h-full rounded-full', share > NEARLY_FULL ? 'bg-failed' : 'bg-accent')}
+            style={{ width: `${share * 100}%` }}
+          />
+        </div>
+      )}
     </div>
   )
 }

@@ -193,9 +193,11 @@ function Screen(props: { id: string; label: string; hidden: boolean; onForget: (
       </div>
       <Keys live={live} />
       <div className="flex shrink-0 flex-wrap items-center gap-x-2 gap-y-1 border-t border-line px-3 py-1.5">
-        <p className="min-w-40 flex-1 text-xs text-faint">
-          Rules do not judge what you type. The agent does not see it. Shift+Esc leaves.
+        <p className="w-full text-xs text-faint">
+          Rules do not judge what you type, and the agent does not see it.
+          <span className="pointer-coarse:hidden"> Shift+Esc leaves the terminal.</span>
         </p>
+        <span className="flex-1" />
         <IconButton label="Copy what is selected" onClick={() => void copySelected(live.current)}>
           <Copy aria-hidden />
         </IconButton>
@@ -273,7 +275,7 @@ function Keys(props: { live: RefObject<LiveTerminal | null> }) {
     >
       <button
         type="button"
-        aria-label="Control, with the next key"
+        aria-label="Ctrl, with the next key"
         className={look}
         onClick={() => live.current?.holdCtrl()}
       >
