@@ -97,6 +97,7 @@ describe('what each process may know', () => {
     const commandLine = [
       'SANDLOT_APT_MIRROR',
       'SANDLOT_BUILD_NETWORK',
+      'SANDLOT_API_KEY',
       'SANDLOT_TEST_SEED',
       'SANDLOT_TEST_FULL',
     ]

@@ -136,7 +136,7 @@ export const EXT = {
   ports: '_sandlot/ports',
   /** A person’s terminals (`desk/terminals.ts`): list, open, attach, close: `{user, ask}`. */
   terminals: '_sandlot/terminals',
-  /** A person's sandbox (`desk/sandbox.ts`): view, reset, stop, background commands: `{user, ask}`. */
+  /** A person's sandbox (`desk/sandbox.ts`): view, reset, stop, what runs in it: `{user, ask}`. */
   sandbox: '_sandlot/sandbox',
   /** A command of a person, without a model (`desk/exec.ts`): `{user, command, …}` → `{ticket}`. */
   exec: '_sandlot/exec',

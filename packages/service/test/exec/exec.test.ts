@@ -1,6 +1,9 @@
 /** `POST /api/exec` from HTTP down to real commands in sandboxes of this machine. */
-import { request } from 'node:http'
+import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { request } from 'node:http'
+import { join } from 'node:path'
 import type { ExecEnd, ExecResponse } from '@sandlot/shared/desk/exec'
 import type { Rule } from '@sandlot/shared/rules'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
@@ -10,6 +13,7 @@ import { createScheduler } from '../../../ai-agent/src/calls/scheduler.ts'
 import { Execs } from '../../../ai-agent/src/exec/exec.ts'
 import { createToolMetrics } from '../../../ai-agent/src/metrics/tool-metrics.ts'
 import { type LocalSandboxes, openLocalSandboxes } from '../../../ai-agent/test/tools/local-sandboxes.ts'
+import { nodeEnvironment } from '../../../../test/config.ts'
 import { makeKey, waitFor } from '../support/harness.ts'
 import { useHarness } from '../support/use-harness.ts'
 
@@ -245,4 +249,46 @@ test('who leaves ends the command and everything that it started', async () => {
   await waitFor(() => key === other)
   await waitFor(async () => !(await isRunning()))
   expect(harness.logLines.filter((line) => line.includes('"level":50'))).toEqual([])
+})
+
+/** `./sandlot exec`, as a process. */
+function sandlot(args: string[], stdin?: Buffer) {
+  const main = join(import.meta.dirname, '../../../cli/src/main.ts')
+  const child = spawn(process.execPath, ['--conditions=sandlot-source', main, 'exec', ...args], {
+    env: { ...nodeEnvironment(), SANDLOT_API_KEY: key },
+  })
+  child.stdin.on('error', () => undefined)
+  child.stdin.end(stdin)
+  const out: Buffer[] = []
+  const err: Buffer[] = []
+  child.stdout.on('data', (piece: Buffer) => out.push(piece))
+  child.stderr.on('data', (piece: Buffer) => err.push(piece))
+  const ended = once(child, 'close').then(([code]) => ({
+    code: code as number,
+    stdout: Buffer.concat(out),
+    stderr: Buffer.concat(err).toString(),
+  }))
+  return { child, ended }
+}
+
+test('./sandlot exec passes on stdin, both outputs and the exit code, and Ctrl-C', async () => {
+  const { url: address } = now().harness.service
+  const stdin = randomBytes(300_000)
+  const piped = await sandlot(['--url', address, '--', 'cat; echo "it’s bad" >&2; exit 3'], stdin).ended
+  expect([piped.code, piped.stdout.equals(stdin), piped.stderr]).toEqual([3, true, 'it’s bad\n'])
+  const words = await sandlot(['--url', address, '--', 'printf', '%s|', "it's", 'a b', '$HOME']).ended
+  expect([words.code, words.stdout.toString()]).toEqual([0, "it's|a b|$HOME|"])
+
+  rules = [{ id: 'r1', effect: 'deny', match: { shell: 'rm *' }, origin: 'user', createdAt: 1 }]
+  const denied = await sandlot(['--url', address, '--', 'rm', '-r', 'x']).ended
+  expect([denied.code, denied.stderr]).toEqual([125, expect.stringContaining('not allowed here')])
+  expect((await sandlot(['--url', address]).ended).code).toBe(2)
+  const nowhere = await sandlot(['--url', 'http://127.0.0.1:1', '--', 'true']).ended
+  expect([nowhere.code, nowhere.stderr]).toEqual([125, expect.stringContaining('cannot be reached')])
+
+  const slow = sandlot(['--url', address, '--', 'echo up; sleep 54321'])
+  await once(slow.child.stdout, 'data')
+  slow.child.kill('SIGINT')
+  expect((await slow.ended).code).toBe(130)
+  await waitFor(async () => (await json({ command: 'pgrep -f "sleep 5432[1]" || true' })).stdout === '')
 })

@@ -11,7 +11,7 @@ import { Spinner } from '../ui/spinner.tsx'
 
 const LOOK_MS = 5_000
 
-/** What goes on in the background, of all chats. `running`: commands of any kind, as was seen last. */
+/** What goes on in the background, of all chats. `running`: commands of any kind, seen last. */
 export function BackgroundJobs(props: { running: number }) {
   const { running } = props
   const [jobs, setJobs] = useState<readonly BackgroundJob[] | null>(null)

@@ -3,6 +3,7 @@ import {
   agentSettings,
   type AgentSettings,
   LIMIT_NAMES,
+  PERSON_TOOLS,
   type SettingsAnswer,
   type SettingSource,
   type SettingsSubject,
@@ -19,8 +20,17 @@ import { Button } from '../../ui/button.tsx'
 import { INPUT } from '../../ui/field.tsx'
 import { Spinner } from '../../ui/spinner.tsx'
 import { cn } from '../../lib/cn.ts'
+import { splitTools, withPersonTools } from './person-tools.ts'
 import { Choice, LimitField, Lines, Names, Setting } from './setting-fields.tsx'
-import { differences, LIMIT_WORDS, limitWords, listWords, MODE_WORDS, sourceWords } from './setting-words.ts'
+import {
+  differences,
+  LIMIT_WORDS,
+  limitWords,
+  listWords,
+  MODE_WORDS,
+  PERSON_TOOL_WORDS,
+  sourceWords,
+} from './setting-words.ts'
 import { Tools } from './tool-settings.tsx'
 
 type Network = NonNullable<AgentSettings['network']>
@@ -86,6 +96,7 @@ function Loaded(props: {
     setState('idle')
   }
   const network = draft.network ?? {}
+  const { agentTools, personTools } = splitTools(draft.tools)
   const setNetwork = (change: Partial<Network>) => {
     const next = withoutUndefined({ ...network, ...change })
     set({ network: Object.keys(next).length === 0 ? undefined : next })
@@ -169,15 +180,40 @@ function Loaded(props: {
         <Setting
           title="Tools"
           hint={hint(without?.tools.all, (value) => (value ? 'all of this Sandlot' : 'none'))}
-          on={draft.tools !== undefined}
-          onSet={(on) => set({ tools: on ? {} : undefined })}
+          on={agentTools !== undefined}
+          onSet={(on) => set({ tools: withPersonTools(on ? {} : undefined, personTools) })}
         >
           <Tools
-            value={draft.tools ?? {}}
-            offered={offered?.tools ?? []}
-            onChange={(tools) => set({ tools })}
+            value={agentTools ?? {}}
+            offered={(offered?.tools ?? []).filter((id) => !PERSON_TOOLS.some((own) => own === id))}
+            onChange={(tools) => set({ tools: withPersonTools(tools, personTools) })}
           />
         </Setting>
+        {PERSON_TOOLS.map((id) => (
+          <Setting
+            key={id}
+            title={PERSON_TOOL_WORDS[id]}
+            hint={hint(without?.tools.single[id] ?? without?.tools.all, (value) =>
+              value ? 'allowed' : 'switched off',
+            )}
+            on={personTools[id] !== undefined}
+            onSet={(on) =>
+              set({ tools: withPersonTools(agentTools, { ...personTools, [id]: on ? false : undefined }) })
+            }
+          >
+            <Choice
+              label={PERSON_TOOL_WORDS[id]}
+              value={personTools[id] === true ? 'on' : 'off'}
+              choices={[
+                ['off', 'Switched off'],
+                ['on', 'Allowed'],
+              ]}
+              onChange={(chosen) =>
+                set({ tools: withPersonTools(agentTools, { ...personTools, [id]: chosen === 'on' }) })
+              }
+            />
+          </Setting>
+        ))}
         <Setting
           title="Network of the sandbox"
           hint={hint(without?.network.mode, (value) => (value === 'egress' ? 'listed hosts' : 'none'))}
@@ -293,6 +329,9 @@ function withoutUndefined<T extends object>(value: T): T {
   return Object.fromEntries(Object.entries(value).filter(([, one]) => one !== undefined)) as T
 }
 
+            value={agentTools ?? {}}
+            offered={(offered?.tools ?? []).filter((id) => !PERSON_TOOLS.some((own) => own === id))}
+            onChange={(tools) => set({ tools: withPersonTools(tools, personTools) })}
 /** Another administrator was first: both are shown, and one is chosen. */
 function Conflict(props: {
   mine: AgentSettings

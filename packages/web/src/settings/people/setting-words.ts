@@ -1,6 +1,11 @@
 /** What administrators set about the agent, in words. Pure. */
 import type { AgentSettings, EffectiveSettings, SettingSource } from '@sandlot/shared/team/agent-settings'
-import { LIMIT_NAMES, type LimitName } from '@sandlot/shared/team/agent-settings'
+import {
+  LIMIT_NAMES,
+  type LimitName,
+  PERSON_TOOLS,
+  type PersonTool,
+} from '@sandlot/shared/team/agent-settings'
 import type { Mode } from '@sandlot/shared/mode'
 
 export const MODE_WORDS: Record<Mode, string> = {
@@ -51,6 +56,12 @@ interface EffectiveRow {
   from: SettingSource
 }
 
+/** What people do themselves in their sandboxes. */
+export const PERSON_TOOL_WORDS: Record<PersonTool, string> = {
+  terminal: 'Terminals of their own',
+  exec: 'Commands without the agent (exec)',
+}
+
 /** Every setting that holds for a person, in the order of the page. */
 export function effectiveRows(effective: EffectiveSettings): EffectiveRow[] {
   const { modeCeiling, tools, mcpServers, models, network, limits, instructions } = effective
@@ -61,7 +72,7 @@ export function effectiveRows(effective: EffectiveSettings): EffectiveRow[] {
     { name: 'MCP servers', value: listWords(mcpServers.value), from: mcpServers.from },
     { name: 'Tools', value: tools.all.value ? 'all of this Sandlot' : 'none', from: tools.all.from },
     ...Object.entries(tools.single).map(([id, { value, from }]) => ({
-      name: `Tool ${id}`,
+      name: toolName(id),
       value: value ? 'allowed' : 'taken away',
       from,
     })),
@@ -87,6 +98,11 @@ export function effectiveRows(effective: EffectiveSettings): EffectiveRow[] {
     })),
     ...instructions.map(({ value, from }) => ({ name: 'Instructions', value, from })),
   ]
+}
+
+function toolName(id: string): string {
+  const own = PERSON_TOOLS.find((one) => one === id)
+  return own === undefined ? `Tool ${id}` : PERSON_TOOL_WORDS[own]
 }
 
 /** One line for each setting that is set. */

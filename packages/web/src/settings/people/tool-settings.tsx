@@ -1,13 +1,11 @@
 /** Which tools a team or a person has: all, none, or single ones by id. */
-import type { AgentSettings } from '@sandlot/shared/team/agent-settings'
 import { Plus, X } from 'lucide-react'
 import { useId, useState } from 'react'
 import { Button, IconButton } from '../../ui/button.tsx'
 import { INPUT } from '../../ui/field.tsx'
 import { cn } from '../../lib/cn.ts'
+import type { ToolSettings } from './person-tools.ts'
 import { Choice } from './setting-fields.tsx'
-
-type ToolSettings = NonNullable<AgentSettings['tools']>
 
 /** `offered`: ids of those there are, without those of MCP servers. */
 export function Tools(props: {
