@@ -54,6 +54,7 @@ async function client(change: { off?: string; ours?: boolean; ceiling?: 'manual'
       now: Date.now,
     }),
     streams: new ByteStreams(),
+    connected,
     mayUse: (userId, what) => mayUse(userId, what, { toolsEnabled: true, builtinTools: 'all', personal }),
     desk: {
       sandboxes,

@@ -28,6 +28,11 @@ const ACK_EVERY_BYTES = TERMINAL_WINDOW_BYTES / 8
 const MOST_TYPED_BYTES = 64 * 1024
 const SCROLLBACK_LINES = 5_000
 const SIGNED_OUT = 4401
+const PIECE_BYTES = 16 * 1024
+/** So many bytes at once are not read aloud, which would take most of the time. */
+const FLOOD_BYTES = 128 * 1024
+/** After a flood, until what is on the screen is for screen readers again. */
+const CALM_MS = 300
 
 export class LiveTerminal {
   readonly #id: string
@@ -43,6 +48,7 @@ export class LiveTerminal {
   #shown = 0
   #acknowledged = 0
   #ctrl = false
+  #calm: ReturnType<typeof setTimeout> | undefined
   #over = false
 
   constructor(id: string, element: HTMLElement, onState: (state: TerminalState) => void) {
@@ -131,6 +137,7 @@ export class LiveTerminal {
   close(): void {
     this.#over = true
     clearTimeout(this.#timer)
+    clearTimeout(this.#calm)
     for (const leave of this.#leave) leave()
     this.#socket?.close()
     this.#socket = undefined
@@ -159,15 +166,33 @@ export class LiveTerminal {
   }
 
   #show(bytes: Uint8Array): void {
+    // Each piece is read at a stretch: short ones leave room for frames.
+    for (let at = 0; at < bytes.length; at += PIECE_BYTES) this.#write(bytes.subarray(at, at + PIECE_BYTES))
+  }
+
+  #write(bytes: Uint8Array): void {
     const socket = this.#socket
     this.#received += bytes.length
+    if (this.#received - this.#shown > FLOOD_BYTES) this.#readAloud(false)
     this.#screen.write(bytes, () => {
       if (this.#socket !== socket) return
       this.#shown += bytes.length
+      if (this.#shown === this.#received) this.#readAloud(true)
       if (this.#shown < this.#received && this.#shown - this.#acknowledged < ACK_EVERY_BYTES) return
       this.#acknowledged = this.#shown
       this.#say({ type: 'ack', offset: this.#shown })
     })
+  }
+
+  #readAloud(on: boolean): void {
+    const { options } = this.#screen
+    clearTimeout(this.#calm)
+    if (options.screenReaderMode === on) return
+    if (on)
+      this.#calm = setTimeout(() => {
+        options.screenReaderMode = true
+      }, CALM_MS)
+    else options.screenReaderMode = false
   }
 
   async #closed(code: number): Promise<void> {

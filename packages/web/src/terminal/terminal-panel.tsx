@@ -285,7 +285,7 @@ function Keys(props: { live: RefObject<LiveTerminal | null> }) {
         <button
           key={name}
           type="button"
-          aria-label={name}
+          aria-label={label.length > 1 ? undefined : name}
           className={look}
           onClick={() => {
             live.current?.type(text)

@@ -329,9 +329,6 @@ function withoutUndefined<T extends object>(value: T): T {
   return Object.fromEntries(Object.entries(value).filter(([, one]) => one !== undefined)) as T
 }
 
-            value={agentTools ?? {}}
-            offered={(offered?.tools ?? []).filter((id) => !PERSON_TOOLS.some((own) => own === id))}
-            onChange={(tools) => set({ tools: withPersonTools(tools, personTools) })}
 /** Another administrator was first: both are shown, and one is chosen. */
 function Conflict(props: {
   mine: AgentSettings
