@@ -43,7 +43,7 @@ test('what was allowed more than once and never denied is proposed, most first; 
     ]),
   )
   let now = Date.now() - 40 * DAY_MS
-  const core = await bench.core({ tools: [shell], parts: { now: () => now } })
+  const core = await bench.core({ tools: [shell], parts: { now: () => (now += 10) } })
   const [first, second] = [await newSession(core, 'manual'), await newSession(core, 'manual')]
   const asked = async () => (await core.manager.rules.answer('u_ada', { do: 'asked' }, never)) as AskedReport
   expect(await asked()).toEqual({ days: 30, asked: 0, saving: [] })
