@@ -51,3 +51,14 @@ test('pieces dropped at the front stay drawn; a replaced tail is drawn anew', ()
   const whole = { offset: 0, end: 8, data: 'a\nb\nc\nd\n' }
   expect(plainText(live.render([whole], none, gap))).toBe('a\nb\nc\nd')
 })
+
+test('of a flood the end is drawn, and how much is missing is said', () => {
+  const live = new LiveAnsi()
+  const texts = Array.from({ length: 10 }, (_, at) => `${String(at).repeat(63)}\n`.repeat(1_024))
+  const drawn = plainText(live.render(piecesOf(texts), none, gap))
+  const lines = drawn.split('\n')
+  expect(lines.length).toBeLessThan(2 * 1_024)
+  expect(lines.at(-1)).toBe('9'.repeat(63))
+  const few = new LiveAnsi(10_000)
+  expect(plainText(few.render(piecesOf(texts), none, gap))).toMatch(/^<524288 missing>\n8{63}\n/)
+})

@@ -1,9 +1,13 @@
 /**
  * Live output → rendered text, without reading the whole again for every piece. Pieces only ever
- * grow at the end, unless one replaced others or a gap was filled; then it is rendered anew.
+ * grow at the end, unless one replaced others or a gap was filled; then it is rendered anew. Of a
+ * flood only the end is read: the rest is gone before it is seen, and would hold up the page.
  */
 import type { OutputPiece } from '@sandlot/shared/call'
 import { AnsiText, type Rendered } from './ansi-text.ts'
+
+/** Characters that are read at once, but for a piece that has more. */
+const MOST_CHARS = 128 * 1024
 
 /** Text of gaps that was fetched, by its first byte. */
 export type Filled = ReadonlyMap<number, string>
@@ -15,7 +19,7 @@ export class LiveAnsi {
   #filled: Filled | undefined
   #end = 0
 
-  constructor(maxLines = 1000) {
+  constructor(maxLines = 400) {
     this.#maxLines = maxLines
     this.#ansi = new AnsiText(maxLines)
   }
@@ -29,7 +33,14 @@ export class LiveAnsi {
       this.#ansi = new AnsiText(this.#maxLines)
       this.#end = 0
     }
-    for (const piece of pieces.slice(grown ? known + 1 : 0)) {
+    const unread = pieces.slice(grown ? known + 1 : 0)
+    const flood = unread.slice(0, endWithin(unread, MOST_CHARS))
+    if (flood.length > 0) {
+      this.#ansi = new AnsiText(this.#maxLines)
+      this.#ansi.feed(`${describeGap(flood.at(-1)?.end ?? 0)}\n`)
+      this.#end = flood.at(-1)?.end ?? 0
+    }
+    for (const piece of unread.slice(flood.length)) {
       if (piece.offset > this.#end) this.#gap(this.#end, piece.offset, filled, describeGap)
       this.#ansi.feed(piece.data)
       this.#end = piece.end
@@ -43,4 +54,16 @@ export class LiveAnsi {
     const text = filled.get(from)
     this.#ansi.feed(text ?? `${from === 0 ? '' : '\n'}${describeGap(to - from)}\n`)
   }
+}
+
+/** Where the end of these pieces begins that has at most `chars`, or is the last of them. */
+function endWithin(pieces: readonly OutputPiece[], chars: number): number {
+  let from = pieces.length
+  let sum = 0
+  while (from > 0) {
+    sum += pieces[from - 1]?.data.length ?? 0
+    if (sum > chars && from < pieces.length) break
+    from--
+  }
+  return from
 }
