@@ -17,8 +17,12 @@ export default defineConfig({
   resolve: {
     // `sandlot-source`: packages of this workspace are read as TypeScript, without building them first.
     conditions: ['sandlot-source', 'module', 'browser', 'development|production', 'import', 'default'],
-    // The parser of HTML inside Markdown: a quarter of the page, and HTML stays text here.
-    alias: { 'rehype-raw': join(import.meta.dirname, 'src/markdown/without-html.ts') },
+    alias: {
+      // The parser of HTML inside Markdown: a quarter of the page, and HTML stays text here.
+      'rehype-raw': join(import.meta.dirname, 'src/markdown/without-html.ts'),
+      // What turns a tree back into Markdown.
+      'mdast-util-to-markdown': join(import.meta.dirname, 'src/markdown/without-serializing.ts'),
+    },
   },
   build: {
     outDir: 'dist',
