@@ -7,11 +7,7 @@ import { newsBetween } from '../src/state/news.ts'
 import { SessionLog } from './fixture/session-log.ts'
 
 const markdownOf = (events: readonly SessionEvent[]) =>
-  asMarkdown(
-    'Primes',
-    events.reduce(foldTranscript, emptyTranscript()).entries,
-    (author) => author?.name ?? 'You',
-  )
+  asMarkdown('Primes', events.reduce(foldTranscript, emptyTranscript()), (author) => author?.name ?? 'You')
 
 test('a conversation as Markdown: what was said, called and answered; backticks end no block', () => {
   const log = new SessionLog(1)
@@ -107,4 +103,19 @@ test('news: a chat that waits for more, and one that ended; nothing of a list th
   expect(newsBetween(before, [...before, chat('f', 1, true)])).toMatchObject([
     { sessionId: 'f', what: 'waiting' },
   ])
+})
+
+test('what was said anew says so', () => {
+  const log = new SessionLog(1)
+  log.prompt('One?')
+  log.text('agent_message_chunk', 'One.')
+  log.end('completed')
+  log.prompt('Two?', undefined, undefined, null)
+  log.end('completed')
+  log.prompt('Three?')
+  log.end('completed')
+  const text = markdownOf(log.settled)
+  expect(text.match(/said anew/g)).toHaveLength(1)
+  expect(text.indexOf('said anew')).toBeGreaterThan(text.indexOf('One.'))
+  expect(text.indexOf('said anew')).toBeLessThan(text.indexOf('Two?'))
 })

@@ -262,3 +262,23 @@ test.each([
   await page.getByRole('textbox', { name: 'Edit your message' }).waitFor()
   expect(await lookAt(page, `branches-edit-${name}-${theme}`)).toEqual([])
 })
+
+test('a link to a message of another version shows that version', async () => {
+  const log = talked()
+  log.prompt('Which two are the slowest?', undefined, undefined, 'p_1')
+  log.text('agent_message_chunk', 'Two of them.', 'm_two')
+  log.end('completed')
+  service.add('s_talk', 'Slow tests', log)
+  const page = await signedIn({ sessionId: 's_talk' })
+  await page.getByText('Two of them.').waitFor()
+  const second = log.settled.findLast(
+    (event) =>
+      event.sessionUpdate === 'user_message_chunk' &&
+      event.content.type === 'text' &&
+      event.content.text.startsWith('Which of them'),
+  )
+  const id = second?.sessionUpdate === 'user_message_chunk' ? second.messageId : ''
+  await page.evaluate((to) => location.assign(`#${to}`), id)
+  await page.getByText('Which of them is the slowest?').waitFor()
+  await page.getByRole('group', { name: 'Version 1 of 2' }).waitFor()
+})

@@ -18,8 +18,8 @@ export function placeOf(
   id: string,
   follows: string | null | undefined,
 ): PromptPlace {
-  const isThere = follows === null || prompts.some((prompt) => prompt.id === follows)
-  return { id, follows: follows !== undefined && isThere ? follows : (prompts.at(-1)?.id ?? null) }
+  const named = follows !== undefined && (follows === null || prompts.some((one) => one.id === follows))
+  return { id, follows: named ? follows : (prompts.at(-1)?.id ?? null) }
 }
 
 /** This prompt and all that it follows, the first one first. */

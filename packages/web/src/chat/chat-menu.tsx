@@ -3,6 +3,7 @@ import { Ellipsis, FileText, Pencil, Share2 } from 'lucide-react'
 import { useRef, useState } from 'react'
 import { Dialog } from '@base-ui/react/dialog'
 import { MAX_TITLE_CHARS } from '@sandlot/shared/frames'
+import { EMPTY_VIEW } from '../state/chat-state.ts'
 import { asMarkdown } from './transcript/as-markdown.ts'
 import { useChat, useChatState } from './chat-context.ts'
 import { otherOf, useReadingOf } from './sharing/reading.ts'
@@ -28,10 +29,10 @@ export function ChatMenu(props: { title: string; onShare: () => void; onRename: 
   const reading = useReadingOf(sessionId)
   if (sessionId === null || !known) return null
   const save = () => {
-    const entries = chat.store.getState().views[sessionId]?.transcript.entries ?? []
+    const { transcript } = chat.store.getState().views[sessionId] ?? EMPTY_VIEW
     saveText(
       `${fileName(props.title)}.md`,
-      asMarkdown(props.title, entries, (author) => otherOf(reading, me, author)?.name ?? 'You'),
+      asMarkdown(props.title, transcript, (author) => otherOf(reading, me, author)?.name ?? 'You'),
     )
   }
   return (

@@ -2,21 +2,35 @@
 import { cutWords } from '@sandlot/shared/transcript/cause-words'
 import { noteWords } from '@sandlot/shared/transcript/cause-words'
 import type { CallEntry, Entry } from '@sandlot/shared/transcript/entries'
+import { type Transcript, promptOf } from '@sandlot/shared/transcript/transcript'
 import type { Author } from '@sandlot/shared/team/shares'
 import { changedWords } from '../../changes/change-words.ts'
 import { shownArguments } from '../calls/call-arguments.ts'
 import { statusWord } from '../calls/call-words.ts'
 import { endLines } from './end-words.ts'
 
+const TURNING = '*What follows was said anew, from an earlier place of this chat.*'
+
 /** A person as the document names them; undefined: the chat says nothing of who it was. */
 type NameOf = (author: Author | undefined) => string
 
 /**
- * Everything that is on the screen but thoughts. Outputs as the model read them; images are named
- * only.
+ * Everything but thoughts, of all branches in the order in which it was said. Outputs as the model
+ * read them; images are named only.
  */
-export function asMarkdown(title: string, entries: readonly Entry[], nameOf: NameOf): string {
-  const parts = entries.flatMap((entry) => partOf(entry, nameOf) ?? [])
+export function asMarkdown(
+  title: string,
+  { entries, prompts }: Pick<Transcript, 'entries' | 'prompts'>,
+  nameOf: NameOf,
+): string {
+  const turnings = new Set(
+    prompts.flatMap(({ id, follows }, at) => (follows === (prompts[at - 1]?.id ?? null) ? [] : [id])),
+  )
+  const parts = entries.flatMap((entry) => {
+    const prompt = promptOf(entry)
+    const turns = prompt !== undefined && turnings.delete(prompt)
+    return [...(turns ? [TURNING] : []), partOf(entry, nameOf) ?? []].flat()
+  })
   return [`# ${title}`, ...parts].map((part) => part.trimEnd()).join('\n\n') + '\n'
 }
 

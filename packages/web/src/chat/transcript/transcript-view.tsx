@@ -4,9 +4,18 @@
  */
 import { activityOf, pendingApprovals } from '@sandlot/shared/transcript/activity'
 import type { EndEntry, Entry, MessageEntry } from '@sandlot/shared/transcript/entries'
-import { type Transcript, branchShown } from '@sandlot/shared/transcript/transcript'
+import { type Transcript, branchShown, promptOf } from '@sandlot/shared/transcript/transcript'
 import { X } from 'lucide-react'
-import { type ComponentProps, memo, type RefObject, useLayoutEffect, useMemo, useRef, useState } from 'react'
+import {
+  type ComponentProps,
+  memo,
+  type RefObject,
+  useEffect,
+  useLayoutEffect,
+  useMemo,
+  useRef,
+  useState,
+} from 'react'
 import { EMPTY_VIEW, type Notice, type SessionView } from '../../state/chat-state.ts'
 import type { PendingMessage } from '../../state/outbox.ts'
 import { Alert, Hint } from '../../ui/alert.tsx'
@@ -83,6 +92,7 @@ export function TranscriptView(props: {
   const waiting = useSame(pendingApprovals(transcript).map(({ id }) => id))
   const keyed = pendingApprovals(transcript).find(asksApproval)?.id
   const wanted = useWantedRow(rows, log)
+  useWantedBranch(view.transcript, transcript)
   const promptId = prompt?.id
   const shared = useMemo<Shared>(
     () => ({
@@ -299,6 +309,21 @@ function useWantedRow(
     found.focus({ preventScroll: true })
   }, [wanted, row, log, leaveEnd])
   return { row: row?.id, entry: wanted?.id }
+}
+
+/** Shows the branch that has what was asked for, where that is another one. */
+function useWantedBranch(whole: Transcript, shown: Transcript): void {
+  const wanted = useWantedEntry()
+  const { choose } = useBranches()
+  const reached = useRef<typeof wanted>(null)
+  useEffect(() => {
+    if (wanted === null || reached.current === wanted) return
+    const entry = whole.entries.find(({ id }) => id === wanted.id)
+    if (entry === undefined) return
+    reached.current = wanted
+    const promptId = promptOf(entry)
+    if (promptId !== undefined && !shown.entries.includes(entry)) choose(promptId)
+  }, [wanted, whole, shown, choose])
 }
 
 function holds(row: Row, id: string): boolean {
