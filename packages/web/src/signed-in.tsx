@@ -15,7 +15,7 @@ import { Layout } from './layout.tsx'
 import { browserStorage, storageOfPerson, unsentStorage } from './lib/storage.ts'
 import { ApiError, fetchMe, fetchSession, fetchSessions } from './net/http.ts'
 import { discardImage, uploadImage } from './net/images.ts'
-import { renewPush } from './net/push.ts'
+import { registerWorker, renewPush } from './net/push.ts'
 import { Attachments } from './state/attachments.ts'
 import { removeAttached, uploadAttached } from './state/uploads.ts'
 import { Chat } from './state/chat.ts'
@@ -73,6 +73,9 @@ export default function SignedIn(props: { me: Me; onSignedOut: () => void; onSta
   )
   useEffect(() => watchBrowser(chat), [chat])
   useEffect(() => {
+    registerWorker().catch((error: unknown) =>
+      console.warn('There is no page for when one is offline.', error),
+    )
     renewPush().catch((error: unknown) => console.warn('Pushes could not be renewed.', error))
   }, [])
   useEffect(() => {

@@ -1,4 +1,4 @@
-/** Notices to this person, and pushes to this browser: `/push-worker.js` shows them. */
+/** Notices to this person, and pushes to this browser: `/service-worker.js` shows them. */
 import {
   type NoticeChoice,
   type NoticeSettings,
@@ -16,7 +16,7 @@ import { call } from './http.ts'
  */
 export type PushState = 'impossible' | 'blocked' | 'off' | 'on'
 
-const WORKER = '/push-worker.js'
+const WORKER = '/service-worker.js'
 const PATH = '/api/notices/push'
 
 export async function pushState(): Promise<PushState> {
@@ -27,6 +27,15 @@ export async function pushState(): Promise<PushState> {
 }
 
 /**
+ * Of this origin: it says where Sandlot cannot be reached, and makes the page one to install.
+ * Nothing where the browser has no workers, or the page no HTTPS.
+ */
+export async function registerWorker(): Promise<void> {
+  if (!window.isSecureContext || !('serviceWorker' in navigator)) return
+  await navigator.serviceWorker.register(WORKER, { scope: '/' })
+}
+
+/**
  * Asks the person, so it must come from a click. Answers the state afterwards. Throws `ApiError`,
  * or what the browser throws where it reaches no push service.
  */
@@ -34,7 +43,7 @@ export async function subscribePush(): Promise<PushState> {
   const before = await pushState()
   if (before === 'impossible' || before === 'blocked') return before
   if ((await Notification.requestPermission()) !== 'granted') return pushState()
-  await navigator.serviceWorker.register(WORKER, { scope: '/' })
+  await registerWorker()
   const { pushManager } = await navigator.serviceWorker.ready
   const { key } = await call(pushKey, 'GET', PATH)
   const old = await pushManager.getSubscription()

@@ -4,7 +4,7 @@ import { createContext, runInContext } from 'node:vm'
 import { expect, test } from 'vitest'
 
 const ORIGIN = 'https://chat.example.org'
-const CODE = readFileSync(`${import.meta.dirname}/../public/push-worker.js`, 'utf8')
+const CODE = readFileSync(`${import.meta.dirname}/../public/service-worker.js`, 'utf8')
 
 /** What was done for a click on a notice with this address, while these pages are open. */
 async function clicked(url: string | undefined, pages: readonly string[]): Promise<string[]> {

@@ -1,8 +1,8 @@
-/** The service worker of notices in a real browser, which gets pushes as from a push service. */
+/** The service worker in a real browser: pushes as from a push service, and a page without Sandlot. */
 import { expect, test } from 'vitest'
 import { until, usePages } from './fixture/pages.ts'
 
-const { url, signedIn } = usePages()
+const { complaints, url, signedIn } = usePages()
 
 test('a push shows its notice, a newer one of the same chat in its place, and one that cannot be read says something', async () => {
   const page = await signedIn({})
@@ -16,7 +16,6 @@ test('a push shows its notice, a newer one of the same chat in its place, and on
     })
   })
   await browser.send('ServiceWorker.enable')
-  await page.evaluate(`navigator.serviceWorker.register('/push-worker.js', { scope: '/' })`)
   const registrationId = await registered
   const push = (data: string) =>
     browser.send('ServiceWorker.deliverPushMessage', { origin: url(), registrationId, data })
@@ -31,4 +30,17 @@ test('a push shows its notice, a newer one of the same chat in its place, and on
   await push('not JSON')
   const unreadable = { title: 'Sandlot has something for you', body: '', tag: 'sandlot', url: '/' }
   await until(async () => expect(await shown()).toEqual(expect.arrayContaining([notice, unreadable])))
+})
+
+test('where Sandlot cannot be reached a page says so, and goes on when it can', async () => {
+  const page = await signedIn({ sessionId: 's_fixed' })
+  await page.evaluate('navigator.serviceWorker.ready')
+  await page.context().setOffline(true)
+  await page.reload()
+  await page.getByRole('heading', { name: 'Sandlot cannot be reached' }).waitFor()
+  await page.context().setOffline(false)
+  await page.getByRole('link', { name: 'Try again' }).click()
+  await page.getByTestId('composer').waitFor()
+  expect(new URL(page.url()).pathname).toBe('/s/s_fixed')
+  complaints.length = 0
 })

@@ -1,12 +1,38 @@
-/* The service worker: shows notices that the service pushes, and opens their chats. It caches nothing. */
+/*
+ * The service worker: shows notices that the service pushes, and opens their chats. Where the page cannot be loaded it
+ * says so; that page is all that it keeps.
+ */
 
-self.addEventListener('install', () => self.skipWaiting())
+const OFFLINE = '/offline.html'
+
+self.addEventListener('install', (event) => {
+  event.waitUntil(keepOffline())
+  self.skipWaiting()
+})
+self.addEventListener('fetch', (event) => {
+  if (event.request.destination === 'document') event.respondWith(load(event.request))
+})
 self.addEventListener('activate', (event) => event.waitUntil(self.clients.claim()))
 self.addEventListener('push', (event) => event.waitUntil(show(event.data)))
 self.addEventListener('notificationclick', (event) => {
   event.notification.close()
   event.waitUntil(open(event.notification.data?.url))
 })
+
+async function keepOffline() {
+  const cache = await caches.open('offline')
+  await cache.add(new Request(OFFLINE, { cache: 'reload' }))
+}
+
+async function load(request) {
+  try {
+    return await fetch(request)
+  } catch (error) {
+    const offline = await caches.match(OFFLINE)
+    if (offline === undefined) throw error
+    return offline
+  }
+}
 
 /* Browsers want something shown for every push, so one that cannot be read says that there is something. */
 async function show(data) {
