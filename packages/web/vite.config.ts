@@ -7,7 +7,7 @@ import react from '@vitejs/plugin-react'
 import { defineConfig, type Plugin } from 'vite'
 
 /** Every chat has these two; the other alphabets come when they are needed. */
-const FIRST_LETTERS = /\/(?:inter|jetbrains-mono)-latin-wght-normal-[^/]*\.woff2$/
+const FIRST_LETTERS = /\/inter-latin-wght-normal-[^/]*\.woff2$/
 
 /** Where `vite` in development finds a running service. */
 const SERVICE = 'http://127.0.0.1:8002'
