@@ -73,10 +73,7 @@ test('a file that is dropped beside the chat does not take its place, in a field
     ['dragover text [data-testid=composer]', false],
     ['drop text [data-testid=composer]', false],
   ])
-  await page
-    .getByRole('alert')
-    .getByText(/x\.pdf/)
-    .waitFor()
+  await page.getByRole('list', { name: 'Attached files' }).getByText('x.pdf').waitFor()
 })
 
 test('a first message that was refused waits above the composer, and the new chat is free for another', async () => {
@@ -447,6 +444,7 @@ describe('tool cards', () => {
       '1 more reason',
       expect.stringContaining('Allow'),
       expect.stringContaining('Deny'),
+      'Edit',
       'More answers',
     ])
     const reasons = first.getByTestId('approval-why')
