@@ -111,6 +111,11 @@ const NEEDED: Record<string, Needs> = {
   'GET /api/snapshots/:id/images/:seq/:index': 'read',
   'GET /api/people': 'read',
   'GET /api/search': 'read',
+  'PUT /api/sessions/marks': 'chat',
+  'GET /api/projects': 'read',
+  'POST /api/projects': 'cookie',
+  'PUT /api/projects/:id': 'cookie',
+  'DELETE /api/projects/:id': 'cookie',
 
   'POST /api/images': 'files',
   'GET /api/images/:id': 'files',

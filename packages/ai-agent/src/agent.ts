@@ -236,13 +236,14 @@ export async function openAgent(
     models,
     system: SYSTEM_PROMPT,
     tools: offeredToolsOf((...asked) => clientServers.toolsOf(...asked), offer),
-    instructions: (userId) =>
+    instructions: (userId, sessionId) =>
       instructionsFor(userId, {
         deployment: config.instructions,
         ofUser: (id) => store.instructions.get(id),
         ofTeam: () => store.instructions.get(TEAM),
         awake: (id) => sandboxes.connected(id),
         set: personal.of(userId).instructions,
+        project: store.chats.projectOf(userId, sessionId),
       }),
     runCalls: (calls, context) => scheduler.run(calls, context),
     sandbox: acquire,
@@ -317,6 +318,7 @@ export async function openAgent(
     requestFrame: (hash: string) => store.requestFrame(hash),
     metrics: () => prompts.scrape(metrics),
     instructions: store.instructions,
+    projects: store.chats,
     configuredInstructions: config.instructions,
     userSeen: (user: AgentUser) => {
       if (removals.has(user.id) || !people.record(user)) return

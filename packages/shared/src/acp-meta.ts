@@ -54,6 +54,8 @@ export const newSessionMeta = z.object({
    */
   defaultMode: mode.optional(),
   ...modelChoice,
+  /** The user's project that it is in. */
+  project: z.string().max(64).optional(),
 })
 /**
  * `_meta.sandlot` of `session/load`: all settled events after `after`, what is in flight, then the
@@ -116,6 +118,10 @@ export const EXT = {
   typing: '_sandlot/typing',
   /** Notification agent → client: no event of this session follows: `{sessionId, why}`. */
   sessionClosed: '_sandlot/session_closed',
+  /** How a person keeps chats (`desk/chats.ts`): `{user, marks}` → `{}`. */
+  markChats: '_sandlot/mark_chats',
+  /** A person's projects: `{user, ask}` → `{projects}`. */
+  projects: '_sandlot/projects',
   /** Give a session another name: `{sessionId, title, user}` → `{}`. */
   rename: '_sandlot/rename',
   /** Go on from a prompt in a new session: `{sessionId, promptId, where, user}` → `{sessionId}`. */

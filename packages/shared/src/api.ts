@@ -33,6 +33,8 @@ export const chatRequest = z
     sessionId: sessionId.optional(),
     /** Default of an API key: `yolo`, or the highest that its owner may have. */
     mode: mode.optional(),
+    /** Of a new chat: the project of one's own that it is in. */
+    project: z.string().max(64).optional(),
     /** Of the session from now on: one of `Me.models`, by name, and one of its thought levels. */
     ...modelChoice,
     /** `stop`: the prompt ends with the first call that fails. Default `continue`. */

@@ -44,6 +44,8 @@ export const clientFrame = z.discriminatedUnion('type', [
       follows: follows.optional(),
       /** Of the session from now on. */
       ...modelChoice,
+      /** Of a new session: the person's project that it is in. */
+      project: z.string().max(64).optional(),
     })
     .refine(({ text, images = [] }) => text !== '' || images.length > 0, 'a message has words or an image'),
   /** Stop the running prompt, or only one of its calls. */
@@ -108,6 +110,15 @@ export const sessionSummary = z.object({
   modeCeiling: mode.optional(),
   /** Others see it: of the reader's own chats. */
   shared: z.literal(true).optional(),
+  /** When its last prompt ended, where that is known, and whether it fell short of its own end. */
+  endedAt: z.number().optional(),
+  ended: z.enum(['failed', 'unfinished']).optional(),
+  /** The reader's own marks; `unread`: they have not seen its last end. */
+  unread: z.literal(true).optional(),
+  pinned: z.literal(true).optional(),
+  archived: z.literal(true).optional(),
+  /** Id of the reader's project that it is in. */
+  project: z.string().optional(),
 })
 /** One line of the session list. */
 export type SessionSummary = z.infer<typeof sessionSummary>

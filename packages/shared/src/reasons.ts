@@ -42,6 +42,15 @@ export const END_REASONS = [
 export const endReason = z.enum(END_REASONS)
 export type EndReason = z.infer<typeof endReason>
 
+/**
+ * Whether a prompt that ended so has not come to its own end: it failed, or something is left to
+ * do. Undefined: it has, or a person stopped it.
+ */
+export function shortOfItsEnd(reason: EndReason): 'failed' | 'unfinished' | undefined {
+  if (reason === 'error' || reason === 'refusal') return 'failed'
+  return reason === 'completed' || reason === 'cancelled' ? undefined : 'unfinished'
+}
+
 /** What kept a model from answering. */
 const MODEL_ERROR_CLASSES = [
   'rate_limit',

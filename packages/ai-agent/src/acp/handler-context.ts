@@ -5,6 +5,7 @@ import type { RemovedData } from '@sandlot/shared/api'
 import { messageOf } from '@sandlot/shared/errors'
 import type { Mode } from '@sandlot/shared/mode'
 import type { Rule } from '@sandlot/shared/rules'
+import type { ChatRows } from '@sandlot/storage/sessions/chats'
 import type { InstructionRows } from '@sandlot/storage/sessions/instructions'
 import type { ModelBook } from '../model/model-book.ts'
 import type { SettingsBook } from '../people/settings-book.ts'
@@ -32,6 +33,8 @@ export interface AcpServerParts {
   secrets?: UserSecrets
   /** People's instructions. Absent: the agent stores none. */
   instructions?: InstructionRows
+  /** People's projects. Absent: the agent stores none. */
+  projects?: Pick<ChatRows, 'putProject' | 'removeProject' | 'projects'>
   /** The instructions of the configuration, for all users. */
   configuredInstructions?: DeploymentInstructions
   /** The rules that hold for this person. Absent: none do. */

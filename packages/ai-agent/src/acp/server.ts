@@ -14,6 +14,7 @@ import { ClientConnection } from './connection.ts'
 import { execRequests } from './requests/exec.ts'
 import { extensionRequests } from './requests/extension.ts'
 import { filesRequests } from './requests/files.ts'
+import { chatsRequests } from './requests/chats.ts'
 import {
   instructionsRequests,
   mcpRequests,
@@ -78,6 +79,7 @@ function allExtensions(parts: AcpServerParts): ExtensionHandlers {
     ...filesRequests(parts),
     ...mcpRequests(parts),
     ...instructionsRequests(parts),
+    ...chatsRequests(parts),
     ...removalRequests(parts),
     ...modelsRequests(parts),
     ...teamRequests(parts),

@@ -9,6 +9,8 @@ import { messageOf } from '@sandlot/shared/errors'
 import { SandboxError } from '@sandlot/sandbox/errors'
 import type { Sandbox } from '@sandlot/sandbox/sandbox'
 import { z } from 'zod'
+import type { Project } from '@sandlot/shared/desk/chats'
+import { WORKSPACE } from '../tools/workspace-path.ts'
 import { cleanText } from '../calls/tool-answers.ts'
 import { decodeExactly, statIfExists } from '../tools/workspace-files.ts'
 import { type SessionEvent, makeSandlotEvent, sandlotEventOf } from '@sandlot/shared/events'
@@ -75,6 +77,8 @@ interface InstructionSources {
   set?: readonly { heading: string; text: string }[]
   /** The user's own text. */
   ofUser: (userId: string) => Promise<string>
+  /** The project that the chat is in. */
+  project?: Promise<Project | undefined>
   /** The user's sandbox if it is awake; undefined rather than starting one. */
   awake: (userId: string) => Promise<Sandbox | undefined>
 }
@@ -82,11 +86,12 @@ interface InstructionSources {
 /** Everything that holds for this user, as one text; empty when there is nothing. */
 export async function instructionsFor(
   userId: string,
-  { deployment, ofTeam, set = [], ofUser, awake }: InstructionSources,
+  { deployment, ofTeam, set = [], ofUser, project, awake }: InstructionSources,
 ): Promise<string> {
-  const [team = '', own, agentsFile] = await Promise.all([
+  const [team = '', own, kept, agentsFile] = await Promise.all([
     ofTeam?.(),
     ofUser(userId),
+    project,
     withinPatience(readAgentsFile(userId, awake)),
   ])
   const sections = [
@@ -94,6 +99,9 @@ export async function instructionsFor(
     ['From the team', team === '' ? deployment.team : team],
     ...set.map(({ heading, text: said }) => [heading, said] as const),
     ['From the user, for all their conversations', own],
+    ...(kept === undefined
+      ? []
+      : [[`From the user, for the project “${kept.name}”`, ofProject(kept)] as const]),
     ['From AGENTS.md in the workspace', agentsFile],
   ] as const
   return sections
@@ -101,6 +109,11 @@ export async function instructionsFor(
     .filter(([, said]) => said !== '')
     .map(([title, said]) => `${title}:\n\n${said}`)
     .join('\n\n')
+}
+
+function ofProject({ folder, instructions: said }: Project): string {
+  if (folder === '') return said
+  return `The folder of this project is ${WORKSPACE}/${folder}; make it if it is not there. Work in it unless you are told otherwise: it is the cwd of your commands, and new files go there.\n\n${said}`
 }
 
 /** Empty when there is none, it is not readable text, or the sandbox sleeps. */

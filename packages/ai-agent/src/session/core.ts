@@ -6,6 +6,7 @@ import { SandlotError } from '@sandlot/shared/errors'
 import { type Mode, MODES } from '@sandlot/shared/mode'
 import type { SessionEvent, EventGroup } from '@sandlot/shared/events'
 import type { SessionSummary } from '@sandlot/shared/frames'
+import { shortOfItsEnd } from '@sandlot/shared/reasons'
 import type { Effects, SessionRow } from '@sandlot/storage/sessions/store'
 import { StorageError } from '@sandlot/storage/storage-error'
 import { type Models, allowedModels } from '../loop/model-choice.ts'
@@ -154,9 +155,10 @@ export class SessionCore {
   }
 
   summary(): SessionSummary {
-    const { title, updatedAt, mode } = this.journal
+    const { title, updatedAt, mode, ended } = this.journal
     const waiting = this.approvals.pending().length
-    return { sessionId: this.id, title, updatedAt, mode, running: this.running !== undefined, waiting }
+    const line = { sessionId: this.id, title, updatedAt, mode, running: this.running !== undefined, waiting }
+    return ended === undefined ? line : { ...line, endedAt: ended.at, ended: shortOfItsEnd(ended.reason) }
   }
 
   /** What those who wait for a prompt's end have to know. */

@@ -102,7 +102,7 @@ function effectsOfOne(event: SessionEvent, { userId, model, toolOf }: EffectsCon
           : { submission: { userId: meta.author?.id ?? userId, requestId: happened.requestId, promptId } }),
       }
     case 'prompt_ended':
-      return { runningPromptId: null }
+      return { runningPromptId: null, ended: { reason: happened.reason, at: meta.at } }
     case 'approval_asked':
       return {
         approvalAsked: { toolCallId: happened.toolCallId, askedAt: meta.at, expiresAt: happened.expiresAt },

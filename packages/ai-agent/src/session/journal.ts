@@ -28,6 +28,7 @@ export class Journal {
   #mode: Mode
   #title: string | null
   #updatedAt: number
+  #ended: SessionRow['ended']
   /** Whom the last prompt counts for; undefined: the owner. */
   #charged: { promptId: string; to: string } | undefined
 
@@ -46,6 +47,7 @@ export class Journal {
     this.#mode = row.mode
     this.#title = row.title
     this.#updatedAt = row.updatedAt
+    this.#ended = row.ended
     this.presence = new Presence(
       () => this.#subscribers.actors(),
       (event) => this.#subscribers.send(event),
@@ -82,6 +84,11 @@ export class Journal {
   /** Epoch milliseconds. */
   get updatedAt(): number {
     return this.#updatedAt
+  }
+
+  /** How the last prompt ended. */
+  get ended(): SessionRow['ended'] {
+    return this.#ended
   }
 
   get readers(): number {
@@ -178,6 +185,7 @@ export class Journal {
   #fold(event: SessionEvent): void {
     this.#approvals.note(event)
     const begun = sandlotEventOf(event)
+    if (begun?.type === 'prompt_ended') this.#ended = { reason: begun.reason, at: metaOf(event).at }
     if (begun?.type !== 'prompt_started') return
     const { promptId = '' } = metaOf(event)
     this.#charged = begun.chargedTo === undefined ? undefined : { promptId, to: begun.chargedTo }

@@ -5,11 +5,14 @@ import { SandlotError, messageOf } from '@sandlot/shared/errors'
 import { makeSandlotEvent } from '@sandlot/shared/events'
 import type { Mode } from '@sandlot/shared/mode'
 import { newId } from '@sandlot/shared/ids'
+import type { ChatMarks, Project } from '@sandlot/shared/desk/chats'
 import { secretName } from '@sandlot/shared/person/secrets'
+import { noProject } from '@sandlot/storage/sessions/chats'
+import { lineOf } from '@sandlot/storage/sessions/rows'
 import type { SessionRow } from '@sandlot/storage/sessions/store'
 import { StorageError } from '@sandlot/storage/storage-error'
 import { forkedLog, type ForkPoint } from './fork.ts'
-import { allowedModels, choose } from '../loop/model-choice.ts'
+import { allowedModels, choose, modelsOf } from '../loop/model-choice.ts'
 import { LoadedSessions } from './loaded.ts'
 import { RuleAdmin } from './rule-admin.ts'
 import { WORKSPACE } from '../loop/system-prompt.ts'
@@ -41,6 +44,8 @@ interface NewSession {
   /** Absent: the deployment's own. */
   model?: string
   thoughtLevel?: string
+  /** Id of the user's project that it is in. */
+  project?: string
 }
 
 export class SessionManager {
@@ -82,7 +87,7 @@ export class SessionManager {
    * Throws `conflict` when the id exists, for any user, and `bad_request` for a model that there
    * is not.
    */
-  async create({ userId, cwd, mode, sessionId, ...chosen }: NewSession): Promise<Session> {
+  async create({ userId, cwd, mode, sessionId, project, ...chosen }: NewSession): Promise<Session> {
     const { store, now, models: all } = this.#parts
     if (this.#isRemoved(userId)) throw new SandlotError('forbidden', 'This account was removed.')
     const models = allowedModels(all, this.#parts.modelsOf?.(userId))
@@ -91,7 +96,10 @@ export class SessionManager {
     const isDefault = choice.model === all.model.name && choice.thoughtLevel === undefined
     // With the row, in one transaction: the session is never found without its choices.
     const first = isDefault ? [] : [makeSandlotEvent({ type: 'model_chosen', ...choice }, {}, at)]
-    const row = await store.createSession({ id: sessionId ?? newId('s'), userId, cwd, mode, at }, first)
+    const row = await store.createSession(
+      { id: sessionId ?? newId('s'), userId, cwd, mode, at, project },
+      first,
+    )
     const session = await this.#sessions.loadAndResume(row)
     this.shares.tell({ userId, summary: session.summary() })
     return session
@@ -191,9 +199,47 @@ export class SessionManager {
     const { title, mode } = source.summary()
     const fork = { id, userId, cwd: source.cwd, mode, title, at: now() }
     const row = await store.forkSession(sessionId, fork, forkedLog(source.log, point, id))
+    const project = await store.chats.projectOf(userId, sessionId)
+    if (project !== undefined)
+      await store.chats.mark(userId, { sessionIds: [id], project: project.id }, now())
     const session = await this.#sessions.loadAndResume(row)
     this.shares.tell({ userId, summary: session.summary() })
     return session
+  }
+
+  /**
+   * How this user keeps chats that they see; their lists change. Throws `not_found`, `forbidden`
+   * (another's chat in a project).
+   */
+  async mark(who: Actor, marks: ChatMarks): Promise<void> {
+    const { store, now } = this.#parts
+    const rows: SessionRow[] = []
+    for (const id of marks.sessionIds) {
+      const row = await store.getSession(id)
+      if (row === undefined || (await accessTo(store, row, who, now())) === undefined)
+        throw new SandlotError('not_found', 'There is no such chat.')
+      if (typeof marks.project === 'string' && row.userId !== who.id)
+        throw new SandlotError('forbidden', 'Only chats of your own can be in your projects.')
+      rows.push(row)
+    }
+    await store.chats.mark(who.id, marks, now())
+    for (const row of rows) {
+      const summary = (await this.#sessions.peek(row.id))?.summary() ?? lineOf(row)
+      this.shares.tell({ userId: row.userId, summary })
+    }
+  }
+
+  /** The name, where this user's sessions may choose it. */
+  allowedModel(userId: string, name: string | null | undefined): string | undefined {
+    const models = modelsOf(allowedModels(this.#parts.models, this.#parts.modelsOf?.(userId)))
+    return models.find((model) => model.name === name)?.name
+  }
+
+  /** Throws `not_found`. */
+  async project(userId: string, id: string): Promise<Project> {
+    const found = (await this.#parts.store.chats.projects(userId)).find((one) => one.id === id)
+    if (found === undefined) throw noProject()
+    return found
   }
 
   /** Stop what runs in it. The session stays. Throws `not_found`. */
@@ -216,9 +262,7 @@ export class SessionManager {
     if (session !== undefined) await this.#endJobs(session)
     await store.deleteSession(sessionId)
     this.#sessions.forget(sessionId)
-    const { title, updatedAt, mode } = row
-    const line = session?.summary() ?? { sessionId, title, updatedAt, mode, running: false, waiting: 0 }
-    this.shares.tell({ userId, summary: { ...line, deleted: true } })
+    this.shares.tell({ userId, summary: { ...(session?.summary() ?? lineOf(row)), deleted: true } })
     this.shares.forget(sessionId)
   }
 

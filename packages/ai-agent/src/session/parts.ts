@@ -35,9 +35,10 @@ export interface RunnerParts {
   /** The system prompt's own text, before what tools and people add. */
   system: string
   /**
-   * What people have told the agent for this user, asked for when a prompt begins. Absent: nothing.
+   * What people have told the agent for this user in this session, asked for when a prompt begins.
+   * Absent: nothing.
    */
-  instructions?: (userId: string) => Promise<string>
+  instructions?: (userId: string, sessionId: string) => Promise<string>
   /**
    * The user's tools, asked for when a prompt begins (or is taken up again) and the same until it
    * ends; empty with `SANDLOT_TOOLS_ENABLED=false`. Never rejects: a server that does not answer

@@ -138,7 +138,7 @@ export class Runner {
         promptId: running.promptId,
         resumed,
         log: core.log,
-        ask: async () => (await core.parts.instructions?.(core.userId)) ?? '',
+        ask: async () => (await core.parts.instructions?.(core.userId, core.id)) ?? '',
         store: (events) => core.inTurn(() => core.store(events)),
         now: core.parts.now,
       })

@@ -25,28 +25,33 @@ export function sessionChanges(parts: SessionChangesParts): (change: SessionChan
   const { sockets, log } = parts
   const lock = createKeyedLock()
   return (change) => {
-    const { userId, summary, sharedWith, unsharedFrom } = change
-    sockets.sendTo(userId, changed(summary))
-    if (sharedWith === undefined && unsharedFrom === undefined) return
+    // Gone for its owner, whatever can be read of it.
+    if (change.summary.deleted === true) sockets.sendTo(change.userId, changed(change.summary))
     lock
-      .run(summary.sessionId, () => tellOthers(parts, change))
+      .run(change.summary.sessionId, () => tellReaders(parts, change))
       .catch((error: unknown) =>
-        log.warn({ error: messageOf(error) }, 'a shared chat has changed, and not everybody was told'),
+        log.warn({ error: messageOf(error) }, 'a chat has changed, and not everybody was told'),
       )
   }
 }
 
-async function tellOthers(
+async function tellReaders(
   { sessions, sockets, authors }: SessionChangesParts,
   { userId, summary, sharedWith, unsharedFrom }: SessionChanged,
 ): Promise<void> {
-  const others = sockets.people().filter(({ id }) => id !== userId)
-  if (others.length === 0) return
-  const shares = await (await sessions.reader()).shares.of(summary.sessionId)
-  const owner = (await authors()).get(userId) ?? { id: userId, name: '' }
+  const isShared = sharedWith !== undefined || unsharedFrom !== undefined
+  const people = sockets.people().filter(({ id }) => (id === userId ? summary.deleted !== true : isShared))
+  if (people.length === 0) return
+  const { sessionId } = summary
+  const { shares: shareRows, chats } = await sessions.reader()
+  const shares = await shareRows.of(sessionId)
+  const owner = people.every(({ id }) => id === userId)
+    ? { id: userId, name: '' }
+    : ((await authors()).get(userId) ?? { id: userId, name: '' })
   const now = Date.now()
-  for (const who of others) {
-    const line = lineFor(who, summary, { owner, shares, now })
+  for (const who of people) {
+    const mark = (await chats.marks(who.id, [sessionId])).get(sessionId)
+    const line = lineFor(who, summary, { owner, shares, mark, now })
     if (line !== undefined) sockets.sendTo(who.id, changed(line))
     else if (isAmong(who, sharedWith) || isAmong(who, unsharedFrom))
       sockets.sendTo(who.id, changed(goneOf(summary)))

@@ -6,6 +6,7 @@ import { SandlotError, messageOf } from '@sandlot/shared/errors'
 import type { SessionSummary } from '@sandlot/shared/frames'
 import type { Author, Share } from '@sandlot/shared/team/shares'
 import { type ReaderOf, type SharedAccess, accessBy } from '@sandlot/storage/sessions/shares'
+import type { ChatMark } from '@sandlot/storage/sessions/chats'
 import { openSessionReader } from '@sandlot/storage/sessions/sqlite'
 import type { SessionReader, SessionRow } from '@sandlot/storage/sessions/store'
 
@@ -90,28 +91,37 @@ export function refuseOthers(access: Access): void {
   if (access !== 'owner') throw new SandlotError('forbidden', 'Only the owner of this chat can do this.')
 }
 
-/** A session's line in a list, the same for each reader. */
-export function lineOf(row: SessionRow): SessionSummary {
-  const { id, title, updatedAt, mode, runningPromptId, waiting } = row
-  return { sessionId: id, title, updatedAt, mode, running: runningPromptId !== null, waiting }
-}
-
 /** The line as this person's list has it; undefined: they do not see it now. */
 export function lineFor(
   who: ReaderOf,
   line: SessionSummary,
-  { owner, shares, now }: { owner: Author; shares: readonly Share[]; now: number },
+  {
+    owner,
+    shares,
+    mark,
+    now,
+  }: { owner: Author; shares: readonly Share[]; mark: ChatMark | undefined; now: number },
 ): SessionSummary | undefined {
+  const marked = { ...line, ...marksOf(line, mark) }
   if (who.id === owner.id) {
     const isShared = shares.some(({ expiresAt }) => expiresAt === null || expiresAt > now)
-    return isShared ? { ...line, shared: true } : line
+    return isShared ? { ...marked, shared: true } : marked
   }
   const given = accessBy(shares, who, now)
   if (given === undefined) return undefined
   const { access } = given
-  const theirs = { ...line, owner, access, ...(access === 'take_part' && { modeCeiling: given.mode }) }
+  const theirs = { ...marked, owner, access, ...(access === 'take_part' && { modeCeiling: given.mode }) }
   // What waits is for those who may answer.
   return given.mayApprove ? { ...theirs, mayApprove: true } : { ...theirs, waiting: 0 }
+}
+
+function marksOf({ endedAt = 0 }: SessionSummary, mark: ChatMark | undefined): Partial<SessionSummary> {
+  return {
+    ...(endedAt > (mark?.seenAt ?? 0) ? { unread: true } : {}),
+    ...(mark?.pinned === true ? { pinned: true } : {}),
+    ...(mark?.archived === true ? { archived: true } : {}),
+    project: mark?.project ?? undefined,
+  }
 }
 
 /** Without the path: users see this. */

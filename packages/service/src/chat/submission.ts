@@ -36,6 +36,8 @@ export interface PromptRequest {
   /** Of the session from now on. */
   model?: string | undefined
   thoughtLevel?: string | undefined
+  /** Of a new session: the user's project that it is in. */
+  project?: string | undefined
 }
 
 /** As ACP has it. */
@@ -89,7 +91,7 @@ export async function sessionFor(
   // The same submission names the same session, so that a client that lost the answer can repeat
   // it.
   const sessionId = wanted ?? sessionIdOf(user.id, request.requestId)
-  const { mode, model, thoughtLevel } = request
+  const { mode, model, thoughtLevel, project } = request
   const defaultMode = request.create?.defaultMode
   const sandlot = {
     user,
@@ -98,6 +100,7 @@ export async function sessionFor(
     defaultMode,
     model,
     thoughtLevel,
+    project,
   }
   try {
     const made = newResult.parse(

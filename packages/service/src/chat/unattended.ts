@@ -13,7 +13,7 @@ import type { PromptRequest } from './submission.ts'
 export interface UnattendedOptions
   extends
     Omit<ChatOptions, 'send'>,
-    Pick<PromptRequest, 'onError' | 'follows' | 'model' | 'thoughtLevel' | 'unattended'> {
+    Pick<PromptRequest, 'onError' | 'follows' | 'model' | 'thoughtLevel' | 'project' | 'unattended'> {
   requestId: string
   sessionId: string | undefined
   text: string
@@ -100,7 +100,7 @@ export async function runPrompt(options: UnattendedOptions): Promise<PromptRef> 
   try {
     if (both.aborted) leave()
     if (submitted !== undefined) await chat.resume(submitted.sessionId, submitted.after)
-    const { sessionId, mode, create, onError, follows, model, thoughtLevel, unattended } = options
+    const { sessionId, mode, create, onError, follows, model, thoughtLevel, project, unattended } = options
     // The agent has the message of an earlier submission; its images may have been swept since.
     const { text, images } =
       submitted === undefined
@@ -117,6 +117,7 @@ export async function runPrompt(options: UnattendedOptions): Promise<PromptRef> 
       follows,
       model,
       thoughtLevel,
+      project,
       whenBusy: 'refuse',
       unattended,
     } as const

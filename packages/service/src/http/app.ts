@@ -24,8 +24,9 @@ import { modelsRoutes } from './admin/models-routes.ts'
 import { noticesRoutes } from './notices-routes.ts'
 import { portsRoutes } from '../previews/ports-routes.ts'
 import { peopleRoutes } from './admin/people-routes.ts'
+import { projectsRoutes } from './chats/projects-routes.ts'
 import { rulesRoutes } from './rules-routes.ts'
-import { searchRoutes } from './search-routes.ts'
+import { searchRoutes } from './chats/search-routes.ts'
 import { sandboxRoutes } from './shell/sandbox-routes.ts'
 import { secretsRoutes } from './secrets-routes.ts'
 import { approvalsRoutes, sessionsRoutes } from './sessions-routes.ts'
@@ -102,6 +103,7 @@ export function makeApp(parts: Parts): Hono<AppEnv> {
     .route('/api/snapshots', snapshotsRoutes(parts))
     .route('/api/people', directoryRoutes(parts))
     .route('/api/search', searchRoutes(parts))
+    .route('/api/projects', projectsRoutes(parts))
     .route('/api/rules', rulesRoutes(parts))
     .route('/api/secrets', secretsRoutes(parts))
     .route('/api/notices', noticesRoutes(parts))

@@ -126,6 +126,7 @@ async function optionsOf(c: Ctx, parts: Parts, request: ChatRequest): Promise<Ru
     mode: request.mode,
     model: request.model,
     thoughtLevel: request.thoughtLevel,
+    project: request.project,
     onError: request.onError,
     follows: request.follows,
     unattended: request.approvals !== 'wait',

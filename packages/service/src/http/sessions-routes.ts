@@ -6,10 +6,12 @@ import { methods } from '@agentclientprotocol/sdk'
 import { type AgentUser, EXT, forkParams, forkResult, renameParams } from '@sandlot/shared/acp-meta'
 import type { WaitingApprovals } from '@sandlot/shared/desk/pending'
 import { approvalAnswer } from '@sandlot/shared/api'
+import { chatMarks } from '@sandlot/shared/desk/chats'
 import { pendingApprovalList } from '@sandlot/shared/pending-approvals'
 import { isDiffsId } from '@sandlot/shared/desk/changes'
 import { SandlotError } from '@sandlot/shared/errors'
 import type { SessionSummary } from '@sandlot/shared/frames'
+import { lineOf } from '@sandlot/storage/sessions/rows'
 import type { ReaderOf } from '@sandlot/storage/sessions/shares'
 import type { SessionRow } from '@sandlot/storage/sessions/store'
 import { Hono } from 'hono'
@@ -19,7 +21,7 @@ import { answerApproval } from '../chat/approvals.ts'
 import { InOrder } from '../chat/in-order.ts'
 import { openExport } from '../chat/prompt-export.ts'
 import { problemsOf } from '../socket/frame.ts'
-import { lineFor, lineOf, refuseOthers, refuseWatchers } from '../chat/sessions.ts'
+import { lineFor, refuseOthers, refuseWatchers } from '../chat/sessions.ts'
 import type { AppEnv, Parts } from './context.ts'
 import { sendOutput } from './outputs.ts'
 import { readBody, requireCaller } from './request.ts'
@@ -29,10 +31,17 @@ const MAX_PAGE = 200
 /** Records of prompts that one person may wait for; they are made one after another. */
 const MAX_WAITING_EXPORTS = 4
 
+const flag = z
+  .enum(['true', 'false'])
+  .transform((said) => said === 'true')
+  .optional()
 const page = z.object({
   limit: z.coerce.number().int().min(1).max(MAX_PAGE).default(PAGE),
   before: z.coerce.number().int().positive().optional(),
   title: renameParams.shape.title.optional(),
+  archived: flag,
+  pinned: flag,
+  project: z.string().max(64).optional(),
 })
 
 const renameBody = renameParams.pick({ title: true })
@@ -46,16 +55,22 @@ export function sessionsRoutes(parts: Parts): Hono<AppEnv> {
     .get('/', async (c) => {
       const asked = page.safeParse(c.req.query())
       if (!asked.success) throw new SandlotError('bad_request', problemsOf(asked.error))
-      const { limit, before, title } = asked.data
+      const { limit, before, title, ...kept } = asked.data
       const reader = await sessions.reader()
       const { account } = c.var.caller
       const rows = await reader.listSessions(account, {
         limit,
         before,
         title,
+        kept,
       })
       const next = rows.length < limit ? null : (rows.at(-1)?.updatedAt ?? null)
       return c.json({ sessions: await linesFor(parts, account, rows), next })
+    })
+    .put('/marks', async (c) => {
+      const marks = await readBody(c, chatMarks)
+      await agent.request(EXT.markChats, { user: agentUserOf(c.var.caller.account), marks })
+      return c.body(null, 204)
     })
     .get('/:id', async (c) => {
       const { account } = c.var.caller
@@ -185,11 +200,15 @@ async function linesFor(
   who: ReaderOf,
   rows: readonly SessionRow[],
 ): Promise<SessionSummary[]> {
-  const shares = await (await sessions.reader()).shares.ofAll(rows.map(({ id }) => id))
+  const ids = rows.map(({ id }) => id)
+  const reader = await sessions.reader()
+  const shares = await reader.shares.ofAll(ids)
+  const marks = await reader.chats.marks(who.id, ids)
   const owners = rows.some(({ userId }) => userId !== who.id) ? await authorsOf(accounts) : new Map()
   const now = Date.now()
   return rows.flatMap((row) => {
     const owner = owners.get(row.userId) ?? { id: row.userId, name: '' }
-    return lineFor(who, lineOf(row), { owner, shares: shares.get(row.id) ?? [], now }) ?? []
+    const mark = marks.get(row.id)
+    return lineFor(who, lineOf(row), { owner, shares: shares.get(row.id) ?? [], mark, now }) ?? []
   })
 }

@@ -32,6 +32,12 @@ export const searchQuery = z.object({
     .optional(),
   /** Only what this person wrote, by id; `agent`: what the agent wrote, ran and printed. */
   who: z.string().min(1).max(128).optional(),
+  /** Only in chats of this project of one's own, or that one has archived, or has not. */
+  project: z.string().max(64).optional(),
+  archived: z
+    .enum(['true', 'false'])
+    .transform((said) => said === 'true')
+    .optional(),
   /** Epoch milliseconds, also of `until`. */
   since: time.optional(),
   until: time.optional(),

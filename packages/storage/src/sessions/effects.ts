@@ -15,12 +15,16 @@ export function sessionChanges(effects: Effects): {
   title?: string
   mode?: string
   running_prompt_id?: string | null
+  ended_reason?: string
+  ended_at?: number
 } {
   return {
     // PostgreSQL refuses NUL in text.
     title: effects.title?.replaceAll('\0', ''),
     mode: effects.mode,
     running_prompt_id: effects.runningPromptId,
+    ended_reason: effects.ended?.reason,
+    ended_at: effects.ended?.at,
   }
 }
 

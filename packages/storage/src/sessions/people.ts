@@ -71,8 +71,16 @@ export function storedPeople(db: Kysely<SessionsSchema>): PeopleRows {
           .values({ user_id: userId, removed_at: at })
           .onConflict((conflict) => conflict.column('user_id').doNothing())
           .execute()
-        for (const table of ['people', 'secrets', 'rules', 'instructions', 'notices'] as const)
-          await trx.deleteFrom(table).where('user_id', '=', userId).execute()
+        const theirs = [
+          'people',
+          'secrets',
+          'rules',
+          'instructions',
+          'notices',
+          'chat_marks',
+          'projects',
+        ] as const
+        for (const table of theirs) await trx.deleteFrom(table).where('user_id', '=', userId).execute()
         await trx.deleteFrom('agent_settings').where('subject', '=', `person:${userId}`).execute()
         await trx.deleteFrom('shares').where('kind', '=', 'person').where('target_id', '=', userId).execute()
       }),

@@ -5,6 +5,7 @@ import { type ExpressionBuilder, type Kysely, sql } from 'kysely'
 import { MAX_CHUNK_BYTES } from './output-writer.ts'
 import { NO_USER, toEvent, toOutputRow, toSessionRow } from './rows.ts'
 import type { SessionsSchema } from './schema.ts'
+import { chatReads, keptBy } from './chats.ts'
 import { searchTexts } from './search.ts'
 import { type ReaderOf, shareReads } from './shares.ts'
 import type { SessionReader } from './store.ts'
@@ -22,15 +23,18 @@ export function sessionReads(db: Kysely<SessionsSchema>): Omit<SessionReader, 'c
     },
 
     shares: shareReads(db),
+    chats: chatReads(db),
 
     search: (who, query) => searchTexts(db, who, query),
 
     async listSessions(who, page = {}) {
       const limit = page.limit ?? PAGE
-      const { before, cwd, title, waiting = false } = page
+      const { before, cwd, title, kept, waiting = false } = page
+      const userId = typeof who === 'string' ? who : who.id
       const wanted = sessionRows(db)
         .where(typeof who === 'string' ? ownedBy(who) : seenBy(who, Date.now()))
         .$if(cwd !== undefined, (query) => query.where('cwd', '=', cwd ?? ''))
+        .$if(kept !== undefined, (query) => query.where(keptBy(userId, kept ?? {})))
         .$if(title !== undefined, (query) => query.where(titleHas(title ?? '')))
         .$if(waiting, (query) => query.where(hasWaiting))
       const rows = await wanted

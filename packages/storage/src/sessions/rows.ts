@@ -3,7 +3,9 @@
  * again.
  */
 import { MODES } from '@sandlot/shared/mode'
+import { END_REASONS, shortOfItsEnd } from '@sandlot/shared/reasons'
 import { sessionEvent } from '@sandlot/shared/events'
+import type { SessionSummary } from '@sandlot/shared/frames'
 import type { Mode } from '@sandlot/shared/mode'
 import type { SessionEvent } from '@sandlot/shared/events'
 import { messageOf } from '@sandlot/shared/errors'
@@ -29,7 +31,20 @@ export function toSessionRow(
     lastSeq: row.last_seq,
     runningPromptId: row.running_prompt_id,
     waiting: row.waiting ?? 0,
+    ended: toEnd(row),
   }
+}
+
+/** A session's line in a list, the same for each reader. */
+export function lineOf(row: SessionRow): SessionSummary {
+  const { id, title, updatedAt, mode, runningPromptId, waiting, ended } = row
+  const line = { sessionId: id, title, updatedAt, mode, running: runningPromptId !== null, waiting }
+  return ended === undefined ? line : { ...line, endedAt: ended.at, ended: shortOfItsEnd(ended.reason) }
+}
+
+function toEnd({ ended_reason, ended_at }: Selectable<SessionsSchema['sessions']>): SessionRow['ended'] {
+  const reason = END_REASONS.find((known) => known === ended_reason)
+  return reason === undefined || ended_at === null ? undefined : { reason, at: ended_at }
 }
 
 /**

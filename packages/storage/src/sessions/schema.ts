@@ -19,6 +19,7 @@ import {
   addRolesOfPeople,
 } from './people.ts'
 import { type SearchTextsTable, addSearch } from './search.ts'
+import { type ChatMarksTable, type ProjectsTable, addChatMarks, addEnds } from './chats.ts'
 import type { NoRoom } from './store-room.ts'
 import { type SharesTable, type SnapshotsTable, addShares } from './shares.ts'
 import { type RunsTable, type UsageTable, addRuns, addUsageCalls, addUsageCost } from './usage.ts'
@@ -39,6 +40,9 @@ interface SessionsTable {
   stored_bytes: Generated<number>
   /** Number of the last event that the search index has. */
   indexed_seq: Generated<number>
+  /** Why its last prompt ended, and when; null: none has, or before this was known. */
+  ended_reason: Generated<string | null>
+  ended_at: Generated<number | null>
 }
 
 interface EventsTable {
@@ -149,6 +153,8 @@ export interface SessionsSchema {
   notices: NoticesTable
   search_texts: SearchTextsTable
   model_endpoints: ModelEndpointsTable
+  chat_marks: ChatMarksTable
+  projects: ProjectsTable
 }
 
 export const sessionsMigrations: Migrations = {
@@ -172,6 +178,8 @@ export const sessionsMigrations: Migrations = {
   '021_notices': { up: addNotices },
   '023_search': { up: addSearch },
   '030_model_endpoints': { up: addModelEndpoints },
+  '033_chat_marks': { up: addChatMarks },
+  '034_ends': { up: addEnds },
 }
 
 async function createTables(db: Kysely<unknown>): Promise<void> {

@@ -307,7 +307,7 @@ async function findRows(
   },
 ): Promise<FoundRow[]> {
   const { reader, shared, terms, query, kinds, limit, before } = asked
-  const { chat, who, since, until } = query
+  const { chat, who, since, until, project, archived } = query
   const scopes = [
     chat === undefined ? readerWords(reader, shared) : [sessionWord(chat)],
     kinds.length === SEARCH_KINDS.length ? [] : kinds.map(kindWord),
@@ -327,6 +327,10 @@ async function findRows(
   if (until !== undefined) conditions.push(sql`search_words.rowid < ${firstOf(until) + PER_SECOND}`)
   if (chat !== undefined) conditions.push(sql`t.session_id = ${chat}`)
   if (who !== undefined) conditions.push(who === BY_AGENT ? sql`t.author is null` : sql`t.author = ${who}`)
+  const marked = sql`select session_id from chat_marks where user_id = ${reader.id}`
+  if (project !== undefined) conditions.push(sql`t.session_id in (${marked} and project_id = ${project})`)
+  if (archived !== undefined)
+    conditions.push(sql`t.session_id ${sql.raw(archived ? 'in' : 'not in')} (${marked} and archived = 1)`)
   const { rows } = await sql<FoundRow>`
     select t.id, t.session_id, t.seq, t.kind, t.ref, t.author, s.title
     from search_words

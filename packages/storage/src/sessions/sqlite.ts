@@ -15,6 +15,7 @@ import { storedPeople } from './people.ts'
 import { storedSecrets } from './secrets.ts'
 import { shareReads, storedShares } from './shares.ts'
 import type { SessionReader, SessionStore } from './store.ts'
+import { chatReads, storedChats } from './chats.ts'
 import { LateIndexing } from './search.ts'
 import { sessionWrites } from './writes.ts'
 import type { FileMode } from '../database/sqlite-file.ts'
@@ -64,6 +65,7 @@ export async function openSessionStore(
         indexing.poke()
       },
     }),
+    chats: withTypedFailures(health, storedChats(db)),
     agentSettings: withTypedFailures(health, storedAgentSettings(db)),
     modelEndpoints: withTypedFailures(health, storedModelEndpoints(db)),
     appendOutput: (sessionId, callId, offset, bytes, epoch) =>
@@ -91,6 +93,7 @@ export async function openSessionReader(
   return withTypedFailures(health, {
     ...sessionReads(db),
     shares: withTypedFailures(health, shareReads(db)),
+    chats: withTypedFailures(health, chatReads(db)),
     close,
   })
 }

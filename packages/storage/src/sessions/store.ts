@@ -3,7 +3,7 @@
  * for lists and output ranges (`SessionReader`). A settled event and its effects are one
  * transaction.
  */
-import type { FailureReason } from '@sandlot/shared/reasons'
+import type { EndReason, FailureReason } from '@sandlot/shared/reasons'
 import type { Mode } from '@sandlot/shared/mode'
 import type { SessionEvent } from '@sandlot/shared/events'
 import type { SandboxLedger } from '@sandlot/sandbox/ledger'
@@ -17,6 +17,7 @@ import type { PeopleRows } from './people.ts'
 import type { SecretRows } from './secrets.ts'
 import type { NoRoom } from './store-room.ts'
 import type { FoundTexts } from './search.ts'
+import type { ChatReads, ChatRows, KeptFilter } from './chats.ts'
 import type { SearchQuery } from '@sandlot/shared/desk/search'
 import type { ReaderOf, ShareReads, ShareRows } from './shares.ts'
 import type { UserSpent } from './usage.ts'
@@ -36,6 +37,8 @@ export interface SessionRow {
   runningPromptId: string | null
   /** Approvals that wait for an answer. */
   waiting: number
+  /** How its last prompt ended, and when; absent: none has, or it is not known. */
+  ended?: { reason: EndReason; at: number } | undefined
 }
 
 export interface ApprovalRow {
@@ -63,6 +66,7 @@ export interface OutputRow {
 /** Reads for the service and for folds. */
 export interface SessionReader {
   readonly shares: ShareReads
+  readonly chats: ChatReads
   getSession(id: string): Promise<SessionRow | undefined>
   /**
    * Newest first: of this user, and, with their teams, also those that are shared with them.
@@ -79,6 +83,8 @@ export interface SessionReader {
       title?: string
       /** True: only those in which an approval waits. */
       waiting?: boolean
+      /** Only those that they keep so. */
+      kept?: KeptFilter
     },
   ): Promise<SessionRow[]>
   /** What is found in this reader's own chats and in those that are shared with them. */
@@ -101,6 +107,8 @@ export interface Effects {
   mode?: Mode
   /** The prompt that runs from now on, or null: none. */
   runningPromptId?: string | null
+  /** How the last prompt ended. */
+  ended?: { reason: EndReason; at: number }
   /** The user for whom the run of `runningPromptId` counts; absent: the session's. */
   chargedTo?: string | undefined
   /** Remembers a client's request id with its prompt, for idempotent submission. */
@@ -221,14 +229,15 @@ export interface SessionStore extends SessionReader, SessionRecords {
   readonly instructions: InstructionRows
   readonly people: PeopleRows
   readonly shares: ShareRows
+  readonly chats: ChatRows
   readonly agentSettings: AgentSettingsRows
   readonly modelEndpoints: ModelEndpointRows
   /**
-   * With these settled events, numbered from 1, in one transaction. Rejects with `conflict` if the
-   * id exists.
+   * With these settled events, numbered from 1, in one transaction. `project`: of the user, which
+   * it is kept in. Rejects with `conflict` if the id exists.
    */
   createSession(
-    row: { id: string; userId: string; cwd: string; mode: Mode; at: number },
+    row: { id: string; userId: string; cwd: string; mode: Mode; at: number; project?: string },
     events?: readonly SessionEvent[],
   ): Promise<SessionRow>
   /**

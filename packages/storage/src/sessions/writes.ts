@@ -4,6 +4,7 @@ import { isLive, metaOf } from '@sandlot/shared/events'
 import type { SessionEvent } from '@sandlot/shared/events'
 import type { Kysely, Transaction } from 'kysely'
 import { applyEffects, sessionChanges } from './effects.ts'
+import { keepIn } from './chats.ts'
 import { forkSession } from './fork.ts'
 import { readEvents, sessionRows } from './reads.ts'
 import { removeSession } from './remove.ts'
@@ -28,6 +29,7 @@ type Writes = Omit<
   | 'instructions'
   | 'people'
   | 'shares'
+  | 'chats'
   | 'agentSettings'
   | 'modelEndpoints'
   | 'appendOutput'
@@ -40,7 +42,7 @@ export function sessionWrites(
   room: StoreRoom,
 ): Writes {
   return {
-    async createSession({ id, userId, cwd, mode, at }, events = []) {
+    async createSession({ id, userId, cwd, mode, at, project }, events = []) {
       const row = await commits.run(async (trx) => {
         const made = await trx
           .insertInto('sessions')
@@ -60,6 +62,7 @@ export function sessionWrites(
           .returningAll()
           .executeTakeFirst()
         if (made !== undefined && events.length > 0) await appendAll(trx, id, events, {}, undefined)
+        if (made !== undefined && project !== undefined) await keepIn(trx, userId, id, project)
         return made
       })
       if (row === undefined) throw new SandlotError('conflict', `There is a session ${id} already.`)

@@ -3,6 +3,7 @@ import { isAbsolute } from 'node:path/posix'
 import { type AgentApp, type McpServer, methods } from '@agentclientprotocol/sdk'
 import { type AgentUser, loadSessionMeta, newSessionMeta } from '@sandlot/shared/acp-meta'
 import { SandlotError } from '@sandlot/shared/errors'
+import type { Project } from '@sandlot/shared/desk/chats'
 import { newId } from '@sandlot/shared/ids'
 import { type Mode, mode as modeShape } from '@sandlot/shared/mode'
 import { WORKSPACE } from '../../loop/system-prompt.ts'
@@ -37,14 +38,14 @@ export function addSessionRequests(app: AgentApp, context: HandlerContext): void
         const user = connection.user(params._meta)
         if (user.role === 'guest') throw new SandlotError('forbidden', GUEST_HAS_NO_CHATS)
         const meta = connection.meta(newSessionMeta, params._meta)
-        const cwd = checkedCwd(params.cwd)
+        const project = meta?.project === undefined ? undefined : await manager.project(user.id, meta.project)
+        const cwd = project === undefined ? checkedCwd(params.cwd) : folderOf(project)
         refuseDirectories(params.additionalDirectories)
-        const mode = modeOfNew(meta?.mode, meta?.defaultMode ?? parts.defaultMode, user.modeCeiling)
-        const { sessionId = newId('s'), model, thoughtLevel } = meta ?? {}
-        const chosen = {
-          model,
-          thoughtLevel,
-        }
+        const fallback = project?.mode ?? meta?.defaultMode ?? parts.defaultMode
+        const mode = modeOfNew(meta?.mode, fallback, user.modeCeiling)
+        const { sessionId = newId('s'), thoughtLevel } = meta ?? {}
+        const model = meta?.model ?? manager.allowedModel(user.id, project?.model)
+        const chosen = { model, thoughtLevel, project: project?.id }
         const session = await connection.runInOrder(sessionId, async () => {
           const made = await manager.create({ userId: user.id, cwd, mode, sessionId, ...chosen })
           connection.follow(made, 0, user, 'owner')
@@ -178,6 +179,10 @@ export function modeOfNew(asked: Mode | undefined, fallback: Mode, ceiling: Mode
   return allows(ceiling, wanted) ? wanted : (ceiling ?? wanted)
 }
 
+function folderOf({ folder }: Project): string {
+  return folder === '' ? WORKSPACE : `${WORKSPACE}/${folder}`
+}
+
 function checkedCwd(cwd: string): string {
   if (!isAbsolute(cwd))
     throw new SandlotError('bad_request', `cwd must be an absolute path, not “${cwd}”; ours is ${WORKSPACE}.`)
@@ -206,7 +211,7 @@ function checkedCursor(cursor: string): number {
 // ────────────────────────────────────────────────
 
 function firstNotes({ cwd, seq }: Session): Notice[] {
-  if (cwd === WORKSPACE || seq > 0) return []
+  if (cwd === WORKSPACE || cwd.startsWith(`${WORKSPACE}/`) || seq > 0) return []
   const title = `I work in a sandbox of my own, in ${WORKSPACE}; it does not see your folder ${cwd}`
   return [{ severity: 'info', title }]
 }

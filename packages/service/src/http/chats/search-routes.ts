@@ -2,10 +2,10 @@
 import { type SearchHit, type SearchResult, searchQuery } from '@sandlot/shared/desk/search'
 import { SandlotError } from '@sandlot/shared/errors'
 import { Hono } from 'hono'
-import { authorsOf } from '../auth/agent-user.ts'
-import { problemsOf } from '../socket/frame.ts'
-import type { AppEnv, Parts } from './context.ts'
-import { requireCaller } from './request.ts'
+import { authorsOf } from '../../auth/agent-user.ts'
+import { problemsOf } from '../../socket/frame.ts'
+import type { AppEnv, Parts } from '../context.ts'
+import { requireCaller } from '../request.ts'
 
 export function searchRoutes(parts: Parts): Hono<AppEnv> {
   const { accounts, sessions } = parts

@@ -1,0 +1,50 @@
+/** A person's projects. They are the agent's rows; here they are read. */
+import { EXT } from '@sandlot/shared/acp-meta'
+import { type NewProject, type Project, newProject } from '@sandlot/shared/desk/chats'
+import { SandlotError } from '@sandlot/shared/errors'
+import { randomText } from '@sandlot/shared/ids'
+import { Hono } from 'hono'
+import { agentUserOf } from '../../auth/agent-user.ts'
+import type { AppEnv, Ctx, Parts } from '../context.ts'
+import { readBody, requireCaller, requireSignIn } from '../request.ts'
+
+const ID_CHARS = 20
+
+export function projectsRoutes(parts: Parts): Hono<AppEnv> {
+  const { agent, sessions } = parts
+  const own = async (c: Ctx): Promise<Project[]> =>
+    (await sessions.reader()).chats.projects(c.var.caller.account.id)
+  const put = async (c: Ctx, id: string, said: NewProject): Promise<Project> => {
+    const project = { ...said, id }
+    await agent.request(EXT.projects, {
+      user: agentUserOf(c.var.caller.account),
+      ask: { do: 'put', project },
+    })
+    return project
+  }
+  return new Hono<AppEnv>()
+    .use(requireCaller(parts))
+    .get('/', async (c) => c.json({ projects: await own(c) }))
+    .post('/', async (c) => {
+      // As of instructions: a leaked key must not change what chats of its owner keep to.
+      requireSignIn(c)
+      const said = await readBody(c, newProject)
+      if (c.var.caller.account.role === 'guest')
+        throw new SandlotError('forbidden', 'Guests take part in chats of others and have no projects.')
+      return c.json(await put(c, `pr_${randomText(ID_CHARS)}`, said), 201)
+    })
+    .put('/:id', async (c) => {
+      requireSignIn(c)
+      const said = await readBody(c, newProject)
+      const id = c.req.param('id')
+      if (!(await own(c)).some((known) => known.id === id))
+        throw new SandlotError('not_found', 'You have no such project.')
+      return c.json(await put(c, id, said))
+    })
+    .delete('/:id', async (c) => {
+      requireSignIn(c)
+      const user = agentUserOf(c.var.caller.account)
+      await agent.request(EXT.projects, { user, ask: { do: 'remove', id: c.req.param('id') } })
+      return c.body(null, 204)
+    })
+}
