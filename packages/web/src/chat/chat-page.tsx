@@ -39,6 +39,7 @@ import { Typing } from './sharing/people-here.tsx'
 import { MODE_SAYS } from './sharing/mode-says.ts'
 import { ReadingProvider, useMentionable, useReadingOf } from './sharing/reading.ts'
 import { useGlobalKeys } from './use-global-keys.ts'
+import { useNewInProject, useSeen } from '../sidebar/chat-hooks.tsx'
 import { readAgain } from '../net/images.ts'
 import { sendComment } from '../net/shares.ts'
 
@@ -55,6 +56,8 @@ export function ChatPage(props: { sessionId: string | null }) {
   const [draft, setDraft] = useDraft(sessionId)
   const [drawn, setDrawn] = useState(false)
   const [newModel, setNewModel] = useState<ModelChoice>({ model: me.model.name, thoughtLevel: null })
+  const inProject = useNewInProject(sessionId, { mode: newMode, setMode: setNewMode, setModel: setNewModel })
+  useSeen(sessionId)
   const untold = useChatState((state) =>
     sessionId === null ? undefined : waitingModel(state.waiting, sessionId),
   )
@@ -101,9 +104,7 @@ export function ChatPage(props: { sessionId: string | null }) {
     chat.send(
       sessionId,
       text,
-      sessionId === null
-        ? { mode: newMode, ...(hasChoice(me) ? newModel : {}), images }
-        : { images, follows },
+      sessionId === null ? { ...inProject, ...(hasChoice(me) ? newModel : {}), images } : { images, follows },
     )
   const sayToPeople = async (session: string, text: string) => {
     const mentions = mentionsIn(text, mentionable)

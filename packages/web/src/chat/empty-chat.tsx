@@ -13,6 +13,7 @@ import { useEffect, useState } from 'react'
 import { useChat, useChatState } from './chat-context.ts'
 import { DemoExplanation } from './demo-note.tsx'
 import { fetchMe } from '../net/http.ts'
+import { InProject } from '../sidebar/chat-hooks.tsx'
 
 const IDEAS: { icon: LucideIcon; title: string; text: string }[] = [
   {
@@ -60,6 +61,7 @@ export function EmptyChat(props: { onIdea: (text: string) => void }) {
   return (
     <div className="flex w-full flex-col gap-7 py-8">
       <div>
+        <InProject />
         <h1 className="text-2xl font-semibold tracking-tight">What are we doing today, {firstName}?</h1>
         <p className="mt-1.5 text-base text-muted">
           The agent works in a container of your own. Its files stay; nobody else sees them.

@@ -70,6 +70,8 @@ async function send<T>(
     response = await fetch(path, {
       method,
       credentials: 'same-origin',
+      // What is deleted goes also when the page is being closed.
+      keepalive: method === 'DELETE',
       headers: {
         accept: 'application/json',
         ...(content === undefined ? {} : { 'content-type': content.type }),
@@ -142,9 +144,10 @@ export async function changePassword(change: NewPasswordRequest): Promise<void> 
   await call(nothing, 'PUT', '/api/password', change)
 }
 
-/** A page of the list, newest first; `before` is the `next` of the page before it. */
+/** A page of what is not archived, newest first; `before` is the `next` of the page before it. */
 export function fetchSessions(before?: number): Promise<SessionList> {
-  return call(sessionList, 'GET', before === undefined ? '/api/sessions' : `/api/sessions?before=${before}`)
+  const page = before === undefined ? '' : `&before=${before}`
+  return call(sessionList, 'GET', `/api/sessions?archived=false${page}`)
 }
 
 export function fetchSession(sessionId: string): Promise<SessionSummary> {

@@ -1,28 +1,34 @@
-import { Menu } from '@base-ui/react/menu'
 import type { SessionSummary } from '@sandlot/shared/frames'
-import { Ellipsis, Trash2, UsersRound } from 'lucide-react'
+import { Pin, UsersRound } from 'lucide-react'
 import { memo, useRef } from 'react'
 import { Link } from 'wouter'
 import { cn } from '../lib/cn.ts'
 import { PersonMark } from '../ui/person-mark.tsx'
 import { Revealed } from '../ui/revealed.tsx'
+import { Spinner } from '../ui/spinner.tsx'
+import { toggleChosen, useKeeping } from './keeping.ts'
+import { SessionMenu } from './session-menu.tsx'
 
 /** One line of the list: title, and what goes on there. */
 export const SessionItem = memo(function SessionItem(props: {
   summary: SessionSummary
   active: boolean
-  onDelete: (summary: SessionSummary) => void
+  onDelete: (sessionIds: readonly string[]) => void
+  onNewProject: (sessionId: string) => void
   onPick: () => void
 }) {
   const { summary } = props
-  const { owner } = summary
+  const { owner, sessionId } = summary
   const title = summary.title ?? 'New chat'
   const host = useRef<HTMLLIElement>(null)
+  const isChosen = useKeeping(({ chosen }) => chosen?.has(sessionId))
+  // What is on the screen is being read.
+  const unread = summary.unread === true && !props.active
   return (
     <li
       ref={host}
       data-testid="session-item"
-      data-session-id={summary.sessionId}
+      data-session-id={sessionId}
       data-running={summary.running}
       data-waiting={summary.waiting}
       className={cn(
@@ -30,20 +36,29 @@ export const SessionItem = memo(function SessionItem(props: {
         props.active && 'bg-active hover:bg-active',
       )}
     >
+      {isChosen !== undefined && (
+        <input
+          type="checkbox"
+          aria-label={`Choose ${title}`}
+          checked={isChosen}
+          onChange={() => toggleChosen(sessionId)}
+          className="ml-2.5 size-4 shrink-0 cursor-pointer accent-accent pointer-coarse:size-6"
+        />
+      )}
       <Link
-        href={`/s/${summary.sessionId}`}
+        href={`/s/${sessionId}`}
         onClick={props.onPick}
         aria-current={props.active ? 'page' : undefined}
         className={cn(
           'flex min-h-8.5 min-w-0 flex-1 items-center gap-2 rounded-lg px-2.5 text-sm max-md:min-h-11 pointer-coarse:min-h-11',
-          owner === undefined && 'group-focus-within/item:pr-9 group-hover/item:pr-9 pointer-coarse:pr-11',
+          isChosen === undefined && 'group-focus-within/item:pr-9 group-hover/item:pr-9 pointer-coarse:pr-11',
         )}
       >
         {owner !== undefined && <PersonMark {...owner} className="size-5 text-[0.5625rem]" />}
         <span className="min-w-0 flex-1 py-1">
           <span
             dir="auto"
-            className={cn('block truncate', props.active ? 'font-medium text-ink' : 'text-ink')}
+            className={cn('block truncate text-ink', (props.active || unread) && 'font-medium')}
             title={title}
           >
             <Revealed text={title} />
@@ -56,43 +71,41 @@ export const SessionItem = memo(function SessionItem(props: {
             </span>
           )}
         </span>
+        {summary.pinned === true && (
+          <span className="shrink-0 text-faint" title="Pinned">
+            <Pin className="size-3.5" aria-hidden />
+            <span className="sr-only">pinned</span>
+          </span>
+        )}
         {summary.shared === true && (
           <span className="shrink-0 text-faint" title="Shared with others">
             <UsersRound className="size-3.5" aria-hidden />
             <span className="sr-only">shared</span>
           </span>
         )}
-        <State summary={summary} />
+        <State summary={summary} unread={unread} />
       </Link>
-      {owner === undefined && (
-        <Menu.Root>
-          <Menu.Trigger
-            aria-label={`More about ${title}`}
-            className="absolute right-1 inline-flex size-7 items-center justify-center rounded-md text-faint opacity-0 group-hover/item:opacity-100 hover:bg-hover hover:text-ink focus-visible:opacity-100 data-popup-open:opacity-100 pointer-coarse:right-0 pointer-coarse:size-11 pointer-coarse:opacity-100"
-          >
-            <Ellipsis className="size-4" aria-hidden />
-          </Menu.Trigger>
-          <Menu.Portal container={host}>
-            <Menu.Positioner positionMethod="fixed" side="bottom" align="end" sideOffset={4} className="z-50">
-              <Menu.Popup className="popup min-w-40 rounded-xl border border-line bg-raised p-1.5 shadow-3 outline-none">
-                <Menu.Item
-                  onClick={() => props.onDelete(summary)}
-                  className="flex h-8 pointer-coarse:h-11 cursor-pointer items-center gap-2.5 rounded-lg px-2.5 text-sm text-failed outline-none data-highlighted:bg-failed-wash"
-                >
-                  <Trash2 className="size-4" aria-hidden />
-                  Delete chat
-                </Menu.Item>
-              </Menu.Popup>
-            </Menu.Positioner>
-          </Menu.Portal>
-        </Menu.Root>
+      {isChosen === undefined && (
+        <SessionMenu
+          summary={summary}
+          title={title}
+          host={host}
+          onDelete={props.onDelete}
+          onNewProject={props.onNewProject}
+        />
       )}
     </li>
   )
 })
 
-function State(props: { summary: SessionSummary }) {
-  const { running, waiting } = props.summary
+/** Filled: not seen yet. A ring: seen, and it did not come to its end. */
+const SHORT = {
+  failed: { words: 'failed', filled: 'bg-failed', ring: 'border-failed' },
+  unfinished: { words: 'stopped before its end', filled: 'bg-waiting', ring: 'border-waiting' },
+}
+
+function State({ summary, unread }: { summary: SessionSummary; unread: boolean }) {
+  const { running, waiting, ended } = summary
   if (waiting > 0) {
     return (
       <span className="shrink-0 rounded-full bg-waiting-wash px-1.5 text-2xs font-semibold text-waiting ring-1 ring-waiting-line">
@@ -100,11 +113,23 @@ function State(props: { summary: SessionSummary }) {
       </span>
     )
   }
-  if (!running) return null
+  if (running)
+    return (
+      <span className="shrink-0 text-accent" title="Running">
+        <Spinner className="size-3.5" />
+        <span className="sr-only">running</span>
+      </span>
+    )
+  if (ended === undefined) return unread ? <Dot words="new" className="bg-accent" /> : null
+  const { words, filled, ring } = SHORT[ended]
+  return <Dot words={unread ? `${words}, new` : words} className={unread ? filled : `border-2 ${ring}`} />
+}
+
+function Dot(props: { words: string; className: string }) {
   return (
-    <span className="shrink-0">
-      <span className="pulse-dot block size-2 rounded-full bg-accent" aria-hidden />
-      <span className="sr-only">running</span>
+    <span className="shrink-0" title={`${props.words.charAt(0).toUpperCase()}${props.words.slice(1)}`}>
+      <span className={`block size-2 rounded-full ${props.className}`} aria-hidden />
+      <span className="sr-only">{props.words}</span>
     </span>
   )
 }

@@ -1,19 +1,15 @@
 import { MAX_SEARCH_CHARS } from '@sandlot/shared/desk/search'
-import type { SessionSummary } from '@sandlot/shared/frames'
 import { Search, Settings, SquarePen } from 'lucide-react'
-import { useMemo, useState } from 'react'
-import { Link, useLocation } from 'wouter'
-import { messageOf } from '@sandlot/shared/errors'
-import { AlertDialog } from '@base-ui/react/alert-dialog'
+import { useState } from 'react'
+import { Link } from 'wouter'
 import { useChat, useChatState } from '../chat/chat-context.ts'
 import { cn } from '../lib/cn.ts'
-import { ageGroup } from '../lib/format.ts'
-import { deleteSession } from '../net/http.ts'
 import { Alert } from '../ui/alert.tsx'
 import { Button } from '../ui/button.tsx'
 import { Kbd } from '../ui/kbd.tsx'
 import { LogoMark } from '../ui/logo.tsx'
-import { SessionItem } from './session-item.tsx'
+import { ChatList } from './chat-list.tsx'
+import { beginIn, useKeeping } from './keeping.ts'
 import { SearchResults } from '../search/search-results.tsx'
 import { useNamed } from '../search/use-search.ts'
 
@@ -22,36 +18,17 @@ import { useNamed } from '../search/use-search.ts'
  * closes then.
  */
 export function Sidebar(props: { onPick: () => void; onSettings: () => void }) {
-  const { chat, me } = useChat()
+  const { me } = useChat()
   const sessions = useChatState((state) => state.sessions)
-  const more = useChatState((state) => state.nextPage !== null)
-  const activeId = useChatState((state) => state.activeId)
-  const [doomed, setDoomed] = useState<SessionSummary | null>(null)
+  const doomed = useKeeping((state) => state.doomed)
   const [problem, setProblem] = useState<string | null>(null)
-  const [, navigate] = useLocation()
   const [wanted, setWanted] = useState('')
-  const { found, more: findMore, drop } = useNamed(wanted)
+  const { found, more } = useNamed(wanted)
   const [nothingInside, setNothingInside] = useState(false)
   const hasShared = sessions?.some(({ owner }) => owner !== undefined) === true
   const [chosen, setChosen] = useState<'all' | 'shared'>('all')
   const shows = hasShared ? chosen : 'all'
-  const groups = useMemo(() => {
-    if (found.state === 'found') return foundGroup(found.items, sessions ?? [])
-    const listed = sessions ?? []
-    return grouped(shows === 'all' ? listed : listed.filter(({ owner }) => owner !== undefined))
-  }, [found, sessions, shows])
-
-  const remove = (summary: SessionSummary) => {
-    setProblem(null)
-    deleteSession(summary.sessionId).then(
-      () => {
-        chat.forget(summary.sessionId)
-        drop(({ sessionId }) => sessionId === summary.sessionId)
-        if (summary.sessionId === activeId) navigate('/')
-      },
-      (error: unknown) => setProblem(messageOf(error)),
-    )
-  }
+  const named = found.state === 'found' ? found.items.filter(({ sessionId }) => !doomed.has(sessionId)) : null
   return (
     <div className="flex h-full flex-col bg-panel">
       <div className="flex h-13 items-center gap-2.5 px-4">
@@ -62,7 +39,10 @@ export function Sidebar(props: { onPick: () => void; onSettings: () => void }) {
         <div className="px-2.5 pb-2">
           <Link
             href="/"
-            onClick={props.onPick}
+            onClick={() => {
+              beginIn(null)
+              props.onPick()
+            }}
             data-testid="new-chat"
             className="flex h-9 items-center gap-2.5 rounded-lg border border-line-strong bg-raised px-2.5 text-sm font-medium shadow-1 hover:bg-hover max-md:h-11"
           >
@@ -128,8 +108,7 @@ export function Sidebar(props: { onPick: () => void; onSettings: () => void }) {
         {problem !== null && <Alert>{problem}</Alert>}
         {found.state === 'failed' && <Alert>{found.problem}</Alert>}
         <p role="status" className="px-2.5 py-3 text-sm text-faint empty:hidden">
-          {found.state === 'found' &&
-            found.items.length === 0 &&
+          {named?.length === 0 &&
             (nothingInside ? 'No chat with that name. Nothing in a chat either.' : 'No chat with that name.')}
         </p>
         {sessions?.length === 0 && found.state === 'not asked' && (
@@ -139,29 +118,11 @@ export function Sidebar(props: { onPick: () => void; onSettings: () => void }) {
               : 'Your chats will appear here.'}
           </p>
         )}
-        {groups.map(([name, members]) => (
-          <section key={name} aria-label={name}>
-            <h2 className="px-2.5 pt-4 pb-1 text-xs font-medium text-faint">{name}</h2>
-            <ul className="flex flex-col gap-px">
-              {members.map((summary) => (
-                <SessionItem
-                  key={summary.sessionId}
-                  summary={summary}
-                  active={summary.sessionId === activeId}
-                  onDelete={setDoomed}
-                  onPick={props.onPick}
-                />
-              ))}
-            </ul>
-          </section>
-        ))}
-        {(found.state === 'found' ? found.next !== null : more && found.state === 'not asked') && (
-          <Button
-            size="sm"
-            variant="ghost"
-            className="mt-2"
-            onClick={() => void (found.state === 'found' ? findMore() : chat.loadOlder()).then(setProblem)}
-          >
+        {found.state !== 'looking' && (
+          <ChatList found={named} shared={shows === 'shared'} onPick={props.onPick} />
+        )}
+        {found.state === 'found' && found.next !== null && (
+          <Button size="sm" variant="ghost" className="mt-2" onClick={() => void more().then(setProblem)}>
             Show older chats
           </Button>
         )}
@@ -189,61 +150,8 @@ export function Sidebar(props: { onPick: () => void; onSettings: () => void }) {
           <span className="sr-only">Settings</span>
         </button>
       </div>
-      <Confirm
-        open={doomed !== null}
-        onOpenChange={(open) => !open && setDoomed(null)}
-        title="Delete this chat?"
-        description={`“${doomed?.title ?? 'New chat'}” and its saved outputs are deleted. Files in your workspace stay.`}
-        action="Delete"
-        onConfirm={() => doomed !== null && remove(doomed)}
-      />
     </div>
   )
 }
 
 const SHOWN = { all: 'All', shared: 'Shared with me' }
-
-/** As the list knows them now, where it does: what runs there, and what waits. */
-function foundGroup(
-  found: readonly SessionSummary[],
-  known: readonly SessionSummary[],
-): [string, SessionSummary[]][] {
-  if (found.length === 0) return []
-  const byId = new Map(known.map((summary) => [summary.sessionId, summary]))
-  return [['Found', found.map((summary) => byId.get(summary.sessionId) ?? summary)]]
-}
-
-function grouped(sessions: readonly SessionSummary[]): [string, SessionSummary[]][] {
-  const now = Date.now()
-  return [...Map.groupBy(sessions, (summary) => ageGroup(summary.updatedAt, now))]
-}
-
-/** Ask before something that cannot be undone. */
-function Confirm(props: {
-  open: boolean
-  onOpenChange: (open: boolean) => void
-  title: string
-  description: string
-  action: string
-  onConfirm: () => void
-}) {
-  return (
-    <AlertDialog.Root open={props.open} onOpenChange={props.onOpenChange}>
-      <AlertDialog.Portal>
-        <AlertDialog.Backdrop className="backdrop fixed inset-0 z-40 bg-black/40" />
-        <AlertDialog.Popup className="popup fixed top-1/2 left-1/2 z-50 w-96 max-w-[calc(100vw-2rem)] -translate-x-1/2 -translate-y-1/2 rounded-2xl border border-line bg-raised p-5 shadow-3 outline-none">
-          <AlertDialog.Title className="text-base font-semibold">{props.title}</AlertDialog.Title>
-          <AlertDialog.Description className="mt-1.5 text-sm text-muted">
-            {props.description}
-          </AlertDialog.Description>
-          <div className="mt-5 flex justify-end gap-2">
-            <AlertDialog.Close render={<Button />}>Cancel</AlertDialog.Close>
-            <AlertDialog.Close render={<Button variant="danger" />} onClick={props.onConfirm}>
-              {props.action}
-            </AlertDialog.Close>
-          </div>
-        </AlertDialog.Popup>
-      </AlertDialog.Portal>
-    </AlertDialog.Root>
-  )
-}

@@ -4,6 +4,7 @@ import type { Mode } from '@sandlot/shared/mode'
 import { messageOf } from '@sandlot/shared/errors'
 import type { UploadedImage } from '@sandlot/shared/images'
 import { newId } from '@sandlot/shared/ids'
+import type { SessionSummary } from '@sandlot/shared/frames'
 import type { QueuedEntry } from '@sandlot/shared/transcript/entries'
 import { createStore, type StoreApi } from 'zustand/vanilla'
 import { withOpened, withoutViews } from './catching-up.ts'
@@ -25,6 +26,8 @@ export interface SendOptions {
   mode?: Mode
   model?: string | undefined
   thoughtLevel?: string | null
+  /** Of a new session: the project that it is in. */
+  project?: string | undefined
   images?: readonly Pick<UploadedImage, 'id' | 'mimeType'>[]
   /** The prompt that it follows, null: none; absent: the newest. */
   follows?: string | null | undefined
@@ -94,7 +97,7 @@ export class Chat {
    * the model is asked from now on; `images` wait on the service.
    */
   send(sessionId: string | null, text: string, options: SendOptions = {}): string {
-    const { mode, model, thoughtLevel, images = [], follows } = options
+    const { mode, model, thoughtLevel, project, images = [], follows } = options
     const message: PendingMessage = {
       requestId: newId('r'),
       sessionId,
@@ -104,6 +107,7 @@ export class Chat {
       ...(sessionId === null && mode !== undefined ? { mode } : {}),
       model,
       follows,
+      ...(sessionId === null && project !== undefined ? { project } : {}),
       ...(sessionId === null && thoughtLevel != null ? { thoughtLevel } : {}),
     }
     this.#line.setOutbox([...this.#state.outbox, message])
@@ -219,6 +223,13 @@ export class Chat {
     } catch (error) {
       return messageOf(error)
     }
+  }
+
+  /** Lines that were asked for beside the pages of the list. What is known already is newer. */
+  addListed(sessions: readonly SessionSummary[]): void {
+    const known = this.#state.sessions
+    if (known === null || sessions.length === 0) return
+    this.#set({ ...this.#state, sessions: mergeSessions(sessions, known) })
   }
 
   /** Take a session out of the list at once; the service says the same to all tabs. */

@@ -24,6 +24,7 @@ const pendingMessage = z.object({
   ...modelChoice,
   /** As of `ai_chat`. */
   follows: follows.optional(),
+  project: z.string().optional(),
   sentAt: z.number(),
   /** Known once the service has accepted it. */
   promptId: z.string().optional(),
@@ -49,6 +50,7 @@ export function frameOf(message: PendingMessage): ClientFrame {
     model: message.model,
     thoughtLevel: message.thoughtLevel,
     follows: message.follows,
+    project: message.project,
   }
 }
 

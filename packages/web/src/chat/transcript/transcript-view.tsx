@@ -302,7 +302,10 @@ function useWantedRow(
     ].find((element) => element instanceof HTMLElement)
     if (found === undefined) return
     leaveEnd()
-    found.scrollIntoView({ block: 'center' })
+    const show = (): void => found.scrollIntoView({ block: 'center' })
+    show()
+    // What is drawn round it from now on has other heights than was thought.
+    requestAnimationFrame(() => requestAnimationFrame(show))
     found.classList.add('found')
     found.addEventListener('animationend', () => found.classList.remove('found'), { once: true })
     found.tabIndex = -1

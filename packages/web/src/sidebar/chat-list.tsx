@@ -1,0 +1,394 @@
+/** The chats themselves: pinned, projects, by age; or the archive. */
+import { AlertDialog } from '@base-ui/react/alert-dialog'
+import { Menu } from '@base-ui/react/menu'
+import type { Project } from '@sandlot/shared/desk/chats'
+import { messageOf } from '@sandlot/shared/errors'
+import type { SessionSummary } from '@sandlot/shared/frames'
+import { Archive, ArrowLeft, ChevronRight, Ellipsis, Folder, FolderPlus, SquarePen } from 'lucide-react'
+import { useEffect, useMemo, useRef, useState } from 'react'
+import { useLocation } from 'wouter'
+import { useChat, useChatState } from '../chat/chat-context.ts'
+import { cn } from '../lib/cn.ts'
+import { browserStorage } from '../lib/storage.ts'
+import { fetchArchived, fetchOfProject, fetchPinned, removeProject } from '../net/chats.ts'
+import { usePages } from '../search/use-pages.ts'
+import { Alert } from '../ui/alert.tsx'
+import { Button } from '../ui/button.tsx'
+import { Revealed } from '../ui/revealed.tsx'
+import { beginIn, chooseNone, loadProjects, mark, useKeeping } from './keeping.ts'
+import { type ListGroup, listGroups } from './list-groups.ts'
+import { ProjectDialog } from './project-dialog.tsx'
+import { SessionItem } from './session-item.tsx'
+import { useDeleteChats } from './use-delete-chats.ts'
+
+const FOLDED_KEY = 'sandlot.folded'
+
+/**
+ * `found`: chats that a search has found by their names, in place of all. `shared`: only those of
+ * others.
+ */
+export function ChatList(props: {
+  found: readonly SessionSummary[] | null
+  shared: boolean
+  onPick: () => void
+}) {
+  const { found, shared, onPick } = props
+  const { chat, me } = useChat()
+  const sessions = useChatState((state) => state.sessions)
+  const more = useChatState((state) => state.nextPage !== null)
+  const activeId = useChatState((state) => state.activeId)
+  const { projects, doomed, chosen } = useKeeping()
+  const [inArchive, setInArchive] = useState(false)
+  const [problem, setProblem] = useState<string | null>(null)
+  /** `null`: a new one. */
+  const [project, setProject] = useState<{ edited: Project | null; add?: string } | undefined>()
+  const deleteChats = useDeleteChats()
+  const isGuest = me.role === 'guest'
+  useKeptChats()
+
+  const groups = useMemo((): ListGroup[] => {
+    const shown = (sessions ?? []).filter(({ sessionId }) => !doomed.has(sessionId))
+    if (found !== null) return foundGroup(found, shown, doomed)
+    const listed = shown.filter(
+      ({ archived, owner }) => archived !== true && (!shared || owner !== undefined),
+    )
+    return listGroups(listed, shared || isGuest ? [] : (projects ?? []), Date.now())
+  }, [found, sessions, shared, doomed, projects, isGuest])
+  const item = (summary: SessionSummary) => (
+    <SessionItem
+      key={summary.sessionId}
+      summary={summary}
+      active={summary.sessionId === activeId}
+      onDelete={deleteChats}
+      onNewProject={(add) => setProject({ edited: null, add })}
+      onPick={onPick}
+    />
+  )
+  return (
+    <>
+      {chosen !== null && <Chosen chosen={chosen} onDelete={deleteChats} />}
+      {inArchive && found === null ? (
+        <ArchiveList onBack={() => setInArchive(false)} item={item} />
+      ) : (
+        <>
+          {groups.map((group) =>
+            group.project === undefined ? (
+              <section key={group.key} aria-label={group.title}>
+                <h2 className="px-2.5 pt-4 pb-1 text-xs font-medium text-faint">{group.title}</h2>
+                <ul className="flex flex-col gap-px">{group.sessions.map(item)}</ul>
+              </section>
+            ) : (
+              <ProjectGroup
+                key={group.key}
+                project={group.project}
+                count={group.sessions.length}
+                onPick={onPick}
+                onEdit={(edited) => setProject({ edited })}
+              >
+                {group.sessions.map(item)}
+              </ProjectGroup>
+            ),
+          )}
+          {found === null && more && (
+            <Button
+              size="sm"
+              variant="ghost"
+              className="mt-2"
+              onClick={() => void chat.loadOlder().then(setProblem)}
+            >
+              Show older chats
+            </Button>
+          )}
+          {problem !== null && <Alert>{problem}</Alert>}
+          {found === null && sessions !== null && sessions.length > 0 && (
+            <div className="mt-4 flex flex-col border-t border-line pt-2">
+              {!isGuest && (
+                <FootButton icon={FolderPlus} onClick={() => setProject({ edited: null })}>
+                  New project
+                </FootButton>
+              )}
+              <FootButton icon={Archive} onClick={() => setInArchive(true)}>
+                Archive
+              </FootButton>
+            </div>
+          )}
+        </>
+      )}
+      {project !== undefined && (
+        <ProjectDialog
+          project={project.edited}
+          onClose={() => setProject(undefined)}
+          onSaved={({ id }) =>
+            project.add !== undefined && void mark({ sessionIds: [project.add], project: id })
+          }
+        />
+      )}
+    </>
+  )
+}
+
+/** As the list knows them now, where it does: what runs there, and what waits. */
+function foundGroup(
+  found: readonly SessionSummary[],
+  known: readonly SessionSummary[],
+  doomed: ReadonlySet<string>,
+): ListGroup[] {
+  const left = found.filter(({ sessionId }) => !doomed.has(sessionId))
+  if (left.length === 0) return []
+  const byId = new Map(known.map((summary) => [summary.sessionId, summary]))
+  const sessions = left.map((summary) => byId.get(summary.sessionId) ?? summary)
+  return [{ key: 'found', title: 'Found', sessions }]
+}
+
+/** Projects, and chats that are pinned however old they are. */
+function useKeptChats(): void {
+  const { chat, me } = useChat()
+  const isGuest = me.role === 'guest'
+  const connected = useChatState((state) => state.connection.status === 'open')
+  useEffect(() => {
+    if (!connected) return
+    if (!isGuest) void loadProjects()
+    // Without them the list is only shorter.
+    fetchPinned().then(
+      ({ sessions }) => chat.addListed(sessions),
+      () => undefined,
+    )
+  }, [chat, isGuest, connected])
+}
+
+function FootButton(props: { icon: typeof Archive; onClick: () => void; children: string }) {
+  const { icon: Icon } = props
+  return (
+    <button
+      type="button"
+      onClick={props.onClick}
+      className="flex h-8 items-center gap-2.5 rounded-lg px-2.5 text-sm text-muted hover:bg-hover hover:text-ink pointer-coarse:h-11"
+    >
+      <Icon className="size-4 text-faint" aria-hidden />
+      {props.children}
+    </button>
+  )
+}
+
+/** What is done with several chats at once. */
+function Chosen(props: { chosen: ReadonlySet<string>; onDelete: (sessionIds: readonly string[]) => void }) {
+  const sessionIds = [...props.chosen]
+  const sessions = useChatState((state) => state.sessions)
+  const others = sessions?.some(({ sessionId, owner }) => owner !== undefined && props.chosen.has(sessionId))
+  const none = sessionIds.length === 0
+  const done = (work: void | Promise<void>) => {
+    void work
+    chooseNone()
+  }
+  return (
+    <div
+      role="group"
+      aria-label="The chosen chats"
+      className="sticky top-0 z-10 flex flex-wrap items-center gap-1 rounded-lg border border-line bg-raised p-1.5 shadow-1"
+    >
+      <span role="status" className="min-w-0 flex-1 px-1 text-xs text-muted">
+        {sessionIds.length} chosen
+      </span>
+      <Button size="sm" disabled={none} onClick={() => done(mark({ sessionIds, archived: true }))}>
+        Archive
+      </Button>
+      <Button
+        size="sm"
+        variant="danger"
+        disabled={none || others}
+        title={others ? 'Some are chats of others' : undefined}
+        onClick={() => done(props.onDelete(sessionIds))}
+      >
+        Delete
+      </Button>
+      <Button size="sm" variant="ghost" onClick={chooseNone}>
+        Cancel
+      </Button>
+    </div>
+  )
+}
+
+function ArchiveList(props: { onBack: () => void; item: (summary: SessionSummary) => React.ReactNode }) {
+  const sessions = useChatState((state) => state.sessions)
+  const doomed = useKeeping((state) => state.doomed)
+  const [problem, setProblem] = useState<string | null>(null)
+  const { found, more } = usePages('archive', async (before) => {
+    const { sessions: items, next } = await fetchArchived(before)
+    return { items, next }
+  })
+  const known = new Map((sessions ?? []).map((summary) => [summary.sessionId, summary]))
+  const items = found.state === 'found' ? found.items : []
+  const shown = items
+    .map((summary) => known.get(summary.sessionId) ?? summary)
+    .filter(({ sessionId, archived }) => archived === true && !doomed.has(sessionId))
+  return (
+    <section aria-label="Archive">
+      <div className="flex items-center gap-1 pt-2 pb-1">
+        <Button size="sm" variant="ghost" onClick={props.onBack}>
+          <ArrowLeft className="size-4" aria-hidden /> All chats
+        </Button>
+        <h2 className="text-xs font-medium text-faint">Archive</h2>
+      </div>
+      {found.state === 'failed' && <Alert>{found.problem}</Alert>}
+      {found.state === 'found' && shown.length === 0 && (
+        <p className="px-2.5 py-3 text-sm text-faint">
+          Nothing is archived. What you archive leaves the list and is still found by the search.
+        </p>
+      )}
+      <ul className="flex flex-col gap-px">{shown.map(props.item)}</ul>
+      {problem !== null && <Alert>{problem}</Alert>}
+      {found.state === 'found' && found.next !== null && (
+        <Button size="sm" variant="ghost" className="mt-2" onClick={() => void more().then(setProblem)}>
+          Show older chats
+        </Button>
+      )}
+    </section>
+  )
+}
+
+const ITEM =
+  'flex h-8 pointer-coarse:h-11 cursor-pointer items-center gap-2.5 rounded-lg px-2.5 text-sm outline-none data-highlighted:bg-hover'
+
+function ProjectGroup(props: {
+  project: Project
+  count: number
+  onPick: () => void
+  onEdit: (project: Project) => void
+  children: React.ReactNode
+}) {
+  const { project } = props
+  const { chat } = useChat()
+  const [, navigate] = useLocation()
+  const [folded, setFolded] = useFolded(project.id)
+  const [removing, setRemoving] = useState(false)
+  const [problem, setProblem] = useState<string | null>(null)
+  const host = useRef<HTMLElement>(null)
+  useEffect(() => {
+    if (folded) return
+    // Without them the list is only shorter.
+    fetchOfProject(project.id).then(
+      ({ sessions }) => chat.addListed(sessions),
+      () => undefined,
+    )
+  }, [chat, folded, project.id])
+  const begin = () => {
+    beginIn(project.id)
+    navigate('/')
+    props.onPick()
+  }
+  const remove = () => {
+    removeProject(project.id).then(loadProjects, (error: unknown) => setProblem(messageOf(error)))
+  }
+  return (
+    <section ref={host} aria-label={project.name} className="group/project pt-2">
+      <div className="relative flex items-center rounded-lg hover:bg-hover">
+        <button
+          type="button"
+          aria-expanded={!folded}
+          onClick={() => setFolded(!folded)}
+          className="flex min-h-8 min-w-0 flex-1 items-center gap-2 rounded-lg px-2.5 text-left text-sm pointer-coarse:min-h-11"
+        >
+          <Folder className="size-4 shrink-0 text-faint" aria-hidden />
+          <h2 dir="auto" className="min-w-0 truncate font-medium">
+            <Revealed text={project.name} />
+          </h2>
+          <ChevronRight
+            className={cn('size-3.5 shrink-0 text-faint transition-transform', !folded && 'rotate-90')}
+            aria-hidden
+          />
+        </button>
+        <button
+          type="button"
+          aria-label={`New chat in ${project.name}`}
+          title="New chat"
+          onClick={begin}
+          className="inline-flex size-7 items-center justify-center rounded-md text-faint hover:bg-hover hover:text-ink pointer-coarse:size-11"
+        >
+          <SquarePen className="size-4" aria-hidden />
+        </button>
+        <Menu.Root>
+          <Menu.Trigger
+            aria-label={`More about the project ${project.name}`}
+            className="mr-1 inline-flex size-7 items-center justify-center rounded-md text-faint hover:bg-hover hover:text-ink pointer-coarse:size-11"
+          >
+            <Ellipsis className="size-4" aria-hidden />
+          </Menu.Trigger>
+          <Menu.Portal container={host}>
+            <Menu.Positioner positionMethod="fixed" side="bottom" align="end" sideOffset={4} className="z-50">
+              <Menu.Popup className="popup min-w-40 rounded-xl border border-line bg-raised p-1.5 shadow-3 outline-none">
+                <Menu.Item className={ITEM} onClick={() => props.onEdit(project)}>
+                  Edit…
+                </Menu.Item>
+                <Menu.Item
+                  className={cn(ITEM, 'text-failed data-highlighted:bg-failed-wash')}
+                  onClick={() => setRemoving(true)}
+                >
+                  Remove project…
+                </Menu.Item>
+              </Menu.Popup>
+            </Menu.Positioner>
+          </Menu.Portal>
+        </Menu.Root>
+      </div>
+      {problem !== null && <Alert>{problem}</Alert>}
+      {!folded &&
+        (props.count === 0 ? (
+          <p className="px-2.5 py-1.5 text-xs text-faint">No chats yet.</p>
+        ) : (
+          <ul className="ml-3 flex flex-col gap-px border-l border-line pl-1">{props.children}</ul>
+        ))}
+      <Confirm
+        open={removing}
+        onOpenChange={setRemoving}
+        title="Remove this project?"
+        description={`“${project.name}” and its instructions are removed. Its chats and files stay.`}
+        action="Remove"
+        onConfirm={remove}
+      />
+    </section>
+  )
+}
+
+/** Kept in this browser. */
+function useFolded(id: string): [boolean, (folded: boolean) => void] {
+  const read = () => (browserStorage('local').get(FOLDED_KEY) ?? '').split(' ')
+  const [folded, setFolded] = useState(() => read().includes(id))
+  return [
+    folded,
+    (next) => {
+      const others = read().filter((one) => one !== id && one !== '')
+      browserStorage('local').set(FOLDED_KEY, [...others, ...(next ? [id] : [])].join(' '))
+      setFolded(next)
+    },
+  ]
+}
+
+/** Ask before something that cannot be undone. */
+function Confirm(props: {
+  open: boolean
+  onOpenChange: (open: boolean) => void
+  title: string
+  description: string
+  action: string
+  onConfirm: () => void
+}) {
+  return (
+    <AlertDialog.Root open={props.open} onOpenChange={props.onOpenChange}>
+      <AlertDialog.Portal>
+        <AlertDialog.Backdrop className="backdrop fixed inset-0 z-40 bg-black/40" />
+        <AlertDialog.Popup className="popup fixed top-1/2 left-1/2 z-50 w-96 max-w-[calc(100vw-2rem)] -translate-x-1/2 -translate-y-1/2 rounded-2xl border border-line bg-raised p-5 shadow-3 outline-none">
+          <AlertDialog.Title className="text-base font-semibold">{props.title}</AlertDialog.Title>
+          <AlertDialog.Description className="mt-1.5 text-sm text-muted">
+            {props.description}
+          </AlertDialog.Description>
+          <div className="mt-5 flex justify-end gap-2">
+            <AlertDialog.Close render={<Button />}>Cancel</AlertDialog.Close>
+            <AlertDialog.Close render={<Button variant="danger" />} onClick={props.onConfirm}>
+              {props.action}
+            </AlertDialog.Close>
+          </div>
+        </AlertDialog.Popup>
+      </AlertDialog.Portal>
+    </AlertDialog.Root>
+  )
+}

@@ -1,0 +1,69 @@
+/** What the list knows beside the chats: projects, what is being deleted, what is chosen. */
+import type { Project } from '@sandlot/shared/desk/chats'
+import { messageOf } from '@sandlot/shared/errors'
+import { create } from 'zustand'
+import { fetchProjects, markChats } from '../net/chats.ts'
+import { showToast } from '../ui/toasts.tsx'
+import type { ChatMarks } from '@sandlot/shared/desk/chats'
+
+interface Keeping {
+  /** Null until they are known. */
+  projects: readonly Project[] | null
+  /** The project of the chat that is begun next. */
+  newIn: string | null
+  /** Chats whose deletion waits for the end of its undo. */
+  doomed: ReadonlySet<string>
+  /** Chats that are chosen; null: none are being chosen. */
+  chosen: ReadonlySet<string> | null
+}
+
+export const useKeeping = create<Keeping>(() => ({
+  projects: null,
+  newIn: null,
+  doomed: new Set(),
+  chosen: null,
+}))
+
+/** Reads them again. Failures are shown. */
+export async function loadProjects(): Promise<void> {
+  try {
+    const projects = await fetchProjects()
+    useKeeping.setState({ projects })
+  } catch (error) {
+    showToast(messageOf(error))
+  }
+}
+
+/** The next new chat is in this project; null: in none. */
+export function beginIn(project: string | null): void {
+  useKeeping.setState({ newIn: project })
+}
+
+export function useNewIn(): Project | null {
+  return useKeeping(({ projects, newIn }) => projects?.find(({ id }) => id === newIn) ?? null)
+}
+
+/** Marks chats; the service tells all tabs. Failures are shown. */
+export async function mark(marks: ChatMarks): Promise<void> {
+  try {
+    await markChats(marks)
+  } catch (error) {
+    showToast(messageOf(error))
+  }
+}
+
+/** Begins to choose several, with this one. */
+export function choose(sessionId: string): void {
+  useKeeping.setState({ chosen: new Set([sessionId]) })
+}
+
+export function toggleChosen(sessionId: string): void {
+  const { chosen } = useKeeping.getState()
+  const next = new Set(chosen)
+  if (!next.delete(sessionId)) next.add(sessionId)
+  useKeeping.setState({ chosen: next })
+}
+
+export function chooseNone(): void {
+  useKeeping.setState({ chosen: null })
+}

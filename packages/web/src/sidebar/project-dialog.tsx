@@ -1,0 +1,150 @@
+import { type NewProject, type Project, newProject } from '@sandlot/shared/desk/chats'
+import { MODES } from '@sandlot/shared/mode'
+import { MAX_INSTRUCTION_BYTES } from '@sandlot/shared/person/instructions'
+import { type ReactNode, useId, useState } from 'react'
+import { useSubmit } from '../auth/use-submit.ts'
+import { useChat } from '../chat/chat-context.ts'
+import { MODE_WORDS } from '../chat/composer/mode-menu.tsx'
+import { saveProject } from '../net/chats.ts'
+import { Alert } from '../ui/alert.tsx'
+import { Button } from '../ui/button.tsx'
+import { Field, INPUT } from '../ui/field.tsx'
+import { TitledDialog } from '../ui/titled-dialog.tsx'
+import { loadProjects } from './keeping.ts'
+
+/** A new project, or one that is changed. `onSaved` gets what is kept. */
+export function ProjectDialog(props: {
+  project: Project | null
+  onClose: () => void
+  onSaved: (project: Project) => void
+}) {
+  const { project } = props
+  const { me } = useChat()
+  const [said, setSaid] = useState<NewProject>({
+    name: project?.name ?? '',
+    folder: project?.folder ?? '',
+    instructions: project?.instructions ?? '',
+    mode: project?.mode ?? null,
+    model: project?.model ?? null,
+  })
+  const set = (change: Partial<NewProject>) => setSaid({ ...said, ...change })
+  const { busy, problem, onSubmit } = useSubmit(async () => {
+    const checked = newProject.safeParse(said)
+    if (!checked.success) throw new Error(checked.error.issues[0]?.message ?? 'This cannot be kept.')
+    const kept = await saveProject(checked.data, project?.id)
+    await loadProjects()
+    props.onSaved(kept)
+    props.onClose()
+  })
+  const models = me.models ?? []
+  return (
+    <TitledDialog
+      title={project === null ? 'New project' : 'Project'}
+      size="w-[30rem] max-h-[calc(100dvh-2rem)]"
+      open
+      onOpenChange={(open) => !open && props.onClose()}
+    >
+      <form onSubmit={onSubmit} className="flex min-h-0 flex-col">
+        <div className="flex min-h-0 flex-col gap-4 overflow-y-auto p-5">
+          {problem !== null && <Alert>{problem}</Alert>}
+          <Field
+            label="Name"
+            value={said.name}
+            maxLength={100}
+            required
+            autoComplete="off"
+            onChange={({ target }) => set({ name: target.value })}
+          />
+          <Field
+            label="Folder in your workspace"
+            hint="Chats of this project work there. Left empty: the workspace itself."
+            placeholder="projects/garden"
+            value={said.folder}
+            maxLength={300}
+            autoComplete="off"
+            onChange={({ target }) => set({ folder: target.value })}
+          />
+          <Labelled label="Instructions">
+            {(id) => (
+              <textarea
+                id={id}
+                dir="auto"
+                rows={5}
+                value={said.instructions}
+                maxLength={MAX_INSTRUCTION_BYTES}
+                placeholder="What the agent keeps to in these chats, after your own instructions."
+                onChange={({ target }) => set({ instructions: target.value })}
+                className={`${INPUT} h-auto resize-y py-2`}
+              />
+            )}
+          </Labelled>
+          <div className="grid grid-cols-2 gap-4 max-sm:grid-cols-1">
+            <Labelled label="New chats begin in">
+              {(id) => (
+                <select
+                  id={id}
+                  className={INPUT}
+                  value={said.mode ?? ''}
+                  onChange={({ target }) =>
+                    set({ mode: MODES.find((mode) => mode === target.value) ?? null })
+                  }
+                >
+                  <option value="">The usual mode</option>
+                  {MODES.map((mode) => (
+                    <option key={mode} value={mode}>
+                      {MODE_WORDS[mode].name}
+                    </option>
+                  ))}
+                </select>
+              )}
+            </Labelled>
+            {models.length > 1 && (
+              <Labelled label="and ask">
+                {(id) => (
+                  <select
+                    id={id}
+                    className={INPUT}
+                    value={said.model ?? ''}
+                    onChange={({ target }) => set({ model: target.value === '' ? null : target.value })}
+                  >
+                    <option value="">The usual model</option>
+                    {models.map(({ name }) => (
+                      <option key={name} value={name}>
+                        {name}
+                      </option>
+                    ))}
+                  </select>
+                )}
+              </Labelled>
+            )}
+          </div>
+        </div>
+        <div className="flex justify-end gap-2 border-t border-line px-5 py-3">
+          <Button className="max-md:h-11" onClick={props.onClose}>
+            Cancel
+          </Button>
+          <Button
+            type="submit"
+            variant="primary"
+            className="max-md:h-11"
+            disabled={busy || said.name.trim() === ''}
+          >
+            {project === null ? 'Create' : 'Save'}
+          </Button>
+        </div>
+      </form>
+    </TitledDialog>
+  )
+}
+
+function Labelled(props: { label: string; children: (id: string) => ReactNode }) {
+  const id = useId()
+  return (
+    <div className="flex flex-col gap-1.5">
+      <label htmlFor={id} className="text-sm font-medium text-ink">
+        {props.label}
+      </label>
+      {props.children(id)}
+    </div>
+  )
+}
