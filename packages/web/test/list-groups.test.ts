@@ -4,7 +4,12 @@ import { listGroups } from '../src/sidebar/list-groups.ts'
 
 const NOW = new Date(2026, 10, 27, 12).getTime()
 const line = (sessionId: string, more: Partial<SessionSummary> = {}): SessionSummary => ({
-  ...{ sessionId, title: sessionId, updatedAt: NOW, mode: 'manual', running: false, waiting: 0 },
+  sessionId,
+  title: sessionId,
+  updatedAt: NOW,
+  mode: 'manual',
+  running: false,
+  waiting: 0,
   ...more,
 })
 const project = (id: string) => ({ id, name: id, folder: '', instructions: '', mode: null, model: null })
