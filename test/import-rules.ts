@@ -75,6 +75,10 @@ const VENDORS: { library: RegExp; only: RegExp }[] = [
     only: /^(packages\/service\/src\/(.*\/)?[a-z-]*limit|mcp\/mcp-kit\/src\/lookups\.ts)/,
   },
   { library: /^web-push$/, only: /^packages\/service\/src\/notices\/push\.ts/ },
+  {
+    library: /^micromark(-extension-gfm)?$/,
+    only: /^packages\/service\/src\/chat\/export-html\.ts/,
+  },
   { library: /^yazl$/, only: /^packages\/service\/src\/http\/folder-zip\.ts/ },
   { library: /^nodemailer$/, only: /^packages\/service\/src\/notices\/mail\.ts/ },
   { library: /^@modelcontextprotocol\/client(\/|$)/, only: /^packages\/ai-agent\/src\/mcp\// },

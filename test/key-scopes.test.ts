@@ -97,6 +97,7 @@ const NEEDED: Record<string, Needs> = {
   'POST /api/sessions/:id/approvals/:callId': 'chat',
   'GET /api/approvals': 'read',
   'GET /api/sessions/:id/prompts/:promptId/export': 'read',
+  'GET /api/sessions/:id/export': 'read',
   'GET /api/sessions/:id/outputs/:callId': 'read',
   'GET /api/sessions/:id/images/:seq/:index': 'read',
   'GET /api/sessions/:id/shares': 'read',

@@ -1,13 +1,23 @@
 import type { SessionEvent } from '@sandlot/shared/events'
 import type { SandlotEvent } from '@sandlot/shared/sandlot-event'
-import { emptyTranscript, foldTranscript } from '@sandlot/shared/transcript/transcript'
+import { type Transcript, emptyTranscript, foldTranscript } from '@sandlot/shared/transcript/transcript'
 import { expect, test } from 'vitest'
-import { asMarkdown } from '../src/chat/transcript/as-markdown.ts'
+import { entryAsMarkdown, turningBefore } from '@sandlot/shared/transcript/as-markdown'
 import { newsBetween } from '../src/state/news.ts'
 import { SessionLog } from './fixture/session-log.ts'
 
+function markdown({ entries, prompts }: Transcript): string {
+  const told = new Set<string>()
+  const nameOf = (author: { name: string } | undefined) => author?.name ?? 'You'
+  const parts = entries.flatMap((entry) => [
+    ...[turningBefore(entry, prompts, told) ?? []].flat(),
+    ...[entryAsMarkdown(entry, nameOf)?.trimEnd() ?? []].flat(),
+  ])
+  return ['# Primes', ...parts].join('\n\n') + '\n'
+}
+
 const markdownOf = (events: readonly SessionEvent[]) =>
-  asMarkdown('Primes', events.reduce(foldTranscript, emptyTranscript()), (author) => author?.name ?? 'You')
+  markdown(events.reduce(foldTranscript, emptyTranscript()))
 
 test('a conversation as Markdown: what was said, called and answered; backticks end no block', () => {
   const log = new SessionLog(1)

@@ -11,10 +11,10 @@ import {
   opensItself,
   phaseOf,
   statusWord,
-} from '../src/chat/calls/call-words.ts'
-import { endLines, failuresSentence } from '../src/chat/transcript/end-words.ts'
+} from '@sandlot/shared/transcript/call-words'
+import { endLines, failuresSentence } from '@sandlot/shared/transcript/end-words'
 import { draftSubject, draftTail } from '../src/chat/calls/draft-words.ts'
-import { shownArguments } from '../src/chat/calls/call-arguments.ts'
+import { shownArguments } from '@sandlot/shared/transcript/call-arguments'
 import { ageGroup, formatBytes, formatDuration } from '../src/lib/format.ts'
 import { revealInvisible } from '../src/lib/invisible.ts'
 import { shortcutOf } from '../src/lib/shortcuts.ts'

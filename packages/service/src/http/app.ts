@@ -24,6 +24,7 @@ import { modelsRoutes } from './admin/models-routes.ts'
 import { noticesRoutes } from './notices-routes.ts'
 import { portsRoutes } from '../previews/ports-routes.ts'
 import { peopleRoutes } from './admin/people-routes.ts'
+import { exportRoutes } from './chats/export-routes.ts'
 import { projectsRoutes } from './chats/projects-routes.ts'
 import { rulesRoutes } from './rules-routes.ts'
 import { searchRoutes } from './chats/search-routes.ts'
@@ -44,6 +45,7 @@ export function makeApp(parts: Parts): Hono<AppEnv> {
     .use(numbered(parts))
     .use('/api/files/preview', framed())
     .use('/api/sessions/:id/outputs/*', sandboxed())
+    .use('/api/sessions/:id/export', sandboxed())
     .use('/api/sessions/:id/images/*', sandboxed())
     .use('/api/snapshots/:id/outputs/*', sandboxed())
     .use('/api/snapshots/:id/images/*', sandboxed())
@@ -100,6 +102,7 @@ export function makeApp(parts: Parts): Hono<AppEnv> {
     .route('/api/sessions', sessionImageRoutes(parts))
     .route('/api/sessions', sharesRoutes(parts))
     .route('/api/approvals', approvalsRoutes(parts))
+    .route('/api/sessions', exportRoutes(parts))
     .route('/api/snapshots', snapshotsRoutes(parts))
     .route('/api/people', directoryRoutes(parts))
     .route('/api/search', searchRoutes(parts))

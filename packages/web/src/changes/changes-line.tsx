@@ -5,7 +5,7 @@ import { memo, useId, useState } from 'react'
 import { useReading } from '../chat/sharing/reading.ts'
 import { useDesk } from '../desk/use-desk.ts'
 import { cn } from '../lib/cn.ts'
-import { changedWords, linesOf } from './change-words.ts'
+import { changedWords, linesOf } from '@sandlot/shared/transcript/change-words'
 import { FileLine, LineCounts, MoreFiles } from './file-line.tsx'
 import { useShownPrompt } from './shown-prompt.ts'
 

@@ -14,7 +14,7 @@ import { EMPTY_VIEW } from '../state/chat-state.ts'
 import { Alert } from '../ui/alert.tsx'
 import { Revealed } from '../ui/revealed.tsx'
 import { Spinner } from '../ui/spinner.tsx'
-import { changedWords, linesOf } from './change-words.ts'
+import { changedWords, linesOf } from '@sandlot/shared/transcript/change-words'
 import { FileLine, LineCounts, MoreFiles } from './file-line.tsx'
 import { useShownPrompt } from './shown-prompt.ts'
 

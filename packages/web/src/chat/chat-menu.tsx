@@ -1,14 +1,11 @@
 import { Menu } from '@base-ui/react/menu'
-import { Ellipsis, FileText, Pencil, Share2 } from 'lucide-react'
+import { Braces, Ellipsis, FileCode, FileText, Pencil, Share2 } from 'lucide-react'
 import { useRef, useState } from 'react'
 import { Dialog } from '@base-ui/react/dialog'
 import { MAX_TITLE_CHARS } from '@sandlot/shared/frames'
-import { EMPTY_VIEW } from '../state/chat-state.ts'
-import { asMarkdown } from './transcript/as-markdown.ts'
-import { useChat, useChatState } from './chat-context.ts'
-import { otherOf, useReadingOf } from './sharing/reading.ts'
+import { useChatState } from './chat-context.ts'
+import { useReadingOf } from './sharing/reading.ts'
 import { useSubmit } from '../auth/use-submit.ts'
-import { saveText } from '../lib/save-text.ts'
 import { renameSession } from '../net/http.ts'
 import { Alert } from '../ui/alert.tsx'
 import { Button } from '../ui/button.tsx'
@@ -17,9 +14,14 @@ import { Field } from '../ui/field.tsx'
 const ITEM =
   'flex h-9 cursor-pointer items-center gap-2.5 rounded-lg px-2.5 text-sm outline-none data-highlighted:bg-hover pointer-coarse:h-11'
 
+const SAVED_AS = [
+  { format: 'markdown', name: 'Markdown', icon: FileText },
+  { format: 'html', name: 'HTML', icon: FileCode },
+  { format: 'json', name: 'JSON', icon: Braces },
+]
+
 /** What can be done with the chat on the screen as a whole. Nothing while there is none. */
 export function ChatMenu(props: { title: string; onShare: () => void; onRename: () => void }) {
-  const { chat, me } = useChat()
   const sessionId = useChatState((state) => state.activeId)
   const known = useChatState(
     ({ activeId, views }) => activeId !== null && (views[activeId]?.transcript.seq ?? 0) > 0,
@@ -28,13 +30,6 @@ export function ChatMenu(props: { title: string; onShare: () => void; onRename: 
   const host = useRef<HTMLDivElement>(null)
   const reading = useReadingOf(sessionId)
   if (sessionId === null || !known) return null
-  const save = () => {
-    const { transcript } = chat.store.getState().views[sessionId] ?? EMPTY_VIEW
-    saveText(
-      `${fileName(props.title)}.md`,
-      asMarkdown(props.title, transcript, (author) => otherOf(reading, me, author)?.name ?? 'You'),
-    )
-  }
   return (
     <div ref={host}>
       <Menu.Root>
@@ -58,21 +53,26 @@ export function ChatMenu(props: { title: string; onShare: () => void; onRename: 
                   </Menu.Item>
                 </>
               )}
-              <Menu.Item className={ITEM} onClick={save}>
-                <FileText className="size-4 text-muted" aria-hidden /> Save as Markdown
-              </Menu.Item>
+              {SAVED_AS.map(({ format, name, icon: Icon }) => (
+                <Menu.Item
+                  key={format}
+                  className={ITEM}
+                  render={
+                    <a
+                      href={`/api/sessions/${encodeURIComponent(sessionId)}/export?format=${format}`}
+                      download
+                    />
+                  }
+                >
+                  <Icon className="size-4 text-muted" aria-hidden /> Save as {name}
+                </Menu.Item>
+              ))}
             </Menu.Popup>
           </Menu.Positioner>
         </Menu.Portal>
       </Menu.Root>
     </div>
   )
-}
-
-/** What every file system takes as a name. */
-function fileName(title: string): string {
-  const words = title.match(/[\p{L}\p{M}\p{N}_-]+/gu) ?? ['chat']
-  return words.join(' ').slice(0, 80).trim()
 }
 
 /** The service tells the new name to all tabs. */

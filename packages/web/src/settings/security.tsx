@@ -6,7 +6,6 @@ import { useEffect, useState } from 'react'
 import { useSubmit } from '../auth/use-submit.ts'
 import { useChat } from '../chat/chat-context.ts'
 import { formatDate } from '../lib/format.ts'
-import { saveText } from '../lib/save-text.ts'
 import {
   beginSecondFactor,
   confirmSecondFactor,
@@ -422,4 +421,15 @@ function CodesStep(props: { codes: readonly string[]; onDone: () => void }) {
       </div>
     </div>
   )
+}
+
+/** Have the browser save this text as a file. */
+function saveText(name: string, text: string): void {
+  const url = URL.createObjectURL(new Blob([text], { type: 'text/plain;charset=utf-8' }))
+  const link = document.createElement('a')
+  link.href = url
+  link.download = name
+  link.click()
+  // The download has begun by then; the bytes need not be kept.
+  setTimeout(() => URL.revokeObjectURL(url), 10_000)
 }

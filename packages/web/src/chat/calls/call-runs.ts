@@ -2,8 +2,8 @@
 import type { ToolKind } from '@sandlot/shared/call'
 import type { CallEntry, Entry } from '@sandlot/shared/transcript/entries'
 import { formatCount, formatDuration } from '../../lib/format.ts'
+import { phaseOf, ranOn } from '@sandlot/shared/transcript/call-words'
 import { filesWritten } from './call-attachments.ts'
-import { phaseOf, ranOn } from './call-words.ts'
 
 export interface CallRun {
   readonly type: 'run'

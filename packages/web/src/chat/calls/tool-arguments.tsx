@@ -3,7 +3,7 @@ import { cn } from '../../lib/cn.ts'
 import { formatCount } from '../../lib/format.ts'
 import { CopyButton } from '../../ui/copy-button.tsx'
 import { Revealed } from '../../ui/revealed.tsx'
-import { type ShownField, shownArguments } from './call-arguments.ts'
+import { type ShownField, shownArguments } from '@sandlot/shared/transcript/call-arguments'
 
 /** Shorter values stand in a file by accident. */
 const TELLING_CHARS = 12

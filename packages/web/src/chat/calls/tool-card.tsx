@@ -17,7 +17,7 @@ import { Revealed } from '../../ui/revealed.tsx'
 import { Spinner } from '../../ui/spinner.tsx'
 import { ApprovalPanel } from '../approvals/approval-panel.tsx'
 import { ChangedCall } from '../approvals/edit-call.tsx'
-import { shownArguments } from './call-arguments.ts'
+import { shownArguments } from '@sandlot/shared/transcript/call-arguments'
 import {
   answerWords,
   failureSentence,
@@ -26,7 +26,7 @@ import {
   ranOn,
   statusWord,
   type CallPhase,
-} from './call-words.ts'
+} from '@sandlot/shared/transcript/call-words'
 import { PersonMark } from '../../ui/person-mark.tsx'
 import { useChat } from '../chat-context.ts'
 import { useOther, useReading } from '../sharing/reading.ts'

@@ -76,7 +76,7 @@ export function useOther(author: Author | undefined): Author | null {
   return otherOf(useReading(), me, author)
 }
 
-export function otherOf({ owner, together }: Reading, me: Me, author: Author | undefined): Author | null {
+function otherOf({ owner, together }: Reading, me: Me, author: Author | undefined): Author | null {
   const who = author ?? owner
   return !together || who === null || who.id === me.id ? null : who
 }

@@ -5,7 +5,7 @@ import { cn } from '../../lib/cn.ts'
 import { Button } from '../../ui/button.tsx'
 import { CopyButton } from '../../ui/copy-button.tsx'
 import { useReading } from '../sharing/reading.ts'
-import { END_WORDS, endLines, failuresSentence } from './end-words.ts'
+import { END_WORDS, endLines, failuresSentence } from '@sandlot/shared/transcript/end-words'
 
 /** There is something to say about how it ended. */
 export function hasWords(entry: EndEntry): boolean {

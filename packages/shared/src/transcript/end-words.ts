@@ -1,8 +1,8 @@
 /** How a prompt ended, in words. */
-import { CAUSE_WORDS } from '@sandlot/shared/transcript/cause-words'
-import type { EndReason, ErrorCause } from '@sandlot/shared/reasons'
-import { patternSentence } from '@sandlot/shared/transcript/failure-pattern'
-import type { EndEntry } from '@sandlot/shared/transcript/entries'
+import { CAUSE_WORDS } from './cause-words.ts'
+import type { EndReason, ErrorCause } from '../reasons.ts'
+import { patternSentence } from './failure-pattern.ts'
+import type { EndEntry } from './entries.ts'
 
 interface EndWords {
   title: string

@@ -1,6 +1,5 @@
 /** What a prompt changed, in words. */
-import type { FileChange, FilesChanged } from '@sandlot/shared/desk/changes'
-import { formatCount } from '../lib/format.ts'
+import type { FileChange, FilesChanged } from '../desk/changes.ts'
 
 /** Undefined: lines are known of no file. */
 export function linesOf(files: readonly FileChange[]): { added: number; removed: number } | undefined {
@@ -18,5 +17,6 @@ export function changedWords({ files, more, problem }: FilesChanged): string {
   const kinds = new Set(files.map(({ kind }) => kind))
   const [only] = kinds
   const what = only !== undefined && kinds.size === 1 && more === 0 ? only : 'changed'
-  return `${formatCount(files.length + more, 'file')} ${what}`
+  const count = files.length + more
+  return `${count.toLocaleString('en')} ${count === 1 ? 'file' : 'files'} ${what}`
 }

@@ -2,8 +2,8 @@
  * What a call's state is called on the screen. Closed lists, so that a new reason cannot be
  * forgotten here.
  */
-import type { FailureReason } from '@sandlot/shared/reasons'
-import type { CallEntry } from '@sandlot/shared/transcript/entries'
+import type { FailureReason } from '../reasons.ts'
+import type { CallEntry } from './entries.ts'
 
 /**
  * The look of a card. `stopped`: denied or stopped, or it never began. `missed`: it

@@ -1,40 +1,43 @@
-/** A conversation as a Markdown document: for a report, a page of notes, another program. */
-import { cutWords } from '@sandlot/shared/transcript/cause-words'
-import { noteWords } from '@sandlot/shared/transcript/cause-words'
-import type { CallEntry, Entry } from '@sandlot/shared/transcript/entries'
-import { type Transcript, promptOf } from '@sandlot/shared/transcript/transcript'
-import type { Author } from '@sandlot/shared/team/shares'
-import { changedWords } from '../../changes/change-words.ts'
-import { shownArguments } from '../calls/call-arguments.ts'
-import { statusWord } from '../calls/call-words.ts'
+/**
+ * What stands in a conversation as Markdown: for a report, a page of notes, another program. All
+ * that is on the screen but thoughts; outputs as the model read them, images by name only.
+ */
+import { cutWords } from './cause-words.ts'
+import { noteWords } from './cause-words.ts'
+import type { CallEntry, Entry } from './entries.ts'
+import type { Author } from '../team/shares.ts'
+import { type Transcript, promptOf } from './transcript.ts'
+import { changedWords } from './change-words.ts'
+import { shownArguments } from './call-arguments.ts'
+import { statusWord } from './call-words.ts'
 import { endLines } from './end-words.ts'
 
 const TURNING = '*What follows was said anew, from an earlier place of this chat.*'
+/** Characters of one output; the rest is in the chat. */
+const MAX_OUTPUT = 20_000
 
 /** A person as the document names them; undefined: the chat says nothing of who it was. */
-type NameOf = (author: Author | undefined) => string
+export type NameOf = (author: Author | undefined) => string
 
 /**
- * Everything but thoughts, of all branches in the order in which it was said. Outputs as the model
- * read them; images are named only.
+ * That this entry is the first of a prompt that follows an earlier one than the one before it;
+ * undefined: it is not. `told`: the prompts of which it was asked before.
  */
-export function asMarkdown(
-  title: string,
-  { entries, prompts }: Pick<Transcript, 'entries' | 'prompts'>,
-  nameOf: NameOf,
-): string {
-  const turnings = new Set(
-    prompts.flatMap(({ id, follows }, at) => (follows === (prompts[at - 1]?.id ?? null) ? [] : [id])),
-  )
-  const parts = entries.flatMap((entry) => {
-    const prompt = promptOf(entry)
-    const turns = prompt !== undefined && turnings.delete(prompt)
-    return [...(turns ? [TURNING] : []), partOf(entry, nameOf) ?? []].flat()
-  })
-  return [`# ${title}`, ...parts].map((part) => part.trimEnd()).join('\n\n') + '\n'
+export function turningBefore(
+  entry: Entry,
+  prompts: Transcript['prompts'],
+  told: Set<string>,
+): string | undefined {
+  const prompt = promptOf(entry)
+  if (prompt === undefined || told.has(prompt)) return undefined
+  told.add(prompt)
+  const at = prompts.findIndex(({ id }) => id === prompt)
+  const turns = at >= 0 && prompts[at]?.follows !== (prompts[at - 1]?.id ?? null)
+  return turns ? TURNING : undefined
 }
 
-function partOf(entry: Entry, nameOf: NameOf): string | undefined {
+/** One entry; undefined: there is nothing of it to say. */
+export function entryAsMarkdown(entry: Entry, nameOf: NameOf): string | undefined {
   switch (entry.type) {
     case 'message':
       return messagePart(entry, nameOf)
@@ -73,8 +76,13 @@ function callPart(call: CallEntry): string {
   return [
     `**${call.title}** (${statusWord(call)})`,
     ...said,
-    ...(output === '' ? [] : [fenced(output)]),
+    ...(output === '' ? [] : [fenced(output.slice(0, MAX_OUTPUT)), ...cutOutput(output)]),
   ].join('\n\n')
+}
+
+function cutOutput(output: string): string[] {
+  const left = output.length - MAX_OUTPUT
+  return left <= 0 ? [] : [`*${left.toLocaleString('en')} more characters of this output are in the chat.*`]
 }
 
 function changesPart(changes: Extract<Entry, { type: 'changes' }>): string {

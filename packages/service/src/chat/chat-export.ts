@@ -1,0 +1,100 @@
+/**
+ * A whole chat as a document, piece by piece: of a long one only the prompt that is being written
+ * out is in memory.
+ */
+import { pauseWhenDue } from '@sandlot/shared/node/time-slices'
+import { type SessionEvent, sandlotEventOf, seqOf } from '@sandlot/shared/events'
+import { type NameOf, entryAsMarkdown, turningBefore } from '@sandlot/shared/transcript/as-markdown'
+import type { Entry } from '@sandlot/shared/transcript/entries'
+import { type Transcript, emptyTranscript, foldTranscript } from '@sandlot/shared/transcript/transcript'
+import type { SessionReader, SessionRow } from '@sandlot/storage/sessions/store'
+import { withoutImageBytes } from './event-images.ts'
+import { HtmlExport } from './export-html.ts'
+
+/** Events that are read at once. */
+const PAGE = 200
+
+export const EXPORT_FORMATS = {
+  markdown: { type: 'text/markdown; charset=utf-8', ending: 'md' },
+  html: { type: 'text/html; charset=utf-8', ending: 'html' },
+  json: { type: 'application/json', ending: 'json' },
+} as const
+export type ExportFormat = keyof typeof EXPORT_FORMATS
+
+/** Markdown and HTML say where something was said anew; JSON has every event. */
+export async function* exportChat(
+  reader: Pick<SessionReader, 'readEvents'>,
+  row: SessionRow,
+  format: ExportFormat,
+  nameOf: NameOf,
+): AsyncGenerator<string> {
+  if (format === 'json') return yield* asJson(reader, row)
+  const title = row.title ?? 'Chat'
+  if (format === 'html') {
+    const page = new HtmlExport(nameOf)
+    yield page.head(title, `${nameOf(undefined)}, ${new Date(row.createdAt).toISOString().slice(0, 10)}`)
+    for await (const { entry, turning } of entriesOf(reader, row.id)) yield page.entry(entry, turning)
+    return yield page.tail()
+  }
+  yield `# ${title}\n`
+  for await (const { entry, turning } of entriesOf(reader, row.id))
+    for (const text of [turning, entryAsMarkdown(entry, nameOf)])
+      if (text !== undefined) yield `\n${text.trimEnd()}\n`
+}
+
+async function* asJson(
+  reader: Pick<SessionReader, 'readEvents'>,
+  { id, title, createdAt, updatedAt, cwd }: SessionRow,
+): AsyncGenerator<string> {
+  const about = JSON.stringify({ sessionId: id, title, createdAt, updatedAt, cwd })
+  yield `${about.slice(0, -1)},"events":[`
+  let separator = '\n'
+  for await (const event of eventsOf(reader, id)) {
+    // Images are at their addresses, as on the page.
+    const seen = withoutImageBytes(`/api/sessions/${encodeURIComponent(id)}`, event)
+    yield `${separator}${JSON.stringify(seen)}`
+    separator = ',\n'
+  }
+  yield '\n]}\n'
+}
+
+/** From the top, of all branches in the order of the log; of each prompt once it has ended. */
+async function* entriesOf(
+  reader: Pick<SessionReader, 'readEvents'>,
+  id: string,
+): AsyncGenerator<{ entry: Entry; turning: string | undefined }> {
+  const told = new Set<string>()
+  let transcript = emptyTranscript()
+  for await (const event of eventsOf(reader, id)) {
+    transcript = foldTranscript(transcript, event)
+    if (sandlotEventOf(event)?.type !== 'prompt_ended') continue
+    yield* withTurnings(transcript, told)
+    transcript = { ...transcript, entries: [] }
+  }
+  yield* withTurnings(transcript, told)
+}
+
+function withTurnings({ entries, prompts }: Transcript, told: Set<string>) {
+  return entries.map((entry) => ({ entry, turning: turningBefore(entry, prompts, told) }))
+}
+
+async function* eventsOf(
+  reader: Pick<SessionReader, 'readEvents'>,
+  id: string,
+): AsyncGenerator<SessionEvent> {
+  for (let after = 0; ;) {
+    const events = await reader.readEvents(id, after, PAGE)
+    for (const event of events) {
+      await pauseWhenDue()
+      yield event
+      after = seqOf(event) ?? after
+    }
+    if (events.length < PAGE) return
+  }
+}
+
+/** What every file system takes as a name. */
+export function exportName(title: string | null, format: ExportFormat): string {
+  const words = title?.match(/[\p{L}\p{M}\p{N}_-]+/gu) ?? ['chat']
+  return `${words.join(' ').slice(0, 80).trim()}.${EXPORT_FORMATS[format].ending}`
+}
