@@ -7,6 +7,7 @@ import { useChat, useChatState } from './chat/chat-context.ts'
 import { ChatMenu, RenameDialog } from './chat/chat-menu.tsx'
 import { PendingButton } from './chat/approvals/pending-button.tsx'
 import { PeopleHere } from './chat/sharing/people-here.tsx'
+import { useReadingOf } from './chat/sharing/reading.ts'
 import { ShareDialog } from './chat/sharing/share-dialog.tsx'
 import { useGlobalKeys } from './chat/use-global-keys.ts'
 import { Dock } from './desk/dock.tsx'
@@ -15,6 +16,7 @@ import { copyLastCode, copyLastReply } from './palette/copy-last.ts'
 import { browserStorage } from './lib/storage.ts'
 import { useIsWide } from './lib/wide.ts'
 import { ShortcutsDialog } from './settings/shortcuts.tsx'
+import { useDeleteChats } from './sidebar/use-delete-chats.ts'
 import { Sidebar } from './sidebar/sidebar.tsx'
 import { IconButton } from './ui/button.tsx'
 import { Revealed } from './ui/revealed.tsx'
@@ -42,6 +44,9 @@ export function Layout(props: { children: ReactNode }) {
   const isGuest = me.role === 'guest'
   const entries = () => chat.store.getState().views[sessionId ?? '']?.transcript.entries
   const title = useTitle()
+  const deleteChats = useDeleteChats()
+  const { access } = useReadingOf(sessionId)
+  const ownsChat = access === 'own'
   const toggle = () => {
     if (!wide) return setDrawer(!drawer)
     browserStorage('local').set(SIDEBAR_KEY, shown ? 'hidden' : 'shown')
@@ -58,6 +63,7 @@ export function Layout(props: { children: ReactNode }) {
     else if (shortcut === 'palette') setPalette(true)
     else if (shortcut === 'toggle-workspace' && !isGuest) desk.toggle()
     else if (shortcut === 'copy-reply') copyLastReply(entries())
+    else if (shortcut === 'delete-chat' && ownsChat && sessionId !== null) deleteChats([sessionId])
     else if (shortcut === 'copy-code') copyLastCode(entries())
     else if (shortcut === 'shortcuts') setShortcuts(true)
     else return false

@@ -53,6 +53,16 @@ test.each([
   await page.getByRole('heading', { name: 'Approval rules', exact: true }).waitFor()
 })
 
+test('the chat on the screen is deleted by key, and taken back', async () => {
+  const page = await signedIn({ sessionId: 's_fixed' })
+  await page.keyboard.press('Control+Shift+Backspace')
+  const item = page.locator('[data-session-id=s_fixed]')
+  await item.waitFor({ state: 'detached' })
+  await page.getByRole('button', { name: 'Undo' }).click()
+  await item.waitFor()
+  expect(service.sessions.has('s_fixed')).toBe(true)
+})
+
 test('the last answer and its code are copied by key', async () => {
   const page = await signedIn({ sessionId: 's_fixed' })
   await page.context().grantPermissions(['clipboard-read', 'clipboard-write'])

@@ -221,6 +221,7 @@ test('shortcuts', () => {
   expect(press('K', 'ctrl')).toBe('palette')
   expect(press('C', 'ctrl', 'shift')).toBe('copy-reply')
   expect([press(':', 'ctrl', 'shift'), press(';', 'meta', 'shift')]).toEqual(['copy-code', 'copy-code'])
+  expect(press('Backspace', 'ctrl', 'shift')).toBe('delete-chat')
   expect(press('c', 'ctrl')).toBeUndefined()
   expect(press('/', 'ctrl', 'shift')).toBe('shortcuts')
   expect(press('r', 'ctrl')).toBeUndefined()

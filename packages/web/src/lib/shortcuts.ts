@@ -7,6 +7,7 @@ export type Shortcut =
   | 'palette'
   | 'copy-reply'
   | 'copy-code'
+  | 'delete-chat'
   | 'toggle-workspace'
   | 'shortcuts'
   | 'focus-composer'
@@ -33,6 +34,7 @@ const WORDS: Record<Shortcut, { keys: string; does: string }> = {
   'focus-composer': { keys: 'Shift+Esc', does: 'Go to the field for messages' },
   'copy-reply': { keys: 'Mod+Shift+C', does: 'Copy the last answer' },
   'copy-code': { keys: 'Mod+Shift+;', does: 'Copy the last code block' },
+  'delete-chat': { keys: 'Mod+Shift+Backspace', does: 'Delete this chat; it can be taken back' },
   'toggle-sidebar': { keys: 'Mod+Shift+S', does: 'Show or hide the list of chats' },
   'toggle-workspace': { keys: 'Mod+Shift+E', does: 'Show or hide the workspace' },
   settings: { keys: 'Mod+.', does: 'Settings' },
@@ -85,5 +87,6 @@ const WITH_SHIFT: Readonly<Record<string, Shortcut | undefined>> = {
   // What Shift makes of it differs between keyboards.
   ';': 'copy-code',
   ':': 'copy-code',
+  backspace: 'delete-chat',
 }
 const WITHOUT_SHIFT: Readonly<Record<string, Shortcut | undefined>> = { k: 'palette', '.': 'settings' }

@@ -17,6 +17,7 @@ import {
   Square,
   SquarePen,
   Sun,
+  Trash2,
 } from 'lucide-react'
 import { useLocation } from 'wouter'
 import { usePendingList } from '../chat/approvals/pending-button.tsx'
@@ -29,6 +30,7 @@ import { type Shortcut, keysOf } from '../lib/shortcuts.ts'
 import { setTheme } from '../lib/theme.ts'
 import { signOut } from '../net/http.ts'
 import { groupsOf } from '../settings/settings-page.tsx'
+import { useDeleteChats } from '../sidebar/use-delete-chats.ts'
 import { isBusy } from '../state/chat-state.ts'
 import { copyLastCode, copyLastReply } from './copy-last.ts'
 
@@ -65,6 +67,7 @@ export function useActions(frame: FrameActions): PaletteGroup[] {
   const { access } = useReadingOf(sessionId)
   const own = known && access === 'own'
   const guest = me.role === 'guest'
+  const deleteChats = useDeleteChats()
   const ofKey = (shortcut: Shortcut) => ({ id: shortcut, keys: keysOf(shortcut) })
   const transcript = () =>
     sessionId === null ? undefined : chat.store.getState().views[sessionId]?.transcript
@@ -96,6 +99,12 @@ export function useActions(frame: FrameActions): PaletteGroup[] {
       run: () => copyLastCode(transcript()?.entries),
     },
     own && { id: 'share', label: 'Share this chat…', icon: Share2, run: frame.share },
+    own && {
+      ...ofKey('delete-chat'),
+      label: 'Delete this chat',
+      icon: Trash2,
+      run: () => deleteChats(sessionId === null ? [] : [sessionId]),
+    },
     own && { id: 'rename', label: 'Rename this chat…', icon: PencilLine, run: frame.rename },
     ...(own
       ? MODES.map((mode) => ({
