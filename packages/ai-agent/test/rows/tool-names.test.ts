@@ -23,13 +23,20 @@ const RIGHTFUL: Record<string, string> = {
   'ai-agent/src/limits/error-policy.ts: stop': 'what a prompt asks for when a call fails',
   'ai-agent/src/model/finish-words.ts: stop': 'the finish of an answer',
   'ai-agent/src/model/model.ts: stop': 'the finish of an answer',
+  'ai-agent/src/acp/requests/sandbox.ts: stop': 'what a person does to their sandbox',
+  'service/src/http/shell/sandbox-routes.ts: stop': 'what a person does to their sandbox',
+  'shared/src/desk/sandbox.ts: stop': 'what a person does to their sandbox',
+  'web/src/sandbox/sandbox-panel.tsx: stop': 'what a person does to their sandbox',
   'shared/src/sandlot-event.ts: stop': 'what a prompt asks for when a call fails',
   'web/src/chat/chat-page.tsx: stop': 'the shortcut that stops a prompt',
   'web/src/chat/composer/composer.tsx: stop': 'the button that stops a prompt',
   'web/src/lib/shortcuts.ts: stop': 'the shortcut that stops a prompt',
+  'web/src/palette/actions.ts: stop': 'the shortcut that stops a prompt',
   'web/src/settings/settings-page.tsx: stop': 'the shortcut that leaves the settings',
+  // A person's own command is the same as the tool's.
+  'ai-agent/src/exec/exec.ts: run_shell_command': 'what POST /api/exec runs, judges and logs as',
   // An example of what is typed.
-  'web/src/settings/people/agent-settings-form.tsx: run_shell_command': 'an example of a tool’s id',
+  'web/src/settings/people/tool-settings.tsx: run_shell_command': 'an example of a tool’s id',
 }
 
 function sources(folder: string): string[] {
