@@ -129,9 +129,10 @@ export class MemoryStore
   }
 
   /** All of them; `page` is for stores that have many. */
-  async listSessions(userId: string): Promise<SessionRow[]> {
+  async listSessions(userId: string, { waiting = false }: { waiting?: boolean } = {}): Promise<SessionRow[]> {
     const rows = [...this.#sessions.values()].map(({ row }) => ({ ...row }))
-    return rows.filter((row) => row.userId === userId).toSorted((a, b) => b.updatedAt - a.updatedAt)
+    const own = rows.filter((row) => row.userId === userId && (!waiting || row.waiting > 0))
+    return own.toSorted((a, b) => b.updatedAt - a.updatedAt)
   }
 
   async unfinished(): Promise<SessionRow[]> {

@@ -89,11 +89,20 @@ function useFarFromEnd(region: RefObject<HTMLElement | null>, onFar: () => void)
   }, [region, onFar])
 }
 
+/** Empty for an address that names none, or is not well encoded. */
+function entryOf(hash: string): string {
+  try {
+    return decodeURIComponent(hash.slice(1))
+  } catch {
+    return ''
+  }
+}
+
 /** The place that the address names behind its `#`. */
 function useEntryOfAddress(): void {
   useEffect(() => {
     const go = () => {
-      const id = decodeURIComponent(location.hash.slice(1))
+      const id = entryOf(location.hash)
       if (id !== '') scrollToEntry(id)
     }
     go()
