@@ -128,6 +128,7 @@ test('a call that is longer than the list is not allowed by a key', async () => 
   await page.keyboard.press('Control+K')
   await page.keyboard.type('what waits')
   await page.getByRole('option', { name: 'What waits for you in all chats' }).waitFor()
+  await until(async () => expect(await page.getByRole('option').count()).toBe(1))
   await page.keyboard.press('Enter')
   const list = page.getByRole('dialog', { name: 'Waiting for you' })
   await list.getByTestId('pending-row').first().waitFor()
