@@ -70,9 +70,10 @@ test.each(LOOKS)(
       { name: 'chart.png', mimeType: 'image/png', buffer: pictureOf(64, 40) },
       { name: 'notes.pdf', mimeType: 'application/pdf', buffer: Buffer.from('%PDF') },
     ])
-    await page.getByText('“notes.pdf” is not').waitFor()
+    await page.getByRole('button', { name: 'Remove notes.pdf' }).waitFor()
     await look('attached')
-    await page.getByRole('button', { name: 'Remove chart.png' }).click()
+    for (const name of ['chart.png', 'notes.pdf'])
+      await page.getByRole('button', { name: `Remove ${name}` }).click()
     await page.getByTestId('mode').click()
     await page.getByRole('menu').waitFor()
     await look('mode')
