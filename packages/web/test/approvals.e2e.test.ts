@@ -126,6 +126,7 @@ test('a call that is longer than the list is not allowed by a key', async () => 
   for (const id of ['s_approve', 's_ask']) service.change(id, { waiting: 0 })
   const page = await signedIn()
   await page.keyboard.press('Control+K')
+  await page.getByRole('dialog', { name: 'Chats and actions' }).waitFor()
   await page.keyboard.type('what waits')
   await page.getByRole('option', { name: 'What waits for you in all chats' }).waitFor()
   await until(async () => expect(await page.getByRole('option').count()).toBe(1))
