@@ -105,6 +105,14 @@ test.each([
     await page.getByTestId('composer').fill('Hello')
     await page.keyboard.press('Enter')
     await until(() => expect(frames('ai_chat')).toMatchObject([{ text: 'Hello', project: 'pr_0' }]))
+    // On a phone the list is closed now.
+    if (theme === 'dark') return
+    await project.getByRole('button', { name: 'More about the project Prime garden' }).click()
+    await page.getByRole('menuitem', { name: 'Remove project…' }).click()
+    const question = page.getByRole('alertdialog', { name: 'Remove this project?' })
+    await question.getByRole('button', { name: 'Remove', exact: true }).click()
+    await project.waitFor({ state: 'detached' })
+    expect(service.chats.projects).toEqual([])
   },
 )
 

@@ -104,7 +104,7 @@ export class Terminals {
     return known
   }
 
-  /** Takes up those that an earlier agent opened. */
+  /** Resumes terminals that an earlier agent process opened. */
   async #adopt(userId: string, sandbox: Sandbox): Promise<void> {
     const mine = this.#of(userId)
     if (mine.seenBoot === sandbox.bootId) return

@@ -1,5 +1,4 @@
 /** The chats themselves: pinned, projects, by age; or the archive. */
-import { AlertDialog } from '@base-ui/react/alert-dialog'
 import { Menu } from '@base-ui/react/menu'
 import type { Project } from '@sandlot/shared/desk/chats'
 import { messageOf } from '@sandlot/shared/errors'
@@ -14,6 +13,7 @@ import { fetchArchived, fetchOfProject, fetchPinned, removeProject } from '../ne
 import { usePages } from '../search/use-pages.ts'
 import { Alert } from '../ui/alert.tsx'
 import { Button } from '../ui/button.tsx'
+import { ConfirmDialog } from '../ui/confirm-dialog.tsx'
 import { Revealed } from '../ui/revealed.tsx'
 import { beginIn, chooseNone, loadProjects, mark, useKeeping } from './keeping.ts'
 import { type ListGroup, listGroups } from './list-groups.ts'
@@ -337,14 +337,18 @@ function ProjectGroup(props: {
         ) : (
           <ul className="ml-3 flex flex-col gap-px border-l border-line pl-1">{props.children}</ul>
         ))}
-      <Confirm
+      <ConfirmDialog
         open={removing}
-        onOpenChange={setRemoving}
         title="Remove this project?"
-        description={`“${project.name}” and its instructions are removed. Its chats and files stay.`}
-        action="Remove"
-        onConfirm={remove}
-      />
+        confirm="Remove"
+        onCancel={() => setRemoving(false)}
+        onConfirm={() => {
+          setRemoving(false)
+          remove()
+        }}
+      >
+        {`“${project.name}” and its instructions are removed. Its chats and files stay.`}
+      </ConfirmDialog>
     </section>
   )
 }
@@ -361,34 +365,4 @@ function useFolded(id: string): [boolean, (folded: boolean) => void] {
       setFolded(next)
     },
   ]
-}
-
-/** Ask before something that cannot be undone. */
-function Confirm(props: {
-  open: boolean
-  onOpenChange: (open: boolean) => void
-  title: string
-  description: string
-  action: string
-  onConfirm: () => void
-}) {
-  return (
-    <AlertDialog.Root open={props.open} onOpenChange={props.onOpenChange}>
-      <AlertDialog.Portal>
-        <AlertDialog.Backdrop className="backdrop fixed inset-0 z-40 bg-black/40" />
-        <AlertDialog.Popup className="popup fixed top-1/2 left-1/2 z-50 w-96 max-w-[calc(100vw-2rem)] -translate-x-1/2 -translate-y-1/2 rounded-2xl border border-line bg-raised p-5 shadow-3 outline-none">
-          <AlertDialog.Title className="text-base font-semibold">{props.title}</AlertDialog.Title>
-          <AlertDialog.Description className="mt-1.5 text-sm text-muted">
-            {props.description}
-          </AlertDialog.Description>
-          <div className="mt-5 flex justify-end gap-2">
-            <AlertDialog.Close render={<Button />}>Cancel</AlertDialog.Close>
-            <AlertDialog.Close render={<Button variant="danger" />} onClick={props.onConfirm}>
-              {props.action}
-            </AlertDialog.Close>
-          </div>
-        </AlertDialog.Popup>
-      </AlertDialog.Portal>
-    </AlertDialog.Root>
-  )
 }
