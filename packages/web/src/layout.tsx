@@ -8,7 +8,6 @@ import { ChatMenu, RenameDialog } from './chat/chat-menu.tsx'
 import { PendingButton } from './chat/approvals/pending-button.tsx'
 import { PeopleHere } from './chat/sharing/people-here.tsx'
 import { useReadingOf } from './chat/sharing/reading.ts'
-import { ShareDialog } from './chat/sharing/share-dialog.tsx'
 import { useGlobalKeys } from './chat/use-global-keys.ts'
 import { Dock } from './desk/dock.tsx'
 import { useDesk } from './desk/use-desk.ts'
@@ -26,6 +25,7 @@ import { Spinner } from './ui/spinner.tsx'
 
 // Loaded when it is opened first: it knows every section of the settings.
 const Palette = lazy(() => import('./palette/palette.tsx'))
+const ShareDialog = lazy(() => import('./chat/sharing/share-dialog.tsx'))
 
 const SIDEBAR_KEY = 'sandlot.sidebar'
 
@@ -121,7 +121,9 @@ export function Layout(props: { children: ReactNode }) {
       </main>
       {!isGuest && <Dock />}
       {sharing && sessionId !== null && (
-        <ShareDialog sessionId={sessionId} onClose={() => setSharing(false)} />
+        <Suspense fallback={null}>
+          <ShareDialog sessionId={sessionId} onClose={() => setSharing(false)} />
+        </Suspense>
       )}
       {renaming && sessionId !== null && (
         <RenameDialog sessionId={sessionId} title={title} onClose={() => setRenaming(false)} />

@@ -10,7 +10,6 @@ import { ChatProvider, type ChatContext, useChatState } from './chat/chat-contex
 import { ChatPage } from './chat/chat-page.tsx'
 import { moveDraft } from './chat/composer/drafts.ts'
 import { GuestHome } from './chat/empty-chat.tsx'
-import { SnapshotPage } from './chat/sharing/snapshot-page.tsx'
 import { Layout } from './layout.tsx'
 import { browserStorage, storageOfPerson, unsentStorage } from './lib/storage.ts'
 import { ApiError, fetchMe, fetchSession, fetchSessions } from './net/http.ts'
@@ -26,6 +25,7 @@ import { newsBetween, type News } from './state/news.ts'
 
 // Loaded when it is opened: no chat needs it.
 const SettingsPage = lazy(() => import('./settings/settings-page.tsx'))
+const SnapshotPage = lazy(() => import('./chat/sharing/snapshot-page.tsx'))
 
 /** A tick that comes this late means that the machine slept. */
 const TICK_MS = 10_000
@@ -102,7 +102,13 @@ export default function SignedIn(props: { me: Me; onSignedOut: () => void; onSta
             <Route path="/s/:sessionId">
               {(params) => <ChatPage key={params.sessionId} sessionId={params.sessionId} />}
             </Route>
-            <Route path="/snapshots/:id">{({ id }) => <SnapshotPage key={id} id={id} />}</Route>
+            <Route path="/snapshots/:id">
+              {({ id }) => (
+                <Suspense fallback={null}>
+                  <SnapshotPage key={id} id={id} />
+                </Suspense>
+              )}
+            </Route>
             <Route>{me.role === 'guest' ? <GuestHome /> : <ChatPage sessionId={null} />}</Route>
           </Switch>
         </Layout>

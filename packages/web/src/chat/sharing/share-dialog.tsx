@@ -33,7 +33,7 @@ const MODE_MEANS: Record<Mode, string> = {
 }
 const NEW_TERMS: Terms = { access: 'watch', mode: 'manual', mayApprove: false, expiresAt: null }
 
-export function ShareDialog(props: { sessionId: string; onClose: () => void }) {
+export default function ShareDialog(props: { sessionId: string; onClose: () => void }) {
   return (
     <TitledDialog
       title="Share this chat"

@@ -24,7 +24,7 @@ type Found =
   | { state: 'there'; view: SnapshotView }
   | { state: 'gone'; problem: string }
 
-export function SnapshotPage({ id }: { id: string }) {
+export default function SnapshotPage({ id }: { id: string }) {
   const { chat } = useChat()
   const [found, setFound] = useState<Found>({ state: 'loading' })
   useEffect(() => {
