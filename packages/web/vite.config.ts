@@ -6,7 +6,7 @@ import tailwindcss from '@tailwindcss/vite'
 import unicodeRanges from '@fontsource-variable/inter/unicode.json' with { type: 'json' }
 import react from '@vitejs/plugin-react'
 import subsetFont from 'subset-font'
-import { defineConfig, type Plugin } from 'vite'
+import { defineConfig, type Plugin, type Rolldown } from 'vite'
 
 /** Every chat has these two; the other alphabets come when they are needed. */
 const FIRST_LETTERS = /\/inter-latin-wght-normal-[^/]*\.woff2$/
@@ -85,8 +85,8 @@ function inRanges(ranges: string): string {
 }
 
 /**
- * The chat, which would otherwise wait until `/api/me` has said who is here, and the letters, which would come after the
- * first words were drawn with others.
+ * The chat, which would otherwise wait until `/api/me` has said who is here, with all that it imports, and the letters, which
+ * would come after the first words were drawn with others.
  */
 function preloads(): Plugin {
   return {
@@ -94,20 +94,34 @@ function preloads(): Plugin {
     apply: 'build',
     transformIndexHtml: {
       order: 'post',
-      handler: (_html, { bundle = {} }) =>
-        Object.values(bundle).flatMap((file) => {
-          const about =
-            file.type === 'chunk' && file.facadeModuleId?.endsWith('/src/signed-in.tsx') === true
-              ? { rel: 'modulepreload' }
-              : FIRST_LETTERS.test(file.fileName)
-                ? { rel: 'preload', as: 'font', type: 'font/woff2' }
-                : undefined
-          if (about === undefined) return []
-          const attrs = { ...about, crossorigin: true, href: `/${file.fileName}` }
-          return [{ tag: 'link', attrs, injectTo: 'head' as const }]
-        }),
+      handler: (html, { bundle = {} }) => {
+        const files = Object.values(bundle)
+        const chat = files.find(
+          (file) => file.type === 'chunk' && file.facadeModuleId?.endsWith('/src/signed-in.tsx') === true,
+        )
+        const letters = files.find(({ fileName }) => FIRST_LETTERS.test(fileName))
+        const scripts = chat === undefined ? [] : importedBy(chat.fileName, bundle)
+        return [
+          ...scripts.map((name) => ({ rel: 'modulepreload', href: `/${name}` })),
+          ...(letters === undefined
+            ? []
+            : [{ rel: 'preload', as: 'font', type: 'font/woff2', href: `/${letters.fileName}` }]),
+        ]
+          .filter(({ href }) => !html.includes(href))
+          .map((attrs) => ({ tag: 'link', attrs: { ...attrs, crossorigin: true }, injectTo: 'head' }))
+      },
     },
   }
+}
+
+/** The chunk of that name and all that come with it, each once. */
+function importedBy(name: string, bundle: Rolldown.OutputBundle): string[] {
+  const names = new Set([name])
+  for (const one of names) {
+    const file = bundle[one]
+    if (file?.type === 'chunk') for (const imported of file.imports) names.add(imported)
+  }
+  return [...names]
 }
 
 /** Beside each file of text its smaller copies, which the service sends to browsers that take them. */
