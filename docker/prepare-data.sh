@@ -7,6 +7,12 @@
 set -eu
 data=$1
 
+# Half of a Sandlot would be started as if it were all of it.
+if [ -e "$data/restoring" ]; then
+  echo "prepare-data: a restore into $data has not ended; run it again, it begins anew (docs/backup.md)" >&2
+  exit 1
+fi
+
 chown 10001:10001 "$data"
 chmod 0750 "$data"
 mkdir -p "$data/service/keys"
@@ -20,7 +26,7 @@ move() {
     mv "$data/$1" "$data/service/$1"
   fi
 }
-for name in keys/service-cookies keys/setup-token uploads; do move "$name"; done
+for name in keys/service-cookies keys/setup-token keys/push keys/previews uploads; do move "$name"; done
 # The log of a database belongs to it: together, or not at all.
 if [ -e "$data/accounts.db" ] && [ ! -e "$data/service/accounts.db" ]; then
   [ ! -e "$data/accounts.db-wal" ] || mv -f "$data/accounts.db-wal" "$data/service/accounts.db-wal"

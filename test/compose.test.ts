@@ -50,25 +50,31 @@ describe('the composed deployment', () => {
     expect(service).not.toHaveProperty('privileged')
   })
 
-  test('only the gate has the engine’s socket, and only it may change its user, which it does before anything else', () => {
+  test('only the gate and backups have the engine’s socket, and only the gate may change its user, which it does before anything else', () => {
     const withSocket = services.filter(([, { volumes }]) =>
       volumes?.some((volume) => volume.includes('docker.sock')),
     )
-    expect(withSocket.map(([name]) => name)).toEqual(['engine-gate'])
+    expect(withSocket.map(([name]) => name)).toEqual(['engine-gate', 'backup'])
     expect(services.filter(([, { cap_add }]) => cap_add !== undefined).map(([name]) => name)).toEqual([
       'prepare-data',
       'engine-gate',
+      'backup',
     ])
+    expect(named('backup')).toMatchObject({
+      profiles: ['backup'],
+      network_mode: 'none',
+      cap_add: ['CHOWN', 'DAC_OVERRIDE', 'FOWNER'],
+    })
     expect(named('engine-gate').cap_add).toEqual(['SETUID', 'SETGID'])
     expect(named('engine-gate').network_mode).toBe('none')
     expect(read('docker/as-engine-gate.sh').text).toMatch(/^exec setpriv --reuid=10002 --regid=10002 /m)
   })
 
-  test('only ai-agent reaches the gate: the service has neither its volume nor its group', () => {
+  test('only ai-agent reaches the gate, whose id a restore writes: the service has neither its volume nor its group', () => {
     const withGate = services.filter(([, { volumes }]) =>
       volumes?.some((volume) => volume.startsWith('engine:')),
     )
-    expect(withGate.map(([name]) => name)).toEqual(['engine-gate', 'ai-agent'])
+    expect(withGate.map(([name]) => name)).toEqual(['engine-gate', 'ai-agent', 'backup'])
     expect(named('ai-agent').volumes).toContain('engine:/engine:ro')
     const inGroup = services.filter(([, { group_add }]) => group_add?.includes('10002'))
     expect(inGroup.map(([name]) => name)).toEqual(['ai-agent'])
@@ -215,6 +221,7 @@ test.skipIf(composer === undefined)('compose itself reads the file (skipped with
   const read = parse(shown) as { services: Record<string, Service> }
   expect(Object.keys(read.services).toSorted()).toEqual([
     'ai-agent',
+    'backup',
     'engine-gate',
     'prepare-data',
     'sandbox-full-image',

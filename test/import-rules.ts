@@ -14,6 +14,7 @@ const DIRECTIONS: Record<string, readonly string[]> = {
   'engine-gate': ['shared', 'sandbox'],
   'ai-agent': ['shared', 'storage', 'sandbox'],
   service: ['shared', 'storage'],
+  backup: ['shared', 'storage', 'sandbox'],
   cli: ['shared', 'sandbox'],
   'mcp-kit': ['shared'],
   'flights-mcp': ['mcp-kit', 'shared'],
@@ -31,6 +32,11 @@ const NARROWER: { from: string; to: RegExp; why: string }[] = [
     from: 'engine-gate',
     to: /^@sandlot\/sandbox\/(?!(backend|controller\/(images|limit-settings)|limits|names|backends\/docker\/(create-template|read-template|seccomp|debug-profile|connection|tls-settings))$)/,
     why: 'the gate knows the create template and what it is made of, and nothing that talks to an engine',
+  },
+  {
+    from: 'backup',
+    to: /^@sandlot\/(sandbox\/(?!(errors|controller\/images|backends\/docker\/(volume-copies|tls-settings))$)|storage\/(?!(lock|storage-error|database\/copy-together|(accounts|sessions)\/schema)$))/,
+    why: 'a backup copies files, databases and volumes, and knows nothing of what is in them',
   },
   {
     from: 'web',

@@ -13,6 +13,7 @@ const run = promisify(execFile)
 
 const PROGRAMS: Record<string, string> = {
   '@sandlot/ai-agent': 'ai-agent',
+  '@sandlot/backup': 'backup',
   '@sandlot/engine-gate': 'engine-gate',
   '@sandlot/service': 'service',
   '@sandlot/flights-mcp': 'mcp/flights-mcp',

@@ -1,7 +1,8 @@
-import { accessSync, constants, existsSync, statfsSync } from 'node:fs'
-import { dirname } from 'node:path'
+import { accessSync, constants, existsSync, readFileSync, statfsSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { check, failed, type Finding, ok, report } from '@sandlot/sandbox/controller/finding'
 import { messageOf } from '@sandlot/shared/errors'
+import { BACKUP_STATUS_FILE, type BackupStatus, backupStatus } from '@sandlot/shared/office/backup-status'
 import { recordFile } from './children.ts'
 import type { CliConfig } from './config.ts'
 import { readRecord } from './pid-file.ts'
@@ -68,6 +69,29 @@ function model(config: CliConfig): Finding {
   return report(id, name, 'the demo model answers; set OPENAI_MODEL and OPENAI_API_KEY for a real one')
 }
 
+/** Nothing where Sandlot was never started: there is nothing to back up. */
+function lastBackup(config: CliConfig): Finding[] {
+  const [id, name] = ['backup', 'Last backup']
+  if (!existsSync(join(config.data, 'sessions.db'))) return []
+  const fix = './sandlot backup, or SANDLOT_BACKUP_EVERY_HOURS; docs/backup.md says how.'
+  let status: BackupStatus
+  try {
+    status = backupStatus.parse(JSON.parse(readFileSync(join(config.data, BACKUP_STATUS_FILE), 'utf8')))
+  } catch {
+    return [failed('warn', id, name, 'none was ever made', fix)]
+  }
+  const { last, failed: problem } = status
+  const made =
+    last === undefined
+      ? 'none was ever made'
+      : `${last.at}, ${Math.ceil(last.bytes / 1024 ** 2)} MiB, read again whole: ${last.file}`
+  if (problem !== undefined)
+    return [failed('warn', id, name, `${made}; the one of ${problem.at} failed: ${problem.message}`, fix)]
+  if (last === undefined || !existsSync(last.file))
+    return [failed('warn', id, name, last === undefined ? made : `${made} is not there any more`, fix)]
+  return [ok('warn', id, name, made)]
+}
+
 async function running(config: CliConfig): Promise<Finding> {
   const [id, name] = ['running', 'Sandlot']
   const record = readRecord(recordFile(config))
@@ -114,6 +138,7 @@ export async function runChecks(config: CliConfig): Promise<Finding[]> {
     dataDirectory(config),
     model(config),
     await running(config),
+    ...lastBackup(config),
     ...(await signInChecks(config)),
     ...(await sandboxes(config)),
   ]

@@ -119,6 +119,18 @@ const OWN = {
     'SANDLOT_SANDBOX_PROFILE',
     'SANDLOT_SANDBOX_DEBUG_USERS',
   ],
+  // With the engine itself: the gate has no way to read a volume.
+  backup: [
+    'DOCKER_HOST',
+    'DOCKER_CERT_PATH',
+    'DOCKER_TLS_VERIFY',
+    'SANDLOT_SANDBOX',
+    'SANDLOT_SANDBOX_IMAGE',
+    'SANDLOT_BACKUP_DIR',
+    'SANDLOT_BACKUP_PASSPHRASE',
+    'SANDLOT_BACKUP_EVERY_HOURS',
+    'SANDLOT_BACKUP_KEEP',
+  ],
   service: [
     'HOST',
     'PORT',
@@ -140,7 +152,8 @@ export type ChildName = keyof typeof OWN
 
 /** The names of {@link OWN} and {@link BOTH}, for the test that no setting is forgotten. */
 export function namesFor(child: ChildName): string[] {
-  return child === 'engine-gate' ? ['SANDLOT_DATA', ...OWN[child]] : [...BOTH, ...OWN[child]]
+  const alone = child === 'engine-gate' || child === 'backup'
+  return alone ? ['SANDLOT_DATA', ...OWN[child]] : [...BOTH, ...OWN[child]]
 }
 
 /**

@@ -1,4 +1,4 @@
-import { join } from 'node:path'
+import { join, relative, resolve } from 'node:path'
 import type { Environment } from '@sandlot/shared/config'
 import { childEnvironment, type ChildName } from './child-env.ts'
 import type { CliConfig } from './config.ts'
@@ -12,7 +12,10 @@ export function childSpec(name: ChildName, config: CliConfig): ChildSpec {
   return {
     name,
     command: process.execPath,
-    args: [join(config.root, 'packages', name, 'dist', 'main.js')],
+    args: [
+      join(config.root, 'packages', name, 'dist', 'main.js'),
+      ...(name === 'backup' ? ['scheduled', ...settingsArguments(config)] : []),
+    ],
     cwd: config.root,
     environment: childEnvironment(name, {
       ...environmentFor(name, config),
@@ -23,10 +26,29 @@ export function childSpec(name: ChildName, config: CliConfig): ChildSpec {
   }
 }
 
-/** Only the gate gets the address of the engine. */
+/** Only the gate, and backups, get the address of the engine. */
 export function environmentFor(name: ChildName, config: CliConfig): Environment {
   if (name === 'engine-gate') return gateEnvironment(config)
   return name === 'ai-agent' ? agentGateEnvironment(config) : config.environment
+}
+
+/**
+ * Arguments of the backup program for the files with settings that are outside of the data folder:
+ * `.env`, the configuration file, and what `NAME_FILE` names, but never the passphrase.
+ */
+export function settingsArguments({ root, data, environment }: CliConfig): string[] {
+  const named = Object.entries(environment).filter(
+    ([name]) =>
+      name === 'SANDLOT_CONFIG' ||
+      (name.endsWith('_FILE') && /^(SANDLOT|OPENAI|MCP|GOOGLE|DUFFEL)_/.test(name)),
+  )
+  const files = named.flatMap(([name, path]) =>
+    path === undefined || path === '' || name === 'SANDLOT_BACKUP_PASSPHRASE_FILE'
+      ? []
+      : [resolve(root, path)],
+  )
+  const outside = files.filter((file) => relative(data, file).startsWith('..'))
+  return [join(root, '.env'), ...outside].flatMap((file) => ['--settings', file])
 }
 
 export function logOf(name: ChildName, config: CliConfig): string {

@@ -1,4 +1,5 @@
 import { acp } from './commands/acp.ts'
+import { backup } from './commands/backup.ts'
 import { bench } from './commands/bench.ts'
 import { dev } from './commands/dev.ts'
 import { doctor } from './commands/doctor.ts'
@@ -7,6 +8,7 @@ import { exec } from './commands/exec.ts'
 import { keys } from './commands/keys.ts'
 import { people } from './commands/people.ts'
 import { replay } from './commands/replay.ts'
+import { restore } from './commands/restore.ts'
 import { sandbox } from './commands/sandbox.ts'
 import { test } from './commands/test.ts'
 import { tools } from './commands/tools.ts'
@@ -78,6 +80,16 @@ export const COMMANDS: Record<string, Listed> = {
     usage: 'keys rotate',
     summary: 'a new key for the secrets that people keep here; Sandlot must not be running',
     stdout: 'data',
+  },
+  backup: {
+    run: backup,
+    usage: 'backup [--to DIR]',
+    summary: 'one file with everything, also while Sandlot runs; docs/backup.md',
+  },
+  restore: {
+    run: restore,
+    usage: 'restore FILE',
+    summary: 'make of a backup the same Sandlot, in an empty data folder',
   },
   replay: {
     run: replay,

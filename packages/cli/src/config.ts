@@ -19,6 +19,8 @@ const schema = z.object({
   DOCKER_TLS_VERIFY: z.string().optional(),
   SANDLOT_SANDBOX: z.enum(SANDBOX_BACKEND_NAMES).default('docker'),
   SANDLOT_SANDBOX_IMAGE: z.string().optional(),
+  SANDLOT_BACKUP_EVERY_HOURS: wholeNumber(0, 8_760).default(0),
+  SANDLOT_BACKUP_PASSPHRASE: z.string().optional(),
   SANDLOT_API_KEY: z.string().min(1).optional(),
   SANDLOT_TEST_SEED: wholeNumber(0, 2 ** 31 - 1).optional(),
 })
@@ -43,6 +45,12 @@ export interface CliConfig {
   /** Of the person in whose sandbox `exec` runs. */
   apiKey: string | undefined
   testSeed: number | undefined
+  backups: {
+    /** Whether they are made by themselves. */
+    scheduled: boolean
+    /** Whether a passphrase is set; what it is only the program that makes them reads. */
+    hasPassphrase: boolean
+  }
   /** The whole environment, `.env` included, for the processes that are started from here. */
   environment: Environment
   ci: boolean
@@ -70,6 +78,10 @@ export function parseCliConfig(environment: Environment, root: string = ROOT): C
     sandboxImage: values.SANDLOT_SANDBOX_IMAGE,
     apiKey: values.SANDLOT_API_KEY,
     testSeed: values.SANDLOT_TEST_SEED,
+    backups: {
+      scheduled: values.SANDLOT_BACKUP_EVERY_HOURS > 0,
+      hasPassphrase: values.SANDLOT_BACKUP_PASSPHRASE !== undefined,
+    },
     environment: { ...environment, SANDLOT_DATA: data },
     ci: environment['CI'] === 'true',
   }

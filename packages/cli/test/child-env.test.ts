@@ -105,6 +105,7 @@ describe('what each process may know', () => {
       ...namesFor('ai-agent'),
       ...namesFor('service'),
       ...namesFor('engine-gate'),
+      ...namesFor('backup'),
       ...commandLine,
     ])
     expect(Object.keys(CONFIG_NAMES).filter((name) => !reached.has(name))).toEqual([])

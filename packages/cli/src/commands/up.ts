@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { systemPackages } from '../setup/apt.ts'
 import { recordFile } from '../children.ts'
@@ -6,6 +7,7 @@ import { claim, release, type UpRecord } from '../pid-file.ts'
 import { isRunning, ownMark, signalProcess, waitForEnd } from '../processes.ts'
 import { checkPortIsFree, openableUrl } from '../ready.ts'
 import { setUp } from '../setup/setup.ts'
+import { StepError } from '../steps.ts'
 import { listenForStop } from '../stop-signals.ts'
 
 /** An earlier run's agent ends prompts and stops sandboxes in this time. */
@@ -31,12 +33,22 @@ export const up: Command = async (context) => {
     await checkPortIsFree(config.host, config.port).catch((error: unknown) =>
       steps.run('Port', () => Promise.reject(error)),
     )
+    refuseUnfinishedRestore(config.data)
     await setUp(config, steps, systemPackages(config, stop.signal), stop.signal)
     stop.signal.throwIfAborted()
     return becomeSupervisor(context, record)
   } finally {
     release(recordFile(config), record)
   }
+}
+
+/** Half of a Sandlot would be started as if it were all of it. @throws StepError. */
+function refuseUnfinishedRestore(data: string): void {
+  if (!existsSync(join(data, 'restoring'))) return
+  throw new StepError(
+    `A restore into ${data} has not ended.`,
+    'Run ./sandlot restore FILE again: it begins anew.',
+  )
 }
 
 /**

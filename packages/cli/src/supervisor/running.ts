@@ -28,6 +28,8 @@ const READY_MS = 60_000
  */
 const AGENT_GRACE_MS = 60_000
 const SERVICE_GRACE_MS = 10_000
+/** What a backup left that was ended in the middle is removed by the next one. */
+const BACKUP_GRACE_MS = 2_000
 /** Lines of output shown for a process that ended at its start. */
 const DETAIL_LINES = 12
 const READY_LINE = 'Sandlot is ready: '
@@ -41,7 +43,12 @@ export async function runUntilStopped(
   const children = new Map<ChildName, Supervised>()
   let readyLine: string | undefined
   let isUp = false
-  const complaints: Record<ChildName, string[]> = { 'engine-gate': [], 'ai-agent': [], service: [] }
+  const complaints: Record<ChildName, string[]> = {
+    'engine-gate': [],
+    'ai-agent': [],
+    service: [],
+    backup: [],
+  }
   const records = recordWriter(recordFile(config), (text) => steps.note(`! ${text}`))
 
   const start = (name: ChildName): Supervised => {
@@ -107,6 +114,7 @@ export async function runUntilStopped(
       if (!reason.ok) steps.note(`! ${reason.part}: ${reason.message}`)
     }
     print(readyLine ?? `${READY_LINE}${record.url}`)
+    if (config.backups.scheduled) start('backup')
     const building = buildFullImage(config, steps, stop.signal)
     const signal = await stop.requested
     print('')
@@ -154,6 +162,7 @@ async function stopChildren(
       ? 'Stopping: ending prompts, stopping sandboxes (workspaces are kept)'
       : 'Stopping: prompts go on at the next start (./sandlot down --end ends them)'
   await steps.run(title, async () => {
+    await children.get('backup')?.stop('SIGTERM', BACKUP_GRACE_MS)
     await children.get('ai-agent')?.stop(agentSignal(signal), AGENT_GRACE_MS)
     await children.get('service')?.stop('SIGTERM', SERVICE_GRACE_MS)
     // Last of all: through it the agent has stopped its sandboxes.

@@ -80,6 +80,11 @@ export const CONFIG_NAMES: Record<string, string> = {
   SANDLOT_LOCAL_SIGN_IN:
     'all | admins; admins: only administrators sign in with a password, others by a provider (default all)',
   SANDLOT_METRICS_TOKEN: 'bearer token for /metrics from elsewhere than this machine',
+  SANDLOT_BACKUP_PASSPHRASE:
+    'what the keys and settings in a backup are sealed with; at least 8 characters, best from a file (SANDLOT_BACKUP_PASSPHRASE_FILE)',
+  SANDLOT_BACKUP_DIR: 'folder for backups (default $SANDLOT_DATA/backups); best on another disk',
+  SANDLOT_BACKUP_EVERY_HOURS: '1–8760; a backup is made so often by itself; 0 = never (default 0)',
+  SANDLOT_BACKUP_KEEP: 'how many backups made by themselves are kept (default 7)',
   SANDLOT_SMTP_URL:
     'the server for e-mail: smtp://user:password@mail.example.org:587 (STARTTLS, which a password needs) or smtps://… (default: no e-mail)',
   SANDLOT_MAIL_FROM: 'the sender of e-mail, like Sandlot <sandlot@example.org>',

@@ -11,6 +11,7 @@ import { Migrator } from 'kysely/migration'
 import type { Migration } from 'kysely/migration'
 import { waitForLock } from '../lock.ts'
 import {
+  appliedMigrations,
   asStorageError,
   copySqlite,
   isWithoutLog,
@@ -129,14 +130,6 @@ async function migrate(path: string, file: SqliteFile, migrations: Migrations): 
   } finally {
     lock.release()
   }
-}
-
-function appliedMigrations(file: SqliteFile): string[] {
-  const table = file
-    .prepare("select 1 from sqlite_master where type = 'table' and name = 'kysely_migration'")
-    .get()
-  if (table === undefined) return []
-  return file.prepare<[], string>('select name from kysely_migration order by name').pluck().all()
 }
 
 function refuseNewer(path: string, applied: readonly string[], migrations: Migrations): void {

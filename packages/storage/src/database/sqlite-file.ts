@@ -85,6 +85,52 @@ export async function copySqlite(file: SqliteFile, target: string): Promise<void
   }
 }
 
+/** As long as a commit may take that is under way. */
+const COMMIT_MS = 30
+
+/**
+ * Takes the write lock of an existing database until the file is closed. Undefined where another
+ * keeps it for longer than a commit. Throws `StorageError('cannot_open')`.
+ */
+export function refuseWrites(path: string): SqliteFile | undefined {
+  return guard(path, () => {
+    const file = new Database(path, { fileMustExist: true, timeout: COMMIT_MS })
+    try {
+      file.exec('BEGIN IMMEDIATE')
+      return file
+    } catch (error) {
+      file.close()
+      if (isBusy(error)) return undefined
+      throw error
+    }
+  })
+}
+
+/**
+ * Checks every page of a copy and takes its log away, so that the one file is all of it. Returns
+ * its migrations. Throws `StorageError('corrupt')`, or what SQLite throws.
+ */
+export function checkCopy(path: string): string[] {
+  const file = new Database(path, { fileMustExist: true })
+  try {
+    file.pragma('journal_mode = DELETE')
+    const found = file.pragma('quick_check(1)', { simple: true })
+    if (found !== 'ok') throw new StorageError('corrupt', `${path}: the file is damaged (${String(found)}).`)
+    return appliedMigrations(file)
+  } finally {
+    file.close()
+  }
+}
+
+/** The names of the migrations that a database has; none where it was never migrated. */
+export function appliedMigrations(file: SqliteFile): string[] {
+  const table = file
+    .prepare("select 1 from sqlite_master where type = 'table' and name = 'kysely_migration'")
+    .get()
+  if (table === undefined) return []
+  return file.prepare<[], string>('select name from kysely_migration order by name').pluck().all()
+}
+
 /**
  * Create the file if there is none, and set its mode. SQLite gives `-wal` and `-shm` the mode of
  * their database; those that are left of an earlier run are set as well. Never opens a file that

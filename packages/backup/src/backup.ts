@@ -1,0 +1,184 @@
+/** Makes one file of everything that a Sandlot is, while it runs. */
+import { createReadStream, mkdirSync, mkdtempSync, readdirSync, rmSync, statfsSync, statSync } from 'node:fs'
+import { Readable } from 'node:stream'
+import { basename, dirname, join, resolve } from 'node:path'
+import type { VolumeCopies } from '@sandlot/sandbox/backends/docker/volume-copies'
+import { copyTogether } from '@sandlot/storage/database/copy-together'
+import { lockFile } from '@sandlot/storage/lock'
+import { type ArchiveWriter, writeArchive } from './archive.ts'
+import { asBackupError, BackupError } from './backup-error.ts'
+import { databasePath, deploymentOf, tarArguments } from './data-folder.ts'
+import { checkArchive, type DatabaseName, FORMAT, MANIFEST, type Manifest, type Part } from './manifest.ts'
+import { newSealing, type Seal, sealed } from './sealing.ts'
+import { compressed, counted } from './streams.ts'
+import { tarOf } from './tar-process.ts'
+
+interface BackupOptions {
+  data: string
+  /** The folder that gets the file; made if it is not there. */
+  to: string
+  passphrase: string
+  /** Files and folders with settings outside of the data folder; absent ones are left out. */
+  settings: readonly string[]
+  /** Undefined where workspaces are folders in the data folder. */
+  volumes: ((deployment: string) => VolumeCopies) | undefined
+  /** Of the Sandlot that makes it. */
+  version: string
+  /** What is being done now. */
+  doing: (what: string) => void
+}
+
+export interface MadeBackup {
+  file: string
+  /** The moment of the databases. */
+  at: string
+  bytes: number
+  workspaces: number
+}
+
+const NAMES: readonly DatabaseName[] = ['sessions.db', 'accounts.db']
+
+/**
+ * A backup as one file, read again from its first byte to its last before it has its name. What
+ * fails leaves nothing. Throws `BackupError`, `StorageError`, `SandboxError`.
+ */
+export async function makeBackup(options: BackupOptions): Promise<MadeBackup> {
+  const { data } = options
+  const to = resolve(options.to)
+  const deployment = deploymentOf(data)
+  mkdirSync(join(data, 'run'), { recursive: true, mode: 0o750 })
+  const lock = lockFile(join(data, 'run', 'backup.lock'))
+  if (lock === undefined)
+    throw new BackupError('running', 'Another backup is being made.', 'Wait until it has ended.')
+  try {
+    mkdirSync(to, { recursive: true, mode: 0o700 })
+    removeUnfinished(to, deployment)
+    checkRoom(data, to)
+    return await make({ ...options, to, deployment })
+  } catch (error) {
+    throw asBackupError(error, `no backup was made in ${to}`)
+  } finally {
+    lock.release()
+  }
+}
+
+type Making = BackupOptions & { deployment: string }
+
+async function make(options: Making): Promise<MadeBackup> {
+  const { data, to, deployment, doing } = options
+  const work = mkdtempSync(join(to, `.making-${deployment}-`))
+  let archive: ArchiveWriter | undefined
+  try {
+    const { key, sealing } = await newSealing(options.passphrase)
+    doing('the databases')
+    const copies = NAMES.map((name) => ({ path: databasePath(data, name), target: join(work, name) }))
+    const at = new Date().toISOString()
+    const copied = await copyTogether(copies)
+    const path = join(to, `sandlot-${deployment}-${at.replaceAll(/[-:]|\.\d+/g, '')}.tar`)
+    archive = await writeArchive(path)
+    const parts: Part[] = []
+    for (const [place, name] of NAMES.entries()) {
+      const migrations = copied[place]?.migrations ?? []
+      const copy = join(work, name)
+      const added = await add(archive, `${name}.zst`, createReadStream(copy))
+      rmSync(copy)
+      parts.push({ ...added, kind: 'database', database: name, migrations })
+    }
+    doing('keys and settings')
+    parts.push({ ...(await addSealed(archive, 'data', tarOf(tarArguments(data, to)), key)), kind: 'data' })
+    const settings = options.settings.filter((file) => statSync(file, { throwIfNoEntry: false }))
+    if (settings.length > 0) {
+      const names = settings.flatMap((file) => ['-C', dirname(resolve(file)), basename(file)])
+      parts.push({ ...(await addSealed(archive, 'settings', tarOf(names), key)), kind: 'settings' })
+    }
+    const workspaces = await addWorkspaces(archive, options)
+    parts.push(...workspaces)
+    const manifest: Manifest = { format: FORMAT, version: options.version, at, deployment, sealing, parts }
+    await archive.add(MANIFEST, Readable.from([Buffer.from(`${JSON.stringify(manifest, undefined, 2)}\n`)]))
+    await archive.seal()
+    doing('reading it again')
+    await checkArchive(`${path}.partial`)
+    await archive.publish()
+    return { file: path, at, bytes: statSync(path).size, workspaces: workspaces.length }
+  } catch (error) {
+    await archive?.abandon()
+    throw error
+  } finally {
+    rmSync(work, { recursive: true, force: true })
+  }
+}
+
+async function addWorkspaces(archive: ArchiveWriter, options: Making): Promise<Part[]> {
+  const volumes = options.volumes?.(options.deployment)
+  if (volumes === undefined) return []
+  await volumes.removeLeftHelpers()
+  const parts: Part[] = []
+  const all = await volumes.list()
+  for (const [place, volume] of all.entries()) {
+    options.doing(`workspace ${place + 1} of ${all.length}`)
+    const added = await add(archive, `workspaces/${volume.name}.tar.zst`, volumes.read(volume.name))
+    parts.push({ ...added, kind: 'workspace', volume })
+  }
+  return parts
+}
+
+interface Added {
+  name: string
+  bytes: number
+  rawBytes: number
+  sha256: string
+}
+
+async function add(archive: ArchiveWriter, name: string, source: AsyncIterable<Uint8Array>): Promise<Added> {
+  const raw = counted(source)
+  const written = await archive.add(name, compressed(raw.bytes))
+  return { name, ...written, rawBytes: raw.count() }
+}
+
+async function addSealed(
+  archive: ArchiveWriter,
+  name: string,
+  source: AsyncIterable<Uint8Array>,
+  key: Buffer,
+): Promise<Added & { seal: Seal }> {
+  const raw = counted(source)
+  const secret = sealed(key, compressed(raw.bytes))
+  const file = `${name}.tar.zst.sealed`
+  const written = await archive.add(file, secret.bytes)
+  return { name: file, ...written, rawBytes: raw.count(), seal: secret.seal() }
+}
+
+/** What a backup of this deployment left that was killed: its lock is ours now. */
+function removeUnfinished(to: string, deployment: string): void {
+  for (const name of readdirSync(to)) {
+    const ours = name.startsWith(`.making-${deployment}-`)
+    if (ours || (isBackupOf(name.replace(/\.partial$/, ''), deployment) && name.endsWith('.partial')))
+      rmSync(join(to, name), { recursive: true })
+  }
+}
+
+const isBackupOf = (name: string, deployment: string): boolean =>
+  name.startsWith(`sandlot-${deployment}-`) && /-\d{8}T\d{6}Z\.tar$/.test(name)
+
+/** The copies of both databases are on that disk for a while; what else is needed shows later. */
+function checkRoom(data: string, to: string): void {
+  const sizes = NAMES.map((name) => statSync(databasePath(data, name), { throwIfNoEntry: false })?.size ?? 0)
+  const needed = sizes.reduce((sum, size) => sum + size, 0)
+  const { bavail, bsize } = statfsSync(to)
+  if (bavail * bsize > needed) return
+  const mebibytes = Math.ceil(needed / 1024 ** 2)
+  throw new BackupError(
+    'no_space',
+    `There is no room in ${to} for the databases (${mebibytes} MiB); no backup was made.`,
+    'Make room, or use another disk: ./sandlot backup --to DIR',
+  )
+}
+
+/** Removes the oldest backups of a deployment but `keep`. Returns their names. */
+export function removeOld(to: string, deployment: string, keep: number): string[] {
+  // The moment is in the name, so their order is the order of time.
+  const all = readdirSync(to).filter((name) => isBackupOf(name, deployment))
+  const old = all.toSorted().slice(0, Math.max(0, all.length - keep))
+  for (const name of old) rmSync(join(to, name))
+  return old
+}

@@ -1,0 +1,64 @@
+/**
+ * What is where in a data folder. With compose the service has a folder of its own in it; a backup
+ * has the files of both in one, which the next start of compose parts again.
+ */
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join, relative } from 'node:path'
+import { z } from 'zod'
+import type { DatabaseName } from './manifest.ts'
+import { BackupError } from './backup-error.ts'
+
+/** Made anew, or no data: neither copied, nor in the way of a restore. */
+const NO_DATA = ['run', 'log', 'backups', 'backup-status.json']
+/** There while a restore is under way: what is in the folder is not whole. */
+export const RESTORING = 'restoring'
+
+/** Where the service's files are. */
+function serviceFolder(data: string): string {
+  const own = join(data, 'service')
+  return existsSync(join(own, 'accounts.db')) ? own : data
+}
+
+export function databasePath(data: string, name: DatabaseName): string {
+  return join(name === 'accounts.db' ? serviceFolder(data) : data, name)
+}
+
+/** Arguments of tar for everything but the databases; `target` may be a folder in it. */
+export function tarArguments(data: string, target: string): string[] {
+  const service = serviceFolder(data)
+  const inside = relative(data, target)
+  const databases = ['*.db', '*.db-wal', '*.db-shm', '*.db.before-*', '*.db.migrating*', '*.db.writing*']
+  const excluded = [
+    ...[...NO_DATA, 'before-upgrade', RESTORING, ...databases].map((name) => `./${name}`),
+    ...(inside === '' || inside.startsWith('..') ? [] : [`./${inside}`]),
+    ...(service === data ? [] : ['./service']),
+  ]
+  return [
+    '--anchored',
+    '--no-wildcards-match-slash',
+    ...excluded.map((name) => `--exclude=${name}`),
+    '-C',
+    data,
+    '.',
+    ...(service === data ? [] : ['-C', service, '.']),
+  ]
+}
+
+const deploymentKeys = z.object({ id: z.string() })
+
+/** The id that containers and volumes carry. Throws `BackupError('no_deployment')`. */
+export function deploymentOf(data: string): string {
+  const file = join(data, 'keys', 'deployment.json')
+  if (!existsSync(file) || !existsSync(join(data, 'sessions.db')))
+    throw new BackupError(
+      'no_deployment',
+      `There is no Sandlot in ${data}; nothing was copied.`,
+      'Set SANDLOT_DATA to the data folder of yours. It is there once it has run.',
+    )
+  return deploymentKeys.parse(JSON.parse(readFileSync(file, 'utf8'))).id
+}
+
+/** What of a deployment is there already; empty where nothing was ever started. */
+export function dataIn(data: string): string[] {
+  return existsSync(data) ? readdirSync(data).filter((name) => !NO_DATA.includes(name)) : []
+}

@@ -1,0 +1,152 @@
+/**
+ * `./sandlot backup` and `restore`, and the schedule of `up` and of compose, as a process of its
+ * own: `backup [--to DIR]`, `restore FILE` or `scheduled`. Prints one line of JSON for the first
+ * two, and a log for the last.
+ */
+import { spawnSync } from 'node:child_process'
+import { setPriority } from 'node:os'
+import { resolve } from 'node:path'
+import { parseArgs } from 'node:util'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { ConfigError } from '@sandlot/shared/config'
+import { messageOf } from '@sandlot/shared/errors'
+import { SandboxError } from '@sandlot/sandbox/errors'
+import { StorageError } from '@sandlot/storage/storage-error'
+import { type MadeBackup, makeBackup, removeOld } from './backup.ts'
+import { BackupError } from './backup-error.ts'
+import { readBackupConfig } from './config.ts'
+import { deploymentOf } from './data-folder.ts'
+import { type Restored, restoreBackup } from './restore.ts'
+import { keepSchedule, recorded } from './schedule.ts'
+
+type Config = ReturnType<typeof readBackupConfig>
+
+type Answer =
+  | ({ did: 'backup' } & MadeBackup)
+  | ({ did: 'restore' } & Restored)
+  | { did: 'nothing'; code: string; message: string; fix: string }
+
+/** Exit code where nothing was made; the reason is in the answer. */
+const NOTHING_DONE = 3
+const LOWEST_PRIORITY = 19
+
+const LEVEL = { info: 30, error: 50 } as const
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    to: { type: 'string' },
+    /** A file or folder with settings outside of the data folder; may be given several times. */
+    settings: { type: 'string', multiple: true, default: [] },
+    /** Where the gate keeps what is its own, if not in the data folder. */
+    'engine-folder': { type: 'string' },
+  },
+})
+
+async function main(): Promise<Answer | undefined> {
+  const config = readBackupConfig()
+  const [act = '', file = ''] = positionals
+  const say = (what: string): void => void process.stderr.write(`  … ${what}\n`)
+  stepBack()
+  if (act === 'backup') return { did: 'backup', ...(await backup(config, say)) }
+  if (act === 'scheduled') return scheduled(config)
+  if (act !== 'restore') throw new Error(`There is nothing to do called "${act}".`)
+  const { data, volumes } = config
+  const engineFolder = values['engine-folder']
+  const passphrase = passphraseOf(config)
+  const restored = await restoreBackup({
+    file: resolve(file),
+    data,
+    passphrase,
+    volumes,
+    engineFolder,
+    doing: say,
+  })
+  return { did: 'restore', ...restored }
+}
+
+/**
+ * Whatever else this machine does goes first. The threads that come later inherit it; without
+ * ionice only the disk does not know.
+ */
+function stepBack(): void {
+  setPriority(LOWEST_PRIORITY)
+  spawnSync('ionice', ['-c', '3', '-p', String(process.pid)], { stdio: 'ignore' })
+}
+
+function passphraseOf({ passphrase }: Config): string {
+  if (passphrase !== undefined) return passphrase
+  throw new BackupError(
+    'no_passphrase',
+    'There is no passphrase, and keys are not written where anybody could read them. Nothing was done.',
+    'Write one into a file that only you can read, keep another copy of it elsewhere, and set SANDLOT_BACKUP_PASSPHRASE_FILE to its path.',
+  )
+}
+
+/** Makes one, and records how it ended. Rejects where it was not made. */
+async function backup(config: Config, doing: (what: string) => void): Promise<MadeBackup> {
+  const { data, volumes, version } = config
+  // Before anything is recorded: where there is no Sandlot, nothing is made by asking.
+  deploymentOf(data)
+  const to = values.to ?? config.folder
+  const { settings } = values
+  return recorded(data, async () => {
+    const passphrase = passphraseOf(config)
+    return makeBackup({ data, to, passphrase, settings, volumes, version, doing })
+  })
+}
+
+/** Runs until it is ended. */
+async function scheduled(config: Config): Promise<undefined> {
+  const ended = new AbortController()
+  const { signal } = ended
+  for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => ended.abort())
+  const { everyMs, data, folder, keep } = config
+  if (everyMs === undefined) {
+    log('info', 'SANDLOT_BACKUP_EVERY_HOURS is not set: a backup is made only when it is asked for')
+    // Ended by compose alone, which would start it again.
+    await sleep(2 ** 31 - 1, undefined, { signal }).catch(() => undefined)
+    return undefined
+  }
+  const make = async (): Promise<void> => {
+    try {
+      const { file, bytes, workspaces } = await backup(config, () => goOn(signal))
+      const removed = removeOld(folder, deploymentOf(data), keep)
+      log('info', 'a backup was made and read again', { file, bytes, workspaces, removed })
+    } catch (error) {
+      // No deployment yet: it is being started for the first time.
+      const early = error instanceof BackupError && error.code === 'no_deployment'
+      if (!early && !signal.aborted) log('error', `No backup was made: ${messageOf(error)}`)
+    }
+  }
+  await keepSchedule({ data, everyMs, make, signal })
+  return undefined
+}
+
+/** Between two parts: what was written is removed, and the next one begins anew. */
+function goOn(signal: AbortSignal): void {
+  if (!signal.aborted) return
+  throw new BackupError('failed', 'Sandlot was ended while it was being made.', 'Nothing: it is made later.')
+}
+
+function log(level: keyof typeof LEVEL, msg: string, more: Record<string, unknown> = {}): void {
+  process.stdout.write(
+    `${JSON.stringify({ level: LEVEL[level], time: Date.now(), name: 'backup', ...more, msg })}\n`,
+  )
+}
+
+try {
+  const answer = await main()
+  if (answer !== undefined) process.stdout.write(`${JSON.stringify(answer)}\n`)
+} catch (error) {
+  if (error instanceof BackupError || error instanceof SandboxError || error instanceof StorageError) {
+    const fix = error instanceof BackupError ? error.fix : 'Then run the same command again.'
+    const answer: Answer = { did: 'nothing', code: error.code, message: error.message, fix }
+    process.stdout.write(`${JSON.stringify(answer)}\n`)
+    process.exitCode = NOTHING_DONE
+  } else {
+    const text = error instanceof ConfigError ? error.message : messageOf(error)
+    process.stderr.write(`${text}\n`)
+    process.exitCode = 1
+  }
+}

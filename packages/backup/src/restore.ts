@@ -1,0 +1,235 @@
+/** Makes of a backup the Sandlot that it was made of, in an empty data folder. */
+import { closeSync, createWriteStream, existsSync, fsyncSync, lchownSync, mkdirSync, openSync } from 'node:fs'
+import { readdirSync, readFileSync, renameSync, rmSync, statfsSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { pipeline } from 'node:stream/promises'
+import type { VolumeCopies } from '@sandlot/sandbox/backends/docker/volume-copies'
+import { lockFile } from '@sandlot/storage/lock'
+import { z } from 'zod'
+import { asBackupError, BackupError } from './backup-error.ts'
+import { dataIn, RESTORING } from './data-folder.ts'
+import { type CheckedArchive, checkArchive, type Part, refuseNewer } from './manifest.ts'
+import { openSealing, unsealed } from './sealing.ts'
+import { decompressed } from './streams.ts'
+import { untar } from './tar-process.ts'
+
+interface RestoreOptions {
+  file: string
+  data: string
+  passphrase: string
+  /** Where workspaces go; undefined where they are folders in the data folder. */
+  volumes: ((deployment: string) => VolumeCopies) | undefined
+  /** The gate's folder, where it is not the data folder: it gets the deployment's id. */
+  engineFolder: string | undefined
+  doing: (what: string) => void
+}
+
+export interface Restored {
+  at: string
+  version: string
+  workspaces: number
+  /** Where settings are that were outside of the data folder. */
+  settings: string | undefined
+}
+
+/** Settings of elsewhere, for the operator to put where they belong. */
+const SETTINGS_FOLDER = 'restored-settings'
+
+const journal = z.object({ deployment: z.string(), volumes: z.array(z.string()) })
+
+/**
+ * Nothing is written before every byte of the backup was read and its passphrase tried. What fails
+ * leaves the folder empty and no volumes; after a kill the next restore begins anew, and nothing
+ * starts with what is there. Throws `BackupError`, `SandboxError`.
+ */
+export async function restoreBackup(options: RestoreOptions): Promise<Restored> {
+  const { file, data, doing } = options
+  doing('reading the backup')
+  const archive = await checkArchive(file)
+  const { manifest } = archive
+  refuseNewer(file, manifest)
+  const key = await openSealing(options.passphrase, manifest.sealing)
+  await checkSeals(archive, key)
+  const volumes = options.volumes?.(manifest.deployment)
+  if (volumes === undefined && manifest.parts.some(({ kind }) => kind === 'workspace'))
+    throw new BackupError(
+      'failed',
+      'The backup has workspaces of a Docker engine, and SANDLOT_SANDBOX names none. Nothing was restored.',
+      'Unset SANDLOT_SANDBOX, then run this again.',
+    )
+  mkdirSync(join(data, 'run'), { recursive: true, mode: 0o750 })
+  using lock = exclusive(join(data, 'run', 'agent.lock'))
+  void lock
+  await undoUnfinished(data, options.volumes)
+  refuseFull(data)
+  await refuseVolumes(volumes, manifest.parts)
+  checkRoom(data, manifest.parts)
+
+  const begun = { deployment: manifest.deployment, volumes: [] as string[] }
+  try {
+    writeSynced(join(data, RESTORING), JSON.stringify(begun))
+    for (const part of manifest.parts) {
+      if (part.kind === 'workspace') {
+        begun.volumes.push(part.volume.name)
+        writeSynced(join(data, RESTORING), JSON.stringify(begun))
+      }
+      doing(part.kind === 'workspace' ? `the workspace ${part.volume.name}` : part.name)
+      await restorePart(part, { archive, key, data, volumes })
+    }
+    ownAll(data)
+    if (options.engineFolder !== undefined) tellGate(options.engineFolder, manifest.deployment)
+  } catch (error) {
+    await undoUnfinished(data, options.volumes)
+    throw asBackupError(error, 'nothing was restored')
+  }
+  rmSync(join(data, RESTORING))
+  syncFolder(data)
+  const settings = join(data, SETTINGS_FOLDER)
+  return {
+    at: manifest.at,
+    version: manifest.version,
+    workspaces: begun.volumes.length,
+    settings: existsSync(settings) ? settings : undefined,
+  }
+}
+
+/** To its end, where a seal is checked: tar may stop reading before. */
+async function checkSeals({ manifest, read }: CheckedArchive, key: Buffer): Promise<void> {
+  for (const part of manifest.parts) {
+    if (part.kind !== 'data' && part.kind !== 'settings') continue
+    try {
+      for await (const bytes of unsealed(key, part.seal, read(part))) void bytes
+    } catch (error) {
+      const message = `The backup is damaged: ${part.name} in it was not sealed with its key. Nothing was restored.`
+      throw new BackupError('damaged', message, 'Take another backup.', { cause: error })
+    }
+  }
+}
+
+interface Into {
+  archive: CheckedArchive
+  key: Buffer
+  data: string
+  volumes: VolumeCopies | undefined
+}
+
+async function restorePart(part: Part, { archive, key, data, volumes }: Into): Promise<void> {
+  const bytes = archive.read(part)
+  switch (part.kind) {
+    case 'database': {
+      const path = join(data, part.database)
+      await pipeline(decompressed(bytes), createWriteStream(path, { flags: 'wx', mode: 0o600, flush: true }))
+      return
+    }
+    case 'workspace':
+      return volumes?.write(part.volume, decompressed(bytes))
+    case 'data':
+      return untar(data, decompressed(unsealed(key, part.seal, bytes)))
+    case 'settings': {
+      const folder = join(data, SETTINGS_FOLDER)
+      mkdirSync(folder, { mode: 0o700 })
+      return untar(folder, decompressed(unsealed(key, part.seal, bytes)))
+    }
+  }
+}
+
+/** The agent's own lock: neither an agent nor another restore is in this folder. */
+function exclusive(path: string): Disposable {
+  const lock = lockFile(path)
+  if (lock === undefined)
+    throw new BackupError(
+      'running',
+      'Sandlot is running with this data folder. Nothing was restored.',
+      'A backup is restored into an empty folder: ./sandlot down, then set SANDLOT_DATA to a new one.',
+    )
+  return { [Symbol.dispose]: () => lock.release() }
+}
+
+function refuseFull(data: string): void {
+  const found = dataIn(data)
+  if (found.length === 0) return
+  throw new BackupError(
+    'not_empty',
+    `There is a Sandlot in ${data} already (${found.slice(0, 3).join(', ')}${found.length > 3 ? ' …' : ''}). Nothing was restored.`,
+    'A backup is restored into an empty folder: move this one away, or set SANDLOT_DATA to a new one.',
+  )
+}
+
+async function refuseVolumes(volumes: VolumeCopies | undefined, parts: readonly Part[]): Promise<void> {
+  for (const name of volumeNames(parts)) {
+    if ((await volumes?.exists(name)) !== true) continue
+    throw new BackupError(
+      'not_empty',
+      `The engine has the workspace ${name} already. Nothing was restored.`,
+      'Where it may go: ./sandlot down --purge with the old data folder, or docker volume rm. Else use another engine.',
+    )
+  }
+}
+
+function checkRoom(data: string, parts: readonly Part[]): void {
+  const sizes = parts.map(({ kind, rawBytes }) => (kind === 'workspace' ? 0 : rawBytes))
+  const needed = sizes.reduce((sum, size) => sum + size, 0)
+  const { bavail, bsize } = statfsSync(data)
+  if (bavail * bsize > needed) return
+  throw new BackupError(
+    'no_space',
+    `There is no room in ${data} for the ${Math.ceil(needed / 1024 ** 2)} MiB of this backup. Nothing was restored.`,
+    'Make room, or set SANDLOT_DATA to a folder on another disk.',
+  )
+}
+
+const volumeNames = (parts: readonly Part[]): string[] =>
+  parts.flatMap((part) => (part.kind === 'workspace' ? [part.volume.name] : []))
+
+/** What a restore has written that failed or was killed. Its folder was empty, so all of it is. */
+async function undoUnfinished(data: string, volumes: RestoreOptions['volumes']): Promise<void> {
+  const file = join(data, RESTORING)
+  if (!existsSync(file)) return
+  const begun = journal.safeParse(jsonIn(file))
+  // Without its journal nothing but the journal was written.
+  if (begun.success) {
+    const copies = volumes?.(begun.data.deployment)
+    await copies?.removeLeftHelpers()
+    for (const name of begun.data.volumes) await copies?.remove(name)
+    for (const name of dataIn(data))
+      if (name !== RESTORING) rmSync(join(data, name), { recursive: true, force: true })
+  }
+  rmSync(file, { force: true })
+}
+
+function jsonIn(file: string): unknown {
+  try {
+    return JSON.parse(readFileSync(file, 'utf8'))
+  } catch {
+    return undefined // cut off by a full disk or a loss of power, before anything else was written
+  }
+}
+
+/** As root: everything becomes its owner's whose folder it is. */
+function ownAll(folder: string): void {
+  if (process.getuid?.() !== 0) return
+  const { uid, gid } = statSync(folder)
+  const entries = readdirSync(folder, { withFileTypes: true, recursive: true })
+  for (const { parentPath, name } of entries) lchownSync(join(parentPath, name), uid, gid)
+}
+
+/** Where the gate keeps the id that it serves, before it has made up one. */
+function tellGate(engineFolder: string, deployment: string): void {
+  const folder = join(engineFolder, 'run', 'engine')
+  mkdirSync(folder, { recursive: true, mode: 0o750 })
+  writeFileSync(join(folder, 'deployment'), `${deployment}\n`, { mode: 0o640 })
+  ownAll(engineFolder)
+}
+
+/** Whole or not at all, also where the power goes. */
+function writeSynced(path: string, text: string): void {
+  const draft = `${path}.new`
+  writeFileSync(draft, text, { mode: 0o600, flush: true })
+  renameSync(draft, path)
+}
+
+function syncFolder(path: string): void {
+  const folder = openSync(path, 'r')
+  fsyncSync(folder)
+  closeSync(folder)
+}

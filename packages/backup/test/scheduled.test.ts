@@ -1,0 +1,69 @@
+/** Backups that are made by themselves, by the program as `up` starts it. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { backupStatus } from '@sandlot/shared/office/backup-status'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { nodeEnvironment } from '../../../test/config.ts'
+import { DEPLOYMENT, makeDeployment } from './support/deployment.ts'
+
+let data: string
+beforeEach(async () => {
+  data = mkdtempSync(join(tmpdir(), 'sandlot-scheduled-'))
+  await makeDeployment(data)
+})
+afterEach(() => rmSync(data, { recursive: true, force: true }))
+
+/** Its first line of log, after which it is ended. */
+async function firstLine(settings: Record<string, string>): Promise<Record<string, unknown>> {
+  const program = new URL('../src/main.ts', import.meta.url).pathname
+  const child = spawn(process.execPath, ['--conditions=sandlot-source', program, 'scheduled'], {
+    env: {
+      ...nodeEnvironment(),
+      PATH: '/usr/bin:/bin',
+      SANDLOT_DATA: data,
+      SANDLOT_SANDBOX: 'local-process',
+      SANDLOT_BACKUP_EVERY_HOURS: '24',
+      SANDLOT_BACKUP_KEEP: '2',
+      ...settings,
+    },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  const ended = once(child, 'exit')
+  const [line] = (await once(createInterface({ input: child.stdout }), 'line')) as [string]
+  child.kill('SIGTERM')
+  expect(await ended).toEqual([0, null])
+  return JSON.parse(line) as Record<string, unknown>
+}
+
+const status = () => backupStatus.parse(JSON.parse(readFileSync(join(data, 'backup-status.json'), 'utf8')))
+
+test('one is made at once where none was ever made, and the newest are kept', async () => {
+  const folder = join(data, 'backups')
+  mkdirSync(folder)
+  const old = ['20200101', '20200102'].map((day) => `sandlot-${DEPLOYMENT}-${day}T000000Z.tar`)
+  for (const name of old) writeFileSync(join(folder, name), '')
+  const line = await firstLine({ SANDLOT_BACKUP_PASSPHRASE: 'correct horse battery' })
+  expect(line).toMatchObject({ level: 30, removed: old.slice(0, 1), workspaces: 0 })
+  expect(readdirSync(folder)).toEqual([old[1], String(line['file']).slice(folder.length + 1)])
+  expect(status()).toMatchObject({ last: { file: line['file'] } })
+  expect(status().failed).toBeUndefined()
+})
+
+test('without a passphrase none is made, and the record says so', async () => {
+  writeFileSync(
+    join(data, 'backup-status.json'),
+    JSON.stringify({ last: { at: '2020-01-01T00:00:00.000Z', file: '/x', bytes: 1, workspaces: 0 } }),
+  )
+  expect(await firstLine({})).toMatchObject({
+    level: 50,
+    msg: expect.stringContaining('no passphrase') as string,
+  })
+  expect(status()).toMatchObject({
+    last: { file: '/x' },
+    failed: { message: expect.stringContaining('passphrase') as string },
+  })
+})

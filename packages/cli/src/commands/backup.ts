@@ -1,0 +1,24 @@
+import { resolve } from 'node:path'
+import { askPassphrase, backupProgram } from '../backup-program.ts'
+import type { Command } from '../context.ts'
+import { requireDeployment } from '../deployment.ts'
+
+/** One file with everything, while Sandlot runs or not. */
+export const backup: Command = async (context) => {
+  const { config, args, steps, print } = context
+  const [option, folder, ...rest] = args
+  if (args.length > 0 && (option !== '--to' || folder === undefined || rest.length > 0)) {
+    print('Usage: ./sandlot backup [--to DIR]')
+    return 2
+  }
+  requireDeployment(config.data)
+  const passphrase = await askPassphrase(context, { twice: true })
+  const to = folder === undefined ? [] : ['--to', resolve(folder)]
+  const { file, bytes, workspaces } = await steps.run('Backup', (step) =>
+    backupProgram(['backup', ...to], context, { passphrase, step }),
+  )
+  const mebibytes = Math.ceil(bytes / 1024 ** 2)
+  print(`${file} (${mebibytes} MiB, ${workspaces} workspaces) was read again whole.`)
+  print('Keep a copy on another machine, and the passphrase apart from it.')
+  return 0
+}

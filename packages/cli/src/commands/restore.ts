@@ -1,0 +1,41 @@
+import { constants, copyFileSync, existsSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { askPassphrase, backupProgram } from '../backup-program.ts'
+import { recordFile } from '../children.ts'
+import type { Command } from '../context.ts'
+import { readRecord } from '../pid-file.ts'
+import { isRunning } from '../processes.ts'
+import { systemPackages } from '../setup/apt.ts'
+import { setUp } from '../setup/setup.ts'
+import { StepError } from '../steps.ts'
+import { listenForStop } from '../stop-signals.ts'
+
+/** Makes of a backup the same Sandlot, in an empty data folder. */
+export const restore: Command = async (context) => {
+  const { config, args, steps, print } = context
+  const [file, ...rest] = args
+  if (file === undefined || rest.length > 0) {
+    print('Usage: ./sandlot restore FILE')
+    return 2
+  }
+  const record = readRecord(recordFile(config))
+  if (record !== undefined && isRunning(record.up))
+    throw new StepError(
+      `Sandlot is running with ${config.data}; nothing was restored.`,
+      'A backup is restored into an empty folder: ./sandlot down, then set SANDLOT_DATA to a new one.',
+    )
+  const passphrase = await askPassphrase(context, { twice: false })
+  using stop = listenForStop()
+  await setUp(config, steps, systemPackages(config, stop.signal), stop.signal)
+  const { at, workspaces, settings } = await steps.run('Restore', (step) =>
+    backupProgram(['restore', resolve(file)], context, { passphrase, step }),
+  )
+  print(`Sandlot is as it was at ${at}, with ${workspaces} workspaces: ./sandlot up`)
+  if (settings !== undefined) {
+    const own = join(config.root, '.env')
+    if (existsSync(join(settings, '.env')) && !existsSync(own))
+      copyFileSync(join(settings, '.env'), own, constants.COPYFILE_EXCL)
+    print(`Its settings are in ${settings}; compare them with those of this machine.`)
+  }
+  return 0
+}
