@@ -14,6 +14,7 @@ import type {
   SessionStore,
 } from '@sandlot/storage/sessions/store'
 import type { UserSpent } from '@sandlot/storage/sessions/usage'
+import { type SpentTogether, type Together, dayOf } from '@sandlot/storage/sessions/usage-sums'
 import { notOwner } from '@sandlot/storage/storage-error'
 import { effectsOf } from '../session/effects.ts'
 import { SerialQueue } from '@sandlot/shared/async/serial-queue'
@@ -259,6 +260,15 @@ export class MemoryStore
       if (run.userId === userId) spent.ms += Math.max((run.endedAt ?? now) - Math.max(run.startedAt, at), 0)
     }
     return spent
+  }
+
+  /** One user alone has this store. */
+  async spentTogether(_of: Together, at: number): Promise<SpentTogether> {
+    const counted = this.#usage.filter((usage) => dayOf(usage.at) >= dayOf(at))
+    return {
+      tokens: counted.reduce((sum, { input, output }) => sum + input + output, 0),
+      cost: counted.reduce((sum, { cost = 0 }) => sum + cost, 0),
+    }
   }
 
   /** Throws what the session's log has thrown since it was taken over. */

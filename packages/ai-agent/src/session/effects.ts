@@ -77,12 +77,15 @@ function effectsOfOne(event: SessionEvent, { userId, model, toolOf }: EffectsCon
     const callId = event.toolCallId
     return {
       outcome: {
+        promptId,
         callId,
         tool: toolOf(callId),
         status: event.status === 'completed' ? 'completed' : 'failed',
         reason,
         runMs: timing?.runMs ?? 0,
         waitMs: timing?.waitMs ?? 0,
+        outputBytes: outputInfo?.bytes,
+        at: meta.at,
       },
       ...(outputInfo === undefined
         ? {}

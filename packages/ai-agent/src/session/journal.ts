@@ -192,7 +192,7 @@ export class Journal {
   }
 
   /** With whom what these events use up counts for. */
-  #charge(events: readonly SessionEvent[], { usage, ...effects }: Effects): Effects {
+  #charge(events: readonly SessionEvent[], { usage, outcome, ...effects }: Effects): Effects {
     const chargedTo = (promptId: string): string | undefined => {
       for (const event of events) {
         const begun = sandlotEventOf(event)
@@ -205,6 +205,7 @@ export class Journal {
       ...effects,
       chargedTo: runningPromptId == null ? undefined : chargedTo(runningPromptId),
       usage: usage && { ...usage, chargedTo: chargedTo(usage.promptId) },
+      outcome: outcome && { ...outcome, chargedTo: chargedTo(outcome.promptId) },
     }
   }
 }

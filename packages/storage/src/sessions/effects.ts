@@ -7,6 +7,7 @@ import { endRules, insertRules } from './rules.ts'
 import type { SessionsSchema } from './schema.ts'
 import type { Effects } from './store.ts'
 import { recordRun } from './usage.ts'
+import { sumOutcome, sumUsage, teamsOf } from './usage-sums.ts'
 
 type Trx = Transaction<SessionsSchema>
 
@@ -60,7 +61,7 @@ export async function applyEffects(
   }
   if (effects.output !== undefined) await completeOutput(trx, session.id, effects.output)
   if (effects.usage !== undefined) await recordUsage(trx, session, effects.usage)
-  if (effects.outcome !== undefined) await recordOutcome(trx, session.id, effects.outcome)
+  if (effects.outcome !== undefined) await recordOutcome(trx, session, effects.outcome)
 }
 
 /** People who are named to answer approvals get the owner's notice of one too. */
@@ -172,11 +173,14 @@ async function recordUsage(
   session: { id: string; userId: string },
   usage: NonNullable<Effects['usage']>,
 ): Promise<void> {
+  const userId = usage.chargedTo ?? session.userId
+  const teams = await teamsOf(trx, userId)
   await trx
     .insertInto('usage')
     .values({
       id: randomUUID(),
-      user_id: usage.chargedTo ?? session.userId,
+      user_id: userId,
+      teams,
       session_id: session.id,
       prompt_id: usage.promptId,
       model: usage.model,
@@ -189,27 +193,33 @@ async function recordUsage(
       at: usage.at,
     })
     .execute()
+  await sumUsage(trx, { userId, teams }, usage)
 }
 
 async function recordOutcome(
   trx: Trx,
-  sessionId: string,
+  session: { id: string; userId: string },
   outcome: NonNullable<Effects['outcome']>,
 ): Promise<void> {
+  const userId = outcome.chargedTo ?? session.userId
   const stored = await trx
     .insertInto('outcomes')
     .values({
-      session_id: sessionId,
+      session_id: session.id,
       call_id: outcome.callId,
       tool: outcome.tool,
       status: outcome.status,
       reason: outcome.reason ?? null,
       run_ms: Math.round(outcome.runMs),
       wait_ms: Math.round(outcome.waitMs),
+      user_id: userId,
+      at: outcome.at,
+      output_bytes: outcome.outputBytes ?? null,
     })
     .onConflict((conflict) => conflict.columns(['session_id', 'call_id']).doNothing())
     .returning('call_id')
     .executeTakeFirst()
   if (stored === undefined)
     throw new SandlotError('conflict', `Call ${outcome.callId} has its outcome already.`)
+  await sumOutcome(trx, { userId, teams: await teamsOf(trx, userId) }, outcome)
 }

@@ -9,6 +9,7 @@ import { chatReads, keptBy } from './chats.ts'
 import { searchTexts } from './search.ts'
 import { type ReaderOf, shareReads } from './shares.ts'
 import type { SessionReader } from './store.ts'
+import { usageReads } from './usage-sums.ts'
 import { pauseWhenDue } from '@sandlot/shared/node/time-slices'
 
 const PAGE = 50
@@ -24,6 +25,7 @@ export function sessionReads(db: Kysely<SessionsSchema>): Omit<SessionReader, 'c
 
     shares: shareReads(db),
     chats: chatReads(db),
+    usage: usageReads(db),
 
     search: (who, query) => searchTexts(db, who, query),
 

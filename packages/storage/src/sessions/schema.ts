@@ -23,6 +23,7 @@ import { type ChatMarksTable, type ProjectsTable, addChatMarks, addEnds } from '
 import type { NoRoom } from './store-room.ts'
 import { type SharesTable, type SnapshotsTable, addShares } from './shares.ts'
 import { type RunsTable, type UsageTable, addRuns, addUsageCalls, addUsageCost } from './usage.ts'
+import { type UsageSumsTables, addUsageSums, addWhoseUsage } from './usage-sums.ts'
 
 interface SessionsTable {
   id: string
@@ -98,6 +99,12 @@ interface OutcomesTable {
   reason: string | null
   run_ms: number
   wait_ms: number
+  /** With whom it counts. As the other two: null of those from before this was known. */
+  user_id: string | null
+  /** Epoch milliseconds. */
+  at: number | null
+  /** What the call produced, also what was not stored; null as well where it had no output. */
+  output_bytes: number | null
 }
 
 /** PostgreSQL’s client reads it as text, so what is reckoned from one may be text too. */
@@ -129,7 +136,7 @@ interface CountersTable {
   value: Bigint
 }
 
-export interface SessionsSchema {
+export interface SessionsSchema extends UsageSumsTables {
   sessions: SessionsTable
   events: EventsTable
   outputs: OutputsTable
@@ -180,6 +187,8 @@ export const sessionsMigrations: Migrations = {
   '030_model_endpoints': { up: addModelEndpoints },
   '033_chat_marks': { up: addChatMarks },
   '034_ends': { up: addEnds },
+  '035_whose_usage': { up: addWhoseUsage },
+  '036_usage_sums': { up: addUsageSums },
 }
 
 async function createTables(db: Kysely<unknown>): Promise<void> {

@@ -17,6 +17,7 @@ import { shareReads, storedShares } from './shares.ts'
 import type { SessionReader, SessionStore } from './store.ts'
 import { chatReads, storedChats } from './chats.ts'
 import { LateIndexing } from './search.ts'
+import { usageReads } from './usage-sums.ts'
 import { sessionWrites } from './writes.ts'
 import type { FileMode } from '../database/sqlite-file.ts'
 import type { StorageError } from '../storage-error.ts'
@@ -94,6 +95,7 @@ export async function openSessionReader(
     ...sessionReads(db),
     shares: withTypedFailures(health, shareReads(db)),
     chats: withTypedFailures(health, chatReads(db)),
+    usage: withTypedFailures(health, usageReads(db)),
     close,
   })
 }

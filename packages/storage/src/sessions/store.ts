@@ -21,6 +21,7 @@ import type { ChatReads, ChatRows, KeptFilter } from './chats.ts'
 import type { SearchQuery } from '@sandlot/shared/desk/search'
 import type { ReaderOf, ShareReads, ShareRows } from './shares.ts'
 import type { UserSpent } from './usage.ts'
+import type { SpentTogether, Together, UsageReads } from './usage-sums.ts'
 
 export interface SessionRow {
   id: string
@@ -67,6 +68,7 @@ export interface OutputRow {
 export interface SessionReader {
   readonly shares: ShareReads
   readonly chats: ChatReads
+  readonly usage: UsageReads
   getSession(id: string): Promise<SessionRow | undefined>
   /**
    * Newest first: of this user, and, with their teams, also those that are shared with them.
@@ -141,12 +143,18 @@ export interface Effects {
   }
   /** Kept for statistics. */
   outcome?: {
+    promptId: string
     callId: string
     tool: string
     status: 'completed' | 'failed'
     reason?: FailureReason
     runMs: number
     waitMs: number
+    /** What it produced, also what is not stored; absent where it had no output. */
+    outputBytes?: number
+    at: number
+    /** As of `usage`. */
+    chargedTo?: string | undefined
   }
 }
 
@@ -215,6 +223,8 @@ export interface SessionRecords extends Pick<SessionReader, 'readOutput'> {
    * until `now`. Epoch milliseconds.
    */
   spentSince(userId: string, at: number, now: number): Promise<UserSpent>
+  /** What these have used up together since midnight UTC of the day of `at` (epoch milliseconds). */
+  spentTogether(of: Together, at: number): Promise<SpentTogether>
 }
 
 export interface SessionStore extends SessionReader, SessionRecords {

@@ -5,6 +5,7 @@
 import { randomUUID } from 'node:crypto'
 import { type ColumnType, type Generated, type Kysely, type Transaction, sql } from 'kysely'
 import type { SessionsSchema } from './schema.ts'
+import { DAY_MS } from './usage-sums.ts'
 
 type Trx = Transaction<SessionsSchema>
 
@@ -24,6 +25,8 @@ export interface UsageTable {
   /** Calls that it made. */
   calls: Generated<number>
   at: number
+  /** As of `people` at the time: ids as JSON; null: not known. */
+  teams: string | null
 }
 
 /** One row per prompt that began. */
@@ -60,19 +63,10 @@ export async function spentSince(
   at: number,
   now: number,
 ): Promise<UserSpent> {
-  const row = await db
-    .selectFrom('usage')
-    .select(({ fn }) => [
-      fn.sum<number | string | null>('input').as('input'),
-      fn.sum<number | string | null>('output').as('output'),
-      fn.sum<number | string | null>('cost').as('cost'),
-      fn.sum<number | string | null>('calls').as('calls'),
-      fn.countAll<number | string>().as('answers'),
-      fn.count<number | string>('cost').as('priced'),
-    ])
-    .where('user_id', '=', userId)
-    .where('at', '>=', at)
-    .executeTakeFirst()
+  // Whole days are summed already.
+  const since = Math.ceil(at / DAY_MS)
+  const parts = [sumsOfDays(db, userId, since), sumsOfPart(db, userId, at, since * DAY_MS)]
+  const [days, part] = await Promise.all(parts)
   const runs = await db
     .selectFrom('runs')
     .select(['started_at', 'ended_at'])
@@ -80,19 +74,68 @@ export async function spentSince(
     .where((run) => run.or([run('ended_at', 'is', null), run('ended_at', '>', at)]))
     .execute()
   // PostgreSQL sums and counts into text.
-  const turns = Number(row?.answers ?? 0)
+  const sum = (name: keyof AnswerSums): number => Number(days?.[name] ?? 0) + Number(part?.[name] ?? 0)
   return {
-    turns,
-    calls: Number(row?.calls ?? 0),
-    tokens: Number(row?.input ?? 0) + Number(row?.output ?? 0),
-    cost: Number(row?.cost ?? 0),
-    unpriced: turns - Number(row?.priced ?? 0),
-    ms: runs.reduce((sum, { started_at, ended_at }) => {
+    turns: sum('answers'),
+    calls: sum('calls'),
+    tokens: sum('input') + sum('output'),
+    cost: sum('cost'),
+    unpriced: sum('unpriced'),
+    ms: runs.reduce((total, { started_at, ended_at }) => {
       const ms = Number(ended_at ?? now) - Math.max(Number(started_at), at)
       // A clock that was set back must not give anything back.
-      return sum + Math.max(ms, 0)
+      return total + Math.max(ms, 0)
     }, 0),
   }
+}
+
+type AnswerSums = Record<
+  'answers' | 'calls' | 'input' | 'output' | 'cost' | 'unpriced',
+  number | string | null
+>
+
+function sumsOfDays(
+  db: Kysely<SessionsSchema>,
+  userId: string,
+  since: number,
+): Promise<AnswerSums | undefined> {
+  return db
+    .selectFrom('usage_days')
+    .select(({ fn }) => [
+      fn.sum<number | string | null>('answers').as('answers'),
+      fn.sum<number | string | null>('calls').as('calls'),
+      fn.sum<number | string | null>('input').as('input'),
+      fn.sum<number | string | null>('output').as('output'),
+      fn.sum<number | string | null>('cost').as('cost'),
+      fn.sum<number | string | null>('unpriced').as('unpriced'),
+    ])
+    .where('user_id', '=', userId)
+    .where('day', '>=', since)
+    .executeTakeFirst()
+}
+
+/** Of a day that has begun: from `from` until before `to`. */
+async function sumsOfPart(
+  db: Kysely<SessionsSchema>,
+  userId: string,
+  from: number,
+  to: number,
+): Promise<AnswerSums | undefined> {
+  if (from === to) return undefined
+  return db
+    .selectFrom('usage')
+    .select(({ fn }) => [
+      fn.countAll<number | string>().as('answers'),
+      fn.sum<number | string | null>('calls').as('calls'),
+      fn.sum<number | string | null>('input').as('input'),
+      fn.sum<number | string | null>('output').as('output'),
+      fn.sum<number | string | null>('cost').as('cost'),
+      sql<number | string>`count(*) - count(cost)`.as('unpriced'),
+    ])
+    .where('user_id', '=', userId)
+    .where('at', '>=', from)
+    .where('at', '<', to)
+    .executeTakeFirst()
 }
 
 /** From `at` on the session runs this prompt, or none: what it ran before has ended. */

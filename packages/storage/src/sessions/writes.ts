@@ -15,6 +15,7 @@ import type { SessionsSchema } from './schema.ts'
 import { hasSearch, indexEvents } from './search.ts'
 import type { StoreRoom } from './store-room.ts'
 import { spentSince } from './usage.ts'
+import { dayOf, spentTogether } from './usage-sums.ts'
 import type { Effects, SessionReader, SessionStore } from './store.ts'
 
 /** SQLite allows 32,766 values in a statement; an event has four. */
@@ -135,6 +136,7 @@ export function sessionWrites(
     },
 
     spentSince: (userId, at, now) => spentSince(db, userId, at, now),
+    spentTogether: (of, at) => spentTogether(db, of, dayOf(at)),
 
     async asksSince(userId, at) {
       const rows = await db

@@ -56,7 +56,7 @@ function effectsOf(effect: (typeof EFFECTS)[number], id: string, userId: string)
     case 'outcome':
       return {
         submission: { userId, requestId: `of ${id}`, promptId: 'p' },
-        outcome: { callId: id, tool: 't', status: 'completed', runMs: 1, waitMs: 1 },
+        outcome: { promptId: 'p', callId: id, tool: 't', status: 'completed', runMs: 1, waitMs: 1, at: 1 },
       }
     case 'too many rules': {
       const match = { shell: 'x' }

@@ -38,6 +38,9 @@ test('from before the limits of a day: tokens stay, what runs counts from its la
     const store = await openSessionStore(path)
     const spent = { turns: 1, calls: 0, tokens: 15, cost: 0.5, unpriced: 0 }
     expect(await store.spentSince('ann', 0, 80)).toEqual({ ...spent, ms: 30 })
+    expect(await store.usage.sums({ from: 0, to: 9 }, ['day', 'person', 'model'])).toEqual([
+      { day: 0, person: 'ann', model: 'm', answers: 1, calls: 0, ...tokens, cost: 0.5, unpriced: 0 },
+    ])
     await store.close()
   } finally {
     rmSync(folder, { recursive: true })

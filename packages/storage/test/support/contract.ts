@@ -13,6 +13,7 @@ import { testRules } from './rules-contract.ts'
 import { testSecrets } from './secrets-contract.ts'
 import { testShares } from './shares-contract.ts'
 import { testSpent } from './spent-contract.ts'
+import { testUsage } from './usage-contract.ts'
 
 export interface OpenedStore {
   store: SessionStore
@@ -189,7 +190,15 @@ export function testSessionStore(name: string, open: () => Promise<OpenedStore>)
           await store.append(id, [message('hi')], {
             submission: { userId: 'ann', requestId: `r-${id}`, promptId: 'p' },
             approvalAsked: { toolCallId: 'c', askedAt: AT, expiresAt: AT },
-            outcome: { callId: 'c', tool: 'echo', status: 'completed', runMs: 1.5, waitMs: 0 },
+            outcome: {
+              promptId: 'p',
+              callId: 'c',
+              tool: 'echo',
+              status: 'completed',
+              runMs: 1.5,
+              waitMs: 0,
+              at: AT,
+            },
             usage: { promptId: 'p', model: 'm', input: 1, output: 1, cached: 0, reasoning: 0, at: AT },
           })
           await store.appendOutput(id, 'c', 0, bytes('out'))
@@ -409,6 +418,8 @@ export function testSessionRecords(
 
     test('a call has one outcome', async () => {
       const outcome = {
+        promptId: 'p',
+        at: AT,
         callId: 'c',
         tool: 'echo',
         status: 'failed',
@@ -425,6 +436,8 @@ export function testSessionRecords(
   })
 
   describe('what was spent', () => testSpent(store))
+
+  describe('usage', () => testUsage(store))
 
   describe('output', () => {
     test('bytes are stored from 0 on; what is stored already is ignored', async () => {

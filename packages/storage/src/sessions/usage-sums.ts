@@ -1,0 +1,339 @@
+/**
+ * What was used up, summed by day (UTC), person and model, and by day, person and tool. The sums
+ * change in the transaction that stores an answer or an outcome, outlive the chat, and are what
+ * pages and limits read: a page over years costs what its days cost, not what its answers cost.
+ *
+ * Each sum knows the teams in which its person was at the time. Older ones do not, and count for the
+ * person's teams of today.
+ */
+import { idList } from '@sandlot/shared/team/agent-settings'
+import type { CountedTool, CountedUsage } from '@sandlot/shared/office/usage'
+import { type Kysely, type Transaction, sql } from 'kysely'
+import type { SessionsSchema } from './schema.ts'
+import type { Effects } from './store.ts'
+
+type Trx = Transaction<SessionsSchema>
+
+export const DAY_MS = 86_400_000
+
+interface SumKey {
+  user_id: string
+  /** Ids as JSON, in the order of `people`; empty: not known. */
+  teams: string
+  /** Days since 1970. */
+  day: number
+}
+
+/** A column of a sum: PostgreSQL’s client reads it as text. */
+interface UsageDaysTable extends SumKey {
+  model: string
+  answers: number
+  calls: number
+  input: number
+  output: number
+  cached: number
+  reasoning: number
+  /** US dollars of the answers of which they are known. */
+  cost: number
+  /** Answers of unknown cost. */
+  unpriced: number
+}
+
+interface ToolDaysTable extends SumKey {
+  tool: string
+  calls: number
+  failed: number
+  run_ms: number
+  wait_ms: number
+  /** Bytes that its calls produced, also those that were not stored. */
+  output_bytes: number
+}
+
+export interface UsageSumsTables {
+  usage_days: UsageDaysTable
+  tool_days: ToolDaysTable
+}
+
+/** Days since 1970, both in it. Of everybody, or of one person. */
+export interface UsageRange {
+  from: number
+  to: number
+  userId?: string | undefined
+  model?: string | undefined
+}
+
+/** By what a sum is split. A person in two teams counts for both, so teams add up to more. */
+export type UsageKey = 'day' | 'person' | 'team' | 'model' | 'tool'
+
+/** A team’s id; null: of people who were in none. */
+export type KeyValues = { day?: number; person?: string; team?: string | null; model?: string; tool?: string }
+
+export interface UsageReads {
+  /** Of answers. Without keys one sum, also of nothing. In no order. */
+  sums(range: UsageRange, by: readonly Exclude<UsageKey, 'tool'>[]): Promise<(CountedUsage & KeyValues)[]>
+  /** Of calls that have ended. */
+  tools(range: UsageRange, by: readonly Exclude<UsageKey, 'model'>[]): Promise<(CountedTool & KeyValues)[]>
+}
+
+/** Whose use is limited together. */
+export type Together = { kind: 'team'; id: string } | { kind: 'deployment' }
+
+/** What they have used up together. */
+export interface SpentTogether {
+  /** In and out. */
+  tokens: number
+  /** US dollars of the answers of which they are known. */
+  cost: number
+}
+
+const USAGE_SUMS = ['answers', 'calls', 'input', 'output', 'cached', 'reasoning', 'cost', 'unpriced'] as const
+const TOOL_SUMS = ['calls', 'failed', 'run_ms', 'wait_ms', 'output_bytes'] as const
+const COLUMNS = { day: 'day', person: 'user_id', model: 'model', tool: 'tool' } as const
+
+/** The day, since 1970, of a moment. */
+export function dayOf(at: number): number {
+  return Math.floor(at / DAY_MS)
+}
+
+/** As JSON; null where it was never said. */
+export async function teamsOf(trx: Trx, userId: string): Promise<string | null> {
+  const row = await trx
+    .selectFrom('people')
+    .select('teams')
+    .where('user_id', '=', userId)
+    .executeTakeFirst()
+  return row?.teams ?? null
+}
+
+/** Adds one answer. */
+export async function sumUsage(
+  trx: Trx,
+  of: { userId: string; teams: string | null },
+  usage: NonNullable<Effects['usage']>,
+): Promise<void> {
+  const sums = {
+    answers: 1,
+    calls: usage.calls ?? 0,
+    input: usage.input,
+    output: usage.output,
+    cached: usage.cached,
+    reasoning: usage.reasoning,
+    cost: usage.cost ?? 0,
+    unpriced: usage.cost === undefined ? 1 : 0,
+  }
+  await trx
+    .insertInto('usage_days')
+    .values({ ...keyOf(of, usage.at), model: usage.model, ...sums })
+    .onConflict((conflict) =>
+      conflict
+        .columns(['user_id', 'day', 'model', 'teams'])
+        .doUpdateSet((row) =>
+          Object.fromEntries(
+            USAGE_SUMS.map((name) => [
+              name,
+              row(row.ref(`usage_days.${name}`), '+', row.ref(`excluded.${name}`)),
+            ]),
+          ),
+        ),
+    )
+    .execute()
+}
+
+/** Adds one call that has ended. */
+export async function sumOutcome(
+  trx: Trx,
+  of: { userId: string; teams: string | null },
+  outcome: NonNullable<Effects['outcome']>,
+): Promise<void> {
+  const sums = {
+    calls: 1,
+    failed: outcome.status === 'failed' ? 1 : 0,
+    run_ms: Math.round(outcome.runMs),
+    wait_ms: Math.round(outcome.waitMs),
+    output_bytes: outcome.outputBytes ?? 0,
+  }
+  await trx
+    .insertInto('tool_days')
+    .values({ ...keyOf(of, outcome.at), tool: outcome.tool, ...sums })
+    .onConflict((conflict) =>
+      conflict
+        .columns(['user_id', 'day', 'tool', 'teams'])
+        .doUpdateSet((row) =>
+          Object.fromEntries(
+            TOOL_SUMS.map((name) => [
+              name,
+              row(row.ref(`tool_days.${name}`), '+', row.ref(`excluded.${name}`)),
+            ]),
+          ),
+        ),
+    )
+    .execute()
+}
+
+function keyOf({ userId, teams }: { userId: string; teams: string | null }, at: number): SumKey {
+  return { user_id: userId, teams: teams ?? '', day: dayOf(at) }
+}
+
+export function usageReads(db: Kysely<SessionsSchema>): UsageReads {
+  return {
+    async sums(range, by) {
+      const rows = await groupedRows(db, 'usage_days', range, by, USAGE_SUMS)
+      return splitByTeam(db, rows, by, USAGE_SUMS).then((split) =>
+        split.map(({ key, sums }) => ({ ...key, ...toUsage(sums) })),
+      )
+    },
+    async tools(range, by) {
+      const rows = await groupedRows(db, 'tool_days', range, by, TOOL_SUMS)
+      return splitByTeam(db, rows, by, TOOL_SUMS).then((split) =>
+        split.map(({ key, sums }) => ({ ...key, ...toTool(sums) })),
+      )
+    },
+  }
+}
+
+/**
+ * What these have used up together since the day, and on days that a clock has skipped: one that
+ * was set back must not give anything back.
+ */
+export async function spentTogether(
+  db: Kysely<SessionsSchema>,
+  of: Together,
+  sinceDay: number,
+): Promise<SpentTogether> {
+  const range = { from: sinceDay, to: Number.MAX_SAFE_INTEGER }
+  const [all] = of.kind === 'deployment' ? await usageReads(db).sums(range, []) : []
+  const team =
+    of.kind === 'team'
+      ? (await usageReads(db).sums(range, ['team'])).find((sum) => sum.team === of.id)
+      : undefined
+  const { input = 0, output = 0, cost } = all ?? team ?? {}
+  return { tokens: input + output, cost: cost ?? 0 }
+}
+
+type Row = Record<string, string | number | null>
+
+/** With the columns `day`, `user_id`, … of the keys, and `teams` and `whose` for teams. */
+async function groupedRows(
+  db: Kysely<SessionsSchema>,
+  table: keyof UsageSumsTables,
+  { from, to, userId, model }: UsageRange,
+  by: readonly UsageKey[],
+  sums: readonly string[],
+): Promise<Row[]> {
+  const keys = by.flatMap((key) => (key === 'team' ? [] : [sql.ref(COLUMNS[key])]))
+  // Whose teams of today count where those of the time are not known.
+  const whose = sql`case when teams = '' then user_id else '' end`
+  const groups = by.includes('team') ? [...keys, sql.ref('teams'), whose] : keys
+  const selected = [
+    ...keys,
+    ...(by.includes('team') ? [sql.ref('teams'), sql`${whose} as whose`] : []),
+    ...sums.map((name) => sql`sum(${sql.ref(name)}) as ${sql.ref(name)}`),
+  ]
+  const { rows } = await sql<Row>`
+    select ${sql.join(selected)} from ${sql.table(table)}
+    where day >= ${from} and day <= ${to}
+    ${userId === undefined ? sql`` : sql`and user_id = ${userId}`}
+    ${model === undefined ? sql`` : sql`and model = ${model}`}
+    ${groups.length === 0 ? sql`` : sql`group by ${sql.join(groups)}`}
+  `.execute(db)
+  return rows
+}
+
+interface Split {
+  key: KeyValues
+  sums: Record<string, number>
+}
+
+async function splitByTeam(
+  db: Kysely<SessionsSchema>,
+  rows: readonly Row[],
+  by: readonly UsageKey[],
+  names: readonly string[],
+): Promise<Split[]> {
+  const all = rows.map((row) => ({
+    row,
+    key: keyIn(row, by),
+    // PostgreSQL sums and counts into text.
+    sums: Object.fromEntries(names.map((name) => [name, Number(row[name] ?? 0)])),
+  }))
+  if (!by.includes('team')) return all
+  const now = await db.selectFrom('people').select(['user_id', 'teams']).execute()
+  const today = new Map(now.map((person) => [person.user_id, person.teams]))
+  const split = new Map<string, Split>()
+  for (const { row, key, sums } of all) {
+    const text = row['teams'] === '' ? (today.get(String(row['whose'])) ?? '[]') : String(row['teams'])
+    const teams: readonly (string | null)[] = idList.parse(JSON.parse(text))
+    for (const team of teams.length === 0 ? [null] : teams) {
+      const place = JSON.stringify([key.day, key.person, key.model, key.tool, team])
+      const before = split.get(place)
+      const added = names.map((name) => [name, (before?.sums[name] ?? 0) + (sums[name] ?? 0)])
+      split.set(place, { key: { ...key, team }, sums: Object.fromEntries(added) })
+    }
+  }
+  return [...split.values()]
+}
+
+function keyIn(row: Row, by: readonly UsageKey[]): KeyValues {
+  return {
+    ...(by.includes('day') ? { day: Number(row['day']) } : {}),
+    ...(by.includes('person') ? { person: String(row['user_id']) } : {}),
+    ...(by.includes('model') ? { model: String(row['model']) } : {}),
+    ...(by.includes('tool') ? { tool: String(row['tool']) } : {}),
+  }
+}
+
+function toUsage(sums: Record<string, number>): CountedUsage {
+  const { answers = 0, calls = 0, input = 0, output = 0, cached = 0, reasoning = 0, unpriced = 0 } = sums
+  // Of nothing it is known what it cost: nothing.
+  const cost = answers > 0 && unpriced === answers ? null : (sums['cost'] ?? 0)
+  return { answers, calls, input, output, cached, reasoning, cost, unpriced }
+}
+
+function toTool(sums: Record<string, number>): CountedTool {
+  const { calls = 0, failed = 0, run_ms: runMs = 0, wait_ms: waitMs = 0, output_bytes: outputBytes = 0 } = sums
+  return { calls, failed, runMs, waitMs, outputBytes }
+}
+
+/** Migration: in which teams a person was, with what they use up; and whose an outcome was. */
+export async function addWhoseUsage({ schema }: Kysely<unknown>): Promise<void> {
+  await schema.alterTable('usage').addColumn('teams', 'text').execute()
+  await schema.alterTable('outcomes').addColumn('user_id', 'text').execute()
+  await schema.alterTable('outcomes').addColumn('at', 'bigint').execute()
+  await schema.alterTable('outcomes').addColumn('output_bytes', 'bigint').execute()
+}
+
+/** Migration: the sums, of answers with all that there are, of calls from now on. */
+export async function addUsageSums(db: Kysely<unknown>): Promise<void> {
+  const count = ['answers', 'calls', 'input', 'output', 'cached', 'reasoning'] as const
+  const usage = keyColumns(db, 'usage_days', 'model')
+  await count
+    .reduce((table, name) => table.addColumn(name, 'bigint', (column) => column.notNull()), usage)
+    .addColumn('cost', 'double precision', (column) => column.notNull())
+    .addColumn('unpriced', 'bigint', (column) => column.notNull())
+    .execute()
+  const tools = keyColumns(db, 'tool_days', 'tool')
+  await TOOL_SUMS.reduce(
+    (table, name) => table.addColumn(name, 'bigint', (column) => column.notNull()),
+    tools,
+  ).execute()
+  for (const table of ['usage_days', 'tool_days'])
+    await db.schema.createIndex(`${table}_by_day`).on(table).column('day').execute()
+  // An integer divided by an integer is rounded towards zero by both databases.
+  await sql`
+    insert into usage_days
+      (user_id, teams, day, model, answers, calls, input, output, cached, reasoning, cost, unpriced)
+    select user_id, '', at / ${sql.lit(DAY_MS)}, model, count(*), sum(calls), sum(input), sum(output),
+      sum(cached), sum(reasoning), coalesce(sum(cost), 0), count(*) - count(cost)
+    from usage group by user_id, at / ${sql.lit(DAY_MS)}, model
+  `.execute(db)
+}
+
+function keyColumns({ schema }: Kysely<unknown>, table: string, of: string) {
+  return schema
+    .createTable(table)
+    .addColumn('user_id', 'text', (column) => column.notNull())
+    .addColumn('teams', 'text', (column) => column.notNull())
+    .addColumn('day', 'bigint', (column) => column.notNull())
+    .addColumn(of, 'text', (column) => column.notNull())
+    .addPrimaryKeyConstraint(`${table}_key`, ['user_id', 'day', of, 'teams'])
+}
