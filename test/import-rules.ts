@@ -104,6 +104,7 @@ const VENDORS: { library: RegExp; only: RegExp }[] = [
     only: /^packages\/web\/src\/(preview|chat\/transcript)\//,
   },
   { library: /^(katex|mermaid)(\/|$)/, only: /^packages\/web\/src\/markdown\// },
+  { library: /^uplot(\/|$)/, only: /^packages\/web\/src\/settings\/usage\/chart\.tsx/ },
   {
     library:
       /^(@base-ui\/react|lucide-react|clsx|tailwind-merge|use-stick-to-bottom|qr|wouter|zustand)(\/|$)/,

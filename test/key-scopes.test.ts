@@ -42,6 +42,9 @@ const NEEDED: Record<string, Needs> = {
 
   'GET /api/me': 'read',
   'GET /api/me/effective': 'read',
+  'GET /api/usage': 'read',
+  'GET /api/usage/budgets': 'read',
+  'GET /api/admin/usage': ADMIN_READ,
   'PUT /api/password': 'cookie',
   'GET /api/keys': 'read',
   'POST /api/keys': 'cookie',

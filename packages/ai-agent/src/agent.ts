@@ -25,6 +25,8 @@ import { type EndingStep, endingStep } from './session/ending-step.ts'
 import { deploymentKeys } from './secrets/keys.ts'
 import { countsResume, takeLastEnd } from './watchdog/last-end.ts'
 import { writeLastEnd } from './watchdog/last-end-file.ts'
+import { budgetsOf } from './limits/budget-view.ts'
+import { spentOf } from './limits/period-budgets.ts'
 import { limitsCost, promptLimits } from './limits/settings.ts'
 import { modelsOf } from './loop/model-choice.ts'
 import { RETRY_RULES } from './loop/retry.ts'
@@ -140,8 +142,11 @@ export async function openAgent(
     timeouts: config.modelTimeouts,
     prices: config.file.prices ?? {},
     limitsCost: () =>
-      limitsCost(config.limits.written.everybody) ||
-      personal.all.some(({ settings: { limits } }) => limits !== undefined && limitsCost(limits)),
+      limitsCost(
+        config.limits.written.everybody,
+        config.limits.total,
+        ...personal.all.flatMap(({ settings: { limits, together } }) => [limits, together]),
+      ),
     now: Date.now,
     log,
   })
@@ -228,6 +233,11 @@ export async function openAgent(
         : mcp.inSandbox(userId, sessionId)
           ? 'has an MCP server in it'
           : undefined
+  const limitsOf = (userId: string) =>
+    promptLimits(personal.of(userId).limits, [
+      ...personal.togetherOf(userId),
+      { of: { kind: 'deployment' }, limits: config.limits.total },
+    ])
   const manager = new SessionManager({
     store,
     rules,
@@ -257,7 +267,7 @@ export async function openAgent(
     maxTurns: config.limits.everybody.maxTurns,
     modeCeilingOf: (userId) => personal.of(userId).modeCeiling,
     modelsOf: (userId) => personal.of(userId).models,
-    limitsOf: (userId) => promptLimits(personal.of(userId).limits),
+    limitsOf,
     retry: RETRY_RULES,
     leaving: leaving.signal,
     now: Date.now,
@@ -326,6 +336,11 @@ export async function openAgent(
       manager.shares.recheckUser(user.id)
     },
     settings: personal,
+    budgetsOf: (userId: string) => {
+      const now = Date.now()
+      const { warnAt } = config.limits
+      return budgetsOf(limitsOf(userId).budgets, spentOf(store, userId, now), { now, warnAt })
+    },
     removePerson: async (userId: string, data: RemovedData, handOver?: string) => {
       await removals.remove(userId, data, {
         rows: store.people,

@@ -214,7 +214,10 @@ export function readAgentConfig(
           ),
           ...modelTimeouts,
         }
-  if (models !== undefined && limitsCost(budgets.written.everybody, ...budgets.written.users.values()))
+  if (
+    models !== undefined &&
+    limitsCost(budgets.written.everybody, budgets.total, ...budgets.written.users.values())
+  )
     problems.push(...unpriced([models.main, ...models.choices, ...models.fallbacks]))
   if (problems.length > 0) throw new ConfigError(problems)
 

@@ -168,6 +168,8 @@ export const EXT = {
    * or `EndpointTestResult` for `test`.
    */
   models: '_sandlot/models',
+  /** What limits a person in a day and a month (`office/usage.ts`): `{user}` → `BudgetList`. */
+  budgets: '_sandlot/budgets',
   /**
    * What has changed about a person: `{userId, email, role, teams}` → `{}`. Later requests say it
    * too.
@@ -291,6 +293,8 @@ export const modelsParams = z.object({
   ]),
 })
 export type ModelsAsk = z.infer<typeof modelsParams>['ask']
+
+export const budgetsParams = z.object({ user: agentUser })
 
 export const approveParams = z.object({
   user: agentUser,

@@ -4,6 +4,7 @@ import type { AgentMetricsAnswer, AgentStatus, AgentUser } from '@sandlot/shared
 import type { RemovedData } from '@sandlot/shared/api'
 import { messageOf } from '@sandlot/shared/errors'
 import type { Mode } from '@sandlot/shared/mode'
+import type { Budget } from '@sandlot/shared/office/usage'
 import type { Rule } from '@sandlot/shared/rules'
 import type { ChatRows } from '@sandlot/storage/sessions/chats'
 import type { InstructionRows } from '@sandlot/storage/sessions/instructions'
@@ -56,6 +57,8 @@ export interface AcpServerParts {
   models?: ModelBook
   /** What administrators have set for teams and people. Absent: nothing can be set. */
   settings?: SettingsBook
+  /** What limits this user in a day and a month. Absent: nothing does. */
+  budgetsOf?: (userId: string) => Promise<Budget[]>
   /** Called with the user of each request. */
   userSeen?: (user: AgentUser) => void
   /**

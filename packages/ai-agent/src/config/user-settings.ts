@@ -116,7 +116,7 @@ function settingsProblem(set: AgentSettings, known: KnownNames): string | undefi
     ...missing('tool', builtin, known.tools),
     ...missing('MCP server', set.mcpServers, known.servers),
     ...missing('model', set.models, known.models()),
-    ...(limitsCost(set.limits ?? {}) ? [known.unpriced() ?? []].flat() : []),
+    ...(limitsCost(set.limits, set.together) ? [known.unpriced() ?? []].flat() : []),
   ]
   return problems[0]
 }

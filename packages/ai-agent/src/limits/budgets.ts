@@ -4,7 +4,15 @@
  */
 import { type SessionEvent, metaOf, sandlotEventOf } from '@sandlot/shared/events'
 import { growingFold } from '../history/growing-fold.ts'
-import { type DayBudgets, counted, dollars, duration, notRun, number } from './day-budgets.ts'
+import {
+  type LastingBudgets,
+  costLimit,
+  counted,
+  dollars,
+  duration,
+  notRun,
+  number,
+} from './period-budgets.ts'
 
 /** Of one prompt. Absent: no limit. */
 export interface PromptBudgets {
@@ -17,10 +25,7 @@ export interface PromptBudgets {
   promptMs?: number
 }
 
-export interface Budgets extends PromptBudgets {
-  /** Of the prompt's user since midnight UTC. Absent: the day has no limits. */
-  day?: DayBudgets
-}
+export interface Budgets extends PromptBudgets, LastingBudgets {}
 
 interface PromptSpent {
   calls: number
@@ -108,14 +113,14 @@ export function overBudget(spent: PromptSpent, budgets: Budgets, now: number): s
     return ended(`${number(tokens)} tokens, the limit for one message`)
   if (cost !== undefined && spent.cost >= cost) return ended(`${dollars(cost)}, the limit for one message`)
   // What is not known is not nothing: a limit that cannot be kept ends it too.
-  const most = cost ?? budgets.day?.cost
+  const most = cost === undefined ? costLimit(budgets) : dollars(cost)
   if (most !== undefined && spent.unpriced > 0) return unknownCost(most)
   if (promptMs !== undefined && isLate(spent, promptMs, now)) return ended(timeText(promptMs))
   return undefined
 }
 
-function unknownCost(most: number): string {
-  return `Stopped, because the cost of the last answer is unknown: the provider did not count its tokens, and there is a limit of ${dollars(most)}. The operator of Sandlot can limit calls or time instead.`
+function unknownCost(most: string): string {
+  return `Stopped, because the cost of the last answer is unknown: the provider did not count its tokens, and there is a limit of ${most}. The operator of Sandlot can limit calls or time instead.`
 }
 
 /**

@@ -3,10 +3,11 @@
  * the configuration file is read once (`settingsSeeds`).
  */
 import { wholeNumber } from '@sandlot/shared/config'
-import { type AgentLimits, agentLimits } from '@sandlot/shared/team/agent-settings'
+import { type AgentLimits, type TeamLimits, agentLimits } from '@sandlot/shared/team/agent-settings'
 import { z } from 'zod'
 import { byPerson } from '../people/person-key.ts'
 import type { Budgets } from './budgets.ts'
+import type { BudgetsTogether, Period } from './period-budgets.ts'
 
 const dollars = z
   .string()
@@ -25,6 +26,16 @@ export const budgetVariables = {
   SANDLOT_MAX_TOKENS_PER_DAY: wholeNumber(0, 10 ** 12).default(0),
   SANDLOT_MAX_COST_PER_DAY: dollars.default(0),
   SANDLOT_MAX_SECONDS_PER_DAY: wholeNumber(0, 30 * 86_400).default(0),
+  SANDLOT_MAX_TURNS_PER_MONTH: wholeNumber(0, 100_000_000).default(0),
+  SANDLOT_MAX_CALLS_PER_MONTH: wholeNumber(0, 100_000_000).default(0),
+  SANDLOT_MAX_TOKENS_PER_MONTH: wholeNumber(0, 10 ** 13).default(0),
+  SANDLOT_MAX_COST_PER_MONTH: dollars.default(0),
+  SANDLOT_MAX_SECONDS_PER_MONTH: wholeNumber(0, 365 * 86_400).default(0),
+  SANDLOT_TOTAL_TOKENS_PER_DAY: wholeNumber(0, 10 ** 15).default(0),
+  SANDLOT_TOTAL_COST_PER_DAY: dollars.default(0),
+  SANDLOT_TOTAL_TOKENS_PER_MONTH: wholeNumber(0, 10 ** 15).default(0),
+  SANDLOT_TOTAL_COST_PER_MONTH: dollars.default(0),
+  SANDLOT_BUDGET_WARNING: wholeNumber(0, 100).default(80),
 }
 const parsed = z.object(budgetVariables)
 
@@ -40,6 +51,10 @@ export interface LimitSettings {
   everybody: PromptLimits
   /** As they were written: for everybody, and by user id or e-mail address. */
   written: { everybody: Required<AgentLimits>; users: ReadonlyMap<string, AgentLimits> }
+  /** Of everybody together. */
+  total: TeamLimits
+  /** People are warned when this share of a limit of a day or a month is used up; 0: never. */
+  warnAt: number
 }
 
 export function readBudgets(
@@ -57,28 +72,72 @@ export function readBudgets(
     tokensPerDay: read.SANDLOT_MAX_TOKENS_PER_DAY,
     costPerDay: read.SANDLOT_MAX_COST_PER_DAY,
     secondsPerDay: read.SANDLOT_MAX_SECONDS_PER_DAY,
+    turnsPerMonth: read.SANDLOT_MAX_TURNS_PER_MONTH,
+    callsPerMonth: read.SANDLOT_MAX_CALLS_PER_MONTH,
+    tokensPerMonth: read.SANDLOT_MAX_TOKENS_PER_MONTH,
+    costPerMonth: read.SANDLOT_MAX_COST_PER_MONTH,
+    secondsPerMonth: read.SANDLOT_MAX_SECONDS_PER_MONTH,
+  }
+  const total = {
+    tokensPerDay: read.SANDLOT_TOTAL_TOKENS_PER_DAY,
+    costPerDay: read.SANDLOT_TOTAL_COST_PER_DAY,
+    tokensPerMonth: read.SANDLOT_TOTAL_TOKENS_PER_MONTH,
+    costPerMonth: read.SANDLOT_TOTAL_COST_PER_MONTH,
   }
   const users = new Map(Object.entries(section?.users ?? {}))
-  return { everybody: promptLimits(all), written: { everybody: all, users } }
+  return {
+    everybody: promptLimits(all),
+    written: { everybody: all, users },
+    total,
+    warnAt: read.SANDLOT_BUDGET_WARNING / 100,
+  }
 }
 
-/** As prompts need them. */
-export function promptLimits(set: AgentLimits): PromptLimits {
+/** As prompts need them. `together`: limits of the teams of the user, and of the deployment. */
+export function promptLimits(
+  set: AgentLimits,
+  together: readonly { of: BudgetsTogether['of']; limits: TeamLimits }[] = [],
+): PromptLimits {
   const { calls, tokens, cost } = set
-  const day = limited({
-    turns: set.turnsPerDay,
-    calls: set.callsPerDay,
-    tokens: set.tokensPerDay,
-    cost: set.costPerDay,
-    ms: (set.secondsPerDay ?? 0) * 1_000,
+  const shared = together.flatMap(({ of, limits }): BudgetsTogether[] => {
+    const periods = lasting(
+      { tokens: limits.tokensPerDay, cost: limits.costPerDay },
+      { tokens: limits.tokensPerMonth, cost: limits.costPerMonth },
+    )
+    return Object.keys(periods).length === 0 ? [] : [{ of, ...periods }]
   })
   return {
     maxTurns: set.turns ?? 100,
     budgets: {
       ...limited({ calls, tokens, cost, promptMs: (set.promptSeconds ?? 0) * 1_000 }),
-      ...(Object.keys(day).length === 0 ? {} : { day }),
+      ...lasting(
+        {
+          turns: set.turnsPerDay,
+          calls: set.callsPerDay,
+          tokens: set.tokensPerDay,
+          cost: set.costPerDay,
+          ms: (set.secondsPerDay ?? 0) * 1_000,
+        },
+        {
+          turns: set.turnsPerMonth,
+          calls: set.callsPerMonth,
+          tokens: set.tokensPerMonth,
+          cost: set.costPerMonth,
+          ms: (set.secondsPerMonth ?? 0) * 1_000,
+        },
+      ),
+      ...(shared.length === 0 ? {} : { together: shared }),
     },
   }
+}
+
+/** Without a day or a month of which nothing is set. */
+function lasting<Name extends string>(
+  day: Record<Name, number | undefined>,
+  month: Record<Name, number | undefined>,
+): Partial<Record<Period, Partial<Record<Name, number>>>> {
+  const all = Object.entries({ day: limited(day), month: limited(month) })
+  return Object.fromEntries(all.filter(([, limits]) => Object.keys(limits).length > 0))
 }
 
 /** Without those that are not set, and those that are 0. */
@@ -90,6 +149,8 @@ function limited<Name extends string>(
 }
 
 /** True when one of them is in dollars, which means nothing for a model without a price. */
-export function limitsCost(...all: readonly AgentLimits[]): boolean {
-  return all.some(({ cost = 0, costPerDay = 0 }) => cost > 0 || costPerDay > 0)
+export function limitsCost(...all: readonly (AgentLimits | TeamLimits | undefined)[]): boolean {
+  return all.some((limits) =>
+    Object.entries(limits ?? {}).some(([name, limit = 0]) => name.startsWith('cost') && limit > 0),
+  )
 }

@@ -1,7 +1,7 @@
 /** What one run of the agent loop works with, and what it yields. */
 import type { SessionEvent } from '@sandlot/shared/events'
-import type { UserSpent } from '@sandlot/storage/sessions/usage'
 import type { Budgets } from '../limits/budgets.ts'
+import type { Spent } from '../limits/period-budgets.ts'
 import type { RetryRules } from './retry.ts'
 import type { Model, ModelTool } from '../model/model.ts'
 import type { BatchContext } from '../calls/batch.ts'
@@ -29,10 +29,10 @@ export interface LoopContext {
   /** The same in every request. Empty: the requests have no `tools`. */
   tools: readonly ModelTool[]
   maxTurns: number
-  /** What the prompt may use up, and its user today. */
+  /** What the prompt may use up, and its user and their teams in a day and a month. */
   budgets?: Budgets
-  /** What the prompt's user has used up since midnight UTC, in all sessions. */
-  spentToday?: () => Promise<UserSpent>
+  /** What these have used up, in all sessions. */
+  spent?: Spent
   /** How background commands of this session stand. Absent: unknown. */
   lookAtJobs?: (jobs: readonly Job[]) => ReturnType<LookAtJobs>
   retry: RetryRules

@@ -5,7 +5,7 @@ import type { FailureReason } from '@sandlot/shared/reasons'
 import type { SessionEvent } from '@sandlot/shared/events'
 import type { LoopContext } from './context.ts'
 import { callOverBudget, callsOf, overBudget, spentBy } from '../limits/budgets.ts'
-import { callOverDay, limitsCalls, overDay } from '../limits/day-budgets.ts'
+import { PERIODS, callOverPeriod, limitsCalls, overPeriods } from '../limits/period-budgets.ts'
 import { endingFailure, failureText, notAfterFailure } from '../limits/error-policy.ts'
 import { errorEvent, endEvent } from './endings.ts'
 
@@ -25,7 +25,7 @@ export async function callRefusal(ctx: LoopContext, callId: string): Promise<Cal
   const place = calls.places.get(callId) ?? 0
   const message =
     callOverBudget(place, calls, ctx.budgets, ctx.now()) ??
-    (await callOverUsersDay(ctx, calls.places.size - place))
+    (await callOverUsersPeriods(ctx, calls.places.size - place))
   return message === undefined ? undefined : { reason: 'cancelled', message }
 }
 
@@ -38,19 +38,23 @@ export async function endBeforeRequest(ctx: LoopContext): Promise<SessionEvent |
   if (failure !== undefined)
     return errorEvent(ctx.promptId, { cause: 'failed_call' }, failureText(failure), ctx.now())
   if (ctx.budgets === undefined) return undefined
-  const over = overBudget(spentBy(log, ctx.promptId), ctx.budgets, ctx.now()) ?? (await overUsersDay(ctx))
+  const over = overBudget(spentBy(log, ctx.promptId), ctx.budgets, ctx.now()) ?? (await overLasting(ctx))
   return over === undefined ? undefined : endEvent(ctx.promptId, 'budget', over, ctx.now())
 }
 
-async function overUsersDay({ budgets, spentToday }: LoopContext): Promise<string | undefined> {
-  if (budgets?.day === undefined || spentToday === undefined) return undefined
-  return overDay(await spentToday(), budgets.day)
+async function overLasting({ budgets, spent, now }: LoopContext): Promise<string | undefined> {
+  return budgets && spent && overPeriods(budgets, spent, now())
 }
 
-async function callOverUsersDay(
-  { budgets, spentToday }: LoopContext,
+async function callOverUsersPeriods(
+  { budgets, spent, now }: LoopContext,
   behind: number,
 ): Promise<string | undefined> {
-  if (budgets?.day === undefined || spentToday === undefined || !limitsCalls(budgets.day)) return undefined
-  return callOverDay(await spentToday(), behind, budgets.day)
+  for (const period of PERIODS) {
+    const limits = budgets?.[period]
+    if (limits === undefined || spent === undefined || !limitsCalls(limits)) continue
+    const over = callOverPeriod(await spent.own(period), behind, limits, period, now())
+    if (over !== undefined) return over
+  }
+  return undefined
 }

@@ -14,6 +14,7 @@ import {
   type SettingSource,
   type SettingsSubject,
   type SettingsView,
+  type TeamLimits,
   type TeamSettings,
   effectiveSettings,
   toolsByName,
@@ -146,6 +147,17 @@ export class SettingsBook implements PersonalSettings {
     return effectiveSettings(this.#parts.deployment, found, own.reduceRight(merged, {}))
   }
 
+  /** What the teams of this user may use up together, where that is limited. */
+  togetherOf(userId: string): { of: { kind: 'team'; id: string; name: string }; limits: TeamLimits }[] {
+    const { teams = [] } = this.#parts.people.get(userId) ?? {}
+    return teams.flatMap((id) => {
+      const { name = id, settings } = this.#rows.get(keyOf({ kind: 'team', id })) ?? {}
+      return settings?.together === undefined
+        ? []
+        : [{ of: { kind: 'team', id, name }, limits: settings.together }]
+    })
+  }
+
   get tools(): readonly string[] {
     return this.#parts.tools
   }
@@ -168,7 +180,10 @@ export class SettingsBook implements PersonalSettings {
     { settings, revision }: SettingsView,
     name: string | undefined,
   ): Promise<SettingsView | undefined> {
-    const problem = this.#parts.problem(settings)
+    const problem =
+      subject.kind === 'person' && settings.together !== undefined
+        ? 'What several people may use up together is set for a team; one person has limits of their own.'
+        : this.#parts.problem(settings)
     if (problem !== undefined) throw new SandlotError('bad_request', problem)
     return this.#writes.run(async () => {
       const before = this.#rows.get(keyOf(subject))

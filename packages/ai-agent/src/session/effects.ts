@@ -6,7 +6,7 @@ import { setImmediate as afterThis } from 'node:timers/promises'
 import { isOutcome, metaOf, sandlotEventOf, type EventGroup, type SessionEvent } from '@sandlot/shared/events'
 import type { NewNotice } from '@sandlot/storage/sessions/notices'
 import type { Effects } from '@sandlot/storage/sessions/store'
-import { isUncountedAnswer } from '../limits/day-budgets.ts'
+import { isUncountedAnswer } from '../limits/period-budgets.ts'
 import type { Model, ModelRequest } from '../model/model.ts'
 import { RequestMarker } from '../replay/mark.ts'
 

@@ -12,7 +12,6 @@ import {
   type SessionEvent,
 } from '@sandlot/shared/events'
 import { diffsId, type PromptDiffs } from '@sandlot/shared/desk/changes'
-import type { UserSpent } from '@sandlot/storage/sessions/usage'
 import { notOwner } from '@sandlot/storage/storage-error'
 import type { FailureReason } from '@sandlot/shared/reasons'
 import { branchOf } from '../history/branch.ts'
@@ -26,7 +25,7 @@ import {
   unfinishedPrompt,
   unqueued,
 } from '../history/read-log.ts'
-import { startOfDay } from '../limits/day-budgets.ts'
+import { type Spent, spentOf } from '../limits/period-budgets.ts'
 import { BUG_TEXT, errorEvent, missingOutcomes } from '../loop/endings.ts'
 import { chosenIn, levelOfPrompt, modelOfPrompt, replacedChoice, told } from '../loop/model-choice.ts'
 import { MeasuredPrompt } from '../metrics/measured-prompt.ts'
@@ -157,7 +156,7 @@ export class Runner {
         retry: parts.retry,
         runCalls: parts.runCalls,
         now: parts.now,
-        spentToday: () => spentToday(core, running),
+        spent: spentBy(core, running),
         tools: tools.modelTools(),
         lookAtJobs: lookAtJobs && ((jobs) => lookAtJobs(core.userId, jobs)),
         promptId: running.promptId,
@@ -334,9 +333,12 @@ function promptEndIn(group: EventGroup): SessionEvent | undefined {
   return group.find((event) => sandlotEventOf(event)?.type === 'prompt_ended')
 }
 
-function spentToday({ parts, userId }: SessionCore, { chargedTo }: Running): Promise<UserSpent> {
-  const now = parts.now()
-  return parts.store.spentSince(chargedTo ?? userId, startOfDay(now), now)
+/** Each time as of then: a prompt may run into the next day. */
+function spentBy({ parts: { store, now }, userId }: SessionCore, { chargedTo = userId }: Running): Spent {
+  return {
+    own: (period) => spentOf(store, chargedTo, now()).own(period),
+    together: (of, period) => spentOf(store, chargedTo, now()).together(of, period),
+  }
 }
 
 /**

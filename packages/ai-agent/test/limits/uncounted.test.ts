@@ -3,7 +3,7 @@ import { type TokenUsage, makeMeta } from '@sandlot/shared/event-meta'
 import { type SessionEvent, makeSandlotEvent } from '@sandlot/shared/events'
 import { type EndReason, STOP_REASON_OF } from '@sandlot/shared/reasons'
 import { expect, test } from 'vitest'
-import { isUncountedAnswer } from '../../src/limits/day-budgets.ts'
+import { isUncountedAnswer } from '../../src/limits/period-budgets.ts'
 
 const meta = { promptId: 'p', turn: 1 }
 const answer: SessionEvent = {

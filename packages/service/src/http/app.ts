@@ -36,6 +36,7 @@ import { snapshotsRoutes } from './snapshots-routes.ts'
 import { signInRoutes } from './sign-in-routes.ts'
 import { terminalsRoutes } from './shell/terminals-routes.ts'
 import { ownSettingsRoutes, personRoutes, teamsRoutes } from './admin/teams-routes.ts'
+import { adminUsageRoutes, usageRoutes } from './admin/usage-routes.ts'
 import { webApp } from './web-app.ts'
 import { workspaceRoutes } from './workspace-routes.ts'
 
@@ -95,6 +96,8 @@ export function makeApp(parts: Parts): Hono<AppEnv> {
     .route('/api/teams', teamsRoutes(parts))
     .route('/api/models', modelsRoutes(parts))
     .route('/api/me', ownSettingsRoutes(parts))
+    .route('/api/usage', usageRoutes(parts))
+    .route('/api/admin/usage', adminUsageRoutes(parts))
     .route('/api/invitations', invitationsRoutes(parts))
     .route('/api/reset', resetRoutes(parts))
     .route('/api', chatRoutes(parts))

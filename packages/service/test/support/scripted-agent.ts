@@ -2,6 +2,7 @@
  * An ACP agent at the wire, for tests of the service: the SDK's `agent()` on a real Unix socket, with a real sessions.db.
  * What a prompt does is a script of the test. It joins replay and live tail as ai-agent does, per connection.
  */
+import type { Budget } from '@sandlot/shared/office/usage'
 import { createServer } from 'node:http'
 import type { Server } from 'node:http'
 import { mkdir, rm } from 'node:fs/promises'
@@ -27,6 +28,7 @@ import {
   commentParams,
   sharesParams,
   snapshotsParams,
+  budgetsParams,
   putPersonParams,
   settingsParams,
   teamSeedsParams,
@@ -131,6 +133,7 @@ export class ScriptedAgent {
   readonly instructions = new Map<string, string>()
   /** What is set for teams and people, by `kind:id`. */
   readonly settings = new Map<string, SettingsView>()
+  budgets: Budget[] = []
   /** Teams of its configuration file. */
   teamSeeds: { id: string; name: string; members: string[] }[] = []
   readonly secrets = new Map<string, Map<string, string>>()
@@ -492,6 +495,7 @@ export class ScriptedAgent {
         return {}
       })
       .onRequest(EXT.settings, settingsParams, ({ params: { user, ask } }) => this.#settings(user, ask))
+      .onRequest(EXT.budgets, budgetsParams, () => ({ budgets: this.budgets }))
       .onRequest(EXT.putPerson, putPersonParams, ({ params: { userId, role, teams } }) => {
         this.received.push(`person ${userId} ${role} ${teams.length}`)
         return {}

@@ -9,7 +9,7 @@ import { MODES, mode } from '../mode.ts'
 const amount = z.number().nonnegative()
 const count = z.int().nonnegative()
 
-/** Of one message, and of a day. 0 is no limit. */
+/** Of one message, of a day, and of a month. 0 is no limit. */
 export const agentLimits = z.strictObject({
   turns: z.int().min(1).max(1_000).optional(),
   calls: count.optional(),
@@ -21,10 +21,26 @@ export const agentLimits = z.strictObject({
   tokensPerDay: count.optional(),
   costPerDay: amount.optional(),
   secondsPerDay: count.optional(),
+  turnsPerMonth: count.optional(),
+  callsPerMonth: count.optional(),
+  tokensPerMonth: count.optional(),
+  costPerMonth: amount.optional(),
+  secondsPerMonth: count.optional(),
 })
 export type AgentLimits = z.infer<typeof agentLimits>
 export type LimitName = keyof AgentLimits
 export const LIMIT_NAMES = Object.keys(agentLimits.shape) as LimitName[]
+
+/** Of several people together: what they use up is added up. 0 is no limit. */
+const teamLimits = z.strictObject({
+  tokensPerDay: count.optional(),
+  costPerDay: amount.optional(),
+  tokensPerMonth: count.optional(),
+  costPerMonth: amount.optional(),
+})
+export type TeamLimits = z.infer<typeof teamLimits>
+export type TeamLimitName = keyof TeamLimits
+export const TEAM_LIMIT_NAMES = Object.keys(teamLimits.shape) as TeamLimitName[]
 
 export const networkSettings = z
   .strictObject({
@@ -55,7 +71,10 @@ export const agentSettings = z.strictObject({
   mcpServers: z.array(z.string().min(1).max(200)).max(200).optional(),
   /** The models that their chats may choose, by name. */
   models: z.array(z.string().min(1).max(200)).min(1).max(200).optional(),
+  /** Of each of them. */
   limits: agentLimits.optional(),
+  /** Of a team alone: of all of its members together. */
+  together: teamLimits.optional(),
   /** What the agent keeps to. */
   instructions: z
     .string()

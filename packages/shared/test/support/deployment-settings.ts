@@ -23,6 +23,11 @@ export function deploymentSettings(change: Change = {}): DeploymentSettings {
       tokensPerDay: 0,
       costPerDay: 0,
       secondsPerDay: 0,
+      turnsPerMonth: 0,
+      callsPerMonth: 0,
+      tokensPerMonth: 0,
+      costPerMonth: 0,
+      secondsPerMonth: 0,
       ...change.limits,
     },
   }

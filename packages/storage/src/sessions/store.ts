@@ -223,7 +223,7 @@ export interface SessionRecords extends Pick<SessionReader, 'readOutput'> {
    * until `now`. Epoch milliseconds.
    */
   spentSince(userId: string, at: number, now: number): Promise<UserSpent>
-  /** What these have used up together since midnight UTC of the day of `at` (epoch milliseconds). */
+  /** What these have used up together since midnight UTC of this day (epoch milliseconds). */
   spentTogether(of: Together, at: number): Promise<SpentTogether>
 }
 

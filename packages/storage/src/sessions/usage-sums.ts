@@ -3,8 +3,8 @@
  * change in the transaction that stores an answer or an outcome, outlive the chat, and are what
  * pages and limits read: a page over years costs what its days cost, not what its answers cost.
  *
- * Each sum knows the teams in which its person was at the time. Older ones do not, and count for the
- * person's teams of today.
+ * Each sum knows the teams in which its person was at the time. Older ones do not, and count for
+ * the person's teams of today.
  */
 import { idList } from '@sandlot/shared/team/agent-settings'
 import type { CountedTool, CountedUsage } from '@sandlot/shared/office/usage'
@@ -55,7 +55,7 @@ export interface UsageSumsTables {
 }
 
 /** Days since 1970, both in it. Of everybody, or of one person. */
-export interface UsageRange {
+interface UsageRange {
   from: number
   to: number
   userId?: string | undefined
@@ -63,7 +63,7 @@ export interface UsageRange {
 }
 
 /** By what a sum is split. A person in two teams counts for both, so teams add up to more. */
-export type UsageKey = 'day' | 'person' | 'team' | 'model' | 'tool'
+type UsageKey = 'day' | 'person' | 'team' | 'model' | 'tool'
 
 /** A team’s id; null: of people who were in none. */
 export type KeyValues = { day?: number; person?: string; team?: string | null; model?: string; tool?: string }
@@ -97,11 +97,7 @@ export function dayOf(at: number): number {
 
 /** As JSON; null where it was never said. */
 export async function teamsOf(trx: Trx, userId: string): Promise<string | null> {
-  const row = await trx
-    .selectFrom('people')
-    .select('teams')
-    .where('user_id', '=', userId)
-    .executeTakeFirst()
+  const row = await trx.selectFrom('people').select('teams').where('user_id', '=', userId).executeTakeFirst()
   return row?.teams ?? null
 }
 
@@ -290,7 +286,13 @@ function toUsage(sums: Record<string, number>): CountedUsage {
 }
 
 function toTool(sums: Record<string, number>): CountedTool {
-  const { calls = 0, failed = 0, run_ms: runMs = 0, wait_ms: waitMs = 0, output_bytes: outputBytes = 0 } = sums
+  const {
+    calls = 0,
+    failed = 0,
+    run_ms: runMs = 0,
+    wait_ms: waitMs = 0,
+    output_bytes: outputBytes = 0,
+  } = sums
   return { calls, failed, runMs, waitMs, outputBytes }
 }
 

@@ -222,6 +222,7 @@ export function testSessionStore(name: string, open: () => Promise<OpenedStore>)
     })
 
     describe('rules', () => testRules(() => store))
+    describe('usage', () => testUsage(() => store))
     describe('secrets', () => testSecrets(() => store))
     testSessionRecords(
       () => store,
@@ -436,8 +437,6 @@ export function testSessionRecords(
   })
 
   describe('what was spent', () => testSpent(store))
-
-  describe('usage', () => testUsage(store))
 
   describe('output', () => {
     test('bytes are stored from 0 on; what is stored already is ignored', async () => {

@@ -3,7 +3,7 @@ import { makeSandlotEvent } from '@sandlot/shared/events'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { Effects, SessionStore } from '../../src/sessions/store.ts'
-import { DAY_MS, type UsageKey, dayOf } from '../../src/sessions/usage-sums.ts'
+import { DAY_MS, type UsageReads, dayOf } from '../../src/sessions/usage-sums.ts'
 
 const DAY = 20_000
 const AT = DAY * DAY_MS
@@ -75,7 +75,7 @@ export function testUsage(store: () => Counting): void {
     await store().people.put('bob', { teams: ['b'] })
     for (const { user, day, ...more } of answers) await answer(day * DAY_MS + 5, { ...more, chargedTo: user })
     const teams: Record<string, (string | null)[]> = { ann: ['a', 'b'], bob: ['b'], cyd: [null] }
-    const keys: Exclude<UsageKey, 'tool'>[][] = [
+    const keys: Parameters<UsageReads['sums']>[1][] = [
       [],
       ['day'],
       ['person'],

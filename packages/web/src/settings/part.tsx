@@ -1,7 +1,12 @@
 import type { ReactNode } from 'react'
 
 /** A part of a section. `heading`: what it shows in place of its accessible name. */
-export function Part(props: { title: string; heading?: string; text?: string; children: ReactNode }) {
+export function Part(props: {
+  title: string
+  heading?: string
+  text?: string | undefined
+  children: ReactNode
+}) {
   return (
     <section aria-label={props.title} className="flex flex-col gap-3">
       <div>

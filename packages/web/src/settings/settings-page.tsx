@@ -7,8 +7,10 @@ import {
   Bell,
   Bot,
   Boxes,
+  ChartColumn,
   ChevronRight,
   CircleUser,
+  Gauge,
   KeyRound,
   ListChecks,
   Lock,
@@ -38,6 +40,8 @@ import { Rules } from './rules.tsx'
 import { Secrets } from './secrets.tsx'
 import { Security } from './security.tsx'
 import { ShortcutList } from './shortcuts.tsx'
+import { Costs } from './usage/costs.tsx'
+import { OwnUsage } from './usage/usage.tsx'
 
 interface Section {
   id: string
@@ -88,6 +92,14 @@ const OF_AGENT: Group = {
   title: 'Your agent',
   sections: [
     {
+      id: 'usage',
+      title: 'My usage',
+      icon: Gauge,
+      text: 'What your messages have used up.',
+      divided: true,
+      children: <OwnUsage />,
+    },
+    {
       id: 'instructions',
       title: 'Instructions',
       icon: ScrollText,
@@ -121,6 +133,14 @@ const OF_AGENT: Group = {
 const ADMINISTRATION: Group = {
   title: 'Administration',
   sections: [
+    {
+      id: 'costs',
+      title: 'Usage and costs',
+      icon: ChartColumn,
+      text: 'What everybody has used up.',
+      divided: true,
+      children: <Costs />,
+    },
     {
       id: 'models',
       title: 'Models',

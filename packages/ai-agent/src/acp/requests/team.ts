@@ -7,11 +7,13 @@ import {
   EXT,
   type SettingsAnswer,
   type SettingsAsk,
+  budgetsParams,
   putPersonParams,
   settingsParams,
   teamSeedsParams,
 } from '@sandlot/shared/acp-meta'
 import { SandlotError } from '@sandlot/shared/errors'
+import type { BudgetList } from '@sandlot/shared/office/usage'
 import type { SettingsBook } from '../../people/settings-book.ts'
 import { parseParams } from '../errors.ts'
 import type { AcpServerParts, ExtensionHandlers } from '../handler-context.ts'
@@ -40,6 +42,11 @@ export function teamRequests(parts: AcpServerParts): ExtensionHandlers {
           `an administrator’s ${ask.do} of settings`,
         )
       return answer
+    },
+    [EXT.budgets]: async ({ params, connection }) => {
+      const { user } = parseParams(budgetsParams, params, EXT.budgets)
+      const { id } = connection.ours ? user : connection.user({})
+      return { budgets: (await parts.budgetsOf?.(id)) ?? [] } satisfies BudgetList
     },
     [EXT.putPerson]: async ({ params, connection }) => {
       const { userId, ...person } = parseParams(putPersonParams, params, EXT.putPerson)

@@ -4,6 +4,7 @@ import {
   type AgentSettings,
   LIMIT_NAMES,
   PERSON_TOOLS,
+  TEAM_LIMIT_NAMES,
   type SettingsAnswer,
   type SettingSource,
   type SettingsSubject,
@@ -30,6 +31,7 @@ import {
   MODE_WORDS,
   PERSON_TOOL_WORDS,
   sourceWords,
+  TEAM_LIMIT_WORDS,
 } from './setting-words.ts'
 import { Tools } from './tool-settings.tsx'
 
@@ -260,7 +262,9 @@ function Loaded(props: {
           />
         </Setting>
         <fieldset className="p-3">
-          <legend className="contents text-sm font-medium">Limits</legend>
+          <legend className="contents text-sm font-medium">
+            {props.subject.kind === 'team' ? 'Limits of each of them' : 'Limits'}
+          </legend>
           <p className="mt-0.5 text-xs text-muted">
             0 is no limit; empty: what is written in the field holds.
           </p>
@@ -280,6 +284,29 @@ function Loaded(props: {
             ))}
           </div>
         </fieldset>
+        {props.subject.kind === 'team' && (
+          <fieldset className="p-3">
+            <legend className="contents text-sm font-medium">Limits of all of them together</legend>
+            <p className="mt-0.5 text-xs text-muted">
+              What the members use up is added up. 0 and empty are no limit.
+            </p>
+            <div className="mt-3 grid gap-x-4 gap-y-3 sm:grid-cols-2">
+              {TEAM_LIMIT_NAMES.map((name) => (
+                <LimitField
+                  key={name}
+                  label={TEAM_LIMIT_WORDS[name]}
+                  value={draft.together?.[name]}
+                  step={name.startsWith('cost') ? 'any' : 1}
+                  without="no limit"
+                  onChange={(value) => {
+                    const together = withoutUndefined({ ...draft.together, [name]: value })
+                    set({ together: Object.keys(together).length === 0 ? undefined : together })
+                  }}
+                />
+              ))}
+            </div>
+          </fieldset>
+        )}
         <Setting
           title="Instructions"
           hint="Followed besides those of this Sandlot, and of other teams."

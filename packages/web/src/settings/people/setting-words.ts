@@ -5,6 +5,8 @@ import {
   type LimitName,
   PERSON_TOOLS,
   type PersonTool,
+  TEAM_LIMIT_NAMES,
+  type TeamLimitName,
 } from '@sandlot/shared/team/agent-settings'
 import type { Mode } from '@sandlot/shared/mode'
 
@@ -26,6 +28,18 @@ export const LIMIT_WORDS: Record<LimitName, string> = {
   tokensPerDay: 'Tokens a day',
   costPerDay: 'US dollars a day',
   secondsPerDay: 'Seconds a day',
+  turnsPerMonth: 'Model answers a month',
+  callsPerMonth: 'Calls a month',
+  tokensPerMonth: 'Tokens a month',
+  costPerMonth: 'US dollars a month',
+  secondsPerMonth: 'Seconds a month',
+}
+
+export const TEAM_LIMIT_WORDS: Record<TeamLimitName, string> = {
+  tokensPerDay: 'Tokens a day, all together',
+  costPerDay: 'US dollars a day, all together',
+  tokensPerMonth: 'Tokens a month, all together',
+  costPerMonth: 'US dollars a month, all together',
 }
 
 /** `Sandlot`, `team data`, `teams data and web`, `this person`. */
@@ -107,7 +121,8 @@ function toolName(id: string): string {
 
 /** One line for each setting that is set. */
 function settingRows(settings: AgentSettings): { name: string; value: string }[] {
-  const { modeCeiling, tools, mcpServers, models, network = {}, limits = {}, instructions } = settings
+  const { modeCeiling, tools, mcpServers, models, network = {}, instructions } = settings
+  const { limits = {}, together = {} } = settings
   const rows: [string, string | undefined][] = [
     ['Highest mode', modeCeiling && MODE_WORDS[modeCeiling]],
     ['Models', models && listWords(models)],
@@ -119,6 +134,10 @@ function settingRows(settings: AgentSettings): { name: string; value: string }[]
     ...LIMIT_NAMES.map((name): [string, string | undefined] => {
       const value = limits[name]
       return [LIMIT_WORDS[name], value === undefined ? undefined : limitWords(value)]
+    }),
+    ...TEAM_LIMIT_NAMES.map((name): [string, string | undefined] => {
+      const value = together[name]
+      return [TEAM_LIMIT_WORDS[name], value === undefined ? undefined : limitWords(value)]
     }),
     ['Instructions', instructions],
   ]

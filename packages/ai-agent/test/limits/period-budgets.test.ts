@@ -1,7 +1,15 @@
-/** Row "budgets": per user and day, checked before each request and each call. */
+/** Row "budgets": per user, team and deployment, of a day and a month, checked before each request and each call. */
 import { isOutcome } from '@sandlot/shared/events'
 import { describe, expect, test } from 'vitest'
-import { type DayBudgets, callOverDay, overDay, startOfDay } from '../../src/limits/day-budgets.ts'
+import {
+  type Period,
+  type PeriodBudgets,
+  callOverPeriod,
+  endOf,
+  overPeriods,
+  spentOf,
+} from '../../src/limits/period-budgets.ts'
+import { budgetsOf } from '../../src/limits/budget-view.ts'
 import type { Model } from '../../src/model/model.ts'
 import type { Session } from '../../src/session/session.ts'
 import {
@@ -32,7 +40,7 @@ const limits = [
 ] as const
 
 /** A core on which every user has these limits of a day, at a time that the test sets. */
-function coreWith(bench: AgentBench, day: DayBudgets, now: () => number, tools?: Parts): Promise<Core> {
+function coreWith(bench: AgentBench, day: PeriodBudgets, now: () => number, tools?: Parts): Promise<Core> {
   const limitsOf = () => ({ maxTurns: 20, budgets: { day } })
   return bench.core({ parts: { limitsOf, now }, tools })
 }
@@ -43,13 +51,36 @@ const lastText = ({ log }: Session) => happened(log, 'prompt_ended').at(-1)?.tex
 const told = ({ log }: Session, callId: string) =>
   log.filter(isOutcome).find(({ toolCallId }) => toolCallId === callId)?.rawOutput?.forModel
 
+const sessionOf = (core: Core, userId: string) =>
+  core.manager.create({ userId, cwd: '/workspace', mode: 'yolo' })
+const spentAlone = (spent: typeof NOTHING) => ({
+  own: async () => spent,
+  together: async () => ({ tokens: 0, cost: 0 }),
+})
+const overDay = (spent: typeof NOTHING, day: PeriodBudgets) => overPeriods({ day }, spentAlone(spent), NOON)
+/** From when on is counted at this time. */
+async function startOf(period: Period, now: number): Promise<number> {
+  const asked = Promise.withResolvers<number>()
+  const store = {
+    spentSince: async (_: string, at: number) => {
+      asked.resolve(at)
+      return NOTHING
+    },
+    spentTogether: async () => ({ tokens: 0, cost: 0 }),
+  }
+  await spentOf(store, 'u_ada', now).own(period)
+  return asked.promise
+}
+const callOverDay = (spent: typeof NOTHING, behind: number, day: PeriodBudgets) =>
+  callOverPeriod(spent, behind, day, 'day', NOON)
+
 describe('limits of a day', () => {
-  test.each(limits)('%s: one below goes, at it there is a sentence', (name, limit, words) => {
+  test.each(limits)('%s: one below goes, at it there is a sentence', async (name, limit, words) => {
     const step = name === 'cost' ? 0.01 : 1
-    expect(overDay({ ...NOTHING, [name]: limit - step }, { [name]: limit })).toBeUndefined()
-    expect(overDay({ ...NOTHING, [name]: limit }, { [name]: limit })).toMatch(words)
-    expect(overDay({ ...NOTHING, [name]: limit }, { [name]: limit })).toMatch(/again at midnight UTC/)
-    expect(overDay({ ...NOTHING, [name]: 1e12, unpriced: 3 }, {})).toBeUndefined()
+    expect(await overDay({ ...NOTHING, [name]: limit - step }, { [name]: limit })).toBeUndefined()
+    expect(await overDay({ ...NOTHING, [name]: limit }, { [name]: limit })).toMatch(words)
+    expect(await overDay({ ...NOTHING, [name]: limit }, { [name]: limit })).toMatch(/again at midnight UTC/)
+    expect(await overDay({ ...NOTHING, [name]: 1e12, unpriced: 3 }, {})).toBeUndefined()
   })
 
   test('a call is judged by its place among those of the day, and by the time', () => {
@@ -99,9 +130,10 @@ describe('limits of a day', () => {
     expect(await core.store.spentSince('u_ada', 0, 0)).toMatchObject({ turns: 0, tokens: 0, unpriced: 0 })
   })
 
-  test('a day begins at midnight UTC', () => {
+  test('a day begins at midnight UTC', async () => {
     const at = Date.UTC(2026, 10, 22, 13, 5)
-    expect(startOfDay(at)).toBe(Date.UTC(2026, 10, 22))
+    expect(await startOf('day', at)).toBe(Date.UTC(2026, 10, 22))
+    expect(endOf('day', at)).toBe(MIDNIGHT)
   })
 
   test('tokens of all sessions together, from storage', async () => {
@@ -278,6 +310,139 @@ describe('limits of a day', () => {
     await whenEvent(session, (event) => JSON.stringify(event).includes('Heard.'))
     await whenIdle(session)
     expect(reasons(session)).toEqual(['completed', 'budget', 'completed'])
+  })
+})
+
+describe('limits of a month', () => {
+  const DECEMBER = Date.UTC(2026, 11, 1)
+
+  test('begin on the 1st, midnight UTC, also behind a December and a February', async () => {
+    expect([await startOf('month', NOON), endOf('month', NOON)]).toEqual([Date.UTC(2026, 10, 1), DECEMBER])
+    expect(endOf('month', Date.UTC(2026, 11, 31, 23, 59))).toBe(Date.UTC(2027, 0, 1))
+    expect(endOf('month', Date.UTC(2028, 1, 29))).toBe(Date.UTC(2028, 2, 1))
+    expect(await startOf('month', DECEMBER)).toBe(DECEMBER)
+  })
+
+  test('name the month and the day on which they start again, to the person and to the model', async () => {
+    const spent = { ...NOTHING, calls: 3, cost: 20 }
+    expect(await overPeriods({ month: { cost: 20 } }, spentAlone(spent), NOON)).toBe(
+      'Your limit of $20.00 for this month is used up. It starts again on 1 December at midnight UTC; until then an administrator can raise it.',
+    )
+    expect(callOverPeriod(spent, 0, { calls: 2 }, 'month', NOON)).toMatch(
+      /not started: the user’s limit of 2 calls for this month is used up. It starts again on 1 December/,
+    )
+  })
+
+  test('a month that ends in a prompt: what came before midnight is the old one’s, and the prompt goes on', async () => {
+    const held = heldTool('hold', false)
+    await using bench = await AgentBench.start([
+      textAnswer('November.'),
+      toolCalls([{ id: 'a', name: 'hold', args: { key: 'a' } }]),
+      textAnswer('December.'),
+      textAnswer('never'),
+    ])
+    let now = DECEMBER - HOUR
+    const limitsOf = () => ({ maxTurns: 20, budgets: { month: { turns: 2 } } })
+    const core = await bench.core({ parts: { limitsOf, now: () => now }, tools: [held.tool] })
+    const session = await newSession(core)
+    await ask(session, 'one')
+    const running = await session.prompt('two')
+    await held.whenBegun(1)
+    now = DECEMBER
+    held.release('a')
+    await running.done
+    expect(reasons(session)).toEqual(['completed', 'completed'])
+    const turns = async (at: number) => (await core.store.spentSince('u_ada', at, now)).turns
+    expect([await turns(await startOf('month', DECEMBER - 1)), await turns(DECEMBER)]).toEqual([3, 1])
+    // A clock that is set back into November finds its limit used up, as it was.
+    now = DECEMBER - HOUR
+    await ask(session, 'three')
+    expect(reasons(session)).toEqual(['completed', 'completed', 'budget'])
+    expect(lastText(session)).toMatch(/2 model answers for this month.*1 December/)
+  })
+
+  test('an answer of unknown cost ends its prompt and the day, not the month', async () => {
+    await using bench = await AgentBench.start([
+      textAnswer('Not counted.', { usage: null }),
+      textAnswer('Tomorrow.', { usage: null }),
+    ])
+    let now = NOON
+    const limitsOf = () => ({ maxTurns: 20, budgets: { month: { cost: 5 } } })
+    const core = await bench.core({ parts: { limitsOf, now: () => now } })
+    const session = await newSession(core)
+    for (const text of ['one', 'two']) await ask(session, text)
+    expect(reasons(session)).toEqual(['completed', 'budget'])
+    expect(lastText(session)).toMatch(
+      /cost of one of today’s answers is unknown.*\$5\.00 a month.*midnight UTC/,
+    )
+    now = MIDNIGHT
+    await ask(session, 'three')
+    expect(reasons(session)).toEqual(['completed', 'budget', 'completed'])
+  })
+})
+
+describe('limits of several people together', () => {
+  const of = { kind: 'team', id: 't_1', name: 'Data' } as const
+
+  test('a team’s members share one limit, another person has none of it', async () => {
+    await using bench = await AgentBench.start([textAnswer('one'), textAnswer('Eve is in no team.')])
+    const limitsOf = (userId: string) => ({
+      maxTurns: 20,
+      budgets: userId === 'u_eve' ? {} : { together: [{ of, month: { tokens: 15 } }] },
+    })
+    const core = await bench.core({ parts: { limitsOf, now: () => NOON } })
+    for (const id of ['u_ada', 'u_bob']) await core.store.people.put(id, { teams: ['t_1'] })
+    const [ada, bob, eve] = [
+      await newSession(core),
+      await sessionOf(core, 'u_bob'),
+      await sessionOf(core, 'u_eve'),
+    ]
+    await ask(ada, 'go')
+    await ask(bob, 'go')
+    await ask(eve, 'go')
+    expect([reasons(ada), reasons(bob), reasons(eve)]).toEqual([['completed'], ['budget'], ['completed']])
+    expect(lastText(bob)).toBe(
+      'The limit of 15 tokens for this month that the team “Data” has together is used up. It starts again on 1 December at midnight UTC; until then an administrator can raise it.',
+    )
+  })
+
+  test('everybody shares that of the deployment', async () => {
+    await using bench = await AgentBench.start([textAnswer('one'), textAnswer('never')])
+    const together = [{ of: { kind: 'deployment' } as const, day: { tokens: 15 } }]
+    const limitsOf = () => ({ maxTurns: 20, budgets: { together } })
+    const core = await bench.core({ parts: { limitsOf, now: () => NOON } })
+    await ask(await newSession(core), 'go')
+    const bob = await sessionOf(core, 'u_bob')
+    await ask(bob, 'go')
+    expect(lastText(bob)).toMatch(/^The limit of 15 tokens for today that everybody on this Sandlot has/)
+  })
+
+  test('what is left of each, and from which share on it warns', async () => {
+    const spent = { ...NOTHING, tokens: 79, cost: 4 }
+    const budgets = { day: { tokens: 100 }, month: { cost: 5 }, together: [{ of, day: { tokens: 100 } }] }
+    const left = (warnAt: number) =>
+      budgetsOf(
+        budgets,
+        { own: async () => spent, together: async () => ({ tokens: 80, cost: 0 }) },
+        { now: NOON, warnAt },
+      )
+    const data = { name: 'Data', of: 'team' }
+    const day = { period: 'day', startsAgainAt: MIDNIGHT }
+    expect(await left(0.8)).toEqual([
+      { of: 'you', name: null, ...day, what: 'tokens', limit: 100, used: 79, warns: false },
+      {
+        of: 'you',
+        name: null,
+        period: 'month',
+        startsAgainAt: Date.UTC(2026, 11, 1),
+        what: 'cost',
+        limit: 5,
+        used: 4,
+        warns: true,
+      },
+      { ...data, ...day, what: 'tokens', limit: 100, used: 80, warns: true },
+    ])
+    expect((await left(0)).map(({ warns }) => warns)).toEqual([false, false, false])
   })
 })
 

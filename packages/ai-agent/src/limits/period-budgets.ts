@@ -1,0 +1,257 @@
+/**
+ * What a user may use up in a day or a month, in all sessions together, and what a team or
+ * everybody may together. Both begin at midnight UTC, and what was used up is in storage, so that
+ * neither a restart nor a session that is deleted gives anything back.
+ *
+ * Time is what prompts ran, from their beginning to their end as the log has them, and as for one
+ * prompt: waiting for a person counts, and so does a restart in the middle. Of a prompt that runs
+ * over midnight each day has its part; of two that run at once both count, because what is limited
+ * is what the agent does and not the person's clock.
+ */
+import type { SessionStore } from '@sandlot/storage/sessions/store'
+import type { UserSpent } from '@sandlot/storage/sessions/usage'
+import type { SpentTogether } from '@sandlot/storage/sessions/usage-sums'
+import { type SessionEvent, metaOf, sandlotEventOf } from '@sandlot/shared/events'
+
+export type Period = 'day' | 'month'
+
+/** Of one user. Absent: no limit. */
+export interface PeriodBudgets {
+  /** Answers of the model. */
+  turns?: number
+  calls?: number
+  /** In and out, as the provider counted them. */
+  tokens?: number
+  /** US dollars. */
+  cost?: number
+  /** Milliseconds in which prompts ran. */
+  ms?: number
+}
+
+/** Of several users, whose use is added up. Absent: no limit. */
+type TogetherBudgets = Pick<PeriodBudgets, 'tokens' | 'cost'>
+
+/** Of a team, or of the deployment. */
+export interface BudgetsTogether extends Partial<Record<Period, TogetherBudgets>> {
+  of: { kind: 'team'; id: string; name: string } | { kind: 'deployment' }
+}
+
+/** Of the prompt's user, and of the teams that they are in. */
+export interface LastingBudgets extends Partial<Record<Period, PeriodBudgets>> {
+  together?: readonly BudgetsTogether[]
+}
+
+/** What was used up since the beginning of the day or the month. */
+export interface Spent {
+  own(period: Period): Promise<UserSpent>
+  together(of: BudgetsTogether['of'], period: Period): Promise<SpentTogether>
+}
+
+export const PERIODS: readonly Period[] = ['day', 'month']
+const IN_PERIOD: Record<Period, string> = { day: 'for today', month: 'for this month' }
+const WORDS: Record<keyof PeriodBudgets, (limit: number) => string> = {
+  turns: (limit) => counted(limit, 'model answer'),
+  calls: (limit) => counted(limit, 'call'),
+  tokens: (limit) => counted(limit, 'token'),
+  cost: dollars,
+  ms: (limit) => `${duration(limit)} of running time`,
+}
+/** In the order in which they are looked at before a request. */
+const ALL = ['turns', 'calls', 'tokens', 'cost', 'ms'] as const
+
+/** From storage. */
+export function spentOf(
+  store: Pick<SessionStore, 'spentSince' | 'spentTogether'>,
+  userId: string,
+  now: number,
+): Spent {
+  return {
+    own: (period) => store.spentSince(userId, startOf(period, now), now),
+    together: (of, period) => store.spentTogether(of, startOf(period, now)),
+  }
+}
+
+/**
+ * The sentence with which a prompt ends whose user, or one of whose teams, has used up a limit,
+ * before its next request; else undefined.
+ */
+export async function overPeriods(
+  budgets: LastingBudgets,
+  spent: Spent,
+  now: number,
+): Promise<string | undefined> {
+  const dollarsOf = costLimit(budgets)
+  for (const period of PERIODS) {
+    const own = budgets[period]
+    if (own === undefined && (period === 'month' || dollarsOf === undefined)) continue
+    const used = await spent.own(period)
+    const over = own && overPeriod(used, own, period, now)
+    if (over !== undefined) return over
+    // As for one message: else each would have one answer for nothing.
+    if (period === 'day' && dollarsOf !== undefined && used.unpriced > 0)
+      return unknownToday(dollarsOf, used.unpriced)
+  }
+  for (const { of, ...together } of budgets.together ?? [])
+    for (const period of PERIODS) {
+      const limits = together[period]
+      const over = limits && overTogether(await spent.together(of, period), limits, { of, period, now })
+      if (over !== undefined) return over
+    }
+  return undefined
+}
+
+function overPeriod(
+  spent: UserSpent,
+  limits: PeriodBudgets,
+  period: Period,
+  now: number,
+): string | undefined {
+  const limit = usedUp(spent, limits, ALL)
+  return limit && `Your limit of ${limit} ${IN_PERIOD[period]} is used up. ${startsAgain(period, now)}`
+}
+
+function overTogether(
+  spent: SpentTogether,
+  limits: TogetherBudgets,
+  { of, period, now }: { of: BudgetsTogether['of']; period: Period; now: number },
+): string | undefined {
+  const limit = usedUp(spent, limits, ['tokens', 'cost'])
+  const whose = of.kind === 'team' ? `the team “${of.name}”` : 'everybody on this Sandlot'
+  return (
+    limit &&
+    `The limit of ${limit} ${IN_PERIOD[period]} that ${whose} has together is used up. ${startsAgain(period, now)}`
+  )
+}
+
+/**
+ * Why a call must not start, for the model; else undefined. `behind`: calls that its prompt made
+ * after it, which count already. So do those that other prompts made meanwhile: at the limit each
+ * of them may be refused, and together they never pass it.
+ */
+export function callOverPeriod(
+  spent: UserSpent,
+  behind: number,
+  limits: PeriodBudgets,
+  period: Period,
+  now: number,
+): string | undefined {
+  const before = { ...spent, calls: spent.calls - behind - 1 }
+  const limit = usedUp(before, limits, ['calls', 'ms'])
+  return (
+    limit && notRun(`the user’s limit of ${limit} ${IN_PERIOD[period]} is used up. It ${again(period, now)}`)
+  )
+}
+
+/** True when such a limit can refuse a call. */
+export function limitsCalls({ calls, ms }: PeriodBudgets): boolean {
+  return calls !== undefined || ms !== undefined
+}
+
+/** Midnight UTC at which the day or the month of `now` began, epoch milliseconds. */
+function startOf(period: Period, now: number): number {
+  const at = new Date(now)
+  return Date.UTC(at.getUTCFullYear(), at.getUTCMonth(), period === 'day' ? at.getUTCDate() : 1)
+}
+
+/** Midnight UTC at which the next one begins. */
+export function endOf(period: Period, now: number): number {
+  const at = new Date(startOf(period, now))
+  return period === 'day'
+    ? Date.UTC(at.getUTCFullYear(), at.getUTCMonth(), at.getUTCDate() + 1)
+    : Date.UTC(at.getUTCFullYear(), at.getUTCMonth() + 1, 1)
+}
+
+function again(period: Period, now: number): string {
+  const first = new Date(endOf('month', now))
+  const day = first.toLocaleDateString('en-GB', { day: 'numeric', month: 'long', timeZone: 'UTC' })
+  return period === 'day' ? 'starts again at midnight UTC' : `starts again on ${day} at midnight UTC`
+}
+
+function startsAgain(period: Period, now: number): string {
+  return `It ${again(period, now)}; until then an administrator can raise it.`
+}
+
+function usedUp<Name extends keyof PeriodBudgets>(
+  spent: Readonly<Record<Name, number>>,
+  limits: Partial<Record<Name, number>>,
+  which: readonly Name[],
+): string | undefined {
+  for (const name of which) {
+    const limit = limits[name]
+    if (limit !== undefined && spent[name] >= limit) return WORDS[name](limit)
+  }
+  return undefined
+}
+
+/** The first limit in dollars, as words; undefined: nothing is limited in dollars. */
+export function costLimit({ day, month, together = [] }: LastingBudgets): string | undefined {
+  const say = (cost: number | undefined, words: string): string[] =>
+    cost === undefined ? [] : [`${dollars(cost)} ${words}`]
+  return [
+    ...say(day?.cost, 'a day'),
+    ...say(month?.cost, 'a month'),
+    ...together.flatMap((one) => [
+      ...say(one.day?.cost, 'a day for all together'),
+      ...say(one.month?.cost, 'a month for all together'),
+    ]),
+  ][0]
+}
+
+function unknownToday(limit: string, answers: number): string {
+  const which = answers === 1 ? 'one of today’s answers' : `${number(answers)} of today’s answers`
+  return `The cost of ${which} is unknown: the provider did not count their tokens, and there is a limit of ${limit}. You can go on after midnight UTC; the operator of Sandlot can limit tokens, calls or time instead.`
+}
+
+/** How limits are said, to people and to the model. */
+export function notRun(why: string): string {
+  return `The call was not started: ${why}.`
+}
+
+/** `3 calls`, `1 call`. */
+export function counted(value: number, one: string): string {
+  return `${number(value)} ${value === 1 ? one : `${one}s`}`
+}
+
+export function duration(ms: number): string {
+  const seconds = Math.round(ms / 1_000)
+  return seconds < 120 ? `${seconds} seconds` : `${Math.round(seconds / 60)} minutes`
+}
+
+export function number(value: number): string {
+  return value.toLocaleString('en-US')
+}
+
+export function dollars(value: number): string {
+  return `$${value.toLocaleString('en-US', { minimumFractionDigits: 2, maximumFractionDigits: 6 })}`
+}
+
+/**
+ * True when this group of events, which is stored at once, has an answer without token counts: a
+ * limit in dollars must know of it. Not an answer that was cut off: its provider could not count,
+ * and a Stop must not exhaust a day's budget.
+ */
+export function isUncountedAnswer(group: readonly SessionEvent[]): boolean {
+  return group.some(bringsAnswer) && !group.some(isCount) && !group.some(isCutOff)
+}
+
+function bringsAnswer(event: SessionEvent): boolean {
+  const { turn, event: happened } = metaOf(event)
+  // A requested summary is an answer as well.
+  if (happened?.type === 'compacted') return happened.why === 'asked' && happened.summary !== ''
+  if (turn === undefined) return false
+  return (
+    event.sessionUpdate === 'agent_thought_chunk' ||
+    event.sessionUpdate === 'agent_message_chunk' ||
+    event.sessionUpdate === 'tool_call' ||
+    (happened?.type === 'turn_ended' && happened.callIds.length === 0)
+  )
+}
+
+function isCount(event: SessionEvent): boolean {
+  return event.sessionUpdate === 'usage_update' && metaOf(event).usage !== undefined
+}
+
+function isCutOff(event: SessionEvent): boolean {
+  const happened = sandlotEventOf(event)
+  return happened?.type === 'prompt_ended' && ['cancelled', 'interrupted', 'loop'].includes(happened.reason)
+}

@@ -1,0 +1,80 @@
+/** A sum by day as a chart, and as a table beside it. */
+import { Suspense, lazy, useMemo, useState } from 'react'
+import type { Days } from '../../net/usage.ts'
+import { Choice } from '../people/setting-fields.tsx'
+import { everyDay } from './days.tsx'
+import { SumTable } from './sum-table.tsx'
+
+const Chart = lazy(() => import('./chart.tsx'))
+
+/** One thing that can be seen by day. */
+export interface Measure<Row> {
+  id: string
+  /** `Cost (US dollars)`. */
+  name: string
+  /** Null: not known. */
+  of: (row: Row) => number | null
+  /** On the axis. */
+  words: (value: number) => string
+  /** In the table. */
+  cell: (row: Row) => string
+}
+
+export function ByDay<Row extends { day: string }>(props: {
+  days: Days
+  rows: readonly Row[]
+  measures: readonly [Measure<Row>, ...Measure<Row>[]]
+}) {
+  const { days, rows, measures } = props
+  const [chosen, setChosen] = useState(measures[0].id)
+  const measure = measures.find(({ id }) => id === chosen) ?? measures[0]
+  const bars = useMemo(() => {
+    const known = new Map(rows.map((row) => [row.day, row]))
+    const all = everyDay(days)
+    return {
+      days: all.map((day) => Date.parse(day)),
+      values: all.map((day) => {
+        const row = known.get(day)
+        return row === undefined ? 0 : measure.of(row)
+      }),
+    }
+  }, [days, rows, measure])
+  return (
+    <div className="flex flex-col gap-3">
+      <div className="max-w-56">
+        <Choice
+          label="Shown by day"
+          value={measure.id}
+          choices={measures.map(({ id, name }) => [id, name] as const)}
+          onChange={setChosen}
+        />
+      </div>
+      <div className="min-h-[190px] rounded-lg border border-line p-2">
+        <Suspense fallback={null}>
+          <Chart
+            label={`${measure.name} by day, from ${days.from} to ${days.to}. The table below says the same.`}
+            bars={bars}
+            words={measure.words}
+          />
+        </Suspense>
+      </div>
+      {bars.values.includes(null) && (
+        <p className="text-xs text-muted">
+          <span className="font-semibold text-waiting">?</span> stands for a day of which it is not known.
+        </p>
+      )}
+      <details className="text-sm">
+        <summary className="cursor-pointer py-1 text-muted hover:text-ink pointer-coarse:py-3">
+          The same as a table
+        </summary>
+        <SumTable
+          label={`By day, from ${days.from} to ${days.to}`}
+          head="Day"
+          rows={rows.toReversed()}
+          nameOf={({ day }) => day}
+          measures={measures}
+        />
+      </details>
+    </div>
+  )
+}

@@ -1,0 +1,43 @@
+/** What can be seen of sums of answers and of calls. */
+import type { CountedTool, CountedUsage } from '@sandlot/shared/office/usage'
+import { formatBytes, formatDuration } from '../../lib/format.ts'
+import type { Measure } from './by-day.tsx'
+import { costWords, dollarWords, tokenWords } from './usage-words.ts'
+
+const whole = (value: number): string => value.toLocaleString('en')
+
+type Measures<Row> = readonly [Measure<Row>, ...Measure<Row>[]]
+
+export const USAGE_MEASURES: Measures<CountedUsage> = [
+  { id: 'cost', name: 'Cost', of: ({ cost }) => cost, words: dollarWords, cell: costWords },
+  count('input', 'Tokens in', tokenWords),
+  count('output', 'Tokens out', tokenWords),
+  count('cached', 'Of in, cached', tokenWords),
+  count('reasoning', 'Of out, reasoning', tokenWords),
+  count('answers', 'Answers', whole),
+  count('calls', 'Calls', whole),
+]
+
+export const TOOL_MEASURES: Measures<CountedTool> = [
+  callCount('calls', 'Calls', whole),
+  callCount('failed', 'Failed', whole),
+  callCount('runMs', 'Time running', formatDuration),
+  callCount('waitMs', 'Time waiting', formatDuration),
+  callCount('outputBytes', 'Output', formatBytes),
+]
+
+function count(
+  id: Exclude<keyof CountedUsage, 'cost'>,
+  name: string,
+  words: (value: number) => string,
+): Measure<CountedUsage> {
+  return { id, name, of: (row) => row[id], words, cell: (row) => words(row[id]) }
+}
+
+function callCount(
+  id: keyof CountedTool,
+  name: string,
+  words: (value: number) => string,
+): Measure<CountedTool> {
+  return { id, name, of: (row) => row[id], words, cell: (row) => words(row[id]) }
+}
