@@ -151,6 +151,6 @@ function limited<Name extends string>(
 /** True when one of them is in dollars, which means nothing for a model without a price. */
 export function limitsCost(...all: readonly (AgentLimits | TeamLimits | undefined)[]): boolean {
   return all.some((limits) =>
-    Object.entries(limits ?? {}).some(([name, limit = 0]) => name.startsWith('cost') && limit > 0),
+    Object.entries(limits ?? {}).some(([name, limit]) => name.startsWith('cost') && limit > 0),
   )
 }

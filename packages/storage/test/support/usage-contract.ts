@@ -143,10 +143,12 @@ export function testUsage(store: () => Counting): void {
     await answer(AT)
     await store().people.put('ann', { teams: ['new'] })
     const by = await store().usage.sums(ALL, ['team'])
-    expect(by.map(({ team, answers }) => [team, answers]).toSorted()).toEqual([
-      ['new', 1],
-      ['old', 2],
-    ])
+    expect(new Map(by.map(({ team, answers }) => [team, answers]))).toEqual(
+      new Map([
+        ['new', 1],
+        ['old', 2],
+      ]),
+    )
   })
 
   test('days are UTC, and a chat that is deleted takes nothing with it', async () => {
@@ -155,7 +157,7 @@ export function testUsage(store: () => Counting): void {
     await call('c', { outputBytes: 7 })
     await store().deleteSession('s')
     const days = await store().usage.sums(ALL, ['day'])
-    expect(days.map(({ day }) => day).toSorted()).toEqual([DAY - 1, DAY])
+    expect(new Set(days.map(({ day }) => day))).toEqual(new Set([DAY - 1, DAY]))
     expect(await store().usage.tools(ALL, ['tool'])).toMatchObject([{ calls: 1, outputBytes: 7 }])
   })
 

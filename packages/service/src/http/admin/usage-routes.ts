@@ -103,10 +103,11 @@ async function viewBy(
     ...wordsOf(days),
     total: total ?? NOTHING,
     days: inDays(byDay),
-    rows: mostFirst(rows).map((row) => {
-      const { person, team, model, ...sums } = row
-      return { ...named(idIn(row, by)), ...sums }
-    }),
+    // One of the three.
+    rows: mostFirst(rows).map(({ person, team, model, ...sums }) => ({
+      ...named(person ?? team ?? model ?? null),
+      ...sums,
+    })),
   }
 }
 
