@@ -6,7 +6,7 @@ import { useIsDark } from '../../lib/theme.ts'
 
 const HEIGHT = 190
 
-export interface Bars {
+interface Bars {
   /** Epoch milliseconds of midnight UTC. */
   days: readonly number[]
   /** Null: not known. */
