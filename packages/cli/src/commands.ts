@@ -13,6 +13,7 @@ import { sandbox } from './commands/sandbox.ts'
 import { test } from './commands/test.ts'
 import { tools } from './commands/tools.ts'
 import { up } from './commands/up.ts'
+import { upgrade } from './commands/upgrade.ts'
 import type { Command } from './context.ts'
 
 interface Listed {
@@ -90,6 +91,11 @@ export const COMMANDS: Record<string, Listed> = {
     run: restore,
     usage: 'restore FILE',
     summary: 'make of a backup the same Sandlot, in an empty data folder',
+  },
+  upgrade: {
+    run: upgrade,
+    usage: 'upgrade [VERSION]',
+    summary: 'a backup, the new version, a check; back to this one, with its data, if that is not ready',
   },
   replay: {
     run: replay,

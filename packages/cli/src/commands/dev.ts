@@ -11,7 +11,7 @@ import { checkPortIsFree, openableUrl } from '../ready.ts'
 import { setUp } from '../setup/setup.ts'
 import { agentSignal, listenForStop } from '../stop-signals.ts'
 import { type ChildSpec, supervise, type Supervised } from '../supervise.ts'
-import { endOrphans } from './up.ts'
+import { endOrphans } from '../end-orphans.ts'
 
 const VITE_PORT = 5173
 

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { childEnvironment } from '../child-env.ts'
+import { endOrphans } from '../end-orphans.ts'
 import { recordFile } from '../children.ts'
 import type { Command, Context } from '../context.ts'
 import { readRecord, release } from '../pid-file.ts'
@@ -11,7 +12,6 @@ import { confirmed, engineEnvironment, sandboxAdmin } from '../sandbox-admin.ts'
 import { StepError } from '../steps.ts'
 import { END_SIGNAL } from '../stop-signals.ts'
 import { stopLeftSandboxes } from '../left-sandboxes.ts'
-import { endOrphans } from './up.ts'
 
 /** As long as `up` may take to end its children, and a little. */
 const PATIENCE_MS = 90_000

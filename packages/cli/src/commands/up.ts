@@ -3,19 +3,24 @@ import { join } from 'node:path'
 import { systemPackages } from '../setup/apt.ts'
 import { recordFile } from '../children.ts'
 import type { Command, Context } from '../context.ts'
+import { endOrphans } from '../end-orphans.ts'
 import { claim, release, type UpRecord } from '../pid-file.ts'
-import { isRunning, ownMark, signalProcess, waitForEnd } from '../processes.ts'
+import { ownMark } from '../processes.ts'
 import { checkPortIsFree, openableUrl } from '../ready.ts'
 import { setUp } from '../setup/setup.ts'
 import { StepError } from '../steps.ts'
 import { listenForStop } from '../stop-signals.ts'
-
-/** An earlier run's agent ends prompts and stops sandboxes in this time. */
-const AGENT_GRACE_MS = 60_000
+import { interruptedUpgrade } from '../upgrade/journal.ts'
+import { continueUpgrade } from '../upgrade/upgrade.ts'
 
 /** Everything needed to run, then run it, in the foreground, until Ctrl-C or `down`. */
 export const up: Command = async (context) => {
   const { config, steps, print } = context
+  const left = interruptedUpgrade(config)
+  if (left !== undefined) {
+    const code = await continueUpgrade(context, left)
+    if (code !== undefined) return code
+  }
   const self = ownMark()
   const record: UpRecord = { up: self, url: openableUrl(config.host, config.port), children: {} }
   const claimed = claim(recordFile(config), record)
@@ -48,26 +53,6 @@ function refuseUnfinishedRestore(data: string): void {
   throw new StepError(
     `A restore into ${data} has not ended.`,
     'Run ./sandlot restore FILE again: it begins anew.',
-  )
-}
-
-/**
- * What an `up` that was killed left running holds the port and the agent's lock: end it as a
- * restart does.
- */
-export async function endOrphans(previous: UpRecord, { steps }: Pick<Context, 'steps'>): Promise<void> {
-  const orphans = Object.entries(previous.children).filter(([, mark]) => isRunning(mark))
-  if (orphans.length === 0) return
-  await steps.run(
-    `Ending what an earlier run left: ${orphans.map(([name]) => name).join(', ')}`,
-    async () => {
-      for (const [, mark] of orphans) signalProcess(mark, 'SIGTERM')
-      for (const [, mark] of orphans) {
-        if (await waitForEnd(mark, AGENT_GRACE_MS)) continue
-        signalProcess(mark, 'SIGKILL', true)
-        await waitForEnd(mark, 5_000)
-      }
-    },
   )
 }
 
