@@ -59,6 +59,9 @@ const NEEDED: Record<string, Needs> = {
   'DELETE /api/account/sign-ins/:id': 'cookie',
   'DELETE /api/account/providers/:id': 'cookie',
 
+  'GET /api/admin/audit': ADMIN_READ,
+  'GET /api/admin/audit/export': ADMIN_READ,
+  'GET /api/admin/audit/chains': ADMIN_READ,
   'GET /api/users': ADMIN_READ,
   'POST /api/users': ADMIN_CHANGE,
   'PATCH /api/users/:id': ADMIN_CHANGE,

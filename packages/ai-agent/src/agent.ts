@@ -9,11 +9,13 @@ import type { Sandbox } from '@sandlot/sandbox/sandbox'
 import type { AgentStatus, AgentUser } from '@sandlot/shared/acp-meta'
 import type { RemovedData } from '@sandlot/shared/api'
 import type { Mode } from '@sandlot/shared/mode'
+import { SANDLOT } from '@sandlot/shared/office/audit'
 import type { Rule } from '@sandlot/shared/rules'
 import { PERSON_TOOLS, type PersonTool } from '@sandlot/shared/team/agent-settings'
 import { MCP_SIGN_IN_PATH } from '@sandlot/shared/mcp-client'
 import { safeFetch } from '@sandlot/shared/node/safe-fetch'
 import { freeBytesFor } from '@sandlot/storage/free-bytes'
+import { BackgroundAudit } from '@sandlot/storage/audit/background-audit'
 import { openSessionStore } from '@sandlot/storage/sessions/sqlite'
 import { ClientServers } from './acp/client-servers.ts'
 import { hostRefusal } from './approval/hosts.ts'
@@ -127,6 +129,9 @@ export async function openAgent(
     leftOut: (err) => log.warn({ err }, 'a damaged rule that allows something was ignored'),
   })
   const store = withCachedRules(database)
+  const audit = new BackgroundAudit(store.audit, (err) =>
+    log.warn({ err }, 'a line of the audit log was not written'),
+  )
   const people = await People.open(store.people, log)
   const removals = new Removals(await store.people.removed())
   const rules = new RuleBook(store.rules, ruleSettings(config.file.rules), Date.now)
@@ -163,6 +168,12 @@ export async function openAgent(
   const sandboxes = openSandboxes(config, keys, store.ledger, log, {
     ofUsers: network.options,
     emailOf: (userId) => people.emailOf(userId),
+    refused: (userId, host, reason) => {
+      const who = { id: userId, name: people.emailOf(userId) ?? userId }
+      const line = { who, what: 'host_refused', whom: { name: host }, after: { reason } } as const
+      const others = { who: SANDLOT, what: 'host_refused', whom: { name: 'other hosts' } } as const
+      audit.count(`${userId} ${host} ${reason}`, line, others)
+    },
   })
   const leaving = new AbortController()
   // This process holds the agent's lock, so it is the one controller of the deployment. Never
@@ -287,6 +298,7 @@ export async function openAgent(
     connected: (userId) => sandboxes.connected(userId),
     status: (userId) => sandboxes.status(userId),
     leaving: leaving.signal,
+    audit: (line) => audit.write(line),
     log,
     now: Date.now,
   })
@@ -296,6 +308,7 @@ export async function openAgent(
     rules,
     beyond,
     leaving: leaving.signal,
+    audit: (line) => audit.write(line),
     log,
     now: Date.now,
   })
@@ -327,6 +340,7 @@ export async function openAgent(
     clientServers,
     requestFrame: (hash: string) => store.requestFrame(hash),
     metrics: () => prompts.scrape(metrics),
+    audit: store.audit,
     instructions: store.instructions,
     projects: store.chats,
     configuredInstructions: config.instructions,
@@ -368,6 +382,7 @@ export async function openAgent(
     await end({ work: () => sandboxes.close(), problem: 'the sandboxes could not be let go' })
     await end({ work: () => people.settled(), problem: 'an address was not stored' })
     await end({ work: () => personal.settled(), problem: 'settings were not stored' })
+    await end({ work: () => audit.flush(), problem: 'the audit log was not written to its end' })
     await end({ work: () => store.close(), problem: 'the store could not be closed' })
     const record = async (): Promise<void> => writeLastEnd(config.dataFolder, { how: 'left' })
     await end({ work: record, problem: 'the end in order could not be recorded' })

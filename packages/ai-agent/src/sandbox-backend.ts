@@ -33,7 +33,12 @@ export function openSandboxes(
   keys: DeploymentKeys,
   ledger: SandboxLedger,
   log: Log,
-  people: { ofUsers?: UserRulesOptions; emailOf?: (userId: string) => string | undefined } = {},
+  people: {
+    ofUsers?: UserRulesOptions
+    emailOf?: (userId: string) => string | undefined
+    /** A sandbox of this user was refused a connection; must not throw. */
+    refused?: (userId: string, host: string, reason: string) => void
+  } = {},
 ): AgentSandboxes {
   const backend = createBackend(config, keys)
   const { images, limits, host, runtime, network, idle, profile, debugUsers } = config.sandbox
@@ -51,7 +56,7 @@ export function openSandboxes(
     idle,
     runtime,
     profileFor: (userId) => (userId !== undefined && debugs(userId) ? 'debug' : profile),
-    network: { egress: { ...network.egress, ...auditTo(log), ...people.ofUsers } },
+    network: { egress: { ...network.egress, ...auditTo(log, people.refused), ...people.ofUsers } },
     log: (message, { error, ...about }) =>
       log.warn({ ...about, error: error === undefined ? undefined : messageOf(error) }, message),
   })
@@ -62,10 +67,17 @@ export function openSandboxes(
  * One line for every connection, and a warning for every refusal: names and counts, nothing that
  * was said.
  */
-function auditTo(log: Log): Pick<EgressOptions, 'audit' | 'onRefused'> {
+function auditTo(
+  log: Log,
+  refused?: (userId: string, host: string, reason: string) => void,
+): Pick<EgressOptions, 'audit' | 'onRefused'> {
   return {
     audit: (record) => log.info({ egress: record }, 'a sandbox used the network'),
-    onRefused: (event) => log.warn({ egress: event }, 'a sandbox was refused a connection'),
+    onRefused: (event) => {
+      log.warn({ egress: event }, 'a sandbox was refused a connection')
+      const { userId, host, port, reason } = event
+      refused?.(userId, host === undefined ? 'a host that was not named' : `${host}:${port}`, reason)
+    },
   }
 }
 

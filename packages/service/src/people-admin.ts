@@ -9,12 +9,14 @@ import { EXT, settingsAnswer } from '@sandlot/shared/acp-meta'
 import { removedData } from '@sandlot/shared/api'
 import type { Account, Removal, UserList } from '@sandlot/shared/api'
 import { SandlotError, messageOf } from '@sandlot/shared/errors'
+import { type AuditKind, type NewAudit, OPERATOR } from '@sandlot/shared/office/audit'
 import type { EffectiveSettings } from '@sandlot/shared/team/agent-settings'
 import { role } from '@sandlot/shared/team/role'
 import { openAccounts, readAccounts } from '@sandlot/storage/accounts/accounts'
 import type { AccountsStore } from '@sandlot/storage/accounts/store'
 import { StorageError } from '@sandlot/storage/storage-error'
 import { type AgentConnection, connectAgent } from './agent/agent-client.ts'
+import { whomOf } from './auth/agent-user.ts'
 import { readServiceConfig } from './config.ts'
 import { ensureSecret } from './auth/keys.ts'
 
@@ -49,13 +51,22 @@ async function main([act = '', who = '', data]: readonly string[]): Promise<Answ
   try {
     const person = await find(accounts, who)
     if (person === undefined) return { did: 'nothing', reason: 'no_such_person', message: who }
+    const line = (what: AuditKind): NewAudit => ({ who: OPERATOR, what })
     if (act === 'remove')
-      return { did: 'remove', removal: await accounts.removeUser(person.id, removedData.parse(data)) }
+      return {
+        did: 'remove',
+        removal: await accounts.removeUser(person.id, removedData.parse(data), line('person_removed')),
+      }
     if (act === 'role' && 'role' in person)
-      return { did: 'role', person: await accounts.changePerson(person.id, { role: role.parse(data) }) }
+      return {
+        did: 'role',
+        person: await accounts.changePerson(person.id, { role: role.parse(data) }, line('person_changed')),
+      }
     if (act !== 'password' || !('role' in person))
       return { did: 'nothing', reason: 'no_such_person', message: who }
-    return { did: 'password', person, password: await accounts.resetPassword(person.id) }
+    const password = await accounts.resetPassword(person.id)
+    await accounts.audit.write({ ...line('password_reset'), whom: whomOf(person) })
+    return { did: 'password', person, password }
   } catch (error) {
     if (!(error instanceof SandlotError)) throw error
     return { did: 'nothing', reason: 'refused', message: error.message }

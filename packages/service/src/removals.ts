@@ -8,6 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { backoffMs } from '@sandlot/shared/async/backoff'
 import { orAborted } from '@sandlot/shared/async/or-aborted'
 import { EXT } from '@sandlot/shared/acp-meta'
+import type { NewAudit } from '@sandlot/shared/office/audit'
 import type { Removal, RemovedData } from '@sandlot/shared/api'
 import { messageOf } from '@sandlot/shared/errors'
 import type { AccountsStore } from '@sandlot/storage/accounts/store'
@@ -63,8 +64,8 @@ export class Removals {
    * Resolves when the account has ended; the rest continues. Called again for a removal that has
    * failed, or is failing, it retries at once. Throws what `AccountsStore.removeUser` throws.
    */
-  async remove(userId: string, data: RemovedData): Promise<Removal> {
-    const removal = await this.#parts.accounts.removeUser(userId, data)
+  async remove(userId: string, data: RemovedData, audit?: NewAudit): Promise<Removal> {
+    const removal = await this.#parts.accounts.removeUser(userId, data, audit)
     this.#parts.sockets.personRemoved(userId)
     if (!removal.done) this.#again.add(userId)
     this.#pauses.get(userId)?.()

@@ -5,6 +5,7 @@ import { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { getRequestListener } from '@hono/node-server'
+import { BackgroundAudit } from '@sandlot/storage/audit/background-audit'
 import { openAccounts } from '@sandlot/storage/accounts/accounts'
 import { AgentLink } from './agent/agent-link.ts'
 import type { AgentLinkOptions } from './agent/agent-link.ts'
@@ -102,6 +103,10 @@ export async function startService(config: ServiceConfig, deps: ServiceDeps = {}
     const sockets = new Sockets(metrics.sockets)
     const stopping = new AbortController()
 
+    const audit = new BackgroundAudit(accounts.audit, (err) =>
+      log.error({ err }, 'a line of the audit log was not written'),
+    )
+    undo.push(() => audit.flush())
     const uploads = await openUploads(join(config.dataFolder, 'uploads'), {
       onProblem: (error) =>
         log.warn({ err: error }, 'old images could not be removed; the next hour tries again'),
@@ -160,6 +165,7 @@ export async function startService(config: ServiceConfig, deps: ServiceDeps = {}
 
     const external = new ExternalSignIn({
       accounts,
+      audit,
       providers: config.providers.map(
         (provider) => new OidcProvider({ config: provider, publicUrl, log, retry: deps.providerRetry }),
       ),
@@ -192,6 +198,7 @@ export async function startService(config: ServiceConfig, deps: ServiceDeps = {}
       places,
       previews,
       removals,
+      audit,
       external,
       limits,
       metrics,

@@ -15,6 +15,7 @@ import {
   settingsSubject,
   settingsView,
 } from './team/agent-settings.ts'
+import { auditFrom } from './office/audit.ts'
 import { endpointRequest, endpointTestRequest } from './team/models-api.ts'
 import { role } from './team/role.ts'
 import { MAX_TITLE_CHARS, sessionSummary } from './frames.ts'
@@ -39,6 +40,8 @@ export const agentUser = z.object({
   email: z.string().max(254).optional(),
   /** The highest mode an administrator lets this user choose. */
   modeCeiling: mode.optional(),
+  /** Where the request came from, for the audit log. */
+  from: auditFrom.optional(),
 })
 export type AgentUser = z.infer<typeof agentUser>
 

@@ -6,6 +6,7 @@ import { messageOf } from '@sandlot/shared/errors'
 import type { Mode } from '@sandlot/shared/mode'
 import type { Budget } from '@sandlot/shared/office/usage'
 import type { Rule } from '@sandlot/shared/rules'
+import type { AuditLog } from '@sandlot/storage/audit/audit'
 import type { ChatRows } from '@sandlot/storage/sessions/chats'
 import type { InstructionRows } from '@sandlot/storage/sessions/instructions'
 import type { ModelBook } from '../model/model-book.ts'
@@ -53,6 +54,8 @@ export interface AcpServerParts {
     /** Whether an administrator lets this user have it. */
     mayUse: (userId: string, what: PersonTool) => boolean
   }
+  /** Who did what. Absent: nothing is written down. */
+  audit?: Pick<AuditLog, 'write'>
   /** Endpoints of models. Absent: none can be added. */
   models?: ModelBook
   /** What administrators have set for teams and people. Absent: nothing can be set. */

@@ -1,6 +1,7 @@
 /** The rules that hold for a person: the deployment's, which are read-only here, and their own. */
 import { SandlotError } from '@sandlot/shared/errors'
 import { randomText } from '@sandlot/shared/ids'
+import type { NewAudit } from '@sandlot/shared/office/audit'
 import type { Rule, RuleEffect, RuleMatch } from '@sandlot/shared/rules'
 import type { RuleStore, UserRule } from '@sandlot/storage/sessions/rules'
 import { matchProblem } from './match.ts'
@@ -62,7 +63,11 @@ export class RuleBook {
    * Throws `bad_request` (it can never match, or is over already), `forbidden` (no user may keep
    * what allows), `too_large`.
    */
-  async add(userId: string, { effect, match, expiresAt }: NewRule): Promise<Rule> {
+  async add(
+    userId: string,
+    { effect, match, expiresAt }: NewRule,
+    audit?: (rule: UserRule) => NewAudit,
+  ): Promise<Rule> {
     const problem = matchProblem(match)
     if (problem !== undefined) throw new SandlotError('bad_request', `This rule ${problem}.`)
     if (effect === 'allow' && this.remember !== 'always')
@@ -73,13 +78,13 @@ export class RuleBook {
     if (expiresAt !== undefined && expiresAt <= this.#now())
       throw new SandlotError('bad_request', 'This rule would be over before it begins.')
     const rule = this.make(effect, match, expiresAt === undefined ? {} : { expiresAt })
-    await this.#store.add(userId, rule)
+    await this.#store.add(userId, rule, audit?.(rule))
     return { ...rule, origin: 'user' }
   }
 
   /** Throws `not_found`. */
-  async revoke(userId: string, id: string): Promise<void> {
-    if (await this.#store.revoke(userId, id)) return
+  async revoke(userId: string, id: string, audit?: NewAudit): Promise<void> {
+    if (await this.#store.revoke(userId, id, audit)) return
     throw new SandlotError('not_found', 'There is no such rule of yours.')
   }
 
@@ -141,7 +146,7 @@ export function withCachedRules<Store extends Cached>(store: Store): Store {
       const changes = effects?.rules !== undefined || effects?.runningPromptId !== undefined
       return changes ? forgetAfter(appended) : appended
     },
-    deleteSession: (id) => forgetAfter(store.deleteSession(id)),
+    deleteSession: (id, audit) => forgetAfter(store.deleteSession(id, audit)),
     people: {
       ...store.people,
       remove: (userId, at) => forgetAfter(store.people.remove(userId, at)),
@@ -159,8 +164,8 @@ export function withCachedRules<Store extends Cached>(store: Store): Store {
         })
         return reading
       },
-      add: (userId, rule) => forgetAfter(store.rules.add(userId, rule)),
-      revoke: (userId, id) => forgetAfter(store.rules.revoke(userId, id)),
+      add: (userId, rule, audit) => forgetAfter(store.rules.add(userId, rule, audit)),
+      revoke: (userId, id, audit) => forgetAfter(store.rules.revoke(userId, id, audit)),
     },
   }
 }

@@ -17,6 +17,7 @@ import { type ErrorCode, messageOf } from '@sandlot/shared/errors'
 import { sandlotEventOf } from '@sandlot/shared/events'
 import { newId } from '@sandlot/shared/ids'
 import type { Mode } from '@sandlot/shared/mode'
+import type { NewAudit } from '@sandlot/shared/office/audit'
 import type { FailureReason } from '@sandlot/shared/reasons'
 import type { Rule, RuleReason } from '@sandlot/shared/rules'
 import { z } from 'zod'
@@ -62,6 +63,8 @@ interface ExecParts {
   beyond: (sessionId: string, userId: string, rules: readonly Rule[]) => string | undefined
   /** Aborts when the agent goes. */
   leaving: AbortSignal
+  /** Writes a line of the audit log; must not throw. Absent: none is written. */
+  audit?: (line: NewAudit) => void
   log: Log
   /** Epoch milliseconds. */
   now: () => number
@@ -87,7 +90,11 @@ export class Execs {
   }
 
   /** Runs it over `socket`, whose end cancels it. Never rejects. */
-  async run(socket: ExecSocket, command: ExecCommand): Promise<void> {
+  async run(
+    socket: ExecSocket,
+    command: ExecCommand,
+    actor: Pick<NewAudit, 'who' | 'from'> = { who: { id: command.userId, name: command.userId } },
+  ): Promise<void> {
     const { userId } = command
     const running = this.#running.get(userId) ?? 0
     const io = new ExecStreams(socket)
@@ -98,7 +105,7 @@ export class Execs {
       )
     this.#running.set(userId, running + 1)
     try {
-      await this.#run(io, command)
+      await this.#run(io, command, actor)
     } catch (error) {
       const { leaving, log } = this.#parts
       if (!leaving.aborted) log.warn({ userId, error: messageOf(error) }, 'a command of a person failed')
@@ -110,20 +117,26 @@ export class Execs {
     }
   }
 
-  async #run(io: ExecStreams, command: ExecCommand): Promise<void> {
-    const { runCalls, log } = this.#parts
+  async #run(io: ExecStreams, command: ExecCommand, actor: Pick<NewAudit, 'who' | 'from'>): Promise<void> {
+    const { runCalls, audit, log } = this.#parts
     const { userId, mode, merge, timeoutMs, ...args } = command
     const callId = newId('c')
     const tool = execTool(io, merge)
     const call = { id: callId, name: NAME, args: { ...args, timeout_ms: timeoutMs } }
     log.info({ userId, callId, tool: NAME }, 'a person runs a command')
+    audit?.({ ...actor, what: 'exec_started', whom: { id: callId }, after: { mode } })
     const running = runCalls([call], this.#context(tool, io, { userId, mode, callId }))
     let asked: readonly RuleReason[] | undefined
     for (;;) {
       const step = await running.next()
       if (step.done === true) {
         const [outcome] = step.value
-        if (outcome !== undefined) report(io, outcome, callId, asked)
+        if (outcome !== undefined) {
+          const { status } = outcome
+          const reason = outcome.status === 'failed' ? outcome.reason : undefined
+          audit?.({ ...actor, what: 'exec_ended', whom: { id: callId }, after: { status, reason } })
+          report(io, outcome, callId, asked)
+        }
         return
       }
       const happened = sandlotEventOf(step.value)

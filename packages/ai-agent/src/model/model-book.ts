@@ -5,6 +5,7 @@
  */
 import { SandlotError } from '@sandlot/shared/errors'
 import { randomText } from '@sandlot/shared/ids'
+import type { NewAudit } from '@sandlot/shared/office/audit'
 import type { Endpoint, EndpointView, ModelsView } from '@sandlot/shared/team/models-api'
 import type { EndpointRecord, ModelEndpointRows } from '@sandlot/storage/sessions/model-endpoints'
 import { createDemoModel } from './demo/demo.ts'
@@ -125,6 +126,7 @@ export class ModelBook {
       revision,
       apiKey,
     }: { id?: string | undefined; revision: number; apiKey?: string | null | undefined },
+    audit?: (before: Endpoint | undefined) => NewAudit,
   ): Promise<void> {
     return this.#inTurn(async () => {
       const { rows, secrets, now } = this.#parts
@@ -138,7 +140,8 @@ export class ModelBook {
         before !== undefined && before.endpoint.baseUrl !== endpoint.baseUrl && apiKey === undefined
       if (moved && before.hasKey)
         throw new SandlotError('bad_request', 'The address is another one: enter its key again.')
-      if (!(await rows.put({ id: key, revision: revision + 1, endpoint }, now())))
+      const line = audit?.(before?.endpoint)
+      if (!(await rows.put({ id: key, revision: revision + 1, endpoint }, now(), line)))
         throw new SandlotError('conflict', 'Another administrator has changed this endpoint meanwhile.')
       if (apiKey !== undefined) await secrets.set(KEY_OWNER, key, apiKey ?? undefined)
       await this.#read()
@@ -146,10 +149,10 @@ export class ModelBook {
   }
 
   /** Silent where there is none. Prompts that run with its models go on with them. */
-  remove(id: string): Promise<void> {
+  remove(id: string, audit?: NewAudit): Promise<void> {
     return this.#inTurn(async () => {
       const { rows, secrets } = this.#parts
-      await rows.remove(id)
+      await rows.remove(id, audit)
       await secrets.remove(KEY_OWNER, id)
       await this.#read()
     })

@@ -5,6 +5,7 @@
 import { SerialQueue } from '@sandlot/shared/async/serial-queue'
 import { SandlotError, messageOf } from '@sandlot/shared/errors'
 import type { Mode } from '@sandlot/shared/mode'
+import type { NewAudit } from '@sandlot/shared/office/audit'
 import {
   ALL_TOOLS,
   type AgentLimits,
@@ -179,6 +180,7 @@ export class SettingsBook implements PersonalSettings {
     subject: SettingsSubject,
     { settings, revision }: SettingsView,
     name: string | undefined,
+    audit?: (before: AgentSettings) => NewAudit,
   ): Promise<SettingsView | undefined> {
     const problem =
       subject.kind === 'person' && settings.together !== undefined
@@ -189,16 +191,17 @@ export class SettingsBook implements PersonalSettings {
       const before = this.#rows.get(keyOf(subject))
       if ((before?.revision ?? 0) !== revision) return undefined
       const row = { ...before, subject, name: name ?? before?.name, settings, revision: revision + 1 }
-      if (!(await this.#parts.rows.put(row, this.#parts.now()))) return undefined
+      const line = audit?.(before?.settings ?? {})
+      if (!(await this.#parts.rows.put(row, this.#parts.now(), line))) return undefined
       this.#keep(row)
       return this.view(subject)
     })
   }
 
   /** Silent where there are none. */
-  remove(subject: SettingsSubject): Promise<void> {
+  remove(subject: SettingsSubject, audit?: NewAudit): Promise<void> {
     return this.#writes.run(async () => {
-      await this.#parts.rows.remove(subject)
+      await this.#parts.rows.remove(subject, audit)
       this.#rows.delete(keyOf(subject))
       this.#version++
     })

@@ -4,6 +4,7 @@
  * an event, a sandbox or an export.
  */
 import { SandlotError } from '@sandlot/shared/errors'
+import type { NewAudit } from '@sandlot/shared/office/audit'
 import { MAX_SECRET_CHARS, secretName } from '@sandlot/shared/person/secrets'
 import type { SecretRows } from '@sandlot/storage/sessions/secrets'
 import type { Vault } from './vault.ts'
@@ -43,7 +44,7 @@ export class UserSecrets {
    * Store it in place of an earlier one; undefined removes it. The name is anything up to 256
    * characters; those that a person gives follow `secretName`. Throws `too_large`, `bad_request`.
    */
-  async set(userId: string, name: string, value: string | undefined): Promise<void> {
+  async set(userId: string, name: string, value: string | undefined, audit?: NewAudit): Promise<void> {
     const { rows, vault, redact, now } = this.#parts
     if (value === undefined) {
       await rows.remove(userId, name)
@@ -55,12 +56,12 @@ export class UserSecrets {
       throw new SandlotError('too_large', `A secret has at most ${MAX_SECRET_CHARS} characters.`)
     redact(value)
     const sealed = vault.seal({ userId, name }, value)
-    await rows.put(userId, { name, keyId: vault.keyId, sealed, updatedAt: now() })
+    await rows.put(userId, { name, keyId: vault.keyId, sealed, updatedAt: now() }, audit)
   }
 
   /** True when there was one. */
-  remove(userId: string, name: string): Promise<boolean> {
-    return this.#parts.rows.remove(userId, name)
+  remove(userId: string, name: string, audit?: NewAudit): Promise<boolean> {
+    return this.#parts.rows.remove(userId, name, audit)
   }
 
   /**

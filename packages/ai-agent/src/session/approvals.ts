@@ -16,6 +16,7 @@ import {
   type Question,
   type QuestionContent,
 } from '@sandlot/shared/question'
+import type { NewAudit } from '@sandlot/shared/office/audit'
 import { isAboutHost, type Remembered, type Rule } from '@sandlot/shared/rules'
 import { SandlotError, messageOf } from '@sandlot/shared/errors'
 import { holdsAt } from '../approval/rule-book.ts'
@@ -209,6 +210,8 @@ export interface AnswerOptions {
   mayMakeRules?: boolean
   /** Who answers; absent: the owner. */
   author?: Author | undefined
+  /** The same for the audit log. */
+  actor?: Pick<NewAudit, 'who' | 'from'> | undefined
 }
 
 /**
@@ -226,9 +229,9 @@ export class Answers {
   answer(
     toolCallId: string,
     optionId: string,
-    { reason, content, input, mayMakeRules = true, author }: AnswerOptions = {},
+    { reason, content, input, mayMakeRules = true, author, actor }: AnswerOptions = {},
   ): Promise<{ answered: boolean; by?: string }> {
-    const { approvals, parts, id } = this.#core
+    const { approvals, parts, id, userId } = this.#core
     return this.#core.inTurn(async () => {
       const asked = approvals.find(toolCallId)
       if (asked === undefined) throw new SandlotError('not_found', 'Nobody was asked about this call.')
@@ -253,7 +256,13 @@ export class Answers {
       const { remembers } = option
       try {
         const rules = allowed && remembers !== undefined ? this.#kept(remembers) : []
-        await this.#store(toolCallId, { allowed, optionId, by: 'user', ...said }, rules, author)
+        const audit = this.#lineOf(
+          toolCallId,
+          { allowed, choice: optionId, changed: input !== undefined },
+          rules,
+        )
+        const line = { ...(actor ?? { who: { id: userId, name: userId } }), ...audit }
+        await this.#store(toolCallId, { allowed, optionId, by: 'user', ...said }, rules, { author, line })
       } catch (error) {
         if (!(error instanceof SandlotError) || error.code !== 'conflict') throw error
         const row = await parts.store.approval(id, toolCallId)
@@ -331,6 +340,17 @@ export class Answers {
       .map((match) => parts.rules.make('allow', match, { endsWith: { sessionId: id } }))
   }
 
+  /** The tool and the choice; of what the call was about only what a rule keeps. */
+  #lineOf(toolCallId: string, choice: object, rules: readonly UserRule[]) {
+    const tool = this.#core.approvals.nameOf(toolCallId)
+    const kept = rules.length === 0 ? {} : { rules: rules.map(({ match }) => match) }
+    return {
+      what: 'approval_answered',
+      whom: { id: this.#core.id, name: tool },
+      after: { ...choice, call: toolCallId, ...kept },
+    } as const
+  }
+
   /** What was just remembered answers the other questions that it covers. Only inside `inTurn`. */
   async #answerByRules(): Promise<void> {
     const { running, approvals, userId, effectiveMode: mode, parts } = this.#core
@@ -380,7 +400,7 @@ export class Answers {
     toolCallId: string,
     answer: ApprovalAnswer,
     rules: readonly UserRule[] = [],
-    author?: Author,
+    { author, line }: { author?: Author | undefined; line?: NewAudit } = {},
   ): Promise<void> {
     const call = this.#core.log.find(
       (event) => event.sessionUpdate === 'tool_call' && event.toolCallId === toolCallId,
@@ -388,7 +408,7 @@ export class Answers {
     const { promptId, turn } = call === undefined ? {} : metaOf(call)
     const fields = { promptId, turn, author }
     const event = { type: 'approval_answered', toolCallId, ...answer } as const
-    const more = rules.length === 0 ? {} : { rules }
+    const more = { ...(rules.length > 0 && { rules }), ...(line && { audit: [line] }) }
     await this.#core.store([makeSandlotEvent(event, fields, this.#core.parts.now())], more)
   }
 }

@@ -3,6 +3,7 @@ import type { RemovedData } from '@sandlot/shared/api'
 import { LatestByKey } from '@sandlot/shared/async/latest-by-key'
 import { SandlotError, messageOf } from '@sandlot/shared/errors'
 import { makeSandlotEvent } from '@sandlot/shared/events'
+import type { NewAudit } from '@sandlot/shared/office/audit'
 import type { Mode } from '@sandlot/shared/mode'
 import { newId } from '@sandlot/shared/ids'
 import type { ChatMarks, Project } from '@sandlot/shared/desk/chats'
@@ -253,14 +254,14 @@ export class SessionManager {
    * Remove it with everything in it; what it had left running in the background is ended first.
    * Silent when there is no such session of this user.
    */
-  async delete(userId: string, sessionId: string): Promise<void> {
+  async delete(userId: string, sessionId: string, audit?: NewAudit): Promise<void> {
     const { store } = this.#parts
     const row = await store.getSession(sessionId)
     if (row?.userId !== userId) return
     const session = await this.#findReadable(sessionId)
     await session?.endForGood()
     if (session !== undefined) await this.#endJobs(session)
-    await store.deleteSession(sessionId)
+    await store.deleteSession(sessionId, audit)
     this.#sessions.forget(sessionId)
     this.shares.tell({ userId, summary: { ...(session?.summary() ?? lineOf(row)), deleted: true } })
     this.shares.forget(sessionId)

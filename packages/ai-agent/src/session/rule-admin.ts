@@ -1,5 +1,6 @@
 /** Where people look at their rules: list, write down, revoke, and try one on what has been. */
 import { SandlotError } from '@sandlot/shared/errors'
+import type { NewAudit } from '@sandlot/shared/office/audit'
 import type { Rule } from '@sandlot/shared/rules'
 import {
   type AskedReport,
@@ -37,6 +38,7 @@ export class RuleAdmin {
     userId: string,
     ask: RulesAsk,
     signal: AbortSignal,
+    actor?: Pick<NewAudit, 'who' | 'from'>,
   ): Promise<RuleList | Rule | RulePreview | AskedReport | object> {
     const { rules } = this.#parts
     switch (ask.do) {
@@ -45,9 +47,19 @@ export class RuleAdmin {
         return { rules: await rules.list(userId), deployment: [...deployment], remember }
       }
       case 'add':
-        return rules.add(userId, ask.rule)
+        return rules.add(
+          userId,
+          ask.rule,
+          actor &&
+            (({ id, effect, match, expiresAt }) => ({
+              ...actor,
+              what: 'rule_made',
+              whom: { id },
+              after: { effect, match, expiresAt },
+            })),
+        )
       case 'revoke':
-        await rules.revoke(userId, ask.id)
+        await rules.revoke(userId, ask.id, actor && { ...actor, what: 'rule_revoked', whom: { id: ask.id } })
         return {}
       case 'preview':
         return this.#preview(userId, ask.rule, signal)

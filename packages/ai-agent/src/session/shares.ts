@@ -6,6 +6,7 @@ import type { Readers } from '@sandlot/shared/acp-meta'
 import { SandlotError, messageOf } from '@sandlot/shared/errors'
 import type { SessionSummary } from '@sandlot/shared/frames'
 import { randomText } from '@sandlot/shared/ids'
+import type { NewAudit } from '@sandlot/shared/office/audit'
 import type {
   Author,
   NewShare,
@@ -64,19 +65,30 @@ export class SessionShares {
    * Throws `bad_request` (to its owner, or ended already), `not_found` (a removed person, no such
    * share), `conflict` (too many).
    */
-  async answer(session: Session, ask: SharesAsk, by: Author | undefined): Promise<ShareList> {
+  async answer(
+    session: Session,
+    ask: SharesAsk,
+    by: Author | undefined,
+    actor?: Pick<NewAudit, 'who' | 'from'>,
+  ): Promise<ShareList> {
     const { shares } = this.#parts.store
     if (ask.do === 'put') {
-      await this.#put(session, ask.share, by)
+      await this.#put(session, ask.share, by, actor)
     } else if (ask.do === 'remove') {
-      const removed = await shares.remove(session.id, ask.id)
+      const line = actor && ({ ...actor, what: 'unshared', whom: { id: session.id } } as const)
+      const removed = await shares.remove(session.id, ask.id, line)
       if (removed === undefined) throw new SandlotError('not_found', 'There is no such share of this chat.')
       await this.#changed(session, readersOf([removed]))
     }
     return { shares: await shares.of(session.id) }
   }
 
-  async #put(session: Session, asked: NewShare, by: Author | undefined): Promise<void> {
+  async #put(
+    session: Session,
+    asked: NewShare,
+    by: Author | undefined,
+    actor: Pick<NewAudit, 'who' | 'from'> | undefined,
+  ): Promise<void> {
     const { store, isRemoved, membersOf, now } = this.#parts
     const { kind, targetId, expiresAt } = asked
     if (kind === 'person' && targetId === session.userId)
@@ -88,7 +100,8 @@ export class SessionShares {
     const share = { ...asked, id: `sh_${randomText(20)}`, createdAt: now() }
     const members = kind === 'person' ? [targetId] : (membersOf?.(targetId) ?? [])
     const userIds = members.filter((id) => id !== session.userId)
-    await store.shares.put(session.id, share, session.userId, { userIds, about: by?.name ?? '' })
+    const line = actor && ({ ...actor, what: 'shared', whom: { id: session.id }, after: asked } as const)
+    await store.shares.put(session.id, share, session.userId, { userIds, about: by?.name ?? '' }, line)
     await this.#changed(session)
   }
 
@@ -107,17 +120,28 @@ export class SessionShares {
   }
 
   /** Throws `not_found`, `conflict` (too many), `bad_request` (ended already). */
-  async answerSnapshots(session: Session, ask: SnapshotsAsk): Promise<SnapshotList> {
+  async answerSnapshots(
+    session: Session,
+    ask: SnapshotsAsk,
+    actor?: Pick<NewAudit, 'who' | 'from'>,
+  ): Promise<SnapshotList> {
     const { store, now } = this.#parts
+    const whom = { id: session.id }
     if (ask.do === 'make') {
       const { outputs, expiresAt } = ask.snapshot
       if (expiresAt !== null && expiresAt <= now())
         throw new SandlotError('bad_request', 'The link would have ended already. Choose a later time.')
       const about = { sessionId: session.id, upTo: session.seq, outputs, expiresAt, createdAt: now() }
       const snapshot: Snapshot = { id: randomText(SECRET_CHARS), ...about }
-      await store.shares.addSnapshot(snapshot, session.userId)
-    } else if (ask.do === 'remove' && !(await store.shares.removeSnapshot(session.id, ask.id)))
-      throw new SandlotError('not_found', 'There is no such snapshot of this chat.')
+      // Not its id, which is the secret of the link.
+      const after = { upTo: session.seq, outputs, expiresAt }
+      const line = actor && ({ ...actor, what: 'snapshot_made', whom, after } as const)
+      await store.shares.addSnapshot(snapshot, session.userId, line)
+    } else if (ask.do === 'remove') {
+      const line = actor && ({ ...actor, what: 'snapshot_removed', whom } as const)
+      if (!(await store.shares.removeSnapshot(session.id, ask.id, line)))
+        throw new SandlotError('not_found', 'There is no such snapshot of this chat.')
+    }
     return { snapshots: await store.shares.snapshotsOf(session.id) }
   }
 

@@ -14,6 +14,7 @@ import {
 } from '@sandlot/shared/desk/terminals'
 import type { SandboxState } from '@sandlot/sandbox/backend'
 import { SandlotError, messageOf } from '@sandlot/shared/errors'
+import type { NewAudit } from '@sandlot/shared/office/audit'
 import type { Log } from '../log.ts'
 import { Scrollback } from './scrollback.ts'
 import { Viewer, type ViewerSocket } from './viewer.ts'
@@ -28,6 +29,8 @@ const LOST_MS = 30_000
 const LOST_LOOK_MS = 500
 const NORMAL = 1000
 
+type Actor = Pick<NewAudit, 'who' | 'from'>
+
 interface TerminalsParts {
   /** The sandbox of this user, which is started for it. */
   acquire: (userId: string) => Promise<Sandbox>
@@ -37,6 +40,8 @@ interface TerminalsParts {
   status: (userId: string) => Promise<{ state: SandboxState }>
   /** Aborts when the agent goes and leaves what runs. */
   leaving: AbortSignal
+  /** Writes a line of the audit log; must not throw. Absent: none is written. */
+  audit?: (line: NewAudit) => void
   log: Log
   /** Epoch milliseconds. */
   now: () => number
@@ -56,7 +61,7 @@ export class Terminals {
   }
 
   /** Throws `conflict` where there are too many, and what the sandbox throws. */
-  async open(userId: string, size: Size): Promise<TerminalView> {
+  async open(userId: string, size: Size, actor?: Actor): Promise<TerminalView> {
     const mine = this.#of(userId)
     if (mine.open.size + mine.opening >= MAX_TERMINALS)
       throw new SandlotError(
@@ -74,7 +79,9 @@ export class Terminals {
         terminal: size,
       })
       this.#parts.log.info({ userId, terminal: command.id }, 'a terminal was opened')
-      return this.#keep(userId, command, command.id).view
+      if (actor !== undefined)
+        this.#parts.audit?.({ ...actor, what: 'terminal_opened', whom: { id: command.id } })
+      return this.#keep(userId, command, command.id, actor).view
     } finally {
       mine.opening--
     }
@@ -116,7 +123,7 @@ export class Terminals {
     }
   }
 
-  #keep(userId: string, command: RunningCommand, id: CommandId): Terminal {
+  #keep(userId: string, command: RunningCommand, id: CommandId, actor?: Actor): Terminal {
     const mine = this.#of(userId)
     const terminal = new Terminal(command, startOf(id, this.#parts.now()), {
       again: (bootId, offset) => this.#attachAgain(userId, bootId, id, offset),
@@ -128,6 +135,9 @@ export class Terminals {
       if (end === undefined) return
       const seconds = Math.round((this.#parts.now() - terminal.view.startedAt) / 1000)
       this.#parts.log.info({ userId, terminal: id, seconds, ...end }, 'a terminal ended')
+      // One that an earlier process opened is its person's all the same.
+      const by = actor ?? { who: { id: userId, name: userId } }
+      this.#parts.audit?.({ ...by, what: 'terminal_closed', whom: { id }, after: { seconds, ...end } })
     })
     return terminal
   }

@@ -1,12 +1,35 @@
 /** A signed-in person as the agent gets to know them, and as others read them. */
 import type { AgentUser } from '@sandlot/shared/acp-meta'
 import type { Account } from '@sandlot/shared/api'
+import type { NewAudit } from '@sandlot/shared/office/audit'
 import type { Author } from '@sandlot/shared/team/shares'
-import type { AccountsStore } from '@sandlot/storage/accounts/store'
+import type { AccountsStore, SignedIn } from '@sandlot/storage/accounts/store'
+import type { Caller } from './caller.ts'
 
-export function agentUserOf(account: Account): AgentUser {
+/** Of a caller also where they are, which the agent writes into its audit log. */
+export function agentUserOf(who: Account | Caller): AgentUser {
+  const { account, from } = 'account' in who ? who : { account: who, from: undefined }
   const { id, name, role, teams } = account
-  return { id, name, email: addressFor(account), role, teams }
+  return { id, name, email: addressFor(account), role, teams, from }
+}
+
+/** Who acts and from where, as a line of the audit log has it. */
+export function actorOf({ account, from }: Caller): Pick<NewAudit, 'who' | 'from'> {
+  const { id, name, email } = account
+  return { who: { id, name, email }, from }
+}
+
+/** The same where a sign-in begins or ends. */
+export function signedInFrom(
+  { account: { id, name, email }, signInId }: SignedIn,
+  address: string,
+): Pick<NewAudit, 'who' | 'from'> {
+  return { who: { id, name, email }, from: { address, signIn: signInId } }
+}
+
+/** A person as a line of the audit log names them. */
+export function whomOf({ id, name, email }: Account): { id: string; name: string } {
+  return { id, name: `${name} <${email}>` }
 }
 
 /** What was set for an address is not for a person who alone says that it is theirs. */

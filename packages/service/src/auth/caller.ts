@@ -3,20 +3,23 @@
  */
 import type { Account } from '@sandlot/shared/api'
 import { SandlotError } from '@sandlot/shared/errors'
+import type { AuditFrom } from '@sandlot/shared/office/audit'
 import type { KeyScope } from '@sandlot/shared/team/sign-in-api'
 import type { AccountsStore } from '@sandlot/storage/accounts/store'
 import type { OriginRule } from './origin.ts'
 
-export type Caller =
-  | { account: Account; via: 'sign-in'; signInId: string; setCookies: string[] }
-  | { account: Account; via: 'key'; keyId: string; scopes: KeyScope[] }
+export type Caller = { account: Account; from: AuditFrom } & (
+  | { via: 'sign-in'; signInId: string; setCookies: string[] }
+  | { via: 'key'; keyId: string; scopes: KeyScope[] }
+)
 
-/** The headers that decide; lower-case names. */
+/** The headers that decide, lower-case names; and the address of the client. */
 interface Credentials {
   cookie: string | undefined
   authorization: string | undefined
   origin: string | undefined
   host: string | undefined
+  address: string
 }
 
 const SIGN_IN_FIRST = 'Sign in first, or send an API key as “Authorization: Bearer sk-sandlot-…”.'
@@ -32,18 +35,18 @@ export async function findCaller(
   credentials: Credentials,
   needsOrigin: boolean,
 ): Promise<Caller> {
-  const { cookie, authorization, origin, host } = credentials
+  const { cookie, authorization, origin, host, address } = credentials
   if (needsOrigin && origin !== undefined && !isOurs(origin, host)) throw badOrigin(origin)
   const key = /^Bearer\s+(\S+)$/i.exec(authorization ?? '')?.[1]
   if (authorization !== undefined) {
     const found = key === undefined ? undefined : await accounts.findByKey(key)
     if (found === undefined) throw new SandlotError('unauthenticated', 'This API key is not known.')
-    return { ...found, via: 'key' }
+    return { ...found, via: 'key', from: { address, key: found.keyName } }
   }
   const found = cookie === undefined ? undefined : await accounts.findBySession(cookie)
   if (found === undefined) throw new SandlotError('unauthenticated', SIGN_IN_FIRST)
   if (needsOrigin && origin === undefined) throw badOrigin(origin)
-  return { ...found, via: 'sign-in' }
+  return { ...found, via: 'sign-in', from: { address, signIn: found.signInId } }
 }
 
 function badOrigin(origin: string | undefined): SandlotError {

@@ -2,6 +2,7 @@
 import { newKeyRequest, newPasswordRequest, setupRequest, signInRequest } from '@sandlot/shared/api'
 import type { Account, Me } from '@sandlot/shared/api'
 import { SandlotError } from '@sandlot/shared/errors'
+import { NOT_SIGNED_IN } from '@sandlot/shared/office/audit'
 import {
   acceptInvitationRequest,
   invitationLook,
@@ -11,14 +12,17 @@ import type { InvitationOffer } from '@sandlot/shared/team/sign-in-api'
 import { SecondFactorNeeded } from '@sandlot/storage/accounts/store'
 import type { Origin, SignedIn } from '@sandlot/storage/accounts/store'
 import { Hono } from 'hono'
-import { agentUserOf } from '../auth/agent-user.ts'
+import { z } from 'zod'
+import { actorOf, agentUserOf, signedInFrom, whomOf } from '../auth/agent-user.ts'
 import type { AppEnv, Ctx, Parts } from './context.ts'
 import { addressOf, readBody, requireCaller, requireOurOrigin, requireSignIn } from './request.ts'
 
 const DAY_MS = 24 * 60 * 60 * 1000
 
+const emailShape = z.email().max(254)
+
 export function accountsRoutes(parts: Parts): Hono<AppEnv> {
-  const { accounts, agent, config, external, limits, metrics, setup, sockets, log } = parts
+  const { accounts, agent, audit, config, external, limits, metrics, setup, sockets, log } = parts
   const signedInOnly = requireCaller(parts)
   const ourPagesOnly = requireOurOrigin(parts)
 
@@ -60,6 +64,7 @@ export function accountsRoutes(parts: Parts): Hono<AppEnv> {
       await limits.beforeSignIn(address, email)
     } catch (error) {
       metrics.signIn('limited')
+      refused(address, email, 'too many tries')
       throw error
     }
     const userAgent = c.req.header('user-agent')
@@ -67,6 +72,7 @@ export function accountsRoutes(parts: Parts): Hono<AppEnv> {
       const signedIn = await attempt({ ip: address, userAgent })
       await limits.signInSucceeded(address, email)
       await checkLocal(signedIn)
+      await accounts.audit.write({ ...signedInFrom(signedIn, address), what: 'signed_in' })
       metrics.signIn('ok')
       return signedIn
     } catch (error) {
@@ -74,8 +80,18 @@ export function accountsRoutes(parts: Parts): Hono<AppEnv> {
         metrics.signIn('refused')
         log.info({ address, requestId: c.var.requestId }, 'a sign-in was refused')
       }
+      if (error instanceof SandlotError)
+        refused(address, email, error.code === 'unauthenticated' ? 'wrong' : error.message)
       throw error
     }
+  }
+
+  /** A password may have been typed in place of the address: only what looks like one is kept. */
+  const refused = (address: string, email: string, why: string): void => {
+    const name = emailShape.safeParse(email.trim()).data?.toLowerCase() ?? 'no e-mail address'
+    const line = { who: NOT_SIGNED_IN, from: { address }, what: 'sign_in_failed' } as const
+    const others = { ...line, from: undefined, whom: { name: 'many others' } }
+    audit.count(`${address} ${name} ${why}`, { ...line, whom: { name }, after: { why } }, others)
   }
 
   /** Throws `forbidden`; that sign-in has ended then. */
@@ -100,6 +116,15 @@ export function accountsRoutes(parts: Parts): Hono<AppEnv> {
       const request = await readBody(c, setupRequest)
       const administrator = await setup.run(request)
       log.info({ user: administrator.id }, 'the first administrator was created')
+      const from = { address: addressOf(c, config.publicUrl) }
+      const after = { role: administrator.role }
+      await accounts.audit.write({
+        who: NOT_SIGNED_IN,
+        from,
+        what: 'person_added',
+        whom: whomOf(administrator),
+        after,
+      })
       return answer(c, await signIn(c, request.email, request.password))
     })
     .post('/sign-in', ourPagesOnly, async (c) => {
@@ -130,6 +155,14 @@ export function accountsRoutes(parts: Parts): Hono<AppEnv> {
       const { token, ...user } = await readBody(c, acceptInvitationRequest)
       const made = await accounts.invitations.accept(token, user)
       log.info({ user: made.id }, 'accepted an invitation')
+      const { id, name, email, role } = made
+      const from = { address: addressOf(c, config.publicUrl) }
+      await accounts.audit.write({
+        who: { id, name, email },
+        from,
+        what: 'invitation_accepted',
+        after: { role },
+      })
       return answer(c, await signIn(c, user.email, user.password))
     })
     .post('/sign-out', ourPagesOnly, async (c) => {
@@ -138,6 +171,11 @@ export function accountsRoutes(parts: Parts): Hono<AppEnv> {
       const url = before === undefined ? undefined : await external.endSessionUrl(before.signInId)
       const { signInId, setCookies } = await accounts.signOut(cookie)
       if (signInId !== undefined) sockets.signInEnded(signInId)
+      if (before !== undefined)
+        await accounts.audit.write({
+          ...signedInFrom(before, addressOf(c, config.publicUrl)),
+          what: 'signed_out',
+        })
       for (const ended of setCookies) c.header('set-cookie', ended, { append: true })
       return url === undefined ? c.body(null, 204) : c.json({ url })
     })
@@ -151,8 +189,9 @@ export function accountsRoutes(parts: Parts): Hono<AppEnv> {
       await limits.beforeSignIn(address, email)
       const after = await accounts.changePassword(c.req.header('cookie') ?? '', change)
       await limits.signInSucceeded(address, email)
-      c.set('caller', { ...after, via: 'sign-in' })
+      c.set('caller', { ...after, via: 'sign-in', from: { ...c.var.caller.from, signIn: after.signInId } })
       sockets.signInsEnded(id, { was: caller.signInId, is: after.signInId })
+      await accounts.audit.write({ ...actorOf(c.var.caller), what: 'password_changed' })
       log.info({ user: id, requestId: c.var.requestId }, 'changed their password')
       return c.body(null, 204)
     })
@@ -165,14 +204,18 @@ export function accountsRoutes(parts: Parts): Hono<AppEnv> {
       if (scopes?.includes('admin') === true && account.role !== 'admin')
         throw new SandlotError('forbidden', 'Only an administrator can make a key with the scope “admin”.')
       const expiresAt = expiresInDays === undefined ? null : Date.now() + expiresInDays * DAY_MS
-      return c.json(await accounts.createKey(account.id, name, { scopes, expiresAt }), 201)
+      const line = { ...actorOf(c.var.caller), what: 'key_made' } as const
+      return c.json(await accounts.createKey(account.id, name, { scopes, expiresAt }, line), 201)
     })
     .delete('/keys/:id', signedInOnly, async (c) => {
       requireSignIn(c)
       const id = c.req.param('id')
-      if (!(await accounts.deleteKey(c.var.caller.account.id, id))) {
+      const { account } = c.var.caller
+      const name = (await accounts.listKeys(account.id)).find((key) => key.id === id)?.name
+      if (!(await accounts.deleteKey(account.id, id))) {
         throw new SandlotError('not_found', 'You have no such key.')
       }
+      await accounts.audit.write({ ...actorOf(c.var.caller), what: 'key_deleted', whom: { id, name } })
       sockets.keyDeleted(id)
       return c.body(null, 204)
     })

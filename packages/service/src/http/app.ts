@@ -20,6 +20,7 @@ import { instructionsRoutes } from './instructions-routes.ts'
 import { invitationsRoutes } from './admin/invitations-routes.ts'
 import { resetRoutes } from './reset-routes.ts'
 import { mcpRoutes } from './mcp-routes.ts'
+import { auditRoutes } from './admin/audit-routes.ts'
 import { modelsRoutes } from './admin/models-routes.ts'
 import { noticesRoutes } from './notices-routes.ts'
 import { portsRoutes } from '../previews/ports-routes.ts'
@@ -95,6 +96,7 @@ export function makeApp(parts: Parts): Hono<AppEnv> {
     .route('/api/users', personRoutes(parts))
     .route('/api/teams', teamsRoutes(parts))
     .route('/api/models', modelsRoutes(parts))
+    .route('/api/admin/audit', auditRoutes(parts))
     .route('/api/me', ownSettingsRoutes(parts))
     .route('/api/usage', usageRoutes(parts))
     .route('/api/admin/usage', adminUsageRoutes(parts))

@@ -113,7 +113,7 @@ async function optionsOf(c: Ctx, parts: Parts, request: ChatRequest): Promise<Ru
   const seen =
     request.sessionId === undefined ? undefined : await parts.sessions.find(account, request.sessionId)
   return {
-    user: agentUserOf(account),
+    user: agentUserOf(c.var.caller),
     agent: parts.agent,
     log: parts.log.child({ user: account.id, requestId: c.var.requestId }),
     accessTo: async (sessionId) => (await parts.sessions.find(account, sessionId))?.access,

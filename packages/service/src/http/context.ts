@@ -1,5 +1,6 @@
 /** What the routes share: the parts of the service, and what each request carries. */
 import type { HttpBindings } from '@hono/node-server'
+import type { BackgroundAudit } from '@sandlot/storage/audit/background-audit'
 import type { AccountsStore } from '@sandlot/storage/accounts/store'
 import type { Context } from 'hono'
 import type { AgentLink } from '../agent/agent-link.ts'
@@ -32,6 +33,8 @@ export interface Parts {
   places: PreviewPlaces
   previews: Previews
   removals: Removals
+  /** Lines of the audit log that nobody waits for. */
+  audit: BackgroundAudit
   /** Sign-in by providers. */
   external: ExternalSignIn
   limits: Limits

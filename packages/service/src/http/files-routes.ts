@@ -18,7 +18,7 @@ import { requireCaller } from './request.ts'
 /** `/api/files` */
 export function filesRoutes(parts: Parts): Hono<AppEnv> {
   const ask = (c: Ctx, what: FilesAsk): Promise<unknown> => {
-    return parts.agent.request(EXT.files, { user: agentUserOf(c.var.caller.account), ask: what })
+    return parts.agent.request(EXT.files, { user: agentUserOf(c.var.caller), ask: what })
   }
   const pieces =
     (c: Ctx, path: string) =>

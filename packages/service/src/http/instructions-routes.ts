@@ -9,7 +9,7 @@ import { readBody, requireAdministrator, requireCaller, requireSignIn } from './
 export function instructionsRoutes(parts: Parts): Hono<AppEnv> {
   const ask = (c: Ctx, of: 'own' | 'team', text?: string): Promise<unknown> => {
     return parts.agent.request(EXT.instructions, {
-      user: agentUserOf(c.var.caller.account),
+      user: agentUserOf(c.var.caller),
       of,
       text,
     })

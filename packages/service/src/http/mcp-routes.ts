@@ -18,7 +18,7 @@ export function mcpRoutes(parts: Parts): Hono<AppEnv> {
     requireSignIn(c)
     const answer = new URL(c.req.url).search.slice(1)
     const result = mcpSignInResult.parse(
-      await parts.agent.request(EXT.mcpSignIn, { user: agentUserOf(c.var.caller.account), answer }),
+      await parts.agent.request(EXT.mcpSignIn, { user: agentUserOf(c.var.caller), answer }),
     )
     const text =
       'server' in result

@@ -1,4 +1,5 @@
 /** Reading a request: its caller, its body, its address. */
+import type { IncomingMessage } from 'node:http'
 import { SandlotError } from '@sandlot/shared/errors'
 import type { MiddlewareHandler } from 'hono'
 import { createMiddleware } from 'hono/factory'
@@ -15,9 +16,11 @@ const SAFE_METHODS = new Set(['GET', 'HEAD', 'OPTIONS'])
  * Only with a sign-in or an API key; a cookie changes things only from a page of ours. Prolongs the
  * sign-in.
  */
-export function requireCaller({ accounts, isOurs }: Parts): MiddlewareHandler<AppEnv> {
+export function requireCaller({ accounts, config, isOurs }: Parts): MiddlewareHandler<AppEnv> {
   return createMiddleware<AppEnv>(async function callerIsKnown(c, next) {
-    const look = () => findCaller(accounts, isOurs, credentialsOf(c), !SAFE_METHODS.has(c.req.method))
+    const address = addressOf(c, config.publicUrl)
+    const credentials = { ...credentialsOf(c), address }
+    const look = () => findCaller(accounts, isOurs, credentials, !SAFE_METHODS.has(c.req.method))
     const caller = await look()
     if (caller.via === 'key') requireScope(caller.scopes, scopeOf(c.req.method, c.req.path))
     c.set('caller', caller)
@@ -120,9 +123,16 @@ async function readJson(c: Ctx): Promise<unknown> {
  * controls earlier ones.
  */
 export function addressOf(c: Ctx, publicUrl: string | undefined): string {
-  const peer = peerOf(c)
+  return addressIn(c.env.incoming, publicUrl)
+}
+
+/** The same of a request that Hono does not answer. */
+export function addressIn(request: IncomingMessage, publicUrl: string | undefined): string {
+  const peer = peerOf(request)
   if (publicUrl === undefined || !isPrivate(peer)) return peer
-  return c.req.header('x-forwarded-for')?.split(',').at(-1)?.trim() || peer
+  const passedOn = request.headers['x-forwarded-for']
+  const last = Array.isArray(passedOn) ? passedOn.at(-1) : passedOn
+  return last?.split(',').at(-1)?.trim() || peer
 }
 
 /** From this machine, and not passed on by a proxy on this machine. */
@@ -130,11 +140,11 @@ export function isLocal(c: Ctx): boolean {
   const passedOn = ['x-forwarded-for', 'forwarded', 'x-real-ip'].some(
     (name) => c.req.header(name) !== undefined,
   )
-  return !passedOn && /^(127\.|::1$)/.test(peerOf(c))
+  return !passedOn && /^(127\.|::1$)/.test(peerOf(c.env.incoming))
 }
 
-function peerOf(c: Ctx): string {
-  return (c.env.incoming.socket.remoteAddress ?? 'unknown').replace(/^::ffff:/, '')
+function peerOf(request: IncomingMessage): string {
+  return (request.socket.remoteAddress ?? 'unknown').replace(/^::ffff:/, '')
 }
 
 function isPrivate(address: string): boolean {

@@ -1,7 +1,9 @@
 /** A forgotten password: a link by mail, and the new password behind it. */
 import { SandlotError, messageOf } from '@sandlot/shared/errors'
+import { type AuditFrom, NOT_SIGNED_IN } from '@sandlot/shared/office/audit'
 import { resetPasswordRequest, resetRequest } from '@sandlot/shared/team/sign-in-api'
 import { Hono } from 'hono'
+import { whomOf } from '../auth/agent-user.ts'
 import type { AppEnv, Parts } from './context.ts'
 import { addressOf, readBody, requireOurOrigin } from './request.ts'
 
@@ -16,7 +18,7 @@ export function canReset({ config, sendMail }: Pick<Parts, 'config' | 'sendMail'
 export function resetRoutes(parts: Parts): Hono<AppEnv> {
   const { accounts, config, limits, log, sendMail, sockets } = parts
 
-  const sendLink = async (email: string): Promise<void> => {
+  const sendLink = async (email: string, from: AuditFrom): Promise<void> => {
     const begun = await accounts.passwordResets.begin(email)
     if (begun === undefined || (config.localSignIn === 'admins' && begun.account.role !== 'admin')) return
     const { account, token } = begun
@@ -24,6 +26,12 @@ export function resetRoutes(parts: Parts): Hono<AppEnv> {
       to: account.email,
       subject: 'A new password for Sandlot',
       text: `Hello ${account.name},\n\na new password was asked for. Set it within an hour:\n\n${config.publicUrl}/reset?token=${token}\n\nIf that was not you, ignore this message: your password stays as it is.\n`,
+    })
+    await accounts.audit.write({
+      who: NOT_SIGNED_IN,
+      from,
+      what: 'password_reset_sent',
+      whom: whomOf(account),
     })
     log.info({ user: account.id }, 'sent a link for a new password')
   }
@@ -39,7 +47,7 @@ export function resetRoutes(parts: Parts): Hono<AppEnv> {
         )
       await limits.beginReset(addressOf(c, config.publicUrl), email)
       // Not awaited: how long it takes would tell whether there is such an account.
-      sendLink(email).catch((error: unknown) =>
+      sendLink(email, { address: addressOf(c, config.publicUrl) }).catch((error: unknown) =>
         log.warn({ error: messageOf(error) }, 'a link for a new password was not sent'),
       )
       return c.body(null, 204)
@@ -49,6 +57,14 @@ export function resetRoutes(parts: Parts): Hono<AppEnv> {
       await limits.beginSignIn(addressOf(c, config.publicUrl))
       const account = await accounts.passwordResets.finish(token, password)
       sockets.signInsEnded(account.id)
+      const from = { address: addressOf(c, config.publicUrl) }
+      const { id, name } = account
+      await accounts.audit.write({
+        who: { id, name, email: account.email },
+        from,
+        what: 'password_reset',
+        whom: whomOf(account),
+      })
       log.info({ user: account.id }, 'set a new password by a link')
       return c.body(null, 204)
     })

@@ -10,7 +10,7 @@ import { readBody, requireCaller, requireSignIn } from './request.ts'
 export function rulesRoutes(parts: Parts): Hono<AppEnv> {
   const { agent } = parts
   const ask = (c: Ctx, what: RulesAsk): Promise<unknown> => {
-    return agent.request(EXT.rules, { user: agentUserOf(c.var.caller.account), ask: what })
+    return agent.request(EXT.rules, { user: agentUserOf(c.var.caller), ask: what })
   }
   return new Hono<AppEnv>()
     .use(requireCaller(parts))

@@ -14,7 +14,7 @@ import { readBody, requireCaller, requireSignIn } from './request.ts'
 export function secretsRoutes(parts: Parts): Hono<AppEnv> {
   const ask = async (c: Ctx, what: object): Promise<SecretList> => {
     return secretList.parse(
-      await parts.agent.request(EXT.secrets, { user: agentUserOf(c.var.caller.account), ask: what }),
+      await parts.agent.request(EXT.secrets, { user: agentUserOf(c.var.caller), ask: what }),
     )
   }
   return new Hono<AppEnv>()

@@ -69,7 +69,7 @@ export function sessionsRoutes(parts: Parts): Hono<AppEnv> {
     })
     .put('/marks', async (c) => {
       const marks = await readBody(c, chatMarks)
-      await agent.request(EXT.markChats, { user: agentUserOf(c.var.caller.account), marks })
+      await agent.request(EXT.markChats, { user: agentUserOf(c.var.caller), marks })
       return c.body(null, 204)
     })
     .get('/:id', async (c) => {
@@ -82,7 +82,7 @@ export function sessionsRoutes(parts: Parts): Hono<AppEnv> {
     })
     .patch('/:id', async (c) => {
       const { title } = await readBody(c, renameBody)
-      const user = agentUserOf(c.var.caller.account)
+      const user = agentUserOf(c.var.caller)
       const sessionId = c.req.param('id')
       await sessions.get(c.var.caller.account, sessionId)
       await agent.request(EXT.rename, { sessionId, title, user })
@@ -90,14 +90,14 @@ export function sessionsRoutes(parts: Parts): Hono<AppEnv> {
     })
     .post('/:id/fork', async (c) => {
       const asked = await readBody(c, forkBody)
-      const user = agentUserOf(c.var.caller.account)
+      const user = agentUserOf(c.var.caller)
       const sessionId = c.req.param('id')
       await sessions.get(c.var.caller.account, sessionId)
       const made = await agent.request(EXT.fork, { ...asked, sessionId, user })
       return c.json(forkResult.parse(made), 201)
     })
     .post('/:id/cancel', async (c) => {
-      const user = agentUserOf(c.var.caller.account)
+      const user = agentUserOf(c.var.caller)
       const sessionId = c.req.param('id')
       const { access } = await sessions.get(c.var.caller.account, sessionId)
       // A notification is not answered.
@@ -109,7 +109,7 @@ export function sessionsRoutes(parts: Parts): Hono<AppEnv> {
       return c.body(null, 204)
     })
     .get('/:id/approvals', async (c) => {
-      const user = agentUserOf(c.var.caller.account)
+      const user = agentUserOf(c.var.caller)
       const sessionId = c.req.param('id')
       await sessions.get(c.var.caller.account, sessionId)
       const pending = await agent.request(EXT.approvals, { sessionId, user })
@@ -117,8 +117,8 @@ export function sessionsRoutes(parts: Parts): Hono<AppEnv> {
     })
     .post('/:id/approvals/:callId', async (c) => {
       const answer = await readBody(c, approvalAnswer)
-      const { account, via } = c.var.caller
-      const user = agentUserOf(account)
+      const { via } = c.var.caller
+      const user = agentUserOf(c.var.caller)
       const { id: sessionId, callId: toolCallId } = c.req.param()
       await sessions.get(c.var.caller.account, sessionId)
       const by = { user, mayMakeRules: via === 'sign-in' }
@@ -126,7 +126,7 @@ export function sessionsRoutes(parts: Parts): Hono<AppEnv> {
       return c.body(null, 204)
     })
     .get('/:id/prompts/:promptId/export', async (c) => {
-      const user = agentUserOf(c.var.caller.account)
+      const user = agentUserOf(c.var.caller)
       const { id: sessionId, promptId } = c.req.param()
       await sessions.get(c.var.caller.account, sessionId)
       const opened = Promise.withResolvers<ReadableStream<Uint8Array>>()
@@ -145,7 +145,7 @@ export function sessionsRoutes(parts: Parts): Hono<AppEnv> {
       })
     })
     .delete('/:id', async (c) => {
-      const user = agentUserOf(c.var.caller.account)
+      const user = agentUserOf(c.var.caller)
       const sessionId = c.req.param('id')
       const { access } = await sessions.get(c.var.caller.account, sessionId)
       // To delete what is not there is no failure for the agent.
@@ -170,7 +170,7 @@ export function approvalsRoutes(parts: Parts): Hono<AppEnv> {
   const { agent, sessions } = parts
   return new Hono<AppEnv>().use(requireCaller(parts)).get('/', async (c) => {
     const { account } = c.var.caller
-    const user = agentUserOf(account)
+    const user = agentUserOf(c.var.caller)
     const rows = await (await sessions.reader()).listSessions(account, { waiting: true, limit: PAGE })
     const open = (await linesFor(parts, account, rows)).filter(({ waiting }) => waiting > 0)
     const found = await Promise.all(

@@ -21,7 +21,7 @@ export function sharesRoutes(parts: Parts): Hono<AppEnv> {
   const { agent, limits, sessions } = parts
   const ask = (c: Ctx, method: string, more: object): Promise<unknown> =>
     agent.request(method, {
-      user: agentUserOf(c.var.caller.account),
+      user: agentUserOf(c.var.caller),
       sessionId: c.req.param('id'),
       ...more,
     })

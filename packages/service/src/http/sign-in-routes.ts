@@ -10,6 +10,7 @@ import type { AccountWays, SignInEntry, SignInWays } from '@sandlot/shared/team/
 import type { SignedIn } from '@sandlot/storage/accounts/store'
 import { Hono } from 'hono'
 import { deleteCookie, getCookie, setCookie } from 'hono/cookie'
+import { actorOf } from '../auth/agent-user.ts'
 import type { AppEnv, Ctx, Parts } from './context.ts'
 import { addressOf, readBody, requireCaller, requireOurOrigin, requireSignIn } from './request.ts'
 import { canReset } from './reset-routes.ts'
@@ -107,7 +108,7 @@ export function signInRoutes(parts: Parts): Hono<AppEnv> {
       const after = await limited(c, account.email, () =>
         accounts.secondFactor.confirm(c.req.header('cookie') ?? '', code),
       )
-      return goOn(c, after, 'second factor is on')
+      return goOn(c, after, 'second_factor_on')
     })
     .post('/account/second-factor/disable', signedInOnly, async (c) => {
       const { account } = requireSignIn(c)
@@ -115,7 +116,7 @@ export function signInRoutes(parts: Parts): Hono<AppEnv> {
       const after = await limited(c, account.email, () =>
         accounts.secondFactor.disable(c.req.header('cookie') ?? '', password),
       )
-      return goOn(c, after, 'second factor is off')
+      return goOn(c, after, 'second_factor_off')
     })
     .get('/account/sign-ins', signedInOnly, async (c) => {
       const { account, signInId } = requireSignIn(c)
@@ -136,6 +137,8 @@ export function signInRoutes(parts: Parts): Hono<AppEnv> {
       const { account, signInId } = requireSignIn(c)
       await accounts.signIns.endOthers(account.id, signInId)
       sockets.signInsEnded(account.id, { was: signInId, is: signInId })
+      const whom = { name: 'All others' }
+      await accounts.audit.write({ ...actorOf(c.var.caller), what: 'sign_in_ended', whom })
       log.info({ user: account.id }, 'ended their other sign-ins')
       return c.body(null, 204)
     })
@@ -145,6 +148,7 @@ export function signInRoutes(parts: Parts): Hono<AppEnv> {
       if (!(await accounts.signIns.end(account.id, id)))
         throw new SandlotError('not_found', 'You have no such sign-in.')
       sockets.signInEnded(id)
+      await accounts.audit.write({ ...actorOf(c.var.caller), what: 'sign_in_ended', whom: { id } })
       log.info({ user: account.id }, 'ended one of their sign-ins')
       return c.body(null, 204)
     })
@@ -153,6 +157,8 @@ export function signInRoutes(parts: Parts): Hono<AppEnv> {
       const id = c.req.param('id')
       if (!(await accounts.external.unlink(account.id, external.keyOf(id))))
         throw new SandlotError('not_found', 'Your account is not linked to this provider.')
+      const whom = { id, name: external.nameOf(external.keyOf(id)) }
+      await accounts.audit.write({ ...actorOf(c.var.caller), what: 'provider_unlinked', whom })
       log.info({ user: account.id, provider: id }, 'unlinked a provider')
       return c.body(null, 204)
     })
@@ -167,11 +173,16 @@ export function signInRoutes(parts: Parts): Hono<AppEnv> {
   }
 
   /** With this sign-in in place of the caller's; all others end. */
-  async function goOn(c: Ctx, after: SignedIn, what: string): Promise<Response> {
+  async function goOn(
+    c: Ctx,
+    after: SignedIn,
+    what: 'second_factor_on' | 'second_factor_off',
+  ): Promise<Response> {
     const { account, signInId } = requireSignIn(c)
     await accounts.signIns.endOthers(account.id, after.signInId)
     sockets.signInsEnded(account.id, { was: signInId, is: after.signInId })
-    c.set('caller', { ...after, via: 'sign-in' })
+    c.set('caller', { ...after, via: 'sign-in', from: { ...c.var.caller.from, signIn: after.signInId } })
+    await accounts.audit.write({ ...actorOf(c.var.caller), what })
     log.info({ user: account.id }, what)
     return c.body(null, 204)
   }

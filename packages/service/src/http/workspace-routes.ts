@@ -36,7 +36,7 @@ const PIECE_BYTES = 512 * 1024
 /** `/api/files` */
 export function workspaceRoutes(parts: Parts): Hono<AppEnv> {
   const ask = (c: Ctx, what: FilesAsk): Promise<unknown> =>
-    parts.agent.request(EXT.files, { user: agentUserOf(c.var.caller.account), ask: what })
+    parts.agent.request(EXT.files, { user: agentUserOf(c.var.caller), ask: what })
   const list = async (c: Ctx, path: string, after?: string): Promise<DirectoryList> =>
     directoryList.parse(await ask(c, { do: 'list', path, after }))
   const read = async (c: Ctx, path: string, offset: number): Promise<FilePiece> =>

@@ -14,7 +14,7 @@ export function portsRoutes(parts: Parts): Hono<AppEnv> {
   return new Hono<AppEnv>()
     .use(requireCaller(parts))
     .get('/', async (c) => {
-      const user = agentUserOf(c.var.caller.account)
+      const user = agentUserOf(c.var.caller)
       const ask = { do: 'list' } satisfies PortsAsk
       const listening = listeningPorts.parse(await parts.agent.request(EXT.ports, { user, ask }))
       const isOn = places.originOf('', c.req.header('host')) !== undefined

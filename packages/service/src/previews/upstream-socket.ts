@@ -25,7 +25,7 @@ export function upstreams(agent: AgentLink, previews: Previews, idleMs = IDLE_MS
     async open(pass) {
       const leave = previews.connecting(pass)
       try {
-        const user = agentUserOf(pass.caller.account)
+        const user = agentUserOf(pass.caller)
         const ask = { do: 'connect', port: pass.port } satisfies PortsAsk
         const { ticket } = streamTicket.parse(await agent.request(EXT.ports, { user, ask }))
         const socket = await agent.openStream(ticket)

@@ -1,19 +1,25 @@
 /** Sign-in by providers: begins it, finishes it, and gives people what their groups give them. */
 import { SandlotError, messageOf } from '@sandlot/shared/errors'
+import { NOT_SIGNED_IN } from '@sandlot/shared/office/audit'
 import { randomText } from '@sandlot/shared/ids'
+import type { BackgroundAudit } from '@sandlot/storage/audit/background-audit'
 import { ExternalRefusal } from '@sandlot/storage/accounts/external'
 import type { ExternalBegin, ExternalIdentity, ExternalProvider } from '@sandlot/storage/accounts/external'
 import type { TakenInvitation } from '@sandlot/storage/accounts/invitations'
 import type { AccountsStore, Origin } from '@sandlot/storage/accounts/store'
+import { signedInFrom } from '../auth/agent-user.ts'
 import type { Logger } from '../log.ts'
 import type { Sockets } from '../socket/sockets.ts'
 import type { OidcProvider } from './oidc-provider.ts'
 
+/** What the groups of a sign-in give and take. */
+const GROUPS = { id: 'groups', name: 'Groups of the sign-in' }
 const PROBLEM_MS = 10 * 60_000
 const MAX_PROBLEMS = 1_000
 
 interface ExternalSignInOptions {
   accounts: AccountsStore
+  audit: BackgroundAudit
   providers: readonly OidcProvider[]
   sockets: Pick<Sockets, 'signInsEnded'>
   /** Their role or teams have changed. Never rejects. */
@@ -30,14 +36,16 @@ interface Finished {
 export class ExternalSignIn {
   readonly providers: readonly OidcProvider[]
   readonly #accounts: AccountsStore
+  readonly #audit: BackgroundAudit
   readonly #sockets: ExternalSignInOptions['sockets']
   readonly #personChanged: ExternalSignInOptions['personChanged']
   readonly #log: Logger
   /** Why sign-ins failed, by the id in the address that the browser was sent to. */
   readonly #problems = new Map<string, { message: string; until: number }>()
 
-  constructor({ accounts, providers, sockets, personChanged, log }: ExternalSignInOptions) {
+  constructor({ accounts, audit, providers, sockets, personChanged, log }: ExternalSignInOptions) {
     this.#accounts = accounts
+    this.#audit = audit
     this.providers = providers
     this.#sockets = sockets
     this.#personChanged = personChanged
@@ -78,14 +86,36 @@ export class ExternalSignIn {
       taken = undefined
       if (signedIn === undefined) {
         this.#log.info({ provider: id, subject: identity.subject }, 'an account was linked')
+        await this.#accounts.audit.write({
+          who: { id: identity.subject, name: identity.email ?? identity.subject },
+          from: { address: from.ip },
+          what: 'provider_linked',
+          whom: { id, name: provider.name },
+        })
         return { to: returnTo, setCookies: [] }
       }
       const user = signedIn.account.id
       await this.#applyGroups(user, identity)
       this.#log.info({ provider: id, user, linked, created }, 'signed in by a provider')
+      await this.#accounts.audit.write({
+        ...signedInFrom(signedIn, from.ip ?? ''),
+        what: 'signed_in',
+        after: { provider: provider.name, linked, created },
+      })
       return { to: returnTo, setCookies: signedIn.setCookies }
     } catch (error) {
       await taken?.release()
+      this.#audit.count(
+        `${from.ip} ${id}`,
+        {
+          who: NOT_SIGNED_IN,
+          from: { address: from.ip },
+          what: 'sign_in_failed',
+          whom: { name: provider.name },
+          after: { why: whyRefused(error) },
+        },
+        { who: NOT_SIGNED_IN, what: 'sign_in_failed', whom: { name: 'many others' } },
+      )
       return { to: await this.#refused(provider, error), setCookies: [] }
     }
   }
@@ -127,11 +157,26 @@ export class ExternalSignIn {
       if (kept !== undefined)
         this.#log.warn({ user }, 'groups would take the role of the last administrator, who keeps it')
       changed = before !== after
-      if (changed) this.#log.info({ user, before, after }, 'groups changed a role')
+      if (changed) {
+        this.#log.info({ user, before, after }, 'groups changed a role')
+        const line = { what: 'person_changed', whom: { id: user } } as const
+        await this.#accounts.audit.write({
+          who: GROUPS,
+          ...line,
+          before: { role: before },
+          after: { role: after },
+        })
+      }
     }
     if (teams !== undefined && (await this.#setTeams(user, teams))) {
       changed = true
       this.#log.info({ user, teams }, 'groups changed teams')
+      await this.#accounts.audit.write({
+        who: GROUPS,
+        what: 'person_changed',
+        whom: { id: user },
+        after: { teams },
+      })
     }
     if (changed) await this.#personChanged(user)
   }
@@ -187,6 +232,11 @@ export class ExternalSignIn {
     this.#problems.set(id, { message, until: now + PROBLEM_MS })
     return id
   }
+}
+
+function whyRefused(error: unknown): string {
+  if (error instanceof ExternalRefusal) return error.reason.message
+  return error instanceof SandlotError ? error.message : 'a failure on our side'
 }
 
 /** A path of our own pages. Throws `bad_request`. */

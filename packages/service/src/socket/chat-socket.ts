@@ -70,7 +70,7 @@ export function serveChatSocket(socket: WebSocket, connection: Duplex, options: 
     if (frame.type === 'ai_chat_event') metrics.eventOut(frame.event._meta.sandlot.live === true)
     writer.send(frame)
   }
-  const user = agentUserOf(caller.account)
+  const user = agentUserOf(caller)
   const chat = new Chat({
     ...options,
     send,

@@ -8,6 +8,8 @@ import type { Duplex } from 'node:stream'
 import { SandlotError, toErrorBody } from '@sandlot/shared/errors'
 import { MAX_FRAME_BYTES } from '@sandlot/shared/frames'
 import { newId } from '@sandlot/shared/ids'
+import type { ServiceConfig } from '../config.ts'
+import { addressIn } from '../http/request.ts'
 import type { AccountsStore } from '@sandlot/storage/accounts/store'
 import { WebSocketServer } from 'ws'
 import type { Sessions } from '../chat/sessions.ts'
@@ -26,6 +28,7 @@ import { MAX_SOCKETS_PER_USER } from './sockets.ts'
 
 interface UpgradeOptions extends Omit<ChatSocketOptions, 'caller' | 'accessTo'> {
   accounts: AccountsStore
+  config: Pick<ServiceConfig, 'publicUrl'>
   isOurs: OriginRule
   sessions: Sessions
 }
@@ -74,8 +77,8 @@ export function makeUpgrade(options: UpgradeOptions): OnUpgrade {
     socket: Duplex,
     head: Buffer,
   ): Promise<void> => {
-    const { account } = await admit(request, 'exec', options)
-    const agent = await options.agent.openStream(await askTicket(options.agent, agentUserOf(account)))
+    const first = await admit(request, 'exec', options)
+    const agent = await options.agent.openStream(await askTicket(options.agent, agentUserOf(first)))
     try {
       // Opening takes a while: the sign-in may have ended meanwhile.
       const caller = await admit(request, 'exec', options)
@@ -103,7 +106,7 @@ export function makeUpgrade(options: UpgradeOptions): OnUpgrade {
     const caller = await findCaller(
       given.accounts,
       given.isOurs,
-      { cookie, authorization, origin, host },
+      { cookie, authorization, origin, host, address: addressIn(request, given.config.publicUrl) },
       true,
     )
     if (caller.via === 'key') requireScope(caller.scopes, scope)

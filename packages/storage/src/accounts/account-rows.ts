@@ -2,8 +2,10 @@
 import { type Account, account } from '@sandlot/shared/api'
 import { SandlotError } from '@sandlot/shared/errors'
 import type { ChangePersonRequest } from '@sandlot/shared/team/teams-api'
+import type { NewAudit } from '@sandlot/shared/office/audit'
 import type { Kysely } from 'kysely'
 import { refuseLastAdministrator } from './removals.ts'
+import { appendAudit } from '../audit/audit.ts'
 import type { AccountsSchema } from './schema.ts'
 
 interface UserRow {
@@ -81,6 +83,7 @@ export async function changePerson(
   db: Kysely<AccountsSchema>,
   userId: string,
   { was, ...change }: ChangePersonRequest,
+  audit?: NewAudit,
 ): Promise<Account> {
   return db.transaction().execute(async (trx) => {
     const user = await trx
@@ -99,6 +102,10 @@ export async function changePerson(
     if (before.role === 'admin' && after.role !== 'admin') await refuseLastAdministrator(trx)
     const { name, role } = after
     await trx.updateTable('auth_user').set({ name, role }).where('id', '=', userId).execute()
+    if (audit !== undefined) {
+      const had = { name: before.name, role: before.role }
+      await appendAudit(trx, { ...audit, whom: { id: userId, name }, before: had, after: { name, role } })
+    }
     return after
   })
 }

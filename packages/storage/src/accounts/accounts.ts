@@ -4,6 +4,7 @@ import { SandlotError } from '@sandlot/shared/errors'
 import { randomText } from '@sandlot/shared/ids'
 import type { Team } from '@sandlot/shared/team/teams-api'
 import type { Kysely } from 'kysely'
+import { storedAudit } from '../audit/audit.ts'
 import { openReader, openWriter } from '../database/database.ts'
 import type { OpenDatabase } from '../database/database.ts'
 import { waitForLock } from '../lock.ts'
@@ -68,6 +69,7 @@ export async function openAccounts(path: string, options: AccountsOptions): Prom
         toAccountUserError,
       ),
       signIns: withTypedFailures(health, signIns, toAccountUserError),
+      audit: withTypedFailures(health, storedAudit(db, 'service'), toAccountUserError),
       teams: withTypedFailures(health, makeTeams(db), toAccountUserError),
       notices: withTypedFailures(health, makeNotices(db), toAccountUserError),
       ping: () => ping(db, health),
@@ -86,7 +88,15 @@ function makeStore(
   close: () => Promise<void>,
 ): Omit<
   AccountsStore,
-  'ping' | 'teams' | 'external' | 'signIns' | 'secondFactor' | 'invitations' | 'passwordResets' | 'notices'
+  | 'ping'
+  | 'audit'
+  | 'teams'
+  | 'external'
+  | 'signIns'
+  | 'secondFactor'
+  | 'invitations'
+  | 'passwordResets'
+  | 'notices'
 > {
   const hasUsers = async (): Promise<boolean> =>
     (await db.selectFrom('auth_user').select('id').limit(1).executeTakeFirst()) !== undefined
@@ -105,8 +115,8 @@ function makeStore(
       })
     },
     listUsers: () => listUsers(db),
-    changePerson: (userId, change) => changePerson(db, userId, change),
-    removeUser: (userId, data) => removeUser(db, userId, data),
+    changePerson: (userId, change, audit) => changePerson(db, userId, change, audit),
+    removeUser: (userId, data, audit) => removeUser(db, userId, data, audit),
     removals: () => listRemovals(db),
     removalDone: (removal) => removalDone(db, removal),
     removalFailed: (removal, problem) => removalFailed(db, removal, problem),
@@ -130,7 +140,7 @@ function makeStore(
       return found
     },
     findByKey: (secret) => findByKey(db, secret),
-    createKey: (userId, name, grant) => createKey(db, userId, name, grant),
+    createKey: (userId, name, grant, audit) => createKey(db, userId, name, grant, audit),
     listKeys: (userId) => listKeys(db, userId),
     deleteKey: (userId, id) => deleteKey(db, userId, id),
     close,

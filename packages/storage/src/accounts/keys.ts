@@ -2,9 +2,11 @@
 import { createHash } from 'node:crypto'
 import type { ApiKey, NewApiKey } from '@sandlot/shared/api'
 import { SandlotError } from '@sandlot/shared/errors'
+import type { NewAudit } from '@sandlot/shared/office/audit'
 import { randomText } from '@sandlot/shared/ids'
 import { DEFAULT_KEY_SCOPES, type KeyScope, keyScope } from '@sandlot/shared/team/sign-in-api'
 import type { Kysely } from 'kysely'
+import { inTransaction } from '../audit/audit.ts'
 import { accountOf } from './account-rows.ts'
 import type { AccountsSchema } from './schema.ts'
 import { API_KEY_PREFIX, MAX_KEYS_PER_USER } from './store.ts'
@@ -23,6 +25,7 @@ export async function createKey(
   userId: string,
   name: string,
   { scopes = [...DEFAULT_KEY_SCOPES], expiresAt = null }: KeyGrant = {},
+  audit?: NewAudit,
 ): Promise<NewApiKey> {
   const secret = `${API_KEY_PREFIX}${randomText(SECRET_CHARS)}`
   const kept: ApiKey = {
@@ -34,7 +37,9 @@ export async function createKey(
     scopes,
     expiresAt,
   }
-  await db.transaction().execute(async (trx) => {
+  const { id, prefix } = kept
+  const line = audit && { ...audit, whom: { id, name }, after: { prefix, scopes, expiresAt } }
+  await inTransaction(db, line, async (trx) => {
     const held = await trx
       .selectFrom('api_key')
       .select(({ fn }) => fn.countAll<number>().as('count'))
@@ -84,7 +89,13 @@ export async function findByKey(db: Kysely<AccountsSchema>, secret: string): Pro
   const row = await db
     .selectFrom('api_key')
     .innerJoin('auth_user', 'auth_user.id', 'api_key.userId')
-    .select(['api_key.id as keyId', 'api_key.lastUsedAt', 'auth_user.id', 'auth_user.name'])
+    .select([
+      'api_key.id as keyId',
+      'api_key.name as keyName',
+      'api_key.lastUsedAt',
+      'auth_user.id',
+      'auth_user.name',
+    ])
     .select(['auth_user.email', 'auth_user.role', 'api_key.scopes', 'api_key.expiresAt'])
     .where('api_key.hash', '=', hashOf(secret))
     .executeTakeFirst()
@@ -98,6 +109,7 @@ export async function findByKey(db: Kysely<AccountsSchema>, secret: string): Pro
   return {
     account: await accountOf(db, row),
     keyId: row.keyId,
+    keyName: row.keyName,
     scopes: readScopes(row.scopes),
   }
 }

@@ -5,7 +5,9 @@
  */
 import type { Removal, RemovedData } from '@sandlot/shared/api'
 import { SandlotError } from '@sandlot/shared/errors'
+import type { NewAudit } from '@sandlot/shared/office/audit'
 import type { Kysely, Selectable, Transaction } from 'kysely'
+import { appendAudit } from '../audit/audit.ts'
 import type { AccountsSchema } from './schema.ts'
 
 const MAX_PROBLEM_CHARS = 1_000
@@ -14,6 +16,7 @@ export async function removeUser(
   db: Kysely<AccountsSchema>,
   userId: string,
   data: RemovedData,
+  audit?: NewAudit,
 ): Promise<Removal> {
   return db.transaction().execute(async (trx) => {
     const user = await trx
@@ -26,6 +29,8 @@ export async function removeUser(
     const { name, email } = user
     const row = { userId, name, email, data, removedAt: Date.now(), done: 0, problem: null }
     await trx.insertInto('removal').values(row).execute()
+    if (audit !== undefined)
+      await appendAudit(trx, { ...audit, whom: { id: userId, name: `${name} <${email}>` }, after: { data } })
     await trx.deleteFrom('auth_user').where('id', '=', userId).execute()
     return toRemoval(row)
   })

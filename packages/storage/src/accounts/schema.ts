@@ -7,6 +7,7 @@ import type { Generated } from 'kysely'
 import type { RemovedData } from '@sandlot/shared/api'
 import type { Role } from '@sandlot/shared/team/role'
 import type { Migrations } from '../database/database.ts'
+import { addAudit } from '../audit/audit.ts'
 import { type NoticesTables, noticesTables } from './notices.ts'
 import { authTables } from './migrations/001-auth-tables.ts'
 import { apiKeys } from './migrations/002-api-keys.ts'
@@ -130,5 +131,6 @@ export const accountsMigrations: Migrations = {
   '008_second_factor': secondFactor,
   '009_password_resets': passwordResets,
   '010_team_seeds': teamSeeds,
+  '011_audit': { up: addAudit },
   '012_notices': noticesTables,
 }

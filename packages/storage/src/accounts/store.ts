@@ -3,7 +3,9 @@
  * Passwords are kept as argon2id, API keys as SHA-256 of 206 random bits; neither can be read back.
  */
 import type { Account, ApiKey, NewApiKey, Removal, RemovedData } from '@sandlot/shared/api'
+import type { NewAudit } from '@sandlot/shared/office/audit'
 import type { ChangePersonRequest } from '@sandlot/shared/team/teams-api'
+import type { AuditLog } from '../audit/audit.ts'
 import type { NoticesStore } from './notices.ts'
 import type { TeamsStore } from './teams.ts'
 import type { KeyScope } from '@sandlot/shared/team/sign-in-api'
@@ -46,6 +48,7 @@ export interface KeyGrant {
 export interface FoundKey {
   account: Account
   keyId: string
+  keyName: string
   scopes: KeyScope[]
 }
 
@@ -71,6 +74,7 @@ export interface AccountsStore {
    * As `createUser`, only while there is no user; of several at once one wins. Throws `conflict`.
    */
   createFirstAdministrator(user: Omit<NewUser, 'role'>): Promise<Account>
+  readonly audit: AuditLog
   readonly teams: TeamsStore
   readonly notices: NoticesStore
   /** By name. */
@@ -79,13 +83,13 @@ export interface AccountsStore {
    * Throws `not_found`, and `conflict` for the last administrator and where the account is not as
    * `was` says any more.
    */
-  changePerson(userId: string, change: ChangePersonRequest): Promise<Account>
+  changePerson(userId: string, change: ChangePersonRequest, audit?: NewAudit): Promise<Account>
   /**
    * The account ends at once, with its sign-ins and API keys; the rest is a removal that is not
    * done. For a person who was removed before, `purge` can still be chosen. Throws `not_found`, and
    * `conflict` for the last administrator and where data is to be kept that is being purged.
    */
-  removeUser(userId: string, data: RemovedData): Promise<Removal>
+  removeUser(userId: string, data: RemovedData, audit?: NewAudit): Promise<Removal>
   /** Newest first. */
   removals(): Promise<Removal[]>
   /** What it asked for is done. */
@@ -119,7 +123,7 @@ export interface AccountsStore {
   /** By the secret of an API key. Throws `unauthenticated` for one that has expired. */
   findByKey(secret: string): Promise<FoundKey | undefined>
   /** The only time that the secret is seen. Throws `conflict` beyond `MAX_KEYS_PER_USER`. */
-  createKey(userId: string, name: string, grant?: KeyGrant): Promise<NewApiKey>
+  createKey(userId: string, name: string, grant?: KeyGrant, audit?: NewAudit): Promise<NewApiKey>
   /** Newest first. */
   listKeys(userId: string): Promise<ApiKey[]>
   /** False when this user has no such key. */

@@ -3,6 +3,7 @@
  * read at start and kept in memory by the agent, so that no prompt waits for them.
  */
 import { SandlotError } from '@sandlot/shared/errors'
+import type { NewAudit } from '@sandlot/shared/office/audit'
 import {
   type AgentSettings,
   type SettingsSubject,
@@ -10,6 +11,7 @@ import {
   idList,
 } from '@sandlot/shared/team/agent-settings'
 import type { Kysely } from 'kysely'
+import { inTransaction } from '../audit/audit.ts'
 import type { SessionsSchema } from './schema.ts'
 
 export interface AgentSettingsTable {
@@ -44,9 +46,9 @@ export interface AgentSettingsRows {
    * In place of what was there with the revision before this one (none: revision 1). False where
    * another revision is there.
    */
-  put(row: SettingsRecord, at: number): Promise<boolean>
+  put(row: SettingsRecord, at: number, audit?: NewAudit): Promise<boolean>
   /** Silent where there is none. */
-  remove(subject: SettingsSubject): Promise<void>
+  remove(subject: SettingsSubject, audit?: NewAudit): Promise<void>
   /** In one transaction: removes the first, and puts the other as it is. */
   replace(subject: SettingsSubject, row: SettingsRecord, at: number): Promise<void>
   /**
@@ -68,8 +70,8 @@ export function storedAgentSettings(db: Kysely<SessionsSchema>): AgentSettingsRo
       const rows = await db.selectFrom('agent_settings').selectAll().orderBy('subject').execute()
       return rows.map(toRecord)
     },
-    put: (row, at) =>
-      db.transaction().execute(async (trx) => {
+    put: (row, at, audit) =>
+      inTransaction(db, audit, async (trx) => {
         const subject = keyOf(row.subject)
         const before = await trx
           .selectFrom('agent_settings')
@@ -80,8 +82,10 @@ export function storedAgentSettings(db: Kysely<SessionsSchema>): AgentSettingsRo
         await upsert(trx, row, at)
         return true
       }),
-    async remove(subject) {
-      await db.deleteFrom('agent_settings').where('subject', '=', keyOf(subject)).execute()
+    async remove(subject, audit) {
+      await inTransaction(db, audit, (trx) =>
+        trx.deleteFrom('agent_settings').where('subject', '=', keyOf(subject)).execute(),
+      )
     },
     replace: (subject, row, at) =>
       db.transaction().execute(async (trx) => {

@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { SandlotError } from '@sandlot/shared/errors'
 import type { Transaction } from 'kysely'
+import { appendAudit } from '../audit/audit.ts'
 import { type NewNotice, insertNotices } from './notices.ts'
 import { endRules, insertRules } from './rules.ts'
 import type { SessionsSchema } from './schema.ts'
@@ -51,6 +52,7 @@ export async function applyEffects(
     const approvers = await noticesOfApprovers(trx, session.id, effects.notices, at)
     await insertNotices(trx, session.id, [...effects.notices, ...approvers], at)
   }
+  for (const line of effects.audit ?? []) await appendAudit(trx, line)
   if (effects.rules !== undefined) await insertRules(trx, session.userId, effects.rules)
   if (effects.requestFrame !== undefined) {
     await trx

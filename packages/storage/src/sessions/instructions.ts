@@ -1,5 +1,7 @@
 /** What people want the agent to keep to in all their sessions: one text each. */
+import type { NewAudit } from '@sandlot/shared/office/audit'
 import type { Kysely } from 'kysely'
+import { inTransaction } from '../audit/audit.ts'
 import type { SessionsSchema } from './schema.ts'
 
 export interface InstructionsTable {
@@ -13,7 +15,7 @@ export interface InstructionRows {
   /** Empty when there is none. */
   get(userId: string): Promise<string>
   /** An empty text removes it. */
-  put(userId: string, text: string, at: number): Promise<void>
+  put(userId: string, text: string, at: number, audit?: NewAudit): Promise<void>
 }
 
 export function storedInstructions(db: Kysely<SessionsSchema>): InstructionRows {
@@ -26,17 +28,18 @@ export function storedInstructions(db: Kysely<SessionsSchema>): InstructionRows 
         .executeTakeFirst()
       return row?.text ?? ''
     },
-    async put(userId, text, at) {
-      if (text === '') {
-        await db.deleteFrom('instructions').where('user_id', '=', userId).execute()
-        return
-      }
-      await db
-        .insertInto('instructions')
-        .values({ user_id: userId, text, updated_at: at })
-        .onConflict((conflict) => conflict.column('user_id').doUpdateSet({ text, updated_at: at }))
-        .execute()
-    },
+    put: (userId, text, at, audit) =>
+      inTransaction(db, audit, async (trx) => {
+        if (text === '') {
+          await trx.deleteFrom('instructions').where('user_id', '=', userId).execute()
+          return
+        }
+        await trx
+          .insertInto('instructions')
+          .values({ user_id: userId, text, updated_at: at })
+          .onConflict((conflict) => conflict.column('user_id').doUpdateSet({ text, updated_at: at }))
+          .execute()
+      }),
   }
 }
 

@@ -2,8 +2,10 @@
  * Endpoints of models that administrators have added: one row each. Their keys are among the
  * secrets.
  */
+import type { NewAudit } from '@sandlot/shared/office/audit'
 import { type Endpoint, endpoint } from '@sandlot/shared/team/models-api'
 import type { Kysely } from 'kysely'
+import { inTransaction } from '../audit/audit.ts'
 import type { SessionsSchema } from './schema.ts'
 
 export interface ModelEndpointsTable {
@@ -29,9 +31,9 @@ export interface ModelEndpointRows {
    * In place of what was there with the revision before this one (none: revision 1). False where
    * another revision is there.
    */
-  put(row: EndpointRecord, at: number): Promise<boolean>
+  put(row: EndpointRecord, at: number, audit?: NewAudit): Promise<boolean>
   /** Silent where there is none. */
-  remove(id: string): Promise<void>
+  remove(id: string, audit?: NewAudit): Promise<void>
 }
 
 export function storedModelEndpoints(db: Kysely<SessionsSchema>): ModelEndpointRows {
@@ -49,8 +51,8 @@ export function storedModelEndpoints(db: Kysely<SessionsSchema>): ModelEndpointR
         endpoint: endpoint.parse(JSON.parse(json)),
       }))
     },
-    put: ({ id, revision, endpoint: value }, at) =>
-      db.transaction().execute(async (trx) => {
+    put: ({ id, revision, endpoint: value }, at, audit) =>
+      inTransaction(db, audit, async (trx) => {
         const json = JSON.stringify(value)
         if (revision === 1) {
           const [added] = await trx
@@ -68,8 +70,10 @@ export function storedModelEndpoints(db: Kysely<SessionsSchema>): ModelEndpointR
           .execute()
         return Number(changed?.numUpdatedRows) === 1
       }),
-    async remove(id) {
-      await db.deleteFrom('model_endpoints').where('id', '=', id).execute()
+    async remove(id, audit) {
+      await inTransaction(db, audit, (trx) =>
+        trx.deleteFrom('model_endpoints').where('id', '=', id).execute(),
+      )
     },
   }
 }

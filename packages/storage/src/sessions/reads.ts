@@ -1,5 +1,6 @@
 /** The reads of the sessions store, the same for the writer and for read-only processes. */
 import type { SessionEvent } from '@sandlot/shared/events'
+import { auditReads } from '../audit/audit.ts'
 import { readNotices } from './notices.ts'
 import { type ExpressionBuilder, type Kysely, sql } from 'kysely'
 import { MAX_CHUNK_BYTES } from './output-writer.ts'
@@ -24,6 +25,7 @@ export function sessionReads(db: Kysely<SessionsSchema>): Omit<SessionReader, 'c
     },
 
     shares: shareReads(db),
+    audit: auditReads(db, 'agent'),
     chats: chatReads(db),
     usage: usageReads(db),
 

@@ -3,7 +3,9 @@
  * other sessions' writes wait for gigabytes. With the first it belongs to no user, so no read finds
  * what is left of it.
  */
+import type { NewAudit } from '@sandlot/shared/office/audit'
 import type { Kysely } from 'kysely'
+import { appendAudit } from '../audit/audit.ts'
 import type { GroupCommit } from '../database/group-commit.ts'
 import { NO_USER } from './rows.ts'
 import type { SessionsSchema } from './schema.ts'
@@ -17,7 +19,11 @@ const EVENTS_PER_COMMIT = 200
 type Commits = GroupCommit<SessionsSchema>
 
 /** Returns whose it was; undefined where there is none. */
-export async function removeSession(commits: Commits, id: string): Promise<string | undefined> {
+export async function removeSession(
+  commits: Commits,
+  id: string,
+  audit?: NewAudit,
+): Promise<string | undefined> {
   const userId = await commits.run(async (trx) => {
     const row = await trx
       .selectFrom('sessions')
@@ -31,6 +37,7 @@ export async function removeSession(commits: Commits, id: string): Promise<strin
     await trx.deleteFrom('submissions').where('session_id', '=', id).execute()
     const gone = { user_id: NO_USER, running_prompt_id: null }
     await trx.updateTable('sessions').set(gone).where('id', '=', id).execute()
+    if (audit !== undefined) await appendAudit(trx, audit)
     return row.user_id
   })
   if (userId !== undefined) await removeRows(commits, id)

@@ -3,8 +3,10 @@
  * one removes its row.
  */
 import { SandlotError, messageOf } from '@sandlot/shared/errors'
+import type { NewAudit } from '@sandlot/shared/office/audit'
 import { type Rule, ruleEffect, ruleMatch } from '@sandlot/shared/rules'
 import type { Kysely, Selectable, Transaction } from 'kysely'
+import { inTransaction } from '../audit/audit.ts'
 import { StorageError } from '../storage-error.ts'
 import type { SessionsSchema } from './schema.ts'
 
@@ -37,9 +39,9 @@ export interface RuleStore {
    */
   list(userId: string): Promise<Rule[]>
   /** Rejects with `conflict` when the id exists, with `too_large` when there are `MAX_RULES`. */
-  add(userId: string, rule: UserRule): Promise<void>
+  add(userId: string, rule: UserRule, audit?: NewAudit): Promise<void>
   /** True when there was such a rule of this user. */
-  revoke(userId: string, id: string): Promise<boolean>
+  revoke(userId: string, id: string, audit?: NewAudit): Promise<boolean>
 }
 
 /** `leftOut` is called once for every damaged rule that is left out; must not throw. */
@@ -87,18 +89,17 @@ export function storedRules(
         return []
       })
     },
-    async add(userId, rule) {
-      await db.transaction().execute((trx) => insertRules(trx, userId, [rule]))
-    },
-    async revoke(userId, id) {
-      const gone = await db
-        .deleteFrom('rules')
-        .where('user_id', '=', userId)
-        .where('id', '=', id)
-        .returning('id')
-        .executeTakeFirst()
-      return gone !== undefined
-    },
+    add: (userId, rule, audit) => inTransaction(db, audit, (trx) => insertRules(trx, userId, [rule])),
+    revoke: (userId, id, audit) =>
+      inTransaction(db, audit, async (trx) => {
+        const gone = await trx
+          .deleteFrom('rules')
+          .where('user_id', '=', userId)
+          .where('id', '=', id)
+          .returning('id')
+          .executeTakeFirst()
+        return gone !== undefined
+      }),
   }
 }
 

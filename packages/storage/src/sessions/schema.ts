@@ -19,6 +19,7 @@ import {
   addRolesOfPeople,
 } from './people.ts'
 import { type SearchTextsTable, addSearch } from './search.ts'
+import { addAudit } from '../audit/audit.ts'
 import { type ChatMarksTable, type ProjectsTable, addChatMarks, addEnds } from './chats.ts'
 import type { NoRoom } from './store-room.ts'
 import { type SharesTable, type SnapshotsTable, addShares } from './shares.ts'
@@ -189,6 +190,7 @@ export const sessionsMigrations: Migrations = {
   '034_ends': { up: addEnds },
   '035_whose_usage': { up: addWhoseUsage },
   '036_usage_sums': { up: addUsageSums },
+  '039_audit': { up: addAudit },
 }
 
 async function createTables(db: Kysely<unknown>): Promise<void> {

@@ -3,7 +3,9 @@
  * bytes with a name.
  */
 import { SandlotError } from '@sandlot/shared/errors'
+import type { NewAudit } from '@sandlot/shared/office/audit'
 import { type ColumnType, type Kysely, sql } from 'kysely'
+import { inTransaction } from '../audit/audit.ts'
 import type { SessionsSchema } from './schema.ts'
 
 /** Secrets of one person. */
@@ -30,9 +32,9 @@ interface SealedSecret {
 export interface SecretRows {
   get(userId: string, name: string): Promise<SealedSecret | undefined>
   /** Replaces one of that name. Rejects with `too_large` when there are `MAX_SECRETS` others. */
-  put(userId: string, secret: SealedSecret): Promise<void>
+  put(userId: string, secret: SealedSecret, audit?: NewAudit): Promise<void>
   /** True when there was one. */
-  remove(userId: string, name: string): Promise<boolean>
+  remove(userId: string, name: string, audit?: NewAudit): Promise<boolean>
   /** By name. */
   names(userId: string): Promise<{ name: string; updatedAt: number }[]>
   /** Secrets that were sealed with another key, at most `limit`. */
@@ -52,9 +54,9 @@ export function storedSecrets(db: Kysely<SessionsSchema>): SecretRows {
         ? undefined
         : { name, keyId: row.key_id, sealed: new Uint8Array(row.sealed), updatedAt: row.updated_at }
     },
-    async put(userId, { name, keyId, sealed, updatedAt }) {
+    async put(userId, { name, keyId, sealed, updatedAt }, audit) {
       const row = { key_id: keyId, sealed, updated_at: updatedAt }
-      await db.transaction().execute(async (trx) => {
+      await inTransaction(db, audit, async (trx) => {
         const { others } = await trx
           .selectFrom('secrets')
           .select((query) => query.fn.countAll<number>().as('others'))
@@ -73,15 +75,16 @@ export function storedSecrets(db: Kysely<SessionsSchema>): SecretRows {
           .execute()
       })
     },
-    async remove(userId, name) {
-      const gone = await db
-        .deleteFrom('secrets')
-        .where('user_id', '=', userId)
-        .where('name', '=', name)
-        .returning('name')
-        .executeTakeFirst()
-      return gone !== undefined
-    },
+    remove: (userId, name, audit) =>
+      inTransaction(db, audit, async (trx) => {
+        const gone = await trx
+          .deleteFrom('secrets')
+          .where('user_id', '=', userId)
+          .where('name', '=', name)
+          .returning('name')
+          .executeTakeFirst()
+        return gone !== undefined
+      }),
     async names(userId) {
       const rows = await db
         .selectFrom('secrets')

@@ -2,8 +2,10 @@
 import { SandlotError } from '@sandlot/shared/errors'
 import { MODES } from '@sandlot/shared/mode'
 import type { Mode } from '@sandlot/shared/mode'
+import type { NewAudit } from '@sandlot/shared/office/audit'
 import type { Share, ShareAccess, Snapshot } from '@sandlot/shared/team/shares'
 import type { Kysely, Selectable } from 'kysely'
+import { appendAudit, inTransaction } from '../audit/audit.ts'
 import { insertNotices } from './notices.ts'
 import type { SessionsSchema } from './schema.ts'
 
@@ -97,12 +99,13 @@ export interface ShareRows extends ShareReads {
     share: Share,
     by: string,
     tell?: { userIds: readonly string[]; about: string },
+    audit?: NewAudit,
   ): Promise<Share>
   /** What was removed; undefined: there was no such share of this chat. */
-  remove(sessionId: string, id: string): Promise<Share | undefined>
-  addSnapshot(snapshot: Snapshot, by: string): Promise<void>
+  remove(sessionId: string, id: string, audit?: NewAudit): Promise<Share | undefined>
+  addSnapshot(snapshot: Snapshot, by: string, audit?: NewAudit): Promise<void>
   /** False when there was none. */
-  removeSnapshot(sessionId: string, id: string): Promise<boolean>
+  removeSnapshot(sessionId: string, id: string, audit?: NewAudit): Promise<boolean>
   /** Ids of this user's chats that have shares. */
   sharedOf(userId: string): Promise<string[]>
   /** The chat and everything in it belongs to another user; theirs alone is no share any more. */
@@ -145,8 +148,8 @@ export function storedShares(db: Kysely<SessionsSchema>): ShareRows {
   const reads = shareReads(db)
   return {
     ...reads,
-    put: (sessionId, share, by, tell) =>
-      db.transaction().execute(async (trx) => {
+    put: (sessionId, share, by, tell, audit) =>
+      inTransaction(db, audit, async (trx) => {
         const session = await trx
           .selectFrom('sessions')
           .select('id')
@@ -187,17 +190,21 @@ export function storedShares(db: Kysely<SessionsSchema>): ShareRows {
         await insertNotices(trx, sessionId, notices, kept.createdAt)
         return kept
       }),
-    async remove(sessionId, id) {
-      const row = await db
-        .deleteFrom('shares')
-        .where('session_id', '=', sessionId)
-        .where('id', '=', id)
-        .returningAll()
-        .executeTakeFirst()
-      return row === undefined ? undefined : toShare(row)
-    },
-    async addSnapshot({ id, sessionId, upTo, outputs, createdAt, expiresAt }, by) {
-      await db.transaction().execute(async (trx) => {
+    remove: (sessionId, id, audit) =>
+      db.transaction().execute(async (trx) => {
+        const row = await trx
+          .deleteFrom('shares')
+          .where('session_id', '=', sessionId)
+          .where('id', '=', id)
+          .returningAll()
+          .executeTakeFirst()
+        if (row === undefined) return undefined
+        const { kind, target_id: targetId } = row
+        if (audit !== undefined) await appendAudit(trx, { ...audit, before: { kind, targetId } })
+        return toShare(row)
+      }),
+    async addSnapshot({ id, sessionId, upTo, outputs, createdAt, expiresAt }, by, audit) {
+      await inTransaction(db, audit, async (trx) => {
         const known = await shareReads(trx).snapshotsOf(sessionId)
         if (known.length >= MOST_PER_CHAT)
           throw new SandlotError('conflict', `A chat has at most ${MOST_PER_CHAT} snapshots. Remove one.`)
@@ -215,14 +222,15 @@ export function storedShares(db: Kysely<SessionsSchema>): ShareRows {
           .execute()
       })
     },
-    async removeSnapshot(sessionId, id) {
-      const removed = await db
-        .deleteFrom('snapshots')
-        .where('session_id', '=', sessionId)
-        .where('id', '=', id)
-        .executeTakeFirst()
-      return removed.numDeletedRows > 0n
-    },
+    removeSnapshot: (sessionId, id, audit) =>
+      inTransaction(db, audit, async (trx) => {
+        const removed = await trx
+          .deleteFrom('snapshots')
+          .where('session_id', '=', sessionId)
+          .where('id', '=', id)
+          .executeTakeFirst()
+        return removed.numDeletedRows > 0n
+      }),
     async sharedOf(userId) {
       const rows = await db
         .selectFrom('shares')

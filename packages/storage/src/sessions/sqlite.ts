@@ -1,4 +1,5 @@
 /** The sessions store on a SQLite file. */
+import { auditReads, storedAudit } from '../audit/audit.ts'
 import { openReader, openWriter } from '../database/database.ts'
 import { GroupCommit } from '../database/group-commit.ts'
 import { ledgerFailure, storedLedger } from './ledger.ts'
@@ -59,6 +60,7 @@ export async function openSessionStore(
     secrets: withTypedFailures(health, storedSecrets(db)),
     instructions: withTypedFailures(health, storedInstructions(db)),
     people: withTypedFailures(health, storedPeople(db)),
+    audit: withTypedFailures(health, storedAudit(db, 'agent')),
     shares: withTypedFailures(health, {
       ...shares,
       handOver: async (sessionId, to) => {
@@ -96,6 +98,7 @@ export async function openSessionReader(
     shares: withTypedFailures(health, shareReads(db)),
     chats: withTypedFailures(health, chatReads(db)),
     usage: withTypedFailures(health, usageReads(db)),
+    audit: withTypedFailures(health, auditReads(db, 'agent')),
     close,
   })
 }

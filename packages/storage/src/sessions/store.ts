@@ -4,9 +4,11 @@
  * transaction.
  */
 import type { EndReason, FailureReason } from '@sandlot/shared/reasons'
+import type { NewAudit } from '@sandlot/shared/office/audit'
 import type { Mode } from '@sandlot/shared/mode'
 import type { SessionEvent } from '@sandlot/shared/events'
 import type { SandboxLedger } from '@sandlot/sandbox/ledger'
+import type { AuditLog, AuditReads } from '../audit/audit.ts'
 import type { StorageError } from '../storage-error.ts'
 import type { RuleStore, UserRule } from './rules.ts'
 import type { NewNotice, NoticeRow } from './notices.ts'
@@ -66,6 +68,7 @@ export interface OutputRow {
 
 /** Reads for the service and for folds. */
 export interface SessionReader {
+  readonly audit: AuditReads
   readonly shares: ShareReads
   readonly chats: ChatReads
   readonly usage: UsageReads
@@ -120,6 +123,8 @@ export interface Effects {
   approvalAnswered?: { toolCallId: string; answeredAt: number; optionId: string | null; by: string }
   /** To people who may be away. */
   notices?: readonly NewNotice[]
+  /** Lines of the audit log. */
+  audit?: readonly NewAudit[]
   /** Rules that this user keeps from now on. */
   rules?: readonly UserRule[]
   /** Kept once under its digest, for replays. */
@@ -238,6 +243,7 @@ export interface SessionStore extends SessionReader, SessionRecords {
   readonly secrets: SecretRows
   readonly instructions: InstructionRows
   readonly people: PeopleRows
+  readonly audit: AuditLog
   readonly shares: ShareRows
   readonly chats: ChatRows
   readonly agentSettings: AgentSettingsRows
@@ -257,7 +263,7 @@ export interface SessionStore extends SessionReader, SessionRecords {
    */
   forkSession(sourceId: string, fork: ForkedSession, events: readonly SessionEvent[]): Promise<SessionRow>
   /** Deletes its events, outputs and approvals too. Silent when there is none. */
-  deleteSession(id: string): Promise<void>
+  deleteSession(id: string, audit?: NewAudit): Promise<void>
   /** Why nothing can be written now; undefined: it can. */
   problem(): Promise<StorageError | undefined>
   /** Sessions whose prompt has started and not ended: what a restart resumes. */

@@ -29,6 +29,7 @@ type Writes = Omit<
   | 'secrets'
   | 'instructions'
   | 'people'
+  | 'audit'
   | 'shares'
   | 'chats'
   | 'agentSettings'
@@ -79,8 +80,8 @@ export function sessionWrites(
       return row
     },
 
-    async deleteSession(id) {
-      const userId = await removeSession(commits, id)
+    async deleteSession(id, audit) {
+      const userId = await removeSession(commits, id, audit)
       if (userId !== undefined) room.changed(userId)
     },
 

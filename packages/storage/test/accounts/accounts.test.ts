@@ -313,6 +313,7 @@ describe('API keys', () => {
     expect(await accounts.findByKey(key.key)).toEqual({
       account: user,
       keyId: key.id,
+      keyName: 'laptop',
       scopes: ['chat', 'read', 'files', 'exec'],
     })
     const [listed] = await accounts.listKeys(user.id)

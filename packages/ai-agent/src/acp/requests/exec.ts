@@ -2,6 +2,7 @@
 import { EXT } from '@sandlot/shared/acp-meta'
 import { execParams } from '@sandlot/shared/desk/exec'
 import { SandlotError } from '@sandlot/shared/errors'
+import { actorOf } from '../actor.ts'
 import { parseParams } from '../errors.ts'
 import type { AcpServerParts, ExtensionHandlers } from '../handler-context.ts'
 import { modeOfNew } from './session.ts'
@@ -24,7 +25,9 @@ export function execRequests(parts: AcpServerParts): ExtensionHandlers {
       const mode = modeOfNew(wanted, defaultMode, ceiling)
       const { execs, streams } = shell
       return {
-        ticket: streams.offer((socket) => void execs.run(socket, { ...command, userId: user.id, mode })),
+        ticket: streams.offer(
+          (socket) => void execs.run(socket, { ...command, userId: user.id, mode }, actorOf(user)),
+        ),
       }
     },
   }

@@ -14,15 +14,23 @@ import {
   unqueueParams,
 } from '@sandlot/shared/acp-meta'
 import { SandlotError } from '@sandlot/shared/errors'
+import type { NewAudit } from '@sandlot/shared/office/audit'
 import type { Author } from '@sandlot/shared/team/shares'
 import { documentOf, exportPrompt, framesOf } from '../../replay/prompt-export.ts'
 import type { RequestFrame } from '../../replay/mark.ts'
 import { type Access, type Right, authorOf, requireRight } from '../../session/access.ts'
 import type { Session } from '../../session/session.ts'
+import { actorOf } from '../actor.ts'
 import { parseParams } from '../errors.ts'
 import { GUEST_HAS_NO_CHATS } from './session.ts'
 import type { ClientConnection } from '../connection.ts'
 import type { AcpServerParts, ExtensionHandlers } from '../handler-context.ts'
+
+interface Acting {
+  access: Access
+  author: Author | undefined
+  actor: Pick<NewAudit, 'who' | 'from'>
+}
 
 export function extensionRequests(parts: AcpServerParts): ExtensionHandlers {
   /**
@@ -34,12 +42,12 @@ export function extensionRequests(parts: AcpServerParts): ExtensionHandlers {
     user: AgentUser,
     sessionId: string,
     right: Right,
-    work: (session: Session, by: { access: Access; author: Author | undefined }) => T | Promise<T>,
+    work: (session: Session, by: Acting) => T | Promise<T>,
   ): Promise<T> => {
     const who = connection.ours ? user : connection.user({})
     return connection.runInOrder(sessionId, async () => {
       const { session, access } = await parts.manager.open(who, sessionId, right)
-      return work(session, { access, author: authorOf(who) })
+      return work(session, { access, author: authorOf(who), actor: actorOf(who) })
     })
   }
   return {
@@ -49,10 +57,10 @@ export function extensionRequests(parts: AcpServerParts): ExtensionHandlers {
         params,
         EXT.approve,
       )
-      return inSession(connection, user, sessionId, 'approve', (session, { access, author }) => {
+      return inSession(connection, user, sessionId, 'approve', (session, { access, author, actor }) => {
         // Rules are the owner's: another's answer makes none that outlive the chat.
         const mayMakeRules = more.mayMakeRules && access === 'owner'
-        return session.answer(toolCallId, optionId, { ...more, mayMakeRules, author })
+        return session.answer(toolCallId, optionId, { ...more, mayMakeRules, author, actor })
       })
     },
     [EXT.approvals]: async ({ params, connection }) => {
@@ -106,14 +114,14 @@ export function extensionRequests(parts: AcpServerParts): ExtensionHandlers {
     },
     [EXT.shares]: async ({ params, connection }) => {
       const { user, sessionId, ask } = parseParams(sharesParams, params, EXT.shares)
-      return inSession(connection, user, sessionId, 'own', (session, { author }) =>
-        parts.manager.shares.answer(session, ask, author),
+      return inSession(connection, user, sessionId, 'own', (session, { author, actor }) =>
+        parts.manager.shares.answer(session, ask, author, actor),
       )
     },
     [EXT.snapshots]: async ({ params, connection }) => {
       const { user, sessionId, ask } = parseParams(snapshotsParams, params, EXT.snapshots)
-      return inSession(connection, user, sessionId, 'own', (session) =>
-        parts.manager.shares.answerSnapshots(session, ask),
+      return inSession(connection, user, sessionId, 'own', (session, { actor }) =>
+        parts.manager.shares.answerSnapshots(session, ask, actor),
       )
     },
     [EXT.comment]: async ({ params, connection }) => {

@@ -3,6 +3,7 @@ import { EXT, modelsParams } from '@sandlot/shared/acp-meta'
 import { SandlotError } from '@sandlot/shared/errors'
 import type { EndpointTestResult, ModelsView } from '@sandlot/shared/team/models-api'
 import { testEndpoint } from '../../model/endpoint-test.ts'
+import { actorOf } from '../actor.ts'
 import { parseParams } from '../errors.ts'
 import type { AcpServerParts, ExtensionHandlers } from '../handler-context.ts'
 
@@ -20,10 +21,18 @@ export function modelsRequests({ models: book, log }: AcpServerParts): Extension
       }
       if (ask.do === 'put') {
         const { do: _put, id, revision, apiKey, ...endpoint } = ask
-        await book.put(endpoint, { id, revision, apiKey })
+        await book.put(endpoint, { id, revision, apiKey }, (before) => ({
+          ...actorOf(user),
+          what: 'endpoint_changed',
+          whom: { id, name: endpoint.name },
+          before,
+          after: { ...endpoint, key: keyWord(apiKey) },
+        }))
         log.info({ by: user.id, endpoint: endpoint.name }, 'an administrator changed a model endpoint')
       } else if (ask.do === 'remove') {
-        await book.remove(ask.id)
+        const before = book.view.endpoints.find(({ id }) => id === ask.id)
+        const whom = { id: ask.id, name: before?.name }
+        await book.remove(ask.id, { ...actorOf(user), what: 'endpoint_removed', whom, before })
         log.info({ by: user.id, endpoint: ask.id }, 'an administrator removed a model endpoint')
       }
       return book.view
@@ -35,4 +44,10 @@ export function modelsRequests({ models: book, log }: AcpServerParts): Extension
     const known = book?.view.endpoints.find((one) => one.id === id)
     return known?.baseUrl === baseUrl ? book?.keyOf(id) : undefined
   }
+}
+
+/** What became of it: the key itself is told to nobody. */
+function keyWord(apiKey: string | null | undefined): string {
+  if (apiKey === undefined) return 'unchanged'
+  return apiKey === null ? 'removed' : 'set'
 }

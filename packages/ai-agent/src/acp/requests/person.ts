@@ -4,7 +4,9 @@
  */
 import { EXT, mcpSignInParams, removePersonParams } from '@sandlot/shared/acp-meta'
 import { SandlotError, messageOf } from '@sandlot/shared/errors'
+import type { NewAudit } from '@sandlot/shared/office/audit'
 import { type SecretList, secretsParams } from '@sandlot/shared/person/secrets'
+import { actorOf } from '../actor.ts'
 import { parseParams } from '../errors.ts'
 import type { AcpServerParts, ExtensionHandlers } from '../handler-context.ts'
 import type { SignInResult } from '../../mcp/oauth/sign-ins.ts'
@@ -22,11 +24,14 @@ export function secretsRequests(parts: AcpServerParts): ExtensionHandlers {
     [EXT.secrets]: async ({ params, connection }): Promise<SecretList> => {
       const { user, ask } = parseParams(secretsParams, params, EXT.secrets)
       // A foreign client is the local user, whatever it says.
-      const { id } = connection.ours ? user : connection.user({})
+      const actor = connection.ours ? user : connection.user({})
+      const { id } = actor
       const { secrets } = parts
       if (secrets === undefined) throw new SandlotError('not_implemented', 'This agent keeps no secrets.')
-      if (ask.do === 'set') await secrets.set(id, ask.name, ask.value)
-      if (ask.do === 'remove' && !(await secrets.remove(id, ask.name)))
+      const line = (what: 'secret_set' | 'secret_removed', name: string) =>
+        ({ ...actorOf(actor), what, whom: { name } }) satisfies NewAudit
+      if (ask.do === 'set') await secrets.set(id, ask.name, ask.value, line('secret_set', ask.name))
+      if (ask.do === 'remove' && !(await secrets.remove(id, ask.name, line('secret_removed', ask.name))))
         throw new SandlotError('not_found', 'You have no secret of that name.')
       return { secrets: await secrets.names(id) }
     },
@@ -55,11 +60,16 @@ export function instructionsRequests(parts: AcpServerParts): ExtensionHandlers {
       const { instructions, configuredInstructions: configured } = parts
       if (instructions === undefined)
         throw new SandlotError('not_implemented', 'This agent keeps no instructions.')
-      const { id, role } = connection.ours ? user : connection.user({})
+      const actor = connection.ours ? user : connection.user({})
+      const { id, role } = actor
       if (of === 'team' && text !== undefined && role !== 'admin')
         throw new SandlotError('forbidden', 'Only an administrator can say what holds for the team.')
       const whose = of === 'team' ? TEAM : id
-      if (text !== undefined) await instructions.put(whose, text.trim().toWellFormed(), Date.now())
+      const line =
+        of === 'team'
+          ? ({ ...actorOf(actor), what: 'instructions_changed', whom: { name: 'Everybody' } } as const)
+          : undefined
+      if (text !== undefined) await instructions.put(whose, text.trim().toWellFormed(), Date.now(), line)
       const kept = { text: await instructions.get(whose) }
       if (of === 'own') return kept
       return { ...kept, configured: configured?.team ?? '', operator: configured?.operator ?? '' }
@@ -73,8 +83,8 @@ export function rulesRequests(parts: AcpServerParts): ExtensionHandlers {
     [EXT.rules]: async ({ params, connection, signal }) => {
       const { user, ask } = parseParams(rulesParams, params, EXT.rules)
       // A foreign client is the local user, whatever it says.
-      const { id } = connection.ours ? user : connection.user({})
-      return parts.manager.rules.answer(id, ask, signal)
+      const actor = connection.ours ? user : connection.user({})
+      return parts.manager.rules.answer(actor.id, ask, signal, actorOf(actor))
     },
   }
 }

@@ -4,6 +4,7 @@ import { type AgentUser, EXT } from '@sandlot/shared/acp-meta'
 import { type SandboxView, sandboxParams } from '@sandlot/shared/desk/sandbox'
 import { SandlotError } from '@sandlot/shared/errors'
 import type { PersonJobs } from '../../tools/background/person-jobs.ts'
+import { actorOf } from '../actor.ts'
 import { parseParams } from '../errors.ts'
 import type { AcpServerParts, ExtensionHandlers } from '../handler-context.ts'
 import { withSandboxErrors } from '../sandbox-error.ts'
@@ -47,7 +48,7 @@ const STATES = {
 } as const
 
 export function sandboxRequests(parts: AcpServerParts): ExtensionHandlers {
-  const { shell, settings, log } = parts
+  const { shell, settings, audit, log } = parts
   const view = async ({ sandboxes, starting, image, cpus }: SandboxDesk, user: AgentUser) => {
     const { state, connected, stat } = await sandboxes.status(user.id)
     const { network } = settings?.effective(user) ?? {}
@@ -90,6 +91,10 @@ export function sandboxRequests(parts: AcpServerParts): ExtensionHandlers {
           case 'stop':
             log.info({ userId: user.id }, `a person’s ${ask.do} of their sandbox`)
             await desk.sandboxes[ask.do](user.id)
+            await audit?.write({
+              ...actorOf(user),
+              what: ask.do === 'reset' ? 'sandbox_reset' : 'sandbox_stopped',
+            })
             return {}
           case 'jobs':
             return { jobs: await desk.jobs.list(user.id) }

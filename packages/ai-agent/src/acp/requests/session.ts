@@ -9,6 +9,7 @@ import { type Mode, mode as modeShape } from '@sandlot/shared/mode'
 import { WORKSPACE } from '../../loop/system-prompt.ts'
 import type { Session } from '../../session/session.ts'
 import { allows, configOptionsOf, modesOf, setConfigOption } from '../config-options.ts'
+import { actorOf } from '../actor.ts'
 import { parseParams } from '../errors.ts'
 import type { Link } from '../client-messages.ts'
 import type { Notice } from '../foreign-client.ts'
@@ -133,7 +134,11 @@ export function addSessionRequests(app: AgentApp, context: HandlerContext): void
         const { connection } = context
         const user = connection.user(params._meta)
         await connection.runInOrder(params.sessionId, async () => {
-          await manager.delete(user.id, params.sessionId)
+          await manager.delete(user.id, params.sessionId, {
+            ...actorOf(user),
+            what: 'chat_deleted',
+            whom: { id: params.sessionId },
+          })
           connection.unfollow(params.sessionId)
           await parts.clientServers?.leave(user.id, params.sessionId)
         })

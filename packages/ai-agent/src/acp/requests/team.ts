@@ -15,6 +15,7 @@ import {
 import { SandlotError } from '@sandlot/shared/errors'
 import type { BudgetList } from '@sandlot/shared/office/usage'
 import type { SettingsBook } from '../../people/settings-book.ts'
+import { actorOf } from '../actor.ts'
 import { parseParams } from '../errors.ts'
 import type { AcpServerParts, ExtensionHandlers } from '../handler-context.ts'
 
@@ -35,7 +36,7 @@ export function teamRequests(parts: AcpServerParts): ExtensionHandlers {
       const user = connection.ours ? said : connection.user({})
       if (ask.do === 'own') return { effective: book().effective(user) } satisfies SettingsAnswer
       if (user.role !== 'admin') throw new SandlotError('forbidden', 'Only an administrator can do this.')
-      const answer = await answerSettings(book(), ask)
+      const answer = await answerSettings(book(), ask, user)
       if (ask.do === 'put' || ask.do === 'remove')
         parts.log.info(
           { by: user.id, subject: ask.subject, done: answer.conflict === undefined },
@@ -66,6 +67,7 @@ export function teamRequests(parts: AcpServerParts): ExtensionHandlers {
 async function answerSettings(
   book: SettingsBook,
   ask: Exclude<SettingsAsk, { do: 'own' }>,
+  by: AgentUser,
 ): Promise<SettingsAnswer> {
   switch (ask.do) {
     case 'list':
@@ -81,11 +83,22 @@ async function answerSettings(
       }
     }
     case 'put': {
-      const view = await book.put(ask.subject, ask, ask.name)
+      const view = await book.put(ask.subject, ask, ask.name, (before) => ({
+        ...actorOf(by),
+        what: 'settings_changed',
+        whom: { id: ask.subject.id, name: ask.name },
+        before,
+        after: ask.settings,
+      }))
       return view === undefined ? { conflict: book.view(ask.subject) } : { view }
     }
     case 'remove':
-      await book.remove(ask.subject)
+      await book.remove(ask.subject, {
+        ...actorOf(by),
+        what: 'settings_removed',
+        whom: { id: ask.subject.id },
+        before: book.view(ask.subject).settings,
+      })
       return {}
     case 'rename':
       await book.rename(ask.subject, ask.name)

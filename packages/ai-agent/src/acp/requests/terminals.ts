@@ -2,6 +2,7 @@
 import { EXT } from '@sandlot/shared/acp-meta'
 import { terminalsParams } from '@sandlot/shared/desk/terminals'
 import { SandlotError } from '@sandlot/shared/errors'
+import { actorOf } from '../actor.ts'
 import { parseParams } from '../errors.ts'
 import type { AcpServerParts, ExtensionHandlers } from '../handler-context.ts'
 import { withSandboxErrors } from '../sandbox-error.ts'
@@ -26,7 +27,7 @@ export function terminalsRequests(parts: AcpServerParts): ExtensionHandlers {
           case 'list':
             return { terminals: await terminals.list(user.id) }
           case 'open':
-            return terminals.open(user.id, { columns: ask.columns, rows: ask.rows })
+            return terminals.open(user.id, { columns: ask.columns, rows: ask.rows }, actorOf(user))
           case 'attach': {
             const terminal = await terminals.find(user.id, ask.id)
             return { ticket: streams.offer((socket) => terminal.show(socket, ask.from)) }

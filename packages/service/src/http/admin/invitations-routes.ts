@@ -3,6 +3,7 @@ import { SandlotError } from '@sandlot/shared/errors'
 import { newInvitationRequest } from '@sandlot/shared/team/sign-in-api'
 import type { NewInvitation } from '@sandlot/shared/team/sign-in-api'
 import { Hono } from 'hono'
+import { actorOf } from '../../auth/agent-user.ts'
 import type { AppEnv, Parts } from '../context.ts'
 import { readBody, requireAdministrator, requireCaller } from '../request.ts'
 
@@ -28,6 +29,12 @@ export function invitationsRoutes(parts: Parts): Hono<AppEnv> {
         expiresAt,
       })
       log.info({ invitation: made.id, role: made.role, by: account.id }, 'made an invitation')
+      await accounts.audit.write({
+        ...actorOf(c.var.caller),
+        what: 'invitation_made',
+        whom: { id: made.id, name: email ?? undefined },
+        after: { role: made.role, teams: made.teams, expiresAt },
+      })
       const origin = config.publicUrl ?? new URL(c.req.url).origin
       return c.json({ ...made, url: `${origin}/invitation?token=${token}` } satisfies NewInvitation, 201)
     })
@@ -36,6 +43,7 @@ export function invitationsRoutes(parts: Parts): Hono<AppEnv> {
       const id = c.req.param('id')
       if (!(await accounts.invitations.revoke(id)))
         throw new SandlotError('not_found', 'There is no such invitation.')
+      await accounts.audit.write({ ...actorOf(c.var.caller), what: 'invitation_revoked', whom: { id } })
       log.info({ invitation: id, by: c.var.caller.account.id }, 'revoked an invitation')
       return c.body(null, 204)
     })

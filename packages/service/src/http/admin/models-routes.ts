@@ -14,7 +14,7 @@ import { administratorsOnly, readBody, requireCaller } from '../request.ts'
 /** `/api/models` */
 export function modelsRoutes(parts: Parts): Hono<AppEnv> {
   const ask = (c: Ctx, what: ModelsAsk): Promise<unknown> =>
-    parts.agent.request(EXT.models, { user: agentUserOf(c.var.caller.account), ask: what })
+    parts.agent.request(EXT.models, { user: agentUserOf(c.var.caller), ask: what })
   const view = async (c: Ctx, what: ModelsAsk) => modelsView.parse(await ask(c, what))
   return new Hono<AppEnv>()
     .use(requireCaller(parts), administratorsOnly)

@@ -4,11 +4,16 @@ import { newUserRequest, removedData } from '@sandlot/shared/api'
 import type { UserList } from '@sandlot/shared/api'
 import { SandlotError } from '@sandlot/shared/errors'
 import { Hono } from 'hono'
+import { actorOf, whomOf } from '../../auth/agent-user.ts'
 import type { AppEnv, Parts } from '../context.ts'
 import { administratorsOnly, readBody, requireCaller } from '../request.ts'
 
 export function peopleRoutes(parts: Parts): Hono<AppEnv> {
   const { accounts, removals, sockets, log } = parts
+  const whoIs = async (id: string) => {
+    const found = (await accounts.listUsers()).find((user) => user.id === id)
+    return found === undefined ? { id } : whomOf(found)
+  }
   return new Hono<AppEnv>()
     .use(requireCaller(parts), administratorsOnly)
     .get('/', async (c) => {
@@ -17,6 +22,12 @@ export function peopleRoutes(parts: Parts): Hono<AppEnv> {
     })
     .post('/', async (c) => {
       const made = await accounts.createUser(await readBody(c, newUserRequest))
+      await accounts.audit.write({
+        ...actorOf(c.var.caller),
+        what: 'person_added',
+        whom: whomOf(made),
+        after: { role: made.role },
+      })
       log.info({ user: made.id, by: c.var.caller.account.id }, 'created a user')
       return c.json(made, 201)
     })
@@ -24,6 +35,7 @@ export function peopleRoutes(parts: Parts): Hono<AppEnv> {
       const id = c.req.param('id')
       const password = await accounts.resetPassword(id)
       sockets.signInsEnded(id)
+      await accounts.audit.write({ ...actorOf(c.var.caller), what: 'password_reset', whom: await whoIs(id) })
       log.info({ user: id, by: c.var.caller.account.id }, 'gave a new password')
       return c.json({ password })
     })
@@ -33,6 +45,8 @@ export function peopleRoutes(parts: Parts): Hono<AppEnv> {
       if (!users.some((user) => user.id === id))
         throw new SandlotError('not_found', 'There is no such person.')
       await accounts.secondFactor.remove(id)
+      const whom = await whoIs(id)
+      await accounts.audit.write({ ...actorOf(c.var.caller), what: 'second_factor_removed', whom })
       log.info({ user: id, by: c.var.caller.account.id }, 'removed a second factor')
       return c.body(null, 204)
     })
@@ -49,7 +63,10 @@ export function peopleRoutes(parts: Parts): Hono<AppEnv> {
         throw new SandlotError('forbidden', 'You cannot remove yourself. Another administrator can.')
       const handOver = c.req.query('handOver')
       if (handOver !== undefined) await handOverChats(parts, id, handOver)
-      const removal = await removals.remove(id, data.data)
+      const removal = await removals.remove(id, data.data, {
+        ...actorOf(c.var.caller),
+        what: 'person_removed',
+      })
       log.info({ user: id, data: data.data, handOver, by }, 'ended an account')
       return c.json(removal, 202)
     })

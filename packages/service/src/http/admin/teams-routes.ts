@@ -5,6 +5,7 @@
 import { EXT, type SettingsAsk, settingsAnswer } from '@sandlot/shared/acp-meta'
 import type { Account } from '@sandlot/shared/api'
 import { SandlotError, messageOf, toErrorBody } from '@sandlot/shared/errors'
+import type { NewAudit } from '@sandlot/shared/office/audit'
 import { type SettingsSubject, putSettingsRequest } from '@sandlot/shared/team/agent-settings'
 import {
   type Team,
@@ -15,7 +16,7 @@ import {
   teamMemberRequest,
 } from '@sandlot/shared/team/teams-api'
 import { Hono } from 'hono'
-import { addressFor, agentUserOf } from '../../auth/agent-user.ts'
+import { actorOf, addressFor, agentUserOf } from '../../auth/agent-user.ts'
 import { tellPersonChanged } from '../../people/teams.ts'
 import type { AppEnv, Ctx, Parts } from '../context.ts'
 import { administratorsOnly, readBody, requireCaller } from '../request.ts'
@@ -29,12 +30,15 @@ export function teamsRoutes(parts: Parts): Hono<AppEnv> {
     return found
   }
   const byOf = (c: Ctx): string => c.var.caller.account.id
+  const write = (c: Ctx, line: Omit<NewAudit, 'who' | 'from'>): Promise<void> =>
+    accounts.audit.write({ ...actorOf(c.var.caller), ...line })
   return new Hono<AppEnv>()
     .use(requireCaller(parts), administratorsOnly)
     .get('/', async (c) => c.json({ teams: await accounts.teams.list() } satisfies TeamList))
     .post('/', async (c) => {
       const { name } = await readBody(c, newTeamRequest)
       const team = await accounts.teams.create(name)
+      await write(c, { what: 'team_made', whom: { id: team.id, name } })
       log.info({ team: team.id, name, by: byOf(c) }, 'created a team')
       return c.json(team, 201)
     })
@@ -48,6 +52,8 @@ export function teamsRoutes(parts: Parts): Hono<AppEnv> {
       await askSettings(parts, c, { do: 'rename', subject, name })
       try {
         const team = await accounts.teams.rename(id, name, before.name)
+        const line = { before: { name: before.name }, after: { name } }
+        await write(c, { what: 'team_renamed', whom: { id, name }, ...line })
         log.info({ team: id, name, was: before.name, by: byOf(c) }, 'renamed a team')
         return c.json(team)
       } catch (error) {
@@ -63,6 +69,8 @@ export function teamsRoutes(parts: Parts): Hono<AppEnv> {
       // Settings of a team that is gone hold for no person; the agent has to be there first.
       await askSettings(parts, c, { do: 'get', subject })
       await accounts.teams.remove(subject.id)
+      const before = { members: members.map(({ userId }) => userId) }
+      await write(c, { what: 'team_removed', whom: { id: subject.id, name }, before })
       log.info({ team: subject.id, name, by: byOf(c) }, 'removed a team')
       await askSettings(parts, c, { do: 'remove', subject }).catch((error: unknown) =>
         log.warn({ team: subject.id, error: messageOf(error) }, 'settings of a removed team are left'),
@@ -74,6 +82,8 @@ export function teamsRoutes(parts: Parts): Hono<AppEnv> {
       const { id, userId } = c.req.param()
       const { member } = await readBody(c, teamMemberRequest)
       const team = await accounts.teams.setMember(id, userId, member)
+      const what = member ? 'team_member_added' : 'team_member_removed'
+      await write(c, { what, whom: { id: userId }, after: { team: team.name } })
       log.info({ team: id, user: userId, member, by: byOf(c) }, 'changed who is in a team')
       await tellPersonChanged(parts, userId)
       return c.json(team)
@@ -108,7 +118,11 @@ export function personRoutes(parts: Parts): Hono<AppEnv> {
           `Another administrator has changed this account: it is ${before.name}’s, with the role ${before.role}.`,
           before,
         )
-      const account = await accounts.changePerson(id, { ...change, was: before })
+      const account = await accounts.changePerson(
+        id,
+        { ...change, was: before },
+        { ...actorOf(c.var.caller), what: 'person_changed' },
+      )
       log.info({ user: id, ...change, by: c.var.caller.account.id }, 'changed a person')
       await tellPersonChanged(parts, id)
       return c.json(account)
@@ -141,7 +155,7 @@ export function ownSettingsRoutes(parts: Parts): Hono<AppEnv> {
 }
 
 async function askSettings({ agent }: Parts, c: Ctx, ask: SettingsAsk) {
-  const user = agentUserOf(c.var.caller.account)
+  const user = agentUserOf(c.var.caller)
   return settingsAnswer.parse(await agent.request(EXT.settings, { user, ask }))
 }
 

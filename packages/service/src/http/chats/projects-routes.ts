@@ -17,7 +17,7 @@ export function projectsRoutes(parts: Parts): Hono<AppEnv> {
   const put = async (c: Ctx, id: string, said: NewProject): Promise<Project> => {
     const project = { ...said, id }
     await agent.request(EXT.projects, {
-      user: agentUserOf(c.var.caller.account),
+      user: agentUserOf(c.var.caller),
       ask: { do: 'put', project },
     })
     return project
@@ -43,7 +43,7 @@ export function projectsRoutes(parts: Parts): Hono<AppEnv> {
     })
     .delete('/:id', async (c) => {
       requireSignIn(c)
-      const user = agentUserOf(c.var.caller.account)
+      const user = agentUserOf(c.var.caller)
       await agent.request(EXT.projects, { user, ask: { do: 'remove', id: c.req.param('id') } })
       return c.body(null, 204)
     })

@@ -41,12 +41,12 @@ export function execRoutes(parts: Parts): Hono<AppEnv> {
       const accept = c.req.header('accept') ?? ''
       const raw = accept.includes('application/octet-stream')
       const gone = goneOf(c, parts)
-      const { account, via } = c.var.caller
+      const { via } = c.var.caller
       const running = runExec({
         agent: parts.agent,
         params: {
           ...asked,
-          user: agentUserOf(account),
+          user: agentUserOf(c.var.caller),
           // As of a chat: a script answers no questions.
           defaultMode: via === 'key' ? 'yolo' : undefined,
           merge: raw,

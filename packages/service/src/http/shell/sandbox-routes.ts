@@ -16,7 +16,7 @@ import { requireCaller } from '../request.ts'
 
 export function sandboxRoutes(parts: Parts): Hono<AppEnv> {
   const ask = (c: Ctx, what: SandboxAsk): Promise<unknown> => {
-    const params = sandboxParams.safeParse({ user: agentUserOf(c.var.caller.account), ask: what })
+    const params = sandboxParams.safeParse({ user: agentUserOf(c.var.caller), ask: what })
     if (!params.success) throw new SandlotError('bad_request', problemsOf(params.error))
     return parts.agent.request(EXT.sandbox, params.data)
   }

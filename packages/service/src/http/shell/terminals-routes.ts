@@ -16,7 +16,7 @@ import { readBody, requireCaller } from '../request.ts'
 
 export function terminalsRoutes(parts: Parts): Hono<AppEnv> {
   const ask = (c: Ctx, what: TerminalsAsk): Promise<unknown> => {
-    const params = terminalsParams.safeParse({ user: agentUserOf(c.var.caller.account), ask: what })
+    const params = terminalsParams.safeParse({ user: agentUserOf(c.var.caller), ask: what })
     if (!params.success) throw new SandlotError('bad_request', problemsOf(params.error))
     return parts.agent.request(EXT.terminals, params.data)
   }

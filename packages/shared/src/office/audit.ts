@@ -1,0 +1,191 @@
+/**
+ * Who did what, to whom, from where: a line of the audit log, and what administrators ask of it.
+ * A line has no secret's value and no text of a chat.
+ */
+import { z } from 'zod'
+
+/** What can happen, by the page's groups. */
+const AUDIT_GROUPS = {
+  sign_in: [
+    'signed_in',
+    'sign_in_failed',
+    'signed_out',
+    'sign_in_ended',
+    'second_factor_on',
+    'second_factor_off',
+    'second_factor_removed',
+    'password_changed',
+    'password_reset_sent',
+    'password_reset',
+    'provider_linked',
+    'provider_unlinked',
+  ],
+  people: [
+    'person_added',
+    'person_changed',
+    'person_removed',
+    'invitation_made',
+    'invitation_revoked',
+    'invitation_accepted',
+    'team_made',
+    'team_renamed',
+    'team_removed',
+    'team_member_added',
+    'team_member_removed',
+  ],
+  keys: ['key_made', 'key_deleted', 'secret_set', 'secret_removed'],
+  chats: [
+    'chat_deleted',
+    'shared',
+    'unshared',
+    'snapshot_made',
+    'snapshot_removed',
+    'approval_answered',
+    'rule_made',
+    'rule_revoked',
+  ],
+  sandbox: [
+    'host_refused',
+    'terminal_opened',
+    'terminal_closed',
+    'exec_started',
+    'exec_ended',
+    'sandbox_reset',
+    'sandbox_stopped',
+  ],
+  administration: [
+    'settings_changed',
+    'settings_removed',
+    'instructions_changed',
+    'endpoint_changed',
+    'endpoint_removed',
+    'prompt_stopped',
+    'server_changed',
+    'server_removed',
+    'tools_changed',
+    'rules_changed',
+    'budget_changed',
+    'configuration_changed',
+    'retention_changed',
+    'retention_run',
+    'audit_exported',
+    'data_exported',
+    'backup_made',
+    'restored',
+  ],
+} as const
+
+type AuditGroup = keyof typeof AUDIT_GROUPS
+export type AuditKind = (typeof AUDIT_GROUPS)[AuditGroup][number]
+
+/** Where an act came from, as the service saw it. */
+export const auditFrom = z.object({
+  /** The client’s, as a trusted proxy says. */
+  address: z.string().max(100).optional(),
+  /** The name of the API key. */
+  key: z.string().max(100).optional(),
+  /** Id of the sign-in. */
+  signIn: z.string().max(128).optional(),
+})
+export type AuditFrom = z.infer<typeof auditFrom>
+
+/** A person as they were called then; `OPERATOR` and `SANDLOT` are no persons. */
+export interface AuditActor {
+  id: string
+  name: string
+  email?: string | undefined
+}
+
+/** Somebody at the machine, by a command of `./sandlot`. */
+export const OPERATOR: AuditActor = { id: 'operator', name: 'Operator, by the command line' }
+/** By itself, as by a schedule. */
+export const SANDLOT: AuditActor = { id: 'sandlot', name: 'Sandlot' }
+/** Not signed in. */
+export const NOT_SIGNED_IN: AuditActor = { id: '', name: 'Not signed in' }
+
+/** Small facts before or after an act. Never a secret’s value, never the text of a chat. */
+export type AuditFacts = Readonly<Record<string, unknown>>
+
+/** What a caller writes; the writer adds the time, the number and the hash. */
+export interface NewAudit {
+  who: AuditActor
+  from?: AuditFrom | undefined
+  what: AuditKind
+  /** Who or what it was done to: an id, and the name as it was. */
+  whom?: { id?: string | undefined; name?: string | undefined } | undefined
+  before?: AuditFacts | undefined
+  after?: AuditFacts | undefined
+  /** How often, of what is written together; absent: once. */
+  count?: number | undefined
+}
+
+/** Which process wrote it, into its own database, as its own chain. */
+export const auditSource = z.enum(['service', 'agent'])
+export type AuditSource = z.infer<typeof auditSource>
+
+const facts = z.record(z.string(), z.unknown()).nullable()
+export const auditEntry = z.object({
+  source: auditSource,
+  /** From 1, dense in its source. */
+  seq: z.int(),
+  /** Epoch milliseconds. */
+  at: z.number(),
+  who: z.object({ id: z.string(), name: z.string(), email: z.string().nullable() }),
+  from: z.object({
+    address: z.string().nullable(),
+    key: z.string().nullable(),
+    signIn: z.string().nullable(),
+  }),
+  /** A newer version’s kinds too. */
+  what: z.string(),
+  whom: z.object({ id: z.string().nullable(), name: z.string().nullable() }),
+  before: facts,
+  after: facts,
+  count: z.int(),
+  /** SHA-256 over the hash before and this line, hex. */
+  hash: z.string(),
+})
+export type AuditEntry = z.infer<typeof auditEntry>
+
+/** `GET /api/admin/audit` (administrators), the newest first, of both processes. */
+export const auditPage = z.object({
+  entries: z.array(auditEntry),
+  /** For `cursor` of the next page; null: there is none. */
+  next: z.string().nullable(),
+})
+export type AuditPage = z.infer<typeof auditPage>
+
+/** `GET /api/admin/audit` and, without `cursor` and `limit`, `GET /api/admin/audit/export`. */
+export const auditAsk = z.object({
+  /** Name, address or id of who acted, or a part of it. */
+  who: z.string().max(200).optional(),
+  /** Anywhere in the line. */
+  text: z.string().max(200).optional(),
+  /** Kinds, separated by commas. */
+  what: z.string().max(2_000).optional(),
+  /** Epoch milliseconds, both included. */
+  from: z.coerce.number().optional(),
+  to: z.coerce.number().optional(),
+  cursor: z.string().max(100).optional(),
+  limit: z.coerce.number().int().min(1).max(200).default(50),
+})
+export type AuditAsk = z.infer<typeof auditAsk>
+
+const chainPoint = z.object({ seq: z.int(), hash: z.string() })
+/** `GET /api/admin/audit/chains`: reads every line of both. */
+export const auditChains = z.object({
+  chains: z.array(
+    z.object({
+      source: auditSource,
+      lines: z.int(),
+      /** The last line that retention removed; number 0: none. */
+      anchor: chainPoint,
+      /** The last line. */
+      head: chainPoint,
+      /** Sentences; empty: nothing was changed by hand. */
+      problems: z.array(z.string()),
+      problemCount: z.int(),
+    }),
+  ),
+})
+export type AuditChains = z.infer<typeof auditChains>

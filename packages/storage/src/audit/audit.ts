@@ -1,0 +1,277 @@
+/**
+ * The audit log: one table of one shape in each database, written by the one process that writes
+ * that database. Plain SQL, because both schemas have it.
+ */
+import type { AuditEntry, AuditFacts, AuditSource, NewAudit } from '@sandlot/shared/office/audit'
+import { type Kysely, type QueryExecutorProvider, type Transaction, sql } from 'kysely'
+import { type AuditRow, type ChainPoint, type ChainState, FIRST_HASH, checkChain, hashOf } from './chain.ts'
+
+const MAX_TEXT_CHARS = 300
+const MAX_FACTS_CHARS = 4_000
+/** Lines that are read at once. */
+const PAGE = 1_000
+
+/** What is asked for; what is absent makes no difference. */
+export interface AuditQuery {
+  /** Id, name or address of who acted, or a part of it. */
+  who?: string | undefined
+  /** Anywhere in the line. */
+  text?: string | undefined
+  what?: readonly string[] | undefined
+  /** Epoch milliseconds, both included. */
+  from?: number | undefined
+  to?: number | undefined
+  /** Only lines that concern this person, as who acted or to whom it was done. */
+  about?: string | undefined
+  /** Only what comes behind this line, the newest first; of one time the larger number. */
+  behind?: { at: number; seq: number } | undefined
+  limit: number
+}
+
+export interface AuditReads {
+  /** The newest first. */
+  page(query: AuditQuery): Promise<AuditEntry[]>
+  /** How many there are, of which time, and the last hash. */
+  summary(): Promise<{ lines: number; oldest: number | null; bytes: number; head: ChainPoint }>
+  /** Reads every line. */
+  check(): Promise<ChainState>
+}
+
+export interface AuditLog extends AuditReads {
+  /**
+   * Writes a line. Where the act is a transaction of the store, its method takes the line instead.
+   */
+  write(entry: NewAudit): Promise<void>
+  /** Removes at most `limit` of the oldest lines that are older than `at`. Returns how many. */
+  removeOlder(at: number, limit: number): Promise<number>
+}
+
+/** Runs `work` in a transaction, with the line of it; without a line where it returns `false`. */
+export function inTransaction<Schema, T>(
+  db: Kysely<Schema>,
+  entry: NewAudit | undefined,
+  work: (trx: Transaction<Schema>) => Promise<T>,
+): Promise<T> {
+  return db.transaction().execute(async (trx) => {
+    const result = await work(trx)
+    if (entry !== undefined && result !== false) await appendAudit(trx, entry)
+    return result
+  })
+}
+
+/** Call in a transaction: the chain is read and continued. */
+export async function appendAudit(trx: QueryExecutorProvider, entry: NewAudit): Promise<void> {
+  const { head } = await readChain(trx)
+  const { who, from = {}, whom = {}, what, before, after, count = 1 } = entry
+  const row = {
+    seq: head.seq + 1,
+    at: Date.now(),
+    what,
+    who_id: clean(who.id) ?? '',
+    who_name: clean(who.name) ?? '',
+    who_email: clean(who.email),
+    address: clean(from.address),
+    key_name: clean(from.key),
+    sign_in: clean(from.signIn),
+    whom_id: clean(whom.id),
+    whom_name: clean(whom.name),
+    before_json: factsJson(before),
+    after_json: factsJson(after),
+    count,
+  }
+  const hash = hashOf(head.hash, row)
+  await sql`
+    insert into audit (seq, at, what, who_id, who_name, who_email, address, key_name, sign_in,
+      whom_id, whom_name, before_json, after_json, count, hash)
+    values (${row.seq}, ${row.at}, ${row.what}, ${row.who_id}, ${row.who_name}, ${row.who_email},
+      ${row.address}, ${row.key_name}, ${row.sign_in}, ${row.whom_id}, ${row.whom_name},
+      ${row.before_json}, ${row.after_json}, ${row.count}, ${hash})
+  `.execute(trx)
+  await sql`update audit_chain set head_seq = ${row.seq}, head_hash = ${hash}`.execute(trx)
+}
+
+export function auditReads<Schema>(db: Kysely<Schema>, source: AuditSource): AuditReads {
+  return {
+    async page(query) {
+      const { rows } = await sql<AuditRow>`
+        select * from audit where ${conditionsOf(query)}
+        order by at desc, seq desc limit ${query.limit}
+      `.execute(db)
+      return rows.map((row) => toEntry(source, row))
+    },
+    async summary() {
+      const { head } = await readChain(db)
+      const { rows } = await sql<{ lines: number; oldest: number | null; bytes: number | null }>`
+        select count(*) as lines, min(at) as oldest, sum(200 + coalesce(length(before_json), 0) +
+          coalesce(length(after_json), 0)) as bytes from audit
+      `.execute(db)
+      const [row] = rows
+      return {
+        lines: Number(row?.lines ?? 0),
+        oldest: row?.oldest ?? null,
+        bytes: Number(row?.bytes ?? 0),
+        head,
+      }
+    },
+    async check() {
+      for (;;) {
+        // First: what is written while the lines are read is behind this head, and is left out.
+        const { anchor, head } = await readChain(db)
+        const state = await checkChain(anchor, head, allRows(db, head))
+        // Again, where retention has removed lines meanwhile.
+        if ((await readChain(db)).anchor.seq === anchor.seq) return state
+      }
+    },
+  }
+}
+
+export function storedAudit<Schema>(db: Kysely<Schema>, source: AuditSource): AuditLog {
+  return {
+    ...auditReads(db, source),
+    write: (entry) => db.transaction().execute((trx) => appendAudit(trx, entry)),
+    removeOlder: (at, limit) =>
+      db.transaction().execute(async (trx) => {
+        // From the beginning on: a clock that was set back leaves no hole.
+        const { rows } = await sql<ChainPoint & { at: number }>`
+          select seq, at, hash from audit order by seq limit ${limit}
+        `.execute(trx)
+        const young = rows.findIndex((row) => row.at >= at)
+        const old = young === -1 ? rows : rows.slice(0, young)
+        const last = old.at(-1)
+        if (last === undefined) return 0
+        await sql`delete from audit where seq <= ${last.seq}`.execute(trx)
+        await sql`
+          update audit_chain set anchor_seq = ${last.seq}, anchor_hash = ${last.hash}
+        `.execute(trx)
+        return old.length
+      }),
+  }
+}
+
+/** A migration, of either database. */
+export async function addAudit(db: Kysely<unknown>): Promise<void> {
+  await db.schema
+    .createTable('audit')
+    .addColumn('seq', 'bigint', (column) => column.primaryKey())
+    .addColumn('at', 'bigint', (column) => column.notNull())
+    .addColumn('what', 'text', (column) => column.notNull())
+    .addColumn('who_id', 'text', (column) => column.notNull())
+    .addColumn('who_name', 'text', (column) => column.notNull())
+    .addColumn('who_email', 'text')
+    .addColumn('address', 'text')
+    .addColumn('key_name', 'text')
+    .addColumn('sign_in', 'text')
+    .addColumn('whom_id', 'text')
+    .addColumn('whom_name', 'text')
+    .addColumn('before_json', 'text')
+    .addColumn('after_json', 'text')
+    .addColumn('count', 'bigint', (column) => column.notNull())
+    .addColumn('hash', 'text', (column) => column.notNull())
+    .execute()
+  await db.schema.createIndex('audit_by_time').on('audit').columns(['at', 'seq']).execute()
+  await db.schema
+    .createTable('audit_chain')
+    .addColumn('anchor_seq', 'bigint', (column) => column.notNull())
+    .addColumn('anchor_hash', 'text', (column) => column.notNull())
+    .addColumn('head_seq', 'bigint', (column) => column.notNull())
+    .addColumn('head_hash', 'text', (column) => column.notNull())
+    .execute()
+  await sql`
+    insert into audit_chain (anchor_seq, anchor_hash, head_seq, head_hash)
+    values (0, ${FIRST_HASH}, 0, ${FIRST_HASH})
+  `.execute(db)
+}
+
+async function readChain(db: QueryExecutorProvider): Promise<{ anchor: ChainPoint; head: ChainPoint }> {
+  const { rows } = await sql<{
+    anchor_seq: number
+    anchor_hash: string
+    head_seq: number
+    head_hash: string
+  }>`select * from audit_chain`.execute(db)
+  const [row] = rows
+  const start = { seq: 0, hash: FIRST_HASH }
+  if (row === undefined) return { anchor: start, head: start }
+  return {
+    anchor: { seq: Number(row.anchor_seq), hash: row.anchor_hash },
+    head: { seq: Number(row.head_seq), hash: row.head_hash },
+  }
+}
+
+/** Also those behind the head that cannot be new: they were put in by hand. */
+async function* allRows(db: QueryExecutorProvider, head: ChainPoint): AsyncGenerator<AuditRow> {
+  let after = -1
+  for (;;) {
+    const { rows } = await sql<AuditRow>`
+      select * from audit where seq > ${after} order by seq limit ${PAGE}
+    `.execute(db)
+    if (rows.length === 0) return
+    const { head: now } = await readChain(db)
+    for (const row of rows) if (row.seq <= head.seq || row.seq > now.seq) yield row
+    after = rows.at(-1)?.seq ?? after
+  }
+}
+
+function conditionsOf({ who, text, what, from, to, about, behind }: AuditQuery) {
+  const parts = [sql`1 = 1`]
+  if (who !== undefined)
+    parts.push(sql`(who_id = ${who} or who_name like ${like(who)} escape '!'
+      or who_email like ${like(who)} escape '!')`)
+  if (about !== undefined) parts.push(sql`(who_id = ${about} or whom_id = ${about})`)
+  if (text !== undefined) {
+    const columns = ['what', 'who_name', 'who_email', 'address', 'key_name', 'whom_id', 'whom_name']
+    const all = [...columns, 'before_json', 'after_json'].map(
+      (column) => sql`${sql.ref(column)} like ${like(text)} escape '!'`,
+    )
+    parts.push(sql`(${sql.join(all, sql` or `)})`)
+  }
+  if (what !== undefined) parts.push(what.length === 0 ? sql`1 = 0` : sql`what in (${sql.join([...what])})`)
+  if (from !== undefined) parts.push(sql`at >= ${from}`)
+  if (to !== undefined) parts.push(sql`at <= ${to}`)
+  if (behind !== undefined)
+    parts.push(sql`(at < ${behind.at} or (at = ${behind.at} and seq < ${behind.seq}))`)
+  return sql.join(parts, sql` and `)
+}
+
+function like(text: string): string {
+  return `%${text.replaceAll(/[!%_]/g, '!$&')}%`
+}
+
+function toEntry(source: AuditSource, row: AuditRow): AuditEntry {
+  return {
+    source,
+    seq: Number(row.seq),
+    at: Number(row.at),
+    who: { id: row.who_id, name: row.who_name, email: row.who_email },
+    from: { address: row.address, key: row.key_name, signIn: row.sign_in },
+    what: row.what,
+    whom: { id: row.whom_id, name: row.whom_name },
+    before: parsed(row.before_json),
+    after: parsed(row.after_json),
+    count: Number(row.count),
+    hash: row.hash,
+  }
+}
+
+/** A line that was damaged by hand is still shown. */
+function parsed(json: string | null): Record<string, unknown> | null {
+  if (json === null) return null
+  try {
+    const value: unknown = JSON.parse(json)
+    return typeof value === 'object' && value !== null ? { ...value } : { value }
+  } catch {
+    return { damaged: json }
+  }
+}
+
+/** PostgreSQL refuses NUL in text. */
+function clean(text: string | undefined): string | null {
+  if (text === undefined) return null
+  return text.slice(0, MAX_TEXT_CHARS).toWellFormed().replaceAll('\0', '')
+}
+
+function factsJson(value: AuditFacts | undefined): string | null {
+  if (value === undefined) return null
+  const json = JSON.stringify(value).replaceAll(String.raw`\u0000`, '')
+  return json.length > MAX_FACTS_CHARS ? JSON.stringify({ tooLong: json.length }) : json
+}

@@ -1,0 +1,64 @@
+/**
+ * Lines that nobody waits for. Of those that anybody can cause as often as they like the first is
+ * written at once, and what is the same within ten minutes is written together, with its count.
+ */
+import type { NewAudit } from '@sandlot/shared/office/audit'
+import type { AuditLog } from './audit.ts'
+
+const WINDOW_MS = 10 * 60_000
+/** Different ones in a window; the rest are counted as one. */
+const MOST_KEYS = 200
+
+interface Waiting {
+  entry: NewAudit
+  /** Since the line that was written. */
+  count: number
+}
+
+export class BackgroundAudit {
+  readonly #log: Pick<AuditLog, 'write'>
+  readonly #onProblem: (error: unknown) => void
+  readonly #windowMs: number
+  #waiting = new Map<string, Waiting>()
+  #timer: NodeJS.Timeout | undefined
+  #writing: Promise<void> = Promise.resolve()
+
+  /** `onProblem`: a line was not written; must not throw. */
+  constructor(log: Pick<AuditLog, 'write'>, onProblem: (error: unknown) => void, windowMs = WINDOW_MS) {
+    this.#log = log
+    this.#onProblem = onProblem
+    this.#windowMs = windowMs
+  }
+
+  /** Behind what was written before. Never throws. */
+  write(entry: NewAudit): void {
+    this.#writing = this.#writing.then(() => this.#log.write(entry)).catch(this.#onProblem)
+  }
+
+  /** Never throws. `key`: what is the same; `others`: the line in place of one too many. */
+  count(key: string, entry: NewAudit, others: NewAudit): void {
+    this.#timer ??= setTimeout(() => void this.flush(), this.#windowMs).unref()
+    const known = this.#waiting.get(key)
+    if (known !== undefined) known.count += 1
+    else if (this.#waiting.size < MOST_KEYS) {
+      this.#waiting.set(key, { entry, count: 0 })
+      this.write(entry)
+    } else this.#countOther(others)
+  }
+
+  /** Writes what was counted. Resolves when everything before is written, or has failed to be. */
+  flush(): Promise<void> {
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+    const counted = [...this.#waiting.values()].filter(({ count }) => count > 0)
+    this.#waiting = new Map()
+    for (const { entry, count } of counted) this.write({ ...entry, count })
+    return this.#writing
+  }
+
+  #countOther(entry: NewAudit): void {
+    const others = this.#waiting.get('') ?? { entry, count: 0 }
+    others.count += 1
+    this.#waiting.set('', others)
+  }
+}
