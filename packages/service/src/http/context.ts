@@ -33,7 +33,7 @@ export interface Parts {
   places: PreviewPlaces
   previews: Previews
   removals: Removals
-  /** Lines of the audit log that nobody waits for. */
+  /** Lines of the audit log that no request waits for. */
   audit: BackgroundAudit
   /** Sign-in by providers. */
   external: ExternalSignIn

@@ -1,6 +1,6 @@
 /**
- * A line of a CSV file as RFC 4180 has it. A cell that a spreadsheet would take for a formula gets an
- * apostrophe in front: what people call themselves must not run at whoever opens the file.
+ * A line of a CSV file as RFC 4180 has it. A cell that a spreadsheet would take for a formula gets
+ * an apostrophe in front: a person's name must not run in the program that opens the file.
  */
 export function csvLine(cells: readonly (string | number | null | undefined)[]): string {
   return `${cells.map(csvCell).join(',')}\r\n`

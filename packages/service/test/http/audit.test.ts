@@ -1,5 +1,5 @@
 /** Who did what, as administrators read it. */
-import { auditChains, auditPage } from '@sandlot/shared/office/audit'
+import type { AuditChains, AuditPage } from '@sandlot/shared/office/audit'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { csvLine } from '../../src/http/csv.ts'
 import { ANN, addUser, browser, makeKey, setUp, startHarness } from '../support/harness.ts'
@@ -16,7 +16,7 @@ afterEach(async () => {
   await harness.close()
 })
 
-const read = async (query = '') => auditPage.parse(await (await ann.get(`/api/admin/audit${query}`)).json())
+const read = async (query = '') => (await (await ann.get(`/api/admin/audit${query}`)).json()) as AuditPage
 const kinds = async (query = '') => (await read(query)).entries.map(({ what }) => what)
 
 test('says who came in, from where, by which key, and what they changed', async () => {
@@ -92,7 +92,7 @@ test('lines of both processes are merged by time, page by page, and exported', a
   expect(csv.split('\r\n')[1]).toContain(",'=1+1,")
   expect((await kinds('?limit=2'))[0]).toBe('audit_exported')
 
-  const { chains } = auditChains.parse(await (await ann.get('/api/admin/audit/chains')).json())
+  const { chains } = (await (await ann.get('/api/admin/audit/chains')).json()) as AuditChains
   expect(chains.map(({ source, lines, problems }) => [source, lines, problems])).toEqual([
     ['agent', 30, []],
     ['service', 34, []],

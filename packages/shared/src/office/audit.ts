@@ -90,13 +90,13 @@ export const auditFrom = z.object({
 export type AuditFrom = z.infer<typeof auditFrom>
 
 /** A person as they were called then; `OPERATOR` and `SANDLOT` are no persons. */
-export interface AuditActor {
+interface AuditActor {
   id: string
   name: string
   email?: string | undefined
 }
 
-/** Somebody at the machine, by a command of `./sandlot`. */
+/** At the machine, by a command of `./sandlot`. */
 export const OPERATOR: AuditActor = { id: 'operator', name: 'Operator, by the command line' }
 /** By itself, as by a schedule. */
 export const SANDLOT: AuditActor = { id: 'sandlot', name: 'Sandlot' }
@@ -124,7 +124,7 @@ export const auditSource = z.enum(['service', 'agent'])
 export type AuditSource = z.infer<typeof auditSource>
 
 const facts = z.record(z.string(), z.unknown()).nullable()
-export const auditEntry = z.object({
+const auditEntry = z.object({
   source: auditSource,
   /** From 1, dense in its source. */
   seq: z.int(),
@@ -148,7 +148,7 @@ export const auditEntry = z.object({
 export type AuditEntry = z.infer<typeof auditEntry>
 
 /** `GET /api/admin/audit` (administrators), the newest first, of both processes. */
-export const auditPage = z.object({
+const auditPage = z.object({
   entries: z.array(auditEntry),
   /** For `cursor` of the next page; null: there is none. */
   next: z.string().nullable(),
@@ -173,7 +173,7 @@ export type AuditAsk = z.infer<typeof auditAsk>
 
 const chainPoint = z.object({ seq: z.int(), hash: z.string() })
 /** `GET /api/admin/audit/chains`: reads every line of both. */
-export const auditChains = z.object({
+const auditChains = z.object({
   chains: z.array(
     z.object({
       source: auditSource,

@@ -1,6 +1,6 @@
 /**
- * Lines that nobody waits for. Of those that anybody can cause as often as they like the first is
- * written at once, and what is the same within ten minutes is written together, with its count.
+ * Lines that no request waits for. Of those that a stranger can cause at will the first is written
+ * at once, and what is the same within ten minutes is written together, with its count.
  */
 import type { NewAudit } from '@sandlot/shared/office/audit'
 import type { AuditLog } from './audit.ts'
