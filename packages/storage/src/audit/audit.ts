@@ -107,9 +107,9 @@ export function auditReads<Schema>(db: Kysely<Schema>, source: AuditSource): Aud
       `.execute(db)
       const [row] = rows
       return {
-        lines: Number(row?.lines ?? 0),
+        lines: row?.lines ?? 0,
         oldest: row?.oldest ?? null,
-        bytes: Number(row?.bytes ?? 0),
+        bytes: row?.bytes ?? 0,
         head,
       }
     },
@@ -193,8 +193,8 @@ async function readChain(db: QueryExecutorProvider): Promise<{ anchor: ChainPoin
   const start = { seq: 0, hash: FIRST_HASH }
   if (row === undefined) return { anchor: start, head: start }
   return {
-    anchor: { seq: Number(row.anchor_seq), hash: row.anchor_hash },
-    head: { seq: Number(row.head_seq), hash: row.head_hash },
+    anchor: { seq: row.anchor_seq, hash: row.anchor_hash },
+    head: { seq: row.head_seq, hash: row.head_hash },
   }
 }
 
@@ -240,15 +240,15 @@ function like(text: string): string {
 function toEntry(source: AuditSource, row: AuditRow): AuditEntry {
   return {
     source,
-    seq: Number(row.seq),
-    at: Number(row.at),
+    seq: row.seq,
+    at: row.at,
     who: { id: row.who_id, name: row.who_name, email: row.who_email },
     from: { address: row.address, key: row.key_name, signIn: row.sign_in },
     what: row.what,
     whom: { id: row.whom_id, name: row.whom_name },
     before: parsed(row.before_json),
     after: parsed(row.after_json),
-    count: Number(row.count),
+    count: row.count,
     hash: row.hash,
   }
 }

@@ -133,18 +133,16 @@ async function* exported(
   }
 }
 
-const CSV_HEADER = [
-  ...['time', 'process', 'number', 'who', 'who id', 'e-mail', 'address', 'key', 'sign-in', 'what'],
-  ...['whom', 'whom id', 'count', 'before', 'after', 'hash'],
-]
+const CSV_HEADER =
+  'time,process,number,who,who id,e-mail,address,key,sign-in,what,whom,whom id,count,before,after,hash'.split(
+    ',',
+  )
 
 function csvOf({ at, source, seq, who, from, what, whom, count, before, after, hash }: AuditEntry): string {
-  return csvLine([
-    ...[new Date(at).toISOString(), source, seq, who.name, who.id, who.email],
-    ...[from.address, from.key, from.signIn, what, whom.name, whom.id, count],
-    ...[before, after].map((facts) => (facts === null ? null : JSON.stringify(facts))),
-    hash,
-  ])
+  const json = (facts: AuditEntry['before']): string | null => (facts === null ? null : JSON.stringify(facts))
+  const first = [new Date(at).toISOString(), source, seq, who.name, who.id, who.email]
+  const then = [from.address, from.key, from.signIn, what, whom.name, whom.id, count]
+  return csvLine([...first, ...then, json(before), json(after), hash])
 }
 
 /** Read at the pace of the client. */
