@@ -9,11 +9,11 @@ import {
   auditAsk,
   auditSource,
 } from '@sandlot/shared/office/audit'
+import { csvOf } from '@sandlot/shared/office/csv'
 import type { AuditQuery, AuditReads } from '@sandlot/storage/audit/audit'
 import { Hono } from 'hono'
 import { actorOf } from '../../auth/agent-user.ts'
 import type { AppEnv, Ctx, Parts } from '../context.ts'
-import { csvLine } from '../csv.ts'
 import { administratorsOnly, requireCaller } from '../request.ts'
 
 /** Lines of an export that are read at once. */
@@ -122,12 +122,14 @@ async function* exported(
   format: 'csv' | 'jsonl',
 ): AsyncGenerator<string> {
   // A spreadsheet reads UTF-8 only with this mark.
-  if (format === 'csv') yield `\u{FEFF}${csvLine(CSV_HEADER)}`
+  if (format === 'csv') yield `\u{FEFF}${csvOf([CSV_HEADER])}`
   let cursor: Cursor | undefined
   for (;;) {
     const entries: AuditEntry[] = await readMerged(logs, query, cursor, EXPORT_PAGE)
     if (entries.length > 0)
-      yield entries.map((one) => (format === 'csv' ? csvOf(one) : `${JSON.stringify(one)}\n`)).join('')
+      yield format === 'csv'
+        ? csvOf(entries.map(cellsOf))
+        : entries.map((one) => `${JSON.stringify(one)}\n`).join('')
     if (entries.length < EXPORT_PAGE) return
     cursor = entries.at(-1)
   }
@@ -138,11 +140,11 @@ const CSV_HEADER =
     ',',
   )
 
-function csvOf({ at, source, seq, who, from, what, whom, count, before, after, hash }: AuditEntry): string {
+function cellsOf({ at, source, seq, who, from, what, whom, count, before, after, hash }: AuditEntry) {
   const json = (facts: AuditEntry['before']): string | null => (facts === null ? null : JSON.stringify(facts))
   const first = [new Date(at).toISOString(), source, seq, who.name, who.id, who.email]
   const then = [from.address, from.key, from.signIn, what, whom.name, whom.id, count]
-  return csvLine([...first, ...then, json(before), json(after), hash])
+  return [...first, ...then, json(before), json(after), hash]
 }
 
 /** Read at the pace of the client. */
