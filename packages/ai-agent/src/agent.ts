@@ -275,6 +275,7 @@ export async function openAgent(
     membersOf: (teamId) => [...people.all].flatMap(([id, { teams }]) => (teams.includes(teamId) ? [id] : [])),
     beyond,
     resumeCounts: (promptId) => countsResume(lastEnd, promptId),
+    namesChats: true,
     maxTurns: config.limits.everybody.maxTurns,
     modeCeilingOf: (userId) => personal.of(userId).modeCeiling,
     modelsOf: (userId) => personal.of(userId).models,

@@ -9,6 +9,8 @@ import { PERIODS, callOverPeriod, limitsCalls, overPeriods } from '../limits/per
 import { endingFailure, failureText, notAfterFailure } from '../limits/error-policy.ts'
 import { errorEvent, endEvent } from './endings.ts'
 
+type BudgetContext = Pick<LoopContext, 'promptId' | 'log' | 'budgets' | 'spent' | 'now'>
+
 interface CallRefusal {
   reason: FailureReason
   /** For the model. */
@@ -32,7 +34,7 @@ export async function callRefusal(ctx: LoopContext, callId: string): Promise<Cal
 /**
  * The end of a prompt that must not ask again: a failure that ends it, or a budget that is used up.
  */
-export async function endBeforeRequest(ctx: LoopContext): Promise<SessionEvent | undefined> {
+export async function endBeforeRequest(ctx: BudgetContext): Promise<SessionEvent | undefined> {
   const log = ctx.log()
   const failure = endingFailure(log, ctx.promptId)
   if (failure !== undefined)
@@ -42,7 +44,7 @@ export async function endBeforeRequest(ctx: LoopContext): Promise<SessionEvent |
   return over === undefined ? undefined : endEvent(ctx.promptId, 'budget', over, ctx.now())
 }
 
-async function overLasting({ budgets, spent, now }: LoopContext): Promise<string | undefined> {
+async function overLasting({ budgets, spent, now }: BudgetContext): Promise<string | undefined> {
   return budgets && spent && overPeriods(budgets, spent, now())
 }
 

@@ -10,7 +10,7 @@ import { costOf } from '../model/prices.ts'
  * count.
  */
 export function usageEvent(
-  ctx: LoopContext,
+  ctx: Pick<LoopContext, 'promptId' | 'log' | 'now'>,
   turn: number | undefined,
   model: Model,
   usage: TokenUsage,

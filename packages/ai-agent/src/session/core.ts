@@ -44,6 +44,7 @@ export class SessionCore {
   readonly #marks = new RequestMarks()
   readonly #queue = new SerialQueue()
   readonly #changed: (summary: SessionSummary) => void
+  readonly #besides = new Set<Promise<void>>()
 
   constructor(
     row: SessionRow,
@@ -86,7 +87,19 @@ export class SessionCore {
 
   /** Nothing runs, reads or waits. */
   get idle(): boolean {
-    return this.running === undefined && this.journal.readers === 0 && this.#queue.size === 0
+    const isAtWork = this.running !== undefined || this.#besides.size > 0 || this.#queue.size > 0
+    return !isAtWork && this.journal.readers === 0
+  }
+
+  /** Work of the session that no prompt waits for. `work` never rejects. */
+  besides(work: Promise<void>): void {
+    const done = work.finally(() => this.#besides.delete(done))
+    this.#besides.add(done)
+  }
+
+  /** Resolves when none of it is left. */
+  async besidesDone(): Promise<void> {
+    await Promise.all(this.#besides)
   }
 
   /**

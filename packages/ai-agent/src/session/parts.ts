@@ -68,6 +68,8 @@ export interface RunnerParts {
    * Whether resuming this prompt of an earlier process counts towards being given up. Absent: yes.
    */
   resumeCounts?: (promptId: string) => boolean
+  /** Chats that people read get a name from their model. Absent: they keep their first words. */
+  namesChats?: boolean
   /** Where prompts are counted. */
   metrics?: AgentMetrics
   maxTurns: number

@@ -39,6 +39,7 @@ import { Running, batchContext } from './batch.ts'
 import { type OnBehalf, lowestCeiling } from './access.ts'
 import type { SessionCore } from './core.ts'
 import { type PromptStart, promptIdOf, promptStarted, sentMessage } from '../history/session-messages.ts'
+import { nameChat } from './title.ts'
 import { systemPrompt } from '../loop/system-prompt.ts'
 import { takeInstructions } from '../config/instructions.ts'
 import { commandId } from '../tools/sandbox-command/command-id.ts'
@@ -275,6 +276,7 @@ export class Runner {
       if (asked) await this.#answers.denyUnanswerable()
       return
     }
+    const ended = core.running
     const next = this.#startOf(messagesBehind(core.log, end))
     if (next === undefined) {
       await core.store(group)
@@ -286,6 +288,7 @@ export class Runner {
       await core.store([...group, ...next.events])
       this.start(next)
     }
+    if (ended !== undefined) core.besides(nameChat(core, ended, spentBy(core, ended)))
     this.#waiters.tell(core.state())
   }
 

@@ -365,6 +365,7 @@ export class Session {
   async left(): Promise<void> {
     this.forget()
     await this.#core.running?.driven
+    await this.#core.besidesDone()
   }
 
   /** Resolves when no prompt runs any more, also none that waited behind another. */

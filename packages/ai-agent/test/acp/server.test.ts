@@ -56,7 +56,7 @@ describe('our own client', () => {
     })
     await expect
       .poll(() => JSON.stringify(all.others.filter(({ method }) => method === EXT.sessionChanged)))
-      .toContain('secret plans')
+      .toContain('Secret plans')
     expect(reader.others.filter(({ method }) => method === EXT.sessionChanged)).toEqual([])
   })
 
@@ -198,7 +198,7 @@ describe('our own client', () => {
       .map(({ params }) => sessionChanged.parse(params))
     expect(changes.at(-1)).toMatchObject({
       userId: 'u_ada',
-      summary: { sessionId, running: false, title: 'hi' },
+      summary: { sessionId, running: false, title: 'Hi' },
     })
 
     const again = await one.request(methods.agent.session.prompt, {

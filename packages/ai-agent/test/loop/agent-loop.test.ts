@@ -35,7 +35,7 @@ describe('a prompt', () => {
       'usage_update',
       'prompt_ended',
     ])
-    expect(session.summary()).toMatchObject({ title: 'say hello', running: false, waiting: 0 })
+    expect(session.summary()).toMatchObject({ title: 'Say hello', running: false, waiting: 0 })
     expect(happened(session.log, 'prompt_ended')).toEqual([
       { type: 'prompt_ended', stopReason: 'end_turn', reason: 'completed' },
     ])

@@ -56,7 +56,7 @@ describe('/compact', () => {
     expect(next[2]?.content).toBe('Second answer.')
     expect(next[3]?.content).toBe('third')
     expect(JSON.stringify(next)).not.toContain('/compact')
-    expect(session.summary().title).toBe('first')
+    expect(session.summary().title).toBe('First')
   })
 
   test('a session with summaries, asked for or not, still makes its requests again byte for byte', async () => {

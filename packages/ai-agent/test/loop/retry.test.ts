@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { RETRY_RULES, retryVerdict } from '../../src/loop/retry.ts'
 import { ModelError } from '../../src/model/model.ts'
-import { titleOf } from '../../src/session/title.ts'
 
 const failed = (retryable: boolean, waitMs?: number): ModelError =>
   new ModelError('overloaded', 'It is busy.', { retryable, waitMs })
@@ -26,15 +25,5 @@ describe('when a model request is made again', () => {
     expect(retryVerdict(failed(true, 5 * 3_600_000), 1, RETRY_RULES)).toMatchObject({
       message: 'It is busy. Try again in 5 hours.',
     })
-  })
-})
-
-describe('a session’s title', () => {
-  test('is the first line with words, cut between words, never inside a character', () => {
-    expect(titleOf('\n  \n make   a file\nand more')).toBe('make a file')
-    expect(titleOf('  ')).toBe('New chat')
-    const long = titleOf('please look at all of the files in this folder and tell me what they are about')
-    expect(long).toBe('please look at all of the files in this folder and tell me…')
-    expect(titleOf('😀'.repeat(100))).toBe(`${'😀'.repeat(60)}…`)
   })
 })

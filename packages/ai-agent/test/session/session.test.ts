@@ -388,7 +388,7 @@ describe('the manager', () => {
 
     await ask(session, 'hello')
     expect((await core.manager.list('u_ada')).map(({ id, title }) => ({ id, title }))).toEqual([
-      { id: session.id, title: 'hello' },
+      { id: session.id, title: 'Hello' },
     ])
     expect(await core.manager.list('u_bob')).toEqual([])
 
@@ -401,7 +401,7 @@ describe('the manager', () => {
     await expect(core.manager.get('u_ada', session.id)).rejects.toMatchObject({ code: 'not_found' })
     left.abort()
     const seen = await Array.fromAsync(changes)
-    expect(seen.at(-1)).toMatchObject({ userId: 'u_ada', summary: { deleted: true, title: 'hello' } })
+    expect(seen.at(-1)).toMatchObject({ userId: 'u_ada', summary: { deleted: true, title: 'Hello' } })
   })
 
   test('a session is deleted although a message waited when its prompt ended', async () => {

@@ -65,6 +65,10 @@ export interface FakeProvider {
   readonly baseUrl: string
   /** In the order in which they came. */
   readonly requests: readonly RecordedRequest[]
+  /** Requests for a chat's name, which take no answer of the script. */
+  readonly titleRequests: readonly RecordedRequest[]
+  /** Answers to these; without one the model says nothing. */
+  readonly titles: Scripted[]
   /** Answers that were not asked for yet. */
   readonly remaining: number
   /** Adds to the end of the script. */
@@ -76,6 +80,8 @@ export interface FakeProvider {
 export async function startFakeProvider(script: readonly Scripted[] = []): Promise<FakeProvider> {
   const answers = [...script]
   const requests: RecordedRequest[] = []
+  const titleRequests: RecordedRequest[] = []
+  const titles: Scripted[] = []
   const problems: string[] = []
 
   const server = createServer((incoming, outgoing) => {
@@ -96,11 +102,13 @@ export async function startFakeProvider(script: readonly Scripted[] = []): Promi
       body: JSON.parse(raw) as RecordedBody,
       aborted: false,
     }
-    requests.push(request)
+    const isTitle = String((request.body as Partial<RecordedBody>).messages?.[0]?.content).startsWith('Name this chat.')
+    if (isTitle) titleRequests.push(request)
+    else requests.push(request)
     outgoing.on('close', () => {
       request.aborted = !outgoing.writableFinished
     })
-    const next = answers.shift()
+    const next = isTitle ? (titles.shift() ?? textAnswer('', { usage: null })) : answers.shift()
     if (next === undefined) {
       const problem = `The fake provider's script ran out: nobody expected request ${requests.length}.`
       problems.push(problem)
@@ -117,6 +125,8 @@ export async function startFakeProvider(script: readonly Scripted[] = []): Promi
   return {
     baseUrl: `http://127.0.0.1:${port}/v1`,
     requests,
+    titleRequests,
+    titles,
     get remaining() {
       return answers.length
     },
