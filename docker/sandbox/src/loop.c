@@ -33,6 +33,12 @@ static void files_ready(struct source *src, uint32_t events)
     files_collect();
 }
 
+static void watches_are_ready(struct source *src, uint32_t events)
+{
+    (void)src, (void)events;
+    watches_ready();
+}
+
 static void disk_ready(struct source *src, uint32_t events)
 {
     struct disk_suspects found;
@@ -45,6 +51,7 @@ static void disk_ready(struct source *src, uint32_t events)
 
 static struct source frames_source = {.ready = frames_ready}, room_source = {.ready = room_ready};
 static struct source files_source = {.ready = files_ready}, disk_source = {.ready = disk_ready};
+static struct source watches_source = {.ready = watches_are_ready};
 
 void loop_watch(int fd, struct source *src)
 {
@@ -78,9 +85,10 @@ void loop_round(uint64_t now)
     wire_pump();
     commands_hash();
     egress_poll_listener(now);
-    int more = connections_wait();
-    if (more >= 0 && (wait < 0 || wait > more))
-        wait = more;
+    const int due[] = {connections_wait(), watches_timers(now)};
+    for (int i = 0; i < 2; i++)
+        if (due[i] >= 0 && (wait < 0 || wait > due[i]))
+            wait = due[i];
     bool watched = watch_if(wire_wants_write(), &writing, 1, &room_source, EPOLLOUT);
     watched = watch_if(wire_wants_read(), &reading, 0, &frames_source, EPOLLIN) && watched;
     if (!watched && (wait < 0 || wait > RETRY_MS))
@@ -103,7 +111,10 @@ void loop_init(void)
     if (epoll_fd < 0)
         die("epoll");
     files_init();
+    watches_init();
     disk_init();
     loop_watch(files_eventfd(), &files_source);
     loop_watch(disk_eventfd(), &disk_source);
+    if (watches_fd() >= 0)
+        loop_watch(watches_fd(), &watches_source);
 }

@@ -49,6 +49,7 @@ static const struct frame_handler handlers[] = {
     {T_FILE_REMOVE, files_submit},
     {T_FILE_RENAME, files_submit},
     {T_FILE_RESOLVE, files_submit},
+    {T_FILE_WATCH, files_submit},
     {T_PORT_CONNECT, ports_connect},
     {T_PORT_LIST, ports_list},
     {T_FILE_SNAPSHOT, files_submit},

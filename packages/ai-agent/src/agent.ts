@@ -61,6 +61,7 @@ import { lookAtJobs } from './tools/background/ends.ts'
 import { ALLOW_HOST, allowHost } from './tools/allow-host.ts'
 import { builtinTools } from './tools/builtin/index.ts'
 import { Terminals } from './terminals/terminals.ts'
+import { FileWatches } from './workspace/watches.ts'
 import { SHUTDOWN } from './tools/tool-error.ts'
 import { TEAM, instructionsFor } from './config/instructions.ts'
 import { givesTools, hasAnyTools, mayUse, offeredToolsOf, offeredTools } from './config/tool-offer.ts'
@@ -190,12 +191,19 @@ export async function openAgent(
   const anyTools = (): boolean =>
     config.toolsEnabled || personal.all.some(({ settings: { tools } }) => givesTools(tools))
   const starting = new Starting()
+  const watches = new FileWatches({ connected: (userId) => sandboxes.connected(userId), log })
   const acquire = (userId: string, signal: AbortSignal): Promise<Sandbox> =>
     removals.has(userId)
       ? Promise.reject(new SandboxError('cancelled', 'The account of this user was removed.'))
       : people.get(userId)?.role === 'guest'
         ? Promise.reject(new SandboxError('cancelled', GUEST_HAS_NONE))
-        : starting.during(userId, sandboxes.acquire(userId, signal))
+        : starting.during(
+            userId,
+            sandboxes.acquire(userId, signal).then((sandbox) => {
+              watches.awake(userId, sandbox)
+              return sandbox
+            }),
+          )
   const builtin = [...builtinTools(), allowHost(rules, (userId) => network.mayAsk(userId)), ...moreTools]
   const mcp = openMcp({
     specs: config.mcpServers,
@@ -337,6 +345,7 @@ export async function openAgent(
     finishSignIn: (userId: string, answer: URLSearchParams) => mcp.finishSignIn(userId, answer),
     secrets,
     rulesOf: (userId: string) => rules.of(userId),
+    watches,
     workspace: async (userId: string) => (await acquire(userId, leaving.signal)).files,
     clientServers,
     requestFrame: (hash: string) => store.requestFrame(hash),

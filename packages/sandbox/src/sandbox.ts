@@ -83,6 +83,11 @@ export interface RunRequest extends OutputOptions {
    * characters.
    */
   session?: string
+  /**
+   * Where a session begins that no command has moved yet; it need not be there. Default: the
+   * workspace.
+   */
+  home?: string
 }
 
 /** How the output of a command is taken. */
@@ -340,6 +345,13 @@ export interface SandboxFiles {
    * 50,000 files, and with `timeout` where looking at them takes more than two seconds.
    */
   snapshot(): Promise<WorkspaceSnapshot>
+  /**
+   * Those of these directories in which something changed, whoever changed it: all of them first,
+   * then soon after a change and at most once a second. Not what is below them, and of more than
+   * 128 only the first. One set at a time: another ends this one, as the signal and the end of the
+   * connection do. Rejects with `limit_reached` where the kernel cannot tell.
+   */
+  watch(paths: readonly string[], signal: AbortSignal): AsyncIterable<readonly string[]>
 }
 
 /** Kept by sbxd for this connection, as one of at most 16. */

@@ -18,7 +18,7 @@ import {
 import { auditFrom } from './office/audit.ts'
 import { endpointRequest, endpointTestRequest } from './team/models-api.ts'
 import { role } from './team/role.ts'
-import { MAX_TITLE_CHARS, sessionSummary } from './frames.ts'
+import { MAX_TITLE_CHARS, sessionSummary, watchedPaths } from './frames.ts'
 import { messageId, requestId, sessionId } from './ids.ts'
 import { editedInput, follows, onError, unqueuedWhy } from './sandlot-event.ts'
 import { modelAbout, modelChoice } from './model-choice.ts'
@@ -141,6 +141,13 @@ export const EXT = {
    * one: `{user, ask}`.
    */
   files: '_sandlot/files',
+  /**
+   * The directories of their workspace that a page shows now, relative to it; none: no more:
+   * `{user, paths}` → `{}`.
+   */
+  watch: '_sandlot/watch',
+  /** Notification agent → client: something may have changed in these of them: `{paths}`. */
+  filesChanged: '_sandlot/files_changed',
   /** Programs that listen in a person’s sandbox (`desk/ports.ts`): list, connect: `{user, ask}`. */
   ports: '_sandlot/ports',
   /** A person’s terminals (`desk/terminals.ts`): list, open, attach, close: `{user, ask}`. */
@@ -338,6 +345,8 @@ export const renameParams = z.object({
 export const sharesParams = z.object({ user: agentUser, sessionId, ask: sharesAsk })
 export const snapshotsParams = z.object({ user: agentUser, sessionId, ask: snapshotsAsk })
 export const commentParams = z.object({ user: agentUser, sessionId, ...newComment.shape })
+export const watchParams = z.object({ user: agentUser, paths: watchedPaths })
+export const filesChanged = z.object({ paths: z.array(z.string()) })
 export const typingParams = z.object({ user: agentUser, sessionId })
 /** `unshared`: this user may not see it any more. */
 export const sessionClosed = z.object({ sessionId, why: z.enum(['unshared']) })

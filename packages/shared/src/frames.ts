@@ -20,6 +20,9 @@ export const MAX_FRAME_BYTES = 1024 * 1024
 /** Characters of one message. Longer text belongs into a file. */
 export const MAX_MESSAGE_CHARS = 200_000
 
+/** Directories of the workspace, relative to it. */
+export const watchedPaths = z.array(z.string().max(4_096)).max(128)
+
 const callId = z.string().min(1).max(256)
 
 /** To the service. */
@@ -65,6 +68,8 @@ export const clientFrame = z.discriminatedUnion('type', [
     content: questionContent.optional(),
   }),
   z.object({ type: z.literal('ai_chat_mode'), sessionId, modeId: mode }),
+  /** The directories of the workspace that this page shows, in place of those before. */
+  z.object({ type: z.literal('ai_chat_watch'), paths: watchedPaths }),
   /** This person is writing, in a shared chat. Sent again while it goes on. */
   z.object({ type: z.literal('ai_chat_typing'), sessionId }),
   /** From the next message on. `thoughtLevel` null: as the model does by itself. */
@@ -131,6 +136,8 @@ export const serverFrame = z.discriminatedUnion('type', [
   z.object({ type: z.literal('ai_chat_done'), sessionId, promptId: z.string(), stopReason }),
   /** A resume has delivered everything settled and what is in flight; live events follow. */
   z.object({ type: z.literal('ai_chat_caught_up'), sessionId, seq: z.number().int().nonnegative() }),
+  /** In these directories that the page shows something may have changed. */
+  z.object({ type: z.literal('ai_chat_files'), paths: z.array(z.string()) }),
   z.object({ type: z.literal('ai_chat_sessions'), changed: z.array(sessionSummary) }),
   z.object({
     type: z.literal('ai_chat_error'),

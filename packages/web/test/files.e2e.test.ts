@@ -164,6 +164,38 @@ test('a text is changed and saved; one that another has changed is not lost', as
   await tree.waitFor()
 })
 
+test('what runs in the background shows in the tree and in the open file, and several are saved as one zip', async () => {
+  service.files.set('log/run.txt', Buffer.from('started'))
+  service.files.set('log/other.txt', Buffer.from('x'))
+  const page = await signedIn()
+  const { item } = await openFiles(page)
+  await item('log').click()
+  await item('run.txt').waitFor()
+  service.files.set('log/new.txt', Buffer.from('new'))
+  await item('new.txt').waitFor()
+  service.files.delete('log/new.txt')
+  await item('new.txt').waitFor({ state: 'detached' })
+  for (const name of ['log', 'run.txt']) await item(name).click({ modifiers: ['Control'] })
+  await item('other.txt').click({ modifiers: ['Control'] })
+  await item('run.txt').hover()
+  await page.getByRole('button', { name: 'More about run.txt' }).click()
+  const zip = page.getByRole('menuitem', { name: 'Download 2 entries as zip' })
+  expect(await zip.getAttribute('href')).toBe('/api/files/zip?path=log%2Frun.txt&path=log%2Fother.txt')
+  await page.keyboard.press('Escape')
+  await item('run.txt').click()
+  const opened = page.getByTestId('file-preview')
+  await opened.getByText('started').waitFor()
+  service.files.set('log/run.txt', Buffer.from('finished, and longer'))
+  await opened.getByText('finished, and longer').waitFor()
+  await page.getByRole('button', { name: 'Close the workspace' }).click()
+  await until(() =>
+    expect(service.received.findLast(({ type }) => type === 'ai_chat_watch')).toEqual({
+      type: 'ai_chat_watch',
+      paths: [],
+    }),
+  )
+})
+
 test('an empty workspace says what belongs there, and what the agent wrote is saved from its card', async () => {
   const page = await signedIn({ sessionId: 's_fixed' })
   await page.getByRole('button', { name: 'Workspace', exact: true }).click()

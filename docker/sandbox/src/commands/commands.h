@@ -362,6 +362,7 @@ struct request {
     uint16_t rows, columns;
     uint64_t max_age_ms; /* of a background job */
     char session[SESSION_NAME_MAX + 1]; /* "" when it has none */
+    char home[SESSION_CWD_MAX]; /* where a session that was nowhere yet begins; "": the workspace */
     /* It is the session's: where it is gone, the workspace will do */
     bool cwd_may_fail;
     char **given;                       /* the request's own assignments, ended by NULL */
@@ -388,6 +389,7 @@ int background_option(struct request *q, struct reader *r); /* jobs.c */
 bool jobs_full(void);
 void job_begin(struct command *c, const struct request *q);
 int session_option(struct request *q, struct reader *r); /* session_start.c */
+int home_option(struct request *q, struct reader *r);
 /* Before the shim is forked. 0, or the errno that the command is refused with. */
 int session_begin(struct command *c, struct request *q);
 

@@ -79,6 +79,8 @@ int start_option(struct request *q, uint8_t tag, struct reader *r)
         return background_option(q, r);
     case OPT_SESSION:
         return session_option(q, r);
+    case OPT_HOME:
+        return home_option(q, r);
     default:
         return EINVAL;
     }

@@ -16,6 +16,16 @@ int session_option(struct request *q, struct reader *r)
     return session_name_read(q->session, name, n) ? 0 : EINVAL;
 }
 
+int home_option(struct request *q, struct reader *r)
+{
+    size_t n = r->left;
+    const uint8_t *path = rdn(r, n);
+    if (n == 0 || n >= sizeof q->home || memchr(path, 0, n))
+        return EINVAL;
+    memcpy(q->home, path, n);
+    return 0;
+}
+
 static size_t count(char *const *entries)
 {
     size_t n = 0;
@@ -80,6 +90,9 @@ int session_begin(struct command *c, struct request *q)
             q->cwd = s->cwd;
             q->cwd_may_fail = true;
         }
+    } else if (!q->cwd[0] && q->home[0]) {
+        q->cwd = q->home;
+        q->cwd_may_fail = true;
     }
     /* Only a shell leaves state. A job ends long after its session has moved on. */
     return q->flags & START_SHELL && !q->background ? preload_library(c, q) : 0;

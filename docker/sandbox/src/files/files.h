@@ -17,6 +17,11 @@ void files_submit(const struct frame *f);
 void files_collect(void);
 /* A new controller: forget half-written files and answers for the old one. */
 void files_forget(void);
+/* watches.c: the descriptor to poll, -1 where there is none; read it; tell what is due, and when. */
+void watches_init(void);
+int watches_fd(void);
+void watches_ready(void);
+int watches_timers(uint64_t now_ms);
 /* Empty the temporary directories, then answer RESET_DONE on this channel; 0: no answer. */
 void files_empty_tmp(uint32_t channel);
 /* Run this on the file thread, after the jobs that are queued already. */
@@ -80,5 +85,10 @@ int report_changes(uint32_t handle, struct buf *out);
 void snapshots_forget(void);
 /* Everything in it that can go. */
 int empty_directory(int dir);
+/* requests.c: 0 or an errno. */
+int take_path(struct reader *r, char path[PATH_BYTES + 1]);
+/* watches.c: watch these directories, the controller's set of this number. 0 or an errno. */
+int watch_directories(uint32_t which, struct reader *r, struct buf *out);
+void watches_forget(void);
 
 #endif

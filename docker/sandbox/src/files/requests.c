@@ -1,6 +1,6 @@
 /*
- * What each file request does, but for writing (writes.c), removing (remove.c) and comparing
- * (changes.c). They return 0 or an errno; what they add to `out` follows the errno in the answer.
+ * What each file request does, but for writing (writes.c), removing (remove.c), comparing
+ * (changes.c) and watching (watches.c). They return 0 or an errno; what they add to `out` follows the errno in the answer.
  */
 #include "files.h"
 
@@ -161,7 +161,7 @@ static int do_rename(char *from, char *to, bool is_new, uint64_t resolve)
 
 /* ---- which one ------------------------------------------------------------------------------- */
 
-static int take_path(struct reader *r, char path[PATH_BYTES + 1])
+int take_path(struct reader *r, char path[PATH_BYTES + 1])
 {
     uint32_t n = rd32(r);
     const uint8_t *p = rdn(r, n);
@@ -185,6 +185,10 @@ int file_request(const struct job *j, struct buf *out, uint16_t *flags)
     if (j->type == T_FILE_SNAPSHOT || j->type == T_FILE_CHANGES) {
         uint32_t handle = rd32(&r);
         return r.bad ? EINVAL : j->type == T_FILE_SNAPSHOT ? take_snapshot(handle, out) : report_changes(handle, out);
+    }
+    if (j->type == T_FILE_WATCH) {
+        uint32_t which = rd32(&r);
+        return r.bad ? EINVAL : watch_directories(which, &r, out);
     }
     int error = take_path(&r, path);
     if (error)

@@ -102,6 +102,7 @@ static void *file_thread(void *unused)
         if (j->session != seen) {
             writes_forget(j->session);
             snapshots_forget();
+            watches_forget();
             seen = j->session;
         }
         struct answer *a = calloc(1, sizeof *a);

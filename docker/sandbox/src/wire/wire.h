@@ -61,6 +61,8 @@ enum frame_type {
     T_FILE_RESULT = 0x27,
     T_RESIZE = 0x28,
     T_FILE_RESOLVE = 0x29,
+    T_FILE_WATCH = 0x2A,
+    T_FILE_CHANGED = 0x2B,
     T_EGRESS_LISTEN = 0x30,
     T_EGRESS_OPEN = 0x31,
     T_EGRESS_RESULT = 0x32,
@@ -88,6 +90,7 @@ enum frame_type {
 #define F_NEW 0x0008      /* FILE_WRITE, FILE_RENAME: EEXIST where something is */
 #define F_FREEZE 0x0001   /* DISK_BUDGET: nothing may grow, whatever the budget */
 #define F_RECURSIVE 0x0001 /* FILE_REMOVE */
+#define F_ALL 0x0001       /* FILE_CHANGED: in any of them */
 #define F_NO_LINKS 0x8000  /* every file request: a symbolic link on the way is ELOOP */
 #define F_STREAM_MASK 0x0003 /* DATA, EOF */
 
@@ -113,6 +116,7 @@ enum start_option {
     OPT_TERMINAL = 0x20,
     OPT_BACKGROUND = 0x21,
     OPT_SESSION = 0x22,
+    OPT_HOME = 0x23,
 };
 #define OPT_REPEATS(tag) ((tag) == OPT_RLIMIT)
 

@@ -158,6 +158,11 @@ export class ClientConnection {
     return this.#followed.get(session.id)?.pump ?? this.follow(session, session.seq, user, access)
   }
 
+  /** Tells our own service. Nothing happens once the connection has closed. */
+  filesChanged(paths: readonly string[]): void {
+    void this.#notify(EXT.filesChanged, { paths })
+  }
+
   unfollow(sessionId: string): void {
     const followed = this.#followed.get(sessionId)
     followed?.pump.stop()

@@ -19,6 +19,7 @@ import type { PersonTool } from '@sandlot/shared/team/agent-settings'
 import type { Log } from '../log.ts'
 import type { Execs } from '../exec/exec.ts'
 import type { Terminals } from '../terminals/terminals.ts'
+import type { FileWatches } from '../workspace/watches.ts'
 import type { ByteStreams } from './byte-streams.ts'
 import type { ClientServers } from './client-servers.ts'
 import type { ClientConnection } from './connection.ts'
@@ -43,6 +44,8 @@ export interface AcpServerParts {
   rulesOf?: (userId: string) => Promise<readonly Rule[]>
   /** The files of this person, whose sandbox is started for it. Absent: there are no sandboxes. */
   workspace?: (userId: string) => Promise<SandboxFiles>
+  /** What pages show of workspaces. Absent: there are no sandboxes. */
+  watches?: FileWatches
   /** What people themselves do in their sandboxes. Absent: there are none. */
   shell?: {
     terminals: Terminals

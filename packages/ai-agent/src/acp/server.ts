@@ -14,6 +14,7 @@ import { ClientConnection } from './connection.ts'
 import { execRequests } from './requests/exec.ts'
 import { extensionRequests } from './requests/extension.ts'
 import { filesRequests } from './requests/files.ts'
+import { watchRequests } from './requests/watch.ts'
 import { chatsRequests } from './requests/chats.ts'
 import {
   instructionsRequests,
@@ -84,6 +85,7 @@ function allExtensions(parts: AcpServerParts): ExtensionHandlers {
     ...modelsRequests(parts),
     ...teamRequests(parts),
     ...portsRequests(parts),
+    ...watchRequests(parts),
     ...terminalsRequests(parts),
     ...execRequests(parts),
     ...sandboxRequests(parts),

@@ -8,6 +8,12 @@ export function absolutePath(path: string): string {
   return posix.resolve(WORKSPACE, path)
 }
 
+/** As commands see this path: a backend without containers has the workspace under another name. */
+export function inSandbox(path: string, { workspace }: { workspace: string }): string {
+  const below = posix.relative(WORKSPACE, path)
+  return path.startsWith('/') && !below.startsWith('..') ? posix.join(workspace, below) : path
+}
+
 /** Sandlot's own files: stored outputs and shell states. No rule allows a change of them. */
 export function isOwnFile(path: string): boolean {
   return /^\/workspace\/\.tool-outputs(\/|$)/.test(absolutePath(path))

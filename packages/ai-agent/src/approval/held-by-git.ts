@@ -3,9 +3,9 @@
  * the call shows. What exists and is not committed as it is, is lost.
  */
 import { randomBytes } from 'node:crypto'
-import { posix } from 'node:path'
 import type { Sandbox } from '@sandlot/sandbox/sandbox'
 import { READS_ONLY } from './shell/git.ts'
+import { inSandbox } from './files.ts'
 import { type Loss, lossKey } from './shell/losses.ts'
 
 /** Files that are looked at for one call; more are not held. */
@@ -65,13 +65,15 @@ interface Place {
   /** Absent: where the shell of this session stands. */
   cwd?: string | undefined
   sessionId: string
+  /** Where that shell begins; absent: in the workspace. */
+  home?: string | undefined
 }
 
 /** Keys of the losses that git does not make good. What cannot be found out is lost. */
 export async function lostToGit(
   sandbox: Sandbox,
   losses: readonly Loss[],
-  { cwd, sessionId }: Place,
+  { cwd, sessionId, home }: Place,
 ): Promise<Set<string>> {
   const asked = losses.flatMap((loss) =>
     (loss.paths ?? []).map((path) => ({ key: lossKey(loss), says: [loss.does, inSandbox(path, sandbox)] })),
@@ -81,7 +83,9 @@ export async function lostToGit(
   const running = await sandbox.run({
     id: randomBytes(16).toString('hex'),
     command: ['bash', '-c', SCRIPT, 'held', sandbox.workspace, ...asked.flatMap(({ says }) => says)],
-    ...(cwd === undefined ? { session: sessionId } : { cwd: inSandbox(cwd, sandbox) }),
+    ...(cwd === undefined
+      ? { session: sessionId, home: home && inSandbox(home, sandbox) }
+      : { cwd: inSandbox(cwd, sandbox) }),
     env: { ...READS_ONLY, BASH_ENV: '' },
     timeoutMs: TIMEOUT_MS,
     policy: { kind: 'limit', bytes: OUTPUT_BYTES },
@@ -95,10 +99,4 @@ export async function lostToGit(
   const lines = printed.trimEnd().split('\n')
   if (lines.pop() !== 'end') return all
   return new Set(lines.flatMap((line) => asked[Number(line)]?.key ?? []))
-}
-
-/** A backend without containers has the workspace under another name. */
-function inSandbox(path: string, { workspace }: Sandbox): string {
-  const below = posix.relative('/workspace', path)
-  return path.startsWith('/') && !below.startsWith('..') ? posix.join(workspace, below) : path
 }

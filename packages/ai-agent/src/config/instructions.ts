@@ -113,7 +113,7 @@ export async function instructionsFor(
 
 function ofProject({ folder, instructions: said }: Project): string {
   if (folder === '') return said
-  return `The folder of this project is ${WORKSPACE}/${folder}; make it if it is not there. Work in it unless you are told otherwise: it is the cwd of your commands, and new files go there.\n\n${said}`
+  return `The folder of this project is ${WORKSPACE}/${folder}; make it if it is not there. Work in it unless you are told otherwise: new files go there.\n\n${said}`
 }
 
 /** Empty when there is none, it is not readable text, or the sandbox sleeps. */

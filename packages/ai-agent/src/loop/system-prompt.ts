@@ -17,7 +17,8 @@ How you answer
 const WITH_TOOLS = `You get things done by working on a computer of the user's own: a Linux sandbox (Debian, bash) that belongs to this user alone.
 
 Where you work
-- ${WORKSPACE} is the user's folder. It stays between conversations; everything else in the sandbox may be gone tomorrow. Put what the user should keep there. Relative paths start there.
+- ${WORKSPACE} is the user's folder. It stays between conversations; everything else in the sandbox may be gone tomorrow. Put what the user should keep there.
+- The folder of this chat is FOLDER: commands begin in it, and relative paths start there.
 - Unless the operator has opened it, the sandbox has no network. When a download, an installation from the internet or a web service is refused, say so. Installed are: git, ripgrep, jq, curl, sqlite3, zip, make, gcc, Python 3 with venv and pip, and Node.js with npm.
 - You are an ordinary user there, without root.
 
@@ -34,17 +35,19 @@ const TOLD = `What you have been told for this work. Where two of these disagree
 
 /**
  * `base`: who speaks. `hints`: of the tools there are, in the order of their names; none when there
- * are no tools. `instructions`: what people have told the agent; may be empty.
+ * are no tools. `instructions`: what people have told the agent; may be empty. `folder`:
+ * where the chat works.
  */
 export function systemPrompt(
   base: string,
   tools: readonly { runs?: { hint?: string } }[],
   instructions: string,
+  folder = WORKSPACE,
 ): string {
   const hints = tools.flatMap(({ runs }) => (runs?.hint === undefined ? [] : [`- ${runs.hint}`]))
   return [
     base,
-    ...(hints.length === 0 ? [] : [[WITH_TOOLS, ...hints].join('\n')]),
+    ...(hints.length === 0 ? [] : [[WITH_TOOLS.replace('FOLDER', () => folder), ...hints].join('\n')]),
     ...(instructions === '' ? [] : [TOLD, instructions]),
   ].join('\n\n')
 }

@@ -53,7 +53,9 @@ interface BatchSource {
   userId: string
   running: Running
   turn: number
-  tools: ToolRegistry
+  tools: Pick<ToolRegistry, 'getTool' | 'listTools'>
+  /** As of `CallIds`. */
+  folder: string | undefined
   log: () => readonly SessionEvent[]
   approvals: Approvals
   mode: () => Mode
@@ -70,7 +72,7 @@ export function batchContext(source: BatchSource): BatchContext {
     source
   const { store, sandbox, secrets, now, log: agentLog } = source.parts
   return {
-    ids: { sessionId, userId, promptId: running.promptId, turn },
+    ids: { sessionId, userId, promptId: running.promptId, turn, folder: source.folder },
     tools,
     signal: AbortSignal.any([running.stop.signal, released]),
     cancelSignal: (callId) => running.cancelOf(callId).signal,

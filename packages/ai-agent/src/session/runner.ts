@@ -41,6 +41,8 @@ import type { SessionCore } from './core.ts'
 import { type PromptStart, promptIdOf, promptStarted, sentMessage } from '../history/session-messages.ts'
 import { nameChat } from './title.ts'
 import { systemPrompt } from '../loop/system-prompt.ts'
+import { folderOfChat, inFolder } from '../tools/workspace-path.ts'
+import type { ToolRegistry } from '../tools/registry.ts'
 import { takeInstructions } from '../config/instructions.ts'
 import { commandId } from '../tools/sandbox-command/command-id.ts'
 
@@ -132,7 +134,9 @@ export class Runner {
     try {
       await core.journal.caughtUp()
       const signal = AbortSignal.any([running.stop.signal, released])
-      const tools = await parts.tools(core.userId, signal, core.id)
+      const registry = await parts.tools(core.userId, signal, core.id)
+      const folder = folderOfChat(core.cwd)
+      const tools = folder === undefined ? registry : toolsIn(folder, registry)
       if (released.aborted) return
       const instructions = await takeInstructions({
         promptId: running.promptId,
@@ -149,7 +153,7 @@ export class Runner {
       const changes = resumed ? undefined : new PromptChanges(running.promptId, log)
       const limits = { maxTurns: parts.maxTurns, ...parts.limitsOf?.(running.chargedTo ?? core.userId) }
       const groups = runPrompt({
-        system: systemPrompt(parts.system, tools.listTools(), instructions),
+        system: systemPrompt(parts.system, tools.listTools(), instructions, folder),
         model: watched(core.owned(modelOfPrompt(core.log, running.promptId, models))),
         fallbacks: models.fallbacks?.map((one) => watched(core.owned(told(one, level)))),
         maxTurns: limits.maxTurns,
@@ -173,6 +177,7 @@ export class Runner {
             running,
             turn,
             tools,
+            folder,
             log: () => core.log,
             approvals: core.approvals,
             appendOutput: (callId, offset, bytes) =>
@@ -330,6 +335,21 @@ export function promptBeginning(
       at,
     ),
   ]
+}
+
+/** The tools as a chat with this folder has them. */
+function toolsIn(
+  folder: string,
+  { getTool, listTools, modelTools }: ToolRegistry,
+): Pick<ToolRegistry, 'getTool' | 'listTools' | 'modelTools'> {
+  return {
+    getTool(name) {
+      const tool = getTool(name)
+      return tool && inFolder(tool, folder)
+    },
+    listTools: () => listTools().map((tool) => inFolder(tool, folder)),
+    modelTools,
+  }
 }
 
 function promptEndIn(group: EventGroup): SessionEvent | undefined {

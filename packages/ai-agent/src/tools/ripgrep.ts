@@ -4,6 +4,7 @@
  */
 import { ToolError } from './tool-error.ts'
 import { saidPath } from './quoted-path.ts'
+import { WORKSPACE } from './workspace-path.ts'
 import { HIDDEN_CLASSES } from '@sandlot/shared/quoted-path'
 import type { CommandResult } from './sandbox-command/sandboxed-tool-executor.ts'
 import { type PageRoom } from './output/line-page.ts'
@@ -30,6 +31,12 @@ interface LinePage {
   limit: number
 }
 
+/** The same of a call: what it finds is named as the call named where to look. */
+interface CalledPage extends LinePage {
+  /** As the model wrote it: absolute, or relative to the workspace. */
+  path: string
+}
+
 /**
  * Exit codes of our scripts: lines are left behind the page; the path has a symbolic link in it
  * now; it is no file to search.
@@ -53,7 +60,7 @@ const CHECK_PATH = `at=.; [ "$1" = . ] || at=./$1
  * which ends the search too.
  */
 const PAGER = String.raw`
-my ($what, $skip, $limit, $room, $known) = @ARGV;
+my ($what, $prefix, $skip, $limit, $room, $known) = @ARGV;
 my ($lines, $size) = (0, 0);
 my %short = ("\"" => "\\\"", "\\" => "\\\\", "\n" => "\\n", "\r" => "\\r", "\t" => "\\t");
 sub octal { join "", map { sprintf "\\%03o", $_ } unpack "C*", $_[0] }
@@ -61,6 +68,7 @@ sub escaped { my ($one) = @_; return $short{$one} if $short{$one}; utf8::encode(
 sub quoted {
   my ($name) = @_;
   $name =~ s{^\./}{};
+  $name = $prefix . $name;
   my $text = $name;
   if (utf8::decode($text)) {
     return $name unless $text =~ /["\\HIDDEN]/;
@@ -118,20 +126,25 @@ exit "\${ended[0]}"
 exit "\${PIPESTATUS[0]}"`
 }
 
-/** `$1` path, `$2` the pager, `$3`–`$5` its page, then ripgrep's arguments. */
-const PAGED_SEARCH = paged(`rg --null "\${@:6}" -- "$at"`, `perl -e "$2" lines "\${@:3:3}"`)
+/** `$1` path, `$2` the pager, `$3`–`$6` its prefix and page, then ripgrep's arguments. */
+const PAGED_SEARCH = paged(`rg --null "\${@:7}" -- "$at"`, `perl -e "$2" lines "\${@:3:4}"`)
 
 /**
  * A list of files that match a glob, without those that ignore rules leave out: ripgrep's own globs
  * overrule them.
  */
 const PAGED_FILES = paged(
-  `rg --files --null "--glob=$6" "\${@:7}" -- "$at"`,
-  `perl -e "$2" files "\${@:3:3}" <(rg --files --null "\${@:7}" -- "$at" 2>/dev/null)`,
+  `rg --files --null "--glob=$7" "\${@:8}" -- "$at"`,
+  `perl -e "$2" files "\${@:3:4}" <(rg --files --null "\${@:8}" -- "$at" 2>/dev/null)`,
 )
 
 /** The command that runs ripgrep with `args` on `path` and shows one page of what it finds. */
-export function pagedSearch(path: string, args: readonly string[], page: LinePage, room: PageRoom): string[] {
+export function pagedSearch(
+  path: string,
+  args: readonly string[],
+  page: CalledPage,
+  room: PageRoom,
+): string[] {
   return ['bash', '-c', PAGED_SEARCH, 'search', path || '.', PAGER, ...pageArgs(page, room), ...args]
 }
 
@@ -143,14 +156,15 @@ export function pagedFiles(
   path: string,
   glob: string,
   args: readonly string[],
-  page: LinePage,
+  page: CalledPage,
   room: PageRoom,
 ): string[] {
   return ['bash', '-c', PAGED_FILES, 'files', path || '.', PAGER, ...pageArgs(page, room), glob, ...args]
 }
 
-function pageArgs({ offset, limit }: LinePage, room: PageRoom): string[] {
-  return [offset, Math.min(limit, room.lines), room.chars].map(String)
+function pageArgs({ path, offset, limit }: CalledPage, room: PageRoom): string[] {
+  const prefix = path.startsWith('/') ? `${WORKSPACE}/` : ''
+  return [prefix, offset, Math.min(limit, room.lines), room.chars].map(String)
 }
 
 /**

@@ -182,6 +182,8 @@ export interface CallIds {
   /** From 1 within the prompt. */
   turn: number
   callId: string
+  /** The chat's folder, where its shell begins; absent: the workspace. */
+  folder?: string | undefined
 }
 
 /** The time limit of a call. Waiting for the sandbox or for an answer does not use it up. */
@@ -359,6 +361,11 @@ export interface Tool<Input extends z.ZodObject = z.ZodObject> {
    * tool itself.
    */
   requests?(args: z.infer<Input>): RuleRequest[]
+  /**
+   * Arguments that are paths, with what stands for one that is absent: relative ones begin in the
+   * folder of the chat.
+   */
+  pathArgs?: Readonly<Record<string, string | undefined>>
   execute(args: z.infer<Input>, ctx: CallContext): AsyncGenerator<ToolUpdate, ToolOutcome>
   runs?: ToolRuns
 }

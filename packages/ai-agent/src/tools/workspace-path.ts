@@ -6,7 +6,7 @@ import type { Sandbox, SandboxFiles } from '@sandlot/sandbox/sandbox'
 import type { ToolLocation } from '@sandlot/shared/call'
 import { ToolError } from './tool-error.ts'
 import { acquireSandbox } from './sandbox-command/sandboxed-tool-executor.ts'
-import type { CallContext, ToolUpdate } from './tool.ts'
+import type { CallContext, Tool, ToolTitle, ToolUpdate } from './tool.ts'
 
 export const WORKSPACE = '/workspace'
 
@@ -87,4 +87,45 @@ export async function* openWorkspace(
   // repeat what they see.
   const named = workspacePath(path, [WORKSPACE, sandbox.workspace])
   return { sandbox, files: sandbox.files.withoutLinks, path: ctx.paths?.get(path)?.path ?? named }
+}
+
+/** The folder in which a chat with this `cwd` works; undefined: the workspace itself. */
+export function folderOfChat(cwd: string): string | undefined {
+  const normal = posix.normalize(cwd).replace(/\/+$/, '')
+  return normal.startsWith(`${WORKSPACE}/`) ? normal : undefined
+}
+
+/** The tool as a chat with a folder of its own has it: relative paths begin there. */
+export function inFolder<T extends Tool>(tool: T, folder: string): T {
+  const { pathArgs, requests } = tool
+  if (pathArgs === undefined) return tool
+  const placed = (args: Record<string, unknown>): Record<string, unknown> => {
+    const here = { ...args }
+    for (const [name, absent] of Object.entries(pathArgs)) {
+      const path = args[name] ?? absent
+      if (typeof path === 'string') here[name] = isRelative(path) ? `${folder}/${path}` : path
+    }
+    return here
+  }
+  return {
+    ...tool,
+    title(args) {
+      const [said, there] = [tool.title(args), tool.title(placed(args))].map((title): ToolTitle =>
+        typeof title === 'string' ? { title } : title,
+      )
+      const isNamed = Object.keys(pathArgs).every(
+        (name) => args[name] !== undefined || pathArgs[name] === undefined,
+      )
+      return { ...there, title: (isNamed ? said?.title : there?.title) ?? tool.name }
+    },
+    ...(requests === undefined
+      ? {}
+      : { requests: (args: Record<string, unknown>) => requests.call(tool, placed(args)) }),
+    execute: (args, ctx) => tool.execute(placed(args), ctx),
+  }
+}
+
+/** Neither absolute nor in a home directory or on a drive, which are refused as they are. */
+function isRelative(path: string): boolean {
+  return !path.startsWith('/') && !path.startsWith('~') && !/^[A-Za-z]:[\\/]/.test(path)
 }

@@ -102,7 +102,9 @@ export async function startFakeProvider(script: readonly Scripted[] = []): Promi
       body: JSON.parse(raw) as RecordedBody,
       aborted: false,
     }
-    const isTitle = String((request.body as Partial<RecordedBody>).messages?.[0]?.content).startsWith('Name this chat.')
+    const isTitle = String((request.body as Partial<RecordedBody>).messages?.[0]?.content).startsWith(
+      'Name this chat.',
+    )
     if (isTitle) titleRequests.push(request)
     else requests.push(request)
     outgoing.on('close', () => {

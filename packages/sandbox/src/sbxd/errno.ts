@@ -26,6 +26,7 @@ const FILE_ERRORS: Record<number, [SandboxErrorCode, string]> = {
   28: ['disk_quota', 'does not fit: the disk is full; delete what is not needed'],
   30: ['permission', 'is read-only'],
   36: ['invalid_arguments', 'is too long for a path'],
+  38: ['limit_reached', 'cannot be watched here'],
   39: ['exists', 'is a directory that is not empty; remove it with recursive'],
   40: ['path_outside', 'leads through too many symbolic links'],
   62: ['timeout', 'takes too long to look at'],

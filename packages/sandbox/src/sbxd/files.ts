@@ -13,6 +13,7 @@ import type {
 } from '../sandbox.ts'
 import { fileError } from './errno.ts'
 import type { Link, Reply } from './link.ts'
+import { DirectoryWatches } from './watch.ts'
 
 const READ_BYTES = MAX_PAYLOAD - 64
 const WRITE_BYTES = MAX_PAYLOAD - 8_192
@@ -35,14 +36,23 @@ export class RemoteFiles implements SandboxFiles {
   readonly #flags: number
   /** Of writes; one sequence for both views, because sbxd knows a write by it. */
   readonly #handles: { last: number }
+  /** One for both views, as sbxd holds one set. */
+  readonly #watches: DirectoryWatches
 
-  constructor(link: Link, workspace: string, { flags = 0, handles = { last: 0 } } = {}) {
+  constructor(
+    link: Link,
+    workspace: string,
+    { flags = 0, handles = { last: 0 }, watches = new DirectoryWatches(link) } = {},
+  ) {
     this.#link = link
     this.#workspace = workspace
     this.#flags = flags
     this.#handles = handles
+    this.#watches = watches
     this.withoutLinks =
-      flags === FLAG.NO_LINKS ? this : new RemoteFiles(link, workspace, { flags: FLAG.NO_LINKS, handles })
+      flags === FLAG.NO_LINKS
+        ? this
+        : new RemoteFiles(link, workspace, { flags: FLAG.NO_LINKS, handles, watches })
   }
 
   async resolve(path: string): Promise<string> {
@@ -144,6 +154,13 @@ export class RemoteFiles implements SandboxFiles {
       return { files: told, more: all - told.length }
     }
     return { files, repositories, changes }
+  }
+
+  watch(paths: readonly string[], signal: AbortSignal): AsyncGenerator<readonly string[], void> {
+    return this.#watches.watch(
+      paths.map((path) => this.#path(path)),
+      signal,
+    )
   }
 
   async rename(from: string, to: string, { isNew = false }: PlaceOptions = {}): Promise<void> {

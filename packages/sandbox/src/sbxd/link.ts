@@ -32,6 +32,7 @@ const LOOKING: ReadonlySet<number> = new Set([
   FrameType.DISK_BUDGET,
   FrameType.COMMANDS,
   FrameType.COMMAND_LIST,
+  FrameType.FILE_WATCH,
 ])
 /** sbxd's own channels are numbered upwards from here: the highest bit and 1. */
 const FIRST_INWARD = 0x8000_0001
@@ -52,6 +53,8 @@ export class Link implements FrameSink {
    * sbxd's count of connections that it had no room for. The payload is only valid during the call.
    */
   onEgressRefused: (payload: Buffer) => void = () => {}
+  /** What changed in watched directories. The payload is only valid during the call. */
+  onFileChanged: (flags: number, payload: Buffer) => void = () => {}
   readonly #stream: Duplex
   readonly #crc: CrcStarts
   readonly #decoder = new FrameDecoder(this)
@@ -97,6 +100,11 @@ export class Link implements FrameSink {
 
   get paused(): boolean {
     return this.#wake !== undefined
+  }
+
+  /** The connection has ended. */
+  get ended(): boolean {
+    return this.#ended !== undefined
   }
 
   /**
@@ -232,6 +240,7 @@ export class Link implements FrameSink {
     if (header.type === FrameType.PONG || header.type === FrameType.REFUSED) return
     if (header.type === FrameType.DISK_STATE && header.channel === 0) this.onDiskState(payload)
     else if (header.type === FrameType.EGRESS_REFUSED) this.onEgressRefused(payload)
+    else if (header.type === FrameType.FILE_CHANGED) this.onFileChanged(header.flags, payload)
     else if (header.type === FrameType.EGRESS_OPEN) this.#openInward(header.channel, payload)
     else this.#channel(header)?.frame(header.type, header.flags, payload)
   }

@@ -35,6 +35,7 @@ export function encodeStart(
     checkText(`The environment variable ${name}`, `${name}=${value}`)
   }
   checkText('The working directory', request.cwd ?? '')
+  checkText('The home of the session', request.home ?? '')
   const flags =
     (shell ? START_FLAG.shell : 0) |
     (request.merge ? START_FLAG.merge : 0) |
@@ -121,6 +122,7 @@ function writeStartOptions(writer: ByteWriter, request: RunRequest): void {
   if (request.terminal) option(StartOption.TERMINAL, terminalSize(request.terminal))
   if (request.background) option(StartOption.BACKGROUND, jobOption(request.maxAgeMs))
   if (request.session !== undefined) option(StartOption.SESSION, sessionName(request.session))
+  if (request.home !== undefined) option(StartOption.HOME, new ByteWriter().bytes(Buffer.from(request.home)))
 }
 
 function milliseconds(timeoutMs: number): number {

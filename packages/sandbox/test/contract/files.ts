@@ -319,6 +319,45 @@ export function fileTests({ it, sandbox, fixture }: Suite): void {
     await sh(sandbox(), 'rm -rf many')
   })
 
+  it('tells in which of the watched directories something changed, by whomever', async () => {
+    const { files } = sandbox()
+    await sh(sandbox(), 'mkdir -p watched/in watched/other/below; echo 1 > watched/in/file')
+    const stop = new AbortController()
+    const told = files
+      .watch(['watched/in', 'watched/other', 'watched/none'], stop.signal)
+      [Symbol.asyncIterator]()
+    const next = async () => (await told.next()).value
+    expect(await next()).toEqual(['watched/in', 'watched/other', 'watched/none'])
+    for (const change of [
+      'echo 2 >> watched/in/file',
+      'touch watched/in/new',
+      'mv watched/in/new watched/in/newer',
+      'rm watched/in/newer',
+      'chmod 600 watched/in/file',
+      'touch watched/other/below/unseen; mkdir watched/in/sub',
+    ]) {
+      await sh(sandbox(), change)
+      expect(await next(), change).toEqual(['watched/in'])
+    }
+    await files.write('watched/other/mine', bytes('x'))
+    expect(await next()).toEqual(['watched/other'])
+    await sh(sandbox(), 'rm -r watched/in')
+    expect(await next()).toEqual(['watched/in'])
+
+    // Another set takes its place, and a link is never followed.
+    await sh(sandbox(), 'mkdir watched/real; ln -s real watched/link')
+    const second = files.withoutLinks
+      .watch(['watched/link', 'watched/other'], stop.signal)
+      [Symbol.asyncIterator]()
+    await second.next()
+    expect(await told.next()).toEqual({ done: true, value: undefined })
+    await sh(sandbox(), 'touch watched/real/unseen watched/other/seen')
+    expect((await second.next()).value).toEqual(['watched/other'])
+    stop.abort()
+    expect((await second.next()).done).toBe(true)
+    await sh(sandbox(), 'rm -rf watched')
+  })
+
   it('follows no link where none may be, wherever it stands on the way', async () => {
     const { files } = sandbox()
     await sh(

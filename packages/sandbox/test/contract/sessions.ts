@@ -114,6 +114,25 @@ export function sessionTests({ it, sandbox, fixture }: Suite): void {
     expect([last.moved, (await finish(last)).out]).toEqual([false, '/\n'])
   })
 
+  it('begins in its home until a command has moved it, and says where that is not there', async () => {
+    const name = newId()
+    const run = session(name)
+    const home = `${sandbox().workspace}/home/of it`
+    const command = await sandbox().run({
+      id: newId(),
+      session: name,
+      home,
+      command: 'pwd',
+      autoAcknowledge: true,
+    })
+    expect([command.moved, (await finish(command)).out]).toEqual([true, `${sandbox().workspace}\n`])
+    const other = session(newId())
+    await run('mkdir -p "home/of it"')
+    expect((await other('pwd; cd ..', { home })).out).toBe(`${home}\n`)
+    expect((await other('pwd', { home })).out).toBe(`${sandbox().workspace}/home\n`)
+    expect((await session(newId())('pwd', { home, cwd: '/' })).out).toBe('/\n')
+  })
+
   it('lets the last one to end win', async () => {
     const run = session()
     await run('mkdir -p race/a race/b; cd race; rm -f ended')

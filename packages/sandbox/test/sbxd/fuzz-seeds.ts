@@ -127,8 +127,27 @@ const SEEDS: Record<string, Buffer[]> = {
     frame(FrameType.FILE_LIST, 5, path('a').u64(0).done()),
     frame(FrameType.FILE_SNAPSHOT, 1, new ByteWriter().u32(1).done()),
     frame(FrameType.FILE_RENAME, 6, path('a/f').text('a/g').done()),
+    frame(
+      FrameType.FILE_WRITE,
+      2,
+      new ByteWriter().u32(2).u64(0).text('a/g').done(),
+      FLAG.BEGIN | FLAG.COMMIT | FLAG.NEW,
+    ),
+    frame(FrameType.FILE_RENAME, 6, path('a/g').text('a/h').done(), FLAG.NEW),
     frame(FrameType.FILE_REMOVE, 7, path('a').done(), FLAG.RECURSIVE),
     frame(FrameType.FILE_CHANGES, 1, new ByteWriter().u32(1).done()),
+    operation(OP.hello, 7),
+  ],
+  watched: [
+    frame(FrameType.FILE_MKDIR, 1, path('w').done()),
+    frame(FrameType.FILE_WATCH, 2, new ByteWriter().u32(1).text('w').text('').text('none').done()),
+    operation(OP.time, 30),
+    frame(FrameType.FILE_MKDIR, 3, path('w/x').done()),
+    operation(OP.time, 200),
+    operation(OP.time, 2_000),
+    frame(FrameType.FILE_REMOVE, 4, path('w').done(), FLAG.RECURSIVE),
+    operation(OP.time, 2_000),
+    frame(FrameType.FILE_WATCH, 5, new ByteWriter().u32(2).text('').done()),
     operation(OP.hello, 7),
   ],
   kept: [
@@ -142,6 +161,7 @@ const SEEDS: Record<string, Buffer[]> = {
       .bytes(Buffer.from('/tmp\0A=1\0LANG\0PATH=/x\0'))
       .done(),
     ...begun(1, { session: 's' }),
+    start(2, { session: 't', home: 'x' }),
     ...ended,
   ],
   egress: [

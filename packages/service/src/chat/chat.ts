@@ -7,6 +7,7 @@ import { methods } from '@agentclientprotocol/sdk'
 import {
   type AgentUser,
   EXT,
+  filesChanged,
   promptAccepted,
   promptResultMeta,
   sessionClosed,
@@ -86,6 +87,7 @@ export class Chat {
   readonly #prompts: PendingPrompts
   /** By session: frames of a reader about one session are passed on in order. */
   readonly #order = new InOrder(MAX_WAITING_FRAMES)
+  #watched: readonly string[] = []
 
   constructor(options: ChatOptions) {
     const { user, agent, log, send } = options
@@ -97,9 +99,11 @@ export class Chat {
       agent,
       log,
       onNotification: (method, params) => this.#onNotification(method, params),
-      wanted: () => sessions.any,
-      onBack: (connection) =>
-        sessions.loadAgain(connection, (error, sessionId) => this.#refuse(error, { sessionId })),
+      wanted: () => sessions.any || this.#watched.length > 0,
+      onBack: async (connection) => {
+        await sessions.loadAgain(connection, (error, sessionId) => this.#refuse(error, { sessionId }))
+        if (this.#watched.length > 0) await this.#sendWatched(connection)
+      },
     })
   }
 
@@ -113,7 +117,7 @@ export class Chat {
     } catch (error) {
       this.#refuse(error, {
         ...('requestId' in frame ? { requestId: frame.requestId } : {}),
-        sessionId: frame.sessionId,
+        ...('sessionId' in frame ? { sessionId: frame.sessionId } : {}),
       })
     }
   }
@@ -121,6 +125,16 @@ export class Chat {
   /** Closes the connection; prompts continue in the agent. */
   close(): void {
     this.#connection.close()
+  }
+
+  /** What the page shows of the workspace; said again after a reconnect. */
+  async #watch(paths: readonly string[]): Promise<void> {
+    this.#watched = paths
+    await this.#sendWatched(await this.#connection.get())
+  }
+
+  async #sendWatched(connection: AgentConnection): Promise<void> {
+    await connection.request(EXT.watch, { user: this.#options.user, paths: this.#watched })
   }
 
   #refuse(error: unknown, about: { requestId?: string; sessionId?: string }): void {
@@ -149,6 +163,8 @@ export class Chat {
         return this.#order.run(frame.sessionId, async () =>
           setMode(await this.#connection.get(), user, frame.sessionId, frame.modeId),
         )
+      case 'ai_chat_watch':
+        return this.#watch(frame.paths)
       case 'ai_chat_typing':
         return this.#typing(frame.sessionId)
       case 'ai_chat_model':
@@ -280,6 +296,9 @@ export class Chat {
     } else if (method === EXT.promptAccepted) {
       const { data } = promptAccepted.safeParse(params)
       if (data?.requestId !== undefined) this.#prompts.accepted(data.requestId, data.promptId, data.sessionId)
+    } else if (method === EXT.filesChanged) {
+      const { data } = filesChanged.safeParse(params)
+      if (data !== undefined) this.#options.send({ type: 'ai_chat_files', paths: data.paths })
     } else if (method === EXT.sessionClosed) {
       const { data } = sessionClosed.safeParse(params)
       if (data !== undefined) this.#onClosed(data.sessionId)

@@ -26,11 +26,16 @@ interface FolderReader {
 /**
  * The bytes, at the pace at which they are taken. A text in it lists what could not be put in. Ends
  * with an error when the workspace is not reachable any more. `path` is the folder, `name` its name
- * in the zip file, `first` its first page. `ended` is called once, also after a cancel.
+ * in the zip file, `first` its first page; `only`: of what is in it, these paths. `ended` is called once, also after a cancel.
  */
 export function zipFolder(
   reader: FolderReader,
-  { path, name, first }: { path: string; name: string; first: DirectoryList },
+  {
+    path,
+    name,
+    first,
+    only,
+  }: { path: string; name: string; first: DirectoryList; only?: readonly string[] | undefined },
   ended: () => void,
 ): ReadableStream<Uint8Array> {
   const zip = new ZipFile()
@@ -43,7 +48,8 @@ export function zipFolder(
   const fill = async (): Promise<void> => {
     const left: string[] = []
     let count = 0
-    for await (const { entry, at, to } of walk(reader, { path, name, first })) {
+    const isIn = only === undefined ? () => true : (at: string) => only.some((one) => isOnWay(at, one))
+    for await (const { entry, at, to } of walk(reader, { path, name, first, isIn })) {
       if (taken.signal.aborted) return
       count += 1
       if (count > MOST_ENTRIES) {
@@ -133,6 +139,18 @@ function isAboutTheFile(error: unknown): boolean {
   )
 }
 
+/** It is the other, or below it, or above it. */
+function isOnWay(at: string, other: string): boolean {
+  return `${at}/`.startsWith(`${other}/`) || `${other}/`.startsWith(`${at}/`)
+}
+
+interface Folder {
+  path: string
+  name: string
+  first: DirectoryList
+  isIn: (at: string) => boolean
+}
+
 interface Walked {
   entry: WorkspaceEntry
   /** In the workspace. */
@@ -141,19 +159,16 @@ interface Walked {
   to: string
 }
 
-async function* walk(
-  reader: FolderReader,
-  { path, name, first }: { path: string; name: string; first: DirectoryList },
-): AsyncGenerator<Walked> {
+async function* walk(reader: FolderReader, { path, name, first, isIn }: Folder): AsyncGenerator<Walked> {
   const names = new Set<string>()
   for (let page = first; ;) {
     for (const entry of page.entries) {
       const at = path === '' ? entry.name : `${path}/${entry.name}`
       // Outputs, shell states and the trash.
-      if (at === '.tool-outputs') continue
+      if (at === '.tool-outputs' || !isIn(at)) continue
       const to = `${name}/${uniqueName(entry.name, names)}`
       yield { entry, at, to }
-      if (entry.kind === 'directory') yield* walkBelow(reader, at, to)
+      if (entry.kind === 'directory') yield* walkBelow(reader, { at, to, isIn })
     }
     const last = page.entries.at(-1)
     if (page.left === 0 || last === undefined) return
@@ -161,7 +176,10 @@ async function* walk(
   }
 }
 
-async function* walkBelow(reader: FolderReader, at: string, to: string): AsyncGenerator<Walked> {
+async function* walkBelow(
+  reader: FolderReader,
+  { at, to, isIn }: Pick<Walked, 'at' | 'to'> & Pick<Folder, 'isIn'>,
+): AsyncGenerator<Walked> {
   let first: DirectoryList
   try {
     first = await reader.list(at)
@@ -170,7 +188,7 @@ async function* walkBelow(reader: FolderReader, at: string, to: string): AsyncGe
     if (isAboutTheFile(error)) return
     throw error
   }
-  yield* walk(reader, { path: at, name: to, first })
+  yield* walk(reader, { path: at, name: to, first, isIn })
 }
 
 /** A name that every system takes, and that is in `used`, without regard to case, only once. */

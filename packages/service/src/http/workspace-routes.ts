@@ -75,7 +75,9 @@ export function workspaceRoutes(parts: Parts): Hono<AppEnv> {
       c.json(fileRestored.parse(await ask(c, { do: 'restore', id: c.req.param('id') }))),
     )
     .get('/zip', async (c) => {
-      const path = c.req.query('path') ?? ''
+      const paths = (c.req.queries('path') ?? ['']).map((one) => one.replaceAll(/^\/+|\/+$/g, ''))
+      // Of several, what lies above all of them.
+      const path = paths.length === 1 ? (paths[0] ?? '') : folderAbove(paths)
       const first = await list(c, path)
       const name = safeName(path.split('/').findLast((part) => part !== '') ?? '') || 'workspace'
       const leave = zips.enter(c.var.caller.account.id)
@@ -83,7 +85,11 @@ export function workspaceRoutes(parts: Parts): Hono<AppEnv> {
         list: (at: string, after?: string) => list(c, at, after),
         read: (at: string, offset: number) => read(c, at, offset),
       }
-      const body = zipFolder(reader, { path, name, first }, leave)
+      const body = zipFolder(
+        reader,
+        { path, name, first, ...(paths.length === 1 ? {} : { only: paths }) },
+        leave,
+      )
       return new Response(body, {
         headers: {
           'content-type': 'application/zip',
@@ -202,4 +208,11 @@ function changedMeanwhile(c: Ctx, current: FileVersion | null): Response {
       ? 'This file was removed or renamed since you opened it.'
       : 'This file was changed since you opened it.'
   return c.json({ ...toErrorBody(new SandlotError('conflict', words), c.var.requestId), current }, 409)
+}
+
+function folderAbove(paths: readonly string[]): string {
+  const parts = paths.map((path) => path.split('/').slice(0, -1))
+  const [first = []] = parts
+  const shared = first.findIndex((name, at) => parts.some((other) => other[at] !== name))
+  return first.slice(0, shared === -1 ? first.length : shared).join('/')
 }

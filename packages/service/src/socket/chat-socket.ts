@@ -90,6 +90,8 @@ export function serveChatSocket(socket: WebSocket, connection: Duplex, options: 
     metrics.frameIn(frame.type)
     if (frame.type === 'ai_chat_visible') return sockets.looks(open, frame.visible)
     if (frame.type === 'ai_chat_resume') metrics.resumed()
+    if (frame.type === 'ai_chat_watch' && caller.via === 'key' && !caller.scopes.includes('files'))
+      return send({ type: 'ai_chat_error', code: 'forbidden', message: 'This API key has no scope “files”.' })
     await chat.handle(frame)
   }
 

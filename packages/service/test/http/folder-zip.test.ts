@@ -41,8 +41,13 @@ async function realFolder(): Promise<{ root: string; reader: FolderReader }> {
   return { root, reader }
 }
 
-async function zipped(reader: FolderReader, path: string, name: string): Promise<Record<string, Uint8Array>> {
-  const body = zipFolder(reader, { path, name, first: await reader.list(path) }, () => {})
+async function zipped(
+  reader: FolderReader,
+  path: string,
+  name: string,
+  only?: readonly string[],
+): Promise<Record<string, Uint8Array>> {
+  const body = zipFolder(reader, { path, name, first: await reader.list(path), only }, () => {})
   return unzipSync(new Uint8Array(await new Response(body).arrayBuffer()))
 }
 
@@ -72,6 +77,8 @@ test('a folder is there with all that is below it; links, outputs and trash are 
   expect(Buffer.compare(Buffer.from(all['workspace/photo.png'] ?? []), large)).toBe(0)
   expect(textOf(all['workspace/_not-in-this-zip.txt'])).toContain('"a/out" is a symbolic link.')
   expect(Object.keys(await zipped(reader, 'a/empty', 'empty'))).toEqual([])
+  const some = await zipped(reader, '', 'some', ['a/f1', 'a/empty', 'photo.png'])
+  expect(Object.keys(some).toSorted()).toEqual(['some/a/', 'some/a/empty/', 'some/a/f1', 'some/photo.png'])
 })
 
 test('no name leads out of where it is unpacked, or takes the place of another', async () => {

@@ -36,6 +36,8 @@ export const ITEM =
   'flex h-8 cursor-pointer items-center gap-2.5 rounded-lg px-2.5 text-sm outline-none data-highlighted:bg-hover pointer-coarse:h-11'
 export const POPUP = 'popup min-w-48 rounded-xl border border-line bg-raised p-1.5 shadow-3 outline-none'
 const ICON = 'size-4 text-muted'
+/** All of them are in one address. */
+const MOST_ZIPPED = 100
 
 export function EntryMenu(props: { path: string; entry: WorkspaceEntry; actions: EntryActions }) {
   const { path, entry, actions } = props
@@ -71,6 +73,8 @@ export function EntryMenu(props: { path: string; entry: WorkspaceEntry; actions:
               {marked > 1 ? (
                 <>
                   {item(`Move ${marked} entries…`, FolderInput, () => actions.move(pathsFor(path)))}
+                  {pathsFor(path).length <= MOST_ZIPPED &&
+                    save(zipUrl(...pathsFor(path)), `Download ${marked} entries as zip`, Archive)}
                   {item(`Delete ${marked} entries`, Trash2, () => actions.remove(pathsFor(path)))}
                 </>
               ) : (

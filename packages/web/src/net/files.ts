@@ -54,9 +54,9 @@ export async function emptyTrash(): Promise<void> {
   await call(nothing, 'DELETE', '/api/files/trash')
 }
 
-/** A folder as a zip file. */
-export function zipUrl(path: string): string {
-  return `/api/files/zip?path=${encoded(path)}`
+/** A folder as a zip file; several files and folders as one. */
+export function zipUrl(...paths: readonly string[]): string {
+  return `/api/files/zip?${paths.map((path) => `path=${encoded(path)}`).join('&')}`
 }
 
 /** Where the bytes of a file are. `download` makes the browser save it. */

@@ -47,6 +47,10 @@ export class ChatLine {
   readonly #frames: FrameBatch
   #visible = false
   #typed = { sessionId: '', at: 0 }
+  #watched: { paths: readonly string[]; changed: (paths: readonly string[]) => void } = {
+    paths: [],
+    changed: () => undefined,
+  }
 
   constructor(store: StoreApi<ChatState>, parts: ChatLineParts) {
     this.#store = store
@@ -91,6 +95,14 @@ export class ChatLine {
     if (visible === this.#visible) return
     this.#visible = visible
     this.#connection.send({ type: 'ai_chat_visible', visible })
+  }
+
+  /** In place of those before. `changed` gets those of them in which something may have changed. */
+  watchFiles(paths: readonly string[], changed: (paths: readonly string[]) => void): void {
+    const before = this.#watched
+    this.#watched = { paths, changed }
+    if (paths.join('\0') !== before.paths.join('\0') || paths.length !== before.paths.length)
+      this.#connection.send({ type: 'ai_chat_watch', paths: [...paths] })
   }
 
   /** That the person is writing there. Not kept: it is true only now. */
@@ -166,6 +178,8 @@ export class ChatLine {
    */
   #reconnected(): void {
     if (this.#visible) this.#connection.send({ type: 'ai_chat_visible', visible: true })
+    const { paths } = this.#watched
+    if (paths.length > 0) this.#connection.send({ type: 'ai_chat_watch', paths: [...paths] })
     this.#frames.flush()
     const { before, behind } = aroundMessages(this.#state.waiting)
     this.#set(withStaleViews(this.#state))
@@ -192,6 +206,7 @@ export class ChatLine {
     this.#set(state)
     if (state.outbox !== before.outbox) persistedOutbox.save(this.#parts.storage, state.outbox)
     for (const command of commands) this.#execute(command)
+    for (const frame of frames) if (frame.type === 'ai_chat_files') this.#watched.changed(frame.paths)
     this.#tellStarted(before, frames)
   }
 

@@ -122,6 +122,8 @@ function applyFrame(state: ChatState, frame: ServerFrame, commands: Command[]): 
       )
     case 'ai_chat_sessions':
       return listChanged(state, frame.changed, commands)
+    case 'ai_chat_files':
+      return state
     case 'ai_chat_error':
       return refused(state, frame, commands)
   }

@@ -178,6 +178,11 @@ export class Chat {
     })
   }
 
+  /** As `ChatLine.watchFiles`: what the page shows of the workspace. */
+  watchFiles(paths: readonly string[], changed: (paths: readonly string[]) => void): void {
+    this.#line.watchFiles(paths, changed)
+  }
+
   /** The person is writing in a shared chat. */
   typing(sessionId: string): void {
     this.#line.typing(sessionId)

@@ -68,6 +68,8 @@ function keyOf(frame: ClientFrame): string {
       return `resume ${frame.sessionId}`
     case 'ai_chat_visible':
       return 'visible'
+    case 'ai_chat_watch':
+      return 'watch'
     case 'ai_chat':
       return `chat ${frame.requestId}`
   }

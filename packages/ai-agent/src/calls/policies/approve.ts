@@ -177,7 +177,8 @@ async function* lookAtGit(
   await call.clock.wait(orAborted(call.inOrder(), ctx.signal))
   const sandbox = yield* acquireSandbox(ctx)
   const cwd = callRequest(call).asks.find((ask) => ask.kind === 'shell')?.cwd
-  const place = { cwd, sessionId: ctx.ids.sessionId }
+  const { sessionId, folder: home } = ctx.ids
+  const place = { cwd, sessionId, home }
   const lost = await orAborted(lostToGit(sandbox, losses, place), ctx.signal)
   return await orAborted(call.judge(call.args, { paths, lost }), ctx.signal)
 }

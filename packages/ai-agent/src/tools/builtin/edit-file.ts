@@ -22,7 +22,10 @@ const edit = {
     .describe('Replace every place; otherwise old_text must be there exactly once.'),
 }
 const input = z.strictObject({
-  path: z.string().min(1).describe(`The file, relative to ${WORKSPACE} or absolute below it.`),
+  path: z
+    .string()
+    .min(1)
+    .describe(`The file, relative to the folder of this chat or absolute below ${WORKSPACE}.`),
   old_text: edit.old_text.optional(),
   new_text: edit.new_text.optional(),
   replace_all: edit.replace_all,
@@ -49,6 +52,7 @@ export const editFile = defineTool({
   readOnly: false,
   runs: { repeatable: true, timeoutMs: 5000 },
   title: (args) => ({ title: `Edit ${pathArg(args) ?? 'a file'}`, locations: pathLocations(args['path']) }),
+  pathArgs: { path: undefined },
   requests: ({ path }) => [{ kind: 'file', access: 'write', path }],
   async *execute(args, ctx) {
     const edits = editsOf(args)

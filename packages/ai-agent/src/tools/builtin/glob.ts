@@ -18,7 +18,7 @@ const input = z.strictObject({
     .string()
     .default('.')
     .describe(
-      `The directory to begin in, relative to ${WORKSPACE} or absolute below it. Default: ${WORKSPACE}.`,
+      `The directory to begin in, relative to the folder of this chat or absolute below ${WORKSPACE}. Default: the folder of this chat.`,
     ),
   include_ignored: z.boolean().default(false).describe('Find also what .gitignore leaves out.'),
   limit: z.int().min(1).max(1000).default(500).describe('How many paths to show at most.'),
@@ -37,6 +37,7 @@ export const glob = defineTool({
     title: `Find files ${textArg(args, 'pattern') ?? ''}`.trim(),
     locations: pathLocations(args['path']),
   }),
+  pathArgs: { path: '.' },
   requests: ({ path }) => [{ kind: 'file', access: 'read', path, below: true }],
   async *execute(args, ctx) {
     const { sandbox, path } = yield* openWorkspace(args.path, ctx)

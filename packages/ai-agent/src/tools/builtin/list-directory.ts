@@ -12,7 +12,9 @@ const input = z.strictObject({
   path: z
     .string()
     .default('.')
-    .describe(`The directory, relative to ${WORKSPACE} or absolute below it. Default: ${WORKSPACE}.`),
+    .describe(
+      `The directory, relative to the folder of this chat or absolute below ${WORKSPACE}. Default: the folder of this chat.`,
+    ),
 })
 
 export const listDirectory = defineTool({
@@ -29,6 +31,7 @@ export const listDirectory = defineTool({
     title: `List ${pathArg(args) ?? WORKSPACE}`,
     locations: pathLocations(args['path'] ?? WORKSPACE),
   }),
+  pathArgs: { path: '.' },
   requests: ({ path }) => [{ kind: 'file', access: 'read', path }],
   async *execute(args, ctx) {
     const { files, path } = yield* openWorkspace(args.path, ctx)

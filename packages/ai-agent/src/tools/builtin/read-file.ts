@@ -13,7 +13,10 @@ import { WORKSPACE, openWorkspace, pathLocations, shownPath } from '../workspace
 import { binaryFailure, binaryKind, statFile } from '../workspace-files.ts'
 
 const input = z.strictObject({
-  path: z.string().min(1).describe(`The file, relative to ${WORKSPACE} or absolute below it.`),
+  path: z
+    .string()
+    .min(1)
+    .describe(`The file, relative to the folder of this chat or absolute below ${WORKSPACE}.`),
   offset: z
     .int()
     .min(1)
@@ -66,6 +69,7 @@ export const readFile = defineTool({
     const locations = typeof line === 'number' ? places.map((place) => ({ ...place, line })) : places
     return { title: `Read ${pathArg(args) ?? 'a file'}`, locations }
   },
+  pathArgs: { path: undefined },
   requests: ({ path }) => [{ kind: 'file', access: 'read', path }],
   async *execute(args, ctx) {
     const { files, path } = yield* openWorkspace(args.path, ctx)

@@ -17,6 +17,7 @@ import {
 } from '../sandbox-command/sandboxed-tool-executor.ts'
 import { grouped } from '../output/truncate-output.ts'
 import { WORKSPACE, workspacePath } from '../workspace-path.ts'
+import { inSandbox } from '../../approval/files.ts'
 import { ToolError } from '../tool-error.ts'
 import { commandId } from '../sandbox-command/command-id.ts'
 
@@ -35,7 +36,7 @@ const input = z.strictObject({
     .string()
     .optional()
     .describe(
-      `Directory to run it in, relative to ${WORKSPACE} or absolute below it. Default: where the last command stopped, at first ${WORKSPACE}.`,
+      `Directory to run it in, relative to the folder of this chat or absolute below ${WORKSPACE}. Default: where the last command stopped, at first the folder of this chat.`,
     ),
   timeout_ms: z
     .int()
@@ -70,7 +71,7 @@ export const runShellCommand = defineTool({
   name: 'run_shell_command',
   description:
     `Runs a command with bash in the user's sandbox (a Linux container) and returns what it printed (stdout and stderr together, in order) and its exit code. ` +
-    `It starts in ${WORKSPACE}, whose files are kept; later calls go on in the directory where the last one stopped, with its exported variables (other variables, functions and options are not kept). There is no terminal and no input: ` +
+    `It starts in the folder of this chat, in ${WORKSPACE}, whose files are kept; later calls go on in the directory where the last one stopped, with its exported variables (other variables, functions and options are not kept). There is no terminal and no input: ` +
     'use flags that do not ask (such as -y). Long output is cut in the middle and the notice says where all of it is.',
   kind: 'execute',
   input,
@@ -80,10 +81,8 @@ export const runShellCommand = defineTool({
     repeatable: true,
     hint: 'Prefer the file tools for reading and changing files, and run_shell_command for everything else. What runs on (a server, a watcher) is started with background; what listens on a port there can be opened by the user in their browser, under Workspace → App.',
   },
-  requests: ({ command, cwd, background }) => [
-    // What runs in the background begins in the workspace, not where the shell stands.
-    { kind: 'shell', command, cwd: cwd ?? (background ? '.' : undefined) },
-  ],
+  pathArgs: { cwd: undefined },
+  requests: ({ command, cwd }) => [{ kind: 'shell', command, cwd }],
   title: (args) => textArg(args, 'description') ?? firstLine(textArg(args, 'command') ?? 'Run a command'),
   async *execute(args, ctx) {
     const cwd = args.cwd === undefined ? {} : { cwd: workspacePath(args.cwd) || '.' }
@@ -179,6 +178,7 @@ async function* startInBackground(
     cwd: request.cwd,
     env: request.env,
     session: ctx.ids.sessionId,
+    home: ctx.ids.folder && inSandbox(ctx.ids.folder, sandbox),
     merge: true,
     background: true,
     // Its output is not read here: all of it is in its log, and it never waits for a reader.

@@ -18,7 +18,7 @@ const input = z.strictObject({
     .string()
     .default('.')
     .describe(
-      `File or directory to search, relative to ${WORKSPACE} or absolute below it. Default: ${WORKSPACE}.`,
+      `File or directory to search, relative to the folder of this chat or absolute below ${WORKSPACE}. Default: the folder of this chat.`,
     ),
   literal: z.boolean().default(false).describe('Find the pattern as it is: no character is special.'),
   glob: z
@@ -48,6 +48,7 @@ export const searchText = defineTool({
     title: `Search for ${textArg(args, 'pattern') ?? 'text'}`,
     locations: pathLocations(args['path']),
   }),
+  pathArgs: { path: '.' },
   requests: ({ path }) => [{ kind: 'file', access: 'read', path, below: true }],
   async *execute(args, ctx) {
     const { path } = yield* openWorkspace(args.path, ctx)

@@ -12,7 +12,9 @@ const input = z.strictObject({
   path: z
     .string()
     .min(1)
-    .describe(`The file, relative to ${WORKSPACE} or absolute below it. Missing directories are made.`),
+    .describe(
+      `The file, relative to the folder of this chat or absolute below ${WORKSPACE}. Missing directories are made.`,
+    ),
   content: z.string().describe('The whole new content of the file.'),
 })
 
@@ -29,6 +31,7 @@ export const writeFile = defineTool({
   readOnly: false,
   runs: { repeatable: true, timeoutMs: 5000 },
   title: (args) => ({ title: `Write ${pathArg(args) ?? 'a file'}`, locations: pathLocations(args['path']) }),
+  pathArgs: { path: undefined },
   requests: ({ path }) => [{ kind: 'file', access: 'write', path }],
   async *execute(args, ctx) {
     const { files, path } = yield* openWorkspace(args.path, ctx)

@@ -3,6 +3,7 @@
  * in the log before the command is sent, a lost stream is taken up again, and a restart adopts what
  * runs or says that it does not know.
  */
+import { inSandbox } from '../../approval/files.ts'
 import type { ExitInfo } from '@sandlot/shared/call'
 import type { FailureReason } from '@sandlot/shared/reasons'
 import type { RefusedHost } from '@sandlot/sandbox/sandbox'
@@ -163,7 +164,9 @@ async function begin(
       command: request.command,
       cwd: request.cwd,
       env: request.env,
-      ...(request.inSession === true ? { session: ctx.ids.sessionId } : {}),
+      ...(request.inSession === true
+        ? { session: ctx.ids.sessionId, home: ctx.ids.folder && inSandbox(ctx.ids.folder, on) }
+        : {}),
       merge: true,
       timeoutMs: ctx.deadline && Math.max(1, Math.ceil(ctx.deadline.remainingMs())),
       spool: { ...SPOOL, afterBytes: Math.min(ctx.output.limits.chars, SPOOL.afterBytes) },
@@ -224,7 +227,7 @@ async function finishedResult(
   void ctx.output.stored.then(() => command.acknowledge({ stdout: exit.bytes.stdout }))
   const file = exit.spoolFile === undefined ? {} : { file: `${sandbox.workspace}/.tool-outputs/${id}.txt` }
   const { durationMs, userMs, systemMs, maxRssKb } = exit
-  const notes = notesOf(command, exit)
+  const notes = notesOf(command, exit, ctx.ids.folder)
   const result = {
     ...(notes.length === 0 ? {} : { notes }),
     ...output.finish({ ...keep, ...file }),
@@ -252,10 +255,14 @@ async function finishedResult(
 }
 
 /** What the next command, or this one, does not find as it was left. */
-function notesOf(command: RunningCommand, exit: CommandExit): string[] {
+function notesOf(command: RunningCommand, exit: CommandExit, folder: string | undefined): string[] {
   return [
     ...(command.moved
-      ? ['The directory where the last command stopped is gone; this one began in the workspace.']
+      ? [
+          folder === undefined
+            ? 'The directory where the last command stopped is gone; this one began in the workspace.'
+            : `The directory where this command should have begun, ${folder} or where the last one stopped, is not there; it began in the workspace.`,
+        ]
       : []),
     ...(exit.session === 'refused'
       ? ['The exported variables are too large to be kept; the next command begins where this one did.']

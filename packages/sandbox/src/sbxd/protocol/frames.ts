@@ -55,6 +55,8 @@ export const FrameType = {
   FILE_RESULT: 0x27,
   RESIZE: 0x28,
   FILE_RESOLVE: 0x29,
+  FILE_WATCH: 0x2a,
+  FILE_CHANGED: 0x2b,
   EGRESS_LISTEN: 0x30,
   EGRESS_OPEN: 0x31,
   EGRESS_RESULT: 0x32,
@@ -85,6 +87,8 @@ export const FLAG = {
   RECURSIVE: 1,
   /** FILE_WRITE (first piece), FILE_RENAME: an error where something is. */
   NEW: 8,
+  /** FILE_CHANGED: in any of the directories. */
+  ALL: 1,
   /** Every file request: a symbolic link on the way is an error. */
   NO_LINKS: 0x8000,
   /** DISK_BUDGET: nothing may grow, whatever the budget. */
@@ -102,6 +106,7 @@ export const StartOption = {
   TERMINAL: 0x20,
   BACKGROUND: 0x21,
   SESSION: 0x22,
+  HOME: 0x23,
 } as const
 export type StartOption = (typeof StartOption)[keyof typeof StartOption]
 

@@ -1,0 +1,29 @@
+/** `_sandlot/watch`: the directories of a person's workspace that a page of theirs shows. */
+import { EXT, watchParams } from '@sandlot/shared/acp-meta'
+import { SandlotError } from '@sandlot/shared/errors'
+import { parseParams } from '../errors.ts'
+import type { AcpServerParts, ExtensionHandlers } from '../handler-context.ts'
+import { withSandboxErrors } from '../sandbox-error.ts'
+
+export function watchRequests({ watches }: AcpServerParts): ExtensionHandlers {
+  /** Of connections that have asked before. */
+  const known = new WeakSet<object>()
+  return {
+    [EXT.watch]: async ({ params, connection }): Promise<object> => {
+      const { user, paths } = parseParams(watchParams, params, EXT.watch)
+      if (!connection.ours || watches === undefined)
+        throw new SandlotError('not_implemented', 'There are no sandboxes here.')
+      if (user.role === 'guest') throw new SandlotError('forbidden', 'Guests have no files of their own.')
+      const tell = (changed: readonly string[]): void => connection.filesChanged(changed)
+      if (!known.has(connection)) {
+        known.add(connection)
+        const leave = (): void => void watches.set(connection, user.id, { paths: [], tell })
+        connection.closed.addEventListener('abort', leave, { once: true })
+      }
+      return withSandboxErrors(async () => {
+        await watches.set(connection, user.id, { paths: connection.closed.aborted ? [] : paths, tell })
+        return {}
+      })
+    },
+  }
+}
