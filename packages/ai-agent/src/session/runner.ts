@@ -340,15 +340,15 @@ export function promptBeginning(
 /** The tools as a chat with this folder has them. */
 function toolsIn(
   folder: string,
-  { getTool, listTools, modelTools }: ToolRegistry,
+  registry: ToolRegistry,
 ): Pick<ToolRegistry, 'getTool' | 'listTools' | 'modelTools'> {
   return {
     getTool(name) {
-      const tool = getTool(name)
+      const tool = registry.getTool(name)
       return tool && inFolder(tool, folder)
     },
-    listTools: () => listTools().map((tool) => inFolder(tool, folder)),
-    modelTools,
+    listTools: () => registry.listTools().map((tool) => inFolder(tool, folder)),
+    modelTools: () => registry.modelTools(),
   }
 }
 

@@ -97,7 +97,7 @@ export function folderOfChat(cwd: string): string | undefined {
 
 /** The tool as a chat with a folder of its own has it: relative paths begin there. */
 export function inFolder<T extends Tool>(tool: T, folder: string): T {
-  const { pathArgs, requests } = tool
+  const { pathArgs } = tool
   if (pathArgs === undefined) return tool
   const placed = (args: Record<string, unknown>): Record<string, unknown> => {
     const here = { ...args }
@@ -118,9 +118,9 @@ export function inFolder<T extends Tool>(tool: T, folder: string): T {
       )
       return { ...there, title: (isNamed ? said?.title : there?.title) ?? tool.name }
     },
-    ...(requests === undefined
+    ...(tool.requests === undefined
       ? {}
-      : { requests: (args: Record<string, unknown>) => requests.call(tool, placed(args)) }),
+      : { requests: (args: Record<string, unknown>) => tool.requests?.(placed(args)) ?? [] }),
     execute: (args, ctx) => tool.execute(placed(args), ctx),
   }
 }

@@ -323,9 +323,11 @@ export function fileTests({ it, sandbox, fixture }: Suite): void {
     const { files } = sandbox()
     await sh(sandbox(), 'mkdir -p watched/in watched/other/below; echo 1 > watched/in/file')
     const stop = new AbortController()
-    const told = files
-      .watch(['watched/in', 'watched/other', 'watched/none'], stop.signal)
-      [Symbol.asyncIterator]()
+    const watching = (all: typeof files, paths: readonly string[]) => {
+      const told = all.watch(paths, stop.signal)
+      return told[Symbol.asyncIterator]()
+    }
+    const told = watching(files, ['watched/in', 'watched/other', 'watched/none'])
     const next = async () => (await told.next()).value
     expect(await next()).toEqual(['watched/in', 'watched/other', 'watched/none'])
     for (const change of [
@@ -346,9 +348,7 @@ export function fileTests({ it, sandbox, fixture }: Suite): void {
 
     // Another set takes its place, and a link is never followed.
     await sh(sandbox(), 'mkdir watched/real; ln -s real watched/link')
-    const second = files.withoutLinks
-      .watch(['watched/link', 'watched/other'], stop.signal)
-      [Symbol.asyncIterator]()
+    const second = watching(files.withoutLinks, ['watched/link', 'watched/other'])
     await second.next()
     expect(await told.next()).toEqual({ done: true, value: undefined })
     await sh(sandbox(), 'touch watched/real/unseen watched/other/seen')
