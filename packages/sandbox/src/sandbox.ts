@@ -346,7 +346,7 @@ export interface SandboxFiles {
    */
   snapshot(): Promise<WorkspaceSnapshot>
   /**
-   * Those of these directories in which something changed, whoever changed it: all of them first,
+   * Those of these directories in which something changed, by any process: all of them first,
    * then soon after a change and at most once a second. Not what is below them, and of more than
    * 128 only the first. One set at a time: another ends this one, as the signal and the end of the
    * connection do. Rejects with `limit_reached` where the kernel cannot tell.

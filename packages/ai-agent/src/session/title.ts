@@ -46,7 +46,7 @@ export function titleOf(text: string): string {
 
 /**
  * Asks the model once for a name, when the first prompt that was answered has just ended, and
- * stores it with what it took. Nothing where the chat was renamed, nobody reads it, or a budget is
+ * stores it with what it took. Nothing where the chat was renamed or is unattended, or a budget is
  * used up. Never rejects. A restart never asks again: it ends no prompt that has ended.
  */
 export async function nameChat(
@@ -101,7 +101,7 @@ export async function nameChat(
   }
 }
 
-/** It is called by its first message: nobody and no model has named it. */
+/** It is called by its first message: neither a person nor a model has named it. */
 function hasFirstWords(log: readonly SessionEvent[]): boolean {
   const titled = log.filter(
     (event) => event.sessionUpdate === 'session_info_update' && typeof event.title === 'string',

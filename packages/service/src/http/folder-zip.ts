@@ -26,7 +26,8 @@ interface FolderReader {
 /**
  * The bytes, at the pace at which they are taken. A text in it lists what could not be put in. Ends
  * with an error when the workspace is not reachable any more. `path` is the folder, `name` its name
- * in the zip file, `first` its first page; `only`: of what is in it, these paths. `ended` is called once, also after a cancel.
+ * in the zip file, `first` its first page; `only`: of what is in it, these paths. `ended` is called
+ * once, also after a cancel.
  */
 export function zipFolder(
   reader: FolderReader,
