@@ -5,6 +5,7 @@ import { dev } from './commands/dev.ts'
 import { doctor } from './commands/doctor.ts'
 import { down } from './commands/down.ts'
 import { exec } from './commands/exec.ts'
+import { install } from './commands/install.ts'
 import { keys } from './commands/keys.ts'
 import { people } from './commands/people.ts'
 import { replay } from './commands/replay.ts'
@@ -32,6 +33,11 @@ export const COMMANDS: Record<string, Listed> = {
     usage: 'down [--end|--purge]',
     summary:
       'end a running Sandlot; the next up goes on with its prompts (--end: they end, sandboxes stop; --purge: workspaces go)',
+  },
+  install: {
+    run: install,
+    usage: 'install [--print|--remove]',
+    summary: 'have systemd start it at boot, as root; --print only shows the unit, --remove takes it back',
   },
   test: {
     run: test,
