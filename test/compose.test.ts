@@ -113,13 +113,23 @@ describe('the composed deployment', () => {
     expect(limits('engine-gate')).toEqual(limits('ai-agent'))
   })
 
-  test('only ai-agent has the model’s key, and only the service has a port, on loopback', () => {
+  test('only ai-agent has the model’s key, and only the service has a port, on loopback, beside HTTPS where that is wanted', () => {
     const names = (service: Service): string[] => Object.keys(service.environment ?? {})
     expect(names(named('service')).filter((name) => /OPENAI|DOCKER/.test(name))).toEqual([])
     expect(names(named('ai-agent'))).toContain('OPENAI_API_KEY')
-    expect(services.flatMap(([, { ports }]) => ports ?? [])).toEqual([
-      '127.0.0.1:${PORT:-8002}:${PORT:-8002}',
+    expect(services.filter(([, { ports }]) => ports !== undefined)).toEqual([
+      ['service', expect.objectContaining({ ports: ['127.0.0.1:${PORT:-8002}:${PORT:-8002}'] })],
+      [
+        'tls',
+        expect.objectContaining({
+          profiles: ['tls'],
+          user: '10004:10004',
+          volumes: ['certificates:/data', './certificates:/certificates:ro'],
+        }),
+      ],
     ])
+    // Of the settings it knows only what is in the addresses that people type.
+    expect(names(named('tls')).filter((name) => /KEY|TOKEN|SMTP|OIDC/.test(name))).toEqual([])
   })
 
   test('what the operator has for the agent alone is a folder that may be empty, and no image has it', () => {
@@ -195,7 +205,7 @@ describe('the composed deployment', () => {
   test('uses nothing that the old docker-compose does not know', () => {
     expect(compose.version).toBe('3.8')
     expect(compose).not.toHaveProperty('name')
-    for (const dockerfile of ['docker/Dockerfile', 'docker/sandbox/Dockerfile']) {
+    for (const dockerfile of ['docker/Dockerfile', 'docker/sandbox/Dockerfile', 'docker/caddy/Dockerfile']) {
       expect(read(dockerfile).text).not.toMatch(/--mount=|--parents|--link|<<\w*EOF|^#\s*syntax=/m)
     }
   })
@@ -227,5 +237,6 @@ test.skipIf(composer === undefined)('compose itself reads the file (skipped with
     'sandbox-full-image',
     'sandbox-image',
     'service',
+    'tls',
   ])
 })

@@ -1,6 +1,6 @@
-/** The systemd unit that starts Sandlot at boot: `./sandlot up`, and the end that `down` gives it. */
+/** The systemd unit that starts Sandlot at boot: `./sandlot up`, ended as by `down`. */
 
-export interface UnitParts {
+interface UnitParts {
   /** The checkout. No path here has a character that a unit file gives a meaning. */
   root: string
   data: string
@@ -26,8 +26,8 @@ export const UNIT_MARK = '# Written by ./sandlot install in '
 const STOP_SECONDS = 90
 
 /**
- * SIGTERM goes to the launcher alone, which ends agent, service and gate in order and leaves prompts
- * to the next start. Memory must stay executable for Node's compiler.
+ * SIGTERM goes to the launcher alone, which ends agent, service and gate in order and leaves
+ * prompts to the next start. Memory must stay executable for Node's compiler.
  */
 export function unitText(parts: UnitParts): string {
   const { root, data, backups, user, home, group, moreGroups, path, localEngine, port } = parts

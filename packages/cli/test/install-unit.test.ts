@@ -7,7 +7,7 @@ import { homedir, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
-import { installWith, type SystemdPlaces } from '../src/commands/install.ts'
+import { installUnit } from '../src/systemd/install-unit.ts'
 import { parseCliConfig } from '../src/config.ts'
 import { createSteps } from '../src/steps.ts'
 
@@ -15,7 +15,7 @@ const ROOT = process.getuid?.() === 0
 const ANALYSES = spawnSync('systemd-analyze', ['--version'], { stdio: 'ignore' }).status === 0
 
 let folder: string
-let places: SystemdPlaces
+let places: Parameters<typeof installUnit>[1]
 let said: string
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'sandlot-install-'))
@@ -52,7 +52,7 @@ const port = (): string => String((server.address() as AddressInfo).port)
 
 function install(args: string[] = [], environment: Record<string, string> = {}): Promise<number> {
   const PATH = `${join(folder, 'bin')}:/usr/bin:/bin`
-  return installWith(
+  return installUnit(
     {
       config: parseCliConfig({ PATH, PORT: port(), ...environment }, folder),
       args,

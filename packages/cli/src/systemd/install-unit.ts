@@ -1,0 +1,235 @@
+import { existsSync, lstatSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { parseEnv } from 'node:util'
+import { CONFIG_NAMES } from '@sandlot/shared/config/names'
+import { recordFile } from '../children.ts'
+import type { CliConfig } from '../config.ts'
+import type { Context } from '../context.ts'
+import { requireDeployment } from '../deployment.ts'
+import { findProgram } from '../find-program.ts'
+import { readRecord } from '../pid-file.ts'
+import { isRunning } from '../processes.ts'
+import { askReadiness, openableUrl } from '../ready.ts'
+import { run } from '../run.ts'
+import { StepError } from '../steps.ts'
+import { UNIT_MARK, unitText } from './unit.ts'
+
+const USAGE = 'Usage: ./sandlot install [--print|--remove]'
+const UNIT = 'sandlot.service'
+const STANDARD_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
+const READY_MS = 300_000
+const ENGINE_SOCKET = '/var/run/docker.sock'
+
+/** Where systemd keeps the units of an operator, and where it says that it runs. */
+interface SystemdPlaces {
+  units: string
+  running: string
+}
+
+/** What `./sandlot install` does, with its option. */
+export async function installUnit(context: Context, places: SystemdPlaces): Promise<number> {
+  const { args, print } = context
+  const [option, ...more] = args
+  if (more.length > 0 || (option !== undefined && option !== '--print' && option !== '--remove')) {
+    print(USAGE)
+    return 2
+  }
+  const file = join(places.units, UNIT)
+  if (option === '--remove') {
+    requireSystemd(places)
+    return remove(context, file)
+  }
+  const text = unitOf(context.config)
+  if (option === '--print') {
+    print(text.trimEnd())
+    return 0
+  }
+  requireSystemd(places)
+  return write(context, file, text)
+}
+
+function requireSystemd({ running, units }: SystemdPlaces): void {
+  if (!existsSync(running))
+    throw new StepError(
+      'systemd does not run this machine, so there is nothing to install.',
+      'Have what starts programs here run ./sandlot up at boot, as the user who runs it now (./sandlot install --print shows a unit). With compose, containers start with the engine.',
+    )
+  if (process.getuid?.() !== 0)
+    throw new StepError(`Writing ${join(units, UNIT)} needs root.`, 'Run the same command as root.')
+}
+
+/**
+ * @throws StepError where `up` has not run yet: it may have to install packages, which the unit
+ * cannot.
+ */
+function unitOf(config: CliConfig): string {
+  requireDeployment(config.data)
+  const { uid, gid } = statSync(config.data)
+  const { name: user, home } = personOf(uid)
+  const launcher = join(config.root, 'sandlot')
+  const set = config.environment['SANDLOT_BACKUP_DIR'] ?? ''
+  const backups = set === '' ? undefined : resolve(config.root, set)
+  const special = [config.root, config.data, backups ?? ''].find((path) => /[\s"'\\%$;:]/.test(path))
+  if (special !== undefined)
+    throw new StepError(
+      `A unit cannot name ${special}: it has a space or a sign that means something to systemd.`,
+      'Move it to a place without one.',
+    )
+  if (!existsSync(launcher)) throw new StepError(`${launcher} is missing.`, 'Run it from the checkout.')
+  return unitText({
+    root: config.root,
+    data: config.data,
+    backups,
+    user,
+    home,
+    group: groupOf(gid),
+    moreGroups: uid === 0 || config.dockerHost !== undefined ? [] : engineGroup(),
+    path: programPath(config),
+    localEngine: config.dockerHost === undefined && config.backend === 'docker',
+    port: config.port,
+  })
+}
+
+/** The group that may use the engine's socket, where there is one. */
+function engineGroup(): string[] {
+  try {
+    const { gid } = statSync(ENGINE_SOCKET)
+    return gid === 0 ? [] : [groupOf(gid)]
+  } catch {
+    return [] // no engine yet; then there is no group to name either
+  }
+}
+
+/** @throws StepError for a user that the machine itself does not know. */
+function personOf(uid: number): { name: string; home: string } {
+  const row = rowOf('passwd', uid)
+  const [name, home] = [row?.[0], row?.[5]]
+  if (name !== undefined && home !== undefined) return { name, home }
+  throw new StepError(
+    `The data folder belongs to the user ${uid}, whom /etc/passwd does not have.`,
+    'Give the checkout and the data folder to a user of this machine (chown -R).',
+  )
+}
+
+function groupOf(gid: number): string {
+  return rowOf('group', gid)?.[0] ?? String(gid)
+}
+
+function rowOf(table: 'passwd' | 'group', id: number): string[] | undefined {
+  const rows = readFileSync(`/etc/${table}`, 'utf8').split('\n')
+  return rows.map((row) => row.split(':')).find((row) => row[2] === String(id))
+}
+
+/** With the folder of a Node from elsewhere, which the launcher of a unit would not find. */
+function programPath({ environment, root }: CliConfig): string {
+  const folders = (environment['PATH'] ?? '').split(':').filter((folder) => !folder.startsWith(root))
+  const found = findProgram('npx', { PATH: folders.join(':') })
+  const own = found === undefined ? [] : [dirname(found)]
+  return [...new Set([...own.filter((folder) => folder !== '/bin'), ...STANDARD_PATH.split(':')])].join(':')
+}
+
+async function write(context: Context, file: string, text: string): Promise<number> {
+  const { config, steps, print } = context
+  const before = readOurs(file, config)
+  print(`${file}:\n\n${text}`)
+  const elsewhere = setElsewhere(config)
+  if (elsewhere.length > 0)
+    steps.note(`! Set in this shell and not in .env, so the unit does not have them: ${elsewhere.join(', ')}`)
+  if (before === text) steps.note('The unit was there already, the same.')
+  else writeFileSync(file, text, { mode: 0o644 })
+  await systemctl(context, 'daemon-reload')
+  const record = readRecord(recordFile(config))
+  const byHand = record !== undefined && isRunning(record.up) && !(await isActive(context))
+  await systemctl(context, 'enable', ...(byHand ? [] : ['--now']), UNIT)
+  if (byHand) {
+    print(
+      'Sandlot will start at boot. It is running by hand now; to hand it over: ./sandlot down && systemctl start sandlot',
+    )
+    return 0
+  }
+  const url = openableUrl(config.host, config.port)
+  await steps.run('Start', () => answers(url))
+  print(`Sandlot runs at ${url} and will start at boot. Its log: journalctl -u sandlot`)
+  if (before !== undefined && before !== text)
+    print('The unit has changed: systemctl restart sandlot makes it count.')
+  return 0
+}
+
+/** A first start may build what changed. */
+async function answers(url: string): Promise<void> {
+  const deadline = performance.now() + READY_MS
+  while ((await askReadiness(url)) === undefined) {
+    if (performance.now() > deadline)
+      throw new StepError(
+        `Nothing answers at ${url} after ${READY_MS / 1000} seconds.`,
+        'Look at: systemctl status sandlot, and journalctl -u sandlot -n 50',
+      )
+    await sleep(500)
+  }
+}
+
+async function remove(context: Context, file: string): Promise<number> {
+  const { config, print } = context
+  if (readOurs(file, config) === undefined) {
+    print(`There is no ${file}; nothing was removed.`)
+    return 0
+  }
+  await systemctl(context, 'disable', '--now', UNIT)
+  rmSync(file)
+  await systemctl(context, 'daemon-reload')
+  print(`Removed ${file}. Sandlot is stopped and starts at boot no more; all data is kept.`)
+  return 0
+}
+
+/** @throws StepError for a unit of another checkout, or one written by hand. */
+function readOurs(file: string, { root }: CliConfig): string | undefined {
+  if (lstatSync(file, { throwIfNoEntry: false }) === undefined) return undefined
+  const text = readFileSync(file, 'utf8')
+  const [first = ''] = text.split('\n')
+  if (first === `${UNIT_MARK}${root}`) return text
+  throw new StepError(
+    first.startsWith(UNIT_MARK)
+      ? `${file} belongs to another Sandlot, in ${first.slice(UNIT_MARK.length)}.`
+      : `${file} was not written by this command.`,
+    'Remove it first (./sandlot install --remove over there, or by hand).',
+  )
+}
+
+/** Settings of this shell that `.env` does not have: a unit knows only those of `.env`. */
+function setElsewhere({ environment, root }: CliConfig): string[] {
+  const file = join(root, '.env')
+  const inFile = existsSync(file) ? parseEnv(readFileSync(file, 'utf8')) : {}
+  const isSetting = (name: string): boolean =>
+    name.replace(/_FILE$/, '') in CONFIG_NAMES || /^(OPENAI_\w+|HOST|PORT|LOG_LEVEL|DOCKER_\w+)$/.test(name)
+  // The data folder is always set by now, and where it is the default the unit finds it too.
+  return Object.entries(environment).flatMap(([name, value]) =>
+    value === undefined || !isSetting(name) || name in inFile || isDefaultData(name, value, root)
+      ? []
+      : [name],
+  )
+}
+
+function isDefaultData(name: string, value: string, root: string): boolean {
+  return name === 'SANDLOT_DATA' && value === join(root, '.sandlot')
+}
+
+async function isActive({ config }: Context): Promise<boolean> {
+  const state = await run('systemctl', ['is-active', UNIT], {
+    cwd: '/',
+    environment: config.environment,
+    fix: 'Look at: systemctl status sandlot',
+    alsoGood: [3, 4],
+  })
+  return state.trim() === 'active'
+}
+
+async function systemctl({ config, steps }: Context, ...args: string[]): Promise<void> {
+  await steps.run(`systemctl ${args.join(' ')}`, () =>
+    run('systemctl', args, {
+      cwd: '/',
+      environment: config.environment,
+      fix: 'Look at: journalctl -u sandlot -n 50',
+    }),
+  )
+}
