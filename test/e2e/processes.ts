@@ -2,6 +2,7 @@
 import { execFile, spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { randomBytes } from 'node:crypto'
+import { existsSync, readFileSync } from 'node:fs'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -34,6 +35,8 @@ export interface RunningSandlot {
 export interface SandlotOptions {
   /** Environment of ai-agent: the model, the engine. */
   agent?: Record<string, string>
+  /** Fills the new data folder, before anything starts. */
+  fill?: (data: string) => void
 }
 
 export async function freePort(): Promise<number> {
@@ -60,9 +63,13 @@ export async function startSandlot(options: SandlotOptions = {}): Promise<Runnin
   const data = await mkdtemp(join(tmpdir(), 'sandlot-e2e-'))
   // A name by which `./sandlot test` knows what an interrupted run left, and removes it.
   const deployment = `test-${randomText(8)}`
-  await mkdir(join(data, 'keys'), { mode: 0o700 })
-  const keys = JSON.stringify({ id: deployment, key: randomBytes(32).toString('base64') })
-  await writeFile(join(data, 'keys/deployment.json'), keys, { mode: 0o600 })
+  options.fill?.(data)
+  await mkdir(join(data, 'keys'), { recursive: true, mode: 0o700 })
+  const file = join(data, 'keys/deployment.json')
+  const key = existsSync(file)
+    ? (JSON.parse(readFileSync(file, 'utf8')) as { key: string }).key
+    : randomBytes(32).toString('base64')
+  await writeFile(file, JSON.stringify({ id: deployment, key }), { mode: 0o600 })
   const port = await freePort()
   let logs = ''
 

@@ -1,10 +1,11 @@
-/** `./sandlot up` and `./sandlot down` as a person types them, around an approval that is open. */
+/** `./sandlot up`, `down`, `backup` and `restore` as a person types them, around an approval that is open. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { randomBytes } from 'node:crypto'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { metaOf } from '@sandlot/shared/events'
 import { randomText } from '@sandlot/shared/ids'
 import { createDockerBackend } from '../../packages/sandbox/src/backends/docker/backend.ts'
 import { afterEach, beforeEach, expect, test } from 'vitest'
@@ -14,6 +15,7 @@ import {
   textAnswer,
   toolCalls,
 } from '../../packages/ai-agent/test/support/fake-provider.ts'
+import { openSessionReader } from '../../packages/storage/src/sessions/sqlite.ts'
 import { readRecord } from '../../packages/cli/src/pid-file.ts'
 import { isRunning, signalProcess, waitForEnd } from '../../packages/cli/src/processes.ts'
 import { personEnvironment } from '../config.ts'
@@ -38,6 +40,7 @@ beforeEach(async () => {
 })
 afterEach(async () => {
   await sandlot('down', '--purge', '--yes').ended
+  settings = undefined
   await provider.close()
   await rm(data, { recursive: true, force: true })
 })
@@ -74,24 +77,43 @@ async function up(): Promise<ReturnType<typeof sandlot> & { address: string }> {
   return { ...running, address: ready.exec(running.said())?.[1] ?? '' }
 }
 
-const touch = toolCalls([{ id: 'p', name: 'run_shell_command', args: { command: 'touch kept; ls' } }])
+/** A command that ran to its end, with what it has printed. */
+async function run(...args: string[]): Promise<string> {
+  const running = sandlot(...args)
+  expect({ code: await running.ended, said: running.said() }).toMatchObject({ code: 0 })
+  return running.said()
+}
 
-test('an approval that is open outlives Ctrl-C, a kill of the agent and down; down --end ends it', async () => {
+const touch = (name: string) =>
+  toolCalls([{ id: name, name: 'run_shell_command', args: { command: `touch ${name}; ls` } }])
+
+test('an approval that is open outlives a restore of its backup, a kill of the agent and down; down --end ends it', async () => {
   const url = `http://127.0.0.1:${port}`
-  provider.add(touch, textAnswer('It waited.'))
+  settings = { SANDLOT_BACKUP_PASSPHRASE: 'correct horse battery staple' }
   const first = await up()
   const browser = await launchBrowser()
   try {
     const ada = await firstVisit(browser, { url, setupUrl: first.address })
     const approval = ada.page.getByTestId('approval')
+    const allow = approval.getByRole('button', { name: /^allow(?! for)/i })
+    provider.add(touch('earlier'), textAnswer('Made.'), touch('kept'), textAnswer('It waited.'))
+    await ada.say('make a file')
+    await allow.click()
+    await ada.answers.filter({ hasText: 'Made.' }).waitFor()
     await ada.say('touch it')
     await approval.waitFor()
+    const made = await run('backup')
+    const file = /(\S+\.tar) \(\d+ MiB, 1 workspaces\) was read again whole/.exec(made)?.[1] ?? made
     first.child.kill('SIGINT')
     expect(await first.ended).toBe(0)
     expect(first.said()).toContain('prompts go on at the next start')
+    await run('down', '--purge', '--yes')
+    expect((await sandlot('restore', file).ended) ?? 0).toBe(1)
 
+    settings = { ...settings, SANDLOT_DATA: join(data, 'restored') }
+    expect(await run('restore', file)).toContain('with 1 workspaces')
     const second = await up()
-    const agent = readRecord(join(data, 'run', 'up.json'))?.children['ai-agent']
+    const agent = readRecord(join(data, 'restored', 'run', 'up.json'))?.children['ai-agent']
     if (agent === undefined) throw new Error('the agent is not in the record')
     signalProcess(agent, 'SIGKILL')
     await waitForEnd(agent, 10_000)
@@ -99,28 +121,28 @@ test('an approval that is open outlives Ctrl-C, a kill of the agent and down; do
     expect(await second.ended).toBe(0)
 
     const third = await up()
+    // The same sign-in as before.
     await ada.page.goto(ada.page.url())
-    await approval.getByRole('button', { name: /^allow(?! for)/i }).click()
+    await allow.click()
     await ada.answers.filter({ hasText: 'It waited.' }).waitFor()
-    expect(String(provider.requests.at(-1)?.body.messages.at(-1)?.content)).toContain('kept')
+    const result = String(provider.requests.at(-1)?.body.messages.at(-1)?.content)
+    expect(result).toMatch(/earlier\s+kept/)
 
-    provider.add(touch, textAnswer('Never said.'))
+    provider.add(touch('never'), textAnswer('Never said.'))
     await ada.say('once more')
     await approval.waitFor()
     expect(await sandlot('down').ended).toBe(0)
     expect(await third.ended).toBe(0)
     // Nothing runs any more: what waits for the next start is ended, and so are the sandboxes that run on.
-    const down = sandlot('down', '--end')
-    expect({ code: await down.ended, said: down.said() }).toMatchObject({ code: 0 })
+    await run('down', '--end')
     const backend = createDockerBackend({ deployment })
     expect((await backend.list({})).map(({ state }) => state)).toEqual(['stopped'])
     await backend.inventory.close()
-
-    await up()
-    await ada.page.goto(ada.page.url())
-    await ada.cardIs(1, 'failed')
-    await ada.idle()
-    expect(await approval.count()).toBe(0)
+    const reader = await openSessionReader(join(data, 'restored', 'sessions.db'))
+    const events = await reader.readEvents(new URL(ada.page.url()).pathname.split('/').at(-1) ?? '')
+    await reader.close()
+    const last = events.map((event) => metaOf(event).event?.type).filter((type) => type !== undefined)
+    expect(last.at(-1)).toBe('prompt_ended')
   } finally {
     await browser.close()
   }
@@ -129,12 +151,9 @@ test('an approval that is open outlives Ctrl-C, a kill of the agent and down; do
 test('a start that fails ends at once, and what it had started with it', async () => {
   settings = { SANDLOT_CONFIG: join(data, 'missing.json') }
   const failed = sandlot('up')
-  try {
-    // Before it would have given up waiting for an answer.
-    expect(await failed.ended).toBe(1)
-  } finally {
-    settings = undefined
-  }
+  // Before it would have given up waiting for an answer.
+  expect(await failed.ended).toBe(1)
+  settings = undefined
   expect(failed.said()).toContain('ai-agent ended at its start')
   const left = Object.values(readRecord(join(data, 'run', 'up.json'))?.children ?? {})
   expect(left.filter((mark) => isRunning(mark))).toEqual([])
