@@ -2,8 +2,9 @@
 import type { Budget } from '@sandlot/shared/office/usage'
 import { expect, test } from 'vitest'
 import { DESKTOP, PHONE, lookAt, until, usePages } from './fixture/pages.ts'
+import { SessionLog } from './fixture/session-log.ts'
 
-const { service, signedIn, url } = usePages()
+const { service, signedIn, url, frames } = usePages()
 
 const MONTH: Budget = {
   of: 'you',
@@ -70,3 +71,38 @@ test.each([
   await page.getByRole('link', { name: 'Download CSV' }).click()
   expect((await saved).suggestedFilename()).toMatch(/^sandlot-usage-by-model-.*\.csv$/)
 })
+
+test.each([
+  ['gauge-light', { viewport: DESKTOP, theme: 'light' as const }],
+  ['gauge-phone-dark', { viewport: PHONE, theme: 'dark' as const, touch: true }],
+])(
+  'in a chat: how full the context is, what each prompt took, what is left; and compacting, %s',
+  async (name, look) => {
+    service.usage.budgets = [{ ...MONTH, used: 18.2 }, TEAM]
+    const log = new SessionLog()
+    log.prompt('How many are there?')
+    log.text('agent_message_chunk', 'There are seven.')
+    log.counts(47_300, 64_000, { input: 46_900, output: 400, cached: 40_000, reasoning: 120 }, 0.031)
+    log.end('completed')
+    service.add('s_usage', 'Counting', log)
+    const page = await signedIn({ ...look, sessionId: 's_usage' })
+    const took = page.getByTestId('prompt-spent')
+    expect(await took.locator('summary').innerText()).toMatch(/· 47 k tokens · \$0\.03$/)
+    await took.locator('summary').click()
+    await took.getByText('46,900, 40,000 of them cached').waitFor()
+    const warning = page.getByTestId('budget-warning')
+    await warning
+      .getByText('Your cost this month: 91 % used ($18.20 of $20.00); it starts again on 1 December')
+      .waitFor()
+    const gauge = page.getByTestId('context-gauge')
+    expect(await gauge.getAttribute('aria-label')).toBe('74 % of the model’s context is used')
+    await gauge.click()
+    await page.getByText('About 47 k of 64 k tokens.').waitFor()
+    await page.getByText('Tokens of the team “Data” today').waitFor()
+    expect(await lookAt(page, name)).toEqual([])
+    await page.getByRole('button', { name: 'Compact now' }).click()
+    await until(() => expect(frames('ai_chat').at(-1)).toMatchObject({ text: '/compact' }))
+    await warning.getByRole('button', { name: 'Dismiss' }).click()
+    await warning.waitFor({ state: 'detached' })
+  },
+)

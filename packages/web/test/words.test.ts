@@ -1,3 +1,4 @@
+import { NOTHING_SPENT } from '@sandlot/shared/transcript/spent'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type FailureReason, failureReason } from '@sandlot/shared/reasons'
@@ -46,7 +47,8 @@ test('an error is named by its cause; one of a log from before has none', () => 
 })
 
 test('one cause of the last failures is said once', () => {
-  const end: EndEntry = { type: 'end', id: 'p', reason: 'completed', stopReason: 'end_turn', at: 0 }
+  const spent = NOTHING_SPENT.prompt
+  const end: EndEntry = { type: 'end', id: 'p', reason: 'completed', stopReason: 'end_turn', spent, at: 0 }
   const failures: FailurePattern = { cause: 'denied', callIds: ['a', 'b'] }
   expect(failuresSentence(end)).toBeUndefined()
   const sentence = failuresSentence({ ...end, failures })

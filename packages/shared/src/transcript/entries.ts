@@ -1,4 +1,5 @@
 /** What stands in a transcript: messages, calls, ends of prompts, notes. */
+import type { Spent } from './spent.ts'
 import type {
   CallStatus,
   ExitInfo,
@@ -127,6 +128,9 @@ export interface EndEntry {
   readonly requestId?: string | undefined
   /** Its last calls failed for one cause. */
   readonly failures?: FailurePattern
+  readonly spent: Spent
+  /** From its beginning; undefined: that is not known. */
+  readonly tookMs?: number | undefined
   readonly at: number
 }
 

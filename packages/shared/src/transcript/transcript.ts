@@ -23,6 +23,7 @@ import type { Mode } from '../mode.ts'
 import type { SandlotEvent } from '../sandlot-event.ts'
 import { announcedCall, failuresOf, updatedCall } from './calls.ts'
 import type { Author } from '../team/shares.ts'
+import { NOTHING_SPENT, type SpentSoFar, foldSpent } from './spent.ts'
 import {
   type CallEntry,
   type CallProgress,
@@ -67,6 +68,8 @@ export interface Transcript {
   readonly queued: readonly QueuedEntry[]
   /** Tokens in the context and its size, as of the last answer. */
   readonly context: { readonly used: number; readonly size: number } | null
+  /** Of all branches. */
+  readonly spent: SpentSoFar
   /** Ids whose live text was withdrawn. */
   readonly withdrawn: readonly string[]
   /** Who has written in it, as far as that is said; each once. */
@@ -89,6 +92,7 @@ export function emptyTranscript(): Transcript {
     drafts: [],
     queued: [],
     context: null,
+    spent: NOTHING_SPENT,
     withdrawn: [],
     authors: [],
     people: [],
@@ -109,7 +113,7 @@ export function foldTranscript(transcript: Transcript, event: SessionEvent): Tra
   if (isLive(event)) return foldLive(transcript, event)
   const seq = seqOf(event)
   if (seq === undefined || seq <= transcript.seq || leavesHole(transcript, event)) return transcript
-  const folded = foldSettled(transcript, event)
+  const folded = foldSettled({ ...transcript, spent: foldSpent(transcript.spent, event) }, event)
   return { ...folded, drafts: endsDrafts(event) ? [] : folded.drafts, wait: null, seq }
 }
 
@@ -252,6 +256,8 @@ function foldSandlotEvent(transcript: Transcript, event: SandlotEvent, meta: San
         cause: event.cause,
         requestId: event.requestId,
         failures,
+        spent: transcript.spent.prompt,
+        tookMs: transcript.prompt === null ? undefined : meta.at - transcript.prompt.startedAt,
         at: meta.at,
       }
       // What was only ever live goes.

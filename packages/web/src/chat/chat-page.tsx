@@ -19,7 +19,9 @@ import { Revealed } from '../ui/revealed.tsx'
 import { Spinner } from '../ui/spinner.tsx'
 import { ApprovalBar } from './approvals/approval-bar.tsx'
 import { useChat, useChatState, useSettledView } from './chat-context.ts'
+import { BudgetWarning, useBudgets } from './composer/budget-warning.tsx'
 import { Composer, type ComposerHandle } from './composer/composer.tsx'
+import { ContextGauge } from './composer/context-gauge.tsx'
 import { DemoBadge } from './demo-note.tsx'
 import { EmptyChat } from './empty-chat.tsx'
 import { aboutModel, changeOf, hasChoice, modelOf, type ModelChoice } from './composer/model-choice.ts'
@@ -87,6 +89,7 @@ export function ChatPage(props: { sessionId: string | null }) {
   })
 
   const { owner, access, mayApprove, modeCeiling, together } = reading
+  const budgets = useBudgets(view.transcript.prompt?.id)
   const [comment, setComment] = useState(false)
   const commenting = together && access !== 'watch' && comment
   const mentionable = useMentionable(sessionId, reading, commenting)
@@ -221,26 +224,37 @@ export function ChatPage(props: { sessionId: string | null }) {
             }
             attachments={attachments}
             note={
-              owner !== null ? (
-                <InSandboxOf owner={owner} ceiling={modeCeiling} />
-              ) : me.model.demo ? (
-                <DemoBadge />
-              ) : hasChoice(me) ? (
-                <ModelMenu
-                  me={me}
-                  choice={chosen}
-                  onChange={(choice) =>
-                    sessionId === null
-                      ? setNewModel(choice)
-                      : chat.setModel(sessionId, changeOf(chosen, choice))
-                  }
-                />
-              ) : (
-                <span className="truncate max-sm:hidden">{me.model.name}</span>
-              )
+              <>
+                {owner !== null ? (
+                  <InSandboxOf owner={owner} ceiling={modeCeiling} />
+                ) : me.model.demo ? (
+                  <DemoBadge />
+                ) : hasChoice(me) ? (
+                  <ModelMenu
+                    me={me}
+                    choice={chosen}
+                    onChange={(choice) =>
+                      sessionId === null
+                        ? setNewModel(choice)
+                        : chat.setModel(sessionId, changeOf(chosen, choice))
+                    }
+                  />
+                ) : (
+                  <span className="truncate max-sm:hidden">{me.model.name}</span>
+                )}
+                <span className="ml-auto flex shrink-0 items-center">
+                  <ContextGauge
+                    context={transcript.context}
+                    spent={transcript.spent.chat}
+                    budgets={budgets}
+                    onCompact={busy || sessionId === null ? null : () => say('/compact', [])}
+                  />
+                </span>
+              </>
             }
             above={
               <>
+                <BudgetWarning budgets={budgets} />
                 <ApprovalBar waiting={waiting} onAnswer={approvals.answerAll} />
                 <RefusedMessages messages={refused} />
                 <PlanPanel plan={shown.plan} running={shown.prompt !== null} />

@@ -44,14 +44,14 @@ export function DemoExplanation() {
 export function DemoBadge() {
   const host = useRef<HTMLDivElement>(null)
   return (
-    <div ref={host}>
+    <div ref={host} className="min-w-0">
       <Popover.Root>
         <Popover.Trigger
           data-testid="demo-model"
-          className="relative inline-flex h-6 pointer-coarse:after:absolute pointer-coarse:after:-inset-y-2.5 pointer-coarse:after:inset-x-0 items-center gap-1.5 rounded-full border border-waiting-line bg-waiting-wash px-2 text-xs font-medium text-waiting"
+          className="relative inline-flex h-6 max-w-full pointer-coarse:after:absolute pointer-coarse:after:-inset-y-2.5 pointer-coarse:after:inset-x-0 items-center gap-1.5 rounded-full border border-waiting-line bg-waiting-wash px-2 text-xs font-medium text-waiting"
         >
-          <FlaskConical className="size-3" aria-hidden />
-          Demo model
+          <FlaskConical className="size-3 shrink-0" aria-hidden />
+          <span className="truncate">Demo model</span>
         </Popover.Trigger>
         <Popover.Portal container={host}>
           <Popover.Positioner

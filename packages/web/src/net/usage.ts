@@ -1,9 +1,11 @@
 /** What was used up. Failures are `ApiError`s. */
 import {
   type AdminUsageView,
+  type Budget,
   type UsageGroup,
   type UsageView,
   adminUsageView,
+  budgetList,
   usageView,
 } from '@sandlot/shared/office/usage'
 import { call } from './http.ts'
@@ -18,6 +20,11 @@ export interface Days {
 export function fetchUsage(days: Days, model: string | null): Promise<UsageView> {
   const of = model === null ? '' : `&model=${encodeURIComponent(model)}`
   return call(usageView, 'GET', `/api/usage?${query(days)}${of}`)
+}
+
+/** What limits oneself. */
+export async function fetchBudgets(): Promise<Budget[]> {
+  return (await call(budgetList, 'GET', '/api/usage/budgets')).budgets
 }
 
 /** Of all, for administrators. */

@@ -37,6 +37,7 @@ import { useChat, useChatState } from '../chat-context.ts'
 import { useReading } from '../sharing/reading.ts'
 import { type Block, Blocks, promptOfRow, type Row } from './blocks.ts'
 import { hasWords, PromptEnd } from './prompt-end.tsx'
+import { PromptSpent } from './prompt-spent.tsx'
 import { RememberedProvider } from './remembered.ts'
 import { useWantedEntry } from './scroll-to-entry.ts'
 import { useLeaveEnd } from './scroller.tsx'
@@ -223,7 +224,7 @@ const RowOf = memo(function RowOf(props: {
   shared: Shared
 }) {
   const { row, shared } = props
-  if (row.type === 'end' && !hasWords(row)) return null
+  if (row.type === 'end' && !hasWords(row) && row.spent.answers === 0) return null
   return (
     <div data-entry={row.id} className={props.gap}>
       {row.type === 'run' ? (
@@ -269,10 +270,15 @@ function EndRow(props: { entry: EndEntry; shared: Shared; isLast: boolean }) {
   const { access } = useReading()
   const mayRetry = props.isLast && access !== 'watch'
   return (
-    <PromptEnd
-      entry={props.entry}
-      onRetry={retry === null || !mayRetry ? null : () => sayAgain(chat, sessionId, retry)}
-    />
+    <>
+      {hasWords(props.entry) && (
+        <PromptEnd
+          entry={props.entry}
+          onRetry={retry === null || !mayRetry ? null : () => sayAgain(chat, sessionId, retry)}
+        />
+      )}
+      {props.entry.spent.answers > 0 && <PromptSpent entry={props.entry} />}
+    </>
   )
 }
 
@@ -350,6 +356,7 @@ function firstsOf({ rows, promptBefore }: Block): ReadonlySet<Row> {
 function gapOf(entry: Row, before: Row | undefined): string {
   const isCard = ({ type }: Row) => type === 'call' || type === 'run'
   if (isCard(entry) && before !== undefined && isCard(before)) return 'pt-1.5'
+  if (entry.type === 'end' && !hasWords(entry)) return 'pt-1'
   return entry.type === 'message' && entry.role === 'user' ? 'pt-8' : 'pt-4'
 }
 

@@ -2,7 +2,7 @@
 import type { CountedTool, CountedUsage } from '@sandlot/shared/office/usage'
 import { formatBytes, formatDuration } from '../../lib/format.ts'
 import type { Measure } from './by-day.tsx'
-import { costWords, dollarWords, tokenWords } from './usage-words.ts'
+import { costWords, dollarWords, tokenWords } from '../../lib/usage-words.ts'
 
 const whole = (value: number): string => value.toLocaleString('en')
 

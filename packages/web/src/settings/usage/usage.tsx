@@ -19,7 +19,7 @@ import {
   percentUsed,
   tokenWords,
   unpricedWords,
-} from './usage-words.ts'
+} from '../../lib/usage-words.ts'
 
 const ALL_MODELS = ''
 

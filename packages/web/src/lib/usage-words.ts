@@ -1,6 +1,7 @@
 /** What was used up, in words. Pure. */
 import type { Budget, CountedUsage } from '@sandlot/shared/office/usage'
-import { formatCount, formatDuration } from '../../lib/format.ts'
+import { type Spent, costOf } from '@sandlot/shared/transcript/spent'
+import { formatCount, formatDuration } from './format.ts'
 
 /** `812`, `1.4 k`, `52 k`, `3.1 M`. */
 export function tokenWords(tokens: number): string {
@@ -26,6 +27,31 @@ export function costWords({ cost, unpriced }: Pick<CountedUsage, 'cost' | 'unpri
 export function unpricedWords({ unpriced }: Pick<CountedUsage, 'unpriced'>): string | undefined {
   if (unpriced === 0) return undefined
   return `${formatCount(unpriced, 'answer')} of unknown cost`
+}
+
+/** `8.2 s · 12 k tokens · $0.04`: what is known of it. */
+export function spentLine(spent: Spent, tookMs: number | undefined): string {
+  const cost = costOf(spent)
+  const tokens = spent.input + spent.output
+  return [
+    ...(tookMs === undefined ? [] : [formatDuration(tookMs)]),
+    ...(tokens === 0 ? [] : [`${tokenWords(tokens)} tokens`]),
+    ...(spent.answers === 0 || cost === null ? [] : [costWords({ ...spent, cost })]),
+  ].join(' · ')
+}
+
+/** Each with its name, in the order in which they are shown. */
+export function spentRows(spent: Spent): (readonly [string, string])[] {
+  const of = (tokens: number, part: number, name: string): string =>
+    `${tokens.toLocaleString('en')}${part === 0 ? '' : `, ${part.toLocaleString('en')} of them ${name}`}`
+  const unknown = unpricedWords(spent)
+  const cost = costWords({ ...spent, cost: costOf(spent) })
+  return [
+    ['Tokens in', of(spent.input, spent.cached, 'cached')],
+    ['Tokens out', of(spent.output, spent.reasoning, 'reasoning')],
+    ['Answers of the model', spent.answers.toLocaleString('en')],
+    ['Cost', unknown === undefined ? cost : `${cost}: ${unknown}`],
+  ]
 }
 
 /** `Your tokens today`, `US dollars of the team “Data” this month`. */
@@ -54,7 +80,8 @@ export function againWords({ period, startsAgainAt }: Budget): string {
 
 /** Whole percent, rounded down: 100 is used up. */
 export function percentUsed({ used, limit }: Budget): number {
-  return Math.min(100, Math.floor((used / limit) * 100))
+  // A quotient of fractions may be a hair too small.
+  return Math.min(100, Math.floor((used / limit) * 100 + 1e-9))
 }
 
 const WHAT: Record<Budget['what'], string> = {

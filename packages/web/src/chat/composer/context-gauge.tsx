@@ -1,0 +1,123 @@
+/**
+ * How full the model's context is, as a small ring; with it, what the chat has taken and what is
+ * left of limits.
+ */
+import { Popover } from '@base-ui/react/popover'
+import type { Budget } from '@sandlot/shared/office/usage'
+import type { Spent } from '@sandlot/shared/transcript/spent'
+import { FoldVertical } from 'lucide-react'
+import { type ReactNode, useRef, useState } from 'react'
+import { Link } from 'wouter'
+import { cn } from '../../lib/cn.ts'
+import { budgetName, budgetUse, spentRows, tokenWords } from '../../lib/usage-words.ts'
+import { Button } from '../../ui/button.tsx'
+import { useChat } from '../chat-context.ts'
+
+/** From here on the ring warns: at 0.8 the older part becomes a summary by itself. */
+const NEAR = 0.7
+const RADIUS = 6.5
+const ROUND = 2 * Math.PI * RADIUS
+
+export function ContextGauge(props: {
+  context: { readonly used: number; readonly size: number } | null
+  spent: Spent
+  budgets: readonly Budget[]
+  /** Null: not now. */
+  onCompact: (() => void) | null
+}) {
+  const { context, spent, budgets, onCompact } = props
+  const { me } = useChat()
+  const host = useRef<HTMLDivElement>(null)
+  const [open, setOpen] = useState(false)
+  if (context === null || context.size <= 0) return null
+  const share = Math.min(1, context.used / context.size)
+  const percent = Math.round(share * 100)
+  const near = share >= NEAR
+  const words = `${percent} % of the model’s context is used`
+  return (
+    <div ref={host}>
+      <Popover.Root open={open} onOpenChange={setOpen}>
+        <Popover.Trigger
+          openOnHover
+          delay={300}
+          data-testid="context-gauge"
+          aria-label={words}
+          className={cn(
+            'inline-flex h-8 items-center gap-1 rounded-lg px-1.5 text-xs tabular-nums hover:bg-hover data-popup-open:bg-hover pointer-coarse:h-11 pointer-coarse:min-w-11 pointer-coarse:justify-center',
+            near ? 'text-waiting' : 'text-muted',
+          )}
+        >
+          <svg viewBox="0 0 16 16" className="size-4 -rotate-90" aria-hidden>
+            <circle cx="8" cy="8" r={RADIUS} fill="none" strokeWidth="2.5" className="stroke-line-strong" />
+            <circle
+              cx="8"
+              cy="8"
+              r={RADIUS}
+              fill="none"
+              strokeWidth="2.5"
+              stroke="currentColor"
+              strokeDasharray={`${share * ROUND} ${ROUND}`}
+            />
+          </svg>
+          {near && <span className="max-sm:hidden">{percent} %</span>}
+        </Popover.Trigger>
+        <Popover.Portal container={host}>
+          <Popover.Positioner positionMethod="fixed" side="top" align="end" sideOffset={8} className="z-50">
+            <Popover.Popup className="popup flex w-80 max-w-[calc(100vw-2rem)] flex-col gap-3 rounded-xl border border-line bg-raised p-4 text-sm text-muted shadow-3 outline-none">
+              <div>
+                <Popover.Title className="text-sm font-semibold text-ink">{words}</Popover.Title>
+                <p className="mt-0.5 text-xs">
+                  About {tokenWords(context.used)} of {tokenWords(context.size)} tokens.{' '}
+                  {near
+                    ? 'Soon a summary takes the place of what is older; you can have it made now.'
+                    : 'When it is nearly full, a summary takes the place of what is older.'}
+                </p>
+              </div>
+              {onCompact !== null && (
+                <div>
+                  <Button
+                    size="sm"
+                    onClick={() => {
+                      setOpen(false)
+                      onCompact()
+                    }}
+                  >
+                    <FoldVertical className="size-3.5" aria-hidden /> Compact now
+                  </Button>
+                </div>
+              )}
+              <Rows title="This chat" rows={spentRows(spent)} />
+              {budgets.length > 0 && (
+                <Rows
+                  title="What is used of limits"
+                  rows={budgets.map((budget) => [budgetName(budget), budgetUse(budget)] as const)}
+                />
+              )}
+              {me.role !== 'guest' && (
+                <Link href="/settings/usage" className="text-xs text-accent hover:underline">
+                  My usage
+                </Link>
+              )}
+            </Popover.Popup>
+          </Popover.Positioner>
+        </Popover.Portal>
+      </Popover.Root>
+    </div>
+  )
+}
+
+function Rows(props: { title: string; rows: readonly (readonly [string, ReactNode])[] }) {
+  return (
+    <section aria-label={props.title} className="border-t border-line pt-2.5 text-xs">
+      <h3 className="font-medium text-ink">{props.title}</h3>
+      <dl className="mt-1 flex flex-col gap-0.5">
+        {props.rows.map(([name, value]) => (
+          <div key={name} className="flex justify-between gap-4">
+            <dt>{name}</dt>
+            <dd className="text-right text-ink tabular-nums">{value}</dd>
+          </div>
+        ))}
+      </dl>
+    </section>
+  )
+}
