@@ -8,7 +8,7 @@ import { fetchBudgets } from '../../net/usage.ts'
 import { IconButton } from '../../ui/button.tsx'
 import { useChat } from '../chat-context.ts'
 
-/** Nobody waits for it: the page comes first. */
+/** The page comes first. */
 const LATER_MS = 1_500
 /** Where nothing limited the person, a prompt changes nothing about that. */
 const RARELY_MS = 10 * 60_000

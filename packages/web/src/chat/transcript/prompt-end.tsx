@@ -2,6 +2,7 @@ import type { EndEntry } from '@sandlot/shared/transcript/entries'
 import { CircleAlert, CircleSlash, RotateCcw } from 'lucide-react'
 import { memo, useState } from 'react'
 import { cn } from '../../lib/cn.ts'
+import { spentLine, spentRows } from '../../lib/usage-words.ts'
 import { Button } from '../../ui/button.tsx'
 import { CopyButton } from '../../ui/copy-button.tsx'
 import { useReading } from '../sharing/reading.ts'
@@ -85,3 +86,23 @@ function RequestId(props: { entry: EndEntry }) {
     </p>
   )
 }
+
+/** One quiet line of what a prompt took; opened, all that is known of it. */
+export const PromptSpent = memo(function PromptSpent(props: { entry: EndEntry }) {
+  const { spent, tookMs } = props.entry
+  return (
+    <details data-testid="prompt-spent" className="text-xs text-faint">
+      <summary className="inline-block cursor-pointer rounded-md py-0.5 tabular-nums hover:text-ink pointer-coarse:py-3.5">
+        {spentLine(spent, tookMs) || 'What it took'}
+      </summary>
+      <dl className="mt-1 mb-1 grid w-fit max-w-full grid-cols-[auto_1fr] gap-x-4 gap-y-0.5 rounded-lg border border-line px-3 py-2 text-muted">
+        {spentRows(spent).map(([name, value]) => (
+          <div key={name} className="contents">
+            <dt>{name}</dt>
+            <dd className="tabular-nums">{value}</dd>
+          </div>
+        ))}
+      </dl>
+    </details>
+  )
+})
