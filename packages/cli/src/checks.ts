@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path'
 import { check, failed, type Finding, ok, report } from '@sandlot/sandbox/controller/finding'
 import { messageOf } from '@sandlot/shared/errors'
 import { BACKUP_STATUS_FILE, type BackupStatus, backupStatus } from '@sandlot/shared/office/backup-status'
+import { auditChecks } from './audit-checks.ts'
 import { recordFile } from './children.ts'
 import type { CliConfig } from './config.ts'
 import { readRecord } from './pid-file.ts'
@@ -139,6 +140,7 @@ export async function runChecks(config: CliConfig): Promise<Finding[]> {
     model(config),
     await running(config),
     ...lastBackup(config),
+    ...(await auditChecks(config)),
     ...(await signInChecks(config)),
     ...(await sandboxes(config)),
   ]

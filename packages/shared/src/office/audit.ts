@@ -148,7 +148,7 @@ const auditEntry = z.object({
 export type AuditEntry = z.infer<typeof auditEntry>
 
 /** `GET /api/admin/audit` (administrators), the newest first, of both processes. */
-const auditPage = z.object({
+export const auditPage = z.object({
   entries: z.array(auditEntry),
   /** For `cursor` of the next page; null: there is none. */
   next: z.string().nullable(),
@@ -173,7 +173,7 @@ export type AuditAsk = z.infer<typeof auditAsk>
 
 const chainPoint = z.object({ seq: z.int(), hash: z.string() })
 /** `GET /api/admin/audit/chains`: reads every line of both. */
-const auditChains = z.object({
+export const auditChains = z.object({
   chains: z.array(
     z.object({
       source: auditSource,

@@ -4,7 +4,8 @@ import { SandlotError } from '@sandlot/shared/errors'
 import { randomText } from '@sandlot/shared/ids'
 import type { Team } from '@sandlot/shared/team/teams-api'
 import type { Kysely } from 'kysely'
-import { storedAudit } from '../audit/audit.ts'
+import { auditReads, storedAudit } from '../audit/audit.ts'
+import type { ChainState } from '../audit/chain.ts'
 import { openReader, openWriter } from '../database/database.ts'
 import type { OpenDatabase } from '../database/database.ts'
 import { waitForLock } from '../lock.ts'
@@ -164,6 +165,16 @@ export async function readAccounts(
   const { db, close } = await openReader<AccountsSchema>(path, accountsMigrations, { waitMs: 0 })
   try {
     return { users: await listUsers(db), teams: await teamsWith(db), removed: await listRemovals(db) }
+  } finally {
+    await close()
+  }
+}
+
+/** As `readAccounts`: whether every line of the audit log is as it was written. */
+export async function readAccountsAudit(path: string): Promise<ChainState> {
+  const { db, close } = await openReader<AccountsSchema>(path, accountsMigrations, { waitMs: 0 })
+  try {
+    return await auditReads(db, 'service').check()
   } finally {
     await close()
   }

@@ -16,6 +16,7 @@ import {
   Lock,
   type LucideIcon,
   Palette,
+  History,
   ScrollText,
   ShieldCheck,
   UsersRound,
@@ -30,6 +31,7 @@ import { useIsWide } from '../lib/wide.ts'
 import { Account } from './account.tsx'
 import { ApiKeys } from './api-keys.tsx'
 import { OwnInstructions, TeamInstructions } from './instructions.tsx'
+import { Audit } from './audit/audit.tsx'
 import { Part } from './part.tsx'
 import { ModelsSection } from './models/models.tsx'
 import { People } from './people/people.tsx'
@@ -162,6 +164,14 @@ const ADMINISTRATION: Group = {
       icon: Boxes,
       text: 'What groups of people may use.',
       children: (itemId) => <Teams teamId={itemId} />,
+    },
+    {
+      id: 'audit',
+      title: 'Audit',
+      icon: History,
+      text: 'Who did what, to whom, and from where.',
+      divided: true,
+      children: <Audit />,
     },
   ],
 }

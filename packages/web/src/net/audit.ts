@@ -1,0 +1,39 @@
+/** The audit log, for administrators. Failures are `ApiError`s. */
+import { type AuditChains, auditChains, type AuditPage, auditPage } from '@sandlot/shared/office/audit'
+import { call } from './http.ts'
+
+export interface AuditFilter {
+  who: string
+  text: string
+  /** A kind; empty: all. */
+  what: string
+  /** Days as `2026-11-27`, of this browser's clock; empty: no end. */
+  from: string
+  to: string
+}
+
+export function fetchAudit(filter: AuditFilter, cursor?: string): Promise<AuditPage> {
+  const query = queryOf(filter)
+  if (cursor !== undefined) query.set('cursor', cursor)
+  return call(auditPage, 'GET', `/api/admin/audit?${query}`)
+}
+
+export function auditExport(filter: AuditFilter, format: 'csv' | 'jsonl'): string {
+  const query = queryOf(filter)
+  query.set('format', format)
+  return `/api/admin/audit/export?${query}`
+}
+
+export function checkAudit(): Promise<AuditChains> {
+  return call(auditChains, 'GET', '/api/admin/audit/chains')
+}
+
+function queryOf({ who, text, what, from, to }: AuditFilter): URLSearchParams {
+  const query = new URLSearchParams()
+  for (const [name, value] of Object.entries({ who, text, what }))
+    if (value.trim() !== '') query.set(name, value.trim())
+  if (from !== '') query.set('from', String(new Date(`${from}T00:00:00`).getTime()))
+  // The whole last day.
+  if (to !== '') query.set('to', String(new Date(`${to}T23:59:59.999`).getTime()))
+  return query
+}

@@ -1,0 +1,213 @@
+/** Who did what, for administrators: searched, exported, and whether it is whole. */
+import type { AuditChains, AuditEntry, AuditPage, AuditSource } from '@sandlot/shared/office/audit'
+import { CircleAlert, CircleCheck, Download } from 'lucide-react'
+import { useEffect, useState } from 'react'
+import { formatCount } from '../../lib/format.ts'
+import { type AuditFilter, auditExport, checkAudit, fetchAudit } from '../../net/audit.ts'
+import { Alert } from '../../ui/alert.tsx'
+import { Button } from '../../ui/button.tsx'
+import { Field } from '../../ui/field.tsx'
+import { Spinner } from '../../ui/spinner.tsx'
+import { Part } from '../part.tsx'
+import { Choice } from '../people/setting-fields.tsx'
+import { useAttempt, useOnShow } from '../use-attempt.ts'
+import { AUDIT_WORDS, auditWord, changedFacts, fromWords } from './audit-words.ts'
+
+const ALL: AuditFilter = { who: '', text: '', what: '', from: '', to: '' }
+const LINK =
+  'inline-flex h-10 items-center gap-2 rounded-lg border border-line-strong bg-raised px-3.5 text-sm font-medium shadow-1 hover:bg-hover pointer-coarse:h-11'
+
+/** Letters are typed faster than lines are found. */
+const PAUSE_MS = 250
+
+export function Audit() {
+  const [filter, setFilter] = useState(ALL)
+  const [asked, setAsked] = useState(ALL)
+  useEffect(() => {
+    const timer = setTimeout(() => setAsked(filter), PAUSE_MS)
+    return () => clearTimeout(timer)
+  }, [filter])
+  const [page, setPage] = useState<AuditPage | null>(null)
+  const { busy, problem, attempt } = useAttempt()
+  useOnShow(() => void attempt(async () => setPage(await fetchAudit(asked)), 'again'), JSON.stringify(asked))
+  const more = (cursor: string) =>
+    attempt(async () => {
+      const next = await fetchAudit(asked, cursor)
+      setPage({ entries: [...(page?.entries ?? []), ...next.entries], next: next.next })
+    })
+  return (
+    <>
+      <Filter filter={filter} onChange={setFilter} />
+      <div className="-mt-4 flex flex-wrap gap-2">
+        <a href={auditExport(asked, 'csv')} download className={LINK}>
+          <Download className="size-4" aria-hidden /> CSV
+        </a>
+        <a href={auditExport(asked, 'jsonl')} download className={LINK}>
+          <Download className="size-4" aria-hidden /> JSON lines
+        </a>
+      </div>
+      {problem !== null && <Alert>{problem}</Alert>}
+      {page === null ? (
+        problem === null && <Spinner />
+      ) : page.entries.length === 0 ? (
+        <p className="text-sm text-muted">No line fits this search.</p>
+      ) : (
+        <ol aria-label="Lines" className="-mt-4 divide-y divide-line rounded-lg border border-line">
+          {page.entries.map((entry) => (
+            <Line key={`${entry.source}-${entry.seq}`} entry={entry} />
+          ))}
+        </ol>
+      )}
+      {page !== null && page.next !== null && (
+        <Button className="self-center" disabled={busy} onClick={() => void more(page.next ?? '')}>
+          {busy && <Spinner />} Older lines
+        </Button>
+      )}
+      <Chains />
+    </>
+  )
+}
+
+function Filter(props: { filter: AuditFilter; onChange: (filter: AuditFilter) => void }) {
+  const { filter, onChange } = props
+  const kinds = [['', 'Everything'], ...Object.entries(AUDIT_WORDS)] as [string, string][]
+  const field = (name: 'who' | 'text' | 'from' | 'to', label: string, type: string, placeholder?: string) => (
+    <Field
+      label={label}
+      type={type}
+      value={filter[name]}
+      placeholder={placeholder}
+      autoComplete="off"
+      onChange={({ target }) => onChange({ ...filter, [name]: target.value })}
+    />
+  )
+  return (
+    <form
+      aria-label="Search"
+      onSubmit={(event) => event.preventDefault()}
+      className="grid gap-3 sm:grid-cols-2"
+    >
+      {field('who', 'Who', 'search', 'A name or an e-mail address')}
+      {field('text', 'Anywhere in the line', 'search', 'A name, an address, a tool')}
+      <div className="flex flex-col gap-1.5">
+        <span className="text-sm font-medium" aria-hidden>
+          What
+        </span>
+        <Choice
+          label="What"
+          value={filter.what}
+          choices={kinds}
+          onChange={(what) => onChange({ ...filter, what })}
+        />
+      </div>
+      <div className="grid grid-cols-2 gap-3">
+        {field('from', 'From', 'date')}
+        {field('to', 'To', 'date')}
+      </div>
+    </form>
+  )
+}
+
+function Line(props: { entry: AuditEntry }) {
+  const { entry } = props
+  const { at, who, whom, what, count } = entry
+  const facts = changedFacts(entry)
+  const from = fromWords(entry)
+  return (
+    <li className="px-3 py-2.5 text-sm">
+      <div className="flex flex-wrap items-baseline gap-x-2">
+        <span className="font-medium [overflow-wrap:anywhere]">{who.name}</span>
+        <span>
+          {auditWord(what)}
+          {count > 1 && `, ${count.toLocaleString('en')} times more`}
+        </span>
+        {(whom.name ?? whom.id) !== null && (
+          <span className="[overflow-wrap:anywhere] text-muted">{whom.name ?? whom.id}</span>
+        )}
+        <time dateTime={new Date(at).toISOString()} className="ml-auto text-xs whitespace-nowrap text-muted">
+          {new Date(at).toLocaleString('en-GB', { dateStyle: 'medium', timeStyle: 'medium' })}
+        </time>
+      </div>
+      <p className="text-xs text-muted [overflow-wrap:anywhere]">
+        {[who.email, from, `${SOURCES[entry.source]} ${entry.seq}`].filter(Boolean).join(' · ')}
+      </p>
+      {facts.length > 0 && (
+        <details className="mt-1 text-xs">
+          <summary className="w-fit cursor-pointer rounded text-muted hover:text-ink pointer-coarse:py-2">
+            {entry.before !== null ? 'Before and after' : 'Details'}
+          </summary>
+          <dl className="mt-1 grid grid-cols-[auto_1fr] gap-x-3 gap-y-1 font-mono">
+            {facts.map(({ name, before, after }) => (
+              <Fact key={name} name={name} before={before} after={after} />
+            ))}
+          </dl>
+        </details>
+      )}
+    </li>
+  )
+}
+
+function Fact(props: { name: string; before: string | undefined; after: string | undefined }) {
+  const { name, before, after } = props
+  return (
+    <>
+      <dt className="text-muted">{name}</dt>
+      <dd className="[overflow-wrap:anywhere]">
+        {before !== undefined && <del className="text-muted">{before}</del>}
+        {before !== undefined && after !== undefined && ' → '}
+        {after}
+      </dd>
+    </>
+  )
+}
+
+const SOURCES: Record<AuditSource, string> = { agent: 'Agent', service: 'Service' }
+
+/** Reads every line, so only when it is asked for. */
+function Chains() {
+  const [state, setState] = useState<AuditChains | null>(null)
+  const { busy, problem, attempt } = useAttempt()
+  return (
+    <Part
+      title="Whether it is whole"
+      text="Each line carries a hash of the line before it, so what was changed, removed or put in by hand shows. Note the last hashes elsewhere to find out about somebody who rewrites all of them."
+    >
+      {problem !== null && <Alert>{problem}</Alert>}
+      <div aria-live="polite" className="flex flex-col gap-3">
+        {state?.chains.map(({ source, lines, anchor, head, problems, problemCount }) => (
+          <div key={source} className="rounded-lg border border-line p-3 text-sm">
+            <p className="flex items-center gap-2 font-medium">
+              {problemCount === 0 ? (
+                <CircleCheck className="size-4 shrink-0 text-well" aria-hidden />
+              ) : (
+                <CircleAlert className="size-4 shrink-0 text-failed" aria-hidden />
+              )}
+              {SOURCES[source]}:{' '}
+              {problemCount === 0
+                ? `all ${formatCount(lines, 'line')} are as they were written.`
+                : `${formatCount(problemCount, 'line')} of ${lines.toLocaleString('en')} were tampered with.`}
+            </p>
+            {problems.length > 0 && (
+              <ul className="mt-1 list-disc pl-6">
+                {problems.map((one) => (
+                  <li key={one}>{one}</li>
+                ))}
+              </ul>
+            )}
+            <p className="mt-1 text-xs text-muted [overflow-wrap:anywhere]">
+              Last line {head.seq}, hash <code>{head.hash}</code>
+              {anchor.seq > 0 && `; retention has removed the lines up to ${anchor.seq}.`}
+            </p>
+          </div>
+        ))}
+      </div>
+      <Button
+        className="self-start"
+        disabled={busy}
+        onClick={() => void attempt(async () => setState(await checkAudit()))}
+      >
+        {busy && <Spinner />} Check every line
+      </Button>
+    </Part>
+  )
+}
