@@ -50,6 +50,7 @@ import { createScheduler } from './calls/scheduler.ts'
 import { sealingKeys } from './secrets/sealing-keys.ts'
 import { UserSecrets } from './secrets/user-secrets.ts'
 import { createVault } from './secrets/vault.ts'
+import { Retention } from './session/retention.ts'
 import { SessionManager } from './session/manager.ts'
 import { FULL_IMAGE_FILE } from '@sandlot/shared/config/full-image'
 import { SANDBOX_BACKENDS } from '@sandlot/shared/config/sandbox-backends'
@@ -293,6 +294,15 @@ export async function openAgent(
     now: Date.now,
     log,
   })
+  const retention = new Retention({
+    rows: store.retention,
+    audit: store.audit,
+    isOpen: (sessionId) => manager.isOpen(sessionId),
+    expire: (chat) => manager.expire(chat),
+    release: (sessionId) => manager.release(sessionId),
+    now: Date.now,
+    log,
+  })
   const status = makeStatus({
     models,
     defaultMode: config.defaultMode,
@@ -351,6 +361,7 @@ export async function openAgent(
     requestFrame: (hash: string) => store.requestFrame(hash),
     metrics: () => prompts.scrape(metrics),
     audit: store.audit,
+    retention,
     instructions: store.instructions,
     projects: store.chats,
     configuredInstructions: config.instructions,
@@ -387,6 +398,7 @@ export async function openAgent(
   const end = (step: EndingStep): Promise<void> => endingStep(step, log)
   const leave = async (): Promise<void> => {
     leaving.abort(SHUTDOWN)
+    await end({ work: () => retention.stop(), problem: 'retention did not end', withinMs: END_MS })
     await end({ work: () => manager.leave(), problem: 'prompts did not let go', withinMs: END_MS })
     await end({ work: () => mcp.close(), problem: 'MCP servers did not end', withinMs: END_MS })
     await end({ work: () => sandboxes.close(), problem: 'the sandboxes could not be let go' })
@@ -422,7 +434,10 @@ export async function openAgent(
         servers: [...states, ...unavailableServers(config)],
       }
     },
-    resume: () => manager.resumeUnfinished(),
+    resume: () => {
+      retention.start()
+      return manager.resumeUnfinished()
+    },
     endUnfinished: async () => {
       const ended = await manager.endUnfinished()
       await interrupt()

@@ -2,12 +2,14 @@ import { accessSync, constants, existsSync, readFileSync, statfsSync } from 'nod
 import { dirname, join } from 'node:path'
 import { check, failed, type Finding, ok, report } from '@sandlot/sandbox/controller/finding'
 import { messageOf } from '@sandlot/shared/errors'
+import { auditChains } from '@sandlot/shared/office/audit'
 import { BACKUP_STATUS_FILE, type BackupStatus, backupStatus } from '@sandlot/shared/office/backup-status'
-import { auditChecks } from './audit-checks.ts'
+import { childEnvironment } from './child-env.ts'
 import { recordFile } from './children.ts'
 import type { CliConfig } from './config.ts'
 import { readRecord } from './pid-file.ts'
 import { isRunning } from './processes.ts'
+import { run } from './run.ts'
 import { askReadiness, checkPortIsFree } from './ready.ts'
 import { sandboxes } from './sandbox-checks.ts'
 import { signInChecks } from './sign-in-checks.ts'
@@ -127,6 +129,37 @@ async function running(config: CliConfig): Promise<Finding> {
   return readiness.ready
     ? ok('must', id, name, `running at ${record.url}${missing === '' ? '' : `; ${missing}`}`)
     : failed('must', id, name, `Running at ${record.url}, not ready: ${missing}`, logs)
+}
+
+const AUDIT_FIX = 'docs/audit.md says what to do; the last backup has the lines as they were.'
+const AUDIT_NAMES = { agent: 'Audit log of the agent', service: 'Audit log of the service' } as const
+
+/** One finding for each log that there is: every line is as it was written. */
+async function auditChecks(config: CliConfig): Promise<Finding[]> {
+  const program = join(config.root, 'packages', 'service', 'dist', 'check-audit.js')
+  if (!existsSync(program)) return []
+  try {
+    const printed = await run(process.execPath, [program], {
+      cwd: config.root,
+      environment: childEnvironment('service', config.environment),
+      fix: AUDIT_FIX,
+    })
+    return auditChains.parse(JSON.parse(printed)).chains.map(({ source, ...chain }) => {
+      const { lines, head, problems, problemCount } = chain
+      const [id, name] = [`audit-${source}`, AUDIT_NAMES[source]]
+      if (problemCount === 0)
+        return ok(
+          'must',
+          id,
+          name,
+          `${lines} lines, as they were written; the last is ${head.seq}, hash ${head.hash}`,
+        )
+      const more = problemCount > problems.length ? ` … and ${problemCount - problems.length} more` : ''
+      return failed('must', id, name, `${problems.join(' ')}${more}`, AUDIT_FIX)
+    })
+  } catch (error) {
+    return [failed('must', 'audit', 'Audit log', `It could not be read: ${messageOf(error)}`, AUDIT_FIX)]
+  }
 }
 
 /**

@@ -1,7 +1,7 @@
 /**
- * For `./sandlot doctor`: reads every line of both audit logs, beside a running Sandlot too. Prints
- * one line of JSON (`AuditChains`); a database that is not there yet, or of another version, is left
- * out.
+ * For `./sandlot doctor`: reads every line of both audit logs, beside a running Sandlot too.
+ * Prints one line of JSON (`AuditChains`); a database that is not there yet, or of another version,
+ * is left out.
  */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'

@@ -22,6 +22,7 @@ import { ensureSecret } from './auth/keys.ts'
 import { makeLimits } from './auth/limits.ts'
 import type { LimitRates } from './auth/limits.ts'
 import { makeLog } from './log.ts'
+import { AuditRetention } from './people/audit-retention.ts'
 import { adoptTeams, tellPersonChanged } from './people/teams.ts'
 import { makeMetrics } from './metrics.ts'
 import { mailSender } from './notices/mail.ts'
@@ -114,6 +115,8 @@ export async function startService(config: ServiceConfig, deps: ServiceDeps = {}
     undo.push(() => uploads.close())
     const sessions = openSessions(config.sessionsFile)
     undo.push(() => sessions.close())
+    const auditRetention = new AuditRetention({ audit: accounts.audit, sessions, log })
+    undo.push(() => auditRetention.close())
     let url = publicUrl
     const sendMail = config.mail === undefined ? undefined : mailSender(config.mail)
     const push = openPush({

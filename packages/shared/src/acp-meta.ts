@@ -180,6 +180,8 @@ export const EXT = {
   models: '_sandlot/models',
   /** What limits a person in a day and a month (`office/usage.ts`): `{user}` → `BudgetList`. */
   budgets: '_sandlot/budgets',
+  /** How long things are kept (`office/retention.ts`), for administrators: `{user, ask}`. */
+  retention: '_sandlot/retention',
   /**
    * What has changed about a person: `{userId, email, role, teams}` → `{}`. Later requests say it
    * too.

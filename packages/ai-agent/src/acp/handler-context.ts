@@ -13,6 +13,7 @@ import type { ModelBook } from '../model/model-book.ts'
 import type { SettingsBook } from '../people/settings-book.ts'
 import type { SignInResult } from '../mcp/oauth/sign-ins.ts'
 import type { UserSecrets } from '../secrets/user-secrets.ts'
+import type { Retention } from '../session/retention.ts'
 import type { SessionManager } from '../session/manager.ts'
 import type { DeploymentInstructions } from '../config/instructions.ts'
 import type { PersonTool } from '@sandlot/shared/team/agent-settings'
@@ -59,6 +60,8 @@ export interface AcpServerParts {
   }
   /** Who did what. Absent: nothing is written down. */
   audit?: Pick<AuditLog, 'write'>
+  /** How long things are kept. Absent: for ever. */
+  retention?: Pick<Retention, 'answer'>
   /** Endpoints of models. Absent: none can be added. */
   models?: ModelBook
   /** What administrators have set for teams and people. Absent: nothing can be set. */

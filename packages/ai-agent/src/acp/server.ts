@@ -31,6 +31,7 @@ import {
   createHandlerContext,
 } from './handler-context.ts'
 import { modelsRequests } from './requests/models.ts'
+import { retentionRequests } from './requests/retention.ts'
 import { teamRequests } from './requests/team.ts'
 import { portsRequests } from './requests/ports.ts'
 import { terminalsRequests } from './requests/terminals.ts'
@@ -83,6 +84,7 @@ function allExtensions(parts: AcpServerParts): ExtensionHandlers {
     ...chatsRequests(parts),
     ...removalRequests(parts),
     ...modelsRequests(parts),
+    ...retentionRequests(parts),
     ...teamRequests(parts),
     ...portsRequests(parts),
     ...watchRequests(parts),

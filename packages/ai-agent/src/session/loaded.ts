@@ -88,6 +88,16 @@ export class LoadedSessions {
     this.#sessions.delete(sessionId)
   }
 
+  /** Forgets one that nothing uses. False: it is in use. */
+  async release(sessionId: string): Promise<boolean> {
+    const session = await this.peek(sessionId)
+    if (session === undefined) return true
+    if (!session.idle) return false
+    this.#sessions.delete(sessionId)
+    session.forget()
+    return true
+  }
+
   /** Those that could be loaded. */
   async all(): Promise<Session[]> {
     const settled = await Promise.allSettled([...this.#sessions.values()].map(({ loading }) => loading))

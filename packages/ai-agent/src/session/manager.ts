@@ -267,6 +267,34 @@ export class SessionManager {
     this.shares.forget(sessionId)
   }
 
+  /** Whether it is open or running now. */
+  async isOpen(sessionId: string): Promise<boolean> {
+    return (await this.#sessions.peek(sessionId))?.idle === false
+  }
+
+  /** Lets go of a chat in memory. False: it is open or running. */
+  release(sessionId: string): Promise<boolean> {
+    return this.#sessions.release(sessionId)
+  }
+
+  /** Deletes a chat in which nothing has happened since `updatedAt` and that is not open. */
+  async expire({
+    id,
+    userId,
+    updatedAt,
+  }: {
+    id: string
+    userId: string
+    updatedAt: number
+  }): Promise<boolean> {
+    if (!(await this.release(id))) return false
+    const row = await this.#parts.store.getSession(id)
+    if (row?.updatedAt !== updatedAt || row.runningPromptId !== null) return false
+    // A reader who opens it from now on gets its end.
+    await this.delete(userId, id)
+    return true
+  }
+
   /**
    * For a person who is removed: stop what runs, give shared sessions to the user `handOver`
    * (absent: their shares end), and with `purge` delete every other session. What runs in the

@@ -36,6 +36,7 @@ import { sharesRoutes } from './shares-routes.ts'
 import { snapshotsRoutes } from './snapshots-routes.ts'
 import { signInRoutes } from './sign-in-routes.ts'
 import { terminalsRoutes } from './shell/terminals-routes.ts'
+import { retentionRoutes } from './admin/retention-routes.ts'
 import { ownSettingsRoutes, personRoutes, teamsRoutes } from './admin/teams-routes.ts'
 import { adminUsageRoutes, usageRoutes } from './admin/usage-routes.ts'
 import { webApp } from './web-app.ts'
@@ -97,6 +98,7 @@ export function makeApp(parts: Parts): Hono<AppEnv> {
     .route('/api/teams', teamsRoutes(parts))
     .route('/api/models', modelsRoutes(parts))
     .route('/api/admin/audit', auditRoutes(parts))
+    .route('/api/admin/retention', retentionRoutes(parts))
     .route('/api/me', ownSettingsRoutes(parts))
     .route('/api/usage', usageRoutes(parts))
     .route('/api/admin/usage', adminUsageRoutes(parts))

@@ -16,6 +16,11 @@ export async function sendOutput(
 ): Promise<Response> {
   const output = await reader.outputInfo(sessionId, callId)
   if (output === undefined) throw new SandlotError('not_found', 'This call has no stored output.')
+  if (output.removed === true)
+    throw new SandlotError(
+      'not_found',
+      'This output is gone: it was older than outputs are kept here. What the model was shown stays in the chat.',
+    )
   const size = output.storedBytes
   const range = readRange(c.req.header('range'), size)
   const download = c.req.query('download')

@@ -8,6 +8,8 @@ import { type AuditRow, type ChainPoint, type ChainState, FIRST_HASH, checkChain
 
 const MAX_TEXT_CHARS = 300
 const MAX_FACTS_CHARS = 4_000
+/** Above every number. */
+const ALL = Number.MAX_SAFE_INTEGER
 /** Lines that are read at once. */
 const PAGE = 1_000
 
@@ -31,8 +33,8 @@ export interface AuditQuery {
 export interface AuditReads {
   /** The newest first. */
   page(query: AuditQuery): Promise<AuditEntry[]>
-  /** How many there are, of which time, and the last hash. */
-  summary(): Promise<{ lines: number; oldest: number | null; bytes: number; head: ChainPoint }>
+  /** What `removeOlder` would remove in all. */
+  olderThan(at: number): Promise<{ count: number; oldest: number | null; bytes: number }>
   /** Reads every line. */
   check(): Promise<ChainState>
 }
@@ -99,19 +101,14 @@ export function auditReads<Schema>(db: Kysely<Schema>, source: AuditSource): Aud
       `.execute(db)
       return rows.map((row) => toEntry(source, row))
     },
-    async summary() {
-      const { head } = await readChain(db)
-      const { rows } = await sql<{ lines: number; oldest: number | null; bytes: number | null }>`
-        select count(*) as lines, min(at) as oldest, sum(200 + coalesce(length(before_json), 0) +
-          coalesce(length(after_json), 0)) as bytes from audit
+    async olderThan(at) {
+      const { rows } = await sql<{ count: number; oldest: number | null; bytes: number | null }>`
+        select count(*) as count, min(at) as oldest,
+          sum(300 + coalesce(length(before_json), 0) + coalesce(length(after_json), 0)) as bytes
+        from audit where seq < coalesce((select min(seq) from audit where at >= ${at}), ${ALL})
       `.execute(db)
       const [row] = rows
-      return {
-        lines: row?.lines ?? 0,
-        oldest: row?.oldest ?? null,
-        bytes: row?.bytes ?? 0,
-        head,
-      }
+      return { count: row?.count ?? 0, oldest: row?.oldest ?? null, bytes: row?.bytes ?? 0 }
     },
     async check() {
       for (;;) {

@@ -3,7 +3,7 @@
  * so that a command that prints a lot costs the events of other sessions few commits.
  */
 import { SandlotError } from '@sandlot/shared/errors'
-import type { Transaction } from 'kysely'
+import type { Selectable, Transaction } from 'kysely'
 import type { GroupCommit } from '../database/group-commit.ts'
 import { notOwner } from '../storage-error.ts'
 import type { SessionsSchema } from './schema.ts'
@@ -135,7 +135,7 @@ async function writeCall(
   const upTo = Math.max(0, ...owned.map(({ offset, bytes }) => offset + bytes.length))
   const counted = Math.max(row?.total_bytes ?? 0, upTo)
   const missing =
-    upTo <= start ? undefined : (row?.cut ?? (await room.missing(session.user_id, upTo - start, trx)))
+    upTo <= start ? undefined : (cutOf(row) ?? (await room.missing(session.user_id, upTo - start, trx)))
   if (missing !== undefined) {
     await saveCounts(trx, call, { stored_bytes: start, total_bytes: counted, cut: missing })
     return [...refuse, ...owned.map((piece) => () => piece.resolve(missing))]
@@ -153,6 +153,11 @@ async function writeCall(
     .where('id', '=', sessionId)
     .execute()
   return [...tell, () => room.stored(session.user_id, end - start)]
+}
+
+/** What retention has removed is of a call that has ended. */
+function cutOf(row: Pick<Selectable<SessionsSchema['outputs']>, 'cut'> | undefined): NoRoom | undefined {
+  return row?.cut === 'retention' ? undefined : (row?.cut ?? undefined)
 }
 
 function saveCounts(

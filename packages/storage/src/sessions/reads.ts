@@ -7,6 +7,7 @@ import { MAX_CHUNK_BYTES } from './output-writer.ts'
 import { NO_USER, toEvent, toOutputRow, toSessionRow } from './rows.ts'
 import type { SessionsSchema } from './schema.ts'
 import { chatReads, keptBy } from './chats.ts'
+import { retentionReads } from './retention.ts'
 import { searchTexts } from './search.ts'
 import { type ReaderOf, shareReads } from './shares.ts'
 import type { SessionReader } from './store.ts'
@@ -26,6 +27,7 @@ export function sessionReads(db: Kysely<SessionsSchema>): Omit<SessionReader, 'c
 
     shares: shareReads(db),
     audit: auditReads(db, 'agent'),
+    retention: retentionReads(db),
     chats: chatReads(db),
     usage: usageReads(db),
 

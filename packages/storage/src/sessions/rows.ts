@@ -82,6 +82,7 @@ export function toOutputRow(row: Selectable<SessionsSchema['outputs']>): OutputR
     totalBytes: row.total_bytes,
     lines: row.lines,
     complete: row.complete === 1,
+    removed: row.cut === 'retention' || undefined,
   }
 }
 

@@ -21,6 +21,7 @@ import {
 import { type SearchTextsTable, addSearch } from './search.ts'
 import { addAudit } from '../audit/audit.ts'
 import { type ChatMarksTable, type ProjectsTable, addChatMarks, addEnds } from './chats.ts'
+import { type RetentionTable, addRetention } from './retention.ts'
 import type { NoRoom } from './store-room.ts'
 import { type SharesTable, type SnapshotsTable, addShares } from './shares.ts'
 import { type RunsTable, type UsageTable, addRuns, addUsageCalls, addUsageCost } from './usage.ts'
@@ -45,6 +46,8 @@ interface SessionsTable {
   /** Why its last prompt ended, and when; null: none has, or before this was known. */
   ended_reason: Generated<string | null>
   ended_at: Generated<number | null>
+  /** Up to here retention has removed the images. */
+  images_gone_seq: Generated<number>
 }
 
 interface EventsTable {
@@ -64,7 +67,7 @@ interface OutputsTable {
   /** 1 when the call has ended and the counts are final. */
   complete: number
   /** Why something of it was not stored, and no later part will be; null: nothing is missing. */
-  cut: NoRoom | null
+  cut: NoRoom | 'retention' | null
 }
 
 interface OutputChunksTable {
@@ -163,6 +166,7 @@ export interface SessionsSchema extends UsageSumsTables {
   model_endpoints: ModelEndpointsTable
   chat_marks: ChatMarksTable
   projects: ProjectsTable
+  retention: RetentionTable
 }
 
 export const sessionsMigrations: Migrations = {
@@ -191,6 +195,7 @@ export const sessionsMigrations: Migrations = {
   '035_whose_usage': { up: addWhoseUsage },
   '036_usage_sums': { up: addUsageSums },
   '039_audit': { up: addAudit },
+  '041_retention': { up: addRetention },
 }
 
 async function createTables(db: Kysely<unknown>): Promise<void> {

@@ -13,6 +13,7 @@ import { storedInstructions } from './instructions.ts'
 import { storedAgentSettings } from './agent-settings.ts'
 import { storedModelEndpoints } from './model-endpoints.ts'
 import { storedPeople } from './people.ts'
+import { retentionReads, storedRetention } from './retention.ts'
 import { storedSecrets } from './secrets.ts'
 import { shareReads, storedShares } from './shares.ts'
 import type { SessionReader, SessionStore } from './store.ts'
@@ -61,6 +62,7 @@ export async function openSessionStore(
     instructions: withTypedFailures(health, storedInstructions(db)),
     people: withTypedFailures(health, storedPeople(db)),
     audit: withTypedFailures(health, storedAudit(db, 'agent')),
+    retention: withTypedFailures(health, storedRetention(db, commits)),
     shares: withTypedFailures(health, {
       ...shares,
       handOver: async (sessionId, to) => {
@@ -99,6 +101,7 @@ export async function openSessionReader(
     chats: withTypedFailures(health, chatReads(db)),
     usage: withTypedFailures(health, usageReads(db)),
     audit: withTypedFailures(health, auditReads(db, 'agent')),
+    retention: withTypedFailures(health, retentionReads(db)),
     close,
   })
 }

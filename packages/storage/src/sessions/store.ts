@@ -16,6 +16,7 @@ import type { InstructionRows } from './instructions.ts'
 import type { AgentSettingsRows } from './agent-settings.ts'
 import type { ModelEndpointRows } from './model-endpoints.ts'
 import type { PeopleRows } from './people.ts'
+import type { RetentionReads, RetentionRows } from './retention.ts'
 import type { SecretRows } from './secrets.ts'
 import type { NoRoom } from './store-room.ts'
 import type { FoundTexts } from './search.ts'
@@ -64,11 +65,14 @@ export interface OutputRow {
   totalBytes: number
   lines: number
   complete: boolean
+  /** Retention has removed its bytes. */
+  removed?: boolean
 }
 
 /** Reads for the service and for folds. */
 export interface SessionReader {
   readonly audit: AuditReads
+  readonly retention: RetentionReads
   readonly shares: ShareReads
   readonly chats: ChatReads
   readonly usage: UsageReads
@@ -244,6 +248,7 @@ export interface SessionStore extends SessionReader, SessionRecords {
   readonly instructions: InstructionRows
   readonly people: PeopleRows
   readonly audit: AuditLog
+  readonly retention: RetentionRows
   readonly shares: ShareRows
   readonly chats: ChatRows
   readonly agentSettings: AgentSettingsRows

@@ -30,6 +30,7 @@ type Writes = Omit<
   | 'instructions'
   | 'people'
   | 'audit'
+  | 'retention'
   | 'shares'
   | 'chats'
   | 'agentSettings'

@@ -1,5 +1,12 @@
-/** The audit log, for administrators. Failures are `ApiError`s. */
+/** The audit log and how long things are kept, for administrators. Failures are `ApiError`s. */
 import { type AuditChains, auditChains, type AuditPage, auditPage } from '@sandlot/shared/office/audit'
+import {
+  type RetentionDays,
+  type RetentionPreview,
+  retentionPreview,
+  type RetentionView,
+  retentionView,
+} from '@sandlot/shared/office/retention'
 import { call } from './http.ts'
 
 export interface AuditFilter {
@@ -26,6 +33,18 @@ export function auditExport(filter: AuditFilter, format: 'csv' | 'jsonl'): strin
 
 export function checkAudit(): Promise<AuditChains> {
   return call(auditChains, 'GET', '/api/admin/audit/chains')
+}
+
+export function fetchRetention(): Promise<RetentionView> {
+  return call(retentionView, 'GET', '/api/admin/retention')
+}
+
+export function putRetention(days: RetentionDays, revision: number): Promise<RetentionView> {
+  return call(retentionView, 'PUT', '/api/admin/retention', { days, revision })
+}
+
+export function previewRetention(days: RetentionDays): Promise<RetentionPreview> {
+  return call(retentionPreview, 'POST', '/api/admin/retention/preview', { days })
 }
 
 function queryOf({ who, text, what, from, to }: AuditFilter): URLSearchParams {

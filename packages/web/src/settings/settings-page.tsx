@@ -15,6 +15,7 @@ import {
   ListChecks,
   Lock,
   type LucideIcon,
+  Hourglass,
   Palette,
   History,
   ScrollText,
@@ -32,6 +33,7 @@ import { Account } from './account.tsx'
 import { ApiKeys } from './api-keys.tsx'
 import { OwnInstructions, TeamInstructions } from './instructions.tsx'
 import { Audit } from './audit/audit.tsx'
+import { Retention } from './audit/retention.tsx'
 import { Part } from './part.tsx'
 import { ModelsSection } from './models/models.tsx'
 import { People } from './people/people.tsx'
@@ -172,6 +174,13 @@ const ADMINISTRATION: Group = {
       text: 'Who did what, to whom, and from where.',
       divided: true,
       children: <Audit />,
+    },
+    {
+      id: 'retention',
+      title: 'Retention',
+      icon: Hourglass,
+      text: 'How long things are kept.',
+      children: <Retention />,
     },
   ],
 }

@@ -1,0 +1,21 @@
+/** `_sandlot/retention`: how long things are kept, for administrators. */
+import { EXT } from '@sandlot/shared/acp-meta'
+import { SandlotError } from '@sandlot/shared/errors'
+import { type RetentionPreview, type RetentionView, retentionParams } from '@sandlot/shared/office/retention'
+import { actorOf } from '../actor.ts'
+import { parseParams } from '../errors.ts'
+import type { AcpServerParts, ExtensionHandlers } from '../handler-context.ts'
+
+export function retentionRequests({ retention }: AcpServerParts): ExtensionHandlers {
+  return {
+    [EXT.retention]: async ({ params, connection }): Promise<RetentionView | RetentionPreview> => {
+      const { user: said, ask } = parseParams(retentionParams, params, EXT.retention)
+      // A foreign client is the local user, whatever it says.
+      const user = connection.ours ? said : connection.user({})
+      if (user.role !== 'admin') throw new SandlotError('forbidden', 'Only an administrator can do this.')
+      if (retention === undefined)
+        throw new SandlotError('not_implemented', 'Everything is kept for ever here.')
+      return retention.answer(ask, actorOf(user))
+    },
+  }
+}

@@ -1,0 +1,200 @@
+/**
+ * Applies retention once a day: chats, outputs, images, usage, and the agent's own audit log. Work
+ * goes in small pieces, so prompts do not wait for it; a chat that is open stays until it is closed.
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { SandlotError, messageOf } from '@sandlot/shared/errors'
+import { pauseWhenDue } from '@sandlot/shared/node/time-slices'
+import { type NewAudit, SANDLOT } from '@sandlot/shared/office/audit'
+import {
+  RETENTION_KINDS,
+  type RetentionAsk,
+  type RetentionDays,
+  type RetentionKind,
+  type RetentionPreview,
+  type RetentionView,
+} from '@sandlot/shared/office/retention'
+import type { AuditLog } from '@sandlot/storage/audit/audit'
+import type { AgedChat, OfChats, RetentionRows } from '@sandlot/storage/sessions/retention'
+import type { Log } from '../log.ts'
+
+const DAY_MS = 86_400_000
+/** How often it is looked whether a day has passed. */
+const LOOK_MS = 10 * 60_000
+const PAGE = 50
+/** Chats of one kind in one run; the next look goes on with the rest. */
+const MOST_CHATS = 1_000
+/** Lines of the audit log in one transaction. */
+const AUDIT_LINES = 500
+/** Between two chats, for everything else. Milliseconds. */
+const REST_MS = 5
+
+interface RetentionParts {
+  rows: RetentionRows
+  audit: Pick<AuditLog, 'write' | 'removeOlder' | 'olderThan'>
+  /** Whether it is open or running now. */
+  isOpen: (sessionId: string) => Promise<boolean>
+  /** Removes a chat that is not open. False: it is open, or something happened in it. */
+  expire: (chat: AgedChat) => Promise<boolean>
+  /** Lets go of a chat in memory. False: it is open. */
+  release: (sessionId: string) => Promise<boolean>
+  /** Epoch milliseconds. */
+  now: () => number
+  log: Log
+}
+
+export class Retention {
+  readonly #parts: RetentionParts
+  readonly #ended = new AbortController()
+  #running: Promise<void> = Promise.resolve()
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(parts: RetentionParts) {
+    this.#parts = parts
+  }
+
+  /** Looks from now on whether a day has passed. */
+  start(): void {
+    this.#timer = setInterval(() => void this.runWhenDue(), LOOK_MS).unref()
+    void this.runWhenDue()
+  }
+
+  /** Resolves when nothing is under way; the rest is for the next process. */
+  async stop(): Promise<void> {
+    clearInterval(this.#timer)
+    this.#ended.abort()
+    await this.#running
+  }
+
+  /** Throws `conflict` where another administrator was faster. */
+  async answer(
+    ask: RetentionAsk,
+    actor: Pick<NewAudit, 'who' | 'from'>,
+  ): Promise<RetentionView | RetentionPreview> {
+    if (ask.do === 'preview') return this.#preview(ask.days)
+    if (ask.do === 'put') {
+      const { rows } = this.#parts
+      const { days: before } = await rows.get()
+      const line = { ...actor, what: 'retention_changed', before, after: ask.days } as const
+      if (!(await rows.put(ask.days, ask.revision, line)))
+        throw new SandlotError('conflict', 'Another administrator has changed retention meanwhile.')
+    }
+    return this.#view()
+  }
+
+  async #view(): Promise<RetentionView> {
+    const stored = await this.#parts.rows.get()
+    return { ...stored, nextAt: Math.max((stored.last?.at ?? 0) + DAY_MS, this.#parts.now()) }
+  }
+
+  /** Runs it unless it ran within a day. Never rejects. */
+  runWhenDue(): Promise<void> {
+    const { rows, now, log } = this.#parts
+    this.#running = this.#running.then(async () => {
+      try {
+        const { last } = await rows.get()
+        // Also where the clock was set back.
+        if (last !== null && Math.abs(now() - last.at) < DAY_MS) return
+        await this.#run()
+      } catch (error) {
+        if (!this.#ended.signal.aborted)
+          log.warn({ error: messageOf(error) }, 'retention could not be applied; tried again in ten minutes')
+      }
+    })
+    return this.#running
+  }
+
+  async #run(): Promise<void> {
+    const { rows, audit, now, log } = this.#parts
+    const { days } = await rows.get()
+    const set = RETENTION_KINDS.filter((kind) => days[kind] !== null)
+    if (set.length === 0) return
+    const removed: Partial<Record<RetentionKind, number>> = {}
+    let isDone = true
+    for (const kind of set) {
+      const before = now() - (days[kind] ?? 0) * DAY_MS
+      const { count, done } = await this.#apply(kind, before)
+      if (count > 0) removed[kind] = count
+      isDone &&= done
+    }
+    if (Object.keys(removed).length > 0) {
+      log.info({ removed }, 'retention removed what is older than it is kept')
+      await audit.write({ who: SANDLOT, what: 'retention_run', before: days, after: removed })
+    }
+    if (isDone && !this.#ended.signal.aborted) await rows.ran(now(), removed)
+  }
+
+  /** `done`: nothing is left for another look today. */
+  async #apply(kind: RetentionKind, before: number): Promise<{ count: number; done: boolean }> {
+    const { rows, audit } = this.#parts
+    const { signal } = this.#ended
+    if (kind !== 'audit' && kind !== 'usage') return this.#applyToChats(kind, before)
+    let count = 0
+    while (!signal.aborted) {
+      const some =
+        kind === 'usage' ? await rows.removeUsage(before) : await audit.removeOlder(before, AUDIT_LINES)
+      if (some === 0) return { count, done: true }
+      count += some
+      await sleep(REST_MS)
+    }
+    return { count, done: false }
+  }
+
+  async #applyToChats(kind: OfChats, before: number): Promise<{ count: number; done: boolean }> {
+    const { rows, expire, release } = this.#parts
+    let count = 0
+    let looked = 0
+    for await (const chat of this.#aged(kind, before)) {
+      if (this.#ended.signal.aborted || looked === MOST_CHATS) return { count, done: false }
+      looked += 1
+      if (kind === 'chats') count += (await expire(chat)) ? 1 : 0
+      else if (await release(chat.id))
+        count += kind === 'outputs' ? await rows.removeOutputs(chat.id) : await rows.removeImages(chat.id)
+      await sleep(REST_MS)
+    }
+    return { count, done: true }
+  }
+
+  async *#aged(kind: OfChats, before: number): AsyncGenerator<AgedChat> {
+    let after: AgedChat | undefined
+    for (;;) {
+      const page = await this.#parts.rows.aged(kind, before, PAGE, after)
+      yield* page
+      after = page.at(-1)
+      if (after === undefined) return
+    }
+  }
+
+  async #preview(days: RetentionDays): Promise<RetentionPreview> {
+    const kinds: RetentionPreview['kinds'] = []
+    for (const kind of RETENTION_KINDS) {
+      const kept = days[kind]
+      if (kept === null) continue
+      kinds.push({ kind, open: 0, ...(await this.#previewOf(kind, this.#parts.now() - kept * DAY_MS)) })
+    }
+    return { kinds }
+  }
+
+  async #previewOf(
+    kind: RetentionKind,
+    before: number,
+  ): Promise<{ count: number; bytes: number; oldest: number | null; open?: number }> {
+    const { rows, audit, isOpen } = this.#parts
+    if (kind === 'usage') return rows.usageBefore(before)
+    if (kind === 'audit') return audit.olderThan(before)
+    const sum = { count: 0, bytes: 0, oldest: null as number | null, open: 0 }
+    for await (const chat of this.#aged(kind, before)) {
+      await pauseWhenDue()
+      const { count, bytes } = kind === 'images' ? await rows.imagesOf(chat.id) : { count: 1, ...chat }
+      if (count === 0) continue
+      if (await isOpen(chat.id)) {
+        sum.open += 1
+        continue
+      }
+      sum.count += count
+      sum.bytes += bytes
+      sum.oldest ??= chat.updatedAt
+    }
+    return sum
+  }
+}

@@ -1,0 +1,166 @@
+/** What is older than it is kept goes, on a real store; a chat that is in use stays. */
+import { KEPT_FOR_EVER, type RetentionDays } from '@sandlot/shared/office/retention'
+import { expect, test } from 'vitest'
+import { Retention } from '../../src/session/retention.ts'
+import { AgentBench, type Core, heldTool } from '../support/agent-fixture.ts'
+import { textAnswer, toolCalls } from '../support/fake-provider.ts'
+
+const DAY_MS = 86_400_000
+const ADA = { who: { id: 'u_ada', name: 'Ada' } }
+const PNG = `iVBORw0KGgo${'A'.repeat(9_000)}`
+
+/** In so many days. */
+function retentionIn(core: Core, days: number): Retention {
+  const { store, manager } = core
+  return new Retention({
+    rows: store.retention,
+    audit: store.audit,
+    isOpen: (id) => manager.isOpen(id),
+    expire: (chat) => manager.expire(chat),
+    release: (id) => manager.release(id),
+    now: () => Date.now() + days * DAY_MS,
+    log: { info: () => undefined, warn: (_fields, message) => expect(message).toBe('') },
+  })
+}
+
+const set = (core: Core, days: Partial<RetentionDays>) =>
+  retentionIn(core, 0).answer({ do: 'put', days: { ...KEPT_FOR_EVER, ...days }, revision: 0 }, ADA)
+
+async function chat(core: Core, id: string): Promise<string> {
+  const session = await core.manager.create({
+    userId: 'u_ada',
+    cwd: '/workspace',
+    mode: 'yolo',
+    sessionId: id,
+  })
+  const { done } = await session.prompt(`hello ${id}`)
+  await done
+  return id
+}
+
+const kinds = async (core: Core) => (await core.store.audit.page({ limit: 50 })).map(({ what }) => what)
+
+test('nothing goes where nothing is set', async () => {
+  await using bench = await AgentBench.start([textAnswer('hi')])
+  const core = await bench.core()
+  await chat(core, 's_old')
+  await retentionIn(core, 4_000).runWhenDue()
+  expect(await core.store.getSession('s_old')).toBeDefined()
+  expect(await kinds(core)).toEqual([])
+})
+
+test('old chats go; those that are pinned, lately shared, open or running stay, and lose nothing', async () => {
+  const slow = heldTool('slow', true)
+  await using bench = await AgentBench.start([
+    ...['old', 'pinned', 'shared', 'open'].map((text) => textAnswer(text)),
+    toolCalls([{ id: 'a', name: 'slow', args: { key: 'k' } }]),
+    textAnswer('Done.'),
+  ])
+  const core = await bench.core({ tools: [slow.tool] })
+  for (const id of ['s_old', 's_pinned', 's_shared', 's_open']) await chat(core, id)
+  await core.store.chats.mark('u_bob', { sessionIds: ['s_pinned'], pinned: true }, Date.now())
+  await core.store.shares.put(
+    's_shared',
+    {
+      id: 'sh_1',
+      kind: 'person',
+      targetId: 'u_bob',
+      access: 'watch',
+      mode: 'manual',
+      mayApprove: false,
+      createdAt: Date.now() + 40 * DAY_MS,
+      expiresAt: null,
+    },
+    'u_ada',
+  )
+  const open = await core.manager.get('u_ada', 's_open')
+  const reader = open.subscribe(0)
+  const running = await core.manager.create({
+    userId: 'u_ada',
+    cwd: '/',
+    mode: 'yolo',
+    sessionId: 's_running',
+  })
+  const { done } = await running.prompt('go')
+  await slow.whenBegun(1)
+
+  await set(core, { chats: 30 })
+  const retention = retentionIn(core, 60)
+  expect(await retention.answer({ do: 'preview', days: { ...KEPT_FOR_EVER, chats: 30 } }, ADA)).toMatchObject(
+    {
+      kinds: [{ kind: 'chats', count: 1, open: 1 }],
+    },
+  )
+  await retention.runWhenDue()
+  const left = await core.store.listSessions('u_ada')
+  expect(left.map(({ id }) => id).toSorted()).toEqual(['s_open', 's_pinned', 's_running', 's_shared'])
+  expect((await core.store.readEvents('s_open')).length).toBeGreaterThan(2)
+  const [run] = await core.store.audit.page({ limit: 1 })
+  expect(run).toMatchObject({ what: 'retention_run', who: { id: 'sandlot' }, after: { chats: 1 } })
+  slow.release('k')
+  expect(await done).toMatchObject({ reason: 'completed' })
+
+  // Once a day; the next day what was closed meanwhile goes.
+  reader.close()
+  await retention.runWhenDue()
+  expect(await core.store.getSession('s_open')).toBeDefined()
+  await retentionIn(core, 62).runWhenDue()
+  expect(await core.store.getSession('s_open')).toBeUndefined()
+})
+
+test('outputs and images go alone, and the chat keeps its shape', async () => {
+  await using bench = await AgentBench.start([textAnswer('hi'), textAnswer('again')])
+  const core = await bench.core()
+  const { store } = core
+  const session = await core.manager.create({ userId: 'u_ada', cwd: '/', mode: 'yolo', sessionId: 's' })
+  const { done } = await session.prompt('look', { images: [{ mimeType: 'image/png', data: PNG }] })
+  await done
+  await store.appendOutput('s', 'c1', 0, Buffer.from('x'.repeat(50_000)))
+  await store.append('s', [], { output: { callId: 'c1', totalBytes: 50_000, lines: 1 } })
+  const before = await store.readEvents('s')
+  await set(core, { outputs: 10, images: 10 })
+  const retention = retentionIn(core, 20)
+  const { kinds: preview } = (await retention.answer(
+    { do: 'preview', days: { ...KEPT_FOR_EVER, outputs: 10, images: 10 } },
+    ADA,
+  )) as { kinds: { kind: string; count: number; bytes: number }[] }
+  expect(preview).toMatchObject([
+    { kind: 'outputs', count: 1, bytes: 50_000 },
+    { kind: 'images', count: 1 },
+  ])
+  await retention.runWhenDue()
+  expect(await store.outputInfo('s', 'c1')).toMatchObject({
+    storedBytes: 0,
+    totalBytes: 50_000,
+    removed: true,
+  })
+  expect((await store.readOutput('s', 'c1', 0, 10)).length).toBe(0)
+  const after = await store.readEvents('s')
+  expect(JSON.stringify(after)).not.toContain('AAAAAAAA')
+  expect(after.map(({ sessionUpdate }) => sessionUpdate)).toEqual(
+    before.map(({ sessionUpdate }) => sessionUpdate),
+  )
+  // The model still gets a picture, and the chat goes on.
+  const again = await core.manager.get('u_ada', 's')
+  expect(await (await again.prompt('and now?')).done).toMatchObject({ reason: 'completed' })
+})
+
+test('usage and lines of the audit log go by their age, and the chain holds', async () => {
+  await using bench = await AgentBench.start([textAnswer('hi')])
+  const core = await bench.core()
+  await chat(core, 's')
+  await set(core, { usage: 62, audit: 30 })
+  for (let index = 0; index < 20; index++) await core.store.audit.write({ ...ADA, what: 'secret_set' })
+  await retentionIn(core, 70).runWhenDue()
+  expect((await core.store.spentSince('u_ada', 0, Date.now())).turns).toBe(0)
+  expect(await core.store.getSession('s')).toBeDefined()
+  expect(await kinds(core)).toEqual(['retention_run'])
+  expect(await core.store.audit.check()).toMatchObject({ lines: 1, anchor: { seq: 21 }, problems: [] })
+})
+
+test('a change by another administrator meanwhile is refused, and says so', async () => {
+  await using bench = await AgentBench.start()
+  const core = await bench.core()
+  await set(core, { chats: 30 })
+  await expect(set(core, { chats: 1 })).rejects.toMatchObject({ code: 'conflict' })
+})

@@ -1,0 +1,62 @@
+/**
+ * Applies the retention of the audit log to the service's own lines, once a day. The days are in the
+ * agent's database; while that cannot be read, nothing goes.
+ */
+import { messageOf } from '@sandlot/shared/errors'
+import { SANDLOT } from '@sandlot/shared/office/audit'
+import type { AuditLog } from '@sandlot/storage/audit/audit'
+import type { Sessions } from '../chat/sessions.ts'
+import type { Logger } from '../log.ts'
+
+const DAY_MS = 86_400_000
+const LOOK_MS = 60 * 60_000
+const LINES = 500
+
+interface AuditRetentionParts {
+  audit: Pick<AuditLog, 'removeOlder' | 'write'>
+  sessions: Pick<Sessions, 'reader'>
+  log: Logger
+}
+
+export class AuditRetention {
+  readonly #parts: AuditRetentionParts
+  readonly #timer: NodeJS.Timeout
+  #running: Promise<void> = Promise.resolve()
+  #ended = false
+
+  /** Looks every hour. */
+  constructor(parts: AuditRetentionParts) {
+    this.#parts = parts
+    this.#timer = setInterval(() => void this.run(), LOOK_MS).unref()
+  }
+
+  /** Never rejects. */
+  run(): Promise<void> {
+    this.#running = this.#running.then(() => this.#run())
+    return this.#running
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#timer)
+    this.#ended = true
+    await this.#running
+  }
+
+  async #run(): Promise<void> {
+    const { audit, sessions, log } = this.#parts
+    try {
+      const { days } = await (await sessions.reader()).retention.get()
+      if (days.audit === null) return
+      let removed = 0
+      for (let some = LINES; some === LINES && !this.#ended;) {
+        some = await audit.removeOlder(Date.now() - days.audit * DAY_MS, LINES)
+        removed += some
+      }
+      if (removed === 0) return
+      log.info({ removed }, 'retention removed lines of the audit log')
+      await audit.write({ who: SANDLOT, what: 'retention_run', before: days, after: { audit: removed } })
+    } catch (error) {
+      log.warn({ error: messageOf(error) }, 'retention of the audit log could not be applied')
+    }
+  }
+}

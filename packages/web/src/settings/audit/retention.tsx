@@ -1,0 +1,206 @@
+/** How long things are kept, for administrators, with what would go before it is set. */
+import {
+  LEAST_DAYS,
+  RETENTION_KINDS,
+  type RetentionKind,
+  type RetentionPreview,
+  type RetentionView,
+} from '@sandlot/shared/office/retention'
+import { useId, useState } from 'react'
+import { formatBytes, formatCount, formatDate } from '../../lib/format.ts'
+import { fetchRetention, previewRetention, putRetention } from '../../net/audit.ts'
+import { Alert } from '../../ui/alert.tsx'
+import { Button } from '../../ui/button.tsx'
+import { ConfirmDialog } from '../../ui/confirm-dialog.tsx'
+import { INPUT } from '../../ui/field.tsx'
+import { Spinner } from '../../ui/spinner.tsx'
+import { showToast } from '../../ui/toasts.tsx'
+import { Setting } from '../people/setting-fields.tsx'
+import { useAttempt, useOnShow } from '../use-attempt.ts'
+
+const WORDS: Record<RetentionKind, { title: string; hint: string; one: string; start: number }> = {
+  chats: {
+    title: 'Chats',
+    hint: 'Whole chats in which nothing has happened for so long. Chats stay that are running or open, that somebody has pinned, or that were shared within the same time.',
+    one: 'chat',
+    start: 365,
+  },
+  outputs: {
+    title: 'Outputs of tools',
+    hint: 'What commands printed, in chats in which nothing has happened for so long. What the model was shown of it stays in the chat.',
+    one: 'chat',
+    start: 90,
+  },
+  images: {
+    title: 'Images',
+    hint: 'In chats in which nothing has happened for so long. A small grey picture takes their place.',
+    one: 'image',
+    start: 180,
+  },
+  audit: {
+    title: 'Audit log',
+    hint: 'Lines of both processes. The hash of the last line that went is kept, so the rest can still be checked.',
+    one: 'line',
+    start: 365,
+  },
+  usage: {
+    title: 'Usage and costs',
+    hint: 'What was used up, also the sums by day. Limits by the month are reckoned from it.',
+    one: 'record',
+    start: 365,
+  },
+}
+
+export function Retention() {
+  const [view, setView] = useState<RetentionView | null>(null)
+  const { problem, attempt } = useAttempt()
+  useOnShow(() => void attempt(async () => setView(await fetchRetention())))
+  if (problem !== null && view === null) return <Alert>{problem}</Alert>
+  return view === null ? <Spinner /> : <RetentionForm key={view.revision} view={view} onSaved={setView} />
+}
+
+function RetentionForm(props: { view: RetentionView; onSaved: (view: RetentionView) => void }) {
+  const { view, onSaved } = props
+  const [days, setDays] = useState(view.days)
+  const [preview, setPreview] = useState<RetentionPreview | null>(null)
+  const [asking, setAsking] = useState(false)
+  const { busy, problem, attempt } = useAttempt()
+  const changed = RETENTION_KINDS.some((kind) => days[kind] !== view.days[kind])
+  const shorter = RETENTION_KINDS.some((kind) => (days[kind] ?? Infinity) < (view.days[kind] ?? Infinity))
+  const change = (kind: RetentionKind, value: number | null) => {
+    setDays({ ...days, [kind]: value })
+    setPreview(null)
+  }
+  const look = () => attempt(async () => setPreview(await previewRetention(days)))
+  const save = () =>
+    attempt(async () => {
+      setAsking(false)
+      const now = await putRetention(days, view.revision)
+      showToast('Retention is changed.')
+      onSaved(now)
+    })
+  return (
+    <form
+      aria-label="Retention"
+      className="flex flex-col gap-6"
+      onSubmit={(event) => {
+        event.preventDefault()
+        if (!shorter) return void save()
+        // What goes does not come back: it is shown first.
+        void look().then(() => setAsking(true))
+      }}
+    >
+      {problem !== null && <Alert>{problem}</Alert>}
+      <div className="divide-y divide-line rounded-lg border border-line">
+        {RETENTION_KINDS.map((kind) => {
+          const { title, hint, start } = WORDS[kind]
+          const value = days[kind]
+          return (
+            <Setting
+              key={kind}
+              title={title}
+              hint={hint}
+              on={value !== null}
+              onSet={(on) => change(kind, on ? start : null)}
+            >
+              <DaysField kind={kind} value={value ?? start} onChange={(next) => change(kind, next)} />
+            </Setting>
+          )
+        })}
+      </div>
+      <div aria-live="polite">{preview !== null && <Preview preview={preview} />}</div>
+      <div className="flex flex-wrap items-center gap-2">
+        <Button type="submit" variant="primary" disabled={busy || !changed}>
+          {busy && <Spinner />} Save
+        </Button>
+        <Button disabled={busy} onClick={() => void look()}>
+          Show what would go
+        </Button>
+      </div>
+      <LastRun view={view} />
+      <ConfirmDialog
+        title="Remove what is older?"
+        confirm="Save, and remove it"
+        open={asking && preview !== null}
+        onCancel={() => setAsking(false)}
+        onConfirm={() => void save()}
+      >
+        {preview !== null && `${sentenceOf(preview)} It goes within a day, for good.`}
+      </ConfirmDialog>
+    </form>
+  )
+}
+
+function DaysField(props: { kind: RetentionKind; value: number; onChange: (days: number) => void }) {
+  const { kind, value, onChange } = props
+  const id = useId()
+  const least = LEAST_DAYS[kind]
+  return (
+    <div className="flex items-center gap-2 text-sm">
+      <label htmlFor={id}>Kept for</label>
+      <input
+        id={id}
+        type="number"
+        required
+        min={least}
+        max={3_650}
+        step={1}
+        className={`${INPUT} max-w-28`}
+        value={Number.isNaN(value) ? '' : value}
+        onChange={({ target }) => onChange(target.valueAsNumber)}
+      />
+      <span>days{least > 1 && `, at least ${least}`}</span>
+    </div>
+  )
+}
+
+function Preview(props: { preview: RetentionPreview }) {
+  const { kinds } = props.preview
+  if (kinds.length === 0) return <p className="text-sm text-muted">Everything is kept for ever.</p>
+  return (
+    <ul aria-label="What would go" className="divide-y divide-line rounded-lg border border-line text-sm">
+      {kinds.map(({ kind, count, bytes, oldest, open }) => (
+        <li key={kind} className="px-3 py-2">
+          <span className="font-medium">{WORDS[kind].title}: </span>
+          {count === 0
+            ? 'nothing would go now.'
+            : `${formatCount(count, WORDS[kind].one)}, about ${formatBytes(bytes)}${oldest === null ? '' : `, the oldest of ${formatDate(oldest)}`}.`}
+          {open > 0 && (
+            <span className="block text-xs text-muted">
+              {formatCount(open, 'chat')} more {open === 1 ? 'is' : 'are'} open or running now, and{' '}
+              {open === 1 ? 'stays' : 'stay'} until closed.
+            </span>
+          )}
+        </li>
+      ))}
+    </ul>
+  )
+}
+
+function sentenceOf({ kinds }: RetentionPreview): string {
+  const going = kinds.filter(({ count }) => count > 0)
+  if (going.length === 0) return 'Nothing is old enough to go now; what becomes older goes later.'
+  const words = going.map(({ kind, count, bytes }) =>
+    kind === 'outputs'
+      ? `the outputs of ${formatCount(count, 'chat')} (${formatBytes(bytes)})`
+      : `${formatCount(count, kind === 'audit' ? 'line of the audit log' : kind === 'usage' ? 'record of usage' : WORDS[kind].one, kind === 'audit' ? 'lines of the audit log' : kind === 'usage' ? 'records of usage' : undefined)} (${formatBytes(bytes)})`,
+  )
+  return `${words.join(', ')}.`.replace(/^./, (first) => first.toUpperCase())
+}
+
+function LastRun(props: { view: RetentionView }) {
+  const { last, nextAt, days } = props.view
+  const isOff = RETENTION_KINDS.every((kind) => days[kind] === null)
+  if (isOff) return <p className="text-xs text-muted">Nothing is removed: everything is kept for ever.</p>
+  const at = (time: number) =>
+    new Date(time).toLocaleString('en-GB', { dateStyle: 'medium', timeStyle: 'short' })
+  const removed = Object.values(last?.removed ?? {}).reduce((sum, count) => sum + count, 0)
+  return (
+    <p className="text-xs text-muted">
+      Applied once a day, without a restart.{' '}
+      {last !== null &&
+        `Last on ${at(last.at)}: ${removed === 0 ? 'nothing was old enough' : `${removed.toLocaleString('en')} removed`}. `}
+      Next about {at(nextAt)}.
+    </p>
+  )
+}
