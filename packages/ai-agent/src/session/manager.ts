@@ -272,7 +272,7 @@ export class SessionManager {
     return (await this.#sessions.peek(sessionId))?.idle === false
   }
 
-  /** Lets go of a chat in memory. False: it is open or running. */
+  /** Forgets a chat in memory. False: it is open or running. */
   release(sessionId: string): Promise<boolean> {
     return this.#sessions.release(sessionId)
   }

@@ -1,6 +1,7 @@
 /**
- * Applies retention once a day: chats, outputs, images, usage, and the agent's own audit log. Work
- * goes in small pieces, so prompts do not wait for it; a chat that is open stays until it is closed.
+ * Applies retention once a day: chats, outputs, images, usage, and the agent's own audit log. It
+ * works in small pieces, so prompts do not wait for it; a chat that is open stays until it is
+ * closed.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { SandlotError, messageOf } from '@sandlot/shared/errors'
@@ -36,7 +37,7 @@ interface RetentionParts {
   isOpen: (sessionId: string) => Promise<boolean>
   /** Removes a chat that is not open. False: it is open, or something happened in it. */
   expire: (chat: AgedChat) => Promise<boolean>
-  /** Lets go of a chat in memory. False: it is open. */
+  /** Forgets a chat in memory. False: it is open. */
   release: (sessionId: string) => Promise<boolean>
   /** Epoch milliseconds. */
   now: () => number

@@ -1,6 +1,6 @@
 /**
- * Applies the retention of the audit log to the service's own lines, once a day. The days are in the
- * agent's database; while that cannot be read, nothing goes.
+ * Applies the retention of the audit log to the service's own lines. The days are in the agent's
+ * database; while that cannot be read, nothing goes.
  */
 import { messageOf } from '@sandlot/shared/errors'
 import { SANDLOT } from '@sandlot/shared/office/audit'

@@ -6,7 +6,7 @@ import { z } from 'zod'
 import { agentUser } from '../acp-meta.ts'
 
 export const RETENTION_KINDS = ['chats', 'outputs', 'images', 'audit', 'usage'] as const
-export const retentionKind = z.enum(RETENTION_KINDS)
+const retentionKind = z.enum(RETENTION_KINDS)
 export type RetentionKind = z.infer<typeof retentionKind>
 
 /**
@@ -69,7 +69,7 @@ export const retentionPreview = z.object({
 export type RetentionPreview = z.infer<typeof retentionPreview>
 export const previewRetention = z.strictObject({ days: retentionDays })
 
-/** `_sandlot/retention`, for administrators: answered with `RetentionView` or `RetentionPreview`. */
+/** `_sandlot/retention`, for administrators: `RetentionView`, or `RetentionPreview`. */
 export const retentionParams = z.object({
   user: agentUser,
   ask: z.discriminatedUnion('do', [

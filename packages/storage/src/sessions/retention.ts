@@ -1,6 +1,6 @@
 /**
  * What retention removes of the sessions store, in batches. A chat that is running, waits for an
- * answer, is pinned by anybody, or was shared within the same time is left alone whole.
+ * answer, is pinned by any person, or was shared within the same time is left alone whole.
  */
 import {
   KEPT_FOR_EVER,
