@@ -83,6 +83,8 @@ const NEEDED: Record<string, Needs> = {
   'PUT /api/models/:id': ADMIN_CHANGE,
   'DELETE /api/models/:id': ADMIN_CHANGE,
   'POST /api/models/test': ADMIN_CHANGE,
+  'GET /api/admin/overview': ADMIN_READ,
+  'POST /api/admin/overview/prompts/:id/stop': ADMIN_CHANGE,
   'GET /api/teams': ADMIN_READ,
   'POST /api/teams': ADMIN_CHANGE,
   'PATCH /api/teams/:id': ADMIN_CHANGE,

@@ -14,8 +14,8 @@ import type { Rule } from '@sandlot/shared/rules'
 import { PERSON_TOOLS, type PersonTool } from '@sandlot/shared/team/agent-settings'
 import { MCP_SIGN_IN_PATH } from '@sandlot/shared/mcp-client'
 import { safeFetch } from '@sandlot/shared/node/safe-fetch'
-import { freeBytesFor } from '@sandlot/storage/free-bytes'
 import { BackgroundAudit } from '@sandlot/storage/audit/background-audit'
+import { freeBytes, freeBytesFor } from '@sandlot/storage/free-bytes'
 import { openSessionStore } from '@sandlot/storage/sessions/sqlite'
 import { ClientServers } from './acp/client-servers.ts'
 import { hostRefusal } from './approval/hosts.ts'
@@ -32,6 +32,7 @@ import { spentOf } from './limits/period-budgets.ts'
 import { limitsCost, promptLimits } from './limits/settings.ts'
 import { modelsOf } from './loop/model-choice.ts'
 import { RETRY_RULES } from './loop/retry.ts'
+import { Line } from './line/line.ts'
 import { AgentMetrics } from './metrics/agent-metrics.ts'
 import { documentUrlOf } from './mcp/oauth/client.ts'
 import { openMcp } from './mcp/open-mcp.ts'
@@ -258,6 +259,7 @@ export async function openAgent(
       ...personal.togetherOf(userId),
       { of: { kind: 'deployment' }, limits: config.limits.total },
     ])
+  const line = new Line({ places: config.prompts, rows: store.line, leaving: leaving.signal, log })
   const manager = new SessionManager({
     store,
     rules,
@@ -290,6 +292,7 @@ export async function openAgent(
     modelsOf: (userId) => personal.of(userId).models,
     limitsOf,
     retry: RETRY_RULES,
+    line,
     leaving: leaving.signal,
     now: Date.now,
     log,
@@ -391,6 +394,17 @@ export async function openAgent(
     modeCeilingOf: (userId: string, said: Mode | undefined) =>
       lowerMode(personal.of(userId).modeCeiling, said),
     status,
+    overview: async () => ({
+      version: VERSION,
+      promptLimit: line.places,
+      sandboxes: {
+        ...(await sandboxes.facts()),
+        limit: config.sandbox.host.sandboxes,
+        memoryLimitMb: inMiB(config.sandbox.host.memoryBytes),
+        image: config.sandbox.images.image,
+      },
+      freeBytes: freeBytes(config.dataFolder),
+    }),
     version: VERSION,
     log,
   }
@@ -402,6 +416,7 @@ export async function openAgent(
     await end({ work: () => manager.leave(), problem: 'prompts did not let go', withinMs: END_MS })
     await end({ work: () => mcp.close(), problem: 'MCP servers did not end', withinMs: END_MS })
     await end({ work: () => sandboxes.close(), problem: 'the sandboxes could not be let go' })
+    await end({ work: () => line.settled(), problem: 'the order of the line was not stored' })
     await end({ work: () => people.settled(), problem: 'an address was not stored' })
     await end({ work: () => personal.settled(), problem: 'settings were not stored' })
     await end({ work: () => audit.flush(), problem: 'the audit log was not written to its end' })
@@ -434,9 +449,19 @@ export async function openAgent(
         servers: [...states, ...unavailableServers(config)],
       }
     },
-    resume: () => {
+    resume: async () => {
       retention.start()
-      return manager.resumeUnfinished()
+      const unfinished = (await store.unfinished()).filter(({ waiting }) => waiting === 0)
+      await line.restore(
+        unfinished.map(({ runningPromptId, userId }) => ({
+          promptId: runningPromptId ?? '',
+          person: userId,
+        })),
+      )
+      const resumed = await manager.resumeUnfinished()
+      const running = new Set((await manager.runningPrompts('')).map(({ promptId }) => promptId))
+      line.keepOnly((promptId) => running.has(promptId))
+      return resumed
     },
     endUnfinished: async () => {
       const ended = await manager.endUnfinished()
@@ -446,4 +471,8 @@ export async function openAgent(
     leave,
     interrupt,
   }
+}
+
+function inMiB(bytes: number | undefined): number | undefined {
+  return bytes === undefined ? undefined : Math.floor(bytes / 1024 / 1024)
 }

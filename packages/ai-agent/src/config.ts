@@ -29,6 +29,7 @@ const MiB = 1024 * 1024
 /** What an operator can set about the limits of one sandbox, and of all on one host. */
 const limitVariables = {
   ...sandboxVariables(wholeNumber),
+  SANDLOT_HOST_PROMPTS: wholeNumber(0, 100_000).default(0),
   SANDLOT_HOST_SANDBOXES: wholeNumber(0, 100_000).default(0),
   SANDLOT_HOST_MEMORY_MB: wholeNumber(0, 1024 * 1024 * 1024).default(0),
   SANDLOT_HOST_DISK_FREE_MB: wholeNumber(0, 1024 * 1024 * 1024).default(2048),
@@ -126,6 +127,8 @@ export interface AgentConfig {
   builtinTools: readonly string[] | 'all'
   toolTimeoutMs: number
   maxConcurrentTools: number
+  /** Prompts that run at once; undefined: no limit. */
+  prompts: number | undefined
   limits: LimitSettings
   /** What the model reads of one result. */
   results: ResultLimits
@@ -234,6 +237,7 @@ export function readAgentConfig(
     builtinTools,
     toolTimeoutMs: read.SANDLOT_TOOL_TIMEOUT_MS,
     maxConcurrentTools: read.SANDLOT_MAX_CONCURRENT_TOOLS,
+    prompts: read.SANDLOT_HOST_PROMPTS === 0 ? undefined : read.SANDLOT_HOST_PROMPTS,
     limits: budgets,
     results: { chars: read.SANDLOT_RESULT_CHARS, lines: read.SANDLOT_RESULT_LINES },
     outputLimitBytes: read.SANDLOT_OUTPUT_LIMIT,

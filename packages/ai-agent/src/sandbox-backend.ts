@@ -25,6 +25,8 @@ const DISK_WORDS: Record<BackendCapabilities['quota'], string> = {
 interface AgentSandboxes extends Sandboxes {
   /** What an operator should know, for the status. Does not throw; asks the backend each time. */
   probe(): Promise<{ ok: boolean; message: string }>
+  /** Sandboxes that run or are paused, and the engine’s name and version; absent: no answer. */
+  facts(): Promise<{ running?: number; engine?: string }>
 }
 
 /** Contacts nothing: an engine that is down is found out by the first call, and again by each. */
@@ -60,7 +62,11 @@ export function openSandboxes(
     log: (message, { error, ...about }) =>
       log.warn({ ...about, error: error === undefined ? undefined : messageOf(error) }, message),
   })
-  return { ...sandboxes, probe: () => probe(backend, () => sandboxes.hostDisk()) }
+  return {
+    ...sandboxes,
+    probe: () => probe(backend, () => sandboxes.hostDisk()),
+    facts: () => facts(backend),
+  }
 }
 
 /**
@@ -120,5 +126,16 @@ async function probe(
     }
   } catch (error) {
     return { ok: false, message: messageOf(error) }
+  }
+}
+
+async function facts(backend: SandboxBackend): Promise<{ running?: number; engine?: string }> {
+  const [all, engine] = await Promise.allSettled([backend.list({}), backend.inventory.capabilities()])
+  return {
+    running:
+      all.status === 'rejected'
+        ? undefined
+        : all.value.filter(({ state }) => state === 'running' || state === 'paused').length,
+    engine: engine.status === 'rejected' ? undefined : `${engine.value.name} ${engine.value.version}`,
   }
 }

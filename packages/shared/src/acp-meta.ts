@@ -182,6 +182,8 @@ export const EXT = {
   budgets: '_sandlot/budgets',
   /** How long things are kept (`office/retention.ts`), for administrators: `{user, ask}`. */
   retention: '_sandlot/retention',
+  /** What runs and waits, for administrators: `{user, ask}` → `AgentOverview`. */
+  overview: '_sandlot/overview',
   /**
    * What has changed about a person: `{userId, email, role, teams}` → `{}`. Later requests say it
    * too.
@@ -307,6 +309,14 @@ export const modelsParams = z.object({
 export type ModelsAsk = z.infer<typeof modelsParams>['ask']
 
 export const budgetsParams = z.object({ user: agentUser })
+export const overviewParams = z.object({
+  user: agentUser,
+  ask: z.discriminatedUnion('do', [
+    z.object({ do: z.literal('view') }),
+    z.object({ do: z.literal('stop'), promptId: z.string().max(128) }),
+  ]),
+})
+export type OverviewAsk = z.infer<typeof overviewParams>['ask']
 
 export const approveParams = z.object({
   user: agentUser,

@@ -4,6 +4,7 @@ import { exitInfo } from './call.ts'
 import { filesChanged } from './desk/changes.ts'
 import { messageImage } from './images.ts'
 import { mode } from './mode.ts'
+import { lineWait } from './office/line.ts'
 import { question, questionContent } from './question.ts'
 import { endReason, errorCause, failureReason, modelErrorClass, stopReason } from './reasons.ts'
 import { remembered, ruleReason } from './rules.ts'
@@ -108,6 +109,8 @@ export const sandlotEvent = z.discriminatedUnion('type', [
     retry: z.number().int().positive(),
     of: z.number().int().positive(),
   }),
+  /** Only live: the prompt waits for its turn, or with place 0 goes on. */
+  lineWait.extend({ type: z.literal('line_waited') }),
   /**
    * Only live: a call that the model is writing. Nothing of it runs before it is announced as a
    * `tool_call`.

@@ -2,6 +2,7 @@
 import type { Sandbox, SandboxFiles } from '@sandlot/sandbox/sandbox'
 import type { AgentMetricsAnswer, AgentStatus, AgentUser } from '@sandlot/shared/acp-meta'
 import type { RemovedData } from '@sandlot/shared/api'
+import type { AgentOverview } from '@sandlot/shared/office/overview'
 import { messageOf } from '@sandlot/shared/errors'
 import type { Mode } from '@sandlot/shared/mode'
 import type { Budget } from '@sandlot/shared/office/usage'
@@ -84,6 +85,8 @@ export interface AcpServerParts {
   requestFrame?: (hash: string) => Promise<string | undefined>
   /** The metrics since the start. Absent: not counted. */
   metrics?: () => Promise<AgentMetricsAnswer>
+  /** What administrators see beside the prompts. Absent: not known here. */
+  overview?: () => Promise<Omit<AgentOverview, 'prompts'>>
   status(): Promise<AgentStatus>
   version: string
   log: Log

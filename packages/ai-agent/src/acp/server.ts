@@ -30,6 +30,7 @@ import {
   type HandlerContext,
   createHandlerContext,
 } from './handler-context.ts'
+import { overviewRequests } from './requests/overview.ts'
 import { modelsRequests } from './requests/models.ts'
 import { retentionRequests } from './requests/retention.ts'
 import { teamRequests } from './requests/team.ts'
@@ -85,6 +86,7 @@ function allExtensions(parts: AcpServerParts): ExtensionHandlers {
     ...removalRequests(parts),
     ...modelsRequests(parts),
     ...retentionRequests(parts),
+    ...overviewRequests(parts),
     ...teamRequests(parts),
     ...portsRequests(parts),
     ...watchRequests(parts),

@@ -25,6 +25,7 @@ import type { LoopContext } from './context.ts'
 import {
   CANCELLED_TEXT,
   INTERRUPTED_TEXT,
+  LEFT_LINE_TEXT,
   LENGTH_TEXT,
   LOOP_TEXT,
   REFUSAL_TEXT,
@@ -38,6 +39,7 @@ import {
 import { callRefusal, endBeforeRequest } from './stop-conditions.ts'
 import { askModel, modelOf, type Asked } from './ask-model.ts'
 import { withdrawCutOff } from './streamed-answer.ts'
+import { takeTurn } from './take-turn.ts'
 import type { ModelCall } from '../model/model.ts'
 import { makeNoProgress } from '../history/no-progress.ts'
 import { sentMessage } from '../history/session-messages.ts'
@@ -58,6 +60,8 @@ export async function* runPrompt(ctx: LoopContext): AsyncGenerator<EventGroup, v
   if (ctx.resumed && (yield* countResume(ctx)) === 'given up') return
   const command = commandOf(ctx.log(), ctx.promptId)
   if (command !== undefined) {
+    const left = (yield* takeTurn(ctx, undefined, modelOf(ctx))) === 'left'
+    if (left) return yield [stopped(ctx, '', LEFT_LINE_TEXT)]
     const end = ctx.signal.aborted ? undefined : yield* runCommand(ctx, command)
     ctx.released.throwIfAborted()
     return yield [end === undefined || ctx.signal.aborted ? stopped(ctx) : end]
@@ -75,6 +79,8 @@ export async function* runPrompt(ctx: LoopContext): AsyncGenerator<EventGroup, v
         yield [turnEnded(ctx, step.turn, step.callIds)]
         break
       case 'ask': {
+        if ((yield* takeTurn(ctx, step.turn, modelOf(ctx))) === 'left')
+          return yield [stopped(ctx, '', step.turn === 1 ? LEFT_LINE_TEXT : undefined)]
         // Before a message that waits is taken: it becomes the next prompt, with a budget of its
         // own.
         const over = await endBefore(ctx)
@@ -293,11 +299,11 @@ async function endBefore(ctx: LoopContext): Promise<SessionEvent | undefined> {
 /**
  * Stop, or a shutdown that ends prompts. `partial`: what the model had said when it was cut off.
  */
-function stopped(ctx: LoopContext, partial = ''): SessionEvent {
+function stopped(ctx: LoopContext, partial = '', text = CANCELLED_TEXT): SessionEvent {
   const reason = ctx.signal.reason === 'interrupted' ? 'interrupted' : 'cancelled'
   const silent = partial.trim() === '' && saidNothing(turnsOf(ctx.log(), ctx.promptId))
-  const sentence = reason === 'interrupted' ? INTERRUPTED_TEXT : CANCELLED_TEXT
-  return endEvent(ctx.promptId, reason, silent ? sentence : undefined, ctx.now())
+  const sentence = reason === 'interrupted' ? INTERRUPTED_TEXT : text
+  return endEvent(ctx.promptId, reason, ctx.stopText?.() ?? (silent ? sentence : undefined), ctx.now())
 }
 
 /** The last turn had no words for the user. */

@@ -31,6 +31,7 @@ import {
   type ModelMessage,
 } from '../model/model.ts'
 import { pause, retryVerdict } from './retry.ts'
+import { takeTurn } from './take-turn.ts'
 import { usageEvent } from './usage.ts'
 
 export type Asked =
@@ -54,15 +55,24 @@ export type Asked =
 export async function* askModel(ctx: LoopContext, turn: number): AsyncGenerator<EventGroup, Asked> {
   const signal = AbortSignal.any([ctx.signal, ctx.released])
   let attempt = 0
-  for (;;) {
+  for (let refused = false; ;) {
     attempt++
     const model = modelOf(ctx)
+    if ((yield* takeTurn(ctx, turn, model, refused)) === 'left')
+      return { got: 'stopped', settled: [], text: '' }
+    refused = false
     const checked = checkedMessages(ctx, turn, model)
     if ('broken' in checked) return { got: 'error', cause: 'internal', message: checked.broken }
     const speech = new StreamedAnswer(ctx, turn)
+    let answers = false
     try {
       const request = { messages: checked.messages, tools: ctx.tools }
-      const answer = yield* streamAnswer(model, request, signal, (piece) => shown(speech, piece))
+      const answer = yield* streamAnswer(model, request, signal, (piece) => {
+        if (!answers) ctx.line?.answered(model.name, true)
+        answers = true
+        return shown(speech, piece)
+      })
+      if (!answers) ctx.line?.answered(model.name, true)
       return answered(ctx, turn, model, speech, answer)
     } catch (error) {
       if (ctx.signal.aborted) return { got: 'stopped', settled: speech.settled(), text: speech.text }
@@ -82,9 +92,13 @@ export async function* askModel(ctx: LoopContext, turn: number): AsyncGenerator<
       ctx.warn(failed, 'a model request failed')
       yield* speech.withdraw(errorClass)
       const verdict = retryVerdict(error, attempt, ctx.retry)
+      // Everybody who asks this model waits in one line, in place of each trying again.
+      refused = verdict.again && errorClass === 'rate_limit' && ctx.line !== undefined
+      if (!refused) ctx.line?.answered(model.name, false)
       if (verdict.again) {
         yield [waited(ctx, turn, errorClass, attempt, verdict.waitMs)]
-        await pause(verdict.waitMs, signal)
+        if (refused) ctx.line?.refused(model.name, verdict.waitMs)
+        else await pause(verdict.waitMs, signal)
       } else if (yield* mended(ctx, turn, model, checked.messages, error)) {
         attempt = 0
         // A summary is a request too, and may have used up what was left.

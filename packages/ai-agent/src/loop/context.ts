@@ -9,6 +9,7 @@ import type { RawToolCall } from '../calls/tool-request-adapter.ts'
 import type { LookAtJobs } from '../tools/background/ends.ts'
 import type { Job } from '../tools/background/jobs.ts'
 import type { ToolOutcome } from '../tools/tool.ts'
+import type { PromptLine } from '../line/line.ts'
 import type { Log } from '../log.ts'
 
 export interface LoopContext {
@@ -36,8 +37,12 @@ export interface LoopContext {
   /** How background commands of this session stand. Absent: unknown. */
   lookAtJobs?: (jobs: readonly Job[]) => ReturnType<LookAtJobs>
   retry: RetryRules
+  /** Where the prompt waits for its turn. Absent: it always has it. */
+  line?: PromptLine | undefined
   /** Aborted by Stop. `signal.reason` is `'cancelled'` or `'interrupted'`. */
   signal: AbortSignal
+  /** What a Stop says in any case. */
+  stopText?: () => string | undefined
   /** Aborted when the session is released without ending the prompt: closes the model's stream. */
   released: AbortSignal
   /** Announce these calls and run them: the scheduler. */

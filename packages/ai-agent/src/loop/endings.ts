@@ -114,6 +114,8 @@ export function poisonText(times: number): string {
 export const CHANT_TEXT =
   'Stopped: the model said the same words again and again and would not have ended. Try rephrasing.'
 export const CANCELLED_TEXT = 'You stopped this.'
+export const ADMINISTRATOR_TEXT = 'An administrator stopped this.'
+export const LEFT_LINE_TEXT = 'Stopped while it waited in line: nothing of it was begun.'
 export const INTERRUPTED_TEXT = 'Sandlot was shut down while this was running.'
 export const LOOP_TEXT =
   'Stopped: the model made the same calls again and again with the same results, also after it was told. The results above are complete; say what it should do differently.'

@@ -22,6 +22,8 @@ export class Running {
   readonly modeCeiling: Mode
   /** Whose limits it counts for; absent: the owner's. */
   readonly chargedTo: string | undefined
+  /** An administrator stopped it. */
+  stoppedByAdministrator = false
   /** Aborted by Stop. */
   readonly stop = new AbortController()
   /** Resolves when the loop has ended or the session is released. */

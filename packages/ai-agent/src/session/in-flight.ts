@@ -5,6 +5,7 @@
  */
 import type { OutputPiece } from '@sandlot/shared/call'
 import { type SessionEvent, isOutcome, metaOf, sandlotEventOf, textOf } from '@sandlot/shared/events'
+import type { SandlotEvent } from '@sandlot/shared/sandlot-event'
 import { draftOf, endsDrafts } from '@sandlot/shared/transcript/call-drafts'
 import { EMPTY_OUTPUT, type LiveOutput, addPiece } from '@sandlot/shared/transcript/live-output'
 
@@ -24,14 +25,14 @@ export class InFlight {
   /** By place. */
   readonly #drafts = new Map<number, SessionEvent>()
 
-  /** A failed request to the model is made again, and nothing has come of it yet. */
+  /** A request to the model waits for its turn or is made again, and nothing has come of it yet. */
   #wait: SessionEvent | undefined
 
   /** A live event is being shown. */
   show(event: SessionEvent): void {
     const meta = metaOf(event)
     // All that is live comes one after another while the model is asked.
-    this.#wait = meta.event?.type === 'model_waited' ? event : undefined
+    this.#wait = isWait(meta.event) ? event : undefined
     const draft = draftOf(event)
     if (draft !== undefined) this.#drafts.set(draft.place, event)
     if (event.sessionUpdate === 'agent_message_chunk' || event.sessionUpdate === 'agent_thought_chunk') {
@@ -92,6 +93,10 @@ export class InFlight {
     const wait = this.#wait === undefined ? [] : [this.#wait]
     return [...texts, ...this.#drafts.values(), ...calls, ...wait]
   }
+}
+
+function isWait(event: SandlotEvent | undefined): boolean {
+  return event?.type === 'model_waited' || (event?.type === 'line_waited' && event.place > 0)
 }
 
 type SessionProgress = NonNullable<ReturnType<typeof metaOf>['progress']>

@@ -5,6 +5,8 @@ import { SandlotError, messageOf } from '@sandlot/shared/errors'
 import { makeSandlotEvent } from '@sandlot/shared/events'
 import type { NewAudit } from '@sandlot/shared/office/audit'
 import type { Mode } from '@sandlot/shared/mode'
+import type { RunningPrompt } from '@sandlot/shared/office/overview'
+import type { Author } from '@sandlot/shared/team/shares'
 import { newId } from '@sandlot/shared/ids'
 import type { ChatMarks, Project } from '@sandlot/shared/desk/chats'
 import { secretName } from '@sandlot/shared/person/secrets'
@@ -241,6 +243,31 @@ export class SessionManager {
     const found = (await this.#parts.store.chats.projects(userId)).find((one) => one.id === id)
     if (found === undefined) throw noProject()
     return found
+  }
+
+  /**
+   * Every prompt that runs or waits for its turn, the oldest first. `userId`: who asks; only of
+   * theirs it says which session it is.
+   */
+  async runningPrompts(userId: string): Promise<RunningPrompt[]> {
+    const inLine = new Map(this.#parts.line?.view().map(({ promptId, wait }) => [promptId, wait]))
+    return (await this.#sessions.all())
+      .flatMap((session) => {
+        const prompt = session.runningPrompt
+        if (prompt === undefined) return []
+        const line = inLine.get(prompt.promptId)
+        const waits = line === undefined ? prompt : { ...prompt, doing: 'line' as const, line }
+        if (session.userId !== userId) return [waits]
+        return [{ ...waits, sessionId: session.id, title: session.summary().title }]
+      })
+      .toSorted((a, b) => (a.line?.place ?? 0) - (b.line?.place ?? 0) || a.startedAt - b.startedAt)
+  }
+
+  /** Throws `not_found` when it does not run any more. */
+  async stopPrompt(promptId: string, administrator: Author): Promise<void> {
+    for (const session of await this.#sessions.all())
+      if (session.runningPrompt?.promptId === promptId) return session.cancelPrompt(promptId, administrator)
+    throw new SandlotError('not_found', 'This prompt has ended.')
   }
 
   /** Stop what runs in it. The session stays. Throws `not_found`. */

@@ -16,6 +16,7 @@ import type { EndJobs } from '../tools/background/end-jobs.ts'
 import type { LookAtJobs } from '../tools/background/ends.ts'
 import type { ToolRegistry } from '../tools/registry.ts'
 import type { ToolOutcome } from '../tools/tool.ts'
+import type { Line } from '../line/line.ts'
 import type { Log } from '../log.ts'
 
 /** What a manager of sessions works with. */
@@ -72,6 +73,8 @@ export interface RunnerParts {
   namesChats?: boolean
   /** Where prompts are counted. */
   metrics?: AgentMetrics
+  /** Where prompts take turns. Absent: there is room for all. */
+  line?: Line
   maxTurns: number
   /** The highest mode that is set for this user. Absent, or undefined: all. */
   modeCeilingOf?: (userId: string) => Mode | undefined

@@ -26,7 +26,7 @@ import {
   unqueued,
 } from '../history/read-log.ts'
 import { type Spent, spentOf } from '../limits/period-budgets.ts'
-import { BUG_TEXT, errorEvent, missingOutcomes } from '../loop/endings.ts'
+import { ADMINISTRATOR_TEXT, BUG_TEXT, errorEvent, missingOutcomes } from '../loop/endings.ts'
 import { chosenIn, levelOfPrompt, modelOfPrompt, replacedChoice, told } from '../loop/model-choice.ts'
 import { MeasuredPrompt } from '../metrics/measured-prompt.ts'
 import type { Model } from '../model/model.ts'
@@ -159,6 +159,7 @@ export class Runner {
         maxTurns: limits.maxTurns,
         budgets: limits.budgets,
         retry: parts.retry,
+        line: parts.line?.of({ id: running.promptId, person: running.chargedTo ?? core.userId }, signal),
         runCalls: parts.runCalls,
         now: parts.now,
         spent: spentBy(core, running),
@@ -169,6 +170,7 @@ export class Runner {
         resumeCounts,
         log: () => branchOf(core.log),
         signal: running.stop.signal,
+        stopText: () => (running.stoppedByAdministrator ? ADMINISTRATOR_TEXT : undefined),
         released,
         batchContext: (turn) =>
           batchContext({
@@ -216,6 +218,7 @@ export class Runner {
       log.warn(fields, 'the prompt broke off')
       await this.#breakOff(running, error)
     } finally {
+      core.parts.line?.leave(running.promptId)
       if (core.lost) this.#lose()
     }
   }
@@ -278,10 +281,15 @@ export class Runner {
       if (isAlreadyWithdrawn(core.log, group)) return
       await core.store(group)
       const asked = group.some((event) => sandlotEventOf(event)?.type === 'approval_asked')
-      if (asked) await this.#answers.denyUnanswerable()
+      if (!asked) return
+      await this.#answers.denyUnanswerable()
+      // A person may take hours; others work meanwhile.
+      if (core.running !== undefined && core.approvals.pending().length > 0)
+        core.parts.line?.leave(core.running.promptId)
       return
     }
     const ended = core.running
+    core.parts.line?.leave(metaOf(end).promptId ?? '')
     const next = this.#startOf(messagesBehind(core.log, end))
     if (next === undefined) {
       await core.store(group)

@@ -4,8 +4,16 @@
  */
 import { SandlotError } from '@sandlot/shared/errors'
 import { type Mode, MODES } from '@sandlot/shared/mode'
-import { type SessionEvent, makeSandlotEvent, isAnnounced, sandlotEventOf } from '@sandlot/shared/events'
+import {
+  type SessionEvent,
+  makeSandlotEvent,
+  isAnnounced,
+  isOutcome,
+  metaOf,
+  sandlotEventOf,
+} from '@sandlot/shared/events'
 import { makeMeta } from '@sandlot/shared/event-meta'
+import type { RunningPrompt } from '@sandlot/shared/office/overview'
 import type { SessionSummary } from '@sandlot/shared/frames'
 import type { Author, NewComment } from '@sandlot/shared/team/shares'
 import type { Ownership, SessionRow } from '@sandlot/storage/sessions/store'
@@ -110,6 +118,11 @@ export class Session {
     return this.#core.approvals.pending()
   }
 
+  /** What runs now, for an administrator. */
+  get runningPrompt(): RunningPrompt | undefined {
+    return runningPrompt(this.#core)
+  }
+
   summary(): SessionSummary {
     return this.#core.summary()
   }
@@ -187,11 +200,16 @@ export class Session {
 
   /**
    * As `cancel`, where this is the prompt that runs; a message that still waits to become it is
-   * withdrawn. What has ended, or has gone into another prompt, is left alone.
+   * withdrawn. What has ended, or has gone into another prompt, is left alone. `administrator`: who
+   * stops it for the people of the chat.
    */
-  async cancelPrompt(promptId: string): Promise<void> {
+  async cancelPrompt(promptId: string, administrator?: Author): Promise<void> {
     const messageId = messageIdOf(promptId)
-    if (this.#core.running?.promptId === promptId) return this.cancel()
+    const { running } = this.#core
+    if (running?.promptId === promptId) {
+      running.stoppedByAdministrator ||= administrator !== undefined
+      return this.cancel('cancelled', administrator)
+    }
     if (!queuedMessages(this.log).some((message) => message.messageId === messageId)) return
     // It may have become a prompt just now.
     if ((await this.withdraw(messageId)) === 'sent') await this.cancelPrompt(promptId)
@@ -391,5 +409,36 @@ export class Session {
     if (isNoted && sentBehindStop(this.log, promptId) === undefined) return
     const at = this.#core.parts.now()
     await this.#core.store([makeSandlotEvent({ type: 'stop_asked' }, { promptId, author }, at)])
+  }
+}
+
+/*
+ * What runs in a session, as an administrator sees it: who, which model, what it does; no text.
+ */
+
+/** Undefined when nothing runs. */
+function runningPrompt(core: SessionCore): RunningPrompt | undefined {
+  const { running, log, parts, approvals, userId } = core
+  if (running === undefined) return undefined
+  const { promptId, chargedTo } = running
+  const open = new Map<string, string>()
+  let startedAt = 0
+  for (const event of log) {
+    const meta = metaOf(event)
+    if (meta.promptId !== promptId) continue
+    if (sandlotEventOf(event)?.type === 'prompt_started') startedAt = meta.at
+    if (event.sessionUpdate === 'tool_call') open.set(event.toolCallId, approvals.nameOf(event.toolCallId))
+    if (isOutcome(event)) open.delete(event.toolCallId)
+  }
+  const waiting = new Set(approvals.pending().map(({ toolCallId }) => toolCallId))
+  const runs = [...open].filter(([id]) => !waiting.has(id))
+  const tools = [...new Set((runs.length > 0 ? runs : [...open]).map(([, tool]) => tool))]
+  return {
+    promptId,
+    person: chargedTo ?? userId,
+    model: modelOfPrompt(log, promptId, parts.models).name,
+    startedAt,
+    doing: runs.length > 0 ? 'calls' : open.size > 0 ? 'person' : 'model',
+    tools,
   }
 }

@@ -21,6 +21,7 @@ import { invitationsRoutes } from './admin/invitations-routes.ts'
 import { resetRoutes } from './reset-routes.ts'
 import { mcpRoutes } from './mcp-routes.ts'
 import { auditRoutes } from './admin/audit-routes.ts'
+import { overviewRoutes } from './admin/overview-routes.ts'
 import { modelsRoutes } from './admin/models-routes.ts'
 import { noticesRoutes } from './notices-routes.ts'
 import { portsRoutes } from '../previews/ports-routes.ts'
@@ -99,6 +100,7 @@ export function makeApp(parts: Parts): Hono<AppEnv> {
     .route('/api/models', modelsRoutes(parts))
     .route('/api/admin/audit', auditRoutes(parts))
     .route('/api/admin/retention', retentionRoutes(parts))
+    .route('/api/admin/overview', overviewRoutes(parts))
     .route('/api/me', ownSettingsRoutes(parts))
     .route('/api/usage', usageRoutes(parts))
     .route('/api/admin/usage', adminUsageRoutes(parts))

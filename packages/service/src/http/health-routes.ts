@@ -31,7 +31,13 @@ export function healthRoutes(parts: Parts): Hono<AppEnv> {
     })
 }
 
-async function readinessOf({ accounts, sessions, agent, external, stopping }: Parts): Promise<Readiness> {
+export async function readinessOf({
+  accounts,
+  sessions,
+  agent,
+  external,
+  stopping,
+}: Parts): Promise<Readiness> {
   const [ours, status] = await Promise.all([
     Promise.all([
       check('accounts', 'accounts can be read', () => accounts.ping()),

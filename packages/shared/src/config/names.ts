@@ -56,6 +56,7 @@ export const CONFIG_NAMES: Record<string, string> = {
   SANDLOT_SANDBOX_DISK_MB: 'disk budget of one workspace, and largest file (default 4096)',
   SANDLOT_SANDBOX_DISK_ENTRIES: 'files and directories in one workspace (default 500000)',
   SANDLOT_SANDBOX_OPEN_FILES: 'open files of one process in a sandbox (default 4096)',
+  SANDLOT_HOST_PROMPTS: 'prompts that run at once; others wait in line, by turns; 0 = no limit (default 0)',
   SANDLOT_HOST_SANDBOXES: 'sandboxes that may run at once; 0 = no limit (default 0)',
   SANDLOT_HOST_MEMORY_MB: 'memory of all running sandboxes together; 0 = no limit (default 0)',
   SANDLOT_HOST_DISK_FREE_MB:

@@ -1,4 +1,5 @@
 /** What a transcript says is going on: who works, and who waits for whom. */
+import type { LineWait } from '../office/line.ts'
 import type { CallEntry } from './entries.ts'
 import type { Transcript } from './transcript.ts'
 
@@ -18,6 +19,8 @@ export type Activity =
   | { doing: 'thinking'; since: number }
   /** A request to the model failed, and is made again at `until`. */
   | { doing: 'trying_again'; wait: NonNullable<Transcript['wait']> }
+  /** It waits for its turn, or a call for a sandbox. */
+  | { doing: 'in_line'; line: LineWait }
   /** Every outcome of a turn is there and the model has not spoken yet. */
   | { doing: 'reading_results'; since: number }
   | { doing: 'writing' }
@@ -28,6 +31,7 @@ export type Activity =
 
 export function activityOf(transcript: Transcript): Activity | null {
   if (transcript.prompt === null) return null
+  if (transcript.line !== null) return { doing: 'in_line', line: transcript.line }
   const waiting = pendingApprovals(transcript).length
   const calls = transcript.entries.filter((entry) => entry.type === 'call')
   const open = calls.filter(({ endedAt }) => endedAt === undefined)

@@ -20,6 +20,7 @@ import type { MessageImage } from '../images.ts'
 import type { ModelWait } from './cause-words.ts'
 import { addPiece } from './live-output.ts'
 import type { Mode } from '../mode.ts'
+import type { LineWait } from '../office/line.ts'
 import type { SandlotEvent } from '../sandlot-event.ts'
 import { announcedCall, failuresOf, updatedCall } from './calls.ts'
 import type { Author } from '../team/shares.ts'
@@ -62,6 +63,8 @@ export interface Transcript {
   } | null
   /** A request to the model failed and is made again; null once anything came of it. */
   readonly wait: (ModelWait & { readonly waitMs: number; readonly until: number }) | null
+  /** The prompt waits for its turn; null once it has it. */
+  readonly line: LineWait | null
   /** Calls that the model is writing, in its order. */
   readonly drafts: readonly DraftedCall[]
   /** Messages sent while a prompt runs that it has not read yet. */
@@ -89,6 +92,7 @@ export function emptyTranscript(): Transcript {
     plan: [],
     prompt: null,
     wait: null,
+    line: null,
     drafts: [],
     queued: [],
     context: null,
@@ -114,7 +118,7 @@ export function foldTranscript(transcript: Transcript, event: SessionEvent): Tra
   const seq = seqOf(event)
   if (seq === undefined || seq <= transcript.seq || leavesHole(transcript, event)) return transcript
   const folded = foldSettled({ ...transcript, spent: foldSpent(transcript.spent, event) }, event)
-  return { ...folded, drafts: endsDrafts(event) ? [] : folded.drafts, wait: null, seq }
+  return { ...folded, drafts: endsDrafts(event) ? [] : folded.drafts, wait: null, line: null, seq }
 }
 
 /**
@@ -130,7 +134,7 @@ export function branchShown(transcript: Transcript, branch: readonly string[]): 
   const entries = transcript.entries.filter((entry) => !others.has(promptOf(entry) ?? ''))
   const shown = { ...transcript, entries }
   return prompt !== null && others.has(prompt.id)
-    ? { ...shown, prompt: null, plan: [], wait: null, drafts: [] }
+    ? { ...shown, prompt: null, plan: [], wait: null, line: null, drafts: [] }
     : shown
 }
 
@@ -273,6 +277,7 @@ function foldSandlotEvent(transcript: Transcript, event: SandlotEvent, meta: San
       return { ...transcript, model: { name: event.model, thoughtLevel: event.thoughtLevel } }
     case 'call_drafted':
     case 'model_waited':
+    case 'line_waited':
     case 'presence':
     case 'turn_ended':
     case 'prompt_resumed':
@@ -331,6 +336,7 @@ function foldLive(transcript: Transcript, event: SessionEvent): Transcript {
       })
     case 'session_info_update':
       if (meta.event?.type === 'presence') return { ...transcript, people: meta.event.people }
+      if (meta.event?.type === 'line_waited') return foldLine(transcript, meta.event, meta)
       return meta.event?.type === 'model_waited'
         ? foldWait(transcript, meta.event, meta)
         : foldDraft(transcript, event)
@@ -346,7 +352,16 @@ function foldWait(
 ): Transcript {
   if (transcript.prompt === null || transcript.prompt.id !== promptId) return transcript
   const { why, waitMs, retry, of } = event
-  return { ...transcript, wait: { why, retry, of, waitMs, until: at + waitMs } }
+  return { ...transcript, wait: { why, retry, of, waitMs, until: at + waitMs }, line: null }
+}
+
+function foldLine(
+  transcript: Transcript,
+  event: Extract<SandlotEvent, { type: 'line_waited' }>,
+  { promptId }: SandlotMeta,
+): Transcript {
+  if (transcript.prompt === null || transcript.prompt.id !== promptId) return transcript
+  return { ...transcript, wait: null, line: event.place === 0 ? null : event }
 }
 
 /** A repeated message counts from its first time. */
@@ -367,7 +382,7 @@ function foldDraft(transcript: Transcript, event: SessionEvent): Transcript {
   )
   if (late || transcript.withdrawn.includes(draft.messageId)) return transcript
   const drafts = withDraft(transcript.drafts, draft)
-  return drafts === transcript.drafts ? transcript : { ...transcript, drafts, wait: null }
+  return drafts === transcript.drafts ? transcript : { ...transcript, drafts, wait: null, line: null }
 }
 
 function foldLiveText(
@@ -384,7 +399,12 @@ function foldLiveText(
     // bring it whole.
     return offset > 0
       ? transcript
-      : { ...transcript, wait: null, entries: [...transcript.entries, messageEntry(event, piece, false)] }
+      : {
+          ...transcript,
+          wait: null,
+          line: null,
+          entries: [...transcript.entries, messageEntry(event, piece, false)],
+        }
   }
   if (known.type !== 'message' || known.settled) return transcript
   const fresh = piece.slice(known.text.length - offset)

@@ -6,6 +6,7 @@ import type { ColumnType, CreateTableBuilder, Generated, Kysely } from 'kysely'
 import { sql } from 'kysely'
 import type { Migrations } from '../database/database.ts'
 import { type InstructionsTable, addInstructions } from './instructions.ts'
+import { type LineTable, addLine } from './line.ts'
 import { type ModelEndpointsTable, addModelEndpoints } from './model-endpoints.ts'
 import { type NoticesTable, addNotices } from './notices.ts'
 import { type RulesTable, addRuleEnds, addRules } from './rules.ts'
@@ -167,6 +168,7 @@ export interface SessionsSchema extends UsageSumsTables {
   chat_marks: ChatMarksTable
   projects: ProjectsTable
   retention: RetentionTable
+  line: LineTable
 }
 
 export const sessionsMigrations: Migrations = {
@@ -194,6 +196,7 @@ export const sessionsMigrations: Migrations = {
   '034_ends': { up: addEnds },
   '035_whose_usage': { up: addWhoseUsage },
   '036_usage_sums': { up: addUsageSums },
+  '038_line': { up: addLine },
   '039_audit': { up: addAudit },
   '041_retention': { up: addRetention },
 }

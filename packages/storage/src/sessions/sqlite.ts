@@ -11,6 +11,7 @@ import { storedRules } from './rules.ts'
 import { type SessionsSchema, sessionsMigrations } from './schema.ts'
 import { storedInstructions } from './instructions.ts'
 import { storedAgentSettings } from './agent-settings.ts'
+import { storedLine } from './line.ts'
 import { storedModelEndpoints } from './model-endpoints.ts'
 import { storedPeople } from './people.ts'
 import { retentionReads, storedRetention } from './retention.ts'
@@ -73,6 +74,7 @@ export async function openSessionStore(
     chats: withTypedFailures(health, storedChats(db)),
     agentSettings: withTypedFailures(health, storedAgentSettings(db)),
     modelEndpoints: withTypedFailures(health, storedModelEndpoints(db)),
+    line: withTypedFailures(health, storedLine(db)),
     appendOutput: (sessionId, callId, offset, bytes, epoch) =>
       output.append(sessionId, callId, offset, bytes, epoch),
     close: async () => {

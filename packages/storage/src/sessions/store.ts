@@ -14,6 +14,7 @@ import type { RuleStore, UserRule } from './rules.ts'
 import type { NewNotice, NoticeRow } from './notices.ts'
 import type { InstructionRows } from './instructions.ts'
 import type { AgentSettingsRows } from './agent-settings.ts'
+import type { LineRows } from './line.ts'
 import type { ModelEndpointRows } from './model-endpoints.ts'
 import type { PeopleRows } from './people.ts'
 import type { RetentionReads, RetentionRows } from './retention.ts'
@@ -253,6 +254,7 @@ export interface SessionStore extends SessionReader, SessionRecords {
   readonly chats: ChatRows
   readonly agentSettings: AgentSettingsRows
   readonly modelEndpoints: ModelEndpointRows
+  readonly line: LineRows
   /**
    * With these settled events, numbered from 1, in one transaction. `project`: of the user, which
    * it is kept in. Rejects with `conflict` if the id exists.

@@ -35,6 +35,7 @@ type Writes = Omit<
   | 'chats'
   | 'agentSettings'
   | 'modelEndpoints'
+  | 'line'
   | 'appendOutput'
   | 'problem'
 >

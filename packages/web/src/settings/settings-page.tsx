@@ -3,6 +3,7 @@
  * Each has an address of its own.
  */
 import {
+  Activity,
   ArrowLeft,
   Bell,
   Bot,
@@ -35,6 +36,7 @@ import { OwnInstructions, TeamInstructions } from './instructions.tsx'
 import { Audit } from './audit/audit.tsx'
 import { Retention } from './audit/retention.tsx'
 import { Part } from './part.tsx'
+import { OverviewSection } from './overview/overview.tsx'
 import { ModelsSection } from './models/models.tsx'
 import { People } from './people/people.tsx'
 import { Teams } from './people/teams.tsx'
@@ -137,6 +139,14 @@ const OF_AGENT: Group = {
 const ADMINISTRATION: Group = {
   title: 'Administration',
   sections: [
+    {
+      id: 'overview',
+      title: 'Overview',
+      icon: Activity,
+      text: 'How this Sandlot is now. It renews itself.',
+      divided: true,
+      children: <OverviewSection />,
+    },
     {
       id: 'costs',
       title: 'Usage and costs',

@@ -1,4 +1,5 @@
 import { type Activity, activityOf } from '@sandlot/shared/transcript/activity'
+import { lineWords } from '@sandlot/shared/office/line'
 import { secondsLeft, waitWords } from '@sandlot/shared/transcript/cause-words'
 import type { Transcript } from '@sandlot/shared/transcript/transcript'
 import { formatDuration } from '../../lib/format.ts'
@@ -17,6 +18,8 @@ function wordsOf(activity: Activity): string | null {
     case 'running':
     case 'waiting':
       return null
+    case 'in_line':
+      return lineWords(activity.line)
     case 'trying_again':
       return waitWords(activity.wait, 0)
   }

@@ -1,0 +1,219 @@
+/**
+ * Which prompt goes next where there is not room for all: people take turns, however much each asks
+ * for. Pure bookkeeping without clocks and promises; `Line` is around it.
+ *
+ * The next turn is of the person whose last turn is the longest ago, and of theirs the prompt that
+ * came first. So between two turns of a person who waits every other has at most one.
+ */
+
+/** A prompt that asks for its turn. */
+export interface Turn {
+  /** The prompt. */
+  id: string
+  /** Whose turn it is. */
+  person: string
+  /** The model that it wants to ask. */
+  model: string
+}
+
+interface Waiting extends Turn {
+  /** Grows with each that came. */
+  joined: number
+}
+
+/** What keeps a prompt from going. `until`: the model takes no request before. */
+type Blocked = { why: 'places' } | { why: 'model'; until: number | undefined }
+
+/** What a model that refused requests lets through. */
+interface Throttled {
+  /** No request before, as the clock of the caller says. */
+  until: number
+  /** Requests that may be unanswered at once; grows while the model answers. */
+  atOnce: number
+  /** Prompts that were let through and are not answered yet. */
+  asking: Set<string>
+}
+
+/** A prompt that has a place. */
+interface Holder {
+  person: string
+  /** The number of the turn that it was, and of its person's turn before. */
+  turn: number
+  before: number | undefined
+}
+
+export class Turns {
+  /** Prompts that may have a place at once. */
+  readonly #places: number
+  readonly #holders = new Map<string, Holder>()
+  readonly #throttled = new Map<string, Throttled>()
+  readonly #waiting = new Map<string, Waiting>()
+  /** The number of each person's last turn. */
+  readonly #served = new Map<string, number>()
+  #count = 0
+
+  constructor(places: number) {
+    this.#places = places
+  }
+
+  get places(): number {
+    return this.#places
+  }
+
+  /** Places that are taken. */
+  get held(): number {
+    return this.#holders.size
+  }
+
+  get size(): number {
+    return this.#waiting.size
+  }
+
+  holds(id: string): boolean {
+    return this.#holders.has(id)
+  }
+
+  /** The number of a person's last turn; 0: none that is remembered. */
+  servedAt(person: string): number {
+    return this.#served.get(person) ?? 0
+  }
+
+  /** True: it goes at once. False: it waits, where it was if it waited already. */
+  ask(turn: Turn, now: number): boolean {
+    if (this.#waiting.has(turn.id)) return false
+    // No overtaking: what waits for the same goes first.
+    if (this.#fits(turn, now) && ![...this.#waiting.values()].some((other) => this.#fits(other, now))) {
+      this.#give(turn)
+      return true
+    }
+    this.#waiting.set(turn.id, { ...turn, joined: ++this.#count })
+    return false
+  }
+
+  /** As it was before a restart: what had a place has it, what waited waits where it was. */
+  restore(turn: Turn, before: { joined: number; served: number } | 'had a place'): void {
+    if (before === 'had a place') {
+      this.#holders.set(turn.id, { person: turn.person, turn: 0, before: undefined })
+      return
+    }
+    const { joined, served } = before
+    this.#waiting.set(turn.id, { ...turn, joined })
+    if (served > this.servedAt(turn.person)) this.#served.set(turn.person, served)
+    this.#count = Math.max(this.#count, joined, served)
+  }
+
+  /** Where it stands among all that ever came; undefined: it does not wait. */
+  joinedAt(id: string): number | undefined {
+    return this.#waiting.get(id)?.joined
+  }
+
+  /** It wants nothing any more: not a place, and no turn. */
+  leave(id: string): void {
+    this.#waiting.delete(id)
+    this.#holders.delete(id)
+    for (const { asking } of this.#throttled.values()) asking.delete(id)
+    this.#forget()
+  }
+
+  /** The model refused this request, and takes none before `until`. */
+  refused({ id, person, model }: Turn, until: number): void {
+    const before = this.#throttled.get(model)
+    const throttled = before ?? { until, atOnce: 1, asking: new Set<string>() }
+    throttled.until = Math.max(throttled.until, until)
+    throttled.atOnce = 1
+    this.#throttled.set(model, throttled)
+    throttled.asking.delete(id)
+    const holder = this.#holders.get(id)
+    // A turn that got nothing was none.
+    if (holder !== undefined && this.#served.get(person) === holder.turn) {
+      if (holder.before === undefined) this.#served.delete(person)
+      else this.#served.set(person, holder.before)
+    }
+    // While the model rests, others may use the place.
+    this.#holders.delete(id)
+  }
+
+  /** The model answers this request, or it has failed for another reason. */
+  answered({ id, model }: Pick<Turn, 'id' | 'model'>, well: boolean): void {
+    const throttled = this.#throttled.get(model)
+    if (throttled?.asking.delete(id) !== true || !well) return
+    throttled.atOnce *= 2
+    this.#forget()
+  }
+
+  /** Whether the model of this prompt has refused requests lately. */
+  isThrottled(model: string): boolean {
+    return this.#throttled.has(model)
+  }
+
+  /** Everything that can go now goes, in its order. */
+  next(now: number): Turn[] {
+    const gone: Turn[] = []
+    for (;;) {
+      const turn = this.inOrder().find((one) => this.#fits(one, now))
+      if (turn === undefined) return gone
+      this.#waiting.delete(turn.id)
+      this.#give(turn)
+      gone.push(turn)
+    }
+  }
+
+  /** What waits, in the order in which it goes as long as none comes or leaves. */
+  inOrder(): Turn[] {
+    const rounds = new Map<string, number>()
+    return [...this.#waiting.values()]
+      .toSorted((a, b) => a.joined - b.joined)
+      .map((turn) => {
+        const round = rounds.get(turn.person) ?? 0
+        rounds.set(turn.person, round + 1)
+        return { turn, round, served: this.servedAt(turn.person) }
+      })
+      .toSorted((a, b) => a.round - b.round || a.served - b.served || a.turn.joined - b.turn.joined)
+      .map(({ turn }) => turn)
+  }
+
+  /** When the first of the models that rest takes requests again; undefined: none rests. */
+  nextAt(now: number): number | undefined {
+    const ends = [...this.#throttled.values()].map(({ until }) => until).filter((until) => until > now)
+    return ends.length === 0 ? undefined : Math.min(...ends)
+  }
+
+  /** What keeps this one from going. */
+  blockedBy({ id, model }: Turn, now: number): Blocked {
+    const throttled = this.#throttled.get(model)
+    if (throttled === undefined || hasRoom(throttled, id, now)) return { why: 'places' }
+    return { why: 'model', until: throttled.until > now ? throttled.until : undefined }
+  }
+
+  #fits({ id, model }: Turn, now: number): boolean {
+    const throttled = this.#throttled.get(model)
+    if (throttled !== undefined && !hasRoom(throttled, id, now)) return false
+    return this.#holders.has(id) || this.#holders.size < this.#places
+  }
+
+  #give({ id, person, model }: Turn): void {
+    const throttled = this.#throttled.get(model)
+    const isSame = throttled === undefined || throttled.asking.has(id)
+    if (this.#holders.has(id) && isSame) return
+    throttled?.asking.add(id)
+    this.#holders.set(id, { person, turn: ++this.#count, before: this.#served.get(person) })
+    this.#served.set(person, this.#count)
+  }
+
+  /** Drops limits without a prompt behind them, and old turns of people who have left. */
+  #forget(): void {
+    const models = new Set([...this.#waiting.values()].map(({ model }) => model))
+    for (const [model, { asking, atOnce }] of this.#throttled)
+      if (!models.has(model) && asking.size === 0 && atOnce > 1) this.#throttled.delete(model)
+    if (this.#waiting.size > 0 || this.#served.size <= MOST_PEOPLE) return
+    const here = new Set([...this.#holders.values()].map(({ person }) => person))
+    for (const person of this.#served.keys()) if (!here.has(person)) this.#served.delete(person)
+  }
+}
+
+/** The last turns of so many people are kept while the line is empty. */
+const MOST_PEOPLE = 1_000
+
+function hasRoom({ until, atOnce, asking }: Throttled, id: string, now: number): boolean {
+  return asking.has(id) || (now >= until && asking.size < atOnce)
+}

@@ -1,0 +1,28 @@
+/** Where a prompt waits for its turn before the model is asked. */
+import { makeSandlotEvent, type EventGroup } from '@sandlot/shared/events'
+import type { Model } from '../model/model.ts'
+import type { LoopContext } from './context.ts'
+
+/**
+ * Shows where it stands in line until its turn has come; nothing where there is room. `refused`: it
+ * says already that the model refused it, so only others before it are news. Resolves with `left`
+ * when Stop came first.
+ */
+export async function* takeTurn(
+  ctx: LoopContext,
+  turn: number | undefined,
+  model: Model,
+  refused = false,
+): AsyncGenerator<EventGroup, 'taken' | 'left'> {
+  const waits = ctx.line?.enter(model.name)
+  if (waits === undefined) return 'taken'
+  let shown = false
+  for await (const wait of waits) {
+    if (!shown && (wait.place === 0 || (refused && wait.place === 1))) continue
+    shown = true
+    const event = { type: 'line_waited', ...wait } as const
+    yield [makeSandlotEvent(event, { promptId: ctx.promptId, turn, live: true }, ctx.now())]
+  }
+  ctx.released.throwIfAborted()
+  return ctx.signal.aborted ? 'left' : 'taken'
+}

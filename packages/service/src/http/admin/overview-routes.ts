@@ -1,0 +1,44 @@
+/** How this Sandlot is: health, who is here, what runs and waits; for administrators. */
+import { EXT, type OverviewAsk } from '@sandlot/shared/acp-meta'
+import { agentOverview, type AgentOverview, type Overview } from '@sandlot/shared/office/overview'
+import { messageOf } from '@sandlot/shared/errors'
+import { Hono } from 'hono'
+import { agentUserOf, authorsOf } from '../../auth/agent-user.ts'
+import type { AppEnv, Ctx, Parts } from '../context.ts'
+import { readinessOf } from '../health-routes.ts'
+import { administratorsOnly, requireCaller } from '../request.ts'
+
+/** `/api/admin/overview` */
+export function overviewRoutes(parts: Parts): Hono<AppEnv> {
+  const { accounts, agent, sockets, log } = parts
+  const ask = async (c: Ctx, what: OverviewAsk): Promise<AgentOverview> =>
+    agentOverview.parse(await agent.request(EXT.overview, { user: agentUserOf(c.var.caller), ask: what }))
+  const view = async (said: AgentOverview | undefined): Promise<Overview> => {
+    const [health, authors] = await Promise.all([readinessOf(parts), authorsOf(accounts)])
+    const here = said?.prompts.map(({ person }) => person) ?? []
+    const names = new Set(here)
+    return {
+      ...said,
+      health,
+      node: process.versions.node,
+      online: sockets.people().map(({ id, name }) => ({ id, name })),
+      names: Object.fromEntries([...names].map((id) => [id, authors.get(id)?.name ?? 'A removed person'])),
+    }
+  }
+  return new Hono<AppEnv>()
+    .use(requireCaller(parts), administratorsOnly)
+    .get('/', async (c) => {
+      // Without the agent the rest is what one looks for.
+      const said = await ask(c, { do: 'view' }).catch((error: unknown) => {
+        log.debug({ error: messageOf(error) }, 'no overview from the agent')
+        return undefined
+      })
+      return c.json(await view(said))
+    })
+    .post('/prompts/:id/stop', async (c) => {
+      const promptId = c.req.param('id')
+      const said = await ask(c, { do: 'stop', promptId })
+      log.info({ promptId, by: c.var.caller.account.id }, 'an administrator stopped a prompt')
+      return c.json(await view(said))
+    })
+}

@@ -1,0 +1,64 @@
+/** Prompts that wait for their turn: one row each, so that a restart keeps their order. */
+import type { Kysely } from 'kysely'
+import type { SessionsSchema } from './schema.ts'
+
+export interface LineTable {
+  prompt_id: string
+  user_id: string
+  model: string
+  /** Orders the rows. */
+  joined: number
+  /** The number of the user's last turn; 0: none. */
+  served: number
+}
+
+interface WaitingRecord {
+  promptId: string
+  person: string
+  model: string
+  /** Orders what waits. */
+  joined: number
+  /** The number of the person's last turn; 0: none. */
+  served: number
+}
+
+export interface LineRows {
+  /** What came first is first. */
+  all(): Promise<WaitingRecord[]>
+  put(record: WaitingRecord): Promise<void>
+  /** It waits no more; what else this person waits with has the number of their last turn. */
+  remove(promptId: string, person: string, served: number): Promise<void>
+}
+
+export function storedLine(db: Kysely<SessionsSchema>): LineRows {
+  return {
+    async all() {
+      const rows = await db.selectFrom('line').selectAll().orderBy('joined').execute()
+      return rows.map(({ prompt_id, user_id, ...row }) => ({ promptId: prompt_id, person: user_id, ...row }))
+    },
+    async put({ promptId, person, model, joined, served }) {
+      await db
+        .insertInto('line')
+        .values({ prompt_id: promptId, user_id: person, model, joined, served })
+        .onConflict((conflict) => conflict.column('prompt_id').doUpdateSet({ model, joined, served }))
+        .execute()
+    },
+    remove: (promptId, person, served) =>
+      db.transaction().execute(async (trx) => {
+        await trx.deleteFrom('line').where('prompt_id', '=', promptId).execute()
+        await trx.updateTable('line').set({ served }).where('user_id', '=', person).execute()
+      }),
+  }
+}
+
+/** The migration. */
+export async function addLine(db: Kysely<unknown>): Promise<void> {
+  await db.schema
+    .createTable('line')
+    .addColumn('prompt_id', 'text', (column) => column.primaryKey())
+    .addColumn('user_id', 'text', (column) => column.notNull())
+    .addColumn('model', 'text', (column) => column.notNull())
+    .addColumn('joined', 'bigint', (column) => column.notNull())
+    .addColumn('served', 'bigint', (column) => column.notNull())
+    .execute()
+}

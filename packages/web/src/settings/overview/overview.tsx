@@ -1,0 +1,297 @@
+/** How this Sandlot is now: health, who is here, what runs and what waits. Renews itself. */
+import { lineWords } from '@sandlot/shared/office/line'
+import { type Overview, overview, type RunningPrompt } from '@sandlot/shared/office/overview'
+import { CircleAlert, CircleCheck } from 'lucide-react'
+import { type ReactNode, useEffect, useRef, useState } from 'react'
+import { Link } from 'wouter'
+import { cn } from '../../lib/cn.ts'
+import { formatBytes, formatCount, formatDuration } from '../../lib/format.ts'
+import { useNow } from '../../lib/use-now.ts'
+import { call } from '../../net/http.ts'
+import { Alert } from '../../ui/alert.tsx'
+import { Button } from '../../ui/button.tsx'
+import { ConfirmDialog } from '../../ui/confirm-dialog.tsx'
+import { PersonMark } from '../../ui/person-mark.tsx'
+import { Spinner } from '../../ui/spinner.tsx'
+import { showToast } from '../../ui/toasts.tsx'
+import { Part } from '../part.tsx'
+import { useAttempt } from '../use-attempt.ts'
+
+/** Milliseconds from one answer to the next question. */
+const RENEW_MS = 3_000
+
+function fetchOverview(): Promise<Overview> {
+  return call(overview, 'GET', '/api/admin/overview')
+}
+
+/** As an administrator, in whosever chat it is. */
+function stopPrompt(promptId: string): Promise<Overview> {
+  return call(overview, 'POST', `/api/admin/overview/prompts/${encodeURIComponent(promptId)}/stop`)
+}
+
+export function OverviewSection() {
+  const { view, problem, renew } = useOverview()
+  const [doomed, setDoomed] = useState<RunningPrompt | null>(null)
+  const { busy, problem: unstopped, attempt } = useAttempt()
+  if (view === null)
+    return problem === null ? (
+      <p role="status" className="flex items-center gap-2 text-sm text-muted">
+        <Spinner /> Looking…
+      </p>
+    ) : (
+      <Alert>{problem}</Alert>
+    )
+  const nameOf = ({ person }: RunningPrompt) => view.names[person] ?? 'A removed person'
+  return (
+    <div className="flex flex-col gap-10">
+      {problem !== null && <Alert>{`This is how it was a moment ago. ${problem}`}</Alert>}
+      <Numbers view={view} />
+      <Health health={view.health} />
+      <Part
+        title="Prompts"
+        text="What runs and what waits for its turn. What it is about is its people’s own."
+      >
+        {unstopped !== null && <Alert>{unstopped}</Alert>}
+        <Prompts prompts={view.prompts} nameOf={nameOf} busy={busy} onStop={setDoomed} />
+      </Part>
+      <Part title="People here now" text="Who has the page open.">
+        <ul aria-label="People here now" className="flex min-h-8 flex-wrap gap-2">
+          {view.online.map(({ id, name }) => (
+            <li
+              key={id}
+              className="flex items-center gap-2 rounded-full border border-line bg-raised py-1 pr-3 pl-1 text-sm"
+            >
+              <PersonMark id={id} name={name} />
+              <span className="[overflow-wrap:anywhere]">{name}</span>
+            </li>
+          ))}
+        </ul>
+      </Part>
+      <Versions view={view} />
+      <ConfirmDialog
+        title={doomed === null ? 'Stop it?' : `Stop what runs for ${nameOf(doomed)}?`}
+        confirm="Stop"
+        open={doomed !== null}
+        onCancel={() => setDoomed(null)}
+        onConfirm={() => {
+          const prompt = doomed
+          setDoomed(null)
+          if (prompt === null) return
+          void attempt(async () => {
+            renew(await stopPrompt(prompt.promptId))
+            showToast(`What ran for ${nameOf(prompt)} is stopped.`)
+          })
+        }}
+      >
+        They read that an administrator stopped it. What it has done so far stays.
+      </ConfirmDialog>
+    </div>
+  )
+}
+
+/** The last answer, asked for again while the page is seen. */
+function useOverview() {
+  const [view, setView] = useState<Overview | null>(null)
+  const [problem, setProblem] = useState<string | null>(null)
+  useEffect(() => {
+    let timer: ReturnType<typeof setTimeout> | undefined
+    let left = false
+    const ask = async () => {
+      if (document.visibilityState === 'visible') {
+        try {
+          const now = await fetchOverview()
+          if (left) return
+          setView(now)
+          setProblem(null)
+        } catch (error) {
+          if (!left) setProblem(error instanceof Error ? error.message : String(error))
+        }
+      }
+      if (!left) timer = setTimeout(() => void ask(), RENEW_MS)
+    }
+    void ask()
+    return () => {
+      left = true
+      clearTimeout(timer)
+    }
+  }, [])
+  return { view, problem, renew: setView }
+}
+
+// ── Numbers
+
+function Numbers({ view }: { view: Overview }) {
+  const { prompts, promptLimit, sandboxes, freeBytes, online } = view
+  const waiting = prompts?.filter(({ doing }) => doing === 'line').length
+  const running = prompts === undefined || waiting === undefined ? undefined : prompts.length - waiting
+  return (
+    <dl aria-label="Numbers" className="grid grid-cols-2 gap-3 sm:grid-cols-3 lg:grid-cols-5">
+      <Figure name="Prompts running" value={running} of={promptLimit} />
+      <Figure name="In line" value={waiting} />
+      <Figure name="People here" value={online.length} />
+      <Figure name="Sandboxes running" value={sandboxes?.running} of={sandboxes?.limit} />
+      <Figure name="Free disk" value={freeBytes === undefined ? undefined : formatBytes(freeBytes)} />
+    </dl>
+  )
+}
+
+/** `value` undefined: not known now. */
+function Figure(props: { name: string; value: number | string | undefined; of?: number | undefined }) {
+  return (
+    <div className="rounded-lg border border-line bg-raised px-3 py-2.5">
+      <dt className="text-xs text-muted">{props.name}</dt>
+      <dd className="mt-0.5 text-xl font-semibold tracking-tight tabular-nums">
+        {props.value ?? <span className="text-base font-normal text-faint">unknown</span>}
+        {props.value !== undefined && props.of !== undefined && (
+          <span className="text-sm font-normal text-muted"> of {props.of}</span>
+        )}
+      </dd>
+    </div>
+  )
+}
+
+// ── Health
+
+const PARTS: Readonly<Record<string, string>> = {
+  accounts: 'Accounts',
+  sessions: 'Chats, as the page reads them',
+  agent: 'Agent',
+  service: 'Service',
+  store: 'Chats, as the agent writes them',
+  model: 'Model',
+  tools: 'Tools',
+  sandbox: 'Sandboxes',
+  'sandbox-full': 'Larger sandbox image',
+  'sign-in': 'Sign-in',
+}
+
+function Health({ health }: { health: Overview['health'] }) {
+  const bad = health.reasons.filter(({ ok }) => !ok).length
+  const text = !health.ready
+    ? 'Sandlot is not ready: messages cannot be answered now.'
+    : bad === 0
+      ? 'Everything works.'
+      : `Chat works; ${formatCount(bad, 'thing does', 'things do')} not.`
+  return (
+    <Part title="Health" text={text}>
+      <ul aria-label="Health" className="divide-y divide-line rounded-lg border border-line">
+        {health.reasons.map(({ part, ok, message }, place) => (
+          // Several may be of one part, and they keep their order.
+          // oxlint-disable-next-line react/no-array-index-key
+          <li key={`${part} ${place}`} className="flex items-start gap-2.5 px-3 py-2 text-sm">
+            {ok ? (
+              <CircleCheck className="mt-0.5 size-4 shrink-0 text-well" aria-label="Well:" />
+            ) : (
+              <CircleAlert className="mt-0.5 size-4 shrink-0 text-failed" aria-label="Not well:" />
+            )}
+            <div className="min-w-0 flex-1 sm:flex sm:gap-3">
+              <span className="block font-medium sm:w-56 sm:shrink-0">{PARTS[part] ?? part}</span>
+              <span className="block min-w-0 text-muted [overflow-wrap:anywhere]">{message}</span>
+            </div>
+          </li>
+        ))}
+      </ul>
+    </Part>
+  )
+}
+
+// ── Prompts
+
+const DOING = { model: 'Asking the model', person: 'Waiting for a person' } as const
+
+function doingWords({ doing, tools, line }: RunningPrompt): string {
+  if (doing === 'line') return line === undefined ? 'In line' : lineWords(line)
+  if (doing === 'calls') return `Running ${tools.join(', ')}`
+  return doing === 'person' && tools.length > 0 ? `${DOING.person}: ${tools.join(', ')}` : DOING[doing]
+}
+
+function Prompts(props: {
+  prompts: readonly RunningPrompt[] | undefined
+  nameOf: (prompt: RunningPrompt) => string
+  busy: boolean
+  onStop: (prompt: RunningPrompt) => void
+}) {
+  const { prompts, nameOf } = props
+  const now = useNow(true)
+  // As high as it was: what is below does not move when one ends.
+  const most = useRef(1)
+  most.current = Math.max(most.current, prompts?.length ?? 0)
+  const minHeight = `${most.current * 3.5}rem`
+  if (prompts === undefined)
+    return <p className="text-sm text-muted">Not known: the agent does not answer.</p>
+  return (
+    <div style={{ minHeight }}>
+      {prompts.length === 0 ? (
+        <p className="text-sm text-muted">Nothing runs.</p>
+      ) : (
+        <ul aria-label="Prompts" className="divide-y divide-line rounded-lg border border-line">
+          {prompts.map((prompt) => {
+            const { promptId, model, startedAt, doing, sessionId, title } = prompt
+            return (
+              <li key={promptId} className="flex min-h-14 items-center gap-3 py-2 pr-2 pl-3 text-sm">
+                <span
+                  className={cn(
+                    'size-1.5 shrink-0 rounded-full',
+                    doing === 'line' || doing === 'person' ? 'bg-waiting' : 'bg-accent',
+                  )}
+                  aria-hidden
+                />
+                <div className="min-w-0 flex-1">
+                  <p className="[overflow-wrap:anywhere]">
+                    <span className="font-medium">{nameOf(prompt)}</span>
+                    <span className="text-muted"> · {model}</span>
+                  </p>
+                  <p className="text-xs text-muted tabular-nums [overflow-wrap:anywhere]">
+                    {doingWords(prompt)} · for {formatDuration(Math.max(1_000, now - startedAt))}
+                    {sessionId !== undefined && (
+                      <>
+                        {' · '}
+                        <Link href={`/s/${sessionId}`} className="text-accent hover:underline">
+                          {title ?? 'Your chat'}
+                        </Link>
+                      </>
+                    )}
+                  </p>
+                </div>
+                <Button
+                  size="sm"
+                  variant="danger"
+                  disabled={props.busy}
+                  aria-label={`Stop what runs for ${nameOf(prompt)}`}
+                  onClick={() => props.onStop(prompt)}
+                >
+                  Stop
+                </Button>
+              </li>
+            )
+          })}
+        </ul>
+      )}
+    </div>
+  )
+}
+
+// ── Versions
+
+function Versions({ view }: { view: Overview }) {
+  const { version, node, sandboxes } = view
+  return (
+    <Part title="Versions">
+      <dl className="divide-y divide-line rounded-lg border border-line text-sm">
+        <Fact name="Sandlot">{version ?? 'unknown'}</Fact>
+        <Fact name="Node">{node}</Fact>
+        <Fact name="Sandboxes run by">{sandboxes?.engine ?? 'unknown'}</Fact>
+        <Fact name="Image of the sandboxes">{sandboxes?.image ?? 'unknown'}</Fact>
+      </dl>
+    </Part>
+  )
+}
+
+function Fact(props: { name: string; children: ReactNode }) {
+  return (
+    <div className="flex flex-wrap gap-x-3 px-3 py-2">
+      <dt className="w-56 shrink-0 text-muted">{props.name}</dt>
+      <dd className="min-w-0 [overflow-wrap:anywhere]">{props.children}</dd>
+    </div>
+  )
+}
