@@ -11,6 +11,10 @@ const CONVENTIONAL: Record<string, string> = {
   LOG_LEVEL: 'trace | debug | info | warn | error (default info)',
   DOCKER_HOST:
     'the engine that runs the sandboxes (default: the local one, installed and started where there is none)',
+  OTEL_EXPORTER_OTLP_ENDPOINT:
+    'where spans are sent by OTLP over HTTP, like http://127.0.0.1:4318 (default: none are made; docs/watching.md)',
+  OTEL_EXPORTER_OTLP_HEADERS: 'headers for it: authorization=Bearer%20…',
+  OTEL_SERVICE_NAME: 'name of this Sandlot in spans (default sandlot)',
 }
 
 /** The dozen that most deployments set, for the README; `docs/settings.md` has all. */
@@ -30,7 +34,7 @@ const COMMON = new Set([
 ])
 
 /** Not for people who run Sandlot. */
-const INTERNAL = /^SANDLOT_TEST_/
+const INTERNAL = /^SANDLOT_(TEST_|ENV_FILE_NAMES$)/
 
 function settings(): [string, string][] {
   return [

@@ -34,6 +34,7 @@ import { modelsOf } from './loop/model-choice.ts'
 import { RETRY_RULES } from './loop/retry.ts'
 import { Line } from './line/line.ts'
 import { AgentMetrics } from './metrics/agent-metrics.ts'
+import { openTracing } from './metrics/tracing.ts'
 import { documentUrlOf } from './mcp/oauth/client.ts'
 import { openMcp } from './mcp/open-mcp.ts'
 import { unpriced } from './model/settings.ts'
@@ -43,6 +44,7 @@ import { People } from './people/people.ts'
 import { Removals } from './people/removal.ts'
 import { createPolicies } from './calls/policies/index.ts'
 import { createToolMetrics } from './metrics/tool-metrics.ts'
+import { toolStatsView } from './metrics/tool-stats-view.ts'
 import { SYSTEM_PROMPT } from './loop/system-prompt.ts'
 import { openSandboxes } from './sandbox-backend.ts'
 import { withCachedRules, RuleBook } from './approval/rule-book.ts'
@@ -65,6 +67,7 @@ import { builtinTools } from './tools/builtin/index.ts'
 import { Terminals } from './terminals/terminals.ts'
 import { FileWatches } from './acp/file-watches.ts'
 import { SHUTDOWN } from './tools/tool-error.ts'
+import { pageRow } from './config/file.ts'
 import { TEAM, instructionsFor } from './config/instructions.ts'
 import { givesTools, hasAnyTools, mayUse, offeredToolsOf, offeredTools } from './config/tool-offer.ts'
 import { type ToolListing, listedTools, unavailableServers, unknownServers } from './config/tool-listing.ts'
@@ -123,6 +126,8 @@ export async function openAgent(
   redact: (secret: string, sessionId?: string) => void = () => undefined,
   hostEnvironment?: Readonly<Record<string, string>>,
 ): Promise<Agent> {
+  const tracing =
+    config.tracing === undefined ? undefined : await openTracing({ ...config.tracing, version: VERSION })
   const lastEnd = takeLastEnd(config.dataFolder)
   const keys = deploymentKeys(config.dataFolder, config.deployment)
   const path = join(config.dataFolder, 'sessions.db')
@@ -194,6 +199,11 @@ export async function openAgent(
     config.toolsEnabled || personal.all.some(({ settings: { tools } }) => givesTools(tools))
   const starting = new Starting()
   const watches = new FileWatches({ connected: (userId) => sandboxes.connected(userId), log })
+  const started = async (userId: string, signal: AbortSignal): Promise<Sandbox> => {
+    if (tracing === undefined || (await sandboxes.connected(userId)) !== undefined)
+      return sandboxes.acquire(userId, signal)
+    return tracing.sandboxStart(userId, sandboxes.acquire(userId, signal))
+  }
   const acquire = (userId: string, signal: AbortSignal): Promise<Sandbox> =>
     removals.has(userId)
       ? Promise.reject(new SandboxError('cancelled', 'The account of this user was removed.'))
@@ -201,7 +211,7 @@ export async function openAgent(
         ? Promise.reject(new SandboxError('cancelled', GUEST_HAS_NONE))
         : starting.during(
             userId,
-            sandboxes.acquire(userId, signal).then((sandbox) => {
+            started(userId, signal).then((sandbox) => {
               watches.awake(userId, sandbox)
               return sandbox
             }),
@@ -234,7 +244,8 @@ export async function openAgent(
     hostEnvironment,
   })
   const metrics = createToolMetrics()
-  const prompts = new AgentMetrics()
+  const startedAt = Date.now()
+  const prompts = new AgentMetrics(tracing)
   const scheduler = createScheduler({
     maxConcurrent: config.maxConcurrentTools,
     results: config.results,
@@ -345,7 +356,7 @@ export async function openAgent(
         starting,
         jobs: new PersonJobs({ store, connected: (userId) => sandboxes.connected(userId), now: Date.now }),
         image: config.sandbox.images.image,
-        cpus: config.sandbox.limits.cpus,
+        limits: config.sandbox.limits,
       },
       streams,
       mayUse: (userId: string, what: PersonTool) => mayUse(userId, what, offer),
@@ -355,6 +366,19 @@ export async function openAgent(
       return modelsOf(models).some(takesImages)
     },
     models,
+    administration: {
+      toolStats: () => {
+        const offered = new Set(offeredTools('', builtin, { ...offer, personal: undefined }).map(idOf))
+        const own = builtin.map((tool) => [idOf(tool), offered.has(idOf(tool)) ? 'on' : 'off'] as const)
+        return toolStatsView({ metrics, builtin: new Map(own), since: startedAt })
+      },
+      rules,
+      settings: async () => [
+        ...config.settings,
+        pageRow('rules for everybody', (await rules.everybodys()).length),
+        pageRow('model endpoints', models.view.endpoints.length),
+      ],
+    },
     finishSignIn: (userId: string, answer: URLSearchParams) => mcp.finishSignIn(userId, answer),
     secrets,
     rulesOf: (userId: string) => rules.of(userId),
@@ -417,6 +441,7 @@ export async function openAgent(
     await end({ work: () => mcp.close(), problem: 'MCP servers did not end', withinMs: END_MS })
     await end({ work: () => sandboxes.close(), problem: 'the sandboxes could not be let go' })
     await end({ work: () => line.settled(), problem: 'the order of the line was not stored' })
+    await end({ work: async () => tracing?.close(), problem: 'the last spans were not sent' })
     await end({ work: () => people.settled(), problem: 'an address was not stored' })
     await end({ work: () => personal.settled(), problem: 'settings were not stored' })
     await end({ work: () => audit.flush(), problem: 'the audit log was not written to its end' })

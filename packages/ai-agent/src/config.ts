@@ -1,9 +1,17 @@
 /** What an operator can set for the agent. The only file here that reads the environment. */
 import { readFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
-import { type Environment, ConfigError, flag, readConfig, wholeNumber } from '@sandlot/shared/config'
+import {
+  type Environment,
+  ConfigError,
+  flag,
+  readConfig,
+  settingRows,
+  wholeNumber,
+} from '@sandlot/shared/config'
 import { nearest } from '@sandlot/shared/config/names'
 import { type Mode, mode } from '@sandlot/shared/mode'
+import type { SettingRow } from '@sandlot/shared/office/configuration'
 import { PERSON_TOOLS } from '@sandlot/shared/team/agent-settings'
 import type { SandboxLimits, SandboxProfile } from '@sandlot/sandbox/backend'
 import { readEngineTls } from '@sandlot/sandbox/backends/docker/tls-settings'
@@ -12,7 +20,7 @@ import { readLimits, limitVariables as sandboxVariables } from '@sandlot/sandbox
 import type { HostOptions } from '@sandlot/sandbox/controller/host-guard'
 import { SANDBOX_BACKEND_NAMES, type SandboxBackendName } from '@sandlot/shared/config/sandbox-backends'
 import { z } from 'zod'
-import { type ConfigFile, readConfigFile } from './config/file.ts'
+import { type ConfigFile, readConfigFile, sectionRows } from './config/file.ts'
 import { type LimitSettings, budgetVariables, limitsCost, readBudgets } from './limits/settings.ts'
 import { type ModelsSettings, modelVariables, readModels, unpriced } from './model/settings.ts'
 import { operatorFiles } from './config/folder.ts'
@@ -45,6 +53,11 @@ const variables = z.object({
     .optional(),
   OPENAI_API_KEY: z.string().optional(),
   OPENAI_MODEL: z.string().optional(),
+  OTEL_EXPORTER_OTLP_ENDPOINT: z
+    .url({ protocol: /^https?$/, error: 'must be an address like http://127.0.0.1:4318' })
+    .optional(),
+  OTEL_EXPORTER_OTLP_HEADERS: z.string().optional(),
+  OTEL_SERVICE_NAME: z.string().default('sandlot'),
   DOCKER_HOST: z.string().optional(),
   DOCKER_CERT_PATH: z.string().optional(),
   DOCKER_TLS_VERIFY: z.string().optional(),
@@ -145,6 +158,8 @@ export interface AgentConfig {
   publicUrl: string
   /** What has structure. */
   file: ConfigFile
+  /** All of it for people, with where each value comes from. */
+  settings: readonly SettingRow[]
   /** What the operator and the team tell the agent in every session. */
   instructions: DeploymentInstructions
   /**
@@ -152,6 +167,8 @@ export interface AgentConfig {
    * it.
    */
   ownEnvironment: Readonly<Record<string, string>>
+  /** Where spans are sent. Undefined: none are made. */
+  tracing: { endpoint: string; serviceName: string } | undefined
   /** Values that must never appear in a log. */
   secrets: readonly string[]
 }
@@ -165,9 +182,10 @@ export function readAgentConfig(
   environment: Environment = process.env,
 ): AgentConfig {
   const problems: string[] = []
-  const { env, configFile, required } = operatorFiles(environment, problems)
+  const { env, configFile, required, beside } = operatorFiles(environment, problems)
   const read = readConfig(variables, env, (path) => readFileSync(path, 'utf8'))
 
+  const { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint } = read
   const { OPENAI_MODEL: name, OPENAI_BASE_URL: baseUrl, OPENAI_API_KEY: apiKey } = read
   if (name === undefined && (baseUrl !== undefined || apiKey !== undefined)) {
     const set = baseUrl === undefined ? 'OPENAI_API_KEY' : 'OPENAI_BASE_URL'
@@ -262,8 +280,10 @@ export function readAgentConfig(
     },
     mcpServers,
     unavailableServers: shipped.unavailable,
+    tracing: endpoint === undefined ? undefined : { endpoint, serviceName: read.OTEL_SERVICE_NAME },
     publicUrl: read.SANDLOT_PUBLIC_URL ?? `http://127.0.0.1:${read.PORT}`,
     file,
+    settings: [...settingRows(variables, env, beside), ...sectionRows(file, configFile)],
     instructions,
     ownEnvironment: Object.fromEntries(
       OWN_ENVIRONMENT.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]]])),

@@ -8,6 +8,7 @@ import { createLocalProcessBackend } from '@sandlot/sandbox/backends/local-proce
 import type { EgressOptions } from '@sandlot/sandbox/egress/egress'
 import type { UserRulesOptions } from '@sandlot/sandbox/egress/user-rules'
 import type { SandboxLedger } from '@sandlot/sandbox/ledger'
+import { listWorkspaces } from '@sandlot/sandbox/controller/workspaces'
 import { type Sandboxes, createSandboxes } from '@sandlot/sandbox/sandboxes'
 import type { AgentConfig } from './config.ts'
 import type { DeploymentKeys } from './secrets/keys.ts'
@@ -27,6 +28,8 @@ interface AgentSandboxes extends Sandboxes {
   probe(): Promise<{ ok: boolean; message: string }>
   /** Sandboxes that run or are paused, and the engine’s name and version; absent: no answer. */
   facts(): Promise<{ running?: number; engine?: string }>
+  /** Every workspace, with two questions to the backend however many there are. */
+  workspaces(): ReturnType<typeof listWorkspaces>
 }
 
 /** Contacts nothing: an engine that is down is found out by the first call, and again by each. */
@@ -66,6 +69,7 @@ export function openSandboxes(
     ...sandboxes,
     probe: () => probe(backend, () => sandboxes.hostDisk()),
     facts: () => facts(backend),
+    workspaces: () => listWorkspaces({ backend, ledger }),
   }
 }
 

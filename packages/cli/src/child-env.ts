@@ -22,6 +22,8 @@ const MACHINE = [
 const BOTH = [
   'LOG_LEVEL',
   'SANDLOT_DATA',
+  // Where values come from, for administrators; the launcher fills it in.
+  'SANDLOT_ENV_FILE_NAMES',
   'SANDLOT_DEFAULT_MODE',
   'SANDLOT_OUTPUT_LIMIT',
   'DATABASE_URL',
@@ -45,6 +47,12 @@ const OWN = {
     // alone.
     'DOCKER_HOST',
     'SANDLOT_DEPLOYMENT',
+    // For spans; the last two are read by the SDK itself, as the headers are.
+    'OTEL_EXPORTER_OTLP_ENDPOINT',
+    'OTEL_EXPORTER_OTLP_HEADERS',
+    'OTEL_SERVICE_NAME',
+    'OTEL_TRACES_SAMPLER',
+    'OTEL_TRACES_SAMPLER_ARG',
     // Of our own MCP servers.
     'DUFFEL_ACCESS_TOKEN',
     'GOOGLE_ACCESS_TOKEN',

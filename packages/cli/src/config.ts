@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { parseEnv } from 'node:util'
 import type { EngineTls } from '@sandlot/sandbox/backends/docker/connection'
 import { type EngineTlsVariables, readEngineTls } from '@sandlot/sandbox/backends/docker/tls-settings'
 import { ConfigError, type Environment, readConfig, wholeNumber } from '@sandlot/shared/config'
@@ -105,6 +106,10 @@ export function engineOf(config: Pick<CliConfig, 'dockerHost' | 'tls'>): {
 /** Read `.env` of the checkout (what is set already wins) and this process's environment. */
 export function loadCliConfig(): CliConfig {
   const file = join(ROOT, '.env')
-  if (existsSync(file)) process.loadEnvFile(file)
-  return parseCliConfig(process.env)
+  if (!existsSync(file)) return parseCliConfig(process.env)
+  const added = Object.keys(parseEnv(readFileSync(file, 'utf8'))).filter(
+    (name) => process.env[name] === undefined,
+  )
+  process.loadEnvFile(file)
+  return parseCliConfig({ ...process.env, SANDLOT_ENV_FILE_NAMES: added.join(',') })
 }

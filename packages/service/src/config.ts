@@ -1,8 +1,9 @@
 /** What an operator can set for the service. The only file here that reads the environment. */
 import { readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { ConfigError, readConfig, wholeNumber } from '@sandlot/shared/config'
+import { ConfigError, readConfig, settingRows, wholeNumber } from '@sandlot/shared/config'
 import type { Environment } from '@sandlot/shared/config'
+import type { SettingRow } from '@sandlot/shared/office/configuration'
 import { type OidcProviderConfig, readOidcProviders } from '@sandlot/shared/team/oidc-config'
 import { type LocalSignIn, localSignIn } from '@sandlot/shared/team/sign-in-api'
 import { z } from 'zod'
@@ -129,6 +130,8 @@ export interface ServiceConfig {
   /** By which people sign in, beside their passwords. */
   providers: readonly OidcProviderConfig[]
   localSignIn: LocalSignIn
+  /** All of it for people, with where each value comes from. */
+  settings: readonly SettingRow[]
 }
 
 /** @throws ConfigError with every problem at once. */
@@ -153,5 +156,6 @@ export function readServiceConfig(env: Environment = process.env): ServiceConfig
     mail: smtp === undefined || from === undefined ? undefined : { ...smtp, from },
     providers: read.SANDLOT_OIDC,
     localSignIn: read.SANDLOT_LOCAL_SIGN_IN,
+    settings: settingRows(variables, env),
   }
 }

@@ -184,6 +184,14 @@ export const EXT = {
   retention: '_sandlot/retention',
   /** What runs and waits, for administrators: `{user, ask}` → `AgentOverview`. */
   overview: '_sandlot/overview',
+  /** How the tools do (`office/tool-stats.ts`), for administrators: `{user}`. */
+  toolStats: '_sandlot/tool_stats',
+  /** Everybody's sandboxes (`office/sandboxes.ts`), for administrators: `{user, ask}`. */
+  sandboxes: '_sandlot/sandboxes',
+  /** Rules for everybody (`office/deployment-rules.ts`), for administrators: `{user, ask}`. */
+  deploymentRules: '_sandlot/deployment_rules',
+  /** The agent's settings (`office/configuration.ts`), for administrators: `{user}`. */
+  configuration: '_sandlot/configuration',
   /**
    * What has changed about a person: `{userId, email, role, teams}` → `{}`. Later requests say it
    * too.

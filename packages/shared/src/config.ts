@@ -4,7 +4,8 @@
  * Docker secrets); the reader of the file is passed in, because this package also runs in browsers.
  */
 import { z } from 'zod'
-import { CONFIG_NAMES, unknownConfigNames } from './config/names.ts'
+import { CONFIG_NAMES, isSecretName, unknownConfigNames } from './config/names.ts'
+import type { SettingRow } from './office/configuration.ts'
 
 export type Environment = Record<string, string | undefined>
 
@@ -69,4 +70,51 @@ export function readConfig<S extends z.ZodObject>(
   }
   if (problems.length > 0 || !parsed.success) throw new ConfigError(problems)
   return parsed.data
+}
+
+/** Where the launcher says which names are from `.env`. */
+const ENV_FILE_NAMES = 'SANDLOT_ENV_FILE_NAMES'
+
+/**
+ * Every setting of `schema` with its value in `env`, which `readConfig` has accepted, and where it
+ * comes from; secrets are redacted. `beside`: a file of this process alone, and what it added.
+ */
+export function settingRows(
+  schema: z.ZodObject,
+  env: Environment,
+  beside?: { path: string; names: ReadonlySet<string> },
+): SettingRow[] {
+  const inEnvFile = new Set(env[ENV_FILE_NAMES]?.split(','))
+  const sourceOf = (name: string): Pick<SettingRow, 'source' | 'from'> =>
+    beside?.names.has(name) === true
+      ? { source: 'agent_env', from: beside.path }
+      : { source: inEnvFile.has(name) ? 'env_file' : 'environment' }
+  return Object.entries(schema.shape).map(([name, field]): SettingRow => {
+    const text = env[name]
+    const file = env[`${name}_FILE`]
+    if (text !== undefined && text !== '') {
+      const redacted = isSecretName(name)
+      return {
+        name,
+        value: redacted ? null : withoutCredentials(text),
+        redacted,
+        ...sourceOf(name),
+        restart: true,
+      }
+    }
+    if (file !== undefined && file !== '')
+      return { name, value: null, redacted: true, source: 'value_file', from: file, restart: true }
+    const preset = (field as z.ZodType).safeParse(undefined).data
+    return { name, value: shownDefault(preset), redacted: false, source: 'default', restart: true }
+  })
+}
+
+/** In an address a user and a password may stand. */
+function withoutCredentials(text: string): string {
+  return text.replaceAll(/\/\/[^/@\s]+@/g, '//…@')
+}
+
+function shownDefault(value: unknown): string | null {
+  if (typeof value === 'string') return value === '' ? null : value
+  return typeof value === 'number' || typeof value === 'boolean' ? String(value) : null
 }

@@ -49,8 +49,8 @@ export const rule = z.object({
   effect: ruleEffect,
   match: ruleMatch,
   /**
-   * `deployment`: the configuration file. `user`: kept for one person. `session`: until the
-   * session's end.
+   * `deployment`: the configuration file, or an administrator. `user`: kept for one person.
+   * `session`: until the session's end.
    */
   origin: ruleOrigin,
   /** Epoch milliseconds; 0 for the configuration's. */

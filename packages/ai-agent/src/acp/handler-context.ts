@@ -25,6 +25,7 @@ import type { FileWatches } from './file-watches.ts'
 import type { ByteStreams } from './byte-streams.ts'
 import type { ClientServers } from './client-servers.ts'
 import type { ClientConnection } from './connection.ts'
+import type { Administration } from './requests/administration.ts'
 import type { SandboxDesk } from './requests/sandbox.ts'
 import { toRequestError } from './errors.ts'
 
@@ -63,6 +64,8 @@ export interface AcpServerParts {
   audit?: Pick<AuditLog, 'write'>
   /** How long things are kept. Absent: for ever. */
   retention?: Pick<Retention, 'answer'>
+  /** The whole deployment, for administrators. Absent: it is not administrated from here. */
+  administration?: Administration
   /** Endpoints of models. Absent: none can be added. */
   models?: ModelBook
   /** What administrators have set for teams and people. Absent: nothing can be set. */

@@ -31,12 +31,13 @@ import {
   createHandlerContext,
 } from './handler-context.ts'
 import { overviewRequests } from './requests/overview.ts'
+import { administrationRequests } from './requests/administration.ts'
 import { modelsRequests } from './requests/models.ts'
 import { retentionRequests } from './requests/retention.ts'
 import { teamRequests } from './requests/team.ts'
 import { portsRequests } from './requests/ports.ts'
 import { terminalsRequests } from './requests/terminals.ts'
-import { sandboxRequests } from './requests/sandbox.ts'
+import { sandboxRequests, sandboxesRequests } from './requests/sandbox.ts'
 import { addSessionRequests } from './requests/session.ts'
 import { EXT } from '@sandlot/shared/acp-meta'
 import { SandlotError } from '@sandlot/shared/errors'
@@ -93,6 +94,8 @@ function allExtensions(parts: AcpServerParts): ExtensionHandlers {
     ...terminalsRequests(parts),
     ...execRequests(parts),
     ...sandboxRequests(parts),
+    ...sandboxesRequests(parts),
+    ...administrationRequests(parts),
   }
 }
 

@@ -1,4 +1,7 @@
-/** The rules that hold for a person: the deployment's, which are read-only here, and their own. */
+/**
+ * The rules that hold for a person: everybody's, of the configuration and of administrators, and
+ * their own.
+ */
 import { SandlotError } from '@sandlot/shared/errors'
 import { randomText } from '@sandlot/shared/ids'
 import type { NewAudit } from '@sandlot/shared/office/audit'
@@ -16,6 +19,9 @@ interface NewRule {
   expiresAt?: number | undefined
 }
 
+/** Whose rules the rows for everybody are: no person has this id. */
+const EVERYBODY = 'deployment:rules'
+
 export class RuleBook {
   readonly #store: RuleStore
   readonly #settings: RuleSettings
@@ -32,8 +38,41 @@ export class RuleBook {
     return this.#settings.remember
   }
 
-  get deployment(): readonly Rule[] {
+  /** Everybody's, of the configuration file. */
+  get configured(): readonly Rule[] {
     return this.#settings.deployment
+  }
+
+  /** Everybody's that administrators made, oldest first. Rejects when the store fails. */
+  async everybodys(): Promise<Rule[]> {
+    const rules = await this.#store.list(EVERYBODY)
+    return rules.map((rule) => ({ ...rule, origin: 'deployment' }))
+  }
+
+  /** From the next call on. Throws `bad_request` (it can never match), `too_large`. */
+  async addForEverybody(
+    { effect, match }: Pick<NewRule, 'effect' | 'match'>,
+    actor: Pick<NewAudit, 'who' | 'from'>,
+  ): Promise<Rule> {
+    const problem = matchProblem(match)
+    if (problem !== undefined) throw new SandlotError('bad_request', `This rule ${problem}.`)
+    const rule = { id: newRuleId(), effect, match, createdAt: this.#now() }
+    await this.#store.add(EVERYBODY, rule, {
+      ...actor,
+      what: 'rules_changed',
+      whom: { id: rule.id },
+      after: { effect, match },
+    })
+    return { ...rule, origin: 'deployment' }
+  }
+
+  /** Throws `not_found`. */
+  async revokeForEverybody(id: string, actor: Pick<NewAudit, 'who' | 'from'>): Promise<void> {
+    const held = (await this.everybodys()).find((rule) => rule.id === id)
+    const before = held && { effect: held.effect, match: held.match }
+    const audit = { ...actor, what: 'rules_changed', whom: { id }, before } as const
+    if (await this.#store.revoke(EVERYBODY, id, audit)) return
+    throw new SandlotError('not_found', 'There is no such rule for everybody.')
   }
 
   /**
@@ -42,7 +81,11 @@ export class RuleBook {
    */
   async of(userId: string, at?: { sessionId: string; promptId: string | undefined }): Promise<Rule[]> {
     const own = await this.list(userId)
-    return [...this.#settings.deployment, ...own.filter((rule) => at === undefined || holdsAt(rule, at))]
+    return [
+      ...this.configured,
+      ...(await this.everybodys()),
+      ...own.filter((rule) => at === undefined || holdsAt(rule, at)),
+    ]
   }
 
   /** This person's own rules that have not expired, oldest first. */
@@ -96,7 +139,7 @@ export class RuleBook {
     const { expiresAt: wanted, endsWith } = ends
     const expiresAt = wanted === undefined ? most : Math.min(wanted, most ?? wanted)
     return {
-      id: `rule_${randomText(16)}`,
+      id: newRuleId(),
       effect,
       match,
       createdAt,
@@ -104,6 +147,10 @@ export class RuleBook {
       endsWith,
     }
   }
+}
+
+function newRuleId(): string {
+  return `rule_${randomText(16)}`
 }
 
 /** Whether the rule is one for all, or for this session, or for this prompt of it. */

@@ -9,6 +9,7 @@
 import { readFileSync } from 'node:fs'
 import { nearest } from '@sandlot/shared/config/names'
 import { messageOf } from '@sandlot/shared/errors'
+import type { SettingRow } from '@sandlot/shared/office/configuration'
 import { z } from 'zod'
 import { limitsSection } from '../limits/settings.ts'
 import { mcpServersSection } from '../mcp/config.ts'
@@ -70,4 +71,22 @@ function sentencesOf(file: string, issue: z.core.$ZodIssue): string[] {
     const meant = place === '' ? nearest(key, Object.keys(configFile.shape)) : undefined
     return `${file}: ${name} is not a setting of Sandlot${meant === undefined ? '' : `; did you mean ${meant}?`}`
   })
+}
+
+/** Those sections that the file has, for people: what stands in them is not repeated. */
+export function sectionRows(file: ConfigFile, path: string): SettingRow[] {
+  return Object.entries(file).flatMap(([name, section]): SettingRow[] => {
+    if (section === undefined) return []
+    const value = entriesOf(Object.keys(section).length)
+    return [{ name, value, redacted: false, source: 'file', from: path, restart: true }]
+  })
+}
+
+/** What administrators keep on a page of the settings. */
+export function pageRow(name: string, entries: number): SettingRow {
+  return { name, value: entriesOf(entries), redacted: false, source: 'page', restart: false }
+}
+
+function entriesOf(count: number): string {
+  return count === 1 ? '1 entry' : `${count} entries`
 }

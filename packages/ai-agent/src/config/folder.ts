@@ -28,6 +28,8 @@ interface OperatorFiles {
   required: boolean
   /** The environment, with what the file adds; what is set already wins. */
   env: Environment
+  /** The file with `agent.env`'s lines, and the names that it has added. */
+  beside?: { path: string; names: ReadonlySet<string> }
 }
 
 export function operatorFiles(env: Environment, problems: string[]): OperatorFiles {
@@ -38,10 +40,14 @@ export function operatorFiles(env: Environment, problems: string[]): OperatorFil
   if (statSync(path, { throwIfNoEntry: false })?.isDirectory() !== true)
     return { configFile: path, required: true, env }
   const inFolder = join(path, CONFIG_FILE)
+  const envFile = join(path, ENV_FILE)
+  const merged = withFile(env, envFile, problems)
+  const names = Object.keys(merged).filter((name) => merged[name] !== env[name])
   return {
     configFile: existsSync(inFolder) ? inFolder : inData,
     required: false,
-    env: withFile(env, join(path, ENV_FILE), problems),
+    env: merged,
+    beside: { path: envFile, names: new Set(names) },
   }
 }
 

@@ -9,6 +9,7 @@ import { LoopDelay, type LoopDelays } from '@sandlot/shared/node/loop-delay'
 import type { ToolMetrics, ToolStats } from './tool-metrics.ts'
 import { Histogram, type Summary } from './histogram.ts'
 import { prometheusText } from './prometheus-text.ts'
+import type { Tracing } from './tracing.ts'
 
 /** Usage and duration of one prompt. */
 export interface PromptRecord extends PromptTiming {
@@ -56,6 +57,12 @@ export class AgentMetrics {
   #requests = 0
   #cost = 0
   #unpriced = 0
+  /** The same as spans. Absent: nowhere to send them. */
+  readonly tracing: Tracing | undefined
+
+  constructor(tracing?: Tracing) {
+    this.tracing = tracing
+  }
 
   request(): void {
     this.#requests++

@@ -13,12 +13,14 @@ import {
 } from '@sandlot/shared/events'
 import type { Model } from '../model/model.ts'
 import type { AgentMetrics, PromptRecord } from './agent-metrics.ts'
+import type { PromptTrace } from './tracing.ts'
 
 const USED = ['input', 'output', 'cached', 'reasoning'] as const
 
 export class MeasuredPrompt {
   readonly #into: AgentMetrics
   readonly #now: () => number
+  readonly #trace: PromptTrace | undefined
   /** When the last outcome was stored, until the next request. */
   #outcomeAt: number | undefined
   /**
@@ -32,10 +34,11 @@ export class MeasuredPrompt {
   readonly #timing: PromptTiming = {}
   #ended: PromptRecord | undefined
 
-  /** `now`: milliseconds of a monotonic clock. */
-  constructor(into: AgentMetrics, now: () => number = () => performance.now()) {
+  /** `now`: milliseconds of a monotonic clock. `trace`: the same as spans. */
+  constructor(into: AgentMetrics, now: () => number = () => performance.now(), trace?: PromptTrace) {
     this.#into = into
     this.#now = now
+    this.#trace = trace
   }
 
   /** Its usage and duration. Undefined until its end has passed. */
@@ -45,7 +48,7 @@ export class MeasuredPrompt {
 
   /** The same model, with its requests measured. */
   model(model: Model): Model {
-    return { ...model, stream: (request, signal) => this.#measured(model.stream(request, signal)) }
+    return { ...model, stream: (request, signal) => this.#measured(model, model.stream(request, signal)) }
   }
 
   /**
@@ -53,16 +56,22 @@ export class MeasuredPrompt {
    * next.
    */
   async *groups(groups: AsyncIterable<EventGroup>): AsyncGenerator<EventGroup, void> {
-    for await (const group of groups) {
-      // Before it is stored: what waits for the end of the prompt then finds it counted.
-      this.#count(group)
-      yield this.#ended === undefined ? group : group.map((event) => this.#timed(event))
-      this.#recordTimes(group)
+    try {
+      for await (const group of groups) {
+        // Before it is stored: what waits for the end of the prompt then finds it counted.
+        this.#count(group)
+        this.#trace?.events(group)
+        yield this.#ended === undefined ? group : group.map((event) => this.#timed(event))
+        this.#recordTimes(group)
+      }
+    } finally {
+      this.#trace?.end()
     }
   }
 
-  async *#measured(answer: ReturnType<Model['stream']>): ReturnType<Model['stream']> {
+  async *#measured(model: Model, answer: ReturnType<Model['stream']>): ReturnType<Model['stream']> {
     const began = this.#now()
+    const traced = this.#trace?.request(model)
     this.#into.request()
     if (this.#outcomeAt !== undefined) {
       const waited = began - this.#outcomeAt
@@ -79,11 +88,13 @@ export class MeasuredPrompt {
           const waited = this.#now() - began
           this.#into.firstToken.add(waited)
           this.#timing.firstTokenMs ??= waited
+          traced?.first(waited)
         }
         first = false
         if (step.done === true) {
           finished = true
           this.#answerAt = this.#now()
+          traced?.answered(step.value)
           return step.value
         }
         yield step.value
@@ -91,9 +102,13 @@ export class MeasuredPrompt {
     } catch (error) {
       // The stream has ended: there is nothing to return to it.
       finished = true
+      traced?.broken(error)
       throw error
     } finally {
-      if (!finished) await answer.return(undefined as never)
+      if (!finished) {
+        traced?.broken()
+        await answer.return(undefined as never)
+      }
     }
   }
 

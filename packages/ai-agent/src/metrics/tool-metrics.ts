@@ -26,6 +26,8 @@ export interface ToolStats {
   p95Ms: number
   meanWaitMs: number
   truncationRate: number
+  /** Of all calls together. */
+  outputBytes: number
   /** Share of the calls that were answered from the cache. */
   cacheRate: number
   /** Tries beyond the first, of all calls. */
@@ -49,6 +51,7 @@ interface Series {
   runMs: Histogram
   waitMs: number
   truncated: number
+  bytes: number
   cached: number
   retries: number
   outcomes: Partial<Record<CallRecord['outcome'], number>>
@@ -74,13 +77,14 @@ export function createToolMetrics(): ToolMetrics {
 }
 
 function emptySeries(): Series {
-  return { runMs: new Histogram(), waitMs: 0, truncated: 0, cached: 0, retries: 0, outcomes: {} }
+  return { runMs: new Histogram(), waitMs: 0, truncated: 0, bytes: 0, cached: 0, retries: 0, outcomes: {} }
 }
 
 function add(series: Series, call: CallRecord): void {
   series.runMs.add(call.runMs)
   series.waitMs += call.waitMs
   if (call.truncated) series.truncated++
+  series.bytes += call.bytes
   if (call.cached) series.cached++
   series.retries += call.retries
   series.outcomes[call.outcome] = (series.outcomes[call.outcome] ?? 0) + 1
@@ -97,6 +101,7 @@ function statsOf(series: Series): ToolStats {
     p95Ms: p95,
     meanWaitMs: per(series.waitMs),
     truncationRate: per(series.truncated),
+    outputBytes: series.bytes,
     cacheRate: per(series.cached),
     retries: series.retries,
     outcomes: { ...series.outcomes },

@@ -43,8 +43,8 @@ export class RuleAdmin {
     const { rules } = this.#parts
     switch (ask.do) {
       case 'list': {
-        const { deployment, remember } = rules
-        return { rules: await rules.list(userId), deployment: [...deployment], remember }
+        const deployment = [...rules.configured, ...(await rules.everybodys())]
+        return { rules: await rules.list(userId), deployment, remember: rules.remember }
       }
       case 'add':
         return rules.add(

@@ -146,7 +146,12 @@ export class Runner {
         store: (events) => core.inTurn(() => core.store(events)),
         now: core.parts.now,
       })
-      const measured = metrics === undefined ? undefined : new MeasuredPrompt(metrics)
+      const trace = metrics?.tracing?.prompt({
+        promptId: running.promptId,
+        sessionId: core.id,
+        userId: core.userId,
+      })
+      const measured = metrics === undefined ? undefined : new MeasuredPrompt(metrics, undefined, trace)
       const level = levelOfPrompt(core.log, running.promptId)
       const watched = (one: Model): Model => measured?.model(one) ?? one
       // What was there when an earlier process began the prompt is not known.

@@ -1,5 +1,7 @@
 /** Who may use the sandbox themselves: terminals, commands, and the sandbox as a whole. */
 import { EXT } from '@sandlot/shared/acp-meta'
+import { agentSandboxes, sandboxUses } from '@sandlot/shared/office/sandboxes'
+import { DEFAULT_LIMITS } from '@sandlot/sandbox/limits'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ByteStreams } from '../../src/acp/byte-streams.ts'
 import { Starting } from '../../src/acp/requests/sandbox.ts'
@@ -57,11 +59,11 @@ async function client(change: { off?: string; ours?: boolean; ceiling?: 'manual'
     connected,
     mayUse: (userId, what) => mayUse(userId, what, { toolsEnabled: true, builtinTools: 'all', personal }),
     desk: {
-      sandboxes,
+      sandboxes: { ...sandboxes, workspaces: () => local.workspaces() },
       starting: new Starting(),
       jobs: new PersonJobs({ store: core.store, connected, now: Date.now }),
       image: 'sandlot/sandbox:latest',
-      cpus: 2,
+      limits: DEFAULT_LIMITS,
     },
   }
   return connect(core, {
@@ -140,5 +142,34 @@ describe('a sandbox', () => {
     expect(await codeOf(one.request(EXT.exec, { user: ADA, ...EXEC, mode: 'yolo' }))).toBe('forbidden')
     const lowered = one.request(EXT.exec, { user: ADA, ...EXEC, defaultMode: 'yolo' })
     expect(await lowered).toEqual({ ticket: expect.any(String) })
+  })
+})
+
+describe('everybody’s sandboxes', () => {
+  const ROOT = { id: 'u_root', role: 'admin' }
+
+  test('are seen, measured while awake, stopped and reset by administrators', async () => {
+    await using one = await client()
+    const ask = (what: object) => one.request(EXT.sandboxes, { user: ROOT, ask: what })
+    const bob = { id: 'u_bob_of_many', role: 'member' }
+    await one.request(EXT.terminals, { user: bob, ask: { do: 'open', ...SIZE } })
+    const rowOf = async () =>
+      agentSandboxes.parse(await ask({ do: 'list' })).sandboxes.find(({ userId }) => userId === bob.id)
+    expect(await rowOf()).toMatchObject({ state: 'ready', since: expect.any(Number) })
+    expect(agentSandboxes.parse(await ask({ do: 'list' }))).toMatchObject({
+      image: 'sandlot/sandbox:latest',
+      limits: { cpus: 2, processes: 512 },
+      ownerless: [],
+    })
+    const use = async () => sandboxUses.parse(await ask({ do: 'use', userIds: [bob.id, 'u_nobody'] })).uses
+    expect(await use()).toMatchObject({ [bob.id]: { commands: 1 } })
+
+    expect(await ask({ do: 'reset', userId: bob.id })).toEqual({})
+    expect(await use()).toMatchObject({ [bob.id]: { commands: 0 } })
+    expect(await ask({ do: 'stop', userId: bob.id })).toEqual({})
+    expect(await rowOf()).toMatchObject({ state: 'stopped' })
+    expect(await use()).toEqual({})
+    const refused = one.request(EXT.sandboxes, { user: bob, ask: { do: 'stop', userId: ADA.id } })
+    expect(await codeOf(refused)).toBe('forbidden')
   })
 })

@@ -13,6 +13,7 @@ const tool = (name: string, count = 1): AgentMetricsReport['tools'][number] => (
   p95Ms: 900,
   meanWaitMs: 0,
   truncationRate: 0.25,
+  outputBytes: 4_096,
   cacheRate: 0,
   retries: 2,
   outcomes: { completed: count - 1, timeout: 1 },

@@ -5,6 +5,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createLocalProcessBackend } from '@sandlot/sandbox/backends/local-process'
+import { listWorkspaces } from '@sandlot/sandbox/controller/workspaces'
 import { createFileLedger } from '@sandlot/sandbox/file-ledger'
 import { type Sandboxes, type SandboxesOptions, createSandboxes } from '@sandlot/sandbox/sandboxes'
 import { buildSbxd } from '../../../sandbox/test/support/build-sbxd.ts'
@@ -14,6 +15,7 @@ export const hasRipgrep = ['/usr/bin/rg', '/usr/local/bin/rg', '/bin/rg'].some((
 
 export interface LocalSandboxes {
   sandboxes: Sandboxes
+  workspaces(): ReturnType<typeof listWorkspaces>
   /** As when the controller restarts: every stream is let go, commands go on, the next acquire connects again. */
   restartController(): Promise<void>
   /** As when the container restarts: another boot, the same workspace. */
@@ -35,6 +37,7 @@ export async function openLocalSandboxes(change: Partial<SandboxesOptions> = {})
   }
   const open = {
     sandboxes: createSandboxes(options),
+    workspaces: () => listWorkspaces(options),
     async restartController() {
       const before = open.sandboxes
       open.sandboxes = createSandboxes(options)

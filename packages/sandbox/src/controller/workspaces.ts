@@ -29,6 +29,8 @@ interface ListedWorkspace {
    */
   owner: 'claimed' | 'warm' | 'nobody'
   userId?: string
+  /** Epoch milliseconds: when it became this user's. */
+  since?: number
   container?: { id: string; name: string; state: SandboxState }
 }
 
@@ -53,6 +55,7 @@ export async function listWorkspaces({ backend, ledger }: Both): Promise<ListedW
       slot: row?.slot ?? labels[LABEL.slot] ?? '',
       owner,
       userId: row?.userId,
+      since: row?.claimedAt,
       ...(container && { container: { id: container.id, name: container.name, state: container.state } }),
     }
   })

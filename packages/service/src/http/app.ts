@@ -25,6 +25,7 @@ import { overviewRoutes } from './admin/overview-routes.ts'
 import { modelsRoutes } from './admin/models-routes.ts'
 import { noticesRoutes } from './notices-routes.ts'
 import { portsRoutes } from '../previews/ports-routes.ts'
+import { operationsRoutes } from './admin/operations-routes.ts'
 import { peopleRoutes } from './admin/people-routes.ts'
 import { exportRoutes } from './chats/export-routes.ts'
 import { projectsRoutes } from './chats/projects-routes.ts'
@@ -104,6 +105,7 @@ export function makeApp(parts: Parts): Hono<AppEnv> {
     .route('/api/me', ownSettingsRoutes(parts))
     .route('/api/usage', usageRoutes(parts))
     .route('/api/admin/usage', adminUsageRoutes(parts))
+    .route('/api/admin', operationsRoutes(parts))
     .route('/api/invitations', invitationsRoutes(parts))
     .route('/api/reset', resetRoutes(parts))
     .route('/api', chatRoutes(parts))

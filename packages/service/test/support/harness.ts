@@ -51,6 +51,7 @@ export async function startHarness(
     mail: undefined,
     providers: [],
     localSignIn: 'all',
+    settings: [],
     ...changes,
   }
   const all: ServiceDeps = {

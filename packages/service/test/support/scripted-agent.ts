@@ -54,6 +54,10 @@ import { mode } from '@sandlot/shared/mode'
 import { type SettingsView, effectiveSettings } from '@sandlot/shared/team/agent-settings'
 import type { SessionSummary } from '@sandlot/shared/frames'
 import type { MessageImage } from '@sandlot/shared/images'
+import { configurationParams } from '@sandlot/shared/office/configuration'
+import { deploymentRulesParams } from '@sandlot/shared/office/deployment-rules'
+import { type AgentSandboxes, type SandboxesAsk, sandboxesParams } from '@sandlot/shared/office/sandboxes'
+import { toolStatsParams } from '@sandlot/shared/office/tool-stats'
 import { rulesParams } from '@sandlot/shared/person/rules-api'
 import { pendingApprovals } from '@sandlot/shared/pending-approvals'
 import { newId } from '@sandlot/shared/ids'
@@ -130,6 +134,8 @@ export class ScriptedAgent {
   /** Awaited before a removal is answered; what it throws refuses it. */
   beforeRemoval: (userId: string) => Promise<void> = () => Promise.resolve()
   /** By user, then by name. */
+  /** Who has a sandbox. */
+  readonly sandboxOwners = new Set<string>()
   readonly instructions = new Map<string, string>()
   /** What is set for teams and people, by `kind:id`. */
   readonly settings = new Map<string, SettingsView>()
@@ -231,6 +237,19 @@ export class ScriptedAgent {
   }
 
   /** As ai-agent's rows, without what can be wrong with settings. */
+  #sandboxes(ask: SandboxesAsk): AgentSandboxes | object {
+    this.received.push(`sandboxes ${ask.do}${'userId' in ask ? ` ${ask.userId}` : ''}`)
+    if (ask.do === 'use') return { uses: {} }
+    if (ask.do !== 'list') return {}
+    return {
+      image: 'sandlot/sandbox',
+      limits: { cpus: 2, memory: 1, processes: 1, disk: 1 },
+      sandboxes: [...this.sandboxOwners].map((userId) => ({ userId, state: 'stopped' as const })),
+      warm: 2,
+      ownerless: ['volume-of-nobody'],
+    }
+  }
+
   #settings(user: AgentUser, ask: SettingsAsk): SettingsAnswer {
     const viewOf = (key: string): SettingsView => this.settings.get(key) ?? { settings: {}, revision: 0 }
     const effective = (id: string, teams: readonly string[], email = ''): SettingsAnswer => ({
@@ -413,6 +432,14 @@ export class ScriptedAgent {
         if (ask.do === 'list') return { rules: await rules.list(user.id), deployment: [], remember: 'always' }
         if (await rules.revoke(user.id, ask.id)) return {}
         throw refusal('not_found', 'There is no such rule of yours.')
+      })
+      .onRequest(EXT.toolStats, toolStatsParams, () => ({ since: 7, tools: [] }))
+      .onRequest(EXT.configuration, configurationParams, () => ({ settings: [] }))
+      .onRequest(EXT.sandboxes, sandboxesParams, ({ params: { ask } }) => this.#sandboxes(ask))
+      .onRequest(EXT.deploymentRules, deploymentRulesParams, ({ params: { ask } }) => {
+        this.received.push(`deployment_rules ${ask.do}`)
+        if (ask.do === 'list') return { configured: [], rules: [] }
+        return ask.do === 'add' ? { id: 'rule_1', origin: 'deployment', createdAt: 1, ...ask.rule } : {}
       })
       .onRequest(EXT.rename, renameParams, async ({ params: { user, sessionId, title } }) => {
         await this.#owned(user.id, sessionId)

@@ -103,11 +103,19 @@ export const CONFIG_NAMES: Record<string, string> = {
   SANDLOT_SMTP_URL:
     'the server for e-mail: smtp://user:password@mail.example.org:587 (STARTTLS, which a password needs) or smtps://… (default: no e-mail)',
   SANDLOT_MAIL_FROM: 'the sender of e-mail, like Sandlot <sandlot@example.org>',
+  SANDLOT_ENV_FILE_NAMES: 'names that .env has set, comma-separated; ./sandlot fills it in',
   SANDLOT_APT_MIRROR: 'Debian mirror that the base image is made from, where no image registry answers',
   SANDLOT_BUILD_NETWORK: 'network of the containers that build images (default: the engine’s)',
   SANDLOT_API_KEY: 'key of ./sandlot exec',
   SANDLOT_TEST_SEED: 'seed of sampled test campaigns',
   SANDLOT_TEST_FULL: 'true | false; draw many more samples in tests',
+}
+
+/** Whether the value must not be shown: it is a secret, or has one in it. */
+export function isSecretName(name: string): boolean {
+  return /(KEY|TOKEN|SECRET|PASSWORD|PASSPHRASE|CREDENTIALS|OTLP_HEADERS|_OIDC|SMTP_URL|DATABASE_URL)$/.test(
+    name,
+  )
 }
 
 /** Edit distance, bounded by the shorter use: names are short. */

@@ -6,31 +6,35 @@ import { author } from '../team/shares.ts'
 /** `limit` absent: none, or not known. */
 const amount = z.object({ used: z.number(), limit: z.number().optional() })
 
+/**
+ * `none`: not made yet. `starting`: being made, started or connected to. `resting`: paused, as
+ * nothing runs in it; the next command wakes it. `stopped`: the next command starts it again.
+ */
+export const sandboxState = z.enum(['none', 'starting', 'ready', 'resting', 'stopped'])
+
+/** What one uses now. */
+export const sandboxUse = z.object({
+  /** Processor time since it started, in milliseconds. */
+  cpuMs: z.number(),
+  memory: amount,
+  processes: amount,
+  /** Of the workspace, in bytes. */
+  disk: amount,
+  /** /tmp and the like, in bytes: they are memory. */
+  scratch: amount,
+  /** Commands and terminals. */
+  commands: z.number(),
+})
+export type SandboxUse = z.infer<typeof sandboxUse>
+
 /** `GET /api/sandbox` */
 export const sandboxView = z.object({
-  /**
-   * `none`: not made yet. `starting`: being made, started or connected to. `resting`: paused, as
-   * nothing runs in it; the next command wakes it. `stopped`: the next command starts it again.
-   */
-  state: z.enum(['none', 'starting', 'ready', 'resting', 'stopped']),
+  state: sandboxState,
   image: z.string(),
   /** How many processors it may use at once. */
   cpus: z.number(),
-  /** What it uses now; only of one that is `ready`. */
-  use: z
-    .object({
-      /** Processor time since it started, in milliseconds. */
-      cpuMs: z.number(),
-      memory: amount,
-      processes: amount,
-      /** Of the workspace, in bytes. */
-      disk: amount,
-      /** /tmp and the like, in bytes: they are memory. */
-      scratch: amount,
-      /** Commands and terminals. */
-      commands: z.number(),
-    })
-    .optional(),
+  /** Only of one that is `ready`. */
+  use: sandboxUse.optional(),
   /** What it may reach. `ask`: the agent may ask for more hosts. */
   network: z.object({ mode: z.enum(['none', 'egress']), hosts: z.array(z.string()), ask: z.boolean() }),
   /** What the person may do in it themselves. */

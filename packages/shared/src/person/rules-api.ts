@@ -19,7 +19,7 @@ export type NewRule = z.infer<typeof newRule>
 export const ruleList = z.object({
   /** One's own, in the order in which they were made. */
   rules: z.array(rule),
-  /** Everybody's, from the configuration file. */
+  /** Everybody's. */
   deployment: z.array(rule),
   /** How long answers may be remembered here. */
   remember: z.enum(['never', 'session', 'always']),

@@ -21,8 +21,15 @@ const EFFECTS: Record<RuleEffect, string> = { allow: 'Allow', ask: 'Always ask a
 const SELECT = `${INPUT} w-auto min-w-0 flex-1 pr-2`
 const MOST_SHOWN = 5
 
-export function NewRuleForm(props: { mayAllow: boolean; onAdded: () => void }) {
-  const [effect, setEffect] = useState<RuleEffect>(props.mayAllow ? 'allow' : 'deny')
+export function NewRuleForm(props: {
+  mayAllow: boolean
+  /** Chosen at first. Default: allow, if that may be. */
+  first?: RuleEffect
+  /** Default: as one's own. */
+  add?: (rule: { effect: RuleEffect; match: RuleMatch }) => Promise<unknown>
+  onAdded: () => void
+}) {
+  const [effect, setEffect] = useState<RuleEffect>(props.first ?? (props.mayAllow ? 'allow' : 'deny'))
   const [kind, setKind] = useState<Kind>('shell')
   const [pattern, setPattern] = useState('')
   const [shown, setShown] = useState<RulePreview | null>(null)
@@ -32,7 +39,7 @@ export function NewRuleForm(props: { mayAllow: boolean; onAdded: () => void }) {
   const add = (event: SubmitEvent<HTMLFormElement>) => {
     event.preventDefault()
     void attempt(async () => {
-      await addRule(rule)
+      await (props.add ?? addRule)(rule)
       setPattern('')
       setShown(null)
       props.onAdded()

@@ -10,7 +10,7 @@ import { Button } from '../ui/button.tsx'
 import { NewRuleForm } from './new-rule-form.tsx'
 import { SavingRules } from './saving-rules.tsx'
 
-const EFFECT: Record<Rule['effect'], { word: string; colour: string }> = {
+export const EFFECT: Record<Rule['effect'], { word: string; colour: string }> = {
   allow: { word: 'Allow', colour: 'text-ink' },
   ask: { word: 'Ask', colour: 'text-waiting' },
   deny: { word: 'Never', colour: 'text-failed' },
@@ -78,7 +78,7 @@ export function Rules() {
   )
 }
 
-function RuleLine(props: { rule: Rule; children?: React.ReactNode }) {
+export function RuleLine(props: { rule: Rule; children?: React.ReactNode }) {
   const { effect, match, createdAt, expiresAt, endsWith } = props.rule
   const ends = endsWith?.promptId === undefined ? 'for one chat' : 'until its message is answered'
   const { word, colour } = EFFECT[effect]

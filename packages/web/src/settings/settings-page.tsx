@@ -12,6 +12,8 @@ import {
   ChevronRight,
   CircleUser,
   Gauge,
+  Container,
+  Gavel,
   KeyRound,
   ListChecks,
   Lock,
@@ -21,7 +23,9 @@ import {
   History,
   ScrollText,
   ShieldCheck,
+  SlidersHorizontal,
   UsersRound,
+  Wrench,
 } from 'lucide-react'
 import type { Role } from '@sandlot/shared/team/role'
 import { type ReactNode, useEffect, useRef } from 'react'
@@ -35,11 +39,15 @@ import { ApiKeys } from './api-keys.tsx'
 import { OwnInstructions, TeamInstructions } from './instructions.tsx'
 import { Audit } from './audit/audit.tsx'
 import { Retention } from './audit/retention.tsx'
+import { ConfigurationSection } from './configuration/configuration.tsx'
 import { Part } from './part.tsx'
 import { OverviewSection } from './overview/overview.tsx'
 import { ModelsSection } from './models/models.tsx'
 import { People } from './people/people.tsx'
 import { Teams } from './people/teams.tsx'
+import { PolicySection } from './policy/policy.tsx'
+import { SandboxesSection } from './sandboxes/sandboxes.tsx'
+import { ToolsSection } from './tools/tools.tsx'
 import { Notifications } from './notifications.tsx'
 import { ThemePicker } from './preferences.tsx'
 import { Rules } from './rules.tsx'
@@ -176,6 +184,34 @@ const ADMINISTRATION: Group = {
       icon: Boxes,
       text: 'What groups of people may use.',
       children: (itemId) => <Teams teamId={itemId} />,
+    },
+    {
+      id: 'tools',
+      title: 'Tools',
+      icon: Wrench,
+      text: 'How often the agent used each, and how that went.',
+      children: <ToolsSection />,
+    },
+    {
+      id: 'sandboxes',
+      title: 'Sandboxes',
+      icon: Container,
+      text: 'Where people’s commands run.',
+      children: <SandboxesSection />,
+    },
+    {
+      id: 'policy',
+      title: 'Rules for everybody',
+      icon: Gavel,
+      divided: true,
+      children: <PolicySection />,
+    },
+    {
+      id: 'configuration',
+      title: 'Configuration',
+      icon: SlidersHorizontal,
+      divided: true,
+      children: <ConfigurationSection />,
     },
     {
       id: 'audit',

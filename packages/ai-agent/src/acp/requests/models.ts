@@ -6,14 +6,13 @@ import { testEndpoint } from '../../model/endpoint-test.ts'
 import { actorOf } from '../actor.ts'
 import { parseParams } from '../errors.ts'
 import type { AcpServerParts, ExtensionHandlers } from '../handler-context.ts'
+import { administrator } from './administration.ts'
 
 export function modelsRequests({ models: book, log }: AcpServerParts): ExtensionHandlers {
   return {
     [EXT.models]: async ({ params, connection, signal }): Promise<ModelsView | EndpointTestResult> => {
       const { user: said, ask } = parseParams(modelsParams, params, EXT.models)
-      // A foreign client is the local user, whatever it says.
-      const user = connection.ours ? said : connection.user({})
-      if (user.role !== 'admin') throw new SandlotError('forbidden', 'Only an administrator can do this.')
+      const user = administrator(connection, said)
       if (book === undefined) throw new SandlotError('not_implemented', 'Models cannot be added here.')
       if (ask.do === 'test') {
         const key = ask.apiKey ?? (ask.id === undefined ? undefined : await keyFor(ask.id, ask.baseUrl))

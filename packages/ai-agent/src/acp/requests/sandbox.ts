@@ -1,20 +1,31 @@
-/** `_sandlot/sandbox`: a person's own sandbox as a whole, for our own service. */
+/**
+ * `_sandlot/sandbox`: a person's own sandbox as a whole; `_sandlot/sandboxes`: everybody's, for
+ * administrators. For our own service.
+ */
+import type { SandboxLimits } from '@sandlot/sandbox/backend'
+import type { listWorkspaces } from '@sandlot/sandbox/controller/workspaces'
+import type { SandboxStat } from '@sandlot/sandbox/sandbox'
 import type { Sandboxes } from '@sandlot/sandbox/sandboxes'
 import { type AgentUser, EXT } from '@sandlot/shared/acp-meta'
-import { type SandboxView, sandboxParams } from '@sandlot/shared/desk/sandbox'
+import { type SandboxUse, type SandboxView, sandboxParams } from '@sandlot/shared/desk/sandbox'
 import { SandlotError } from '@sandlot/shared/errors'
+import { type AgentSandboxes, type SandboxUses, sandboxesParams } from '@sandlot/shared/office/sandboxes'
 import type { PersonJobs } from '../../tools/background/person-jobs.ts'
 import { actorOf } from '../actor.ts'
 import { parseParams } from '../errors.ts'
 import type { AcpServerParts, ExtensionHandlers } from '../handler-context.ts'
 import { withSandboxErrors } from '../sandbox-error.ts'
+import { administrator } from './administration.ts'
 
 export interface SandboxDesk {
-  sandboxes: Pick<Sandboxes, 'status' | 'reset' | 'stop'>
+  sandboxes: Pick<Sandboxes, 'status' | 'reset' | 'stop'> & {
+    /** Every workspace there is. */
+    workspaces: () => ReturnType<typeof listWorkspaces>
+  }
   starting: Starting
   jobs: PersonJobs
   image: string
-  cpus: number
+  limits: SandboxLimits
 }
 
 /** Whose sandbox is being waited for. */
@@ -47,24 +58,28 @@ const STATES = {
   stopped: 'stopped',
 } as const
 
+function useOf(stat: SandboxStat): SandboxUse {
+  return {
+    cpuMs: stat.load.cpuMs,
+    memory: { used: stat.memory.bytes, limit: stat.memory.limit },
+    processes: { used: stat.processes.count, limit: stat.processes.limit },
+    disk: { used: stat.disk.bytes, limit: stat.disk.budget.bytes || undefined },
+    scratch: { used: stat.scratch.bytes, limit: stat.scratch.limit },
+    commands: stat.load.commands,
+  }
+}
+
 export function sandboxRequests(parts: AcpServerParts): ExtensionHandlers {
   const { shell, settings, audit, log } = parts
-  const view = async ({ sandboxes, starting, image, cpus }: SandboxDesk, user: AgentUser) => {
+  const view = async ({ sandboxes, starting, image, limits }: SandboxDesk, user: AgentUser) => {
     const { state, connected, stat } = await sandboxes.status(user.id)
     const { network } = settings?.effective(user) ?? {}
     const isReady = state === 'running' && connected
     return {
       state: isReady ? 'ready' : starting.has(user.id) || state === 'running' ? 'starting' : STATES[state],
       image,
-      cpus,
-      use: stat && {
-        cpuMs: stat.load.cpuMs,
-        memory: { used: stat.memory.bytes, limit: stat.memory.limit },
-        processes: { used: stat.processes.count, limit: stat.processes.limit },
-        disk: { used: stat.disk.bytes, limit: stat.disk.budget.bytes || undefined },
-        scratch: { used: stat.scratch.bytes, limit: stat.scratch.limit },
-        commands: stat.load.commands,
-      },
+      cpus: limits.cpus,
+      use: stat && useOf(stat),
       network: {
         mode: network?.mode.value ?? 'none',
         hosts: network?.hosts.value ?? [],
@@ -108,4 +123,82 @@ export function sandboxRequests(parts: AcpServerParts): ExtensionHandlers {
       })
     },
   }
+}
+
+// ── Everybody's, for administrators ─────────────────────────────────────────────────────────────
+
+/** So many are measured at once. */
+const MEASURED_AT_ONCE = 8
+
+export function sandboxesRequests({ shell, audit, log }: AcpServerParts): ExtensionHandlers {
+  return {
+    [EXT.sandboxes]: async ({ params, connection }): Promise<object> => {
+      const { user: said, ask } = parseParams(sandboxesParams, params, EXT.sandboxes)
+      const user = administrator(connection, said)
+      if (shell === undefined) throw new SandlotError('not_implemented', 'There are no sandboxes here.')
+      const { desk } = shell
+      return withSandboxErrors(async () => {
+        switch (ask.do) {
+          case 'list':
+            return listAll(desk)
+          case 'use':
+            return measure(desk, ask.userIds)
+          case 'reset':
+          case 'stop':
+            log.info({ by: user.id, userId: ask.userId }, `an administrator’s ${ask.do} of a sandbox`)
+            await desk.sandboxes[ask.do](ask.userId)
+            await audit?.write({
+              ...actorOf(user),
+              what: ask.do === 'reset' ? 'sandbox_reset' : 'sandbox_stopped',
+              whom: { id: ask.userId },
+            })
+            return {}
+        }
+      })
+    },
+  }
+}
+
+async function listAll({ sandboxes, starting, image, limits }: SandboxDesk): Promise<AgentSandboxes> {
+  const all = await sandboxes.workspaces()
+  const rows = all.flatMap(({ userId, since, container }) =>
+    userId === undefined
+      ? []
+      : [
+          {
+            userId,
+            since,
+            state: starting.has(userId) ? ('starting' as const) : STATES[container?.state ?? 'absent'],
+          },
+        ],
+  )
+  return {
+    image,
+    limits: {
+      cpus: limits.cpus,
+      memory: limits.memoryBytes,
+      processes: limits.pids,
+      disk: limits.diskBytes,
+    },
+    sandboxes: rows.toSorted((a, b) => (b.since ?? 0) - (a.since ?? 0)),
+    warm: all.filter(({ owner }) => owner === 'warm').length,
+    ownerless: all.filter(({ owner }) => owner === 'nobody').map(({ volume }) => volume),
+  }
+}
+
+/** One that does not answer is missing, as one that is not awake. */
+async function measure({ sandboxes }: SandboxDesk, userIds: readonly string[]): Promise<SandboxUses> {
+  const uses: SandboxUses['uses'] = {}
+  const waiting = [...new Set(userIds)]
+  const work = async (): Promise<void> => {
+    for (let userId = waiting.pop(); userId !== undefined; userId = waiting.pop()) {
+      const stat = await sandboxes.status(userId).then(
+        (status) => status.stat,
+        () => undefined,
+      )
+      if (stat !== undefined) uses[userId] = useOf(stat)
+    }
+  }
+  await Promise.all(Array.from({ length: MEASURED_AT_ONCE }, work))
+  return { uses }
 }

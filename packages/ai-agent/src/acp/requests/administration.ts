@@ -1,0 +1,68 @@
+/**
+ * What administrators see of the whole deployment and change, for our own service: how the tools
+ * do, rules for everybody, the agent's settings.
+ */
+import { type AgentUser, EXT } from '@sandlot/shared/acp-meta'
+import { SandlotError } from '@sandlot/shared/errors'
+import {
+  type ProcessSettings,
+  type SettingRow,
+  configurationParams,
+} from '@sandlot/shared/office/configuration'
+import { type DeploymentRules, deploymentRulesParams } from '@sandlot/shared/office/deployment-rules'
+import { type ToolStatsView, toolStatsParams } from '@sandlot/shared/office/tool-stats'
+import type { Rule } from '@sandlot/shared/rules'
+import type { RuleBook } from '../../approval/rule-book.ts'
+import { actorOf } from '../actor.ts'
+import type { ClientConnection } from '../connection.ts'
+import { parseParams } from '../errors.ts'
+import type { AcpServerParts, ExtensionHandlers } from '../handler-context.ts'
+
+export interface Administration {
+  toolStats: () => ToolStatsView
+  rules: RuleBook
+  /** What is set now, with where it comes from. */
+  settings: () => Promise<readonly SettingRow[]>
+}
+
+/** Who asks, an administrator; throws `forbidden`. A foreign client is the local user. */
+export function administrator(connection: ClientConnection, said: AgentUser): AgentUser {
+  const user = connection.ours ? said : connection.user({})
+  if (user.role !== 'admin') throw new SandlotError('forbidden', 'Only an administrator can do this.')
+  return user
+}
+
+export function administrationRequests({ administration, log }: AcpServerParts): ExtensionHandlers {
+  const parts = (): Administration => {
+    if (administration === undefined)
+      throw new SandlotError('not_implemented', 'This agent is not administrated from here.')
+    return administration
+  }
+  return {
+    [EXT.toolStats]: async ({ params, connection }): Promise<ToolStatsView> => {
+      administrator(connection, parseParams(toolStatsParams, params, EXT.toolStats).user)
+      return parts().toolStats()
+    },
+    [EXT.configuration]: async ({ params, connection }): Promise<ProcessSettings> => {
+      administrator(connection, parseParams(configurationParams, params, EXT.configuration).user)
+      return { settings: [...(await parts().settings())] }
+    },
+    [EXT.deploymentRules]: async ({ params, connection }): Promise<DeploymentRules | Rule | object> => {
+      const { user: said, ask } = parseParams(deploymentRulesParams, params, EXT.deploymentRules)
+      const user = administrator(connection, said)
+      const { rules } = parts()
+      if (ask.do === 'list') return { configured: [...rules.configured], rules: await rules.everybodys() }
+      if (ask.do === 'add') {
+        const made = await rules.addForEverybody(ask.rule, actorOf(user))
+        log.info(
+          { by: user.id, rule: made.id, effect: made.effect },
+          'an administrator made a rule for everybody',
+        )
+        return made
+      }
+      await rules.revokeForEverybody(ask.id, actorOf(user))
+      log.info({ by: user.id, rule: ask.id }, 'an administrator revoked a rule for everybody')
+      return {}
+    },
+  }
+}

@@ -1,0 +1,121 @@
+/** Every setting of this deployment with where its value comes from. Nothing is changed here. */
+import { CONFIG_NAMES } from '@sandlot/shared/config/names'
+import type { ConfigurationView, SettingRow } from '@sandlot/shared/office/configuration'
+import { useId, useState } from 'react'
+import { cn } from '../../lib/cn.ts'
+import { formatCount } from '../../lib/format.ts'
+import { fetchConfiguration } from '../../net/administration.ts'
+import { Alert } from '../../ui/alert.tsx'
+import { INPUT } from '../../ui/field.tsx'
+import { Part } from '../part.tsx'
+import { useAttempt, useOnShow } from '../use-attempt.ts'
+
+const SOURCES: Record<SettingRow['source'], string> = {
+  environment: 'environment',
+  env_file: '.env',
+  value_file: 'a file',
+  agent_env: 'agent.env',
+  file: 'configuration file',
+  default: 'default',
+  page: 'these settings',
+}
+
+export function ConfigurationSection() {
+  const [view, setView] = useState<ConfigurationView | null>(null)
+  const [wanted, setWanted] = useState('')
+  const [all, setAll] = useState(false)
+  const { problem, attempt } = useAttempt()
+  useOnShow(() => void attempt(async () => setView(await fetchConfiguration())))
+  if (view === null) return problem === null ? null : <Alert>{problem}</Alert>
+  const text = wanted.trim().toLowerCase()
+  const found = (rows: readonly SettingRow[]) =>
+    rows.filter(
+      ({ name, source }) =>
+        (all || text !== '' || source !== 'default') &&
+        `${name} ${CONFIG_NAMES[name] ?? ''}`.toLowerCase().includes(text),
+    )
+  return (
+    <>
+      <div className="flex flex-col gap-3">
+        <p className="text-sm text-muted">
+          Set in the environment, in <code className="text-xs">.env</code> or in the configuration file. A
+          change there holds from the next start of Sandlot on; what is set on a page holds at once. Values of
+          secrets are not shown.
+        </p>
+        <div className="flex flex-wrap items-center gap-x-4 gap-y-2">
+          <input
+            type="search"
+            aria-label="Find a setting"
+            placeholder="Find a setting"
+            className={cn(INPUT, 'min-w-0 flex-1 basis-56')}
+            value={wanted}
+            maxLength={100}
+            autoComplete="off"
+            spellCheck={false}
+            onChange={({ target }) => setWanted(target.value)}
+          />
+          <label className="flex items-center gap-2 text-sm pointer-coarse:min-h-11">
+            <input
+              type="checkbox"
+              className="size-4 accent-accent"
+              checked={all}
+              onChange={({ target }) => setAll(target.checked)}
+            />
+            Also what has its default
+          </label>
+        </div>
+      </div>
+      <Process title="Agent" rows={view.agent && found(view.agent)} />
+      <Process title="Service" rows={found(view.service)} />
+    </>
+  )
+}
+
+function Process(props: { title: string; rows: readonly SettingRow[] | null }) {
+  const { title, rows } = props
+  return (
+    <Part
+      title={title}
+      text={
+        rows === null
+          ? 'It does not answer just now, so its settings are not known here.'
+          : formatCount(rows.length, 'setting')
+      }
+    >
+      {rows !== null && rows.length > 0 && (
+        <ul
+          aria-label={`Settings of the ${title.toLowerCase()}`}
+          className="divide-y divide-line rounded-lg border border-line"
+        >
+          {rows.map((row) => (
+            <Line key={row.name} row={row} />
+          ))}
+        </ul>
+      )}
+    </Part>
+  )
+}
+
+function Line({ row }: { row: SettingRow }) {
+  const { name, value, redacted, source, from, restart } = row
+  const id = useId()
+  const meaning = CONFIG_NAMES[name]
+  return (
+    <li aria-labelledby={id} className="flex flex-col gap-0.5 px-3 py-2">
+      <div className="flex flex-wrap items-baseline gap-x-3 gap-y-1">
+        <span id={id} className="font-mono text-xs font-medium [overflow-wrap:anywhere]">
+          {name}
+        </span>
+        <span className="ml-auto rounded-full border border-line px-2 py-px text-2xs text-muted">
+          {SOURCES[source]}
+          {!restart && ' · at once'}
+        </span>
+      </div>
+      <p className={cn('font-mono text-xs [overflow-wrap:anywhere]', value === null && 'text-muted')}>
+        {redacted ? '•••••• (not shown)' : (value ?? 'not set')}
+      </p>
+      {from !== undefined && <p className="text-xs text-muted [overflow-wrap:anywhere]">{from}</p>}
+      {meaning !== undefined && <p className="text-xs text-muted [overflow-wrap:anywhere]">{meaning}</p>}
+    </li>
+  )
+}

@@ -1,0 +1,66 @@
+/** Approval rules for everybody: those that are made here, and those of the configuration. */
+import type { DeploymentRules } from '@sandlot/shared/office/deployment-rules'
+import { describeMatch } from '@sandlot/shared/rules'
+import { useState } from 'react'
+import { addDeploymentRule, fetchDeploymentRules, revokeDeploymentRule } from '../../net/administration.ts'
+import { Alert } from '../../ui/alert.tsx'
+import { Button } from '../../ui/button.tsx'
+import { NewRuleForm } from '../new-rule-form.tsx'
+import { Part } from '../part.tsx'
+import { EFFECT, RuleLine } from '../rules.tsx'
+import { useAttempt, useOnShow } from '../use-attempt.ts'
+
+export function PolicySection() {
+  const [view, setView] = useState<DeploymentRules | null>(null)
+  const { busy, problem, attempt } = useAttempt()
+  const reload = async () => setView(await fetchDeploymentRules())
+  useOnShow(() => void attempt(reload))
+  if (view === null) return problem === null ? null : <Alert>{problem}</Alert>
+  return (
+    <>
+      <Part
+        title="Rules for everybody"
+        text="They hold from the next call on, in every mode, for people, guests of a chat and API keys alike. What they deny or ask about no rule of a person allows."
+      >
+        {problem !== null && <Alert>{problem}</Alert>}
+        {view.rules.length === 0 ? (
+          <p className="text-sm text-muted">None yet.</p>
+        ) : (
+          <ul aria-label="Rules for everybody" className="divide-y divide-line rounded-lg border border-line">
+            {view.rules.map((rule) => (
+              <RuleLine key={rule.id} rule={rule}>
+                <Button
+                  size="sm"
+                  variant="danger"
+                  disabled={busy}
+                  aria-label={`Revoke ${EFFECT[rule.effect].word} ${describeMatch(rule.match)}`}
+                  onClick={() =>
+                    void attempt(async () => {
+                      await revokeDeploymentRule(rule.id)
+                      await reload()
+                    })
+                  }
+                >
+                  Revoke
+                </Button>
+              </RuleLine>
+            ))}
+          </ul>
+        )}
+        <NewRuleForm mayAllow first="deny" add={addDeploymentRule} onAdded={() => void attempt(reload)} />
+      </Part>
+      {view.configured.length > 0 && (
+        <Part
+          title="From the configuration"
+          text="In the section rules of the configuration file, and changed there, from the next start on."
+        >
+          <ul aria-label="Configured rules" className="divide-y divide-line rounded-lg border border-line">
+            {view.configured.map((rule) => (
+              <RuleLine key={rule.id} rule={rule} />
+            ))}
+          </ul>
+        </Part>
+      )}
+    </>
+  )
+}

@@ -1,0 +1,246 @@
+/** Everybody's sandboxes: what they are doing, what they use, and to stop or reset one. */
+import type { SandboxUse } from '@sandlot/shared/desk/sandbox'
+import type { SandboxesView } from '@sandlot/shared/office/sandboxes'
+import { Power, RotateCcw, Search } from 'lucide-react'
+import { useEffect, useMemo, useState } from 'react'
+import { cn } from '../../lib/cn.ts'
+import { formatBytes, formatCount, formatDate } from '../../lib/format.ts'
+import { actOnSandbox, fetchSandboxes, fetchUses } from '../../net/administration.ts'
+import { STATE_WORDS } from '../../sandbox/sandbox-words.ts'
+import { Alert } from '../../ui/alert.tsx'
+import { Button, IconButton } from '../../ui/button.tsx'
+import { ConfirmDialog } from '../../ui/confirm-dialog.tsx'
+import { INPUT } from '../../ui/field.tsx'
+import { Spinner } from '../../ui/spinner.tsx'
+import { showToast } from '../../ui/toasts.tsx'
+import { Part } from '../part.tsx'
+import { useAttempt, useOnShow } from '../use-attempt.ts'
+
+type Row = SandboxesView['sandboxes'][number]
+
+/** Rows that are drawn, and measured, before one asks for more. */
+const FIRST_ROWS = 25
+const MEASURE_AFTER_MS = 200
+
+const ACTS = {
+  stop: {
+    title: (name: string) => `Stop the sandbox of ${name}?`,
+    about:
+      'Every command and terminal in it ends, and the chats that wait for one are told. Files are kept; the next command starts it again.',
+    confirm: 'Stop',
+    done: (name: string) => `The sandbox of ${name} is stopped.`,
+  },
+  reset: {
+    title: (name: string) => `Reset the sandbox of ${name}?`,
+    about:
+      'Every process in it ends, the chats that wait for one are told, and /tmp is emptied. Files in the workspace are kept.',
+    confirm: 'Reset',
+    done: (name: string) => `The sandbox of ${name} is reset.`,
+  },
+} as const
+
+export function SandboxesSection() {
+  const [view, setView] = useState<SandboxesView | null>(null)
+  const [uses, setUses] = useState<Record<string, SandboxUse>>({})
+  const [wanted, setWanted] = useState('')
+  const [rows, setRows] = useState(FIRST_ROWS)
+  const [asked, setAsked] = useState<{ act: keyof typeof ACTS; row: Row } | null>(null)
+  const { busy, problem, attempt } = useAttempt()
+  const measuring = useAttempt()
+  const reload = async () => {
+    setView(await fetchSandboxes())
+    setUses({})
+  }
+  useOnShow(() => void attempt(reload))
+  const found = useMemo(() => (view === null ? [] : foundIn(view, wanted)), [view, wanted])
+  const shown = found.slice(0, rows)
+  useEffect(() => {
+    // Only what one sees is measured, and not at every letter.
+    const awake = shown.filter(({ state, userId }) => state === 'ready' && uses[userId] === undefined)
+    if (awake.length === 0) return undefined
+    const measure = async () => {
+      const now = await fetchUses(awake.map(({ userId }) => userId))
+      setUses((before) => ({ ...before, ...now }))
+    }
+    const timer = setTimeout(() => void measuring.attempt(measure), MEASURE_AFTER_MS)
+    return () => clearTimeout(timer)
+    // oxlint-disable-next-line react-hooks/exhaustive-deps
+  }, [found, rows])
+  if (view === null)
+    return problem === null ? (
+      <p role="status" className="flex items-center gap-2 text-sm text-muted">
+        <Spinner /> Asking the engine…
+      </p>
+    ) : (
+      <Alert>{problem}</Alert>
+    )
+  const { limits, image, warm } = view
+  const awake = view.sandboxes.filter(({ state }) => state === 'ready').length
+  const act = async ({ act: what, row }: NonNullable<typeof asked>) => {
+    setAsked(null)
+    await attempt(async () => {
+      await actOnSandbox(row.userId, what)
+      showToast(ACTS[what].done(nameOf(row)))
+      await reload()
+    })
+  }
+  return (
+    <div className="flex flex-col gap-10">
+      <div className="flex flex-col gap-4">
+        {problem !== null && <Alert>{problem}</Alert>}
+        {measuring.problem !== null && <Alert>{measuring.problem}</Alert>}
+        <dl className="grid gap-x-6 gap-y-1 text-sm sm:grid-cols-[auto_1fr]">
+          <dt className="text-muted">Each may use</dt>
+          <dd>
+            {formatCount(limits.cpus, 'processor')}, {formatBytes(limits.memory)} of memory,{' '}
+            {formatCount(limits.processes, 'process', 'processes')}, {formatBytes(limits.disk)} of disk
+          </dd>
+          <dt className="text-muted">Image</dt>
+          <dd className="font-mono text-xs leading-5 [overflow-wrap:anywhere]">{image}</dd>
+          <dt className="text-muted">Now</dt>
+          <dd>
+            {formatCount(view.sandboxes.length, 'sandbox', 'sandboxes')}, {awake.toLocaleString('en')}{' '}
+            running, {warm.toLocaleString('en')} more kept ready for new people
+          </dd>
+        </dl>
+        <div className="flex gap-2">
+          <search className="relative min-w-0 flex-1">
+            <Search
+              className="pointer-events-none absolute top-3 left-3 size-4 text-faint pointer-coarse:top-3.5"
+              aria-hidden
+            />
+            <input
+              type="search"
+              dir="auto"
+              aria-label="Find a sandbox by its person"
+              placeholder="Find a person’s sandbox"
+              className={cn(INPUT, 'pl-9')}
+              value={wanted}
+              maxLength={200}
+              autoComplete="off"
+              onChange={({ target }) => setWanted(target.value)}
+            />
+          </search>
+          <Button className="h-10 pointer-coarse:h-11" disabled={busy} onClick={() => void attempt(reload)}>
+            {busy && <Spinner />} Refresh
+          </Button>
+        </div>
+        {found.length === 0 ? (
+          <p className="text-sm text-muted">
+            {wanted === ''
+              ? 'Nobody has one yet: the first command of a person makes theirs.'
+              : 'Nobody of that name has one.'}
+          </p>
+        ) : (
+          <ul aria-label="Sandboxes" className="divide-y divide-line rounded-lg border border-line">
+            {shown.map((row) => (
+              <SandboxLine
+                key={row.userId}
+                row={row}
+                use={uses[row.userId]}
+                busy={busy}
+                onAct={(what) => setAsked({ act: what, row })}
+              />
+            ))}
+          </ul>
+        )}
+        {shown.length < found.length && (
+          <Button size="sm" className="self-start" onClick={() => setRows(rows + FIRST_ROWS)}>
+            Show more of {found.length.toLocaleString('en')}
+          </Button>
+        )}
+      </div>
+      {view.ownerless.length > 0 && (
+        <Part
+          title="Workspaces of nobody"
+          text="Neither Sandlot nor the engine knows whose they are: of a database that was lost, perhaps. ./sandlot sandbox prune removes them with their files."
+        >
+          <ul
+            aria-label="Workspaces of nobody"
+            className="divide-y divide-line rounded-lg border border-line"
+          >
+            {view.ownerless.map((name) => (
+              <li key={name} className="px-3 py-2 font-mono text-xs [overflow-wrap:anywhere]">
+                {name}
+              </li>
+            ))}
+          </ul>
+        </Part>
+      )}
+      {asked !== null && (
+        <ConfirmDialog
+          open
+          title={ACTS[asked.act].title(nameOf(asked.row))}
+          confirm={ACTS[asked.act].confirm}
+          onCancel={() => setAsked(null)}
+          onConfirm={() => void act(asked)}
+        >
+          {ACTS[asked.act].about}
+        </ConfirmDialog>
+      )}
+    </div>
+  )
+}
+
+function SandboxLine(props: {
+  row: Row
+  use: SandboxUse | undefined
+  busy: boolean
+  onAct: (act: keyof typeof ACTS) => void
+}) {
+  const { row, use } = props
+  const name = nameOf(row)
+  const idle = row.state === 'none' || row.state === 'stopped'
+  return (
+    <li className="flex items-center gap-3 py-2 pr-1.5 pl-3 text-sm">
+      <div className="min-w-0 flex-1">
+        <p className="flex flex-wrap items-baseline gap-x-2">
+          <span className="font-medium [overflow-wrap:anywhere]">{name}</span>
+          <span className={cn('text-xs', row.state === 'ready' ? 'font-medium text-well' : 'text-muted')}>
+            {STATE_WORDS[row.state].title}
+          </span>
+        </p>
+        <p className="text-xs text-muted [overflow-wrap:anywhere]">
+          {[row.email, row.since === undefined ? undefined : `since ${formatDate(row.since)}`]
+            .filter((text) => text !== undefined)
+            .join(' · ')}
+        </p>
+        {use !== undefined && <p className="text-xs text-muted">{useWords(use)}</p>}
+      </div>
+      <IconButton
+        label={`Stop the sandbox of ${name}`}
+        disabled={props.busy || idle}
+        onClick={() => props.onAct('stop')}
+      >
+        <Power aria-hidden />
+      </IconButton>
+      <IconButton
+        label={`Reset the sandbox of ${name}`}
+        disabled={props.busy || idle}
+        onClick={() => props.onAct('reset')}
+      >
+        <RotateCcw aria-hidden />
+      </IconButton>
+    </li>
+  )
+}
+
+function useWords({ memory, processes, disk, commands }: SandboxUse): string {
+  const of = ({ used, limit }: { used: number; limit?: number | undefined }) =>
+    limit === undefined ? formatBytes(used) : `${formatBytes(used)} of ${formatBytes(limit)}`
+  return [
+    formatCount(commands, 'command'),
+    formatCount(processes.used, 'process', 'processes'),
+    `memory ${of(memory)}`,
+    `disk ${of(disk)}`,
+  ].join(' · ')
+}
+
+function nameOf({ name, userId }: Row): string {
+  return name ?? `${userId} (account removed)`
+}
+
+function foundIn({ sandboxes }: SandboxesView, wanted: string): Row[] {
+  const text = wanted.trim().toLowerCase()
+  return sandboxes.filter((row) => `${nameOf(row)} ${row.email ?? ''}`.toLowerCase().includes(text))
+}

@@ -1,0 +1,192 @@
+/** How the agent's tools do: a table that can be sorted. */
+import type { ToolLine, ToolStatsView } from '@sandlot/shared/office/tool-stats'
+import { ArrowDown, ArrowUp } from 'lucide-react'
+import { type ReactNode, useState } from 'react'
+import { Link } from 'wouter'
+import { cn } from '../../lib/cn.ts'
+import { formatBytes, formatCount, formatDuration } from '../../lib/format.ts'
+import { fetchToolStats } from '../../net/administration.ts'
+import { Alert } from '../../ui/alert.tsx'
+import { useAttempt, useOnShow } from '../use-attempt.ts'
+
+interface Column {
+  key: 'id' | 'calls' | 'successRate' | 'p50Ms' | 'p95Ms' | 'truncationRate' | 'outputBytes'
+  title: string
+  /** What the short title means. */
+  about?: string
+  /** Only where there is room. */
+  wide?: true
+  show: (tool: ToolLine) => ReactNode
+}
+
+/** Of a tool that was never called there are no rates and times. */
+const orNone = (tool: ToolLine, text: string) =>
+  tool.calls === 0 ? <span className="text-faint">–</span> : text
+
+const COLUMNS: readonly Column[] = [
+  { key: 'id', title: 'Tool', show: (tool) => <Name tool={tool} /> },
+  { key: 'calls', title: 'Calls', show: ({ calls }) => calls.toLocaleString('en') },
+  {
+    key: 'successRate',
+    title: 'Success',
+    show: (tool) => orNone(tool, percent(tool.successRate)),
+  },
+  {
+    key: 'p50Ms',
+    title: 'p50',
+    about: 'Half of the calls ran no longer',
+    wide: true,
+    show: (tool) => orNone(tool, formatDuration(tool.p50Ms)),
+  },
+  {
+    key: 'p95Ms',
+    title: 'p95',
+    about: '95 of 100 calls ran no longer',
+    show: (tool) => orNone(tool, formatDuration(tool.p95Ms)),
+  },
+  {
+    key: 'truncationRate',
+    title: 'Cut',
+    about: 'Share of the calls whose output was too long for the model',
+    wide: true,
+    show: (tool) => orNone(tool, percent(tool.truncationRate)),
+  },
+  {
+    key: 'outputBytes',
+    title: 'Output',
+    wide: true,
+    show: (tool) => orNone(tool, formatBytes(tool.outputBytes)),
+  },
+]
+
+export function ToolsSection() {
+  const [view, setView] = useState<ToolStatsView | null>(null)
+  const [by, setBy] = useState<{ key: Column['key']; up: boolean }>({ key: 'calls', up: false })
+  const { problem, attempt } = useAttempt()
+  useOnShow(() => void attempt(async () => setView(await fetchToolStats())))
+  if (view === null) return problem === null ? null : <Alert>{problem}</Alert>
+  const sorted = view.tools.toSorted((a, b) => (by.up ? 1 : -1) * compare(a, b, by.key))
+  const calls = view.tools.reduce((sum, tool) => sum + tool.calls, 0)
+  return (
+    <div className="flex flex-col gap-4">
+      <p className="text-sm text-muted">
+        {formatCount(calls, 'call')} since the agent started, {startWords(view.since)}. A restart begins anew;
+        days and months are under{' '}
+        <Link href="/settings/costs" className="text-accent underline underline-offset-2">
+          Costs
+        </Link>
+        .
+      </p>
+      <table aria-label="Tools" className="w-full text-left text-sm">
+        <thead>
+          <tr className="border-b border-line text-xs text-muted">
+            {COLUMNS.map((column) => (
+              <Heading
+                key={column.key}
+                column={column}
+                up={by.key === column.key ? by.up : undefined}
+                onSort={() =>
+                  setBy({ key: column.key, up: by.key === column.key ? !by.up : column.key === 'id' })
+                }
+              />
+            ))}
+          </tr>
+        </thead>
+        <tbody className="divide-y divide-line">
+          {sorted.map((tool) => (
+            <tr key={tool.id}>
+              {COLUMNS.map(({ key, wide, show }) =>
+                key === 'id' ? (
+                  <th key={key} scope="row" className="py-2 pr-3 font-normal [overflow-wrap:anywhere]">
+                    {show(tool)}
+                  </th>
+                ) : (
+                  <td
+                    key={key}
+                    className={cn(
+                      'py-2 pl-2 text-right whitespace-nowrap tabular-nums',
+                      wide && 'max-sm:hidden',
+                    )}
+                  >
+                    {show(tool)}
+                  </td>
+                ),
+              )}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      <p className="text-sm text-muted">
+        Built-in tools are switched off for everybody in the configuration, from the next start on:{' '}
+        <code className="text-xs">SANDLOT_BUILTIN_TOOLS</code>, or the section{' '}
+        <code className="text-xs">tools</code> of its file. For a team or a person it is done at once, under{' '}
+        <Link href="/settings/teams" className="text-accent underline underline-offset-2">
+          Teams
+        </Link>{' '}
+        and{' '}
+        <Link href="/settings/people" className="text-accent underline underline-offset-2">
+          People
+        </Link>
+        .
+      </p>
+    </div>
+  )
+}
+
+function Heading(props: { column: Column; up: boolean | undefined; onSort: () => void }) {
+  const { column, up } = props
+  const Arrow = up === true ? ArrowUp : ArrowDown
+  return (
+    <th
+      scope="col"
+      aria-sort={up === undefined ? undefined : up ? 'ascending' : 'descending'}
+      className={cn(
+        'py-1 font-medium',
+        column.key !== 'id' && 'pl-2 text-right',
+        column.wide && 'max-sm:hidden',
+      )}
+    >
+      <button
+        type="button"
+        title={column.about}
+        onClick={props.onSort}
+        className={cn(
+          'inline-flex min-h-6 cursor-pointer items-center gap-1 rounded hover:text-ink pointer-coarse:min-h-11',
+          up !== undefined && 'text-ink',
+        )}
+      >
+        {column.title}
+        {up !== undefined && <Arrow className="size-3" aria-hidden />}
+      </button>
+    </th>
+  )
+}
+
+function Name({ tool }: { tool: ToolLine }) {
+  const builtIn = tool.source === 'built-in'
+  const name = builtIn ? tool.id : tool.id.slice(tool.source.length + 2)
+  return (
+    <>
+      <span className={cn('font-mono text-xs', tool.offered === 'off' && 'text-muted')}>{name}</span>
+      {tool.offered === 'off' && (
+        <span className="ml-2 rounded-full border border-line px-1.5 py-px text-2xs text-muted">off</span>
+      )}
+      {!builtIn && <span className="block text-xs text-muted">{tool.source}</span>}
+    </>
+  )
+}
+
+function percent(share: number): string {
+  const hundredths = share * 100
+  return `${hundredths > 0 && hundredths < 100 ? hundredths.toFixed(1) : hundredths.toFixed(0)} %`
+}
+
+/** By name where the figures are equal. */
+function compare(a: ToolLine, b: ToolLine, key: Column['key']): number {
+  if (key === 'id') return a.id.localeCompare(b.id)
+  return a[key] - b[key] || b.id.localeCompare(a.id)
+}
+
+function startWords(at: number): string {
+  return new Date(at).toLocaleString('en-GB', { dateStyle: 'medium', timeStyle: 'short' })
+}

@@ -1,0 +1,84 @@
+/** The deployment as a whole, as administrators see and change it, in a real browser. */
+import { expect, test } from 'vitest'
+import { DESKTOP, PHONE, lookAt, until, usePages } from './fixture/pages.ts'
+
+const { service, signedIn, url } = usePages()
+
+test.each([
+  ['light', { viewport: DESKTOP, theme: 'light' as const }],
+  ['phone-dark', { viewport: PHONE, theme: 'dark' as const }],
+])('tools, sandboxes, rules for everybody and the configuration, %s', async (name, look) => {
+  const page = await signedIn(look)
+  const wide = look.viewport === DESKTOP
+  const open = async (section: string, title: string) => {
+    await page.goto(`${url()}/settings/${section}`)
+    await page.getByRole('heading', { name: title, exact: true, level: 1 }).waitFor()
+  }
+
+  await open('tools', 'Tools')
+  const rows = page.getByRole('table', { name: 'Tools' }).getByRole('rowheader')
+  await rows.first().waitFor()
+  expect(await rows.allInnerTexts()).toEqual([
+    'run_shell_command',
+    'read_file',
+    expect.stringContaining('search-flights'),
+    expect.stringContaining('write_file'),
+  ])
+  await page.getByRole('button', { name: 'p95' }).click()
+  await page.getByRole('button', { name: 'p95' }).click()
+  const sorted = page.locator('th[aria-sort=ascending]')
+  expect(await sorted.innerText()).toBe('p95')
+  expect(await rows.nth(1).innerText()).toBe('read_file')
+  expect(await lookAt(page, `tools-${name}`)).toEqual([])
+
+  await open('sandboxes', 'Sandboxes')
+  const list = page.getByRole('list', { name: 'Sandboxes' })
+  await list.getByText('memory 412 MB of 2.1 GB').waitFor()
+  // Those that are not awake are not asked.
+  expect(service.administration.measured).toEqual([['u_ada']])
+  expect(await lookAt(page, `sandboxes-${name}`)).toEqual([])
+  await list.getByRole('button', { name: 'Stop the sandbox of Ada' }).click()
+  await page.getByRole('alertdialog').getByRole('button', { name: 'Stop' }).click()
+  await page.getByText('The sandbox of Ada is stopped.').waitFor()
+  expect(service.administration.done).toEqual(['POST /api/admin/sandboxes/u_ada/stop'])
+
+  await open('policy', 'Rules for everybody')
+  const form = page.getByRole('form', { name: 'New rule' })
+  await form.getByLabel('Pattern').fill('git push *')
+  await form.getByRole('button', { name: 'Add rule' }).click()
+  const rules = page.getByRole('list', { name: 'Rules for everybody' })
+  await rules.getByText('commands that begin with git push').waitFor()
+  expect(await lookAt(page, `policy-${name}`)).toEqual([])
+  await rules.getByRole('button', { name: 'Revoke Never commands that begin with git push' }).click()
+  await page.getByText('None yet.').waitFor()
+
+  await open('configuration', 'Configuration')
+  const agents = page.getByRole('list', { name: 'Settings of the agent' })
+  await agents.getByText('OPENAI_API_KEY').waitFor()
+  expect(await agents.getByText('SANDLOT_DEFAULT_MODE').count()).toBe(0)
+  expect(await lookAt(page, `configuration-${name}`)).toEqual([])
+  await page.getByLabel('Also what has its default').check()
+  await agents.getByText('SANDLOT_DEFAULT_MODE').waitFor()
+  expect(wide || (await page.getByRole('link', { name: 'Settings' }).count()) === 1).toBe(true)
+})
+
+test('of five hundred sandboxes only those that one sees are measured', async () => {
+  const many = Array.from({ length: 500 }, (_, at) => ({
+    userId: `u_${at}`,
+    name: `Person ${at}`,
+    email: `p${at}@example.org`,
+    state: 'ready' as const,
+    since: 1,
+  }))
+  service.administration.sandboxes = { ...service.administration.sandboxes, sandboxes: many }
+  const page = await signedIn()
+  await page.goto(`${url()}/settings/sandboxes`)
+  const list = page.getByRole('list', { name: 'Sandboxes' })
+  await list.getByText('memory 412 MB').first().waitFor()
+  expect(service.administration.measured.map((asked) => asked.length)).toEqual([25])
+  await page.getByRole('button', { name: 'Show more of 500' }).click()
+  await until(() => expect(service.administration.measured.map((asked) => asked.length)).toEqual([25, 25]))
+  await page.getByLabel('Find a sandbox by its person').fill('person 499')
+  await until(() => expect(service.administration.measured.at(-1)).toEqual(['u_499']))
+  expect(await list.getByRole('listitem').count()).toBe(1)
+})
