@@ -167,8 +167,8 @@ export async function openTracing({
         events(group) {
           for (const event of group) {
             if (event.sessionUpdate === 'tool_call') names.set(event.toolCallId, event.name ?? 'unknown')
-            if (event.sessionUpdate === 'tool_call_update' && event.status === 'in_progress')
-              calls.get(event.toolCallId) ?? begin(event.toolCallId)
+            const starts = event.sessionUpdate === 'tool_call_update' && event.status === 'in_progress'
+            if (starts && !calls.has(event.toolCallId)) begin(event.toolCallId)
             if (isOutcome(event)) {
               // One that was never run, like one that was denied, has no time.
               const call = calls.get(event.toolCallId) ?? begin(event.toolCallId)

@@ -24,7 +24,7 @@ beforeAll(async () => {
 })
 afterAll(() => bench[Symbol.asyncDispose]())
 
-async function deployment(section: Parameters<typeof ruleSettings>[0] = undefined) {
+async function deployment(section?: Parameters<typeof ruleSettings>[0]) {
   const core = await bench.core()
   const metrics = createToolMetrics()
   const rules = new RuleBook(core.store.rules, ruleSettings(section), Date.now)
