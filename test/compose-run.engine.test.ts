@@ -4,7 +4,7 @@
  * tag of this test; a full run builds the real one, takes it down, and waits for the end of a lease.
  */
 import { execFile, spawnSync } from 'node:child_process'
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
@@ -44,6 +44,8 @@ const environment: Record<string, string | undefined> = {
   HOME: process.env['HOME'],
   SANDLOT_DEPLOYMENT: deployment,
   SANDLOT_METRICS_TOKEN: METRICS_TOKEN,
+  SANDLOT_BACKUP_DIR: join(folder, 'backups'),
+  SANDLOT_BACKUP_PASSPHRASE: 'correct horse battery staple',
   // Where no registry gives Debian's image the launcher has made one.
   BASE: base,
 }
@@ -59,6 +61,7 @@ function writeOperatorFiles(thinVolumes: string[]): void {
     'engine-gate': { ...one, ...quick },
     'ai-agent': { ...one, ...quick, volumes: [...thinVolumes, `${folder}/config:/config:ro`] },
     service: { ...one, ...quick },
+    backup: one,
   }
   writeFileSync(OVERRIDE, JSON.stringify({ version: '3.8', services }))
   mkdirSync(join(folder, 'config'))
@@ -99,13 +102,17 @@ async function freePort(): Promise<number> {
   return port
 }
 
-afterAll(async () => {
-  if (reason !== undefined) return
+async function removeAll(): Promise<void> {
   await compose('down', '-v', '-t', '0')
   const left = [...(await sandboxes()).keys()]
   if (left.length > 0) await docker('rm', '-f', ...left)
   const volumes = await docker('volume', 'ls', '-q', '--filter', `label=sandlot.deployment=${deployment}`)
   if (volumes !== '') await docker('volume', 'rm', '-f', ...volumes.split('\n'))
+}
+
+afterAll(async () => {
+  if (reason !== undefined) return
+  await removeAll()
   if (has(thinImage)) await docker('rmi', thinImage)
   rmSync(folder, { recursive: true })
 }, 5 * MINUTE)
@@ -131,7 +138,7 @@ request({ socketPath: '/engine/run/engine/docker.sock', path: '/v1.41/containers
   headers: { 'content-type': 'application/json' } }, ({ statusCode }) => { console.log(statusCode); process.exit() }).end(body)`
 
 test.skipIf(reason)(
-  `docker compose: from nothing to an answer, the operator’s files, who reaches the engine${campaign.full ? ', and nothing runs after the lease' : ''}${reason ? ` (skipped: ${reason})` : ''}`,
+  `docker compose: from nothing to an answer, the operator’s files, who reaches the engine, a backup and back${campaign.full ? ', and nothing runs after the lease' : ''}${reason ? ` (skipped: ${reason})` : ''}`,
   async () => {
     const port = await freePort()
     environment['PORT'] = String(port)
@@ -221,6 +228,17 @@ test.skipIf(reason)(
     ])
     const metrics = await fetch(`${url}/metrics`, { headers: { authorization: `Bearer ${METRICS_TOKEN}` } })
     expect(await metrics.text()).toContain('sandlot_agent_connected 1')
+
+    // A backup while it runs, and a restore of it where there is nothing any more.
+    await ask('run `touch kept`')
+    await compose('run', '--rm', 'backup', 'backup')
+    const [backup = ''] = readdirSync(join(folder, 'backups'))
+    await removeAll()
+    await compose('run', '--rm', 'backup', 'restore', `/backups/${backup}`)
+    await compose('up', '-d')
+    await expect.poll(healthy, { timeout: 3 * MINUTE, interval: 500 }).toBe(true)
+    const back = (await (await ask('run `ls`')).json()) as { toolResults: { text: string }[] }
+    expect(back.toolResults.map(({ text }) => text)).toEqual(['kept'])
     if (!campaign.full) return
 
     // A command is running, and one of the warm ones is paused.

@@ -23,24 +23,31 @@ export function databasePath(data: string, name: DatabaseName): string {
   return join(name === 'accounts.db' ? serviceFolder(data) : data, name)
 }
 
-/** Arguments of tar for everything but the databases; `target` may be a folder in it. */
+/** A database, and what SQLite and its migrations put beside it. */
+const DATABASE = /\.db($|-wal$|-shm$|\.before-|\.migrating|\.writing)/
+
+/**
+ * Arguments of tar for everything but the databases; `target` may be a folder in it. By name, since
+ * the folder itself would bring its owner and mode with it.
+ */
 export function tarArguments(data: string, target: string): string[] {
   const service = serviceFolder(data)
   const inside = relative(data, target)
-  const databases = ['*.db', '*.db-wal', '*.db-shm', '*.db.before-*', '*.db.migrating*', '*.db.writing*']
-  const excluded = [
-    ...[...NO_DATA, 'before-upgrade', RESTORING, ...databases].map((name) => `./${name}`),
-    ...(inside === '' || inside.startsWith('..') ? [] : [`./${inside}`]),
-    ...(service === data ? [] : ['./service']),
+  const left = [
+    ...NO_DATA,
+    'before-upgrade',
+    'before-upgrade.partial',
+    RESTORING,
+    ...(service === data ? [] : ['service']),
   ]
+  const namesIn = (folder: string): string[] => {
+    const names = readdirSync(folder).filter((name) => !left.includes(name) && !DATABASE.test(name))
+    return names.length === 0 ? [] : ['-C', folder, ...names.map((name) => `./${name}`)]
+  }
   return [
-    '--anchored',
-    '--no-wildcards-match-slash',
-    ...excluded.map((name) => `--exclude=${name}`),
-    '-C',
-    data,
-    '.',
-    ...(service === data ? [] : ['-C', service, '.']),
+    ...(inside === '' || inside.startsWith('..') ? [] : ['--anchored', `--exclude=./${inside}`]),
+    ...namesIn(data),
+    ...(service === data ? [] : namesIn(service)),
   ]
 }
 

@@ -1,11 +1,13 @@
 /** Backups of a Sandlot on a real disk, and what a restore finds. */
 import { execFileSync } from 'node:child_process'
 import {
+  chmodSync,
   copyFileSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   statSync,
   truncateSync,
@@ -111,6 +113,26 @@ test('nothing in the file tells a key or a setting, and tar can list it', async 
     'settings.tar.zst.sealed',
     'manifest.json',
   ])
+})
+
+test('of compose, where the service has a folder of its own, both are in one, and the folder stays whose it is', async () => {
+  mkdirSync(join(data, 'service', 'keys'), { recursive: true })
+  chmodSync(join(data, 'service'), 0o700)
+  for (const name of readdirSync(data).filter((each) => each.startsWith('accounts.db')))
+    renameSync(join(data, name), join(data, 'service', name))
+  writeFileSync(join(data, 'service', 'keys', 'push'), 'of the service')
+  const { file } = await backup()
+  const there = join(folder, 'restored')
+  mkdirSync(there, { mode: 0o750 })
+  await restore(file)
+  expect(Object.keys(filesIn(there)).toSorted()).toEqual([
+    'accounts.db',
+    'keys/deployment.json',
+    'keys/push',
+    'sandlot.json',
+    'sessions.db',
+  ])
+  expect(statSync(there).mode & 0o777).toBe(0o750)
 })
 
 describe('a backup that cannot be restored', () => {

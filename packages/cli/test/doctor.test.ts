@@ -1,5 +1,5 @@
 /** `./sandlot doctor` as people and scripts meet it, on a machine without sandboxes. */
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { once } from 'node:events'
 import { tmpdir } from 'node:os'
@@ -115,4 +115,28 @@ test('an argument that it does not know is answered with its usage and exit code
   const { code, lines } = await run(['--jason'])
   expect(code).toBe(2)
   expect(lines).toEqual(['doctor knows no "--jason". Usage: ./sandlot doctor [--json]'])
+})
+
+test('it tells when the last backup was made, and warns where there is none, one failed, or its file is gone', async () => {
+  const data = join(folder, 'data')
+  const finding = async (): Promise<string | undefined> => {
+    const { lines } = await run([], { SANDLOT_DATA: data })
+    return lines.find((line) => line.includes('Last backup'))?.replace(/^ *\d+\. /, '')
+  }
+  const record = (status: unknown): void =>
+    writeFileSync(join(data, 'backup-status.json'), JSON.stringify(status))
+  // Sandlot was never started: there is nothing to back up.
+  expect(await finding()).toBeUndefined()
+  mkdirSync(data)
+  writeFileSync(join(data, 'sessions.db'), '')
+  expect(await finding()).toBe('! Last backup: none was ever made')
+  const last = { at: '2026-11-27T06:00:00.000Z', file: join(data, 'a.tar'), bytes: 3_000_000, workspaces: 2 }
+  record({ last })
+  expect(await finding()).toContain(
+    `! Last backup: ${last.at}, 3 MiB, read again whole: ${last.file} is not there`,
+  )
+  writeFileSync(last.file, '')
+  expect(await finding()).toBe(`✓ Last backup: ${last.at}, 3 MiB, read again whole: ${last.file}`)
+  record({ last, failed: { at: '2026-11-28T06:00:00.000Z', message: 'The disk is full.' } })
+  expect(await finding()).toContain('the one of 2026-11-28T06:00:00.000Z failed: The disk is full.')
 })
