@@ -37,6 +37,8 @@ export interface SandlotOptions {
   agent?: Record<string, string>
   /** Fills the new data folder, before anything starts. */
   fill?: (data: string) => void
+  /** PostgreSQL in place of files. */
+  database?: string
 }
 
 export async function freePort(): Promise<number> {
@@ -79,6 +81,7 @@ export async function startSandlot(options: SandlotOptions = {}): Promise<Runnin
         ...baseEnvironment(),
         SANDLOT_DATA: data,
         SANDLOT_SANDBOX_POOL: '0',
+        ...(options.database === undefined ? {} : { DATABASE_URL: options.database }),
         ...env,
       },
       stdio: ['ignore', 'pipe', 'pipe'],

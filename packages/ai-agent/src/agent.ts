@@ -130,10 +130,9 @@ export async function openAgent(
     config.tracing === undefined ? undefined : await openTracing({ ...config.tracing, version: VERSION })
   const lastEnd = takeLastEnd(config.dataFolder)
   const keys = deploymentKeys(config.dataFolder, config.deployment)
-  const path = join(config.dataFolder, 'sessions.db')
-  const database = await openSessionStore(path, {
+  const database = await openSessionStore(config.database, {
     mode: config.sessionsMode,
-    room: { userBytes: config.storeBytes, freeBytes: () => freeBytesFor(path) },
+    room: { userBytes: config.storeBytes, freeBytes: () => freeBytesFor(config.database) },
     leftOut: (err) => log.warn({ err }, 'a damaged rule that allows something was ignored'),
   })
   const store = withCachedRules(database)

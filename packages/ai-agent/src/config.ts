@@ -9,6 +9,7 @@ import {
   settingRows,
   wholeNumber,
 } from '@sandlot/shared/config'
+import { databaseUrl } from '@sandlot/shared/config/database-url'
 import { nearest } from '@sandlot/shared/config/names'
 import { type Mode, mode } from '@sandlot/shared/mode'
 import type { SettingRow } from '@sandlot/shared/office/configuration'
@@ -66,6 +67,7 @@ const variables = z.object({
     .url({ protocol: /^https?$/, error: 'must be an address like https://chat.example.org' })
     .optional(),
   SANDLOT_DATA: z.string().default('./.sandlot'),
+  DATABASE_URL: databaseUrl,
   SANDLOT_CONFIG: z.string().optional(),
   SANDLOT_SESSIONS_DB_MODE: z.enum(['0600', '0640']).default('0600'),
   SANDLOT_DEPLOYMENT: z
@@ -124,7 +126,9 @@ export interface AgentConfig {
   logLevel: string
   /** Absolute. */
   dataFolder: string
-  /** Of `sessions.db`. */
+  /** Path of `sessions.db`, or address of PostgreSQL. */
+  database: string
+  /** Of the file. */
   sessionsMode: 0o600 | 0o640
   /** The id that the engine gate lets through; undefined: one of our own. */
   deployment: string | undefined
@@ -245,6 +249,7 @@ export function readAgentConfig(
   return {
     logLevel: read.LOG_LEVEL,
     dataFolder,
+    database: read.DATABASE_URL ?? join(dataFolder, 'sessions.db'),
     sessionsMode: read.SANDLOT_SESSIONS_DB_MODE === '0640' ? 0o640 : 0o600,
     deployment: read.SANDLOT_DEPLOYMENT,
     socket,

@@ -17,6 +17,8 @@ type BackupProblem =
   /** There is nothing to back up. */
   | 'no_deployment'
   | 'no_space'
+  /** The databases are not in files. */
+  | 'on_postgres'
   /** A program or the engine refused. */
   | 'failed'
 

@@ -5,6 +5,7 @@ import { createVolumeCopies, type VolumeCopies } from '@sandlot/sandbox/backends
 import { readEngineTls } from '@sandlot/sandbox/backends/docker/tls-settings'
 import { sandboxImages } from '@sandlot/sandbox/controller/images'
 import { ConfigError, type Environment, readConfig, wholeNumber } from '@sandlot/shared/config'
+import { databaseUrl } from '@sandlot/shared/config/database-url'
 import { SANDBOX_BACKEND_NAMES, SANDBOX_BACKENDS } from '@sandlot/shared/config/sandbox-backends'
 import { z } from 'zod'
 
@@ -12,6 +13,7 @@ const SHORTEST_PASSPHRASE = 8
 
 const variables = z.object({
   SANDLOT_DATA: z.string().default('./.sandlot'),
+  DATABASE_URL: databaseUrl,
   SANDLOT_BACKUP_DIR: z.string().optional(),
   SANDLOT_BACKUP_PASSPHRASE: z
     .string()
@@ -28,6 +30,8 @@ const variables = z.object({
 
 interface BackupConfig {
   data: string
+  /** The databases are not files. */
+  onPostgres: boolean
   /** Where backups are made. */
   folder: string
   passphrase: string | undefined
@@ -50,6 +54,7 @@ export function readBackupConfig(env: Environment = process.env): BackupConfig {
   const hours = read.SANDLOT_BACKUP_EVERY_HOURS
   return {
     data,
+    onPostgres: read.DATABASE_URL !== undefined,
     folder: resolve(read.SANDLOT_BACKUP_DIR ?? join(data, 'backups')),
     passphrase: read.SANDLOT_BACKUP_PASSPHRASE,
     everyMs: hours === 0 ? undefined : hours * 3_600_000,

@@ -48,6 +48,12 @@ async function main(): Promise<Answer | undefined> {
   const [act = '', file = ''] = positionals
   const say = (what: string): void => void process.stderr.write(`  … ${what}\n`)
   stepBack()
+  if (config.onPostgres)
+    throw new BackupError(
+      'on_postgres',
+      'Chats and accounts are in PostgreSQL, which is backed up with its own programs. Nothing was done.',
+      'docs/postgresql.md has the commands.',
+    )
   if (act === 'backup') return { did: 'backup', ...(await backup(config, say)) }
   if (act === 'scheduled') return scheduled(config)
   if (act !== 'restore') throw new Error(`There is nothing to do called "${act}".`)

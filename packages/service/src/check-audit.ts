@@ -4,26 +4,26 @@
  * is left out.
  */
 import { existsSync } from 'node:fs'
-import { join } from 'node:path'
 import { messageOf } from '@sandlot/shared/errors'
 import type { AuditChains } from '@sandlot/shared/office/audit'
 import { readAccountsAudit } from '@sandlot/storage/accounts/accounts'
 import type { ChainState } from '@sandlot/storage/audit/chain'
+import { isPostgres } from '@sandlot/storage/database/postgres'
 import { openSessionReader } from '@sandlot/storage/sessions/sqlite'
 import { StorageError } from '@sandlot/storage/storage-error'
 import { readServiceConfig } from './config.ts'
 
 async function main(): Promise<AuditChains> {
-  const { dataFolder } = readServiceConfig()
-  const agent = await read(join(dataFolder, 'sessions.db'), async (path) => {
-    const reader = await openSessionReader(path, { waitMs: 0 })
+  const { sessions, accounts } = readServiceConfig()
+  const agent = await read(sessions, async (where) => {
+    const reader = await openSessionReader(where, { waitMs: 0 })
     try {
       return await reader.audit.check()
     } finally {
       await reader.close()
     }
   })
-  const service = await read(join(dataFolder, 'accounts.db'), readAccountsAudit)
+  const service = await read(accounts, readAccountsAudit)
   return {
     chains: [
       ...agent.map((state) => ({ source: 'agent' as const, ...state })),
@@ -33,10 +33,10 @@ async function main(): Promise<AuditChains> {
 }
 
 /** None, where there is nothing to read. */
-async function read(path: string, check: (path: string) => Promise<ChainState>): Promise<ChainState[]> {
-  if (!existsSync(path)) return []
+async function read(where: string, check: (where: string) => Promise<ChainState>): Promise<ChainState[]> {
+  if (!isPostgres(where) && !existsSync(where)) return []
   try {
-    return [await check(path)]
+    return [await check(where)]
   } catch (error) {
     if (error instanceof StorageError && ['not_migrated', 'newer_schema'].includes(error.code)) return []
     throw error

@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { ConfigError, readConfig, settingRows, wholeNumber } from '@sandlot/shared/config'
+import { databaseUrl } from '@sandlot/shared/config/database-url'
 import type { Environment } from '@sandlot/shared/config'
 import type { SettingRow } from '@sandlot/shared/office/configuration'
 import { type OidcProviderConfig, readOidcProviders } from '@sandlot/shared/team/oidc-config'
@@ -71,6 +72,7 @@ const variables = z.object({
   PORT: wholeNumber(0, 65_535).default(8002),
   LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
   SANDLOT_DATA: z.string().default('./.sandlot'),
+  DATABASE_URL: databaseUrl,
   SANDLOT_PUBLIC_URL: httpUrl.optional(),
   SANDLOT_PREVIEW_HOST: z
     .string()
@@ -120,8 +122,10 @@ export interface ServiceConfig {
   /** Below it each preview has a host of its own; undefined: below `localhost`, if that is us. */
   previewHost: string | undefined
   agentUrl: string
-  /** Of ai-agent; absolute. */
-  sessionsFile: string
+  /** Path of `accounts.db`, or address of PostgreSQL. */
+  accounts: string
+  /** The same of ai-agent’s `sessions.db`. */
+  sessions: string
   /** Folder of the built web app. */
   webDist: string
   metricsToken: string | undefined
@@ -150,7 +154,8 @@ export function readServiceConfig(env: Environment = process.env): ServiceConfig
     allowedOrigins: read.SANDLOT_ALLOWED_ORIGINS,
     previewHost: read.SANDLOT_PREVIEW_HOST,
     agentUrl: read.SANDLOT_AGENT_URL ?? `ws+unix://${join(dataFolder, 'run', 'agent.sock')}:/acp`,
-    sessionsFile: resolve(read.SANDLOT_SESSIONS_DB ?? join(dataFolder, 'sessions.db')),
+    accounts: read.DATABASE_URL ?? join(dataFolder, 'accounts.db'),
+    sessions: read.DATABASE_URL ?? resolve(read.SANDLOT_SESSIONS_DB ?? join(dataFolder, 'sessions.db')),
     webDist: resolve(read.SANDLOT_WEB_DIST ?? join(import.meta.dirname, '../../web/dist')),
     metricsToken: read.SANDLOT_METRICS_TOKEN,
     mail: smtp === undefined || from === undefined ? undefined : { ...smtp, from },

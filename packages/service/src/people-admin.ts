@@ -13,6 +13,7 @@ import { type AuditKind, type NewAudit, OPERATOR } from '@sandlot/shared/office/
 import type { EffectiveSettings } from '@sandlot/shared/team/agent-settings'
 import { role } from '@sandlot/shared/team/role'
 import { openAccounts, readAccounts } from '@sandlot/storage/accounts/accounts'
+import { isPostgres } from '@sandlot/storage/database/postgres'
 import type { AccountsStore } from '@sandlot/storage/accounts/store'
 import { StorageError } from '@sandlot/storage/storage-error'
 import { type AgentConnection, connectAgent } from './agent/agent-client.ts'
@@ -40,13 +41,13 @@ const NOTHING_CHANGED = 3
  * is an id or an e-mail address.
  */
 async function main([act = '', who = '', data]: readonly string[]): Promise<Answer> {
-  const { dataFolder, publicUrl, agentUrl } = readServiceConfig()
-  const path = join(dataFolder, 'accounts.db')
+  const { dataFolder, accounts: where, publicUrl, agentUrl } = readServiceConfig()
   // Before the first start, or with another SANDLOT_DATA than Sandlot's: nothing is made by asking.
-  if (!existsSync(path)) return { did: 'nothing', reason: 'no_deployment', message: dataFolder }
-  if (act === 'list' || act === 'show') return reading(path, act === 'list' ? undefined : who, agentUrl)
+  if (!isPostgres(where) && !existsSync(where))
+    return { did: 'nothing', reason: 'no_deployment', message: dataFolder }
+  if (act === 'list' || act === 'show') return reading(where, act === 'list' ? undefined : who, agentUrl)
   const secret = await ensureSecret(join(dataFolder, 'keys'), 'service-cookies')
-  const accounts = await opened(path, { secret, publicUrl: publicUrl ?? 'http://127.0.0.1' })
+  const accounts = await opened(where, { secret, publicUrl: publicUrl ?? 'http://127.0.0.1' })
   if (accounts === undefined) return { did: 'nothing', reason: 'running', message: dataFolder }
   try {
     const person = await find(accounts, who)

@@ -83,7 +83,7 @@ const CLOSE_GRACE_MS = 3_000
 export async function startService(config: ServiceConfig, deps: ServiceDeps = {}): Promise<RunningService> {
   const authSecret = await ensureSecret(join(config.dataFolder, 'keys'), 'service-cookies')
   const publicUrl = config.publicUrl ?? `http://${nameOf(config.host)}:${config.port}`
-  const accounts = await openAccounts(join(config.dataFolder, 'accounts.db'), {
+  const accounts = await openAccounts(config.accounts, {
     secret: authSecret,
     publicUrl,
   })
@@ -113,7 +113,7 @@ export async function startService(config: ServiceConfig, deps: ServiceDeps = {}
         log.warn({ err: error }, 'old images could not be removed; the next hour tries again'),
     })
     undo.push(() => uploads.close())
-    const sessions = openSessions(config.sessionsFile)
+    const sessions = openSessions(config.sessions)
     undo.push(() => sessions.close())
     const auditRetention = new AuditRetention({ audit: accounts.audit, sessions, log })
     undo.push(() => auditRetention.close())

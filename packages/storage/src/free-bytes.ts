@@ -1,6 +1,7 @@
 /** Free space of the disk under a folder, as an unprivileged process may use it. */
 import { statSync, statfsSync } from 'node:fs'
 import { dirname } from 'node:path'
+import { isPostgres } from './database/postgres.ts'
 
 /** Microseconds: it is asked before each write of an output. Throws what the file system throws. */
 export function freeBytes(folder: string): number {
@@ -9,10 +10,11 @@ export function freeBytes(folder: string): number {
 }
 
 /**
- * Free space for a database: what its write-ahead log holds is still to be moved into its file, and
- * needs the space again.
+ * Free space for a database, by path or address: what the write-ahead log of a file holds is still
+ * to be moved into it, and needs the space again. PostgreSQL's disk is not seen from here.
  */
 export function freeBytesFor(database: string): number {
+  if (isPostgres(database)) return Infinity
   return freeBytes(dirname(database)) - logBytes(database)
 }
 

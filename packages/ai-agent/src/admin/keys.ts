@@ -23,14 +23,16 @@ const NOTHING_CHANGED = 3
 /** `rotate`. Each durable step is a line on stderr, which shows the progress. */
 async function main([act = '']: readonly string[]): Promise<Answer> {
   if (act !== 'rotate') throw new Error(`There is nothing to do called "${act}".`)
-  const { dataFolder, deployment, sessionsMode } = readAgentConfig(builtinTools().map((tool) => tool.name))
+  const { dataFolder, database, deployment, sessionsMode } = readAgentConfig(
+    builtinTools().map((tool) => tool.name),
+  )
   // Before the first start, or with another SANDLOT_DATA than Sandlot's: nothing is made by asking.
   if (!existsSync(join(dataFolder, 'keys', 'deployment.json')))
     return { rotated: false, reason: 'no_deployment', folder: dataFolder }
   mkdirSync(join(dataFolder, 'run'), { recursive: true, mode: 0o750 })
   const lock = lockFile(join(dataFolder, 'run', 'agent.lock'))
   if (lock === undefined) return { rotated: false, reason: 'running', folder: dataFolder }
-  const store = await openSessionStore(join(dataFolder, 'sessions.db'), { mode: sessionsMode })
+  const store = await openSessionStore(database, { mode: sessionsMode })
   try {
     const rotating = rotateKeys(dataFolder, deploymentKeys(dataFolder, deployment).key, store.secrets)
     let next = await rotating.next()

@@ -52,7 +52,7 @@ const warn: RemovalOptions['log'] = (message, { slot, error }) =>
   void process.stderr.write(`Slot ${slot}: ${message}: ${messageOf(error)}\n`)
 
 async function withLedger<T>(config: AgentConfig, work: (ledger: SandboxLedger) => Promise<T>): Promise<T> {
-  const store = await openSessionStore(join(config.dataFolder, 'sessions.db'), { mode: config.sessionsMode })
+  const store = await openSessionStore(config.database, { mode: config.sessionsMode })
   try {
     return await work(store.ledger)
   } finally {

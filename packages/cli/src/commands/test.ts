@@ -29,6 +29,7 @@ import {
 } from '../testing/summary.ts'
 
 /** What sbxd is fuzzed with, where Debian puts it. */
+const POSTGRES_PROGRAM = '/usr/lib/postgresql/*/bin/initdb'
 const FUZZER_LIBRARY = '/usr/lib/llvm-*/lib/clang/*/lib/linux/libclang_rt.fuzzer-*.a'
 
 /** Checks that are one thing each, cheapest first. */
@@ -99,8 +100,8 @@ export const test: Command = async ({ config, args, steps, print }) => {
 
 /**
  * Chromium for the browser tests, a compiler for sbxd’s own, libseccomp to compile the system call
- * profile, git for the rules of the repository, ripgrep for the search tools on local-process. Only
- * what is missing.
+ * profile, git for the rules of the repository, ripgrep for the search tools on local-process,
+ * PostgreSQL for the stores on it. Only what is missing.
  */
 async function installTestPrograms(config: CliConfig, packages: SystemPackages, step: Step): Promise<void> {
   const has = (program: string): boolean => findProgram(program, config.environment) !== undefined
@@ -110,6 +111,7 @@ async function installTestPrograms(config: CliConfig, packages: SystemPackages, 
     ...(existsSync('/usr/include/seccomp.h') ? [] : ['libseccomp-dev']),
     ...['make', 'git', 'clang'].filter((program) => !has(program)),
     ...(has('rg') ? [] : ['ripgrep']),
+    ...(has('initdb') || globSync(POSTGRES_PROGRAM).length > 0 ? [] : ['postgresql']),
   ]
   // Only to have the compose file read by what people use; its test is skipped where a distribution
   // has none.

@@ -35,12 +35,12 @@ export interface Sessions {
  * The database is ai-agent's: on a first start it may not be there yet, so it is opened when it is
  * first needed, and tried again when that failed.
  */
-export function openSessions(path: string): Sessions {
+export function openSessions(where: string): Sessions {
   let opening: Promise<SessionReader> | undefined
   const ended = new AbortController()
 
   const reader = async (): Promise<SessionReader> => {
-    opening ??= openSessionReader(path, { waitMs: WAIT_MS, signal: ended.signal })
+    opening ??= openSessionReader(where, { waitMs: WAIT_MS, signal: ended.signal })
     const mine = opening
     try {
       return await mine

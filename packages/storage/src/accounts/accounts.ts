@@ -1,4 +1,4 @@
-/** accounts.db: opens it for its one writing process and returns an `AccountsStore`. */
+/** Opens the accounts for their one writing process and returns an `AccountsStore`. */
 import type { Account, Removal } from '@sandlot/shared/api'
 import { SandlotError } from '@sandlot/shared/errors'
 import { randomText } from '@sandlot/shared/ids'
@@ -6,11 +6,12 @@ import type { Team } from '@sandlot/shared/team/teams-api'
 import type { Kysely } from 'kysely'
 import { auditReads, storedAudit } from '../audit/audit.ts'
 import type { ChainState } from '../audit/chain.ts'
-import { openReader, openWriter } from '../database/database.ts'
+import { openStore, openStoreReader } from '../database/open.ts'
+import { isPostgres } from '../database/postgres.ts'
 import type { OpenDatabase } from '../database/database.ts'
 import { waitForLock } from '../lock.ts'
 import { toAccountUserError } from '../plain-words.ts'
-import type { StoreHealth } from '../database/store-health.ts'
+import type { Health } from '../database/store-health.ts'
 import { withTypedFailures } from '../database/typed-failures.ts'
 import { type Auth, makeAuth } from './auth.ts'
 import type { AuthOptions } from './auth-options.ts'
@@ -37,20 +38,21 @@ interface AccountsOptions extends AuthOptions {
 }
 
 /**
- * Throws `StorageError` as `openWriter` does; `locked` also while another process has them open.
+ * `where`: path of a file, or address of PostgreSQL. Throws `StorageError` as `openStore` does; of
+ * a file `locked` also while another process has it open.
  */
-export async function openAccounts(path: string, options: AccountsOptions): Promise<AccountsStore> {
-  const lock = await waitForLock(`${path}.writing`, options.waitMs ?? 10_000)
+export async function openAccounts(where: string, options: AccountsOptions): Promise<AccountsStore> {
+  const lock = isPostgres(where) ? undefined : await waitForLock(`${where}.writing`, options.waitMs ?? 10_000)
   let opened: OpenDatabase<AccountsSchema> | undefined
   const close = async (): Promise<void> => {
     try {
       await opened?.close()
     } finally {
-      lock.release()
+      lock?.release()
     }
   }
   try {
-    opened = await openWriter<AccountsSchema>(path, accountsMigrations)
+    opened = await openStore<AccountsSchema>(where, 'accounts', accountsMigrations)
     const { db, health } = opened
     const auth = makeAuth(db, options)
     const signIns = makeSignIns(db)
@@ -149,20 +151,22 @@ function makeStore(
 }
 
 /** Throws `StorageError` when they cannot be read, or not be written. */
-async function ping(db: Kysely<AccountsSchema>, health: StoreHealth): Promise<void> {
+async function ping(db: Kysely<AccountsSchema>, health: Health): Promise<void> {
   await db.selectFrom('auth_user').select('id').limit(1).execute()
-  const problem = health.problem()
+  const problem = await health.problem()
   if (problem !== undefined) throw problem
 }
 
 /**
  * What of the accounts can be read beside the process that writes them. Throws `StorageError` as
- * `openReader` does.
+ * `openStoreReader` does.
  */
 export async function readAccounts(
-  path: string,
+  where: string,
 ): Promise<{ users: Account[]; teams: Team[]; removed: Removal[] }> {
-  const { db, close } = await openReader<AccountsSchema>(path, accountsMigrations, { waitMs: 0 })
+  const { db, close } = await openStoreReader<AccountsSchema>(where, 'accounts', accountsMigrations, {
+    waitMs: 0,
+  })
   try {
     return { users: await listUsers(db), teams: await teamsWith(db), removed: await listRemovals(db) }
   } finally {
@@ -171,8 +175,10 @@ export async function readAccounts(
 }
 
 /** As `readAccounts`: whether every line of the audit log is as it was written. */
-export async function readAccountsAudit(path: string): Promise<ChainState> {
-  const { db, close } = await openReader<AccountsSchema>(path, accountsMigrations, { waitMs: 0 })
+export async function readAccountsAudit(where: string): Promise<ChainState> {
+  const { db, close } = await openStoreReader<AccountsSchema>(where, 'accounts', accountsMigrations, {
+    waitMs: 0,
+  })
   try {
     return await auditReads(db, 'service').check()
   } finally {

@@ -4,6 +4,7 @@
  */
 import type { AuditEntry, AuditFacts, AuditSource, NewAudit } from '@sandlot/shared/office/audit'
 import { type Kysely, type QueryExecutorProvider, type Transaction, sql } from 'kysely'
+import { StorageError } from '../storage-error.ts'
 import { type AuditRow, type ChainPoint, type ChainState, FIRST_HASH, checkChain, hashOf } from './chain.ts'
 
 const MAX_TEXT_CHARS = 300
@@ -61,12 +62,17 @@ export function inTransaction<Schema, T>(
   })
 }
 
-/** Call in a transaction: the chain is read and continued. */
+/** Call in a transaction. Throws `corrupt`. */
 export async function appendAudit(trx: QueryExecutorProvider, entry: NewAudit): Promise<void> {
-  const { head } = await readChain(trx)
+  // The update comes first: where several write at once, the others wait for it.
+  const { rows } = await sql<{ seq: number; before: string }>`
+    update audit_chain set head_seq = head_seq + 1 returning head_seq as seq, head_hash as before
+  `.execute(trx)
+  const [next] = rows
+  if (next === undefined) throw new StorageError('corrupt', 'The audit log has lost its chain.')
   const { who, from = {}, whom = {}, what, before, after, count = 1 } = entry
   const row = {
-    seq: head.seq + 1,
+    seq: next.seq,
     at: Date.now(),
     what,
     who_id: clean(who.id) ?? '',
@@ -81,7 +87,7 @@ export async function appendAudit(trx: QueryExecutorProvider, entry: NewAudit): 
     after_json: factsJson(after),
     count,
   }
-  const hash = hashOf(head.hash, row)
+  const hash = hashOf(next.before, row)
   await sql`
     insert into audit (seq, at, what, who_id, who_name, who_email, address, key_name, sign_in,
       whom_id, whom_name, before_json, after_json, count, hash)
@@ -89,7 +95,7 @@ export async function appendAudit(trx: QueryExecutorProvider, entry: NewAudit): 
       ${row.address}, ${row.key_name}, ${row.sign_in}, ${row.whom_id}, ${row.whom_name},
       ${row.before_json}, ${row.after_json}, ${row.count}, ${hash})
   `.execute(trx)
-  await sql`update audit_chain set head_seq = ${row.seq}, head_hash = ${hash}`.execute(trx)
+  await sql`update audit_chain set head_hash = ${hash}`.execute(trx)
 }
 
 export function auditReads<Schema>(db: Kysely<Schema>, source: AuditSource): AuditReads {

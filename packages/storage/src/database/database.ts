@@ -21,7 +21,7 @@ import {
 import type { FileMode, SqliteFile } from './sqlite-file.ts'
 import { withStatementCache } from './statement-cache.ts'
 import { StorageError } from '../storage-error.ts'
-import { StoreHealth } from './store-health.ts'
+import { type Health, StoreHealth } from './store-health.ts'
 
 export type { Migration } from 'kysely/migration'
 
@@ -33,8 +33,13 @@ export type Migrations = Record<string, Migration>
 
 export interface OpenDatabase<Schema> {
   readonly db: Kysely<Schema>
-  readonly health: StoreHealth
+  readonly health: Health
   readonly close: () => Promise<void>
+}
+
+/** On a file of SQLite. */
+interface OpenFile<Schema> extends OpenDatabase<Schema> {
+  readonly health: StoreHealth
 }
 
 /**
@@ -47,7 +52,7 @@ export async function openWriter<Schema>(
   path: string,
   migrations: Migrations,
   mode?: FileMode,
-): Promise<OpenDatabase<Schema>> {
+): Promise<OpenFile<Schema>> {
   const file = openSqliteWriter(path, mode)
   try {
     await migrate(path, file, migrations)
@@ -67,7 +72,7 @@ export async function openReader<Schema>(
   path: string,
   migrations: Migrations,
   options: { waitMs?: number; signal?: AbortSignal } = {},
-): Promise<OpenDatabase<Schema>> {
+): Promise<OpenFile<Schema>> {
   const waitMs = options.waitMs ?? 30_000
   const until = performance.now() + waitMs
   for (;;) {
@@ -141,7 +146,7 @@ function refuseNewer(path: string, applied: readonly string[], migrations: Migra
   )
 }
 
-function wrap<Schema>(path: string, file: SqliteFile): OpenDatabase<Schema> {
+function wrap<Schema>(path: string, file: SqliteFile): OpenFile<Schema> {
   const db = new Kysely<Schema>({ dialect: new TransactionalSqliteDialect(file, withStatementCache(file)) })
   return { db, health: new StoreHealth(path, () => writeToHeader(file)), close: () => db.destroy() }
 }

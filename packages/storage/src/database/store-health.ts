@@ -10,7 +10,15 @@ import { StorageError } from '../storage-error.ts'
 /** With less free space than this a write is tried before the database is called sound. */
 const LOW_BYTES = 8 * 1024 * 1024
 
-export class StoreHealth {
+/** What is known of whether a database can be used. */
+export interface Health {
+  /** What the database threw, as a `StorageError` where it concerns the database as a whole. */
+  typed(error: unknown): unknown
+  /** Undefined: it can be written. */
+  problem(): StorageError | undefined | Promise<StorageError | undefined>
+}
+
+export class StoreHealth implements Health {
   readonly #path: string
   readonly #probe: () => void
   #failure: StorageError | undefined

@@ -2,7 +2,7 @@
  * What a database throws about itself becomes a `StorageError` at the edge of a store, whatever
  * method was called.
  */
-import type { StoreHealth } from './store-health.ts'
+import type { Health } from './store-health.ts'
 
 /**
  * The same object, each of its own methods rejecting with a `StorageError` where the database's
@@ -10,7 +10,7 @@ import type { StoreHealth } from './store-health.ts'
  * health.
  */
 export function withTypedFailures<Store extends object>(
-  health: Pick<StoreHealth, 'typed'>,
+  health: Pick<Health, 'typed'>,
   store: Store,
   said: (failure: unknown) => unknown = (failure) => failure,
 ): Store {

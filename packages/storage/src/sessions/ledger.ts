@@ -2,23 +2,21 @@
 import { SandboxError } from '@sandlot/sandbox/errors'
 import type { LedgerSlot, SandboxLedger } from '@sandlot/sandbox/ledger'
 import { type Insertable, type Kysely, type Selectable, type Transaction, sql } from 'kysely'
+import { dialectOf } from '../database/dialect.ts'
 import { StorageError } from '../storage-error.ts'
 import type { SessionsSchema } from './schema.ts'
 
 /**
- * `postgres`: several controllers may share the database, each with connections of its own. A
+ * On PostgreSQL several controllers may share the database, each with connections of its own. A
  * SQLite file has one writer.
  */
-export function storedLedger(
-  db: Kysely<SessionsSchema>,
-  dialect: 'sqlite' | 'postgres' = 'sqlite',
-): SandboxLedger {
+export function storedLedger(db: Kysely<SessionsSchema>): SandboxLedger {
   return {
     find: (userId) => findSlot(db, userId),
 
     async add(slot, mostWarm) {
       if (slot.state !== 'warm' || mostWarm === undefined) return addRow(db, slot)
-      if (dialect === 'sqlite') return addWarm(db, slot, mostWarm)
+      if (dialectOf(db) === 'sqlite') return addWarm(db, slot, mostWarm)
       await db.transaction().execute(async (trx) => {
         // Two that insert at once would not see one another's row in what they count.
         await sql`select pg_advisory_xact_lock(hashtext('sandlot warm slots'))`.execute(trx)

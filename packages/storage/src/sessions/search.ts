@@ -1,6 +1,6 @@
 /**
- * The search index of chats, on SQLite: a row for each text in `search_texts`, and its words, but
- * not the text itself, in an FTS5 table under the same number. All SQL of FTS5 is in this file.
+ * The search index of chats: a row for each text in `search_texts`, and its words, but not the text
+ * itself, under the same number in what the database has for words (`search-index.ts`).
  *
  * Numbers grow with the time of what they stand for, so the newest are found first without sorting.
  * Settled events are indexed in the transaction that stores them; `sessions.indexed_seq` says how
@@ -17,10 +17,11 @@ import {
   type SearchQuery,
 } from '@sandlot/shared/desk/search'
 import { type SessionEvent, metaOf, seqOf } from '@sandlot/shared/events'
-import { type Kysely, type RawBuilder, SqliteAdapter, type Transaction, sql } from 'kysely'
+import { type Kysely, type RawBuilder, type Transaction, sql } from 'kysely'
 import type { GroupCommit } from '../database/group-commit.ts'
 import { NO_USER, toEvent } from './rows.ts'
 import type { SessionsSchema } from './schema.ts'
+import { type IndexedWords, searchIndexOf } from './search-index.ts'
 import {
   MAX_SEARCHED,
   type Searchable,
@@ -51,6 +52,8 @@ export interface SearchTextsTable {
 const PER_SECOND = 2 ** 20
 /** Later times count as this one: 52 bits are whole numbers. */
 const LAST_SECOND = 2 ** 32 - 1
+/** SQLite allows 32,766 values in a statement; a text has six. */
+const TEXTS_PER_INSERT = 1_000
 /** Chats of others that a search names one by one; with more it looks at all and leaves out. */
 const MOST_NAMED = 200
 /** Names of chats before the first page of the rest. */
@@ -70,36 +73,49 @@ export async function indexEvents(
   session: IndexedSession,
   events: readonly SessionEvent[],
 ): Promise<void> {
+  const found: FoundWords[] = []
   for (const event of events) {
-    const found = searchableOf(event)
-    if (found === undefined) continue
-    const text = found.kind === 'output' ? await storedText(trx, session.id, found) : found.text
+    const searchable = searchableOf(event)
+    if (searchable === undefined) continue
+    const text =
+      searchable.kind === 'output' ? await storedText(trx, session.id, searchable) : searchable.text
     const words = indexedText(text)
-    if (words === '') continue
-    if (found.kind === 'title') await removeTitle(trx, session.id)
-    await insertText(trx, session, event, found, words)
+    if (words !== '') found.push({ event, searchable, words })
   }
+  const titles = found.filter(({ searchable }) => searchable.kind === 'title')
+  if (titles.length > 0) await removeTitle(trx, session.id)
+  const last = titles.at(-1)
+  const kept = found.filter((one) => one.searchable.kind !== 'title' || one === last)
+  for (let from = 0; from < kept.length; from += TEXTS_PER_INSERT)
+    await insertTexts(trx, session, kept.slice(from, from + TEXTS_PER_INSERT))
 }
 
-async function insertText(
+interface FoundWords {
+  event: SessionEvent
+  searchable: Searchable
+  words: string
+}
+
+async function insertTexts(
   trx: Trx,
   { id: sessionId, userId }: IndexedSession,
-  event: SessionEvent,
-  { kind, ref, author = userId }: Searchable,
-  words: string,
+  found: readonly FoundWords[],
 ): Promise<void> {
-  const first = firstOf(metaOf(event).at)
-  const last = await sql<{ id: number | null }>`
-    select max(id) as id from search_texts where id >= ${first} and id < ${first + PER_SECOND}
-  `.execute(trx)
-  const id = (last.rows[0]?.id ?? first - 1) + 1
-  const row = { id, session_id: sessionId, seq: seqOf(event) ?? 0, kind: SEARCH_KINDS.indexOf(kind) }
-  await trx
-    .insertInto('search_texts')
-    .values({ ...row, ref, author })
-    .execute()
-  const scope = `${ownerWord(userId)} ${sessionWord(sessionId)} ${kindWord(kind)}`
-  await sql`insert into search_words (rowid, text, scope) values (${id}, ${words}, ${scope})`.execute(trx)
+  const index = searchIndexOf(trx)
+  const next = new Map<number, number>()
+  const rows: SearchTextsTable[] = []
+  const indexed: IndexedWords[] = []
+  for (const { event, searchable, words } of found) {
+    const { kind, ref, author = userId } = searchable
+    const first = firstOf(metaOf(event).at)
+    const id = next.get(first) ?? (await index.nextId(trx, first, first + PER_SECOND))
+    next.set(first, id + 1)
+    const seq = seqOf(event) ?? 0
+    rows.push({ id, session_id: sessionId, seq, kind: SEARCH_KINDS.indexOf(kind), ref, author })
+    indexed.push({ id, words, scope: [ownerWord(userId), sessionWord(sessionId), kindWord(kind)] })
+  }
+  await trx.insertInto('search_texts').values(rows).execute()
+  await index.insert(trx, indexed)
 }
 
 /** A chat has one name. */
@@ -312,19 +328,16 @@ async function findRows(
     chat === undefined ? readerWords(reader, shared) : [sessionWord(chat)],
     kinds.length === SEARCH_KINDS.length ? [] : kinds.map(kindWord),
   ].filter((words) => words.length > 0)
-  const match = [
-    `text : (${terms.map(termExpression).join(' AND ')})`,
-    ...scopes.map((words) => `scope : (${words.map((word) => `"${word}"`).join(' OR ')})`),
-  ].join(' AND ')
+  const index = searchIndexOf(db)
   const conditions: RawBuilder<unknown>[] = [
-    sql`search_words match ${match}`,
+    index.matches(terms, scopes),
     // The words are only the shorter way; these are the rule.
-    sql`(s.user_id = ${reader.id} or s.id in (select value from json_each(${JSON.stringify(shared)})))`,
-    sql`t.kind in (select value from json_each(${JSON.stringify(kinds.map((kind) => SEARCH_KINDS.indexOf(kind)))}))`,
+    sql`(s.user_id = ${reader.id} or ${index.isOneOf(sql`s.id`, shared)})`,
+    sql`t.kind in (${sql.join(kinds.map((kind) => sql.lit(SEARCH_KINDS.indexOf(kind))))})`,
   ]
-  if (before !== undefined) conditions.push(sql`search_words.rowid < ${before}`)
-  if (since !== undefined) conditions.push(sql`search_words.rowid >= ${firstOf(since)}`)
-  if (until !== undefined) conditions.push(sql`search_words.rowid < ${firstOf(until) + PER_SECOND}`)
+  if (before !== undefined) conditions.push(sql`${index.id} < ${before}`)
+  if (since !== undefined) conditions.push(sql`${index.id} >= ${firstOf(since)}`)
+  if (until !== undefined) conditions.push(sql`${index.id} < ${firstOf(until) + PER_SECOND}`)
   if (chat !== undefined) conditions.push(sql`t.session_id = ${chat}`)
   if (who !== undefined) conditions.push(who === BY_AGENT ? sql`t.author is null` : sql`t.author = ${who}`)
   const marked = sql`select session_id from chat_marks where user_id = ${reader.id}`
@@ -334,10 +347,10 @@ async function findRows(
   const { rows } = await sql<FoundRow>`
     select t.id, t.session_id, t.seq, t.kind, t.ref, t.author, s.title
     from search_words
-    join search_texts t on t.id = search_words.rowid
+    join search_texts t on t.id = ${index.id}
     join sessions s on s.id = t.session_id
     where ${sql.join(conditions, sql` and `)}
-    order by search_words.rowid desc
+    order by ${index.id} desc
     limit ${limit}
   `.execute(db)
   return rows
@@ -364,11 +377,6 @@ async function sharedWith(db: Kysely<SessionsSchema>, { id, teams = [] }: Reader
 
 function readerWords({ id }: ReaderOf, shared: readonly string[]): string[] {
   return shared.length > MOST_NAMED ? [] : [ownerWord(id), ...shared.map(sessionWord)]
-}
-
-/** Words have letters and digits only, so nothing in them means anything to FTS5. */
-function termExpression({ words, open }: Term): string {
-  return `"${words.join(' ')}"${open ? ' *' : ''}`
 }
 
 /** None where the text is gone meanwhile. */
@@ -419,19 +427,16 @@ function digest(id: string): string {
   return createHash('sha256').update(id).digest('hex').slice(0, 16)
 }
 
-/**
- * A migration. Marks are parts of words, so that scripts that write vowels as marks stay whole;
- * accents of Latin letters are folded before. On another database than SQLite there is no index.
- */
+/** A migration. */
 export async function addSearch(db: Kysely<unknown>): Promise<void> {
+  const index = searchIndexOf(db)
   await db.schema
     .alterTable('sessions')
     .addColumn('indexed_seq', 'bigint', (column) => column.notNull().defaultTo(0))
     .execute()
   await db.schema
     .createTable('search_texts')
-    // On SQLite the number of the row itself.
-    .addColumn('id', hasSearch(db) ? 'integer' : 'bigint', (column) => column.primaryKey())
+    .addColumn('id', index.idType, (column) => column.primaryKey())
     .addColumn('session_id', 'text', (column) =>
       column.notNull().references('sessions.id').onDelete('cascade'),
     )
@@ -445,22 +450,5 @@ export async function addSearch(db: Kysely<unknown>): Promise<void> {
     .on('search_texts')
     .columns(['session_id', 'kind'])
     .execute()
-  if (!hasSearch(db)) return
-  await sql`
-    create virtual table search_words using fts5(
-      text, scope, content='', contentless_delete=1, prefix='1 2 3',
-      tokenize="unicode61 remove_diacritics 0 categories 'L* N* M* Co'"
-    )
-  `.execute(db)
-  // Also of rows that go with their session.
-  await sql`
-    create trigger search_texts_removed after delete on search_texts begin
-      delete from search_words where rowid = old.id;
-    end
-  `.execute(db)
-}
-
-/** Whether this database has the index. */
-export function hasSearch<Schema>(db: Kysely<Schema>): boolean {
-  return db.getExecutor().adapter instanceof SqliteAdapter
+  await index.create(db)
 }

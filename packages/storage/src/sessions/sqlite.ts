@@ -1,6 +1,7 @@
-/** The sessions store on a SQLite file. */
+/** Opens the sessions store. */
 import { auditReads, storedAudit } from '../audit/audit.ts'
-import { openReader, openWriter } from '../database/database.ts'
+import { dialectOf } from '../database/dialect.ts'
+import { openStore, openStoreReader } from '../database/open.ts'
 import { GroupCommit } from '../database/group-commit.ts'
 import { ledgerFailure, storedLedger } from './ledger.ts'
 import { OutputWriter } from './output-writer.ts'
@@ -24,23 +25,23 @@ import { usageReads } from './usage-sums.ts'
 import { sessionWrites } from './writes.ts'
 import type { FileMode } from '../database/sqlite-file.ts'
 import type { StorageError } from '../storage-error.ts'
-import { withTypedFailures } from '../database/typed-failures.ts'
 import { type Kysely, sql } from 'kysely'
+import { withTypedFailures } from '../database/typed-failures.ts'
 
 /**
- * Open `sessions.db` for its one writing process (ai-agent), creating and migrating it. `leftOut`:
- * as of `storedRules`. `room`: what bounds outputs, images and copies; absent: nothing does.
- * `mode`: of the file (default 0600). Throws `StorageError`: cannot_open, locked, newer_schema,
- * migration_failed.
+ * Open it for its one writing process (ai-agent), creating and migrating it. `where`: path of a
+ * file, or address of PostgreSQL. `leftOut`: as of `storedRules`. `room`: what bounds outputs,
+ * images and copies; absent: nothing does. `mode`: of the file (default 0600). Throws
+ * `StorageError`: cannot_open, locked, newer_schema, migration_failed.
  */
 export async function openSessionStore(
-  path: string,
+  where: string,
   options: { leftOut?: (why: StorageError) => void; room?: RoomLimits; mode?: FileMode } = {},
 ): Promise<SessionStore> {
-  const database = await openWriter<SessionsSchema>(path, sessionsMigrations, options.mode)
+  const database = await openStore<SessionsSchema>(where, 'sessions', sessionsMigrations, options.mode)
   const { db, health } = database
-  const checkpoints = await Checkpoints.start(db)
-  const commits = new GroupCommit<SessionsSchema>(db, () => checkpoints.written())
+  const checkpoints = dialectOf(db) === 'sqlite' ? await Checkpoints.start(db) : undefined
+  const commits = new GroupCommit<SessionsSchema>(db, () => checkpoints?.written())
   await removeLeftOver(db, commits)
   const room = new StoreRoom(db, options.room)
   const output = new OutputWriter(commits, room)
@@ -50,7 +51,7 @@ export async function openSessionStore(
   const shares = storedShares(db)
   return withTypedFailures(health, {
     ...sessionReads(db),
-    problem: () => Promise.resolve(health.problem()),
+    problem: async () => health.problem(),
     ...writes,
     forkSession: async (sourceId, fork, events) => {
       const row = await writes.forkSession(sourceId, fork, events)
@@ -81,21 +82,21 @@ export async function openSessionStore(
       await output.flush()
       await indexing.stop()
       await commits.idle()
-      checkpoints.stop()
+      checkpoints?.stop()
       await database.close()
     },
   })
 }
 
 /**
- * Open `sessions.db` read-only, waiting up to `waitMs` (30 s) for its writer to create and migrate
- * it. Throws `StorageError`: cannot_open, newer_schema, not_migrated; or the signal's reason.
+ * Open it read-only, waiting up to `waitMs` (30 s) for its writer to create and migrate it. Throws
+ * `StorageError`: cannot_open, newer_schema, not_migrated; or the signal's reason.
  */
 export async function openSessionReader(
-  path: string,
+  where: string,
   options: { waitMs?: number; signal?: AbortSignal } = {},
 ): Promise<SessionReader> {
-  const database = await openReader<SessionsSchema>(path, sessionsMigrations, options)
+  const database = await openStoreReader<SessionsSchema>(where, 'sessions', sessionsMigrations, options)
   const { db, health, close } = database
   return withTypedFailures(health, {
     ...sessionReads(db),

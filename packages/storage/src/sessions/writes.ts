@@ -12,7 +12,7 @@ import { toApprovalRow, toSessionRow, withSeq } from './rows.ts'
 import type { GroupCommit } from '../database/group-commit.ts'
 import { notOwner } from '../storage-error.ts'
 import type { SessionsSchema } from './schema.ts'
-import { hasSearch, indexEvents } from './search.ts'
+import { indexEvents } from './search.ts'
 import type { StoreRoom } from './store-room.ts'
 import { spentSince } from './usage.ts'
 import { dayOf, spentTogether } from './usage-sums.ts'
@@ -224,7 +224,7 @@ async function appendAll(
   }
   const bytes = rows.reduce((sum, { json }) => sum + Buffer.byteLength(json), 0)
   // Otherwise what came before is indexed first, later.
-  const inOrder = hasSearch(trx) && session.indexed_seq === first - 1
+  const inOrder = session.indexed_seq === first - 1
   if (inOrder) await indexEvents(trx, { id: sessionId, userId: session.user_id }, numbered)
   if (bytes > 0) await addStoredBytes(trx, sessionId, bytes, inOrder ? session.last_seq : session.indexed_seq)
   await applyEffects(trx, { id: sessionId, userId: session.user_id }, effects, latest)

@@ -44,7 +44,7 @@ describe.skipIf(postgresPrograms === undefined)('on PostgreSQL', () => {
     const open = () => {
       const db = postgres.connect<SessionsSchema>(name)
       opened.push(db)
-      return storedLedger(db, 'postgres')
+      return storedLedger(db)
     }
     const dispose = async (): Promise<void> => {
       for (const db of opened) await db.destroy()
@@ -55,7 +55,7 @@ describe.skipIf(postgresPrograms === undefined)('on PostgreSQL', () => {
   test('two controllers claim for the same people at once: each person has one slot, and each claim returns it', async () => {
     const name = await schema()
     const dbs: Kysely<SessionsSchema>[] = [postgres.connect(name), postgres.connect(name)]
-    const ledgers = dbs.map((db) => storedLedger(db, 'postgres'))
+    const ledgers = dbs.map((db) => storedLedger(db))
     const [first] = ledgers
     const users = Array.from({ length: extent(6, 40) }, (_, n) => `user-${n}`)
     const slots = Array.from({ length: users.length * 4 }, (_, n) => `s${String(n).padStart(7, '0')}`)

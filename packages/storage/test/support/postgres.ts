@@ -24,6 +24,8 @@ export const postgresPrograms = [
 export interface Postgres {
   /** Connections of one more client; destroy it when it is over. `schema`: where its tables are; default `public`. */
   connect<Schema>(schema?: string): Kysely<Schema>
+  /** The address of a new database, which begins as a copy of `like` where that is given. */
+  database(name: string, like?: string): Promise<string>
   /** Ends the connections and the server, and removes everything. */
   stop(): Promise<void>
 }
@@ -52,12 +54,20 @@ export async function startPostgres(programs: string): Promise<Postgres> {
       const pool = new Pool({ ...at, max: 8, options: `-c search_path=${schema}` })
       // A connection that the server ends at its stop.
       pool.on('error', () => {})
-      const client = new Kysely<Schema>({ dialect: new PostgresDialect({ pool }) })
-      clients.push(client as Kysely<unknown>)
-      return client
+      const db = new Kysely<Schema>({ dialect: new PostgresDialect({ pool }) })
+      clients.push(db as Kysely<unknown>)
+      return db
+    },
+    async database(name, like = 'template1') {
+      const client = new Client(at)
+      await client.connect()
+      const [made, from] = [name, like].map((one) => client.escapeIdentifier(one))
+      await client.query(`create database ${made} template ${from}`)
+      await client.end()
+      return `postgres://sandlot@localhost/${name}?host=${encodeURIComponent(folder)}`
     },
     async stop() {
-      await Promise.all(clients.map((client) => client.destroy()))
+      await Promise.all(clients.map((db) => db.destroy()))
       server.kill('SIGINT')
       await ended
       rmSync(folder, { recursive: true, force: true })

@@ -1,20 +1,21 @@
 /** The second factor as better-auth's plugin keeps it, and invitations. */
 import { sql } from 'kysely'
 import type { Migration } from '../../database/database.ts'
+import { timeType } from '../../database/dialect.ts'
 
-const statements = [
+const statementsFor = (time: 'date' | 'text'): string[] => [
   `alter table "auth_user" add column "twoFactorEnabled" integer`,
   `create table "auth_two_factor" (
     "id" text not null primary key, "secret" text not null, "backupCodes" text not null,
     "userId" text not null references "auth_user" ("id") on delete cascade,
-    "verified" integer, "failedVerificationCount" integer, "lockedUntil" date)`,
+    "verified" integer, "failedVerificationCount" integer, "lockedUntil" ${time})`,
   `create index "auth_two_factor_secret_idx" on "auth_two_factor" ("secret")`,
   `create index "auth_two_factor_userId_idx" on "auth_two_factor" ("userId")`,
 ]
 
 export const secondFactor: Migration = {
   async up(db) {
-    for (const statement of statements) await sql.raw(statement).execute(db)
+    for (const statement of statementsFor(timeType(db))) await sql.raw(statement).execute(db)
     await db.schema
       .createTable('invitation')
       .addColumn('id', 'text', (column) => column.primaryKey())

@@ -1,0 +1,30 @@
+/** Opens what a store is on: a file of SQLite, by its path, or PostgreSQL, by its address. */
+import { type Migrations, type OpenDatabase, openReader, openWriter } from './database.ts'
+import { type StoreName, isPostgres, openPostgres } from './postgres.ts'
+import type { FileMode } from './sqlite-file.ts'
+
+/** For the process that writes it. `mode`: of a file. Throws as `openWriter` or `openPostgres`. */
+export function openStore<Schema>(
+  where: string,
+  name: StoreName,
+  migrations: Migrations,
+  mode?: FileMode,
+): Promise<OpenDatabase<Schema>> {
+  return isPostgres(where)
+    ? openPostgres({ url: where, schema: name }, migrations)
+    : openWriter(where, migrations, mode)
+}
+
+/**
+ * For others, of which the first migrates PostgreSQL. Throws as `openReader` or `openPostgres`.
+ */
+export function openStoreReader<Schema>(
+  where: string,
+  name: StoreName,
+  migrations: Migrations,
+  options: { waitMs?: number; signal?: AbortSignal } = {},
+): Promise<OpenDatabase<Schema>> {
+  return isPostgres(where)
+    ? openPostgres({ url: where, schema: name }, migrations)
+    : openReader(where, migrations, options)
+}

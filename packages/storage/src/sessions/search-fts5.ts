@@ -1,0 +1,58 @@
+/** The words of searched texts on SQLite. All SQL of FTS5 is in this file. */
+import { sql } from 'kysely'
+import type { SearchIndex } from './search-index.ts'
+import type { Term } from './search-text.ts'
+
+export const fts5: SearchIndex = {
+  // The number of the row itself.
+  idType: 'integer',
+  id: sql`search_words.rowid`,
+
+  /**
+   * Marks are parts of words, so that scripts that write vowels as marks stay whole; accents of
+   * Latin letters are folded before.
+   */
+  async create(db) {
+    await sql`
+      create virtual table search_words using fts5(
+        text, scope, content='', contentless_delete=1, prefix='1 2 3',
+        tokenize="unicode61 remove_diacritics 0 categories 'L* N* M* Co'"
+      )
+    `.execute(db)
+    // Also of rows that go with their session.
+    await sql`
+      create trigger search_texts_removed after delete on search_texts begin
+        delete from search_words where rowid = old.id;
+      end
+    `.execute(db)
+  },
+
+  async nextId(trx, first, end) {
+    const { rows } = await sql<{ id: number | null }>`
+      select max(id) as id from search_texts where id >= ${first} and id < ${end}
+    `.execute(trx)
+    return (rows[0]?.id ?? first - 1) + 1
+  },
+
+  async insert(trx, texts) {
+    for (const { id, words, scope } of texts)
+      await sql`insert into search_words (rowid, text, scope) values (${id}, ${words}, ${scope.join(' ')})`.execute(
+        trx,
+      )
+  },
+
+  matches(terms, scopes) {
+    const match = [
+      `text : (${terms.map(expressionOf).join(' AND ')})`,
+      ...scopes.map((words) => `scope : (${words.map((word) => `"${word}"`).join(' OR ')})`),
+    ].join(' AND ')
+    return sql`search_words match ${match}`
+  },
+
+  isOneOf: (column, values) => sql`${column} in (select value from json_each(${JSON.stringify(values)}))`,
+}
+
+/** Words have letters and digits only, so nothing in them means anything to FTS5. */
+function expressionOf({ words, open }: Term): string {
+  return `"${words.join(' ')}"${open ? ' *' : ''}`
+}

@@ -1,0 +1,39 @@
+/** Where the words of searched texts are, by database: FTS5 on SQLite, `tsvector` on PostgreSQL. */
+import type { Kysely, RawBuilder, Transaction } from 'kysely'
+import { dialectOf } from '../database/dialect.ts'
+import type { SessionsSchema } from './schema.ts'
+import { fts5 } from './search-fts5.ts'
+import type { Term } from './search-text.ts'
+import { tsvector } from './search-tsvector.ts'
+
+export interface IndexedWords {
+  id: number
+  /** Folded, each followed by a space, of letters, digits and marks only. */
+  words: string
+  /** Words of whose it is. */
+  scope: readonly string[]
+}
+
+/** Its table is called `search_words`; rows that go from `search_texts` go from it too. */
+export interface SearchIndex {
+  /** Of the number of a text. */
+  readonly idType: 'integer' | 'bigint'
+  /** The column with that number. */
+  readonly id: RawBuilder<unknown>
+  /** Of a migration, behind the table of texts. */
+  create(db: Kysely<unknown>): Promise<void>
+  /**
+   * The next number from `first` on, before `end`. No other writer takes one of these until the
+   * transaction has ended.
+   */
+  nextId(trx: Transaction<SessionsSchema>, first: number, end: number): Promise<number>
+  insert(trx: Transaction<SessionsSchema>, texts: readonly IndexedWords[]): Promise<void>
+  /** All terms, and of each scope one word. */
+  matches(terms: readonly Term[], scopes: readonly (readonly string[])[]): RawBuilder<unknown>
+  /** Any number of values. */
+  isOneOf(column: RawBuilder<unknown>, values: readonly string[]): RawBuilder<unknown>
+}
+
+export function searchIndexOf<Schema>(db: Kysely<Schema>): SearchIndex {
+  return dialectOf(db) === 'sqlite' ? fts5 : tsvector
+}

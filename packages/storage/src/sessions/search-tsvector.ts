@@ -1,0 +1,81 @@
+/**
+ * The words of searched texts on PostgreSQL. Vectors are made here and not by a parser of the
+ * database, which would cut words in other places than `search-text.ts` does.
+ */
+import { sql } from 'kysely'
+import type { SearchIndex } from './search-index.ts'
+import type { Term } from './search-text.ts'
+
+/** What a vector keeps: places of one word, and the highest place. Later words have that one. */
+const MOST_PLACES = 255
+const LAST_PLACE = 16_383
+
+export const tsvector: SearchIndex = {
+  idType: 'bigint',
+  id: sql`search_words.id`,
+
+  async create(db) {
+    await sql`
+      create table search_words (
+        id bigint primary key references search_texts (id) on delete cascade, words tsvector not null
+      )
+    `.execute(db)
+    await sql`create index search_words_words on search_words using gin (words)`.execute(db)
+  },
+
+  async nextId(trx, first, end) {
+    // A statement that waits for a lock sees what was there before it waited, so these are two.
+    await sql`select pg_advisory_xact_lock(${first})`.execute(trx)
+    const { rows } = await sql<{ id: number | null }>`
+      select max(id) as id from search_texts where id >= ${first} and id < ${end}
+    `.execute(trx)
+    return (rows[0]?.id ?? first - 1) + 1
+  },
+
+  async insert(trx, texts) {
+    const rows = texts.map(
+      ({ id, words, scope }) => sql`(${id}::bigint, ${vectorOf(words, scope)}::tsvector)`,
+    )
+    await sql`insert into search_words (id, words) values ${sql.join(rows)}`.execute(trx)
+  },
+
+  matches(terms, scopes) {
+    const query = [
+      ...terms.map(expressionOf),
+      ...scopes.map((words) => `(${words.map((word) => quoted(scoped(word))).join(' | ')})`),
+    ].join(' & ')
+    return sql`search_words.words @@ ${query}::tsquery`
+  },
+
+  isOneOf: (column, values) => sql`${column} = any(${values}::text[])`,
+}
+
+function vectorOf(words: string, scope: readonly string[]): string {
+  const places = new Map<string, number[]>()
+  for (const [index, word] of words.trimEnd().split(' ').entries()) {
+    const of = places.get(word)
+    if (of === undefined) places.set(word, [index + 1])
+    else if (of.length < MOST_PLACES) of.push(index + 1)
+  }
+  return [
+    ...scope.map((word) => quoted(scoped(word))),
+    ...[...places].map(
+      ([word, of]) => `${quoted(word)}:${of.map((place) => Math.min(place, LAST_PLACE)).join(',')}`,
+    ),
+  ].join(' ')
+}
+
+function expressionOf({ words, open }: Term): string {
+  const lexemes = words.map(quoted)
+  return `(${lexemes.join(' <-> ')}${open ? ':*' : ''})`
+}
+
+/** No word of a text has this sign. */
+function scoped(word: string): string {
+  return `=${word}`
+}
+
+/** Words have letters and digits only, so there is nothing to escape. */
+function quoted(word: string): string {
+  return `'${word}'`
+}
