@@ -290,6 +290,7 @@ export async function openAgent(
     runCalls: (calls, context) => scheduler.run(calls, context),
     sandbox: acquire,
     lookAtJobs: lookAtJobs(sandboxes),
+    portsOf: async (userId) => (await (await sandboxes.connected(userId))?.ports()) ?? [],
     endJobs: endJobs(sandboxes),
     isRemoved: (userId) => removals.has(userId),
     teamsOf: (userId) => people.get(userId)?.teams,

@@ -74,6 +74,8 @@ export interface BackendSandbox {
   name: string
   state: SandboxState
   labels: Record<string, string>
+  /** The name of its image, where it is known. */
+  image?: string | undefined
 }
 
 /** One workspace as the engine knows it. */

@@ -69,6 +69,8 @@ export type ToolResult = z.infer<typeof toolResult>
 
 export const chatResponse = z.object({
   sessionId,
+  /** The prompt that the message became: what another message may follow. */
+  promptId: z.string(),
   /** What the model said after its last calls; where that is nothing, `message`. */
   text: z.string(),
   stopReason,

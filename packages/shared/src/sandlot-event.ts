@@ -231,6 +231,11 @@ export const sandlotEvent = z.discriminatedUnion('type', [
     text: z.string(),
     mentions: z.array(z.string()),
   }),
+  /**
+   * Only live: the ports on which something listens in the owner's sandbox, while background
+   * commands of this chat run.
+   */
+  z.object({ type: z.literal('ports_open'), ports: z.array(z.number().int()) }),
   /** Only live: who sees a shared chat now, and who is writing. */
   z.object({
     type: z.literal('presence'),

@@ -7,6 +7,8 @@ const OFFLINE = '/offline.html'
 
 self.addEventListener('install', (event) => {
   event.waitUntil(keepOffline())
+  // What the page asks for never waits for the worker: sent while the page goes, it would be lost on this way.
+  event.addRoutes?.({ condition: { urlPattern: '/api/*' }, source: 'network' })
   self.skipWaiting()
 })
 self.addEventListener('fetch', (event) => {

@@ -35,6 +35,11 @@ export function Layout(props: { children: ReactNode }) {
   const [drawer, setDrawer] = useState(false)
   const desk = useDesk()
   const [palette, setPalette] = useState(false)
+  const [typed, setTyped] = useState('')
+  const closePalette = () => {
+    setPalette(false)
+    setTyped('')
+  }
   const [renaming, setRenaming] = useState(false)
   const [sharing, setSharing] = useState(false)
   const sessionId = useChatState((state) => state.activeId)
@@ -129,8 +134,9 @@ export function Layout(props: { children: ReactNode }) {
         <RenameDialog sessionId={sessionId} title={title} onClose={() => setRenaming(false)} />
       )}
       {palette && (
-        <Suspense fallback={null}>
+        <Suspense fallback={<PaletteField typed={typed} onTyped={setTyped} onClose={closePalette} />}>
           <Palette
+            typed={typed}
             frame={{
               toggleSidebar: toggle,
               share: () => setSharing(true),
@@ -138,11 +144,29 @@ export function Layout(props: { children: ReactNode }) {
               showShortcuts: () => setShortcuts(true),
               focusComposer,
             }}
-            onClose={() => setPalette(false)}
+            onClose={closePalette}
           />
         </Suspense>
       )}
       <ShortcutsDialog open={shortcuts} onOpenChange={setShortcuts} />
+    </div>
+  )
+}
+
+/** Takes what is typed while the palette is being loaded, in its place. */
+function PaletteField(props: { typed: string; onTyped: (text: string) => void; onClose: () => void }) {
+  return (
+    <div className="fixed top-[max(1rem,12vh)] left-1/2 z-50 w-[38rem] max-w-[calc(100vw-2rem)] -translate-x-1/2 rounded-2xl border border-line bg-raised shadow-3">
+      <input
+        ref={(field) => field?.focus()}
+        aria-label="Find a chat or an action"
+        placeholder="Find a chat or an action"
+        value={props.typed}
+        maxLength={200}
+        onChange={({ target }) => props.onTyped(target.value)}
+        onKeyDown={(event) => event.key === 'Escape' && props.onClose()}
+        className="h-12 w-full rounded-2xl bg-transparent px-4 text-base outline-none placeholder:text-faint"
+      />
     </div>
   )
 }

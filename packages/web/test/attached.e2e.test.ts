@@ -1,4 +1,7 @@
 /** Files of a message, from the composer to the transcript, in a real browser. */
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
 import { DESKTOP, PHONE, lookAt, until, usePages } from './fixture/pages.ts'
 import { SessionLog } from './fixture/session-log.ts'
@@ -84,6 +87,32 @@ test('@ names a file of the workspace, which the message then leads to', async (
   await until(() => expect(frames('ai_chat')).toHaveLength(1))
   await page.getByTestId('named-file').filter({ hasText: 'main.ts' }).click()
   await page.getByText('of src/main.ts').waitFor()
+})
+
+test('a folder that is dropped goes to the workspace with all that is in it, and the message names it', async () => {
+  const folder = join(await mkdtemp(join(tmpdir(), 'sandlot-drop-')), 'site')
+  await mkdir(join(folder, 'css'), { recursive: true })
+  await writeFile(join(folder, 'index.html'), '<p>')
+  await writeFile(join(folder, 'css/main.css'), 'p {}')
+  const page = await signedIn()
+  await page.getByTestId('composer').fill('Look at this:')
+  const drag = await page.context().newCDPSession(page)
+  for (const type of ['dragEnter', 'dragOver', 'drop'] as const)
+    await drag.send('Input.dispatchDragEvent', {
+      type,
+      x: 640,
+      y: 300,
+      data: { items: [], files: [folder], dragOperationsMask: 1 },
+    })
+  await until(() =>
+    expect([...service.files.keys()].toSorted()).toEqual([
+      'uploads/site/css/main.css',
+      'uploads/site/index.html',
+    ]),
+  )
+  await page.getByRole('treeitem', { name: 'uploads', exact: true }).waitFor()
+  expect(await page.getByTestId('composer').inputValue()).toBe('Look at this:\n/workspace/uploads/site')
+  await rm(dirname(folder), { recursive: true })
 })
 
 test('in a chat of another only images are attached, and files that it names are no links', async () => {

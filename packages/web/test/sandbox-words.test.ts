@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { cpuShare, networkWords } from '../src/sandbox/sandbox-words.ts'
+import { cpuShare, networkWords, stepWords } from '../src/sandbox/sandbox-words.ts'
 
 test('what a sandbox may reach is said in a sentence', () => {
   const words = (mode: 'none' | 'egress', hosts: string[] = [], ask = false) =>
@@ -25,4 +25,12 @@ test('the share of its processors is between two looks', () => {
   expect(cpuShare({ cpuMs: 0, at: 0 }, { cpuMs: 9_000, at: 1_000 }, 2)).toBe(1)
   // It was started again meanwhile.
   expect(cpuShare({ cpuMs: 5_000, at: 0 }, { cpuMs: 10, at: 1_000 }, 2)).toBe(0)
+})
+
+test('the steps of a start are lines', () => {
+  const words = (step: 'container' | 'hello' | 'pool', about: string) =>
+    stepWords({ at: 0, step, about }, 'img:1')
+  expect(words('container', 'abc')).toBe('Container abc runs, from img:1')
+  expect(words('hello', 'protocol 4')).toBe('Its supervisor, sbxd, has answered: protocol 4')
+  expect(words('pool', 'abc')).toBe('A prepared container was free: abc')
 })

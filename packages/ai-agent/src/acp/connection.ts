@@ -338,7 +338,8 @@ export class ClientConnection {
 /** What the owner and their workspace have told the agent is no part of what is shared. */
 function withoutPersonal(event: SessionEvent): SessionEvent {
   const happened = sandlotEventOf(event)
-  if (happened?.type !== 'instructions') return event
-  const sandlot = { ...event._meta.sandlot, event: { ...happened, text: '' } }
+  if (happened?.type !== 'instructions' && happened?.type !== 'ports_open') return event
+  const hidden = happened.type === 'instructions' ? { ...happened, text: '' } : { ...happened, ports: [] }
+  const sandlot = { ...event._meta.sandlot, event: hidden }
   return { ...event, _meta: { ...event._meta, sandlot } }
 }

@@ -1,20 +1,23 @@
 /**
- * Background commands that end while no prompt runs: by themselves, or with their sandbox (a
- * restart, a lease, out of memory). Their cards say so while the chat is open; a prompt
- * looks at them itself.
+ * Background commands of a chat that is open. Those that end while no prompt runs, by themselves or
+ * with their sandbox (a restart, a lease, out of memory), are said to have ended: a prompt looks at
+ * them itself. On which ports the sandbox listens meanwhile is shown, and not stored.
  */
 import { messageOf, SandlotError } from '@sandlot/shared/errors'
+import { makeSandlotEvent } from '@sandlot/shared/events'
 import type { SessionCore } from './core.ts'
 import { takeEndedJobs } from '../tools/background/ends.ts'
 import { openJobsOf } from '../tools/background/jobs.ts'
 
 /** Between two looks, in milliseconds. A look asks the sandbox that is there, and starts none. */
-const LOOK_EVERY_MS = 5_000
+const LOOK_EVERY_MS = 3_000
 
 export class BackgroundWatch {
   readonly #core: SessionCore
   #timer: NodeJS.Timeout | undefined
   #looking = false
+  /** What the readers were shown. */
+  #ports = ''
 
   constructor(core: SessionCore) {
     this.#core = core
@@ -28,6 +31,12 @@ export class BackgroundWatch {
     void this.#tick()
   }
 
+  /** Somebody reads from now on, who has seen nothing of what is not stored. */
+  shownTo(): void {
+    this.#ports = ''
+    this.start()
+  }
+
   #isWanted(): boolean {
     const { parts, journal, released, deleted, log } = this.#core
     if (parts.lookAtJobs === undefined || released.aborted || deleted || journal.readers === 0) return false
@@ -38,7 +47,7 @@ export class BackgroundWatch {
     if (this.#looking) return
     this.#looking = true
     try {
-      if (this.#isWanted()) await this.#look()
+      if (this.#isWanted()) await Promise.all([this.#look(), this.#lookAtPorts()])
     } catch (error) {
       const gone =
         this.#core.released.aborted || (error instanceof SandlotError && error.code === 'not_found')
@@ -49,8 +58,22 @@ export class BackgroundWatch {
       if (!this.#isWanted()) {
         clearInterval(this.#timer)
         this.#timer = undefined
+        this.#show([])
       }
     }
+  }
+
+  async #lookAtPorts(): Promise<void> {
+    const { parts, userId } = this.#core
+    if (parts.portsOf !== undefined) this.#show(await parts.portsOf(userId))
+  }
+
+  #show(ports: readonly number[]): void {
+    const { journal, parts, released } = this.#core
+    const all = ports.join(' ')
+    if (all === this.#ports || released.aborted) return
+    this.#ports = all
+    journal.show(makeSandlotEvent({ type: 'ports_open', ports: [...ports] }, { live: true }, parts.now()))
   }
 
   async #look(): Promise<void> {

@@ -31,6 +31,7 @@ export class InFlight {
   /** A live event is being shown. */
   show(event: SessionEvent): void {
     const meta = metaOf(event)
+    if (meta.event?.type === 'ports_open') return
     // All that is live comes one after another while the model is asked.
     this.#wait = isWait(meta.event) ? event : undefined
     const draft = draftOf(event)

@@ -52,6 +52,8 @@ export interface RunnerParts {
   sandbox: (userId: string, signal: AbortSignal) => Promise<Sandbox>
   /** How background commands of a user stand. Absent: unknown. */
   lookAtJobs?: LookAtJobs
+  /** The ports on which something listens in the user's sandbox, which is not started for it. */
+  portsOf?: (userId: string) => Promise<readonly number[]>
   /** Ends background commands of a session that is deleted. Absent: there are none. */
   endJobs?: EndJobs
   /** What may run without asking, for whom. */

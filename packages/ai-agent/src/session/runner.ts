@@ -44,6 +44,7 @@ import { systemPrompt } from '../loop/system-prompt.ts'
 import { folderOfChat, inFolder } from '../tools/workspace-path.ts'
 import type { ToolRegistry } from '../tools/registry.ts'
 import { takeInstructions } from '../config/instructions.ts'
+import { startsJob } from '../tools/background/jobs.ts'
 import { commandId } from '../tools/sandbox-command/command-id.ts'
 
 /** A prompt whose beginning is in the log. */
@@ -64,13 +65,16 @@ export class Runner {
   readonly #answers: Answers
   readonly #waiters = new PromptWaiters()
 
-  readonly #onRest: () => void
+  readonly #onJobs: () => void
 
-  /** `onRest` is called when a prompt has ended and no other follows. */
-  constructor(core: SessionCore, answers: Answers, onRest: () => void) {
+  /**
+   * `onJobs` is called when a background command has been started, and when a prompt has ended and
+   * no other follows.
+   */
+  constructor(core: SessionCore, answers: Answers, onJobs: () => void) {
     this.#core = core
     this.#answers = answers
-    this.#onRest = onRest
+    this.#onJobs = onJobs
   }
 
   /** As `PromptWaiters.wait`. */
@@ -285,6 +289,7 @@ export class Runner {
     if (end === undefined) {
       if (isAlreadyWithdrawn(core.log, group)) return
       await core.store(group)
+      if (group.some((event) => isOutcome(event) && startsJob(event))) this.#onJobs()
       const asked = group.some((event) => sandlotEventOf(event)?.type === 'approval_asked')
       if (!asked) return
       await this.#answers.denyUnanswerable()
@@ -300,7 +305,7 @@ export class Runner {
       await core.store(group)
       core.running = undefined
       core.tellChanged()
-      this.#onRest()
+      this.#onJobs()
     } else {
       // In the same transaction: a crash in between would leave a message waiting for nothing.
       await core.store([...group, ...next.events])

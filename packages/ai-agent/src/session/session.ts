@@ -133,7 +133,7 @@ export class Session {
    */
   subscribe(after: number, paced = false, actor?: Actor): Subscription {
     const subscription = this.#core.journal.subscribe(after, paced, actor)
-    this.#background.start()
+    this.#background.shownTo()
     return subscription
   }
 

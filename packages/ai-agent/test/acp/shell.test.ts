@@ -114,6 +114,7 @@ describe('a sandbox', () => {
     const opened = await one.request(EXT.terminals, { user: ADA, ask: { do: 'open', ...SIZE } })
     expect(await ask({ do: 'view' })).toMatchObject({
       state: 'ready',
+      steps: ['line', 'slot', 'container', 'hello', 'proof'].map((step) => expect.objectContaining({ step })),
       use: { commands: 1, memory: { used: expect.any(Number) } },
     })
     await ask({ do: 'reset' })

@@ -122,7 +122,7 @@ describe('what people ask', () => {
       const answers = await play([], text, works)
       expect(answers).toHaveLength(1)
       expect(ending(answers)).toMatch(/demo model: no AI model is configured/)
-      expect(ending(answers)).toMatch(/OPENAI_MODEL/)
+      expect(ending(answers)).toMatch(/administrator adds one under Settings, Models/)
     }
   })
 

@@ -15,6 +15,7 @@ import { SandboxError } from '../errors.ts'
 import { deriveSandboxKey, deriveStateKey } from './key.ts'
 import type { Gate } from '#shared/async/keyed-lock'
 import type { LedgerSlot } from '../ledger.ts'
+import { PROTOCOL_VERSION } from '../sbxd/protocol/frames.ts'
 import { ownerTag } from '../names.ts'
 import type { Pool } from './pool.ts'
 import type { DiskBudget } from '../sandbox.ts'
@@ -66,8 +67,24 @@ interface Connecting {
    * controller closes.
    */
   connect(userId: string): Promise<ConnectedSandbox>
+  /** How the last `connect` of this user went so far; empty before the first one. */
+  steps(userId: string): readonly StartStep[]
   /** To this container of a claimed slot, which runs. Rejects with a `SandboxError`. */
   reattach(slot: LedgerSlot, container: BackendSandbox, epoch: number): Promise<ConnectedSandbox>
+}
+
+/** One step of the way to a sandbox that is ready. */
+export interface StartStep {
+  /** Epoch milliseconds. */
+  at: number
+  /**
+   * `line`: it waits for its turn. `slot`: whose place it is. `pool`: one that was ready was taken.
+   * `container`: it runs. `hello`: its supervisor has answered. `proof`: it was tried that it holds
+   * what it promises. `network`: its way out is open.
+   */
+  step: 'line' | 'slot' | 'pool' | 'container' | 'hello' | 'proof' | 'network'
+  /** Names and numbers of the step. */
+  about: string
 }
 
 /** A stream to a sandbox that was not handed out yet. */
@@ -82,6 +99,10 @@ export function createConnecting(context: ConnectingContext): Connecting {
   const profileFor = context.profileFor ?? (() => 'default')
   /** While the engine cannot be reached: how long it is waited for, and when it was last tried. */
   let outage: { until: number; triedAt: number } | undefined
+  const steps = new Map<string, StartStep[]>()
+  const took = (userId: string, step: StartStep['step'], about: string): void => {
+    steps.get(userId)?.push({ at: Date.now(), step, about })
+  }
 
   /**
    * Only for a user unknown to engine and ledger: a lost ledger hides no files.
@@ -91,6 +112,7 @@ export function createConnecting(context: ConnectingContext): Connecting {
     const profile = profileFor(userId)
     if (profile !== profileFor(undefined)) return undefined
     const sandbox = (await context.pool.take(userId))?.sandbox
+    if (sandbox !== undefined) took(userId, 'pool', sandbox.id.slice(0, 12))
     return sandbox && { sandbox, profile }
   }
 
@@ -98,6 +120,7 @@ export function createConnecting(context: ConnectingContext): Connecting {
   async function inTurn(userId: string): Promise<Connection> {
     const line = AbortSignal.any([closing, AbortSignal.timeout(lineMs)])
     let began = false
+    took(userId, 'line', '')
     try {
       return await gate(() => {
         began = true
@@ -152,9 +175,11 @@ export function createConnecting(context: ConnectingContext): Connecting {
 
   async function startFor(userId: string, signal: AbortSignal): Promise<Connection> {
     const slot = await slotFor(userId, context)
-    return startContainer(slot, context, signal, async (opened) =>
-      handshake(slot, opened, await ledger.nextEpoch(), signal),
-    )
+    took(userId, 'slot', `uid ${slot.uid}, volume ${slot.volume}`)
+    return startContainer(slot, context, signal, async (opened) => {
+      took(userId, 'container', opened.id.slice(0, 12))
+      return handshake(slot, opened, await ledger.nextEpoch(), signal)
+    })
   }
 
   async function handshake(
@@ -172,9 +197,12 @@ export function createConnecting(context: ConnectingContext): Connecting {
 
   async function admitted(userId: string, { sandbox, profile }: Connection): Promise<ConnectedSandbox> {
     try {
+      took(userId, 'hello', `protocol ${PROTOCOL_VERSION}, boot ${sandbox.bootId.slice(0, 8)}`)
       await context.prove(sandbox, profile)
+      took(userId, 'proof', profile)
       const egress = context.egress?.forUser(userId)
       if (egress) await sandbox.openEgress(egress)
+      if (egress) took(userId, 'network', '')
       return sandbox
     } catch (error) {
       await sandbox.close()
@@ -183,11 +211,14 @@ export function createConnecting(context: ConnectingContext): Connecting {
   }
 
   return {
+    steps: (userId) => steps.get(userId) ?? [],
+
     async connect(userId) {
       try {
-        return await whenReachable(async () =>
-          admitted(userId, (await takeFromPool(userId)) ?? (await inTurn(userId))),
-        )
+        return await whenReachable(async () => {
+          steps.set(userId, [])
+          return admitted(userId, (await takeFromPool(userId)) ?? (await inTurn(userId)))
+        })
       } catch (error) {
         if (closing.aborted) throw new SandboxError('cancelled', 'The controller is closing.')
         throw error

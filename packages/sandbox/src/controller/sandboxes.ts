@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { allOf } from './all-of.ts'
 import type { SandboxBackend, SandboxLimits, SandboxProfile, SandboxState } from '../backend.ts'
 import { containersOf, type ContainerOptions } from './start-container.ts'
-import type { Patience } from './connecting.ts'
+import type { Patience, StartStep } from './connecting.ts'
 import { createEgress, type EgressOptions } from '../egress/egress.ts'
 import { SandboxError } from '../errors.ts'
 import type { DiskBreakerState } from './disk-breaker.ts'
@@ -80,6 +80,10 @@ interface SandboxStatus {
   uid?: number
   /** What it uses, when there is a stream to it and it is awake. */
   stat?: SandboxStat
+  /** The name of its image, where it is known. */
+  image?: string | undefined
+  /** How it was made ready the last time, or is being; empty before this controller did. */
+  steps?: readonly StartStep[]
 }
 
 /** The sandboxes of all users. Every method rejects with a `SandboxError`. */
@@ -259,9 +263,14 @@ export function createSandboxes(options: SandboxesOptions): Sandboxes {
     async status(userId) {
       checkUser(userId)
       const slot = await ledger.find(userId)
-      if (!slot) return { state: 'absent', connected: false }
+      if (!slot) return { state: 'absent', connected: false, steps: userSandboxes.steps(userId) }
       const [container] = await containersOf(slot.slot, containerOptions)
-      const known = { slot: slot.slot, uid: slot.uid, connected: userSandboxes.isConnected(userId) }
+      const known = {
+        slot: slot.slot,
+        uid: slot.uid,
+        connected: userSandboxes.isConnected(userId),
+        steps: userSandboxes.steps(userId),
+      }
       if (!container) return { ...known, state: 'absent' }
       const stat = await userSandboxes.stat(userId)
       return {
@@ -269,6 +278,7 @@ export function createSandboxes(options: SandboxesOptions): Sandboxes {
         state: container.state,
         id: container.id,
         name: container.name,
+        image: container.image,
         stat,
       }
     },

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { BackendSandbox } from '../backend.ts'
 import { checkOwner, containersOf } from './start-container.ts'
 import type { ConnectedSandbox } from '../sbxd/client.ts'
-import { type ConnectingContext, createConnecting } from './connecting.ts'
+import { type ConnectingContext, type StartStep, createConnecting } from './connecting.ts'
 import { removeWorkspace } from './empty-workspace.ts'
 import { SandboxError } from '../errors.ts'
 import type { LiveSandbox } from './idle.ts'
@@ -25,6 +25,8 @@ export interface UserSandboxes {
   /** At once when a stream is open; else one attempt per user, shared by all callers. */
   join(userId: string): Promise<ConnectedSandbox>
   isConnected(userId: string): boolean
+  /** As of `Connecting`. */
+  steps(userId: string): readonly StartStep[]
   /**
    * Undefined without a stream, and for one that rests, which this would wake. Rejects when it does
    * not answer.
@@ -149,6 +151,7 @@ export function createUserSandboxes(context: UserSandboxesContext): UserSandboxe
   return {
     join,
     isConnected: (userId) => live.has(userId),
+    steps: (userId) => connecting.steps(userId),
 
     async stat(userId) {
       const sandbox = live.get(userId)?.sandbox

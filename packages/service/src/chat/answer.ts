@@ -55,6 +55,7 @@ export function answerOf(
   toolResults.sort((a, b) => order.indexOf(a.callId) - order.indexOf(b.callId))
   const answer: ChatResponse = {
     sessionId,
+    promptId,
     text: text === '' ? (end.text ?? '') : text,
     stopReason: end.stopReason,
     reason: end.reason,

@@ -30,6 +30,7 @@ test('withdrawn text is left out, and other prompts add nothing', () => {
     ended,
   ]
   expect(answerOf('s', 'p1', log)).toMatchObject({
+    promptId: 'p1',
     text: 'a whole answer',
     stopReason: 'end_turn',
     toolResults: [],

@@ -1,6 +1,7 @@
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { errorBody, chatResponse } from '@sandlot/shared/api'
+import { sandlotEventOf } from '@sandlot/shared/events'
 import { serverFrame } from '@sandlot/shared/frames'
 import { uploadedImage } from '@sandlot/shared/images'
 import type { ServerFrame } from '@sandlot/shared/frames'
@@ -94,11 +95,31 @@ async function framesOf(response: Response): Promise<{ id: string | undefined; f
 }
 
 describe('as JSON', () => {
+  test('an answer names its prompt, and another message may follow that one, or none', async () => {
+    harness.agent.script = async (turn) => {
+      await turn.say('Yes.')
+      return undefined
+    }
+    const first = await answerOf(await chat({ message: 'one' }))
+    const { sessionId } = first
+    const second = await answerOf(await chat({ message: 'two', sessionId }))
+    const again = await answerOf(await chat({ message: 'two anew', sessionId, follows: first.promptId }))
+    await answerOf(await chat({ message: 'one anew', sessionId, follows: null }))
+    expect(new Set([first, second, again].map(({ promptId }) => promptId)).size).toBe(3)
+    const log = await harness.agent.store.readEvents(sessionId)
+    const followed = log.flatMap((event) => {
+      const happened = sandlotEventOf(event)
+      return happened?.type === 'prompt_started' ? [happened.follows] : []
+    })
+    expect(followed).toEqual([undefined, undefined, first.promptId, null])
+  })
+
   test('answers with the last text, the results in the model’s order, and the usage', async () => {
     harness.agent.script = twoCalls
     const answer = await answerOf(await chat({ message: 'do it', sessionId: 'mine' }))
     expect(answer).toEqual({
       sessionId: 'mine',
+      promptId: expect.stringMatching(/^p_/),
       text: 'Done.',
       reason: 'completed',
       stopReason: 'end_turn',

@@ -566,6 +566,7 @@ export class ScriptedAgent {
     const started: SandlotEvent = {
       type: 'prompt_started',
       requestId,
+      follows: meta.follows,
     }
     const message: EventOf<'user_message_chunk'> = {
       sessionUpdate: 'user_message_chunk',

@@ -27,10 +27,14 @@ export const sandboxUse = z.object({
 })
 export type SandboxUse = z.infer<typeof sandboxUse>
 
+const startStep = z.enum(['line', 'slot', 'pool', 'container', 'hello', 'proof', 'network'])
+
 /** `GET /api/sandbox` */
 export const sandboxView = z.object({
   state: sandboxState,
   image: z.string(),
+  /** How it was made ready the last time, or is being, in order; `about`: names and numbers. */
+  steps: z.array(z.object({ at: z.number(), step: startStep, about: z.string() })).default([]),
   /** How many processors it may use at once. */
   cpus: z.number(),
   /** Only of one that is `ready`. */

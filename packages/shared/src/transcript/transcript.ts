@@ -79,6 +79,8 @@ export interface Transcript {
   readonly authors: readonly Author[]
   /** Who sees a shared chat now; empty where only one does. */
   readonly people: readonly Present[]
+  /** On which something listens in the owner's sandbox, while background commands run. */
+  readonly ports: readonly number[]
 }
 
 export function emptyTranscript(): Transcript {
@@ -100,6 +102,7 @@ export function emptyTranscript(): Transcript {
     withdrawn: [],
     authors: [],
     people: [],
+    ports: [],
   }
 }
 
@@ -279,6 +282,7 @@ function foldSandlotEvent(transcript: Transcript, event: SandlotEvent, meta: San
     case 'model_waited':
     case 'line_waited':
     case 'presence':
+    case 'ports_open':
     case 'turn_ended':
     case 'prompt_resumed':
     case 'history_mended':
@@ -337,6 +341,7 @@ function foldLive(transcript: Transcript, event: SessionEvent): Transcript {
     case 'session_info_update':
       if (meta.event?.type === 'presence') return { ...transcript, people: meta.event.people }
       if (meta.event?.type === 'line_waited') return foldLine(transcript, meta.event, meta)
+      if (meta.event?.type === 'ports_open') return { ...transcript, ports: meta.event.ports }
       return meta.event?.type === 'model_waited'
         ? foldWait(transcript, meta.event, meta)
         : foldDraft(transcript, event)

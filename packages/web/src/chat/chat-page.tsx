@@ -40,7 +40,13 @@ import { mentionsIn } from './sharing/mentions.ts'
 import { Typing } from './sharing/people-here.tsx'
 import { MODE_SAYS } from './sharing/mode-says.ts'
 import { ReadingProvider, useMentionable, useReadingOf } from './sharing/reading.ts'
+import { PortsCard } from './ports-card.tsx'
 import { useGlobalKeys } from './use-global-keys.ts'
+import { useDesk } from '../desk/use-desk.ts'
+import { splitDrop } from '../files/dropped.ts'
+import { quotePath } from '@sandlot/shared/quoted-path'
+import { ATTACHED, addUploads } from '../state/uploads.ts'
+import { showToast } from '../ui/toasts.tsx'
 import { useNewInProject, useSeen } from '../sidebar/chat-hooks.tsx'
 import { readAgain } from '../net/images.ts'
 import { sendComment } from '../net/shares.ts'
@@ -167,6 +173,10 @@ export function ChatPage(props: { sessionId: string | null }) {
         sessionId={sessionId}
         onlyImages={attachments.refusals.files !== null}
         onFiles={access === 'watch' || commenting ? ignoreFiles : (files) => void attachments.add(files)}
+        onFolders={(folders) => {
+          const lines = folders.map((folder) => quotePath(`/workspace/${folder}`))
+          setDraft([draft, ...lines].filter((text) => text.trim() !== '').join('\n'))
+        }}
       >
         {loading ? (
           <div role="status" className="flex flex-1 items-center justify-center gap-2.5 text-sm text-muted">
@@ -257,6 +267,7 @@ export function ChatPage(props: { sessionId: string | null }) {
                 <BudgetWarning budgets={budgets} />
                 <ApprovalBar waiting={waiting} onAnswer={approvals.answerAll} />
                 <RefusedMessages messages={refused} />
+                {owner === null && <PortsCard ports={transcript.ports} />}
                 <PlanPanel plan={shown.plan} running={shown.prompt !== null} />
                 {sessionId !== null && (
                   <Queued
@@ -384,6 +395,8 @@ function DropZone(props: {
   sessionId: string | null
   onlyImages: boolean
   onFiles: (files: readonly File[]) => void
+  /** They are on their way to these places in the workspace. */
+  onFolders: (folders: readonly string[]) => void
   children: ReactNode
 }) {
   const [over, setOver] = useState(false)
@@ -405,8 +418,15 @@ function DropZone(props: {
       onDragLeave={(event) => move(event, -1)}
       onDrop={(event) => {
         move(event, -depth.current)
-        const files = [...event.dataTransfer.files]
+        const { files, folders, entries } = splitDrop(event.dataTransfer, ATTACHED)
         if (files.length > 0) props.onFiles(files)
+        if (folders.length === 0) return
+        // Whose files the chat does not see is told so by what takes files.
+        if (props.onlyImages) return props.onFiles([...event.dataTransfer.files])
+        // There is their progress, and what is there already is asked about.
+        useDesk.getState().open('files')
+        entries().then(addUploads, (error: unknown) => showToast(messageOf(error)))
+        props.onFolders(folders)
       }}
     >
       {props.children}

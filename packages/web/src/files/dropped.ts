@@ -28,6 +28,34 @@ export async function droppedEntries(data: DataTransfer, folder: string): Promis
   return found
 }
 
+/**
+ * Files and folders of one drop apart. Must be called while it is handled. `entries` is all that is
+ * in the folders, as of `droppedEntries`.
+ */
+export function splitDrop(
+  data: DataTransfer,
+  folder: string,
+): { files: File[]; folders: string[]; entries: () => Promise<NewEntry[]> } {
+  const items = [...data.items].filter(({ kind }) => kind === 'file')
+  const folders = items.flatMap((item) => {
+    const entry = item.webkitGetAsEntry()
+    return entry !== null && isFolder(entry) ? [entry] : []
+  })
+  const isFile = (item: DataTransferItem) => item.webkitGetAsEntry()?.isDirectory !== true
+  return {
+    files:
+      items.length === 0
+        ? [...data.files]
+        : items.flatMap((item) => (isFile(item) ? (item.getAsFile() ?? []) : [])),
+    folders: folders.map(({ name }) => below(folder, name)),
+    async entries() {
+      const found: NewEntry[] = []
+      for (const one of folders) await collect(one, folder, found)
+      return found
+    },
+  }
+}
+
 async function collect(entry: FileSystemEntry, folder: string, found: NewEntry[]): Promise<void> {
   if (found.length >= MOST_FILES)
     throw new Error(`More than ${MOST_FILES.toLocaleString('en')} files: pack them into an archive first.`)

@@ -14,8 +14,9 @@ import { type FrameActions, type PaletteGroup, type PaletteItem, useActions } fr
 const RECENT = 5
 const MOST_FOUND = 8
 
-export default function Palette(props: { frame: FrameActions; onClose: () => void }) {
-  const [text, setText] = useState('')
+/** `typed`: while it was being loaded. */
+export default function Palette(props: { frame: FrameActions; typed: string; onClose: () => void }) {
+  const [text, setText] = useState(props.typed)
   const actions = useActions(props.frame)
   const chats = useChats(text)
   const groups = useMemo(() => matching(text, [chats, ...actions]), [text, chats, actions])
@@ -48,6 +49,10 @@ export default function Palette(props: { frame: FrameActions; onClose: () => voi
               <Search className="size-4 shrink-0 text-faint" aria-hidden />
               <Autocomplete.Input
                 aria-label="Find a chat or an action"
+                // Behind what was typed already, not over it.
+                onFocus={({ currentTarget }) =>
+                  currentTarget.setSelectionRange(currentTarget.value.length, currentTarget.value.length)
+                }
                 placeholder="Find a chat or an action"
                 maxLength={200}
                 className="h-12 w-full bg-transparent text-base outline-none placeholder:text-faint"

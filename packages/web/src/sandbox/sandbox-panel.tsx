@@ -2,7 +2,7 @@ import type { SandboxView } from '@sandlot/shared/desk/sandbox'
 import { messageOf } from '@sandlot/shared/errors'
 import { type ReactNode, useEffect, useRef, useState } from 'react'
 import { cn } from '../lib/cn.ts'
-import { formatBytes, formatCount } from '../lib/format.ts'
+import { formatBytes, formatCount, formatDay } from '../lib/format.ts'
 import { fetchSandbox, resetSandbox, stopSandbox } from '../net/sandbox.ts'
 import { useAttempt } from '../settings/use-attempt.ts'
 import { Alert } from '../ui/alert.tsx'
@@ -11,7 +11,7 @@ import { ConfirmDialog } from '../ui/confirm-dialog.tsx'
 import { Spinner } from '../ui/spinner.tsx'
 import { showToast } from '../ui/toasts.tsx'
 import { BackgroundJobs } from './background-jobs.tsx'
-import { STATE_WORDS, cpuShare, networkWords } from './sandbox-words.ts'
+import { STATE_WORDS, cpuShare, networkWords, stepWords } from './sandbox-words.ts'
 
 /** Between two looks. One that starts is looked at more often. */
 const LOOK_MS = 3_000
@@ -80,6 +80,7 @@ export default function SandboxPanel() {
                 </span>
               </h2>
               <p className="text-sm text-muted">{STATE_WORDS[view.state].about}</p>
+              <StartSteps view={view} />
               <div className="mt-2 flex flex-wrap gap-2">
                 <Button size="sm" disabled={!isThere || busy} onClick={() => setAsked('reset')}>
                   Reset…
@@ -119,6 +120,38 @@ export default function SandboxPanel() {
         </ConfirmDialog>
       )}
     </div>
+  )
+}
+
+/** While it starts, what has happened so far; afterwards how it went, for those who ask. */
+function StartSteps({ view }: { view: SandboxView }) {
+  const { steps, state, image } = view
+  const [first] = steps
+  const last = steps.at(-1)
+  if (first === undefined || last === undefined || state === 'none' || state === 'stopped') return null
+  const lines = (
+    <ol
+      aria-label="How it started"
+      className="mt-1 flex flex-col gap-1 rounded-lg bg-sunken px-3 py-2 font-mono text-xs"
+    >
+      {steps.map((step) => (
+        <li key={`${step.step} ${step.at}`} className="flex gap-3">
+          <span className="w-14 shrink-0 text-right text-muted tabular-nums">
+            {((step.at - first.at) / 1_000).toFixed(1)} s
+          </span>
+          <span className="min-w-0 [overflow-wrap:anywhere]">{stepWords(step, image)}</span>
+        </li>
+      ))}
+    </ol>
+  )
+  if (state === 'starting') return lines
+  return (
+    <details className="text-xs text-muted">
+      <summary className="w-fit cursor-pointer rounded hover:text-ink">
+        Started in {((last.at - first.at) / 1_000).toFixed(1)} seconds, {formatDay(last.at, Date.now())}
+      </summary>
+      {lines}
+    </details>
   )
 }
 

@@ -18,6 +18,26 @@ export const STATE_WORDS: Record<SandboxView['state'], { title: string; about: s
   },
 }
 
+/** A step of the start as a line. */
+export function stepWords({ step, about }: SandboxView['steps'][number], image: string): string {
+  switch (step) {
+    case 'line':
+      return 'No prepared one was free: waiting for a turn to start one'
+    case 'slot':
+      return `Your place in it: ${about}`
+    case 'pool':
+      return `A prepared container was free: ${about}`
+    case 'container':
+      return `Container ${about} runs, from ${image}`
+    case 'hello':
+      return `Its supervisor, sbxd, has answered: ${about}`
+    case 'proof':
+      return 'Its walls were tried: they hold'
+    case 'network':
+      return 'Its way to the allowed hosts is open'
+  }
+}
+
 export function networkWords({ mode, hosts, ask }: SandboxView['network']): string {
   const asks = ask ? ' The agent may ask you for more hosts.' : ''
   if (mode === 'none') return 'It has no network at all.'

@@ -4,22 +4,27 @@ import { call, findSessions } from '../net/http.ts'
 import { type Pages, usePages } from './use-pages.ts'
 
 /** What is looked for beside the words; absent: everything. */
-interface SearchFilters {
+export interface SearchFilters {
   kinds?: readonly SearchKind[] | undefined
-  /** Epoch milliseconds. */
+  /** Epoch milliseconds, also of `until`. */
   since?: number | undefined
+  until?: number | undefined
+  /** Who wrote it: a person’s id, or `agent`. */
+  who?: string | undefined
+  /** Of the reader: a project’s id, and whether the chat is in the archive. */
+  project?: string | undefined
+  archived?: boolean | undefined
   /** A chat's id. */
   chat?: string | undefined
 }
 
 /** A page of what was found, newest first; `before` is the `next` of the page before it. */
 function fetchHits(text: string, filters: SearchFilters = {}, before?: number): Promise<SearchResult> {
-  const { kinds, since, chat } = filters
+  const { kinds, ...others } = filters
   const query = new URLSearchParams({ q: text })
   if (kinds !== undefined) query.set('kind', kinds.join(','))
-  if (since !== undefined) query.set('since', String(since))
-  if (chat !== undefined) query.set('chat', chat)
-  if (before !== undefined) query.set('before', String(before))
+  for (const [name, value] of Object.entries({ ...others, before }))
+    if (value !== undefined) query.set(name, String(value))
   return call(searchResult, 'GET', `/api/search?${query}`)
 }
 

@@ -1,14 +1,14 @@
 import { type NewProject, type Project, newProject } from '@sandlot/shared/desk/chats'
 import { MODES } from '@sandlot/shared/mode'
 import { MAX_INSTRUCTION_BYTES } from '@sandlot/shared/person/instructions'
-import { type ReactNode, useId, useState } from 'react'
+import { useState } from 'react'
 import { useSubmit } from '../auth/use-submit.ts'
 import { useChat } from '../chat/chat-context.ts'
 import { MODE_WORDS } from '../chat/composer/mode-menu.tsx'
 import { saveProject } from '../net/chats.ts'
 import { Alert } from '../ui/alert.tsx'
 import { Button } from '../ui/button.tsx'
-import { Field, INPUT } from '../ui/field.tsx'
+import { Choice, Field, INPUT, Labelled } from '../ui/field.tsx'
 import { TitledDialog } from '../ui/titled-dialog.tsx'
 import { loadProjects } from './keeping.ts'
 
@@ -79,43 +79,22 @@ export function ProjectDialog(props: {
             )}
           </Labelled>
           <div className="grid grid-cols-2 gap-4 max-sm:grid-cols-1">
-            <Labelled label="New chats begin in">
-              {(id) => (
-                <select
-                  id={id}
-                  className={INPUT}
-                  value={said.mode ?? ''}
-                  onChange={({ target }) =>
-                    set({ mode: MODES.find((mode) => mode === target.value) ?? null })
-                  }
-                >
-                  <option value="">The usual mode</option>
-                  {MODES.map((mode) => (
-                    <option key={mode} value={mode}>
-                      {MODE_WORDS[mode].name}
-                    </option>
-                  ))}
-                </select>
-              )}
-            </Labelled>
+            <Choice
+              label="New chats begin in"
+              value={said.mode ?? ''}
+              options={[
+                ['', 'The usual mode'],
+                ...MODES.map((mode) => [mode, MODE_WORDS[mode].name] as const),
+              ]}
+              onChange={(mode) => set({ mode: MODES.find((one) => one === mode) ?? null })}
+            />
             {models.length > 1 && (
-              <Labelled label="and ask">
-                {(id) => (
-                  <select
-                    id={id}
-                    className={INPUT}
-                    value={said.model ?? ''}
-                    onChange={({ target }) => set({ model: target.value === '' ? null : target.value })}
-                  >
-                    <option value="">The usual model</option>
-                    {models.map(({ name }) => (
-                      <option key={name} value={name}>
-                        {name}
-                      </option>
-                    ))}
-                  </select>
-                )}
-              </Labelled>
+              <Choice
+                label="and ask"
+                value={said.model ?? ''}
+                options={[['', 'The usual model'], ...models.map(({ name }) => [name, name] as const)]}
+                onChange={(model) => set({ model: model === '' ? null : model })}
+              />
             )}
           </div>
         </div>
@@ -134,17 +113,5 @@ export function ProjectDialog(props: {
         </div>
       </form>
     </TitledDialog>
-  )
-}
-
-function Labelled(props: { label: string; children: (id: string) => ReactNode }) {
-  const id = useId()
-  return (
-    <div className="flex flex-col gap-1.5">
-      <label htmlFor={id} className="text-sm font-medium text-ink">
-        {props.label}
-      </label>
-      {props.children(id)}
-    </div>
   )
 }

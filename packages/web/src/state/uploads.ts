@@ -132,7 +132,7 @@ function drop(key: string): void {
 const isUnfinished = ({ state }: Upload): boolean => state !== 'there'
 
 /** Where what is attached to a message goes. */
-const ATTACHED = 'uploads'
+export const ATTACHED = 'uploads'
 /** Other names for one that is taken. */
 const MOST_NAMES = 100
 

@@ -72,12 +72,13 @@ function useOf(stat: SandboxStat): SandboxUse {
 export function sandboxRequests(parts: AcpServerParts): ExtensionHandlers {
   const { shell, settings, audit, log } = parts
   const view = async ({ sandboxes, starting, image, limits }: SandboxDesk, user: AgentUser) => {
-    const { state, connected, stat } = await sandboxes.status(user.id)
+    const { state, connected, stat, steps, image: made } = await sandboxes.status(user.id)
     const { network } = settings?.effective(user) ?? {}
     const isReady = state === 'running' && connected
     return {
       state: isReady ? 'ready' : starting.has(user.id) || state === 'running' ? 'starting' : STATES[state],
-      image,
+      image: made ?? image,
+      steps: [...(steps ?? [])],
       cpus: limits.cpus,
       use: stat && useOf(stat),
       network: {

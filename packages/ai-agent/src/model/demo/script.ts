@@ -130,7 +130,7 @@ const SUGGESTIONS = [
 
 /** Sent once in a session, and whenever the demo model does not understand. */
 export const HOW_TO_CONFIGURE =
-  'To talk to a real model, set `OPENAI_MODEL` (and `OPENAI_BASE_URL`, `OPENAI_API_KEY` as needed) and restart Sandlot.'
+  'For a real model, an administrator adds one under Settings, Models; it answers from the next message on.'
 
 export function suggestions(): string {
   return SUGGESTIONS.map((line) => `- ${line}`).join('\n')

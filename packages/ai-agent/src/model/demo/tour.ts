@@ -24,7 +24,7 @@ const STEPS = [
 ]
 
 const FOLDER = 'sandlot-demo'
-const NOTES = `# Notes\n\nThis file was written by the demo model.\n\n- TODO: set OPENAI_MODEL and talk to a real model\n- TODO: delete this folder\n`
+const NOTES = `# Notes\n\nThis file was written by the demo model.\n\n- TODO: add a model under Settings, Models, and talk to it\n- TODO: delete this folder\n`
 
 type Step = (prompt: DemoPrompt) => Action
 
@@ -120,7 +120,7 @@ function ending(unexplained: DoneCall | undefined): Action {
   const parts = [
     unexplained === undefined ? '' : explained(unexplained),
     `That was the tour. The files are in \`${FOLDER}\` in your workspace: "delete the folder ${FOLDER}" removes them. Try "what is in my workspace?" or "run \`df -h\`" next, or press Stop in the middle of "count to 60".`,
-    'With `OPENAI_MODEL` set (and `OPENAI_BASE_URL`, `OPENAI_API_KEY` as needed), a real model works here in my place, with the same tools.',
+    'Once an administrator has added a real model under Settings, Models, it works here in my place, with the same tools.',
   ]
   return { text: parts.filter((part) => part !== '').join('\n\n'), calls: [] }
 }

@@ -86,6 +86,11 @@ export function jobsOf(events: readonly SessionEvent[]): Job[] {
   return [...jobs.values()]
 }
 
+/** Whether the call left a command running in the background. */
+export function startsJob(outcome: OutcomeEvent): boolean {
+  return startedData.safeParse(outcome.rawOutput?.data).success
+}
+
 /** Those of the session itself that the log does not say have ended. */
 export function openJobsOf(events: readonly SessionEvent[]): Job[] {
   return jobsOf(events).filter(({ over, elsewhere }) => !over && !elsewhere)

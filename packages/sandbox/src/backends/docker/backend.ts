@@ -59,7 +59,8 @@ export function createDockerBackend(options: DockerBackendOptions): SandboxBacke
   const address = parseDockerHost(options.dockerHost, options.tls)
   const throughGate = address.kind === 'unix' && options.gate === true
   const engine = createEngine(throughGate ? { ...address, gate: true } : address, options.circuit)
-  const blueprint = createSpecBuilder(engine, deployment, options)
+  const imageNames = new Map<string, string>()
+  const blueprint = createSpecBuilder(engine, deployment, { ...options, imageNames })
   const quota = createQuotaProbe(engine, deployment)
   const volumes = createVolumes(engine, deployment, quota)
   /** The engine's folder. */
@@ -232,6 +233,7 @@ export function createDockerBackend(options: DockerBackendOptions): SandboxBacke
           name: (container.Names[0] ?? '').replace(/^\//, ''),
           state: normalState(container.State),
           labels: container.Labels,
+          image: imageNames.get(container.ImageID),
         }
       })
     },

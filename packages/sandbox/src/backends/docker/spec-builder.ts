@@ -26,10 +26,15 @@ interface BuiltSpec {
 export function createSpecBuilder(
   engine: Engine,
   deployment: string,
-  options: { seccompFile?: string; imageExtensions?: Readonly<Record<string, string>> } = {},
+  options: {
+    seccompFile?: string
+    imageExtensions?: Readonly<Record<string, string>>
+    /** Gets the name of each image that was found, by its id. */
+    imageNames?: Map<string, string>
+  } = {},
 ): (spec: SandboxSpec, signal?: AbortSignal) => Promise<BuiltSpec> {
   const profile = once(() => readSeccompProfile(options.seccompFile))
-  const imageIdOf = createImageIds(engine, options.imageExtensions ?? {})
+  const imageIdOf = createImageIds(engine, options.imageExtensions ?? {}, options.imageNames)
   const facts = once(async () => {
     const info = await engine.call('tell about itself', DEADLINE.read, (docker): Promise<EngineInfo> =>
       docker.info(),
@@ -77,6 +82,7 @@ function requireLimits(info: EngineInfo): void {
 function createImageIds(
   engine: Engine,
   extensions: Readonly<Record<string, string>>,
+  names?: Map<string, string>,
 ): (reference: string, signal?: AbortSignal) => Promise<string> {
   const look = (reference: string, signal?: AbortSignal): Promise<Docker.ImageInspectInfo | undefined> =>
     engine.call(
@@ -92,6 +98,8 @@ function createImageIds(
       extension === undefined ? undefined : look(extension, signal),
     ])
     if (image === undefined) throw missingImage(reference)
+    names?.set(image.Id, reference)
+    if (extension !== undefined && extended !== undefined) names?.set(extended.Id, extension)
     return extended !== undefined && isMadeFrom(extended, image) ? extended.Id : image.Id
   }
 }

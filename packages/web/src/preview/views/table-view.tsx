@@ -233,7 +233,9 @@ function Grid(props: { table: Opened; worker: Worker; path: string }) {
           })}
         </div>
         {count === 0 && (
-          <p className="sticky left-0 px-4 py-6 text-sm text-muted">No row has “{wanted.filter}” in it.</p>
+          <p className="sticky left-0 px-4 py-6 text-sm text-muted">
+            {wanted.filter === '' ? 'This table has no rows.' : `No row has “${wanted.filter}” in it.`}
+          </p>
         )}
       </div>
     </>

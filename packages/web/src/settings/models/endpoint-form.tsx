@@ -6,7 +6,7 @@ import { useSubmit } from '../../auth/use-submit.ts'
 import { putEndpoint, tryEndpoint } from '../../net/models.ts'
 import { Alert } from '../../ui/alert.tsx'
 import { Button, IconButton } from '../../ui/button.tsx'
-import { Field, INPUT } from '../../ui/field.tsx'
+import { Choice, Field, type FieldProps, INPUT } from '../../ui/field.tsx'
 import { PasswordField } from '../../ui/password-field.tsx'
 import { Spinner } from '../../ui/spinner.tsx'
 import { showToast } from '../../ui/toasts.tsx'
@@ -76,19 +76,13 @@ export function EndpointForm(props: {
     >
       {problem !== null && <Alert>{problem}</Alert>}
       {endpoint === null && (
-        <label className="flex flex-col gap-1.5 text-sm font-medium">
-          Provider
-          <select className={INPUT} value={preset} onChange={({ target }) => take(target.value)}>
-            <option value="" disabled>
-              Choose one
-            </option>
-            {PRESETS.map(({ id, name: words }) => (
-              <option key={id} value={id}>
-                {words === '' ? 'Another one' : words}
-              </option>
-            ))}
-          </select>
-        </label>
+        <Choice
+          label="Provider"
+          value={preset}
+          placeholder="Choose one"
+          options={PRESETS.map(({ id, name: words }) => [id, words === '' ? 'Another one' : words])}
+          onChange={take}
+        />
       )}
       <div className="grid gap-4 sm:grid-cols-[1fr_2fr]">
         <Field
@@ -164,6 +158,37 @@ export function EndpointForm(props: {
   )
 }
 
+const PRICE = { inputMode: 'decimal', pattern: '[0-9]*[.]?[0-9]*' } as const
+
+/** Of a model, beside its name. `needs`: required where that one is filled in. */
+const MODEL_FIELDS: readonly (FieldProps & {
+  name: 'label' | 'contextWindow' | 'input' | 'output'
+  needs?: 'input' | 'output'
+})[] = [
+  {
+    name: 'label',
+    label: 'Label',
+    maxLength: 200,
+    autoComplete: 'off',
+    hint: 'What people see, where it is not its name.',
+  },
+  {
+    name: 'contextWindow',
+    label: 'Context window',
+    inputMode: 'numeric',
+    pattern: '[0-9]*',
+    hint: 'Tokens. Empty: 128,000.',
+  },
+  {
+    name: 'input',
+    needs: 'output',
+    label: 'Price of input',
+    ...PRICE,
+    hint: 'US dollars for a million tokens. Empty: unknown.',
+  },
+  { name: 'output', needs: 'input', label: 'Price of output', ...PRICE },
+]
+
 function ModelRow(props: {
   model: ModelDraft
   /** Id of the list of those that the endpoint has. */
@@ -200,39 +225,15 @@ function ModelRow(props: {
           Label, context, images, prices
         </summary>
         <div className="grid gap-3 pt-2 sm:grid-cols-2">
-          <Field
-            label="Label"
-            value={model.label}
-            maxLength={200}
-            autoComplete="off"
-            hint="What people see, where it is not its name."
-            onChange={({ target }) => set({ label: target.value })}
-          />
-          <Field
-            label="Context window"
-            inputMode="numeric"
-            pattern="[0-9]*"
-            value={model.contextWindow}
-            hint="Tokens. Empty: 128,000."
-            onChange={({ target }) => set({ contextWindow: target.value })}
-          />
-          <Field
-            label="Price of input"
-            inputMode="decimal"
-            pattern="[0-9]*[.]?[0-9]*"
-            value={model.input}
-            required={model.output !== ''}
-            hint="US dollars for a million tokens. Empty: unknown."
-            onChange={({ target }) => set({ input: target.value })}
-          />
-          <Field
-            label="Price of output"
-            inputMode="decimal"
-            pattern="[0-9]*[.]?[0-9]*"
-            value={model.output}
-            required={model.input !== ''}
-            onChange={({ target }) => set({ output: target.value })}
-          />
+          {MODEL_FIELDS.map(({ name, needs, ...field }) => (
+            <Field
+              key={name}
+              {...field}
+              value={model[name]}
+              required={needs !== undefined && model[needs] !== ''}
+              onChange={({ target }) => set({ [name]: target.value })}
+            />
+          ))}
           <label className="flex items-center gap-2 text-sm pointer-coarse:min-h-11">
             <input
               type="checkbox"
