@@ -1,4 +1,5 @@
 /** The panel of what listens in the sandbox, in a real browser. */
+import { makeSandlotEvent } from '@sandlot/shared/events'
 import { expect, test } from 'vitest'
 import { DESKTOP, lookAt, PHONE, usePages } from './fixture/pages.ts'
 
@@ -23,4 +24,24 @@ test.each([
   service.ports = { awake: true, ports: [3000], off: 'Previews need a host name of their own.' }
   await page.getByText('Previews need a host name of their own.').waitFor()
   expect(await page.getByRole('link', { name: /Open/ }).count()).toBe(0)
+})
+
+test('an app that begins to listen is a card in its chat, which leads to the panel', async () => {
+  service.ports = { awake: true, ports: [8000] }
+  const page = await signedIn({ sessionId: 's_fixed' })
+  const opens = (...ports: number[]) =>
+    service.emit('s_fixed', [makeSandlotEvent({ type: 'ports_open', ports }, { live: true }, Date.now())])
+  opens(8000)
+  const card = page.getByText('An app listens in your sandbox, on port 8000')
+  await card.waitFor()
+  expect(await lookAt(page, 'app-card-light')).toEqual([])
+  await page.getByRole('button', { name: 'Show it' }).click()
+  await page.getByRole('link', { name: 'Open port 8000 in a new tab' }).waitFor()
+  await card.waitFor({ state: 'detached' })
+  // Closed and opened again it is another one.
+  opens()
+  opens(8000, 9000)
+  await page.getByText('An app listens in your sandbox, on ports 8000, 9000').waitFor()
+  await page.getByRole('button', { name: 'Dismiss' }).click()
+  await page.getByText(/An app listens/).waitFor({ state: 'detached' })
 })

@@ -76,3 +76,19 @@ test('the last answer and its code are copied by key', async () => {
   const shown = await page.getByRole('group', { name: 'Code', exact: true }).last().innerText()
   expect(String(await clipboard()).trim()).toBe(shown.trim())
 })
+
+test('what is typed before the palette is there stands in it', async () => {
+  const page = await signedIn({ sessionId: 's_fixed' })
+  const held = Promise.withResolvers<void>()
+  await page.route(/palette-[^/]*\.js$/, async (route) => {
+    await held.promise
+    await route.continue()
+  })
+  await page.keyboard.press('Control+k')
+  await page.keyboard.type('dark th')
+  held.resolve()
+  const palette = page.getByRole('dialog', { name: 'Chats and actions' })
+  await palette.waitFor()
+  await page.keyboard.type('eme')
+  await until(async () => expect(await palette.getByRole('option').allInnerTexts()).toEqual(['Theme: dark']))
+})

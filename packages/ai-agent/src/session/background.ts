@@ -31,7 +31,7 @@ export class BackgroundWatch {
     void this.#tick()
   }
 
-  /** Somebody reads from now on, who has seen nothing of what is not stored. */
+  /** There is a new reader, which has seen nothing of what is not stored. */
   shownTo(): void {
     this.#ports = ''
     this.start()

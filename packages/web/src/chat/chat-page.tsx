@@ -1,7 +1,7 @@
 import { pendingApprovals } from '@sandlot/shared/transcript/activity'
 import type { Mode } from '@sandlot/shared/mode'
-import { Eye, ImagePlus, Paperclip, SearchX, UserX } from 'lucide-react'
-import { type DragEvent, type ReactNode, useEffect, useEffectEvent, useMemo, useRef, useState } from 'react'
+import { Eye, Globe, SearchX, UserX, X } from 'lucide-react'
+import { useEffect, useEffectEvent, useMemo, useRef, useState } from 'react'
 import type { Me } from '@sandlot/shared/api'
 import type { Author } from '@sandlot/shared/team/shares'
 import { useLocation } from 'wouter'
@@ -13,7 +13,7 @@ import type { SendOptions } from '../state/chat.ts'
 import { isBusy, modeOf } from '../state/chat-state.ts'
 import type { PendingMessage } from '../state/outbox.ts'
 import { waitingModel } from '../state/waiting-frames.ts'
-import { Button } from '../ui/button.tsx'
+import { Button, IconButton } from '../ui/button.tsx'
 import { PersonMark } from '../ui/person-mark.tsx'
 import { Revealed } from '../ui/revealed.tsx'
 import { Spinner } from '../ui/spinner.tsx'
@@ -40,13 +40,10 @@ import { mentionsIn } from './sharing/mentions.ts'
 import { Typing } from './sharing/people-here.tsx'
 import { MODE_SAYS } from './sharing/mode-says.ts'
 import { ReadingProvider, useMentionable, useReadingOf } from './sharing/reading.ts'
-import { PortsCard } from './ports-card.tsx'
+import { DropZone } from './drop-zone.tsx'
 import { useGlobalKeys } from './use-global-keys.ts'
 import { useDesk } from '../desk/use-desk.ts'
-import { splitDrop } from '../files/dropped.ts'
 import { quotePath } from '@sandlot/shared/quoted-path'
-import { ATTACHED, addUploads } from '../state/uploads.ts'
-import { showToast } from '../ui/toasts.tsx'
 import { useNewInProject, useSeen } from '../sidebar/chat-hooks.tsx'
 import { readAgain } from '../net/images.ts'
 import { sendComment } from '../net/shares.ts'
@@ -267,7 +264,7 @@ export function ChatPage(props: { sessionId: string | null }) {
                 <BudgetWarning budgets={budgets} />
                 <ApprovalBar waiting={waiting} onAnswer={approvals.answerAll} />
                 <RefusedMessages messages={refused} />
-                {owner === null && <PortsCard ports={transcript.ports} />}
+                {owner === null && <PortsCard sessionId={sessionId} />}
                 <PlanPanel plan={shown.plan} running={shown.prompt !== null} />
                 {sessionId !== null && (
                   <Queued
@@ -390,58 +387,6 @@ function lastUserText(
   return entries.findLast((entry) => entry.type === 'message' && entry.role === 'user')?.text ?? null
 }
 
-/** Files may be dropped anywhere on what is inside. */
-function DropZone(props: {
-  sessionId: string | null
-  onlyImages: boolean
-  onFiles: (files: readonly File[]) => void
-  /** They are on their way to these places in the workspace. */
-  onFolders: (folders: readonly string[]) => void
-  children: ReactNode
-}) {
-  const [over, setOver] = useState(false)
-  const Icon = props.onlyImages ? ImagePlus : Paperclip
-  // Each element inside is entered and left on its own.
-  const depth = useRef(0)
-  const move = (event: DragEvent, by: number) => {
-    if (!event.dataTransfer.types.includes('Files')) return
-    event.preventDefault()
-    depth.current = Math.max(0, depth.current + by)
-    setOver(depth.current > 0)
-  }
-  return (
-    <div
-      data-session-page={props.sessionId ?? 'new'}
-      className="relative flex min-h-0 flex-1 flex-col"
-      onDragEnter={(event) => move(event, 1)}
-      onDragOver={(event) => move(event, 0)}
-      onDragLeave={(event) => move(event, -1)}
-      onDrop={(event) => {
-        move(event, -depth.current)
-        const { files, folders, entries } = splitDrop(event.dataTransfer, ATTACHED)
-        if (files.length > 0) props.onFiles(files)
-        if (folders.length === 0) return
-        // Whose files the chat does not see is told so by what takes files.
-        if (props.onlyImages) return props.onFiles([...event.dataTransfer.files])
-        // There is their progress, and what is there already is asked about.
-        useDesk.getState().open('files')
-        entries().then(addUploads, (error: unknown) => showToast(messageOf(error)))
-        props.onFolders(folders)
-      }}
-    >
-      {props.children}
-      {over && (
-        <div
-          aria-hidden
-          className="pointer-events-none absolute inset-2 z-20 flex flex-col items-center justify-center gap-2 rounded-2xl border-2 border-dashed border-accent bg-canvas/85 text-base font-medium"
-        >
-          <Icon className="size-7 text-accent" /> Drop {props.onlyImages ? 'images' : 'files'} to attach them
-        </div>
-      )}
-    </div>
-  )
-}
-
 /**
  * Give what was taken back to the composer, to be changed and sent again: behind what is being
  * written there, after a blank line, so that nothing of either is lost. Of its images those that
@@ -472,4 +417,40 @@ function useWithdrawnMessages(
   useEffect(() => {
     if (sessionId !== null && got.length > 0) void takeOver(sessionId)
   }, [sessionId, got])
+}
+
+const NO_PORTS: readonly number[] = []
+
+/** Says that an app has begun to listen in the person's sandbox, until it is opened or put away. */
+function PortsCard({ sessionId }: { sessionId: string | null }) {
+  const ports = useChatState(({ views }) => views[sessionId ?? '']?.transcript.ports ?? NO_PORTS)
+  const [seen, setSeen] = useState<readonly number[]>([])
+  const fresh = ports.filter((port) => !seen.includes(port))
+  // A port that is closed and opened again is new.
+  if (seen.some((port) => !ports.includes(port))) setSeen(seen.filter((port) => ports.includes(port)))
+  return (
+    <div role="status">
+      {fresh.length > 0 && (
+        <div className="flex items-center gap-2.5 border-b border-line py-1.5 pr-1.5 pl-4 text-sm">
+          <Globe className="size-4 shrink-0 text-accent" aria-hidden />
+          <p className="min-w-0 flex-1">
+            An app listens in your sandbox, on {fresh.length === 1 ? 'port' : 'ports'}{' '}
+            <span className="font-mono">{fresh.join(', ')}</span>
+          </p>
+          <Button
+            size="sm"
+            onClick={() => {
+              setSeen(ports)
+              useDesk.getState().open('app')
+            }}
+          >
+            Show it
+          </Button>
+          <IconButton label="Dismiss" onClick={() => setSeen(ports)}>
+            <X aria-hidden />
+          </IconButton>
+        </div>
+      )}
+    </div>
+  )
 }

@@ -96,12 +96,12 @@ function OneFile(props: { path: string; editing: boolean; onEdit: () => void; on
   const { closeFile } = useDesk()
   const [version, setVersion] = useState(0)
   const known = useTree(({ folders }) => folders.get(folderOf(path))?.entries)
-  const modifiedAt = known?.find(({ name }) => name === nameOf(path))?.modifiedAt
+  const entry = known?.find(({ name }) => name === nameOf(path))
   if (!editing)
     return (
       <FilePreview
         path={path}
-        version={`${version} ${modifiedAt ?? ''}`}
+        version={`${version} ${entry?.modifiedAt ?? ''} ${entry?.size ?? ''}`}
         lead={
           <IconButton label="Back to the files" onClick={closeFile}>
             <ChevronLeft aria-hidden />
