@@ -148,8 +148,6 @@ function SearchFilterBar(props: {
     <>
       <div className="flex items-center gap-1 px-2.5 pt-4 pb-1">
         <h2 className="min-w-0 flex-1 text-xs font-medium whitespace-nowrap text-faint">In chats</h2>
-        {choice('What', 'what', wordsOf(WHAT))}
-        {choice('When', 'when', wordsOf(WHEN))}
         <button
           type="button"
           aria-label="More filters"
@@ -160,6 +158,10 @@ function SearchFilterBar(props: {
         >
           <SlidersHorizontal className="size-3.5" aria-hidden />
         </button>
+      </div>
+      <div className="flex flex-wrap gap-x-2 px-1.5 pb-1">
+        {choice('What', 'what', wordsOf(WHAT))}
+        {choice('When', 'when', wordsOf(WHEN))}
       </div>
       {said.when === BETWEEN && (
         <div className="flex flex-wrap gap-x-3 gap-y-1 px-2.5 pb-2">
