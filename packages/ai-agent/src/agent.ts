@@ -33,6 +33,7 @@ import { limitsCost, promptLimits } from './limits/settings.ts'
 import { modelsOf } from './loop/model-choice.ts'
 import { RETRY_RULES } from './loop/retry.ts'
 import { Line } from './line/line.ts'
+import { SandboxLine } from './line/sandbox-line.ts'
 import { AgentMetrics } from './metrics/agent-metrics.ts'
 import { openTracing } from './metrics/tracing.ts'
 import { documentUrlOf } from './mcp/oauth/client.ts'
@@ -270,6 +271,12 @@ export async function openAgent(
       { of: { kind: 'deployment' }, limits: config.limits.total },
     ])
   const line = new Line({ places: config.prompts, rows: store.line, leaving: leaving.signal, log })
+  const sandboxLine = new SandboxLine({
+    limit: config.sandbox.host.sandboxes,
+    acquire,
+    connected: (userId) => sandboxes.connected(userId),
+    line: new Line({ places: 1, leaving: leaving.signal, log }),
+  })
   const manager = new SessionManager({
     store,
     rules,
@@ -288,7 +295,7 @@ export async function openAgent(
         project: store.chats.projectOf(userId, sessionId),
       }),
     runCalls: (calls, context) => scheduler.run(calls, context),
-    sandbox: acquire,
+    sandbox: (userId, signal, waiting) => sandboxLine.acquire(userId, signal, waiting),
     lookAtJobs: lookAtJobs(sandboxes),
     portsOf: async (userId) => (await (await sandboxes.connected(userId))?.ports()) ?? [],
     endJobs: endJobs(sandboxes),

@@ -135,6 +135,11 @@ export class Line {
     return Number.isFinite(places) ? places : undefined
   }
 
+  /** Prompts that have a place or wait for one. */
+  get size(): number {
+    return this.#turns.held + this.#turns.size
+  }
+
   /** Resolves when what was to be kept is stored. */
   settled(): Promise<void> {
     return this.#writes

@@ -1,6 +1,6 @@
 /** What a running prompt's calls get of their session. */
 import type { Mode } from '@sandlot/shared/mode'
-import type { SessionEvent } from '@sandlot/shared/events'
+import { type SessionEvent, makeSandlotEvent } from '@sandlot/shared/events'
 import { callsBefore } from '../history/read-log.ts'
 import { judge } from '../approval/engine.ts'
 import { approvalOptions } from '../approval/options.ts'
@@ -62,6 +62,8 @@ interface BatchSource {
   approvals: Approvals
   mode: () => Mode
   appendOutput: BatchOutputs['append']
+  /** Shows a live event. */
+  show: (event: SessionEvent) => void
   /** As `SessionCore.released`. */
   released: AbortSignal
   /** Absent: what the prompt changes is not told. */
@@ -70,8 +72,20 @@ interface BatchSource {
 }
 
 export function batchContext(source: BatchSource): BatchContext {
-  const { sessionId, userId, running, turn, tools, log, approvals, mode, appendOutput, released, changes } =
-    source
+  const {
+    sessionId,
+    userId,
+    running,
+    turn,
+    tools,
+    log,
+    approvals,
+    mode,
+    appendOutput,
+    show,
+    released,
+    changes,
+  } = source
   const { store, sandbox, secrets, now, log: agentLog } = source.parts
   return {
     ids: { sessionId, userId, promptId: running.promptId, turn, folder: source.folder },
@@ -79,7 +93,10 @@ export function batchContext(source: BatchSource): BatchContext {
     signal: AbortSignal.any([running.stop.signal, released]),
     cancelSignal: (callId) => running.cancelOf(callId).signal,
     sandbox: async (signal, readOnly) => {
-      const acquired = await sandbox(userId, signal)
+      const acquired = await sandbox(userId, signal, (wait) => {
+        const event = { type: 'line_waited', ...wait } as const
+        show(makeSandlotEvent(event, { promptId: running.promptId, turn, live: true }, now()))
+      })
       if (!readOnly) await changes?.watch(acquired)
       return acquired
     },

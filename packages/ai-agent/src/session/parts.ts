@@ -1,6 +1,7 @@
 /** What sessions work with: made once at start and handed to each. */
 import type { SessionEvent } from '@sandlot/shared/events'
 import type { Mode } from '@sandlot/shared/mode'
+import type { LineWait } from '@sandlot/shared/office/line'
 import type { Rule } from '@sandlot/shared/rules'
 import type { Sandbox } from '@sandlot/sandbox/sandbox'
 import type { SessionRecords, SessionStore } from '@sandlot/storage/sessions/store'
@@ -48,8 +49,11 @@ export interface RunnerParts {
   tools: (userId: string, signal: AbortSignal, sessionId?: string) => Promise<ToolRegistry>
   /** The scheduler. */
   runCalls: (calls: RawToolCall[], context: BatchContext) => AsyncGenerator<SessionEvent, ToolOutcome[]>
-  /** The user's sandbox; rejects with a `SandboxError`. */
-  sandbox: (userId: string, signal: AbortSignal) => Promise<Sandbox>
+  /**
+   * The user's sandbox; rejects with a `SandboxError`. `waiting` is called while the host has no
+   * room for it, and with place 0 at the end of that.
+   */
+  sandbox: (userId: string, signal: AbortSignal, waiting?: (wait: LineWait) => void) => Promise<Sandbox>
   /** How background commands of a user stand. Absent: unknown. */
   lookAtJobs?: LookAtJobs
   /** The ports on which something listens in the user's sandbox, which is not started for it. */

@@ -193,6 +193,7 @@ export class Runner {
             approvals: core.approvals,
             appendOutput: (callId, offset, bytes) =>
               core.asOwner(core.journal.appendOutput(callId, offset, bytes)),
+            show: (event) => core.journal.show(event),
             released,
             changes,
             mode: () => core.effectiveMode,

@@ -129,7 +129,7 @@ function Numbers({ view }: { view: Overview }) {
       <Figure name="Prompts running" value={running} of={promptLimit} />
       <Figure name="In line" value={waiting} />
       <Figure name="People here" value={online.length} />
-      <Figure name="Sandboxes running" value={sandboxes?.running} of={sandboxes?.limit} />
+      <Figure name="Sandboxes" value={sandboxes?.running} of={sandboxes?.limit} />
       <Figure name="Free disk" value={freeBytes === undefined ? undefined : formatBytes(freeBytes)} />
     </dl>
   )
@@ -165,6 +165,10 @@ const PARTS: Readonly<Record<string, string>> = {
   'sign-in': 'Sign-in',
 }
 
+function capital(sentence: string): string {
+  return sentence.charAt(0).toUpperCase() + sentence.slice(1)
+}
+
 function Health({ health }: { health: Overview['health'] }) {
   const bad = health.reasons.filter(({ ok }) => !ok).length
   const text = !health.ready
@@ -186,7 +190,7 @@ function Health({ health }: { health: Overview['health'] }) {
             )}
             <div className="min-w-0 flex-1 sm:flex sm:gap-3">
               <span className="block font-medium sm:w-56 sm:shrink-0">{PARTS[part] ?? part}</span>
-              <span className="block min-w-0 text-muted [overflow-wrap:anywhere]">{message}</span>
+              <span className="block min-w-0 text-muted [overflow-wrap:anywhere]">{capital(message)}</span>
             </div>
           </li>
         ))}
@@ -203,6 +207,11 @@ function doingWords({ doing, tools, line }: RunningPrompt): string {
   if (doing === 'line') return line === undefined ? 'In line' : lineWords(line)
   if (doing === 'calls') return `Running ${tools.join(', ')}`
   return doing === 'person' && tools.length > 0 ? `${DOING.person}: ${tools.join(', ')}` : DOING[doing]
+}
+
+/** Whole seconds: it ticks. */
+function agoWords(ms: number): string {
+  return `for ${formatDuration(Math.max(1, Math.floor(ms / 1_000)) * 1_000).replace('.0', '')}`
 }
 
 function Prompts(props: {
@@ -242,11 +251,11 @@ function Prompts(props: {
                     <span className="text-muted"> · {model}</span>
                   </p>
                   <p className="text-xs text-muted tabular-nums [overflow-wrap:anywhere]">
-                    {doingWords(prompt)} · for {formatDuration(Math.max(1_000, now - startedAt))}
+                    {doingWords(prompt)} · {agoWords(now - startedAt)}
                     {sessionId !== undefined && (
                       <>
                         {' · '}
-                        <Link href={`/s/${sessionId}`} className="text-accent hover:underline">
+                        <Link href={`/s/${sessionId}`} className="text-accent underline underline-offset-2">
                           {title ?? 'Your chat'}
                         </Link>
                       </>
