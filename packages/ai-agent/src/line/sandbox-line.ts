@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { SandboxError } from '@sandlot/sandbox/errors'
 import type { Sandbox } from '@sandlot/sandbox/sandbox'
 import type { LineWait } from '@sandlot/shared/office/line'
-import { Line } from './line.ts'
+import type { Line } from './line.ts'
 
 /** Milliseconds between two tries of the one in front. */
 const RETRY_MS = 1_000
