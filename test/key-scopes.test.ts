@@ -79,6 +79,8 @@ const NEEDED: Record<string, Needs> = {
   'GET /api/terminals/:id': 'exec',
   'DELETE /api/terminals/:id': 'exec',
   'GET /api/models': ADMIN_READ,
+  'GET /api/admin/alerts': ADMIN_READ,
+  'POST /api/admin/alerts/test': ADMIN_CHANGE,
   'POST /api/models': ADMIN_CHANGE,
   'PUT /api/models/:id': ADMIN_CHANGE,
   'DELETE /api/models/:id': ADMIN_CHANGE,

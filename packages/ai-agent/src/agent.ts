@@ -330,6 +330,8 @@ export async function openAgent(
     toolsEnabled: config.toolsEnabled,
     probeSandboxes: () => sandboxes.probe(),
     storeProblem: () => store.problem(),
+    modelReasons: (names) => prompts.health.reasons(names),
+    freeBytes: () => freeBytesFor(path),
     fullImageFile: join(config.dataFolder, FULL_IMAGE_FILE),
   })
   const streams = new ByteStreams()

@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path'
 import { check, failed, type Finding, ok, report } from '@sandlot/sandbox/controller/finding'
 import { messageOf } from '@sandlot/shared/errors'
 import { auditChains } from '@sandlot/shared/office/audit'
+import { LOW_DISK_BYTES } from '@sandlot/shared/config/low-disk'
 import { BACKUP_STATUS_FILE, type BackupStatus, backupStatus } from '@sandlot/shared/office/backup-status'
 import { childEnvironment } from './child-env.ts'
 import { recordFile } from './children.ts'
@@ -14,9 +15,6 @@ import { askReadiness, checkPortIsFree } from './ready.ts'
 import { sandboxes } from './sandbox-checks.ts'
 import { signInChecks } from './sign-in-checks.ts'
 import { StepError } from './steps.ts'
-
-/** Below this a workspace, an image or a database soon fails to be written. */
-const FREE_BYTES = 2 * 1024 ** 3
 
 function node(): Finding {
   const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
@@ -44,7 +42,7 @@ function dataDirectory(config: CliConfig): Finding {
   const { bavail, bsize } = statfsSync(nearest)
   const gibibytes = (bavail * bsize) / 1024 ** 3
   const free = `${gibibytes.toFixed(gibibytes < 10 ? 1 : 0)} GiB free`
-  return check('must', id, name, bavail * bsize >= FREE_BYTES, {
+  return check('must', id, name, bavail * bsize >= LOW_DISK_BYTES, {
     ok: `${config.data}, ${free}${existsSync(config.data) ? '' : ' (made at the first start)'}`,
     bad: `${config.data} has only ${free}`,
     fix: 'Make room: docker system df shows what the engine holds.',

@@ -166,6 +166,8 @@ const OWN = {
     'SANDLOT_LOCAL_SIGN_IN',
     'SANDLOT_SMTP_URL',
     'SANDLOT_MAIL_FROM',
+    'SANDLOT_ALERT_EMAIL',
+    'SANDLOT_ALERT_WEBHOOK',
   ],
 } as const satisfies Record<string, readonly string[]>
 

@@ -107,6 +107,16 @@ const variables = z.object({
   SANDLOT_METRICS_TOKEN: z.string().min(16, 'must have at least 16 characters').optional(),
   SANDLOT_SMTP_URL: smtpUrl.optional(),
   SANDLOT_MAIL_FROM: sender.optional(),
+  SANDLOT_ALERT_EMAIL: z
+    .string()
+    .default('')
+    .transform((list) => list.split(',').map((address) => address.trim()))
+    .transform((list) => [...new Set(list.filter((address) => address !== ''))])
+    .pipe(z.array(z.email('must be addresses like ops@example.org, with commas between'))),
+  SANDLOT_ALERT_WEBHOOK: z
+    .url({ protocol: /^https?$/, error: 'must be an http(s) address like https://hooks.example.org/sandlot' })
+    .transform((url) => new URL(url))
+    .optional(),
 })
 
 export interface ServiceConfig {
@@ -131,6 +141,8 @@ export interface ServiceConfig {
   metricsToken: string | undefined
   /** Undefined: no e-mail is sent. */
   mail: MailSettings | undefined
+  /** Where it is said that something fails here. */
+  alerts: { email: string[]; webhook: URL | undefined }
   /** By which people sign in, beside their passwords. */
   providers: readonly OidcProviderConfig[]
   localSignIn: LocalSignIn
@@ -144,6 +156,9 @@ export function readServiceConfig(env: Environment = process.env): ServiceConfig
   const { SANDLOT_SMTP_URL: smtp, SANDLOT_MAIL_FROM: from } = read
   if (smtp !== undefined && from === undefined)
     throw new ConfigError(['SANDLOT_MAIL_FROM: must be set where SANDLOT_SMTP_URL is'])
+  const { SANDLOT_ALERT_EMAIL: email, SANDLOT_ALERT_WEBHOOK: webhook } = read
+  if (smtp === undefined && email.length > 0)
+    throw new ConfigError(['SANDLOT_ALERT_EMAIL: needs a mail server, SANDLOT_SMTP_URL'])
   const dataFolder = resolve(read.SANDLOT_DATA)
   return {
     host: read.HOST,
@@ -159,6 +174,7 @@ export function readServiceConfig(env: Environment = process.env): ServiceConfig
     webDist: resolve(read.SANDLOT_WEB_DIST ?? join(import.meta.dirname, '../../web/dist')),
     metricsToken: read.SANDLOT_METRICS_TOKEN,
     mail: smtp === undefined || from === undefined ? undefined : { ...smtp, from },
+    alerts: { email, webhook },
     providers: read.SANDLOT_OIDC,
     localSignIn: read.SANDLOT_LOCAL_SIGN_IN,
     settings: settingRows(variables, env),

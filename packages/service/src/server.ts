@@ -11,6 +11,7 @@ import { AgentLink } from './agent/agent-link.ts'
 import type { AgentLinkOptions } from './agent/agent-link.ts'
 import type { ServiceConfig } from './config.ts'
 import { makeApp } from './http/app.ts'
+import { readinessOf } from './http/health-routes.ts'
 import {
   type ConnectionLimits,
   DEFAULT_CONNECTION_LIMITS,
@@ -25,6 +26,8 @@ import { makeLog } from './log.ts'
 import { AuditRetention } from './people/audit-retention.ts'
 import { adoptTeams, tellPersonChanged } from './people/teams.ts'
 import { makeMetrics } from './metrics.ts'
+import { alertPoster } from './notices/alert-webhook.ts'
+import { Alerts, type AlertsTimes } from './notices/alerts.ts'
 import { mailSender } from './notices/mail.ts'
 import { type NoticeTimes, Notices } from './notices/notices.ts'
 import { openPush } from './notices/push.ts'
@@ -54,6 +57,7 @@ interface ServiceDeps {
   removalRetryMs?: number
   removalSlowMs?: number
   noticeTimes?: Partial<NoticeTimes>
+  alertTimes?: Partial<AlertsTimes>
   /** Push services on this machine are allowed. */
   push?: { loopback?: boolean; timeoutMs?: number }
   agentPauses?: NonNullable<AgentLinkOptions['pauses']>
@@ -188,6 +192,23 @@ export async function startService(config: ServiceConfig, deps: ServiceDeps = {}
       log,
     })
 
+    const { webhook } = config.alerts
+    const alerts = new Alerts({
+      email: config.alerts.email,
+      sendMail,
+      webhook: webhook && {
+        host: webhook.host,
+        post: alertPoster(webhook, await ensureSecret(join(config.dataFolder, 'keys'), 'alerts')),
+      },
+      readiness: () =>
+        readinessOf({ config, accounts, sessions, agent, external, stopping: stopping.signal }),
+      store: accounts.alerts,
+      publicUrl: () => url,
+      log,
+      times: deps.alertTimes,
+    })
+    undo.push(() => alerts.close())
+
     const { slowReaderBytes = SLOW_READER_BYTES } = deps
     const parts = {
       slowReaderBytes,
@@ -210,6 +231,7 @@ export async function startService(config: ServiceConfig, deps: ServiceDeps = {}
       sendMail,
       push,
       notices,
+      alerts,
     }
     const app = makeApp({ ...parts, stopping: stopping.signal })
     const connections = { ...DEFAULT_CONNECTION_LIMITS, ...deps.connections }

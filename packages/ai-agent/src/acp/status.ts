@@ -3,6 +3,7 @@
  */
 import { readFile } from 'node:fs/promises'
 import { fullImageState } from '@sandlot/shared/api'
+import { LOW_DISK_BYTES } from '@sandlot/shared/config/low-disk'
 import type { FullImageState } from '@sandlot/shared/config/full-image'
 import type { AgentStatus } from '@sandlot/shared/acp-meta'
 import type { Mode } from '@sandlot/shared/mode'
@@ -21,6 +22,10 @@ interface StatusParts {
   probeSandboxes: () => Promise<{ ok: boolean; message: string }>
   /** Why nothing can be stored; undefined: it can. */
   storeProblem: () => Promise<StorageError | undefined>
+  /** How the providers of these models serve us. */
+  modelReasons: (names: readonly string[]) => AgentStatus['reasons']
+  /** Of the disk that data is written to. */
+  freeBytes: () => number
   /** Where the launcher says how the larger image of the sandboxes stands. */
   fullImageFile: string
 }
@@ -42,12 +47,28 @@ async function readFullImage(file: string): Promise<FullImageState | undefined> 
   }
 }
 
+/** Nothing where it cannot be asked. What was low is well again only with a quarter more. */
+function diskReason(freeBytes: () => number): () => AgentStatus['reasons'] {
+  let low = false
+  return () => {
+    try {
+      const free = freeBytes()
+      low = free < LOW_DISK_BYTES * (low ? 1.25 : 1)
+      const room = `${(Math.max(free, 0) / 1024 ** 3).toFixed(1)} GiB free for chats and outputs`
+      return [{ part: 'disk', ok: !low, message: low ? `There are only ${room}.` : `There are ${room}.` }]
+    } catch {
+      return [] // a disk that does not answer is what the store's own check is about
+    }
+  }
+}
+
 /**
  * Returns a function that reports the status. `ready` needs the store only: without sandboxes chat
  * still works.
  */
 export function makeStatus(parts: StatusParts): () => Promise<AgentStatus> {
   const { models, defaultMode, toolsEnabled, probeSandboxes, storeProblem } = parts
+  const disk = diskReason(parts.freeBytes)
   let last: { at: number; probed: Promise<{ ok: boolean; message: string }> } | undefined
   return async () => {
     const at = performance.now()
@@ -69,6 +90,8 @@ export function makeStatus(parts: StatusParts): () => Promise<AgentStatus> {
             ? 'No model is configured, so the built-in demo answers. An administrator adds one under Settings, Models.'
             : `The model is ${model.name}.`,
         },
+        ...parts.modelReasons([...modelsOf(models), ...(models.fallbacks ?? [])].map(({ name }) => name)),
+        ...disk(),
         ...(toolsEnabled
           ? []
           : [{ part: 'tools', ok: true, message: 'Tools are switched off (SANDLOT_TOOLS_ENABLED).' }]),

@@ -8,6 +8,7 @@ import type { AgentMetricsAnswer } from '@sandlot/shared/acp-meta'
 import { LoopDelay, type LoopDelays } from '@sandlot/shared/node/loop-delay'
 import type { ToolMetrics, ToolStats } from './tool-metrics.ts'
 import { Histogram, type Summary } from './histogram.ts'
+import { ModelHealth } from './model-health.ts'
 import { prometheusText } from './prometheus-text.ts'
 import type { Tracing } from './tracing.ts'
 
@@ -50,6 +51,7 @@ export class AgentMetrics {
   readonly callStart = new Histogram()
   /** From a request to the first piece of its answer, in milliseconds. */
   readonly firstToken = new Histogram()
+  readonly health = new ModelHealth()
   readonly #turns = new Histogram()
   readonly #tokens = { input: 0, output: 0, cached: 0, reasoning: 0 }
   readonly #ended = Object.fromEntries(END_REASONS.map((reason) => [reason, 0])) as Record<EndReason, number>

@@ -11,7 +11,7 @@ import {
   sandlotEventOf,
   type EventGroup,
 } from '@sandlot/shared/events'
-import type { Model } from '../model/model.ts'
+import { type Model, ModelError } from '../model/model.ts'
 import type { AgentMetrics, PromptRecord } from './agent-metrics.ts'
 import type { PromptTrace } from './tracing.ts'
 
@@ -95,6 +95,7 @@ export class MeasuredPrompt {
           finished = true
           this.#answerAt = this.#now()
           traced?.answered(step.value)
+          this.#into.health.served(model.name)
           return step.value
         }
         yield step.value
@@ -103,6 +104,7 @@ export class MeasuredPrompt {
       // The stream has ended: there is nothing to return to it.
       finished = true
       traced?.broken(error)
+      if (error instanceof ModelError) this.#into.health.failed(model.name, error.class)
       throw error
     } finally {
       if (!finished) {

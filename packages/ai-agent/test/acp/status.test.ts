@@ -20,6 +20,8 @@ test('how the larger image of the sandboxes stands is said while there is someth
     toolsEnabled: true,
     probeSandboxes: () => Promise.resolve({ ok: true, message: 'fine' }),
     storeProblem: () => Promise.resolve(undefined),
+    modelReasons: () => [],
+    freeBytes: () => 10 * 1024 ** 3,
     fullImageFile: file,
   })
   const said = async () => {
@@ -34,4 +36,39 @@ test('how the larger image of the sandboxes stands is said while there is someth
   // Being written just now, or by another version.
   writeFileSync(file, '{"sta')
   expect(await said()).toEqual([undefined, undefined])
+})
+
+test('a disk is nearly full below two GiB, and has room again only with a quarter more', async () => {
+  let free = 3
+  const status = makeStatus({
+    models: { model: createDemoModel() },
+    defaultMode: 'auto-edit',
+    toolsEnabled: true,
+    probeSandboxes: () => Promise.resolve({ ok: true, message: 'fine' }),
+    storeProblem: () => Promise.resolve(undefined),
+    modelReasons: () => [],
+    freeBytes: () => {
+      if (free < 0) throw new Error('EIO')
+      return free * 1024 ** 3
+    },
+    fullImageFile: join(folder, 'none'),
+  })
+  const said = async (gib: number) => {
+    free = gib
+    const { ready, reasons } = await status()
+    expect(ready).toBe(true)
+    return reasons.find(({ part }) => part === 'disk')
+  }
+  expect(await said(3)).toEqual({
+    part: 'disk',
+    ok: true,
+    message: 'There are 3.0 GiB free for chats and outputs.',
+  })
+  expect(await said(1.9)).toMatchObject({
+    ok: false,
+    message: 'There are only 1.9 GiB free for chats and outputs.',
+  })
+  expect(await said(2.4)).toMatchObject({ ok: false })
+  expect(await said(2.5)).toMatchObject({ ok: true })
+  expect(await said(-1)).toBeUndefined()
 })

@@ -20,6 +20,7 @@ import { instructionsRoutes } from './instructions-routes.ts'
 import { invitationsRoutes } from './admin/invitations-routes.ts'
 import { resetRoutes } from './reset-routes.ts'
 import { mcpRoutes } from './mcp-routes.ts'
+import { alertsRoutes } from './admin/alerts-routes.ts'
 import { auditRoutes } from './admin/audit-routes.ts'
 import { overviewRoutes } from './admin/overview-routes.ts'
 import { modelsRoutes } from './admin/models-routes.ts'
@@ -99,6 +100,7 @@ export function makeApp(parts: Parts): Hono<AppEnv> {
     .route('/api/users', personRoutes(parts))
     .route('/api/teams', teamsRoutes(parts))
     .route('/api/models', modelsRoutes(parts))
+    .route('/api/admin/alerts', alertsRoutes(parts))
     .route('/api/admin/audit', auditRoutes(parts))
     .route('/api/admin/retention', retentionRoutes(parts))
     .route('/api/admin/overview', overviewRoutes(parts))

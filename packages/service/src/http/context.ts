@@ -9,6 +9,7 @@ import type { ServiceConfig } from '../config.ts'
 import type { Limits } from '../auth/limits.ts'
 import type { Logger } from '../log.ts'
 import type { Metrics } from '../metrics.ts'
+import type { Alerts } from '../notices/alerts.ts'
 import type { SendMail } from '../notices/mail.ts'
 import type { Notices } from '../notices/notices.ts'
 import type { Push } from '../notices/push.ts'
@@ -45,6 +46,7 @@ export interface Parts {
   sendMail: SendMail | undefined
   push: Push
   notices: Notices
+  alerts: Alerts
   /** What may wait for one reader of a stream. */
   slowReaderBytes: number
   /** Aborts when the service stops. */

@@ -1,8 +1,11 @@
 /** For orchestrators and monitoring: liveness, readiness with reasons, metrics. */
+import { readFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import type { AgentStatus } from '@sandlot/shared/acp-meta'
 import type { Readiness } from '@sandlot/shared/api'
 import { SandlotError, messageOf } from '@sandlot/shared/errors'
 import { LoopDelay } from '@sandlot/shared/node/loop-delay'
+import { BACKUP_STATUS_FILE, backupStatus } from '@sandlot/shared/office/backup-status'
 import { Hono } from 'hono'
 import { secretsEqual } from '../auth/keys.ts'
 import type { AppEnv, Ctx, Parts } from './context.ts'
@@ -31,19 +34,22 @@ export function healthRoutes(parts: Parts): Hono<AppEnv> {
     })
 }
 
+/** What `/readyz` says, and by which alerts to an operator are raised. */
 export async function readinessOf({
+  config,
   accounts,
   sessions,
   agent,
   external,
   stopping,
-}: Parts): Promise<Readiness> {
-  const [ours, status] = await Promise.all([
+}: Pick<Parts, 'config' | 'accounts' | 'sessions' | 'agent' | 'external' | 'stopping'>): Promise<Readiness> {
+  const [ours, status, backup] = await Promise.all([
     Promise.all([
       check('accounts', 'accounts can be read', () => accounts.ping()),
       check('sessions', 'saved sessions can be read', () => sessions.reader()),
     ]),
     agent.status().catch((error: unknown) => messageOf(error)),
+    lastBackup(dirname(config.sessionsFile)),
   ])
   const reasons: Reason[] = [...ours, agentReason(status)]
   if (stopping.aborted) reasons.push({ part: 'service', ok: false, message: 'stopping' })
@@ -51,10 +57,26 @@ export async function readinessOf({
   // Degraded: who is signed in stays so, and other ways in remain.
   for (const { name, problem } of external.providers)
     reasons.push({ part: 'sign-in', ok: problem === undefined, message: `${name}: ${problem ?? 'ready'}` })
+  reasons.push(...backup)
   if (typeof status === 'string') return { ready: false, reasons }
   // Whether a missing engine counts as unready is the agent's decision: without one, chat still
   // works.
   return { ready: mine && status.ready, reasons: [...reasons, ...status.reasons] }
+}
+
+/** Nothing where none was tried, or it cannot be read. Everybody may read this: without a path. */
+async function lastBackup(folder: string): Promise<Reason[]> {
+  try {
+    const text = await readFile(join(folder, BACKUP_STATUS_FILE), 'utf8')
+    const { last, failed } = backupStatus.parse(JSON.parse(text))
+    const message = 'The last backup failed; ./sandlot doctor and its log say why.'
+    if (failed !== undefined) return [{ part: 'backup', ok: false, message }]
+    return last === undefined
+      ? []
+      : [{ part: 'backup', ok: true, message: `The last backup is of ${last.at}.` }]
+  } catch {
+    return []
+  }
 }
 
 function agentReason(status: AgentStatus | string): Reason {

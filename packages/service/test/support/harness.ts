@@ -50,6 +50,7 @@ export async function startHarness(
     webDist: join(folder, 'web'),
     metricsToken: undefined,
     mail: undefined,
+    alerts: { email: [], webhook: undefined },
     providers: [],
     localSignIn: 'all',
     settings: [],

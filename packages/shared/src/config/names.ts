@@ -103,6 +103,9 @@ export const CONFIG_NAMES: Record<string, string> = {
   SANDLOT_SMTP_URL:
     'the server for e-mail: smtp://user:password@mail.example.org:587 (STARTTLS, which a password needs) or smtps://… (default: no e-mail)',
   SANDLOT_MAIL_FROM: 'the sender of e-mail, like Sandlot <sandlot@example.org>',
+  SANDLOT_ALERT_EMAIL:
+    'comma-separated addresses that are told when something fails here, and when it is well again (docs/watching.md)',
+  SANDLOT_ALERT_WEBHOOK: 'address that the same is posted to, signed',
   SANDLOT_ENV_FILE_NAMES: 'names that .env has set, comma-separated; ./sandlot fills it in',
   SANDLOT_APT_MIRROR: 'Debian mirror that the base image is made from, where no image registry answers',
   SANDLOT_BUILD_NETWORK: 'network of the containers that build images (default: the engine’s)',

@@ -25,6 +25,7 @@ import { accountsMigrations } from './schema.ts'
 import { listRemovals, removalDone, removalFailed, removeUser } from './removals.ts'
 import type { AccountsSchema } from './schema.ts'
 import type { AccountsStore } from './store.ts'
+import { makeAlerts } from './alerts.ts'
 import { makeNotices } from './notices.ts'
 import { type SignInsStore, makeSignIns } from './sign-ins.ts'
 import { makeTeams, teamsWith } from './teams.ts'
@@ -75,6 +76,7 @@ export async function openAccounts(where: string, options: AccountsOptions): Pro
       audit: withTypedFailures(health, storedAudit(db, 'service'), toAccountUserError),
       teams: withTypedFailures(health, makeTeams(db), toAccountUserError),
       notices: withTypedFailures(health, makeNotices(db), toAccountUserError),
+      alerts: withTypedFailures(health, makeAlerts(db), toAccountUserError),
       ping: () => ping(db, health),
     }
     return withTypedFailures(health, checked, toAccountUserError)
@@ -100,6 +102,7 @@ function makeStore(
   | 'invitations'
   | 'passwordResets'
   | 'notices'
+  | 'alerts'
 > {
   const hasUsers = async (): Promise<boolean> =>
     (await db.selectFrom('auth_user').select('id').limit(1).executeTakeFirst()) !== undefined

@@ -8,6 +8,7 @@ import type { RemovedData } from '@sandlot/shared/api'
 import type { Role } from '@sandlot/shared/team/role'
 import type { Migrations } from '../database/database.ts'
 import { addAudit } from '../audit/audit.ts'
+import { type AlertsTables, alertsTables } from './alerts.ts'
 import { type NoticesTables, noticesTables } from './notices.ts'
 import { authTables } from './migrations/001-auth-tables.ts'
 import { apiKeys } from './migrations/002-api-keys.ts'
@@ -20,7 +21,7 @@ import { signIn } from './migrations/006-sign-in.ts'
 import { keyScopes } from './migrations/007-key-scopes.ts'
 import { secondFactor } from './migrations/008-second-factor.ts'
 
-export interface AccountsSchema extends NoticesTables {
+export interface AccountsSchema extends NoticesTables, AlertsTables {
   auth_user: { id: string; name: string; email: string; role: string | null }
   auth_session: {
     id: string
@@ -131,6 +132,7 @@ export const accountsMigrations: Migrations = {
   '008_second_factor': secondFactor,
   '009_password_resets': passwordResets,
   '010_team_seeds': teamSeeds,
-  '011_audit': { up: addAudit },
   '012_notices': noticesTables,
+  '013_alerts': alertsTables,
+  '014_audit': { up: addAudit },
 }

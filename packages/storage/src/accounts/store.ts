@@ -6,6 +6,7 @@ import type { Account, ApiKey, NewApiKey, Removal, RemovedData } from '@sandlot/
 import type { NewAudit } from '@sandlot/shared/office/audit'
 import type { ChangePersonRequest } from '@sandlot/shared/team/teams-api'
 import type { AuditLog } from '../audit/audit.ts'
+import type { AlertsStore } from './alerts.ts'
 import type { NoticesStore } from './notices.ts'
 import type { TeamsStore } from './teams.ts'
 import type { KeyScope } from '@sandlot/shared/team/sign-in-api'
@@ -77,6 +78,7 @@ export interface AccountsStore {
   readonly audit: AuditLog
   readonly teams: TeamsStore
   readonly notices: NoticesStore
+  readonly alerts: AlertsStore
   /** By name. */
   listUsers(): Promise<Account[]>
   /**

@@ -16,6 +16,7 @@ import { Spinner } from '../../ui/spinner.tsx'
 import { showToast } from '../../ui/toasts.tsx'
 import { Part } from '../part.tsx'
 import { useAttempt } from '../use-attempt.ts'
+import { AlertsPart } from './alerts.tsx'
 
 /** Milliseconds from one answer to the next question. */
 const RENEW_MS = 3_000
@@ -47,6 +48,7 @@ export function OverviewSection() {
       {problem !== null && <Alert>{`This is how it was a moment ago. ${problem}`}</Alert>}
       <Numbers view={view} />
       <Health health={view.health} />
+      <AlertsPart />
       <Part
         title="Prompts"
         text="What runs and what waits for its turn. What it is about is its people’s own."
@@ -159,6 +161,10 @@ const PARTS: Readonly<Record<string, string>> = {
   service: 'Service',
   store: 'Chats, as the agent writes them',
   model: 'Model',
+  'model-key': 'Key of the model',
+  provider: 'Provider of the model',
+  disk: 'Disk',
+  backup: 'Backup',
   tools: 'Tools',
   sandbox: 'Sandboxes',
   'sandbox-full': 'Larger sandbox image',

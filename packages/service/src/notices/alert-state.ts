@@ -1,0 +1,66 @@
+/**
+ * Of one kind of alert: whether it is raised, and when that is said. It is raised and cleared only
+ * after the facts have said so without interruption for a while, so that what comes and goes causes
+ * no mail each time; while it is raised it is said again once a day. Pure, and plain JSON.
+ */
+import { z } from 'zod'
+
+const turningSince = z.number().optional()
+export const alertState = z.discriminatedUnion('is', [
+  z.object({
+    is: z.literal('well'),
+    /** Epoch milliseconds since which the facts say otherwise. */
+    turningSince,
+  }),
+  z.object({
+    is: z.literal('ill'),
+    since: z.number(),
+    message: z.string(),
+    /** When it was said last. */
+    toldAt: z.number(),
+    turningSince,
+  }),
+])
+type AlertState = z.infer<typeof alertState>
+
+/** What is seen now. Undefined in its place: nothing is known now. */
+export interface AlertFact {
+  ok: boolean
+  message: string
+}
+
+export interface AlertTimes {
+  /** How long something has to be wrong before it is said. */
+  raiseMs: number
+  /** How long it has to be right again. */
+  clearMs: number
+  remindMs: number
+}
+
+/** What is to be said now: it has begun, it goes on, it is over. */
+export type AlertSay = 'raised' | 'reminder' | 'cleared'
+
+export function nextAlertState(
+  before: AlertState,
+  fact: AlertFact | undefined,
+  at: number,
+  times: AlertTimes,
+): { state: AlertState; say?: AlertSay } {
+  const { turningSince: turning, ...settled } = before
+  if (fact === undefined) return { state: settled }
+  const says = fact.ok ? 'well' : 'ill'
+  if (says !== settled.is) {
+    // A clock that was set back begins the wait anew.
+    const since = Math.min(turning ?? at, at)
+    if (at - since < (fact.ok ? times.clearMs : times.raiseMs))
+      return { state: { ...settled, turningSince: since } }
+    return fact.ok
+      ? { state: { is: 'well' }, say: 'cleared' }
+      : { state: { is: 'ill', since, message: fact.message, toldAt: at }, say: 'raised' }
+  }
+  if (settled.is === 'well') return { state: settled }
+  const toldAt = Math.min(settled.toldAt, at)
+  const due = at - toldAt >= times.remindMs
+  const state = { ...settled, message: fact.message, toldAt: due ? at : toldAt }
+  return due ? { state, say: 'reminder' } : { state }
+}

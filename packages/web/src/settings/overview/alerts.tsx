@@ -1,0 +1,73 @@
+/** Where alerts of this Sandlot go, which are raised, and a test of them. */
+import { type AlertTest, type AlertsView, alertTest, alertsView } from '@sandlot/shared/office/alerts'
+import { CircleAlert } from 'lucide-react'
+import { useState } from 'react'
+import { formatDay } from '../../lib/format.ts'
+import { call } from '../../net/http.ts'
+import { Alert } from '../../ui/alert.tsx'
+import { Button } from '../../ui/button.tsx'
+import { Part } from '../part.tsx'
+import { useAttempt, useOnShow } from '../use-attempt.ts'
+
+export function AlertsPart() {
+  const [view, setView] = useState<AlertsView | null>(null)
+  const [tested, setTested] = useState<AlertTest | null>(null)
+  const { busy, problem, attempt } = useAttempt()
+  useOnShow(() => void attempt(async () => setView(await call(alertsView, 'GET', '/api/admin/alerts'))))
+  const goesSomewhere = view !== null && (view.email.length > 0 || view.webhook !== null)
+  return (
+    <Part title="Alerts" text="Sent when something fails here, and when it is well again.">
+      {problem !== null && <Alert>{problem}</Alert>}
+      {view !== null && <p className="text-sm [overflow-wrap:anywhere]">{waysWords(view)}</p>}
+      {view !== null && view.raised.length > 0 && (
+        <ul aria-label="Raised alerts" className="divide-y divide-line rounded-lg border border-line">
+          {view.raised.map(({ kind, title, message, since, problem: late }) => (
+            <li key={kind} className="flex items-start gap-2.5 px-3 py-2.5 text-sm">
+              <CircleAlert className="mt-0.5 size-4 shrink-0 text-failed" aria-hidden />
+              <div className="min-w-0 flex-1 [overflow-wrap:anywhere]">
+                <span className="inline-block font-medium first-letter:uppercase">{title}</span>
+                <p className="text-muted">{message}</p>
+                <p className="text-xs text-muted">
+                  Since {formatDay(since, Date.now())}.{goesSomewhere && late !== null && ` Not sent everywhere yet. ${late}`}
+                </p>
+              </div>
+            </li>
+          ))}
+        </ul>
+      )}
+      {goesSomewhere && (
+        <div className="flex flex-wrap items-center gap-3">
+          <Button
+            disabled={busy}
+            onClick={() =>
+              void attempt(async () => setTested(await call(alertTest, 'POST', '/api/admin/alerts/test')))
+            }
+          >
+            Send a test
+          </Button>
+          <p role="status" className="min-w-0 flex-1 basis-56 text-sm text-muted [overflow-wrap:anywhere]">
+            {tested !== null && testWords(tested)}
+          </p>
+        </div>
+      )}
+    </Part>
+  )
+}
+
+function waysWords({ email, webhook }: AlertsView): string {
+  const ways = [
+    ...(email.length === 0 ? [] : [`by e-mail to ${email.join(', ')}`]),
+    ...(webhook === null ? [] : [`to the webhook at ${webhook}`]),
+  ]
+  return ways.length === 0
+    ? 'They are shown here only. SANDLOT_ALERT_EMAIL and SANDLOT_ALERT_WEBHOOK say who else is told.'
+    : `They go ${ways.join(', and ')}.`
+}
+
+function testWords({ sent }: AlertTest): string {
+  const problems = sent.flatMap(({ to, problem }) => (problem === null ? [] : [`${to}: ${problem}`]))
+  if (problems.length === 0) return 'Sent to each of them.'
+  return problems.length === sent.length
+    ? `Not sent. ${problems.join(' ')}`
+    : `Sent, but not to all. ${problems.join(' ')}`
+}
