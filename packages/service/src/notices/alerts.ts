@@ -1,6 +1,7 @@
 /**
- * Says to an operator when something fails and when it is well again, by e-mail and by a webhook. The facts are those of `/readyz`; what was said is kept, so that a restart says
- * nothing twice and forgets nothing.
+ * Says to an operator when something fails and when it is well again, by e-mail and by a webhook.
+ * The facts are those of `/readyz`; what was said is kept, so that a restart says nothing twice and
+ * forgets nothing.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Readiness } from '@sandlot/shared/api'

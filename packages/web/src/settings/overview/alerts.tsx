@@ -28,7 +28,8 @@ export function AlertsPart() {
                 <span className="inline-block font-medium first-letter:uppercase">{title}</span>
                 <p className="text-muted">{message}</p>
                 <p className="text-xs text-muted">
-                  Since {formatDay(since, Date.now())}.{goesSomewhere && late !== null && ` Not sent everywhere yet. ${late}`}
+                  Since {formatDay(since, Date.now())}.
+                  {goesSomewhere && late !== null && ` Not sent everywhere yet. ${late}`}
                 </p>
               </div>
             </li>
