@@ -11,6 +11,7 @@ import type { CliConfig } from './config.ts'
 import { readRecord } from './pid-file.ts'
 import { isRunning } from './processes.ts'
 import { run } from './run.ts'
+import { publicUrlCheck } from './public-url-check.ts'
 import { askReadiness, checkPortIsFree } from './ready.ts'
 import { sandboxes } from './sandbox-checks.ts'
 import { signInChecks } from './sign-in-checks.ts'
@@ -160,6 +161,13 @@ async function auditChecks(config: CliConfig): Promise<Finding[]> {
   }
 }
 
+/** Only of a Sandlot that runs: a proxy in front of none has nothing to lead to. */
+async function publicUrl(config: CliConfig): Promise<Finding[]> {
+  const record = readRecord(recordFile(config))
+  const runs = record !== undefined && isRunning(record.up)
+  return runs ? publicUrlCheck(config.environment['SANDLOT_PUBLIC_URL']) : []
+}
+
 /**
  * Every check, those first without which nothing runs. Never rejects: a check that breaks is a
  * finding.
@@ -172,6 +180,7 @@ export async function runChecks(config: CliConfig): Promise<Finding[]> {
     await running(config),
     ...lastBackup(config),
     ...(await auditChecks(config)),
+    ...(await publicUrl(config)),
     ...(await signInChecks(config)),
     ...(await sandboxes(config)),
   ]
