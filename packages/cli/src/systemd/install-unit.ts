@@ -204,14 +204,13 @@ function setElsewhere({ environment, root }: CliConfig): string[] {
     name.replace(/_FILE$/, '') in CONFIG_NAMES || /^(OPENAI_\w+|HOST|PORT|LOG_LEVEL|DOCKER_\w+)$/.test(name)
   // The data folder is always set by now, and where it is the default the unit finds it too.
   return Object.entries(environment).flatMap(([name, value]) =>
-    value === undefined || !isSetting(name) || name in inFile || isDefaultData(name, value, root)
-      ? []
-      : [name],
+    value === undefined || !isSetting(name) || name in inFile || isOwn(name, value, root) ? [] : [name],
   )
 }
 
-function isDefaultData(name: string, value: string, root: string): boolean {
-  return name === 'SANDLOT_DATA' && value === join(root, '.sandlot')
+/** What this launcher has put there itself. */
+function isOwn(name: string, value: string, root: string): boolean {
+  return name === 'SANDLOT_ENV_FILE_NAMES' || (name === 'SANDLOT_DATA' && value === join(root, '.sandlot'))
 }
 
 async function isActive({ config }: Context): Promise<boolean> {
