@@ -331,7 +331,7 @@ export async function openAgent(
     probeSandboxes: () => sandboxes.probe(),
     storeProblem: () => store.problem(),
     modelReasons: (names) => prompts.health.reasons(names),
-    freeBytes: () => freeBytesFor(path),
+    freeBytes: () => freeBytes(config.dataFolder),
     fullImageFile: join(config.dataFolder, FULL_IMAGE_FILE),
   })
   const streams = new ByteStreams()

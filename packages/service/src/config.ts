@@ -1,10 +1,11 @@
 /** What an operator can set for the service. The only file here that reads the environment. */
 import { readFileSync } from 'node:fs'
-import { join, resolve } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { ConfigError, readConfig, settingRows, wholeNumber } from '@sandlot/shared/config'
 import { databaseUrl } from '@sandlot/shared/config/database-url'
 import type { Environment } from '@sandlot/shared/config'
 import type { SettingRow } from '@sandlot/shared/office/configuration'
+import { BACKUP_STATUS_FILE } from '@sandlot/shared/office/backup-status'
 import { type OidcProviderConfig, readOidcProviders } from '@sandlot/shared/team/oidc-config'
 import { type LocalSignIn, localSignIn } from '@sandlot/shared/team/sign-in-api'
 import { z } from 'zod'
@@ -136,6 +137,8 @@ export interface ServiceConfig {
   accounts: string
   /** The same of ai-agent’s `sessions.db`. */
   sessions: string
+  /** Where backups leave how the last one went: in the folder of ai-agent’s data. */
+  backupStatusFile: string
   /** Folder of the built web app. */
   webDist: string
   metricsToken: string | undefined
@@ -160,6 +163,7 @@ export function readServiceConfig(env: Environment = process.env): ServiceConfig
   if (smtp === undefined && email.length > 0)
     throw new ConfigError(['SANDLOT_ALERT_EMAIL: needs a mail server, SANDLOT_SMTP_URL'])
   const dataFolder = resolve(read.SANDLOT_DATA)
+  const sessionsFile = resolve(read.SANDLOT_SESSIONS_DB ?? join(dataFolder, 'sessions.db'))
   return {
     host: read.HOST,
     port: read.PORT,
@@ -170,7 +174,8 @@ export function readServiceConfig(env: Environment = process.env): ServiceConfig
     previewHost: read.SANDLOT_PREVIEW_HOST,
     agentUrl: read.SANDLOT_AGENT_URL ?? `ws+unix://${join(dataFolder, 'run', 'agent.sock')}:/acp`,
     accounts: read.DATABASE_URL ?? join(dataFolder, 'accounts.db'),
-    sessions: read.DATABASE_URL ?? resolve(read.SANDLOT_SESSIONS_DB ?? join(dataFolder, 'sessions.db')),
+    backupStatusFile: join(dirname(sessionsFile), BACKUP_STATUS_FILE),
+    sessions: read.DATABASE_URL ?? sessionsFile,
     webDist: resolve(read.SANDLOT_WEB_DIST ?? join(import.meta.dirname, '../../web/dist')),
     metricsToken: read.SANDLOT_METRICS_TOKEN,
     mail: smtp === undefined || from === undefined ? undefined : { ...smtp, from },

@@ -1,11 +1,10 @@
 /** For orchestrators and monitoring: liveness, readiness with reasons, metrics. */
 import { readFile } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
 import type { AgentStatus } from '@sandlot/shared/acp-meta'
 import type { Readiness } from '@sandlot/shared/api'
 import { SandlotError, messageOf } from '@sandlot/shared/errors'
 import { LoopDelay } from '@sandlot/shared/node/loop-delay'
-import { BACKUP_STATUS_FILE, backupStatus } from '@sandlot/shared/office/backup-status'
+import { backupStatus } from '@sandlot/shared/office/backup-status'
 import { Hono } from 'hono'
 import { secretsEqual } from '../auth/keys.ts'
 import type { AppEnv, Ctx, Parts } from './context.ts'
@@ -49,7 +48,7 @@ export async function readinessOf({
       check('sessions', 'saved sessions can be read', () => sessions.reader()),
     ]),
     agent.status().catch((error: unknown) => messageOf(error)),
-    lastBackup(dirname(config.sessionsFile)),
+    lastBackup(config.backupStatusFile),
   ])
   const reasons: Reason[] = [...ours, agentReason(status)]
   if (stopping.aborted) reasons.push({ part: 'service', ok: false, message: 'stopping' })
@@ -65,9 +64,9 @@ export async function readinessOf({
 }
 
 /** Nothing where none was tried, or it cannot be read. Everybody may read this: without a path. */
-async function lastBackup(folder: string): Promise<Reason[]> {
+async function lastBackup(file: string): Promise<Reason[]> {
   try {
-    const text = await readFile(join(folder, BACKUP_STATUS_FILE), 'utf8')
+    const text = await readFile(file, 'utf8')
     const { last, failed } = backupStatus.parse(JSON.parse(text))
     const message = 'The last backup failed; ./sandlot doctor and its log say why.'
     if (failed !== undefined) return [{ part: 'backup', ok: false, message }]

@@ -47,6 +47,7 @@ export async function startHarness(
     agentUrl: `ws+unix://${socketPath}:/acp`,
     accounts: join(folder, 'accounts.db'),
     sessions: join(folder, 'sessions.db'),
+    backupStatusFile: join(folder, 'backup-status.json'),
     webDist: join(folder, 'web'),
     metricsToken: undefined,
     mail: undefined,
