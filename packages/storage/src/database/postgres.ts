@@ -86,6 +86,8 @@ function poolOf({ url, schema }: PostgresPlace, health: PostgresHealth): pg.Pool
   })
   // A connection that rests is lost; the next statement opens another.
   pool.on('error', (error) => health.typed(error))
+  // One that is lost between two statements of a transaction would end the process.
+  pool.on('connect', (client) => client.on('error', (error) => health.typed(error)))
   return pool
 }
 

@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, describe } from 'vitest'
+import { textOf } from '@sandlot/shared/events'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openSessionReader, openSessionStore } from '../../src/sessions/sqlite.ts'
-import { testSessionStore } from '../support/contract.ts'
+import { message, testSessionStore } from '../support/contract.ts'
 import { type Postgres, postgresPrograms, startPostgres } from '../support/postgres.ts'
 
 if (postgresPrograms === undefined)
@@ -23,5 +24,44 @@ describe.skipIf(postgresPrograms === undefined)('on PostgreSQL', () => {
     const store = await openSessionStore(url)
     const reader = await openSessionReader(url)
     return { store, reader, remove: () => undefined }
+  })
+
+  test('a server that has crashed is known until it is back, and what was stored is there', async () => {
+    const store = await openSessionStore(await postgres.database('crashed', 'empty'))
+    await store.createSession({ id: 's', userId: 'ann', cwd: '/workspace', mode: 'manual', at: 1 })
+    await store.append('s', [message('before')])
+    expect(await store.problem()).toBeUndefined()
+    await postgres.crash(async () => {
+      await expect(store.append('s', [message('lost')])).rejects.toMatchObject({
+        name: 'StorageError',
+        code: 'io',
+        message: expect.stringMatching(/^PostgreSQL at .*\/crashed: it cannot be reached/),
+      })
+      expect(await store.problem()).toMatchObject({ code: 'io' })
+    })
+    expect(await store.problem()).toBeUndefined()
+    await store.append('s', [message('after')])
+    expect(
+      (await store.readEvents('s')).flatMap((event) =>
+        event.sessionUpdate === 'agent_message_chunk' ? [textOf(event)] : [],
+      ),
+    ).toEqual(['before', 'after'])
+    await store.close()
+  })
+
+  test('two that open it at once migrate it once', async () => {
+    const url = await postgres.database('new')
+    const stores = await Promise.all([openSessionStore(url), openSessionReader(url), openSessionReader(url)])
+    expect(await stores[0].unfinished()).toEqual([])
+    for (const store of stores) await store.close()
+  })
+
+  test('an address without a database of that name is refused in words, without its password', async () => {
+    const url = (await postgres.database('gone'))
+      .replace('/gone?', '/elsewhere?')
+      .replace('sandlot@', 'sandlot:hunter2@')
+    const refused = await openSessionStore(url).catch((error: unknown) => error)
+    expect(refused).toMatchObject({ name: 'StorageError', code: 'cannot_open' })
+    expect(String(refused)).not.toContain('hunter2')
   })
 })

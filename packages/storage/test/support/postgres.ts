@@ -2,7 +2,8 @@
  * A PostgreSQL of a test's own: a cluster in a temporary folder, reached only by a socket in it, gone afterwards. Debian's package
  * `postgresql` has the programs; where they are not, tests that need them say so and are left out.
  */
-import { execFile, spawn } from 'node:child_process'
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
@@ -26,6 +27,8 @@ export interface Postgres {
   connect<Schema>(schema?: string): Kysely<Schema>
   /** The address of a new database, which begins as a copy of `like` where that is given. */
   database(name: string, like?: string): Promise<string>
+  /** Kills the server as a crash would, runs `meanwhile`, and starts it again on the same data. */
+  crash(meanwhile: () => Promise<void>): Promise<void>
   /** Ends the connections and the server, and removes everything. */
   stop(): Promise<void>
 }
@@ -40,14 +43,22 @@ export async function startPostgres(programs: string): Promise<Postgres> {
   const made = ['-D', data, '-U', 'sandlot', '-A', 'trust', '--no-sync', '-E', 'UTF8']
   await run(join(programs, 'initdb'), made, options)
   const settings = ['fsync=off', 'max_connections=60', 'shared_buffers=16MB', 'listen_addresses=']
-  const server = spawn(
-    join(programs, 'postgres'),
-    ['-D', data, '-k', folder, ...settings.flatMap((one) => ['-c', one])],
-    { ...options, stdio: 'ignore' },
-  )
-  const ended = new Promise<void>((resolve) => void server.once('exit', () => resolve()))
   const at = { host: folder, user: 'sandlot', database: 'postgres' }
-  await whenReady(at, server)
+  const start = async () => {
+    const server = spawn(
+      join(programs, 'postgres'),
+      ['-D', data, '-k', folder, ...settings.flatMap((one) => ['-c', one])],
+      { ...options, stdio: 'ignore' },
+    )
+    await whenReady(at, server)
+    return server
+  }
+  const end = async (server: ChildProcess, signal: NodeJS.Signals): Promise<void> => {
+    const ended = once(server, 'exit')
+    server.kill(signal)
+    await ended
+  }
+  let server = await start()
   const clients: Kysely<unknown>[] = []
   return {
     connect<Schema>(schema = 'public') {
@@ -66,10 +77,14 @@ export async function startPostgres(programs: string): Promise<Postgres> {
       await client.end()
       return `postgres://sandlot@localhost/${name}?host=${encodeURIComponent(folder)}`
     },
+    async crash(meanwhile) {
+      await end(server, 'SIGKILL')
+      await meanwhile()
+      server = await start()
+    },
     async stop() {
       await Promise.all(clients.map((db) => db.destroy()))
-      server.kill('SIGINT')
-      await ended
+      await end(server, 'SIGINT')
       rmSync(folder, { recursive: true, force: true })
     },
   }
@@ -78,6 +93,8 @@ export async function startPostgres(programs: string): Promise<Postgres> {
 async function whenReady(at: object, server: { exitCode: number | null }): Promise<void> {
   for (;;) {
     const client = new Client(at)
+    // Of one that the starting server has turned away.
+    client.on('error', () => {})
     try {
       await client.connect()
       await client.end()
