@@ -1,4 +1,7 @@
-/** Two people and one place: the second sees where they stand, leaves, and an administrator sees and stops. */
+/**
+ * Two people and one place: the second sees where they stand, leaves, waits again over a crash, and an administrator
+ * sees and stops.
+ */
 import { expect, test } from 'vitest'
 import { textAnswer } from '../../packages/ai-agent/test/support/fake-provider.ts'
 import { lookAt } from '../../packages/web/test/fixture/pages.ts'
@@ -37,8 +40,8 @@ test('the second waits in line, Stop leaves it; the overview shows what runs and
   await bob.page.getByRole('button', { name: 'Sign in', exact: true }).click()
   await bob.composer.waitFor()
 
-  const first = held('Bob’s answer.')
-  script(first.answer, textAnswer('Ada’s answer.'))
+  const [first, again] = [held('never read'), held('never read')]
+  script(first.answer, again.answer, textAnswer('Ada’s answer.'))
   await bob.say('a long one')
   await first.asked
   await ada.say('mine')
@@ -53,6 +56,11 @@ test('the second waits in line, Stop leaves it; the overview shows what runs and
 
   await ada.say('mine again')
   await line.waitFor()
+  await sandlot.restartAgent('SIGKILL')
+  // Bob had the place, so he has it again.
+  await again.asked
+  await ada.page.reload()
+  await line.waitFor()
   await ada.page.goto('/settings/overview')
   const prompts = ada.page.getByRole('list', { name: 'Prompts' })
   await prompts.getByText('1st in line: the one place is taken').waitFor()
@@ -62,6 +70,7 @@ test('the second waits in line, Stop leaves it; the overview shows what runs and
   expect(await lookAt(ada.page, 'overview-light')).toEqual([])
   await ada.page.emulateMedia({ colorScheme: 'dark' })
   await ada.page.setViewportSize({ width: 390, height: 844 })
+  await prompts.scrollIntoViewIfNeeded()
   expect(await lookAt(ada.page, 'overview-phone-dark')).toEqual([])
 
   await prompts.getByRole('button', { name: 'Stop what runs for Bob' }).click()
@@ -70,5 +79,6 @@ test('the second waits in line, Stop leaves it; the overview shows what runs and
   // The place is Ada’s now.
   await ada.page.getByText('Nothing runs.').waitFor()
   first.release()
+  again.release()
   await context.close()
 }, 90_000)

@@ -73,7 +73,7 @@ const steps: fc.Arbitrary<Step[]> = fc.array(
     },
     { weight: 1, arbitrary: fc.record({ do: fc.constant('pass' as const), ms: fc.nat(50) }) },
   ) as fc.Arbitrary<Step>,
-  { maxLength: 120 },
+  { maxLength: 120, size: 'max' },
 )
 
 /** Drives the bookkeeping as prompts would. `seen` gets each prompt that goes. */
