@@ -305,7 +305,7 @@ function Versions({ view }: { view: Overview }) {
 function Fact(props: { name: string; children: ReactNode }) {
   return (
     <div className="flex flex-wrap gap-x-3 px-3 py-2">
-      <dt className="w-56 shrink-0 text-muted">{props.name}</dt>
+      <dt className="w-full shrink-0 text-muted sm:w-56">{props.name}</dt>
       <dd className="min-w-0 [overflow-wrap:anywhere]">{props.children}</dd>
     </div>
   )
