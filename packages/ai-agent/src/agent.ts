@@ -13,7 +13,7 @@ import { SANDLOT } from '@sandlot/shared/office/audit'
 import type { Rule } from '@sandlot/shared/rules'
 import { PERSON_TOOLS, type PersonTool } from '@sandlot/shared/team/agent-settings'
 import { MCP_SIGN_IN_PATH } from '@sandlot/shared/mcp-client'
-import { safeFetch } from '@sandlot/shared/node/safe-fetch'
+import { type Fetch, refusingFetch, safeFetch } from '@sandlot/shared/node/safe-fetch'
 import { BackgroundAudit } from '@sandlot/storage/audit/background-audit'
 import { freeBytes, freeBytesFor } from '@sandlot/storage/free-bytes'
 import { openSessionStore } from '@sandlot/storage/sessions/sqlite'
@@ -38,6 +38,8 @@ import { AgentMetrics } from './metrics/agent-metrics.ts'
 import { openTracing } from './metrics/tracing.ts'
 import { documentUrlOf } from './mcp/oauth/client.ts'
 import { openMcp } from './mcp/open-mcp.ts'
+import { ServerBook } from './mcp/server-book.ts'
+import { ServerDesk } from './mcp/server-desk.ts'
 import { unpriced } from './model/settings.ts'
 import { ModelBook } from './model/model-book.ts'
 import { takesImages } from './model/model.ts'
@@ -83,6 +85,7 @@ const GUEST_HAS_NONE = 'Guests have no sandbox of their own.'
 const END_MS = 20_000
 /** Milliseconds that a list of tools waits for MCP servers. */
 const LIST_MS = 10_000
+const PRIVATE_OWN_SERVER_HINT = '; an administrator can add a server there, or allow you to'
 /** Whose MCP servers an operator sees: those of the deployment, which everybody has. */
 const LOCAL_USER_ID = 'local'
 const PRIVATE_SERVER_HINT =
@@ -164,10 +167,23 @@ export async function openAgent(
     log,
   })
   const tools = [...builtinTools(), ...moreTools].map(idOf)
+  const serverBook = await ServerBook.open({
+    rows: store.mcpServers,
+    secrets,
+    configured: config.mcpServers,
+    may: (userId) => (mayBringServers(userId) ? (personal.of(userId).ownServers ?? 'public') : 'none'),
+    changed: () => {
+      personal.renew()
+      mcp.servers.changed()
+    },
+    now: Date.now,
+    log,
+  })
   const sources = {
     ...config,
     network: config.sandbox.network,
     models: () => models.names,
+    servers: () => serverBook.deployment.map(({ name }) => name),
     unpriced: () => unpriced(models.settings)[0],
     tools: [...tools, ALLOW_HOST, ...PERSON_TOOLS],
   }
@@ -197,6 +213,8 @@ export async function openAgent(
   /** False: no server is started, and a call that the model invents finds no tool. */
   const anyTools = (): boolean =>
     config.toolsEnabled || personal.all.some(({ settings: { tools } }) => givesTools(tools))
+  const mayBringServers = (userId: string): boolean =>
+    people.get(userId)?.role !== 'guest' && hasAnyTools(userId, offer)
   const starting = new Starting()
   const watches = new FileWatches({ connected: (userId) => sandboxes.connected(userId), log })
   const started = async (userId: string, signal: AbortSignal): Promise<Sandbox> => {
@@ -217,21 +235,30 @@ export async function openAgent(
             }),
           )
   const builtin = [...builtinTools(), allowHost(rules, (userId) => network.mayAsk(userId)), ...moreTools]
+  const refusalFor =
+    (userId: string) =>
+    async (host: string, port: number): Promise<string | undefined> =>
+      hostRefusal(await rules.of(userId), host, port)
   const mcp = openMcp({
     specs: config.mcpServers,
+    book: serverBook,
     builtin,
     folder: join(config.dataFolder, 'mcp'),
     secrets,
     redirectUrl: `${config.publicUrl}${MCP_SIGN_IN_PATH}`,
     documentUrl: documentUrlOf(config.publicUrl),
     sandbox: acquire,
-    clientServerFetch: (userId) => {
-      const refusal = async (host: string, port: number): Promise<string | undefined> =>
-        hostRefusal(await rules.of(userId), host, port)
-      return {
-        server: safeFetch({ refusal, loopback: true, hint: PRIVATE_SERVER_HINT }),
-        authority: safeFetch({ refusal }),
-      }
+    clientServerFetch: (userId) => ({
+      server: safeFetch({ refusal: refusalFor(userId), loopback: true, hint: PRIVATE_SERVER_HINT }),
+      authority: safeFetch({ refusal: refusalFor(userId) }),
+    }),
+    ownServerFetch: (userId) => {
+      const refusal = refusalFor(userId)
+      const toPublic = safeFetch({ refusal, hint: PRIVATE_OWN_SERVER_HINT })
+      const toAll = refusingFetch(refusal)
+      const server: Fetch = (url, init) =>
+        serverBook.may(userId) === 'local' ? toAll(url, init) : toPublic(url, init)
+      return { server, authority: server }
     },
     log,
   })
@@ -388,6 +415,12 @@ export async function openAgent(
         pageRow('model endpoints', models.view.endpoints.length),
       ],
     },
+    mcpServers: new ServerDesk({
+      book: serverBook,
+      servers: mcp.servers,
+      withheld: (userId) => personal.of(userId).withheldServers,
+      unavailable: config.unavailableServers,
+    }),
     finishSignIn: (userId: string, answer: URLSearchParams) => mcp.finishSignIn(userId, answer),
     secrets,
     rulesOf: (userId: string) => rules.of(userId),

@@ -74,6 +74,7 @@ test('what holds for a person is a table, each with where it comes from', () => 
     'tools                all           the deployment',
     '  glob               no            the person',
     'MCP servers          search        the deployment',
+    '  of their own       public        the deployment',
     'models               main, small   the deployment',
     'network              none          the deployment',
     '  hosts              none          the deployment',

@@ -16,6 +16,7 @@ import {
   settingsView,
 } from './team/agent-settings.ts'
 import { auditFrom } from './office/audit.ts'
+import { serverRequest, serverScope } from './office/mcp-servers.ts'
 import { endpointRequest, endpointTestRequest } from './team/models-api.ts'
 import { role } from './team/role.ts'
 import { MAX_TITLE_CHARS, sessionSummary, watchedPaths } from './frames.ts'
@@ -193,6 +194,12 @@ export const EXT = {
   /** The agent's settings (`office/configuration.ts`), for administrators: `{user}`. */
   configuration: '_sandlot/configuration',
   /**
+   * MCP servers that are added on the page (`office/mcp-servers.ts`), a person's own and the
+   * deployment's: `{user, ask}` → `ServersView`, `serverStatus` for `test`, `serverSignIn` for
+   * `sign_in`.
+   */
+  mcpServers: '_sandlot/mcp_servers',
+  /**
    * What has changed about a person: `{userId, email, role, teams}` → `{}`. Later requests say it
    * too.
    */
@@ -325,6 +332,20 @@ export const overviewParams = z.object({
   ]),
 })
 export type OverviewAsk = z.infer<typeof overviewParams>['ask']
+const ofServers = { of: serverScope }
+const ofServer = { ...ofServers, id: z.string().max(100) }
+export const mcpServersParams = z.object({
+  user: agentUser,
+  ask: z.discriminatedUnion('do', [
+    z.object({ ...ofServers, do: z.literal('list') }),
+    /** `id` absent: a new one. */
+    serverRequest.extend({ ...ofServers, do: z.literal('put'), id: z.string().max(100).optional() }),
+    z.object({ ...ofServer, do: z.literal('remove') }),
+    z.object({ ...ofServer, do: z.literal('test') }),
+    z.object({ ...ofServer, do: z.literal('sign_in') }),
+  ]),
+})
+export type McpServersAsk = z.infer<typeof mcpServersParams>['ask']
 
 export const approveParams = z.object({
   user: agentUser,

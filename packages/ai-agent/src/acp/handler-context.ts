@@ -12,6 +12,7 @@ import type { ChatRows } from '@sandlot/storage/sessions/chats'
 import type { InstructionRows } from '@sandlot/storage/sessions/instructions'
 import type { ModelBook } from '../model/model-book.ts'
 import type { SettingsBook } from '../people/settings-book.ts'
+import type { ServerDesk } from '../mcp/server-desk.ts'
 import type { SignInResult } from '../mcp/oauth/sign-ins.ts'
 import type { UserSecrets } from '../secrets/user-secrets.ts'
 import type { Retention } from '../session/retention.ts'
@@ -68,6 +69,8 @@ export interface AcpServerParts {
   administration?: Administration
   /** Endpoints of models. Absent: none can be added. */
   models?: ModelBook
+  /** MCP servers on the page. Absent: none can be added. */
+  mcpServers?: ServerDesk
   /** What administrators have set for teams and people. Absent: nothing can be set. */
   settings?: SettingsBook
   /** What limits this user in a day and a month. Absent: nothing does. */

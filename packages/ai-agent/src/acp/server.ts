@@ -32,6 +32,7 @@ import {
 } from './handler-context.ts'
 import { overviewRequests } from './requests/overview.ts'
 import { administrationRequests } from './requests/administration.ts'
+import { mcpServersRequests } from './requests/mcp-servers.ts'
 import { modelsRequests } from './requests/models.ts'
 import { retentionRequests } from './requests/retention.ts'
 import { teamRequests } from './requests/team.ts'
@@ -88,6 +89,7 @@ function allExtensions(parts: AcpServerParts): ExtensionHandlers {
     ...modelsRequests(parts),
     ...retentionRequests(parts),
     ...overviewRequests(parts),
+    ...mcpServersRequests(parts),
     ...teamRequests(parts),
     ...portsRequests(parts),
     ...watchRequests(parts),

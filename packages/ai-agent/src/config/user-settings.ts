@@ -96,7 +96,7 @@ export function lowerMode(set: Mode | undefined, said: Mode | undefined): Mode |
 /** What settings may name. */
 interface KnownNames {
   tools: readonly string[]
-  servers: readonly string[]
+  servers: () => readonly string[]
   models: () => readonly string[]
   /** Why no cost can be limited; undefined: it can. */
   unpriced: () => string | undefined
@@ -114,21 +114,20 @@ function settingsProblem(set: AgentSettings, known: KnownNames): string | undefi
   const problems = [
     ...hosts.map((problem) => `${problem}.`),
     ...missing('tool', builtin, known.tools),
-    ...missing('MCP server', set.mcpServers, known.servers),
+    ...missing('MCP server', set.mcpServers, known.servers()),
     ...missing('model', set.models, known.models()),
     ...(limitsCost(set.limits, set.together) ? [known.unpriced() ?? []].flat() : []),
   ]
   return problems[0]
 }
 
-interface SettingsSources extends Omit<KnownNames, 'servers'> {
+interface SettingsSources extends KnownNames {
   file: {
     users?: UsersSection | undefined
     teams?: TeamsSection | undefined
     rules?: { hosts?: string | undefined } | undefined
   }
   limits: LimitSettings
-  mcpServers: readonly { name: string }[]
   toolsEnabled: boolean
   network: NetworkConfig
   log: Log
@@ -138,15 +137,16 @@ interface SettingsSources extends Omit<KnownNames, 'servers'> {
 export async function openSettings(
   store: Pick<SessionStore, 'agentSettings'>,
   people: People,
-  { file, limits, mcpServers, toolsEnabled, network: { egress, everybody }, log, ...known }: SettingsSources,
+  { file, limits, toolsEnabled, network: { egress, everybody }, log, ...known }: SettingsSources,
 ): Promise<SettingsBook> {
-  const servers = mcpServers.map(({ name }) => name)
   const parts = {
     rows: store.agentSettings,
     people,
     deployment: {
       tools: toolsEnabled,
-      mcpServers: servers,
+      get mcpServers() {
+        return known.servers()
+      },
       get models() {
         return known.models()
       },
@@ -158,7 +158,7 @@ export async function openSettings(
       limits: limits.written.everybody,
     },
     tools: known.tools,
-    problem: (set: AgentSettings) => settingsProblem(set, { ...known, servers }),
+    problem: (set: AgentSettings) => settingsProblem(set, known),
     now: Date.now,
     log,
   }

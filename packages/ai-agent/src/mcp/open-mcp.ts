@@ -6,8 +6,8 @@ import type { FetchLike } from '@modelcontextprotocol/client'
 import type { Sandbox } from '@sandlot/sandbox/sandbox'
 import type { RemovedData } from '@sandlot/shared/api'
 import { makeScrubber } from '@sandlot/shared/scrub'
-import { type ClientServerFetch, ClientServerSignIns } from './oauth/client-server-sign-ins.ts'
-import { oauthFetch } from './oauth/fetch.ts'
+import { ClientServerSignIns } from './oauth/client-server-sign-ins.ts'
+import { type ClientServerFetch, oauthFetch } from './oauth/fetch.ts'
 import { MachineAccess } from './oauth/machine-access.ts'
 import type { SecretStore } from './oauth/records.ts'
 import { type SignInResult, SignIns } from './oauth/sign-ins.ts'
@@ -20,6 +20,7 @@ import {
   type ServerSpec,
   type StdioSpec,
 } from './server-spec.ts'
+import type { ServerBook } from './server-book.ts'
 import { McpServer, type Opened } from './server.ts'
 import { McpServers, type ServerState } from './servers.ts'
 import {
@@ -44,7 +45,10 @@ import type { Log } from '../log.ts'
 const MAX_MESSAGE_BYTES = 16 * 1024 * 1024
 
 interface OpenMcpOptions {
+  /** Those of the configuration. */
   specs: readonly ServerSpec[]
+  /** Those that were added on the page. */
+  book?: ServerBook
   builtin: readonly Tool[]
   /** Absolute: the parent folder of the homes of the deployment's servers. */
   folder: string
@@ -59,6 +63,8 @@ interface OpenMcpOptions {
    * trusted.
    */
   clientServerFetch?: (userId: string) => ClientServerFetch
+  /** The same of servers that this user has added on the page. */
+  ownServerFetch?: (userId: string) => ClientServerFetch
   log: Log
 }
 
@@ -100,9 +106,30 @@ export interface Mcp {
 
 /** Starts nothing; see `McpServers.start`. Throws `ToolDefinitionError` for the built-in tools. */
 export function openMcp(options: OpenMcpOptions): Mcp {
-  const { specs, builtin, folder, secrets, redirectUrl, documentUrl, sandbox, log } = options
+  const {
+    specs: configured,
+    book,
+    builtin,
+    folder,
+    secrets,
+    redirectUrl,
+    documentUrl,
+    sandbox,
+    log,
+  } = options
+  const { ownServerFetch } = options
+  const specs = (): readonly ServerSpec[] => book?.deployment ?? configured
+  const ownSpecs = (userId: string): readonly ServerSpec[] => book?.own(userId) ?? []
+  const allSpecs = (userId: string): ServerSpec[] => [...specs(), ...ownSpecs(userId)]
   const guard = createProcessGuard()
-  const signIns = new SignIns({ specs: specs.filter(hasUserSignIn), secrets, redirectUrl, documentUrl, log })
+  const signIns = new SignIns({
+    specs: (userId) => allSpecs(userId).filter(hasUserSignIn),
+    ownFetch: ownServerFetch,
+    secrets,
+    redirectUrl,
+    documentUrl,
+    log,
+  })
   const parts = {
     folder,
     guard,
@@ -113,13 +140,18 @@ export function openMcp(options: OpenMcpOptions): Mcp {
   }
   const servers = new McpServers({
     specs,
+    ownSpecs,
     builtin,
     log,
-    makeServer: (spec, userId) => makeServer(spec, userId, parts),
+    makeServer: (spec, userId) => {
+      const fetch =
+        spec.added?.ownerId === undefined ? undefined : ownServerFetch?.(spec.added.ownerId).server
+      return makeServer(spec, userId, { ...parts, fetch })
+    },
   })
   const clientServerSignIns = new ClientServerSignIns({ fetch: options.clientServerFetch, log })
   const sessions = new SessionServers({
-    reserved: specs.map(({ name }) => name),
+    reserved: (userId) => allSpecs(userId).map(({ name }) => name),
     makeServer: (spec, userId) => {
       const fetch = options.clientServerFetch?.(userId).server
       const access = clientServerSignIns.access.bind(clientServerSignIns)
@@ -137,13 +169,15 @@ export function openMcp(options: OpenMcpOptions): Mcp {
     sessionServerStatus: (userId, sessionId) => sessions.status(userId, sessionId),
     setSessionServers: (...args) => sessions.set(...args),
     inSandbox: (userId, sessionId) =>
-      specs.some(isInSandbox) || sessions.of(userId, sessionId).some(({ spec }) => isInSandbox(spec)),
+      allSpecs(userId).some(isInSandbox) ||
+      sessions.of(userId, sessionId).some(({ spec }) => isInSandbox(spec)),
     signInEnded: (link) => clientServerSignIns.signInEnded(link),
     closeSession: (sessionId) => sessions.close(sessionId),
     async removeUser(userId, data) {
+      book?.forget(userId)
       await servers.closeUser(userId)
       clientServerSignIns.removeUser(userId)
-      const homes = data === 'purge' ? homesOf(specs, userId) : []
+      const homes = data === 'purge' ? homesOf(configured, userId) : []
       for (const home of homes) await rm(join(folder, ...home), { recursive: true, force: true })
     },
     finishSignIn: (userId, answer) => signIns.finish(userId, answer),
@@ -224,10 +258,11 @@ async function settingsOf(
   spec: ServerSpec,
   secret: (name: string) => Promise<string | undefined>,
 ): Promise<Record<string, string>> {
-  if (spec.kind === 'http') return fillTemplates(spec.headers, secret)
+  const added = await spec.added?.values()
+  if (spec.kind === 'http') return added ?? fillTemplates(spec.headers, secret)
   const args = await Promise.all(spec.args.map((template) => fillTemplate(template, secret)))
   return {
-    ...(await fillTemplates(spec.env, secret)),
+    ...(added ?? (await fillTemplates(spec.env, secret))),
     ...Object.fromEntries(args.map((value, index) => [`${ARGUMENT}${index}`, value ?? ''])),
   }
 }

@@ -25,6 +25,25 @@ interface Common {
   ruleId?: string
   /** Instructions for its user when it needs a sign-in and there is no link. */
   signInHint?: string
+  /** What is known of a server that was added on the page. */
+  added?: AddedSpec
+}
+
+interface AddedSpec {
+  /** Whose own it is, at addresses that are not trusted; undefined: the deployment's. */
+  ownerId: string | undefined
+  /** Key of its sign-ins' records: another server may get its name. */
+  recordsAs: string
+  /** What is chosen about its tools now. */
+  chosen: () => ChosenTools
+  /** Values of its headers or variables now, in place of those of `config`. */
+  values: () => Promise<Record<string, string>>
+}
+
+interface ChosenTools {
+  /** Not offered, by the server's own names. */
+  off: readonly string[]
+  readOnly: 'as-announced' | readonly string[]
 }
 
 export interface StdioSpec extends Common {
@@ -94,6 +113,16 @@ export function clientServerSpec(
     signInHint: CLIENT_SERVER_SIGN_IN_HINT,
     ...own,
   }
+}
+
+/** The server that was added on the page; references in its texts are not resolved. */
+export function addedServerSpec(
+  name: string,
+  config: McpServerConfig,
+  { ruleId, place, ...added }: AddedSpec & { place: string; ruleId: string | undefined },
+): ServerSpec {
+  const spec = specOf(name, config, (text) => [text])
+  return { ...spec, perUser: spec.perUser || added.ownerId !== undefined, place, ruleId, added }
 }
 
 function specOf(

@@ -27,6 +27,9 @@ import type { Log } from '../log.ts'
 /** Milliseconds for listing the tools again. */
 const RELIST_MS = 5_000
 
+/** A server that is replaced or removed ends after so many milliseconds without a call. */
+const RETIRED_MS = 10_000
+
 let lastRevision = 0
 
 export class McpServer {
@@ -45,6 +48,7 @@ export class McpServer {
   readonly #calls = new Map<CallContext, Elicit>()
   #idleTimer: NodeJS.Timeout | undefined
   #retryTimer: NodeJS.Timeout | undefined
+  #retired = false
   /** What the last prompt was offered. */
   last: Offered | undefined
   /** Changes with the set of its tools. */
@@ -74,6 +78,22 @@ export class McpServer {
     const offered = await this.#offer(signal)
     this.last = offered
     return offered
+  }
+
+  /** As `offered`, by asking it now, also where it has failed or was stopped. Never rejects. */
+  check(signal: AbortSignal): Promise<Offered> {
+    this.#backoff.reset()
+    this.#stale = true
+    if (this.#connection === undefined) this.#listed = undefined
+    return this.offered(signal)
+  }
+
+  /** How it stands, without asking it. */
+  get standing(): Offered | 'idle' | 'connecting' {
+    if (this.#connecting !== undefined) return 'connecting'
+    if (this.#connection?.is.open === true && this.#listed !== undefined)
+      return { state: 'ready', tools: this.#listed.tools }
+    return this.last ?? 'idle'
   }
 
   async #offer(signal: AbortSignal): Promise<Offered> {
@@ -207,6 +227,7 @@ export class McpServer {
    */
   async #connect(signal: AbortSignal): Promise<Connection> {
     if (this.#connection?.is.open === true) return this.#connection.is
+    if (this.#closed.signal.aborted) throw new ServerUnavailableError('it was changed or removed')
     const waitMs = this.#backoff.waitMs()
     if (this.#connecting === undefined && waitMs > 0)
       throw new ServerUnavailableError(`${this.#reason}; it is tried again in ${Math.ceil(waitMs / 1_000)} s`)
@@ -312,9 +333,22 @@ export class McpServer {
     if (digest(await this.#parts.settings()) !== current.settings) await this.#disconnect()
   }
 
+  /** Ends it when no call has run for a while: the calls of a running prompt may still use it. */
+  retire(): void {
+    this.#retired = true
+    this.#stopWhenIdle()
+  }
+
   /** Stops a user's own server when it is idle. */
   #stopWhenIdle(): void {
     clearTimeout(this.#idleTimer)
+    if (this.#retired) {
+      if (this.#calls.size === 0)
+        this.#idleTimer = setTimeout(() => {
+          if (this.#calls.size === 0) void this.close()
+        }, RETIRED_MS).unref()
+      return
+    }
     if (!this.spec.perUser || this.#calls.size > 0 || this.#connection === undefined) return
     this.#idleTimer = setTimeout(() => {
       if (this.#calls.size > 0) return

@@ -9,7 +9,10 @@ import { idOf, type Tool } from '../tools/tool.ts'
 import type { Log } from '../log.ts'
 
 interface McpServersParts {
-  specs: readonly ServerSpec[]
+  /** Those of the deployment now; the same objects while nothing about them changes. */
+  specs: () => readonly ServerSpec[]
+  /** Those of this user alone now. */
+  ownSpecs?: (userId: string) => readonly ServerSpec[]
   /** The tools of every user, without servers. */
   builtin: readonly Tool[]
   /** `userId`: its user; undefined: shared by all. */
@@ -44,9 +47,11 @@ interface Found {
 
 export class McpServers {
   readonly #parts: McpServersParts
-  readonly #shared: readonly McpServer[]
+  readonly #shared = new Map<ServerSpec, McpServer>()
   /** In the order of their last use. */
-  readonly #ofUsers = new Map<string, readonly McpServer[]>()
+  readonly #ofUsers = new Map<string, Map<ServerSpec, McpServer>>()
+  /** Replaced or removed ones, while calls may still use them. */
+  readonly #leaving = new Set<McpServer>()
   readonly #registries = new Map<string, ToolRegistry>()
   readonly #builtin = createRegistry()
 
@@ -54,14 +59,24 @@ export class McpServers {
   constructor(parts: McpServersParts) {
     this.#parts = parts
     this.#builtin.register(...parts.builtin)
-    this.#shared = parts.specs
-      .filter(({ perUser }) => !perUser)
-      .map((spec) => parts.makeServer(spec, undefined))
   }
 
   /** Starts the shared servers, without waiting. */
   start(): void {
-    for (const server of this.#shared) server.start()
+    for (const server of this.#sharedServers()) server.start()
+  }
+
+  /** Ends those that are not among the servers any more, when their calls have ended. */
+  changed(): void {
+    const { specs, ownSpecs } = this.#parts
+    this.#retireOthers(this.#shared, specs())
+    for (const [userId, theirs] of this.#ofUsers)
+      this.#retireOthers(theirs, [...specs(), ...(ownSpecs?.(userId) ?? [])])
+  }
+
+  /** The server that works for this user by one of the present `specs`. Starts nothing. */
+  serverOf(spec: ServerSpec, userId: string): McpServer | undefined {
+    return [...this.#sharedServers(), ...this.#serversOf(userId)].find((server) => server.spec === spec)
   }
 
   /**
@@ -74,9 +89,9 @@ export class McpServers {
     signal: AbortSignal,
     sessionServers: readonly McpServer[] = [],
   ): Promise<ToolRegistry> {
-    if (this.#parts.specs.length + sessionServers.length === 0) return this.#builtin
     try {
-      return this.#registryOf(await this.#find(userId, signal, sessionServers))
+      const found = await this.#find(userId, signal, sessionServers)
+      return found.length === 0 ? this.#builtin : this.#registryOf(found)
     } catch (error) {
       this.#parts.log.warn({ error: messageOf(error) }, 'the tools of MCP servers could not be put together')
       return this.#builtin
@@ -105,40 +120,78 @@ export class McpServers {
 
   /** Ends the servers of this user alone. Never rejects. */
   async closeUser(userId: string): Promise<void> {
-    const theirs = this.#ofUsers.get(userId) ?? []
+    const theirs = [...(this.#ofUsers.get(userId)?.values() ?? [])]
     this.#ofUsers.delete(userId)
     await Promise.all(theirs.map((server) => server.close()))
   }
 
   /** Ends all of them. Never rejects. */
   async close(): Promise<void> {
-    const all = [...this.#shared, ...[...this.#ofUsers.values()].flat()]
+    const ofUsers = [...this.#ofUsers.values()].flatMap((theirs) => [...theirs.values()])
+    const all = [...this.#shared.values(), ...ofUsers, ...this.#leaving]
     this.#ofUsers.clear()
     await Promise.all(all.map((server) => server.close()))
   }
 
   async #find(userId: string, signal: AbortSignal, sessionServers: readonly McpServer[]): Promise<Found[]> {
-    const servers = [...this.#shared, ...this.#serversOf(userId), ...sessionServers]
-    return Promise.all(servers.map(async (server) => ({ server, offered: await server.offered(signal) })))
+    const servers = [...this.#sharedServers(), ...this.#serversOf(userId), ...sessionServers]
+    return Promise.all(
+      servers.map(async (server) => ({ server, offered: withChosen(server, await server.offered(signal)) })),
+    )
+  }
+
+  #sharedServers(): readonly McpServer[] {
+    const specs = this.#parts.specs().filter(({ perUser }) => !perUser)
+    return this.#serversBy(specs, this.#shared, undefined)
   }
 
   #serversOf(userId: string): readonly McpServer[] {
-    const known = this.#ofUsers.get(userId)
-    const { specs, makeServer } = this.#parts
-    const servers = known ?? specs.filter(({ perUser }) => perUser).map((spec) => makeServer(spec, userId))
-    if (servers.length === 0) return servers
+    const { specs, ownSpecs } = this.#parts
+    const all = [...specs(), ...(ownSpecs?.(userId) ?? [])].filter(({ perUser }) => perUser)
+    const theirs = this.#ofUsers.get(userId) ?? new Map<ServerSpec, McpServer>()
+    const servers = this.#serversBy(all, theirs, userId)
     this.#ofUsers.delete(userId)
-    this.#ofUsers.set(userId, servers)
-    for (const [other, theirs] of this.#ofUsers) {
+    if (servers.length === 0) return servers
+    this.#ofUsers.set(userId, theirs)
+    for (const [other, held] of this.#ofUsers) {
       if (this.#ofUsers.size <= MAX_USERS) break
-      if (theirs.every(({ idle }) => idle)) this.#ofUsers.delete(other)
+      if ([...held.values()].every(({ idle }) => idle)) this.#ofUsers.delete(other)
     }
     return servers
   }
 
+  /** Of these specs, made where they are not among `held`; others of `held` leave. */
+  #serversBy(
+    specs: readonly ServerSpec[],
+    held: Map<ServerSpec, McpServer>,
+    userId: string | undefined,
+  ): readonly McpServer[] {
+    this.#retireOthers(held, specs)
+    return specs.map((spec) => {
+      const server = held.get(spec) ?? this.#parts.makeServer(spec, userId)
+      held.set(spec, server)
+      return server
+    })
+  }
+
+  #retireOthers(held: Map<ServerSpec, McpServer>, specs: readonly ServerSpec[]): void {
+    for (const one of this.#leaving) if (one.idle) this.#leaving.delete(one)
+    for (const [spec, server] of held) {
+      if (specs.includes(spec)) continue
+      held.delete(spec)
+      server.retire()
+      this.#leaving.add(server)
+    }
+  }
+
   #registryOf(found: readonly Found[]): ToolRegistry {
     const key = JSON.stringify(
-      found.map(({ server, offered }) => [server.name, offered.state, server.revision]),
+      found.map(({ server, offered }) => [
+        server.name,
+        offered.state,
+        server.revision,
+        server.spec.added?.chosen(),
+      ]),
     )
     const known = this.#registries.get(key)
     if (known !== undefined) return known
@@ -159,6 +212,13 @@ export class McpServers {
     if (this.#registries.size > MAX_REGISTRIES && oldest !== undefined) this.#registries.delete(oldest)
     return registry
   }
+}
+
+/** Without the tools that are switched off. */
+function withChosen({ spec }: McpServer, offered: Offered): Offered {
+  const off = spec.added?.chosen().off ?? []
+  if (offered.state !== 'ready' || off.length === 0) return offered
+  return { ...offered, tools: offered.tools.filter(({ name }) => !off.includes(name)) }
 }
 
 function serverTools({ name }: McpServer, offered: Offered): ServerTool[] {

@@ -38,10 +38,10 @@ export interface ClientServerStatus extends ServerStatus {
 
 interface SessionServersParts {
   /**
-   * Names of the deployment's servers: a client's server must not get their ids, and with these
-   * their rules.
+   * Names of the deployment's servers and of the user's own: a client's server must not get their
+   * ids, and with these their rules.
    */
-  reserved: readonly string[]
+  reserved: (userId: string) => readonly string[]
   makeServer: (spec: ServerSpec, userId: string) => McpServer
 }
 
@@ -89,7 +89,7 @@ export class SessionServers {
     this.#held.delete(sessionId)
     void this.#retire(before?.servers ?? [], unused)
     if (servers.length === 0) return []
-    const taken = new Set(this.#parts.reserved.map(folded))
+    const taken = new Set(this.#parts.reserved(userId).map(folded))
     const read = servers.map((server, index) => this.#read(server, index, sessionId, taken))
     const made = read.flatMap((one) => ('spec' in one ? [this.#parts.makeServer(one.spec, userId)] : []))
     const results = read.map((one) => ('spec' in one ? { name: one.name, as: one.spec.name } : one))
@@ -211,6 +211,6 @@ function freeName(name: string, taken: ReadonlySet<string>): string {
 }
 
 /** A model could not tell two names apart that are equal here. */
-function folded(name: string): string {
+export function folded(name: string): string {
   return name.toLowerCase().replaceAll('-', '_')
 }

@@ -33,10 +33,11 @@ const TITLE_CHARS = 120
 export function mcpTool(server: McpServer, definition: ToolDefinition, name: string): Tool {
   const { config, ruleId } = server.spec
   const settings = config.toolSettings[definition.name] ?? {}
+  const changesNothing = server.spec.added?.chosen().readOnly ?? config.readOnly
   const readOnly =
-    config.readOnly === 'as-announced'
+    changesNothing === 'as-announced'
       ? definition.announcedReadOnly
-      : config.readOnly.includes(definition.name)
+      : changesNothing.includes(definition.name)
   const timeoutMs = settings.timeoutMs ?? config.timeoutMs
   const maxTimeoutMs = Math.max(timeoutMs, config.maxTimeoutMs)
   const idempotent = settings.retries !== undefined && settings.retries > 0

@@ -20,6 +20,7 @@ import {
   effectiveSettings,
   toolsByName,
 } from '@sandlot/shared/team/agent-settings'
+import type { OwnServers } from '@sandlot/shared/office/mcp-servers'
 import type { AgentSettingsRows, SettingsRecord } from '@sandlot/storage/sessions/agent-settings'
 import type { KnownPerson } from '@sandlot/storage/sessions/people'
 import type { Log } from '../log.ts'
@@ -42,6 +43,8 @@ interface OwnSettings {
   network?: { mode?: 'none' | 'egress'; hosts?: string[]; ask?: boolean } | undefined
   /** Names of those servers of the configuration that are not for them. */
   withheldServers?: ReadonlySet<string> | undefined
+  /** What they may bring themselves. */
+  ownServers?: OwnServers | undefined
   /** Names, in the order of the configuration. */
   models?: readonly string[] | undefined
   limits: Required<AgentLimits>
@@ -198,6 +201,11 @@ export class SettingsBook implements PersonalSettings {
     })
   }
 
+  /** What there is to choose from is another now. */
+  renew(): void {
+    this.#version++
+  }
+
   /** Silent where there are none. */
   remove(subject: SettingsSubject, audit?: NewAudit): Promise<void> {
     return this.#writes.run(async () => {
@@ -311,7 +319,7 @@ function withTools(before: AgentSettings['tools'], said: NonNullable<AgentSettin
 }
 
 function ownOf(effective: EffectiveSettings, deployment: DeploymentSettings): OwnSettings {
-  const { tools, modeCeiling, network, mcpServers, models, limits } = effective
+  const { tools, modeCeiling, network, mcpServers, ownServers, models, limits } = effective
   const single = new Map(Object.entries(tools.single).map(([id, { value }]) => [id, value]))
   const all = setOf(tools.all)
   const reach = { mode: setOf(network.mode), hosts: setOf(network.hosts), ask: setOf(network.ask) }
@@ -321,6 +329,7 @@ function ownOf(effective: EffectiveSettings, deployment: DeploymentSettings): Ow
     modeCeiling: setOf(modeCeiling),
     network: Object.values(reach).every((value) => value === undefined) ? undefined : reach,
     withheldServers: servers && new Set(deployment.mcpServers.filter((name) => !servers.includes(name))),
+    ownServers: setOf(ownServers),
     models: setOf(models),
     limits: Object.fromEntries(
       Object.entries(limits).map(([name, { value }]) => [name, value]),

@@ -138,7 +138,7 @@ export function resultLines(printed: string): string[] {
 
 /** One line per setting: what holds, and where it comes from. */
 function settingsTable(effective: EffectiveSettings): string[] {
-  const { modeCeiling, tools, mcpServers, models, network, limits, instructions } = effective
+  const { modeCeiling, tools, mcpServers, ownServers, models, network, limits, instructions } = effective
   const list = (names: readonly string[]): string => names.join(', ') || 'none'
   const yes = (value: boolean): string => (value ? 'yes' : 'no')
   const rows: [string, string, SettingSource][] = [
@@ -150,6 +150,7 @@ function settingsTable(effective: EffectiveSettings): string[] {
       from,
     ]),
     ['MCP servers', list(mcpServers.value), mcpServers.from],
+    ['  of their own', ownServers.value, ownServers.from],
     ['models', list(models.value), models.from],
     ['network', network.mode.value, network.mode.from],
     ['  hosts', list(network.hosts.value), network.hosts.from],

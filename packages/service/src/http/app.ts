@@ -23,6 +23,7 @@ import { mcpRoutes } from './mcp-routes.ts'
 import { alertsRoutes } from './admin/alerts-routes.ts'
 import { auditRoutes } from './admin/audit-routes.ts'
 import { overviewRoutes } from './admin/overview-routes.ts'
+import { mcpServersRoutes } from './mcp-servers-routes.ts'
 import { modelsRoutes } from './admin/models-routes.ts'
 import { noticesRoutes } from './notices-routes.ts'
 import { portsRoutes } from '../previews/ports-routes.ts'
@@ -104,6 +105,8 @@ export function makeApp(parts: Parts): Hono<AppEnv> {
     .route('/api/admin/audit', auditRoutes(parts))
     .route('/api/admin/retention', retentionRoutes(parts))
     .route('/api/admin/overview', overviewRoutes(parts))
+    .route('/api/mcp-servers', mcpServersRoutes(parts, 'own'))
+    .route('/api/admin/mcp-servers', mcpServersRoutes(parts, 'deployment'))
     .route('/api/me', ownSettingsRoutes(parts))
     .route('/api/usage', usageRoutes(parts))
     .route('/api/admin/usage', adminUsageRoutes(parts))

@@ -20,6 +20,8 @@ import {
   removePersonParams,
   forkParams,
   renameParams,
+  type McpServersAsk,
+  mcpServersParams,
   mcpSignInParams,
   loadSessionMeta,
   newSessionMeta,
@@ -150,6 +152,13 @@ export class ScriptedAgent {
   ports: (user: AgentUser, ask: PortsAsk) => object = () => ({ awake: false, ports: [] })
   /** What a request about terminals is answered with. */
   terminals: (user: AgentUser, ask: TerminalsAsk) => object = () => ({ terminals: [] })
+  /** What a request about MCP servers is answered with. */
+  mcpServers: (user: AgentUser, ask: McpServersAsk) => object = () => ({
+    servers: [],
+    given: [],
+    may: 'public',
+    most: 20,
+  })
   /** What a request about a command is answered with. */
   exec: (params: z.output<typeof execParams>) => object = () => {
     throw refusal('not_implemented', 'This script runs no commands.')
@@ -483,6 +492,10 @@ export class ScriptedAgent {
       )
       .onNotification(EXT.typing, typingParams, ({ params }) => {
         this.received.push(`typing ${params.user.id} ${params.sessionId}`)
+      })
+      .onRequest(EXT.mcpServers, mcpServersParams, ({ params: { user, ask } }) => {
+        this.received.push(`mcp_servers ${user.id} ${ask.of} ${ask.do}`)
+        return this.mcpServers(user, ask)
       })
       .onRequest(EXT.mcpSignIn, mcpSignInParams, ({ params: { user, answer } }) => {
         this.received.push(`mcp_sign_in ${user.id} ${answer}`)

@@ -67,14 +67,30 @@ export function safeFetch(options: SafeFetchOptions = {}): Fetch {
     // A literal address is never looked up.
     if (isIP(host) > 0 && isRefused(host))
       throw new AddressNotAllowedError(`${host} is an address of a private network${hint}`)
-    const port = url.port === '' ? (url.protocol === 'https:' ? 443 : 80) : Number(url.port)
-    const refused = await refusal?.(host, port)
+    const refused = await refusal?.(host, portOf(url))
     if (refused !== undefined) throw new AddressNotAllowedError(refused)
     // The operator's proxy resolves names itself, and decides where they may lead.
     if (goesThroughProxy(url)) return fetch(url, { ...init, redirect: 'manual' })
     return request(url, init, checkedLookup)
   }
   return boundedFetch(connect, options)
+}
+
+/**
+ * A `fetch` to any address that is not refused, also of a private network; it follows no redirect.
+ * Throws `AddressNotAllowedError`, or what `fetch` throws.
+ */
+export function refusingFetch(refusal: NonNullable<SafeFetchOptions['refusal']>): Fetch {
+  return async (address, init) => {
+    const url = new URL(address)
+    const refused = await refusal(withoutBrackets(url.hostname), portOf(url))
+    if (refused !== undefined) throw new AddressNotAllowedError(refused)
+    return fetch(url, { ...init, redirect: 'manual' })
+  }
+}
+
+function portOf({ port, protocol }: URL): number {
+  return port === '' ? (protocol === 'https:' ? 443 : 80) : Number(port)
 }
 
 /**

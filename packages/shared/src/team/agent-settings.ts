@@ -5,6 +5,7 @@
  */
 import { z } from 'zod'
 import { MODES, mode } from '../mode.ts'
+import { OWN_SERVERS, ownServers } from '../office/mcp-servers.ts'
 
 const amount = z.number().nonnegative()
 const count = z.int().nonnegative()
@@ -69,6 +70,8 @@ export const agentSettings = z.strictObject({
   network: networkSettings.optional(),
   /** The MCP servers of the configuration that they may use, by name. */
   mcpServers: z.array(z.string().min(1).max(200)).max(200).optional(),
+  /** The MCP servers that they may bring themselves. */
+  ownServers: ownServers.optional(),
   /** The models that their chats may choose, by name. */
   models: z.array(z.string().min(1).max(200)).min(1).max(200).optional(),
   /** Of each of them. */
@@ -144,6 +147,7 @@ export const effectiveSettingsView = z.object({
     single: z.record(z.string(), sourced(z.boolean())),
   }),
   mcpServers: sourced(z.array(z.string())),
+  ownServers: sourced(ownServers),
   models: sourced(z.array(z.string())),
   network: z.object({
     mode: sourced(z.enum(['none', 'egress'])),
@@ -247,6 +251,11 @@ export function effectiveSettings(
       ),
     },
     mcpServers: among(deployment.mcpServers, ({ mcpServers }) => mcpServers),
+    ownServers: resolve(
+      'public',
+      ({ ownServers: set }) => set,
+      mostOf((value) => OWN_SERVERS.indexOf(value)),
+    ),
     // A model that the operator has taken out of the configuration is gone for all.
     models:
       models.value.length > 0

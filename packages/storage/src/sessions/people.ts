@@ -74,6 +74,7 @@ export function storedPeople(db: Kysely<SessionsSchema>): PeopleRows {
         const theirs = [
           'people',
           'secrets',
+          'mcp_servers',
           'rules',
           'instructions',
           'notices',

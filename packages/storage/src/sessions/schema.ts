@@ -7,6 +7,7 @@ import { sql } from 'kysely'
 import type { Migrations } from '../database/database.ts'
 import { type InstructionsTable, addInstructions } from './instructions.ts'
 import { type LineTable, addLine } from './line.ts'
+import { type McpServersTable, addMcpServers } from './mcp-servers.ts'
 import { type ModelEndpointsTable, addModelEndpoints } from './model-endpoints.ts'
 import { type NoticesTable, addNotices } from './notices.ts'
 import { type RulesTable, addRuleEnds, addRules } from './rules.ts'
@@ -165,6 +166,7 @@ export interface SessionsSchema extends UsageSumsTables {
   notices: NoticesTable
   search_texts: SearchTextsTable
   model_endpoints: ModelEndpointsTable
+  mcp_servers: McpServersTable
   chat_marks: ChatMarksTable
   projects: ProjectsTable
   retention: RetentionTable
@@ -199,6 +201,7 @@ export const sessionsMigrations: Migrations = {
   '038_line': { up: addLine },
   '039_audit': { up: addAudit },
   '041_retention': { up: addRetention },
+  '042_mcp_servers': { up: addMcpServers },
 }
 
 async function createTables(db: Kysely<unknown>): Promise<void> {

@@ -13,6 +13,7 @@ import { type SessionsSchema, sessionsMigrations } from './schema.ts'
 import { storedInstructions } from './instructions.ts'
 import { storedAgentSettings } from './agent-settings.ts'
 import { storedLine } from './line.ts'
+import { storedMcpServers } from './mcp-servers.ts'
 import { storedModelEndpoints } from './model-endpoints.ts'
 import { storedPeople } from './people.ts'
 import { retentionReads, storedRetention } from './retention.ts'
@@ -76,6 +77,7 @@ export async function openSessionStore(
     agentSettings: withTypedFailures(health, storedAgentSettings(db)),
     modelEndpoints: withTypedFailures(health, storedModelEndpoints(db)),
     line: withTypedFailures(health, storedLine(db)),
+    mcpServers: withTypedFailures(health, storedMcpServers(db)),
     appendOutput: (sessionId, callId, offset, bytes, epoch) =>
       output.append(sessionId, callId, offset, bytes, epoch),
     close: async () => {

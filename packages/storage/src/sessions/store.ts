@@ -15,6 +15,7 @@ import type { NewNotice, NoticeRow } from './notices.ts'
 import type { InstructionRows } from './instructions.ts'
 import type { AgentSettingsRows } from './agent-settings.ts'
 import type { LineRows } from './line.ts'
+import type { McpServerRows } from './mcp-servers.ts'
 import type { ModelEndpointRows } from './model-endpoints.ts'
 import type { PeopleRows } from './people.ts'
 import type { RetentionReads, RetentionRows } from './retention.ts'
@@ -255,6 +256,7 @@ export interface SessionStore extends SessionReader, SessionRecords {
   readonly agentSettings: AgentSettingsRows
   readonly modelEndpoints: ModelEndpointRows
   readonly line: LineRows
+  readonly mcpServers: McpServerRows
   /**
    * With these settled events, numbered from 1, in one transaction. `project`: of the user, which
    * it is kept in. Rejects with `conflict` if the id exists.

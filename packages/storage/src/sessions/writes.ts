@@ -36,6 +36,7 @@ type Writes = Omit<
   | 'agentSettings'
   | 'modelEndpoints'
   | 'line'
+  | 'mcpServers'
   | 'appendOutput'
   | 'problem'
 >

@@ -21,6 +21,7 @@ import {
   Hourglass,
   Palette,
   History,
+  Plug,
   ScrollText,
   ShieldCheck,
   SlidersHorizontal,
@@ -53,6 +54,7 @@ import { ThemePicker } from './preferences.tsx'
 import { Rules } from './rules.tsx'
 import { Secrets } from './secrets.tsx'
 import { Security } from './security.tsx'
+import { Servers } from './servers/servers.tsx'
 import { ShortcutList } from './shortcuts.tsx'
 import { Costs } from './usage/costs.tsx'
 import { OwnUsage } from './usage/usage.tsx'
@@ -128,6 +130,14 @@ const OF_AGENT: Group = {
       children: <Rules />,
     },
     {
+      id: 'servers',
+      title: 'My MCP servers',
+      icon: Plug,
+      text: 'More tools for your agent.',
+      divided: true,
+      children: <Servers of="own" />,
+    },
+    {
       id: 'secrets',
       title: 'Secrets',
       icon: Lock,
@@ -170,6 +180,14 @@ const ADMINISTRATION: Group = {
       text: 'What the agent thinks with.',
       divided: true,
       children: <ModelsSection />,
+    },
+    {
+      id: 'mcp',
+      title: 'MCP servers',
+      icon: Plug,
+      text: 'More tools for everybody’s agents.',
+      divided: true,
+      children: <Servers of="deployment" />,
     },
     {
       id: 'people',

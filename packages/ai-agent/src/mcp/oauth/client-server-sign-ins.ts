@@ -5,11 +5,11 @@
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { AuthProvider, FetchLike } from '@modelcontextprotocol/client'
+import type { AuthProvider } from '@modelcontextprotocol/client'
 import { MCP_SIGN_IN_PATH } from '@sandlot/shared/mcp-client'
 import { SignInRequiredError, reasonOf } from '../error.ts'
 import { OAuthAccess } from './access.ts'
-import { oauthFetch } from './fetch.ts'
+import { type ClientServerFetch, oauthFetch } from './fetch.ts'
 import { memoryRecords } from './records.ts'
 import { finishSignIn, UNKNOWN_SIGN_IN } from './sign-ins.ts'
 import type { ServerAccess } from '../server-access.ts'
@@ -23,11 +23,6 @@ interface ClientServerSignInsParts {
    */
   fetch?: ((userId: string) => ClientServerFetch) | undefined
   log: Log
-}
-
-export interface ClientServerFetch {
-  server: FetchLike
-  authority: FetchLike
 }
 
 /** Entries by user and address. */

@@ -8,6 +8,12 @@ import { AddressNotAllowedError, type Fetch, boundedFetch, safeFetch } from '@sa
 
 const BOUNDS = { maxBytes: 1024 * 1024, timeoutMs: 10_000 }
 
+/** How servers that are not trusted are reached, and their authorities. */
+export interface ClientServerFetch {
+  server: Fetch
+  authority: Fetch
+}
+
 interface OAuthFetchOptions {
   /**
    * The server's address and `auth.issuer`, as configured: these hosts are allowed wherever they

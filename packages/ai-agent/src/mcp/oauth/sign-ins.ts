@@ -2,13 +2,17 @@
 import type { Log } from '../../log.ts'
 import { reasonOf } from '../error.ts'
 import { OAuthAccess } from './access.ts'
-import { oauthFetch } from './fetch.ts'
+import { type ClientServerFetch, oauthFetch } from './fetch.ts'
 import { SecretRecords, type SecretStore } from './records.ts'
 import type { HttpSpec } from '../server-spec.ts'
 
 interface SignInsParts {
-  /** Servers that users sign in to; a user may return to one that was not used since the start. */
-  specs: readonly HttpSpec[]
+  /**
+   * Servers that this user signs in to; they may return to one that was not used since the start.
+   */
+  specs: (userId: string) => readonly HttpSpec[]
+  /** How a user's own servers, and their sign-ins, are reached: they are not trusted. */
+  ownFetch?: ((userId: string) => ClientServerFetch) | undefined
   secrets: SecretStore
   redirectUrl: string
   /** Where the client document is published; undefined when it cannot be fetched from outside. */
@@ -31,13 +35,14 @@ export class SignIns {
 
   /** The same object for the same user and server. */
   access(spec: HttpSpec, userId: string): OAuthAccess {
-    const key = JSON.stringify([userId, spec.name])
+    const key = JSON.stringify([userId, spec.place])
     const known = this.#accesses.get(key)
     if (known !== undefined) return known
     const { auth, url } = spec.config
     const oauth = auth?.type === 'oauth' ? auth : undefined
     const { clientId, issuer } = oauth ?? {}
-    const { secrets, redirectUrl, documentUrl } = this.#parts
+    const { secrets, redirectUrl, documentUrl, ownFetch } = this.#parts
+    const own = spec.added?.ownerId === undefined ? undefined : ownFetch?.(userId)
     const access = new OAuthAccess({
       url,
       redirectUrl: async () => redirectUrl,
@@ -45,8 +50,11 @@ export class SignIns {
       own: clientId === undefined ? undefined : { clientId, clientSecret: spec.clientSecret },
       issuer,
       scope: oauth?.scope,
-      records: new SecretRecords(secrets, userId, spec.name),
-      fetch: oauthFetch({ named: issuer === undefined ? [url] : [url, issuer] }),
+      records: new SecretRecords(secrets, userId, spec.added?.recordsAs ?? spec.name),
+      fetch: oauthFetch({
+        named: issuer === undefined ? [url] : [url, issuer],
+        ...(own === undefined ? {} : { toNamed: own.server, toPublic: own.authority }),
+      }),
       now: Date.now,
     })
     this.#accesses.set(key, access)
@@ -60,7 +68,7 @@ export class SignIns {
    * sign-ins are not touched.
    */
   async finish(userId: string, answer: URLSearchParams): Promise<SignInResult> {
-    for (const spec of this.#parts.specs) {
+    for (const spec of this.#parts.specs(userId)) {
       const about = { server: spec.name, userId, log: this.#parts.log }
       const ended = await finishSignIn(() => this.access(spec, userId), answer, about)
       if (ended !== undefined) return ended

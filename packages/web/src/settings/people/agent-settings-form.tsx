@@ -13,6 +13,7 @@ import {
 } from '@sandlot/shared/team/agent-settings'
 import { messageOf } from '@sandlot/shared/errors'
 import { MODES, type Mode } from '@sandlot/shared/mode'
+import { OWN_SERVERS, type OwnServers } from '@sandlot/shared/office/mcp-servers'
 import { type SubmitEvent, useEffect, useState } from 'react'
 import { ApiError } from '../../net/http.ts'
 import { fetchSettings, saveSettings } from '../../net/teams.ts'
@@ -29,6 +30,7 @@ import {
   limitWords,
   listWords,
   MODE_WORDS,
+  OWN_SERVER_WORDS,
   PERSON_TOOL_WORDS,
   sourceWords,
   TEAM_LIMIT_WORDS,
@@ -177,6 +179,19 @@ function Loaded(props: {
             offered={offered?.mcpServers ?? []}
             value={draft.mcpServers ?? []}
             onChange={(mcpServers) => set({ mcpServers })}
+          />
+        </Setting>
+        <Setting
+          title="MCP servers of their own"
+          hint={hint(without?.ownServers, (value) => OWN_SERVER_WORDS[value])}
+          on={draft.ownServers !== undefined}
+          onSet={(on) => set({ ownServers: on ? (without?.ownServers.value ?? 'none') : undefined })}
+        >
+          <Choice
+            label="MCP servers of their own"
+            value={draft.ownServers ?? 'none'}
+            choices={OWN_SERVERS.map((value): [OwnServers, string] => [value, OWN_SERVER_WORDS[value]])}
+            onChange={(ownServers) => set({ ownServers })}
           />
         </Setting>
         <Setting

@@ -9,12 +9,19 @@ import {
   type TeamLimitName,
 } from '@sandlot/shared/team/agent-settings'
 import type { Mode } from '@sandlot/shared/mode'
+import type { OwnServers } from '@sandlot/shared/office/mcp-servers'
 
 export const MODE_WORDS: Record<Mode, string> = {
   manual: 'Manual: reads run, the rest asks',
   'auto-edit': 'Auto-edit: file edits run too',
   auto: 'Auto: commands run too, without network',
   yolo: 'Yolo: everything runs that no rule denies',
+}
+
+export const OWN_SERVER_WORDS: Record<OwnServers, string> = {
+  none: 'none',
+  public: 'at public addresses, and programs in the sandbox',
+  local: 'also in the network of this Sandlot',
 }
 
 export const LIMIT_WORDS: Record<LimitName, string> = {
@@ -78,12 +85,13 @@ export const PERSON_TOOL_WORDS: Record<PersonTool, string> = {
 
 /** Every setting that holds for a person, in the order of the page. */
 export function effectiveRows(effective: EffectiveSettings): EffectiveRow[] {
-  const { modeCeiling, tools, mcpServers, models, network, limits, instructions } = effective
+  const { modeCeiling, tools, mcpServers, ownServers, models, network, limits, instructions } = effective
   const egress = network.mode.value === 'egress'
   return [
     { name: 'Highest mode', value: MODE_WORDS[modeCeiling.value], from: modeCeiling.from },
     { name: 'Models', value: listWords(models.value), from: models.from },
     { name: 'MCP servers', value: listWords(mcpServers.value), from: mcpServers.from },
+    { name: 'MCP servers of their own', value: OWN_SERVER_WORDS[ownServers.value], from: ownServers.from },
     { name: 'Tools', value: tools.all.value ? 'all of this Sandlot' : 'none', from: tools.all.from },
     ...Object.entries(tools.single).map(([id, { value, from }]) => ({
       name: toolName(id),
@@ -121,12 +129,13 @@ function toolName(id: string): string {
 
 /** One line for each setting that is set. */
 function settingRows(settings: AgentSettings): { name: string; value: string }[] {
-  const { modeCeiling, tools, mcpServers, models, network = {}, instructions } = settings
+  const { modeCeiling, tools, mcpServers, ownServers, models, network = {}, instructions } = settings
   const { limits = {}, together = {} } = settings
   const rows: [string, string | undefined][] = [
     ['Highest mode', modeCeiling && MODE_WORDS[modeCeiling]],
     ['Models', models && listWords(models)],
     ['MCP servers', mcpServers && listWords(mcpServers)],
+    ['MCP servers of their own', ownServers && OWN_SERVER_WORDS[ownServers]],
     ['Tools', toolWords(tools)],
     ['Network of the sandbox', network.mode && (network.mode === 'egress' ? 'listed hosts' : 'none')],
     ['Hosts', network.hosts && listWords(network.hosts)],

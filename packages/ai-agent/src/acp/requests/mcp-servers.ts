@@ -1,0 +1,28 @@
+/** `_sandlot/mcp_servers`: a person's own MCP servers, and for administrators the deployment's. */
+import { EXT, mcpServersParams } from '@sandlot/shared/acp-meta'
+import { SandlotError } from '@sandlot/shared/errors'
+import { actorOf } from '../actor.ts'
+import { parseParams } from '../errors.ts'
+import type { AcpServerParts, ExtensionHandlers } from '../handler-context.ts'
+
+export function mcpServersRequests({ mcpServers: desk, userSeen, log }: AcpServerParts): ExtensionHandlers {
+  return {
+    [EXT.mcpServers]: async ({ params, connection, signal }) => {
+      const { user: said, ask } = parseParams(mcpServersParams, params, EXT.mcpServers)
+      // A foreign client is the local user, whatever it says.
+      const user = connection.ours ? said : connection.user({})
+      if (ask.of === 'deployment' && user.role !== 'admin')
+        throw new SandlotError('forbidden', 'Only an administrator can do this.')
+      if (user.role === 'guest') throw new SandlotError('forbidden', 'Guests have no MCP servers.')
+      if (desk === undefined) throw new SandlotError('not_implemented', 'No MCP servers can be added here.')
+      userSeen?.(user)
+      const answer = await desk.answer(user.id, actorOf(user), ask, signal)
+      if (ask.do === 'put' || ask.do === 'remove')
+        log.info(
+          { by: user.id, of: ask.of, server: ask.do === 'put' ? ask.name : ask.id, what: ask.do },
+          'an MCP server was changed',
+        )
+      return answer
+    },
+  }
+}

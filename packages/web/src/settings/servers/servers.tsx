@@ -1,0 +1,222 @@
+/** MCP servers: a person's own, and for administrators those of the deployment. */
+import type {
+  ServerScope,
+  ServerStateView,
+  ServersView,
+  ServerView,
+} from '@sandlot/shared/office/mcp-servers'
+import { Plus } from 'lucide-react'
+import { useState } from 'react'
+import { Link } from 'wouter'
+import { beginSignIn, fetchServers, putServer, removeServer, tryServer } from '../../net/mcp-servers.ts'
+import { Alert, Hint } from '../../ui/alert.tsx'
+import { Button } from '../../ui/button.tsx'
+import { ConfirmDialog } from '../../ui/confirm-dialog.tsx'
+import { Spinner } from '../../ui/spinner.tsx'
+import { showToast } from '../../ui/toasts.tsx'
+import { Part } from '../part.tsx'
+import { useAttempt, useOnShow } from '../use-attempt.ts'
+import { ServerForm } from './server-form.tsx'
+import { AddedLine, GivenLine } from './server-line.tsx'
+
+export function Servers({ of }: { of: ServerScope }) {
+  const [view, setView] = useState<ServersView | null>(null)
+  /** A server, or a new one. Null: no form is open. */
+  const [edited, setEdited] = useState<ServerView | 'new' | null>(null)
+  const [doomed, setDoomed] = useState<ServerView | null>(null)
+  /** Ids of those that are asked now. */
+  const [testing, setTesting] = useState<ReadonlySet<string>>(new Set())
+  const { busy, problem, attempt } = useAttempt()
+  /** A server that hangs keeps nothing else waiting. */
+  const trials = useAttempt()
+
+  const test = (id: string) =>
+    trials.attempt(async () => {
+      setTesting((now) => new Set([...now, id]))
+      try {
+        const status = await tryServer(of, id)
+        setView((now) => now && withStatus(now, id, status))
+      } finally {
+        setTesting((now) => new Set([...now].filter((one) => one !== id)))
+      }
+    }, 'again')
+  useOnShow(() => {
+    const connected = takeConnected()
+    if (connected !== null) showToast(`${connected} is connected.`)
+    void attempt(async () => {
+      const now = await fetchServers(of)
+      setView(now)
+      // A program is started by a prompt, or by hand: it would start the sandbox.
+      const asked = [
+        ...now.servers.filter(({ connection }) => connection.kind === 'http'),
+        ...now.given.filter(({ place }) => place.startsWith('http')),
+      ].filter(({ status }) => status.state !== 'off' && status.state !== 'ready')
+      for (const { id } of asked) void test(id)
+    })
+  }, of)
+
+  /** Shown at once, and taken back where it is refused. */
+  const change = (server: ServerView, to: Partial<Pick<ServerView, 'enabled' | 'off' | 'readOnly'>>) =>
+    attempt(async () => {
+      const { id, status: _status, hasClientSecret: _secret, ...rest } = server
+      setView((now) => now && withServer(now, { ...server, ...to }))
+      try {
+        setView(await putServer(of, id, { ...rest, ...to }))
+      } catch (error) {
+        setView((now) => now && withServer(now, server))
+        throw error
+      }
+    })
+  const acts = (id: string) => ({
+    testing: testing.has(id),
+    busy,
+    onTest: () => void test(id),
+    onSignIn: () => void attempt(async () => window.location.assign(await beginSignIn(of, id))),
+  })
+
+  if (view === null)
+    return problem === null ? (
+      <p role="status" className="flex items-center gap-2 text-sm text-muted">
+        <Spinner /> Asking the agent…
+      </p>
+    ) : (
+      <Alert>{problem}</Alert>
+    )
+  const form = (server: ServerView | null) => (
+    <ServerForm
+      of={of}
+      may={view.may}
+      server={server}
+      onLeave={() => setEdited(null)}
+      onSaved={(now, name) => {
+        setView(now)
+        setEdited(null)
+        const saved = now.servers.find((one) => one.name === name)
+        if (saved?.enabled === true) void test(saved.id)
+      }}
+    />
+  )
+  return (
+    <div className="flex flex-col gap-10">
+      {problem !== null && <Alert>{problem}</Alert>}
+      {trials.problem !== null && <Alert>{trials.problem}</Alert>}
+      <Part
+        title={of === 'own' ? 'Your servers' : 'Servers for everybody'}
+        text={
+          of === 'own'
+            ? 'Only your agent uses them. What is changed here holds from your next message on.'
+            : 'What is changed here holds from the next message on. Values go to the agent once, are stored encrypted, and are never shown again.'
+        }
+      >
+        {of === 'deployment' && (
+          <p className="text-sm text-muted">
+            Everybody may use them, unless{' '}
+            <Link href="/settings/teams" className="underline underline-offset-2 hover:text-ink">
+              a team
+            </Link>{' '}
+            or a person is given a list of its own.
+          </p>
+        )}
+        {view.may === 'none' && <Hint>An administrator has not allowed servers of your own.</Hint>}
+        {view.servers.length === 0 && edited === null && view.may !== 'none' && (
+          <p className="text-sm text-muted">
+            None yet. A server that speaks the Model Context Protocol gives the agent more tools: a tracker, a
+            calendar, a database.
+          </p>
+        )}
+        {view.servers.length > 0 && (
+          <ul
+            aria-label={of === 'own' ? 'Your MCP servers' : 'Added MCP servers'}
+            className="divide-y divide-line rounded-lg border border-line"
+          >
+            {view.servers.map((server) =>
+              edited !== null && edited !== 'new' && edited.id === server.id ? (
+                <li key={server.id} className="p-3">
+                  {form(server)}
+                </li>
+              ) : (
+                <AddedLine
+                  key={server.id}
+                  server={server}
+                  {...acts(server.id)}
+                  onEdit={() => setEdited(server)}
+                  onRemove={() => setDoomed(server)}
+                  onSwitch={(enabled) => void change(server, { enabled })}
+                  onChoose={(choice) => void change(server, choice)}
+                />
+              ),
+            )}
+          </ul>
+        )}
+        {edited === 'new' ? (
+          <div className="rounded-lg border border-line p-3">{form(null)}</div>
+        ) : (
+          view.may !== 'none' && (
+            <div>
+              <Button
+                variant={view.servers.length === 0 ? 'primary' : 'secondary'}
+                disabled={view.servers.length >= view.most}
+                onClick={() => setEdited('new')}
+              >
+                <Plus className="size-4" aria-hidden /> Add a server
+              </Button>
+            </div>
+          )
+        )}
+      </Part>
+      {view.given.length > 0 && (
+        <Part
+          title={of === 'own' ? 'From this Sandlot' : 'From the configuration'}
+          text={
+            of === 'own'
+              ? 'Your agent has these without your adding them.'
+              : 'Set by the environment and the configuration file, and changed there. Programs beside the agent can only be added there: they run as the agent’s user and can read what it can.'
+          }
+        >
+          <ul
+            aria-label={of === 'own' ? 'MCP servers of this Sandlot' : 'Configured MCP servers'}
+            className="divide-y divide-line rounded-lg border border-line"
+          >
+            {view.given.map((server) => (
+              <GivenLine key={server.id} server={server} {...acts(server.id)} />
+            ))}
+          </ul>
+        </Part>
+      )}
+      <ConfirmDialog
+        title={`Remove ${doomed?.name ?? ''}?`}
+        confirm="Remove"
+        open={doomed !== null}
+        onCancel={() => setDoomed(null)}
+        onConfirm={() =>
+          void attempt(async () => {
+            if (doomed === null) return
+            setDoomed(null)
+            setView(await removeServer(of, doomed.id))
+            showToast(`${doomed.name} is removed.`)
+          })
+        }
+      >
+        Its values are deleted, and its tools are gone with the next message.
+      </ConfirmDialog>
+    </div>
+  )
+}
+
+/** The server to which the person has just signed in; the address is as it was before. */
+function takeConnected(): string | null {
+  const { pathname, search } = window.location
+  const connected = new URLSearchParams(search).get('connected')
+  if (connected !== null) window.history.replaceState(null, '', pathname)
+  return connected
+}
+
+function withServer(view: ServersView, server: ServerView): ServersView {
+  return { ...view, servers: view.servers.map((one) => (one.id === server.id ? server : one)) }
+}
+
+function withStatus(view: ServersView, id: string, status: ServerStateView): ServersView {
+  const renewed = <S extends { id: string; status: ServerStateView }>(server: S): S =>
+    server.id === id ? { ...server, status } : server
+  return { ...view, servers: view.servers.map(renewed), given: view.given.map(renewed) }
+}
