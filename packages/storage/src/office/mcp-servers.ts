@@ -6,7 +6,7 @@ import { type AddedServer, addedServer } from '@sandlot/shared/office/mcp-server
 import type { NewAudit } from '@sandlot/shared/office/audit'
 import type { Kysely } from 'kysely'
 import { inTransaction } from '../audit/audit.ts'
-import type { SessionsSchema } from './schema.ts'
+import type { SessionsSchema } from '../sessions/schema.ts'
 
 export interface McpServersTable {
   id: string
