@@ -1,5 +1,5 @@
 /** How the last backup ended, and when the next one is due. */
-import { readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { chownSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { messageOf } from '@sandlot/shared/errors'
@@ -63,9 +63,14 @@ function readStatus(data: string): BackupStatus {
   }
 }
 
+/** For the owner of the folder and its group: with compose the service reads it, for its alerts. */
 function writeStatus(data: string, value: BackupStatus): void {
   const file = join(data, BACKUP_STATUS_FILE)
   const draft = `${file}.${process.pid}`
-  writeFileSync(draft, `${JSON.stringify(value)}\n`, { mode: 0o600 })
+  writeFileSync(draft, `${JSON.stringify(value)}\n`, { mode: 0o640 })
+  if (process.getuid?.() === 0) {
+    const { uid, gid } = statSync(data)
+    chownSync(draft, uid, gid)
+  }
   renameSync(draft, file)
 }

@@ -1,7 +1,7 @@
 /** Backups that are made by themselves, by the program as `up` starts it. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -51,6 +51,8 @@ test('one is made at once where none was ever made, and the newest are kept', as
   expect(readdirSync(folder)).toEqual([old[1], String(line['file']).slice(folder.length + 1)])
   expect(status()).toMatchObject({ last: { file: line['file'] } })
   expect(status().failed).toBeUndefined()
+  // With compose the service reads it, as another user of the same group.
+  expect(statSync(join(data, 'backup-status.json')).mode & 0o777).toBe(0o640)
 })
 
 test('without a passphrase none is made, and the record says so', async () => {

@@ -105,6 +105,10 @@ function sandlot(...args: string[]) {
   return running
 }
 
+let settings: Record<string, string> = {}
+afterEach(() => {
+  settings = {}
+})
 const environment = (): Record<string, string> => ({
   ...nodeEnvironment(),
   PATH: process.env['PATH'] ?? '',
@@ -113,6 +117,7 @@ const environment = (): Record<string, string> => ({
   SANDLOT_DATA: data,
   SANDLOT_SANDBOX: 'local-process',
   PORT: String(port),
+  ...settings,
 })
 
 /** The first version, running. */
@@ -326,4 +331,13 @@ describe('an upgrade that is killed', () => {
     expect(read('sessions.db')).toBe('a chat\nopened by one\n')
     expect({ version: version(), clean: isClean() }).toEqual({ version: 'one', clean: true })
   })
+})
+
+test('with PostgreSQL it is not begun: its data could not be put back', async () => {
+  release('two')
+  settings = { DATABASE_URL: 'postgres://127.0.0.1/sandlot' }
+  const upgrading = sandlot('upgrade')
+  expect(await upgrading.ended).toBe(1)
+  expect(upgrading.said()).toContain('Chats and accounts are on PostgreSQL')
+  expect(version()).toBe('one')
 })
