@@ -34,6 +34,8 @@ export interface BenchContext {
   deployment: Deployment
   /** Ids of chats of the first person, but for `small`: one of each socket's person. */
   seeded: { long: string; unopened: readonly string[]; small: readonly string[] }
+  /** That were counted in `USAGE_DAYS`. */
+  answers: number
   /** Sandlot first. */
   contenders: readonly Contender[]
   relay: Program
@@ -42,9 +44,11 @@ export interface BenchContext {
 export async function openContext(options: {
   samples: number
   many: number
+  /** As of the context. */
+  answers: number
   say: (text: string) => void
 }): Promise<BenchContext & AsyncDisposable> {
-  const { samples, many, say } = options
+  const { samples, many, answers, say } = options
   const stack = new AsyncDisposableStack()
   // From here on: filling the chats takes a while.
   disposeWhenInterrupted(stack)
@@ -56,7 +60,7 @@ export async function openContext(options: {
   const baseUrl = `${player.origin}/v1`
   const relay = stack.use(await startProgram('relay.ts', [baseUrl]))
   const hono = stack.use(await startProgram('hono.ts', [baseUrl]))
-  const deployment = await openDeployment(baseUrl, many, stack)
+  const deployment = await openDeployment(baseUrl, many, answers, stack)
   say('Filling the chats')
   const log = history()
   const small = history().slice(0, 20)
@@ -70,6 +74,7 @@ export async function openContext(options: {
   return {
     samples,
     many,
+    answers,
     deployment,
     seeded,
     contenders,

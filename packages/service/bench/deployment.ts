@@ -12,6 +12,7 @@ import { newId } from '@sandlot/shared/ids'
 import { openSessionStore } from '@sandlot/storage/sessions/sqlite'
 import { WebSocket } from 'ws'
 import { nodeEnvironment } from '../../../test/config.ts'
+import { makeUsage } from '../../storage/bench/usage.ts'
 import { end } from './program.ts'
 
 const SERVICE = fileURLToPath(new URL('../src/main.ts', import.meta.url))
@@ -48,10 +49,11 @@ export interface Deployment {
   cpu(): number
 }
 
-/** Its processes and its folder go with `stack`. */
+/** Its processes and its folder go with `stack`. `answers`: that were counted in a year. */
 export async function openDeployment(
   baseUrl: string,
   sockets: number,
+  answers: number,
   stack: AsyncDisposableStack,
 ): Promise<Deployment> {
   await promisify(execFile)('make', ['-s', '-C', SANDBOX])
@@ -83,7 +85,13 @@ export async function openDeployment(
   )
   const [first] = people
   if (first === undefined) throw new Error('there are no people')
-  const store = await openSessionStore(join(folder, 'sessions.db'))
+  const sessions = join(folder, 'sessions.db')
+  await makeUsage(
+    sessions,
+    people.map(({ id }) => id),
+    answers,
+  )
+  const store = await openSessionStore(sessions)
   const request = (path: string, person: Person, init: RequestInit = {}): Promise<Response> =>
     fetch(`${origin}${path}`, {
       ...init,

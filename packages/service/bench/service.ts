@@ -16,6 +16,7 @@ import { idle } from './goals/idle.ts'
 import { output } from './goals/output.ts'
 import { reconnect } from './goals/reconnect.ts'
 import { streams } from './goals/streams.ts'
+import { usage } from './goals/usage.ts'
 import { watchers } from './goals/watchers.ts'
 
 const GOALS: Goal<BenchContext>[] = [
@@ -25,11 +26,14 @@ const GOALS: Goal<BenchContext>[] = [
   { ids: ['V5'], measure: output },
   { ids: ['V6'], measure: held },
   { ids: ['V7'], measure: watchers },
+  { ids: ['V8'], measure: usage },
 ]
 
 const { samples, many, chosen, json, markdown } = readArguments(GOALS, { samples: 100, many: 'streams' })
 
-await using context = await openContext({ samples, many, say: (text) => console.error(text) })
+/** They take a while to make. */
+const answers = chosen.some(({ measure }) => measure === usage) ? 1_000_000 : 0
+await using context = await openContext({ samples, many, answers, say: (text) => console.error(text) })
 const machine = describeMachine('none', samples, many)
 console.log(`${machine.cores} cores (${machine.cpu}), kernel ${machine.kernel}, Node ${machine.node}\n`)
 const results = await measureGoals(chosen, context)

@@ -46,6 +46,8 @@ export function teamRequests(parts: AcpServerParts): ExtensionHandlers {
     },
     [EXT.budgets]: async ({ params, connection }) => {
       const { user } = parseParams(budgetsParams, params, EXT.budgets)
+      // Their teams are said with it, also before their first chat.
+      if (connection.ours) parts.userSeen?.(user)
       const { id } = connection.ours ? user : connection.user({})
       return { budgets: (await parts.budgetsOf?.(id)) ?? [] } satisfies BudgetList
     },
