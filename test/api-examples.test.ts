@@ -81,7 +81,7 @@ test('the examples do what the page says', async () => {
   const answer = await tryOut(first)
   expect(answer.status).toBe(200)
   expect(chatResponse.parse(JSON.parse(answer.body))).toMatchObject({ text: 'None.', reason: 'completed' })
-  expect(problems(JSON.parse(answer.body), shapeOf('{sessionId, text, stopReason'))).toEqual([])
+  expect(problems(JSON.parse(answer.body), shapeOf('{sessionId, promptId, text, stopReason'))).toEqual([])
 
   const asking = tryOut(waiting)
   const approvals = await eventually('the call to ask', async () => {
@@ -96,7 +96,7 @@ test('the examples do what the page says', async () => {
   const ended = chatResponse.parse(JSON.parse((await asking).body))
   expect(ended.toolResults).toMatchObject([{ callId: 'call_1' }])
   expect(ended.toolResults[0]?.reason).not.toBe('denied')
-  expect(problems(ended, shapeOf('{sessionId, text, stopReason'))).toEqual([])
+  expect(problems(ended, shapeOf('{sessionId, promptId, text, stopReason'))).toEqual([])
   expect((await tryOut(cancel)).status).toBe(204)
   const late = await tryOut(allow)
   expect(JSON.parse(late.body)).toMatchObject({ code: 'conflict' })
