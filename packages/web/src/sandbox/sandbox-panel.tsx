@@ -129,6 +129,7 @@ function StartSteps({ view }: { view: SandboxView }) {
   const [first] = steps
   const last = steps.at(-1)
   if (first === undefined || last === undefined || state === 'none' || state === 'stopped') return null
+  const took = last.at - first.at
   const lines = (
     <ol
       aria-label="How it started"
@@ -148,7 +149,8 @@ function StartSteps({ view }: { view: SandboxView }) {
   return (
     <details className="text-xs text-muted">
       <summary className="w-fit cursor-pointer rounded hover:text-ink">
-        Started in {((last.at - first.at) / 1_000).toFixed(1)} seconds, {formatDay(last.at, Date.now())}
+        Started in {took < 1_000 ? 'less than a second' : `${(took / 1_000).toFixed(1)} seconds`},{' '}
+        {formatDay(last.at, Date.now())}
       </summary>
       {lines}
     </details>
