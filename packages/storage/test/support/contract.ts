@@ -221,6 +221,19 @@ export function testSessionStore(name: string, open: () => Promise<OpenedStore>)
       })
     })
 
+    test('the line keeps what waits in its order, and when each person had their last turn', async () => {
+      const waits = { person: 'ann', model: 'm', served: 0 }
+      await store.line.put({ ...waits, promptId: 'p2', joined: 2 })
+      await store.line.put({ ...waits, promptId: 'p1', joined: 1 })
+      await store.line.put({ ...waits, promptId: 'p3', person: 'bob', joined: 3 })
+      await store.line.put({ ...waits, promptId: 'p2', joined: 2, model: 'other' })
+      await store.line.remove('p1', 'ann', 4)
+      expect(await store.line.all()).toEqual([
+        { promptId: 'p2', person: 'ann', model: 'other', joined: 2, served: 4 },
+        { promptId: 'p3', person: 'bob', model: 'm', joined: 3, served: 0 },
+      ])
+    })
+
     describe('rules', () => testRules(() => store))
     describe('usage', () => testUsage(() => store))
     describe('secrets', () => testSecrets(() => store))
