@@ -79,6 +79,8 @@ test('servers are added, signed in to, used in a chat, and refused with a senten
   // Of one's own: not in this network, not under a name that is taken.
   await page.goto('/settings/servers')
   await page.getByRole('list', { name: 'MCP servers of this Sandlot' }).getByText('Ready').waitFor()
+  await page.setViewportSize({ width: 390, height: 900 })
+  await page.emulateMedia({ colorScheme: 'dark', reducedMotion: 'reduce' })
   const form = await add({ Name: 'calendar', Address: 'https://mcp.example.org/mcp' })
   await form.getByText('There is a server “calendar” already: choose another name.').waitFor()
   await form.getByLabel('Name', { exact: true }).fill('inside')
@@ -86,7 +88,8 @@ test('servers are added, signed in to, used in a chat, and refused with a senten
   await form.getByRole('button', { name: 'Add and test' }).click()
   await form.getByText('127.0.0.1 is not a public address.').waitFor()
   await form.getByRole('button', { name: 'Add a header' }).click()
-  expect(await looks(page, 'mcp-form')).toEqual([])
+  expect(await lookAt(page, 'mcp-form-phone-dark')).toEqual([])
+  await page.setViewportSize({ width: 1280, height: 800 })
 
   // A program of one's own in the sandbox, which the agent has written.
   await page.goto('/')

@@ -413,6 +413,7 @@ export async function openAgent(
         ...config.settings,
         pageRow('rules for everybody', (await rules.everybodys()).length),
         pageRow('model endpoints', models.view.endpoints.length),
+        pageRow('MCP servers', serverBook.list('deployment', '').length),
       ],
     },
     mcpServers: new ServerDesk({

@@ -188,6 +188,17 @@ describe('a server of the deployment', () => {
     await second.view({ do: 'remove', of: 'deployment', id }, ROOT)
     await (await second.session(BOB)).says('hi')
     expect(second.offered()).toEqual([])
+    await second.leave()
+    // The audit log has both, with names of values only.
+    const store = await openSessionStore(join(data, 'sessions.db'))
+    closing.push(() => store.close())
+    const lines = await store.audit.page({ limit: 10 })
+    expect(lines.map(({ who, what, whom }) => [who.id, what, whom.name])).toEqual([
+      ['root', 'server_removed', 'notes'],
+      ['root', 'server_changed', 'notes'],
+    ])
+    expect(lines[1]?.after).toMatchObject({ of: 'deployment', values: ['Authorization'] })
+    expect(JSON.stringify(lines)).not.toContain(TOKEN)
   })
 
   test('its tools are switched off and read only without a new connection; the server off is not used', async () => {
@@ -363,6 +374,8 @@ describe('a person’s own server', () => {
     expect(states).toMatchObject([
       { state: 'unavailable', why: expect.stringMatching(/no-such-program.*was not found/) },
     ])
+    await store.people.remove('ada', 0)
+    expect(await store.mcpServers.all()).toEqual([])
   })
 
   test('is not at an address of the deployment’s network, whatever its name resolves to', async () => {
