@@ -67,12 +67,21 @@ export async function prometheusText(report: AgentMetricsReport): Promise<string
     shown.map(({ tool, truncationRate }) => [{ tool }, truncationRate]),
   )
   counter(
+    'sandlot_tool_output_bytes_total',
+    'Output of tool calls',
+    ['tool'],
+    [
+      ...shown.map(({ tool, outputBytes }) => [{ tool }, outputBytes] as const),
+      ...(rest.length === 0 ? [] : [[{ tool: OTHER }, totalOf(rest, 'outputBytes')] as const]),
+    ],
+  )
+  counter(
     'sandlot_tool_retries_total',
     'Tries of tool calls beyond the first',
     ['tool'],
     [
       ...shown.map(({ tool, retries }) => [{ tool }, retries] as const),
-      ...(rest.length === 0 ? [] : [[{ tool: OTHER }, totalRetries(rest)] as const]),
+      ...(rest.length === 0 ? [] : [[{ tool: OTHER }, totalOf(rest, 'retries')] as const]),
     ],
   )
   counter('sandlot_model_requests_total', 'Requests to the model, with retries', [], [[{}, report.requests]])
@@ -127,8 +136,8 @@ function outcomesOf(tool: string, tools: readonly Tool[]): Series<number>[] {
   return [...sums].map(([outcome, count]) => [{ tool, outcome }, count])
 }
 
-function totalRetries(tools: readonly Tool[]): number {
-  return tools.reduce((sum, { retries }) => sum + retries, 0)
+function totalOf(tools: readonly Tool[], what: 'retries' | 'outputBytes'): number {
+  return tools.reduce((sum, tool) => sum + tool[what], 0)
 }
 
 function runTimes({ count, meanMs, p50Ms, p95Ms }: Tool): Summary {
