@@ -30,6 +30,9 @@ test.each([
   await form.getByText('did not call the tool').waitFor()
   await form.getByText('Label, context, images, prices').click()
   await form.getByLabel('Context window').fill('32000')
+  await form.getByLabel('Price of input').fill('0.5')
+  await form.getByLabel('Price of output').fill('2')
+  await form.getByLabel('Price of cached input').fill('0.05')
   expect(await lookAt(page, name)).toEqual([])
   await form.getByRole('button', { name: 'Save' }).click()
   await page.getByText('Ollama answers from the next message on.').waitFor()
@@ -38,7 +41,7 @@ test.each([
   expect(service.endpoints.asked.at(-1)).toEqual({
     name: 'Ollama',
     baseUrl: 'http://127.0.0.1:11434/v1',
-    models: [{ name: 'qwen3', contextWindow: 32_000 }],
+    models: [{ name: 'qwen3', contextWindow: 32_000, price: { input: 0.5, output: 2, cached: 0.05 } }],
     revision: 0,
     apiKey: 'sk-secret',
   })
@@ -58,13 +61,21 @@ test.each([
 
 test('what the environment configures is shown and not edited', async () => {
   service.endpoints.view = {
-    configured: [{ name: 'gpt-5', address: 'https://api.openai.com/v1' }],
+    configured: [
+      {
+        name: 'gpt-5',
+        address: 'https://api.openai.com/v1',
+        price: { input: 1.25, output: 10, cached: 0.125 },
+      },
+    ],
     endpoints: [],
+    knownPrices: {},
     main: { name: 'gpt-5', demo: false },
   }
   const page = await signedIn()
   await page.goto(`${url()}/settings/models`)
   const configured = page.getByRole('list', { name: 'Configured models' })
   await configured.getByText('gpt-5').waitFor()
+  expect(await configured.innerText()).toContain('$1.25 in, $10 out')
   expect(await configured.getByRole('button').count()).toBe(0)
 })

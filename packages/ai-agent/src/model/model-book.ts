@@ -6,7 +6,7 @@
 import { SandlotError } from '@sandlot/shared/errors'
 import { randomText } from '@sandlot/shared/ids'
 import type { NewAudit } from '@sandlot/shared/office/audit'
-import type { Endpoint, EndpointView, ModelsView } from '@sandlot/shared/team/models-api'
+import type { Endpoint, EndpointView, ModelPrice, ModelsView } from '@sandlot/shared/team/models-api'
 import type { EndpointRecord, ModelEndpointRows } from '@sandlot/storage/sessions/model-endpoints'
 import { createDemoModel } from './demo/demo.ts'
 import type { Model, Price } from './model.ts'
@@ -100,11 +100,19 @@ export class ModelBook {
     const { configured } = this.#parts
     const own = configured === undefined ? [] : [configured.main, ...configured.choices]
     return {
-      configured: own.map(({ label, name, baseUrl }) => ({
+      configured: own.map(({ label, name, baseUrl, price }) => ({
         name: label ?? name,
         address: shownUrl(new URL(baseUrl)),
+        price: price && shownPrice(price),
       })),
       endpoints: this.#added.map(viewOf),
+      knownPrices: Object.fromEntries(
+        this.#added.flatMap(({ settings }) =>
+          settings.flatMap(({ name, price }) =>
+            price === undefined ? [] : [[name, shownPrice(price)] as const],
+          ),
+        ),
+      ),
       main: { name: this.model.name, demo: this.model.demo },
     }
   }
@@ -225,6 +233,10 @@ export class ModelBook {
     this.#last = turn.catch(() => undefined)
     return turn
   }
+}
+
+function shownPrice({ input, output, cached }: Price): ModelPrice {
+  return { input, output, cached }
 }
 
 function viewOf({ id, revision, endpoint, hasKey }: Added): EndpointView {

@@ -8,6 +8,8 @@ import { type AnyMessage, PROTOCOL_VERSION, client, methods } from '@agentclient
 import { type AgentUser, EXT, type ModelsAsk } from '@sandlot/shared/acp-meta'
 import { type Endpoint, endpointTestResult, modelsView } from '@sandlot/shared/team/models-api'
 import { afterAll, afterEach, describe, expect, test } from 'vitest'
+import { metaOf } from '@sandlot/shared/events'
+import { openSessionStore } from '@sandlot/storage/sessions/sqlite'
 import { openAgent } from '../../src/agent.ts'
 import { readAgentConfig } from '../../src/config.ts'
 import { builtinTools } from '../../src/tools/builtin/index.ts'
@@ -88,6 +90,35 @@ async function providerOf(...answers: FakeAnswer[]) {
 }
 
 describe('an endpoint that is added', () => {
+  test('a price that is entered is what answers cost from the next message on; what is past keeps its own', async () => {
+    const usage = { prompt_tokens: 1_000_000, completion_tokens: 500_000 }
+    const provider = await providerOf(...[1, 2, 3].map(() => textAnswer('hello', { usage })))
+    const data = newFolder()
+    const one = await start(data)
+    const endpoint: Endpoint = { name: 'Ours', baseUrl: provider.baseUrl, models: [{ name: 'big' }] }
+    const priced = (input: number): Endpoint => ({
+      ...endpoint,
+      models: [{ name: 'big', price: { input, output: 2 } }],
+    })
+    const [added] = (await one.view(put(endpoint))).endpoints
+    await one.says('hi')
+    await one.view(put(priced(1), { id: added?.id ?? '', revision: 1 }))
+    await one.says('hi')
+    const view = await one.view(put(priced(3), { id: added?.id ?? '', revision: 2 }))
+    expect(view.knownPrices).toEqual({ big: { input: 3, output: 2 } })
+    await one.says('hi')
+    await one.leave()
+    const store = await openSessionStore(join(data, 'sessions.db'))
+    const sessions = await store.listSessions(ADA.id, { limit: 10 })
+    const costs: unknown[] = []
+    for (const { id } of sessions.toSorted((a, b) => a.createdAt - b.createdAt))
+      costs.push(
+        (await store.readEvents(id)).map((event) => metaOf(event).cost).find((cost) => cost !== undefined),
+      )
+    await store.close()
+    expect(costs).toEqual([undefined, 2, 4])
+  })
+
   test('answers from the next prompt on in place of the demo, with its key, also after a restart; the key is never shown', async () => {
     const provider = await providerOf(textAnswer('hello'), textAnswer('again'))
     const data = newFolder()
@@ -126,7 +157,7 @@ describe('an endpoint that is added', () => {
     })
     const view = await agent.view(put(endpointAt('http://127.0.0.1:2/v1', 'other')))
     expect(view.main).toEqual({ name: 'main', demo: false })
-    expect(view.configured).toEqual([{ name: 'main', address: expect.not.stringContaining('secret') }])
+    expect(view.configured).toMatchObject([{ name: 'main', address: expect.not.stringContaining('secret') }])
     await expect(agent.ask(put(endpointAt('http://127.0.0.1:2/v1', 'main')))).rejects.toThrow(
       'There is a model “main” already: give this one another label.',
     )

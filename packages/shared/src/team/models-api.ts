@@ -6,6 +6,10 @@ import { z } from 'zod'
 
 const dollars = z.number().nonnegative().max(1_000_000)
 
+/** US dollars for a million tokens. `cached`: of input that came from the provider's cache. */
+const price = z.strictObject({ input: dollars, output: dollars, cached: dollars.optional() })
+export type ModelPrice = z.infer<typeof price>
+
 const endpointModel = z.strictObject({
   /** As the endpoint calls it. */
   name: z.string().trim().min(1).max(200),
@@ -15,8 +19,7 @@ const endpointModel = z.strictObject({
   contextWindow: z.int().min(1_000).max(100_000_000).optional(),
   /** Whether it reads images. */
   images: z.boolean().optional(),
-  /** US dollars for a million tokens. */
-  price: z.strictObject({ input: dollars, output: dollars, cached: dollars.optional() }).optional(),
+  price: price.optional(),
 })
 
 const address = z
@@ -45,9 +48,11 @@ export type EndpointView = z.infer<typeof endpointView>
 
 export const modelsView = z.object({
   /** Of the environment and the configuration file: shown, not edited. The first answers. */
-  configured: z.array(z.object({ name: z.string(), address: z.string() })),
+  configured: z.array(z.object({ name: z.string(), address: z.string(), price: price.optional() })),
   /** In the order in which they were added. */
   endpoints: z.array(endpointView),
+  /** Of the models of endpoints whose price is not entered here: those that are known, by name. */
+  knownPrices: z.record(z.string(), price),
   /** What answers where a chat has chosen none. */
   main: z.object({ name: z.string(), demo: z.boolean() }),
 })

@@ -35,8 +35,7 @@ export interface ModelDraft {
   /** Dollars, or empty. */
   input: string
   output: string
-  /** Members that the form does not show. */
-  cached?: number | undefined
+  cached: string
 }
 
 export function emptyModel(): ModelDraft {
@@ -48,6 +47,7 @@ export function emptyModel(): ModelDraft {
     images: false,
     input: '',
     output: '',
+    cached: '',
   }
 }
 
@@ -67,7 +67,7 @@ export function draftOf({
     images,
     input: text(price?.input),
     output: text(price?.output),
-    cached: price?.cached,
+    cached: text(price?.cached),
   }
 }
 
@@ -88,6 +88,9 @@ export function modelOf({
     contextWindow: typed(contextWindow),
     // Not ticked: as is known of a model of this name.
     images: images ? true : undefined,
-    price: cost === undefined || gain === undefined ? undefined : { input: cost, output: gain, cached },
+    price:
+      cost === undefined || gain === undefined
+        ? undefined
+        : { input: cost, output: gain, cached: typed(cached) },
   }
 }

@@ -162,7 +162,7 @@ const PRICE = { inputMode: 'decimal', pattern: '[0-9]*[.]?[0-9]*' } as const
 
 /** Of a model, beside its name. `needs`: required where that one is filled in. */
 const MODEL_FIELDS: readonly (FieldProps & {
-  name: 'label' | 'contextWindow' | 'input' | 'output'
+  name: 'label' | 'contextWindow' | 'input' | 'output' | 'cached'
   needs?: 'input' | 'output'
 })[] = [
   {
@@ -187,6 +187,7 @@ const MODEL_FIELDS: readonly (FieldProps & {
     hint: 'US dollars for a million tokens. Empty: unknown.',
   },
   { name: 'output', needs: 'input', label: 'Price of output', ...PRICE },
+  { name: 'cached', label: 'Price of cached input', ...PRICE, hint: 'Empty: as input.' },
 ]
 
 function ModelRow(props: {

@@ -1,7 +1,8 @@
 /** The models of this Sandlot: those of its configuration, and endpoints that are added here. */
-import type { EndpointView, ModelsView } from '@sandlot/shared/team/models-api'
+import type { EndpointView, ModelPrice, ModelsView } from '@sandlot/shared/team/models-api'
 import { Pencil, Plus, Trash2 } from 'lucide-react'
 import { useState } from 'react'
+import { Link } from 'wouter'
 import { useChat } from '../../chat/chat-context.ts'
 import { fetchModels, removeEndpoint } from '../../net/models.ts'
 import { Alert } from '../../ui/alert.tsx'
@@ -60,6 +61,7 @@ export function ModelsSection() {
                   key={endpoint.id}
                   endpoint={endpoint}
                   main={view.main.name}
+                  known={view.knownPrices}
                   doomed={doomed === endpoint.id}
                   busy={busy}
                   onEdit={() => setEdited(endpoint)}
@@ -87,16 +89,34 @@ export function ModelsSection() {
           </div>
         )}
       </Part>
+      <Part
+        title="Prices and people"
+        text="Prices are in US dollars for a million tokens, and hold from the next message on; what is past keeps its cost. Without a price the cost is unknown."
+      >
+        <p className="text-sm text-muted">
+          Everybody may use all models, unless a{' '}
+          <Link href="/settings/teams" className="text-accent underline underline-offset-2">
+            team
+          </Link>{' '}
+          or a{' '}
+          <Link href="/settings/people" className="text-accent underline underline-offset-2">
+            person
+          </Link>{' '}
+          is given a list of its own.
+        </p>
+      </Part>
       {view.configured.length > 0 && (
         <Part
           title="From the configuration"
           text="Set by the environment and the configuration file, and changed there. They come first."
         >
           <ul aria-label="Configured models" className="divide-y divide-line rounded-lg border border-line">
-            {view.configured.map(({ name, address }) => (
+            {view.configured.map(({ name, address, price }) => (
               <li key={name} className="flex min-h-11 flex-wrap items-center gap-x-3 px-3 py-2 text-sm">
                 <span className="font-medium [overflow-wrap:anywhere]">{name}</span>
-                <span className="min-w-0 flex-1 text-xs text-muted [overflow-wrap:anywhere]">{address}</span>
+                <span className="min-w-0 flex-1 text-xs text-muted [overflow-wrap:anywhere]">
+                  {address} · {priceWords(price)}
+                </span>
                 {name === view.main.name && <MainMark />}
               </li>
             ))}
@@ -112,9 +132,15 @@ function MainMark() {
   return <span className="rounded-full bg-well-wash px-2 py-0.5 text-xs font-medium text-well">Default</span>
 }
 
+/** Dollars for a million tokens. */
+function priceWords(price: ModelPrice | undefined): string {
+  return price === undefined ? 'price unknown' : `$${price.input} in, $${price.output} out`
+}
+
 function EndpointLine(props: {
   endpoint: EndpointView
   main: string
+  known: ModelsView['knownPrices']
   doomed: boolean
   busy: boolean
   onEdit: () => void
@@ -139,12 +165,13 @@ function EndpointLine(props: {
         </IconButton>
       </div>
       <ul aria-label={`Models of ${name}`} className="flex flex-wrap gap-1.5">
-        {models.map(({ name: model, label = model }) => (
+        {models.map(({ name: model, label = model, price = props.known[model] }) => (
           <li
             key={label}
             className="flex items-center gap-1.5 rounded-md border border-line bg-sunken px-2 py-0.5 text-xs [overflow-wrap:anywhere]"
           >
             {label}
+            <span className="text-muted">{priceWords(price)}</span>
             {label === props.main && <MainMark />}
           </li>
         ))}
