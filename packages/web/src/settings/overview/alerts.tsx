@@ -1,23 +1,41 @@
 /** Where alerts of this Sandlot go, which are raised, and a test of them. */
+import { messageOf } from '@sandlot/shared/errors'
 import { type AlertTest, type AlertsView, alertTest, alertsView } from '@sandlot/shared/office/alerts'
 import { CircleAlert } from 'lucide-react'
-import { useState } from 'react'
+import { useEffect, useState } from 'react'
 import { formatDay } from '../../lib/format.ts'
 import { call } from '../../net/http.ts'
 import { Alert } from '../../ui/alert.tsx'
 import { Button } from '../../ui/button.tsx'
 import { Part } from '../part.tsx'
-import { useAttempt, useOnShow } from '../use-attempt.ts'
+import { useAttempt } from '../use-attempt.ts'
+
+/** Milliseconds between two questions; the service itself looks as often. */
+const RENEW_MS = 30_000
 
 export function AlertsPart() {
   const [view, setView] = useState<AlertsView | null>(null)
   const [tested, setTested] = useState<AlertTest | null>(null)
   const { busy, problem, attempt } = useAttempt()
-  useOnShow(() => void attempt(async () => setView(await call(alertsView, 'GET', '/api/admin/alerts'))))
+  const [unread, setUnread] = useState<string | null>(null)
+  useEffect(() => {
+    const read = async () => {
+      if (document.visibilityState !== 'visible') return
+      try {
+        setView(await call(alertsView, 'GET', '/api/admin/alerts'))
+        setUnread(null)
+      } catch (error) {
+        setUnread(messageOf(error))
+      }
+    }
+    void read()
+    const timer = setInterval(() => void read(), RENEW_MS)
+    return () => clearInterval(timer)
+  }, [])
   const goesSomewhere = view !== null && (view.email.length > 0 || view.webhook !== null)
   return (
     <Part title="Alerts" text="Sent when something fails here, and when it is well again.">
-      {problem !== null && <Alert>{problem}</Alert>}
+      {(problem ?? unread) !== null && <Alert>{problem ?? unread}</Alert>}
       {view !== null && <p className="text-sm [overflow-wrap:anywhere]">{waysWords(view)}</p>}
       {view !== null && view.raised.length > 0 && (
         <ul aria-label="Raised alerts" className="divide-y divide-line rounded-lg border border-line">
@@ -66,7 +84,9 @@ function waysWords({ email, webhook }: AlertsView): string {
 }
 
 function testWords({ sent }: AlertTest): string {
-  const problems = sent.flatMap(({ to, problem }) => (problem === null ? [] : [`${to}: ${problem}`]))
+  const problems = sent.flatMap(({ to, problem }) =>
+    problem === null ? [] : [problem.startsWith(to) ? problem : `${to}: ${problem}`],
+  )
   if (problems.length === 0) return 'Sent to each of them.'
   return problems.length === sent.length
     ? `Not sent. ${problems.join(' ')}`
