@@ -14,6 +14,7 @@ import {
 import { type CallRequest, callRequest } from '../approval/request.ts'
 import { checkArguments } from '../tools/tool-schema.ts'
 import type { Tool } from '../tools/tool.ts'
+import { folderOfChat, inFolder } from '../tools/workspace-path.ts'
 import type { SessionParts } from './parts.ts'
 import { matchProblem } from '../approval/match.ts'
 import { type PastCall, pastCalls, preview, savingRules } from '../approval/preview.ts'
@@ -105,16 +106,18 @@ export class RuleAdmin {
   async #latestCalls(userId: string, signal: AbortSignal): Promise<PastCall[]> {
     const { store, tools } = this.#parts
     const registry = await tools(userId, signal)
-    const requestOf = (name: string, raw: unknown): CallRequest | undefined => {
-      const tool = registry.getTool(name)
+    const requestOf = (cwd: string, name: string, raw: unknown): CallRequest | undefined => {
+      const folder = folderOfChat(cwd)
+      const known = registry.getTool(name)
+      const tool = known === undefined || folder === undefined ? known : inFolder(known, folder)
       const args = tool === undefined ? undefined : checkedArguments(tool, raw)
       return tool === undefined || args === undefined ? undefined : callRequest({ tool, args })
     }
     const calls: PastCall[] = []
-    for (const { id, mode } of await store.listSessions(userId, { limit: SESSIONS })) {
+    for (const { id, mode, cwd } of await store.listSessions(userId, { limit: SESSIONS })) {
       if (calls.length >= CALLS) break
       const events = await store.readEvents(id)
-      calls.push(...pastCalls(id, events, mode, requestOf))
+      calls.push(...pastCalls(id, events, mode, (name, raw) => requestOf(cwd, name, raw)))
     }
     return calls.slice(0, CALLS)
   }

@@ -32,7 +32,14 @@ async function open(rules?: CoreOptions['rules']) {
     await ask(session, 'go')
     return texts().slice(before)
   }
-  return { bench, session, workspace, calls, restart: () => local.restartSandbox('u_ada') }
+  return {
+    bench,
+    manager: core.manager,
+    session,
+    workspace,
+    calls,
+    restart: () => local.restartSandbox('u_ada'),
+  }
 }
 
 const shell = (command: string, more: object = {}) => call('run_shell_command', { command, ...more })
@@ -100,11 +107,17 @@ test('relative paths of file tools count from it, and what they find is named so
 })
 
 test('rules judge the files that are meant', async () => {
-  const { workspace, calls, session } = await open({ deny: [{ file: 'plans/may/kept/**' }] } as NonNullable<
-    CoreOptions['rules']
-  >)
+  const { workspace, calls, session, manager } = await open({
+    deny: [{ file: 'plans/may/kept/**' }],
+  } as NonNullable<CoreOptions['rules']>)
   await mkdir(join(workspace, 'plans/may/kept'), { recursive: true })
   const [denied] = await calls(call('write_file', { path: 'kept/x', content: '1' }))
   expect(denied).toContain('not allowed here')
   expect(session.log.findLast(isOutcome)).toMatchObject({ status: 'failed' })
+  await calls(call('write_file', { path: 'free/x', content: '1' }))
+  // Also what a rule would have said of them before.
+  const rule = { effect: 'deny', match: { file: 'plans/may/free/**' } } as const
+  const signal = new AbortController().signal
+  const previewed = await manager.rules.answer('u_ada', { do: 'preview', rule }, signal)
+  expect(previewed).toMatchObject({ changed: [{ title: 'Write free/x' }] })
 })
