@@ -180,7 +180,7 @@ function idIn({ person, team, model, tool }: KeyValues, by: UsageGroup): string 
 
 /** What limits the caller, as the agent keeps to it. */
 async function budgetsOf({ agent }: Parts, c: Ctx): Promise<Budget[]> {
-  const user = agentUserOf(c.var.caller.account)
+  const user = agentUserOf(c.var.caller)
   return budgetList.parse(await agent.request(EXT.budgets, { user })).budgets
 }
 

@@ -94,7 +94,10 @@ export function ContextGauge(props: {
                 />
               )}
               {me.role !== 'guest' && (
-                <Link href="/settings/usage" className="text-xs text-accent hover:underline">
+                <Link
+                  href="/settings/usage"
+                  className="flex items-center text-xs text-accent hover:underline pointer-coarse:h-11"
+                >
                   My usage
                 </Link>
               )}
