@@ -51,6 +51,8 @@ const NEEDED: Record<string, Needs> = {
   'DELETE /api/keys/:id': 'cookie',
   'POST /api/sign-in/providers/:id/link': 'cookie',
   'GET /api/account/ways': 'cookie',
+  'GET /api/export': 'cookie',
+  'POST /api/account/delete': 'cookie',
   'POST /api/account/second-factor': 'cookie',
   'POST /api/account/second-factor/confirm': 'cookie',
   'POST /api/account/second-factor/disable': 'cookie',

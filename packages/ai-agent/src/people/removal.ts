@@ -9,7 +9,7 @@ import { SandlotError, messageOf } from '@sandlot/shared/errors'
 import type { PeopleRows } from '@sandlot/storage/sessions/people'
 
 interface RemovalParts {
-  rows: Pick<PeopleRows, 'remove'>
+  rows: Pick<PeopleRows, 'remove' | 'purge'>
   /** Their prompts, and with `purge` their sessions. */
   endSessions: (userId: string, data: RemovedData) => Promise<void>
   /** Their MCP servers, and with `purge` what those keep at home. */
@@ -50,6 +50,7 @@ export class Removals {
       // What was on its way when it began may have been stored since.
       await step(`${sessions} could not be ended`, () => endSessions(userId, data))
       await step('Their secrets and settings could not be deleted', () => rows.remove(userId, now()))
+      if (data === 'purge') await step('What they used up could not be deleted', () => rows.purge(userId))
     })
   }
 }

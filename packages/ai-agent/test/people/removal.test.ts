@@ -1,4 +1,6 @@
 /** Somebody is removed: with a real store, a real sandbox and prompts that run. */
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { EXT } from '@sandlot/shared/acp-meta'
 import type { RemovedData } from '@sandlot/shared/api'
 import { expect, test } from 'vitest'
@@ -31,7 +33,10 @@ const partsFor = (core: Core, steps: string[] = [], failsAt?: string): RemovalPa
     await work()
   }
   return {
-    rows: { remove: (id, at) => step('rows', () => core.store.people.remove(id, at)) },
+    rows: {
+      remove: (id, at) => step('rows', () => core.store.people.remove(id, at)),
+      purge: (id) => core.store.people.purge(id),
+    },
     endSessions: (id, data) => step('sessions', () => core.manager.endAllOf(id, data)),
     endServers: () => step('servers', () => Promise.resolve()),
     removeSandbox: () => step('sandbox', () => Promise.resolve()),
@@ -106,7 +111,7 @@ test('one that never ends holds up nobody else’s; of one person they are done 
   const engine = Promise.withResolvers<void>()
   const ended: string[] = []
   const parts: RemovalParts = {
-    rows: { remove: async () => undefined },
+    rows: { remove: async () => undefined, purge: async () => undefined },
     endSessions: async () => undefined,
     endServers: async () => undefined,
     removeSandbox: async (userId, data) => {
@@ -176,3 +181,63 @@ test('their sandbox is gone for good, and their files where that is said', async
     await local.dispose()
   }
 })
+
+test('with purge nothing is left of a person in the database but the audit’s line', async () => {
+  await using bench = await AgentBench.start([textAnswer('I like zebrafish'), textAnswer('for bob')])
+  const { core, removals } = await openCore(bench, heldTool('held', false))
+  const { store, manager } = core
+  for (const [userId, word] of [
+    [ID, 'zebrafish'],
+    ['u_bob', 'other'],
+  ] as const) {
+    const session = await manager.create({ userId, cwd: '/workspace', mode: 'yolo' })
+    await (
+      await session.prompt(`${word} please`)
+    ).done
+    await session.rename(`About ${word}`)
+    await store.appendOutput(session.id, 'c1', 0, Buffer.from(word))
+    await store.instructions.put(userId, `${word} first`, 1)
+    await store.people.put(userId, { email: `${word}@example.org`, teams: [] })
+    await store.chats.putProject(userId, {
+      id: `p_${word}`,
+      name: word,
+      folder: '',
+      instructions: '',
+      mode: null,
+      model: null,
+    })
+  }
+  await store.audit.write({ who: { id: ID, name: 'zebrafish' }, what: 'secret_set' })
+  expect(tablesWith(bench.folder, 'zebrafish')).toContain('events')
+  await removals.remove(ID, 'purge', partsFor(core))
+  expect(tablesWith(bench.folder, 'zebrafish')).toEqual(['audit'])
+  // The id alone is kept: it is given to no other person.
+  expect(tablesWith(bench.folder, ID)).toEqual(['audit', 'removed_people'])
+  expect(tablesWith(bench.folder, 'u_bob')).toContain('usage')
+  expect(await store.audit.check()).toMatchObject({ problems: [] })
+})
+
+/** Also of the bytes of outputs and of the search index. */
+function tablesWith(folder: string, word: string): string[] {
+  const file = new DatabaseSync(join(folder, 'sessions.db'), { readOnly: true, readBigInts: true })
+  try {
+    const tables = file.prepare("select name from sqlite_master where type = 'table'").all()
+    return tables
+      .map(({ name }) => String(name))
+      .filter((name) =>
+        file
+          .prepare(`select * from "${name}"`)
+          .all()
+          .some((row) =>
+            Object.values(row).some((value) =>
+              (value instanceof Uint8Array ? Buffer.from(value).toString('latin1') : String(value)).includes(
+                word,
+              ),
+            ),
+          ),
+      )
+      .toSorted()
+  } finally {
+    file.close()
+  }
+}

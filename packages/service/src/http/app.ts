@@ -18,6 +18,7 @@ import { sessionImageRoutes, uploadRoutes } from './images-routes.ts'
 import { healthRoutes } from './health-routes.ts'
 import { instructionsRoutes } from './instructions-routes.ts'
 import { invitationsRoutes } from './admin/invitations-routes.ts'
+import { ownDataRoutes } from './own-data-routes.ts'
 import { resetRoutes } from './reset-routes.ts'
 import { mcpRoutes } from './mcp-routes.ts'
 import { alertsRoutes } from './admin/alerts-routes.ts'
@@ -97,6 +98,7 @@ export function makeApp(parts: Parts): Hono<AppEnv> {
     .route('/', healthRoutes(parts))
     .route('/api', accountsRoutes(parts))
     .route('/api', signInRoutes(parts))
+    .route('/api', ownDataRoutes(parts))
     .route('/api/users', peopleRoutes(parts))
     .route('/api/users', personRoutes(parts))
     .route('/api/teams', teamsRoutes(parts))

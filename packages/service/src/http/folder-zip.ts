@@ -17,26 +17,35 @@ const LEVEL = 3
 const PACKED =
   /\.(7z|avif|bz2|docx|gif|gz|jar|jpe?g|m4a|mkv|mov|mp[34]|odt|ogg|png|pptx|rar|tgz|webm|webp|whl|xlsx|xz|zip|zst)$/i
 
-interface FolderReader {
+export interface FolderReader {
   /** The first page, without `after`. */
   list(path: string, after?: string): Promise<DirectoryList>
   read(path: string, offset: number): Promise<FilePiece>
 }
 
+/** A zip file that is being filled. */
+export interface ZipFilling {
+  zip: ZipFile
+  /** Aborted when its reader has gone. */
+  signal: AbortSignal
+}
+
+interface ZippedFolder {
+  path: string
+  /** In the zip file. */
+  name: string
+  /** Its first page. */
+  first: DirectoryList
+  /** Of what is in it, these paths. */
+  only?: readonly string[] | undefined
+}
+
 /**
- * The bytes, at the pace at which they are taken. A text in it lists what could not be put in. Ends
- * with an error when the workspace is not reachable any more. `path` is the folder, `name` its name
- * in the zip file, `first` its first page; `only`: of what is in it, these paths. `ended` is called
- * once, also after a cancel.
+ * The bytes, at the pace at which they are taken. Ends with an error where `fill` rejects. `ended`
+ * is called once, also after a cancel.
  */
-export function zipFolder(
-  reader: FolderReader,
-  {
-    path,
-    name,
-    first,
-    only,
-  }: { path: string; name: string; first: DirectoryList; only?: readonly string[] | undefined },
+export function streamZip(
+  fill: (into: ZipFilling) => Promise<void>,
   ended: () => void,
 ): ReadableStream<Uint8Array> {
   const zip = new ZipFile()
@@ -46,34 +55,50 @@ export function zipFolder(
     taken.abort()
     ended()
   })
-  const fill = async (): Promise<void> => {
-    const left: string[] = []
-    let count = 0
-    const isIn = only === undefined ? () => true : (at: string) => only.some((one) => isOnWay(at, one))
-    for await (const { entry, at, to } of walk(reader, { path, name, first, isIn })) {
-      if (taken.signal.aborted) return
-      count += 1
-      if (count > MOST_ENTRIES) {
-        left.push(`More than ${MOST_ENTRIES} files and folders: the rest is not in here.`)
-        break
-      }
-      const mtime = new Date(Math.min(Math.max(entry.modifiedAt, EARLIEST), LATEST))
-      if (entry.kind === 'directory') zip.addEmptyDirectory(to, { mtime })
-      else if (entry.kind === 'file')
-        await addFile(zip, reader, { at, to, mtime, left, signal: taken.signal })
-      else left.push(`${JSON.stringify(at)} is ${entry.kind === 'symlink' ? 'a symbolic link' : 'no file'}.`)
-    }
-    if (left.length > 0)
-      zip.addBuffer(
-        Buffer.from(`Not in this zip file:\n\n${left.join('\n')}\n`),
-        `${name}/_not-in-this-zip.txt`,
-      )
-    zip.end()
-  }
-  fill().catch((error: unknown) =>
-    output.destroy(error instanceof Error ? error : new Error(messageOf(error))),
-  )
+  fill({ zip, signal: taken.signal })
+    .then(() => zip.end())
+    .catch((error: unknown) => output.destroy(error instanceof Error ? error : new Error(messageOf(error))))
   return Readable.toWeb(output) as ReadableStream<Uint8Array>
+}
+
+/**
+ * A text in it lists what could not be put in. Ends with an error when the workspace is not
+ * reachable any more.
+ */
+export function zipFolder(
+  reader: FolderReader,
+  folder: ZippedFolder,
+  ended: () => void,
+): ReadableStream<Uint8Array> {
+  return streamZip((into) => addFolder(into, reader, folder), ended)
+}
+
+/** As `zipFolder`, into a zip file that has more. */
+export async function addFolder(
+  { zip, signal }: ZipFilling,
+  reader: FolderReader,
+  { path, name, first, only }: ZippedFolder,
+): Promise<void> {
+  const left: string[] = []
+  let count = 0
+  const isIn = only === undefined ? () => true : (at: string) => only.some((one) => isOnWay(at, one))
+  for await (const { entry, at, to } of walk(reader, { path, name, first, isIn })) {
+    if (signal.aborted) return
+    count += 1
+    if (count > MOST_ENTRIES) {
+      left.push(`More than ${MOST_ENTRIES} files and folders: the rest is not in here.`)
+      break
+    }
+    const mtime = new Date(Math.min(Math.max(entry.modifiedAt, EARLIEST), LATEST))
+    if (entry.kind === 'directory') zip.addEmptyDirectory(to, { mtime })
+    else if (entry.kind === 'file') await addFile(zip, reader, { at, to, mtime, left, signal })
+    else left.push(`${JSON.stringify(at)} is ${entry.kind === 'symlink' ? 'a symbolic link' : 'no file'}.`)
+  }
+  if (left.length > 0)
+    zip.addBuffer(
+      Buffer.from(`Not in this zip file:\n\n${left.join('\n')}\n`),
+      `${name}/_not-in-this-zip.txt`,
+    )
 }
 
 /** What a zip file can say. */

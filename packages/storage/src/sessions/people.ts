@@ -5,6 +5,8 @@
 import { idList } from '@sandlot/shared/team/agent-settings'
 import { type Role, role } from '@sandlot/shared/team/role'
 import type { Kysely } from 'kysely'
+import type { GroupCommit } from '../database/group-commit.ts'
+import { purgePerson } from './purge.ts'
 import type { SessionsSchema } from './schema.ts'
 
 export interface PeopleTable {
@@ -44,9 +46,11 @@ export interface PeopleRows {
    * when something may have been written meanwhile.
    */
   remove(userId: string, at: number): Promise<void>
+  /** What else is left of them, once their sessions are gone. Idempotent. */
+  purge(userId: string): Promise<void>
 }
 
-export function storedPeople(db: Kysely<SessionsSchema>): PeopleRows {
+export function storedPeople(db: Kysely<SessionsSchema>, commits: GroupCommit<SessionsSchema>): PeopleRows {
   return {
     async all() {
       const rows = await db.selectFrom('people').selectAll().execute()
@@ -64,6 +68,7 @@ export function storedPeople(db: Kysely<SessionsSchema>): PeopleRows {
       const rows = await db.selectFrom('removed_people').select('user_id').execute()
       return new Set(rows.map((row) => row.user_id))
     },
+    purge: (userId) => purgePerson(db, commits, userId),
     remove: (userId, at) =>
       db.transaction().execute(async (trx) => {
         await trx

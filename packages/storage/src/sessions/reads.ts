@@ -63,6 +63,16 @@ export function sessionReads(db: Kysely<SessionsSchema>): Omit<SessionReader, 'c
 
     readEvents: (sessionId, after = 0, limit) => readEvents(db, sessionId, { after, limit }),
 
+    async outputsOf(sessionId) {
+      const rows = await db
+        .selectFrom('outputs')
+        .selectAll()
+        .where('session_id', '=', sessionId)
+        .orderBy('call_id')
+        .execute()
+      return rows.map(toOutputRow)
+    },
+
     async outputInfo(sessionId, callId) {
       const row = await db
         .selectFrom('outputs')

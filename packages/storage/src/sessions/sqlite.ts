@@ -63,7 +63,7 @@ export async function openSessionStore(
     rules: withTypedFailures(health, storedRules(db, options.leftOut)),
     secrets: withTypedFailures(health, storedSecrets(db)),
     instructions: withTypedFailures(health, storedInstructions(db)),
-    people: withTypedFailures(health, storedPeople(db)),
+    people: withTypedFailures(health, storedPeople(db, commits)),
     audit: withTypedFailures(health, storedAudit(db, 'agent')),
     retention: withTypedFailures(health, storedRetention(db, commits)),
     shares: withTypedFailures(health, {

@@ -103,6 +103,8 @@ export interface SessionReader {
   /** Settled events with `seq > after`, in order. */
   readEvents(sessionId: string, after?: number, limit?: number): Promise<SessionEvent[]>
   outputInfo(sessionId: string, callId: string): Promise<OutputRow | undefined>
+  /** Of all calls of a session. */
+  outputsOf(sessionId: string): Promise<OutputRow[]>
   /** The JSON that was stored with `Effects.requestFrame` under this digest. */
   requestFrame(hash: string): Promise<string | undefined>
   /** Rows of the outbox with a larger id, in order. */

@@ -112,3 +112,8 @@ export async function endSignIn(id?: string): Promise<void> {
     `/api/account/sign-ins${id === undefined ? '' : `/${encodeURIComponent(id)}`}`,
   )
 }
+
+/** Ends one's own account, with everything of it. */
+export async function deleteAccount(form: { email: string; password: string | undefined }): Promise<void> {
+  await call(nothing, 'POST', '/api/account/delete', form)
+}

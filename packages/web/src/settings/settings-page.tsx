@@ -18,6 +18,7 @@ import {
   ListChecks,
   Lock,
   type LucideIcon,
+  FolderDown,
   Hourglass,
   Palette,
   History,
@@ -41,6 +42,7 @@ import { OwnInstructions, TeamInstructions } from './instructions.tsx'
 import { Audit } from './audit/audit.tsx'
 import { Retention } from './audit/retention.tsx'
 import { ConfigurationSection } from './configuration/configuration.tsx'
+import { OwnData } from './data/own-data.tsx'
 import { Part } from './part.tsx'
 import { OverviewSection } from './overview/overview.tsx'
 import { ModelsSection } from './models/models.tsx'
@@ -100,6 +102,14 @@ const OF_PERSON: Group = {
       icon: Palette,
       divided: true,
       children: <Appearance />,
+    },
+    {
+      id: 'data',
+      title: 'Your data',
+      icon: FolderDown,
+      text: 'All that Sandlot keeps of you.',
+      divided: true,
+      children: <OwnData />,
     },
   ],
 }

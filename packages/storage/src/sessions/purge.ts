@@ -1,0 +1,78 @@
+/**
+ * What is left of a person whose chats have gone: what they used up, requests that only their chats
+ * made, and words in the search index. In pieces, as removals are.
+ */
+import { pauseWhenDue } from '@sandlot/shared/node/time-slices'
+import { type Kysely, sql } from 'kysely'
+import type { GroupCommit } from '../database/group-commit.ts'
+import type { SessionsSchema } from './schema.ts'
+import { hasSearch } from './search.ts'
+
+/** Sessions or frames that are read at once. */
+const PAGE = 200
+/** Pages of the index in one step. */
+const INDEX_STEP = 64
+
+export async function purgePerson(
+  db: Kysely<SessionsSchema>,
+  commits: GroupCommit<SessionsSchema>,
+  userId: string,
+): Promise<void> {
+  await commits.run(async (trx) => {
+    const theirs = ['usage', 'runs', 'usage_days', 'tool_days', 'submissions', 'outcomes'] as const
+    for (const table of theirs) await trx.deleteFrom(table).where('user_id', '=', userId).execute()
+  })
+  await removeUnusedFrames(db, commits)
+  if (hasSearch(db)) await forgetWords(commits)
+}
+
+/** A frame has the instructions of the person for whom the request was made. */
+async function removeUnusedFrames(
+  db: Kysely<SessionsSchema>,
+  commits: GroupCommit<SessionsSchema>,
+): Promise<void> {
+  const rows = await db.selectFrom('request_frames').select('hash').execute()
+  const unused = new Set(rows.map(({ hash }) => hash))
+  for (let after = ''; unused.size > 0;) {
+    const sessions = await db
+      .selectFrom('sessions')
+      .select('id')
+      .where('id', '>', after)
+      .orderBy('id')
+      .limit(PAGE)
+      .execute()
+    for (const { id } of sessions) {
+      await pauseWhenDue()
+      const used = await sql<{ hash: string | null }>`
+        select distinct json_extract(json, '$._meta.sandlot.request.frame') as hash from events
+        where session_id = ${id} and json like '%"request":{%'
+      `.execute(db)
+      for (const { hash } of used.rows) if (hash !== null) unused.delete(hash)
+    }
+    after = sessions.at(-1)?.id ?? after
+    if (sessions.length < PAGE) break
+  }
+  const left = [...unused]
+  for (let from = 0; from < left.length; from += PAGE)
+    await commits.run((trx) =>
+      trx
+        .deleteFrom('request_frames')
+        .where('hash', 'in', left.slice(from, from + PAGE))
+        .execute(),
+    )
+}
+
+/** Removed words stay in the index until it is merged. */
+async function forgetWords(commits: GroupCommit<SessionsSchema>): Promise<void> {
+  const changes = async (from: Kysely<SessionsSchema>): Promise<number> =>
+    (await sql<{ n: number }>`select total_changes() as n`.execute(from)).rows[0]?.n ?? 0
+  for (let step = -INDEX_STEP; ; step = INDEX_STEP) {
+    await pauseWhenDue()
+    const done = await commits.run(async (trx) => {
+      const before = await changes(trx)
+      await sql`insert into search_words (search_words, rank) values ('merge', ${step})`.execute(trx)
+      return (await changes(trx)) - before < 2
+    })
+    if (done && step > 0) return
+  }
+}

@@ -1,0 +1,99 @@
+/** All that Sandlot keeps of oneself: to take along, and to be rid of. */
+import { Download } from 'lucide-react'
+import { useState } from 'react'
+import { useSubmit } from '../../auth/use-submit.ts'
+import { useChat } from '../../chat/chat-context.ts'
+import { deleteAccount, fetchAccountWays } from '../../net/sign-in.ts'
+import { Alert } from '../../ui/alert.tsx'
+import { Button } from '../../ui/button.tsx'
+import { Field } from '../../ui/field.tsx'
+import { PasswordField } from '../../ui/password-field.tsx'
+import { Spinner } from '../../ui/spinner.tsx'
+import { Part } from '../part.tsx'
+import { useAttempt, useOnShow } from '../use-attempt.ts'
+
+export function OwnData() {
+  const { me } = useChat()
+  const [deleting, setDeleting] = useState(false)
+  const isGuest = me.role === 'guest'
+  return (
+    <>
+      <Part
+        title="Take it along"
+        text={
+          isGuest
+            ? 'One zip file with the facts of your account and the lines of the audit log about you.'
+            : 'One zip file with your chats as JSON and Markdown, their images and outputs, the files of your workspace, your rules, the names of your secrets, your instructions, what you used up, and the lines of the audit log about you.'
+        }
+      >
+        <a
+          href="/api/export"
+          download
+          className="inline-flex h-10 items-center gap-2 self-start rounded-lg border border-line-strong bg-raised px-3.5 text-sm font-medium shadow-1 hover:bg-hover pointer-coarse:h-11"
+        >
+          <Download className="size-4" aria-hidden /> Download all of my data
+        </a>
+        {!isGuest && (
+          <p className="text-xs text-muted">It takes as long as your files and outputs are large.</p>
+        )}
+      </Part>
+      <Part
+        title="Delete my account"
+        text="Your chats, files, secrets, rules and everything else goes for good, and you are signed out everywhere. What stays is one line of the audit log that says so, and what you wrote in chats of others."
+      >
+        {deleting ? (
+          <DeleteForm email={me.email} onLeave={() => setDeleting(false)} />
+        ) : (
+          <Button variant="danger" className="self-start" onClick={() => setDeleting(true)}>
+            Delete my account…
+          </Button>
+        )}
+      </Part>
+    </>
+  )
+}
+
+function DeleteForm(props: { email: string; onLeave: () => void }) {
+  const { email } = props
+  const [typed, setTyped] = useState('')
+  const [password, setPassword] = useState('')
+  const [hasPassword, setHasPassword] = useState<boolean | null>(null)
+  const ways = useAttempt()
+  useOnShow(() => void ways.attempt(async () => setHasPassword((await fetchAccountWays()).password)))
+  const { busy, problem, onSubmit } = useSubmit(async () => {
+    await deleteAccount({ email: typed.trim(), password: hasPassword === true ? password : undefined })
+    // Nothing of this page is theirs any more.
+    window.location.assign('/')
+  })
+  const isTyped = typed.trim().toLowerCase() === email.toLowerCase()
+  return (
+    <form aria-label="Delete my account" onSubmit={onSubmit} className="flex flex-col gap-4">
+      {(problem ?? ways.problem) !== null && <Alert>{problem ?? ways.problem}</Alert>}
+      <Field
+        label={`Type “${email}” to confirm`}
+        value={typed}
+        autoComplete="off"
+        spellCheck={false}
+        onChange={({ target }) => setTyped(target.value)}
+      />
+      {hasPassword === true && (
+        <PasswordField
+          label="Your password"
+          autoComplete="current-password"
+          value={password}
+          onChange={({ target }) => setPassword(target.value)}
+        />
+      )}
+      <div className="flex justify-end gap-2">
+        <Button onClick={props.onLeave}>Cancel</Button>
+        <Button
+          type="submit"
+          variant="danger"
+          disabled={busy || !isTyped || hasPassword === null || (hasPassword && password === '')}
+        >
+          {busy && <Spinner />} Delete everything of mine
+        </Button>
+      </div>
+    </form>
+  )
+}
