@@ -16,7 +16,7 @@ import {
   type RetentionView,
 } from '@sandlot/shared/office/retention'
 import type { AuditLog } from '@sandlot/storage/audit/audit'
-import type { AgedChat, OfChats, RetentionRows } from '@sandlot/storage/sessions/retention'
+import type { AgedChat, OfChats, RetentionRows } from '@sandlot/storage/retention/retention'
 import type { Log } from '../log.ts'
 
 const DAY_MS = 86_400_000

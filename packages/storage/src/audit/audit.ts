@@ -218,13 +218,13 @@ async function* allRows(db: QueryExecutorProvider, head: ChainPoint): AsyncGener
 function conditionsOf({ who, text, what, from, to, about, behind }: AuditQuery) {
   const parts = [sql`1 = 1`]
   if (who !== undefined)
-    parts.push(sql`(who_id = ${who} or who_name like ${like(who)} escape '!'
-      or who_email like ${like(who)} escape '!')`)
+    parts.push(sql`(who_id = ${who} or lower(who_name) like lower(${like(who)}) escape '!'
+      or lower(who_email) like lower(${like(who)}) escape '!')`)
   if (about !== undefined) parts.push(sql`(who_id = ${about} or whom_id = ${about})`)
   if (text !== undefined) {
     const columns = ['what', 'who_name', 'who_email', 'address', 'key_name', 'whom_id', 'whom_name']
     const all = [...columns, 'before_json', 'after_json'].map(
-      (column) => sql`${sql.ref(column)} like ${like(text)} escape '!'`,
+      (column) => sql`lower(${sql.ref(column)}) like lower(${like(text)}) escape '!'`,
     )
     parts.push(sql`(${sql.join(all, sql` or `)})`)
   }

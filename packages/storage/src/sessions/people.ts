@@ -6,7 +6,7 @@ import { idList } from '@sandlot/shared/team/agent-settings'
 import { type Role, role } from '@sandlot/shared/team/role'
 import type { Kysely } from 'kysely'
 import type { GroupCommit } from '../database/group-commit.ts'
-import { purgePerson } from './purge.ts'
+import { purgePerson } from '../retention/purge.ts'
 import type { SessionsSchema } from './schema.ts'
 
 export interface PeopleTable {

@@ -23,7 +23,7 @@ import {
 import { type SearchTextsTable, addSearch } from './search.ts'
 import { addAudit } from '../audit/audit.ts'
 import { type ChatMarksTable, type ProjectsTable, addChatMarks, addEnds } from './chats.ts'
-import { type RetentionTable, addRetention } from './retention.ts'
+import { type RetentionTable, addRetention } from '../retention/retention.ts'
 import type { NoRoom } from './store-room.ts'
 import { type SharesTable, type SnapshotsTable, addShares } from './shares.ts'
 import { type RunsTable, type UsageTable, addRuns, addUsageCalls, addUsageCost } from './usage.ts'

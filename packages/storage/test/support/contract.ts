@@ -6,6 +6,7 @@ import { makeMeta } from '@sandlot/shared/event-meta'
 import { metaOf, seqOf } from '@sandlot/shared/events'
 import type { MetaFields } from '@sandlot/shared/event-meta'
 import type { SessionEvent } from '@sandlot/shared/events'
+import { KEPT_FOR_EVER } from '@sandlot/shared/office/retention'
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { SessionReader, SessionRecords, SessionStore } from '../../src/sessions/store.ts'
@@ -76,6 +77,72 @@ export function testSessionStore(name: string, open: () => Promise<OpenedStore>)
       expect(await store.people.removed()).toEqual(new Set(['ann']))
       expect(await store.noticesAfter(0, 10)).toMatchObject([{ userId: 'bob' }])
       expect(await store.getSession('s')).toMatchObject({ userId: 'ann' })
+    })
+
+    test('retention finds what is old, and takes outputs, images and usage alone', async () => {
+      const { retention } = store
+      const who = { id: 'ann', name: 'Ann' }
+      const line = { who, what: 'retention_changed' } as const
+      expect(await retention.get()).toMatchObject({ revision: 0, last: null })
+      expect(await retention.put({ ...KEPT_FOR_EVER, chats: 30 }, 0, line)).toBe(true)
+      expect(await retention.put({ ...KEPT_FOR_EVER, chats: 1 }, 0, line)).toBe(false)
+      await retention.ran(AT, { chats: 3 })
+      expect(await opened.reader.retention.get()).toMatchObject({
+        days: { chats: 30, audit: null },
+        revision: 1,
+        last: { at: AT, removed: { chats: 3 } },
+      })
+      const image = { type: 'image', mimeType: 'image/png', data: 'A'.repeat(9_000) } as const
+      await store.append('s', [
+        { ...message('x'), sessionUpdate: 'user_message_chunk', messageId: 'm', content: image },
+      ])
+      await store.appendOutput('s', 'c', 0, bytes('x'.repeat(1_000)))
+      const usage = { promptId: 'p', model: 'm', input: 1, output: 1, cached: 0, reasoning: 0, at: AT }
+      await store.append('s', [], { usage })
+      const old = Date.now() + 1e9
+      for (const kind of ['chats', 'outputs', 'images'] as const) {
+        const [chat, ...more] = await retention.aged(kind, old, 10)
+        expect([chat?.id, more]).toEqual(['s', []])
+        expect(await retention.aged(kind, 1, 10)).toEqual([])
+        expect(await retention.aged(kind, old, 10, chat)).toEqual([])
+      }
+      expect(await retention.imagesOf('s')).toMatchObject({ count: 1 })
+      expect(await retention.removeImages('s')).toBe(1)
+      expect(await retention.removeOutputs('s')).toBe(1)
+      expect(await store.outputInfo('s', 'c')).toMatchObject({ storedBytes: 0, removed: true })
+      expect(JSON.stringify(await store.readEvents('s'))).not.toContain('A'.repeat(40))
+      expect(await retention.aged('images', old, 10)).toEqual([])
+      expect(await retention.aged('outputs', old, 10)).toEqual([])
+      expect(await retention.usageBefore(old)).toMatchObject({ count: 1, oldest: AT })
+      expect(await retention.removeUsage(old + 1e8)).toBeGreaterThan(0)
+      expect(await retention.removeUsage(old + 1e8)).toBe(0)
+      await store.chats.mark('bob', { sessionIds: ['s'], pinned: true }, AT)
+      expect(await retention.aged('chats', old, 10)).toEqual([])
+      expect(await store.audit.page({ text: 'RETENTION', limit: 5 })).toMatchObject([
+        { what: 'retention_changed' },
+      ])
+      expect(await opened.reader.audit.olderThan(old)).toMatchObject({ count: 1 })
+      expect(await store.audit.removeOlder(old, 10)).toBe(1)
+      expect(await opened.reader.audit.check()).toMatchObject({ lines: 0, anchor: { seq: 1 }, problems: [] })
+      await store.audit.write(line)
+      expect(await opened.reader.audit.check()).toMatchObject({ lines: 1, head: { seq: 2 }, problems: [] })
+    })
+
+    test('of a purged person no usage is left, and no request that only they made', async () => {
+      const frame = (hash: string) => ({ requestFrame: { hash, json: '{}' } })
+      const marked = (frame: string) =>
+        message('x', { request: { upTo: 1, frame, body: 'b', from: 0, digests: [] } })
+      await store.createSession({ id: 'b', userId: 'bob', cwd: '/workspace', mode: 'manual', at: AT })
+      await store.append('s', [marked('aa01')], frame('aa01'))
+      await store.append('b', [marked('bb02')], frame('bb02'))
+      await store.append('s', [], {
+        usage: { promptId: 'p', model: 'm', input: 1, output: 1, cached: 0, reasoning: 0, at: AT },
+      })
+      await store.deleteSession('s')
+      await store.people.purge('ann')
+      expect(await store.requestFrame('aa01')).toBeUndefined()
+      expect(await store.requestFrame('bb02')).toBe('{}')
+      expect((await store.spentSince('ann', 0, AT)).turns).toBe(0)
     })
 
     test('notices are there with what happened or not at all, and their numbers grow over what was pruned', async () => {

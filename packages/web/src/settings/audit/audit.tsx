@@ -119,12 +119,15 @@ function Line(props: { entry: AuditEntry }) {
         <span className="font-medium [overflow-wrap:anywhere]">{who.name}</span>
         <span>
           {auditWord(what)}
-          {count > 1 && `, ${count.toLocaleString('en')} times more`}
+          {count > 1 && `, ${count.toLocaleString('en')} times`}
         </span>
         {(whom.name ?? whom.id) !== null && (
           <span className="[overflow-wrap:anywhere] text-muted">{whom.name ?? whom.id}</span>
         )}
-        <time dateTime={new Date(at).toISOString()} className="ml-auto text-xs whitespace-nowrap text-muted">
+        <time
+          dateTime={new Date(at).toISOString()}
+          className="ml-auto text-xs whitespace-nowrap text-muted max-sm:ml-0 max-sm:w-full"
+        >
           {new Date(at).toLocaleString('en-GB', { dateStyle: 'medium', timeStyle: 'medium' })}
         </time>
       </div>
@@ -185,7 +188,7 @@ function Chains() {
               {SOURCES[source]}:{' '}
               {problemCount === 0
                 ? `all ${formatCount(lines, 'line')} are as they were written.`
-                : `${formatCount(problemCount, 'line')} of ${lines.toLocaleString('en')} were tampered with.`}
+                : `${formatCount(problemCount, 'line')} of ${lines.toLocaleString('en')} ${problemCount === 1 ? 'was' : 'were'} tampered with.`}
             </p>
             {problems.length > 0 && (
               <ul className="mt-1 list-disc pl-6">

@@ -4,12 +4,13 @@
  */
 import { pauseWhenDue } from '@sandlot/shared/node/time-slices'
 import { type Kysely, sql } from 'kysely'
+import { dialectOf } from '../database/dialect.ts'
 import type { GroupCommit } from '../database/group-commit.ts'
-import type { SessionsSchema } from './schema.ts'
-import { hasSearch } from './search.ts'
+import type { SessionsSchema } from '../sessions/schema.ts'
 
 /** Sessions or frames that are read at once. */
 const PAGE = 200
+const FRAME = /"frame":"([0-9a-f]+)"/g
 /** Pages of the index in one step. */
 const INDEX_STEP = 64
 
@@ -23,7 +24,7 @@ export async function purgePerson(
     for (const table of theirs) await trx.deleteFrom(table).where('user_id', '=', userId).execute()
   })
   await removeUnusedFrames(db, commits)
-  if (hasSearch(db)) await forgetWords(commits)
+  if (dialectOf(db) === 'sqlite') await forgetWords(commits)
 }
 
 /** A frame has the instructions of the person for whom the request was made. */
@@ -43,11 +44,11 @@ async function removeUnusedFrames(
       .execute()
     for (const { id } of sessions) {
       await pauseWhenDue()
-      const used = await sql<{ hash: string | null }>`
-        select distinct json_extract(json, '$._meta.sandlot.request.frame') as hash from events
-        where session_id = ${id} and json like '%"request":{%'
+      const marked = await sql<{ json: string }>`
+        select json from events where session_id = ${id} and json like '%"frame":"%'
       `.execute(db)
-      for (const { hash } of used.rows) if (hash !== null) unused.delete(hash)
+      for (const { json } of marked.rows)
+        for (const [, hash = ''] of json.matchAll(FRAME)) unused.delete(hash)
     }
     after = sessions.at(-1)?.id ?? after
     if (sessions.length < PAGE) break
@@ -62,7 +63,7 @@ async function removeUnusedFrames(
     )
 }
 
-/** Removed words stay in the index until it is merged. */
+/** Removed words stay in the index of SQLite until it is merged. */
 async function forgetWords(commits: GroupCommit<SessionsSchema>): Promise<void> {
   const changes = async (from: Kysely<SessionsSchema>): Promise<number> =>
     (await sql<{ n: number }>`select total_changes() as n`.execute(from)).rows[0]?.n ?? 0
