@@ -1,4 +1,7 @@
 /** Spans as a collector gets them: the real loop, scheduler and SDK, a receiver on loopback. */
+import { execFile } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 import { SandboxError } from '@sandlot/sandbox/errors'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
@@ -117,3 +120,20 @@ test('an endpoint that is not there holds up neither prompts nor the end', async
   await tracing.close()
   expect(performance.now() - began).toBeLessThan(8_000)
 })
+
+test('an agent that sends no spans has loaded nothing of OpenTelemetry', async () => {
+  const agent = new URL('../../src/agent.ts', import.meta.url).href
+  const code = `
+    import { registerHooks } from 'node:module'
+    const loaded = []
+    registerHooks({ load: (url, context, next) => (loaded.push(url), next(url, context)) })
+    await import(${JSON.stringify(agent)})
+    console.log(JSON.stringify([loaded.length, loaded.filter((url) => url.includes('@opentelemetry'))]))`
+  const flags = ['--conditions=sandlot-source', '--input-type=module', '-e', code]
+  const { stdout } = await promisify(execFile)(process.execPath, flags, {
+    cwd: fileURLToPath(new URL('../..', import.meta.url)),
+  })
+  const [count, ours] = JSON.parse(stdout) as [number, string[]]
+  expect(count).toBeGreaterThan(100)
+  expect(ours).toEqual([])
+}, 30_000)

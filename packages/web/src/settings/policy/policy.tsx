@@ -19,7 +19,7 @@ export function PolicySection() {
   return (
     <>
       <Part
-        title="Rules for everybody"
+        title="Made here"
         text="They hold from the next call on, in every mode, for people, guests of a chat and API keys alike. What they deny or ask about no rule of a person allows."
       >
         {problem !== null && <Alert>{problem}</Alert>}

@@ -73,7 +73,7 @@ export function ToolsSection() {
         {formatCount(calls, 'call')} since the agent started, {startWords(view.since)}. A restart begins anew;
         days and months are under{' '}
         <Link href="/settings/costs" className="text-accent underline underline-offset-2">
-          Costs
+          Usage and costs
         </Link>
         .
       </p>
