@@ -7,13 +7,16 @@ import { createReadStream } from 'node:fs'
 import { type FileHandle, open, rename, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { Readable } from 'node:stream'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { BackupError } from './backup-error.ts'
 
 const BLOCK = 512
 /** The largest size in eleven octal digits; larger ones are binary, as GNU tar writes them. */
 const MOST_OCTAL = 8 * 1024 ** 3 - 1
 /** Written bytes after which the disk must have them: many at once would hold other writers up. */
-const SYNC_BYTES = 16 * 1024 ** 2
+const SYNC_BYTES = 8 * 1024 ** 2
+/** After each of these a rest as long as it took, so that half of the time is left to others. */
+const LONGEST_REST_MS = 500
 
 export interface Entry {
   name: string
@@ -39,6 +42,7 @@ export async function writeArchive(path: string): Promise<ArchiveWriter> {
   const file = await open(partial, 'wx', 0o600)
   let end = 0
   let unsynced = 0
+  let begun = performance.now()
   let closed = false
 
   async function write(bytes: Uint8Array, at: number): Promise<void> {
@@ -50,6 +54,8 @@ export async function writeArchive(path: string): Promise<ArchiveWriter> {
     if (unsynced < SYNC_BYTES) return
     unsynced = 0
     await file.datasync()
+    await sleep(Math.min(performance.now() - begun, LONGEST_REST_MS))
+    begun = performance.now()
   }
 
   async function close(): Promise<void> {

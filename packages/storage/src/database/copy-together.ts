@@ -25,7 +25,7 @@ export async function copyTogether(
       const reader = moment.readers[place]
       if (reader === undefined) throw new Error('a reader is missing')
       try {
-        await copySqlite(reader, target)
+        await copySqlite(reader, target, true)
         copied.push({ migrations: checkCopy(target) })
       } catch (error) {
         throw asStorageError(path, error)

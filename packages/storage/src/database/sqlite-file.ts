@@ -2,7 +2,7 @@
  * The only file that imports better-sqlite3: opens a database file with the settings that we rely
  * on.
  */
-import { chmodSync, closeSync, mkdirSync, openSync, rmSync, statSync } from 'node:fs'
+import { chmodSync, closeSync, fdatasyncSync, mkdirSync, openSync, rmSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { messageOf } from '@sandlot/shared/errors'
 import Database from 'better-sqlite3'
@@ -71,18 +71,44 @@ export function openSqliteLock(path: string): SqliteFile | undefined {
   })
 }
 
+/** Of a copy that is made beside others' work: so much is on the disk before more follows. */
+const GENTLE_PAGES = 2_048
+const LONGEST_REST_MS = 500
+
 /**
  * Write a consistent copy of an open database, also while others write to it. An existing copy is
- * replaced; a copy that failed is removed.
+ * replaced; a copy that failed is removed. `gently`: in steps, with a rest of the same length after
+ * each, so that commits of others do not wait for all of it. Blocks this process meanwhile.
  */
-export async function copySqlite(file: SqliteFile, target: string): Promise<void> {
+export async function copySqlite(file: SqliteFile, target: string, gently = false): Promise<void> {
   ensureFile(target, 0o600)
   try {
-    await file.backup(target)
+    await (gently ? copyGently(file, target) : file.backup(target))
   } catch (error) {
     rmSync(target, { force: true })
     throw error
   }
+}
+
+async function copyGently(file: SqliteFile, target: string): Promise<void> {
+  const descriptor = openSync(target, 'r+')
+  let begun = performance.now()
+  try {
+    await file.backup(target, {
+      progress() {
+        fdatasyncSync(descriptor)
+        sleepSync(Math.min(performance.now() - begun, LONGEST_REST_MS))
+        begun = performance.now()
+        return GENTLE_PAGES
+      },
+    })
+  } finally {
+    closeSync(descriptor)
+  }
+}
+
+function sleepSync(ms: number): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms)
 }
 
 /** As long as a commit may take that is under way. */
