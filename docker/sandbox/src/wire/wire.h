@@ -10,7 +10,7 @@
 
 /* ---- the protocol ---------------------------------------------------------------------------- */
 
-#define PROTOCOL_VERSION 4
+#define PROTOCOL_VERSION 5
 
 #define FRAME_MAGIC 0xA7
 #define HEADER_BYTES 16

@@ -3,7 +3,7 @@
  * `README.md` beside this file; `docker/sandbox/src/wire/wire.h` mirrors these names.
  */
 
-export const PROTOCOL_VERSION = 4
+export const PROTOCOL_VERSION = 5
 const FRAME_MAGIC = 0xa7
 export const HEADER_BYTES = 16
 export const MAX_PAYLOAD = 65_536
