@@ -1,6 +1,7 @@
 /** One's own data: all of it as an archive, and the end of one's account. */
 import { EXT } from '@sandlot/shared/acp-meta'
 import { SandlotError } from '@sandlot/shared/errors'
+import { serversView } from '@sandlot/shared/office/mcp-servers'
 import { deleteAccountRequest } from '@sandlot/shared/office/own-data'
 import { directoryList, filePiece } from '@sandlot/shared/person/files'
 import { instructions } from '@sandlot/shared/person/instructions'
@@ -100,6 +101,7 @@ async function askAgent({ agent }: Parts, c: Ctx) {
   return {
     rules: ruleList.parse(await agent.request(EXT.rules, list)),
     secrets: secretList.parse(await agent.request(EXT.secrets, list)),
+    servers: serversView.parse(await agent.request(EXT.mcpServers, { user, ask: { do: 'list', of: 'own' } })),
     instructions: instructions.parse(await agent.request(EXT.instructions, { user, of: 'own' })),
     files: {
       list: async (path: string, after?: string) =>

@@ -8,6 +8,7 @@ import type { Account } from '@sandlot/shared/api'
 import { SandlotError, messageOf } from '@sandlot/shared/errors'
 import { type SessionEvent, seqOf } from '@sandlot/shared/events'
 import { csvOf } from '@sandlot/shared/office/csv'
+import type { ServersView } from '@sandlot/shared/office/mcp-servers'
 import type { Instructions } from '@sandlot/shared/person/instructions'
 import type { RuleList } from '@sandlot/shared/person/rules-api'
 import type { SecretList } from '@sandlot/shared/person/secrets'
@@ -26,6 +27,7 @@ const OUTPUT_PIECE_BYTES = 256 * 1024
 interface OfAgent {
   rules: RuleList
   secrets: SecretList
+  servers: ServersView
   instructions: Instructions
   files: FolderReader
 }
@@ -48,6 +50,7 @@ chats/              each of your chats as JSON and as Markdown, with its images 
 workspace/          the files of your workspace
 rules.json          what your agent may do without asking
 secrets.json        the names of your secrets; their values never leave Sandlot
+mcp-servers.json    MCP servers of your own
 instructions.md     what you told your agent
 projects.json       your projects
 usage.csv           what you used up, by day and model
@@ -68,6 +71,10 @@ export async function fillOwnData(into: ZipFilling, data: OwnData): Promise<void
   if (agent !== undefined) {
     await json('rules.json', agent.rules.rules)
     await json('secrets.json', agent.secrets.secrets)
+    await json(
+      'mcp-servers.json',
+      agent.servers.servers.map((server) => ({ ...server, status: undefined })),
+    )
     await addText(into, 'instructions.md', agent.instructions.text)
     await json('projects.json', await reader.chats.projects(account.id))
     await addText(into, 'usage.csv', await usageOf(reader, account.id))

@@ -62,16 +62,11 @@ const AUDIT_GROUPS = {
     'prompt_stopped',
     'server_changed',
     'server_removed',
-    'tools_changed',
     'rules_changed',
-    'budget_changed',
-    'configuration_changed',
     'retention_changed',
     'retention_run',
     'audit_exported',
     'data_exported',
-    'backup_made',
-    'restored',
   ],
 } as const
 

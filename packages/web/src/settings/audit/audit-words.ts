@@ -53,16 +53,11 @@ export const AUDIT_WORDS: Record<AuditKind, string> = {
   prompt_stopped: 'Stopped a prompt',
   server_changed: 'Changed an MCP server',
   server_removed: 'Removed an MCP server',
-  tools_changed: 'Changed tools',
   rules_changed: 'Changed rules of the deployment',
-  budget_changed: 'Changed a budget',
-  configuration_changed: 'Changed the configuration',
   retention_changed: 'Changed retention',
   retention_run: 'Retention removed something',
   audit_exported: 'Exported the audit log',
   data_exported: 'Exported their own data',
-  backup_made: 'Made a backup',
-  restored: 'Restored a backup',
 }
 
 /** A kind of a newer version is shown as it is. */
