@@ -110,11 +110,13 @@ export function Servers({ of }: { of: ServerScope }) {
       >
         {of === 'deployment' && (
           <p className="text-sm text-muted">
-            Everybody may use them, unless{' '}
-            <Link href="/settings/teams" className="underline underline-offset-2 hover:text-ink">
-              a team
-            </Link>{' '}
-            or a person is given a list of its own.
+            Everybody may use them, unless a team or a person is given a list of its own.{' '}
+            <Link
+              href="/settings/teams"
+              className="inline-flex items-center underline underline-offset-2 hover:text-ink pointer-coarse:h-11"
+            >
+              To the teams
+            </Link>
           </p>
         )}
         {view.may === 'none' && <Hint>An administrator has not allowed servers of your own.</Hint>}
