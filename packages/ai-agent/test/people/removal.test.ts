@@ -176,7 +176,7 @@ test('their sandbox is gone for good, and their files where that is said', async
     await removals.remove(ID, 'keep', parts)
     expect(await sandboxes.status(ID)).toMatchObject({ state: 'absent', slot: expect.any(String) })
     await removals.remove(ID, 'purge', parts)
-    expect(await sandboxes.status(ID)).toEqual({ state: 'absent', connected: false })
+    expect(await sandboxes.status(ID)).toEqual({ state: 'absent', connected: false, steps: [] })
   } finally {
     await local.dispose()
   }

@@ -69,6 +69,8 @@ interface Connecting {
   connect(userId: string): Promise<ConnectedSandbox>
   /** How the last `connect` of this user went so far; empty before the first one. */
   steps(userId: string): readonly StartStep[]
+  /** What was opened is closed, and its steps are of no use. */
+  forget(userId: string): void
   /** To this container of a claimed slot, which runs. Rejects with a `SandboxError`. */
   reattach(slot: LedgerSlot, container: BackendSandbox, epoch: number): Promise<ConnectedSandbox>
 }
@@ -212,6 +214,7 @@ export function createConnecting(context: ConnectingContext): Connecting {
 
   return {
     steps: (userId) => steps.get(userId) ?? [],
+    forget: (userId) => void steps.delete(userId),
 
     async connect(userId) {
       try {

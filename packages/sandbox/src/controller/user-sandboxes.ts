@@ -144,6 +144,7 @@ export function createUserSandboxes(context: UserSandboxesContext): UserSandboxe
   async function disconnect(userId: string, why?: SandboxError): Promise<void> {
     const current = live.get(userId)
     live.delete(userId)
+    connecting.forget(userId)
     changedAt.set(userId, performance.now())
     await current?.sandbox.close(why)
   }
