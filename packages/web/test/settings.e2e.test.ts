@@ -26,7 +26,7 @@ test('each section has an address: by the keyboard, back and a reload one finds 
   expect(path()).toBe('/settings/account')
   expect(await page.title()).toContain('Settings · Sandlot')
   // The list has the focus.
-  for (const _ of ['security', 'notifications', 'appearance', 'usage', 'instructions', 'rules'])
+  for (const _ of ['security', 'notifications', 'appearance', 'data', 'usage', 'instructions', 'rules'])
     await page.keyboard.press('Tab')
   await page.keyboard.press('Enter')
   await page.getByRole('region', { name: 'Approval rules' }).waitFor()
