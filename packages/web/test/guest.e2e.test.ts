@@ -27,6 +27,7 @@ test('a guest reads what is shared, finds out what a guest is, and meets nothing
     'Sign-in & security',
     'Notifications',
     'Appearance & keyboard',
+    'Your data',
   ])
   await page.goto(`${url()}/settings/secrets`)
   await page.getByText('There is no such section, or it is not for guests.').waitFor()
