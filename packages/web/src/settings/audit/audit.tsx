@@ -136,7 +136,7 @@ function Line(props: { entry: AuditEntry }) {
       </p>
       {facts.length > 0 && (
         <details className="mt-1 text-xs">
-          <summary className="w-fit cursor-pointer rounded text-muted hover:text-ink pointer-coarse:py-2">
+          <summary className="w-fit cursor-pointer rounded text-muted hover:text-ink pointer-coarse:py-3.5">
             {entry.before !== null ? 'Before and after' : 'Details'}
           </summary>
           <dl className="mt-1 grid grid-cols-[auto_1fr] gap-x-3 gap-y-1 font-mono">

@@ -95,11 +95,17 @@ export function ModelsSection() {
       >
         <p className="text-sm text-muted">
           Everybody may use all models, unless a{' '}
-          <Link href="/settings/teams" className="text-accent underline underline-offset-2">
+          <Link
+            href="/settings/teams"
+            className="inline-flex items-center text-accent underline underline-offset-2 pointer-coarse:h-11"
+          >
             team
           </Link>{' '}
           or a{' '}
-          <Link href="/settings/people" className="text-accent underline underline-offset-2">
+          <Link
+            href="/settings/people"
+            className="inline-flex items-center text-accent underline underline-offset-2 pointer-coarse:h-11"
+          >
             person
           </Link>{' '}
           is given a list of its own.

@@ -72,7 +72,10 @@ export function ToolsSection() {
       <p className="text-sm text-muted">
         {formatCount(calls, 'call')} since the agent started, {startWords(view.since)}. A restart begins anew;
         days and months are under{' '}
-        <Link href="/settings/costs" className="text-accent underline underline-offset-2">
+        <Link
+          href="/settings/costs"
+          className="inline-flex items-center text-accent underline underline-offset-2 pointer-coarse:h-11"
+        >
           Usage and costs
         </Link>
         .
@@ -120,11 +123,17 @@ export function ToolsSection() {
         Built-in tools are switched off for everybody in the configuration, from the next start on:{' '}
         <code className="text-xs">SANDLOT_BUILTIN_TOOLS</code>, or the section{' '}
         <code className="text-xs">tools</code> of its file. For a team or a person it is done at once, under{' '}
-        <Link href="/settings/teams" className="text-accent underline underline-offset-2">
+        <Link
+          href="/settings/teams"
+          className="inline-flex items-center text-accent underline underline-offset-2 pointer-coarse:h-11"
+        >
           Teams
         </Link>{' '}
         and{' '}
-        <Link href="/settings/people" className="text-accent underline underline-offset-2">
+        <Link
+          href="/settings/people"
+          className="inline-flex items-center text-accent underline underline-offset-2 pointer-coarse:h-11"
+        >
           People
         </Link>
         .
