@@ -6,7 +6,7 @@ import { execFileSync } from 'node:child_process'
 import { join } from 'node:path'
 import { metaOf } from '@sandlot/shared/events'
 import { afterEach, expect, test } from 'vitest'
-import { openSessionReader } from '../../packages/storage/src/sessions/sqlite.ts'
+import { openSessionReader } from '../../packages/storage/src/sessions/open.ts'
 import {
   type FakeProvider,
   startFakeProvider,

@@ -10,7 +10,7 @@ import { searchQuery } from '@sandlot/shared/desk/search'
 import { makeMeta } from '@sandlot/shared/event-meta'
 import type { SessionEvent } from '@sandlot/shared/events'
 import { randomFrom } from '../../../test/campaign.ts'
-import { openSessionReader, openSessionStore } from '../src/sessions/sqlite.ts'
+import { openSessionReader, openSessionStore } from '../src/sessions/open.ts'
 
 const PEOPLE = 20
 const PER_CHAT = 250

@@ -14,7 +14,7 @@ import {
 } from '@sandlot/sandbox/controller/workspaces'
 import { messageOf } from '@sandlot/shared/errors'
 import { lockFile } from '@sandlot/storage/lock'
-import { openSessionStore } from '@sandlot/storage/sessions/sqlite'
+import { openSessionStore } from '@sandlot/storage/sessions/open'
 import { type AgentConfig, readAgentConfig } from '../config.ts'
 import { deploymentKeys } from '../secrets/keys.ts'
 import { createBackend } from '../sandbox-backend.ts'

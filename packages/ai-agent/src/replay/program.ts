@@ -5,7 +5,7 @@
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { makeScrubber } from '@sandlot/shared/scrub'
-import { openSessionReader } from '@sandlot/storage/sessions/sqlite'
+import { openSessionReader } from '@sandlot/storage/sessions/open'
 import { readRecording, record, replay } from './replay.ts'
 
 const USE = 'record <sessions.db> <session> <file> | play <file>'

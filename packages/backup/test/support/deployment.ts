@@ -2,7 +2,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { openAccounts } from '@sandlot/storage/accounts/accounts'
-import { openSessionStore } from '@sandlot/storage/sessions/sqlite'
+import { openSessionStore } from '@sandlot/storage/sessions/open'
 
 export const DEPLOYMENT = 'test-backup'
 

@@ -70,7 +70,7 @@ import { type TerminalsAsk, terminalsParams } from '@sandlot/shared/desk/termina
 import { filesParams } from '@sandlot/shared/person/files'
 import { secretsParams } from '@sandlot/shared/person/secrets'
 import { accessBy } from '@sandlot/storage/sessions/shares'
-import { openSessionStore } from '@sandlot/storage/sessions/sqlite'
+import { openSessionStore } from '@sandlot/storage/sessions/open'
 import type { Effects, SessionStore } from '@sandlot/storage/sessions/store'
 import { deploymentSettings } from '../../../shared/test/support/deployment-settings.ts'
 import { ScriptedFiles } from './scripted-files.ts'

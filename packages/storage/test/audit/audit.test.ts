@@ -6,7 +6,7 @@ import Database from 'better-sqlite3'
 import fc from 'fast-check'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { checkChain, FIRST_HASH, hashOf } from '../../src/audit/chain.ts'
-import { openSessionReader, openSessionStore } from '../../src/sessions/sqlite.ts'
+import { openSessionReader, openSessionStore } from '../../src/sessions/open.ts'
 import type { SessionReader, SessionStore } from '../../src/sessions/store.ts'
 import { campaign, extent } from '../../../../test/campaign.ts'
 

@@ -6,7 +6,7 @@ import { type Project, newProject } from '@sandlot/shared/desk/chats'
 import { searchQuery } from '@sandlot/shared/desk/search'
 import { makeMeta } from '@sandlot/shared/event-meta'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { openSessionStore } from '../../src/sessions/sqlite.ts'
+import { openSessionStore } from '../../src/sessions/open.ts'
 import type { SessionStore } from '../../src/sessions/store.ts'
 
 const AT = 1_790_000_000_000

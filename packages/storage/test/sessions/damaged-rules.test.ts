@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { openSqliteWriter } from '../../src/database/sqlite-file.ts'
-import { openSessionStore } from '../../src/sessions/sqlite.ts'
+import { openSessionStore } from '../../src/sessions/open.ts'
 import type { SessionStore } from '../../src/sessions/store.ts'
 import type { StorageError } from '../../src/storage-error.ts'
 

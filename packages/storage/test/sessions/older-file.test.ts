@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { openWriter } from '../../src/database/database.ts'
 import { type SessionsSchema, sessionsMigrations } from '../../src/sessions/schema.ts'
-import { openSessionStore } from '../../src/sessions/sqlite.ts'
+import { openSessionStore } from '../../src/sessions/open.ts'
 
 test('from before the limits of a day: tokens stay, what runs counts from its last event on', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'sandlot-older-'))

@@ -1,6 +1,6 @@
 import { textOf } from '@sandlot/shared/events'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { openSessionReader, openSessionStore } from '../../src/sessions/sqlite.ts'
+import { openSessionReader, openSessionStore } from '../../src/sessions/open.ts'
 import { message, testSessionStore } from '../support/contract.ts'
 import { type Postgres, postgresPrograms, startPostgres } from '../support/postgres.ts'
 

@@ -10,7 +10,7 @@ import { campaign, extent, randomFrom } from '../../../../test/campaign.ts'
 import { openWriter } from '../../src/database/database.ts'
 import { openStore } from '../../src/database/open.ts'
 import { sessionsMigrations } from '../../src/sessions/schema.ts'
-import { openSessionReader, openSessionStore } from '../../src/sessions/sqlite.ts'
+import { openSessionReader, openSessionStore } from '../../src/sessions/open.ts'
 import type { SessionReader, SessionStore } from '../../src/sessions/store.ts'
 import { type Postgres, postgresPrograms, startPostgres } from '../support/postgres.ts'
 

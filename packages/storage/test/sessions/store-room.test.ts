@@ -6,7 +6,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { logBytes } from '../../src/free-bytes.ts'
 import { openWriter } from '../../src/database/database.ts'
 import { type SessionsSchema, sessionsMigrations } from '../../src/sessions/schema.ts'
-import { openSessionStore } from '../../src/sessions/sqlite.ts'
+import { openSessionStore } from '../../src/sessions/open.ts'
 import type { SessionStore } from '../../src/sessions/store.ts'
 
 const KiB = 1024

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { openSessionReader, openSessionStore } from '../../src/sessions/sqlite.ts'
+import { openSessionReader, openSessionStore } from '../../src/sessions/open.ts'
 import { testSessionStore } from '../support/contract.ts'
 
 testSessionStore('sqlite', async () => {
