@@ -168,6 +168,7 @@ describe('metrics', () => {
       truncationRate: 0,
       cacheRate: 0,
       retries: 0,
+      outputBytes: 0,
       outcomes: {},
     })
     expect(metrics.getStats('never').count).toBe(0)
