@@ -49,7 +49,7 @@ test('lists whose a workspace is, and removes only what is nobody’s', async ()
   await oneUserAndOneStray()
   expect(await admin('list')).toEqual([
     { volume: 'stray', slot: '', owner: 'nobody' },
-    { volume: 'theirs', slot: 'aaaaaaaa', owner: 'claimed', userId: 'ann' },
+    { volume: 'theirs', slot: 'aaaaaaaa', owner: 'claimed', userId: 'ann', since: 1 },
   ])
   expect(await admin('ownerless')).toEqual(['stray'])
   expect(await admin('prune', 'stray', 'theirs')).toEqual(['stray'])
