@@ -278,7 +278,7 @@ describe('what is kept', () => {
 
   deployed('stop keeps the files; stopAll stops every sandbox; status tells', async ({ fixture, expect }) => {
     const sandboxes = fixture.controller()
-    expect(await sandboxes.status('ann')).toEqual({ state: 'absent', connected: false })
+    expect(await sandboxes.status('ann')).toEqual({ state: 'absent', connected: false, steps: [] })
     await say(fixture, 'echo kept > file', sandboxes)
     await say(fixture, 'true', sandboxes, 'bob')
     expect(await sandboxes.status('ann')).toMatchObject({ state: 'running', connected: true })
