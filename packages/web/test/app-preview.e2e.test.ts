@@ -40,6 +40,9 @@ test('an app that begins to listen is a card in its chat, which leads to the pan
   await card.waitFor({ state: 'detached' })
   // Closed and opened again it is another one.
   opens()
+  // What follows it on the same way is there, so the page has drawn it.
+  service.change('s_fixed', { title: 'Closed again' })
+  await page.getByRole('link', { name: /Closed again/ }).waitFor()
   opens(8000, 9000)
   await page.getByText('An app listens in your sandbox, on ports 8000, 9000').waitFor()
   await page.getByRole('button', { name: 'Dismiss' }).click()

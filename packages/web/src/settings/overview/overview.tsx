@@ -261,7 +261,10 @@ function Prompts(props: {
                     {sessionId !== undefined && (
                       <>
                         {' · '}
-                        <Link href={`/s/${sessionId}`} className="text-accent underline underline-offset-2">
+                        <Link
+                          href={`/s/${sessionId}`}
+                          className="inline-flex items-center text-accent underline underline-offset-2 pointer-coarse:h-11"
+                        >
                           {title ?? 'Your chat'}
                         </Link>
                       </>
