@@ -194,6 +194,7 @@ describe('metrics', () => {
       truncationRate: 0.1,
       cacheRate: 0,
       retries: 0,
+      outputBytes: 0,
       outcomes: { completed: 75, timeout: 25 },
     })
     for (let index = 0; index < 5000; index++)
