@@ -79,6 +79,8 @@ export function makeStatus(parts: StatusParts): () => Promise<AgentStatus> {
       readFullImage(parts.fullImageFile),
     ])
     const { model } = models
+    // The demo has neither a key nor a provider.
+    const served = [...modelsOf(models), ...(models.fallbacks ?? [])].filter(({ demo }) => !demo)
     return {
       ready: problem === undefined,
       reasons: [
@@ -90,7 +92,7 @@ export function makeStatus(parts: StatusParts): () => Promise<AgentStatus> {
             ? 'No model is configured, so the built-in demo answers. An administrator adds one under Settings, Models.'
             : `The model is ${model.name}.`,
         },
-        ...parts.modelReasons([...modelsOf(models), ...(models.fallbacks ?? [])].map(({ name }) => name)),
+        ...parts.modelReasons(served.map(({ name }) => name)),
         ...disk(),
         ...(toolsEnabled
           ? []

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { agentStatus } from '@sandlot/shared/acp-meta'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { makeStatus } from '../../src/acp/status.ts'
+import { ModelHealth } from '../../src/metrics/model-health.ts'
 import { createDemoModel } from '../../src/model/demo/demo.ts'
 
 let folder: string
@@ -12,9 +13,8 @@ beforeEach(() => {
 })
 afterEach(() => rmSync(folder, { recursive: true }))
 
-test('how the larger image of the sandboxes stands is said while there is something to say', async () => {
-  const file = join(folder, 'full-image.json')
-  const status = makeStatus({
+function statusWith(parts: Partial<Parameters<typeof makeStatus>[0]>) {
+  return makeStatus({
     models: { model: createDemoModel() },
     defaultMode: 'auto-edit',
     toolsEnabled: true,
@@ -22,8 +22,25 @@ test('how the larger image of the sandboxes stands is said while there is someth
     storeProblem: () => Promise.resolve(undefined),
     modelReasons: () => [],
     freeBytes: () => 10 * 1024 ** 3,
-    fullImageFile: file,
+    fullImageFile: join(folder, 'none'),
+    ...parts,
   })
+}
+
+test('the demo has neither a key nor a provider to say something of, whatever it answered', async () => {
+  const health = new ModelHealth()
+  const model = createDemoModel()
+  health.served(model.name)
+  const status = statusWith({ models: { model }, modelReasons: (names) => health.reasons(names) })
+  const parts = (await status()).reasons.map(({ part }) => part)
+  expect(parts).toContain('model')
+  expect(parts).not.toContain('model-key')
+  expect(parts).not.toContain('provider')
+})
+
+test('how the larger image of the sandboxes stands is said while there is something to say', async () => {
+  const file = join(folder, 'full-image.json')
+  const status = statusWith({ fullImageFile: file })
   const said = async () => {
     const { fullImage, reasons } = agentStatus.parse(await status())
     return [fullImage?.state, reasons.find(({ part }) => part === 'sandbox-full')?.ok]
@@ -40,18 +57,11 @@ test('how the larger image of the sandboxes stands is said while there is someth
 
 test('a disk is nearly full below two GiB, and has room again only with a quarter more', async () => {
   let free = 3
-  const status = makeStatus({
-    models: { model: createDemoModel() },
-    defaultMode: 'auto-edit',
-    toolsEnabled: true,
-    probeSandboxes: () => Promise.resolve({ ok: true, message: 'fine' }),
-    storeProblem: () => Promise.resolve(undefined),
-    modelReasons: () => [],
+  const status = statusWith({
     freeBytes: () => {
       if (free < 0) throw new Error('EIO')
       return free * 1024 ** 3
     },
-    fullImageFile: join(folder, 'none'),
   })
   const said = async (gib: number) => {
     free = gib
