@@ -1,7 +1,7 @@
 import type { Account, UserList } from '@sandlot/shared/api'
 import type { Role } from '@sandlot/shared/team/role'
 import type { Team } from '@sandlot/shared/team/teams-api'
-import { ChevronRight, Link2, Search, UserPlus } from 'lucide-react'
+import { ChevronRight, Link2, UserPlus } from 'lucide-react'
 import { useDeferredValue, useEffect, useMemo, useRef, useState } from 'react'
 import { Link } from 'wouter'
 import { useChat } from '../../chat/chat-context.ts'
@@ -12,6 +12,7 @@ import { fetchTeams } from '../../net/teams.ts'
 import { Alert } from '../../ui/alert.tsx'
 import { Button } from '../../ui/button.tsx'
 import { INPUT } from '../../ui/field.tsx'
+import { SearchField } from '../../ui/search-field.tsx'
 import { ROLE_WORDS } from '../account.tsx'
 import { useAttempt, useOnShow } from '../use-attempt.ts'
 import { AddPersonForm } from './add-person-form.tsx'
@@ -101,23 +102,13 @@ function List(props: { people: UserList; teams: readonly Team[]; onChanged: () =
   return (
     <>
       <div className="flex flex-wrap items-center gap-2">
-        <search className="relative min-w-0 flex-1 basis-56">
-          <Search
-            className="pointer-events-none absolute top-3 left-3 size-4 text-faint pointer-coarse:top-3.5"
-            aria-hidden
-          />
-          <input
-            type="search"
-            dir="auto"
-            aria-label="Find a person by name, address or team"
-            placeholder="Find a person"
-            className={cn(INPUT, 'pl-9')}
-            value={wanted}
-            maxLength={200}
-            autoComplete="off"
-            onChange={({ target }) => setWanted(target.value)}
-          />
-        </search>
+        <SearchField
+          label="Find a person by name, address or team"
+          placeholder="Find a person"
+          value={wanted}
+          onChange={setWanted}
+          className="basis-56"
+        />
         <select
           aria-label="Role"
           className={cn(INPUT, 'w-auto')}

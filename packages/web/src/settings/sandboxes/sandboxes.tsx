@@ -1,7 +1,7 @@
 /** Everybody's sandboxes: what they are doing, what they use, and to stop or reset one. */
 import type { SandboxUse } from '@sandlot/shared/desk/sandbox'
 import type { SandboxesView } from '@sandlot/shared/office/sandboxes'
-import { Power, RotateCcw, Search } from 'lucide-react'
+import { Power, RotateCcw } from 'lucide-react'
 import { useEffect, useMemo, useState } from 'react'
 import { cn } from '../../lib/cn.ts'
 import { formatBytes, formatCount, formatDate } from '../../lib/format.ts'
@@ -10,7 +10,7 @@ import { STATE_WORDS } from '../../sandbox/sandbox-words.ts'
 import { Alert } from '../../ui/alert.tsx'
 import { Button, IconButton } from '../../ui/button.tsx'
 import { ConfirmDialog } from '../../ui/confirm-dialog.tsx'
-import { INPUT } from '../../ui/field.tsx'
+import { SearchField } from '../../ui/search-field.tsx'
 import { Spinner } from '../../ui/spinner.tsx'
 import { showToast } from '../../ui/toasts.tsx'
 import { Part } from '../part.tsx'
@@ -64,6 +64,7 @@ export function SandboxesSection() {
     }
     const timer = setTimeout(() => void measuring.attempt(measure), MEASURE_AFTER_MS)
     return () => clearTimeout(timer)
+    // Not the uses: one that cannot be measured would be asked for again and again.
     // oxlint-disable-next-line react-hooks/exhaustive-deps
   }, [found, rows])
   if (view === null)
@@ -104,23 +105,12 @@ export function SandboxesSection() {
           </dd>
         </dl>
         <div className="flex gap-2">
-          <search className="relative min-w-0 flex-1">
-            <Search
-              className="pointer-events-none absolute top-3 left-3 size-4 text-faint pointer-coarse:top-3.5"
-              aria-hidden
-            />
-            <input
-              type="search"
-              dir="auto"
-              aria-label="Find a sandbox by its person"
-              placeholder="Find a person’s sandbox"
-              className={cn(INPUT, 'pl-9')}
-              value={wanted}
-              maxLength={200}
-              autoComplete="off"
-              onChange={({ target }) => setWanted(target.value)}
-            />
-          </search>
+          <SearchField
+            label="Find a sandbox by its person"
+            placeholder="Find a person’s sandbox"
+            value={wanted}
+            onChange={setWanted}
+          />
           <Button className="h-10 pointer-coarse:h-11" disabled={busy} onClick={() => void attempt(reload)}>
             {busy && <Spinner />} Refresh
           </Button>
