@@ -62,9 +62,6 @@ export interface AgentSettingsRows {
 const SEEDED = 'settings_seeded'
 
 export function storedAgentSettings(db: Kysely<SessionsSchema>): AgentSettingsRows {
-  const isSeeded = async (from: Kysely<SessionsSchema>): Promise<boolean> =>
-    (await from.selectFrom('counters').select('name').where('name', '=', SEEDED).executeTakeFirst()) !==
-    undefined
   return {
     async all() {
       const rows = await db.selectFrom('agent_settings').selectAll().orderBy('subject').execute()
@@ -72,15 +69,22 @@ export function storedAgentSettings(db: Kysely<SessionsSchema>): AgentSettingsRo
     },
     put: (row, at, audit) =>
       inTransaction(db, audit, async (trx) => {
-        const subject = keyOf(row.subject)
-        const before = await trx
-          .selectFrom('agent_settings')
-          .select('revision')
-          .where('subject', '=', subject)
-          .executeTakeFirst()
-        if ((before?.revision ?? 0) !== row.revision - 1) return false
-        await upsert(trx, row, at)
-        return true
+        const values = toRow(row, at)
+        if (row.revision === 1) {
+          const [added] = await trx
+            .insertInto('agent_settings')
+            .values(values)
+            .onConflict((conflict) => conflict.column('subject').doNothing())
+            .execute()
+          return Number(added?.numInsertedOrUpdatedRows) === 1
+        }
+        const [changed] = await trx
+          .updateTable('agent_settings')
+          .set(values)
+          .where('subject', '=', values.subject)
+          .where('revision', '=', row.revision - 1)
+          .execute()
+        return Number(changed?.numUpdatedRows) === 1
       }),
     async remove(subject, audit) {
       await inTransaction(db, audit, (trx) =>
@@ -94,8 +98,12 @@ export function storedAgentSettings(db: Kysely<SessionsSchema>): AgentSettingsRo
       }),
     seed: (rows, at) =>
       db.transaction().execute(async (trx) => {
-        if (await isSeeded(trx)) return false
-        await trx.insertInto('counters').values({ name: SEEDED, value: 1 }).execute()
+        const [first] = await trx
+          .insertInto('counters')
+          .values({ name: SEEDED, value: 1 })
+          .onConflict((conflict) => conflict.column('name').doNothing())
+          .execute()
+        if (Number(first?.numInsertedOrUpdatedRows) !== 1) return false
         for (const row of rows)
           await trx
             .insertInto('agent_settings')

@@ -6,6 +6,7 @@
 import type { NewAudit } from '@sandlot/shared/office/audit'
 import type { Kysely } from 'kysely'
 import { appendAudit } from '../audit/audit.ts'
+import { dialectOf } from '../database/dialect.ts'
 import type { GroupCommit } from '../database/group-commit.ts'
 import { NO_USER } from './rows.ts'
 import type { SessionsSchema } from './schema.ts'
@@ -15,6 +16,7 @@ import { recordRun } from './usage.ts'
 /** In one commit; a chunk has at most 256 KiB. */
 const CHUNKS_PER_COMMIT = 16
 const EVENTS_PER_COMMIT = 200
+const YOUNG_MS = 60 * 60_000
 
 type Commits = GroupCommit<SessionsSchema>
 
@@ -58,7 +60,13 @@ export async function removeRows(commits: Commits, id: string): Promise<void> {
  */
 export async function removeLeftOver(db: Kysely<SessionsSchema>, commits: Commits): Promise<void> {
   const remove = async (): Promise<void> => {
-    const left = await db.selectFrom('sessions').select('id').where('user_id', '=', NO_USER).execute()
+    const left = await db
+      .selectFrom('sessions')
+      .select('id')
+      .where('user_id', '=', NO_USER)
+      // Where several have the database, a young one may be a copy that another makes right now.
+      .$if(dialectOf(db) === 'postgres', (query) => query.where('updated_at', '<', Date.now() - YOUNG_MS))
+      .execute()
     for (const { id } of left) await removeRows(commits, id)
   }
   await Promise.allSettled([remove()])

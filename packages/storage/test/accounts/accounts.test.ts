@@ -1,6 +1,4 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { readFile } from 'node:fs/promises'
 import { SandlotError } from '@sandlot/shared/errors'
 import { getMigrations } from 'better-auth/db/migration'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
@@ -10,343 +8,351 @@ import { accountsMigrations } from '../../src/accounts/schema.ts'
 import type { AccountsSchema } from '../../src/accounts/schema.ts'
 import { API_KEY_PREFIX } from '../../src/accounts/store.ts'
 import type { AccountsStore, SignedIn } from '../../src/accounts/store.ts'
-import { openWriter } from '../../src/database/database.ts'
+import { openStore } from '../../src/database/open.ts'
+import { onBoth } from '../support/databases.ts'
 
 const options = { secret: '0123456789abcdefghijklmnopqrstuvwxyzABCDEF', publicUrl: 'http://127.0.0.1:8002' }
 const ann = { name: 'Ann', email: 'ann@example.org', password: 'correct horse', role: 'member' as const }
 
-let folder: string
-let accounts: AccountsStore
-
-beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'sandlot-accounts-'))
-  accounts = await openAccounts(join(folder, 'accounts.db'), options)
-})
-
-afterEach(async () => {
-  await accounts.close()
-  await rm(folder, { recursive: true })
-})
-
 const cookieOf = (signedIn: SignedIn): string =>
   signedIn.setCookies.map((cookie) => cookie.slice(0, cookie.indexOf(';'))).join('; ')
 
-test('the migrations give better-auth all that it wants', async () => {
-  const { db, close } = await openWriter<AccountsSchema>(join(folder, 'fresh.db'), accountsMigrations)
-  const { toBeAdded, toBeCreated, toBeAddedIndexes } = await getMigrations(authOptions(db, options))
-  await close()
-  expect({ toBeAdded, toBeCreated, toBeAddedIndexes }).toEqual({
-    toBeAdded: [],
-    toBeCreated: [],
-    toBeAddedIndexes: [],
-  })
-})
+onBoth(({ name, fresh }) => {
+  let where: string
+  let accounts: AccountsStore
 
-test('settings that sign-in cannot work with leave no lock behind', async () => {
-  const path = join(folder, 'other.db')
-  const broken = { ...options, publicUrl: undefined as unknown as string }
-  await expect(openAccounts(path, broken)).rejects.toThrow(TypeError)
-  const opened = await openAccounts(path, { ...options, waitMs: 0 })
-  await opened.close()
-})
-
-describe('users', () => {
-  test('the first administrator is made once, also when two try together', async () => {
-    expect(await accounts.hasUsers()).toBe(false)
-    const tries = await Promise.allSettled([
-      accounts.createFirstAdministrator(ann),
-      accounts.createFirstAdministrator({ ...ann, email: 'bob@example.org' }),
-    ])
-    expect(tries.map((one) => one.status)).toEqual(['fulfilled', 'rejected'])
-    expect(tries[0]).toMatchObject({ value: { role: 'admin', email: 'ann@example.org' } })
-    expect(tries[1]).toMatchObject({ reason: { code: 'conflict' } })
-    expect(await accounts.hasUsers()).toBe(true)
+  beforeEach(async () => {
+    where = await fresh()
+    accounts = await openAccounts(where, options)
   })
 
-  test('a failed first try does not block the next', async () => {
-    await expect(accounts.createFirstAdministrator({ ...ann, email: 'nonsense' })).rejects.toMatchObject({
-      code: 'bad_request',
-    })
-    await expect(accounts.createFirstAdministrator(ann)).resolves.toMatchObject({ role: 'admin' })
-  })
+  afterEach(() => accounts.close())
 
-  test('one account for one address, in any case', async () => {
-    await accounts.createUser(ann)
-    await expect(accounts.createUser({ ...ann, email: 'ANN@example.org' })).rejects.toMatchObject({
-      code: 'conflict',
-    })
-  })
-
-  test('passwords are kept as argon2id', async () => {
-    await accounts.createUser(ann)
-    const { db, close } = await openWriter<{ auth_account: { password: string } }>(
-      join(folder, 'accounts.db'),
-      accountsMigrations,
-    )
-    const rows = await db.selectFrom('auth_account').select('password').execute()
+  // Both have the same tables, and better-auth takes what it is given for SQLite.
+  test.runIf(name === 'SQLite')('the migrations give better-auth all that it wants', async () => {
+    const { db, close } = await openStore<AccountsSchema>(await fresh(), 'accounts', accountsMigrations)
+    const { toBeAdded, toBeCreated, toBeAddedIndexes } = await getMigrations(authOptions(db, options))
     await close()
-    expect(rows[0]?.password).toMatch(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$/)
-  })
-})
-
-describe('sign-ins', () => {
-  test('signs in, is found by the cookie, and is gone after signing out', async () => {
-    const made = await accounts.createUser(ann)
-    const signedIn = await accounts.signIn(
-      { email: 'Ann@Example.org', password: ann.password },
-      { ip: '192.0.2.7', userAgent: 'test' },
-    )
-    expect(signedIn.account).toEqual(made)
-    expect(signedIn.setCookies.join()).toMatch(/sandlot\.session_token=.*HttpOnly; SameSite=Lax/)
-    const cookie = cookieOf(signedIn)
-    expect(await accounts.findBySession(cookie)).toMatchObject({ account: made, signInId: signedIn.signInId })
-
-    const out = await accounts.signOut(cookie)
-    expect(out.signInId).toBe(signedIn.signInId)
-    expect(out.setCookies.join()).toContain('Max-Age=0')
-    expect(await accounts.findBySession(cookie)).toBeUndefined()
-    expect(await accounts.signOut(cookie)).toMatchObject({ signInId: undefined })
-  })
-
-  test('an unknown address and a wrong password are refused alike', async () => {
-    await accounts.createUser(ann)
-    const wrong = accounts.signIn({ email: ann.email, password: 'wrong password' }, {})
-    const unknown = accounts.signIn({ email: 'eve@example.org', password: 'wrong password' }, {})
-    const [a, b] = await Promise.allSettled([wrong, unknown])
-    expect(a).toMatchObject({ status: 'rejected', reason: { code: 'unauthenticated' } })
-    expect(b).toEqual(a)
-  })
-
-  test.each([
-    ['nothing', ''],
-    ['another cookie', 'theme=dark'],
-    ['a made-up token', 'sandlot.session_token=abc.def'],
-    ['a token with a foreign signature', 'sandlot.session_token=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa.AAAA'],
-  ])('finds nobody by %s', async (_what, cookie) => {
-    expect(await accounts.findBySession(cookie)).toBeUndefined()
-  })
-
-  test('a cookie survives a restart, and not another secret', async () => {
-    await accounts.createUser(ann)
-    const cookie = cookieOf(await accounts.signIn(ann, {}))
-    await accounts.close()
-    accounts = await openAccounts(join(folder, 'accounts.db'), options)
-    expect(await accounts.findBySession(cookie)).toBeDefined()
-    await accounts.close()
-    accounts = await openAccounts(join(folder, 'accounts.db'), {
-      ...options,
-      secret: options.secret.toUpperCase(),
+    expect({ toBeAdded, toBeCreated, toBeAddedIndexes }).toEqual({
+      toBeAdded: [],
+      toBeCreated: [],
+      toBeAddedIndexes: [],
     })
-    expect(await accounts.findBySession(cookie)).toBeUndefined()
   })
 
-  test('a new password ends every sign-in but a new one in place of the one that asked', async () => {
-    await accounts.createUser(ann)
-    const [here, there] = [await accounts.signIn(ann, {}), await accounts.signIn(ann, {})]
-    const key = await accounts.createKey(here.account.id, 'laptop')
-    const change = { current: ann.password, password: 'battery staple' }
-    const wrong = accounts.changePassword(cookieOf(here), { ...change, current: 'wrong password' })
-    await expect(wrong).rejects.toMatchObject({ code: 'forbidden' })
-    const short = accounts.changePassword(cookieOf(here), { ...change, password: 'short' })
-    await expect(short).rejects.toMatchObject({ code: 'bad_request' })
-    await expect(accounts.changePassword('', change)).rejects.toMatchObject({ code: 'unauthenticated' })
-    expect(await accounts.findBySession(cookieOf(there))).toBeDefined()
-
-    const after = await accounts.changePassword(cookieOf(here), change)
-    expect(after.account).toEqual(here.account)
-    expect(after.signInId).not.toBe(here.signInId)
-    expect(await accounts.findBySession(cookieOf(after))).toMatchObject({ signInId: after.signInId })
-    for (const old of [here, there]) expect(await accounts.findBySession(cookieOf(old))).toBeUndefined()
-    await expect(accounts.signIn(ann, {})).rejects.toMatchObject({ code: 'unauthenticated' })
-    await expect(accounts.signIn({ ...ann, password: change.password }, {})).resolves.toBeDefined()
-    expect(await accounts.findByKey(key.key)).toBeDefined()
+  test('settings that sign-in cannot work with leave no lock behind', async () => {
+    const path = await fresh()
+    const broken = { ...options, publicUrl: undefined as unknown as string }
+    await expect(openAccounts(path, broken)).rejects.toThrow(TypeError)
+    const opened = await openAccounts(path, { ...options, waitMs: 0 })
+    await opened.close()
   })
 
-  test('a sign-in that was under way when the password changed has ended, or been refused', async () => {
-    const { id } = await accounts.createUser(ann)
-    const here = await accounts.signIn(ann, {})
-    const begun: string[] = []
-    /** Sign-ins with the password as it is at the start, from before `change` until after it. */
-    const meanwhile = async <T>(credentials: typeof ann, change: () => Promise<T>): Promise<T> => {
-      const over = new AbortController()
-      const tries = Array.from({ length: 4 }, async () => {
-        while (!over.signal.aborted)
-          await accounts.signIn(credentials, {}).then(
-            (signedIn) => begun.push(cookieOf(signedIn)),
-            (error: unknown) => expect(error).toMatchObject({ code: 'unauthenticated' }),
-          )
+  describe('users', () => {
+    test('the first administrator is made once, also when two try together', async () => {
+      expect(await accounts.hasUsers()).toBe(false)
+      const tries = await Promise.allSettled([
+        accounts.createFirstAdministrator(ann),
+        accounts.createFirstAdministrator({ ...ann, email: 'bob@example.org' }),
+      ])
+      expect(tries.map((one) => one.status)).toEqual(['fulfilled', 'rejected'])
+      expect(tries[0]).toMatchObject({ value: { role: 'admin', email: 'ann@example.org' } })
+      expect(tries[1]).toMatchObject({ reason: { code: 'conflict' } })
+      expect(await accounts.hasUsers()).toBe(true)
+    })
+
+    test('a failed first try does not block the next', async () => {
+      await expect(accounts.createFirstAdministrator({ ...ann, email: 'nonsense' })).rejects.toMatchObject({
+        code: 'bad_request',
       })
-      const changed = await change()
-      over.abort()
-      await Promise.all(tries)
-      return changed
-    }
-    const password = 'battery staple'
-    const change = { current: ann.password, password }
-    const after = await meanwhile(ann, () => accounts.changePassword(cookieOf(here), change))
-    expect(await accounts.findBySession(cookieOf(after))).toBeDefined()
-    expect(begun).not.toEqual([])
-    for (const cookie of begun) expect(await accounts.findBySession(cookie)).toBeUndefined()
-    await meanwhile({ ...ann, email: 'Ann@Example.org', password }, () => accounts.resetPassword(id))
-    for (const cookie of begun) expect(await accounts.findBySession(cookie)).toBeUndefined()
-  })
-
-  test('of two changes of one password at once the second is refused', async () => {
-    await accounts.createUser(ann)
-    const [here, there] = [await accounts.signIn(ann, {}), await accounts.signIn(ann, {})]
-    const change = (from: SignedIn, password: string): Promise<SignedIn> =>
-      accounts.changePassword(cookieOf(from), { current: ann.password, password })
-    const tries = await Promise.allSettled([change(here, 'battery staple'), change(there, 'staple battery')])
-    const refused = tries.filter((one) => one.status === 'rejected')
-    expect(refused).toEqual([expect.objectContaining({ reason: expect.any(SandlotError) })])
-    for (const one of tries)
-      if (one.status === 'fulfilled') expect(await accounts.findBySession(cookieOf(one.value))).toBeDefined()
-  })
-
-  test('cookies are Secure behind https', async () => {
-    await accounts.close()
-    accounts = await openAccounts(join(folder, 'accounts.db'), {
-      ...options,
-      publicUrl: 'https://chat.example.org',
+      await expect(accounts.createFirstAdministrator(ann)).resolves.toMatchObject({ role: 'admin' })
     })
-    await accounts.createUser(ann)
-    const { setCookies } = await accounts.signIn(ann, {})
-    expect(setCookies.join()).toMatch(/^__Secure-sandlot\.session_token=.*Secure/)
+
+    test('one account for one address, in any case', async () => {
+      await accounts.createUser(ann)
+      await expect(accounts.createUser({ ...ann, email: 'ANN@example.org' })).rejects.toMatchObject({
+        code: 'conflict',
+      })
+    })
+
+    test('passwords are kept as argon2id', async () => {
+      await accounts.createUser(ann)
+      const { db, close } = await openStore<{ auth_account: { password: string } }>(
+        where,
+        'accounts',
+        accountsMigrations,
+      )
+      const rows = await db.selectFrom('auth_account').select('password').execute()
+      await close()
+      expect(rows[0]?.password).toMatch(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$/)
+    })
   })
-})
 
-describe('a person is removed', () => {
-  const admin = { ...ann, role: 'admin' as const }
+  describe('sign-ins', () => {
+    test('signs in, is found by the cookie, and is gone after signing out', async () => {
+      const made = await accounts.createUser(ann)
+      const signedIn = await accounts.signIn(
+        { email: 'Ann@Example.org', password: ann.password },
+        { ip: '192.0.2.7', userAgent: 'test' },
+      )
+      expect(signedIn.account).toEqual(made)
+      expect(signedIn.setCookies.join()).toMatch(/sandlot\.session_token=.*HttpOnly; SameSite=Lax/)
+      const cookie = cookieOf(signedIn)
+      expect(await accounts.findBySession(cookie)).toMatchObject({
+        account: made,
+        signInId: signedIn.signInId,
+      })
 
-  test('with their sign-ins and keys, in one step; what is left to do is known until it is done', async () => {
-    const [one, other] = [
-      await accounts.createUser(ann),
-      await accounts.createUser({ ...admin, email: 'bob@example.org' }),
-    ]
+      const out = await accounts.signOut(cookie)
+      expect(out.signInId).toBe(signedIn.signInId)
+      expect(out.setCookies.join()).toContain('Max-Age=0')
+      expect(await accounts.findBySession(cookie)).toBeUndefined()
+      expect(await accounts.signOut(cookie)).toMatchObject({ signInId: undefined })
+    })
+
+    test('an unknown address and a wrong password are refused alike', async () => {
+      await accounts.createUser(ann)
+      const wrong = accounts.signIn({ email: ann.email, password: 'wrong password' }, {})
+      const unknown = accounts.signIn({ email: 'eve@example.org', password: 'wrong password' }, {})
+      const [a, b] = await Promise.allSettled([wrong, unknown])
+      expect(a).toMatchObject({ status: 'rejected', reason: { code: 'unauthenticated' } })
+      expect(b).toEqual(a)
+    })
+
+    test.each([
+      ['nothing', ''],
+      ['another cookie', 'theme=dark'],
+      ['a made-up token', 'sandlot.session_token=abc.def'],
+      ['a token with a foreign signature', 'sandlot.session_token=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa.AAAA'],
+    ])('finds nobody by %s', async (_what, cookie) => {
+      expect(await accounts.findBySession(cookie)).toBeUndefined()
+    })
+
+    test('a cookie survives a restart, and not another secret', async () => {
+      await accounts.createUser(ann)
+      const cookie = cookieOf(await accounts.signIn(ann, {}))
+      await accounts.close()
+      accounts = await openAccounts(where, options)
+      expect(await accounts.findBySession(cookie)).toBeDefined()
+      await accounts.close()
+      accounts = await openAccounts(where, {
+        ...options,
+        secret: options.secret.toUpperCase(),
+      })
+      expect(await accounts.findBySession(cookie)).toBeUndefined()
+    })
+
+    test('a new password ends every sign-in but a new one in place of the one that asked', async () => {
+      await accounts.createUser(ann)
+      const [here, there] = [await accounts.signIn(ann, {}), await accounts.signIn(ann, {})]
+      const key = await accounts.createKey(here.account.id, 'laptop')
+      const change = { current: ann.password, password: 'battery staple' }
+      const wrong = accounts.changePassword(cookieOf(here), { ...change, current: 'wrong password' })
+      await expect(wrong).rejects.toMatchObject({ code: 'forbidden' })
+      const short = accounts.changePassword(cookieOf(here), { ...change, password: 'short' })
+      await expect(short).rejects.toMatchObject({ code: 'bad_request' })
+      await expect(accounts.changePassword('', change)).rejects.toMatchObject({ code: 'unauthenticated' })
+      expect(await accounts.findBySession(cookieOf(there))).toBeDefined()
+
+      const after = await accounts.changePassword(cookieOf(here), change)
+      expect(after.account).toEqual(here.account)
+      expect(after.signInId).not.toBe(here.signInId)
+      expect(await accounts.findBySession(cookieOf(after))).toMatchObject({ signInId: after.signInId })
+      for (const old of [here, there]) expect(await accounts.findBySession(cookieOf(old))).toBeUndefined()
+      await expect(accounts.signIn(ann, {})).rejects.toMatchObject({ code: 'unauthenticated' })
+      await expect(accounts.signIn({ ...ann, password: change.password }, {})).resolves.toBeDefined()
+      expect(await accounts.findByKey(key.key)).toBeDefined()
+    })
+
+    test('a sign-in that was under way when the password changed has ended, or been refused', async () => {
+      const { id } = await accounts.createUser(ann)
+      const here = await accounts.signIn(ann, {})
+      const begun: string[] = []
+      /** Sign-ins with the password as it is at the start, from before `change` until after it. */
+      const meanwhile = async <T>(credentials: typeof ann, change: () => Promise<T>): Promise<T> => {
+        const over = new AbortController()
+        const tries = Array.from({ length: 4 }, async () => {
+          while (!over.signal.aborted)
+            await accounts.signIn(credentials, {}).then(
+              (signedIn) => begun.push(cookieOf(signedIn)),
+              (error: unknown) => expect(error).toMatchObject({ code: 'unauthenticated' }),
+            )
+        })
+        const changed = await change()
+        over.abort()
+        await Promise.all(tries)
+        return changed
+      }
+      const password = 'battery staple'
+      const change = { current: ann.password, password }
+      const after = await meanwhile(ann, () => accounts.changePassword(cookieOf(here), change))
+      expect(await accounts.findBySession(cookieOf(after))).toBeDefined()
+      expect(begun).not.toEqual([])
+      for (const cookie of begun) expect(await accounts.findBySession(cookie)).toBeUndefined()
+      await meanwhile({ ...ann, email: 'Ann@Example.org', password }, () => accounts.resetPassword(id))
+      for (const cookie of begun) expect(await accounts.findBySession(cookie)).toBeUndefined()
+    })
+
+    test('of two changes of one password at once the second is refused', async () => {
+      await accounts.createUser(ann)
+      const [here, there] = [await accounts.signIn(ann, {}), await accounts.signIn(ann, {})]
+      const change = (from: SignedIn, password: string): Promise<SignedIn> =>
+        accounts.changePassword(cookieOf(from), { current: ann.password, password })
+      const tries = await Promise.allSettled([
+        change(here, 'battery staple'),
+        change(there, 'staple battery'),
+      ])
+      const refused = tries.filter((one) => one.status === 'rejected')
+      expect(refused).toEqual([expect.objectContaining({ reason: expect.any(SandlotError) })])
+      for (const one of tries)
+        if (one.status === 'fulfilled')
+          expect(await accounts.findBySession(cookieOf(one.value))).toBeDefined()
+    })
+
+    test('cookies are Secure behind https', async () => {
+      await accounts.close()
+      accounts = await openAccounts(where, {
+        ...options,
+        publicUrl: 'https://chat.example.org',
+      })
+      await accounts.createUser(ann)
+      const { setCookies } = await accounts.signIn(ann, {})
+      expect(setCookies.join()).toMatch(/^__Secure-sandlot\.session_token=.*Secure/)
+    })
+  })
+
+  describe('a person is removed', () => {
+    const admin = { ...ann, role: 'admin' as const }
+
+    test('with their sign-ins and keys, in one step; what is left to do is known until it is done', async () => {
+      const [one, other] = [
+        await accounts.createUser(ann),
+        await accounts.createUser({ ...admin, email: 'bob@example.org' }),
+      ]
+      const cookie = cookieOf(await accounts.signIn(ann, {}))
+      const { key } = await accounts.createKey(one.id, 'laptop')
+      const removal = await accounts.removeUser(one.id, 'keep')
+      expect(removal).toMatchObject({ id: one.id, name: 'Ann', email: ann.email, data: 'keep', done: false })
+      expect(await accounts.findBySession(cookie)).toBeUndefined()
+      expect(await accounts.findByKey(key)).toBeUndefined()
+      await expect(accounts.signIn(ann, {})).rejects.toMatchObject({ code: 'unauthenticated' })
+      expect(await accounts.listUsers()).toEqual([other])
+      await accounts.close()
+      accounts = await openAccounts(where, options)
+      expect(await accounts.removals()).toEqual([removal])
+      await accounts.removalDone(removal)
+      expect(await accounts.removals()).toEqual([{ ...removal, done: true }])
+      const again = await accounts.createUser(ann)
+      expect(again.id).not.toBe(one.id)
+    })
+
+    test('their files may be purged later; what is being purged is not kept any more', async () => {
+      const { id } = await accounts.createUser(ann)
+      await accounts.removeUser(id, 'keep')
+      await accounts.removalDone({ id, data: 'keep' })
+      expect(await accounts.removeUser(id, 'keep')).toMatchObject({ data: 'keep', done: true })
+      expect(await accounts.removeUser(id, 'purge')).toMatchObject({ data: 'purge', done: false })
+      await expect(accounts.removeUser(id, 'keep')).rejects.toMatchObject({
+        code: 'conflict',
+        message: expect.stringContaining('Ann are being deleted already'),
+      })
+      // What was asked for before is done, and no more.
+      await accounts.removalDone({ id, data: 'keep' })
+      expect(await accounts.removals()).toMatchObject([{ data: 'purge', done: false }])
+      await accounts.removalDone({ id, data: 'purge' })
+      expect(await accounts.removals()).toEqual([])
+      await expect(accounts.removeUser(id, 'purge')).rejects.toMatchObject({ code: 'not_found' })
+    })
+
+    test('what keeps it from being done is kept until it is, or something else is asked for', async () => {
+      const { id } = await accounts.createUser(ann)
+      expect(await accounts.removeUser(id, 'keep')).toMatchObject({ problem: null })
+      await accounts.removalFailed({ id, data: 'keep' }, 'the engine is away')
+      expect(await accounts.removals()).toMatchObject([{ done: false, problem: 'the engine is away' }])
+      expect(await accounts.removeUser(id, 'keep')).toMatchObject({ problem: 'the engine is away' })
+      await accounts.removalDone({ id, data: 'keep' })
+      await accounts.removalFailed({ id, data: 'keep' }, 'too late')
+      expect(await accounts.removals()).toMatchObject([{ done: true, problem: null }])
+      expect(await accounts.removeUser(id, 'purge')).toMatchObject({ problem: null })
+      await accounts.removalFailed({ id, data: 'keep' }, 'of what was asked for before')
+      await accounts.removalFailed({ id, data: 'purge' }, 'x'.repeat(5_000))
+      expect((await accounts.removals())[0]?.problem).toBe('x'.repeat(1_000))
+    })
+
+    test('but not the last administrator, also when two remove each other', async () => {
+      const [one, other] = [
+        await accounts.createUser(admin),
+        await accounts.createUser({ ...admin, email: 'bob@example.org' }),
+      ]
+      const tries = await Promise.allSettled([one, other].map(({ id }) => accounts.removeUser(id, 'purge')))
+      expect(tries.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected'])
+      expect(tries).toContainEqual(
+        expect.objectContaining({ reason: expect.objectContaining({ code: 'conflict' }) }),
+      )
+      expect(await accounts.listUsers()).toHaveLength(1)
+    })
+  })
+
+  test('a password that is reset is new, and ends the sign-ins', async () => {
+    const { id } = await accounts.createUser(ann)
     const cookie = cookieOf(await accounts.signIn(ann, {}))
-    const { key } = await accounts.createKey(one.id, 'laptop')
-    const removal = await accounts.removeUser(one.id, 'keep')
-    expect(removal).toMatchObject({ id: one.id, name: 'Ann', email: ann.email, data: 'keep', done: false })
+    const password = await accounts.resetPassword(id)
     expect(await accounts.findBySession(cookie)).toBeUndefined()
-    expect(await accounts.findByKey(key)).toBeUndefined()
     await expect(accounts.signIn(ann, {})).rejects.toMatchObject({ code: 'unauthenticated' })
-    expect(await accounts.listUsers()).toEqual([other])
+    await expect(accounts.signIn({ ...ann, password }, {})).resolves.toBeDefined()
+    await expect(accounts.resetPassword('nobody')).rejects.toMatchObject({ code: 'not_found' })
+  })
+
+  test.runIf(name === 'SQLite')('one process at a time has them open', async () => {
+    await expect(openAccounts(where, { ...options, waitMs: 0 })).rejects.toMatchObject({ code: 'locked' })
     await accounts.close()
-    accounts = await openAccounts(join(folder, 'accounts.db'), options)
-    expect(await accounts.removals()).toEqual([removal])
-    await accounts.removalDone(removal)
-    expect(await accounts.removals()).toEqual([{ ...removal, done: true }])
-    const again = await accounts.createUser(ann)
-    expect(again.id).not.toBe(one.id)
+    accounts = await openAccounts(where, { ...options, waitMs: 0 })
   })
 
-  test('their files may be purged later; what is being purged is not kept any more', async () => {
-    const { id } = await accounts.createUser(ann)
-    await accounts.removeUser(id, 'keep')
-    await accounts.removalDone({ id, data: 'keep' })
-    expect(await accounts.removeUser(id, 'keep')).toMatchObject({ data: 'keep', done: true })
-    expect(await accounts.removeUser(id, 'purge')).toMatchObject({ data: 'purge', done: false })
-    await expect(accounts.removeUser(id, 'keep')).rejects.toMatchObject({
-      code: 'conflict',
-      message: expect.stringContaining('Ann are being deleted already'),
+  describe('API keys', () => {
+    test('is shown once, hashed at rest, found by its secret, and gone when deleted', async () => {
+      const user = await accounts.createUser(ann)
+      const key = await accounts.createKey(user.id, 'laptop')
+      expect(key.key).toMatch(/^sk-sandlot-[0-9a-z]{40}$/)
+      expect(key.key.startsWith(key.prefix)).toBe(true)
+      expect(await accounts.findByKey(key.key)).toEqual({
+        account: user,
+        keyId: key.id,
+        keyName: 'laptop',
+        scopes: ['chat', 'read', 'files', 'exec'],
+      })
+      const [listed] = await accounts.listKeys(user.id)
+      expect(listed).toMatchObject({ id: key.id, name: 'laptop', prefix: key.prefix })
+      expect(listed?.lastUsedAt).not.toBeNull()
+      expect(JSON.stringify(listed)).not.toContain(key.key)
+      const kept = name === 'SQLite' ? await readFile(`${where}-wal`, 'latin1') : ''
+      expect(kept).not.toContain(key.key.slice(API_KEY_PREFIX.length + 4))
+
+      expect(await accounts.deleteKey(user.id, key.id)).toBe(true)
+      expect(await accounts.deleteKey(user.id, key.id)).toBe(false)
+      expect(await accounts.findByKey(key.key)).toBeUndefined()
     })
-    // What was asked for before is done, and no more.
-    await accounts.removalDone({ id, data: 'keep' })
-    expect(await accounts.removals()).toMatchObject([{ data: 'purge', done: false }])
-    await accounts.removalDone({ id, data: 'purge' })
-    expect(await accounts.removals()).toEqual([])
-    await expect(accounts.removeUser(id, 'purge')).rejects.toMatchObject({ code: 'not_found' })
-  })
 
-  test('what keeps it from being done is kept until it is, or something else is asked for', async () => {
-    const { id } = await accounts.createUser(ann)
-    expect(await accounts.removeUser(id, 'keep')).toMatchObject({ problem: null })
-    await accounts.removalFailed({ id, data: 'keep' }, 'the engine is away')
-    expect(await accounts.removals()).toMatchObject([{ done: false, problem: 'the engine is away' }])
-    expect(await accounts.removeUser(id, 'keep')).toMatchObject({ problem: 'the engine is away' })
-    await accounts.removalDone({ id, data: 'keep' })
-    await accounts.removalFailed({ id, data: 'keep' }, 'too late')
-    expect(await accounts.removals()).toMatchObject([{ done: true, problem: null }])
-    expect(await accounts.removeUser(id, 'purge')).toMatchObject({ problem: null })
-    await accounts.removalFailed({ id, data: 'keep' }, 'of what was asked for before')
-    await accounts.removalFailed({ id, data: 'purge' }, 'x'.repeat(5_000))
-    expect((await accounts.removals())[0]?.problem).toBe('x'.repeat(1_000))
-  })
-
-  test('but not the last administrator, also when two remove each other', async () => {
-    const [one, other] = [
-      await accounts.createUser(admin),
-      await accounts.createUser({ ...admin, email: 'bob@example.org' }),
-    ]
-    const tries = await Promise.allSettled([one, other].map(({ id }) => accounts.removeUser(id, 'purge')))
-    expect(tries.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected'])
-    expect(tries).toContainEqual(
-      expect.objectContaining({ reason: expect.objectContaining({ code: 'conflict' }) }),
-    )
-    expect(await accounts.listUsers()).toHaveLength(1)
-  })
-})
-
-test('a password that is reset is new, and ends the sign-ins', async () => {
-  const { id } = await accounts.createUser(ann)
-  const cookie = cookieOf(await accounts.signIn(ann, {}))
-  const password = await accounts.resetPassword(id)
-  expect(await accounts.findBySession(cookie)).toBeUndefined()
-  await expect(accounts.signIn(ann, {})).rejects.toMatchObject({ code: 'unauthenticated' })
-  await expect(accounts.signIn({ ...ann, password }, {})).resolves.toBeDefined()
-  await expect(accounts.resetPassword('nobody')).rejects.toMatchObject({ code: 'not_found' })
-})
-
-test('one process at a time has them open', async () => {
-  const path = join(folder, 'accounts.db')
-  await expect(openAccounts(path, { ...options, waitMs: 0 })).rejects.toMatchObject({ code: 'locked' })
-  await accounts.close()
-  accounts = await openAccounts(path, { ...options, waitMs: 0 })
-})
-
-describe('API keys', () => {
-  test('is shown once, hashed at rest, found by its secret, and gone when deleted', async () => {
-    const user = await accounts.createUser(ann)
-    const key = await accounts.createKey(user.id, 'laptop')
-    expect(key.key).toMatch(/^sk-sandlot-[0-9a-z]{40}$/)
-    expect(key.key.startsWith(key.prefix)).toBe(true)
-    expect(await accounts.findByKey(key.key)).toEqual({
-      account: user,
-      keyId: key.id,
-      keyName: 'laptop',
-      scopes: ['chat', 'read', 'files', 'exec'],
+    test('another user sees and deletes none of them', async () => {
+      const user = await accounts.createUser(ann)
+      const other = await accounts.createUser({ ...ann, email: 'bob@example.org' })
+      const key = await accounts.createKey(user.id, 'laptop')
+      expect(await accounts.listKeys(other.id)).toEqual([])
+      expect(await accounts.deleteKey(other.id, key.id)).toBe(false)
+      expect(await accounts.findByKey(key.key)).toBeDefined()
     })
-    const [listed] = await accounts.listKeys(user.id)
-    expect(listed).toMatchObject({ id: key.id, name: 'laptop', prefix: key.prefix })
-    expect(listed?.lastUsedAt).not.toBeNull()
-    expect(JSON.stringify(listed)).not.toContain(key.key)
-    const kept = await readFile(join(folder, 'accounts.db-wal'), 'latin1')
-    expect(kept).not.toContain(key.key.slice(API_KEY_PREFIX.length + 4))
 
-    expect(await accounts.deleteKey(user.id, key.id)).toBe(true)
-    expect(await accounts.deleteKey(user.id, key.id)).toBe(false)
-    expect(await accounts.findByKey(key.key)).toBeUndefined()
-  })
+    test('an expired one finds no account, and says so', async () => {
+      const user = await accounts.createUser(ann)
+      const past = await accounts.createKey(user.id, 'old', { scopes: ['read'], expiresAt: Date.now() - 1 })
+      await expect(accounts.findByKey(past.key)).rejects.toMatchObject({ code: 'unauthenticated' })
+      const next = await accounts.createKey(user.id, 'new', { expiresAt: Date.now() + 60_000 })
+      expect(await accounts.findByKey(next.key)).toBeDefined()
+    })
 
-  test('another user sees and deletes none of them', async () => {
-    const user = await accounts.createUser(ann)
-    const other = await accounts.createUser({ ...ann, email: 'bob@example.org' })
-    const key = await accounts.createKey(user.id, 'laptop')
-    expect(await accounts.listKeys(other.id)).toEqual([])
-    expect(await accounts.deleteKey(other.id, key.id)).toBe(false)
-    expect(await accounts.findByKey(key.key)).toBeDefined()
-  })
-
-  test('an expired one finds no account, and says so', async () => {
-    const user = await accounts.createUser(ann)
-    const past = await accounts.createKey(user.id, 'old', { scopes: ['read'], expiresAt: Date.now() - 1 })
-    await expect(accounts.findByKey(past.key)).rejects.toMatchObject({ code: 'unauthenticated' })
-    const next = await accounts.createKey(user.id, 'new', { expiresAt: Date.now() + 60_000 })
-    expect(await accounts.findByKey(next.key)).toBeDefined()
-  })
-
-  test('an unknown key finds no account', async () => {
-    expect(await accounts.findByKey(`${API_KEY_PREFIX}${'a'.repeat(40)}`)).toBeUndefined()
-    expect(await accounts.findByKey('')).toBeUndefined()
+    test('an unknown key finds no account', async () => {
+      expect(await accounts.findByKey(`${API_KEY_PREFIX}${'a'.repeat(40)}`)).toBeUndefined()
+      expect(await accounts.findByKey('')).toBeUndefined()
+    })
   })
 })

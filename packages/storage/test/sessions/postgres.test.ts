@@ -49,6 +49,19 @@ describe.skipIf(postgresPrograms === undefined)('on PostgreSQL', () => {
     await store.close()
   })
 
+  test('another that starts leaves a copy that is being made, and removes what is left of an old one', async () => {
+    const url = await postgres.database('copies', 'empty')
+    const store = await openSessionStore(url)
+    for (const [id, at] of [
+      ['young', Date.now()],
+      ['old', Date.now() - 2 * 3_600_000],
+    ] as const)
+      await store.createSession({ id, userId: '', cwd: '/workspace', mode: 'manual', at })
+    await (await openSessionStore(url)).close()
+    expect((await store.listSessions('')).map(({ id }) => id)).toEqual(['young'])
+    await store.close()
+  })
+
   test('two that open it at once migrate it once', async () => {
     const url = await postgres.database('new')
     const stores = await Promise.all([openSessionStore(url), openSessionReader(url), openSessionReader(url)])

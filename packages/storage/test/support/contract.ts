@@ -34,6 +34,19 @@ export function message(text: string, fields: MetaFields = {}, at = AT): Session
   }
 }
 
+function call(toolCallId: string): SessionEvent {
+  return {
+    sessionUpdate: 'tool_call',
+    toolCallId,
+    title: 'Run',
+    name: 'run_shell_command',
+    kind: 'execute',
+    status: 'pending',
+    rawInput: {},
+    _meta: makeMeta({}, AT),
+  }
+}
+
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text)
 const text = (data: Uint8Array): string => new TextDecoder().decode(data)
 
@@ -299,6 +312,56 @@ export function testSessionStore(name: string, open: () => Promise<OpenedStore>)
         { promptId: 'p2', person: 'ann', model: 'other', joined: 2, served: 4 },
         { promptId: 'p3', person: 'bob', model: 'm', joined: 3, served: 0 },
       ])
+    })
+
+    test('what administrators set has revisions: of two changes at once of one, one is refused', async () => {
+      const endpoint = { name: 'Ours', baseUrl: 'https://m.test/v1', models: [{ name: 'm' }] }
+      const server = {
+        name: 'ours',
+        enabled: true,
+        connection: { kind: 'sandbox' as const, command: 'serve', args: [], env: [] },
+        off: [],
+        readOnly: [],
+      }
+      const subject = { kind: 'team', id: 't' } as const
+      const rows = [
+        (revision: number) => store.modelEndpoints.put({ id: 'e', revision, endpoint }, AT),
+        (revision: number) => store.mcpServers.put({ id: 'm', ownerId: 'ann', revision, server }, AT),
+        (revision: number) => store.agentSettings.put({ subject, settings: {}, revision }, AT),
+      ]
+      for (const put of rows)
+        for (const revision of [1, 2, 3]) {
+          const both = await Promise.all([put(revision), put(revision)])
+          expect(both.toSorted()).toEqual([false, true])
+        }
+      expect(await store.modelEndpoints.all()).toMatchObject([{ id: 'e', revision: 3, endpoint }])
+      expect(await store.mcpServers.all()).toEqual([{ id: 'm', ownerId: 'ann', revision: 3, server }])
+      expect(await store.agentSettings.all()).toMatchObject([{ subject, revision: 3 }])
+      const seed = [{ subject: { kind: 'person', id: 'bob' } as const, settings: {} }]
+      const seeded = [store.agentSettings.seed(seed, AT), store.agentSettings.seed(seed, AT)]
+      expect((await Promise.all(seeded)).toSorted()).toEqual([false, true])
+      await store.modelEndpoints.remove('e')
+      await store.mcpServers.remove('m')
+      await store.agentSettings.remove(subject)
+      expect(await store.modelEndpoints.all()).toEqual([])
+      expect(await store.mcpServers.all()).toEqual([])
+      expect(await store.agentSettings.all()).toMatchObject([{ revision: 1 }])
+    })
+
+    test('a copy has the log and the outputs; of one whose source goes meanwhile nothing is left', async () => {
+      await store.append('s', [call('c'), message('said')])
+      await store.appendOutput('s', 'c', 0, bytes('x'.repeat(600_000)))
+      const fork = { id: 't', userId: 'bob', cwd: '/workspace', mode: 'manual', title: 'T', at: AT } as const
+      const events = await store.readEvents('s')
+      expect(await store.forkSession('s', fork, events)).toMatchObject({ userId: 'bob', lastSeq: 2 })
+      expect(await store.readEvents('t')).toEqual(events)
+      expect(await store.readOutput('t', 'c', 599_990, 700_000)).toHaveLength(10)
+      const copied = store.forkSession('s', { ...fork, id: 'u' }, events)
+      const refused = expect(copied).rejects.toMatchObject({ code: 'not_found' })
+      await store.deleteSession('s')
+      await refused
+      expect(await store.readEvents('u')).toEqual([])
+      expect(await store.readEvents('t')).toEqual(events)
     })
 
     describe('rules', () => testRules(() => store))
