@@ -1,6 +1,8 @@
 import { textOf } from '@sandlot/shared/events'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { openStore } from '../../src/database/open.ts'
 import { openSessionReader, openSessionStore } from '../../src/sessions/open.ts'
+import { type SessionsSchema, sessionsMigrations } from '../../src/sessions/schema.ts'
 import { message, testSessionStore } from '../support/contract.ts'
 import { type Postgres, postgresPrograms, startPostgres } from '../support/postgres.ts'
 
@@ -58,7 +60,9 @@ describe.skipIf(postgresPrograms === undefined)('on PostgreSQL', () => {
     ] as const)
       await store.createSession({ id, userId: '', cwd: '/workspace', mode: 'manual', at })
     await (await openSessionStore(url)).close()
-    expect((await store.listSessions('')).map(({ id }) => id)).toEqual(['young'])
+    const { db, close } = await openStore<SessionsSchema>(url, 'sessions', sessionsMigrations)
+    expect(await db.selectFrom('sessions').select('id').execute()).toEqual([{ id: 'young' }])
+    await close()
     await store.close()
   })
 

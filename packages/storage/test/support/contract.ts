@@ -332,14 +332,14 @@ export function testSessionStore(name: string, open: () => Promise<OpenedStore>)
       for (const put of rows)
         for (const revision of [1, 2, 3]) {
           const both = await Promise.all([put(revision), put(revision)])
-          expect(both.toSorted()).toEqual([false, true])
+          expect(both.filter(Boolean)).toHaveLength(1)
         }
       expect(await store.modelEndpoints.all()).toMatchObject([{ id: 'e', revision: 3, endpoint }])
       expect(await store.mcpServers.all()).toEqual([{ id: 'm', ownerId: 'ann', revision: 3, server }])
       expect(await store.agentSettings.all()).toMatchObject([{ subject, revision: 3 }])
       const seed = [{ subject: { kind: 'person', id: 'bob' } as const, settings: {} }]
       const seeded = [store.agentSettings.seed(seed, AT), store.agentSettings.seed(seed, AT)]
-      expect((await Promise.all(seeded)).toSorted()).toEqual([false, true])
+      expect((await Promise.all(seeded)).filter(Boolean)).toHaveLength(1)
       await store.modelEndpoints.remove('e')
       await store.mcpServers.remove('m')
       await store.agentSettings.remove(subject)
