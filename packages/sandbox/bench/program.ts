@@ -17,6 +17,8 @@ export interface BenchArguments<Context> {
   samples: number
   /** How many where a goal is about many. */
   many: number
+  /** Of the stores that are searched. */
+  messages: number
   chosen: readonly Goal<Context>[]
   /** A file for everything that was measured. */
   json: string | undefined
@@ -25,17 +27,22 @@ export interface BenchArguments<Context> {
 }
 
 /**
- * `--samples`, `--<many>`, `--only`, `--json`, `--markdown`. Throws for what is none of them, and
- * for an unknown goal.
+ * `--samples`, `--<many>`, `--only`, `--json`, `--markdown`, and `--messages` where it has a
+ * default. Throws for what is none of them, and for an unknown goal.
  */
 export function readArguments<Context>(
   goals: readonly Goal<Context>[],
-  { samples, many }: { samples: number; many: 'sandboxes' | 'prompts' | 'streams' },
+  {
+    samples,
+    many,
+    messages,
+  }: { samples: number; many: 'sandboxes' | 'prompts' | 'streams'; messages?: number },
 ): BenchArguments<Context> {
   const { values } = parseArgs({
     options: {
       samples: { type: 'string', default: String(samples) },
       [many]: { type: 'string', default: '200' },
+      [messages === undefined ? 'only' : 'messages']: { type: 'string' },
       only: { type: 'string' },
       json: { type: 'string' },
       markdown: { type: 'string' },
@@ -48,6 +55,7 @@ export function readArguments<Context>(
   return {
     samples: count('--samples', text('samples')),
     many: count(`--${many}`, text(many)),
+    messages: count('--messages', text('messages') ?? String(messages ?? 1)),
     chosen: choose(goals, text('only')),
     json: text('json'),
     markdown: text('markdown'),

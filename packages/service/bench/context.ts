@@ -60,7 +60,7 @@ export async function openContext(options: {
   const baseUrl = `${player.origin}/v1`
   const relay = stack.use(await startProgram('relay.ts', [baseUrl]))
   const hono = stack.use(await startProgram('hono.ts', [baseUrl]))
-  const deployment = await openDeployment(baseUrl, many, answers, stack)
+  const deployment = await openDeployment(baseUrl, { sockets: many, answers }, stack)
   say('Filling the chats')
   const log = history()
   const small = history().slice(0, 20)
@@ -70,7 +70,7 @@ export async function openContext(options: {
     small: await eachOf(many, (socket) => deployment.seed(small, deployment.personOf(socket))),
   }
   await deployment.start()
-  const contenders = [sandlot(deployment), honoWay(hono.origin), bareRelay(relay.origin)]
+  const contenders = [sandlot('Sandlot', deployment), honoWay(hono.origin), bareRelay(relay.origin)]
   return {
     samples,
     many,
@@ -143,9 +143,9 @@ export async function promptIn(
   socket.close()
 }
 
-function sandlot(deployment: Deployment): Contender {
+export function sandlot(name: string, deployment: Deployment): Contender {
   return {
-    name: 'Sandlot',
+    name,
     async read(reader, message) {
       const took: number[] = []
       await promptIn(deployment, deployment.personOf(reader), message, (event) => {

@@ -49,11 +49,13 @@ export interface Deployment {
   cpu(): number
 }
 
-/** Its processes and its folder go with `stack`. `answers`: that were counted in a year. */
+/**
+ * Its processes and its folder go with `stack`. `answers`: that were counted in a year, in a file.
+ * `database`: PostgreSQL in place of files.
+ */
 export async function openDeployment(
   baseUrl: string,
-  sockets: number,
-  answers: number,
+  { sockets, answers = 0, database }: { sockets: number; answers?: number; database?: string },
   stack: AsyncDisposableStack,
 ): Promise<Deployment> {
   await promisify(execFile)('make', ['-s', '-C', SANDBOX])
@@ -68,7 +70,13 @@ export async function openDeployment(
       process.execPath,
       ['--expose-gc', `--import=${COLLECT}`, '--conditions=sandlot-source', file],
       {
-        env: { ...nodeEnvironment(), SANDLOT_DATA: folder, LOG_LEVEL: 'warn', ...env },
+        env: {
+          ...nodeEnvironment(),
+          SANDLOT_DATA: folder,
+          LOG_LEVEL: 'warn',
+          ...(database === undefined ? {} : { DATABASE_URL: database }),
+          ...env,
+        },
         stdio: ['ignore', 'pipe', 'inherit'],
       },
     )
@@ -85,12 +93,13 @@ export async function openDeployment(
   )
   const [first] = people
   if (first === undefined) throw new Error('there are no people')
-  const sessions = join(folder, 'sessions.db')
-  await makeUsage(
-    sessions,
-    people.map(({ id }) => id),
-    answers,
-  )
+  const sessions = database ?? join(folder, 'sessions.db')
+  if (answers > 0)
+    await makeUsage(
+      sessions,
+      people.map(({ id }) => id),
+      answers,
+    )
   const store = await openSessionStore(sessions)
   const request = (path: string, person: Person, init: RequestInit = {}): Promise<Response> =>
     fetch(`${origin}${path}`, {

@@ -16,17 +16,21 @@ const BENCHES: Record<string, Bench> = {
   sandbox: { file: 'packages/sandbox/bench/sandbox.ts', needsEngine: true },
   agent: { file: 'packages/ai-agent/bench/agent.ts', needsEngine: false },
   service: { file: 'packages/service/bench/service.ts', needsEngine: false },
+  'service --postgres': { file: 'packages/service/bench/postgres.ts', needsEngine: false },
   web: { file: 'packages/web/bench/web.ts', needsEngine: false },
 }
 
 /**
  * Measure something on this machine: `bench sandbox` is the sandbox beside what others do with the
  * same engine, `bench agent` what the agent adds to the model beside what other libraries add,
- * `bench service` what the way to the browser adds, `bench web` what the page costs in a browser.
+ * `bench service` what the way to the browser adds, `bench service --postgres` what chats and
+ * accounts cost in PostgreSQL beside files, `bench web` what the page costs in a browser.
  * Returns 1 when a goal is missed or cannot be measured.
  */
 export const bench: Command = async ({ config, args, steps, print }) => {
-  const [name = 'sandbox', ...rest] = args
+  const [first = 'sandbox', ...others] = args
+  const name = others.includes('--postgres') ? `${first} --postgres` : first
+  const rest = others.filter((arg) => arg !== '--postgres')
   const chosen = BENCHES[name]
   if (chosen === undefined) {
     print(`There is no benchmark "${name}". Known: ${Object.keys(BENCHES).join(', ')}`)

@@ -5,12 +5,12 @@ import { type Result, below, loadNow } from '../../../sandbox/bench/report.ts'
 import type { BenchContext, Contender } from '../context.ts'
 
 const TOKENS = 200
-const PAUSE_MS = 50
+export const PAUSE_MS = 50
 const ROUNDS = 1
 
 export async function streams({ contenders, many }: BenchContext): Promise<Result[]> {
-  const all = await measured(contenders, many)
-  const one = await measured(contenders, 1)
+  const all = await measureStreams(contenders, many)
+  const one = await measureStreams(contenders, 1)
   const load = loadNow()
   const [mine, alone] = [all[0], one[0]]
   if (mine === undefined || alone === undefined) throw new Error('nothing was measured')
@@ -38,7 +38,8 @@ export async function streams({ contenders, many }: BenchContext): Promise<Resul
   ]
 }
 
-async function measured(contenders: readonly Contender[], count: number): Promise<Series[]> {
+/** Of each contender the delay of every token, with so many streams at once. */
+export async function measureStreams(contenders: readonly Contender[], count: number): Promise<Series[]> {
   const series = contenders.map(({ name }): Series => ({ name, values: [], failures: 0 }))
   // The first round only warms up: code is compiled, connections are made.
   for (let round = -1; round < ROUNDS; round++) {

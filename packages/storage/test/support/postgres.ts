@@ -33,7 +33,11 @@ export interface Postgres {
   stop(): Promise<void>
 }
 
-export async function startPostgres(programs: string): Promise<Postgres> {
+/** `durable`: it writes to the disk as one that keeps people's data does, for what is measured. */
+export async function startPostgres(
+  programs: string,
+  { durable = false }: { durable?: boolean } = {},
+): Promise<Postgres> {
   const folder = mkdtempSync(join(tmpdir(), 'sandlot-pg-'))
   const isRoot = process.getuid?.() === 0
   const as = isRoot ? NOBODY : {}
@@ -42,7 +46,10 @@ export async function startPostgres(programs: string): Promise<Postgres> {
   const options = { ...as, cwd: folder, env: { PATH: programs, LC_ALL: 'C' } }
   const made = ['-D', data, '-U', 'sandlot', '-A', 'trust', '--no-sync', '-E', 'UTF8']
   await run(join(programs, 'initdb'), made, options)
-  const settings = ['fsync=off', 'max_connections=60', 'shared_buffers=16MB', 'listen_addresses=']
+  const settings = [
+    'listen_addresses=',
+    ...(durable ? [] : ['fsync=off', 'max_connections=60', 'shared_buffers=16MB']),
+  ]
   const at = { host: folder, user: 'sandlot', database: 'postgres' }
   const start = async () => {
     const server = spawn(
