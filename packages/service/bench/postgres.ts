@@ -30,8 +30,8 @@ export interface PostgresContext {
   many: number
   messages: number
   /** The address of a new database of this name. */
-  database(name: string): Promise<string>
-  say(text: string): void
+  database: (name: string) => Promise<string>
+  say: (text: string) => void
 }
 
 const GOALS: Goal<PostgresContext>[] = [
