@@ -9,7 +9,7 @@ const CONVENTIONAL: Record<string, string> = {
   HOST: 'address to listen on (default 127.0.0.1)',
   PORT: 'port to listen on (default 8002)',
   DATABASE_URL:
-    'PostgreSQL that keeps chats and accounts in place of files in SANDLOT_DATA (docs/postgresql.md); not for backup and restore',
+    'PostgreSQL that keeps chats and accounts in place of files in SANDLOT_DATA (docs/postgresql.md)',
   LOG_LEVEL: 'trace | debug | info | warn | error (default info)',
   DOCKER_HOST:
     'the engine that runs the sandboxes (default: the local one, installed and started where there is none)',

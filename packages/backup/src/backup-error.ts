@@ -17,8 +17,12 @@ type BackupProblem =
   /** There is nothing to back up. */
   | 'no_deployment'
   | 'no_space'
-  /** The databases are not in files. */
-  | 'on_postgres'
+  /** It is of files and DATABASE_URL is set, or the other way round. */
+  | 'other_database'
+  /** PostgreSQL here is older than that of the backup. */
+  | 'older_server'
+  /** A program of PostgreSQL is missing, or too old. */
+  | 'no_program'
   /** A program or the engine refused. */
   | 'failed'
 

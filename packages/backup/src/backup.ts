@@ -8,13 +8,16 @@ import { lockFile } from '@sandlot/storage/lock'
 import { type ArchiveWriter, writeArchive } from './archive.ts'
 import { asBackupError, BackupError } from './backup-error.ts'
 import { databasePath, deploymentOf, tarArguments } from './data-folder.ts'
-import { checkArchive, type DatabaseName, FORMAT, MANIFEST, type Manifest, type Part } from './manifest.ts'
+import { checkArchive, type DatabaseName, FORMATS, MANIFEST, type Manifest, type Part } from './manifest.ts'
+import { beginDump, type PostgresPlace } from './pg-process.ts'
 import { newSealing, type Seal, sealed } from './sealing.ts'
 import { compressed, counted } from './streams.ts'
 import { tarOf } from './tar-process.ts'
 
 interface BackupOptions {
   data: string
+  /** Undefined: the databases are files in the data folder. */
+  postgres?: PostgresPlace
   /** The folder that gets the file; made if it is not there. */
   to: string
   passphrase: string
@@ -43,9 +46,9 @@ const NAMES: readonly DatabaseName[] = ['sessions.db', 'accounts.db']
  * fails leaves nothing. Throws `BackupError`, `StorageError`, `SandboxError`.
  */
 export async function makeBackup(options: BackupOptions): Promise<MadeBackup> {
-  const { data } = options
+  const { data, postgres } = options
   const to = resolve(options.to)
-  const deployment = deploymentOf(data)
+  const deployment = deploymentOf(data, postgres === undefined)
   mkdirSync(join(data, 'run'), { recursive: true, mode: 0o750 })
   const lock = lockFile(join(data, 'run', 'backup.lock'))
   if (lock === undefined)
@@ -53,7 +56,7 @@ export async function makeBackup(options: BackupOptions): Promise<MadeBackup> {
   try {
     mkdirSync(to, { recursive: true, mode: 0o700 })
     removeUnfinished(to, deployment)
-    checkRoom(data, to)
+    if (postgres === undefined) checkRoom(data, to)
     return await make({ ...options, to, deployment })
   } catch (error) {
     throw asBackupError(error, `no backup was made in ${to}`)
@@ -68,22 +71,18 @@ async function make(options: Making): Promise<MadeBackup> {
   const { data, to, deployment, doing } = options
   const work = mkdtempSync(join(to, `.making-${deployment}-`))
   let archive: ArchiveWriter | undefined
+  let path = ''
   try {
     const { key, sealing } = await newSealing(options.passphrase)
     doing('the databases')
-    const copies = NAMES.map((name) => ({ path: databasePath(data, name), target: join(work, name) }))
-    const at = new Date().toISOString()
-    const copied = await copyTogether(copies)
-    const path = join(to, `sandlot-${deployment}-${at.replaceAll(/[-:]|\.\d+/g, '')}.tar`)
-    archive = await writeArchive(path)
-    const parts: Part[] = []
-    for (const [place, name] of NAMES.entries()) {
-      const migrations = copied[place]?.migrations ?? []
-      const copy = join(work, name)
-      const added = await add(archive, `${name}.zst`, createReadStream(copy))
-      rmSync(copy)
-      parts.push({ ...added, kind: 'database', database: name, migrations })
+    const open = async (moment: string): Promise<ArchiveWriter> => {
+      path = join(to, `sandlot-${deployment}-${moment.replaceAll(/[-:]|\.\d+/g, '')}.tar`)
+      return (archive = await writeArchive(path))
     }
+    const { at, parts } = await (options.postgres === undefined
+      ? addFiles(data, work, open)
+      : addDump(options.postgres, open))
+    if (archive === undefined) throw new Error('there is no archive')
     doing('keys and settings')
     parts.push({ ...(await addSealed(archive, 'data', tarOf(tarArguments(data, to)), key)), kind: 'data' })
     const settings = options.settings.filter((file) => statSync(file, { throwIfNoEntry: false }))
@@ -93,7 +92,9 @@ async function make(options: Making): Promise<MadeBackup> {
     }
     const workspaces = await addWorkspaces(archive, options)
     parts.push(...workspaces)
-    const manifest: Manifest = { format: FORMAT, version: options.version, at, deployment, sealing, parts }
+    const dialect = options.postgres === undefined ? 'sqlite' : 'postgres'
+    const { version } = options
+    const manifest: Manifest = { format: FORMATS[dialect], dialect, version, at, deployment, sealing, parts }
     await archive.add(MANIFEST, Readable.from([Buffer.from(`${JSON.stringify(manifest, undefined, 2)}\n`)]))
     await archive.seal()
     doing('reading it again')
@@ -105,6 +106,40 @@ async function make(options: Making): Promise<MadeBackup> {
     throw error
   } finally {
     rmSync(work, { recursive: true, force: true })
+  }
+}
+
+/** Begins the archive of this moment. */
+type OpenArchive = (at: string) => Promise<ArchiveWriter>
+
+async function addFiles(
+  data: string,
+  work: string,
+  open: OpenArchive,
+): Promise<{ at: string; parts: Part[] }> {
+  const copies = NAMES.map((name) => ({ path: databasePath(data, name), target: join(work, name) }))
+  const at = new Date().toISOString()
+  const copied = await copyTogether(copies)
+  const archive = await open(at)
+  const parts: Part[] = []
+  for (const [place, name] of NAMES.entries()) {
+    const migrations = copied[place]?.migrations ?? []
+    const copy = join(work, name)
+    const added = await add(archive, `${name}.zst`, createReadStream(copy))
+    rmSync(copy)
+    parts.push({ ...added, kind: 'database', database: name, migrations })
+  }
+  return { at, parts }
+}
+
+async function addDump(place: PostgresPlace, open: OpenArchive): Promise<{ at: string; parts: Part[] }> {
+  const { at, server, program, migrations, bytes, close } = await beginDump(place)
+  try {
+    const archive = await open(at)
+    const added = await add(archive, 'postgres.dump.zst', bytes)
+    return { at, parts: [{ ...added, kind: 'postgres', server, program, migrations }] }
+  } finally {
+    await close()
   }
 }
 

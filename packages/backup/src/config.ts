@@ -8,6 +8,7 @@ import { ConfigError, type Environment, readConfig, wholeNumber } from '@sandlot
 import { databaseUrl } from '@sandlot/shared/config/database-url'
 import { SANDBOX_BACKEND_NAMES, SANDBOX_BACKENDS } from '@sandlot/shared/config/sandbox-backends'
 import { z } from 'zod'
+import type { PostgresPlace } from './pg-process.ts'
 
 const SHORTEST_PASSPHRASE = 8
 
@@ -30,8 +31,8 @@ const variables = z.object({
 
 interface BackupConfig {
   data: string
-  /** The databases are not files. */
-  onPostgres: boolean
+  /** Undefined: the databases are files. */
+  postgres: PostgresPlace | undefined
   /** Where backups are made. */
   folder: string
   passphrase: string | undefined
@@ -54,7 +55,7 @@ export function readBackupConfig(env: Environment = process.env): BackupConfig {
   const hours = read.SANDLOT_BACKUP_EVERY_HOURS
   return {
     data,
-    onPostgres: read.DATABASE_URL !== undefined,
+    postgres: read.DATABASE_URL === undefined ? undefined : { url: read.DATABASE_URL, machine: env },
     folder: resolve(read.SANDLOT_BACKUP_DIR ?? join(data, 'backups')),
     passphrase: read.SANDLOT_BACKUP_PASSPHRASE,
     everyMs: hours === 0 ? undefined : hours * 3_600_000,

@@ -16,7 +16,7 @@ export const RESTORING = 'restoring'
 /** Where the service's files are. */
 function serviceFolder(data: string): string {
   const own = join(data, 'service')
-  return existsSync(join(own, 'accounts.db')) ? own : data
+  return existsSync(join(own, 'accounts.db')) || existsSync(join(own, 'keys')) ? own : data
 }
 
 export function databasePath(data: string, name: DatabaseName): string {
@@ -53,10 +53,13 @@ export function tarArguments(data: string, target: string): string[] {
 
 const deploymentKeys = z.object({ id: z.string() })
 
-/** The id that containers and volumes carry. Throws `BackupError('no_deployment')`. */
-export function deploymentOf(data: string): string {
+/**
+ * The id that containers and volumes carry. `hasFiles`: whether the databases are in the folder.
+ * Throws `BackupError('no_deployment')`.
+ */
+export function deploymentOf(data: string, hasFiles: boolean): string {
   const file = join(data, 'keys', 'deployment.json')
-  if (!existsSync(file) || !existsSync(join(data, 'sessions.db')))
+  if (!existsSync(file) || (hasFiles && !existsSync(join(data, 'sessions.db'))))
     throw new BackupError(
       'no_deployment',
       `There is no Sandlot in ${data}; nothing was copied.`,

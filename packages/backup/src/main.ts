@@ -48,21 +48,16 @@ async function main(): Promise<Answer | undefined> {
   const [act = '', file = ''] = positionals
   const say = (what: string): void => void process.stderr.write(`  … ${what}\n`)
   stepBack()
-  if (config.onPostgres)
-    throw new BackupError(
-      'on_postgres',
-      'Chats and accounts are in PostgreSQL, which is backed up with its own programs. Nothing was done.',
-      'docs/postgresql.md has the commands.',
-    )
   if (act === 'backup') return { did: 'backup', ...(await backup(config, say)) }
   if (act === 'scheduled') return scheduled(config)
   if (act !== 'restore') throw new Error(`There is nothing to do called "${act}".`)
-  const { data, volumes } = config
+  const { data, postgres, volumes } = config
   const engineFolder = values['engine-folder']
   const passphrase = passphraseOf(config)
   const restored = await restoreBackup({
     file: resolve(file),
     data,
+    postgres,
     passphrase,
     volumes,
     engineFolder,
@@ -91,14 +86,14 @@ function passphraseOf({ passphrase }: Config): string {
 
 /** Makes one, and records how it ended. Rejects where it was not made. */
 async function backup(config: Config, doing: (what: string) => void): Promise<MadeBackup> {
-  const { data, volumes, version } = config
+  const { data, postgres, volumes, version } = config
   // Before anything is recorded: where there is no Sandlot, nothing is made by asking.
-  deploymentOf(data)
+  deploymentOf(data, postgres === undefined)
   const to = values.to ?? config.folder
   const { settings } = values
   return recorded(data, async () => {
     const passphrase = passphraseOf(config)
-    return makeBackup({ data, to, passphrase, settings, volumes, version, doing })
+    return makeBackup({ data, postgres, to, passphrase, settings, volumes, version, doing })
   })
 }
 
@@ -107,7 +102,7 @@ async function scheduled(config: Config): Promise<undefined> {
   const ended = new AbortController()
   const { signal } = ended
   for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => ended.abort())
-  const { everyMs, data, folder, keep } = config
+  const { everyMs, data, postgres, folder, keep } = config
   if (everyMs === undefined) {
     log('info', 'SANDLOT_BACKUP_EVERY_HOURS is not set: a backup is made only when it is asked for')
     // Ended by compose alone, which would start it again.
@@ -117,7 +112,7 @@ async function scheduled(config: Config): Promise<undefined> {
   const make = async (): Promise<void> => {
     try {
       const { file, bytes, workspaces } = await backup(config, () => goOn(signal))
-      const removed = removeOld(folder, deploymentOf(data), keep)
+      const removed = removeOld(folder, deploymentOf(data, postgres === undefined), keep)
       log('info', 'a backup was made and read again', { file, bytes, workspaces, removed })
     } catch (error) {
       // No deployment yet: it is being started for the first time.

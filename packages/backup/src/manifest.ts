@@ -10,8 +10,11 @@ import { BackupError } from './backup-error.ts'
 import { seal, sealing } from './sealing.ts'
 
 export const MANIFEST = 'manifest.json'
-/** Of the archive as a whole; a database says its own by its migrations. */
-export const FORMAT = 1
+/**
+ * Of the archive as a whole; a database says its own by its migrations. 2: one of PostgreSQL, which
+ * earlier versions refuse as newer; with files it is 1 still.
+ */
+export const FORMATS = { sqlite: 1, postgres: 2 } as const
 /** A manifest is some hundred bytes for each workspace. */
 const MOST_MANIFEST = 64 * 1024 ** 2
 
@@ -21,6 +24,9 @@ const DATABASES = {
   'accounts.db': accountsMigrations,
 } as const
 export type DatabaseName = 'sessions.db' | 'accounts.db'
+
+const migrations = z.object({ sessions: z.array(z.string()), accounts: z.array(z.string()) })
+export type DatabaseMigrations = z.infer<typeof migrations>
 
 const common = {
   name: z.string(),
@@ -37,6 +43,14 @@ const part = z.discriminatedUnion('kind', [
     database: z.enum(['sessions.db', 'accounts.db']),
     migrations: z.array(z.string()),
   }),
+  /** Both databases, as pg_dump writes them; the versions are PostgreSQL's. */
+  z.object({
+    ...common,
+    kind: z.literal('postgres'),
+    server: z.string(),
+    program: z.string(),
+    migrations,
+  }),
   /** A tar of files: of the data folder, or of settings that are elsewhere. */
   z.object({ ...common, kind: z.enum(['data', 'settings']), seal }),
   /** A tar of one person's files. */
@@ -49,7 +63,9 @@ const part = z.discriminatedUnion('kind', [
 export type Part = z.infer<typeof part>
 
 const manifest = z.object({
-  format: z.literal(FORMAT),
+  format: z.literal(Object.values(FORMATS)),
+  /** Of the databases. */
+  dialect: z.enum(['sqlite', 'postgres']).default('sqlite'),
   /** Of the Sandlot that made it. */
   version: z.string(),
   /** The moment of the databases, in ISO 8601. */
@@ -98,7 +114,8 @@ async function readManifest(path: string, entries: ReadonlyMap<string, Entry>): 
     throw damaged(path, MANIFEST, error)
   }
   const format = z.object({ format: z.int(), version: z.string() }).safeParse(json)
-  if (format.success && format.data.format > FORMAT) throw newer(path, format.data.version)
+  if (format.success && format.data.format > Math.max(...Object.values(FORMATS)))
+    throw newer(path, format.data.version)
   const parsed = manifest.safeParse(json)
   if (!parsed.success) throw damaged(path, MANIFEST, parsed.error)
   return parsed.data
@@ -107,10 +124,14 @@ async function readManifest(path: string, entries: ReadonlyMap<string, Entry>): 
 /** Throws `BackupError('newer')` for a database that only a later version can read. */
 export function refuseNewer(path: string, { parts, version }: Manifest): void {
   for (const each of parts) {
-    if (each.kind !== 'database') continue
-    const known = DATABASES[each.database]
-    const unknown = each.migrations.filter((name) => !Object.hasOwn(known, name))
-    if (unknown.length > 0) throw newer(path, version, `${each.database} has ${unknown.join(', ')}`)
+    if (each.kind === 'database') refuse(each.database, each.migrations)
+    if (each.kind !== 'postgres') continue
+    refuse('sessions.db', each.migrations.sessions)
+    refuse('accounts.db', each.migrations.accounts)
+  }
+  function refuse(database: DatabaseName, names: readonly string[]): void {
+    const unknown = names.filter((name) => !Object.hasOwn(DATABASES[database], name))
+    if (unknown.length > 0) throw newer(path, version, `${database} has ${unknown.join(', ')}`)
   }
 }
 

@@ -4,11 +4,13 @@ import { readdirSync, readFileSync, renameSync, rmSync, statfsSync, statSync, wr
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import type { VolumeCopies } from '@sandlot/sandbox/backends/docker/volume-copies'
+import { inspectPostgres } from '@sandlot/storage/database/postgres-snapshot'
 import { lockFile } from '@sandlot/storage/lock'
 import { z } from 'zod'
 import { asBackupError, BackupError } from './backup-error.ts'
 import { dataIn, RESTORING } from './data-folder.ts'
-import { type CheckedArchive, checkArchive, type Part, refuseNewer } from './manifest.ts'
+import { type CheckedArchive, checkArchive, type Manifest, type Part, refuseNewer } from './manifest.ts'
+import { type PostgresPlace, programOf, restoreDump } from './pg-process.ts'
 import { openSealing, unsealed } from './sealing.ts'
 import { decompressed } from './streams.ts'
 import { untar } from './tar-process.ts'
@@ -16,6 +18,8 @@ import { untar } from './tar-process.ts'
 interface RestoreOptions {
   file: string
   data: string
+  /** Where the databases go; undefined: into the data folder. */
+  postgres?: PostgresPlace
   passphrase: string
   /** Where workspaces go; undefined where they are folders in the data folder. */
   volumes: ((deployment: string) => VolumeCopies) | undefined
@@ -48,6 +52,7 @@ export async function restoreBackup(options: RestoreOptions): Promise<Restored> 
   const archive = await checkArchive(file)
   const { manifest } = archive
   refuseNewer(file, manifest)
+  const dump = dumpIn(manifest, options.postgres)
   const key = await openSealing(options.passphrase, manifest.sealing)
   await checkSeals(archive, key)
   const volumes = options.volumes?.(manifest.deployment)
@@ -63,12 +68,14 @@ export async function restoreBackup(options: RestoreOptions): Promise<Restored> 
   await undoUnfinished(data, options.volumes)
   refuseFull(data)
   await refuseVolumes(volumes, manifest.parts)
+  const restoreDatabase = dump === undefined ? undefined : await prepareDump(dump, archive)
   checkRoom(data, manifest.parts)
 
   const begun = { deployment: manifest.deployment, volumes: [] as string[] }
   try {
     writeSynced(join(data, RESTORING), JSON.stringify(begun))
     for (const part of manifest.parts) {
+      if (part.kind === 'postgres') continue
       if (part.kind === 'workspace') {
         begun.volumes.push(part.volume.name)
         writeSynced(join(data, RESTORING), JSON.stringify(begun))
@@ -78,6 +85,9 @@ export async function restoreBackup(options: RestoreOptions): Promise<Restored> 
     }
     ownAll(data)
     if (options.engineFolder !== undefined) tellGate(options.engineFolder, manifest.deployment)
+    // The last, and in one transaction: what fails or is killed before leaves the database empty.
+    doing('the database')
+    await restoreDatabase?.()
   } catch (error) {
     await undoUnfinished(data, options.volumes)
     throw asBackupError(error, 'nothing was restored')
@@ -91,6 +101,51 @@ export async function restoreBackup(options: RestoreOptions): Promise<Restored> 
     workspaces: begun.volumes.length,
     settings: existsSync(settings) ? settings : undefined,
   }
+}
+
+type DumpPart = Extract<Part, { kind: 'postgres' }>
+
+/** Undefined where databases are files, here and in the backup. */
+function dumpIn(
+  { dialect, parts }: Manifest,
+  place: PostgresPlace | undefined,
+): { part: DumpPart; place: PostgresPlace } | undefined {
+  const part = parts.find((each) => each.kind === 'postgres')
+  if (part !== undefined && place !== undefined) return { part, place }
+  if (dialect === 'sqlite' && place === undefined) return undefined
+  throw place === undefined
+    ? new BackupError(
+        'other_database',
+        'The backup is of PostgreSQL, and DATABASE_URL is not set. Nothing was restored.',
+        'Set DATABASE_URL_FILE or DATABASE_URL to an empty database, then run this again.',
+      )
+    : new BackupError(
+        'other_database',
+        'The backup is of database files, and DATABASE_URL is set. Nothing was restored.',
+        'Unset it and run this again; ./sandlot migrate then brings them into PostgreSQL (docs/postgresql.md).',
+      )
+}
+
+/** Checked before anything is written. Throws `BackupError`, `StorageError`. */
+async function prepareDump(
+  { part, place }: { part: DumpPart; place: PostgresPlace },
+  archive: CheckedArchive,
+): Promise<() => Promise<void>> {
+  const { server, schemas } = await inspectPostgres(place.url)
+  if (schemas.length > 0)
+    throw new BackupError(
+      'not_empty',
+      `There is a Sandlot in the database already (${schemas.join(', ')}). Nothing was restored.`,
+      'A backup is restored into an empty database: make another one with createdb, and set DATABASE_URL to it.',
+    )
+  if (Number.parseInt(server, 10) < Number.parseInt(part.server, 10))
+    throw new BackupError(
+      'older_server',
+      `The backup is of PostgreSQL ${part.server}, and the one of DATABASE_URL is ${server}. Nothing was restored.`,
+      'Restore it into the same version or a later one.',
+    )
+  const { path } = programOf('pg_restore', Number.parseInt(part.program, 10), place.machine)
+  return () => restoreDump(path, decompressed(archive.read(part)), place)
 }
 
 /** To its end, where a seal is checked: tar may stop reading before. */
@@ -113,7 +168,10 @@ interface Into {
   volumes: VolumeCopies | undefined
 }
 
-async function restorePart(part: Part, { archive, key, data, volumes }: Into): Promise<void> {
+async function restorePart(
+  part: Exclude<Part, DumpPart>,
+  { archive, key, data, volumes }: Into,
+): Promise<void> {
   const bytes = archive.read(part)
   switch (part.kind) {
     case 'database': {
@@ -167,7 +225,9 @@ async function refuseVolumes(volumes: VolumeCopies | undefined, parts: readonly 
 }
 
 function checkRoom(data: string, parts: readonly Part[]): void {
-  const sizes = parts.map(({ kind, rawBytes }) => (kind === 'workspace' ? 0 : rawBytes))
+  const sizes = parts.map(({ kind, rawBytes }) =>
+    kind === 'workspace' || kind === 'postgres' ? 0 : rawBytes,
+  )
   const needed = sizes.reduce((sum, size) => sum + size, 0)
   const { bavail, bsize } = statfsSync(data)
   if (bavail * bsize > needed) return

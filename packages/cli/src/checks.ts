@@ -8,6 +8,7 @@ import { BACKUP_STATUS_FILE, type BackupStatus, backupStatus } from '@sandlot/sh
 import { childEnvironment } from './child-env.ts'
 import { recordFile } from './children.ts'
 import type { CliConfig } from './config.ts'
+import { isOnPostgres } from './database.ts'
 import { readRecord } from './pid-file.ts'
 import { isRunning } from './processes.ts'
 import { run } from './run.ts'
@@ -74,7 +75,8 @@ function model(config: CliConfig): Finding {
 /** Nothing where Sandlot was never started: there is nothing to back up. */
 function lastBackup(config: CliConfig): Finding[] {
   const [id, name] = ['backup', 'Last backup']
-  if (!existsSync(join(config.data, 'sessions.db'))) return []
+  const started = isOnPostgres(config) ? join('keys', 'deployment.json') : 'sessions.db'
+  if (!existsSync(join(config.data, started))) return []
   const fix = './sandlot backup, or SANDLOT_BACKUP_EVERY_HOURS; docs/backup.md says how.'
   let status: BackupStatus
   try {

@@ -140,7 +140,6 @@ const OWN = {
   ],
   // With the engine itself: the gate has no way to read a volume.
   backup: [
-    // That the databases are not files.
     'DATABASE_URL',
     'DOCKER_HOST',
     'DOCKER_CERT_PATH',

@@ -40,7 +40,7 @@ export function settingsArguments({ root, data, environment }: CliConfig): strin
   const named = Object.entries(environment).filter(
     ([name]) =>
       name === 'SANDLOT_CONFIG' ||
-      (name.endsWith('_FILE') && /^(SANDLOT|OPENAI|MCP|GOOGLE|DUFFEL)_/.test(name)),
+      (name.endsWith('_FILE') && /^(SANDLOT|OPENAI|MCP|GOOGLE|DUFFEL|DATABASE)_/.test(name)),
   )
   const files = named.flatMap(([name, path]) =>
     path === undefined || path === '' || name === 'SANDLOT_BACKUP_PASSPHRASE_FILE'

@@ -17,12 +17,6 @@ export const upgrade: Command = async (context) => {
     return 2
   }
   requireDeployment(config.data)
-  const { DATABASE_URL: url, DATABASE_URL_FILE: file } = config.environment
-  if ((url ?? '') !== '' || (file ?? '') !== '')
-    throw new StepError(
-      'Chats and accounts are on PostgreSQL, whose data an upgrade could not put back.',
-      'Make a dump as docs/postgresql.md says, then: ./sandlot down, git pull, ./sandlot up.',
-    )
   const left = interruptedUpgrade(config)
   if (left === undefined && readJournal(config.root) !== undefined)
     throw new StepError('An upgrade of this clone is under way.', 'Wait until it has ended.')

@@ -1,12 +1,13 @@
 /** One upgrade from its first step to its last, or back. */
 import { spawn } from 'node:child_process'
-import { constants, cpSync, existsSync, readdirSync, renameSync, rmSync } from 'node:fs'
+import { constants, cpSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { recordFile } from '../children.ts'
 import { down } from '../commands/down.ts'
 import type { CliConfig } from '../config.ts'
 import type { Context } from '../context.ts'
+import { dumpDatabase, isOnPostgres, refuseOthers, replaceDatabase } from '../database.ts'
 import { readRecord } from '../pid-file.ts'
 import { isRunning } from '../processes.ts'
 import { askReadiness } from '../ready.ts'
@@ -40,10 +41,7 @@ export async function upgrade(
     enter(config.root, { ...state, step: 'stop' })
     await down({ ...context, args: [] })
     enter(config.root, { ...state, step: 'copy' })
-    await steps.run('Copy of the data', async () => {
-      await Promise.resolve()
-      keepData(config.data)
-    })
+    await steps.run('Copy of the data', () => keepData(config))
   } catch (error) {
     dropCopy(config.data)
     leave(config.root)
@@ -119,7 +117,7 @@ async function goBack(context: Context, state: State, problem: string): Promise<
   await steps.run(`Back to ${from.name}, with its data`, async () => {
     await switchTo(config, from.commit)
     if (from.branch !== undefined) await attachBranch(config, from.branch, from.commit)
-    putDataBack(config.data)
+    await putDataBack(config)
   })
   enter(config.root, { ...state, step: 'restart' })
   const again = state.wasRunning ? await startAndCheck(config) : undefined
@@ -188,10 +186,19 @@ const FOLDER = 'before-upgrade'
 const NOT_COPIED =
   /^(run|log|backups|workspaces|restored-settings|before-upgrade.*|.*\.db-shm|.*\.db\.before-.*)$/
 
+/** Of both schemas, where they are on PostgreSQL. */
+const DUMP = 'postgres.dump'
+
 /** Only while Sandlot is down. What an interrupted copy left is replaced. */
-function keepData(data: string): void {
+async function keepData(config: CliConfig): Promise<void> {
+  const { data } = config
   const draft = join(data, `${FOLDER}.partial`)
   dropCopy(data)
+  if (isOnPostgres(config)) {
+    await refuseOthers(config)
+    mkdirSync(draft, { recursive: true, mode: 0o700 })
+    await dumpDatabase(config, join(draft, DUMP))
+  }
   for (const name of readdirSync(data)) {
     if (NOT_COPIED.test(name)) continue
     cpSync(join(data, name), join(draft, name), {
@@ -208,9 +215,15 @@ function keepData(data: string): void {
 }
 
 /** The copy takes the place of what is there, one file after another; a second call goes on. */
-function putDataBack(data: string): void {
+async function putDataBack(config: CliConfig): Promise<void> {
+  const { data } = config
   const folder = join(data, FOLDER)
   if (!existsSync(folder)) return
+  const dump = join(folder, DUMP)
+  if (existsSync(dump)) {
+    await replaceDatabase(config, dump)
+    rmSync(dump)
+  }
   // A log comes after its database, which takes the newer log away.
   for (const name of readdirSync(folder).toSorted()) {
     const log = name.endsWith('.db') ? [`${name}-wal`, `${name}-shm`] : []

@@ -7,10 +7,12 @@ import { once } from 'node:events'
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { randomText } from '@sandlot/shared/ids'
 import { nodeEnvironment } from '../../../../test/config.ts'
 import { ROOT } from '../../../../test/source-files.ts'
 import { freePort } from '../../../../test/e2e/processes.ts'
+import { type Postgres, postgresPrograms, startPostgres } from '../../../storage/test/support/postgres.ts'
 
 let folder: string
 let clone: string
@@ -31,7 +33,9 @@ const launcher = (): string => {
 hold() { while [[ -e $SANDLOT_DATA/hold-$1 ]]; do sleep 0.02; done; }
 case $1 in
   backup) hold backup; echo made >>"$SANDLOT_DATA/made"; [[ ! -e $SANDLOT_DATA/full ]] ;;
-  up) cat "$root/version" >>"$SANDLOT_DATA/started"; hold "up-$(cat "$root/version")"; exec "$NODE" "$root/up.mjs" ;;
+  up)
+    [[ -z \${DATABASE_URL:-} ]] || psql -qc "insert into sessions.chat values ('opened by $(cat "$root/version")'); create table if not exists sessions.of_$(cat "$root/version")()" "$DATABASE_URL"
+    cat "$root/version" >>"$SANDLOT_DATA/started"; hold "up-$(cat "$root/version")"; exec "$NODE" "$root/up.mjs" ;;
 esac
 `
 }
@@ -333,11 +337,41 @@ describe('an upgrade that is killed', () => {
   })
 })
 
-test('with PostgreSQL it is not begun: its data could not be put back', async () => {
-  release('two')
-  settings = { DATABASE_URL: 'postgres://127.0.0.1/sandlot' }
-  const upgrading = sandlot('upgrade')
-  expect(await upgrading.ended).toBe(1)
-  expect(upgrading.said()).toContain('Chats and accounts are on PostgreSQL')
-  expect(version()).toBe('one')
+describe.skipIf(postgresPrograms === undefined)('with PostgreSQL', () => {
+  let postgres: Postgres
+  beforeAll(async () => {
+    postgres = await startPostgres(postgresPrograms ?? '')
+  }, 60_000)
+  afterAll(() => postgres?.stop())
+  const psql = (statement: string): string =>
+    execFileSync('psql', ['-qAtc', statement, settings['DATABASE_URL'] ?? ''], { encoding: 'utf8' }).trim()
+  beforeEach(async () => {
+    settings = { DATABASE_URL: await postgres.database(`upgrade_${randomText(8)}`) }
+    psql("create schema sessions; create table sessions.chat as select 'a chat' as text")
+  })
+
+  test('a version that does not become ready is taken back, with the database of before', async () => {
+    release('broken')
+    await runOne()
+    const upgrading = sandlot('upgrade', 'broken', '--without-backup')
+    await expect
+      .poll(upgrading.said, { timeout: 20_000 })
+      .toContain('Sandlot is one again, with all that it had.')
+    expect(psql('select text from sessions.chat')).toBe('a chat\nopened by one\nopened by one')
+    expect(psql("select count(*) from pg_class where relname = 'of_broken'")).toBe('0')
+    expect({ version: version(), clean: isClean() }).toEqual({ version: 'one', clean: true })
+  })
+
+  test('nothing is done while another machine’s processes write', async () => {
+    release('two')
+    const other = spawn('psql', ['-c', 'select pg_sleep(30)', settings['DATABASE_URL'] ?? ''], {
+      env: { ...environment(), PGAPPNAME: 'sandlot' },
+      stdio: 'ignore',
+    })
+    const upgrading = sandlot('upgrade')
+    expect(await upgrading.ended).toBe(1)
+    other.kill()
+    expect(upgrading.said()).toContain('Others use the same database still (from this machine)')
+    expect({ version: version(), clean: isClean() }).toEqual({ version: 'one', clean: true })
+  })
 })

@@ -73,6 +73,26 @@ export async function openPostgres<Schema>(
   }
 }
 
+/**
+ * One connection without a store's schema and migrations, for what concerns the database as a
+ * whole; a transaction of it may take as long as it takes.
+ */
+export function connectPostgres(url: string): OpenDatabase<unknown> {
+  const pool = new pg.Pool({
+    connectionString: url,
+    fallback_application_name: NAME,
+    max: 1,
+    connectionTimeoutMillis: CONNECT_MS,
+    idleTimeoutMillis: 0,
+    idle_in_transaction_session_timeout: 0,
+  })
+  const health = new PostgresHealth({ url, schema: 'sessions' })
+  pool.on('error', (error) => health.typed(error))
+  pool.on('connect', (client) => client.on('error', (error) => health.typed(error)))
+  const db = new Kysely<unknown>({ dialect: new PostgresDialect({ pool }) })
+  return { db, health, close: () => db.destroy() }
+}
+
 function poolOf({ url, schema }: PostgresPlace, health: PostgresHealth): pg.Pool {
   const pool = new pg.Pool({
     connectionString: url,

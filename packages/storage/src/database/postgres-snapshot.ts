@@ -1,0 +1,67 @@
+/** A database of PostgreSQL as a whole, for backups: as of one moment, and whether it is empty. */
+import { type Kysely, sql } from 'kysely'
+import { StorageError } from '../storage-error.ts'
+import { connectPostgres, type StoreName } from './postgres.ts'
+
+const SCHEMAS: readonly StoreName[] = ['sessions', 'accounts']
+
+type Plain = Kysely<unknown>
+
+interface Snapshot {
+  /** For `pg_dump --snapshot`; good until `close`. */
+  id: string
+  /** Of the server, like `15.10`. */
+  server: string
+  /** The moment that is seen, in ISO 8601, by the server's clock. */
+  at: string
+  /** Names of the migrations of each store; empty where it was never opened. */
+  migrations: Record<StoreName, string[]>
+  close: () => Promise<void>
+}
+
+/** Holds a moment of both stores; others write on. Throws `StorageError`: cannot_open, io. */
+export async function holdSnapshot(url: string): Promise<Snapshot> {
+  const { db, health, close } = connectPostgres(url)
+  try {
+    // The pool has one connection: every statement from here on is in this transaction.
+    await sql`begin isolation level repeatable read read only`.execute(db)
+    const { rows } = await sql<{ id: string; server: string; at: string }>`
+      select pg_export_snapshot() as id, current_setting('server_version') as server,
+        to_char(now() at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as at
+    `.execute(db)
+    const [row] = rows
+    if (row === undefined) throw new StorageError('io', 'PostgreSQL gave no snapshot.')
+    const migrations = {
+      sessions: await migrationsOf(db, 'sessions'),
+      accounts: await migrationsOf(db, 'accounts'),
+    }
+    return { ...row, server: row.server.replace(/ .*/, ''), migrations, close }
+  } catch (error) {
+    await close()
+    throw health.typed(error)
+  }
+}
+
+async function migrationsOf(db: Plain, schema: StoreName): Promise<string[]> {
+  const name = `${schema}.kysely_migration`
+  const table = await sql<{ there: boolean }>`select to_regclass(${name}) is not null as there`.execute(db)
+  if (table.rows[0]?.there !== true) return []
+  const { rows } = await sql<{ name: string }>`select name from ${sql.table(name)} order by name`.execute(db)
+  return rows.map((row) => row.name)
+}
+
+/** Schemas of ours, and the server's version. Throws `StorageError`: cannot_open, io. */
+export async function inspectPostgres(url: string): Promise<{ server: string; schemas: string[] }> {
+  const { db, health, close } = connectPostgres(url)
+  try {
+    const { rows } = await sql<{ server: string; schemas: string[] }>`
+      select split_part(current_setting('server_version'), ' ', 1) as server,
+        array(select nspname::text from pg_namespace where nspname in (${sql.join(SCHEMAS)})) as schemas
+    `.execute(db)
+    return rows[0] ?? { server: '', schemas: [] }
+  } catch (error) {
+    throw health.typed(error)
+  } finally {
+    await close()
+  }
+}
