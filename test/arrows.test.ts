@@ -13,6 +13,7 @@ const TABLES: FolderTable[] = [
       terminals: ['log.ts'],
       watchdog: ['log.ts'],
       line: ['log.ts'],
+      replicas: [],
       workspace: [],
       model: [],
       approval: [],
@@ -32,6 +33,7 @@ const TABLES: FolderTable[] = [
       session: [
         'log.ts',
         'line',
+        'replicas',
         'watchdog',
         'model',
         'approval',
@@ -61,6 +63,7 @@ const TABLES: FolderTable[] = [
       ],
       acp: [
         'log.ts',
+        'replicas',
         'people',
         'terminals',
         'exec',
@@ -81,6 +84,7 @@ const TABLES: FolderTable[] = [
       'agent.ts': [
         'log.ts',
         'line',
+        'replicas',
         'people',
         'terminals',
         'exec',

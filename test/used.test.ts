@@ -19,6 +19,8 @@ const RULES = {
     'packages/ai-agent/src/model/openai.ts': PROGRAM,
     'packages/ai-agent/src/model/model.ts': PROGRAM,
     'packages/ai-agent/src/session/manager.ts': PROGRAM,
+    'packages/storage/src/database/changes.ts': PROGRAM,
+    'packages/storage/src/sessions/replicas.ts': PROGRAM,
     'packages/sandbox/src/controller/sandboxes.ts': PROGRAM,
     'packages/sandbox/src/controller/file-ledger.ts': PROGRAM,
     'packages/sandbox/src/sandbox.ts': PROGRAM,

@@ -56,6 +56,7 @@ import { createScheduler } from './calls/scheduler.ts'
 import { sealingKeys } from './secrets/sealing-keys.ts'
 import { UserSecrets } from './secrets/user-secrets.ts'
 import { createVault } from './secrets/vault.ts'
+import { soleOwner } from './replicas/ownership.ts'
 import { Retention } from './session/retention.ts'
 import { SessionManager } from './session/manager.ts'
 import { FULL_IMAGE_FILE } from '@sandlot/shared/config/full-image'
@@ -199,6 +200,7 @@ export async function openAgent(
       audit.count(`${userId} ${host} ${reason}`, line, others)
     },
   })
+  const ownership = soleOwner()
   const leaving = new AbortController()
   // This process holds the agent's lock, so it is the one controller of the deployment. Never
   // rejects.
@@ -306,6 +308,7 @@ export async function openAgent(
   })
   const manager = new SessionManager({
     store,
+    ownership,
     rules,
     secrets,
     metrics: prompts,
@@ -383,6 +386,7 @@ export async function openAgent(
   })
   const acp = {
     manager,
+    ownership,
     shell: {
       terminals,
       execs,

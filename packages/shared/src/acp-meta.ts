@@ -436,6 +436,7 @@ export type AgentStatus = z.infer<typeof agentStatus>
 /**
  * `data` of a JSON-RPC error that our agent sends: its stable code. The error's message is then
  * safe to show. `session/new` with a session id that exists answers `conflict`; anything about a
- * session of another user answers `not_found`.
+ * session of another user answers `not_found`. With `not_owner`: the id of the replica that has the
+ * person, where one has.
  */
-export const rpcErrorData = z.object({ code: z.enum(ERROR_CODES) })
+export const rpcErrorData = z.object({ code: z.enum(ERROR_CODES), replica: z.string().optional() })

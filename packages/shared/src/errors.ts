@@ -17,6 +17,8 @@ const ERROR_STATUS = {
   busy: 409,
   /** A command of a person that the agent would ask about in this mode. */
   approval_needed: 409,
+  /** Another ai-agent has this person: ask that one, or look again in a moment. */
+  not_owner: 409,
   too_large: 413,
   rate_limited: 429,
   internal: 500,

@@ -3,6 +3,7 @@
  * code.
  */
 import { RequestError } from '@agentclientprotocol/sdk'
+import { NotOwnerError } from '../replicas/ownership.ts'
 import { type ErrorCode, SandlotError, toErrorBody } from '@sandlot/shared/errors'
 import type { z } from 'zod'
 import { toUserError } from '@sandlot/storage/plain-words'
@@ -22,7 +23,8 @@ export function toRequestError(thrown: unknown, report: (thrown: unknown) => voi
   if (thrown instanceof RequestError) return thrown
   if (!(thrown instanceof SandlotError)) report(thrown)
   const { code, message } = toErrorBody(toUserError(thrown))
-  return new RequestError(RPC_CODE[code] ?? -32_600, message, { code })
+  const where = thrown instanceof NotOwnerError ? { replica: thrown.replica } : {}
+  return new RequestError(RPC_CODE[code] ?? -32_600, message, { code, ...where })
 }
 
 /** `value` by `schema`. Throws `bad_request` that names the first problem. */

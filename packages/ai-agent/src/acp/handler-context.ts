@@ -18,6 +18,7 @@ import type { UserSecrets } from '../secrets/user-secrets.ts'
 import type { Retention } from '../session/retention.ts'
 import type { SessionManager } from '../session/manager.ts'
 import type { DeploymentInstructions } from '../config/instructions.ts'
+import type { Ownership } from '../replicas/ownership.ts'
 import type { PersonTool } from '@sandlot/shared/team/agent-settings'
 import type { Log } from '../log.ts'
 import type { Execs } from '../exec/exec.ts'
@@ -32,6 +33,8 @@ import { toRequestError } from './errors.ts'
 
 export interface AcpServerParts {
   manager: SessionManager
+  /** Whose requests are answered here. Absent: everybody's. */
+  ownership?: Ownership
   /** The mode of a new session whose request names none. */
   defaultMode: Mode
   /** Whether any of the configured models has image input. Absent: it has none. */

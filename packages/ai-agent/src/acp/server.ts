@@ -43,6 +43,7 @@ import { addSessionRequests } from './requests/session.ts'
 import { EXT } from '@sandlot/shared/acp-meta'
 import { SandlotError } from '@sandlot/shared/errors'
 import { setImmediate as turn } from 'node:timers/promises'
+import { z } from 'zod'
 
 /** Serves one client until its stream ends. A disconnect cancels nothing. */
 type ServeAcp = (stream: Stream) => AgentConnection
@@ -69,6 +70,8 @@ export function createAcpServer(parts: AcpServerParts): ServeAcp {
       context.handled(async ({ method, params, signal }) => {
         const handle = extensions.get(method)
         if (handle === undefined) throw RequestError.methodNotFound(method)
+        const claiming = claimOwner(parts, method, params, connection)
+        if (claiming !== undefined) await claiming
         return handle({ params, signal, connection })
       }),
     )
@@ -100,6 +103,41 @@ function allExtensions(parts: AcpServerParts): ExtensionHandlers {
     ...administrationRequests(parts),
   }
 }
+
+/** Requests about what one person has: the ai-agent that has the person answers them. */
+const PERSONAL: ReadonlySet<string> = new Set([
+  EXT.rules,
+  EXT.secrets,
+  EXT.files,
+  EXT.watch,
+  EXT.ports,
+  EXT.terminals,
+  EXT.sandbox,
+  EXT.exec,
+  EXT.mcpSignIn,
+  EXT.mcpServers,
+  EXT.instructions,
+  EXT.removePerson,
+])
+
+/** Without an `await` where the person is ours. Throws `not_owner`. */
+function claimOwner(
+  { ownership }: AcpServerParts,
+  method: string,
+  params: unknown,
+  connection: ClientConnection,
+): Promise<void> | undefined {
+  if (ownership === undefined || !connection.ours || !PERSONAL.has(method)) return undefined
+  // What has another shape is refused by the handler.
+  const { success, data } = aboutPerson.safeParse(params)
+  const userId = success ? (data.userId ?? data.user?.id) : undefined
+  return userId === undefined || ownership.has(userId) ? undefined : ownership.claim(userId)
+}
+
+const aboutPerson = z.object({
+  userId: z.string().optional(),
+  user: z.object({ id: z.string() }).optional(),
+})
 
 // ── initialize and authenticate ─────────────────────────────────────────────────────────────────
 

@@ -50,7 +50,7 @@ export class LoadedSessions {
     this.#loaded = loaded
   }
 
-  /** Undefined when there is none. Throws what the store throws. */
+  /** Undefined when there is none. Throws what the store throws, and `not_owner`. */
   async find(sessionId: string): Promise<Session | undefined> {
     const loaded = this.#sessions.get(sessionId)
     if (loaded !== undefined) {
@@ -113,6 +113,7 @@ export class LoadedSessions {
    */
   async #start(row: SessionRow): Promise<Session> {
     const { userId, runningPromptId } = row
+    await this.#parts.ownership?.claim(userId)
     const session = await Session.load(row, this.#parts, (summary) => this.#changed(userId, summary))
     await this.#loaded(session)
     if (runningPromptId !== null) await session.resumeUnfinished(this.#parts.resumeCounts?.(runningPromptId))

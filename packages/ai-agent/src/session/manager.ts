@@ -87,12 +87,13 @@ export class SessionManager {
   }
 
   /**
-   * Throws `conflict` when the id exists, for any user, and `bad_request` for a model that there
-   * is not.
+   * Throws `conflict` when the id exists, for any user, `bad_request` for a model that there is
+   * not, and `not_owner`.
    */
   async create({ userId, cwd, mode, sessionId, project, ...chosen }: NewSession): Promise<Session> {
     const { store, now, models: all } = this.#parts
     if (this.#isRemoved(userId)) throw new SandlotError('forbidden', 'This account was removed.')
+    await this.#parts.ownership?.claim(userId)
     const models = allowedModels(all, this.#parts.modelsOf?.(userId))
     const choice = choose({ model: models.model.name }, chosen, models)
     const at = now()

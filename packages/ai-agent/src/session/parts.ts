@@ -18,11 +18,14 @@ import type { LookAtJobs } from '../tools/background/ends.ts'
 import type { ToolRegistry } from '../tools/registry.ts'
 import type { ToolOutcome } from '../tools/tool.ts'
 import type { Line } from '../line/line.ts'
+import type { Ownership } from '../replicas/ownership.ts'
 import type { Log } from '../log.ts'
 
 /** What a manager of sessions works with. */
 export interface SessionParts extends RunnerParts {
   store: SessionStore
+  /** Whose sessions are ours. Absent: all are. */
+  ownership?: Ownership
   /** Teams of a user as last known, for users who are not connected. Absent: unknown. */
   teamsOf?: (userId: string) => readonly string[] | undefined
   /** Ids of the users of a team, as far as known. Absent: none are. */

@@ -111,6 +111,24 @@ function poolOf({ url, schema }: PostgresPlace, health: PostgresHealth): pg.Pool
   return pool
 }
 
+/** Milliseconds without an answer after which its connection is taken for lost. */
+const LISTENING_QUERY_MS = 10_000
+
+/** One connection of its own, for notifications and locks that last as long as it does. */
+export type ListeningClient = pg.Client
+
+export function listeningClient({ url, schema }: PostgresPlace): ListeningClient {
+  return new pg.Client({
+    connectionString: url,
+    fallback_application_name: NAME,
+    options: `-c search_path=${schema}`,
+    connectionTimeoutMillis: CONNECT_MS,
+    query_timeout: LISTENING_QUERY_MS,
+    keepAlive: true,
+    types: { getTypeParser },
+  })
+}
+
 /**
  * Its transactions come one after the other, over all processes, as they do on a file: what they
  * read (who is the last administrator) stays true until they end.

@@ -7,6 +7,7 @@ import { ledgerFailure, storedLedger } from './ledger.ts'
 import { OutputWriter } from './output-writer.ts'
 import { sessionReads } from './reads.ts'
 import { removeLeftOver } from './remove.ts'
+import { Fence, replicaReads, storedReplicas } from './replicas.ts'
 import { type RoomLimits, StoreRoom } from './store-room.ts'
 import { storedRules } from './rules.ts'
 import { type SessionsSchema, sessionsMigrations } from './schema.ts'
@@ -45,10 +46,11 @@ export async function openSessionStore(
   const commits = new GroupCommit<SessionsSchema>(db, () => checkpoints?.written())
   await removeLeftOver(db, commits)
   const room = new StoreRoom(db, options.room)
-  const output = new OutputWriter(commits, room)
+  const fence = new Fence()
+  const output = new OutputWriter(commits, room, fence)
   const indexing = new LateIndexing(db, commits)
   indexing.poke()
-  const writes = sessionWrites(db, commits, room)
+  const writes = sessionWrites(db, commits, room, fence)
   const shares = storedShares(db)
   return withTypedFailures(health, {
     ...sessionReads(db),
@@ -77,6 +79,7 @@ export async function openSessionStore(
     agentSettings: withTypedFailures(health, storedAgentSettings(db)),
     modelEndpoints: withTypedFailures(health, storedModelEndpoints(db)),
     line: withTypedFailures(health, storedLine(db)),
+    replicas: withTypedFailures(health, storedReplicas(db, fence)),
     mcpServers: withTypedFailures(health, storedMcpServers(db)),
     appendOutput: (sessionId, callId, offset, bytes, epoch) =>
       output.append(sessionId, callId, offset, bytes, epoch),
@@ -105,6 +108,7 @@ export async function openSessionReader(
     shares: withTypedFailures(health, shareReads(db)),
     chats: withTypedFailures(health, chatReads(db)),
     usage: withTypedFailures(health, usageReads(db)),
+    replicas: withTypedFailures(health, replicaReads(db)),
     audit: withTypedFailures(health, auditReads(db, 'agent')),
     retention: withTypedFailures(health, retentionReads(db)),
     close,

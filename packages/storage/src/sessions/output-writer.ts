@@ -7,6 +7,7 @@ import type { Selectable, Transaction } from 'kysely'
 import type { GroupCommit } from '../database/group-commit.ts'
 import { notOwner } from '../storage-error.ts'
 import type { SessionsSchema } from './schema.ts'
+import type { Fence } from './replicas.ts'
 import type { NoRoom, StoreRoom } from './store-room.ts'
 
 /** No stored chunk is larger; reads rely on it. */
@@ -36,6 +37,7 @@ interface CallPending {
 export class OutputWriter {
   readonly #commits: GroupCommit<SessionsSchema>
   readonly #room: StoreRoom
+  readonly #fence: Fence
   #pending = new Map<string, CallPending>()
   #pendingBytes = 0
   #timer: NodeJS.Timeout | undefined
@@ -43,9 +45,10 @@ export class OutputWriter {
   /** Writes that have begun and not ended. */
   #writes = 0
 
-  constructor(commits: GroupCommit<SessionsSchema>, room: StoreRoom) {
+  constructor(commits: GroupCommit<SessionsSchema>, room: StoreRoom, fence: Fence) {
     this.#commits = commits
     this.#room = room
+    this.#fence = fence
   }
 
   /**
@@ -93,7 +96,7 @@ export class OutputWriter {
     try {
       const settle = await this.#commits.run(async (trx) => {
         const settled: (() => void)[] = []
-        for (const call of calls) settled.push(...(await writeCall(trx, call, this.#room)))
+        for (const call of calls) settled.push(...(await writeCall(trx, call, this.#room, this.#fence)))
         return settled
       })
       for (const settleOne of settle) settleOne()
@@ -108,11 +111,13 @@ async function writeCall(
   trx: Transaction<SessionsSchema>,
   call: CallPending,
   room: StoreRoom,
+  fence: Fence,
 ): Promise<(() => void)[]> {
   const { sessionId, callId, pieces } = call
   const session = await trx
     .selectFrom('sessions')
     .select(['owner_epoch', 'user_id'])
+    .$if(fence.replica !== undefined, (query) => query.select(fence.ownerEpoch('locked').as('owned')))
     .where('id', '=', sessionId)
     .executeTakeFirst()
   if (session === undefined) {
@@ -127,7 +132,9 @@ async function writeCall(
     .where('call_id', '=', callId)
     .executeTakeFirst()
   const start = row?.stored_bytes ?? 0
-  const mayWrite = ({ epoch }: Pending): boolean => epoch === undefined || epoch === session.owner_epoch
+  const isOurs = fence.admits(session.user_id, session.owned)
+  const mayWrite = ({ epoch }: Pending): boolean =>
+    epoch === undefined || (isOurs && epoch === session.owner_epoch)
   const owned = pieces.filter(mayWrite)
   const refuse = pieces
     .filter((piece) => !mayWrite(piece))

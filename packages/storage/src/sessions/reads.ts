@@ -7,6 +7,7 @@ import { MAX_CHUNK_BYTES } from './output-writer.ts'
 import { NO_USER, toEvent, toOutputRow, toSessionRow } from './rows.ts'
 import type { SessionsSchema } from './schema.ts'
 import { chatReads, keptBy } from './chats.ts'
+import { replicaReads } from './replicas.ts'
 import { retentionReads } from '../retention/retention.ts'
 import { searchTexts } from './search.ts'
 import { type ReaderOf, shareReads } from './shares.ts'
@@ -30,6 +31,7 @@ export function sessionReads(db: Kysely<SessionsSchema>): Omit<SessionReader, 'c
     retention: retentionReads(db),
     chats: chatReads(db),
     usage: usageReads(db),
+    replicas: replicaReads(db),
 
     search: (who, query) => searchTexts(db, who, query),
 

@@ -23,6 +23,8 @@ import {
 import { type SearchTextsTable, addSearch } from './search.ts'
 import { addAudit } from '../audit/audit.ts'
 import { type ChatMarksTable, type ProjectsTable, addChatMarks, addEnds } from './chats.ts'
+import { type ChangesTable, addChanges } from '../database/changes.ts'
+import { type OwnersTable, type ReplicasTable, addReplicas } from './replicas.ts'
 import { type RetentionTable, addRetention } from '../retention/retention.ts'
 import type { NoRoom } from './store-room.ts'
 import { type SharesTable, type SnapshotsTable, addShares } from './shares.ts'
@@ -171,6 +173,9 @@ export interface SessionsSchema extends UsageSumsTables {
   projects: ProjectsTable
   retention: RetentionTable
   line: LineTable
+  replicas: ReplicasTable
+  owners: OwnersTable
+  changes: ChangesTable
 }
 
 export const sessionsMigrations: Migrations = {
@@ -202,6 +207,12 @@ export const sessionsMigrations: Migrations = {
   '039_audit': { up: addAudit },
   '041_retention': { up: addRetention },
   '042_mcp_servers': { up: addMcpServers },
+  '043_replicas': { up: addReplicasAndChanges },
+}
+
+async function addReplicasAndChanges(db: Kysely<unknown>): Promise<void> {
+  await addReplicas(db)
+  await addChanges(db)
 }
 
 async function createTables(db: Kysely<unknown>): Promise<void> {

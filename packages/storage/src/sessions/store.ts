@@ -18,6 +18,7 @@ import type { LineRows } from './line.ts'
 import type { McpServerRows } from '../office/mcp-servers.ts'
 import type { ModelEndpointRows } from './model-endpoints.ts'
 import type { PeopleRows } from './people.ts'
+import type { ReplicaReads, ReplicaRows } from './replicas.ts'
 import type { RetentionReads, RetentionRows } from '../retention/retention.ts'
 import type { SecretRows } from './secrets.ts'
 import type { NoRoom } from './store-room.ts'
@@ -78,6 +79,7 @@ export interface SessionReader {
   readonly shares: ShareReads
   readonly chats: ChatReads
   readonly usage: UsageReads
+  readonly replicas: ReplicaReads
   getSession(id: string): Promise<SessionRow | undefined>
   /**
    * Newest first: of this user, and, with their teams, also those that are shared with them.
@@ -259,6 +261,8 @@ export interface SessionStore extends SessionReader, SessionRecords {
   readonly modelEndpoints: ModelEndpointRows
   readonly line: LineRows
   readonly mcpServers: McpServerRows
+  /** Once a replica is registered, writes with an epoch need the session's user to be claimed. */
+  readonly replicas: ReplicaRows
   /**
    * With these settled events, numbered from 1, in one transaction. `project`: of the user, which
    * it is kept in. Rejects with `conflict` if the id exists.

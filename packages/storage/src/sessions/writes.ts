@@ -13,6 +13,7 @@ import type { GroupCommit } from '../database/group-commit.ts'
 import { notOwner } from '../storage-error.ts'
 import type { SessionsSchema } from './schema.ts'
 import { indexEvents } from './search.ts'
+import type { Fence } from './replicas.ts'
 import type { StoreRoom } from './store-room.ts'
 import { spentSince } from './usage.ts'
 import { dayOf, spentTogether } from './usage-sums.ts'
@@ -37,6 +38,7 @@ type Writes = Omit<
   | 'modelEndpoints'
   | 'line'
   | 'mcpServers'
+  | 'replicas'
   | 'appendOutput'
   | 'problem'
 >
@@ -45,6 +47,7 @@ export function sessionWrites(
   db: Kysely<SessionsSchema>,
   commits: GroupCommit<SessionsSchema>,
   room: StoreRoom,
+  fence: Fence,
 ): Writes {
   return {
     async createSession({ id, userId, cwd, mode, at, project }, events = []) {
@@ -66,7 +69,7 @@ export function sessionWrites(
           .onConflict((conflict) => conflict.column('id').doNothing())
           .returningAll()
           .executeTakeFirst()
-        if (made !== undefined && events.length > 0) await appendAll(trx, id, events, {}, undefined)
+        if (made !== undefined && events.length > 0) await appendAll(trx, id, events, {}, undefined, fence)
         if (made !== undefined && project !== undefined) await keepIn(trx, userId, id, project)
         return made
       })
@@ -89,14 +92,19 @@ export function sessionWrites(
     },
 
     async takeOver(sessionId) {
-      const row = await commits.run((trx) =>
-        trx
+      const row = await commits.run(async (trx) => {
+        const taken = await trx
           .updateTable('sessions')
           .set((query) => ({ owner_epoch: query('owner_epoch', '+', 1) }))
           .where('id', '=', sessionId)
-          .returning(['owner_epoch', 'last_seq'])
-          .executeTakeFirst(),
-      )
+          .returning(['owner_epoch', 'last_seq', 'user_id'])
+          .$if(fence.replica !== undefined, (query) =>
+            query.returning(fence.ownerEpoch('locked').as('owned')),
+          )
+          .executeTakeFirst()
+        if (taken !== undefined && !fence.admits(taken.user_id, taken.owned)) throw notOwner(sessionId)
+        return taken
+      })
       if (row === undefined) throw noSession(sessionId)
       // Outside the transaction, which all other writes would wait for: nothing up to this number
       // can change.
@@ -106,17 +114,18 @@ export function sessionWrites(
     async checkOwner(sessionId, epoch) {
       const row = await db
         .selectFrom('sessions')
-        .select('owner_epoch')
+        .select(['owner_epoch', 'user_id'])
+        .$if(fence.replica !== undefined, (query) => query.select(fence.ownerEpoch('read').as('owned')))
         .where('id', '=', sessionId)
         .executeTakeFirst()
       if (row === undefined) throw noSession(sessionId)
-      if (row.owner_epoch !== epoch) throw notOwner(sessionId)
+      if (row.owner_epoch !== epoch || !fence.admits(row.user_id, row.owned)) throw notOwner(sessionId)
     },
 
     async append(sessionId, events, effects = {}, epoch) {
       const live = events.find(isLive)
       if (live !== undefined) throw new TypeError(`A live ${live.sessionUpdate} cannot be stored.`)
-      const appended = await commits.run((trx) => appendAll(trx, sessionId, events, effects, epoch))
+      const appended = await commits.run((trx) => appendAll(trx, sessionId, events, effects, epoch, fence))
       room.stored(appended.userId, appended.bytes)
       return appended.events
     },
@@ -184,8 +193,10 @@ async function appendAll(
   events: readonly SessionEvent[],
   effects: Effects,
   epoch: number | undefined,
+  fence: Fence,
 ): Promise<{ events: SessionEvent[]; userId: string; bytes: number }> {
   const latest = events.reduce((at, event) => Math.max(at, metaOf(event).at), 0)
+  const isFenced = epoch !== undefined && fence.replica !== undefined
   // The update comes first: it reserves the numbers, and on PostgreSQL it locks the row against
   // another writer.
   const session = await trx
@@ -203,11 +214,13 @@ async function appendAll(
     .where('id', '=', sessionId)
     .$if(epoch !== undefined, (query) => query.where('owner_epoch', '=', epoch ?? 0))
     .returning(['user_id', 'last_seq', 'indexed_seq'])
+    .$if(isFenced, (query) => query.returning(fence.ownerEpoch('locked').as('owned')))
     .executeTakeFirst()
   if (session === undefined) {
     const row = await trx.selectFrom('sessions').select('id').where('id', '=', sessionId).executeTakeFirst()
     throw row === undefined ? noSession(sessionId) : notOwner(sessionId)
   }
+  if (isFenced && !fence.admits(session.user_id, session.owned)) throw notOwner(sessionId)
 
   const first = session.last_seq - events.length + 1
   const numbered = events.map((event, index) => withSeq(event, first + index))

@@ -14,6 +14,7 @@ import { type SessionsSchema, sessionsMigrations } from '../../src/sessions/sche
 import { sessionReads } from '../../src/sessions/reads.ts'
 import type { Effects } from '../../src/sessions/store.ts'
 import { StoreRoom } from '../../src/sessions/store-room.ts'
+import { Fence } from '../../src/sessions/replicas.ts'
 import { sessionWrites } from '../../src/sessions/writes.ts'
 
 const MAX_RULES = 1_000
@@ -75,7 +76,12 @@ test('property: any mix of good writes and failing ones is one commit, and each 
   const { db } = database
   let written = 0
   const commits = new GroupCommit(db, () => void written++)
-  const { append, createSession, takeOver } = sessionWrites(db, commits, new StoreRoom(db, undefined))
+  const { append, createSession, takeOver } = sessionWrites(
+    db,
+    commits,
+    new StoreRoom(db, undefined),
+    new Fence(),
+  )
   const { getSession, readEvents } = sessionReads(db)
 
   /** What became of each, and of the sessions; ids begin with `run`, which the outcome does not name. */

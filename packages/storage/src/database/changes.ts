@@ -1,0 +1,242 @@
+/**
+ * What processes that share a database tell one another: numbered rows in the table `changes`, read
+ * by cursor. NOTIFY only wakes the readers, who look every three seconds anyway. A file has one
+ * process that writes it: there nothing is recorded, and there is nothing to listen to.
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type Kysely, type Transaction, sql } from 'kysely'
+import { dialectOf } from './dialect.ts'
+import { type ListeningClient, type StoreName, isPostgres, listeningClient } from './postgres.ts'
+
+export interface ChangesTable {
+  /** In the order of the commits. */
+  seq: number
+  what: string
+  id: string | null
+}
+
+/** `what` is `everything` where some may have been missed. */
+export interface Change {
+  what: string
+  id?: string
+}
+
+/** Rows that are kept. */
+const KEPT = 10_000
+const POLL_MS = 3_000
+const RETRY_MS = 500
+
+/**
+ * Records it in the transaction that makes the change; nothing on SQLite. Call `wakeListeners`
+ * after the commit, except where the transaction stores events: it is read at the next poll.
+ */
+export async function recordChange<S>(trx: Transaction<S>, what: string, id?: string): Promise<void> {
+  if (dialectOf(trx) === 'sqlite') return
+  // Held until the commit: a reader that has seen a number will never see a smaller one.
+  await sql`select pg_advisory_xact_lock(hashtext(current_schema() || ' changes'))`.execute(trx)
+  await sql`insert into changes (what, id) values (${what}, ${id ?? null})`.execute(trx)
+  await sql`delete from changes where seq <= (select max(seq) from changes) - ${sql.lit(KEPT)}`.execute(trx)
+}
+
+/** Makes every listener look now. Never in a transaction that stores events. */
+export async function wakeListeners<S>(db: Kysely<S>): Promise<void> {
+  if (dialectOf(db) === 'sqlite') return
+  await sql`select pg_notify('sandlot_' || current_schema(), '')`.execute(db)
+}
+
+/** Runs `write` and records the change with it, in one transaction. On SQLite only `write`. */
+export async function changing<S, T>(
+  db: Kysely<S>,
+  { what, id }: Change,
+  write: (trx: Kysely<S>) => Promise<T>,
+): Promise<T> {
+  if (dialectOf(db) === 'sqlite') return write(db)
+  const result = await db.transaction().execute(async (trx) => {
+    const written = await write(trx)
+    await recordChange(trx, what, id)
+    return written
+  })
+  await wakeListeners(db)
+  return result
+}
+
+interface ListenOptions {
+  /** Of the store: a path or an address. */
+  where: string
+  schema: StoreName
+  /**
+   * Gets what was recorded since it began to listen, in order, also by this process. What it
+   * rejects with goes to `problem`, and it gets the same again.
+   */
+  changed: (changes: readonly Change[]) => void | Promise<void>
+  /** Called with each notification, also where nothing was recorded. */
+  woken?: () => void
+  /** Name of a lock that one listener of all has. Absent: none is asked for. */
+  leader?: string
+  problem: (error: unknown) => void
+  /** Milliseconds. */
+  pollMs?: number
+}
+
+export interface ChangeListener {
+  /**
+   * Whether this listener has the lock of `leader`: always on SQLite. One whose connection was cut
+   * may say so for seconds longer.
+   */
+  leads(): boolean
+  /** Idempotent. */
+  close(): Promise<void>
+}
+
+/**
+ * Listens once it resolves, and reconnects for ever. Throws where the first connection fails.
+ */
+export async function listenToChanges(options: ListenOptions): Promise<ChangeListener> {
+  if (!isPostgres(options.where)) return { leads: () => true, close: () => Promise.resolve() }
+  const listener = new Listener(options)
+  await listener.start()
+  return listener
+}
+
+class Listener implements ChangeListener {
+  readonly #options: ListenOptions
+  readonly #closing = new AbortController()
+  #cursor = 0
+  #leads = false
+  #wake = (): void => undefined
+  #running: Promise<void> = Promise.resolve()
+
+  constructor(options: ListenOptions) {
+    this.#options = options
+  }
+
+  async start(): Promise<void> {
+    const client = await this.#connect()
+    this.#cursor = (await bounds(client)).high
+    await this.#lead(client)
+    this.#running = this.#run(client)
+  }
+
+  leads(): boolean {
+    return this.#leads
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort()
+    this.#wake()
+    await this.#running
+  }
+
+  async #connect(): Promise<ListeningClient> {
+    const { where, schema } = this.#options
+    const client = listeningClient({ url: where, schema })
+    try {
+      await client.connect()
+      await client.query(`listen sandlot_${schema}`)
+      return client
+    } catch (error) {
+      await client.end().catch(() => undefined)
+      throw error
+    }
+  }
+
+  /** Never rejects. */
+  async #run(first: ListeningClient): Promise<void> {
+    let client: ListeningClient | undefined = first
+    const { signal } = this.#closing
+    while (!signal.aborted) {
+      try {
+        client ??= await this.#connect()
+        await this.#follow(client)
+      } catch (error) {
+        if (!signal.aborted) this.#options.problem(error)
+      }
+      this.#leads = false
+      await client?.end().catch(() => undefined)
+      client = undefined
+      await sleep(RETRY_MS, undefined, { signal }).catch(() => undefined)
+    }
+  }
+
+  /** Rejects when the connection breaks; resolves when it closes. */
+  async #follow(client: ListeningClient): Promise<void> {
+    let broken = false
+    let notified = false
+    const { pollMs = POLL_MS, woken } = this.#options
+    client.on('notification', () => {
+      notified = true
+      this.#wake()
+      woken?.()
+    })
+    // A query that waits rejects by itself; otherwise the next one does.
+    client.on('error', () => {
+      broken = true
+      this.#wake()
+    })
+    // Whatever came while there was no connection.
+    woken?.()
+    while (!this.#closing.signal.aborted) {
+      notified = false
+      await this.#lead(client)
+      await this.#read(client)
+      if (broken || notified) continue
+      const { promise, resolve } = Promise.withResolvers<void>()
+      const timer = setTimeout(resolve, pollMs)
+      this.#wake = resolve
+      if (!this.#closing.signal.aborted) await promise
+      clearTimeout(timer)
+    }
+  }
+
+  async #lead(client: ListeningClient): Promise<void> {
+    const { leader } = this.#options
+    if (leader === undefined || this.#leads) return
+    const { rows } = await client.query<{ got: boolean }>(
+      'select pg_try_advisory_lock(hashtext($1)) as got',
+      [leader],
+    )
+    this.#leads = rows[0]?.got === true
+  }
+
+  async #read(client: ListeningClient): Promise<void> {
+    const { low, high } = await bounds(client)
+    if (high === this.#cursor) return
+    // Removed before it was read, or a database that has lost its last commits.
+    const missed = high < this.#cursor || low > this.#cursor + 1
+    const { rows } = missed
+      ? { rows: [] }
+      : await client.query<ChangesTable>(
+          'select what, id from changes where seq > $1 and seq <= $2 order by seq',
+          [this.#cursor, high],
+        )
+    const changes = missed
+      ? [{ what: 'everything' }]
+      : rows.map(({ what, id }) => (id === null ? { what } : { what, id }))
+    try {
+      await this.#options.changed(changes)
+      this.#cursor = high
+    } catch (error) {
+      this.#options.problem(error)
+    }
+  }
+}
+
+async function bounds(client: ListeningClient): Promise<{ low: number; high: number }> {
+  const { rows } = await client.query<{ low: number; high: number }>(
+    'select coalesce(min(seq), 0) as low, coalesce(max(seq), 0) as high from changes',
+  )
+  return rows[0] ?? { low: 0, high: 0 }
+}
+
+/** The migration. */
+export async function addChanges(db: Kysely<unknown>): Promise<void> {
+  const isFile = dialectOf(db) === 'sqlite'
+  await db.schema
+    .createTable('changes')
+    .addColumn('seq', isFile ? 'integer' : 'bigint', (column) =>
+      isFile ? column.primaryKey() : column.primaryKey().generatedAlwaysAsIdentity(),
+    )
+    .addColumn('what', 'text', (column) => column.notNull())
+    .addColumn('id', 'text')
+    .execute()
+}

@@ -1,0 +1,349 @@
+/**
+ * The ai-agents that share a database, and which of them has which person. A person belongs to one
+ * at a time; the number of each change of hands (`epoch`) is what keeps an earlier owner from
+ * writing. All times are the database's. On SQLite there is one ai-agent, and nothing is here.
+ */
+import { type Kysely, type RawBuilder, sql } from 'kysely'
+import { dialectOf } from '../database/dialect.ts'
+import { wakeListeners } from '../database/changes.ts'
+import type { SessionsSchema } from './schema.ts'
+
+/** A replica whose last heartbeat is older is dead: what it has may be claimed. */
+export const LIVING_MS = 7_000
+/** Rows of dead ones are removed after a day. */
+const FORGOTTEN_MS = 86_400_000
+/** Claimed like a person by the replica that runs the schedules of the deployment. */
+export const SCHEDULES = 'deployment:schedules'
+
+export interface ReplicasTable {
+  id: string
+  url: string
+  /** Of its TLS listener, in PEM. */
+  certificate: string | null
+  version: string
+  started_at: number
+  heartbeat_at: number
+  /** 1: it takes no new people. */
+  draining: number
+}
+
+export interface OwnersTable {
+  user_id: string
+  /** Null: given up. */
+  replica_id: string | null
+  /** Grows with each change of `replica_id`. */
+  epoch: number
+}
+
+export interface Replica {
+  id: string
+  /** Where its ACP is. */
+  url: string
+  certificate?: string
+  version: string
+  draining: boolean
+  living: boolean
+  /** People that it has. */
+  people: number
+}
+
+export interface ReplicaReads {
+  /** By id. Empty on SQLite. */
+  list(): Promise<Replica[]>
+  /** Id of the living replica that has this person. */
+  ownerOf(userId: string): Promise<string | undefined>
+}
+
+export interface NewReplica {
+  id: string
+  url: string
+  certificate?: string
+  version: string
+}
+
+export interface Owned {
+  userId: string
+  epoch: number
+}
+
+/** Of one replica, from `register` on. */
+export interface ReplicaRows extends ReplicaReads {
+  /**
+   * Begins this replica. An earlier one of the same id has no people any more. From now on writes
+   * that name an epoch need the person of the session to be ours.
+   */
+  register(replica: NewReplica): Promise<void>
+  /** Renews it. Undefined: another one was registered under its id. */
+  heartbeat(): Promise<{ draining: boolean; owned: Owned[] } | undefined>
+  /**
+   * Takes this person unless a living replica has them. Answers who has them now: ours is claimed.
+   * Undefined: it cannot be told, because we are dead or draining ourselves.
+   */
+  claim(userId: string): Promise<{ replicaId: string; epoch: number } | undefined>
+  /** Gives these people up. */
+  release(userIds: readonly string[]): Promise<void>
+  /** From now on it claims no people. */
+  drain(): Promise<void>
+  /** The replica of this id drains with its next heartbeat. False: there is no living one. */
+  askToDrain(id: string): Promise<boolean>
+  /** Gives up all people, and the row goes. */
+  unregister(): Promise<void>
+  /** People with unfinished prompts whom no living replica has, and how many may take them. */
+  unowned(): Promise<{ userIds: string[]; replicas: number }>
+  /** Forget that this person is ours: nothing of theirs is written any more. */
+  lose(userId: string): void
+}
+
+/** Which people writes of sessions need to be ours. Undefined epochs are those of others. */
+export class Fence {
+  #replica: { id: string; startedAt: number } | undefined
+  readonly #epochs = new Map<string, number>()
+
+  /** Undefined: there is one process, and all is its own. */
+  get replica(): { id: string; startedAt: number } | undefined {
+    return this.#replica
+  }
+
+  begin(id: string, startedAt: number): void {
+    this.#replica = { id, startedAt }
+    this.#epochs.clear()
+  }
+
+  claimed(userId: string, epoch: number): void {
+    this.#epochs.set(userId, epoch)
+  }
+
+  lost(userId: string): void {
+    this.#epochs.delete(userId)
+  }
+
+  /** Whether `epoch`, as `ownerEpoch` reads it, lets us write what is of this user. */
+  admits(userId: string, epoch: number | null | undefined): boolean {
+    if (this.#replica === undefined) return true
+    return epoch != null && this.#epochs.get(userId) === epoch
+  }
+
+  /**
+   * The epoch under which we have the user of the session of a statement, null when we have not.
+   * The row is locked until the transaction ends, so that a claim comes before or after it.
+   */
+  ownerEpoch(lock: 'locked' | 'read'): RawBuilder<number | null> {
+    if (this.#replica === undefined) return sql<null>`null`
+    return sql`(select owners.epoch from owners
+      where owners.user_id = sessions.user_id and owners.replica_id = ${this.#replica.id}
+      ${lock === 'locked' ? sql`for share` : sql``})`
+  }
+}
+
+export function replicaReads(db: Kysely<SessionsSchema>): ReplicaReads {
+  const now = clock(db)
+  return {
+    async list() {
+      const rows = await db
+        .selectFrom('replicas')
+        .selectAll('replicas')
+        .select(living(now).as('living'))
+        .select((query) =>
+          query
+            .selectFrom('owners')
+            .select((count) => count.fn.countAll<number>().as('people'))
+            .whereRef('owners.replica_id', '=', 'replicas.id')
+            .where('owners.user_id', '!=', SCHEDULES)
+            .as('people'),
+        )
+        .orderBy('id')
+        .execute()
+      return rows.map(({ id, url, certificate, version, draining, ...row }) => ({
+        id,
+        url,
+        ...(certificate === null ? {} : { certificate }),
+        version,
+        draining: draining === 1,
+        living: row.living === 1,
+        people: row.people ?? 0,
+      }))
+    },
+
+    async ownerOf(userId) {
+      const row = await db
+        .selectFrom('owners')
+        .innerJoin('replicas', 'replicas.id', 'owners.replica_id')
+        .select('replicas.id')
+        .where('owners.user_id', '=', userId)
+        .where(living(now), '=', 1)
+        .executeTakeFirst()
+      return row?.id
+    },
+  }
+}
+
+export function storedReplicas(db: Kysely<SessionsSchema>, fence: Fence): ReplicaRows {
+  const now = clock(db)
+  const self = (): { id: string; startedAt: number } => {
+    if (fence.replica === undefined) throw new TypeError('No replica was registered.')
+    return fence.replica
+  }
+  const release = async (userIds: readonly string[]): Promise<void> => {
+    for (const userId of userIds) fence.lost(userId)
+    await db
+      .updateTable('owners')
+      .set({ replica_id: null })
+      .where('replica_id', '=', self().id)
+      .where('user_id', 'in', [...userIds])
+      .execute()
+    await wakeListeners(db)
+  }
+  return {
+    ...replicaReads(db),
+
+    async register({ id, url, certificate = null, version }) {
+      const startedAt = await db.transaction().execute(async (trx) => {
+        await sql`delete from replicas where heartbeat_at < ${now} - ${sql.lit(FORGOTTEN_MS)}`.execute(trx)
+        const made = await trx
+          .insertInto('replicas')
+          .values({ id, url, certificate, version, started_at: now, heartbeat_at: now, draining: 0 })
+          .onConflict((conflict) =>
+            conflict.column('id').doUpdateSet({
+              url,
+              certificate,
+              version,
+              draining: 0,
+              heartbeat_at: now,
+              started_at: sql<number>`case when replicas.started_at < ${now} then ${now}
+                else replicas.started_at + 1 end`,
+            }),
+          )
+          .returning('started_at')
+          .executeTakeFirstOrThrow()
+        // What an earlier one of this id has must not pass for ours.
+        await trx.updateTable('owners').set({ replica_id: null }).where('replica_id', '=', id).execute()
+        return made.started_at
+      })
+      fence.begin(id, startedAt)
+      await wakeListeners(db)
+    },
+
+    async heartbeat() {
+      const { id, startedAt } = self()
+      const { rows } = await sql<{ draining: number; user_id: string | null; epoch: number | null }>`
+        with beat as (
+          update replicas set heartbeat_at = ${now}
+          where id = ${id} and started_at = ${startedAt} returning id, draining
+        )
+        select beat.draining, owners.user_id, owners.epoch
+        from beat left join owners on owners.replica_id = beat.id`.execute(db)
+      const [first] = rows
+      if (first === undefined) return undefined
+      const owned = rows.flatMap(({ user_id, epoch }) =>
+        user_id === null || epoch === null ? [] : [{ userId: user_id, epoch: epoch }],
+      )
+      return { draining: first.draining === 1, owned }
+    },
+
+    async claim(userId) {
+      const { id, startedAt } = self()
+      const isFree = sql`(held.replica_id is null or held.replica_id <> ${id} and not exists (
+        select 1 from replicas where replicas.id = held.replica_id and ${isLiving(now)}))`
+      const { rows } = await sql<{ replica_id: string; epoch: number }>`
+        insert into owners as held (user_id, replica_id, epoch)
+        select cast(${userId} as text), replicas.id, 1 from replicas
+        where id = ${id} and started_at = ${startedAt} and draining = 0 and ${isLiving(now)}
+        on conflict (user_id) do update set
+          replica_id = case when ${isFree} then excluded.replica_id else held.replica_id end,
+          epoch = case when ${isFree} then held.epoch + 1 else held.epoch end
+        returning replica_id, epoch`.execute(db)
+      const [row] = rows
+      if (row === undefined) return undefined
+      if (row.replica_id === id) fence.claimed(userId, row.epoch)
+      return { replicaId: row.replica_id, epoch: row.epoch }
+    },
+
+    release,
+
+    async drain() {
+      const { id } = self()
+      await db.updateTable('replicas').set({ draining: 1 }).where('id', '=', id).execute()
+      await wakeListeners(db)
+    },
+
+    async askToDrain(id) {
+      const row = await db
+        .updateTable('replicas')
+        .set({ draining: 1 })
+        .where('id', '=', id)
+        .where(living(now), '=', 1)
+        .returning('id')
+        .executeTakeFirst()
+      await wakeListeners(db)
+      return row !== undefined
+    },
+
+    async unregister() {
+      const { id, startedAt } = self()
+      await db.transaction().execute(async (trx) => {
+        const gone = await trx
+          .deleteFrom('replicas')
+          .where('id', '=', id)
+          .where('started_at', '=', startedAt)
+          .returning('id')
+          .executeTakeFirst()
+        if (gone === undefined) return
+        await trx.updateTable('owners').set({ replica_id: null }).where('replica_id', '=', id).execute()
+      })
+      await wakeListeners(db)
+    },
+
+    async unowned() {
+      const { rows } = await sql<{ user_id: string; replicas: number }>`
+        select distinct sessions.user_id, (
+          select count(*) from replicas where draining = 0 and ${isLiving(now)}
+        ) as replicas
+        from sessions where sessions.running_prompt_id is not null and not exists (
+          select 1 from owners join replicas on replicas.id = owners.replica_id
+          where owners.user_id = sessions.user_id and ${isLiving(now)}
+        )`.execute(db)
+      return {
+        userIds: rows.map(({ user_id }) => user_id),
+        replicas: rows[0]?.replicas ?? 0,
+      }
+    },
+
+    lose: (userId) => fence.lost(userId),
+  }
+}
+
+/** Epoch milliseconds, by the database's clock: those of hosts may differ by minutes. */
+function clock(db: Kysely<SessionsSchema>): RawBuilder<number> {
+  return dialectOf(db) === 'sqlite'
+    ? sql<number>`cast((julianday('now') - 2440587.5) * 86400000 as integer)`
+    : sql<number>`cast(floor(extract(epoch from clock_timestamp()) * 1000) as bigint)`
+}
+
+function isLiving(now: RawBuilder<number>): RawBuilder<boolean> {
+  return sql<boolean>`replicas.heartbeat_at >= ${now} - ${sql.lit(LIVING_MS)}`
+}
+
+function living(now: RawBuilder<number>): RawBuilder<number> {
+  return sql<number>`case when ${isLiving(now)} then 1 else 0 end`
+}
+
+/** The migration. */
+export async function addReplicas(db: Kysely<unknown>): Promise<void> {
+  await db.schema
+    .createTable('replicas')
+    .addColumn('id', 'text', (column) => column.primaryKey())
+    .addColumn('url', 'text', (column) => column.notNull())
+    .addColumn('certificate', 'text')
+    .addColumn('version', 'text', (column) => column.notNull())
+    .addColumn('started_at', 'bigint', (column) => column.notNull())
+    .addColumn('heartbeat_at', 'bigint', (column) => column.notNull())
+    .addColumn('draining', 'integer', (column) => column.notNull())
+    .execute()
+  await db.schema
+    .createTable('owners')
+    .addColumn('user_id', 'text', (column) => column.primaryKey())
+    .addColumn('replica_id', 'text')
+    .addColumn('epoch', 'bigint', (column) => column.notNull())
+    .execute()
+  await db.schema.createIndex('owners_by_replica').on('owners').column('replica_id').execute()
+}
