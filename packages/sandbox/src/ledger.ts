@@ -58,7 +58,7 @@ export interface SandboxLedger {
   /**
    * A number that grows with every call, for fencing controllers: never the same twice, also over
    * restarts. At least the time in epoch milliseconds, so that a ledger that was lost or restored
-   * does not lock us out of what runs.
+   * does not lock us out of what runs; and greater than `above`, which a sandbox has seen.
    */
-  nextEpoch(): Promise<number>
+  nextEpoch(above?: number): Promise<number>
 }

@@ -52,6 +52,10 @@ export interface ConnectingContext extends ContainerOptions {
   hasContainer: (owner: string) => boolean
   /** The way out of sandboxes. Absent: there is none. */
   egress?: Egress
+  /**
+   * As `NewerEpoch`, for the sandbox of this user. Absent: a greater one is another controller's.
+   */
+  newerEpoch?: ((userId: string, current: number) => Promise<number | undefined>) | undefined
   /** Aborts when the controller closes. */
   closing: AbortSignal
   patience?: Patience
@@ -185,7 +189,7 @@ export function createConnecting(context: ConnectingContext): Connecting {
   }
 
   async function handshake(
-    { slot }: LedgerSlot,
+    { slot, userId }: LedgerSlot,
     { id, stream, profile }: OpenSandbox,
     epoch: number,
     signal: AbortSignal,
@@ -193,7 +197,9 @@ export function createConnecting(context: ConnectingContext): Connecting {
     const key = deriveSandboxKey(context.deploymentKey, id)
     const stateKey = deriveStateKey(context.deploymentKey, slot)
     const disk = context.budget()
-    const sandbox = await connectSandbox({ id, stream, key, stateKey, epoch, signal, disk })
+    const newerEpoch = async (current: number): Promise<number | undefined> =>
+      userId === undefined ? undefined : context.newerEpoch?.(userId, current)
+    const sandbox = await connectSandbox({ id, stream, key, stateKey, epoch, newerEpoch, signal, disk })
     return { sandbox, profile }
   }
 

@@ -158,9 +158,9 @@ export function createFileLedger(file: string): SandboxLedger {
 
     list: () => look((slots) => slots.map((slot) => toSlot(slot))),
 
-    nextEpoch: () =>
+    nextEpoch: (above = 0) =>
       transaction((ledger) => {
-        ledger.epoch = Math.max(ledger.epoch + 1, Date.now())
+        ledger.epoch = Math.max(ledger.epoch + 1, above + 1, Date.now())
         return { result: ledger.epoch, write: true }
       }),
   }

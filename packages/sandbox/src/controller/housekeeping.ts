@@ -6,6 +6,7 @@ import { createGate } from '#shared/async/keyed-lock'
 import type { LedgerSlot, SandboxLedger } from '../ledger.ts'
 import type { Pool } from './pool.ts'
 import { claimedContainers, type Seen } from './reconciler.ts'
+import type { SharedEngine } from './shared-engine.ts'
 import type { UserSandboxes } from './user-sandboxes.ts'
 
 /** Streams that are opened at once after a start. */
@@ -23,6 +24,7 @@ interface HousekeepingOptions {
   /** Milliseconds; 0 = never. */
   idle: { pauseAfterMs: number; stopAfterMs: number }
   closing: AbortSignal
+  share: SharedEngine
   log: (message: string, details: { userId?: string; error?: unknown }) => void
 }
 
@@ -38,7 +40,7 @@ interface Housekeeping {
  * comes all the same.
  */
 export function createHousekeeping(options: HousekeepingOptions): Housekeeping {
-  const { backend, userSandboxes, closing } = options
+  const { backend, userSandboxes, closing, share } = options
   const { pauseAfterMs, stopAfterMs } = options.idle
   let first: Promise<void> | undefined
   let loops: Promise<unknown> = Promise.resolve()
@@ -77,7 +79,10 @@ export function createHousekeeping(options: HousekeepingOptions): Housekeeping {
   async function reattachAll(claimed: [LedgerSlot, BackendSandbox][], seenAt: number): Promise<void> {
     const wanted = claimed.filter(
       ([{ userId }, { state }]) =>
-        state === 'running' && userId !== undefined && !userSandboxes.isConnected(userId),
+        state === 'running' &&
+        userId !== undefined &&
+        share.owns(userId) &&
+        !userSandboxes.isConnected(userId),
     )
     if (wanted.length === 0) return
     const epoch = await options.ledger.nextEpoch()
@@ -127,12 +132,14 @@ export function createHousekeeping(options: HousekeepingOptions): Housekeeping {
     asleep = new Map()
     for (const [{ userId }, { id, state }] of claimed) {
       if (state !== 'paused' || userId === undefined || userSandboxes.isConnected(userId)) continue
+      if (!share.owns(userId) && !share.leads()) continue
       const since = before.get(id) ?? performance.now()
       asleep.set(id, since)
       if (stopAfterMs > 0 && performance.now() - since >= stopAfterMs)
-        await one(userId, 'a paused sandbox without a stream could not be stopped', () =>
-          userSandboxes.stop(userId, seenAt),
-        )
+        await one(userId, 'a paused sandbox without a stream could not be stopped', async () => {
+          // Its owner has ended, or it would have stopped it.
+          if (share.owns(userId) || (await share.claim(userId))) await userSandboxes.stop(userId, seenAt)
+        })
     }
   }
 

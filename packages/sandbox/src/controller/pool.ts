@@ -47,9 +47,9 @@ export interface Pool {
    */
   take(userId: string): Promise<{ slot: LedgerSlot; sandbox?: ConnectedSandbox } | undefined>
   /**
-   * Take up what an earlier controller left (only the first time: later on, what runs may be
-   * another controller's), and remove what is of no use any more. What fails is logged, and looked
-   * at again the next time. Never rejects.
+   * Take up what an earlier controller left (only the first time since this one leads: later on,
+   * what runs may be another controller's), and remove what is of no use any more. What fails is
+   * logged, and looked at again the next time. Never rejects.
    */
   settle(rows: LedgerSlot[], containers: BackendSandbox[]): Promise<void>
   /** Make what is missing, in the background. */
@@ -65,6 +65,8 @@ export interface Pool {
 interface PoolContext extends WarmContext {
   /** At most so many containers are started at once, here and elsewhere. */
   gate: <T>(work: () => Promise<T>) => Promise<T>
+  /** Whether this controller makes, takes up and removes them; all controllers take from them. */
+  leads: () => boolean
   /** Aborts when the controller closes: what is being made or reattached is left as it is. */
   closing: AbortSignal
   log: (message: string, error: unknown) => void
@@ -97,8 +99,17 @@ export function createPool(options: PoolOptions, context: PoolContext): Pool {
     const { sandbox } = entry
     void sandbox.closed.then((why) => {
       entry.ended = true
-      // Another controller's from now on, if it was fenced; else ours, and only its stream is gone.
-      if (forget(entry) && why !== undefined && why.code !== 'fenced') dropped.add(slot.slot)
+      if (!forget(entry) || why === undefined) return
+      if (why.code !== 'fenced') {
+        // It is ours, and only its stream is gone.
+        dropped.add(slot.slot)
+        return
+      }
+      // Another controller's from now on: it was claimed there, or that one leads now.
+      if (!context.leads()) return
+      target.asked()
+      setTimeout(wakeFirst, AFTER_CLAIM_MS).unref()
+      refill()
     })
     dropped.delete(slot.slot)
     ready.push(entry)
@@ -177,7 +188,7 @@ export function createPool(options: PoolOptions, context: PoolContext): Pool {
   }
 
   async function fill(): Promise<void> {
-    while (!closing.signal.aborted) {
+    while (!closing.signal.aborted && context.leads()) {
       const wait = notBefore - performance.now()
       if (wait > 0) await sleep(wait, undefined, { signal: closing.signal, ref: false })
       const warm = (await ledger.list()).filter(({ state }) => state === 'warm').length
@@ -189,7 +200,7 @@ export function createPool(options: PoolOptions, context: PoolContext): Pool {
   }
 
   function refill(): void {
-    if (options.size === 0 || filling || closing.signal.aborted) return
+    if (options.size === 0 || filling || closing.signal.aborted || !context.leads()) return
     filling = fill()
       .catch((error: unknown) => {
         if (closing.signal.aborted) return
@@ -275,6 +286,11 @@ export function createPool(options: PoolOptions, context: PoolContext): Pool {
     },
 
     async settle(rows, containers) {
+      if (!context.leads()) {
+        // What the one that leads meanwhile has made is taken up.
+        settled = false
+        return
+      }
       for (const row of rows) {
         if (closing.signal.aborted) return
         if (row.state !== 'warm' || busy.has(row.slot) || ready.some(({ slot }) => slot.slot === row.slot))
@@ -326,7 +342,7 @@ export function createPool(options: PoolOptions, context: PoolContext): Pool {
     try {
       await connect(row, container)
     } catch (error) {
-      if (closing.signal.aborted) return
+      if (closing.signal.aborted || (error instanceof SandboxError && error.code === 'fenced')) return
       context.log('a warm sandbox does not answer', error)
       await removeFailed(row, error)
     }

@@ -2,6 +2,7 @@ import type { BackendSandbox } from '../backend.ts'
 import { type ContainerOptions, checkOwner, containersOf, ownerOf } from './start-container.ts'
 import { LABEL, parseName } from '../names.ts'
 import type { LedgerSlot } from '../ledger.ts'
+import type { SharedEngine } from './shared-engine.ts'
 import { generation } from './slots.ts'
 
 interface ReconcileOptions extends ContainerOptions {
@@ -17,6 +18,7 @@ interface ReconcileOptions extends ContainerOptions {
    * grace.
    */
   isBeingMade: (slot: string) => boolean
+  share: SharedEngine
   log: (message: string, details: { slot: string; error?: unknown }) => void
 }
 
@@ -46,7 +48,7 @@ interface Reconciler {
  * never, except one whose slot is condemned.
  */
 export function createReconciler(options: ReconcileOptions): Reconciler {
-  const { backend, ledger, deploymentId } = options
+  const { backend, ledger, deploymentId, share } = options
   const graceMs = options.graceMs ?? 120_000
   /** Since when each unexplained thing is there. */
   let since = new Map<string, number>()
@@ -120,6 +122,7 @@ export function createReconciler(options: ReconcileOptions): Reconciler {
       owners = new Set(named.flatMap(({ name }) => (name?.kind === 'claimed' ? [name.owner] : [])))
       const before = since
       since = new Map()
+      const leads = share.leads()
       const isOld = (key: string): boolean => {
         const first = before.get(key) ?? at
         since.set(key, first)
@@ -127,17 +130,19 @@ export function createReconciler(options: ReconcileOptions): Reconciler {
       }
       const known = new Set(rows.map(({ slot }) => slot))
       for (const { container, name } of named) {
-        if (name?.kind === 'pool' && !known.has(name.slot) && isOld(container.id))
+        if (leads && name?.kind === 'pool' && !known.has(name.slot) && isOld(container.id))
           await one(name.slot, () => removeStray(container))
       }
       for (const row of rows) {
         const own = containers.filter(({ labels }) => labels[LABEL.slot] === row.slot)
-        if (row.state === 'condemned' && isOld(row.slot)) await one(row.slot, () => finishRemoval(row))
-        if (row.state === 'warm' && own.length === 0 && isOld(row.slot))
+        if (leads && row.state === 'condemned' && isOld(row.slot))
+          await one(row.slot, () => finishRemoval(row))
+        if (leads && row.state === 'warm' && own.length === 0 && isOld(row.slot))
           await one(row.slot, () => releaseUnmade(row))
         const unfinished =
           own.length > 1 || own.some((container) => generation(container, deploymentId) === 0)
-        if (row.state === 'claimed' && unfinished) await one(row.slot, () => finishClaim(row))
+        const isOurs = row.userId !== undefined && share.owns(row.userId)
+        if (row.state === 'claimed' && isOurs && unfinished) await one(row.slot, () => finishClaim(row))
       }
       return { rows, containers, at }
     },

@@ -1,7 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 
 import { allOf } from './all-of.ts'
-import type { SandboxBackend, SandboxLimits, SandboxProfile, SandboxState } from '../backend.ts'
+import type {
+  BackendSandbox,
+  SandboxBackend,
+  SandboxLimits,
+  SandboxProfile,
+  SandboxState,
+} from '../backend.ts'
 import { containersOf, type ContainerOptions } from './start-container.ts'
 import type { Patience, StartStep } from './connecting.ts'
 import { createEgress, type EgressOptions } from '../egress/egress.ts'
@@ -13,16 +19,23 @@ import { idleTimes, type IdleOptions } from './idle.ts'
 import { createGate, createKeyedLock } from '#shared/async/keyed-lock'
 import type { SandboxLedger } from '../ledger.ts'
 import { DEFAULT_LIMITS } from '../limits.ts'
-import { isDeploymentId } from '../names.ts'
+import { isDeploymentId, LABEL } from '../names.ts'
 import { proveOnce } from './proof.ts'
 import { createPool, type PoolOptions } from './pool.ts'
 import { createReconciler } from './reconciler.ts'
 import type { Sandbox, SandboxStat } from '../sandbox.ts'
+import { ALONE, anothersError, type SharedEngine } from './shared-engine.ts'
 import { createUserSandboxes } from './user-sandboxes.ts'
 import { orAborted } from '#shared/async/or-aborted'
 
 /** How long `close` waits for an engine that is slow to wake what is paused. */
 const RESUME_MS = 10_000
+
+/**
+ * How far the epoch that a sandbox has seen may be ahead of our time: what is in there must not
+ * drive that of the ledger up.
+ */
+const LIKELY_AHEAD_MS = 3_600_000
 
 export interface SandboxesOptions {
   backend: SandboxBackend
@@ -62,6 +75,8 @@ export interface SandboxesOptions {
   network?: 'none' | { egress: EgressOptions }
   /** What all sandboxes together may use of their host. Default: as much as there is. */
   host?: HostOptions
+  /** Where several controllers share engine and ledger. Default: this is the only one. */
+  share?: SharedEngine
   /**
    * Receives problems outside of any call, for example a stream that dropped and could not be
    * opened again.
@@ -92,7 +107,8 @@ export interface Sandboxes {
    * This user's running sandbox, made, started or resumed as needed: the same one for any number of
    * calls at once. Costs nothing while a stream is open. After a drop the next call gives a fresh
    * `Sandbox`; take commands that were running up again with `attach`. `signal` ends only this
-   * caller's waiting: a sandbox that is connected is given all the same.
+   * caller's waiting: a sandbox that is connected is given all the same. Rejects with `fenced` for
+   * one that is another controller's, as `reset`, `stop` and `remove` do.
    */
   acquire(userId: string, signal?: AbortSignal): Promise<Sandbox>
   /**
@@ -114,13 +130,16 @@ export interface Sandboxes {
    * cut off.
    */
   remove(userId: string, files: 'keep' | 'purge'): Promise<void>
-  /** Stop every container of this deployment, also those that this controller has no stream to. */
+  /**
+   * Stop every container of this deployment that is this controller's, also those that it has no
+   * stream to.
+   */
   stopAll(): Promise<void>
   /**
-   * Maintain all sandboxes from now on, until `close`: open the streams to those that
-   * run, so that their leases do not end; bring engine and ledger together; keep the pool filled;
-   * pause and stop what is idle. For the one controller of a deployment: what another one holds is
-   * taken over. Resolves after the first look; never rejects.
+   * Maintain all sandboxes that are this controller's from now on, until `close`: open the streams
+   * to those that run, so that their leases do not end; bring engine and ledger together; keep the
+   * pool filled; pause and stop what is idle. What another controller holds of these is taken over.
+   * Resolves after the first look; never rejects.
    */
   maintain(): Promise<void>
   /**
@@ -133,8 +152,8 @@ export interface Sandboxes {
   /** Resolves when the pool holds as many as it should, or cannot just now. */
   poolFilled(): Promise<void>
   /**
-   * Close all streams; containers and commands go on. After `maintain`, what is paused is
-   * woken, so that its lease runs out if no controller comes back.
+   * Close all streams; containers and commands go on. After `maintain`, what is paused of this
+   * controller's is woken, so that its lease runs out if no controller comes back.
    */
   close(): Promise<void>
 }
@@ -143,7 +162,7 @@ export interface Sandboxes {
  * One controller's sandboxes. Throws `invalid_arguments` for a deployment id or key that cannot be.
  */
 export function createSandboxes(options: SandboxesOptions): Sandboxes {
-  const { ledger, deploymentId, deploymentKey } = options
+  const { ledger, deploymentId, deploymentKey, share = ALONE } = options
   if (!isDeploymentId(deploymentId))
     throw new SandboxError('invalid_arguments', `"${deploymentId}" is not a deployment id.`)
   if (deploymentKey.length < 32)
@@ -179,6 +198,7 @@ export function createSandboxes(options: SandboxesOptions): Sandboxes {
     graceMs: options.graceMs,
     locked: (userId, work) => lock.run(userId, work),
     isBeingMade: (slot) => pool.isBusy(slot),
+    share,
     log,
   })
   const prove = proveOnce(backend)
@@ -187,6 +207,7 @@ export function createSandboxes(options: SandboxesOptions): Sandboxes {
     gate,
     prove,
     closing: closing.signal,
+    leads: () => share.leads(),
     log: (message, error) => log(message, { error }),
   })
   const { network = 'none' } = options
@@ -203,6 +224,21 @@ export function createSandboxes(options: SandboxesOptions): Sandboxes {
     log,
     patience: options.patience,
     egress,
+    owns: (userId) => share.owns(userId),
+    // The only controller gives way to the one that has taken its place.
+    newerEpoch: options.share && newerEpoch,
+    isStillOwn: options.share && ((userId) => share.claim(userId)),
+  })
+
+  /** Of a ledger that lost its last changes, or a clock that goes behind those of the others. */
+  async function newerEpoch(userId: string, current: number): Promise<number | undefined> {
+    const isLikely = current < Date.now() + LIKELY_AHEAD_MS
+    return share.owns(userId) && isLikely ? ledger.nextEpoch(current) : undefined
+  }
+
+  share.onLost((userId) => {
+    // `close` does not reject.
+    void userSandboxes.release(userId)
   })
   let maintained = false
   const housekeeping = createHousekeeping({
@@ -215,6 +251,7 @@ export function createSandboxes(options: SandboxesOptions): Sandboxes {
     idle: idleTimes(options.idle),
     lookEveryMs: options.lookEveryMs ?? 60_000,
     closing: closing.signal,
+    share,
     log,
   })
 
@@ -224,12 +261,23 @@ export function createSandboxes(options: SandboxesOptions): Sandboxes {
     return false
   }
 
+  /** Those of users that are this controller's, and what has no user where it leads. */
+  async function ownContainers(): Promise<BackendSandbox[]> {
+    const containers = await backend.list({})
+    if (options.share === undefined) return containers
+    const users = new Map((await ledger.list()).map(({ slot, userId }) => [slot, userId]))
+    return containers.filter(({ labels }) => {
+      const userId = users.get(labels[LABEL.slot] ?? '')
+      return userId === undefined ? share.leads() : share.owns(userId)
+    })
+  }
+
   /**
    * A paused sandbox does not use up its lease: without a controller it would stay for ever.
    */
   async function resumeAll(): Promise<void> {
     try {
-      const paused = (await backend.list({})).filter(({ state }) => state === 'paused')
+      const paused = (await ownContainers()).filter(({ state }) => state === 'paused')
       await allOf(paused.map(({ id }) => gate(() => backend.resume(id))))
     } catch (error) {
       log('paused sandboxes could not be resumed before the close', { error })
@@ -238,7 +286,7 @@ export function createSandboxes(options: SandboxesOptions): Sandboxes {
 
   async function acquire(userId: string, signal?: AbortSignal): Promise<Sandbox> {
     if (closing.signal.aborted) throw closedError()
-    checkUser(userId)
+    checkOwned(userId)
     const mayLeave = signal !== undefined && !userSandboxes.isConnected(userId)
     // Before anything is begun for a caller that has left.
     if (mayLeave && signal.aborted) throw stoppedWaiting()
@@ -250,6 +298,11 @@ export function createSandboxes(options: SandboxesOptions): Sandboxes {
     const wayOut = egress?.forUser(userId)
     if (wayOut !== undefined) await sandbox.openEgress(wayOut)
     return sandbox
+  }
+
+  function checkOwned(userId: string): void {
+    checkUser(userId)
+    if (!share.owns(userId)) throw anothersError()
   }
 
   return {
@@ -297,20 +350,19 @@ export function createSandboxes(options: SandboxesOptions): Sandboxes {
     },
 
     async stop(userId) {
-      checkUser(userId)
+      checkOwned(userId)
       await userSandboxes.stop(userId)
     },
 
     async remove(userId, files) {
-      checkUser(userId)
+      checkOwned(userId)
       await userSandboxes.remove(userId, files)
     },
 
     async stopAll() {
       await pool.close()
       await userSandboxes.disconnectAll()
-      const containers = await backend.list({})
-      const running = containers.filter(
+      const running = (await ownContainers()).filter(
         (container) => container.state === 'running' || container.state === 'paused',
       )
       await allOf(running.map((container) => gate(() => backend.stop(container.id))))

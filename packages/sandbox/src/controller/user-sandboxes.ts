@@ -10,6 +10,7 @@ import type { LiveSandbox } from './idle.ts'
 import type { KeyedLock } from '#shared/async/keyed-lock'
 import type { LedgerSlot } from '../ledger.ts'
 import type { SandboxStat } from '../sandbox.ts'
+import { anothersError } from './shared-engine.ts'
 import { knownSlot } from './slots.ts'
 
 /** When a stream drops, the waits in milliseconds before each try to open a new one. */
@@ -17,6 +18,13 @@ const RECONNECT_AFTER = [50, 250, 1_000, 4_000, 15_000]
 
 interface UserSandboxesContext extends ConnectingContext {
   lock: KeyedLock
+  /** Whether this user is this controller's. */
+  owns: (userId: string) => boolean
+  /**
+   * Whether a sandbox that another controller has taken over is this one's all the same: that one
+   * was late. Absent: it is the other one's.
+   */
+  isStillOwn?: ((userId: string) => Promise<boolean>) | undefined
   log: (message: string, details: { userId: string; slot?: string; error?: unknown }) => void
 }
 
@@ -49,6 +57,8 @@ export interface UserSandboxes {
    * it just now.
    */
   stopIdle(candidate: LiveSandbox): Promise<boolean>
+  /** Close the stream, or the one that is being opened; nothing inside ends. */
+  release(userId: string): Promise<void>
   liveSandboxes(): LiveSandbox[]
   disconnectAll(): Promise<void>
 }
@@ -60,7 +70,7 @@ interface UserSandbox {
 }
 
 export function createUserSandboxes(context: UserSandboxesContext): UserSandboxes {
-  const { backend, ledger, lock, closing } = context
+  const { backend, ledger, lock, closing, owns } = context
   const connecting = createConnecting(context)
   const live = new Map<string, UserSandbox>()
   const joining = new Map<string, Promise<ConnectedSandbox>>()
@@ -69,6 +79,8 @@ export function createUserSandboxes(context: UserSandboxesContext): UserSandboxe
    * nothing any more.
    */
   const changedAt = new Map<string, number>()
+  /** When a user became another controller's: what was begun for them before that ends. */
+  const lostAt = new Map<string, number>()
   const unchanged = (userId: string, since: number): boolean => (changedAt.get(userId) ?? 0) < since
 
   function join(userId: string): Promise<ConnectedSandbox> {
@@ -89,11 +101,22 @@ export function createUserSandboxes(context: UserSandboxesContext): UserSandboxe
     return started
   }
 
-  async function admit(userId: string, sandbox: ConnectedSandbox): Promise<ConnectedSandbox> {
-    if (closing.aborted) {
-      // `disconnectAll` has run already.
+  /** What `opening` opens since `begunAt` is this user's, unless nothing may be opened any more. */
+  async function admit(
+    userId: string,
+    opening: Promise<ConnectedSandbox>,
+    begunAt = performance.now(),
+  ): Promise<ConnectedSandbox> {
+    const sandbox = await opening
+    // `disconnectAll` or `release` has run already.
+    const isLate = closing.aborted
+      ? new SandboxError('cancelled', 'The controller is closing.')
+      : owns(userId) && (lostAt.get(userId) ?? 0) < begunAt
+        ? undefined
+        : anothersError()
+    if (isLate !== undefined) {
       await sandbox.close()
-      throw new SandboxError('cancelled', 'The controller is closing.')
+      throw isLate
     }
     live.set(userId, { sandbox, askedAt: performance.now() })
     changedAt.set(userId, performance.now())
@@ -101,23 +124,24 @@ export function createUserSandboxes(context: UserSandboxesContext): UserSandboxe
     return sandbox
   }
 
-  const connect = async (userId: string): Promise<ConnectedSandbox> =>
-    admit(userId, await connecting.connect(userId))
+  const connect = (userId: string): Promise<ConnectedSandbox> => admit(userId, connecting.connect(userId))
 
   function onDrop(userId: string, sandbox: ConnectedSandbox, why: SandboxError | undefined): void {
     if (live.get(userId)?.sandbox !== sandbox) return
     live.delete(userId)
-    // Fenced: another controller has it now, and taking it back would start a fight.
-    if (closing.aborted || why?.code === 'fenced') return
-    void reconnect(userId, sandbox.paused)
+    if (closing.aborted) return
+    void reconnect(userId, sandbox.paused, why?.code === 'fenced')
   }
 
   /** Commands go on inside while no stream is open, but only for the length of sbxd's lease. */
-  async function reconnect(userId: string, paused: boolean): Promise<void> {
+  async function reconnect(userId: string, paused: boolean, fenced: boolean): Promise<void> {
+    // Another controller has it now, and taking it back without being asked would start a fight.
+    if (fenced && (context.isStillOwn === undefined || !owns(userId))) return
     let failure: unknown
     for (const ms of RECONNECT_AFTER) {
       try {
         await sleep(ms, undefined, { signal: closing, ref: false })
+        if (fenced && !(await context.isStillOwn?.(userId))) return
         await lock.run(userId, () => connectIfRunning(userId, paused))
         return
       } catch (error) {
@@ -132,7 +156,7 @@ export function createUserSandboxes(context: UserSandboxesContext): UserSandboxe
    * Under the user's lock: between the look and the connect nothing may stop what was seen running.
    */
   async function connectIfRunning(userId: string, paused: boolean): Promise<void> {
-    if (live.has(userId)) return
+    if (live.has(userId) || !owns(userId)) return
     const slot = await ledger.find(userId)
     const [container] = slot ? await containersOf(slot.slot, context) : []
     // Paused from outside while in use: it is wanted.
@@ -163,8 +187,8 @@ export function createUserSandboxes(context: UserSandboxesContext): UserSandboxe
       const { userId } = slot
       if (userId === undefined) return
       await lock.run(userId, async () => {
-        if (live.has(userId) || closing.aborted || !unchanged(userId, seenAt)) return
-        await admit(userId, await connecting.reattach(slot, container, epoch))
+        if (live.has(userId) || closing.aborted || !owns(userId) || !unchanged(userId, seenAt)) return
+        await admit(userId, connecting.reattach(slot, container, epoch))
       })
     },
 
@@ -218,6 +242,11 @@ export function createUserSandboxes(context: UserSandboxesContext): UserSandboxe
         return true
       })
       return (await stopped) ?? false
+    },
+
+    release(userId) {
+      lostAt.set(userId, performance.now())
+      return disconnect(userId, anothersError())
     },
 
     liveSandboxes: () =>

@@ -8,6 +8,7 @@ import { deriveSandboxKey, deriveStateKey } from './key.ts'
 import type { LedgerSlot } from '../ledger.ts'
 import { diskBudget } from '../limits.ts'
 import { parseName } from '../names.ts'
+import { anothersError } from './shared-engine.ts'
 import { orAborted } from '#shared/async/or-aborted'
 
 /** A warm sandbox: started, connected and not claimed. */
@@ -29,7 +30,8 @@ export interface WarmContext extends ContainerOptions {
 }
 
 /**
- * Connect to the container of a warm slot, in whatever state it is. Rejects with a `SandboxError`.
+ * Connect to the container of a warm slot, in whatever state it is. Rejects with a `SandboxError`,
+ * `fenced` when another controller has claimed it.
  */
 export async function openWarm(
   slot: LedgerSlot,
@@ -39,6 +41,9 @@ export async function openWarm(
 ): Promise<Warm> {
   // First: after a failure the stream would stay open.
   const epoch = await context.ledger.nextEpoch()
+  // After the epoch: a claim that comes later has a greater one, and takes it over from us.
+  const rows = await context.ledger.list()
+  if (!rows.some((row) => row.slot === slot.slot && row.state === 'warm')) throw anothersError()
   const { id, stream, profile } = await open(container, context.backend, signal)
   // `connectSandbox` proves by a round trip that it serves, not only that it runs.
   const sandbox = await connectSandbox({

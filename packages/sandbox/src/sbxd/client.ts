@@ -1,6 +1,6 @@
 import type { Duplex } from 'node:stream'
 
-import { readCommandList, handshake, type Welcome } from './handshake.ts'
+import { readCommandList, handshake, type NewerEpoch, type Welcome } from './handshake.ts'
 import { RemoteCommand } from './command.ts'
 import { connectPort, EGRESS_PORT, listPorts, openEgress } from './network.ts'
 import { RemoteFiles } from './files.ts'
@@ -41,6 +41,8 @@ interface ConnectOptions {
   stateKey?: Uint8Array | undefined
   /** Grows with every controller; a lower one than sbxd has seen is refused. */
   epoch: number
+  /** Default: a sandbox with a greater epoch is another controller's. */
+  newerEpoch?: NewerEpoch | undefined
   /** The way out of this sandbox. Default: none. */
   egress?: UserEgress
   /** Ends only the connecting. */
@@ -124,6 +126,7 @@ export async function connectSandbox(options: ConnectOptions): Promise<Connected
     const welcome = await handshake(stream, key, epoch, {
       signal,
       stateKey,
+      newerEpoch: options.newerEpoch,
       timeoutMs: options.handshakeMs ?? 10_000,
     })
     const sandbox = new RemoteSandbox(

@@ -30,6 +30,12 @@ export interface Welcome {
   rest: Buffer
 }
 
+/**
+ * Asked once when sbxd has seen a greater epoch than ours: a greater one than that, for a
+ * controller that knows that the sandbox is its own; undefined to give way.
+ */
+export type NewerEpoch = (current: number) => Promise<number | undefined>
+
 const NONCE_BYTES = 16
 /** How long HELLO waits for its answer before it is said again. */
 const AGAIN_MS = 2_500
@@ -39,24 +45,26 @@ const REFUSED = { noKey: 1, wrongKey: 2, oldEpoch: 3, version: 4 } as const
  * HELLO until WELCOME. Everything on the stream before the answer with our nonce is ignored: it may
  * be the tail of a frame to an earlier controller. HELLO is said again every `againMs` (default
  * 2,500), because what another controller writes at the same time may swallow it; sbxd ignores one
- * that it has welcomed. Rejects with `fenced` (old epoch), `protocol` (wrong key, other version),
- * `sandbox_lost` (the stream ended), `timeout` or `cancelled`. The stream is left paused, without
- * our listeners.
+ * that it has welcomed. Rejects with `fenced` (old epoch, also that of `newerEpoch`), `protocol`
+ * (wrong key, other version), `sandbox_lost` (the stream ended), `timeout` or `cancelled`. The
+ * stream is left paused, without our listeners.
  */
 export async function handshake(
   stream: Duplex,
   key: Uint8Array,
-  epoch: number,
+  firstEpoch: number,
   limits: {
     signal?: AbortSignal | undefined
     timeoutMs: number
     againMs?: number
     /** Installed with the key. */
     stateKey?: Uint8Array | undefined
+    newerEpoch?: NewerEpoch | undefined
   },
 ): Promise<Welcome> {
   const nonce = randomBytes(NONCE_BYTES)
   let install = false
+  let epoch = firstEpoch
   const say = (): void => {
     stream.write(Buffer.alloc(RESYNC_BYTES))
     stream.write(hello(key, epoch, nonce, install && { stateKey: limits.stateKey }))
@@ -65,13 +73,21 @@ export async function handshake(
   try {
     say()
     let answer = await findAnswer(stream, nonce, Buffer.alloc(0), limits)
-    // More than one when HELLO was said more than once before the answer came.
-    while (answer.type === FrameType.REFUSED && refusal(answer.payload) === REFUSED.noKey) {
-      if (!install) stream.write(hello(key, epoch, nonce, { stateKey: limits.stateKey }))
-      install = true
+    while (answer.type === FrameType.REFUSED) {
+      const { reason, current } = readRefusal(answer.payload)
+      // Each more than once when HELLO was said more than once before the answer came.
+      if (reason === REFUSED.noKey) {
+        if (!install) stream.write(hello(key, epoch, nonce, { stateKey: limits.stateKey }))
+        install = true
+      } else if (reason !== REFUSED.oldEpoch || current >= epoch) {
+        const newer =
+          reason === REFUSED.oldEpoch && epoch === firstEpoch ? await limits.newerEpoch?.(current) : undefined
+        if (newer === undefined) throw refusedError(reason)
+        epoch = newer
+        say()
+      }
       answer = await findAnswer(stream, nonce, answer.rest, limits)
     }
-    if (answer.type === FrameType.REFUSED) throw refusedError(refusal(answer.payload))
     return readWelcome(answer.payload, nonce, answer.rest)
   } finally {
     clearInterval(again)
@@ -172,10 +188,12 @@ function findAnswer(
   })
 }
 
-function refusal(payload: Buffer): number {
+/** `current`: the greatest epoch that sbxd has seen. */
+function readRefusal(payload: Buffer): { reason: number; current: number } {
   const reader = new ByteReader(payload)
   reader.bytes(NONCE_BYTES)
-  return reader.u8()
+  const reason = reader.u8()
+  return { reason, current: reason === REFUSED.oldEpoch ? reader.u64() : 0 }
 }
 
 function refusedError(reason: number): SandboxError {

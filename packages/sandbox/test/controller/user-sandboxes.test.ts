@@ -43,6 +43,7 @@ beforeEach(async () => {
     prove: () => prove(),
     hasContainer: () => true,
     closing: closing.signal,
+    owns: () => true,
     log: () => {},
   })
 }, 120_000)

@@ -192,6 +192,14 @@ export function testLedger(name: string, make: () => Promise<LedgerUnderTest>): 
       expect(await again.nextEpoch()).toBeGreaterThan(Math.max(...epochs))
     })
 
+    test('an epoch is greater than the one that a sandbox has seen, and the next ones too', async () => {
+      const { ledger } = await fresh()
+      const seen = Date.now() + 600_000
+      expect(await ledger.nextEpoch(seen)).toBe(seen + 1)
+      expect(await ledger.nextEpoch()).toBe(seen + 2)
+      expect(await ledger.nextEpoch(seen)).toBe(seen + 3)
+    })
+
     test('a ledger that was lost begins with a later epoch than the one before', async () => {
       const { ledger } = await fresh()
       const last = await ledger.nextEpoch()

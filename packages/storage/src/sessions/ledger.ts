@@ -84,10 +84,10 @@ export function storedLedger(db: Kysely<SessionsSchema>): SandboxLedger {
       return rows.map(toSlot)
     },
 
-    async nextEpoch() {
+    async nextEpoch(above = 0) {
       const row = await db
         .insertInto('counters')
-        .values({ name: 'controller_epoch', value: Date.now() })
+        .values({ name: 'controller_epoch', value: Math.max(Date.now(), above + 1) })
         .onConflict((conflict) =>
           conflict.column('name').doUpdateSet((query) => ({
             value: query

@@ -17,10 +17,14 @@ const RETRY_AFTER = [0, 100, 500, 1_000, 2_000]
 /** Bytes. Well below what the sandbox keeps for us, and few enough messages. */
 const ACKNOWLEDGE_EVERY = 128 * 1024
 
-/** `cancelled`: a call that was stopped waits for its sandbox all the same, to end the command. */
+/**
+ * `cancelled`: a call that was stopped waits for its sandbox all the same, to end the command.
+ * `fenced`: another controller has taken the sandbox over; it was late, or this session leaves.
+ */
 const PASSING: ReadonlySet<SandboxErrorCode> = new Set([
   'engine_unavailable',
   'sandbox_lost',
+  'fenced',
   'timeout',
   'ledger',
   'cancelled',

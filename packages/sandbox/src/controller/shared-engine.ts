@@ -1,0 +1,34 @@
+import { SandboxError } from '../errors.ts'
+
+/** What is this controller's, of an engine and a ledger that several share. Asked each time. */
+export interface SharedEngine {
+  /** Whether the container of this user is this controller's to connect to, pause and stop. */
+  owns(userId: string): boolean
+  /** Whether it keeps the pool, which all take from, and removes what has no owner. */
+  leads(): boolean
+  /**
+   * Resolves with whether this user is this controller's, or now becomes it because they are no
+   * other one's. Asked where that decides: another controller has taken the sandbox over, or none
+   * has stopped what is paused in its time.
+   */
+  claim(userId: string): Promise<boolean>
+  /**
+   * Called once. For a user who is another controller's from now on the stream is closed and
+   * nothing is stopped: commands go on, and the other one attaches to them. What is under way
+   * rejects with `fenced`, also an `acquire`.
+   */
+  onLost(lost: (userId: string) => void): void
+}
+
+/** The one controller of its engine. */
+export const ALONE: SharedEngine = {
+  owns: () => true,
+  leads: () => true,
+  claim: async () => true,
+  onLost: () => {},
+}
+
+/** For a user whose sandbox is another controller's. */
+export function anothersError(): SandboxError {
+  return new SandboxError('fenced', 'This sandbox is another controller’s now.')
+}
