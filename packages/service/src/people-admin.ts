@@ -104,7 +104,7 @@ async function show(
   if (person === undefined) return { did: 'nothing', reason: 'no_such_person', message: who }
   let agent: AgentConnection
   try {
-    agent = await connectAgent(agentUrl, () => undefined)
+    agent = await connectAgent({ url: agentUrl }, () => undefined)
   } catch (error) {
     if (!(error instanceof SandlotError)) throw error
     return { did: 'nothing', reason: 'not_running', message: error.message }

@@ -12,7 +12,7 @@ import type { NewAudit } from '@sandlot/shared/office/audit'
 import type { Removal, RemovedData } from '@sandlot/shared/api'
 import { messageOf } from '@sandlot/shared/errors'
 import type { AccountsStore } from '@sandlot/storage/accounts/store'
-import type { AgentLink } from './agent/agent-link.ts'
+import type { Agents } from './agent/agents.ts'
 import type { Logger } from './log.ts'
 import type { Sockets } from './socket/sockets.ts'
 import type { Uploads } from './chat/uploads.ts'
@@ -29,7 +29,7 @@ const SLOW = 'The agent has not answered for more than a minute; it may hang.'
 
 interface RemovalsParts {
   accounts: Pick<AccountsStore, 'removeUser' | 'removals' | 'removalDone' | 'removalFailed'>
-  agent: Pick<AgentLink, 'request' | 'whenConnected'>
+  agent: Pick<Agents, 'request' | 'whenConnected'>
   sockets: Pick<Sockets, 'personRemoved'>
   uploads: Pick<Uploads, 'removeAll'>
   log: Logger

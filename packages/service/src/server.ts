@@ -6,9 +6,10 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { getRequestListener } from '@hono/node-server'
 import { BackgroundAudit } from '@sandlot/storage/audit/background-audit'
+import { isPostgres } from '@sandlot/storage/database/postgres'
 import { openAccounts } from '@sandlot/storage/accounts/accounts'
-import { AgentLink } from './agent/agent-link.ts'
 import type { AgentLinkOptions } from './agent/agent-link.ts'
+import { Agents, type Replicas } from './agent/agents.ts'
 import type { ServiceConfig } from './config.ts'
 import { makeApp } from './http/app.ts'
 import { readinessOf } from './http/health-routes.ts'
@@ -60,6 +61,7 @@ interface ServiceDeps {
   alertTimes?: Partial<AlertsTimes>
   /** Push services on this machine are allowed. */
   push?: { loopback?: boolean; timeoutMs?: number }
+  replicas?: () => Promise<Replicas>
   agentPauses?: NonNullable<AgentLinkOptions['pauses']>
   providerRetry?: { firstMs: number; longestMs: number }
 }
@@ -144,8 +146,15 @@ export async function startService(config: ServiceConfig, deps: ServiceDeps = {}
     let adopting = Promise.resolve()
     // Behind the end of the link, which ends what it asks.
     undo.push(() => adopting)
-    const agent = new AgentLink({
-      url: config.agentUrl,
+    const agent = new Agents({
+      at: isPostgres(config.sessions)
+        ? {
+            find: deps.replicas ?? (async () => (await sessions.reader()).replicas),
+            token: undefined,
+            otherwise: { url: config.agentUrl },
+          }
+        : { url: config.agentUrl },
+      personOf: async (sessionId) => (await (await sessions.reader()).getSession(sessionId))?.userId,
       log,
       onSessionChanged: (change) => {
         tellOfChange(change)

@@ -5,6 +5,8 @@
  * after the answer that follows them on the wire, so a replay would end before its last event. They
  * are passed on here unchanged, in wire order.
  */
+import { X509Certificate } from 'node:crypto'
+import type { ConnectionOptions, PeerCertificate } from 'node:tls'
 import {
   type AnyMessage,
   type ClientContext,
@@ -17,10 +19,19 @@ import { STREAM_PATH, rpcErrorData } from '@sandlot/shared/acp-meta'
 import { type JsonRpcSocket, jsonRpcSocket } from '@sandlot/shared/node/json-rpc-socket'
 import { type ErrorCode, SandlotError, messageOf } from '@sandlot/shared/errors'
 import { pauseWhenDue } from '@sandlot/shared/node/time-slices'
-import { WebSocket } from 'ws'
+import { type ClientOptions, WebSocket } from 'ws'
 import { z } from 'zod'
 import { Recent } from '@sandlot/shared/async/recent'
 import { keepAlive } from '../socket/keep-alive.ts'
+
+/** Where an agent listens. */
+export interface AgentPlace {
+  url: string
+  /** Of the agent itself, in PEM: no other is accepted. Absent: there is no TLS, or a usual one. */
+  certificate?: string | undefined
+  /** Shown to an agent of that certificate. */
+  token?: string | undefined
+}
 
 /** Must not throw; must not wait. */
 export type OnNotification = (method: string, params: unknown) => void
@@ -55,15 +66,11 @@ const initialized = z.looseObject({ protocolVersion: z.literal(PROTOCOL_VERSION)
  * `sessionChanges`: receive changes of the session lists of all users. Throws `agent_unavailable`.
  */
 export async function connectAgent(
-  url: string,
+  place: AgentPlace,
   onNotification: OnNotification,
   { sessionChanges = false }: { sessionChanges?: boolean } = {},
 ): Promise<AgentConnection> {
-  const socket = new WebSocket(url, {
-    perMessageDeflate: false,
-    handshakeTimeout: HANDSHAKE_TIMEOUT_MS,
-    maxPayload: MAX_MESSAGE_BYTES,
-  })
+  const socket = new WebSocket(place.url, { ...clientOptions(place), maxPayload: MAX_MESSAGE_BYTES })
   const reading = new PausableSocket(socket)
   const stream = streamOf(socket, onNotification, reading)
   await opened(socket)
@@ -105,14 +112,31 @@ export async function connectAgent(
  * The byte stream of a ticket. It is paused: who gets it resumes it. Throws `agent_unavailable`,
  * also when the ticket opens nothing any more.
  */
-export async function openAgentStream(url: string, ticket: string): Promise<WebSocket> {
-  const socket = new WebSocket(`${url.slice(0, url.lastIndexOf('/'))}${STREAM_PATH}${ticket}`, {
-    perMessageDeflate: false,
-    handshakeTimeout: HANDSHAKE_TIMEOUT_MS,
-  })
+export async function openAgentStream(place: AgentPlace, ticket: string): Promise<WebSocket> {
+  const beside = place.url.slice(0, place.url.lastIndexOf('/'))
+  const socket = new WebSocket(`${beside}${STREAM_PATH}${ticket}`, clientOptions(place))
   socket.once('open', () => socket.pause())
   await opened(socket)
   return socket
+}
+
+function clientOptions({ certificate, token }: AgentPlace): ClientOptions {
+  const options: ClientOptions = { perMessageDeflate: false, handshakeTimeout: HANDSHAKE_TIMEOUT_MS }
+  if (certificate === undefined) return options
+  if (token !== undefined) options.headers = { authorization: `Bearer ${token}` }
+  // `ws` passes on what Node takes, which its types do not know.
+  return Object.assign(options, pinnedTo(certificate))
+}
+
+/** By the certificate alone: what name the agent has, and who else vouches for it, is no matter. */
+function pinnedTo(certificate: string): ConnectionOptions {
+  const { raw } = new X509Certificate(certificate)
+  return {
+    ca: certificate,
+    minVersion: 'TLSv1.3',
+    checkServerIdentity: (_host: string, peer: PeerCertificate) =>
+      peer.raw.equals(raw) ? undefined : new Error('the agent has another certificate than it published'),
+  }
 }
 
 async function request(

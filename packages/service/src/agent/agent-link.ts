@@ -1,7 +1,7 @@
 /**
- * The service's connections to ai-agent. One lasting connection for what concerns all users (the
- * agent's status, changes of the session lists, requests of the HTTP API), reopened with growing
- * pauses when it drops; and `open()`, a separate connection for each browser socket.
+ * The service's connections to one ai-agent. One lasting connection for what concerns all users
+ * (the agent's status, changes of the session lists, requests of the HTTP API), reopened with
+ * growing pauses when it drops; and `open()`, a separate connection for each browser socket.
  *
  * Why not one connection for all sockets: the agent owns the join of history and live tail, and
  * does it per connection. On a shared one, two sockets that resume the same session at different
@@ -17,12 +17,12 @@ import { SandlotError, messageOf } from '@sandlot/shared/errors'
 import type { Logger } from '../log.ts'
 import type { WebSocket } from 'ws'
 import { connectAgent, openAgentStream } from './agent-client.ts'
-import type { AgentConnection, OnNotification } from './agent-client.ts'
+import type { AgentConnection, AgentPlace, OnNotification } from './agent-client.ts'
 
 const STATUS_TIMEOUT_MS = 3_000
 
 export interface AgentLinkOptions {
-  url: string
+  place: AgentPlace
   log: Logger
   /** Must not throw. */
   onSessionChanged: (change: SessionChanged) => void
@@ -37,7 +37,6 @@ export class AgentLink {
   readonly #ended = new AbortController()
   #current: AgentConnection | undefined
   readonly #waiting = new Set<() => void>()
-  #lastStatus: AgentStatus | undefined
   readonly #running: Promise<void>
 
   constructor(options: AgentLinkOptions) {
@@ -57,9 +56,9 @@ export class AgentLink {
   /** Opens a separate connection for the caller. Throws `agent_unavailable`. */
   async open(onNotification: OnNotification): Promise<AgentConnection> {
     this.#ended.signal.throwIfAborted()
-    const { url, log } = this.#options
+    const { place, log } = this.#options
     try {
-      return await connectAgent(url, onNotification)
+      return await connectAgent(place, onNotification)
     } catch (error) {
       const cause = error instanceof Error ? error.cause : undefined
       log.warn({ error: messageOf(cause ?? error) }, 'a reader could not be connected to the agent')
@@ -69,7 +68,7 @@ export class AgentLink {
 
   /** The byte stream of a ticket, not read yet. Throws `agent_unavailable`. */
   openStream(ticket: string): Promise<WebSocket> {
-    return openAgentStream(this.#options.url, ticket)
+    return openAgentStream(this.#options.place, ticket)
   }
 
   /** By the lasting connection. Throws `SandlotError`. */
@@ -86,8 +85,7 @@ export class AgentLink {
   async status(): Promise<AgentStatus> {
     const answer = await this.#soon(EXT.status, {})
     if (answer === undefined) throw new SandlotError('agent_unavailable', 'The agent does not answer.')
-    this.#lastStatus = agentStatus.parse(answer)
-    return this.#lastStatus
+    return agentStatus.parse(answer)
   }
 
   /** The agent's metrics; undefined when it does not answer in time. Does not throw. */
@@ -117,16 +115,6 @@ export class AgentLink {
     const late = new AbortController()
     const timeout = sleep(STATUS_TIMEOUT_MS, undefined, { signal: late.signal, ref: false })
     return Promise.race([this.request(method, params), timeout]).finally(() => late.abort())
-  }
-
-  /** The current status, else the last known one; undefined before the first. Does not throw. */
-  async lastStatus(): Promise<AgentStatus | undefined> {
-    try {
-      return await this.status()
-    } catch (error) {
-      this.#options.log.debug({ error: messageOf(error) }, 'no status from the agent')
-      return this.#lastStatus
-    }
   }
 
   /**
@@ -163,19 +151,21 @@ export class AgentLink {
   }
 
   async #keepConnected(): Promise<void> {
-    const { url, log, onConnected } = this.#options
+    const { place, log, onConnected } = this.#options
     const { signal } = this.#ended
+    let refusal: string | undefined
     let pause = this.#pauses.first
     while (!signal.aborted) {
       try {
         const onNotification: OnNotification = (method, params) => this.#onNotification(method, params)
-        const connection = await connectAgent(url, onNotification, { sessionChanges: true })
+        const connection = await connectAgent(place, onNotification, { sessionChanges: true })
         if (signal.aborted) {
           connection.close()
           break
         }
         log.info('connected to the agent')
         pause = this.#pauses.first
+        refusal = undefined
         this.#current = connection
         onConnected(true)
         for (const wake of this.#waiting) wake()
@@ -187,6 +177,10 @@ export class AgentLink {
       } catch (error) {
         const cause = error instanceof Error ? error.cause : undefined
         log.debug({ error: messageOf(cause ?? error), pause }, 'the agent is not reachable')
+        const why = refusalOf(cause)
+        // Not with each try: it stays so until a person mends it.
+        if (why !== undefined && why !== refusal) log.error({ error: messageOf(cause) }, why)
+        refusal = why
       }
       // Up to half as much again, so that several services do not come back in step.
       await sleep(pause * (1 + Math.random() / 2), undefined, { signal }).catch(ignoreAbort)
@@ -201,6 +195,15 @@ export class AgentLink {
     else
       this.#options.log.warn({ method, problem: changed.error.message }, 'the agent sent an unknown message')
   }
+}
+
+/** What an operator has to mend, which no later try does; undefined: it is nothing of that kind. */
+function refusalOf(cause: unknown): string | undefined {
+  const said = messageOf(cause)
+  if (/server response: 401/.test(said))
+    return 'the agent refuses SANDLOT_AGENT_TOKEN: agents and services must have the same'
+  if (/certificate/i.test(said)) return 'what listens in place of the agent has another certificate'
+  return undefined
 }
 
 function ignoreAbort(error: unknown): void {

@@ -6,13 +6,15 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { messageOf } from '@sandlot/shared/errors'
 import type { Logger } from '../log.ts'
 import type { AgentConnection, OnNotification } from './agent-client.ts'
-import type { AgentLink } from './agent-link.ts'
+import { type Agents, isNotOwner } from './agents.ts'
 
 /** Pause before it is tried again although the agent is reachable. */
 const RETRY_MS = 500
 
 interface ReaderConnectionOptions {
-  agent: AgentLink
+  agent: Agents
+  /** Whose agent it is. */
+  holder: string
   log: Logger
   onNotification: OnNotification
   /** Whether a lost connection is to be reopened by itself. */
@@ -39,7 +41,8 @@ export class ReaderConnection {
   get(): Promise<AgentConnection> {
     this.#closed.signal.throwIfAborted()
     if (this.#opening !== undefined) return this.#opening
-    const opening = this.#options.agent.open(this.#options.onNotification)
+    const { agent, holder, onNotification } = this.#options
+    const opening = agent.open(holder, onNotification)
     this.#opening = opening
     const forget = (): void => {
       if (this.#opening === opening) this.#opening = undefined
@@ -51,6 +54,38 @@ export class ReaderConnection {
       if (this.#options.wanted()) this.restore()
     }, forget)
     return opening
+  }
+
+  /**
+   * `work` with the connection, begun in this turn where `begun` is given. As of `Agents.again`.
+   */
+  async with<T>(
+    work: (connection: AgentConnection) => Promise<T>,
+    { mayRepeat = () => true, begun }: { mayRepeat?: () => boolean; begun?: AgentConnection } = {},
+  ): Promise<T> {
+    let first = begun
+    const connect = (): AgentConnection | Promise<AgentConnection> => {
+      const connection = first ?? this.get()
+      first = undefined
+      return connection
+    }
+    return this.#options.agent.again(connect, (connection) => this.#leaveIfMoved(connection, work), mayRepeat)
+  }
+
+  /** Another agent has the person: this connection is of no use any more. */
+  async #leaveIfMoved<T>(
+    connection: AgentConnection,
+    work: (connection: AgentConnection) => Promise<T>,
+  ): Promise<T> {
+    try {
+      return await work(connection)
+    } catch (error) {
+      if (isNotOwner(error)) {
+        connection.close()
+        await connection.closed
+      }
+      throw error
+    }
   }
 
   /** Continues in the background until `onBack` has succeeded. */
@@ -77,7 +112,7 @@ export class ReaderConnection {
     while (!signal.aborted) {
       try {
         await agent.whenConnected(signal)
-        await onBack(await this.get())
+        await this.#leaveIfMoved(await this.get(), onBack)
         return
       } catch (error) {
         if (signal.aborted || agent.closed) return

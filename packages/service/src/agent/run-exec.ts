@@ -2,7 +2,7 @@
  * One command of a person over a byte stream of the agent: stdin in, output out, both at the pace
  * of their readers.
  */
-import { EXT, streamTicket } from '@sandlot/shared/acp-meta'
+import { EXT } from '@sandlot/shared/acp-meta'
 import { Queue } from '@sandlot/shared/async/streams'
 import {
   END_OF_STDIN,
@@ -16,7 +16,7 @@ import {
 import { SandlotError } from '@sandlot/shared/errors'
 import type { WebSocket } from 'ws'
 import type { z } from 'zod'
-import type { AgentLink } from './agent-link.ts'
+import type { Agents } from './agents.ts'
 
 const PIECE_BYTES = 64 * 1024
 /** Output that waits for its reader above which the agent is not read, and below which it is. */
@@ -29,7 +29,7 @@ export interface ExecOutput {
 }
 
 interface ExecOptions {
-  agent: AgentLink
+  agent: Agents
   params: z.input<typeof execParams>
   /** Absent: it is empty. */
   stdin: AsyncIterable<Uint8Array> | undefined
@@ -48,8 +48,7 @@ export async function* runExec({
   stdin,
   gone,
 }: ExecOptions): AsyncGenerator<'started' | ExecOutput, ExecEnd> {
-  const { ticket } = streamTicket.parse(await agent.request(EXT.exec, params))
-  const socket = await agent.openStream(ticket)
+  const socket = await agent.openStream(EXT.exec, params)
   const leave = (): void => socket.terminate()
   gone.addEventListener('abort', leave, { once: true })
   try {

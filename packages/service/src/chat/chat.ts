@@ -1,5 +1,6 @@
 /**
- * One reader's chat: frames in, frames out, through one ACP connection of its own. Behind a browser
+ * One reader's chat: frames in, frames out, through an ACP connection of its own (to each agent
+ * that has a chat which is read here). Behind a browser
  * socket, and behind one `POST /api/chat`. Opened when first needed. When it is lost, every open
  * session is loaded again from the last number sent. Independent of WebSockets and HTTP.
  */
@@ -28,7 +29,7 @@ import { type StopReason, stopReason } from '@sandlot/shared/reasons'
 import type { ClientFrame, ServerFrame } from '@sandlot/shared/frames'
 import { z } from 'zod'
 import type { AgentConnection } from '../agent/agent-client.ts'
-import type { AgentLink } from '../agent/agent-link.ts'
+import type { Agents } from '../agent/agents.ts'
 import { ReaderConnection } from '../agent/reader-connection.ts'
 import { answerApproval } from './approvals.ts'
 import { Cursor } from './cursor.ts'
@@ -50,7 +51,7 @@ import type { Uploads } from './uploads.ts'
 
 export interface ChatOptions {
   user: AgentUser
-  agent: AgentLink
+  agent: Agents
   log: Logger
   /** Must not throw or wait. */
   send: (frame: ServerFrame) => void
@@ -82,29 +83,50 @@ const promptResult = z.object({ stopReason, _meta: z.object({ sandlot: promptRes
 
 export class Chat {
   readonly #options: ChatOptions
-  readonly #connection: ReaderConnection
+  /** By whose agent it is: one, where there is one agent. */
+  readonly #readers = new Map<string, ReaderConnection>()
   readonly #sessions: OpenSessions
   readonly #prompts: PendingPrompts
   /** By session: frames of a reader about one session are passed on in order. */
   readonly #order = new InOrder(MAX_WAITING_FRAMES)
   #watched: readonly string[] = []
+  #watchedBy: ReaderConnection | undefined
+  #closed = false
 
   constructor(options: ChatOptions) {
-    const { user, agent, log, send } = options
-    const sessions = new OpenSessions({ user, send })
+    const { user, send } = options
     this.#options = options
-    this.#sessions = sessions
+    this.#sessions = new OpenSessions({ user, send })
     this.#prompts = new PendingPrompts(send)
-    this.#connection = new ReaderConnection({
+  }
+
+  /** Of this session; undefined: of what is the user's own. */
+  async #readerOf(sessionId?: string): Promise<ReaderConnection> {
+    const { agent, user } = this.#options
+    const open = sessionId === undefined ? undefined : this.#sessions.readerOf(sessionId)
+    return open ?? this.#readerAt(await agent.holderOf(user.id, sessionId))
+  }
+
+  #readerAt(holder: string): ReaderConnection {
+    const { agent, log } = this.#options
+    const known = this.#readers.get(holder)
+    if (known !== undefined) return known
+    const reader: ReaderConnection = new ReaderConnection({
       agent,
+      holder,
       log,
       onNotification: (method, params) => this.#onNotification(method, params),
-      wanted: () => sessions.any || this.#watched.length > 0,
+      wanted: () => this.#sessions.anyBy(reader) || this.#watchedBy === reader,
       onBack: async (connection) => {
-        await sessions.loadAgain(connection, (error, sessionId) => this.#refuse(error, { sessionId }))
-        if (this.#watched.length > 0) await this.#sendWatched(connection)
+        await this.#sessions.loadAgain(reader, connection, (error, sessionId) =>
+          this.#refuse(error, { sessionId }),
+        )
+        if (this.#watchedBy === reader) await this.#sendWatched(connection)
       },
     })
+    this.#readers.set(holder, reader)
+    if (this.#closed) reader.close()
+    return reader
   }
 
   /**
@@ -124,13 +146,16 @@ export class Chat {
 
   /** Closes the connection; prompts continue in the agent. */
   close(): void {
-    this.#connection.close()
+    this.#closed = true
+    for (const reader of this.#readers.values()) reader.close()
   }
 
   /** What the page shows of the workspace; said again after a reconnect. */
   async #watch(paths: readonly string[]): Promise<void> {
+    const reader = await this.#readerOf()
     this.#watched = paths
-    await this.#sendWatched(await this.#connection.get())
+    this.#watchedBy = paths.length > 0 ? reader : undefined
+    await reader.with((connection) => this.#sendWatched(connection))
   }
 
   async #sendWatched(connection: AgentConnection): Promise<void> {
@@ -138,7 +163,7 @@ export class Chat {
   }
 
   #refuse(error: unknown, about: { requestId?: string; sessionId?: string }): void {
-    if (this.#connection.closed) return
+    if (this.#closed) return
     if (!(error instanceof SandlotError)) this.#options.log.error({ err: error, ...about }, 'a frame failed')
     const { code, message } = toErrorBody(error, about.requestId)
     this.#options.send({ type: 'ai_chat_error', ...about, code, message })
@@ -161,7 +186,9 @@ export class Chat {
         return this.#approve(frame)
       case 'ai_chat_mode':
         return this.#order.run(frame.sessionId, async () =>
-          setMode(await this.#connection.get(), user, frame.sessionId, frame.modeId),
+          (await this.#readerOf(frame.sessionId)).with((connection) =>
+            setMode(connection, user, frame.sessionId, frame.modeId),
+          ),
         )
       case 'ai_chat_watch':
         return this.#watch(frame.paths)
@@ -169,7 +196,9 @@ export class Chat {
         return this.#typing(frame.sessionId)
       case 'ai_chat_model':
         return this.#order.run(frame.sessionId, async () =>
-          setModel(await this.#connection.get(), user, frame.sessionId, frame),
+          (await this.#readerOf(frame.sessionId)).with((connection) =>
+            setModel(connection, user, frame.sessionId, frame),
+          ),
         )
     }
   }
@@ -185,20 +214,23 @@ export class Chat {
       async () => {
         await beforePrompt?.()
         const content = await contentOf(uploads, user.id, request)
-        const connection = await this.#connection.get()
-        const { sessionId, was } = await sessionFor(connection, user, request)
-        if (was === 'made') this.#sessions.open(sessionId, new Cursor(0))
+        const reader = await this.#readerOf(request.sessionId)
+        const { connection, sessionId, was } = await reader.with(async (given) => ({
+          connection: given,
+          ...(await sessionFor(given, user, request)),
+        }))
+        if (was === 'made') this.#sessions.open(reader, sessionId, new Cursor(0))
         // A client that repeats the submission of its new session has seen nothing of it.
         if (was === 'made before' && !this.#sessions.has(sessionId)) await this.resume(sessionId, 0)
         // Sent: the agent keeps the order of requests, so the next one need not wait for the end.
-        return { end: this.#submit(connection, sessionId, content, request) }
+        return { end: this.#submit({ reader, connection }, sessionId, content, request) }
       },
     )
     return end
   }
 
   async #submit(
-    connection: AgentConnection,
+    { reader, connection: begun }: { reader: ReaderConnection; connection: AgentConnection },
     sessionId: string,
     content: PromptContent,
     request: PromptRequest,
@@ -206,7 +238,7 @@ export class Chat {
     const { requestId, whenBusy, unattended, onError, follows } = request
     const prompt = this.#prompts.add(requestId)
     const known = this.#sessions.has(sessionId)
-    if (!known) this.#sessions.open(sessionId, new Cursor())
+    if (!known) this.#sessions.open(reader, sessionId, new Cursor())
     const sandlot = {
       user: this.#options.user,
       requestId,
@@ -216,11 +248,16 @@ export class Chat {
       follows,
     }
     try {
-      const answer = await connection.request(methods.agent.session.prompt, {
-        sessionId,
-        prompt: content,
-        _meta: { sandlot },
-      })
+      const answer = await reader.with(
+        (connection) =>
+          connection.request(methods.agent.session.prompt, {
+            sessionId,
+            prompt: content,
+            _meta: { sandlot },
+          }),
+        // Once it is accepted, its events come after the reconnect.
+        { begun, mayRepeat: () => prompt.promptId === undefined },
+      )
       const { stopReason, _meta } = promptResult.parse(answer)
       const { promptId, duplicate } = _meta.sandlot
       this.#prompts.accepted(requestId, promptId, sessionId)
@@ -239,14 +276,14 @@ export class Chat {
   }
 
   /** Everything settled after `after`, what is in flight, then live. Resolves when caught up. */
-  resume(sessionId: string, after: number): Promise<void> {
-    return this.#sessions.resume(this.#connection, sessionId, after)
+  async resume(sessionId: string, after: number): Promise<void> {
+    await this.#sessions.resume(await this.#readerOf(sessionId), sessionId, after)
   }
 
   /** Stops the running prompt. */
   async cancel(sessionId: string): Promise<void> {
     const { user } = this.#options
-    const connection = await this.#connection.get()
+    const connection = await (await this.#readerOf(sessionId)).get()
     await this.#refuseUnlessTakingPart(sessionId)
     await connection.notify(methods.agent.session.cancel, { sessionId, _meta: { sandlot: { user } } })
   }
@@ -261,19 +298,21 @@ export class Chat {
   /** Of no chat that is not followed here. */
   async #typing(sessionId: string): Promise<void> {
     if (!this.#sessions.has(sessionId)) return
-    const connection = await this.#connection.get()
+    const connection = await (await this.#readerOf(sessionId)).get()
     await connection.notify(EXT.typing, { user: this.#options.user, sessionId })
   }
 
   async #cancelCall(sessionId: string, toolCallId: string): Promise<void> {
-    const connection = await this.#connection.get()
-    await connection.request(EXT.cancelCall, { user: this.#options.user, sessionId, toolCallId })
+    const reader = await this.#readerOf(sessionId)
+    const params = { user: this.#options.user, sessionId, toolCallId }
+    await reader.with((connection) => connection.request(EXT.cancelCall, params))
   }
 
   async #unqueue(sessionId: string, messageId: string): Promise<void> {
-    const connection = await this.#connection.get()
+    const reader = await this.#readerOf(sessionId)
+    const params = { user: this.#options.user, sessionId, messageId }
     const { why } = unqueueResult.parse(
-      await connection.request(EXT.unqueue, { user: this.#options.user, sessionId, messageId }),
+      await reader.with((connection) => connection.request(EXT.unqueue, params)),
     )
     if (why === 'sent')
       throw new SandlotError('conflict', 'The agent had read this message before you took it back.')
@@ -282,11 +321,14 @@ export class Chat {
   async #approve(frame: Extract<ClientFrame, { type: 'ai_chat_approve' }>): Promise<void> {
     const { type: _type, ...answer } = frame
     const { user, mayMakeRules } = this.#options
-    await answerApproval(await this.#connection.get(), { user, mayMakeRules }, answer)
+    const reader = await this.#readerOf(frame.sessionId)
+    await reader.with((connection) => answerApproval(connection, { user, mayMakeRules }, answer), {
+      mayRepeat: () => false,
+    })
   }
 
   #onNotification(method: string, params: unknown): void {
-    if (this.#connection.closed) return
+    if (this.#closed) return
     if (method === methods.client.session.update) {
       const { data } = updateParams.safeParse(params)
       if (data !== undefined) this.#onUpdate(data.sessionId, data.update)

@@ -4,6 +4,7 @@ import type { AgentUser } from '@sandlot/shared/acp-meta'
 import { SandlotError } from '@sandlot/shared/errors'
 import type { ServerFrame } from '@sandlot/shared/frames'
 import type { AgentConnection } from '../agent/agent-client.ts'
+import { isNotOwner } from '../agent/agents.ts'
 import type { ReaderConnection } from '../agent/reader-connection.ts'
 import { Cursor } from './cursor.ts'
 import { CWD } from './submission.ts'
@@ -15,6 +16,8 @@ interface OpenSessionsOptions {
 }
 
 interface OpenSession {
+  /** By whose connection its events come. */
+  reader: ReaderConnection
   cursor: Cursor
   /** Loads of one session run in order, so that the last one decides. */
   loading: Promise<void>
@@ -28,16 +31,20 @@ export class OpenSessions {
     this.#options = options
   }
 
-  get any(): boolean {
-    return this.#open.size > 0
+  anyBy(reader: ReaderConnection): boolean {
+    return this.#open.values().some((session) => session.reader === reader)
+  }
+
+  readerOf(sessionId: string): ReaderConnection | undefined {
+    return this.#open.get(sessionId)?.reader
   }
 
   has(sessionId: string): boolean {
     return this.#open.has(sessionId)
   }
 
-  open(sessionId: string, cursor: Cursor): OpenSession {
-    const session = { cursor, loading: Promise.resolve() }
+  open(reader: ReaderConnection, sessionId: string, cursor: Cursor): OpenSession {
+    const session = { reader, cursor, loading: Promise.resolve() }
     this.#open.set(sessionId, session)
     return session
   }
@@ -55,9 +62,9 @@ export class OpenSessions {
   async resume(reader: ReaderConnection, sessionId: string, after: number): Promise<void> {
     const known = this.#open.get(sessionId)
     known?.cursor.restart(after)
-    const session = known ?? this.open(sessionId, new Cursor(after))
+    const session = known ?? this.open(reader, sessionId, new Cursor(after))
     try {
-      await this.#load(await reader.get(), sessionId, session, after)
+      await reader.with((connection) => this.#load(connection, sessionId, session, after))
     } catch (error) {
       // A session that the agent refuses gets no events; one that it could not answer for is loaded
       // after the reconnect.
@@ -68,18 +75,20 @@ export class OpenSessions {
   }
 
   /**
-   * Loads every open session from where its reader stands. One that the agent refuses is forgotten
-   * and passed to `onRefused`. Rejects when the agent is lost again.
+   * Loads every open session of this connection from where its reader stands. One that the agent
+   * refuses is forgotten and passed to `onRefused`. Rejects when the agent is lost again.
    */
   async loadAgain(
+    reader: ReaderConnection,
     connection: AgentConnection,
     onRefused: (error: unknown, sessionId: string) => void,
   ): Promise<void> {
     for (const [sessionId, session] of this.#open) {
+      if (session.reader !== reader) continue
       try {
         await this.#load(connection, sessionId, session, session.cursor.upTo)
       } catch (error) {
-        if (isUnavailable(error)) throw error
+        if (isUnavailable(error) || isNotOwner(error)) throw error
         this.forget(sessionId)
         onRefused(error, sessionId)
       }

@@ -5,7 +5,7 @@
 import { EXT, exportPiece } from '@sandlot/shared/acp-meta'
 import type { AgentUser } from '@sandlot/shared/acp-meta'
 import { Queue } from '@sandlot/shared/async/streams'
-import type { AgentLink } from '../agent/agent-link.ts'
+import type { Agents } from '../agent/agents.ts'
 
 /**
  * Pieces of 64 KiB that wait for the download before the agent does; as many again may be on their
@@ -25,11 +25,11 @@ interface OpenExport {
  * `agent_unavailable`.
  */
 export async function openExport(
-  agent: AgentLink,
+  agent: Agents,
   params: { sessionId: string; promptId: string; user: AgentUser },
 ): Promise<OpenExport> {
   const pieces = new Queue<string>()
-  const connection = await agent.open((method, piece) => {
+  const connection = await agent.openFor(EXT.exportPrompt, params, (method, piece) => {
     if (method !== EXT.exportPiece) return
     pieces.push(exportPiece.parse(piece).text)
     if (pieces.size >= MAX_WAITING_PIECES) connection.pause()

@@ -3,7 +3,7 @@ import type { HttpBindings } from '@hono/node-server'
 import type { BackgroundAudit } from '@sandlot/storage/audit/background-audit'
 import type { AccountsStore } from '@sandlot/storage/accounts/store'
 import type { Context } from 'hono'
-import type { AgentLink } from '../agent/agent-link.ts'
+import type { Agents } from '../agent/agents.ts'
 import type { Caller } from '../auth/caller.ts'
 import type { ServiceConfig } from '../config.ts'
 import type { Limits } from '../auth/limits.ts'
@@ -29,7 +29,7 @@ export interface Parts {
   accounts: AccountsStore
   sessions: Sessions
   uploads: Uploads
-  agent: AgentLink
+  agent: Agents
   sockets: Sockets
   places: PreviewPlaces
   previews: Previews

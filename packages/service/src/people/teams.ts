@@ -5,14 +5,14 @@
 import { EXT, teamSeedsResult } from '@sandlot/shared/acp-meta'
 import { messageOf } from '@sandlot/shared/errors'
 import type { AccountsStore } from '@sandlot/storage/accounts/store'
-import type { AgentLink } from '../agent/agent-link.ts'
+import type { Agents } from '../agent/agents.ts'
 import { addressFor } from '../auth/agent-user.ts'
 import type { Logger } from '../log.ts'
 import type { Sockets } from '../socket/sockets.ts'
 
 interface TeamsParts {
   accounts: Pick<AccountsStore, 'listUsers' | 'teams'>
-  agent: Pick<AgentLink, 'request'>
+  agent: Pick<Agents, 'request'>
   sockets: Pick<Sockets, 'personChanged'>
   log: Logger
 }

@@ -1,10 +1,10 @@
 /** Connections of a preview into the sandbox, through the agent. */
 import { Agent, type ClientRequest } from 'node:http'
 import type { Duplex } from 'node:stream'
-import { EXT, streamTicket } from '@sandlot/shared/acp-meta'
+import { EXT } from '@sandlot/shared/acp-meta'
 import type { PortsAsk } from '@sandlot/shared/desk/ports'
 import { createWebSocketStream, type WebSocket } from 'ws'
-import type { AgentLink } from '../agent/agent-link.ts'
+import type { Agents } from '../agent/agents.ts'
 import { agentUserOf } from '../auth/agent-user.ts'
 import type { Pass, Previews } from './previews.ts'
 
@@ -20,15 +20,14 @@ export interface Upstreams {
   open(pass: Pass): Promise<Duplex>
 }
 
-export function upstreams(agent: AgentLink, previews: Previews, idleMs = IDLE_MS): Upstreams {
+export function upstreams(agent: Agents, previews: Previews, idleMs = IDLE_MS): Upstreams {
   return {
     async open(pass) {
       const leave = previews.connecting(pass)
       try {
         const user = agentUserOf(pass.caller)
         const ask = { do: 'connect', port: pass.port } satisfies PortsAsk
-        const { ticket } = streamTicket.parse(await agent.request(EXT.ports, { user, ask }))
-        const socket = await agent.openStream(ticket)
+        const socket = await agent.openStream(EXT.ports, { user, ask })
         const stream = createWebSocketStream(socket)
         stream.once('close', leave)
         // Requests have their own listeners; without one an error would end the process.

@@ -55,8 +55,8 @@ export function makeUpgrade(options: UpgradeOptions): OnUpgrade {
 
   const upgrade = async (request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> => {
     const url = new URL(request.url ?? '', 'http://sandlot.invalid')
-    const askTicket = byteRoute(url)
-    if (askTicket !== undefined) return upgradeBytes(askTicket, request, socket, head)
+    const openStream = byteRoute(url)
+    if (openStream !== undefined) return upgradeBytes(openStream, request, socket, head)
     if (url.pathname !== '/ws') throw new SandlotError('not_found', 'WebSockets are at /ws.')
     const caller = await admit(request, 'chat', options)
     if (socket.destroyed) return
@@ -72,13 +72,13 @@ export function makeUpgrade(options: UpgradeOptions): OnUpgrade {
   }
 
   const upgradeBytes = async (
-    askTicket: NonNullable<ReturnType<typeof byteRoute>>,
+    openStream: NonNullable<ReturnType<typeof byteRoute>>,
     request: IncomingMessage,
     socket: Duplex,
     head: Buffer,
   ): Promise<void> => {
     const first = await admit(request, 'exec', options)
-    const agent = await options.agent.openStream(await askTicket(options.agent, agentUserOf(first)))
+    const agent = await openStream(options.agent, agentUserOf(first))
     try {
       // Opening takes a while: the sign-in may have ended meanwhile.
       const caller = await admit(request, 'exec', options)

@@ -127,6 +127,8 @@ export class ScriptedAgent {
     model: { name: 'scripted', demo: true },
     defaultMode: 'auto-edit',
   }
+  /** Whose sessions and things are here, and not at another agent. */
+  has: (userId: string) => boolean = () => true
   /** Requests and notifications in order of arrival, but the handshake. */
   readonly received: string[] = []
   /** Pieces that an exported record has behind its document: white space. */
@@ -201,6 +203,11 @@ export class ScriptedAgent {
       sockets.handleUpgrade(request, socket, head, stream ?? ((opened) => this.#serve(opened)))
     })
     await new Promise<void>((resolve) => server.listen(this.#socketPath, resolve))
+  }
+
+  /** As a person who goes to another agent looks to their readers. */
+  cut(): void {
+    for (const socket of this.#sockets?.clients ?? []) socket.terminate()
   }
 
   /** As a crash looks to its clients: every socket is gone, prompts too, what is stored stays. */
@@ -338,6 +345,7 @@ export class ScriptedAgent {
         const { user, sessionId = newId('s'), defaultMode = 'auto-edit', model, thoughtLevel } = meta
         const mode = meta.mode ?? defaultMode
         const saidMode = meta.mode === undefined && meta.defaultMode !== undefined ? `default ${mode}` : mode
+        this.#refuseForeign(user.id)
         this.received.push(['new', sessionId, saidMode, model, thoughtLevel].filter(Boolean).join(' '))
         await guarded(() =>
           this.store.createSession({ id: sessionId, userId: user.id, cwd: params.cwd, mode, at: Date.now() }),
@@ -665,10 +673,15 @@ export class ScriptedAgent {
   /** Of their teams it knows nothing. Throws `not_found`. */
   async #owned(userId: string, sessionId: string): Promise<void> {
     const row = await this.store.getSession(sessionId)
+    this.#refuseForeign(row?.userId ?? userId)
     if (row?.userId === userId) return
     const shares = await this.store.shares.of(sessionId)
     if (accessBy(shares, { id: userId }, Date.now()) === undefined)
       throw refusal('not_found', 'There is no such chat.')
+  }
+
+  #refuseForeign(userId: string): void {
+    if (!this.has(userId)) throw refusal('not_owner', 'Another agent has this person.')
   }
 
   #follow(sessionId: string, client: AgentContext | undefined): void {

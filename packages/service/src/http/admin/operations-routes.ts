@@ -10,13 +10,14 @@ import {
 import {
   MOST_MEASURED,
   type SandboxesAsk,
+  type SandboxUses,
   type SandboxesView,
   agentSandboxes,
   sandboxUses,
 } from '@sandlot/shared/office/sandboxes'
-import { toolStatsView } from '@sandlot/shared/office/tool-stats'
 import { rule } from '@sandlot/shared/rules'
 import { Hono } from 'hono'
+import { mergeToolStats } from '../../agent/merge-answers.ts'
 import { agentUserOf } from '../../auth/agent-user.ts'
 import type { AppEnv, Ctx, Parts } from '../context.ts'
 import { administratorsOnly, readBody, requireCaller, requireSignIn } from '../request.ts'
@@ -28,7 +29,9 @@ export function operationsRoutes(parts: Parts): Hono<AppEnv> {
     agent.request(method, { user: agentUserOf(c.var.caller), ask: what })
   return new Hono<AppEnv>()
     .use(requireCaller(parts), administratorsOnly)
-    .get('/tools', async (c) => c.json(toolStatsView.parse(await ask(c, EXT.toolStats))))
+    .get('/tools', async (c) =>
+      c.json(mergeToolStats(await agent.each(EXT.toolStats, { user: agentUserOf(c.var.caller) }))),
+    )
     .get('/sandboxes', async (c) => {
       const [seen, users] = await Promise.all([ask(c, EXT.sandboxes, { do: 'list' }), accounts.listUsers()])
       const view = agentSandboxes.parse(seen)
@@ -40,7 +43,12 @@ export function operationsRoutes(parts: Parts): Hono<AppEnv> {
       const userIds = c.req.queries('user') ?? []
       if (userIds.length > MOST_MEASURED)
         throw new SandlotError('bad_request', `At most ${MOST_MEASURED} sandboxes are measured at once.`)
-      return c.json(sandboxUses.parse(await ask(c, EXT.sandboxes, { do: 'use', userIds })))
+      const measured = await Promise.all(
+        (await agent.byAgent(userIds)).map(async (group) =>
+          sandboxUses.parse(await ask(c, EXT.sandboxes, { do: 'use', userIds: group })),
+        ),
+      )
+      return c.json({ uses: Object.assign({}, ...measured.map(({ uses }) => uses)) } satisfies SandboxUses)
     })
     .post('/sandboxes/:userId/stop', async (c) => {
       await ask(c, EXT.sandboxes, { do: 'stop', userId: c.req.param('userId') })

@@ -1,8 +1,9 @@
 /** How this Sandlot is: health, who is here, what runs and waits; for administrators. */
 import { EXT, type OverviewAsk } from '@sandlot/shared/acp-meta'
-import { agentOverview, type AgentOverview, type Overview } from '@sandlot/shared/office/overview'
+import type { AgentOverview, Overview } from '@sandlot/shared/office/overview'
 import { messageOf } from '@sandlot/shared/errors'
 import { Hono } from 'hono'
+import { mergeOverviews } from '../../agent/merge-answers.ts'
 import { agentUserOf, authorsOf } from '../../auth/agent-user.ts'
 import type { AppEnv, Ctx, Parts } from '../context.ts'
 import { readinessOf } from '../health-routes.ts'
@@ -12,7 +13,7 @@ import { administratorsOnly, requireCaller } from '../request.ts'
 export function overviewRoutes(parts: Parts): Hono<AppEnv> {
   const { accounts, agent, sockets, log } = parts
   const ask = async (c: Ctx, what: OverviewAsk): Promise<AgentOverview> =>
-    agentOverview.parse(await agent.request(EXT.overview, { user: agentUserOf(c.var.caller), ask: what }))
+    mergeOverviews(await agent.each(EXT.overview, { user: agentUserOf(c.var.caller), ask: what }))
   const view = async (said: AgentOverview | undefined): Promise<Overview> => {
     const [health, authors] = await Promise.all([readinessOf(parts), authorsOf(accounts)])
     const here = said?.prompts.map(({ person }) => person) ?? []
@@ -37,8 +38,9 @@ export function overviewRoutes(parts: Parts): Hono<AppEnv> {
     })
     .post('/prompts/:id/stop', async (c) => {
       const promptId = c.req.param('id')
-      const said = await ask(c, { do: 'stop', promptId })
+      // Whichever has it; the others know no such prompt.
+      await ask(c, { do: 'stop', promptId })
       log.info({ promptId, by: c.var.caller.account.id }, 'an administrator stopped a prompt')
-      return c.json(await view(said))
+      return c.json(await view(await ask(c, { do: 'view' })))
     })
 }

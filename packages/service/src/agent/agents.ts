@@ -1,0 +1,442 @@
+/**
+ * The agents there are, and which of them is asked: one at a fixed address where chats are a file;
+ * where they are in PostgreSQL every living one, of which one has a person with their sessions and
+ * their sandbox at a time. Which one can change at any moment, so what is safe to repeat is asked
+ * again for a while.
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { AgentMetricsAnswer, AgentStatus, AgentUser, SessionChanged } from '@sandlot/shared/acp-meta'
+import { streamTicket } from '@sandlot/shared/acp-meta'
+import { SandlotError, messageOf } from '@sandlot/shared/errors'
+import type { WebSocket } from 'ws'
+import type { Logger } from '../log.ts'
+import { addresseeOf, isRepeatable } from './addressee.ts'
+import type { AgentConnection, AgentPlace, OnNotification } from './agent-client.ts'
+import { AgentLink, type AgentLinkOptions } from './agent-link.ts'
+import { mergeMetrics, mergeStatus } from './merge-answers.ts'
+
+/** As the agents write it. */
+export interface Replica {
+  id: string
+  url: string
+  certificate?: string
+  version: string
+  /** It takes no new people. */
+  draining: boolean
+  living: boolean
+  /** How many it has. */
+  people: number
+}
+
+export interface Replicas {
+  list(): Promise<readonly Replica[]>
+  /** Id of the living replica that has this person. */
+  ownerOf(userId: string): Promise<string | undefined>
+}
+
+/** An agent and what it answered. */
+export interface Answered<T> {
+  replica: string
+  answer: T
+}
+
+interface FoundAgents {
+  find: () => Promise<Replicas>
+  /** Shown to those that have a certificate. */
+  token: string | undefined
+  /** Of an agent that does not write where it is, as one on a file. */
+  otherwise: AgentPlace
+}
+
+interface AgentsOptions {
+  /** Of the one agent, or where to find all. */
+  at: AgentPlace | FoundAgents
+  /** Whose session this is; undefined: there is none. */
+  personOf: (sessionId: string) => Promise<string | undefined>
+  log: Logger
+  /** Must not throw. */
+  onSessionChanged: (change: SessionChanged) => void
+  /** Whether any is connected; with true also for each further one. */
+  onConnected: (connected: boolean) => void
+  pauses?: AgentLinkOptions['pauses']
+}
+
+/** Between two looks at which there are, in milliseconds; a failure is a reason to look at once. */
+const LOOK_EVERY_MS = 2_000
+/** How long a request is tried again: longer than a dead agent's people wait for another one. */
+const AGAIN_MS = 12_000
+const PAUSE_MS = { first: 50, longest: 1_000 }
+/** Sessions whose person is remembered. */
+const MOST_KNOWN = 20_000
+/** Where there is one agent, which has no name. */
+const ONLY: Replica = { id: '', url: '', version: '', draining: false, living: true, people: 0 }
+
+interface Member {
+  replica: Replica
+  link: AgentLink
+}
+
+export class Agents {
+  readonly #options: AgentsOptions
+  readonly #members = new Map<string, Member>()
+  /** By person, as was read: until it shows that it is another. */
+  readonly #owners = new Map<string, string>()
+  /** By session. */
+  readonly #people = new Map<string, string>()
+  readonly #ended = new AbortController()
+  readonly #waiting = new Set<() => void>()
+  #looking: Promise<void> | undefined
+  #lastStatus: AgentStatus | undefined
+  readonly #running: Promise<void>
+
+  constructor(options: AgentsOptions) {
+    this.#options = options
+    const { at } = options
+    if ('url' in at) this.#join({ ...ONLY, url: at.url }, at)
+    this.#running = 'url' in at ? Promise.resolve() : this.#keepLooking()
+  }
+
+  get connected(): boolean {
+    return this.#connected().length > 0
+  }
+
+  get closed(): boolean {
+    return this.#ended.signal.aborted
+  }
+
+  /** Undefined where there is one agent, whatever it is called. */
+  list(): (Replica & { connected: boolean })[] | undefined {
+    if (!this.#isSeveral) return undefined
+    const all = [...this.#members.values()].map(({ replica, link }) => ({
+      ...replica,
+      connected: link.connected,
+    }))
+    return all.toSorted((a, b) => (a.id < b.id ? -1 : 1))
+  }
+
+  /** Throws `SandlotError`, as the agent does, or `agent_unavailable`. */
+  request(method: string, params: object): Promise<unknown> {
+    return this.again(
+      () => this.#linkFor(method, params),
+      ({ link }) => link.request(method, params),
+      () => isRepeatable(method, params),
+    )
+  }
+
+  /** Of every agent that answers, at least one. Throws what the last one threw. */
+  async each(method: string, params: object): Promise<Answered<unknown>[]> {
+    const asked = await Promise.allSettled(
+      this.#connectedOrThrow().map(async ({ replica, link }) => ({
+        replica: replica.id,
+        answer: await link.request(method, params),
+      })),
+    )
+    const answered = asked.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []))
+    const failed = asked.findLast((one) => one.status === 'rejected')
+    if (answered.length === 0 && failed !== undefined) throw failed.reason
+    return answered
+  }
+
+  /** These people in groups, each of one agent. */
+  async byAgent(userIds: readonly string[]): Promise<string[][]> {
+    if (!this.#isSeveral) return [[...userIds]]
+    const found = await Promise.all(
+      userIds.map(async (userId) => ({ userId, at: (await this.#memberOf(userId)).replica.id })),
+    )
+    return [...Map.groupBy(found, ({ at }) => at).values()].map((group) => group.map(({ userId }) => userId))
+  }
+
+  /** Throws `agent_unavailable`. */
+  async notify(method: string, params: object): Promise<void> {
+    await this.again(
+      () => this.#linkFor(method, params, true),
+      ({ link }) => link.notify(method, params),
+      () => true,
+    )
+  }
+
+  /**
+   * The byte stream that this request gives a ticket for, not read yet: at the agent that gave it.
+   * Throws as `request` does.
+   */
+  async openStream(method: string, params: object): Promise<WebSocket> {
+    const { link, ticket } = await this.again(
+      () => this.#linkFor(method, params),
+      async (member) => ({ ...member, ...streamTicket.parse(await member.link.request(method, params)) }),
+      () => isRepeatable(method, params),
+    )
+    return link.openStream(ticket)
+  }
+
+  /**
+   * By whom readers of a session, or of what is this user's own, share a connection: it goes to
+   * that person's agent. The same for all where there is one agent.
+   */
+  async holderOf(userId: string, sessionId?: string): Promise<string> {
+    if (!this.#isSeveral) return ONLY.id
+    return (sessionId === undefined ? undefined : await this.#personOf(sessionId)) ?? userId
+  }
+
+  /** A separate connection to the agent of `holder`. Throws `agent_unavailable`. */
+  async open(holder: string, onNotification: OnNotification): Promise<AgentConnection> {
+    this.#ended.signal.throwIfAborted()
+    return (await this.#memberOf(holder, true)).link.open(onNotification)
+  }
+
+  /** A separate connection for this request. Throws `agent_unavailable`. */
+  openFor(method: string, params: object, onNotification: OnNotification): Promise<AgentConnection> {
+    return this.again(
+      () => this.#linkFor(method, params, true),
+      ({ link }) => link.open(onNotification),
+      () => true,
+    )
+  }
+
+  /**
+   * `use` of what `connect` gives, begun at once. Both again for a while, where there are several
+   * agents: when `connect` fails, when another one has the person, and, if it `isRepeatable`, when
+   * the agent is lost on the way.
+   */
+  async again<C, T>(
+    connect: () => C | Promise<C>,
+    use: (connected: C) => Promise<T>,
+    mayRepeat: () => boolean,
+  ): Promise<T> {
+    if (!this.#isSeveral) {
+      const only = connect()
+      return use(only instanceof Promise ? await only : only)
+    }
+    const until = performance.now() + AGAIN_MS
+    let pause = PAUSE_MS.first
+    for (;;) {
+      let sent = false
+      try {
+        const given = connect()
+        const connected = given instanceof Promise ? await given : given
+        sent = true
+        return await use(connected)
+      } catch (error) {
+        const isLost = error instanceof SandlotError && error.code === 'agent_unavailable'
+        if (!isNotOwner(error) && !(isLost && (!sent || mayRepeat()))) throw error
+        if (performance.now() + pause > until || this.closed) throw isLost ? error : unavailable(error)
+        this.#owners.clear()
+        await sleep(pause * (1 + Math.random() / 2), undefined, { ref: false })
+        await this.#look()
+        pause = Math.min(pause * 2, PAUSE_MS.longest)
+      }
+    }
+  }
+
+  /** Of all agents together. Throws `agent_unavailable`, also after a timeout. */
+  async status(): Promise<AgentStatus> {
+    if (!this.#isSeveral) {
+      this.#lastStatus = await this.#only().link.status()
+      return this.#lastStatus
+    }
+    const members = [...this.#members.values()]
+    if (members.length === 0) throw unavailable()
+    const said = await Promise.allSettled(members.map(({ link }) => link.status()))
+    const statuses = said.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []))
+    const silent = members.filter((_, index) => said[index]?.status === 'rejected')
+    this.#lastStatus = mergeStatus(
+      statuses,
+      members.map(({ replica }) => replica),
+      silent.map(({ replica }) => replica),
+    )
+    return this.#lastStatus
+  }
+
+  /** The current status, else the last known one; undefined before the first. Does not throw. */
+  async lastStatus(): Promise<AgentStatus | undefined> {
+    try {
+      return await this.status()
+    } catch (error) {
+      this.#options.log.debug({ error: messageOf(error) }, 'no status from the agent')
+      return this.#lastStatus
+    }
+  }
+
+  /** Of all agents; undefined when none answers in time. Does not throw. */
+  async metrics(): Promise<AgentMetricsAnswer | undefined> {
+    if (!this.#isSeveral) return this.#only().link.metrics()
+    const all = await Promise.all(
+      this.#connected().map(async ({ replica, link }) => ({
+        replica: replica.id,
+        answer: await link.metrics(),
+      })),
+    )
+    return mergeMetrics(
+      all.flatMap(({ replica, answer }) => (answer === undefined ? [] : [{ replica, answer }])),
+    )
+  }
+
+  /** Names of the models that this user may choose; undefined: not known now. Does not throw. */
+  async modelsOf(user: AgentUser): Promise<readonly string[] | undefined> {
+    const member = await this.#memberOf(user.id).catch(() => undefined)
+    return member?.link.modelsOf(user)
+  }
+
+  /** Resolves when any is reachable. Rejects when `signal` aborts or this is closed. */
+  async whenConnected(signal: AbortSignal): Promise<void> {
+    const given = AbortSignal.any([signal, this.#ended.signal])
+    given.throwIfAborted()
+    if (this.connected) return
+    await new Promise<void>((resolve, reject) => {
+      const wake = (): void => {
+        given.removeEventListener('abort', stop)
+        resolve()
+      }
+      const stop = (): void => {
+        this.#waiting.delete(wake)
+        reject(new Error('the wait for the agent was aborted', { cause: given.reason }))
+      }
+      given.addEventListener('abort', stop, { once: true })
+      this.#waiting.add(wake)
+    })
+  }
+
+  async close(): Promise<void> {
+    this.#ended.abort()
+    await this.#running
+    await this.#looking
+    await Promise.all([...this.#members.values()].map(({ link }) => link.close()))
+  }
+
+  // ── Which one ───────────────────────────────────────────────────────────────────────────────
+
+  get #isSeveral(): boolean {
+    return !('url' in this.#options.at)
+  }
+
+  #only(): Member {
+    const [only] = this.#members.values()
+    if (only === undefined) throw unavailable()
+    return only
+  }
+
+  #connected(): Member[] {
+    return [...this.#members.values()].filter(({ link }) => link.connected)
+  }
+
+  #connectedOrThrow(): Member[] {
+    const connected = this.#connected()
+    if (connected.length === 0) throw unavailable()
+    return connected
+  }
+
+  /** `anew`: a wrong one would not say so. */
+  async #linkFor(method: string, params: object, anew = false): Promise<Member> {
+    if (!this.#isSeveral) return this.#only()
+    const { session, person } = addresseeOf(method, params)
+    const whose = (session === undefined ? undefined : await this.#personOf(session)) ?? person
+    return whose === undefined ? this.#leastBusy() : this.#memberOf(whose, anew)
+  }
+
+  /** Throws `agent_unavailable`. */
+  async #memberOf(person: string, anew = false): Promise<Member> {
+    const { at } = this.#options
+    if ('url' in at) return this.#only()
+    const known = anew ? undefined : this.#owners.get(person)
+    const owner = known ?? (await (await at.find()).ownerOf(person))
+    const member = owner === undefined ? undefined : this.#members.get(owner)
+    // Without an owner, or of one that is dead: any other takes them when it is asked.
+    if (owner === undefined || member === undefined) return this.#leastBusy()
+    if (!member.link.connected) throw unavailable()
+    this.#remember(this.#owners, person, owner)
+    return member
+  }
+
+  #leastBusy(): Member {
+    const [first] = this.#connectedOrThrow().toSorted(
+      ({ replica: a }, { replica: b }) =>
+        Number(a.draining) - Number(b.draining) || a.people - b.people || (a.id < b.id ? -1 : 1),
+    )
+    if (first === undefined) throw unavailable()
+    return first
+  }
+
+  /** Chats are handed over when their person is removed, after which nothing of them is here. */
+  async #personOf(sessionId: string): Promise<string | undefined> {
+    const known = this.#people.get(sessionId)
+    if (known !== undefined) return known
+    const person = await this.#options.personOf(sessionId)
+    if (person !== undefined) this.#remember(this.#people, sessionId, person)
+    return person
+  }
+
+  #remember(where: Map<string, string>, key: string, value: string): void {
+    if (where.size >= MOST_KNOWN) where.clear()
+    where.set(key, value)
+  }
+
+  // ── Which there are ─────────────────────────────────────────────────────────────────────────
+
+  async #keepLooking(): Promise<void> {
+    const { signal } = this.#ended
+    while (!signal.aborted) {
+      await this.#look()
+      await Promise.allSettled([sleep(LOOK_EVERY_MS, undefined, { signal, ref: false })])
+    }
+  }
+
+  /** Never rejects: what is known stays, until the database can be read. */
+  #look(): Promise<void> {
+    this.#looking ??= this.#lookNow()
+      .catch((error: unknown) => {
+        this.#options.log.debug({ error: messageOf(error) }, 'the agents could not be read')
+      })
+      .finally(() => {
+        this.#looking = undefined
+      })
+    return this.#looking
+  }
+
+  async #lookNow(): Promise<void> {
+    const { at } = this.#options
+    if ('url' in at || this.closed) return
+    const found = (await (await at.find()).list()).filter((replica) => replica.living)
+    const living = found.length > 0 ? found : [{ ...ONLY, ...at.otherwise }]
+    if (this.closed) return
+    for (const replica of living) {
+      const member = this.#members.get(replica.id)
+      const isSame = member?.replica.url === replica.url && member.replica.certificate === replica.certificate
+      if (member !== undefined && isSame) member.replica = replica
+      else {
+        void member?.link.close()
+        this.#join(replica, { url: replica.url, certificate: replica.certificate, token: at.token })
+      }
+    }
+    for (const [id, { link }] of this.#members) {
+      if (living.some((replica) => replica.id === id)) continue
+      this.#members.delete(id)
+      this.#owners.clear()
+      await link.close()
+    }
+  }
+
+  #join(replica: Replica, place: AgentPlace): void {
+    const { log, onSessionChanged, onConnected, pauses } = this.#options
+    const link = new AgentLink({
+      place,
+      log: replica.id === ONLY.id ? log : log.child({ replica: replica.id }),
+      onSessionChanged,
+      onConnected: (connected) => {
+        if (connected) for (const wake of this.#waiting) wake()
+        if (connected) this.#waiting.clear()
+        // Another may still be.
+        onConnected(connected || this.connected)
+      },
+      pauses,
+    })
+    this.#members.set(replica.id, { replica, link })
+  }
+}
+
+export function isNotOwner(error: unknown): boolean {
+  return error instanceof SandlotError && error.code === 'not_owner'
+}
+
+function unavailable(cause?: unknown): SandlotError {
+  const words = 'The agent is not reachable just now. Try again in a moment.'
+  return new SandlotError('agent_unavailable', words, { cause })
+}
