@@ -29,7 +29,22 @@ export interface RunningSandlot {
   processes(): Promise<string[]>
   /** End ai-agent as `signal` would, and start it again on the same data. */
   restartAgent(signal: NodeJS.Signals): Promise<void>
+  agents: readonly Replica[]
+  services: readonly (Replica & { url: string })[]
   stop(): Promise<void>
+}
+
+/** One process of several of its kind. */
+export interface Replica {
+  /** Its `SANDLOT_REPLICA`. */
+  name: string
+  /** False: it has ended. */
+  runs(): boolean
+  signal(signal: NodeJS.Signals): void
+  /** Resolves when it has ended, as it would after this signal. */
+  end(signal: NodeJS.Signals): Promise<void>
+  /** Starts it again, where it has ended, with these variables more. Resolves when it works. */
+  start(more?: Record<string, string>): Promise<void>
 }
 
 export interface SandlotOptions {
@@ -39,6 +54,10 @@ export interface SandlotOptions {
   fill?: (data: string) => void
   /** PostgreSQL in place of files. */
   database?: string
+  /** How many ai-agents, and as many services. Default 1. */
+  replicas?: number
+  /** What the ai-agent with this number, from 0, has beside what all have. */
+  agentOf?: (replica: number) => Record<string, string>
 }
 
 export async function freePort(): Promise<number> {
@@ -72,7 +91,9 @@ export async function startSandlot(options: SandlotOptions = {}): Promise<Runnin
     ? (JSON.parse(readFileSync(file, 'utf8')) as { key: string }).key
     : randomBytes(32).toString('base64')
   await writeFile(file, JSON.stringify({ id: deployment, key }), { mode: 0o600 })
-  const port = await freePort()
+  const count = options.replicas ?? 1
+  const numbers = Array.from({ length: count }, (_, number) => number)
+  const ports = await Promise.all(numbers.map(freePort))
   let logs = ''
 
   const start = (name: string, entry: string, env: Record<string, string>): ChildProcess => {
@@ -93,28 +114,78 @@ export async function startSandlot(options: SandlotOptions = {}): Promise<Runnin
     }
     return child
   }
-  const startAgent = (): ChildProcess =>
-    start('ai-agent', 'packages/ai-agent/src/main.ts', { PORT: String(port), ...options.agent })
-
-  let agent = startAgent()
-  const service = start('service', 'packages/service/src/main.ts', {
-    PORT: String(port),
-    SANDLOT_WEB_DIST: `${root}packages/web/dist`,
-  })
-
-  const url = `http://127.0.0.1:${port}`
-  const setupUrl = await eventually('Sandlot to say that it is ready', () => {
-    if (service.exitCode !== null) throw new Error(`service ended:\n${logs}`)
-    return /Sandlot is ready: (\S+)/.exec(logs)?.[1]
-  })
-  const agentIsThere = (): Promise<true> =>
-    eventually('ai-agent to answer', async () => {
-      if (agent.exitCode !== null) throw new Error(`ai-agent ended:\n${logs}`)
-      const answer = await fetch(`${url}/readyz`)
-      const body = (await answer.json()) as { reasons: { part: string; ok: boolean }[] }
-      return body.reasons.some((reason) => reason.part === 'agent' && reason.ok) ? true : undefined
+  /** `ready`: resolves when it works; throws where it has ended. */
+  const replica = (
+    name: string,
+    run: (more: Record<string, string>) => ChildProcess,
+    ready: (before: string) => Promise<unknown>,
+  ): Replica => {
+    let child = run({})
+    const runs = (): boolean => child.exitCode === null && child.signalCode === null
+    return {
+      name,
+      runs,
+      signal: (signal) => void child.kill(signal),
+      end: (signal) => end(child, signal),
+      async start(more = {}) {
+        if (runs()) return
+        const before = logs
+        child = run(more)
+        await ready(before)
+      },
+    }
+  }
+  const said = (name: string, words: RegExp, one: () => Replica | undefined) => (before: string) =>
+    eventually(`${name} to say that it is ready`, () => {
+      if (one()?.runs() === false) throw new Error(`${name} ended:\n${logs}`)
+      const lines = logs.slice(before.length).split('\n')
+      return lines.filter((line) => line.startsWith(`${name} |`)).find((line) => words.test(line))
     })
-  await agentIsThere()
+  const agents: Replica[] = numbers.map((number) => {
+    const name = count === 1 ? 'ai-agent' : `replica-${number + 1}`
+    return replica(
+      name,
+      (more) =>
+        start(name, 'packages/ai-agent/src/main.ts', {
+          PORT: String(ports[0]),
+          ...(count === 1 ? {} : { SANDLOT_REPLICA: name }),
+          ...options.agent,
+          ...options.agentOf?.(number),
+          ...more,
+        }),
+      said(name, /the agent is ready/, () => agents[number]),
+    )
+  })
+  const services: (Replica & { url: string })[] = numbers.map((number) => {
+    const name = count === 1 ? 'service' : `service-${number + 1}`
+    const made = replica(
+      name,
+      (more) =>
+        start(name, 'packages/service/src/main.ts', {
+          PORT: String(ports[number]),
+          SANDLOT_WEB_DIST: `${root}packages/web/dist`,
+          ...more,
+        }),
+      said(name, /Sandlot is ready/, () => services[number]),
+    )
+    return { ...made, url: `http://127.0.0.1:${ports[number]}` }
+  })
+  const [agent, service] = [agents[0], services[0]]
+  if (agent === undefined || service === undefined) throw new Error('no replicas')
+  const { url } = service
+
+  const setupUrl = await eventually('Sandlot to say that it is ready', () => {
+    if (!service.runs()) throw new Error(`service ended:\n${logs}`)
+    return new RegExp(`^${service.name} \\| Sandlot is ready: (\\S+)`, 'm').exec(logs)?.[1]
+  })
+  const agentIsThere = (at = url): Promise<true> =>
+    eventually('ai-agent to answer', async () => {
+      if (!agent.runs()) throw new Error(`ai-agent ended:\n${logs}`)
+      const answer = await fetch(`${at}/readyz`).catch(() => undefined)
+      const body = (await answer?.json()) as { reasons: { part: string; ok: boolean }[] } | undefined
+      return body?.reasons.some((reason) => reason.part === 'agent' && reason.ok) ? true : undefined
+    })
+  for (const one of services) await agentIsThere(one.url)
 
   const docker = async (...args: string[]): Promise<string[]> =>
     (await run('docker', args)).stdout.split('\n').filter((line) => line !== '')
@@ -134,12 +205,17 @@ export async function startSandlot(options: SandlotOptions = {}): Promise<Runnin
       return lists.flatMap((list) => list.slice(1)).map((line) => line.replace(/^\s*\d+\s+/, ''))
     },
     async restartAgent(signal) {
-      await end(agent, signal)
-      agent = startAgent()
+      await agent.end(signal)
+      await agent.start()
       await agentIsThere()
     },
+    agents,
+    services,
     async stop() {
-      await Promise.all([end(service, 'SIGTERM'), end(agent, 'SIGINT')])
+      await Promise.all([
+        ...services.map((one) => one.end('SIGTERM')),
+        ...agents.map((one) => one.end('SIGINT')),
+      ])
       if (options.agent?.DOCKER_HOST === undefined) {
         const all = await docker('ps', '-aq', '--filter', filter)
         if (all.length > 0) await docker('rm', '-f', ...all)

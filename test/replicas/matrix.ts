@@ -1,0 +1,351 @@
+/** What is made to fail, when, and how; docs/growing.md has the same rows for people. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type SessionEvent, sandlotEventOf, seqOf } from '@sandlot/shared/events'
+import { randomText } from '@sandlot/shared/ids'
+import { openSessionReader } from '../../packages/storage/src/sessions/open.ts'
+import { expect } from 'vitest'
+import { eventually } from '../e2e/processes.ts'
+import type { Client, Said } from './client.ts'
+import type { World } from './world.ts'
+
+/** While a command prints; or after its START has left for the sandbox, whose answer does not come. */
+const MOMENTS = ['a command prints', 'between START and its answer'] as const
+type Moment = (typeof MOMENTS)[number]
+
+export interface Row {
+  /** As docs/growing.md calls it. */
+  victim: string
+  /** With a single agent and service too. */
+  alone?: true
+  /** What was committed last is gone: what a reader has seen may be. */
+  loses?: true
+  /** Nothing can be stored for a while: the prompt may end with an error, and the command with it. */
+  mayEnd?: true
+  inject(world: World, running: Running): Promise<void>
+}
+
+interface Running {
+  /** The number of the agent that has the person. */
+  owner: number
+}
+
+/** Longer than an agent may be silent. */
+const SILENCE_MS = 9_000
+const STARTS_SOON_MS = 1_000
+const FULL_MS = 4_000
+const CLAIM = 'into "owners"'
+
+const agentOf = (world: World, number: number) => {
+  const agent = world.sandlot.agents[number]
+  const proxies = world.proxies[number]
+  if (agent === undefined || proxies === undefined) throw new Error(`there is no agent ${number}`)
+  return { ...agent, ...proxies }
+}
+const otherOf = (world: World, { owner }: Running) => agentOf(world, owner === 0 ? 1 : 0)
+
+export const ROWS: readonly Row[] = [
+  {
+    victim: 'an agent in a turn',
+    alone: true,
+    inject: (world, { owner }) => agentOf(world, owner).end('SIGKILL'),
+  },
+  {
+    victim: 'an agent in a claim',
+    async inject(world, running) {
+      const other = otherOf(world, running)
+      const claimed = other.database.holdAnswerTo(CLAIM)
+      await agentOf(world, running.owner).end('SIGKILL')
+      await claimed
+      await other.end('SIGKILL')
+      other.database.restore()
+      await other.start()
+    },
+  },
+  {
+    victim: 'an agent in a handover',
+    async inject(world, running) {
+      const other = otherOf(world, running)
+      const claimed = other.database.holdAnswerTo(CLAIM)
+      agentOf(world, running.owner).signal('SIGUSR2')
+      await claimed
+      await other.end('SIGKILL')
+      other.database.restore()
+      await other.start()
+    },
+  },
+  {
+    victim: 'an agent that drains',
+    async inject(world, { owner }) {
+      const agent = agentOf(world, owner)
+      const begun = agent.database.holdAnswerTo('draining')
+      agent.signal('SIGUSR2')
+      await begun
+      await agent.end('SIGKILL')
+      agent.database.restore()
+    },
+  },
+  {
+    victim: 'a service',
+    alone: true,
+    async inject({ sandlot: { services } }) {
+      await services[0]?.end('SIGKILL')
+      await services[0]?.start()
+    },
+  },
+  {
+    victim: 'PostgreSQL, restarted',
+    alone: true,
+    mayEnd: true,
+    async inject({ postgres }) {
+      await postgres.end('SIGINT')
+      await postgres.start()
+    },
+  },
+  {
+    victim: 'PostgreSQL, killed',
+    alone: true,
+    mayEnd: true,
+    async inject({ postgres }) {
+      await postgres.end('SIGKILL')
+      await sleep(STARTS_SOON_MS)
+      await postgres.start()
+    },
+  },
+  {
+    victim: 'PostgreSQL, failed over without its last commits',
+    alone: true,
+    loses: true,
+    mayEnd: true,
+    async inject({ postgres }) {
+      await postgres.copy()
+      await sleep(STARTS_SOON_MS)
+      await postgres.failOver()
+    },
+  },
+  {
+    victim: 'the way of an agent to the database, cut',
+    alone: true,
+    mayEnd: true,
+    async inject(world, { owner }) {
+      const { database } = agentOf(world, owner)
+      database.cut()
+      await sleep(SILENCE_MS)
+      database.restore()
+    },
+  },
+  {
+    victim: 'the same, silent',
+    alone: true,
+    mayEnd: true,
+    async inject(world, { owner }) {
+      const { database } = agentOf(world, owner)
+      database.hold()
+      await sleep(SILENCE_MS)
+      database.restore()
+    },
+  },
+  {
+    victim: 'an agent that stands still, and goes on as if it owned',
+    async inject(world, { owner }) {
+      const agent = agentOf(world, owner)
+      agent.signal('SIGSTOP')
+      await sleep(SILENCE_MS)
+      agent.signal('SIGCONT')
+    },
+  },
+  {
+    victim: 'connections of PostgreSQL, all taken',
+    alone: true,
+    mayEnd: true,
+    async inject({ postgres }) {
+      const release = await postgres.takeAll()
+      await sleep(SILENCE_MS)
+      await release()
+    },
+  },
+  {
+    victim: 'the disk of PostgreSQL, full',
+    alone: true,
+    mayEnd: true,
+    async inject({ fillDisk, postgres, rows }) {
+      const makeRoom = fillDisk()
+      // Its log goes on in a new file, for which there is no space: the server crashes, and may end.
+      await rows('select pg_switch_wal()').catch(() => undefined)
+      await sleep(FULL_MS)
+      makeRoom()
+      await postgres.start()
+    },
+  },
+  {
+    victim: 'NOTIFY, lost, and an agent',
+    async inject(world, { owner }) {
+      for (const { database } of world.proxies) database.withoutNotifications()
+      await agentOf(world, owner).end('SIGKILL')
+    },
+  },
+]
+
+export interface Case {
+  name: string
+  row: Row
+  moment: Moment
+}
+
+export const CASES: readonly Case[] = ROWS.flatMap((row) =>
+  MOMENTS.map((moment) => ({ name: `${row.victim}, while ${moment}`, row, moment })),
+)
+
+/** What is printed of it. */
+export async function runCase(world: World, { row, moment, name }: Case): Promise<string> {
+  const { sandlot, proxies } = world
+  const several = sandlot.agents.length > 1
+  const neighbour = new Neighbour(await world.join())
+  const person = await world.join()
+  const token = randomText(12)
+  // Its sandbox is there, and somebody owns them.
+  await person.say('run true').done
+  const waiting = await Promise.all(
+    sandlot.services.map(async (_, number) => {
+      const said = person.say(`run echo allowed-${number}-${token} >> allowed.txt`, { mode: 'manual' })
+      await said.saw('approval_asked')
+      return said
+    }),
+  )
+  await neighbour.watch(3_000)
+
+  const owner = await eventually('an owner', () => world.ownerOf(person.id))
+  const prints = moment === 'a command prints'
+  const reached = prints ? [] : proxies.map(({ engine }) => engine.holdAnswerTo(token))
+  const command = [
+    `echo begun-${token} >> begun.txt`,
+    'n=0; while [ $n -lt 20 ]; do n=$((n+1)); echo "line $n"; sleep 0.2; done',
+    `echo ended-${token} >> ended.txt`,
+  ].join('; ')
+  const said = person.say(`run ${command}`)
+  if (prints) await said.saw('line 2')
+  else await Promise.race(reached)
+
+  neighbour.startsToSuffer()
+  const began = performance.now()
+  await row.inject(world, { owner })
+  const injected = performance.now() - began
+  // What is held belongs to those who were killed, or goes on now.
+  for (const { engine } of proxies) engine.restore()
+  if (!several) await sandlot.agents[0]?.start()
+  const taken = await eventually('an owner that lives', () => world.ownerOf(person.id), 60_000)
+  const takeover = performance.now() - began
+  await said.done
+  const ended = performance.now() - began
+  await world.mend()
+  neighbour.stop()
+
+  const reason = await checkLog(world, said, row)
+  expect(await linesOf(person, 'begun.txt')).toEqual([`begun-${token}`])
+  if (reason === 'completed') expect(await linesOf(person, 'ended.txt')).toEqual([`ended-${token}`])
+  for (const [service, one] of waiting.entries()) await answer(person, service, one)
+  expect((await linesOf(person, 'allowed.txt')).toSorted()).toEqual(
+    sandlot.services.map((_, number) => `allowed-${number}-${token}`),
+  )
+  for (const one of waiting) await checkLog(world, one, { loses: row.loses })
+  const who = taken === owner ? 'the same agent' : 'the other agent'
+  return [
+    `${name}: ${who} had the person after ${seconds(takeover)} (the failure took ${seconds(injected)}), the prompt ended after ${seconds(ended)}: ${reason};`,
+    `  its reader saw ${said.interruptions.length} breaks; ${neighbour.report()}`,
+  ].join('\n')
+}
+
+const seconds = (ms: number): string => `${(ms / 1_000).toFixed(1)} s`
+
+/** Every service shows the question, and this one takes the answer. */
+async function answer(person: Client, service: number, said: Said): Promise<void> {
+  const path = `/api/sessions/${said.sessionId}/approvals`
+  const callId = await eventually('the approval', async () => {
+    const found = await person.fetch(service, path)
+    const { approvals } = (await found.json()) as { approvals?: { callId: string }[] }
+    return approvals?.[0]?.callId
+  })
+  const answered = await person.fetch(service, `${path}/${callId}`, {
+    method: 'POST',
+    body: JSON.stringify({ optionId: 'allow_once' }),
+  })
+  expect(answered.status).toBe(204)
+  await said.done
+}
+
+/** No event is lost, none is twice, and the prompt has a reason, which is returned. */
+async function checkLog(
+  { database }: World,
+  said: Said,
+  { loses, mayEnd }: Pick<Row, 'loses' | 'mayEnd'>,
+): Promise<string | undefined> {
+  const reader = await openSessionReader(database)
+  try {
+    const log = await reader.readEvents(said.sessionId)
+    expect(log.map(seqOf)).toEqual(log.map((_, place) => place + 1))
+    if (loses !== true) for (const [seq, event] of said.events) expect(log[seq - 1]).toEqual(event)
+    const of = (type: string): SessionEvent[] => log.filter((event) => sandlotEventOf(event)?.type === type)
+    expect(of('prompt_ended')).toHaveLength(of('prompt_started').length)
+    const [last] = of('prompt_ended').slice(-1).map(sandlotEventOf)
+    const reason = last?.type === 'prompt_ended' ? last.reason : undefined
+    expect(mayEnd === true ? ['completed', 'error'] : ['completed']).toContain(reason)
+    return reason
+  } finally {
+    await reader.close()
+  }
+}
+
+async function linesOf(person: Client, file: string): Promise<string[]> {
+  const text = await eventually(`${file}`, async () => {
+    const found = await person.fetch(0, `/api/files/content?path=${file}`)
+    return found.ok ? found.text() : undefined
+  })
+  return text.trim().split('\n')
+}
+
+/** Another person, who asks for something short again and again. */
+class Neighbour {
+  readonly #client: Client
+  readonly #before: number[] = []
+  readonly #after: number[] = []
+  #suffers = false
+  #stopped = false
+
+  constructor(client: Client) {
+    this.#client = client
+  }
+
+  /** Goes on until `stop`; resolves when there is something to compare with. */
+  async watch(ms: number): Promise<void> {
+    const goOn = async (): Promise<void> => {
+      while (!this.#stopped) {
+        const began = performance.now()
+        const suffered = this.#suffers
+        await this.#client.say('hello', { first: 1 }).done.catch(() => undefined)
+        const times = suffered || this.#suffers ? this.#after : this.#before
+        times.push(performance.now() - began)
+        await sleep(NEIGHBOUR_PAUSE_MS)
+      }
+    }
+    void goOn()
+    await sleep(ms)
+  }
+
+  startsToSuffer(): void {
+    this.#suffers = true
+  }
+
+  stop(): void {
+    this.#stopped = true
+  }
+
+  report(): string {
+    const [before, after] = [p95(this.#before), p95(this.#after)]
+    return `another person's p95 ${before.toFixed(0)} ms before, ${after.toFixed(0)} ms then (${(after / before).toFixed(1)}×)`
+  }
+}
+
+const NEIGHBOUR_PAUSE_MS = 300
+
+function p95(times: readonly number[]): number {
+  return times.toSorted((a, b) => a - b)[Math.floor((times.length - 1) * 0.95)] ?? Number.NaN
+}

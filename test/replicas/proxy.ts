@@ -1,0 +1,151 @@
+/**
+ * A proxy in front of a Unix socket: of one ai-agent alone, to its database or to its engine. What passes can be cut, held as a
+ * network does that drops packets, and waited for.
+ */
+import { rmSync } from 'node:fs'
+import { type Socket, connect, createServer } from 'node:net'
+import { Transform, type TransformCallback } from 'node:stream'
+
+export interface Proxy {
+  /** Ends all connections, and refuses new ones. */
+  cut(): void
+  /** Nothing passes any more in either direction, also of new connections, and no end is told of it. */
+  hold(): void
+  /** As before: what was held passes. */
+  restore(): void
+  /**
+   * Resolves when a client has sent this text, which passes; its answer, and everything behind it on
+   * that connection, is held until `restore`.
+   */
+  holdAnswerTo(text: string): Promise<void>
+  /** PostgreSQL's notifications do not pass. */
+  withoutNotifications(): void
+  close(): Promise<void>
+}
+
+interface Waited {
+  text: Buffer
+  found: () => void
+}
+
+export async function startProxy(path: string, target: string): Promise<Proxy> {
+  const links = new Set<{ client: Socket; server: Socket; up: Gate; down: Gate }>()
+  let refuses = false
+  let held = false
+  let dropsNotifications = false
+  const waited = new Set<Waited>()
+
+  const server = createServer((client) => {
+    if (refuses) return void client.destroy()
+    const far = connect(target)
+    let sent = Buffer.alloc(0)
+    const up = new Gate((chunk) => {
+      sent = Buffer.concat([sent, chunk])
+      for (const one of waited) {
+        if (!sent.includes(one.text)) continue
+        down.hold()
+        waited.delete(one)
+        one.found()
+      }
+      sent = sent.subarray(-65_536)
+      return chunk
+    })
+    const messages = new BackendMessages()
+    const down = new Gate((chunk) => (dropsNotifications ? messages.withoutNotifications(chunk) : chunk))
+    const link = { client, server: far, up, down }
+    links.add(link)
+    if (held) for (const gate of [up, down]) gate.hold()
+    for (const socket of [client, far]) {
+      socket.on('error', () => undefined)
+      socket.on('close', () => {
+        links.delete(link)
+        client.destroy()
+        far.destroy()
+      })
+    }
+    client.pipe(up).pipe(far)
+    far.pipe(down).pipe(client)
+  })
+  rmSync(path, { force: true })
+  await new Promise<void>((resolve) => server.listen(path, resolve))
+
+  const gates = (): Gate[] => [...links].flatMap(({ up, down }) => [up, down])
+  const endAll = (): void => {
+    for (const link of links) for (const socket of [link.client, link.server]) socket.destroy()
+  }
+  return {
+    cut() {
+      refuses = true
+      endAll()
+    },
+    hold() {
+      held = true
+      for (const gate of gates()) gate.hold()
+    },
+    restore() {
+      refuses = false
+      held = false
+      dropsNotifications = false
+      waited.clear()
+      for (const gate of gates()) gate.release()
+    },
+    holdAnswerTo: (text) => new Promise((found) => void waited.add({ text: Buffer.from(text), found })),
+    withoutNotifications() {
+      dropsNotifications = true
+      // Those of now would be read from the middle of a message on.
+      endAll()
+    },
+    async close() {
+      endAll()
+      await new Promise((resolve) => server.close(resolve))
+    },
+  }
+}
+
+/** Passes on what `change` makes of each piece, unless it is held. */
+class Gate extends Transform {
+  readonly #change: (chunk: Buffer) => Buffer
+  #held = false
+  #waiting: (() => void) | undefined
+
+  constructor(change: (chunk: Buffer) => Buffer) {
+    super()
+    this.#change = change
+  }
+
+  override _transform(chunk: Buffer, _encoding: BufferEncoding, done: TransformCallback): void {
+    const changed = this.#change(chunk)
+    if (this.#held) this.#waiting = () => done(null, changed)
+    else done(null, changed)
+  }
+
+  hold(): void {
+    this.#held = true
+  }
+
+  release(): void {
+    this.#held = false
+    this.#waiting?.()
+    this.#waiting = undefined
+  }
+}
+
+const NOTIFICATION = 'A'.charCodeAt(0)
+const HEADER_BYTES = 5
+
+/** What PostgreSQL sends on one connection without TLS: a letter, a length that counts itself, the rest. */
+class BackendMessages {
+  #rest = Buffer.alloc(0)
+
+  withoutNotifications(chunk: Buffer): Buffer {
+    this.#rest = Buffer.concat([this.#rest, chunk])
+    const kept: Buffer[] = []
+    while (this.#rest.length >= HEADER_BYTES) {
+      const length = 1 + this.#rest.readUInt32BE(1)
+      if (this.#rest.length < length) break
+      if (this.#rest[0] !== NOTIFICATION) kept.push(this.#rest.subarray(0, length))
+      this.#rest = this.#rest.subarray(length)
+    }
+    return Buffer.concat(kept)
+  }
+}
