@@ -25,7 +25,11 @@ export class Client {
   }
 
   /** At the service with this number alone. */
-  fetch(service: number, path: string, init: RequestInit = {}): Promise<Response> {
+  fetch(
+    service: number,
+    path: string,
+    init: { method?: string; body?: string; headers?: Record<string, string> } = {},
+  ): Promise<Response> {
     const origin = this.#services[service] ?? ''
     const headers = { cookie: this.#person.cookie, origin, 'content-type': 'application/json' }
     return fetch(`${origin}${path}`, { ...init, headers: { ...headers, ...init.headers } })

@@ -295,7 +295,7 @@ async function checkLog(
 }
 
 async function linesOf(person: Client, file: string): Promise<string[]> {
-  const text = await eventually(`${file}`, async () => {
+  const text = await eventually(file, async () => {
     const found = await person.fetch(0, `/api/files/content?path=${file}`)
     return found.ok ? found.text() : undefined
   })
