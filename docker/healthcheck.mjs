@@ -1,14 +1,15 @@
 // Is this process alive? For HEALTHCHECK, without curl in the image.
 //   node healthcheck.mjs http://127.0.0.1:8002/healthz     an HTTP server that answers 2xx
 //   node healthcheck.mjs /data/run/agent.sock              a Unix socket that somebody listens on
+// Of several targets one is enough; $HOSTNAME in them is this container's.
 import { get } from 'node:http'
 import { connect } from 'node:net'
 
-const target = process.argv[2] ?? ''
+const targets = process.argv.slice(2).map((one) => one.replace('$HOSTNAME', process.env.HOSTNAME ?? ''))
 const TIMEOUT_MS = 4_000
 
-async function isAlive() {
-  if (!target.startsWith('/')) return answers()
+async function isAlive(target) {
+  if (!target.startsWith('/')) return answers(target)
   const socket = connect(target)
   return new Promise((resolve, reject) => {
     socket.setTimeout(TIMEOUT_MS, () => reject(new Error('no answer')))
@@ -17,7 +18,7 @@ async function isAlive() {
 }
 
 /** `fetch` would ask the proxy of the environment. */
-function answers() {
+function answers(target) {
   return new Promise((resolve, reject) => {
     const signal = AbortSignal.timeout(TIMEOUT_MS)
     get(target, { agent: false, signal }, (response) => {
@@ -28,7 +29,7 @@ function answers() {
 }
 
 try {
-  process.exitCode = (await isAlive()) ? 0 : 1
+  process.exitCode = (await Promise.any(targets.map(isAlive))) ? 0 : 1
 } catch (error) {
   console.error(String(error))
   process.exitCode = 1

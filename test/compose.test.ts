@@ -58,6 +58,7 @@ describe('the composed deployment', () => {
     expect(services.filter(([, { cap_add }]) => cap_add !== undefined).map(([name]) => name)).toEqual([
       'prepare-data',
       'engine-gate',
+      'prepare-database',
       'backup',
     ])
     expect(named('backup')).toMatchObject({
@@ -102,6 +103,27 @@ describe('the composed deployment', () => {
     })
   })
 
+  test('PostgreSQL has a user of its own, no network, and a password that no file of ours has', () => {
+    const profiles = ['postgres']
+    expect(named('postgres')).toMatchObject({ profiles, user: '10005:10005', network_mode: 'none' })
+    expect(named('prepare-database')).toMatchObject({ profiles, network_mode: 'none', restart: 'no' })
+    const withDatabase = services.filter(([, { volumes }]) =>
+      volumes?.some((volume) => volume.startsWith('database:')),
+    )
+    expect(
+      withDatabase.map(([name, { volumes }]) => [name, volumes?.includes('database:/database:ro')]),
+    ).toEqual([
+      ['ai-agent', true],
+      ['service', true],
+      ['prepare-database', false],
+      ['postgres', false],
+      ['backup', true],
+    ])
+    for (const name of ['ai-agent', 'service', 'backup'])
+      expect(named(name).environment).toMatchObject({ DATABASE_URL_FILE: '${DATABASE_URL_FILE:-}' })
+    expect(compose.services['postgres']).not.toHaveProperty('environment')
+  })
+
   test('what the agent may ask for is what the gate lets through', () => {
     const limits = (name: string): Record<string, string> =>
       Object.fromEntries(
@@ -118,7 +140,7 @@ describe('the composed deployment', () => {
     expect(names(named('service')).filter((name) => /OPENAI|DOCKER/.test(name))).toEqual([])
     expect(names(named('ai-agent'))).toContain('OPENAI_API_KEY')
     expect(services.filter(([, { ports }]) => ports !== undefined)).toEqual([
-      ['service', expect.objectContaining({ ports: ['127.0.0.1:${PORT:-8002}:${PORT:-8002}'] })],
+      ['service', expect.objectContaining({ ports: ['127.0.0.1:${PORT:-8002}${PORTS_TO:-}:${PORT:-8002}'] })],
       [
         'tls',
         expect.objectContaining({
@@ -205,8 +227,10 @@ describe('the composed deployment', () => {
   test('uses nothing that the old docker-compose does not know', () => {
     expect(compose.version).toBe('3.8')
     expect(compose).not.toHaveProperty('name')
-    for (const dockerfile of ['docker/Dockerfile', 'docker/sandbox/Dockerfile', 'docker/caddy/Dockerfile']) {
-      expect(read(dockerfile).text).not.toMatch(/--mount=|--parents|--link|<<\w*EOF|^#\s*syntax=/m)
+    for (const folder of ['.', 'sandbox', 'caddy', 'postgres']) {
+      expect(read(join('docker', folder, 'Dockerfile')).text).not.toMatch(
+        /--mount=|--parents|--link|<<\w*EOF|^#\s*syntax=/m,
+      )
     }
   })
 })
@@ -233,7 +257,9 @@ test.skipIf(composer === undefined)('compose itself reads the file (skipped with
     'ai-agent',
     'backup',
     'engine-gate',
+    'postgres',
     'prepare-data',
+    'prepare-database',
     'sandbox-full-image',
     'sandbox-image',
     'service',

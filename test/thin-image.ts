@@ -1,5 +1,5 @@
 /**
- * Sandlot's own image without its build: of docker/Dockerfile the last stage, so users and folders are those of the real
+ * Sandlot's own image without its build: of docker/Dockerfile the stage `sandlot`, so users and folders are those of the real
  * image. What that stage copies is mounted: Node of this checkout, and what `./sandlot up` has built. For tests of the
  * compose file.
  */
@@ -20,7 +20,7 @@ const PROGRAMS: Record<string, string> = {
   '@sandlot/google-calendar-mcp': 'mcp/google-calendar-mcp',
 }
 
-/** What the last stage of the real Dockerfile copies, and where it is in the folder of `buildThinImage`. */
+/** What the stage `sandlot` of the real Dockerfile copies, and where it is in the folder of `buildThinImage`. */
 const COPIES = [
   {
     line: 'COPY --from=node /node/bin/node /usr/local/bin/node',
@@ -30,10 +30,10 @@ const COPIES = [
   { line: 'COPY --from=build /out/ /app/', source: 'out', target: '/app' },
 ]
 
-/** The last stage of the real Dockerfile, without what it copies. */
+/** The stage `sandlot` of the real Dockerfile, without what it copies. */
 export function thinDockerfile(): string {
-  const [, last] = read('docker/Dockerfile').text.split(/^FROM base$/m)
-  if (last === undefined) throw new Error('docker/Dockerfile has no last stage')
+  const last = /^FROM base AS sandlot$(.*?)^# --- backup:/ms.exec(read('docker/Dockerfile').text)?.[1]
+  if (last === undefined) throw new Error('docker/Dockerfile has no stage sandlot')
   const stage = COPIES.reduce((text, { line }) => text.replace(`${line}\n`, ''), last)
   if (stage.includes('COPY')) throw new Error('docker/Dockerfile copies more than it used to')
   return `ARG BASE\nFROM \${BASE}\n${stage}`

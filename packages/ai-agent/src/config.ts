@@ -68,6 +68,10 @@ const variables = z.object({
     .optional(),
   SANDLOT_DATA: z.string().default('./.sandlot'),
   DATABASE_URL: databaseUrl,
+  SANDLOT_REPLICA: z
+    .string()
+    .regex(/^[a-z0-9][a-z0-9-]{0,39}$/, 'must be lower-case letters, digits and dashes, at most 40')
+    .optional(),
   SANDLOT_CONFIG: z.string().optional(),
   SANDLOT_SESSIONS_DB_MODE: z.enum(['0600', '0640']).default('0600'),
   SANDLOT_DEPLOYMENT: z

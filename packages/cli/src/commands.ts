@@ -4,6 +4,7 @@ import { bench } from './commands/bench.ts'
 import { dev } from './commands/dev.ts'
 import { doctor } from './commands/doctor.ts'
 import { down } from './commands/down.ts'
+import { drain } from './commands/drain.ts'
 import { exec } from './commands/exec.ts'
 import { install } from './commands/install.ts'
 import { keys } from './commands/keys.ts'
@@ -27,12 +28,21 @@ interface Listed {
 
 /** Every command, in the order of the help. */
 export const COMMANDS: Record<string, Listed> = {
-  up: { run: up, usage: 'up', summary: 'everything needed to run, then run it; Ctrl-C ends it' },
+  up: {
+    run: up,
+    usage: 'up [--replicas N]',
+    summary: 'everything needed to run, then run it; Ctrl-C ends it (--replicas: N of each, on PostgreSQL)',
+  },
   down: {
     run: down,
     usage: 'down [--end|--purge]',
     summary:
       'end a running Sandlot; the next up goes on with its prompts (--end: they end, sandboxes stop; --purge: workspaces go)',
+  },
+  drain: {
+    run: drain,
+    usage: 'drain [--replica ID]',
+    summary: 'hand the people of this machine’s agents over to others, on PostgreSQL; then end or restart it',
   },
   install: {
     run: install,

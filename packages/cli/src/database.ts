@@ -8,22 +8,19 @@ import { pipeline } from 'node:stream/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { type Environment, readConfig } from '@sandlot/shared/config'
+import { failed, type Finding, ok } from '@sandlot/sandbox/controller/finding'
 import { databaseUrl } from '@sandlot/shared/config/database-url'
 import { messageOf } from '@sandlot/shared/errors'
 import { NoPgProgram, findPgProgram, libpqTarget } from '@sandlot/shared/node/pg-programs'
 import { z } from 'zod'
 import type { CliConfig } from './config.ts'
+import { isOnPostgres } from './replicas.ts'
 import { StepError } from './steps.ts'
 
 const SCHEMAS = ['sessions', 'accounts'] as const
 /** Of processes that have just ended. */
 const LEFT_MS = 5_000
 const FIX = 'What it said is above. Is the database of DATABASE_URL there? Then run the same command again.'
-
-/** Whether chats and accounts are on PostgreSQL. */
-export function isOnPostgres({ environment }: Pick<CliConfig, 'environment'>): boolean {
-  return (environment['DATABASE_URL'] ?? environment['DATABASE_URL_FILE'] ?? '') !== ''
-}
 
 interface Database {
   /** The version of PostgreSQL, like 15. */
@@ -142,4 +139,29 @@ async function ended(child: ReturnType<typeof spawn>, name: string): Promise<voi
     child.once('close', (number, signal) => settle(number ?? signal ?? 'an unknown end'))
   })
   if (code !== 0) throw new StepError(`${name} ended with ${code}.`, FIX, { details: said.trim() })
+}
+
+/** Those that live, by the rule of the sessions store. */
+const AGENTS = `select coalesce('agents: ' || string_agg(
+    id || case draining when 1 then ' (drains)' else '' end, ', ' order by id), 'no agent is running')
+  from sessions.replicas
+  where heartbeat_at >= floor(extract(epoch from clock_timestamp()) * 1000) - 7000`
+
+/** For `doctor`: that it answers, and that a backup of it can be made here. */
+export async function databaseCheck(config: CliConfig): Promise<Finding[]> {
+  if (!isOnPostgres(config)) return []
+  const [id, name] = ['database', 'PostgreSQL']
+  try {
+    const database = await openDatabase(config)
+    const backups = `backups are made by ${database.program('pg_dump')}`
+    const connection = { ...database, psql: database.program('psql') }
+    const known = await query(connection, "select to_regclass('sessions.replicas') is not null")
+    const agents = known === 't' ? await query(connection, AGENTS) : 'nothing was started with it yet'
+    return [ok('must', id, name, `version ${database.major} answers; ${agents}; ${backups}`)]
+  } catch (error) {
+    const fix = error instanceof StepError ? error.fix : FIX
+    // Without the programs Sandlot itself runs, and cannot be backed up.
+    const group = error instanceof StepError && error.cause instanceof NoPgProgram ? 'warn' : 'must'
+    return [failed(group, id, name, messageOf(error), fix)]
+  }
 }

@@ -11,7 +11,10 @@ import { StepError } from './steps.ts'
 export interface UpRecord {
   up: ProcessMark
   url: string
+  /** By their names; of several replicas each with its number, like `ai-agent-2`. */
   children: Record<string, ProcessMark>
+  /** Of `--replicas`; absent: one. */
+  replicas?: number
 }
 
 /** The record in `file`; undefined when there is none or it is damaged. */
@@ -36,6 +39,8 @@ function isRecord(value: unknown): value is UpRecord {
   if (typeof value !== 'object' || value === null) return false
   if (!('up' in value && 'url' in value && 'children' in value)) return false
   const { up, url, children } = value
+  if ('replicas' in value && value.replicas !== undefined && !Number.isSafeInteger(value.replicas))
+    return false
   if (!isMark(up) || typeof url !== 'string') return false
   return typeof children === 'object' && children !== null && Object.values(children).every(isMark)
 }

@@ -1,7 +1,6 @@
 /** The doctor's checks of sandboxes: their engine, the gate, and the owners of their volumes. */
 import { readFileSync } from 'node:fs'
-import { failed, type Finding, ok, unknown } from '@sandlot/shared/finding'
-import { judgeGate, judgeIsolation, judgeOwnerless, OWNERLESS } from '@sandlot/sandbox/doctor/deployment'
+import { check, failed, type Finding, ok, unknown } from '@sandlot/sandbox/controller/finding'
 import { examineMachine } from '@sandlot/sandbox/doctor/machine'
 import { SANDBOX_IMAGE } from '@sandlot/sandbox/controller/images'
 import { ConfigError, type Environment, readConfig, wholeNumber } from '@sandlot/shared/config'
@@ -21,11 +20,19 @@ import { limitVariables, readLimits } from '@sandlot/sandbox/controller/limit-se
 export async function sandboxes(config: CliConfig): Promise<Finding[]> {
   const { isolates, needsEngine } = SANDBOX_BACKENDS[config.backend]
   return [
-    ...(isolates ? [] : [judgeIsolation(config.backend)]),
+    ...(isolates ? [] : [noIsolation(config)]),
     ...(needsEngine ? [gate(config)] : []),
     await ownerless(config),
     ...(needsEngine ? await configuredSandbox(config) : []),
   ]
+}
+
+function noIsolation({ backend }: CliConfig): Finding {
+  return check('warn', 'isolation', 'Isolation', false, {
+    ok: '',
+    bad: `SANDLOT_SANDBOX=${backend} isolates nothing: commands run as you, on this machine`,
+    fix: 'Unset SANDLOT_SANDBOX; it is for tests and for machines without an engine.',
+  })
 }
 
 /** The sandbox that people would get, and not one of the defaults. */
@@ -66,15 +73,23 @@ function orProblems<T>(read: () => T, problems: string[]): T | undefined {
 export function gate(config: CliConfig): Finding {
   const [id, name] = ['engine-gate', 'Engine gate']
   const record = readRecord(recordFile(config))
-  const agent = record?.children['ai-agent']
-  if (agent === undefined || !isRunning(agent))
+  const agents = Object.entries(record?.children ?? {}).flatMap(([child, mark]) =>
+    child.startsWith('ai-agent') && isRunning(mark) ? [mark] : [],
+  )
+  if (agents.length === 0)
     return unknown('warn', id, name, 'Sandlot does not run; its processes are looked at while they do')
   const beside = record?.children['engine-gate']
   const group = beside !== undefined && isRunning(beside) ? 'must' : 'warn'
-  const environment = environmentOf(agent.pid)
-  if (environment === undefined) return unknown(group, id, name, `process ${agent.pid} cannot be looked at`)
-  const host = environment.get('DOCKER_HOST') ?? 'its usual socket'
-  return judgeGate(group, host === `unix://${gateSocket(config)}`, host)
+  const environments = agents.map(({ pid }) => ({ pid, environment: environmentOf(pid) }))
+  const hidden = environments.find(({ environment }) => environment === undefined)
+  if (hidden !== undefined) return unknown(group, id, name, `process ${hidden.pid} cannot be looked at`)
+  const hosts = environments.map(({ environment }) => environment?.get('DOCKER_HOST') ?? 'its usual socket')
+  const past = hosts.find((host) => host !== `unix://${gateSocket(config)}`)
+  return check(group, id, name, past === undefined, {
+    ok: 'only the gate holds the engine’s socket',
+    bad: `the agent reaches the engine itself, at ${past}`,
+    fix: 'Start Sandlot by ./sandlot up or by docker/compose.yaml: both put the gate between them.',
+  })
 }
 
 /** The environment of a process; undefined for one of another user, or one that has ended. */
@@ -87,12 +102,20 @@ function environmentOf(pid: number): Map<string, string> | undefined {
   }
 }
 
+/**
+ * Volumes are never removed by themselves; one without a known owner takes space until an operator
+ * removes it.
+ */
 async function ownerless(config: CliConfig): Promise<Finding> {
-  const { id, name } = OWNERLESS
+  const [id, name] = ['ownerless-volumes', 'Workspaces of nobody']
   try {
     if (deploymentOf(config) === undefined) return ok('warn', id, name, 'none: nothing was started here yet')
     const volumes = z.array(z.string()).parse(await sandboxAdmin(['ownerless'], { config }))
-    return judgeOwnerless(volumes)
+    return check('warn', id, name, volumes.length === 0, {
+      ok: 'none',
+      bad: `neither the ledger nor the engine knows whose ${volumes.join(', ')} ${volumes.length === 1 ? 'is' : 'are'}`,
+      fix: './sandlot sandbox prune removes them with all files in them, after a question. After a loss of the database restore that first.',
+    })
   } catch (error) {
     return unknown('warn', id, name, `they cannot be asked for: ${messageOf(error).replace(/\.$/, '')}`)
   }

@@ -7,6 +7,7 @@ import { endOrphans } from '../end-orphans.ts'
 import { claim, release, type UpRecord } from '../pid-file.ts'
 import { ownMark } from '../processes.ts'
 import { checkPortIsFree, openableUrl } from '../ready.ts'
+import { readReplicas, replicaNumbers } from '../replicas.ts'
 import { setUp } from '../setup/setup.ts'
 import { StepError } from '../steps.ts'
 import { listenForStop } from '../stop-signals.ts'
@@ -15,14 +16,24 @@ import { continueUpgrade } from '../upgrade/upgrade.ts'
 
 /** Everything needed to run, then run it, in the foreground, until Ctrl-C or `down`. */
 export const up: Command = async (context) => {
-  const { config, steps, print } = context
+  const { config, args, steps, print } = context
+  const replicas = readReplicas(args, config)
+  if (replicas === undefined) {
+    print('Usage: ./sandlot up [--replicas N]')
+    return 2
+  }
   const left = interruptedUpgrade(config)
   if (left !== undefined) {
     const code = await continueUpgrade(context, left)
     if (code !== undefined) return code
   }
   const self = ownMark()
-  const record: UpRecord = { up: self, url: openableUrl(config.host, config.port), children: {} }
+  const record: UpRecord = {
+    up: self,
+    url: openableUrl(config.host, config.port),
+    children: {},
+    ...(replicas > 1 && { replicas }),
+  }
   const claimed = claim(recordFile(config), record)
   if (claimed.kind === 'running') {
     const state =
@@ -35,9 +46,10 @@ export const up: Command = async (context) => {
   using stop = listenForStop()
   try {
     if (claimed.previous !== undefined) await endOrphans(claimed.previous, context)
-    await checkPortIsFree(config.host, config.port).catch((error: unknown) =>
-      steps.run('Port', () => Promise.reject(error)),
-    )
+    for (const number of replicaNumbers(replicas))
+      await checkPortIsFree(config.host, config.port + (number ?? 1) - 1).catch((error: unknown) =>
+        steps.run('Port', () => Promise.reject(error)),
+      )
     refuseUnfinishedRestore(config.data)
     await setUp(config, steps, systemPackages(config, stop.signal), stop.signal)
     stop.signal.throwIfAborted()

@@ -4,12 +4,13 @@
 import { join } from 'node:path'
 import type { Readiness } from '@sandlot/shared/api'
 import type { ChildName } from '../child-env.ts'
-import { childSpec, logOf, recordFile } from '../children.ts'
+import { childSpec, labelOf, logOf, recordFile } from '../children.ts'
 import type { Context } from '../context.ts'
 import { buildFullImage, forgetFullImage } from '../setup/full-image.ts'
 import { needsGate, waitForGate } from '../gate.ts'
 import { recordWriter, type UpRecord } from '../pid-file.ts'
 import { signalProcess } from '../processes.ts'
+import { replicaNumbers, serviceUrls } from '../replicas.ts'
 import { run } from '../run.ts'
 import { StepError } from '../steps.ts'
 import {
@@ -34,45 +35,47 @@ const BACKUP_GRACE_MS = 2_000
 const DETAIL_LINES = 12
 const READY_LINE = 'Sandlot is ready: '
 
+/** By their labels. */
+type Children = Map<string, { name: ChildName; child: Supervised }>
+
 export async function runUntilStopped(
   context: Context,
   record: UpRecord,
   stop: ReturnType<typeof listenForStop>,
 ): Promise<number> {
   const { config, steps, print } = context
-  const children = new Map<ChildName, Supervised>()
+  const children: Children = new Map()
+  const numbers = replicaNumbers(record.replicas ?? 1)
   let readyLine: string | undefined
   let isUp = false
-  const complaints: Record<ChildName, string[]> = {
-    'engine-gate': [],
-    'ai-agent': [],
-    service: [],
-    backup: [],
-  }
+  const complaints = new Map<string, string[]>()
   const records = recordWriter(recordFile(config), (text) => steps.note(`! ${text}`))
 
-  const start = (name: ChildName): Supervised => {
-    const child = supervise(childSpec(name, config), {
+  const start = (name: ChildName, number?: number): Supervised => {
+    const label = labelOf(name, number)
+    const said: string[] = []
+    complaints.set(label, said)
+    const child = supervise(childSpec(name, config, number), {
       started(mark) {
-        record.children[name] = mark
+        record.children[label] = mark
         records.write(record)
       },
       said(line) {
-        if (line.startsWith(READY_LINE)) readyLine = line
+        if (line.startsWith(READY_LINE)) readyLine ??= line
         else if (line.trim() !== '') steps.note(line)
       },
       problem(text) {
-        if (isUp) steps.note(`! ${name}: ${text}`)
-        else complaints[name].push(text)
+        if (isUp) steps.note(`! ${label}: ${text}`)
+        else said.push(text)
       },
       died(end, delayMs) {
         if (isUp)
           steps.note(
-            `! ${name} ended unexpectedly (${end}); starting it again in ${delayMs / 1000} s. Its log: ${logOf(name, config)}`,
+            `! ${label} ended unexpectedly (${end}); starting it again in ${delayMs / 1000} s. Its log: ${logOf(name, config, number)}`,
           )
       },
     })
-    children.set(name, child)
+    children.set(label, { name, child })
     return child
   }
 
@@ -86,27 +89,37 @@ export async function runUntilStopped(
     const ready = await steps.run('Start', async () => {
       // Aborted at the end: a pending wait would keep the launcher until its time-out.
       using waiting = abortedAtEnd(stop.signal)
-      const startOrFail = (name: ChildName): Promise<undefined> =>
-        start(name).firstDeath.then((end) => {
+      const startOrFail = (name: ChildName, number?: number): Promise<undefined> =>
+        start(name, number).firstDeath.then((end) => {
           if (isUp) return undefined
+          const label = labelOf(name, number)
           throw new StepError(
-            `${name} ended at its start (${end}).`,
-            `What it said is above; all of it is in ${logOf(name, config)}`,
+            `${label} ended at its start (${end}).`,
+            `What it said is above; all of it is in ${logOf(name, config, number)}`,
             {
-              details: complaints[name].slice(-DETAIL_LINES).join('\n'),
+              details: complaints.get(label)?.slice(-DETAIL_LINES).join('\n'),
             },
           )
         })
       const gate = needsGate(config) ? startOrFail('engine-gate') : undefined
       if (gate !== undefined) await Promise.race([waitForGate(config, waiting.signal), gate])
-      const deaths = [...(gate === undefined ? [] : [gate]), startOrFail('ai-agent'), startOrFail('service')]
-      const answer = await Promise.race([waitUntilReady(record.url, context, waiting.signal), ...deaths])
-      if (answer === undefined) {
-        throw new StepError(
-          `Nothing answered at ${record.url}/readyz within ${READY_MS / 1000} seconds.`,
-          `Look at ${logOf('service', config)}`,
-        )
-      }
+      const deaths = [
+        ...(gate === undefined ? [] : [gate]),
+        ...numbers.map((number) => startOrFail('ai-agent', number)),
+        ...numbers.map((number) => startOrFail('service', number)),
+      ]
+      const answers = Promise.all(
+        serviceUrls(record.url, numbers.length).map(async (url, place) => {
+          const answer = await waitUntilReady(url, context, waiting.signal)
+          if (answer !== undefined) return answer
+          throw new StepError(
+            `Nothing answered at ${url}/readyz within ${READY_MS / 1000} seconds.`,
+            `Look at ${logOf('service', config, numbers[place])}`,
+          )
+        }),
+      )
+      const [answer] = (await Promise.race([answers, ...deaths])) ?? []
+      if (answer === undefined) throw new Error('no service was started')
       return answer
     })
     isUp = true
@@ -114,6 +127,10 @@ export async function runUntilStopped(
       if (!reason.ok) steps.note(`! ${reason.part}: ${reason.message}`)
     }
     print(readyLine ?? `${READY_LINE}${record.url}`)
+    if (numbers.length > 1)
+      print(
+        `${numbers.length} agents, and ${numbers.length} services at ${serviceUrls(record.url, numbers.length).join(' ')}`,
+      )
     if (config.backups.scheduled) start('backup')
     const building = buildFullImage(config, steps, stop.signal)
     const signal = await stop.requested
@@ -153,7 +170,7 @@ async function waitUntilReady(
  * prompts.
  */
 async function stopChildren(
-  children: Map<ChildName, Supervised>,
+  children: Children,
   signal: StopSignal,
   { steps }: Pick<Context, 'steps'>,
 ): Promise<void> {
@@ -162,10 +179,14 @@ async function stopChildren(
       ? 'Stopping: ending prompts, stopping sandboxes (workspaces are kept)'
       : 'Stopping: prompts go on at the next start (./sandlot down --end ends them)'
   await steps.run(title, async () => {
-    await children.get('backup')?.stop('SIGTERM', BACKUP_GRACE_MS)
-    await children.get('ai-agent')?.stop(agentSignal(signal), AGENT_GRACE_MS)
-    await children.get('service')?.stop('SIGTERM', SERVICE_GRACE_MS)
-    // Last of all: through it the agent has stopped its sandboxes.
-    await children.get('engine-gate')?.stop('SIGTERM', SERVICE_GRACE_MS)
+    const end = async (name: ChildName, by: NodeJS.Signals, graceMs: number): Promise<void> => {
+      const all = [...children.values()].filter((each) => each.name === name)
+      await Promise.all(all.map(({ child }) => child.stop(by, graceMs)))
+    }
+    await end('backup', 'SIGTERM', BACKUP_GRACE_MS)
+    await end('ai-agent', agentSignal(signal), AGENT_GRACE_MS)
+    await end('service', 'SIGTERM', SERVICE_GRACE_MS)
+    // Last of all: through it the agents have stopped their sandboxes.
+    await end('engine-gate', 'SIGTERM', SERVICE_GRACE_MS)
   })
 }

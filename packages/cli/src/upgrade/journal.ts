@@ -27,6 +27,8 @@ const journal = z.object({
   movesBranch: z.boolean(),
   data: z.string(),
   wasRunning: z.boolean(),
+  /** Of `up --replicas`; absent: one. */
+  replicas: z.int().optional(),
 })
 export type Journal = z.infer<typeof journal>
 

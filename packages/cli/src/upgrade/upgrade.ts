@@ -7,9 +7,10 @@ import { recordFile } from '../children.ts'
 import { down } from '../commands/down.ts'
 import type { CliConfig } from '../config.ts'
 import type { Context } from '../context.ts'
-import { dumpDatabase, isOnPostgres, refuseOthers, replaceDatabase } from '../database.ts'
+import { dumpDatabase, refuseOthers, replaceDatabase } from '../database.ts'
 import { readRecord } from '../pid-file.ts'
 import { isRunning } from '../processes.ts'
+import { isOnPostgres } from '../replicas.ts'
 import { askReadiness } from '../ready.ts'
 import { runInteractive } from '../run-interactive.ts'
 import { StepError } from '../steps.ts'
@@ -34,7 +35,8 @@ export async function upgrade(
   const { config, steps } = context
   const record = readRecord(recordFile(config))
   const wasRunning = record !== undefined && isRunning(record.up)
-  const state: State = { step: 'backup', ...versions, data: config.data, wasRunning }
+  const replicas = wasRunning ? record.replicas : undefined
+  const state: State = { step: 'backup', ...versions, data: config.data, wasRunning, replicas }
   enter(config.root, state)
   try {
     if (withBackup) await makeBackup(config)
@@ -99,7 +101,7 @@ async function switchAndStart(context: Context, state: State): Promise<number> {
   enter(config.root, { ...state, step: 'switch' })
   await steps.run(`Version ${to.name}`, () => switchTo(config, to.commit))
   enter(config.root, { ...state, step: 'start' })
-  const started = await startAndCheck(config)
+  const started = await startAndCheck(config, state)
   if (started.problem !== undefined) return goBack(context, state, started.problem)
   if (state.movesBranch && from.branch !== undefined) await attachBranch(config, from.branch, to.commit)
   leave(config.root)
@@ -120,7 +122,7 @@ async function goBack(context: Context, state: State, problem: string): Promise<
     await putDataBack(config)
   })
   enter(config.root, { ...state, step: 'restart' })
-  const again = state.wasRunning ? await startAndCheck(config) : undefined
+  const again = state.wasRunning ? await startAndCheck(config, state) : undefined
   leave(config.root)
   print(`${to.name} was not taken over: ${problem}.`)
   if (again?.problem !== undefined)
@@ -141,12 +143,13 @@ interface Started {
 }
 
 /** Starts the version that is checked out, by its own launcher, unless it runs already. */
-async function startAndCheck(config: CliConfig): Promise<Started> {
+async function startAndCheck(config: CliConfig, { replicas }: Pick<State, 'replicas'>): Promise<Started> {
+  const several = replicas === undefined ? [] : ['--replicas', String(replicas)]
   const running = readRecord(recordFile(config))
   const child =
     running !== undefined && isRunning(running.up)
       ? undefined
-      : spawn(join(config.root, 'sandlot'), ['up'], {
+      : spawn(join(config.root, 'sandlot'), ['up', ...several], {
           cwd: config.root,
           env: config.environment,
           stdio: 'inherit',
@@ -172,7 +175,10 @@ async function startAndCheck(config: CliConfig): Promise<Started> {
     const alive = record !== undefined && isRunning(record.up)
     if (alive && (await askReadiness(record.url))?.ready === true) return { problem: undefined, ended }
     // The service is the last to start: from then on nothing is built any more.
-    if (readyBy === Infinity && record?.children['service'] !== undefined)
+    if (
+      readyBy === Infinity &&
+      Object.keys(record?.children ?? {}).some((name) => name.startsWith('service'))
+    )
       readyBy = performance.now() + READY_MS
     if (performance.now() > readyBy || (child === undefined && !alive))
       return { problem: `it was not ready within ${READY_MS / 1000} seconds`, ended }

@@ -30,23 +30,12 @@ export const CONFIG_NAMES: Record<string, string> = {
   SANDLOT_MAX_COST_PER_MONTH: 'US dollars per user since the 1st, midnight UTC; 0 = no limit (default 0)',
   SANDLOT_MAX_SECONDS_PER_MONTH:
     'running time of a user’s prompts since the 1st, midnight UTC; 0 = no limit (default 0)',
-  SANDLOT_TOTAL_TURNS_PER_DAY:
-    'model answers of all users together since midnight UTC; 0 = no limit (default 0)',
-  SANDLOT_TOTAL_CALLS_PER_DAY: 'calls of all users together since midnight UTC; 0 = no limit (default 0)',
   SANDLOT_TOTAL_TOKENS_PER_DAY: 'tokens of all users together since midnight UTC; 0 = no limit (default 0)',
   SANDLOT_TOTAL_COST_PER_DAY: 'US dollars of all users together since midnight UTC; 0 = no limit (default 0)',
-  SANDLOT_TOTAL_SECONDS_PER_DAY:
-    'running time of all users’ prompts together since midnight UTC; 0 = no limit (default 0)',
-  SANDLOT_TOTAL_TURNS_PER_MONTH:
-    'model answers of all users together since the 1st, midnight UTC; 0 = no limit (default 0)',
-  SANDLOT_TOTAL_CALLS_PER_MONTH:
-    'calls of all users together since the 1st, midnight UTC; 0 = no limit (default 0)',
   SANDLOT_TOTAL_TOKENS_PER_MONTH:
     'tokens of all users together since the 1st, midnight UTC; 0 = no limit (default 0)',
   SANDLOT_TOTAL_COST_PER_MONTH:
     'US dollars of all users together since the 1st, midnight UTC; 0 = no limit (default 0)',
-  SANDLOT_TOTAL_SECONDS_PER_MONTH:
-    'running time of all users’ prompts together since the 1st, midnight UTC; 0 = no limit (default 0)',
   SANDLOT_BUDGET_WARNING:
     '0–100; percent of a limit of a day or a month at which people are warned; 0 = never (default 80)',
   SANDLOT_MODEL_IDLE_SECONDS:
@@ -94,6 +83,8 @@ export const CONFIG_NAMES: Record<string, string> = {
   SANDLOT_AGENT_URL: 'where the service finds ai-agent (default: the Unix socket in $SANDLOT_DATA/run)',
   SANDLOT_SESSIONS_DB:
     'where the service reads ai-agent’s sessions.db (default: in $SANDLOT_DATA; compose sets it)',
+  SANDLOT_REPLICA:
+    'what this ai-agent is called among several on PostgreSQL: letters, digits, dashes (default: another at each start; up and compose name it)',
   SANDLOT_SESSIONS_DB_MODE:
     '0600 | 0640; mode of sessions.db: 0640 where the service is another user, of ai-agent’s group (default 0600; compose sets 0640)',
   SANDLOT_WEB_DIST: 'folder of the built web app',

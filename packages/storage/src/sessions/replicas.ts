@@ -52,6 +52,8 @@ export interface ReplicaReads {
   list(): Promise<Replica[]>
   /** Id of the living replica that has this person. */
   ownerOf(userId: string): Promise<string | undefined>
+  /** Whom the replica of this id has. */
+  peopleOf(replicaId: string): Promise<string[]>
 }
 
 export interface NewReplica {
@@ -173,6 +175,17 @@ export function replicaReads(db: Kysely<SessionsSchema>): ReplicaReads {
         .where(living(now), '=', 1)
         .executeTakeFirst()
       return row?.id
+    },
+
+    async peopleOf(replicaId) {
+      const rows = await db
+        .selectFrom('owners')
+        .select('user_id')
+        .where('replica_id', '=', replicaId)
+        .where('user_id', '!=', SCHEDULES)
+        .orderBy('user_id')
+        .execute()
+      return rows.map(({ user_id }) => user_id)
     },
   }
 }

@@ -2,10 +2,16 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect, test } from 'vitest'
-import { signInChecks } from '../../src/node/checks/sign-in.ts'
+import { parseCliConfig } from '../src/config.ts'
+import { signInChecks } from '../src/sign-in-checks.ts'
 
-const check = (providers: { id: string; name: string; issuer: string }[]) =>
-  signInChecks(providers, 'https://chat.example.org')
+const check = (providers: unknown) =>
+  signInChecks(
+    parseCliConfig({
+      SANDLOT_OIDC: typeof providers === 'string' ? providers : JSON.stringify(providers),
+      SANDLOT_PUBLIC_URL: 'https://chat.example.org/',
+    }),
+  )
 
 test('a provider answers, is another issuer, or is away', async () => {
   let issuer = ''
@@ -21,7 +27,7 @@ test('a provider answers, is another issuer, or is away', async () => {
   }).listen(0, '127.0.0.1')
   await once(server, 'listening')
   issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-  const work = { id: 'work', name: 'Work', issuer }
+  const work = { name: 'Work', issuer, clientId: 'sandlot' }
   expect(await check([work, { ...work, name: 'Other', issuer: `${issuer}/` }])).toMatchObject([
     {
       state: 'ok',
@@ -34,4 +40,6 @@ test('a provider answers, is another issuer, or is away', async () => {
   expect(await check([work])).toMatchObject([
     { state: 'failed', message: expect.stringContaining('cannot be read') as string },
   ])
+  expect(await check('{')).toMatchObject([{ state: 'failed', group: 'must' }])
+  expect(await check('')).toEqual([])
 })
