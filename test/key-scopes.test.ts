@@ -88,6 +88,8 @@ const NEEDED: Record<string, Needs> = {
   'DELETE /api/models/:id': ADMIN_CHANGE,
   'POST /api/models/test': ADMIN_CHANGE,
   'GET /api/admin/overview': ADMIN_READ,
+  'GET /api/admin/overview/checks': ADMIN_READ,
+  'POST /api/admin/overview/checks': ADMIN_CHANGE,
   'POST /api/admin/overview/prompts/:id/stop': ADMIN_CHANGE,
   'GET /api/admin/tools': ADMIN_READ,
   'GET /api/admin/sandboxes': ADMIN_READ,

@@ -20,6 +20,7 @@ import { openSessionStore } from '@sandlot/storage/sessions/open'
 import { ClientServers } from './acp/client-servers.ts'
 import { hostRefusal } from './approval/hosts.ts'
 import { ByteStreams } from './acp/byte-streams.ts'
+import { agentChecks } from './admin/checks.ts'
 import { Starting } from './acp/requests/sandbox.ts'
 import { createAcpServer } from './acp/server.ts'
 import type { AgentConfig } from './config.ts'
@@ -476,6 +477,13 @@ export async function openAgent(
       },
       freeBytes: freeBytes(config.dataFolder),
     }),
+    checks: () =>
+      agentChecks({
+        config,
+        model: models.view.main.demo ? undefined : models.view.main.name,
+        ownerless: async () =>
+          (await sandboxes.workspaces()).flatMap(({ owner, volume }) => (owner === 'nobody' ? [volume] : [])),
+      }),
     version: VERSION,
     log,
   }

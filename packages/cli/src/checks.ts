@@ -1,10 +1,21 @@
-import { accessSync, constants, existsSync, readFileSync, statfsSync } from 'node:fs'
-import { dirname, join } from 'node:path'
-import { check, failed, type Finding, ok, report } from '@sandlot/sandbox/controller/finding'
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { messageOf } from '@sandlot/shared/errors'
+import { failed, type Finding, inOrder, ok } from '@sandlot/shared/finding'
+import {
+  auditChecks,
+  backupCheck,
+  dataFolderCheck,
+  modelCheck,
+  namelessModel,
+  nodeCheck,
+  unreadAudit,
+} from '@sandlot/shared/node/checks/deployment'
+import { publicUrlCheck } from '@sandlot/shared/node/checks/public-url'
+import { SIGN_IN_FIX, signInChecks } from '@sandlot/shared/node/checks/sign-in'
 import { auditChains } from '@sandlot/shared/office/audit'
-import { LOW_DISK_BYTES } from '@sandlot/shared/config/low-disk'
-import { BACKUP_STATUS_FILE, type BackupStatus, backupStatus } from '@sandlot/shared/office/backup-status'
+import { BACKUP_STATUS_FILE } from '@sandlot/shared/office/backup-status'
+import { readOidcProviders } from '@sandlot/shared/team/oidc-config'
 import { childEnvironment } from './child-env.ts'
 import { recordFile } from './children.ts'
 import type { CliConfig } from './config.ts'
@@ -12,89 +23,23 @@ import { databaseCheck } from './database.ts'
 import { readRecord } from './pid-file.ts'
 import { isRunning } from './processes.ts'
 import { run } from './run.ts'
-import { publicUrlCheck } from './public-url-check.ts'
 import { isOnPostgres, serviceUrls } from './replicas.ts'
 import { askReadiness, checkPortIsFree } from './ready.ts'
 import { sandboxes } from './sandbox-checks.ts'
-import { signInChecks } from './sign-in-checks.ts'
 import { StepError } from './steps.ts'
 
-function node(): Finding {
-  const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
-  return check('must', 'node', 'Node', major > 24 || (major === 24 && minor >= 11), {
-    ok: process.version,
-    bad: `${process.version} is too old; 24.11 is needed`,
-    fix: 'Run ./sandlot from the checkout: it brings its own Node.',
-  })
-}
-
-function dataDirectory(config: CliConfig): Finding {
-  const [id, name] = ['data', 'Data directory']
-  const nearest = nearestExisting(config.data)
-  try {
-    accessSync(nearest, constants.W_OK | constants.X_OK)
-  } catch (error) {
-    return failed(
-      'must',
-      id,
-      name,
-      `${config.data} cannot be written (${messageOf(error)})`,
-      'Give this user the folder, or set SANDLOT_DATA to another one.',
-    )
-  }
-  const { bavail, bsize } = statfsSync(nearest)
-  const gibibytes = (bavail * bsize) / 1024 ** 3
-  const free = `${gibibytes.toFixed(gibibytes < 10 ? 1 : 0)} GiB free`
-  return check('must', id, name, bavail * bsize >= LOW_DISK_BYTES, {
-    ok: `${config.data}, ${free}${existsSync(config.data) ? '' : ' (made at the first start)'}`,
-    bad: `${config.data} has only ${free}`,
-    fix: 'Make room: docker system df shows what the engine holds.',
-  })
-}
-
-function nearestExisting(path: string): string {
-  return existsSync(path) || path === '/' ? path : nearestExisting(dirname(path))
-}
-
 function model(config: CliConfig): Finding {
-  const [id, name] = ['model', 'Model']
   const has = (variable: string): boolean =>
     (config.environment[variable] ?? config.environment[`${variable}_FILE`] ?? '') !== ''
-  if (has('OPENAI_MODEL')) return ok('must', id, name, config.environment['OPENAI_MODEL'] ?? 'from a file')
-  if (has('OPENAI_API_KEY') || has('OPENAI_BASE_URL')) {
-    return failed(
-      'must',
-      id,
-      name,
-      'A model key or address is set, but no model',
-      'Set OPENAI_MODEL to the name of the model, or unset the others for the demo model.',
-    )
-  }
-  return report(id, name, 'the demo model answers; set OPENAI_MODEL and OPENAI_API_KEY for a real one')
+  if (has('OPENAI_MODEL')) return modelCheck(config.environment['OPENAI_MODEL'] ?? 'from a file')
+  return has('OPENAI_API_KEY') || has('OPENAI_BASE_URL') ? namelessModel() : modelCheck(undefined)
 }
 
-/** Nothing where Sandlot was never started: there is nothing to back up. */
+/** None where Sandlot was never started: there is nothing to back up. */
 function lastBackup(config: CliConfig): Finding[] {
-  const [id, name] = ['backup', 'Last backup']
   const started = isOnPostgres(config) ? join('keys', 'deployment.json') : 'sessions.db'
   if (!existsSync(join(config.data, started))) return []
-  const fix = './sandlot backup, or SANDLOT_BACKUP_EVERY_HOURS; docs/backup.md says how.'
-  let status: BackupStatus
-  try {
-    status = backupStatus.parse(JSON.parse(readFileSync(join(config.data, BACKUP_STATUS_FILE), 'utf8')))
-  } catch {
-    return [failed('warn', id, name, 'none was ever made', fix)]
-  }
-  const { last, failed: problem } = status
-  const made =
-    last === undefined
-      ? 'none was ever made'
-      : `${last.at}, ${Math.ceil(last.bytes / 1024 ** 2)} MiB, read again whole: ${last.file}`
-  if (problem !== undefined)
-    return [failed('warn', id, name, `${made}; the one of ${problem.at} failed: ${problem.message}`, fix)]
-  if (last === undefined || !existsSync(last.file))
-    return [failed('warn', id, name, last === undefined ? made : `${made} is not there any more`, fix)]
-  return [ok('warn', id, name, made)]
+  return [backupCheck(join(config.data, BACKUP_STATUS_FILE))]
 }
 
 async function silentAmong(urls: readonly string[]): Promise<string[]> {
@@ -147,35 +92,38 @@ async function running(config: CliConfig): Promise<Finding> {
     : failed('must', id, name, `Running at ${record.url}, not ready: ${missing}`, logs)
 }
 
-const AUDIT_FIX = 'docs/audit.md says what to do; the last backup has the lines as they were.'
-const AUDIT_NAMES = { agent: 'Audit log of the agent', service: 'Audit log of the service' } as const
-
-/** One finding for each log that there is: every line is as it was written. */
-async function auditChecks(config: CliConfig): Promise<Finding[]> {
+/** One finding for each log that there is. */
+async function auditLogs(config: CliConfig): Promise<Finding[]> {
   const program = join(config.root, 'packages', 'service', 'dist', 'check-audit.js')
   if (!existsSync(program)) return []
   try {
     const printed = await run(process.execPath, [program], {
       cwd: config.root,
       environment: childEnvironment('service', config.environment),
-      fix: AUDIT_FIX,
+      fix: 'docs/audit.md says what to do.',
     })
-    return auditChains.parse(JSON.parse(printed)).chains.map(({ source, ...chain }) => {
-      const { lines, head, problems, problemCount } = chain
-      const [id, name] = [`audit-${source}`, AUDIT_NAMES[source]]
-      if (problemCount === 0)
-        return ok(
-          'must',
-          id,
-          name,
-          `${lines} lines, as they were written; the last is ${head.seq}, hash ${head.hash}`,
-        )
-      const more = problemCount > problems.length ? ` … and ${problemCount - problems.length} more` : ''
-      return failed('must', id, name, `${problems.join(' ')}${more}`, AUDIT_FIX)
-    })
+    return auditChecks(auditChains.parse(JSON.parse(printed)))
   } catch (error) {
-    return [failed('must', 'audit', 'Audit log', `It could not be read: ${messageOf(error)}`, AUDIT_FIX)]
+    return [unreadAudit(error)]
   }
+}
+
+/** Of `SANDLOT_OIDC`, read as the service reads it. */
+async function signIn({ environment, host, port }: CliConfig): Promise<Finding[]> {
+  const readText = (path: string): string => readFileSync(path, 'utf8')
+  const wrong = (message: string): Finding[] => [failed('must', 'sign-in', 'Sign-in', message, SIGN_IN_FIX)]
+  let text: string
+  try {
+    const file = environment['SANDLOT_OIDC_FILE'] ?? ''
+    text = file === '' ? (environment['SANDLOT_OIDC'] ?? '') : readText(file)
+  } catch (error) {
+    return wrong(`SANDLOT_OIDC_FILE: ${messageOf(error)}`)
+  }
+  if (text === '') return []
+  const read = readOidcProviders(text, readText)
+  if ('problems' in read) return wrong(`SANDLOT_OIDC: ${read.problems.join('; ')}`)
+  const origin = (environment['SANDLOT_PUBLIC_URL'] ?? '').replace(/\/+$/, '') || `http://${host}:${port}`
+  return signInChecks(read.providers, origin)
 }
 
 /** Only of a Sandlot that runs: a proxy in front of none has nothing to lead to. */
@@ -190,18 +138,16 @@ async function publicUrl(config: CliConfig): Promise<Finding[]> {
  * finding.
  */
 export async function runChecks(config: CliConfig): Promise<Finding[]> {
-  const findings = [
-    node(),
-    dataDirectory(config),
+  return inOrder([
+    nodeCheck(),
+    dataFolderCheck(config.data),
     model(config),
     await running(config),
     ...(await databaseCheck(config)),
     ...lastBackup(config),
-    ...(await auditChecks(config)),
+    ...(await auditLogs(config)),
     ...(await publicUrl(config)),
-    ...(await signInChecks(config)),
+    ...(await signIn(config)),
     ...(await sandboxes(config)),
-  ]
-  const of = (group: Finding['group']): Finding[] => findings.filter((finding) => finding.group === group)
-  return [...of('must'), ...of('warn'), ...of('report')]
+  ])
 }

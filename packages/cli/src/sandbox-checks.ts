@@ -1,6 +1,7 @@
 /** The doctor's checks of sandboxes: their engine, the gate, and the owners of their volumes. */
 import { readFileSync } from 'node:fs'
-import { check, failed, type Finding, ok, unknown } from '@sandlot/sandbox/controller/finding'
+import { failed, type Finding, ok, unknown } from '@sandlot/shared/finding'
+import { judgeGate, judgeIsolation, judgeOwnerless, OWNERLESS } from '@sandlot/sandbox/doctor/deployment'
 import { examineMachine } from '@sandlot/sandbox/doctor/machine'
 import { SANDBOX_IMAGE } from '@sandlot/sandbox/controller/images'
 import { ConfigError, type Environment, readConfig, wholeNumber } from '@sandlot/shared/config'
@@ -20,19 +21,11 @@ import { limitVariables, readLimits } from '@sandlot/sandbox/controller/limit-se
 export async function sandboxes(config: CliConfig): Promise<Finding[]> {
   const { isolates, needsEngine } = SANDBOX_BACKENDS[config.backend]
   return [
-    ...(isolates ? [] : [noIsolation(config)]),
+    ...(isolates ? [] : [judgeIsolation(config.backend)]),
     ...(needsEngine ? [gate(config)] : []),
     await ownerless(config),
     ...(needsEngine ? await configuredSandbox(config) : []),
   ]
-}
-
-function noIsolation({ backend }: CliConfig): Finding {
-  return check('warn', 'isolation', 'Isolation', false, {
-    ok: '',
-    bad: `SANDLOT_SANDBOX=${backend} isolates nothing: commands run as you, on this machine`,
-    fix: 'Unset SANDLOT_SANDBOX; it is for tests and for machines without an engine.',
-  })
 }
 
 /** The sandbox that people would get, and not one of the defaults. */
@@ -85,11 +78,7 @@ export function gate(config: CliConfig): Finding {
   if (hidden !== undefined) return unknown(group, id, name, `process ${hidden.pid} cannot be looked at`)
   const hosts = environments.map(({ environment }) => environment?.get('DOCKER_HOST') ?? 'its usual socket')
   const past = hosts.find((host) => host !== `unix://${gateSocket(config)}`)
-  return check(group, id, name, past === undefined, {
-    ok: 'only the gate holds the engine’s socket',
-    bad: `the agent reaches the engine itself, at ${past}`,
-    fix: 'Start Sandlot by ./sandlot up or by docker/compose.yaml: both put the gate between them.',
-  })
+  return judgeGate(group, past === undefined, past ?? hosts[0] ?? '')
 }
 
 /** The environment of a process; undefined for one of another user, or one that has ended. */
@@ -102,20 +91,12 @@ function environmentOf(pid: number): Map<string, string> | undefined {
   }
 }
 
-/**
- * Volumes are never removed by themselves; one without a known owner takes space until an operator
- * removes it.
- */
 async function ownerless(config: CliConfig): Promise<Finding> {
-  const [id, name] = ['ownerless-volumes', 'Workspaces of nobody']
+  const { id, name } = OWNERLESS
   try {
     if (deploymentOf(config) === undefined) return ok('warn', id, name, 'none: nothing was started here yet')
     const volumes = z.array(z.string()).parse(await sandboxAdmin(['ownerless'], { config }))
-    return check('warn', id, name, volumes.length === 0, {
-      ok: 'none',
-      bad: `neither the ledger nor the engine knows whose ${volumes.join(', ')} ${volumes.length === 1 ? 'is' : 'are'}`,
-      fix: './sandlot sandbox prune removes them with all files in them, after a question. After a loss of the database restore that first.',
-    })
+    return judgeOwnerless(volumes)
   } catch (error) {
     return unknown('warn', id, name, `they cannot be asked for: ${messageOf(error).replace(/\.$/, '')}`)
   }

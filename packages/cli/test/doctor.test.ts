@@ -140,3 +140,12 @@ test('it tells when the last backup was made, and warns where there is none, one
   record({ last, failed: { at: '2026-11-28T06:00:00.000Z', message: 'The disk is full.' } })
   expect(await finding()).toContain('the one of 2026-11-28T06:00:00.000Z failed: The disk is full.')
 })
+
+test('providers of sign-in that cannot be read are a finding', async () => {
+  const checks = async (text: string) => {
+    const { lines } = await run(['--json'], { SANDLOT_OIDC: text })
+    return (JSON.parse(lines.join('\n')) as Printed).checks.find(({ id }) => id === 'sign-in')
+  }
+  expect(await checks('{')).toMatchObject({ group: 'must', state: 'failed' })
+  expect(await checks('')).toBeUndefined()
+})

@@ -34,6 +34,7 @@ import { type NoticeTimes, Notices } from './notices/notices.ts'
 import { openPush } from './notices/push.ts'
 import { originRule } from './auth/origin.ts'
 import { previewPlaces } from './previews/places.ts'
+import { Checks } from './office/checks.ts'
 import { Previews } from './previews/previews.ts'
 import { PreviewServer } from './previews/serve-previews.ts'
 import { upstreams } from './previews/upstream-socket.ts'
@@ -218,6 +219,7 @@ export async function startService(config: ServiceConfig, deps: ServiceDeps = {}
     })
     undo.push(() => alerts.close())
 
+    const checks = new Checks({ config, url: () => url, accounts, sessions })
     const { slowReaderBytes = SLOW_READER_BYTES } = deps
     const parts = {
       slowReaderBytes,
@@ -241,6 +243,7 @@ export async function startService(config: ServiceConfig, deps: ServiceDeps = {}
       push,
       notices,
       alerts,
+      checks,
     }
     const app = makeApp({ ...parts, stopping: stopping.signal })
     const connections = { ...DEFAULT_CONNECTION_LIMITS, ...deps.connections }

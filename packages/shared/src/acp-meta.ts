@@ -329,6 +329,8 @@ export const overviewParams = z.object({
   ask: z.discriminatedUnion('do', [
     z.object({ do: z.literal('view') }),
     z.object({ do: z.literal('stop'), promptId: z.string().max(128) }),
+    /** Answered with what the agent’s own checks find. */
+    z.object({ do: z.literal('check') }),
   ]),
 })
 export type OverviewAsk = z.infer<typeof overviewParams>['ask']

@@ -15,6 +15,20 @@ test.each([
     await page.getByRole('heading', { name: title, exact: true, level: 1 }).waitFor()
   }
 
+  await open('overview', 'Overview')
+  const alerts = page.getByRole('list', { name: 'Raised alerts' })
+  await alerts.getByText('The disk is nearly full').waitFor()
+  await page.getByRole('button', { name: 'Send a test' }).click()
+  await page.getByText('Sent to each of them.').waitFor()
+  await page.getByRole('button', { name: 'Check now' }).click()
+  const failed = page.getByRole('list', { name: 'Failed checks' })
+  await failed.getByText('→ Set "live-restore": true').waitFor()
+  expect(await failed.getByRole('listitem').count()).toBe(2)
+  await page.getByText('1 check failed that must hold. 1 thing could be better.').waitFor()
+  await page.getByText('3 checks have nothing to say against it').click()
+  await page.getByText('Docker Engine 20.10.24').waitFor()
+  expect(await lookAt(page, `overview-${name}`)).toEqual([])
+
   await open('tools', 'Tools')
   const rows = page.getByRole('table', { name: 'Tools' }).getByRole('rowheader')
   await rows.first().waitFor()

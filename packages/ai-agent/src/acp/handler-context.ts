@@ -4,6 +4,7 @@ import type { AgentMetricsAnswer, AgentStatus, AgentUser } from '@sandlot/shared
 import type { RemovedData } from '@sandlot/shared/api'
 import type { AgentOverview } from '@sandlot/shared/office/overview'
 import { messageOf } from '@sandlot/shared/errors'
+import type { Finding } from '@sandlot/shared/finding'
 import type { Mode } from '@sandlot/shared/mode'
 import type { Budget } from '@sandlot/shared/office/usage'
 import type { Rule } from '@sandlot/shared/rules'
@@ -96,6 +97,8 @@ export interface AcpServerParts {
   metrics?: () => Promise<AgentMetricsAnswer>
   /** What administrators see beside the prompts. Absent: not known here. */
   overview?: () => Promise<Omit<AgentOverview, 'prompts'>>
+  /** The agent’s part of what `./sandlot doctor` says. Absent: it has none. */
+  checks?: () => Promise<Finding[]>
   status(): Promise<AgentStatus>
   version: string
   log: Log

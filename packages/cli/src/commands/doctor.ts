@@ -1,4 +1,4 @@
-import type { Finding, Group } from '@sandlot/sandbox/controller/finding'
+import type { Finding, Group } from '@sandlot/shared/finding'
 import { runChecks } from '../checks.ts'
 import type { Command } from '../context.ts'
 

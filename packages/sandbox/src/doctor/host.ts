@@ -2,7 +2,7 @@
 import type { StatsFs } from 'node:fs'
 import { readFile, statfs } from 'node:fs/promises'
 
-import { check, type Finding, report, unknown } from '../controller/finding.ts'
+import { check, type Finding, report, unknown } from '#shared/finding'
 
 interface Setting {
   id: string

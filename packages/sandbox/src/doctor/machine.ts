@@ -4,18 +4,18 @@
  */
 import { randomBytes } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { release, tmpdir } from 'node:os'
 import { join } from 'node:path'
 
 import type { SandboxLimits, SandboxProfile } from '../backend.ts'
 import { createDockerBackend } from '../backends/docker/backend.ts'
 import type { EngineTls } from '../backends/docker/connection.ts'
-import { describeEngine } from '../backends/docker/describe.ts'
+import { describeEngine, hasImage } from '../backends/docker/describe.ts'
 import { SandboxError } from '../errors.ts'
 import { createFileLedger } from '../controller/file-ledger.ts'
 import { createSandboxes } from '../controller/sandboxes.ts'
 import { engineKind, judgeEngine } from './engine.ts'
-import { check, type Finding, report } from '../controller/finding.ts'
+import { check, type Finding, inOrder, report } from '#shared/finding'
 import { judgeDisk, judgeHost } from './host.ts'
 import { judgeProof, probeSandbox } from '../controller/proof.ts'
 
@@ -30,24 +30,46 @@ interface MachineOptions {
   profile?: SandboxProfile
 }
 
+const BUILD_IMAGES = 'docker/build-images.sh'
+
+type EngineOptions = Pick<MachineOptions, 'dockerHost' | 'tls' | 'image' | 'runtime'>
+
 /** Every finding, `must` first. Never rejects: what cannot be asked is a finding. */
-export async function examineMachine(options: MachineOptions): Promise<Finding[]> {
-  const at = {
-    dockerHost: options.dockerHost,
-    tls: options.tls,
-  }
+export function examineMachine(options: MachineOptions): Promise<Finding[]> {
+  return examine(options, (at) => probe(options, at))
+}
+
+/** As `examineMachine`, beside sandboxes that are in use: none is made. */
+export function examineEngine(options: EngineOptions): Promise<Finding[]> {
+  const { image } = options
+  return examine(options, async (at) => [
+    check('must', 'image', 'Sandbox image', await hasImage(image, at), {
+      ok: image,
+      bad: `${image} is not on the engine`,
+      fix: BUILD_IMAGES,
+    }),
+  ])
+}
+
+async function examine(
+  { dockerHost, tls, runtime }: EngineOptions,
+  look: (at: Pick<EngineOptions, 'dockerHost' | 'tls'>) => Promise<Finding[]>,
+): Promise<Finding[]> {
+  const at = { dockerHost, tls }
   try {
     const engine = await describeEngine(at)
-    // Docker Desktop's kernel is that of its virtual machine, not of this one.
-    const here = engine.local && engineKind(engine) !== 'Docker Desktop'
+    // A virtual machine's kernel (Docker Desktop), or that behind a gate, is not this one.
+    const here =
+      engine.local &&
+      engineKind(engine) !== 'Docker Desktop' &&
+      (engine.info.KernelVersion ?? release()) === release()
     const findings = [
-      ...judgeEngine(engine, options.runtime),
-      ...(await probe(options, at)),
+      ...judgeEngine(engine, runtime),
+      ...(await look(at)),
       ...(await judgeHost(here)),
       ...(await judgeDisk(here ? engine.info.DockerRootDir : undefined)),
     ]
-    const order = ['must', 'warn', 'report']
-    return findings.toSorted((one, other) => order.indexOf(one.group) - order.indexOf(other.group))
+    return inOrder(findings)
   } catch (error) {
     return [cannot('engine', 'Docker engine', error)]
   }
@@ -123,6 +145,6 @@ function cannot(id: string, name: string, error: unknown): Finding {
     name,
     message,
     state: 'failed',
-    fix: missing ? 'docker/build-images.sh' : 'Start the engine, or ./sandlot up, which does.',
+    fix: missing ? BUILD_IMAGES : 'Start the engine, or ./sandlot up, which does.',
   }
 }

@@ -10,8 +10,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 
 import { createDockerBackend } from '../../src/backends/docker/backend.ts'
 import { connectSandbox } from '../../src/sbxd/client.ts'
-import { isSafe } from '../../src/controller/finding.ts'
-import { examineMachine } from '../../src/doctor/machine.ts'
+import { isSafe } from '@sandlot/shared/finding'
+import { examineEngine, examineMachine } from '../../src/doctor/machine.ts'
 import { judgeProof, probeSandbox, requireProof } from '../../src/controller/proof.ts'
 import { deriveSandboxKey } from '../../src/controller/key.ts'
 import { LABEL } from '../../src/names.ts'
@@ -55,6 +55,19 @@ test('an image that is not there and an engine that is not there fail, with what
   const noEngine = await examineMachine({ ...here, dockerHost: 'unix:///nowhere/docker.sock' })
   expect(noEngine).toHaveLength(1)
   expect(noEngine[0]).toMatchObject({ id: 'engine', state: 'failed' })
+})
+
+test('beside sandboxes in use the engine and the image are judged, and none is made', async () => {
+  const before = await docker('ps', '-aq')
+  const findings = await examineEngine(here)
+  expect(findings.filter(({ group, state }) => group === 'must' && state !== 'ok')).toEqual([])
+  expect(findings.find(({ id }) => id === 'image')).toMatchObject({ message: testConfig.image })
+  expect(await docker('ps', '-aq')).toBe(before)
+  const noImage = await examineEngine({ ...here, image: 'sandlot/there-is-none:1' })
+  expect(noImage.find(({ id }) => id === 'image')).toMatchObject({
+    state: 'failed',
+    fix: 'docker/build-images.sh',
+  })
 })
 
 test('a sandbox without the hardening is seen to be one, and may not be used', async () => {

@@ -13,6 +13,7 @@ import type { Alerts } from '../notices/alerts.ts'
 import type { SendMail } from '../notices/mail.ts'
 import type { Notices } from '../notices/notices.ts'
 import type { Push } from '../notices/push.ts'
+import type { Checks } from '../office/checks.ts'
 import type { OriginRule } from '../auth/origin.ts'
 import type { ExternalSignIn } from '../sign-in/external-sign-in.ts'
 import type { PreviewPlaces } from '../previews/places.ts'
@@ -47,6 +48,8 @@ export interface Parts {
   push: Push
   notices: Notices
   alerts: Alerts
+  /** What the doctor can say of it while it runs. */
+  checks: Checks
   /** What may wait for one reader of a stream. */
   slowReaderBytes: number
   /** Aborts when the service stops. */

@@ -1,5 +1,6 @@
 /** The deployment as a whole, for administrators. */
 import { configurationView } from '@sandlot/shared/office/configuration'
+import { checksView } from '@sandlot/shared/office/checks'
 import { MOST_MEASURED, sandboxesView } from '@sandlot/shared/office/sandboxes'
 import { expect, test } from 'vitest'
 import { addUser, makeKey } from '../support/harness.ts'
@@ -65,4 +66,26 @@ test('the service’s settings are shown also while the agent is away', async ()
   expect(await seen()).toEqual({ service: [], agent: [] })
   await harness.agent.drop()
   expect(await seen()).toEqual({ service: [], agent: null })
+})
+
+test('checks of both processes are asked for by an administrator, and kept with their time', async () => {
+  const { harness, ann } = here()
+  const path = '/api/admin/overview/checks'
+  const bob = await addUser(harness, ann, 'bob@example.org')
+  expect((await bob.post(path, {})).status).toBe(403)
+  expect(await (await ann.get(path)).json()).toEqual({ last: null })
+  const { last } = checksView.parse(await (await ann.post(path, {})).json())
+  const ids = last?.findings.map(({ id }) => id) ?? []
+  // The Node of both is one and the same.
+  expect(ids.toSorted()).toEqual(['audit-agent', 'audit-service', 'backup', 'data', 'image', 'node'])
+  expect(last?.findings.find(({ id }) => id === 'backup')).toMatchObject({
+    state: 'failed',
+    message: 'none was ever made',
+    fix: expect.stringContaining('./sandlot backup'),
+  })
+  expect(await (await ann.get(path)).json()).toEqual({ last })
+  await harness.agent.drop()
+  const without = checksView.parse(await (await ann.post(path, {})).json()).last?.findings
+  expect(without?.find(({ id }) => id === 'agent')).toMatchObject({ state: 'failed', group: 'must' })
+  expect(without?.some(({ id }) => id === 'image')).toBe(false)
 })

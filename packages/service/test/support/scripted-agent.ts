@@ -26,6 +26,7 @@ import {
   loadSessionMeta,
   newSessionMeta,
   promptMeta,
+  overviewParams,
   unqueueParams,
   commentParams,
   sharesParams,
@@ -452,6 +453,15 @@ export class ScriptedAgent {
       })
       .onRequest(EXT.toolStats, toolStatsParams, () => ({ since: 7, tools: [] }))
       .onRequest(EXT.configuration, configurationParams, () => ({ settings: [] }))
+      .onRequest(EXT.overview, overviewParams, ({ params: { ask } }) => {
+        this.received.push(`overview ${ask.do}`)
+        return {
+          findings: [
+            { id: 'image', group: 'must', name: 'Sandbox image', message: 'x:1', state: 'ok' },
+            { id: 'node', group: 'must', name: 'Node', message: process.version, state: 'ok' },
+          ],
+        }
+      })
       .onRequest(EXT.sandboxes, sandboxesParams, ({ params: { ask } }) => this.#sandboxes(ask))
       .onRequest(EXT.deploymentRules, deploymentRulesParams, ({ params: { ask } }) => {
         this.received.push(`deployment_rules ${ask.do}`)

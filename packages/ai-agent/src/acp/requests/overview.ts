@@ -1,19 +1,27 @@
 /** `_sandlot/overview`: what runs and what waits, for administrators, who may stop it. */
 import { EXT, overviewParams } from '@sandlot/shared/acp-meta'
 import { SandlotError } from '@sandlot/shared/errors'
+import type { Finding } from '@sandlot/shared/finding'
 import type { AgentOverview } from '@sandlot/shared/office/overview'
 import { actorOf } from '../actor.ts'
 import { parseParams } from '../errors.ts'
 import type { AcpServerParts, ExtensionHandlers } from '../handler-context.ts'
 
-export function overviewRequests({ manager, overview, audit, log }: AcpServerParts): ExtensionHandlers {
+export function overviewRequests({
+  manager,
+  overview,
+  checks,
+  audit,
+  log,
+}: AcpServerParts): ExtensionHandlers {
   return {
-    [EXT.overview]: async ({ params, connection }): Promise<AgentOverview> => {
+    [EXT.overview]: async ({ params, connection }): Promise<AgentOverview | { findings: Finding[] }> => {
       const { user: said, ask } = parseParams(overviewParams, params, EXT.overview)
       // A foreign client is the local user, whatever it says.
       const user = connection.ours ? said : connection.user({})
       if (user.role !== 'admin') throw new SandlotError('forbidden', 'Only an administrator can do this.')
       if (overview === undefined) throw new SandlotError('not_implemented', 'There is no overview here.')
+      if (ask.do === 'check') return { findings: (await checks?.()) ?? [] }
       if (ask.do === 'stop') {
         await manager.stopPrompt(ask.promptId, { id: user.id, name: user.name ?? 'An administrator' })
         await audit?.write({ ...actorOf(user), what: 'prompt_stopped', whom: { id: ask.promptId } })

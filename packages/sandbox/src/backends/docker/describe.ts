@@ -1,5 +1,6 @@
 import { parseDockerHost, type EngineTls } from './connection.ts'
 import { createEngine, DEADLINE } from './engine.ts'
+import { absentIf404 } from './engine-error.ts'
 
 /** As much of the engine's `/info` and `/version` as is looked at, in its own spelling. */
 export interface EngineDescription {
@@ -18,6 +19,7 @@ export interface EngineDescription {
     Runtimes?: Record<string, unknown> | null
     Driver?: string
     DockerRootDir?: string
+    KernelVersion?: string
   }
   version: { Components?: { Name?: string; Version?: string }[] | null }
 }
@@ -33,4 +35,16 @@ export async function describeEngine(at: {
     Promise.all([docker.info() as Promise<EngineDescription['info']>, docker.version()]),
   )
   return { info, version, local: address.kind === 'unix' }
+}
+
+/** Whether the engine has this image. Rejects with a `SandboxError`: `engine_unavailable`. */
+export async function hasImage(
+  image: string,
+  at: { dockerHost?: string; tls?: EngineTls },
+): Promise<boolean> {
+  const engine = createEngine(parseDockerHost(at.dockerHost, at.tls))
+  const found = await engine.call('look for the sandbox image', DEADLINE.read, (docker) =>
+    absentIf404(docker.getImage(image).inspect()),
+  )
+  return found !== undefined
 }

@@ -2,7 +2,6 @@
 import { SandlotError } from '@sandlot/shared/errors'
 import {
   type AuditAsk,
-  type AuditChains,
   type AuditEntry,
   type AuditPage,
   type AuditSource,
@@ -13,6 +12,7 @@ import { csvOf } from '@sandlot/shared/office/csv'
 import type { AuditQuery, AuditReads } from '@sandlot/storage/audit/audit'
 import { Hono } from 'hono'
 import { actorOf } from '../../auth/agent-user.ts'
+import { readChains } from '../../office/checks.ts'
 import type { AppEnv, Ctx, Parts } from '../context.ts'
 import { administratorsOnly, requireCaller } from '../request.ts'
 
@@ -62,11 +62,7 @@ export function auditRoutes(parts: Parts): Hono<AppEnv> {
         'content-disposition': `attachment; filename="sandlot-audit-${day}.${format}"`,
       })
     })
-    .get('/chains', async (c) => {
-      const chains = []
-      for (const [source, log] of await logs()) chains.push({ source, ...(await log.check()) })
-      return c.json({ chains } satisfies AuditChains)
-    })
+    .get('/chains', async (c) => c.json(await readChains(parts)))
 }
 
 function askOf(c: Ctx): AuditAsk {

@@ -1,5 +1,6 @@
 /** How this Sandlot is: health, who is here, what runs and waits; for administrators. */
 import { EXT, type OverviewAsk } from '@sandlot/shared/acp-meta'
+import { findings } from '@sandlot/shared/office/checks'
 import type { AgentOverview, Overview } from '@sandlot/shared/office/overview'
 import { messageOf } from '@sandlot/shared/errors'
 import { Hono } from 'hono'
@@ -11,7 +12,7 @@ import { administratorsOnly, requireCaller } from '../request.ts'
 
 /** `/api/admin/overview` */
 export function overviewRoutes(parts: Parts): Hono<AppEnv> {
-  const { accounts, agent, sockets, log } = parts
+  const { accounts, agent, checks, sockets, log } = parts
   const ask = async (c: Ctx, what: OverviewAsk): Promise<AgentOverview> =>
     mergeOverviews(await agent.each(EXT.overview, { user: agentUserOf(c.var.caller), ask: what }))
   const view = async (said: AgentOverview | undefined): Promise<Overview> => {
@@ -35,6 +36,14 @@ export function overviewRoutes(parts: Parts): Hono<AppEnv> {
         return undefined
       })
       return c.json(await view(said))
+    })
+    .get('/checks', (c) => c.json(checks.view))
+    .post('/checks', async (c) => {
+      const asks = { user: agentUserOf(c.var.caller), ask: { do: 'check' } }
+      const view = await checks.look(async () =>
+        (await agent.each(EXT.overview, asks)).flatMap(({ answer }) => findings.parse(answer).findings),
+      )
+      return c.json(view)
     })
     .post('/prompts/:id/stop', async (c) => {
       const promptId = c.req.param('id')

@@ -17,6 +17,7 @@ import { showToast } from '../../ui/toasts.tsx'
 import { Part } from '../part.tsx'
 import { useAttempt } from '../use-attempt.ts'
 import { AlertsPart } from './alerts.tsx'
+import { ChecksPart } from './checks.tsx'
 
 /** Milliseconds from one answer to the next question. */
 const RENEW_MS = 3_000
@@ -48,6 +49,7 @@ export function OverviewSection() {
       {problem !== null && <Alert>{`This is how it was a moment ago. ${problem}`}</Alert>}
       <Numbers view={view} />
       <Health health={view.health} />
+      <ChecksPart />
       <AlertsPart />
       <Part
         title="Prompts"

@@ -54,3 +54,10 @@ export function unknown(group: Group, id: string, name: string, message: string)
 export function isSafe(findings: readonly Finding[]): boolean {
   return !findings.some(({ group, state }) => group === 'must' && state === 'failed')
 }
+
+const ORDER: readonly Group[] = ['must', 'warn', 'report']
+
+/** Those first without which nothing runs. */
+export function inOrder(findings: readonly Finding[]): Finding[] {
+  return findings.toSorted((one, other) => ORDER.indexOf(one.group) - ORDER.indexOf(other.group))
+}

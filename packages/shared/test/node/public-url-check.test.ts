@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect, test } from 'vitest'
-import { publicUrlCheck } from '../src/public-url-check.ts'
+import { publicUrlCheck } from '../../src/node/checks/public-url.ts'
 
 /** The check against a server that answers so, with and without an upgrade. */
 async function against(answer: RequestListener, upgrades = false): Promise<unknown> {

@@ -1,0 +1,40 @@
+/** The agent’s part of what `./sandlot doctor` says, of the running deployment. */
+import { judgeGate, judgeIsolation, judgeOwnerless, OWNERLESS } from '@sandlot/sandbox/doctor/deployment'
+import { examineEngine } from '@sandlot/sandbox/doctor/machine'
+import { SANDBOX_BACKENDS } from '@sandlot/shared/config/sandbox-backends'
+import { messageOf } from '@sandlot/shared/errors'
+import { type Finding, unknown } from '@sandlot/shared/finding'
+import { dataFolderCheck, modelCheck, nodeCheck } from '@sandlot/shared/node/checks/deployment'
+import type { AgentConfig } from '../config.ts'
+
+interface Looked {
+  config: Pick<AgentConfig, 'dataFolder' | 'deployment'> & {
+    sandbox: Pick<AgentConfig['sandbox'], 'backend' | 'dockerHost' | 'tls' | 'images' | 'runtime'>
+  }
+  /** The model that answers; undefined: the demo. */
+  model: string | undefined
+  /** Volumes that no user is known to have. */
+  ownerless: () => Promise<readonly string[]>
+}
+
+/** Makes nothing, and never rejects. */
+export async function agentChecks({ config, model, ownerless }: Looked): Promise<Finding[]> {
+  const { backend, dockerHost, tls, images, runtime } = config.sandbox
+  const { isolates, needsEngine } = SANDBOX_BACKENDS[backend]
+  const [engine, leftovers] = await Promise.all([
+    needsEngine ? examineEngine({ dockerHost, tls, image: images.image, runtime }) : [],
+    ownerless().then(judgeOwnerless, (error: unknown) =>
+      unknown('warn', OWNERLESS.id, OWNERLESS.name, `they cannot be asked for: ${messageOf(error)}`),
+    ),
+  ])
+  const hasGate = config.deployment !== undefined
+  return [
+    nodeCheck(),
+    dataFolderCheck(config.dataFolder),
+    modelCheck(model),
+    ...(isolates ? [] : [judgeIsolation(backend)]),
+    ...(needsEngine ? [judgeGate('warn', hasGate, dockerHost ?? 'its usual socket')] : []),
+    leftovers,
+    ...engine,
+  ]
+}

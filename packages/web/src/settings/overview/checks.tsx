@@ -1,0 +1,107 @@
+/** What `./sandlot doctor` can say of what runs, asked for by a button: problems first. */
+import type { Finding } from '@sandlot/shared/finding'
+import { type ChecksView, checksView } from '@sandlot/shared/office/checks'
+import { CircleAlert, CircleCheck, CircleQuestionMark } from 'lucide-react'
+import { useState } from 'react'
+import { formatCount, formatDay } from '../../lib/format.ts'
+import { call } from '../../net/http.ts'
+import { Alert } from '../../ui/alert.tsx'
+import { Button } from '../../ui/button.tsx'
+import { Spinner } from '../../ui/spinner.tsx'
+import { Part } from '../part.tsx'
+import { useAttempt, useOnShow } from '../use-attempt.ts'
+
+const PATH = '/api/admin/overview/checks'
+const DOCTOR = './sandlot doctor also makes a sandbox and tries to break out of it.'
+
+export function ChecksPart() {
+  const [last, setLast] = useState<ChecksView['last']>(null)
+  const { busy, problem, attempt } = useAttempt()
+  const read = (method: 'GET' | 'POST') =>
+    attempt(async () => setLast((await call(checksView, method, PATH)).last))
+  useOnShow(() => void read('GET'))
+  return (
+    <Part title="Checks" text="Engine, image, disks, leftovers, audit logs, backup, addresses and sign-in.">
+      {problem !== null && <Alert>{problem}</Alert>}
+      <div className="flex flex-wrap items-center gap-3">
+        <Button disabled={busy} onClick={() => void read('POST')}>
+          {busy && <Spinner />} Check now
+        </Button>
+        <p role="status" className="min-w-0 flex-1 basis-56 text-sm text-muted">
+          {last === null ? DOCTOR : `${summary(last.findings)} Checked at ${formatDay(last.at, Date.now())}.`}
+        </p>
+      </div>
+      {last !== null && <Found findings={last.findings} />}
+    </Part>
+  )
+}
+
+function summary(findings: readonly Finding[]): string {
+  const failed = findings.filter(({ state }) => state === 'failed')
+  const must = failed.filter(({ group }) => group === 'must').length
+  const better = failed.length - must
+  if (failed.length === 0) return 'All is well.'
+  return [
+    must === 0 ? 'Everything that must hold holds.' : `${formatCount(must, 'check')} failed that must hold.`,
+    ...(better === 0 ? [] : [`${formatCount(better, 'thing')} could be better.`]),
+  ].join(' ')
+}
+
+function Found({ findings }: { findings: readonly Finding[] }) {
+  const failed = findings.filter(({ state }) => state === 'failed')
+  const rest = findings.filter(({ state }) => state !== 'failed')
+  return (
+    <>
+      {failed.length > 0 && <Lines name="Failed checks" findings={failed} />}
+      <details className="rounded-lg border border-line text-sm">
+        <summary className="cursor-pointer px-3 py-2.5 text-muted pointer-coarse:py-3.5">
+          {formatCount(rest.length, 'check has', 'checks have')} nothing to say against it
+        </summary>
+        <Lines name="Other checks" findings={rest} inside />
+        <p className="border-t border-line px-3 py-2 text-xs text-muted">{DOCTOR}</p>
+      </details>
+    </>
+  )
+}
+
+function Lines(props: { name: string; findings: readonly Finding[]; inside?: boolean }) {
+  return (
+    <ul
+      aria-label={props.name}
+      className={
+        props.inside === true
+          ? 'divide-y divide-line border-t border-line'
+          : 'divide-y divide-line rounded-lg border border-line'
+      }
+    >
+      {props.findings.map((finding) => (
+        <li key={`${finding.id} ${finding.message}`} className="flex items-start gap-2.5 px-3 py-2 text-sm">
+          <Mark finding={finding} />
+          <div className="min-w-0 flex-1 sm:flex sm:gap-3">
+            <span className="block font-medium sm:w-56 sm:shrink-0">{finding.name}</span>
+            <div className="min-w-0 text-muted [overflow-wrap:anywhere]">
+              <span className="inline-block first-letter:uppercase">{finding.message}</span>
+              {finding.state === 'failed' && <p className="mt-0.5 text-ink">→ {finding.fix}</p>}
+            </div>
+          </div>
+        </li>
+      ))}
+    </ul>
+  )
+}
+
+function Mark({ finding: { state, group } }: { finding: Finding }) {
+  if (state === 'ok') return <CircleCheck className="mt-0.5 size-4 shrink-0 text-well" aria-label="Well:" />
+  if (state === 'unknown')
+    return (
+      <CircleQuestionMark
+        className="mt-0.5 size-4 shrink-0 text-faint"
+        aria-label="Not to be seen from here:"
+      />
+    )
+  return group === 'must' ? (
+    <CircleAlert className="mt-0.5 size-4 shrink-0 text-failed" aria-label="Must hold, and does not:" />
+  ) : (
+    <CircleAlert className="mt-0.5 size-4 shrink-0 text-waiting" aria-label="Could be better:" />
+  )
+}
