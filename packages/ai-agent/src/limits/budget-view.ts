@@ -35,7 +35,7 @@ export async function budgetsOf(
       if (limits === undefined) continue
       const whose =
         of.kind === 'team' ? { of: 'team' as const, name: of.name } : { of: 'everybody' as const, name: null }
-      found.push(...each(limits, await spent.together(of, period), { ...whose, period }))
+      found.push(...each(limits, await spent.together(of, period, limits), { ...whose, period }))
     }
   return found
 }

@@ -9,8 +9,7 @@
  * is what the agent does and not the person's clock.
  */
 import type { SessionStore } from '@sandlot/storage/sessions/store'
-import type { UserSpent } from '@sandlot/storage/sessions/usage'
-import type { SpentTogether } from '@sandlot/storage/sessions/usage-sums'
+import type { SpentTogether, UserSpent } from '@sandlot/storage/sessions/usage'
 import { type SessionEvent, metaOf, sandlotEventOf } from '@sandlot/shared/events'
 
 export type Period = 'day' | 'month'
@@ -28,11 +27,8 @@ export interface PeriodBudgets {
   ms?: number
 }
 
-/** Of several users, whose use is added up. Absent: no limit. */
-type TogetherBudgets = Pick<PeriodBudgets, 'tokens' | 'cost'>
-
-/** Of a team, or of the deployment. */
-export interface BudgetsTogether extends Partial<Record<Period, TogetherBudgets>> {
+/** Of a team, or of the deployment: what its users use is added up. */
+export interface BudgetsTogether extends Partial<Record<Period, PeriodBudgets>> {
   of: { kind: 'team'; id: string; name: string } | { kind: 'deployment' }
 }
 
@@ -44,7 +40,8 @@ export interface LastingBudgets extends Partial<Record<Period, PeriodBudgets>> {
 /** What was used up since the beginning of the day or the month. */
 export interface Spent {
   own(period: Period): Promise<UserSpent>
-  together(of: BudgetsTogether['of'], period: Period): Promise<SpentTogether>
+  /** Running time only where `limits` has some: it costs a look at every run. */
+  together(of: BudgetsTogether['of'], period: Period, limits: PeriodBudgets): Promise<SpentTogether>
 }
 
 export const PERIODS: readonly Period[] = ['day', 'month']
@@ -67,7 +64,8 @@ export function spentOf(
 ): Spent {
   return {
     own: (period) => store.spentSince(userId, startOf(period, now), now),
-    together: (of, period) => store.spentTogether(of, startOf(period, now)),
+    together: (of, period, { ms }) =>
+      store.spentTogether(of, startOf(period, now), ms === undefined ? undefined : now),
   }
 }
 
@@ -94,7 +92,8 @@ export async function overPeriods(
   for (const { of, ...together } of budgets.together ?? [])
     for (const period of PERIODS) {
       const limits = together[period]
-      const over = limits && overTogether(await spent.together(of, period), limits, { of, period, now })
+      const over =
+        limits && overTogether(await spent.together(of, period, limits), limits, { of, period, now })
       if (over !== undefined) return over
     }
   return undefined
@@ -112,15 +111,16 @@ function overPeriod(
 
 function overTogether(
   spent: SpentTogether,
-  limits: TogetherBudgets,
+  limits: PeriodBudgets,
   { of, period, now }: { of: BudgetsTogether['of']; period: Period; now: number },
 ): string | undefined {
-  const limit = usedUp(spent, limits, ['tokens', 'cost'])
+  const limit = usedUp(spent, limits, ALL)
+  return limit && `The ${limitTogether(limit, of, period)} is used up. ${startsAgain(period, now)}`
+}
+
+function limitTogether(limit: string, of: BudgetsTogether['of'], period: Period): string {
   const whose = of.kind === 'team' ? `the team “${of.name}”` : 'everybody on this Sandlot'
-  return (
-    limit &&
-    `The limit of ${limit} ${IN_PERIOD[period]} that ${whose} has together is used up. ${startsAgain(period, now)}`
-  )
+  return `limit of ${limit} ${IN_PERIOD[period]} that ${whose} has together`
 }
 
 /**
@@ -128,22 +128,34 @@ function overTogether(
  * after it, which count already. So do those that other prompts made meanwhile: at the limit each
  * of them may be refused, and together they never pass it.
  */
-export function callOverPeriod(
-  spent: UserSpent,
+export async function callOverPeriods(
+  budgets: LastingBudgets,
+  spent: Spent,
   behind: number,
-  limits: PeriodBudgets,
-  period: Period,
   now: number,
-): string | undefined {
-  const before = { ...spent, calls: spent.calls - behind - 1 }
-  const limit = usedUp(before, limits, ['calls', 'ms'])
-  return (
-    limit && notRun(`the user’s limit of ${limit} ${IN_PERIOD[period]} is used up. It ${again(period, now)}`)
-  )
+): Promise<string | undefined> {
+  const used = (all: Pick<UserSpent, 'calls' | 'ms'>, limits: PeriodBudgets): string | undefined =>
+    usedUp({ ...all, calls: all.calls - behind - 1 }, limits, ['calls', 'ms'])
+  for (const period of PERIODS) {
+    const limits = budgets[period]
+    if (limits === undefined || !limitsCalls(limits)) continue
+    const limit = used(await spent.own(period), limits)
+    if (limit !== undefined)
+      return notRun(`the user’s limit of ${limit} ${IN_PERIOD[period]} is used up. It ${again(period, now)}`)
+  }
+  for (const { of, ...together } of budgets.together ?? [])
+    for (const period of PERIODS) {
+      const limits = together[period]
+      if (limits === undefined || !limitsCalls(limits)) continue
+      const limit = used(await spent.together(of, period, limits), limits)
+      if (limit !== undefined)
+        return notRun(`the ${limitTogether(limit, of, period)} is used up. It ${again(period, now)}`)
+    }
+  return undefined
 }
 
 /** True when such a limit can refuse a call. */
-export function limitsCalls({ calls, ms }: PeriodBudgets): boolean {
+function limitsCalls({ calls, ms }: PeriodBudgets): boolean {
   return calls !== undefined || ms !== undefined
 }
 

@@ -7,7 +7,7 @@ import { type AgentLimits, type TeamLimits, agentLimits } from '@sandlot/shared/
 import { z } from 'zod'
 import { byPerson } from '../people/person-key.ts'
 import type { Budgets } from './budgets.ts'
-import type { BudgetsTogether, Period } from './period-budgets.ts'
+import type { BudgetsTogether, Period, PeriodBudgets } from './period-budgets.ts'
 
 const dollars = z
   .string()
@@ -31,10 +31,16 @@ export const budgetVariables = {
   SANDLOT_MAX_TOKENS_PER_MONTH: wholeNumber(0, 10 ** 13).default(0),
   SANDLOT_MAX_COST_PER_MONTH: dollars.default(0),
   SANDLOT_MAX_SECONDS_PER_MONTH: wholeNumber(0, 365 * 86_400).default(0),
+  SANDLOT_TOTAL_TURNS_PER_DAY: wholeNumber(0, 10 ** 12).default(0),
+  SANDLOT_TOTAL_CALLS_PER_DAY: wholeNumber(0, 10 ** 12).default(0),
   SANDLOT_TOTAL_TOKENS_PER_DAY: wholeNumber(0, 10 ** 15).default(0),
   SANDLOT_TOTAL_COST_PER_DAY: dollars.default(0),
+  SANDLOT_TOTAL_SECONDS_PER_DAY: wholeNumber(0, 10 ** 12).default(0),
+  SANDLOT_TOTAL_TURNS_PER_MONTH: wholeNumber(0, 10 ** 12).default(0),
+  SANDLOT_TOTAL_CALLS_PER_MONTH: wholeNumber(0, 10 ** 12).default(0),
   SANDLOT_TOTAL_TOKENS_PER_MONTH: wholeNumber(0, 10 ** 15).default(0),
   SANDLOT_TOTAL_COST_PER_MONTH: dollars.default(0),
+  SANDLOT_TOTAL_SECONDS_PER_MONTH: wholeNumber(0, 10 ** 12).default(0),
   SANDLOT_BUDGET_WARNING: wholeNumber(0, 100).default(80),
 }
 const parsed = z.object(budgetVariables)
@@ -79,10 +85,16 @@ export function readBudgets(
     secondsPerMonth: read.SANDLOT_MAX_SECONDS_PER_MONTH,
   }
   const total = {
+    turnsPerDay: read.SANDLOT_TOTAL_TURNS_PER_DAY,
+    callsPerDay: read.SANDLOT_TOTAL_CALLS_PER_DAY,
     tokensPerDay: read.SANDLOT_TOTAL_TOKENS_PER_DAY,
     costPerDay: read.SANDLOT_TOTAL_COST_PER_DAY,
+    secondsPerDay: read.SANDLOT_TOTAL_SECONDS_PER_DAY,
+    turnsPerMonth: read.SANDLOT_TOTAL_TURNS_PER_MONTH,
+    callsPerMonth: read.SANDLOT_TOTAL_CALLS_PER_MONTH,
     tokensPerMonth: read.SANDLOT_TOTAL_TOKENS_PER_MONTH,
     costPerMonth: read.SANDLOT_TOTAL_COST_PER_MONTH,
+    secondsPerMonth: read.SANDLOT_TOTAL_SECONDS_PER_MONTH,
   }
   const users = new Map(Object.entries(section?.users ?? {}))
   return {
@@ -100,43 +112,36 @@ export function promptLimits(
 ): PromptLimits {
   const { calls, tokens, cost } = set
   const shared = together.flatMap(({ of, limits }): BudgetsTogether[] => {
-    const periods = lasting(
-      { tokens: limits.tokensPerDay, cost: limits.costPerDay },
-      { tokens: limits.tokensPerMonth, cost: limits.costPerMonth },
-    )
+    const periods = lastingOf(limits)
     return Object.keys(periods).length === 0 ? [] : [{ of, ...periods }]
   })
   return {
     maxTurns: set.turns ?? 100,
     budgets: {
       ...limited({ calls, tokens, cost, promptMs: (set.promptSeconds ?? 0) * 1_000 }),
-      ...lasting(
-        {
-          turns: set.turnsPerDay,
-          calls: set.callsPerDay,
-          tokens: set.tokensPerDay,
-          cost: set.costPerDay,
-          ms: (set.secondsPerDay ?? 0) * 1_000,
-        },
-        {
-          turns: set.turnsPerMonth,
-          calls: set.callsPerMonth,
-          tokens: set.tokensPerMonth,
-          cost: set.costPerMonth,
-          ms: (set.secondsPerMonth ?? 0) * 1_000,
-        },
-      ),
+      ...lastingOf(set),
       ...(shared.length === 0 ? {} : { together: shared }),
     },
   }
 }
 
 /** Without a day or a month of which nothing is set. */
-function lasting<Name extends string>(
-  day: Record<Name, number | undefined>,
-  month: Record<Name, number | undefined>,
-): Partial<Record<Period, Partial<Record<Name, number>>>> {
-  const all = Object.entries({ day: limited(day), month: limited(month) })
+function lastingOf(set: TeamLimits): Partial<Record<Period, PeriodBudgets>> {
+  const day = limited({
+    turns: set.turnsPerDay,
+    calls: set.callsPerDay,
+    tokens: set.tokensPerDay,
+    cost: set.costPerDay,
+    ms: (set.secondsPerDay ?? 0) * 1_000,
+  })
+  const month = limited({
+    turns: set.turnsPerMonth,
+    calls: set.callsPerMonth,
+    tokens: set.tokensPerMonth,
+    cost: set.costPerMonth,
+    ms: (set.secondsPerMonth ?? 0) * 1_000,
+  })
+  const all = Object.entries({ day, month })
   return Object.fromEntries(all.filter(([, limits]) => Object.keys(limits).length > 0))
 }
 

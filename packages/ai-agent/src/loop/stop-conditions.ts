@@ -5,7 +5,7 @@ import type { FailureReason } from '@sandlot/shared/reasons'
 import type { SessionEvent } from '@sandlot/shared/events'
 import type { LoopContext } from './context.ts'
 import { callOverBudget, callsOf, overBudget, spentBy } from '../limits/budgets.ts'
-import { PERIODS, callOverPeriod, limitsCalls, overPeriods } from '../limits/period-budgets.ts'
+import { callOverPeriods, overPeriods } from '../limits/period-budgets.ts'
 import { endingFailure, failureText, notAfterFailure } from '../limits/error-policy.ts'
 import { errorEvent, endEvent } from './endings.ts'
 
@@ -27,7 +27,7 @@ export async function callRefusal(ctx: LoopContext, callId: string): Promise<Cal
   const place = calls.places.get(callId) ?? 0
   const message =
     callOverBudget(place, calls, ctx.budgets, ctx.now()) ??
-    (await callOverUsersPeriods(ctx, calls.places.size - place))
+    (await callOverLasting(ctx, calls.places.size - place))
   return message === undefined ? undefined : { reason: 'cancelled', message }
 }
 
@@ -48,15 +48,9 @@ async function overLasting({ budgets, spent, now }: BudgetContext): Promise<stri
   return budgets && spent && overPeriods(budgets, spent, now())
 }
 
-async function callOverUsersPeriods(
+async function callOverLasting(
   { budgets, spent, now }: LoopContext,
   behind: number,
 ): Promise<string | undefined> {
-  for (const period of PERIODS) {
-    const limits = budgets?.[period]
-    if (limits === undefined || spent === undefined || !limitsCalls(limits)) continue
-    const over = callOverPeriod(await spent.own(period), behind, limits, period, now())
-    if (over !== undefined) return over
-  }
-  return undefined
+  return budgets && spent && callOverPeriods(budgets, spent, behind, now())
 }

@@ -13,8 +13,8 @@ import type {
   SessionRow,
   SessionStore,
 } from '@sandlot/storage/sessions/store'
-import type { UserSpent } from '@sandlot/storage/sessions/usage'
-import { type SpentTogether, type Together, dayOf } from '@sandlot/storage/sessions/usage-sums'
+import type { SpentTogether, UserSpent } from '@sandlot/storage/sessions/usage'
+import { DAY_MS, type Together, dayOf } from '@sandlot/storage/sessions/usage-sums'
 import { notOwner } from '@sandlot/storage/storage-error'
 import { effectsOf } from '../session/effects.ts'
 import { SerialQueue } from '@sandlot/shared/async/serial-queue'
@@ -263,12 +263,10 @@ export class MemoryStore
   }
 
   /** One user alone has this store. */
-  async spentTogether(_of: Together, at: number): Promise<SpentTogether> {
-    const counted = this.#usage.filter((usage) => dayOf(usage.at) >= dayOf(at))
-    return {
-      tokens: counted.reduce((sum, { input, output }) => sum + input + output, 0),
-      cost: counted.reduce((sum, { cost = 0 }) => sum + cost, 0),
-    }
+  async spentTogether(_of: Together, at: number, now?: number): Promise<SpentTogether> {
+    const userId = this.#runs[0]?.userId ?? this.#usage[0]?.userId ?? ''
+    const spent = await this.spentSince(userId, dayOf(at) * DAY_MS, now ?? 0)
+    return { ...spent, ms: now === undefined ? 0 : spent.ms }
   }
 
   /** Throws what the session's log has thrown since it was taken over. */

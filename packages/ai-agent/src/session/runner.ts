@@ -379,7 +379,7 @@ function promptEndIn(group: EventGroup): SessionEvent | undefined {
 function spentBy({ parts: { store, now }, userId }: SessionCore, { chargedTo = userId }: Running): Spent {
   return {
     own: (period) => spentOf(store, chargedTo, now()).own(period),
-    together: (of, period) => spentOf(store, chargedTo, now()).together(of, period),
+    together: (...asked) => spentOf(store, chargedTo, now()).together(...asked),
   }
 }
 

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import {
   type Period,
   type PeriodBudgets,
-  callOverPeriod,
+  callOverPeriods,
   endOf,
   overPeriods,
   spentOf,
@@ -55,7 +55,7 @@ const sessionOf = (core: Core, userId: string) =>
   core.manager.create({ userId, cwd: '/workspace', mode: 'yolo' })
 const spentAlone = (spent: typeof NOTHING) => ({
   own: async () => spent,
-  together: async () => ({ tokens: 0, cost: 0 }),
+  together: async () => spent,
 })
 const overDay = (spent: typeof NOTHING, day: PeriodBudgets) => overPeriods({ day }, spentAlone(spent), NOON)
 /** From when on is counted at this time. */
@@ -66,13 +66,13 @@ async function startOf(period: Period, now: number): Promise<number> {
       asked.resolve(at)
       return NOTHING
     },
-    spentTogether: async () => ({ tokens: 0, cost: 0 }),
+    spentTogether: async () => NOTHING,
   }
   await spentOf(store, 'u_ada', now).own(period)
   return asked.promise
 }
 const callOverDay = (spent: typeof NOTHING, behind: number, day: PeriodBudgets) =>
-  callOverPeriod(spent, behind, day, 'day', NOON)
+  callOverPeriods({ day }, spentAlone(spent), behind, NOON)
 
 describe('limits of a day', () => {
   test.each(limits)('%s: one below goes, at it there is a sentence', async (name, limit, words) => {
@@ -83,14 +83,14 @@ describe('limits of a day', () => {
     expect(await overDay({ ...NOTHING, [name]: 1e12, unpriced: 3 }, {})).toBeUndefined()
   })
 
-  test('a call is judged by its place among those of the day, and by the time', () => {
+  test('a call is judged by its place among those of the day, and by the time', async () => {
     const spent = { ...NOTHING, calls: 5, turns: 9, tokens: 9, cost: 9, ms: HOUR }
-    expect(callOverDay(spent, 2, { calls: 3 })).toBeUndefined()
-    expect(callOverDay(spent, 1, { calls: 3 })).toMatch(/not started.*3 calls for today.*midnight UTC/)
-    expect(callOverDay(spent, 0, { ms: HOUR + 1 })).toBeUndefined()
-    expect(callOverDay(spent, 0, { ms: HOUR })).toMatch(/not started.*60 minutes/)
+    expect(await callOverDay(spent, 2, { calls: 3 })).toBeUndefined()
+    expect(await callOverDay(spent, 1, { calls: 3 })).toMatch(/not started.*3 calls for today.*midnight UTC/)
+    expect(await callOverDay(spent, 0, { ms: HOUR + 1 })).toBeUndefined()
+    expect(await callOverDay(spent, 0, { ms: HOUR })).toMatch(/not started.*60 minutes/)
     // What an answer has taken does not keep its calls from running; the next request is not made.
-    expect(callOverDay(spent, 0, { turns: 1, tokens: 1, cost: 1 })).toBeUndefined()
+    expect(await callOverDay(spent, 0, { turns: 1, tokens: 1, cost: 1 })).toBeUndefined()
   })
 
   test('a provider that does not count has one answer of a day that is limited in dollars, not one of each message', async () => {
@@ -328,7 +328,7 @@ describe('limits of a month', () => {
     expect(await overPeriods({ month: { cost: 20 } }, spentAlone(spent), NOON)).toBe(
       'Your limit of $20.00 for this month is used up. It starts again on 1 December at midnight UTC; until then an administrator can raise it.',
     )
-    expect(callOverPeriod(spent, 0, { calls: 2 }, 'month', NOON)).toMatch(
+    expect(await callOverPeriods({ month: { calls: 2 } }, spentAlone(spent), 0, NOON)).toMatch(
       /not started: the user’s limit of 2 calls for this month is used up. It starts again on 1 December/,
     )
   })
@@ -417,13 +417,67 @@ describe('limits of several people together', () => {
     expect(lastText(bob)).toMatch(/^The limit of 15 tokens for today that everybody on this Sandlot has/)
   })
 
+  test.each(limits)('%s of all: one below goes, at it there is a sentence', async (name, limit, words) => {
+    const budgets = { together: [{ of, day: { [name]: limit } }] }
+    const with_ = (amount: number) => overPeriods(budgets, spentAlone({ ...NOTHING, [name]: amount }), NOON)
+    expect(await with_(limit - (name === 'cost' ? 0.01 : 1))).toBeUndefined()
+    expect(await with_(limit)).toMatch(words)
+    expect(await with_(limit)).toMatch(/for today that the team “Data” has together is used up/)
+  })
+
+  test('calls of all count before each call, of whomever they are, and the time that all ran', async () => {
+    await using bench = await AgentBench.start([
+      calls(echo('a')),
+      says('one'),
+      calls(echo('b'), echo('c')),
+      says('never'),
+    ])
+    let now = NOON
+    let day: PeriodBudgets = { calls: 2 }
+    const limitsOf = () => ({ maxTurns: 20, budgets: { together: [{ of, day }] } })
+    const core = await bench.core({ parts: { limitsOf, now: () => now } })
+    for (const id of ['u_ada', 'u_bob']) await core.store.people.put(id, { teams: ['t_1'] })
+    await ask(await newSession(core), 'go')
+    const bob = await sessionOf(core, 'u_bob')
+    await ask(bob, 'go')
+    expect(outcomes(bob.log)).toEqual({ b: ['completed'], c: ['failed cancelled'] })
+    expect(told(bob, 'c')).toMatch(/not started: the limit of 2 calls for today that the team “Data” has/)
+    expect(reasons(bob)).toEqual(['budget'])
+    // What ran at one and the same moment ran for no time; an hour of one counts for both.
+    const at = await startOf('day', NOON)
+    expect(await core.store.spentTogether(of, at, now)).toMatchObject({ turns: 3, calls: 3, ms: 0 })
+    day = { ms: HOUR }
+    now += HOUR
+    await ask(bob, 'again')
+    expect(reasons(bob)).toEqual(['budget', 'completed'])
+  })
+
+  test('an answer of unknown cost ends the day of its person, not that of others who share the limit', async () => {
+    await using bench = await AgentBench.start([
+      textAnswer('Not counted.', { usage: null }),
+      textAnswer('Not counted either.', { usage: null }),
+    ])
+    const together = [{ of: { kind: 'deployment' } as const, month: { cost: 5 } }]
+    const core = await bench.core({
+      parts: { limitsOf: () => ({ maxTurns: 20, budgets: { together } }), now: () => NOON },
+    })
+    const [ada, bob] = [await newSession(core), await sessionOf(core, 'u_bob')]
+    for (const session of [ada, ada, bob, bob]) await ask(session, 'go')
+    expect([reasons(ada), reasons(bob)]).toEqual([
+      ['completed', 'budget'],
+      ['completed', 'budget'],
+    ])
+    expect(lastText(bob)).toMatch(/unknown.*\$5\.00 a month for all together/)
+    expect(bench.provider.requests).toHaveLength(2)
+  })
+
   test('what is left of each, and from which share on it warns', async () => {
     const spent = { ...NOTHING, tokens: 79, cost: 4 }
     const budgets = { day: { tokens: 100 }, month: { cost: 5 }, together: [{ of, day: { tokens: 100 } }] }
     const left = (warnAt: number) =>
       budgetsOf(
         budgets,
-        { own: async () => spent, together: async () => ({ tokens: 80, cost: 0 }) },
+        { own: async () => spent, together: async () => ({ ...NOTHING, tokens: 80 }) },
         { now: NOON, warnAt },
       )
     const data = { name: 'Data', of: 'team' }

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { ConfigError } from '@sandlot/shared/config'
 import { afterAll, describe, expect, test } from 'vitest'
 import { readAgentConfig } from '../../src/config.ts'
+import { promptLimits } from '../../src/limits/settings.ts'
 import { limitsFor } from '../support/personal-settings.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'sandlot-limits-'))
@@ -55,6 +56,20 @@ describe('budgets', () => {
     expect(limits.everybody.budgets.day).toEqual({ turns: 1, calls: 2, tokens: 3, cost: 4.5, ms: 5_000 })
     const day = { turns: 6, calls: 7, tokens: 8, cost: 9.5, ms: 10_000 }
     expect(limitsFor(limits, 'u_ada', undefined).budgets.day).toEqual(day)
+  })
+
+  test('of everybody together, each by its name, a day and a month', () => {
+    const { limits } = read({
+      SANDLOT_TOTAL_TURNS_PER_DAY: '1',
+      SANDLOT_TOTAL_CALLS_PER_DAY: '2',
+      SANDLOT_TOTAL_TOKENS_PER_DAY: '3',
+      SANDLOT_TOTAL_COST_PER_MONTH: '4.5',
+      SANDLOT_TOTAL_SECONDS_PER_MONTH: '5',
+    })
+    const of = { kind: 'deployment' } as const
+    expect(promptLimits({}, [{ of, limits: limits.total }]).budgets.together).toEqual([
+      { of, day: { turns: 1, calls: 2, tokens: 3 }, month: { cost: 4.5, ms: 5_000 } },
+    ])
   })
 
   test('a limit under the address holds beside others under the id', () => {

@@ -66,17 +66,22 @@ export class Checks {
 
   async #look(ofAgent: () => Promise<readonly Finding[]>): Promise<ChecksView> {
     const { config, url } = this.#parts
-    const all = await Promise.all([
-      [nodeCheck(), dataFolderCheck(config.dataFolder)],
-      ofAgent().catch((error: unknown) => [agentIsAway(error)]),
+    const own = [
+      nodeCheck(),
+      dataFolderCheck(config.dataFolder),
       // The folder of backups may be another container’s.
-      [backupCheck(config.backupStatusFile, (file) => existsSync(file) || !existsSync(dirname(file)))],
+      backupCheck(config.backupStatusFile, (file) => existsSync(file) || !existsSync(dirname(file))),
+    ]
+    const all = await Promise.all([
+      ofAgent().catch((error: unknown) => [agentIsAway(error)]),
       readChains(this.#parts).then(auditChecks, (error: unknown) => [unreadAudit(error)]),
       publicUrlCheck(config.publicUrl),
       signInChecks(config.providers, config.publicUrl ?? url()),
     ])
     // Both processes say the same of a folder and of a Node that they share.
-    const findings = [...new Map(all.flat().map((one) => [`${one.id} ${one.message}`, one])).values()]
+    const findings = [
+      ...new Map([...own, ...all.flat()].map((one) => [`${one.id} ${one.message}`, one])).values(),
+    ]
     this.#last = { at: Date.now(), findings: inOrder(findings) }
     return this.view
   }

@@ -30,12 +30,23 @@ export const CONFIG_NAMES: Record<string, string> = {
   SANDLOT_MAX_COST_PER_MONTH: 'US dollars per user since the 1st, midnight UTC; 0 = no limit (default 0)',
   SANDLOT_MAX_SECONDS_PER_MONTH:
     'running time of a user’s prompts since the 1st, midnight UTC; 0 = no limit (default 0)',
+  SANDLOT_TOTAL_TURNS_PER_DAY:
+    'model answers of all users together since midnight UTC; 0 = no limit (default 0)',
+  SANDLOT_TOTAL_CALLS_PER_DAY: 'calls of all users together since midnight UTC; 0 = no limit (default 0)',
   SANDLOT_TOTAL_TOKENS_PER_DAY: 'tokens of all users together since midnight UTC; 0 = no limit (default 0)',
   SANDLOT_TOTAL_COST_PER_DAY: 'US dollars of all users together since midnight UTC; 0 = no limit (default 0)',
+  SANDLOT_TOTAL_SECONDS_PER_DAY:
+    'running time of all users’ prompts together since midnight UTC; 0 = no limit (default 0)',
+  SANDLOT_TOTAL_TURNS_PER_MONTH:
+    'model answers of all users together since the 1st, midnight UTC; 0 = no limit (default 0)',
+  SANDLOT_TOTAL_CALLS_PER_MONTH:
+    'calls of all users together since the 1st, midnight UTC; 0 = no limit (default 0)',
   SANDLOT_TOTAL_TOKENS_PER_MONTH:
     'tokens of all users together since the 1st, midnight UTC; 0 = no limit (default 0)',
   SANDLOT_TOTAL_COST_PER_MONTH:
     'US dollars of all users together since the 1st, midnight UTC; 0 = no limit (default 0)',
+  SANDLOT_TOTAL_SECONDS_PER_MONTH:
+    'running time of all users’ prompts together since the 1st, midnight UTC; 0 = no limit (default 0)',
   SANDLOT_BUDGET_WARNING:
     '0–100; percent of a limit of a day or a month at which people are warned; 0 = never (default 80)',
   SANDLOT_MODEL_IDLE_SECONDS:

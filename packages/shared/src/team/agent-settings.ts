@@ -33,11 +33,17 @@ export type LimitName = keyof AgentLimits
 export const LIMIT_NAMES = Object.keys(agentLimits.shape) as LimitName[]
 
 /** Of several people together: what they use up is added up. 0 is no limit. */
-const teamLimits = z.strictObject({
-  tokensPerDay: count.optional(),
-  costPerDay: amount.optional(),
-  tokensPerMonth: count.optional(),
-  costPerMonth: amount.optional(),
+const teamLimits = agentLimits.pick({
+  turnsPerDay: true,
+  callsPerDay: true,
+  tokensPerDay: true,
+  costPerDay: true,
+  secondsPerDay: true,
+  turnsPerMonth: true,
+  callsPerMonth: true,
+  tokensPerMonth: true,
+  costPerMonth: true,
+  secondsPerMonth: true,
 })
 export type TeamLimits = z.infer<typeof teamLimits>
 export type TeamLimitName = keyof TeamLimits

@@ -28,7 +28,14 @@ import { type OwnersTable, type ReplicasTable, addReplicas } from './replicas.ts
 import { type RetentionTable, addRetention } from '../retention/retention.ts'
 import type { NoRoom } from './store-room.ts'
 import { type SharesTable, type SnapshotsTable, addShares } from './shares.ts'
-import { type RunsTable, type UsageTable, addRuns, addUsageCalls, addUsageCost } from './usage.ts'
+import {
+  type RunsTable,
+  type UsageTable,
+  addRunTeams,
+  addRuns,
+  addUsageCalls,
+  addUsageCost,
+} from './usage.ts'
 import { type UsageSumsTables, addUsageSums, addWhoseUsage } from './usage-sums.ts'
 
 interface SessionsTable {
@@ -208,6 +215,7 @@ export const sessionsMigrations: Migrations = {
   '041_retention': { up: addRetention },
   '042_mcp_servers': { up: addMcpServers },
   '043_replicas': { up: addReplicasAndChanges },
+  '047_run_teams': { up: addRunTeams },
 }
 
 async function addReplicasAndChanges(db: Kysely<unknown>): Promise<void> {

@@ -26,8 +26,8 @@ import type { FoundTexts } from './search.ts'
 import type { ChatReads, ChatRows, KeptFilter } from './chats.ts'
 import type { SearchQuery } from '@sandlot/shared/desk/search'
 import type { ReaderOf, ShareReads, ShareRows } from './shares.ts'
-import type { UserSpent } from './usage.ts'
-import type { SpentTogether, Together, UsageReads } from './usage-sums.ts'
+import type { SpentTogether, UserSpent } from './usage.ts'
+import type { Together, UsageReads } from './usage-sums.ts'
 
 export interface SessionRow {
   id: string
@@ -238,8 +238,11 @@ export interface SessionRecords extends Pick<SessionReader, 'readOutput'> {
    * until `now`. Epoch milliseconds.
    */
   spentSince(userId: string, at: number, now: number): Promise<UserSpent>
-  /** What these have used up together since midnight UTC of this day (epoch milliseconds). */
-  spentTogether(of: Together, at: number): Promise<SpentTogether>
+  /**
+   * What these have used up together since midnight UTC of this day (epoch milliseconds). What
+   * still runs has run until `now`; without it `ms` is 0.
+   */
+  spentTogether(of: Together, at: number, now?: number): Promise<SpentTogether>
 }
 
 export interface SessionStore extends SessionReader, SessionRecords {

@@ -78,14 +78,6 @@ export interface UsageReads {
 /** Whose use is limited together. */
 export type Together = { kind: 'team'; id: string } | { kind: 'deployment' }
 
-/** What they have used up together. */
-export interface SpentTogether {
-  /** In and out. */
-  tokens: number
-  /** US dollars of the answers of which they are known. */
-  cost: number
-}
-
 const USAGE_SUMS = ['answers', 'calls', 'input', 'output', 'cached', 'reasoning', 'cost', 'unpriced'] as const
 const TOOL_SUMS = ['calls', 'failed', 'run_ms', 'wait_ms', 'output_bytes'] as const
 const COLUMNS = { day: 'day', person: 'user_id', model: 'model', tool: 'tool' } as const
@@ -185,25 +177,6 @@ export function usageReads(db: Kysely<SessionsSchema>): UsageReads {
       )
     },
   }
-}
-
-/**
- * What these have used up together since the day, and on days that a clock has skipped: one that
- * was set back must not give anything back.
- */
-export async function spentTogether(
-  db: Kysely<SessionsSchema>,
-  of: Together,
-  sinceDay: number,
-): Promise<SpentTogether> {
-  const range = { from: sinceDay, to: Number.MAX_SAFE_INTEGER }
-  const [all] = of.kind === 'deployment' ? await usageReads(db).sums(range, []) : []
-  const team =
-    of.kind === 'team'
-      ? (await usageReads(db).sums(range, ['team'])).find((sum) => sum.team === of.id)
-      : undefined
-  const { input = 0, output = 0, cost } = all ?? team ?? {}
-  return { tokens: input + output, cost: cost ?? 0 }
 }
 
 type Row = Record<string, string | number | null>

@@ -3,9 +3,10 @@
  * outlive their session.
  */
 import { randomUUID } from 'node:crypto'
+import { idList } from '@sandlot/shared/team/agent-settings'
 import { type ColumnType, type Generated, type Kysely, type Transaction, sql } from 'kysely'
 import type { SessionsSchema } from './schema.ts'
-import { DAY_MS } from './usage-sums.ts'
+import { DAY_MS, type Together, teamsOf, usageReads } from './usage-sums.ts'
 
 type Trx = Transaction<SessionsSchema>
 
@@ -38,6 +39,8 @@ export interface RunsTable {
   started_at: ColumnType<number | string, number, number>
   /** Null while it runs. */
   ended_at: ColumnType<number | string | null, number | null, number>
+  /** As of `people` when it began: ids as JSON; null: not known. */
+  teams: string | null
 }
 
 /** What a user has used up in a time, in all sessions, also deleted ones. */
@@ -55,6 +58,9 @@ export interface UserSpent {
   /** Milliseconds in which prompts ran: of each what lies in the time, and of two at once both. */
   ms: number
 }
+
+/** What they have used up together: as of one user, each added up. */
+export type SpentTogether = Omit<UserSpent, 'unpriced'>
 
 /** As `SessionStore.spentSince`. */
 export async function spentSince(
@@ -138,6 +144,57 @@ async function sumsOfPart(
     .executeTakeFirst()
 }
 
+/**
+ * What these have used up together since the day, and on days that a clock has skipped: one that
+ * was set back must not give anything back. Without `now` running time is not added up, and 0.
+ */
+export async function spentTogether(
+  db: Kysely<SessionsSchema>,
+  of: Together,
+  sinceDay: number,
+  now: number | undefined,
+): Promise<SpentTogether> {
+  const range = { from: sinceDay, to: Number.MAX_SAFE_INTEGER }
+  const [all] = of.kind === 'deployment' ? await usageReads(db).sums(range, []) : []
+  const team =
+    of.kind === 'team'
+      ? (await usageReads(db).sums(range, ['team'])).find((sum) => sum.team === of.id)
+      : undefined
+  const { answers = 0, calls = 0, input = 0, output = 0, cost } = all ?? team ?? {}
+  const ms = now === undefined ? 0 : await ranTogether(db, of, sinceDay * DAY_MS, now)
+  return { turns: answers, calls, tokens: input + output, cost: cost ?? 0, ms }
+}
+
+/** Milliseconds in which prompts of these ran since `at`: of two at once both. */
+async function ranTogether(
+  db: Kysely<SessionsSchema>,
+  of: Together,
+  at: number,
+  now: number,
+): Promise<number> {
+  const end = sql`coalesce(ended_at, ${now})`
+  const begin = sql`case when started_at > ${at} then started_at else ${at} end`
+  const ran = sql<number | string>`sum(case when ${end} > ${begin} then ${end} - ${begin} else 0 end)`
+  const since = db
+    .selectFrom('runs')
+    .where((run) => run.or([run('ended_at', 'is', null), run('ended_at', '>', at)]))
+  if (of.kind === 'deployment') {
+    const all = await since.select(ran.as('ms')).executeTakeFirst()
+    return Number(all?.ms ?? 0)
+  }
+  const people = await db.selectFrom('people').select(['user_id', 'teams']).execute()
+  const today = new Map(people.map((person) => [person.user_id, person.teams]))
+  const rows = await since
+    .select(['user_id', 'teams', ran.as('ms')])
+    .groupBy(['user_id', 'teams'])
+    .execute()
+  const theirs = rows.filter(({ user_id, teams }) => {
+    const ids = teams ?? today.get(user_id)
+    return ids !== undefined && ids !== null && idList.parse(JSON.parse(ids)).includes(of.id)
+  })
+  return theirs.reduce((sum, { ms }) => sum + Number(ms), 0)
+}
+
 /** From `at` on the session runs this prompt, or none: what it ran before has ended. */
 export async function recordRun(
   trx: Trx,
@@ -161,6 +218,7 @@ export async function recordRun(
       prompt_id: promptId,
       started_at: at,
       ended_at: null,
+      teams: await teamsOf(trx, session.userId),
     })
     .execute()
 }
@@ -207,4 +265,13 @@ export async function addRuns(db: Kysely<unknown>): Promise<void> {
     insert into runs (id, user_id, session_id, prompt_id, started_at)
     select id, user_id, id, running_prompt_id, updated_at from sessions where running_prompt_id is not null
   `.execute(db)
+}
+
+/**
+ * Migration: in which teams a person was when a prompt of theirs began, and a way to what ran in a
+ * time, of everybody.
+ */
+export async function addRunTeams({ schema }: Kysely<unknown>): Promise<void> {
+  await schema.alterTable('runs').addColumn('teams', 'text').execute()
+  await schema.createIndex('runs_by_end').on('runs').column('ended_at').execute()
 }

@@ -15,8 +15,8 @@ import type { SessionsSchema } from './schema.ts'
 import { indexEvents } from './search.ts'
 import type { Fence } from './replicas.ts'
 import type { StoreRoom } from './store-room.ts'
-import { spentSince } from './usage.ts'
-import { dayOf, spentTogether } from './usage-sums.ts'
+import { spentSince, spentTogether } from './usage.ts'
+import { dayOf } from './usage-sums.ts'
 import type { Effects, SessionReader, SessionStore } from './store.ts'
 
 /** SQLite allows 32,766 values in a statement; an event has four. */
@@ -149,7 +149,7 @@ export function sessionWrites(
     },
 
     spentSince: (userId, at, now) => spentSince(db, userId, at, now),
-    spentTogether: (of, at) => spentTogether(db, of, dayOf(at)),
+    spentTogether: (of, at, now) => spentTogether(db, of, dayOf(at), now),
 
     async asksSince(userId, at) {
       const rows = await db

@@ -181,16 +181,32 @@ export function testUsage(store: () => Counting): void {
     await answer(AT + 1, { chargedTo: 'bob', cost: undefined })
     await answer(AT - 1, { cost: 4 })
     const spent = (of: Parameters<Counting['spentTogether']>[0]) => store().spentTogether(of, AT + 77)
-    expect(await spent({ kind: 'team', id: 'a' })).toEqual({ tokens: 15, cost: 0.5 })
-    expect(await spent({ kind: 'team', id: 'b' })).toEqual({ tokens: 30, cost: 0.5 })
-    expect(await spent({ kind: 'team', id: 'c' })).toEqual({ tokens: 0, cost: 0 })
-    expect(await spent({ kind: 'deployment' })).toEqual({ tokens: 30, cost: 0.5 })
+    expect(await spent({ kind: 'team', id: 'a' })).toMatchObject({ turns: 1, tokens: 15, cost: 0.5 })
+    expect(await spent({ kind: 'team', id: 'b' })).toMatchObject({ turns: 2, tokens: 30, cost: 0.5 })
+    expect(await spent({ kind: 'team', id: 'c' })).toEqual({ turns: 0, calls: 0, tokens: 0, cost: 0, ms: 0 })
+    expect(await spent({ kind: 'deployment' })).toMatchObject({ turns: 2, tokens: 30, cost: 0.5, ms: 0 })
+  })
+
+  test('how long prompts of a team and of everybody ran since midnight, by the team at their beginning', async () => {
+    const midnight = DAY * DAY_MS
+    const run = (at: number, runningPromptId: string | null) => append({ runningPromptId }, at)
+    const ran = async (of: Parameters<Counting['spentTogether']>[0], now: number | undefined) =>
+      (await store().spentTogether(of, AT, now)).ms
+    await store().people.put('ann', { teams: ['a'] })
+    await run(midnight - 5, 'p')
+    await run(midnight + 10, null)
+    await store().people.put('ann', { teams: ['b'] })
+    await run(midnight + 20, 'q')
+    expect(await ran({ kind: 'team', id: 'a' }, midnight + 50)).toBe(10)
+    expect(await ran({ kind: 'team', id: 'b' }, midnight + 50)).toBe(30)
+    expect(await ran({ kind: 'deployment' }, midnight + 50)).toBe(40)
+    expect(await ran({ kind: 'deployment' }, undefined)).toBe(0)
   })
 
   test('a clock that was set back gives neither a person nor a team anything back', async () => {
     await answer(AT + 3 * DAY_MS)
     expect(await store().spentSince('ann', AT, AT + 9)).toMatchObject({ turns: 1, tokens: 15 })
-    expect(await store().spentTogether({ kind: 'deployment' }, AT)).toEqual({ tokens: 15, cost: 0.5 })
+    expect(await store().spentTogether({ kind: 'deployment' }, AT)).toMatchObject({ tokens: 15, cost: 0.5 })
     expect(dayOf(AT - 1)).toBe(DAY - 1)
   })
 }

@@ -43,10 +43,16 @@ export const LIMIT_WORDS: Record<LimitName, string> = {
 }
 
 export const TEAM_LIMIT_WORDS: Record<TeamLimitName, string> = {
+  turnsPerDay: 'Model answers a day, all together',
+  callsPerDay: 'Calls a day, all together',
   tokensPerDay: 'Tokens a day, all together',
   costPerDay: 'US dollars a day, all together',
+  secondsPerDay: 'Seconds a day, all together',
+  turnsPerMonth: 'Model answers a month, all together',
+  callsPerMonth: 'Calls a month, all together',
   tokensPerMonth: 'Tokens a month, all together',
   costPerMonth: 'US dollars a month, all together',
+  secondsPerMonth: 'Seconds a month, all together',
 }
 
 /** `Sandlot`, `team data`, `teams data and web`, `this person`. */
