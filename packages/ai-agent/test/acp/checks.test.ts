@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { agentChecks } from '../../src/admin/checks.ts'
+import { agentChecks } from '../../src/acp/checks.ts'
 
 let folder: string
 beforeEach(() => {

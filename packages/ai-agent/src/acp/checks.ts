@@ -1,15 +1,19 @@
 /** The agent’s part of what `./sandlot doctor` says, of the running deployment. */
 import { judgeGate, judgeIsolation, judgeOwnerless, OWNERLESS } from '@sandlot/sandbox/doctor/deployment'
 import { examineEngine } from '@sandlot/sandbox/doctor/machine'
-import { SANDBOX_BACKENDS } from '@sandlot/shared/config/sandbox-backends'
+import { SANDBOX_BACKENDS, type SandboxBackendName } from '@sandlot/shared/config/sandbox-backends'
 import { messageOf } from '@sandlot/shared/errors'
 import { type Finding, unknown } from '@sandlot/shared/finding'
 import { dataFolderCheck, modelCheck, nodeCheck } from '@sandlot/shared/node/checks/deployment'
-import type { AgentConfig } from '../config.ts'
+
+type EnginePlace = Pick<Parameters<typeof examineEngine>[0], 'dockerHost' | 'tls' | 'runtime'>
 
 interface Looked {
-  config: Pick<AgentConfig, 'dataFolder' | 'deployment'> & {
-    sandbox: Pick<AgentConfig['sandbox'], 'backend' | 'dockerHost' | 'tls' | 'images' | 'runtime'>
+  /** Of the agent’s configuration. */
+  config: {
+    dataFolder: string
+    deployment: string | undefined
+    sandbox: EnginePlace & { backend: SandboxBackendName; images: { image: string } }
   }
   /** The model that answers; undefined: the demo. */
   model: string | undefined
