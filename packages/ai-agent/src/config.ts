@@ -26,6 +26,7 @@ import { type LimitSettings, budgetVariables, limitsCost, readBudgets } from './
 import { type ModelsSettings, modelVariables, readModels, unpriced } from './model/settings.ts'
 import { operatorFiles } from './config/folder.ts'
 import { type ServerSpec, readServerSpecs } from './mcp/server-spec.ts'
+import { type AgentAddress, type AgentListen, listenVariables, readListen } from './config/listen.ts'
 import { type UnavailableServer, shippedServers } from './mcp/shipped-servers.ts'
 import { type DeploymentInstructions, readInstructions } from './config/instructions.ts'
 import { normalKey } from './people/person-key.ts'
@@ -72,6 +73,7 @@ const variables = z.object({
     .string()
     .regex(/^[a-z0-9][a-z0-9-]{0,39}$/, 'must be lower-case letters, digits and dashes, at most 40')
     .optional(),
+  ...listenVariables,
   SANDLOT_CONFIG: z.string().optional(),
   SANDLOT_SESSIONS_DB_MODE: z.enum(['0600', '0640']).default('0600'),
   SANDLOT_DEPLOYMENT: z
@@ -138,6 +140,10 @@ export interface AgentConfig {
   deployment: string | undefined
   /** Path of the Unix socket. */
   socket: string
+  /** Where it listens beside that. Undefined: nowhere. */
+  listen: AgentListen | undefined
+  /** Where services find it. */
+  address: AgentAddress
   /** Undefined: the demo model answers. */
   models: ModelsSettings | undefined
   /** Of models of endpoints that are added later. */
@@ -209,6 +215,7 @@ export function readAgentConfig(
       `SANDLOT_DATA: ${dataFolder} is too long; the socket below it may have ${SOCKET_PATH_BYTES} bytes in its path`,
     )
   }
+  const listen = readListen(read, problems)
   const tls = readEngineTls(read, problems)
   const allToolNames = [...toolNames, ...PERSON_TOOLS]
   const builtinTools = readToolNames(read.SANDLOT_BUILTIN_TOOLS, allToolNames, problems)
@@ -257,6 +264,8 @@ export function readAgentConfig(
     sessionsMode: read.SANDLOT_SESSIONS_DB_MODE === '0640' ? 0o640 : 0o600,
     deployment: read.SANDLOT_DEPLOYMENT,
     socket,
+    listen,
+    address: { url: `ws+unix://${socket}:/acp` },
     models,
     modelTimeouts,
     defaultMode: read.SANDLOT_DEFAULT_MODE,
@@ -303,6 +312,7 @@ export function readAgentConfig(
         .map((model) => model.apiKey)
         .filter((key) => key !== ''),
       ...secretsOf(network),
+      ...(listen?.token === undefined ? [] : [listen.token]),
       ...mcpSecrets,
     ],
   }

@@ -13,6 +13,7 @@ import { type FileLock, lockFile } from '@sandlot/storage/lock'
 import { relay } from './acp/relay.ts'
 import { listenOnSocket } from './acp/socket.ts'
 import { stdioStream } from './acp/stdio.ts'
+import { openTransport } from './acp/tls.ts'
 import { type Agent, openAgent } from './agent.ts'
 import { type AgentConfig, readAgentConfig } from './config.ts'
 import { type Redactor, type Logger, makeRedactor, makeLog } from './log.ts'
@@ -60,8 +61,9 @@ interface Run {
 
 async function run({ config, log, redactor, lock, stdio }: Run): Promise<number> {
   const stopped = listenForStop()
+  const { address, tls } = await openTransport(config)
   const agent = await openAgent(
-    config,
+    { ...config, address },
     log,
     [],
     (secret, owner) => redactor.redact(secret, owner),
@@ -70,10 +72,11 @@ async function run({ config, log, redactor, lock, stdio }: Run): Promise<number>
   startWatchdog(config.dataFolder, log)
   const resumed = await agent.resume()
   const { serve, streams, status, listTools } = agent
-  const socket = await listenOnSocket({ path: config.socket, serve, streams, status, listTools, log })
+  const socket = await listenOnSocket({ path: config.socket, serve, streams, status, listTools, tls, log })
   log.info(
     {
       socket: config.socket,
+      tls: tls && address.url,
       model: agent.model.name,
       demo: agent.model.demo,
       tools: agent.tools,

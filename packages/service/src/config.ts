@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { ConfigError, readConfig, settingRows, wholeNumber } from '@sandlot/shared/config'
 import { databaseUrl } from '@sandlot/shared/config/database-url'
+import { agentToken } from '@sandlot/shared/config/agent-token'
 import type { Environment } from '@sandlot/shared/config'
 import type { SettingRow } from '@sandlot/shared/office/configuration'
 import { BACKUP_STATUS_FILE } from '@sandlot/shared/office/backup-status'
@@ -92,6 +93,7 @@ const variables = z.object({
     .string()
     .regex(/^(ws|wss|ws\+unix):/, 'must be ws://…, wss://… or ws+unix:///path/agent.sock:/acp')
     .optional(),
+  SANDLOT_AGENT_TOKEN: agentToken,
   SANDLOT_SESSIONS_DB: z.string().optional(),
   SANDLOT_WEB_DIST: z.string().optional(),
   SANDLOT_OIDC: z
@@ -133,6 +135,8 @@ export interface ServiceConfig {
   /** Below it each preview has a host of its own; undefined: below `localhost`, if that is us. */
   previewHost: string | undefined
   agentUrl: string
+  /** What is shown to agents on other hosts; undefined: the one in the folder of keys. */
+  agentToken: string | undefined
   /** Path of `accounts.db`, or address of PostgreSQL. */
   accounts: string
   /** The same of ai-agent’s `sessions.db`. */
@@ -173,6 +177,7 @@ export function readServiceConfig(env: Environment = process.env): ServiceConfig
     allowedOrigins: read.SANDLOT_ALLOWED_ORIGINS,
     previewHost: read.SANDLOT_PREVIEW_HOST,
     agentUrl: read.SANDLOT_AGENT_URL ?? `ws+unix://${join(dataFolder, 'run', 'agent.sock')}:/acp`,
+    agentToken: read.SANDLOT_AGENT_TOKEN,
     accounts: read.DATABASE_URL ?? join(dataFolder, 'accounts.db'),
     backupStatusFile: join(dirname(sessionsFile), BACKUP_STATUS_FILE),
     sessions: read.DATABASE_URL ?? sessionsFile,

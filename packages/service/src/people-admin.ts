@@ -19,7 +19,7 @@ import { StorageError } from '@sandlot/storage/storage-error'
 import { type AgentConnection, connectAgent } from './agent/agent-client.ts'
 import { whomOf } from './auth/agent-user.ts'
 import { readServiceConfig } from './config.ts'
-import { ensureSecret } from './auth/keys.ts'
+import { ensureSecret } from '@sandlot/shared/node/secret-file'
 
 type Answer =
   | ({ did: 'list' } & UserList)

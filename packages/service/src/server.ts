@@ -20,7 +20,7 @@ import {
   timeLimits,
 } from './http/connection-limits.ts'
 import { authorsOf } from './auth/agent-user.ts'
-import { ensureSecret } from './auth/keys.ts'
+import { ensureSecret } from '@sandlot/shared/node/secret-file'
 import { makeLimits } from './auth/limits.ts'
 import type { LimitRates } from './auth/limits.ts'
 import { makeLog } from './log.ts'
@@ -88,7 +88,8 @@ const CLOSE_GRACE_MS = 3_000
  * left open then.
  */
 export async function startService(config: ServiceConfig, deps: ServiceDeps = {}): Promise<RunningService> {
-  const authSecret = await ensureSecret(join(config.dataFolder, 'keys'), 'service-cookies')
+  const keysFolder = join(config.dataFolder, 'keys')
+  const authSecret = await ensureSecret(keysFolder, 'service-cookies')
   const publicUrl = config.publicUrl ?? `http://${nameOf(config.host)}:${config.port}`
   const accounts = await openAccounts(config.accounts, {
     secret: authSecret,
@@ -101,6 +102,7 @@ export async function startService(config: ServiceConfig, deps: ServiceDeps = {}
       authSecret,
       setup.token,
       config.metricsToken,
+      config.agentToken,
       config.mail?.auth?.pass,
       ...config.providers.map(({ clientSecret }) => clientSecret),
     ].map((secret = '') => secret)
@@ -128,7 +130,7 @@ export async function startService(config: ServiceConfig, deps: ServiceDeps = {}
     const sendMail = config.mail === undefined ? undefined : mailSender(config.mail)
     const push = openPush({
       ...deps.push,
-      secret: await ensureSecret(join(config.dataFolder, 'keys'), 'push'),
+      secret: await ensureSecret(keysFolder, 'push'),
       subject: pushSubject(config),
     })
     const notices = new Notices({
@@ -151,7 +153,7 @@ export async function startService(config: ServiceConfig, deps: ServiceDeps = {}
       at: isPostgres(config.sessions)
         ? {
             find: deps.replicas ?? (async () => (await sessions.reader()).replicas),
-            token: undefined,
+            token: config.agentToken ?? (await ensureSecret(keysFolder, 'agent-token')),
             otherwise: { url: config.agentUrl },
           }
         : { url: config.agentUrl },
@@ -193,7 +195,7 @@ export async function startService(config: ServiceConfig, deps: ServiceDeps = {}
     undo.push(async () => external.close())
 
     const places = previewPlaces(config)
-    const previews = new Previews(await ensureSecret(join(config.dataFolder, 'keys'), 'previews'), sockets)
+    const previews = new Previews(await ensureSecret(keysFolder, 'previews'), sockets)
     const previewServer = new PreviewServer({
       places,
       previews,
@@ -208,7 +210,7 @@ export async function startService(config: ServiceConfig, deps: ServiceDeps = {}
       sendMail,
       webhook: webhook && {
         host: webhook.host,
-        post: alertPoster(webhook, await ensureSecret(join(config.dataFolder, 'keys'), 'alerts')),
+        post: alertPoster(webhook, await ensureSecret(keysFolder, 'alerts')),
       },
       readiness: () =>
         readinessOf({ config, accounts, sessions, agent, external, stopping: stopping.signal }),

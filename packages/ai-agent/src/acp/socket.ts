@@ -1,9 +1,10 @@
 /**
- * The agent's Unix socket: ACP over WebSocket at `/acp`, byte streams at `/stream/<ticket>`, and
- * `GET /status`.
+ * The agent's Unix socket, and where it also listens with TLS: ACP over WebSocket at `/acp`, byte
+ * streams at `/stream/<ticket>`, and `GET /status`.
  */
 import { chmodSync, mkdirSync, rmSync } from 'node:fs'
-import { type IncomingMessage, type Server, type ServerResponse, createServer } from 'node:http'
+import { type IncomingMessage, type ServerResponse, createServer } from 'node:http'
+import type { ListenOptions, Server as NetServer } from 'node:net'
 import { dirname } from 'node:path'
 import type { Duplex } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -15,6 +16,7 @@ import { WebSocketServer, WebSocket } from 'ws'
 import type { ToolListing } from '../config/tool-listing.ts'
 import type { Log } from '../log.ts'
 import type { ByteStreams } from './byte-streams.ts'
+import { type TlsListen, tlsServer } from './tls.ts'
 import { MAX_MESSAGE_BYTES, readMessage } from './incoming.ts'
 
 export const ACP_PATH = '/acp'
@@ -36,6 +38,8 @@ interface SocketServerParts {
   status: () => Promise<AgentStatus>
   /** The tools there are, for the operator. */
   listTools: () => Promise<ToolListing>
+  /** Where it also listens. */
+  tls?: TlsListen | undefined
   log: Log
 }
 
@@ -48,7 +52,7 @@ interface SocketServer {
 
 /** Listens when it resolves. The socket is for its owner and group. */
 export async function listenOnSocket(parts: SocketServerParts): Promise<SocketServer> {
-  const { path, serve, streams, log } = parts
+  const { path, serve, streams, tls, log } = parts
   mkdirSync(dirname(path), { recursive: true, mode: 0o750 })
   rmSync(path, { force: true })
 
@@ -62,8 +66,9 @@ export async function listenOnSocket(parts: SocketServerParts): Promise<SocketSe
     maxPayload: MAX_PIECE_BYTES,
     perMessageDeflate: false,
   })
-  const server = createServer((request, response) => void answer(request, response, parts))
-  server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+  const onRequest = (request: IncomingMessage, response: ServerResponse): void =>
+    void answer(request, response, parts)
+  const onUpgrade = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
     // Without a listener an error of a socket that is not upgraded yet would end the process.
     socket.on('error', (error) => log.warn({ error: error.message }, 'a connection broke'))
     const requested = pathOf(request)
@@ -76,9 +81,13 @@ export async function listenOnSocket(parts: SocketServerParts): Promise<SocketSe
       return
     }
     sockets.handleUpgrade(request, socket, head, (webSocket) => serve(webSocketStream(webSocket, socket)))
-  })
-  await listen(server, path)
+  }
+  const server = createServer(onRequest).on('upgrade', onUpgrade)
+  await listen(server, { path })
   chmodSync(path, 0o660)
+  const secure = tls === undefined ? [] : [tlsServer(tls, { request: onRequest, upgrade: onUpgrade }, log)]
+  for (const one of secure) await listen(one, { host: tls?.host, port: tls?.port })
+  const servers = [server, ...secure]
   return {
     async idle(signal) {
       const stopped = new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }))
@@ -86,15 +95,15 @@ export async function listenOnSocket(parts: SocketServerParts): Promise<SocketSe
         await Promise.race([Promise.all([...sockets.clients].map(whenClosed)), stopped])
     },
     close: async () => {
-      const closed = new Promise((resolve) => server.close(resolve))
+      const closed = servers.map((one) => new Promise((resolve) => one.close(resolve)))
       // What is still on its way, such as the end of a prompt, goes out first.
       const clients = [...sockets.clients, ...byteSockets.clients]
       const gone = clients.map(whenClosed)
       for (const client of clients) client.close(1001, 'the agent is going away')
       await Promise.race([Promise.all(gone), sleep(CLOSE_MS)])
       for (const client of clients) client.terminate()
-      server.closeAllConnections()
-      await closed
+      for (const one of servers) one.closeAllConnections()
+      await Promise.all(closed)
     },
   }
 }
@@ -128,10 +137,10 @@ function pathOf(request: IncomingMessage): string {
   return (request.url ?? '').split('?')[0] ?? ''
 }
 
-function listen(server: Server, path: string): Promise<void> {
+function listen(server: NetServer, at: ListenOptions): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once('error', reject)
-    server.listen(path, () => {
+    server.listen(at, () => {
       server.off('error', reject)
       resolve()
     })

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import type { Account, SetupRequest } from '@sandlot/shared/api'
 import { SandlotError } from '@sandlot/shared/errors'
 import type { AccountsStore } from '@sandlot/storage/accounts/store'
-import { deleteSecret, ensureSecret, secretsEqual } from './keys.ts'
+import { deleteSecret, ensureSecret, secretsEqual } from '@sandlot/shared/node/secret-file'
 
 const TOKEN_NAME = 'setup-token'
 

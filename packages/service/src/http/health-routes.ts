@@ -6,7 +6,7 @@ import { SandlotError, messageOf } from '@sandlot/shared/errors'
 import { LoopDelay } from '@sandlot/shared/node/loop-delay'
 import { backupStatus } from '@sandlot/shared/office/backup-status'
 import { Hono } from 'hono'
-import { secretsEqual } from '../auth/keys.ts'
+import { secretsEqual } from '@sandlot/shared/node/secret-file'
 import type { AppEnv, Ctx, Parts } from './context.ts'
 import { isLocal } from './request.ts'
 

@@ -45,6 +45,7 @@ export async function startHarness(
     allowedOrigins: [],
     previewHost: undefined,
     agentUrl: `ws+unix://${socketPath}:/acp`,
+    agentToken: undefined,
     accounts: join(folder, 'accounts.db'),
     sessions: join(folder, 'sessions.db'),
     backupStatusFile: join(folder, 'backup-status.json'),

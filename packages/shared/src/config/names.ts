@@ -92,6 +92,12 @@ export const CONFIG_NAMES: Record<string, string> = {
   SANDLOT_ENGINE_MAX_CONTAINERS: 'containers that the engine gate permits at once (default 1000)',
   SANDLOT_ENGINE_MAX_VOLUMES: 'volumes that the engine gate permits at once (default 10000)',
   SANDLOT_AGENT_URL: 'where the service finds ai-agent (default: the Unix socket in $SANDLOT_DATA/run)',
+  SANDLOT_AGENT_LISTEN:
+    'host:port, like 0.0.0.0:7443, where ai-agent also listens with TLS for services on other hosts; with DATABASE_URL only (default: nowhere)',
+  SANDLOT_AGENT_ADVERTISE:
+    'host:port under which services reach SANDLOT_AGENT_LISTEN (default: that, with this host’s name for 0.0.0.0)',
+  SANDLOT_AGENT_TOKEN:
+    'what the service shows ai-agent there, the same for all of them; at least 16 characters (default: made once, in $SANDLOT_DATA/keys)',
   SANDLOT_SESSIONS_DB:
     'where the service reads ai-agent’s sessions.db (default: in $SANDLOT_DATA; compose sets it)',
   SANDLOT_REPLICA:

@@ -1,12 +1,12 @@
 /**
- * Secrets that the service makes for itself on its first start: `$SANDLOT_DATA/keys`, one file
- * each, 0600.
+ * Secrets that Sandlot makes for itself on its first start: `$SANDLOT_DATA/keys`, one file each,
+ * 0600.
  */
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { link, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { randomText } from '@sandlot/shared/ids'
+import { randomText } from '../ids.ts'
 
 const SECRET_CHARS = 50
 
@@ -32,7 +32,7 @@ export async function ensureSecret(keysFolder: string, name: string): Promise<st
   }
   const secret = (await readFile(path, 'utf8')).trim()
   if (secret.length >= SECRET_CHARS) return secret
-  throw new Error(`service: ${path} is cut short. Delete it and start again.`)
+  throw new Error(`${path} is cut short. Delete it and start again.`)
 }
 
 export async function deleteSecret(keysFolder: string, name: string): Promise<void> {
