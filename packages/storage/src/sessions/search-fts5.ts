@@ -1,5 +1,7 @@
 /** The words of searched texts on SQLite. All SQL of FTS5 is in this file. */
-import { sql } from 'kysely'
+import { type Transaction, sql } from 'kysely'
+import type { SessionsSchema } from './schema.ts'
+import type { SearchTextsTable } from './search.ts'
 import type { SearchIndex } from './search-index.ts'
 import type { Term } from './search-text.ts'
 
@@ -27,18 +29,19 @@ export const fts5: SearchIndex = {
     `.execute(db)
   },
 
-  async nextId(trx, first, end) {
-    const { rows } = await sql<{ id: number | null }>`
-      select max(id) as id from search_texts where id >= ${first} and id < ${end}
-    `.execute(trx)
-    return (rows[0]?.id ?? first - 1) + 1
-  },
-
-  async insert(trx, texts) {
-    for (const { id, words, scope } of texts)
-      await sql`insert into search_words (rowid, text, scope) values (${id}, ${words}, ${scope.join(' ')})`.execute(
-        trx,
-      )
+  async add(trx, texts) {
+    const next = new Map<number, number>()
+    const rows: SearchTextsTable[] = []
+    for (const { row, first, end } of texts) {
+      const id = next.get(first) ?? (await nextId(trx, first, end))
+      next.set(first, id + 1)
+      rows.push({ ...row, id })
+    }
+    await trx.insertInto('search_texts').values(rows).execute()
+    for (const [index, { words, scope }] of texts.entries())
+      await sql`
+        insert into search_words (rowid, text, scope) values (${rows[index]?.id}, ${words}, ${scope.join(' ')})
+      `.execute(trx)
   },
 
   matches(terms, scopes) {
@@ -50,6 +53,14 @@ export const fts5: SearchIndex = {
   },
 
   isOneOf: (column, values) => sql`${column} in (select value from json_each(${JSON.stringify(values)}))`,
+}
+
+/** There is one writer. */
+async function nextId(trx: Transaction<SessionsSchema>, first: number, end: number): Promise<number> {
+  const { rows } = await sql<{ id: number | null }>`
+    select max(id) as id from search_texts where id >= ${first} and id < ${end}
+  `.execute(trx)
+  return (rows[0]?.id ?? first - 1) + 1
 }
 
 /** Words have letters and digits only, so nothing in them means anything to FTS5. */

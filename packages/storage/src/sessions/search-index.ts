@@ -2,12 +2,17 @@
 import type { Kysely, RawBuilder, Transaction } from 'kysely'
 import { dialectOf } from '../database/dialect.ts'
 import type { SessionsSchema } from './schema.ts'
+import type { SearchTextsTable } from './search.ts'
 import { fts5 } from './search-fts5.ts'
 import type { Term } from './search-text.ts'
 import { tsvector } from './search-tsvector.ts'
 
-export interface IndexedWords {
-  id: number
+/** A text that is added to the index. */
+export interface IndexedText {
+  row: Omit<SearchTextsTable, 'id'>
+  /** Its number is one in `[first, end)`. */
+  first: number
+  end: number
   /** Folded, each followed by a space, of letters, digits and marks only. */
   words: string
   /** Words of whose it is. */
@@ -22,12 +27,8 @@ export interface SearchIndex {
   readonly id: RawBuilder<unknown>
   /** Of a migration, behind the table of texts. */
   create(db: Kysely<unknown>): Promise<void>
-  /**
-   * The next number from `first` on, before `end`. No other writer takes one of these until the
-   * transaction has ended.
-   */
-  nextId(trx: Transaction<SessionsSchema>, first: number, end: number): Promise<number>
-  insert(trx: Transaction<SessionsSchema>, texts: readonly IndexedWords[]): Promise<void>
+  /** Each with a number that no other has; of one second mostly in the order that they came in. */
+  add(trx: Transaction<SessionsSchema>, texts: readonly IndexedText[]): Promise<void>
   /** All terms, and of each scope one word. */
   matches(terms: readonly Term[], scopes: readonly (readonly string[])[]): RawBuilder<unknown>
   /** Any number of values. */

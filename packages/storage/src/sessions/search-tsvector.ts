@@ -2,6 +2,7 @@
  * The words of searched texts on PostgreSQL. Vectors are made here and not by a parser of the
  * database, which would cut words in other places than `search-text.ts` does.
  */
+import { randomInt } from 'node:crypto'
 import { sql } from 'kysely'
 import type { SearchIndex } from './search-index.ts'
 import type { Term } from './search-text.ts'
@@ -23,20 +24,24 @@ export const tsvector: SearchIndex = {
     await sql`create index search_words_words on search_words using gin (words)`.execute(db)
   },
 
-  async nextId(trx, first, end) {
-    // A statement that waits for a lock sees what was there before it waited, so these are two.
-    await sql`select pg_advisory_xact_lock(${first})`.execute(trx)
-    const { rows } = await sql<{ id: number | null }>`
-      select max(id) as id from search_texts where id >= ${first} and id < ${end}
-    `.execute(trx)
-    return (rows[0]?.id ?? first - 1) + 1
-  },
-
-  async insert(trx, texts) {
-    const rows = texts.map(
-      ({ id, words, scope }) => sql`(${id}::bigint, ${vectorOf(words, scope)}::tsvector)`,
-    )
-    await sql`insert into search_words (id, words) values ${sql.join(rows)}`.execute(trx)
+  async add(trx, texts) {
+    for (let left = texts; left.length > 0;) {
+      const rows = left.map((text) => ({ ...text.row, id: text.first + nextNumber(text.end - text.first) }))
+      const added = await trx
+        .insertInto('search_texts')
+        .values(rows)
+        .onConflict((conflict) => conflict.column('id').doNothing())
+        .returning('id')
+        .execute()
+      const ids = new Set(added.map(({ id }) => id))
+      const values = left.flatMap(({ words, scope }, index) => {
+        const { id = 0 } = rows[index] ?? {}
+        return ids.has(id) ? [sql`(${id}::bigint, ${vectorOf(words, scope)}::tsvector)`] : []
+      })
+      if (values.length > 0)
+        await sql`insert into search_words (id, words) values ${sql.join(values)}`.execute(trx)
+      left = left.filter((_, index) => !ids.has(rows[index]?.id ?? 0))
+    }
   },
 
   matches(terms, scopes) {
@@ -48,6 +53,17 @@ export const tsvector: SearchIndex = {
   },
 
   isOneOf: (column, values) => sql`${column} = any(${values}::text[])`,
+}
+
+/**
+ * Numbers of one second are not counted from its first on, because writers would wait for each
+ * other's commits: each process goes on from a random one, and where another has it, to the next.
+ */
+let lastNumber = randomInt(2 ** 30)
+
+function nextNumber(end: number): number {
+  lastNumber += 1
+  return lastNumber % end
 }
 
 function vectorOf(words: string, scope: readonly string[]): string {

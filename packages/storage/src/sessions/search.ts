@@ -18,10 +18,11 @@ import {
 } from '@sandlot/shared/desk/search'
 import { type SessionEvent, metaOf, seqOf } from '@sandlot/shared/events'
 import { type Kysely, type RawBuilder, type Transaction, sql } from 'kysely'
+import { dialectOf } from '../database/dialect.ts'
 import type { GroupCommit } from '../database/group-commit.ts'
 import { NO_USER, toEvent } from './rows.ts'
 import type { SessionsSchema } from './schema.ts'
-import { type IndexedWords, searchIndexOf } from './search-index.ts'
+import { searchIndexOf } from './search-index.ts'
 import {
   MAX_SEARCHED,
   type Searchable,
@@ -101,21 +102,20 @@ async function insertTexts(
   { id: sessionId, userId }: IndexedSession,
   found: readonly FoundWords[],
 ): Promise<void> {
-  const index = searchIndexOf(trx)
-  const next = new Map<number, number>()
-  const rows: SearchTextsTable[] = []
-  const indexed: IndexedWords[] = []
-  for (const { event, searchable, words } of found) {
-    const { kind, ref, author = userId } = searchable
-    const first = firstOf(metaOf(event).at)
-    const id = next.get(first) ?? (await index.nextId(trx, first, first + PER_SECOND))
-    next.set(first, id + 1)
-    const seq = seqOf(event) ?? 0
-    rows.push({ id, session_id: sessionId, seq, kind: SEARCH_KINDS.indexOf(kind), ref, author })
-    indexed.push({ id, words, scope: [ownerWord(userId), sessionWord(sessionId), kindWord(kind)] })
-  }
-  await trx.insertInto('search_texts').values(rows).execute()
-  await index.insert(trx, indexed)
+  await searchIndexOf(trx).add(
+    trx,
+    found.map(({ event, searchable: { kind, ref, author = userId }, words }) => {
+      const first = firstOf(metaOf(event).at)
+      const seq = seqOf(event) ?? 0
+      return {
+        row: { session_id: sessionId, seq, kind: SEARCH_KINDS.indexOf(kind), ref, author },
+        first,
+        end: first + PER_SECOND,
+        words,
+        scope: [ownerWord(userId), sessionWord(sessionId), kindWord(kind)],
+      }
+    }),
+  )
 }
 
 /** A chat has one name. */
@@ -222,6 +222,8 @@ async function indexSlice(trx: Trx, sessionId: string): Promise<boolean> {
     .selectFrom('sessions')
     .select(['user_id', 'indexed_seq', 'last_seq'])
     .where('id', '=', sessionId)
+    // Another process may index the same, or append to it.
+    .$if(dialectOf(trx) === 'postgres', (query) => query.forUpdate())
     .executeTakeFirst()
   if (session === undefined || session.user_id === NO_USER) return false
   // What another owner had indexed, and they had: begun anew.
