@@ -188,8 +188,8 @@ export function withCachedRules<Store extends Cached>(store: Store): Store {
   }
   return {
     ...store,
-    append: (sessionId, events, effects, epoch) => {
-      const appended = store.append(sessionId, events, effects, epoch)
+    append: (sessionId, events, effects, ...owned) => {
+      const appended = store.append(sessionId, events, effects, ...owned)
       const changes = effects?.rules !== undefined || effects?.runningPromptId !== undefined
       return changes ? forgetAfter(appended) : appended
     },

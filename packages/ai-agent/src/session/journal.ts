@@ -125,7 +125,7 @@ export class Journal {
       promptAuthor: () => this.#promptAuthor(),
     }
     const effects = this.#charge(events, { ...effectsOf(events, context), ...more })
-    const stored = await store.append(id, events, effects, this.#epoch)
+    const stored = await store.append(id, events, effects, this.#epoch, this.seq)
     for (const event of stored) {
       this.#events.push(event)
       this.#bytes += weightOf(event)

@@ -4,6 +4,7 @@
  */
 import { setImmediate as afterThis } from 'node:timers/promises'
 import { type Kysely, type Transaction, sql } from 'kysely'
+import { StorageError } from '../storage-error.ts'
 
 /**
  * Writes in one transaction. The process does nothing else meanwhile, so a long row of them is
@@ -19,15 +20,24 @@ interface Waiting<Schema> {
   reject: (error: unknown) => void
 }
 
+type Transact<Schema> = <T>(work: (trx: Transaction<Schema>) => Promise<T>) => Promise<T>
+
 export class GroupCommit<Schema> {
-  readonly #db: Kysely<Schema>
+  readonly #transact: Transact<Schema>
   readonly #written: () => void
   #waiting: Waiting<Schema>[] = []
   #writing: Promise<void> | undefined
 
-  /** `written` is called after each commit; must not throw. */
-  constructor(db: Kysely<Schema>, written: () => void) {
-    this.#db = db
+  /**
+   * `written` is called after each commit; must not throw. `transact` runs a transaction in another
+   * way than `db` does.
+   */
+  constructor(
+    db: Kysely<Schema>,
+    written: () => void,
+    transact: Transact<Schema> = (work) => db.transaction().execute(work),
+  ) {
+    this.#transact = transact
     this.#written = written
   }
 
@@ -80,10 +90,12 @@ export class GroupCommit<Schema> {
    */
   async #commit(group: readonly Waiting<Schema>[]): Promise<Settle[]> {
     try {
-      return await this.#db.transaction().execute((trx) => writeEach(trx, group))
+      return await this.#transact((trx) => writeEach(trx, group))
     } catch (error) {
       const [first, ...others] = group
-      if (others.length === 0) first?.reject(error)
+      // None of them reaches a database that cannot be reached.
+      if (error instanceof StorageError && error.code === 'io') for (const one of group) one.reject(error)
+      else if (others.length === 0) first?.reject(error)
       else for (const one of group) await this.#writeGroup([one])
       return []
     }

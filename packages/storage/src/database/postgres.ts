@@ -2,17 +2,13 @@
  * The only file that imports pg: opens a database of PostgreSQL through Kysely. Each store has a
  * schema of its own in it, so that both may share one database.
  */
+import { Socket } from 'node:net'
+import { hostname } from 'node:os'
 import { messageOf } from '@sandlot/shared/errors'
 import {
-  CompiledQuery,
-  type DatabaseConnection,
-  type Driver,
   HandleEmptyInListsPlugin,
   Kysely,
   PostgresDialect,
-  type PostgresDialectConfig,
-  PostgresDriver,
-  type TransactionSettings,
   replaceWithNoncontingentExpression,
   sql,
 } from 'kysely'
@@ -20,20 +16,30 @@ import { Migrator } from 'kysely/migration'
 import pg from 'pg'
 import { StorageError, type StorageErrorCode } from '../storage-error.ts'
 import type { Migrations, OpenDatabase } from './database.ts'
+import { PatientDialect, RepeatingKysely } from './postgres-driver.ts'
 import type { Health } from './store-health.ts'
 
 /** Connections of one process. */
 const MOST_CONNECTIONS = 10
 /** Milliseconds. */
 const CONNECT_MS = 10_000
-const STATEMENT_MS = 60_000
-const IDLE_IN_TRANSACTION_MS = 60_000
+const STATEMENT_MS = 30_000
+/**
+ * What a process leaves behind whose network was cut must not keep another from going on with a
+ * person's sessions.
+ */
+const IDLE_IN_TRANSACTION_MS = 5_000
+/** Longer than any statement: the network does not always say that it was cut. */
+const SILENT_MS = STATEMENT_MS + 5_000
 
 /** Of `bigint`, and of sums of them. */
 const NUMBERS: readonly number[] = [pg.types.builtins.INT8, pg.types.builtins.NUMERIC]
 
-/** How our processes are called in `pg_stat_activity`, unless the address says another name. */
-const NAME = 'sandlot'
+/**
+ * How this process is called in `pg_stat_activity`, unless the address says another name. Longer
+ * ones are cut there.
+ */
+const NAME = `sandlot ${/packages[/\\]([^/\\]+)/.exec(process.argv[1] ?? '')?.[1] ?? 'tool'} ${process.pid}@${hostname()}`
 
 interface PostgresPlace {
   /** `postgres://…` */
@@ -58,14 +64,14 @@ export async function openPostgres<Schema>(
 ): Promise<OpenDatabase<Schema>> {
   const health = new PostgresHealth(place)
   const pool = poolOf(place, health)
-  const db = new Kysely<Schema>({
-    dialect: place.schema === 'accounts' ? new SerialDialect({ pool }) : new PostgresDialect({ pool }),
+  const db = new RepeatingKysely<Schema>({
+    dialect: new PatientDialect({ pool }, place.schema === 'accounts'),
     // SQLite takes an empty list.
     plugins: [new HandleEmptyInListsPlugin({ strategy: replaceWithNoncontingentExpression })],
   })
   health.watch(db)
   try {
-    await migrate(place, db, migrations)
+    await migrate(place, health, migrations)
     return { db, health, close: () => db.destroy() }
   } catch (error) {
     await db.destroy()
@@ -74,19 +80,30 @@ export async function openPostgres<Schema>(
 }
 
 /**
- * One connection without a store's schema and migrations, for what concerns the database as a
- * whole; a transaction of it may take as long as it takes.
+ * Few connections without a store's migrations, for what concerns the database as a whole; a
+ * statement or a transaction of them may take as long as it takes. `schema`: whose tables have
+ * short names.
  */
-export function connectPostgres(url: string): OpenDatabase<unknown> {
+export function connectPostgres(
+  url: string,
+  {
+    schema = 'sessions',
+    connections = 1,
+    health = new PostgresHealth({ url, schema }),
+  }: { schema?: StoreName; connections?: number; health?: PostgresHealth } = {},
+): OpenDatabase<unknown> {
   const pool = new pg.Pool({
     connectionString: url,
     fallback_application_name: NAME,
-    max: 1,
+    options: `-c search_path=${schema}`,
+    max: connections,
     connectionTimeoutMillis: CONNECT_MS,
     idleTimeoutMillis: 0,
+    statement_timeout: 0,
     idle_in_transaction_session_timeout: 0,
+    keepAlive: true,
+    types: { getTypeParser },
   })
-  const health = new PostgresHealth({ url, schema: 'sessions' })
   pool.on('error', (error) => health.typed(error))
   pool.on('connect', (client) => client.on('error', (error) => health.typed(error)))
   const db = new Kysely<unknown>({ dialect: new PostgresDialect({ pool }) })
@@ -102,6 +119,7 @@ function poolOf({ url, schema }: PostgresPlace, health: PostgresHealth): pg.Pool
     connectionTimeoutMillis: CONNECT_MS,
     statement_timeout: STATEMENT_MS,
     idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_MS,
+    stream: () => impatientSocket(SILENT_MS),
     types: { getTypeParser },
   })
   // A connection that rests is lost; the next statement opens another.
@@ -129,60 +147,39 @@ export function listeningClient({ url, schema }: PostgresPlace): ListeningClient
   })
 }
 
-/**
- * Its transactions come one after the other, over all processes, as they do on a file: what they
- * read (who is the last administrator) stays true until they end.
- */
-class SerialDialect extends PostgresDialect {
-  readonly #config: PostgresDialectConfig
-
-  constructor(config: PostgresDialectConfig) {
-    super(config)
-    this.#config = config
-  }
-
-  override createDriver(): Driver {
-    return new SerialDriver(this.#config)
-  }
-}
-
-class SerialDriver extends PostgresDriver {
-  override async beginTransaction(
-    connection: DatabaseConnection,
-    settings: TransactionSettings,
-  ): Promise<void> {
-    await super.beginTransaction(connection, settings)
-    await connection.executeQuery(
-      CompiledQuery.raw("select pg_advisory_xact_lock(hashtext('sandlot accounts'))"),
-    )
-  }
+/** A connection that is silent for so long is lost. */
+function impatientSocket(ms: number): Socket {
+  const socket = new Socket()
+  return socket.setTimeout(ms, () => socket.destroy(new Error('Connection terminated: it was silent.')))
 }
 
 /** Numbers of ours are whole and below 2^53. */
 const getTypeParser: pg.CustomTypesConfig['getTypeParser'] = (type, format) =>
   NUMBERS.includes(type) ? Number : pg.types.getTypeParser(type, format)
 
-async function migrate<Schema>(
-  { schema }: PostgresPlace,
-  db: Kysely<Schema>,
+/** On connections of its own, which may take as long as it takes, and wait for another that does. */
+async function migrate(
+  { url, schema }: PostgresPlace,
+  health: PostgresHealth,
   migrations: Migrations,
 ): Promise<void> {
-  await db.connection().execute(async (connection) => {
-    // Making a schema or the migrator's own tables fails where two do it at once.
-    await sql`select pg_advisory_lock(hashtext(${`sandlot ${schema} migrates`}))`.execute(connection)
-    try {
-      await migrateAlone(schema, db, migrations)
-    } finally {
-      await sql`select pg_advisory_unlock_all()`.execute(connection)
-    }
-  })
+  const { db, close } = connectPostgres(url, { schema, connections: 2, health })
+  try {
+    await db.connection().execute(async (connection) => {
+      // Making a schema or the migrator's own tables fails where two do it at once.
+      await sql`select pg_advisory_lock(hashtext(${`sandlot ${schema} migrates`}))`.execute(connection)
+      try {
+        await migrateAlone(schema, db, migrations)
+      } finally {
+        await sql`select pg_advisory_unlock_all()`.execute(connection)
+      }
+    })
+  } finally {
+    await close()
+  }
 }
 
-async function migrateAlone<Schema>(
-  schema: StoreName,
-  db: Kysely<Schema>,
-  migrations: Migrations,
-): Promise<void> {
+async function migrateAlone(schema: StoreName, db: Kysely<unknown>, migrations: Migrations): Promise<void> {
   await sql`create schema if not exists ${sql.id(schema)}`.execute(db)
   const migrator = new Migrator({
     db,
@@ -200,11 +197,7 @@ async function migrateAlone<Schema>(
   )
 }
 
-async function refuseNewer<Schema>(
-  schema: string,
-  db: Kysely<Schema>,
-  migrations: Migrations,
-): Promise<void> {
+async function refuseNewer(schema: string, db: Kysely<unknown>, migrations: Migrations): Promise<void> {
   const table = await sql<{ name: string | null }>`
     select to_regclass(${`${schema}.kysely_migration`})::text as name
   `.execute(db)
@@ -257,7 +250,7 @@ function addressOf(url: string): string {
 }
 
 /** What says that there is no server to talk to, beside class 08 of its own codes. */
-const UNREACHABLE = /^(ECONN|ENOTFOUND|ENOENT|EHOSTUN|ENETUN|ETIMEDOUT|EPIPE|57P0|53300|25006)/
+const UNREACHABLE = /^(ECONN|ENOTFOUND|ENOENT|EHOSTUN|ENETUN|ETIMEDOUT|EPIPE|57P0|25006|25P03)/
 
 /**
  * What pg threw, as a `StorageError` where it concerns the database and not a statement of ours.
@@ -271,12 +264,14 @@ function asStorageError(where: string, error: unknown): unknown {
   if (code === '53100') return storageError('full', 'there is no space left on its disk; make room')
   if (code === '58030') return storageError('io', 'its disk refused a read or a write')
   if (code.startsWith('XX0')) return storageError('corrupt', 'it is damaged; restore it from a backup')
+  if (code === '53300' || error.message.startsWith('timeout exceeded when trying to connect'))
+    return storageError('io', 'all its connections are in use; try again, or raise its max_connections')
   if (code.startsWith('28') || code === '3D000')
     return storageError('cannot_open', 'it refuses DATABASE_URL; correct name, password or database')
   if (
     code.startsWith('08') ||
     UNREACHABLE.test(code) ||
-    /^(Connection terminated|timeout exceeded)/.test(error.message)
+    /^(Connection terminated|Client has encountered a connection error)/.test(error.message)
   )
     return storageError('io', 'it cannot be reached')
   return error

@@ -3,6 +3,7 @@ import { auditReads, storedAudit } from '../audit/audit.ts'
 import { dialectOf } from '../database/dialect.ts'
 import { openStore, openStoreReader } from '../database/open.ts'
 import { GroupCommit } from '../database/group-commit.ts'
+import { KnownCommits } from '../database/known-commits.ts'
 import { ledgerFailure, storedLedger } from './ledger.ts'
 import { OutputWriter } from './output-writer.ts'
 import { sessionReads } from './reads.ts'
@@ -43,7 +44,12 @@ export async function openSessionStore(
   const database = await openStore<SessionsSchema>(where, 'sessions', sessionsMigrations, options.mode)
   const { db, health } = database
   const checkpoints = dialectOf(db) === 'sqlite' ? await Checkpoints.start(db) : undefined
-  const commits = new GroupCommit<SessionsSchema>(db, () => checkpoints?.written())
+  const known = dialectOf(db) === 'sqlite' ? undefined : new KnownCommits(db, health)
+  const commits = new GroupCommit<SessionsSchema>(
+    db,
+    () => checkpoints?.written(),
+    known && ((work) => known.run(work)),
+  )
   await removeLeftOver(db, commits)
   const room = new StoreRoom(db, options.room)
   const fence = new Fence()
@@ -84,9 +90,11 @@ export async function openSessionStore(
     appendOutput: (sessionId, callId, offset, bytes, epoch) =>
       output.append(sessionId, callId, offset, bytes, epoch),
     close: async () => {
+      known?.stopWaiting()
       await output.flush()
       await indexing.stop()
       await commits.idle()
+      await known?.close()
       checkpoints?.stop()
       await database.close()
     },

@@ -5,6 +5,8 @@
 import type { ColumnType, CreateTableBuilder, Generated, Kysely } from 'kysely'
 import { sql } from 'kysely'
 import type { Migrations } from '../database/database.ts'
+import { dialectOf } from '../database/dialect.ts'
+import { addCommits } from '../database/known-commits.ts'
 import { type InstructionsTable, addInstructions } from './instructions.ts'
 import { type LineTable, addLine } from './line.ts'
 import { type McpServersTable, addMcpServers } from '../office/mcp-servers.ts'
@@ -215,6 +217,7 @@ export const sessionsMigrations: Migrations = {
   '041_retention': { up: addRetention },
   '042_mcp_servers': { up: addMcpServers },
   '043_replicas': { up: addReplicasAndChanges },
+  '045_postgres': { up: forPostgres },
   '047_run_teams': { up: addRunTeams },
 }
 
@@ -362,6 +365,13 @@ async function addOutputCut(db: Kysely<unknown>): Promise<void> {
   await db.schema.alterTable('outputs').addColumn('cut', 'text').execute()
   // Why was not written down, and a budget is what ends first.
   await sql`update outputs set cut = 'budget' where complete = 0 and total_bytes > stored_bytes`.execute(db)
+}
+
+/** Compressing them again costs time, and a range is read without the rest only where it is not. */
+async function forPostgres(db: Kysely<unknown>): Promise<void> {
+  if (dialectOf(db) === 'sqlite') return
+  await addCommits(db)
+  await sql`alter table output_chunks alter column bytes set storage external`.execute(db)
 }
 
 /** Rows that go when their session goes. */

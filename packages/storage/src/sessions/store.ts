@@ -205,13 +205,15 @@ export interface SessionRecords extends Pick<SessionReader, 'readOutput'> {
   /**
    * Store settled events with their effects in one transaction, numbered densely from `lastSeq +
    * 1`. Live events are a programming error. Returns the events with their `seq`. `epoch`: the
-   * writer's, from `takeOver`; absent: any writer.
+   * writer's, from `takeOver`; absent: any writer. `after`: the number of the last event that it
+   * knows; with another (a database that came back without its last commits) it is no owner either.
    */
   append(
     sessionId: string,
     events: readonly SessionEvent[],
     effects?: Effects,
     epoch?: number,
+    after?: number,
   ): Promise<SessionEvent[]>
   /**
    * Add bytes to a call's output at `offset`. Bytes that are stored already are ignored, a hole is

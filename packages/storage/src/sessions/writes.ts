@@ -122,10 +122,12 @@ export function sessionWrites(
       if (row.owner_epoch !== epoch || !fence.admits(row.user_id, row.owned)) throw notOwner(sessionId)
     },
 
-    async append(sessionId, events, effects = {}, epoch) {
+    async append(sessionId, events, effects = {}, epoch, after) {
       const live = events.find(isLive)
       if (live !== undefined) throw new TypeError(`A live ${live.sessionUpdate} cannot be stored.`)
-      const appended = await commits.run((trx) => appendAll(trx, sessionId, events, effects, epoch, fence))
+      const appended = await commits.run((trx) =>
+        appendAll(trx, sessionId, events, effects, epoch, fence, after),
+      )
       room.stored(appended.userId, appended.bytes)
       return appended.events
     },
@@ -194,6 +196,7 @@ async function appendAll(
   effects: Effects,
   epoch: number | undefined,
   fence: Fence,
+  after?: number,
 ): Promise<{ events: SessionEvent[]; userId: string; bytes: number }> {
   const latest = events.reduce((at, event) => Math.max(at, metaOf(event).at), 0)
   const isFenced = epoch !== undefined && fence.replica !== undefined
@@ -213,6 +216,7 @@ async function appendAll(
     }))
     .where('id', '=', sessionId)
     .$if(epoch !== undefined, (query) => query.where('owner_epoch', '=', epoch ?? 0))
+    .$if(after !== undefined, (query) => query.where('last_seq', '=', after ?? 0))
     .returning(['user_id', 'last_seq', 'indexed_seq'])
     .$if(isFenced, (query) => query.returning(fence.ownerEpoch('locked').as('owned')))
     .executeTakeFirst()
