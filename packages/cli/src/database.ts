@@ -78,7 +78,7 @@ export async function refuseOthers(config: CliConfig): Promise<void> {
     const others = await query(
       connection,
       `select string_agg(distinct coalesce(client_addr::text, 'this machine'), ', ') from pg_stat_activity
-       where datname = current_database() and application_name = 'sandlot'`,
+       where datname = current_database() and application_name like 'sandlot%'`,
     )
     if (others === '') return
     if (performance.now() > until)

@@ -1,20 +1,22 @@
 /**
- * `record <sessions.db> <session> <file>`: a session as a file for a bug report, secrets masked.
- * `play <file>`: make its requests again and say where they differ. Run by `./sandlot replay`. Exit
- * code 0: the same, 1: not, 2: wrong use.
+ * `record [<sessions.db>] <session> <file>`: a session as a file for a bug report, secrets masked;
+ * without a path from `DATABASE_URL`. `play <file>`: make its requests again and say where they
+ * differ. Run by `./sandlot replay`. Exit code 0: the same, 1: not, 2: wrong use.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { makeScrubber } from '@sandlot/shared/scrub'
 import { openSessionReader } from '@sandlot/storage/sessions/open'
+import { readDatabase } from './config.ts'
 import { readRecording, record, replay } from './replay.ts'
 
-const USE = 'record <sessions.db> <session> <file> | play <file>'
+const USE = 'record [<sessions.db>] <session> <file> | play <file>'
 
 async function main([what, ...args]: string[]): Promise<number> {
   const say = (line: string): void => void process.stdout.write(`${line}\n`)
-  if (what === 'record' && args.length === 3) {
-    const [path = '', sessionId = '', file = ''] = args
-    const reader = await openSessionReader(path, { waitMs: 1_000 })
+  if (what === 'record' && (args.length === 2 || args.length === 3)) {
+    const [sessionId = '', file = ''] = args.slice(-2)
+    const where = args.length === 3 ? (args[0] ?? '') : readDatabase()
+    const reader = await openSessionReader(where, { waitMs: 1_000 })
     try {
       const recording = await record(reader, sessionId, makeScrubber([]))
       writeFileSync(file, `${JSON.stringify(recording)}\n`, { mode: 0o600 })

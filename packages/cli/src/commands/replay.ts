@@ -1,6 +1,8 @@
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
+import { childEnvironment } from '../child-env.ts'
 import type { Command } from '../context.ts'
+import { isOnPostgres } from '../replicas.ts'
 import { runInteractive } from '../run-interactive.ts'
 import { StepError } from '../steps.ts'
 
@@ -20,11 +22,16 @@ export const replay: Command = async ({ config, args }) => {
     )
   }
   const task = recording
-    ? ['record', join(config.data, 'sessions.db'), session ?? '', resolve(file ?? '')]
+    ? [
+        'record',
+        ...(isOnPostgres(config) ? [] : [join(config.data, 'sessions.db')]),
+        session ?? '',
+        resolve(file ?? ''),
+      ]
     : ['play', resolve(first ?? '')]
   return runInteractive(process.execPath, [program, ...task], {
     cwd: config.root,
-    // It needs nothing of ours: no key, no engine.
-    environment: {},
+    // From a file it needs nothing of ours: no key, no engine.
+    environment: recording && isOnPostgres(config) ? childEnvironment('ai-agent', config.environment) : {},
   })
 }

@@ -11,7 +11,7 @@ import {
   type TransactionSettings,
 } from 'kysely'
 
-/** Serialization failure, deadlock: of two that cannot both go on one is told, and may repeat. */
+/** Serialization failure, deadlock: of two that cannot both go on, one is undone. */
 const REPEATABLE: readonly unknown[] = ['40001', '40P01']
 
 async function twiceAtMost<T>(run: () => Promise<T>): Promise<T> {

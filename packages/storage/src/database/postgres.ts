@@ -157,7 +157,7 @@ function impatientSocket(ms: number): Socket {
 const getTypeParser: pg.CustomTypesConfig['getTypeParser'] = (type, format) =>
   NUMBERS.includes(type) ? Number : pg.types.getTypeParser(type, format)
 
-/** On connections of its own, which may take as long as it takes, and wait for another that does. */
+/** On connections of its own, where no statement ends early: one may wait for another process. */
 async function migrate(
   { url, schema }: PostgresPlace,
   health: PostgresHealth,

@@ -8,7 +8,7 @@ import type { Term } from './search-text.ts'
 import { tsvector } from './search-tsvector.ts'
 
 /** A text that is added to the index. */
-export interface IndexedText {
+interface IndexedText {
   row: Omit<SearchTextsTable, 'id'>
   /** Its number is one in `[first, end)`. */
   first: number
