@@ -13,7 +13,7 @@ const TABLES: FolderTable[] = [
       terminals: ['log.ts'],
       watchdog: ['log.ts'],
       line: ['log.ts'],
-      replicas: [],
+      replicas: ['log.ts'],
       workspace: [],
       model: [],
       approval: [],

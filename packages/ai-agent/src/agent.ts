@@ -57,6 +57,7 @@ import { createScheduler } from './calls/scheduler.ts'
 import { sealingKeys } from './secrets/sealing-keys.ts'
 import { UserSecrets } from './secrets/user-secrets.ts'
 import { createVault } from './secrets/vault.ts'
+import { openReplica } from './replicas/open-replica.ts'
 import { soleOwner } from './replicas/ownership.ts'
 import { Retention } from './session/retention.ts'
 import { SessionManager } from './session/manager.ts'
@@ -108,6 +109,8 @@ export interface Agent {
   listTools: () => Promise<ToolListing>
   /** Take up what an earlier process left running. Returns how many prompts. */
   resume(): Promise<number>
+  /** Hand everybody over to the other agents of this database. On SQLite nothing happens. */
+  drain(): Promise<void>
   /**
    * As `interrupt`, for what an earlier process left running: no further step of it is run. Returns
    * how many prompts.
@@ -134,7 +137,7 @@ export async function openAgent(
 ): Promise<Agent> {
   const tracing =
     config.tracing === undefined ? undefined : await openTracing({ ...config.tracing, version: VERSION })
-  const lastEnd = takeLastEnd(config.dataFolder)
+  const lastEnd = takeLastEnd(config.ownFolder)
   const keys = deploymentKeys(config.dataFolder, config.deployment)
   const database = await openSessionStore(config.database, {
     mode: config.sessionsMode,
@@ -142,6 +145,15 @@ export async function openAgent(
     leftOut: (err) => log.warn({ err }, 'a damaged rule that allows something was ignored'),
   })
   const store = withCachedRules(database)
+  const replica = await openReplica({
+    database: config.database,
+    id: config.replica,
+    address: config.address,
+    version: VERSION,
+    rows: store.replicas,
+    log,
+  })
+  const ownership = replica ?? soleOwner()
   const audit = new BackgroundAudit(store.audit, (err) =>
     log.warn({ err }, 'a line of the audit log was not written'),
   )
@@ -201,7 +213,6 @@ export async function openAgent(
       audit.count(`${userId} ${host} ${reason}`, line, others)
     },
   })
-  const ownership = soleOwner()
   const leaving = new AbortController()
   // This process holds the agent's lock, so it is the one controller of the deployment. Never
   // rejects.
@@ -300,7 +311,9 @@ export async function openAgent(
       ...personal.togetherOf(userId),
       { of: { kind: 'deployment' }, limits: config.limits.total },
     ])
-  const line = new Line({ places: config.prompts, rows: store.line, leaving: leaving.signal, log })
+  // Its order is stored where one process has all prompts.
+  const lineRows = replica === undefined ? store.line : undefined
+  const line = new Line({ places: config.prompts, rows: lineRows, leaving: leaving.signal, log })
   const sandboxLine = new SandboxLine({
     limit: config.sandbox.host.sandboxes,
     acquire,
@@ -334,7 +347,8 @@ export async function openAgent(
     teamsOf: (userId) => people.get(userId)?.teams,
     membersOf: (teamId) => [...people.all].flatMap(([id, { teams }]) => (teams.includes(teamId) ? [id] : [])),
     beyond,
-    resumeCounts: (promptId) => countsResume(lastEnd, promptId),
+    resumeCounts: (promptId, userId) => replica?.countsResume(userId) ?? countsResume(lastEnd, promptId),
+    resumesAfter: (error) => replica?.resumesAfter(error) === true,
     namesChats: true,
     maxTurns: config.limits.everybody.maxTurns,
     modeCeilingOf: (userId) => personal.of(userId).modeCeiling,
@@ -490,6 +504,7 @@ export async function openAgent(
 
   const end = (step: EndingStep): Promise<void> => endingStep(step, log)
   const leave = async (): Promise<void> => {
+    await end({ work: async () => replica?.drain(), problem: 'not all people were handed over' })
     leaving.abort(SHUTDOWN)
     await end({ work: () => retention.stop(), problem: 'retention did not end', withinMs: END_MS })
     await end({ work: () => manager.leave(), problem: 'prompts did not let go', withinMs: END_MS })
@@ -500,8 +515,9 @@ export async function openAgent(
     await end({ work: () => people.settled(), problem: 'an address was not stored' })
     await end({ work: () => personal.settled(), problem: 'settings were not stored' })
     await end({ work: () => audit.flush(), problem: 'the audit log was not written to its end' })
+    await end({ work: async () => replica?.close(), problem: 'this replica is still known' })
     await end({ work: () => store.close(), problem: 'the store could not be closed' })
-    const record = async (): Promise<void> => writeLastEnd(config.dataFolder, { how: 'left' })
+    const record = async (): Promise<void> => writeLastEnd(config.ownFolder, { how: 'left' })
     await end({ work: record, problem: 'the end in order could not be recorded' })
   }
   const interrupt = async (): Promise<void> => {
@@ -531,6 +547,10 @@ export async function openAgent(
     },
     resume: async () => {
       retention.start()
+      if (replica !== undefined) {
+        const resume = (userIds: ReadonlySet<string>) => manager.resumeOf(userIds)
+        return replica.begin({ resume, release: (userId) => manager.releaseOf(userId) })
+      }
       const unfinished = (await store.unfinished()).filter(({ waiting }) => waiting === 0)
       await line.restore(
         unfinished.map(({ runningPromptId, userId }) => ({
@@ -543,7 +563,10 @@ export async function openAgent(
       line.keepOnly((promptId) => running.has(promptId))
       return resumed
     },
+    drain: async () => replica?.drain(),
     endUnfinished: async () => {
+      const none = { resume: () => Promise.resolve(0), release: () => Promise.resolve() }
+      await replica?.begin(none)
       const ended = await manager.endUnfinished()
       await interrupt()
       return ended

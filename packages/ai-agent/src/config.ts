@@ -132,6 +132,10 @@ export interface AgentConfig {
   logLevel: string
   /** Absolute. */
   dataFolder: string
+  /** Of this one of several agents: a name in `dataFolder` where one is set, else `dataFolder`. */
+  ownFolder: string
+  /** Id of this one of several agents on PostgreSQL. Undefined: none is set. */
+  replica: string | undefined
   /** Path of `sessions.db`, or address of PostgreSQL. */
   database: string
   /** Of the file. */
@@ -209,7 +213,9 @@ export function readAgentConfig(
   }
 
   const dataFolder = resolve(read.SANDLOT_DATA)
-  const socket = join(dataFolder, 'run', 'agent.sock')
+  const replica = read.DATABASE_URL === undefined ? undefined : read.SANDLOT_REPLICA
+  const ownFolder = replica === undefined ? dataFolder : join(dataFolder, 'replicas', replica)
+  const socket = join(dataFolder, 'run', replica === undefined ? 'agent.sock' : `agent-${replica}.sock`)
   if (Buffer.byteLength(socket) > SOCKET_PATH_BYTES) {
     problems.push(
       `SANDLOT_DATA: ${dataFolder} is too long; the socket below it may have ${SOCKET_PATH_BYTES} bytes in its path`,
@@ -260,6 +266,8 @@ export function readAgentConfig(
   return {
     logLevel: read.LOG_LEVEL,
     dataFolder,
+    ownFolder,
+    replica,
     database: read.DATABASE_URL ?? join(dataFolder, 'sessions.db'),
     sessionsMode: read.SANDLOT_SESSIONS_DB_MODE === '0640' ? 0o640 : 0o600,
     deployment: read.SANDLOT_DEPLOYMENT,

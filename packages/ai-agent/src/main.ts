@@ -36,9 +36,10 @@ async function main(args: readonly string[]): Promise<number> {
   const config = readAgentConfig(builtinTools().map((tool) => tool.name))
   const redactor = makeRedactor(config.secrets)
   const log = makeLog(config.logLevel, redactor)
-  mkdirSync(join(config.dataFolder, 'run'), { recursive: true, mode: 0o750 })
+  for (const folder of [config.dataFolder, config.ownFolder])
+    mkdirSync(join(folder, 'run'), { recursive: true, mode: 0o750 })
 
-  const lock = lockFile(join(config.dataFolder, 'run', 'agent.lock'))
+  const lock = lockFile(join(config.ownFolder, 'run', 'agent.lock'))
   if (lock !== undefined && args.includes('--end')) return endUnfinished({ config, log, redactor, lock })
   if (lock !== undefined) return run({ config, log, redactor, lock, stdio })
   if (!stdio)
@@ -69,8 +70,9 @@ async function run({ config, log, redactor, lock, stdio }: Run): Promise<number>
     (secret, owner) => redactor.redact(secret, owner),
     stdio ? config.ownEnvironment : undefined,
   )
-  startWatchdog(config.dataFolder, log)
+  startWatchdog(config.ownFolder, log)
   const resumed = await agent.resume()
+  process.on('SIGUSR2', () => void agent.drain())
   const { serve, streams, status, listTools } = agent
   const socket = await listenOnSocket({ path: config.socket, serve, streams, status, listTools, tls, log })
   log.info(

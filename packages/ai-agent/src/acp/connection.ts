@@ -48,6 +48,7 @@ export class ClientConnection {
   readonly #client: AgentContext
   readonly #parts: Parts
   readonly #closed: AbortSignal
+  readonly #close: () => void
   readonly #followed = new Map<string, Followed>()
   /** Per session the last request that has not taken effect. */
   readonly #admitting = new Map<string, Promise<unknown>>()
@@ -56,7 +57,8 @@ export class ClientConnection {
   #capabilities: ClientCapabilities | undefined
   #wishes: ClientFeatures = NO_FEATURES
 
-  constructor(client: AgentContext, parts: Parts, closed: AbortSignal) {
+  constructor(client: AgentContext, parts: Parts, closed: AbortSignal, close: () => void) {
+    this.#close = close
     this.#client = client
     this.#parts = parts
     this.#closed = closed
@@ -141,6 +143,7 @@ export class ClientConnection {
         send: (events) => this.#send(session, access === 'owner' ? events : events.map(withoutPersonal)),
         caughtUp: () => this.#askPending(session),
         unshared: () => void this.#unshared(session.id),
+        moved: () => this.#moved(session),
       }),
     }
     this.#followed.set(session.id, followed)
@@ -174,6 +177,12 @@ export class ClientConnection {
   async #unshared(sessionId: string): Promise<void> {
     this.unfollow(sessionId)
     if (this.ours) await this.#notify(EXT.sessionClosed, { sessionId, why: 'unshared' })
+  }
+
+  /** Our own service connects again, to the agent that has the session now. */
+  #moved(session: Session): void {
+    this.unfollow(session.id)
+    if (this.ours) this.#close()
   }
 
   /** Keeps the echo of this client's own message from a foreign client. */

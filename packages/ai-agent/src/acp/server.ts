@@ -60,7 +60,7 @@ export function createAcpServer(parts: AcpServerParts): ServeAcp {
     let connection: ClientConnection
     const context = createHandlerContext(parts, () => connection)
     const app = agent({ name: 'sandlot' }).onConnect((made) => {
-      connection = new ClientConnection(made.client, parts, made.signal)
+      connection = new ClientConnection(made.client, parts, made.signal, () => made.close())
     })
     addHandshake(app, context)
     addSessionRequests(app, context)

@@ -28,14 +28,16 @@ interface PumpOptions {
    * Called when all missed events were sent; again after each resume.
    */
   caughtUp?: () => void
+  /** Called when the session goes on in another agent; nothing is sent from then on. */
+  moved?: () => void
   /** Called when the user may not see the session any more; nothing is sent from then on. */
   unshared?: () => void
 }
 
 /**
- * When its subscription is closed (the client is too slow for live events, or another agent has
- * taken the session over), the pump resumes from the last number it sent: the client gets the
- * settled events and a snapshot of what is in flight, and misses only live events.
+ * When its subscription is closed because the client is too slow for live events, the pump resumes
+ * from the last number it sent: the client gets the settled events and a snapshot of what is in
+ * flight, and misses only live events.
  */
 export class SessionPump {
   /**
@@ -80,7 +82,7 @@ export class SessionPump {
 
   /** Never rejects: a failure to send means that the connection is closed. */
   async #run(ready: (seq: number) => void): Promise<void> {
-    const { session, caughtUp, actor, unshared } = this.#options
+    const { session, caughtUp, actor, unshared, moved } = this.#options
     for (;;) {
       const subscription = session.subscribe(this.#sent, false, actor)
       this.#stop = subscription.close
@@ -101,6 +103,7 @@ export class SessionPump {
       } catch (error) {
         subscription.close()
         if (this.#ended || !(error instanceof SubscriptionClosed) || error.reason !== 'resubscribe') return
+        if (session.lost) return moved?.()
       }
     }
   }

@@ -15,7 +15,14 @@ export interface Ownership {
   leads(): boolean
   /** Called with each person who is ours no longer. */
   onLost(listener: (userId: string) => void): void
+  /**
+   * `reload` is called when another agent has changed what is stored of this kind: with whose it
+   * is, or undefined where that is not known. What changed before the call is reloaded at once.
+   */
+  onChange(what: string, reload: Reload): void
 }
+
+export type Reload = (id: string | undefined) => void | Promise<void>
 
 /** Another ai-agent has this person, or none may have them just now. */
 export class NotOwnerError extends SandlotError {
@@ -36,5 +43,6 @@ export function soleOwner(): Ownership {
     has: () => true,
     leads: () => true,
     onLost: () => undefined,
+    onChange: () => undefined,
   }
 }

@@ -64,7 +64,7 @@ export class SessionCore {
     this.released = AbortSignal.any([parts.leaving, this.#lost.signal])
   }
 
-  /** Another agent has taken the session over. */
+  /** The session goes on elsewhere. */
   get lost(): boolean {
     return this.#lost.signal.aborted
   }
@@ -130,9 +130,19 @@ export class SessionCore {
     try {
       return await work
     } catch (error) {
-      if (error instanceof StorageError && error.code === 'not_owner') this.#release()
+      this.releasedBy(error)
       throw error
     }
+  }
+
+  /** Releases the session where it goes on after this error, here or elsewhere; else false. */
+  releasedBy(error: unknown): boolean {
+    if (this.lost) return true
+    const isLost = error instanceof StorageError && error.code === 'not_owner'
+    if (isLost) this.parts.log.warn({ sessionId: this.id }, 'another agent has taken this session over')
+    if (this.parts.resumesAfter?.(error) !== true && !isLost) return false
+    this.release()
+    return true
   }
 
   /**
@@ -153,10 +163,10 @@ export class SessionCore {
     }
   }
 
-  #release(): void {
+  /** Does nothing any more: the session goes on in another object. Idempotent. */
+  release(): void {
     if (this.lost) return
-    this.parts.log.warn({ sessionId: this.id }, 'another agent has taken this session over')
-    // As for a shutdown: commands go on, the other agent has adopted them.
+    // As for a shutdown: commands go on, and are adopted.
     this.#lost.abort(SHUTDOWN)
     this.approvals.stopClocks()
     this.journal.closeReaders('resubscribe')

@@ -98,6 +98,13 @@ export class LoadedSessions {
     return true
   }
 
+  /** Leaves all of this user to another agent. Resolves when nothing of them runs here. */
+  async releaseOf(userId: string): Promise<void> {
+    const theirs = (await this.all()).filter((session) => session.userId === userId)
+    for (const { id } of theirs) this.#sessions.delete(id)
+    await Promise.all(theirs.map((session) => session.release()))
+  }
+
   /** Those that could be loaded. */
   async all(): Promise<Session[]> {
     const settled = await Promise.allSettled([...this.#sessions.values()].map(({ loading }) => loading))
@@ -116,7 +123,8 @@ export class LoadedSessions {
     await this.#parts.ownership?.claim(userId)
     const session = await Session.load(row, this.#parts, (summary) => this.#changed(userId, summary))
     await this.#loaded(session)
-    if (runningPromptId !== null) await session.resumeUnfinished(this.#parts.resumeCounts?.(runningPromptId))
+    if (runningPromptId !== null)
+      await session.resumeUnfinished(this.#parts.resumeCounts?.(runningPromptId, userId))
     return session
   }
 

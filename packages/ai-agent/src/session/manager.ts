@@ -400,6 +400,25 @@ export class SessionManager {
     return this.#loadUnfinished()
   }
 
+  /** As `resumeUnfinished`, of these users, also what was released here since. */
+  async resumeOf(userIds: ReadonlySet<string>): Promise<number> {
+    let resumed = 0
+    for (const { id, userId } of await this.#parts.store.unfinished(userIds)) {
+      if (this.#isRemoved(userId)) continue
+      try {
+        if ((await this.#sessions.find(id))?.running === true) resumed++
+      } catch (error) {
+        this.#parts.log.warn({ sessionId: id, error: messageOf(error) }, 'a prompt could not be resumed')
+      }
+    }
+    return resumed
+  }
+
+  /** As `LoadedSessions.releaseOf`. */
+  releaseOf(userId: string): Promise<void> {
+    return this.#sessions.releaseOf(userId)
+  }
+
   /** A session that is loaded goes on with its prompt, or ends it once `#ending` has aborted. */
   async #loadUnfinished(): Promise<number> {
     let loaded = 0

@@ -77,7 +77,12 @@ export interface RunnerParts {
   /**
    * Whether resuming this prompt of an earlier process counts towards being given up. Absent: yes.
    */
-  resumeCounts?: (promptId: string) => boolean
+  resumeCounts?: (promptId: string, userId: string) => boolean
+  /**
+   * Whether what this error of the store broke off is resumed by itself later: then the session is
+   * released, and what runs in the sandbox runs on. Absent: no.
+   */
+  resumesAfter?: (error: unknown) => boolean
   /** Chats that people read get a name from their model. Absent: they keep their first words. */
   namesChats?: boolean
   /** Where prompts are counted. */

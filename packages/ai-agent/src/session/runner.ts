@@ -223,7 +223,7 @@ export class Runner {
           'a prompt ended',
         )
     } catch (error) {
-      if (released.aborted) return
+      if (released.aborted || core.releasedBy(error)) return
       const fields = { sessionId: core.id, promptId: running.promptId, error: messageOf(error) }
       log.warn(fields, 'the prompt broke off')
       await this.#breakOff(running, error)

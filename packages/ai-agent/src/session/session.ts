@@ -99,7 +99,7 @@ export class Session {
     return this.#core.running !== undefined
   }
 
-  /** Another agent has taken the session over: this object does nothing any more. */
+  /** The session goes on in another object, here or in another agent: this one does nothing. */
   get lost(): boolean {
     return this.#core.lost
   }
@@ -377,6 +377,13 @@ export class Session {
       })
     }
     this.forget('deleted')
+  }
+
+  /** Leaves it to another agent as it is. Resolves when nothing of it runs here any more. */
+  async release(): Promise<void> {
+    this.#core.release()
+    await this.#core.running?.driven
+    await this.#core.besidesDone()
   }
 
   /** Resolves when the loop has stopped, after the parts' `leaving` was aborted. */

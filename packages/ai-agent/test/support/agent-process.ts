@@ -122,7 +122,7 @@ export interface SocketClient extends Disposable {
 const ADA = { _meta: { sandlot: { user: { id: 'u_ada', role: 'member' } } } }
 
 /** A client of our own, as the service is one; all its requests are Ada's. */
-export async function connectTo(folder: AgentFolder): Promise<SocketClient> {
+export async function connectTo(folder: { socket: string }): Promise<SocketClient> {
   const socket = new WebSocket(`ws+unix://${folder.socket}:/acp`)
   const [[{ socket: connection }]] = await Promise.all([
     once(socket, 'upgrade') as Promise<[IncomingMessage]>,

@@ -129,6 +129,28 @@ function poolOf({ url, schema }: PostgresPlace, health: PostgresHealth): pg.Pool
   return pool
 }
 
+/** Milliseconds. */
+const HEARTBEAT_MS = 2_500
+
+/** One connection for a heartbeat: a statement that is not answered soon is a missed beat. */
+export function heartbeatConnection<Schema>({ url, schema }: PostgresPlace): Kysely<Schema> {
+  const pool = new pg.Pool({
+    connectionString: url,
+    fallback_application_name: NAME,
+    options: `-c search_path=${schema}`,
+    max: 1,
+    connectionTimeoutMillis: HEARTBEAT_MS,
+    query_timeout: HEARTBEAT_MS,
+    statement_timeout: HEARTBEAT_MS,
+    idleTimeoutMillis: 0,
+    types: { getTypeParser },
+  })
+  // The next beat fails by itself.
+  pool.on('error', () => undefined)
+  pool.on('connect', (client) => client.on('error', () => undefined))
+  return new Kysely<Schema>({ dialect: new PostgresDialect({ pool }) })
+}
+
 /** Milliseconds without an answer after which its connection is taken for lost. */
 const LISTENING_QUERY_MS = 10_000
 

@@ -2,6 +2,7 @@
 import { auditReads, storedAudit } from '../audit/audit.ts'
 import { dialectOf } from '../database/dialect.ts'
 import { openStore, openStoreReader } from '../database/open.ts'
+import { heartbeatConnection } from '../database/postgres.ts'
 import { GroupCommit } from '../database/group-commit.ts'
 import { KnownCommits } from '../database/known-commits.ts'
 import { ledgerFailure, storedLedger } from './ledger.ts'
@@ -58,6 +59,9 @@ export async function openSessionStore(
   indexing.poke()
   const writes = sessionWrites(db, commits, room, fence)
   const shares = storedShares(db)
+  const replicas = storedReplicas(db, fence, () =>
+    heartbeatConnection<SessionsSchema>({ url: where, schema: 'sessions' }),
+  )
   return withTypedFailures(health, {
     ...sessionReads(db),
     problem: async () => health.problem(),
@@ -85,7 +89,7 @@ export async function openSessionStore(
     agentSettings: withTypedFailures(health, storedAgentSettings(db)),
     modelEndpoints: withTypedFailures(health, storedModelEndpoints(db)),
     line: withTypedFailures(health, storedLine(db)),
-    replicas: withTypedFailures(health, storedReplicas(db, fence)),
+    replicas: withTypedFailures(health, replicas),
     mcpServers: withTypedFailures(health, storedMcpServers(db)),
     appendOutput: (sessionId, callId, offset, bytes, epoch) =>
       output.append(sessionId, callId, offset, bytes, epoch),
@@ -96,6 +100,7 @@ export async function openSessionStore(
       await commits.idle()
       await known?.close()
       checkpoints?.stop()
+      await replicas.close()
       await database.close()
     },
   })

@@ -68,20 +68,40 @@ export interface Owned {
   epoch: number
 }
 
+export interface Claim {
+  /** Who has the person now. */
+  replicaId: string
+  epoch: number
+  /** Who had them before; null: they had been given up, or never had an owner. */
+  before: string | null
+}
+
+export interface Unowned {
+  /** People with unfinished prompts. */
+  userIds: string[]
+  /** Whether the schedules of the deployment are among it. */
+  schedules: boolean
+  /** How many replicas may take them. */
+  replicas: number
+}
+
 /** Of one replica, from `register` on. */
 export interface ReplicaRows extends ReplicaReads {
   /**
-   * Begins this replica. An earlier one of the same id has no people any more. From now on writes
-   * that name an epoch need the person of the session to be ours.
+   * Begins this replica, which has the people of an earlier one of its id; that one writes no more.
+   * From now on writes that name an epoch need the person of the session to be claimed.
    */
   register(replica: NewReplica): Promise<void>
-  /** Renews it. Undefined: another one was registered under its id. */
-  heartbeat(): Promise<{ draining: boolean; owned: Owned[] } | undefined>
+  /**
+   * Renews it, over a connection of its own. `replaced`: another was registered under its id.
+   * `forgotten`: the database has lost it, it must be registered again.
+   */
+  heartbeat(): Promise<{ draining: boolean; owned: Owned[] } | 'replaced' | 'forgotten'>
   /**
    * Takes this person unless a living replica has them. Answers who has them now: ours is claimed.
    * Undefined: it cannot be told, because we are dead or draining ourselves.
    */
-  claim(userId: string): Promise<{ replicaId: string; epoch: number } | undefined>
+  claim(userId: string): Promise<Claim | undefined>
   /** Gives these people up. */
   release(userIds: readonly string[]): Promise<void>
   /** From now on it claims no people. */
@@ -90,8 +110,8 @@ export interface ReplicaRows extends ReplicaReads {
   askToDrain(id: string): Promise<boolean>
   /** Gives up all people, and the row goes. */
   unregister(): Promise<void>
-  /** People with unfinished prompts whom no living replica has, and how many may take them. */
-  unowned(): Promise<{ userIds: string[]; replicas: number }>
+  /** What no living replica has. */
+  unowned(): Promise<Unowned>
   /** Forget that this person is ours: nothing of theirs is written any more. */
   lose(userId: string): void
 }
@@ -190,7 +210,13 @@ export function replicaReads(db: Kysely<SessionsSchema>): ReplicaReads {
   }
 }
 
-export function storedReplicas(db: Kysely<SessionsSchema>, fence: Fence): ReplicaRows {
+/** `beats`: opens the connection of the heartbeat, which must not wait for a place in a pool. */
+export function storedReplicas(
+  db: Kysely<SessionsSchema>,
+  fence: Fence,
+  beats: () => Kysely<SessionsSchema>,
+): ReplicaRows & { close(): Promise<void> } {
+  let beating: Kysely<SessionsSchema> | undefined
   const now = clock(db)
   const self = (): { id: string; startedAt: number } => {
     if (fence.replica === undefined) throw new TypeError('No replica was registered.')
@@ -206,6 +232,26 @@ export function storedReplicas(db: Kysely<SessionsSchema>, fence: Fence): Replic
       .execute()
     await wakeListeners(db)
   }
+  const beat = async (over: Kysely<SessionsSchema>): ReturnType<ReplicaRows['heartbeat']> => {
+    const { id, startedAt } = self()
+    const { rows } = await sql<{ draining: number; user_id: string | null; epoch: number | null }>`
+      with beat as (
+        update replicas set heartbeat_at = ${now}
+        where id = ${id} and started_at = ${startedAt} returning id, draining
+      )
+      select beat.draining, owners.user_id, owners.epoch
+      from beat left join owners on owners.replica_id = beat.id`.execute(over)
+    const [first] = rows
+    if (first === undefined) {
+      const other = await db.selectFrom('replicas').select('id').where('id', '=', id).executeTakeFirst()
+      return other === undefined ? 'forgotten' : 'replaced'
+    }
+    const owned = rows.flatMap(({ user_id, epoch }) =>
+      user_id === null || epoch === null ? [] : [{ userId: user_id, epoch: epoch }],
+    )
+    return { draining: first.draining === 1, owned }
+  }
+
   return {
     ...replicaReads(db),
 
@@ -228,8 +274,12 @@ export function storedReplicas(db: Kysely<SessionsSchema>, fence: Fence): Replic
           )
           .returning('started_at')
           .executeTakeFirstOrThrow()
-        // What an earlier one of this id has must not pass for ours.
-        await trx.updateTable('owners').set({ replica_id: null }).where('replica_id', '=', id).execute()
+        // What an earlier one of this id writes must not pass for ours.
+        await trx
+          .updateTable('owners')
+          .set((query) => ({ epoch: query('epoch', '+', 1) }))
+          .where('replica_id', '=', id)
+          .execute()
         return made.started_at
       })
       fence.begin(id, startedAt)
@@ -237,38 +287,35 @@ export function storedReplicas(db: Kysely<SessionsSchema>, fence: Fence): Replic
     },
 
     async heartbeat() {
-      const { id, startedAt } = self()
-      const { rows } = await sql<{ draining: number; user_id: string | null; epoch: number | null }>`
-        with beat as (
-          update replicas set heartbeat_at = ${now}
-          where id = ${id} and started_at = ${startedAt} returning id, draining
-        )
-        select beat.draining, owners.user_id, owners.epoch
-        from beat left join owners on owners.replica_id = beat.id`.execute(db)
-      const [first] = rows
-      if (first === undefined) return undefined
-      const owned = rows.flatMap(({ user_id, epoch }) =>
-        user_id === null || epoch === null ? [] : [{ userId: user_id, epoch: epoch }],
-      )
-      return { draining: first.draining === 1, owned }
+      try {
+        return await beat((beating ??= beats()))
+      } catch (error) {
+        // It may be cut and never answer.
+        void beating?.destroy().catch(() => undefined)
+        beating = undefined
+        throw error
+      }
     },
 
     async claim(userId) {
       const { id, startedAt } = self()
       const isFree = sql`(held.replica_id is null or held.replica_id <> ${id} and not exists (
         select 1 from replicas where replicas.id = held.replica_id and ${isLiving(now)}))`
-      const { rows } = await sql<{ replica_id: string; epoch: number }>`
+      const { rows } = await sql<{ replica_id: string; epoch: number; before: string | null }>`
         insert into owners as held (user_id, replica_id, epoch)
         select cast(${userId} as text), replicas.id, 1 from replicas
         where id = ${id} and started_at = ${startedAt} and draining = 0 and ${isLiving(now)}
         on conflict (user_id) do update set
           replica_id = case when ${isFree} then excluded.replica_id else held.replica_id end,
           epoch = case when ${isFree} then held.epoch + 1 else held.epoch end
-        returning replica_id, epoch`.execute(db)
+        returning replica_id, epoch, (
+          select earlier.replica_id from owners as earlier where earlier.user_id = held.user_id
+        ) as before`.execute(db)
       const [row] = rows
       if (row === undefined) return undefined
-      if (row.replica_id === id) fence.claimed(userId, row.epoch)
-      return { replicaId: row.replica_id, epoch: row.epoch }
+      const { replica_id: replicaId, epoch, before } = row
+      if (replicaId === id) fence.claimed(userId, epoch)
+      return { replicaId, epoch, before }
     },
 
     release,
@@ -308,20 +355,26 @@ export function storedReplicas(db: Kysely<SessionsSchema>, fence: Fence): Replic
 
     async unowned() {
       const { rows } = await sql<{ user_id: string; replicas: number }>`
-        select distinct sessions.user_id, (
+        select wanted.user_id, (
           select count(*) from replicas where draining = 0 and ${isLiving(now)}
         ) as replicas
-        from sessions where sessions.running_prompt_id is not null and not exists (
+        from (
+          select distinct user_id from sessions where running_prompt_id is not null
+          union select ${SCHEDULES}
+        ) as wanted where not exists (
           select 1 from owners join replicas on replicas.id = owners.replica_id
-          where owners.user_id = sessions.user_id and ${isLiving(now)}
+          where owners.user_id = wanted.user_id and ${isLiving(now)}
         )`.execute(db)
-      return {
-        userIds: rows.map(({ user_id }) => user_id),
-        replicas: rows[0]?.replicas ?? 0,
-      }
+      const all = rows.map(({ user_id }) => user_id)
+      const userIds = all.filter((userId) => userId !== SCHEDULES)
+      return { userIds, schedules: all.length > userIds.length, replicas: rows[0]?.replicas ?? 0 }
     },
 
     lose: (userId) => fence.lost(userId),
+
+    async close() {
+      await beating?.destroy()
+    },
   }
 }
 

@@ -286,6 +286,9 @@ export interface SessionStore extends SessionReader, SessionRecords {
   deleteSession(id: string, audit?: NewAudit): Promise<void>
   /** Why nothing can be written now; undefined: it can. */
   problem(): Promise<StorageError | undefined>
-  /** Sessions whose prompt has started and not ended: what a restart resumes. */
-  unfinished(): Promise<SessionRow[]>
+  /**
+   * Sessions whose prompt has started and not ended: what a restart resumes. `userIds`: only
+   * of these.
+   */
+  unfinished(userIds?: Iterable<string>): Promise<SessionRow[]>
 }

@@ -142,9 +142,10 @@ export function sessionWrites(
       return row === undefined ? undefined : { sessionId: row.session_id, promptId: row.prompt_id }
     },
 
-    async unfinished() {
+    async unfinished(userIds) {
       const rows = await sessionRows(db)
         .where('running_prompt_id', 'is not', null)
+        .$if(userIds !== undefined, (query) => query.where('user_id', 'in', [...(userIds ?? [])]))
         .orderBy('updated_at')
         .execute()
       return rows.map(toSessionRow)

@@ -55,18 +55,18 @@ describe.skipIf(postgresPrograms === undefined)('replicas on PostgreSQL', () => 
 
   test('a person belongs to the first that claims them, and to another only when that one is dead or gives them up', async () => {
     const [a, b] = [await replica('a'), await replica('b')]
-    expect(await a.replicas.claim('ann')).toEqual({ replicaId: 'a', epoch: 1 })
-    expect(await a.replicas.claim('ann')).toEqual({ replicaId: 'a', epoch: 1 })
-    expect(await b.replicas.claim('ann')).toEqual({ replicaId: 'a', epoch: 1 })
+    expect(await a.replicas.claim('ann')).toEqual({ replicaId: 'a', epoch: 1, before: null })
+    expect(await a.replicas.claim('ann')).toEqual({ replicaId: 'a', epoch: 1, before: 'a' })
+    expect(await b.replicas.claim('ann')).toEqual({ replicaId: 'a', epoch: 1, before: 'a' })
     expect(await b.replicas.ownerOf('ann')).toBe('a')
     await lapse('a')
     expect(await b.replicas.ownerOf('ann')).toBeUndefined()
-    expect(await b.replicas.claim('ann')).toEqual({ replicaId: 'b', epoch: 2 })
+    expect(await b.replicas.claim('ann')).toEqual({ replicaId: 'b', epoch: 2, before: 'a' })
     // It is back, and takes nobody from a living one.
     expect(await a.replicas.heartbeat()).toEqual({ draining: false, owned: [] })
-    expect(await a.replicas.claim('ann')).toEqual({ replicaId: 'b', epoch: 2 })
+    expect(await a.replicas.claim('ann')).toEqual({ replicaId: 'b', epoch: 2, before: 'b' })
     await b.replicas.release(['ann'])
-    expect(await a.replicas.claim('ann')).toEqual({ replicaId: 'a', epoch: 3 })
+    expect(await a.replicas.claim('ann')).toEqual({ replicaId: 'a', epoch: 3, before: null })
     expect(await a.replicas.heartbeat()).toEqual({ draining: false, owned: [{ userId: 'ann', epoch: 3 }] })
   })
 
@@ -80,13 +80,16 @@ describe.skipIf(postgresPrograms === undefined)('replicas on PostgreSQL', () => 
     expect(await b.replicas.askToDrain('a')).toBe(false)
   })
 
-  test('one that starts again under its id has nobody, and the process before it is told', async () => {
+  test('one that starts again under its id has its people, and the process before it writes no more', async () => {
     const before = await replica('a')
     await before.replicas.claim('ann')
+    const { id } = await create(before, 'ann')
+    const { epoch } = await before.takeOver(id)
     const after = await replica('a')
-    expect(await before.replicas.heartbeat()).toBeUndefined()
+    expect(await before.replicas.heartbeat()).toBe('replaced')
     expect(await before.replicas.claim('bob')).toBeUndefined()
-    expect(await after.replicas.claim('ann')).toEqual({ replicaId: 'a', epoch: 2 })
+    await expect(before.append(id, [message('late')], {}, epoch)).rejects.toMatchObject(NOT_OWNER)
+    expect(await after.replicas.claim('ann')).toEqual({ replicaId: 'a', epoch: 2, before: 'a' })
     await before.replicas.unregister()
     expect(await after.replicas.ownerOf('ann')).toBe('a')
   })
@@ -148,12 +151,20 @@ describe.skipIf(postgresPrograms === undefined)('replicas on PostgreSQL', () => 
       const { epoch } = await store.takeOver(id)
       await store.append(id, [message('begins')], { runningPromptId: `p_${userId}` }, epoch)
     }
-    expect(await b.replicas.unowned()).toEqual({ userIds: [], replicas: 0 })
+    expect(await b.replicas.unowned()).toEqual({ userIds: [], schedules: true, replicas: 2 })
+    await b.replicas.claim(SCHEDULES)
+    expect(await b.replicas.unowned()).toEqual({ userIds: [], schedules: false, replicas: 0 })
     await lapse('a')
-    expect(await b.replicas.unowned()).toEqual({ userIds: ['ann'], replicas: 1 })
+    expect(await b.replicas.unowned()).toEqual({ userIds: ['ann'], schedules: false, replicas: 1 })
     await b.replicas.unregister()
     const { userIds } = await a.replicas.unowned()
     expect(userIds.toSorted()).toEqual(['ann', 'bob'])
+  })
+
+  test('one that the database has lost must be registered again', async () => {
+    const a = await replica('a')
+    await admin.query('delete from replicas')
+    expect(await a.replicas.heartbeat()).toBe('forgotten')
   })
 
   test('changes are heard in order, also those of the time without a connection', async () => {

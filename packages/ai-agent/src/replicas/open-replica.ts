@@ -1,0 +1,68 @@
+/** The replica that this process is, where several share a database. */
+import { messageOf } from '@sandlot/shared/errors'
+import { randomText } from '@sandlot/shared/ids'
+import { type Change, listenToChanges } from '@sandlot/storage/database/changes'
+import { isPostgres } from '@sandlot/storage/database/postgres'
+import type { ReplicaRows } from '@sandlot/storage/sessions/replicas'
+import type { Log } from '../log.ts'
+import type { Reload } from './ownership.ts'
+import { Replica, type ReplicaTimes } from './replica.ts'
+
+interface OpenReplica {
+  /** Path of a file, or address of PostgreSQL. */
+  database: string
+  /** Absent: a new one. */
+  id: string | undefined
+  address: { url: string; certificate?: string | undefined }
+  version: string
+  rows: ReplicaRows
+  log: Log
+  times?: Partial<ReplicaTimes>
+}
+
+/**
+ * Listens from now on; nothing is claimed before `Replica.begin`. Undefined on SQLite, where this
+ * process is the only one.
+ */
+export async function openReplica({ database, id, ...parts }: OpenReplica): Promise<Replica | undefined> {
+  if (!isPostgres(database)) return undefined
+  const reloads = new Reloads()
+  let replica: Replica | undefined
+  const listener = await listenToChanges({
+    where: database,
+    schema: 'sessions',
+    changed: (changes) => reloads.run(changes),
+    woken: () => replica?.wake(),
+    problem: (error) =>
+      parts.log.warn({ error: messageOf(error) }, 'changes of other agents could not be read; tried again'),
+  })
+  replica = new Replica({
+    ...parts,
+    id: id ?? randomText(12),
+    onChange: (what, reload) => reloads.add(what, reload),
+    stopListening: () => listener.close(),
+  })
+  return replica
+}
+
+class Reloads {
+  readonly #reloads = new Map<string, Reload[]>()
+  /** What has changed before its reload was added. */
+  readonly #early = new Set<string>()
+  #all = false
+
+  add(what: string, reload: Reload): void {
+    this.#reloads.set(what, [...(this.#reloads.get(what) ?? []), reload])
+    if (this.#all || this.#early.has(what)) void reload(undefined)
+  }
+
+  async run(changes: readonly Change[]): Promise<void> {
+    for (const { what, id } of changes) {
+      if (what === 'everything') this.#all = true
+      const known = this.#reloads.get(what)
+      if (known === undefined) this.#early.add(what)
+      const some = what === 'everything' ? [...this.#reloads.values()].flat() : (known ?? [])
+      for (const reload of some) await reload(id)
+    }
+  }
+}

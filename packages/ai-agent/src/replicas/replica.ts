@@ -1,0 +1,424 @@
+/**
+ * One of several ai-agents on one database: tells by its heartbeat that it lives, has the people
+ * that it has claimed, takes over those of dead ones, and gives its own up when it drains. What it
+ * believes may be late; the database decides, and refuses the writes of an earlier owner.
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { messageOf } from '@sandlot/shared/errors'
+import { type ReplicaRows, SCHEDULES } from '@sandlot/storage/sessions/replicas'
+import { StorageError } from '@sandlot/storage/storage-error'
+import type { Log } from '../log.ts'
+import { NotOwnerError, type Ownership, type Reload } from './ownership.ts'
+
+/** Milliseconds. */
+export interface ReplicaTimes {
+  heartbeat: number
+  /** After a heartbeat that failed. */
+  retry: number
+  /** Without a heartbeat for so long it has no people, before others take them over. */
+  stale: number
+  /** Between two looks for people without an owner. */
+  sweep: number
+  /** For sessions to leave, in a drain. */
+  drain: number
+}
+
+const TIMES: ReplicaTimes = { heartbeat: 3_000, retry: 500, stale: 6_000, sweep: 1_000, drain: 25_000 }
+/** Milliseconds for the sessions of a person who was lost to leave before their sandbox does. */
+const LEAVE_MS = 3_000
+/** Pause before prompts are resumed again where the store failed again soon. */
+const RESUME_MS = 1_000
+const MOST_RESUME_MS = 60_000
+
+interface ReplicaParts {
+  id: string
+  /** Where other processes find this one. */
+  address: { url: string; certificate?: string | undefined }
+  version: string
+  rows: ReplicaRows
+  log: Log
+  times?: Partial<ReplicaTimes>
+  onChange: (what: string, reload: Reload) => void
+  stopListening: () => Promise<void>
+}
+
+/** What it has people for. */
+interface PeopleWork {
+  /** Resumes the unfinished prompts of these people, and answers how many. */
+  resume(userIds: ReadonlySet<string>): Promise<number>
+  /** Their sessions leave memory; what runs in their sandboxes runs on. */
+  release(userId: string): Promise<void>
+}
+
+/**
+ * Why their prompts are unfinished: given up in order, broken off by the end of an earlier process
+ * of this replica, or by that of another one.
+ */
+type Origin = 'in order' | 'own' | 'other'
+
+interface Held {
+  epoch: number
+  /** As `performance.now()` says. */
+  since: number
+  origin: Origin
+}
+
+export class Replica implements Ownership {
+  readonly id: string
+  readonly #parts: ReplicaParts
+  readonly #times: ReplicaTimes
+  readonly #held = new Map<string, Held>()
+  readonly #claiming = new Map<string, Promise<void>>()
+  readonly #releasing = new Map<string, Promise<void>>()
+  readonly #lost: ((userId: string) => void)[] = []
+  readonly #toResume = new Set<string>()
+  readonly #closing = new AbortController()
+  #work: PeopleWork | undefined
+  #state: 'new' | 'on' | 'draining' | 'replaced' = 'new'
+  #renewedAt = Number.NEGATIVE_INFINITY
+  #storeFailed: { at: number; pauseMs: number } | undefined
+  #mustResume = false
+  #resuming: Promise<void> | undefined
+  /** Prompts, so far. */
+  #resumed = 0
+  #draining: Promise<void> | undefined
+  #loops: Promise<unknown> = Promise.resolve()
+  #wake = (): void => undefined
+  #beatSoon = (): void => undefined
+
+  constructor(parts: ReplicaParts) {
+    this.id = parts.id
+    this.#parts = parts
+    this.#times = { ...TIMES, ...parts.times }
+  }
+
+  // ── Ownership
+  // ─────────────────────────────────────────────────────────────────────────────────────────
+
+  async claim(userId: string): Promise<void> {
+    if (this.has(userId)) return
+    const known = this.#claiming.get(userId)
+    if (known !== undefined) return known
+    const claiming = this.#claim(userId).finally(() => this.#claiming.delete(userId))
+    this.#claiming.set(userId, claiming)
+    return claiming
+  }
+
+  async confirm(userId: string): Promise<boolean> {
+    try {
+      const held = this.#held.get(userId)
+      const claim = await this.#parts.rows.claim(userId)
+      if (held === undefined) return claim?.replicaId === this.id && (await this.#isClaimed(userId))
+      const isOurs = claim?.replicaId === this.id && claim.epoch === held.epoch
+      if (!isOurs && this.#held.get(userId) === held) this.#lose(userId)
+      return isOurs && this.has(userId)
+    } catch (error) {
+      this.#parts.log.warn({ userId, error: messageOf(error) }, 'whose a person is could not be read')
+      return this.has(userId)
+    }
+  }
+
+  has(userId: string): boolean {
+    return this.#state === 'on' && this.#isFresh && this.#held.has(userId)
+  }
+
+  leads(): boolean {
+    return this.has(SCHEDULES)
+  }
+
+  onLost(listener: (userId: string) => void): void {
+    this.#lost.push(listener)
+  }
+
+  onChange(what: string, reload: Reload): void {
+    this.#parts.onChange(what, reload)
+  }
+
+  /**
+   * Whether resuming a prompt of this person counts towards its being given up. Undefined: an
+   * earlier process of this replica had begun it.
+   */
+  countsResume(userId: string): boolean | undefined {
+    const origin = this.#held.get(userId)?.origin
+    return origin === 'own' ? undefined : origin !== 'in order'
+  }
+
+  /**
+   * To be called with each failure of the store. True: what was under way is resumed by itself when
+   * the store answers again, so its session is to be released. `not_owner`: unless its person is
+   * another's, as where the database has lost its last commits.
+   */
+  resumesAfter(error: unknown): boolean {
+    if (!(error instanceof StorageError) || (error.code !== 'io' && error.code !== 'not_owner')) return false
+    const now = performance.now()
+    // A store that fails each time must not have the model asked each time.
+    const wasSoon = this.#storeFailed !== undefined && now - this.#storeFailed.at < MOST_RESUME_MS
+    if (!this.#mustResume) {
+      const pauseMs = wasSoon
+        ? Math.min(MOST_RESUME_MS, (this.#storeFailed?.pauseMs ?? 0) * 2 + RESUME_MS)
+        : 0
+      this.#storeFailed = { at: now, pauseMs }
+    }
+    this.#mustResume = true
+    for (const held of this.#held.values()) held.origin = 'in order'
+    this.#beatSoon()
+    return true
+  }
+
+  // ── Life
+  // ──────────────────────────────────────────────────────────────────────────────────────────────
+
+  /**
+   * From now on it lives, and takes people over. Resolves when the first are, with the number of
+   * their prompts.
+   */
+  async begin(work: PeopleWork): Promise<number> {
+    this.#work = work
+    await this.#register()
+    await Promise.allSettled(this.#claiming.values())
+    await this.#sweep()
+    await this.#resume()
+    this.#loops = Promise.all([this.#beat(), this.#look()])
+    return this.#resumed
+  }
+
+  /** Look for people without an owner now. */
+  wake(): void {
+    this.#wake()
+  }
+
+  /**
+   * Gives everybody up in order: it takes no new people, the sessions leave, and others take them
+   * over. Idempotent. Never rejects.
+   */
+  drain(): Promise<void> {
+    this.#draining ??= this.#drain()
+    return this.#draining
+  }
+
+  /** After `drain`: the row goes. Never rejects. */
+  async close(): Promise<void> {
+    this.#closing.abort()
+    this.#wake()
+    this.#beatSoon()
+    await this.#parts.stopListening()
+    await this.#loops
+    if (this.#state === 'new' || this.#state === 'replaced') return
+    await this.#parts.rows.unregister().catch((error: unknown) => {
+      this.#parts.log.warn({ error: messageOf(error) }, 'this replica could not be unregistered')
+    })
+  }
+
+  get #isFresh(): boolean {
+    return performance.now() - this.#renewedAt <= this.#times.stale
+  }
+
+  async #register(): Promise<void> {
+    const { rows, version, address } = this.#parts
+    const at = performance.now()
+    await rows.register({ id: this.id, version, ...address })
+    this.#renewedAt = at
+    if (this.#state === 'new') this.#state = 'on'
+    await this.#renew()
+  }
+
+  async #claim(userId: string): Promise<void> {
+    await this.#releasing.get(userId)
+    if (this.#state !== 'on' || !this.#isFresh) throw new NotOwnerError(undefined)
+    const claim = await this.#parts.rows.claim(userId)
+    if (claim === undefined) throw new NotOwnerError(undefined)
+    if (claim.replicaId !== this.id) {
+      if (this.#held.has(userId)) this.#lose(userId)
+      throw new NotOwnerError(claim.replicaId)
+    }
+    const held = this.#held.get(userId)
+    if (held?.epoch === claim.epoch) return
+    const origin = claim.before === null ? 'in order' : claim.before === this.id ? 'own' : 'other'
+    this.#held.set(userId, { epoch: claim.epoch, since: performance.now(), origin })
+    if (userId === SCHEDULES) return
+    this.#toResume.add(userId)
+    void this.#resume()
+  }
+
+  async #isClaimed(userId: string): Promise<boolean> {
+    try {
+      await this.claim(userId)
+      return true
+    } catch (error) {
+      if (error instanceof NotOwnerError) return false
+      throw error
+    }
+  }
+
+  // ── Heartbeat
+  // ─────────────────────────────────────────────────────────────────────────────────────────
+
+  async #beat(): Promise<void> {
+    const { signal } = this.#closing
+    let ok = true
+    while (!signal.aborted) {
+      const pause = pauseOf(ok ? this.#times.heartbeat : this.#times.retry)
+      this.#beatSoon = () => pause.endsIn(this.#times.retry)
+      await pause.over
+      if (signal.aborted || this.#state === 'replaced') return
+      try {
+        await this.#renew()
+        ok = true
+      } catch (error) {
+        if (ok) this.#parts.log.warn({ error: messageOf(error) }, 'the heartbeat of this replica failed')
+        ok = false
+      }
+    }
+  }
+
+  async #renew(): Promise<void> {
+    const { rows, log } = this.#parts
+    const at = performance.now()
+    const beat = await rows.heartbeat()
+    if (beat === 'replaced') {
+      this.#state = 'replaced'
+      log.warn({ replica: this.id }, 'another agent has this SANDLOT_REPLICA now; this one has no people')
+      for (const userId of this.#held.keys()) this.#lose(userId)
+      return
+    }
+    if (beat === 'forgotten') {
+      log.warn({ replica: this.id }, 'the database has lost this replica; registering it again')
+      for (const userId of this.#held.keys()) this.#lose(userId)
+      return this.#register()
+    }
+    this.#renewedAt = at
+    const owned = new Map(beat.owned.map(({ userId, epoch }) => [userId, epoch]))
+    for (const [userId, { epoch, since }] of this.#held)
+      if (since < at && owned.get(userId) !== epoch) this.#lose(userId)
+    if (beat.draining) return void this.drain()
+    if (this.#state !== 'on') return
+    // Of an earlier process of this replica, or claimed while the answer was lost.
+    for (const userId of owned.keys())
+      if (!this.#held.has(userId) && !this.#releasing.has(userId))
+        void this.#isClaimed(userId).catch(() => {})
+    if (!this.#mustResume || at - (this.#storeFailed?.at ?? 0) < (this.#storeFailed?.pauseMs ?? 0)) return
+    this.#mustResume = false
+    for (const userId of this.#held.keys()) if (userId !== SCHEDULES) this.#toResume.add(userId)
+    void this.#resume()
+  }
+
+  /** They are another's. */
+  #lose(userId: string): void {
+    this.#held.delete(userId)
+    this.#parts.rows.lose(userId)
+    if (userId === SCHEDULES) return
+    this.#parts.log.info({ userId }, 'another replica has this person now')
+    void this.#release(userId, LEAVE_MS)
+  }
+
+  /** Never rejects. */
+  #release(userId: string, withinMs: number): Promise<void> {
+    const known = this.#releasing.get(userId)
+    if (known !== undefined) return known
+    const work = async (): Promise<void> => {
+      const left = this.#work?.release(userId).catch((error: unknown) => {
+        this.#parts.log.warn({ userId, error: messageOf(error) }, 'sessions of a person did not leave')
+      })
+      await Promise.race([left, sleep(withinMs, undefined, { ref: false })])
+      for (const listener of this.#lost) listener(userId)
+    }
+    const releasing = work().finally(() => this.#releasing.delete(userId))
+    this.#releasing.set(userId, releasing)
+    return releasing
+  }
+
+  // ── Taking over
+  // ───────────────────────────────────────────────────────────────────────────────────────
+
+  async #look(): Promise<void> {
+    const { signal } = this.#closing
+    while (!signal.aborted) {
+      const pause = pauseOf(this.#times.sweep)
+      this.#wake = pause.end
+      await pause.over
+      if (signal.aborted) return
+      await this.#sweep()
+    }
+  }
+
+  /** Never rejects. */
+  async #sweep(): Promise<void> {
+    if (this.#state !== 'on' || !this.#isFresh) return
+    try {
+      const { userIds, schedules, replicas } = await this.#parts.rows.unowned()
+      if (schedules) await this.#isClaimed(SCHEDULES)
+      // Others look at the same moment, and take theirs.
+      const share = Math.ceil(userIds.length / Math.max(1, replicas))
+      const some = userIds.toSorted(() => Math.random() - 0.5).slice(0, share)
+      await Promise.all(some.map((userId) => this.#isClaimed(userId)))
+    } catch (error) {
+      this.#parts.log.warn({ error: messageOf(error) }, 'people without an owner could not be looked for')
+    }
+    if (this.#toResume.size > 0) await this.#resume()
+  }
+
+  /** What could not be resumed is tried again with the next look. Never rejects. */
+  #resume(): Promise<void> {
+    this.#resuming ??= this.#resumeAll().finally(() => {
+      this.#resuming = undefined
+    })
+    return this.#resuming
+  }
+
+  async #resumeAll(): Promise<void> {
+    const { log } = this.#parts
+    while (this.#toResume.size > 0) {
+      // Those that are claimed in this turn go together.
+      await sleep(0)
+      const some = new Set([...this.#toResume].filter((userId) => this.#held.has(userId)))
+      this.#toResume.clear()
+      try {
+        this.#resumed += (await this.#work?.resume(some)) ?? 0
+      } catch (error) {
+        log.warn({ error: messageOf(error) }, 'unfinished prompts could not be resumed yet')
+        for (const userId of some) this.#toResume.add(userId)
+        return
+      }
+    }
+  }
+
+  // ── Drain
+  // ─────────────────────────────────────────────────────────────────────────────────────────────
+
+  async #drain(): Promise<void> {
+    const { rows, log } = this.#parts
+    if (this.#state !== 'on') return
+    const started = performance.now()
+    this.#state = 'draining'
+    const warn = (error: unknown): void =>
+      log.warn({ error: messageOf(error) }, 'a drain could not be stored; others take over after a while')
+    await rows.drain().catch(warn)
+    await Promise.allSettled(this.#claiming.values())
+    const people = [...this.#held.keys()]
+    log.info({ people: people.length }, 'draining: handing everybody over')
+    const giveUp = async (userId: string): Promise<void> => {
+      if (userId !== SCHEDULES) await this.#release(userId, this.#times.drain)
+      this.#held.delete(userId)
+      await rows.release([userId]).catch(warn)
+    }
+    await Promise.all(people.map(giveUp))
+    log.info({ ms: Math.round(performance.now() - started) }, 'drained')
+  }
+}
+
+/** A pause that may be ended early. */
+function pauseOf(ms: number): { over: Promise<void>; end: () => void; endsIn: (ms: number) => void } {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const until = performance.now() + ms
+  let timer = setTimeout(resolve, ms)
+  const end = (): void => {
+    clearTimeout(timer)
+    resolve()
+  }
+  const endsIn = (soon: number): void => {
+    if (performance.now() + soon >= until) return
+    clearTimeout(timer)
+    timer = setTimeout(resolve, soon)
+  }
+  return { over: promise, end, endsIn }
+}

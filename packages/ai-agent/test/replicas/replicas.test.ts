@@ -1,0 +1,134 @@
+/** Agents as processes on one PostgreSQL: what one leaves, another goes on with. */
+import { join } from 'node:path'
+import { methods } from '@agentclientprotocol/sdk'
+import { type SessionEvent, seqOf } from '@sandlot/shared/events'
+import { openSessionReader } from '@sandlot/storage/sessions/open'
+import type { SessionReader } from '@sandlot/storage/sessions/store'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type Postgres, postgresPrograms, startPostgres } from '../../../storage/test/support/postgres.ts'
+import { happened } from '../support/agent-fixture.ts'
+import { AgentFolder, type AgentProcess, type SocketClient, connectTo } from '../support/agent-process.ts'
+import { deltaChunk, sse, startFakeProvider, textAnswer } from '../support/fake-provider.ts'
+
+if (postgresPrograms === undefined)
+  process.stderr.write(
+    'replicas: left out, there is no PostgreSQL on this machine (apt install postgresql)\n',
+  )
+
+const HALF = { steps: [sse(deltaChunk({ content: 'Half of' }))], after: 'hang' } as const
+
+describe.skipIf(postgresPrograms === undefined)('agents on one PostgreSQL', { timeout: 90_000 }, () => {
+  let postgres: Postgres
+  beforeAll(async () => {
+    postgres = await startPostgres(postgresPrograms ?? '')
+  }, 60_000)
+  afterAll(() => postgres?.stop())
+
+  const folder = new AgentFolder()
+  afterAll(() => folder[Symbol.asyncDispose]())
+
+  const connect = (id: string) => connectTo({ socket: join(folder.path, 'run', `agent-${id}.sock`) })
+
+  /** A new chat whose prompt has half of its answer. */
+  async function halfAnswered(one: SocketClient): Promise<{ sessionId: string; lost: Promise<unknown> }> {
+    const { sessionId } = await one.request(methods.agent.session.new, { cwd: '/workspace', mcpServers: [] })
+    const lost = one
+      .request(methods.agent.session.prompt, { sessionId, prompt: [{ type: 'text', text: 'go' }] })
+      .catch((error: unknown) => error)
+    await expect
+      .poll(() => one.events.at(-1), { timeout: 10_000 })
+      .toMatchObject({ content: { text: 'Half of' } })
+    return { sessionId: String(sessionId), lost }
+  }
+
+  /** The log of a prompt that has ended once, in order, with one answer. */
+  async function ended(reader: SessionReader, sessionId: string): Promise<SessionEvent[]> {
+    const ends = async () => happened(await reader.readEvents(sessionId), 'prompt_ended')
+    await expect.poll(ends, { timeout: 20_000 }).toMatchObject([{ reason: 'completed' }])
+    const log = await reader.readEvents(sessionId)
+    expect(log.map(seqOf)).toEqual(log.map((_, index) => index + 1))
+    const answers = log.filter(({ sessionUpdate }) => sessionUpdate === 'agent_message_chunk')
+    expect(answers).toMatchObject([{ content: { text: 'All of it.' } }])
+    return log
+  }
+
+  test('killed, drained or stopped in the middle of an answer: another one goes on, and the earlier one stores nothing', async () => {
+    const late = [
+      sse(deltaChunk({ content: 'Half of' })),
+      { delayMs: 6_000 },
+      sse(deltaChunk({ content: ' it.' }, 'stop')),
+    ]
+    const provider = await startFakeProvider([
+      HALF,
+      textAnswer('All of it.'),
+      HALF,
+      textAnswer('All of it.'),
+      { steps: [...late, sse('[DONE]')] },
+      textAnswer('All of it.'),
+    ])
+    const url = await postgres.database('replicas')
+    const ids = ['a', 'b', 'c', 'd']
+    const processes = new Map<string, AgentProcess>()
+    for (const id of ids) {
+      const env = {
+        OPENAI_BASE_URL: provider.baseUrl,
+        OPENAI_API_KEY: 'sk-of-the-test',
+        OPENAI_MODEL: 'fake',
+      }
+      processes.set(id, folder.start({ ...env, DATABASE_URL: url, SANDLOT_REPLICA: id }))
+    }
+    await Promise.all([...processes.values()].map((one) => one.logged('the agent is ready')))
+    const reader = await openSessionReader(url)
+    const processOf = (id: string | undefined): AgentProcess => {
+      const found = processes.get(id ?? '')
+      if (found === undefined) throw new Error(`there is no replica ${id}`)
+      return found
+    }
+    const owner = () => reader.replicas.ownerOf('u_ada')
+    const nextOwner = async (before: string | undefined): Promise<string> => {
+      await expect
+        .poll(async () => ![undefined, before].includes(await owner()), { timeout: 10_000 })
+        .toBe(true)
+      return (await owner()) ?? ''
+    }
+
+    // Killed.
+    using one = await connect('a')
+    const first = await halfAnswered(one)
+    expect(await owner()).toBe('a')
+    const [listed] = await reader.replicas.list()
+    expect(listed).toMatchObject({ id: 'a', living: true, people: 1, draining: false })
+    expect(listed?.url).toMatch(/^ws\+unix:\/\/\/.*\/run\/agent-a\.sock:\/acp$/)
+    processOf('a').child.kill('SIGKILL')
+    const killedAt = performance.now()
+    const second = await nextOwner('a')
+    await ended(reader, first.sessionId)
+    expect(performance.now() - killedAt).toBeLessThan(10_000)
+
+    // Drained: it stays, and says who has the person.
+    using two = await connect(second)
+    const drained = await halfAnswered(two)
+    using other = await connect(second)
+    processOf(second).child.kill('SIGUSR2')
+    const third = await nextOwner(second)
+    await ended(reader, drained.sessionId)
+    await two.connection.closed
+    const refused = other.request(methods.agent.session.new, { cwd: '/workspace', mcpServers: [] })
+    await expect(refused).rejects.toMatchObject({ data: { code: 'not_owner' } })
+    await processOf(second).logged('"drained"')
+
+    // Stopped, and woken with the rest of its answer.
+    using three = await connect(third)
+    const stopped = await halfAnswered(three)
+    processOf(third).child.kill('SIGSTOP')
+    await nextOwner(third)
+    const log = await ended(reader, stopped.sessionId)
+    processOf(third).child.kill('SIGCONT')
+    await processOf(third).logged('another')
+    await three.connection.closed
+    expect(await reader.readEvents(stopped.sessionId)).toEqual(log)
+    expect(await owner()).not.toBe(third)
+    await reader.close()
+    await provider.close()
+  })
+})
