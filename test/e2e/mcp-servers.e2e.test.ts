@@ -75,6 +75,10 @@ test('servers are added, signed in to, used in a chat, and refused with a senten
   await line('calendar').getByRole('checkbox', { name: 'Offer other' }).uncheck()
   await line('calendar').getByText('2 tools, 1 of them on').waitFor()
   expect(await looks(page, 'mcp-deployment')).toEqual([])
+  await line('calendar').getByRole('button', { name: 'Sign out of calendar' }).click()
+  await line('calendar').getByText('Needs a sign-in').waitFor()
+  await line('calendar').getByRole('button', { name: 'Sign in to calendar' }).click()
+  await line('calendar').getByText('Ready').waitFor()
 
   // Of one's own: not in this network, not under a name that is taken.
   await page.goto('/settings/servers')

@@ -345,6 +345,7 @@ export const mcpServersParams = z.object({
     z.object({ ...ofServer, do: z.literal('remove') }),
     z.object({ ...ofServer, do: z.literal('test') }),
     z.object({ ...ofServer, do: z.literal('sign_in') }),
+    z.object({ ...ofServer, do: z.literal('sign_out') }),
   ]),
 })
 export type McpServersAsk = z.infer<typeof mcpServersParams>['ask']

@@ -98,6 +98,10 @@ export interface Mcp {
   closeSession(sessionId: string): Promise<void>
   /** Ends the servers of a removed user, and with `purge` removes what they stored at home. */
   removeUser(userId: string, data: RemovedData): Promise<void>
+  /** Whether this user has signed in to it; undefined: there users do not. */
+  isSignedIn(spec: ServerSpec, userId: string): Promise<boolean | undefined>
+  /** Forgets the user's tokens. Calls that run may fail. */
+  signOut(spec: ServerSpec, userId: string): Promise<void>
   /** Finishes a sign-in with the parameters of the redirect. Never rejects. */
   finishSignIn(userId: string, answer: URLSearchParams): Promise<SignInResult>
   /** Ends every server. Never rejects. */
@@ -180,6 +184,13 @@ export function openMcp(options: OpenMcpOptions): Mcp {
       const homes = data === 'purge' ? homesOf(configured, userId) : []
       for (const home of homes) await rm(join(folder, ...home), { recursive: true, force: true })
     },
+    isSignedIn: async (spec, userId) =>
+      hasUserSignIn(spec) ? signIns.access(spec, userId).isSignedIn() : undefined,
+    async signOut(spec, userId) {
+      if (!hasUserSignIn(spec)) return
+      await signIns.access(spec, userId).signOut()
+      servers.leave(spec, userId)
+    },
     finishSignIn: (userId, answer) => signIns.finish(userId, answer),
     async close() {
       await Promise.all([servers.close(), sessions.closeAll()])
@@ -259,10 +270,10 @@ async function settingsOf(
   secret: (name: string) => Promise<string | undefined>,
 ): Promise<Record<string, string>> {
   const added = await spec.added?.values()
-  if (spec.kind === 'http') return added ?? fillTemplates(spec.headers, secret)
+  if (spec.kind === 'http') return fillTemplates(added ?? spec.headers, secret)
   const args = await Promise.all(spec.args.map((template) => fillTemplate(template, secret)))
   return {
-    ...(added ?? (await fillTemplates(spec.env, secret))),
+    ...(await fillTemplates(added ?? spec.env, secret)),
     ...Object.fromEntries(args.map((value, index) => [`${ARGUMENT}${index}`, value ?? ''])),
   }
 }

@@ -17,7 +17,7 @@ import {
 import type { AuditFacts, NewAudit } from '@sandlot/shared/office/audit'
 import type { McpServerRecord, McpServerRows } from '@sandlot/storage/office/mcp-servers'
 import { mcpServersSection } from './config.ts'
-import { type ServerSpec, addedServerSpec } from './server-spec.ts'
+import { type ServerSpec, type Template, addedServerSpec, needsUser, valueTemplate } from './server-spec.ts'
 import { folded } from './session-servers.ts'
 import type { Log } from '../log.ts'
 
@@ -30,6 +30,8 @@ interface ServerBookParts {
   secrets: {
     get(userId: string, name: string): Promise<string | undefined>
     set(userId: string, name: string, value: string | undefined): Promise<void>
+    /** Of every user. */
+    removeNamed(names: readonly string[]): Promise<void>
   }
   /** Of the configuration. */
   configured: readonly ServerSpec[]
@@ -128,6 +130,7 @@ export class ServerBook {
       if (id !== undefined && before === undefined)
         throw new SandlotError('not_found', 'There is no such server any more.')
       this.#check(of, userId, server, before)
+      checkValues(server, values)
       const kept = before === undefined ? EMPTY : await this.#valuesOf(before).catch(() => EMPTY)
       const wanted = mergedValues(server, kept, values)
       const usesKept =
@@ -166,9 +169,9 @@ export class ServerBook {
       const audit = actor && { ...actor, what: 'server_removed' as const, whom, before: factsOf(entry) }
       await this.#parts.rows.remove(id, audit)
       await this.#parts.secrets.set(entry.ownerId, secretNameOf(id), undefined)
-      if (of === 'own')
-        for (const what of ['tokens', 'client', 'sign-ins'])
-          await this.#parts.secrets.set(entry.ownerId, `mcp:${id}:${what}`, undefined)
+      await this.#parts.secrets.removeNamed(
+        ['tokens', 'client', 'sign-ins'].map((what) => `mcp:${id}:${what}`),
+      )
       this.#become(this.#entries.filter((one) => one !== entry))
       this.#parts.changed()
     })
@@ -225,14 +228,15 @@ export class ServerBook {
   async #entryOf(record: McpServerRecord): Promise<BookEntry> {
     const { id, ownerId, server } = record
     const { name, connection } = server
-    const needsSecret =
-      connection.kind === 'http' && connection.auth.type !== 'none' && connection.auth.clientId !== undefined
-    let clientSecret: string | undefined
+    let values = EMPTY
     try {
-      clientSecret = needsSecret ? (await this.#valuesOf(record)).clientSecret : undefined
+      values = await this.#valuesOf(record)
     } catch {
       this.#parts.log.warn({ server: name }, 'values of an MCP server cannot be opened; enter them again')
     }
+    const needsSecret =
+      connection.kind === 'http' && connection.auth.type !== 'none' && connection.auth.clientId !== undefined
+    const clientSecret = needsSecret ? values.clientSecret : undefined
     const read = mcpServersSection.safeParse({ [name]: configOf(server, clientSecret) })
     const config = read.data?.[name]
     const entry = { ...record, hasClientSecret: clientSecret !== undefined }
@@ -248,7 +252,8 @@ export class ServerBook {
       // Remembered approvals of one's own server are for its present address or program.
       ruleId: ownerId === DEPLOYMENT ? undefined : `${name}@${digest(connection)}`,
       chosen: () => this.#entries.find((one) => one.id === id)?.server ?? server,
-      values: async () => (await this.#valuesOf(record)).named,
+      perUser: Object.values(templatesOf(values)).some(needsUser),
+      values: async () => templatesOf(await this.#valuesOf(record)),
     })
     return { ...entry, spec }
   }
@@ -300,6 +305,28 @@ function mergedValues(
   if (secret === undefined && auth.type === 'client-credentials')
     throw new SandlotError('bad_request', 'Enter the secret of the client.')
   return { ...values, clientSecret: secret }
+}
+
+/** Throws `bad_request` for a reference that cannot be resolved where the value goes. */
+function checkValues({ connection }: AddedServer, { named }: ServerValues): void {
+  for (const [name, value] of Object.entries(named)) {
+    const template = valueTemplate(value)
+    if (typeof template === 'string') throw new SandlotError('bad_request', `${name}: ${template}`)
+    if (connection.kind === 'sandbox' && needsUser(template))
+      throw new SandlotError(
+        'bad_request',
+        `${name}: a person’s secret cannot go into a sandbox, where every command can read it.`,
+      )
+  }
+}
+
+/** A value of before there were references stands as it is. */
+function templatesOf({ named }: ServerValues): Record<string, Template> {
+  const read = Object.entries(named).map(([name, value]) => {
+    const template = valueTemplate(value)
+    return [name, typeof template === 'string' ? [value] : template] as const
+  })
+  return Object.fromEntries(read)
 }
 
 /** Where its values and secrets go. */

@@ -8,6 +8,7 @@ import type {
   ServersView,
 } from '@sandlot/shared/office/mcp-servers'
 import { signInLink } from './error.ts'
+import type { Mcp } from './open-mcp.ts'
 import type { Actor, BookEntry, ServerBook } from './server-book.ts'
 import type { ServerSpec } from './server-spec.ts'
 import type { McpServer, Offered } from './server.ts'
@@ -16,6 +17,7 @@ import type { McpServers } from './servers.ts'
 interface ServerDeskParts {
   book: ServerBook
   servers: McpServers
+  signIns: Pick<Mcp, 'isSignedIn' | 'signOut'>
   /** Names of those of the deployment that are not for this person. */
   withheld: (userId: string) => ReadonlySet<string> | undefined
   /** Of ours that are not on, and what is to be set for them. */
@@ -41,8 +43,12 @@ export class ServerDesk {
     switch (ask.do) {
       case 'test': {
         const server = this.#server(of, userId, ask.id)
-        return { status: stateOf(server, await server.check(signal)) }
+        const status = stateOf(server, await server.check(signal))
+        return { status: await this.#withSignIn(status, server.spec, userId) }
       }
+      case 'sign_out':
+        await this.#parts.signIns.signOut(this.#server(of, userId, ask.id).spec, userId)
+        break
       case 'sign_in':
         return { url: await signInUrl(this.#server(of, userId, ask.id), signal) }
       case 'put': {
@@ -58,14 +64,22 @@ export class ServerDesk {
     return this.#view(of, userId)
   }
 
-  #view(of: ServerScope, userId: string): ServersView {
+  async #view(of: ServerScope, userId: string): Promise<ServersView> {
     const { book } = this.#parts
+    const servers = book.list(of, userId).map(async (entry) => {
+      const { id, revision, server, hasClientSecret, spec } = entry
+      const status = this.#statusOf(of, userId, entry)
+      return {
+        ...server,
+        id,
+        revision,
+        hasClientSecret,
+        status: spec === undefined ? status : await this.#withSignIn(status, spec, userId),
+      }
+    })
     return {
-      servers: book.list(of, userId).map((entry) => {
-        const { id, revision, server, hasClientSecret } = entry
-        return { ...server, id, revision, hasClientSecret, status: this.#statusOf(of, userId, entry) }
-      }),
-      given: of === 'own' ? this.#givenTo(userId) : this.#configured(userId),
+      servers: await Promise.all(servers),
+      given: await (of === 'own' ? this.#givenTo(userId) : this.#configured(userId)),
       may: of === 'own' ? book.may(userId) : 'local',
       most: book.most(of),
     }
@@ -86,18 +100,19 @@ export class ServerDesk {
     return typeof standing === 'string' ? { ...IDLE, state: standing } : stateOf(server, standing)
   }
 
-  /** The deployment's that this person may use. */
-  #givenTo(userId: string): GivenServer[] {
-    const withheld = this.#parts.withheld(userId)
-    return this.#parts.book.deployment
-      .filter(({ name }) => withheld?.has(name) !== true)
-      .map((spec) => this.#given(spec, userId))
+  async #withSignIn(status: ServerStateView, spec: ServerSpec, userId: string): Promise<ServerStateView> {
+    return { ...status, signedIn: await this.#parts.signIns.isSignedIn(spec, userId) }
   }
 
-  #configured(userId: string): GivenServer[] {
+  /** The deployment's that this person may use. */
+  #givenTo(userId: string): Promise<GivenServer[]> {
+    return Promise.all(this.#allowed(userId).map((spec) => this.#given(spec, userId)))
+  }
+
+  async #configured(userId: string): Promise<GivenServer[]> {
     const { book, unavailable } = this.#parts
     return [
-      ...book.configured.map((spec) => this.#given(spec, userId)),
+      ...(await Promise.all(book.configured.map((spec) => this.#given(spec, userId)))),
       ...unavailable.map(({ name, why }) => ({
         id: configuredId(name),
         name,
@@ -107,9 +122,10 @@ export class ServerDesk {
     ]
   }
 
-  #given(spec: ServerSpec, userId: string): GivenServer {
+  async #given(spec: ServerSpec, userId: string): Promise<GivenServer> {
     const id = spec.added?.recordsAs ?? configuredId(spec.name)
-    return { id, name: spec.name, place: placeOf(spec), status: this.#standing(spec, userId) }
+    const status = await this.#withSignIn(this.#standing(spec, userId), spec, userId)
+    return { id, name: spec.name, place: placeOf(spec), status }
   }
 
   #server(of: ServerScope, userId: string, id: string): McpServer {

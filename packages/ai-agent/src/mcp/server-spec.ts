@@ -37,7 +37,7 @@ interface AddedSpec {
   /** What is chosen about its tools now. */
   chosen: () => ChosenTools
   /** Values of its headers or variables now, in place of those of `config`. */
-  values: () => Promise<Record<string, string>>
+  values: () => Promise<Record<string, Template>>
 }
 
 interface ChosenTools {
@@ -115,14 +115,40 @@ export function clientServerSpec(
   }
 }
 
-/** The server that was added on the page; references in its texts are not resolved. */
+/**
+ * The server that was added on the page; references in its texts are not resolved, those in its
+ * values are, of which `perUser` says whether there are some.
+ */
 export function addedServerSpec(
   name: string,
   config: McpServerConfig,
-  { ruleId, place, ...added }: AddedSpec & { place: string; ruleId: string | undefined },
+  {
+    ruleId,
+    place,
+    perUser,
+    ...added
+  }: AddedSpec & { place: string; ruleId: string | undefined; perUser: boolean },
 ): ServerSpec {
   const spec = specOf(name, config, (text) => [text])
-  return { ...spec, perUser: spec.perUser || added.ownerId !== undefined, place, ruleId, added }
+  return {
+    ...spec,
+    perUser: spec.perUser || perUser || added.ownerId !== undefined,
+    place,
+    ruleId,
+    added,
+  }
+}
+
+/**
+ * A value that was typed on the page: a user's secret is the only reference there is. A sentence
+ * where it has another one.
+ */
+export function valueTemplate(text: string): Template | string {
+  const problems: string[] = []
+  const none = { env: {}, readFile: () => '' }
+  const template = readTemplate(text, 'value', none, problems, [])
+  if (problems.length === 0) return template
+  return 'A ${…} in a value names a secret of each person, as ${secret:NAME}. Variables of the agent are for the configuration file; a plain ${ is written $${.'
 }
 
 function specOf(
@@ -180,7 +206,7 @@ const NAME = /^[A-Za-z_][A-Za-z0-9_.-]{0,127}$/
 export type SecretOf = (userId: string, name: string) => Promise<string | undefined>
 
 /** Text in which only users' secrets are unresolved. */
-type Template = readonly (string | { secret: string })[]
+export type Template = readonly (string | { secret: string })[]
 
 interface EnvironmentReader {
   env: Environment
@@ -240,7 +266,7 @@ function fromEnvironment(
   return value
 }
 
-function needsUser(template: Template): boolean {
+export function needsUser(template: Template): boolean {
   return template.some((part) => typeof part !== 'string')
 }
 

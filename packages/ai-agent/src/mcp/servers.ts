@@ -118,6 +118,16 @@ export class McpServers {
     }))
   }
 
+  /** Ends this user's connection to it, when its calls have ended; the next use makes another. */
+  leave(spec: ServerSpec, userId: string): void {
+    const theirs = this.#ofUsers.get(userId)
+    const server = theirs?.get(spec)
+    if (server === undefined) return
+    theirs?.delete(spec)
+    server.retire()
+    this.#leaving.add(server)
+  }
+
   /** Ends the servers of this user alone. Never rejects. */
   async closeUser(userId: string): Promise<void> {
     const theirs = [...(this.#ofUsers.get(userId)?.values() ?? [])]

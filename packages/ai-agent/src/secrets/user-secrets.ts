@@ -64,6 +64,11 @@ export class UserSecrets {
     return this.#parts.rows.remove(userId, name, audit)
   }
 
+  /** Those of these names, of every user: what the agent keeps for a server that is gone. */
+  removeNamed(names: readonly string[]): Promise<void> {
+    return this.#parts.rows.removeNamed(names)
+  }
+
   /**
    * Those that a person has named, without what they hold. What the agent itself keeps is not among
    * them.

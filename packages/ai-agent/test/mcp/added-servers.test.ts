@@ -104,6 +104,8 @@ async function start(data: string, answers: Scripted[] = [], file: object = {}) 
     async tried(of: 'own' | 'deployment', id: string, user = of === 'own' ? ADA : ROOT) {
       return serverStatus.parse(await ask({ do: 'test', of, id }, user)).status
     },
+    secret: (name: string, value: string, user = ADA) =>
+      asked.request(EXT.secrets, { user, ask: { do: 'set', name, value } }),
     settings: (what: SettingsAsk) => asked.request(EXT.settings, { user: ROOT, ask: what }),
     finish: (answer: URLSearchParams, user = ADA) =>
       asked.request(EXT.mcpSignIn, { user, answer: answer.toString() }),
@@ -199,6 +201,63 @@ describe('a server of the deployment', () => {
     ])
     expect(lines[1]?.after).toMatchObject({ of: 'deployment', values: ['Authorization'] })
     expect(JSON.stringify(lines)).not.toContain(TOKEN)
+  })
+
+  test('gets each person’s own secret where a value names one; other references are refused', async () => {
+    const server = await httpServer()
+    const agent = await start(newFolder())
+    await agent.secret('NOTES', 'of-ada')
+    await agent.secret('NOTES', 'of-bob', BOB)
+    const named = (Authorization: string) => ({
+      ...http('notes', server.url, { headers: ['Authorization'] }),
+      values: { named: { Authorization } },
+    })
+    await expect(agent.add('deployment', named('Bearer ${OPENAI_API_KEY}'))).rejects.toThrow(
+      'Authorization: A ${…} in a value names a secret of each person',
+    )
+    await expect(
+      agent.add('deployment', {
+        name: 'tool',
+        connection: { kind: 'sandbox', command: 'x', env: ['KEY'] },
+        values: { named: { KEY: '${secret:NOTES}' } },
+      }),
+    ).rejects.toThrow('cannot go into a sandbox')
+    const id = await agent.add('deployment', named('Bearer ${secret:NOTES} $${x}'))
+    const sent = () => server.seen.at(-1)?.headers.authorization
+    expect((await agent.tried('own', id)).state).toBe('ready')
+    expect(sent()).toBe('Bearer of-ada ${x}')
+    expect((await agent.tried('own', id, BOB)).state).toBe('ready')
+    expect(sent()).toBe('Bearer of-bob ${x}')
+    // A plain value is one for all again.
+    await agent.change('deployment', id, { values: { named: { Authorization: 'Bearer all' } } })
+    expect((await agent.tried('own', id)).state).toBe('ready')
+    expect(sent()).toBe('Bearer all')
+  })
+
+  test('a person signs out of it and in again; with the server everybody’s tokens of it go', async () => {
+    const guarded = await startOAuthServer()
+    closing.push(() => guarded.close())
+    const data = newFolder()
+    const agent = await start(data)
+    const id = await agent.add('deployment', http('shared', guarded.url, { auth: { type: 'oauth' } }))
+    const signIn = async (user: AgentUser) => {
+      await agent.tried('own', id, user)
+      const { url } = serverSignIn.parse(await agent.ask({ do: 'sign_in', of: 'own', id }, user))
+      expect(await agent.finish(guarded.agree(url), user)).toEqual({ server: 'shared' })
+      return agent.tried('own', id, user)
+    }
+    expect(await signIn(ADA)).toMatchObject({ state: 'ready', signedIn: true })
+    expect(await signIn(BOB)).toMatchObject({ state: 'ready', signedIn: true })
+    const { given } = await agent.view({ do: 'sign_out', of: 'own', id })
+    expect(given.find((one) => one.id === id)?.status).toMatchObject({ state: 'idle', signedIn: false })
+    expect(await agent.tried('own', id)).toMatchObject({ state: 'needs_auth', signedIn: false })
+    expect(await agent.tried('own', id, BOB)).toMatchObject({ state: 'ready', signedIn: true })
+    expect(await signIn(ADA)).toMatchObject({ state: 'ready' })
+    await agent.view({ do: 'remove', of: 'deployment', id }, ROOT)
+    await agent.leave()
+    const store = await openSessionStore(join(data, 'sessions.db'))
+    closing.push(() => store.close())
+    for (const user of ['ada', 'bob']) expect(await store.secrets.names(user)).toEqual([])
   })
 
   test('its tools are switched off and read only without a new connection; the server off is not used', async () => {
@@ -345,6 +404,10 @@ describe('a person’s own server', () => {
         set: async (userId, name, value) => {
           if (value === undefined) secrets.delete(`${userId} ${name}`)
           else secrets.set(`${userId} ${name}`, value)
+        },
+        removeNamed: async (names) => {
+          for (const key of secrets.keys())
+            if (names.some((name) => key.endsWith(` ${name}`))) secrets.delete(key)
         },
       },
       configured: [],

@@ -52,6 +52,10 @@ export function mcpServersRoutes(parts: Parts, of: ServerScope): Hono<AppEnv> {
       mayChange(c)
       return c.json(serverStatus.parse(await ask(c, { do: 'test', of, id: c.req.param('id') })))
     })
+    .post('/:id/sign-out', async (c) => {
+      requireSignIn(c)
+      return c.json(await view(c, { do: 'sign_out', of, id: c.req.param('id') }))
+    })
     .post('/:id/sign-in', async (c) => {
       requireSignIn(c)
       const answer = serverSignIn.parse(await ask(c, { do: 'sign_in', of, id: c.req.param('id') }))

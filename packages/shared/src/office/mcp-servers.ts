@@ -103,6 +103,8 @@ const serverTool = z.object({
 const serverState = z.object({
   /** `idle`: not connected since the start; `off`: not used. */
   state: z.enum(['off', 'idle', 'connecting', 'ready', 'needs_auth', 'unavailable']),
+  /** Whether the person has signed in to it; absent: there people do not. */
+  signedIn: z.boolean().optional(),
   /** A sentence about it, where there is more to say. */
   why: z.string().optional(),
   /** All that it has, also those that are not offered. */

@@ -35,6 +35,8 @@ export interface SecretRows {
   put(userId: string, secret: SealedSecret, audit?: NewAudit): Promise<void>
   /** True when there was one. */
   remove(userId: string, name: string, audit?: NewAudit): Promise<boolean>
+  /** Of every user. */
+  removeNamed(names: readonly string[]): Promise<void>
   /** By name. */
   names(userId: string): Promise<{ name: string; updatedAt: number }[]>
   /** Secrets that were sealed with another key, at most `limit`. */
@@ -85,6 +87,9 @@ export function storedSecrets(db: Kysely<SessionsSchema>): SecretRows {
           .executeTakeFirst()
         return gone !== undefined
       }),
+    async removeNamed(names) {
+      await db.deleteFrom('secrets').where('name', 'in', names).execute()
+    },
     async names(userId) {
       const rows = await db
         .selectFrom('secrets')

@@ -33,6 +33,11 @@ export async function tryServer(of: ServerScope, id: string): Promise<ServerStat
   return (await call(serverStatus, 'POST', `${pathOf(of, id)}/test`, {})).status
 }
 
+/** Only the person who asks. */
+export function signOutOf(of: ServerScope, id: string): Promise<ServersView> {
+  return call(serversView, 'POST', `${pathOf(of, id)}/sign-out`, {})
+}
+
 /** Where the person signs in; from there they are brought back to the list. */
 export async function beginSignIn(of: ServerScope, id: string): Promise<string> {
   return (await call(serverSignIn, 'POST', `${pathOf(of, id)}/sign-in`, {})).url

@@ -17,7 +17,7 @@ export function mcpServersRequests({ mcpServers: desk, userSeen, log }: AcpServe
       if (desk === undefined) throw new SandlotError('not_implemented', 'No MCP servers can be added here.')
       userSeen?.(user)
       const answer = await desk.answer(user.id, actorOf(user), ask, signal)
-      if (ask.do === 'put' || ask.do === 'remove')
+      if (ask.do === 'put' || ask.do === 'remove' || ask.do === 'sign_out')
         log.info(
           { by: user.id, of: ask.of, server: ask.do === 'put' ? ask.name : ask.id, what: ask.do },
           'an MCP server was changed',

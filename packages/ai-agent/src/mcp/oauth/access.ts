@@ -102,6 +102,14 @@ export class OAuthAccess implements ServerAccess {
     return (await this.#tokens.current()) !== undefined
   }
 
+  /** Forgets the tokens, and links that were given out. */
+  async signOut(): Promise<void> {
+    const { records } = this.#options
+    await records.save('tokens', undefined)
+    await records.save('sign-ins', undefined)
+    this.#asked.clear()
+  }
+
   watch(base: FetchLike): FetchLike {
     return this.#refused.watch(base)
   }

@@ -181,7 +181,7 @@ function HttpFields(props: {
         title="Headers"
         one="header"
         placeholder="Authorization"
-        hint="Sent with every request. Values are stored encrypted and never shown again."
+        hint="Sent with every request. Values are stored encrypted and never shown again; ${secret:NAME} in one is that secret of each person who uses the server."
         values={draft.headers}
         onChange={(headers) => onChange({ headers })}
       />

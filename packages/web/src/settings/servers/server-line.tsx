@@ -1,6 +1,6 @@
 /** One server in a list: how it stands, what can be done about it, and its tools. */
 import type { GivenServer, ServerStateView, ServerView } from '@sandlot/shared/office/mcp-servers'
-import { LogIn, Pencil, RefreshCw, Trash2 } from 'lucide-react'
+import { LogIn, LogOut, Pencil, RefreshCw, Trash2 } from 'lucide-react'
 import type { ReactNode } from 'react'
 import { cn } from '../../lib/cn.ts'
 import { Button, IconButton } from '../../ui/button.tsx'
@@ -12,6 +12,7 @@ interface Acts {
   busy: boolean
   onTest: () => void
   onSignIn: () => void
+  onSignOut: () => void
 }
 
 /** What is chosen about its tools. */
@@ -152,6 +153,16 @@ function ActButtons(props: Acts & { name: string; status: ServerStateView }): Re
           onClick={props.onSignIn}
         >
           <LogIn className="size-3.5" aria-hidden /> Sign in
+        </Button>
+      )}
+      {status.signedIn === true && (
+        <Button
+          size="sm"
+          disabled={busy || testing}
+          aria-label={`Sign out of ${name}`}
+          onClick={props.onSignOut}
+        >
+          <LogOut className="size-3.5" aria-hidden /> Sign out
         </Button>
       )}
       <Button size="sm" disabled={busy || testing} aria-label={`Test ${name}`} onClick={props.onTest}>

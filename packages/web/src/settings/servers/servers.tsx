@@ -8,7 +8,14 @@ import type {
 import { Plus } from 'lucide-react'
 import { useState } from 'react'
 import { Link } from 'wouter'
-import { beginSignIn, fetchServers, putServer, removeServer, tryServer } from '../../net/mcp-servers.ts'
+import {
+  beginSignIn,
+  fetchServers,
+  putServer,
+  removeServer,
+  signOutOf,
+  tryServer,
+} from '../../net/mcp-servers.ts'
 import { Alert, Hint } from '../../ui/alert.tsx'
 import { Button } from '../../ui/button.tsx'
 import { ConfirmDialog } from '../../ui/confirm-dialog.tsx'
@@ -72,6 +79,12 @@ export function Servers({ of }: { of: ServerScope }) {
     busy,
     onTest: () => void test(id),
     onSignIn: () => void attempt(async () => window.location.assign(await beginSignIn(of, id))),
+    onSignOut: () =>
+      void attempt(async () => {
+        setView(await signOutOf(of, id))
+        showToast('You are signed out there.')
+        void test(id)
+      }),
   })
 
   if (view === null)
@@ -199,7 +212,9 @@ export function Servers({ of }: { of: ServerScope }) {
           })
         }
       >
-        Its values are deleted, and its tools are gone with the next message.
+        {of === 'own'
+          ? 'Its values and your sign-in are deleted, and its tools are gone with the next message.'
+          : 'Its values and everybody’s sign-ins are deleted, and its tools are gone with the next message.'}
       </ConfirmDialog>
     </div>
   )
