@@ -64,6 +64,7 @@ const NEEDED: Record<string, Needs> = {
   'GET /api/admin/audit': ADMIN_READ,
   'GET /api/admin/audit/export': ADMIN_READ,
   'GET /api/admin/audit/chains': ADMIN_READ,
+  'GET /api/admin/backups': ADMIN_READ,
   'GET /api/admin/retention': ADMIN_READ,
   'PUT /api/admin/retention': ADMIN_CHANGE,
   'POST /api/admin/retention/preview': ADMIN_CHANGE,

@@ -209,11 +209,22 @@ function checkRoom(data: string, to: string): void {
   )
 }
 
+/** Backups of a deployment in a folder, the oldest first: their moment is in the name. */
+export function backupsIn(folder: string, deployment: string): { file: string; at: string; bytes: number }[] {
+  const names = readdirSync(folder).filter((name) => isBackupOf(name, deployment))
+  return names.toSorted().flatMap((name) => {
+    const file = join(folder, name)
+    const found = statSync(file, { throwIfNoEntry: false })
+    const [, day = '', time = ''] = /-(\d{8})T(\d{6})Z\.tar$/.exec(name) ?? []
+    const at = `${day.replace(/(....)(..)/, '$1-$2-')}T${time.replace(/(..)(..)/, '$1:$2:')}Z`
+    return found === undefined ? [] : [{ file, at, bytes: found.size }]
+  })
+}
+
 /** Removes the oldest backups of a deployment but `keep`. Returns their names. */
 export function removeOld(to: string, deployment: string, keep: number): string[] {
-  // The moment is in the name, so their order is the order of time.
-  const all = readdirSync(to).filter((name) => isBackupOf(name, deployment))
-  const old = all.toSorted().slice(0, Math.max(0, all.length - keep))
-  for (const name of old) rmSync(join(to, name))
-  return old
+  const all = backupsIn(to, deployment)
+  const old = all.slice(0, Math.max(0, all.length - keep))
+  for (const { file } of old) rmSync(file)
+  return old.map(({ file }) => basename(file))
 }

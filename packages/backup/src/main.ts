@@ -17,7 +17,7 @@ import { BackupError } from './backup-error.ts'
 import { readBackupConfig } from './config.ts'
 import { deploymentOf } from './data-folder.ts'
 import { type Restored, restoreBackup } from './restore.ts'
-import { keepSchedule, recorded } from './schedule.ts'
+import { keepSchedule, recorded, recordRestore, recordSettings } from './schedule.ts'
 
 type Config = ReturnType<typeof readBackupConfig>
 
@@ -63,7 +63,20 @@ async function main(): Promise<Answer | undefined> {
     engineFolder,
     doing: say,
   })
+  // Its keys are there now, so its id is known.
+  recordRestore(recordOf(config, 'operator'), restored)
   return { did: 'restore', ...restored }
+}
+
+/** What is recorded beside each act. */
+function recordOf(config: Config, by: 'operator' | 'schedule') {
+  const { data, postgres, folder, keep, everyMs = null } = config
+  return {
+    data,
+    by,
+    deployment: deploymentOf(data, postgres === undefined),
+    settings: { folder, keep, everyMs, inContainer: values['engine-folder'] !== undefined },
+  }
 }
 
 /**
@@ -84,16 +97,26 @@ function passphraseOf({ passphrase }: Config): string {
   )
 }
 
-/** Makes one, and records how it ended. Rejects where it was not made. */
-async function backup(config: Config, doing: (what: string) => void): Promise<MadeBackup> {
+/**
+ * Makes one, and records how it ended. Rejects where it was not made. `made`: before what is there
+ * is recorded.
+ */
+async function backup(
+  config: Config,
+  doing: (what: string) => void,
+  by: 'operator' | 'schedule' = 'operator',
+  made: () => void = () => undefined,
+): Promise<MadeBackup> {
   const { data, postgres, volumes, version } = config
   // Before anything is recorded: where there is no Sandlot, nothing is made by asking.
-  deploymentOf(data, postgres === undefined)
+  const record = recordOf(config, by)
   const to = values.to ?? config.folder
   const { settings } = values
-  return recorded(data, async () => {
+  return recorded(record, async () => {
     const passphrase = passphraseOf(config)
-    return makeBackup({ data, postgres, to, passphrase, settings, volumes, version, doing })
+    const last = await makeBackup({ data, postgres, to, passphrase, settings, volumes, version, doing })
+    made()
+    return last
   })
 }
 
@@ -103,6 +126,12 @@ async function scheduled(config: Config): Promise<undefined> {
   const { signal } = ended
   for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => ended.abort())
   const { everyMs, data, postgres, folder, keep } = config
+  try {
+    recordSettings(recordOf(config, 'schedule'))
+  } catch (error) {
+    // It is being started for the first time: its first backup says it.
+    if (!(error instanceof BackupError)) throw error
+  }
   if (everyMs === undefined) {
     log('info', 'SANDLOT_BACKUP_EVERY_HOURS is not set: a backup is made only when it is asked for')
     // Ended by compose alone, which would start it again.
@@ -111,8 +140,12 @@ async function scheduled(config: Config): Promise<undefined> {
   }
   const make = async (): Promise<void> => {
     try {
-      const { file, bytes, workspaces } = await backup(config, () => goOn(signal))
-      const removed = removeOld(folder, deploymentOf(data, postgres === undefined), keep)
+      let removed: string[] = []
+      const prune = (): void => {
+        removed = removeOld(folder, deploymentOf(data, postgres === undefined), keep)
+      }
+      const made = await backup(config, () => goOn(signal), 'schedule', prune)
+      const { file, bytes, workspaces } = made
       log('info', 'a backup was made and read again', { file, bytes, workspaces, removed })
     } catch (error) {
       // No deployment yet: it is being started for the first time.

@@ -1,27 +1,66 @@
-/** How the last backup ended, and when the next one is due. */
-import { chownSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs'
+/** How backups went, and when the next one is due. */
+import { chownSync, existsSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { messageOf } from '@sandlot/shared/errors'
-import { BACKUP_STATUS_FILE, type BackupStatus, backupStatus } from '@sandlot/shared/office/backup-status'
-import type { MadeBackup } from './backup.ts'
+import {
+  BACKUP_STATUS_FILE,
+  type BackupSettings,
+  type BackupStatus,
+  type BackupTry,
+  KEPT_TRIES,
+  backupStatus,
+  nextBackup,
+} from '@sandlot/shared/office/backup-status'
+import { type MadeBackup, backupsIn } from './backup.ts'
+import type { Restored } from './restore.ts'
 
-/** What failed is tried again after that, or earlier where backups are made more often. */
-const AGAIN_MS = 3_600_000
 /** A clock may step, and another backup may have been asked for. */
 const LOOK_AGAIN_MS = 60_000
 
+interface BackupRecord {
+  data: string
+  by: BackupTry['by']
+  settings: BackupSettings
+  /** Of the deployment whose files are listed. */
+  deployment: string
+}
+
 /** Makes a backup, and records in the data folder how it ended. Rejects as `make` does. */
-export async function recorded(data: string, make: () => Promise<MadeBackup>): Promise<MadeBackup> {
+export async function recorded(record: BackupRecord, make: () => Promise<MadeBackup>): Promise<MadeBackup> {
+  const { data, by } = record
+  const tried = { at: new Date().toISOString(), by }
   try {
     const last = await make()
-    writeStatus(data, { last })
+    write(record, { last }, { ...last, ...tried, did: 'backup' })
     return last
   } catch (error) {
-    const failed = { at: new Date().toISOString(), message: messageOf(error) }
-    writeStatus(data, { last: readStatus(data).last, failed })
+    const failed = { at: tried.at, message: messageOf(error) }
+    write(record, { last: readStatus(data).last, failed }, { ...failed, by, did: 'fail' })
     throw error
   }
+}
+
+/** That the data folder was made of a backup. */
+export function recordRestore(record: BackupRecord, { at: of, version, workspaces }: Restored): void {
+  const at = new Date().toISOString()
+  write(record, {}, { at, by: record.by, did: 'restore', of, version, workspaces })
+}
+
+/** What is set now, so that the page says when the next one is due. */
+export function recordSettings(record: BackupRecord): void {
+  const { last, failed } = readStatus(record.data)
+  write(record, { last, failed }, undefined)
+}
+
+function write(
+  { data, settings, deployment }: BackupRecord,
+  status: Pick<BackupStatus, 'last' | 'failed'>,
+  tried: BackupTry | undefined,
+): void {
+  const tries = [...(tried === undefined ? [] : [tried]), ...(readStatus(data).tries ?? [])]
+  const files = existsSync(settings.folder) ? backupsIn(settings.folder, deployment).toReversed() : []
+  writeStatus(data, { ...status, tries: tries.slice(0, KEPT_TRIES), settings, files })
 }
 
 interface Schedule {
@@ -41,18 +80,6 @@ export async function keepSchedule({ data, everyMs, make, signal }: Schedule): P
     const pauseMs = waitMs <= 0 ? LOOK_AGAIN_MS : Math.min(waitMs, LOOK_AGAIN_MS)
     await sleep(pauseMs, undefined, { signal }).catch(() => undefined)
   }
-}
-
-/**
- * One interval after the last; at once where that has passed or there was none. A record from the
- * future says that the clock has stepped, and counts as now.
- */
-function nextBackup({ last, failed }: BackupStatus, everyMs: number, now: number): number {
-  const time = (of: { at: string } | undefined): number | undefined =>
-    of === undefined ? undefined : Math.min(Date.parse(of.at), now)
-  const [made, tried] = [time(last), time(failed)]
-  const due = made === undefined ? now : made + everyMs
-  return tried === undefined ? due : Math.max(due, tried + Math.min(AGAIN_MS, everyMs))
 }
 
 function readStatus(data: string): BackupStatus {

@@ -51,6 +51,13 @@ test('one is made at once where none was ever made, and the newest are kept', as
   expect(readdirSync(folder)).toEqual([old[1], String(line['file']).slice(folder.length + 1)])
   expect(status()).toMatchObject({ last: { file: line['file'] } })
   expect(status().failed).toBeUndefined()
+  const { tries, settings, files } = status()
+  expect(tries).toMatchObject([{ did: 'backup', by: 'schedule', file: line['file'] }])
+  expect(settings).toEqual({ folder, keep: 2, everyMs: 24 * 3_600_000, inContainer: false })
+  expect(files).toMatchObject([
+    { file: line['file'] },
+    { file: join(folder, old[1] ?? ''), at: '2020-01-02T00:00:00Z', bytes: 0 },
+  ])
   // With compose the service reads it, as another user of the same group.
   expect(statSync(join(data, 'backup-status.json')).mode & 0o777).toBe(0o640)
 })

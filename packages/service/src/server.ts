@@ -34,6 +34,7 @@ import { type NoticeTimes, Notices } from './notices/notices.ts'
 import { openPush } from './notices/push.ts'
 import { originRule } from './auth/origin.ts'
 import { previewPlaces } from './previews/places.ts'
+import { Backups } from './office/backups.ts'
 import { Checks } from './office/checks.ts'
 import { Previews } from './previews/previews.ts'
 import { PreviewServer } from './previews/serve-previews.ts'
@@ -221,6 +222,8 @@ export async function startService(config: ServiceConfig, deps: ServiceDeps = {}
     })
     undo.push(() => alerts.close())
 
+    const backups = new Backups({ file: config.backupStatusFile, audit: accounts.audit, log })
+    undo.push(() => backups.close())
     const checks = new Checks({ config, url: () => url, accounts, sessions })
     const { slowReaderBytes = SLOW_READER_BYTES } = deps
     const parts = {
@@ -246,6 +249,7 @@ export async function startService(config: ServiceConfig, deps: ServiceDeps = {}
       notices,
       alerts,
       checks,
+      backups,
     }
     const app = makeApp({ ...parts, stopping: stopping.signal })
     const connections = { ...DEFAULT_CONNECTION_LIMITS, ...deps.connections }

@@ -29,6 +29,16 @@ test.each([
   await page.getByText('Docker Engine 20.10.24').waitFor()
   expect(await lookAt(page, `overview-${name}`)).toEqual([])
 
+  await open('backups', 'Backups')
+  const made = page.getByRole('list', { name: 'Backups' })
+  await made.getByText('The disk of /mnt/other-disk is full.').waitFor()
+  expect(await made.getByRole('listitem').count()).toBe(5)
+  expect(await made.getByText('Not in the folder any more').count()).toBe(1)
+  await page
+    .getByText('./sandlot restore /mnt/other-disk/sandlot/sandlot-4f1c-20261127T033000Z.tar')
+    .waitFor()
+  expect(await lookAt(page, `backups-${name}`)).toEqual([])
+
   await open('tools', 'Tools')
   const rows = page.getByRole('table', { name: 'Tools' }).getByRole('rowheader')
   await rows.first().waitFor()

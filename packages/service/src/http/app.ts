@@ -23,6 +23,7 @@ import { resetRoutes } from './reset-routes.ts'
 import { mcpRoutes } from './mcp-routes.ts'
 import { alertsRoutes } from './admin/alerts-routes.ts'
 import { auditRoutes } from './admin/audit-routes.ts'
+import { backupsRoutes } from './admin/backups-routes.ts'
 import { overviewRoutes } from './admin/overview-routes.ts'
 import { mcpServersRoutes } from './mcp-servers-routes.ts'
 import { modelsRoutes } from './admin/models-routes.ts'
@@ -105,6 +106,7 @@ export function makeApp(parts: Parts): Hono<AppEnv> {
     .route('/api/models', modelsRoutes(parts))
     .route('/api/admin/alerts', alertsRoutes(parts))
     .route('/api/admin/audit', auditRoutes(parts))
+    .route('/api/admin/backups', backupsRoutes(parts))
     .route('/api/admin/retention', retentionRoutes(parts))
     .route('/api/admin/overview', overviewRoutes(parts))
     .route('/api/mcp-servers', mcpServersRoutes(parts, 'own'))

@@ -13,6 +13,7 @@ import type { Alerts } from '../notices/alerts.ts'
 import type { SendMail } from '../notices/mail.ts'
 import type { Notices } from '../notices/notices.ts'
 import type { Push } from '../notices/push.ts'
+import type { Backups } from '../office/backups.ts'
 import type { Checks } from '../office/checks.ts'
 import type { OriginRule } from '../auth/origin.ts'
 import type { ExternalSignIn } from '../sign-in/external-sign-in.ts'
@@ -50,6 +51,7 @@ export interface Parts {
   alerts: Alerts
   /** What the doctor can say of it while it runs. */
   checks: Checks
+  backups: Backups
   /** What may wait for one reader of a stream. */
   slowReaderBytes: number
   /** Aborts when the service stops. */

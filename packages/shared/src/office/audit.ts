@@ -67,6 +67,9 @@ const AUDIT_GROUPS = {
     'retention_run',
     'audit_exported',
     'data_exported',
+    'backup_made',
+    'backup_failed',
+    'backup_restored',
   ],
 } as const
 

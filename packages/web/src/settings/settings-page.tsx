@@ -4,6 +4,7 @@
  */
 import {
   Activity,
+  Archive,
   ArrowLeft,
   Bell,
   Bot,
@@ -41,6 +42,7 @@ import { ApiKeys } from './api-keys.tsx'
 import { OwnInstructions, TeamInstructions } from './instructions.tsx'
 import { Audit } from './audit/audit.tsx'
 import { Retention } from './audit/retention.tsx'
+import { BackupsSection } from './backups/backups.tsx'
 import { ConfigurationSection } from './configuration/configuration.tsx'
 import { OwnData } from './data/own-data.tsx'
 import { Part } from './part.tsx'
@@ -255,6 +257,14 @@ const ADMINISTRATION: Group = {
       icon: Hourglass,
       text: 'How long things are kept.',
       children: <Retention />,
+    },
+    {
+      id: 'backups',
+      title: 'Backups',
+      icon: Archive,
+      text: 'How they went, and the way back.',
+      divided: true,
+      children: <BackupsSection />,
     },
   ],
 }

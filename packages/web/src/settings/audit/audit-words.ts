@@ -58,6 +58,9 @@ export const AUDIT_WORDS: Record<AuditKind, string> = {
   retention_run: 'Retention removed something',
   audit_exported: 'Exported the audit log',
   data_exported: 'Exported their own data',
+  backup_made: 'A backup was made',
+  backup_failed: 'A backup failed',
+  backup_restored: 'Restored from a backup',
 }
 
 /** A kind of a newer version is shown as it is. */
