@@ -438,7 +438,7 @@ export async function openAgent(
     mcpServers: new ServerDesk({
       book: serverBook,
       servers: mcp.servers,
-      signIns: mcp,
+      signIns: mcp.signIns,
       withheld: (userId) => personal.of(userId).withheldServers,
       unavailable: config.unavailableServers,
     }),

@@ -98,10 +98,12 @@ export interface Mcp {
   closeSession(sessionId: string): Promise<void>
   /** Ends the servers of a removed user, and with `purge` removes what they stored at home. */
   removeUser(userId: string, data: RemovedData): Promise<void>
-  /** Whether this user has signed in to it; undefined: there users do not. */
-  isSignedIn(spec: ServerSpec, userId: string): Promise<boolean | undefined>
-  /** Forgets the user's tokens. Calls that run may fail. */
-  signOut(spec: ServerSpec, userId: string): Promise<void>
+  readonly signIns: {
+    /** Whether this user has signed in to it; undefined: there users do not. */
+    isSignedIn(spec: ServerSpec, userId: string): Promise<boolean | undefined>
+    /** Forgets the user's tokens. Calls that run may fail. */
+    signOut(spec: ServerSpec, userId: string): Promise<void>
+  }
   /** Finishes a sign-in with the parameters of the redirect. Never rejects. */
   finishSignIn(userId: string, answer: URLSearchParams): Promise<SignInResult>
   /** Ends every server. Never rejects. */
@@ -184,12 +186,14 @@ export function openMcp(options: OpenMcpOptions): Mcp {
       const homes = data === 'purge' ? homesOf(configured, userId) : []
       for (const home of homes) await rm(join(folder, ...home), { recursive: true, force: true })
     },
-    isSignedIn: async (spec, userId) =>
-      hasUserSignIn(spec) ? signIns.access(spec, userId).isSignedIn() : undefined,
-    async signOut(spec, userId) {
-      if (!hasUserSignIn(spec)) return
-      await signIns.access(spec, userId).signOut()
-      servers.leave(spec, userId)
+    signIns: {
+      isSignedIn: async (spec, userId) =>
+        hasUserSignIn(spec) ? signIns.access(spec, userId).isSignedIn() : undefined,
+      async signOut(spec, userId) {
+        if (!hasUserSignIn(spec)) return
+        await signIns.access(spec, userId).signOut()
+        servers.leave(spec, userId)
+      },
     },
     finishSignIn: (userId, answer) => signIns.finish(userId, answer),
     async close() {

@@ -17,7 +17,7 @@ import type { McpServers } from './servers.ts'
 interface ServerDeskParts {
   book: ServerBook
   servers: McpServers
-  signIns: Pick<Mcp, 'isSignedIn' | 'signOut'>
+  signIns: Mcp['signIns']
   /** Names of those of the deployment that are not for this person. */
   withheld: (userId: string) => ReadonlySet<string> | undefined
   /** Of ours that are not on, and what is to be set for them. */

@@ -1,7 +1,7 @@
 /** Backups: how they went, as each leaves it in the data folder, and as administrators see it. */
 import { z } from 'zod'
 
-/** In the data folder; written by each backup and restore, read by schedule, service and `doctor`. */
+/** In the data folder; written by each backup and restore, read by the service and `doctor`. */
 export const BACKUP_STATUS_FILE = 'backup-status.json'
 /** So many tries are kept. */
 export const KEPT_TRIES = 50

@@ -139,7 +139,7 @@ function rowsOf(status: BackupStatus | null): Shown[] {
   const known = new Set(ofTries.map(({ file }) => file))
   const others = files
     .filter(({ file }) => !known.has(file))
-    .map((one): Shown => ({ ...one, kind: 'made', words: 'found in the folder', gone: false }))
+    .map((one): Shown => ({ ...one, kind: 'made', words: 'Found in the folder', gone: false }))
   return [...ofTries, ...others].toSorted((a, b) => Date.parse(b.at) - Date.parse(a.at))
 }
 

@@ -55,7 +55,7 @@ function Found({ findings }: { findings: readonly Finding[] }) {
       {failed.length > 0 && <Lines name="Failed checks" findings={failed} />}
       <details className="rounded-lg border border-line text-sm">
         <summary className="cursor-pointer px-3 py-2.5 text-muted pointer-coarse:py-3.5">
-          {formatCount(rest.length, 'check has', 'checks have')} nothing to say against it
+          {formatCount(rest.length, 'other check')}
         </summary>
         <Lines name="Other checks" findings={rest} inside />
         <p className="border-t border-line px-3 py-2 text-xs text-muted">{DOCTOR}</p>
@@ -80,7 +80,7 @@ function Lines(props: { name: string; findings: readonly Finding[]; inside?: boo
           <div className="min-w-0 flex-1 sm:flex sm:gap-3">
             <span className="block font-medium sm:w-56 sm:shrink-0">{finding.name}</span>
             <div className="min-w-0 text-muted [overflow-wrap:anywhere]">
-              <span className="inline-block first-letter:uppercase">{finding.message}</span>
+              {capital(finding.message)}
               {finding.state === 'failed' && <p className="mt-0.5 text-ink">→ {finding.fix}</p>}
             </div>
           </div>
@@ -88,6 +88,11 @@ function Lines(props: { name: string; findings: readonly Finding[]; inside?: boo
       ))}
     </ul>
   )
+}
+
+/** `v24.21.0` stays as it is. */
+function capital(message: string): string {
+  return message.replace(/^[a-z](?=[a-z’ ])/, (letter) => letter.toUpperCase())
 }
 
 function Mark({ finding: { state, group } }: { finding: Finding }) {
