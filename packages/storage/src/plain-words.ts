@@ -28,7 +28,7 @@ const IN_CHATS: Words = {
     'internal',
     'This chat cannot be opened: something in it is damaged. Other chats are not affected.',
   ],
-  not_owner: ['conflict', 'This chat goes on in another place. Open it again.'],
+  not_owner: ['not_owner', 'This chat goes on in another place. Open it again.'],
 }
 
 const AT_SIGN_IN: Words = {

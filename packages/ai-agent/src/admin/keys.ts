@@ -34,6 +34,8 @@ async function main([act = '']: readonly string[]): Promise<Answer> {
   if (lock === undefined) return { rotated: false, reason: 'running', folder: dataFolder }
   const store = await openSessionStore(database, { mode: sessionsMode })
   try {
+    if ((await store.replicas.list()).some(({ living }) => living))
+      return { rotated: false, reason: 'running', folder: dataFolder }
     const rotating = rotateKeys(dataFolder, deploymentKeys(dataFolder, deployment).key, store.secrets)
     let next = await rotating.next()
     for (; next.done !== true; next = await rotating.next()) process.stderr.write(`${next.value}\n`)

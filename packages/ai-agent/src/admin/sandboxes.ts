@@ -4,7 +4,6 @@
  */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import type { SandboxLedger } from '@sandlot/sandbox/ledger'
 import {
   listWorkspaces,
   ownerlessVolumes,
@@ -15,6 +14,8 @@ import {
 import { messageOf } from '@sandlot/shared/errors'
 import { lockFile } from '@sandlot/storage/lock'
 import { openSessionStore } from '@sandlot/storage/sessions/open'
+import type { ReplicaReads } from '@sandlot/storage/sessions/replicas'
+import type { SessionStore } from '@sandlot/storage/sessions/store'
 import { type AgentConfig, readAgentConfig } from '../config.ts'
 import { deploymentKeys } from '../secrets/keys.ts'
 import { createBackend } from '../sandbox-backend.ts'
@@ -28,7 +29,7 @@ async function main([act = '', ...names]: readonly string[]): Promise<unknown> {
   // Before the first start there is nothing, and nothing is made by asking.
   if (!existsSync(join(config.dataFolder, 'keys', 'deployment.json')))
     return act === 'purge' ? { containers: 0, volumes: 0 } : []
-  return withLedger(config, async (ledger) => {
+  return withStore(config, async ({ ledger, replicas }) => {
     const keys = deploymentKeys(config.dataFolder, config.deployment)
     const backend = createBackend(config, keys)
     const { images, limits, runtime } = config.sandbox
@@ -39,7 +40,7 @@ async function main([act = '', ...names]: readonly string[]): Promise<unknown> {
       if (act === 'list') return await listWorkspaces({ backend, ledger })
       if (act === 'ownerless') return (await ownerlessVolumes({ backend, ledger })).map(({ name }) => name)
       if (act === 'prune') return await pruneVolumes(names, options)
-      if (act === 'purge') return await alone(config, () => purgeAll(options))
+      if (act === 'purge') return await alone(config, replicas, () => purgeAll(options))
       throw new Error(`There is nothing to do called "${act}".`)
     } finally {
       await backend.inventory.close()
@@ -51,20 +52,23 @@ async function main([act = '', ...names]: readonly string[]): Promise<unknown> {
 const warn: RemovalOptions['log'] = (message, { slot, error }) =>
   void process.stderr.write(`Slot ${slot}: ${message}: ${messageOf(error)}\n`)
 
-async function withLedger<T>(config: AgentConfig, work: (ledger: SandboxLedger) => Promise<T>): Promise<T> {
+async function withStore<T>(config: AgentConfig, work: (store: SessionStore) => Promise<T>): Promise<T> {
   const store = await openSessionStore(config.database, { mode: config.sessionsMode })
   try {
-    return await work(store.ledger)
+    return await work(store)
   } finally {
     await store.close()
   }
 }
 
+const RUNNING = 'Sandlot is running. Stop it with ./sandlot down first.'
+
 /** Only where no agent runs, and none can start meanwhile. */
-async function alone<T>(config: AgentConfig, work: () => Promise<T>): Promise<T> {
+async function alone<T>(config: AgentConfig, replicas: ReplicaReads, work: () => Promise<T>): Promise<T> {
   const lock = lockFile(join(config.dataFolder, 'run', 'agent.lock'))
-  if (lock === undefined) throw new Error('Sandlot is running. Stop it with ./sandlot down first.')
+  if (lock === undefined) throw new Error(RUNNING)
   try {
+    if ((await replicas.list()).some(({ living }) => living)) throw new Error(RUNNING)
     return await work()
   } finally {
     lock.release()

@@ -1,8 +1,10 @@
 /** Several replicas on one PostgreSQL: who has whom, and that nobody else writes. */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
+import fc from 'fast-check'
 import { Client } from 'pg'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { campaign, extent } from '../../../../test/campaign.ts'
 import { type Change, listenToChanges } from '../../src/database/changes.ts'
 import { openSessionReader, openSessionStore } from '../../src/sessions/open.ts'
 import { SCHEDULES } from '../../src/sessions/replicas.ts'
@@ -16,6 +18,16 @@ if (postgresPrograms === undefined)
   )
 
 const NOT_OWNER = { name: 'StorageError', code: 'not_owner' }
+
+/** Keeps with each event who had its person when it was stored. */
+const OWNER_OF_EVENT = `
+  create table owner_of_event (session_id text, seq bigint, json text, owner text);
+  create function note_owner() returns trigger language plpgsql as $$ begin
+    insert into owner_of_event select new.session_id, new.seq, new.json, o.replica_id
+      from sessions.sessions s join sessions.owners o on o.user_id = s.user_id where s.id = new.session_id;
+    return null;
+  end $$;
+  create trigger note_owner after insert on events for each row execute function note_owner()`
 
 describe.skipIf(postgresPrograms === undefined)('replicas on PostgreSQL', () => {
   let postgres: Postgres
@@ -140,6 +152,29 @@ describe.skipIf(postgresPrograms === undefined)('replicas on PostgreSQL', () => 
     expect(await b.readEvents(first.id)).toHaveLength(2)
   })
 
+  test('a claim waits for what the earlier owner is storing at that moment', async () => {
+    const [a, b] = [await replica('a'), await replica('b')]
+    await a.replicas.claim('ann')
+    const { id } = await create(a, 'ann')
+    const { epoch } = await a.takeOver(id)
+    const holder = new Client({ connectionString: url, options: '-c search_path=sessions' })
+    await holder.connect()
+    await holder.query('begin; lock table events in share mode')
+    const order: string[] = []
+    const append = a.append(id, [message('one')], {}, epoch).then(() => order.push('stored'))
+    const waits = `select from pg_locks where not granted and relation = 'sessions.events'::regclass`
+    await expect.poll(async () => (await admin.query(waits)).rowCount).toBe(1)
+    await lapse('a')
+    const claim = b.replicas.claim('ann').then(() => order.push('claimed'))
+    await expect
+      .poll(async () => (await admin.query('select from pg_locks where not granted')).rowCount)
+      .toBe(2)
+    await holder.query('commit')
+    await holder.end()
+    await Promise.all([append, claim])
+    expect(order).toEqual(['stored', 'claimed'])
+  })
+
   test('people with unfinished prompts and no living owner are found', async () => {
     const [a, b] = [await replica('a'), await replica('b')]
     for (const [store, userId] of [
@@ -165,6 +200,54 @@ describe.skipIf(postgresPrograms === undefined)('replicas on PostgreSQL', () => 
     const a = await replica('a')
     await admin.query('delete from replicas')
     expect(await a.replicas.heartbeat()).toBe('forgotten')
+  })
+
+  test('however claims, lapses, loads and appends fall together: one owner at a time, and only theirs is stored', async () => {
+    const ids = ['a', 'b'] as const
+    const stores = { a: await replica('a'), b: await replica('b') }
+    // What the database says of the owner at the moment of each event.
+    await admin.query(OWNER_OF_EVENT)
+    const acts = fc.constantFrom('claim', 'lapse', 'beat', 'load', 'append', 'append', 'output', 'release')
+    const step = fc.record({ who: fc.constantFrom(...ids), act: acts })
+    const steps = fc.array(fc.array(step, { minLength: 1, maxLength: 3 }), { minLength: 4, maxLength: 14 })
+    await fc.assert(
+      fc.asyncProperty(steps, async (all) => {
+        const userId = randomUUID()
+        const { id } = await create(stores.a, userId)
+        const ofEpoch = new Map<number, string>()
+        const state = { a: { session: 0 }, b: { session: 0 } }
+        const act = async ({ who, act: doing }: (typeof all)[number][number]): Promise<void> => {
+          const { replicas, ...store } = stores[who]
+          const mine = state[who]
+          if (doing === 'lapse') return void (await lapse(who))
+          if (doing === 'beat') return void (await replicas.heartbeat())
+          if (doing === 'release') return replicas.release([userId])
+          if (doing === 'claim') {
+            const claim = await replicas.claim(userId)
+            if (claim === undefined) return
+            expect(ofEpoch.get(claim.epoch) ?? claim.replicaId).toBe(claim.replicaId)
+            ofEpoch.set(claim.epoch, claim.replicaId)
+            return
+          }
+          if (doing === 'load') return void (mine.session = (await store.takeOver(id)).epoch)
+          const bytes = new Uint8Array([1])
+          if (doing === 'output') return void (await store.appendOutput(id, who, 0, bytes, mine.session))
+          await store.append(id, [message(who)], {}, mine.session)
+        }
+        for (const together of all) {
+          const done = await Promise.allSettled(together.map(act))
+          for (const one of done) if (one.status === 'rejected') expect(one.reason).toMatchObject(NOT_OWNER)
+        }
+        const { rows } = await admin.query<{ seq: number; text: string; owner: string }>(
+          `select seq::int, json::json->'content'->>'text' as text, owner from owner_of_event where session_id = $1 order by seq`,
+          [id],
+        )
+        expect(rows.map(({ seq }) => seq)).toEqual(rows.map((_, index) => index + 1))
+        for (const { text, owner } of rows) expect(owner).toBe(text)
+        for (const who of ids) await stores[who].replicas.heartbeat()
+      }),
+      { numRuns: extent(12, 300), seed: campaign.seed },
+    )
   })
 
   test('changes are heard in order, also those of the time without a connection', async () => {
