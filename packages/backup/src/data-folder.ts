@@ -9,7 +9,7 @@ import type { DatabaseName } from './manifest.ts'
 import { BackupError } from './backup-error.ts'
 
 /** Made anew, or no data: neither copied, nor in the way of a restore. */
-const NO_DATA = ['run', 'log', 'backups', 'backup-status.json']
+const NO_DATA = ['run', 'replicas', 'log', 'backups', 'backup-status.json']
 /** There while a restore is under way: what is in the folder is not whole. */
 export const RESTORING = 'restoring'
 

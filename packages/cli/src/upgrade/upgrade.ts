@@ -190,7 +190,7 @@ async function startAndCheck(config: CliConfig, { replicas }: Pick<State, 'repli
 const FOLDER = 'before-upgrade'
 /** Made anew at each start, or not changed by a version: people's files stay where they are. */
 const NOT_COPIED =
-  /^(run|log|backups|workspaces|restored-settings|before-upgrade.*|.*\.db-shm|.*\.db\.before-.*)$/
+  /^(run|replicas|log|backups|workspaces|restored-settings|before-upgrade.*|.*\.db-shm|.*\.db\.before-.*)$/
 
 /** Of both schemas, where they are on PostgreSQL. */
 const DUMP = 'postgres.dump'

@@ -8,6 +8,8 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { parseCliConfig } from '../../src/config.ts'
+import { databaseCheck } from '../../src/database.ts'
 import { randomText } from '@sandlot/shared/ids'
 import { nodeEnvironment } from '../../../../test/config.ts'
 import { ROOT } from '../../../../test/source-files.ts'
@@ -127,7 +129,7 @@ const environment = (): Record<string, string> => ({
 /** The first version, running. */
 async function runOne(): Promise<void> {
   const child = spawn(join(clone, 'sandlot'), ['up'], { env: environment(), stdio: 'ignore' })
-  await expect.poll(() => json(join(data, 'run/up.json')), { timeout: 10_000 }).toBeDefined()
+  await expect.poll(() => json(join(data, 'run/up.json')), { timeout: 30_000 }).toBeDefined()
   child.unref()
 }
 
@@ -360,6 +362,24 @@ describe.skipIf(postgresPrograms === undefined)('with PostgreSQL', () => {
     expect(psql('select text from sessions.chat')).toBe('a chat\nopened by one\nopened by one')
     expect(psql("select count(*) from pg_class where relname = 'of_broken'")).toBe('0')
     expect({ version: version(), clean: isClean() }).toEqual({ version: 'one', clean: true })
+  })
+
+  test('doctor says whether it answers, and which agents live', async () => {
+    const check = () => databaseCheck(parseCliConfig(settings))
+    expect(await check()).toMatchObject([
+      {
+        id: 'database',
+        state: 'ok',
+        message: expect.stringMatching(/^version \d+ answers; nothing was/) as string,
+      },
+    ])
+    psql(`create table sessions.replicas as select 'a-1' as id, 1 as draining,
+      extract(epoch from clock_timestamp()) * 1000 as heartbeat_at`)
+    expect(await check()).toMatchObject([
+      { message: expect.stringContaining('agents: a-1 (drains)') as string },
+    ])
+    settings = { DATABASE_URL: 'postgres://127.0.0.1:9/nothing' }
+    expect(await check()).toMatchObject([{ id: 'database', state: 'failed' }])
   })
 
   test('nothing is done while another machine’s processes write', async () => {
