@@ -57,8 +57,9 @@ import { createScheduler } from './calls/scheduler.ts'
 import { sealingKeys } from './secrets/sealing-keys.ts'
 import { UserSecrets } from './secrets/user-secrets.ts'
 import { createVault } from './secrets/vault.ts'
+import { followChanges } from './replicas/follow-changes.ts'
 import { openReplica } from './replicas/open-replica.ts'
-import { soleOwner } from './replicas/ownership.ts'
+import { claimSandbox, isElsewhere, sharedEngine, soleOwner } from './replicas/ownership.ts'
 import { Retention } from './session/retention.ts'
 import { SessionManager } from './session/manager.ts'
 import { FULL_IMAGE_FILE } from '@sandlot/shared/config/full-image'
@@ -144,7 +145,7 @@ export async function openAgent(
     room: { userBytes: config.storeBytes, freeBytes: () => freeBytesFor(config.database) },
     leftOut: (err) => log.warn({ err }, 'a damaged rule that allows something was ignored'),
   })
-  const store = withCachedRules(database)
+  const store = withCachedRules(database, (userId) => ownership.has(userId))
   const replica = await openReplica({
     database: config.database,
     id: config.replica,
@@ -204,6 +205,7 @@ export async function openAgent(
   const personal = await openSettings(store, people, { ...sources, log })
   const network = userNetwork(config.sandbox.network, asksForHosts, personal, rules)
   const sandboxes = openSandboxes(config, keys, store.ledger, log, {
+    share: replica && sharedEngine(replica, store.replicas),
     ofUsers: network.options,
     emailOf: (userId) => people.emailOf(userId),
     refused: (userId, host, reason) => {
@@ -214,8 +216,7 @@ export async function openAgent(
     },
   })
   const leaving = new AbortController()
-  // This process holds the agent's lock, so it is the one controller of the deployment. Never
-  // rejects.
+  // Never rejects.
   void sandboxes.maintain()
 
   const offer = {
@@ -243,7 +244,8 @@ export async function openAgent(
         ? Promise.reject(new SandboxError('cancelled', GUEST_HAS_NONE))
         : starting.during(
             userId,
-            started(userId, signal).then((sandbox) => {
+            claimSandbox(ownership, userId).then(async () => {
+              const sandbox = await started(userId, signal)
               watches.awake(userId, sandbox)
               return sandbox
             }),
@@ -361,6 +363,8 @@ export async function openAgent(
     log,
   })
   const retention = new Retention({
+    leads: () => ownership.leads(),
+    isElsewhere: isElsewhere(ownership, store.replicas),
     rows: store.retention,
     audit: store.audit,
     isOpen: (sessionId) => manager.isOpen(sessionId),
@@ -398,6 +402,24 @@ export async function openAgent(
     audit: (line) => audit.write(line),
     log,
     now: Date.now,
+  })
+  followChanges(ownership, {
+    people,
+    settings: personal,
+    models,
+    servers: serverBook,
+    removals,
+    forgetRules: () => store.forgetRules(),
+    removedPeople: () => store.people.removed(),
+    recheck: (userId) => manager.shares.recheckUser(userId),
+  })
+  ownership.onLost((userId) => {
+    store.forgetRules()
+    terminals.forget(userId)
+    watches.forget(userId)
+    mcp.servers
+      .closeUser(userId)
+      .catch((err: unknown) => log.warn({ err, userId }, 'MCP servers of a person did not end'))
   })
   const acp = {
     manager,

@@ -9,7 +9,7 @@ import type { EgressOptions } from '@sandlot/sandbox/egress/egress'
 import type { UserRulesOptions } from '@sandlot/sandbox/egress/user-rules'
 import type { SandboxLedger } from '@sandlot/sandbox/ledger'
 import { listWorkspaces } from '@sandlot/sandbox/controller/workspaces'
-import { type Sandboxes, createSandboxes } from '@sandlot/sandbox/sandboxes'
+import { type Sandboxes, type SandboxesOptions, createSandboxes } from '@sandlot/sandbox/sandboxes'
 import type { AgentConfig } from './config.ts'
 import type { DeploymentKeys } from './secrets/keys.ts'
 import type { Log } from './log.ts'
@@ -41,6 +41,7 @@ export function openSandboxes(
   people: {
     ofUsers?: UserRulesOptions
     emailOf?: (userId: string) => string | undefined
+    share?: SandboxesOptions['share']
     /** A sandbox of this user was refused a connection; must not throw. */
     refused?: (userId: string, host: string, reason: string) => void
   } = {},
@@ -57,6 +58,7 @@ export function openSandboxes(
     image: images.image,
     limits,
     host,
+    share: people.share,
     pool: { size: SANDBOX_BACKENDS[config.sandbox.backend].pool ? config.sandbox.pool : 0 },
     idle,
     runtime,

@@ -54,6 +54,12 @@ export class FileWatches {
     this.#renew(userId, sandbox, false)
   }
 
+  /** Another agent has this user. */
+  forget(userId: string): void {
+    this.#users.get(userId)?.running?.stop.abort()
+    this.#users.delete(userId)
+  }
+
   #renew(userId: string, sandbox: Sandbox, changed: boolean): void {
     const user = this.#users.get(userId)
     if (user === undefined) return

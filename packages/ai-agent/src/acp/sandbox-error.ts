@@ -13,6 +13,7 @@ const CODE_OF: Partial<Record<SandboxErrorCode, ErrorCode>> = {
   too_large: 'too_large',
   disk_quota: 'too_large',
   host_disk_low: 'too_large',
+  fenced: 'not_owner',
 }
 
 /** Throws a `SandlotError` in place of a `SandboxError`. */

@@ -172,9 +172,13 @@ type Cached = Pick<SessionStore, 'append' | 'deleteSession' | 'rules' | 'people'
 
 /**
  * The same store. Once a change of it has resolved, or failed, the next read of rules reads them
- * anew.
+ * anew; so it does after `forgetRules`, for what another process has changed. `keeps`: whose rules
+ * change in this process only, and may be kept.
  */
-export function withCachedRules<Store extends Cached>(store: Store): Store {
+export function withCachedRules<Store extends Cached>(
+  store: Store,
+  keeps: (userId: string) => boolean = () => true,
+): Store & { forgetRules: () => void } {
   const kept = new Map<string, Promise<Rule[]>>()
   const forgetAfter = async <T>(change: Promise<T>): Promise<T> => {
     try {
@@ -188,6 +192,7 @@ export function withCachedRules<Store extends Cached>(store: Store): Store {
   }
   return {
     ...store,
+    forgetRules: () => kept.clear(),
     append: (sessionId, events, effects, ...owned) => {
       const appended = store.append(sessionId, events, effects, ...owned)
       const changes = effects?.rules !== undefined || effects?.runningPromptId !== undefined
@@ -204,6 +209,7 @@ export function withCachedRules<Store extends Cached>(store: Store): Store {
         const known = kept.get(userId)
         if (known !== undefined) return known
         const reading = store.rules.list(userId)
+        if (userId !== EVERYBODY && !keeps(userId)) return reading
         kept.set(userId, reading)
         for (const [oldest] of kept) if (kept.size > MOST_PEOPLE) kept.delete(oldest)
         reading.catch(() => {

@@ -62,6 +62,8 @@ export class ServerBook {
   #deployment: readonly ServerSpec[]
   /** Of those whose connection was changed since the start, by id. */
   readonly #places = new Map<string, number>()
+  /** Ids of those that another process has changed, and whose values may be the old ones still. */
+  readonly #reread = new Set<string>()
 
   static async open(parts: ServerBookParts): Promise<ServerBook> {
     const book = new ServerBook(parts)
@@ -149,8 +151,10 @@ export class ServerBook {
         before: before && factsOf(before),
         after: { ...factsOf(record), values: [...Object.keys(values.named), ...secretWord(values)] },
       }
-      if (!(await rows.put(record, now(), audit)))
+      if (!(await rows.put(record, now(), audit))) {
+        await this.#read()
         throw new SandlotError('conflict', 'This server was changed meanwhile. Look at it again.')
+      }
       const isEmpty = wanted.clientSecret === undefined && Object.keys(wanted.named).length === 0
       await secrets.set(ownerId, secretNameOf(record.id), isEmpty ? undefined : JSON.stringify(wanted))
       const changedValues = JSON.stringify(wanted) !== JSON.stringify(kept)
@@ -177,9 +181,39 @@ export class ServerBook {
     })
   }
 
+  /**
+   * Reads again what another process may have changed, or their values, which are stored after
+   * them. Rejects when the store fails.
+   */
+  reload(what: 'servers' | 'values'): Promise<void> {
+    return this.#writes.run(async () => {
+      if (what === 'servers') return this.#read()
+      const changed = this.#entries.filter(({ id }) => this.#reread.has(id))
+      this.#reread.clear()
+      for (const { id, ownerId, revision, server } of changed)
+        await this.#keep({ id, ownerId, revision, server }, undefined)
+      if (changed.length > 0) this.#parts.changed()
+    })
+  }
+
   /** Forgets a removed person; their rows are removed with the rest of them. */
   forget(userId: string): void {
     this.#become(this.#entries.filter(({ ownerId }) => ownerId !== userId))
+  }
+
+  async #read(): Promise<void> {
+    const records = await this.#parts.rows.all()
+    const before = new Map(this.#entries.map((entry) => [entry.id, entry]))
+    const isSame = ({ id, revision }: McpServerRecord): boolean => before.get(id)?.revision === revision
+    if (records.length === before.size && records.every(isSame)) return
+    this.#entries = this.#entries.filter(({ id }) => records.some((record) => record.id === id))
+    for (const record of records) {
+      if (isSame(record)) continue
+      await this.#keep(record, undefined)
+      this.#reread.add(record.id)
+    }
+    this.#become(this.#entries)
+    this.#parts.changed()
   }
 
   #check(of: ServerScope, userId: string, server: AddedServer, before: BookEntry | undefined): void {

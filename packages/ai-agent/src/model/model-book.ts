@@ -149,8 +149,10 @@ export class ModelBook {
       if (moved && before.hasKey)
         throw new SandlotError('bad_request', 'The address is another one: enter its key again.')
       const line = audit?.(before?.endpoint)
-      if (!(await rows.put({ id: key, revision: revision + 1, endpoint }, now(), line)))
+      if (!(await rows.put({ id: key, revision: revision + 1, endpoint }, now(), line))) {
+        await this.#read()
         throw new SandlotError('conflict', 'Another administrator has changed this endpoint meanwhile.')
+      }
       if (apiKey !== undefined) await secrets.set(KEY_OWNER, key, apiKey ?? undefined)
       await this.#read()
     })
@@ -164,6 +166,11 @@ export class ModelBook {
       await secrets.remove(KEY_OWNER, id)
       await this.#read()
     })
+  }
+
+  /** Reads again what another process may have changed. Rejects when the store fails. */
+  reload(): Promise<void> {
+    return this.#inTurn(() => this.#read())
   }
 
   #all(): readonly Model[] {
@@ -207,7 +214,12 @@ export class ModelBook {
         const settings = record.endpoint.models.map((model) =>
           settingsOf(record.endpoint, model, apiKey, this.#parts),
         )
-        const same = before.find(({ id, revision }) => id === record.id && revision === record.revision)
+        const same = before.find(
+          (one) =>
+            one.id === record.id &&
+            one.revision === record.revision &&
+            one.settings.every((model) => model.apiKey === apiKey),
+        )
         // What it has learned about its endpoint is kept.
         const models = same?.models ?? settings.map((one) => createModel(one, this.#parts.timeouts))
         return { ...record, settings, models, hasKey: apiKey !== '' }

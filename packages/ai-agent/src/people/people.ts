@@ -67,6 +67,30 @@ export class People {
     return true
   }
 
+  /**
+   * Reads again what another process may have changed: of this person, or of everybody. What was
+   * recorded here meanwhile stays. Never rejects.
+   */
+  reload(userId?: string): Promise<void> {
+    this.#kept = this.#kept
+      .then(async () => {
+        const before = new Map(this.#known)
+        const rows = userId === undefined ? await this.#rows.all() : undefined
+        const ids = rows === undefined ? [userId ?? ''] : new Set([...before.keys(), ...rows.keys()])
+        for (const id of ids) {
+          const person = rows === undefined ? await this.#rows.get(id) : rows.get(id)
+          const now = this.#known.get(id)
+          if (now !== before.get(id)) continue
+          if (person === undefined) this.#known.delete(id)
+          else if (now === undefined || !isSame(now, person)) this.#known.set(id, person)
+        }
+      })
+      .catch((error: unknown) => {
+        this.#log.warn({ userId, error: messageOf(error) }, 'what is known of people was not read again')
+      })
+    return this.#kept
+  }
+
   /** Forgets a user. */
   forget(userId: string): void {
     this.#known.delete(userId)

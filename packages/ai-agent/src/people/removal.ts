@@ -33,6 +33,11 @@ export class Removals {
     return this.#removed.has(userId)
   }
 
+  /** Another process has stored the removal of this person. */
+  add(userId: string): void {
+    this.#removed.add(userId)
+  }
+
   /**
    * Idempotent; of one person one after another, and different people's run concurrently. Rejects
    * when something is left to do, for example while the engine is away: with a `SandlotError` that

@@ -195,10 +195,19 @@ export class SettingsBook implements PersonalSettings {
       if ((before?.revision ?? 0) !== revision) return undefined
       const row = { ...before, subject, name: name ?? before?.name, settings, revision: revision + 1 }
       const line = audit?.(before?.settings ?? {})
-      if (!(await this.#parts.rows.put(row, this.#parts.now(), line))) return undefined
+      if (!(await this.#parts.rows.put(row, this.#parts.now(), line))) {
+        // Another process was faster: what it has set is what is shown next.
+        await this.#read()
+        return undefined
+      }
       this.#keep(row)
       return this.view(subject)
     })
+  }
+
+  /** Reads again what another process may have changed. Rejects when the store fails. */
+  reload(): Promise<void> {
+    return this.#writes.run(() => this.#read())
   }
 
   /** What there is to choose from is another now. */
@@ -279,6 +288,13 @@ export class SettingsBook implements PersonalSettings {
       await this.#parts.rows.put(row, this.#parts.now())
       this.#keep(row)
     })
+  }
+
+  async #read(): Promise<void> {
+    const rows = await this.#parts.rows.all()
+    this.#rows.clear()
+    for (const row of rows) this.#rows.set(keyOf(row.subject), row)
+    this.#version++
   }
 
   #keep(row: SettingsRecord): void {

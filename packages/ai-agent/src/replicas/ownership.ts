@@ -2,7 +2,11 @@
  * Which people this ai-agent has: all of them where it is the only one, otherwise those that it has
  * claimed in the database.
  */
+import { SandboxError } from '@sandlot/sandbox/errors'
+import type { SandboxesOptions } from '@sandlot/sandbox/sandboxes'
 import { SandlotError } from '@sandlot/shared/errors'
+import { ledgerFailure } from '@sandlot/storage/sessions/ledger'
+import type { ReplicaReads } from '@sandlot/storage/sessions/replicas'
 
 export interface Ownership {
   /** Claims this person. Throws `not_owner` where a living replica has them. Cheap when ours. */
@@ -45,4 +49,40 @@ export function soleOwner(): Ownership {
     onLost: () => undefined,
     onChange: () => undefined,
   }
+}
+
+// ── What goes by it
+
+/** Which sandboxes are this agent's, where several share an engine. */
+export function sharedEngine(
+  ownership: Ownership,
+  replicas: Pick<ReplicaReads, 'ownerOf'>,
+): NonNullable<SandboxesOptions['share']> {
+  return {
+    owns: (userId) => ownership.has(userId),
+    leads: () => ownership.leads(),
+    // Most that run are another living one's: a look changes nothing in the database.
+    claim: async (userId) =>
+      (ownership.has(userId) || (await replicas.ownerOf(userId)) === undefined) && ownership.confirm(userId),
+    onLost: (lost) => ownership.onLost(lost),
+  }
+}
+
+/** Before a sandbox of this person is used. Throws a `SandboxError`. */
+export async function claimSandbox(ownership: Ownership, userId: string): Promise<void> {
+  try {
+    await ownership.claim(userId)
+  } catch (error) {
+    if (error instanceof NotOwnerError) throw new SandboxError('fenced', error.message, { cause: error })
+    throw ledgerFailure(error)
+  }
+}
+
+/** Whether the chats of this person are another agent's to apply retention to. */
+export function isElsewhere(
+  ownership: Ownership,
+  replicas: Pick<ReplicaReads, 'ownerOf'>,
+): (userId: string) => Promise<boolean> {
+  return async (userId) =>
+    !ownership.has(userId) && (!ownership.leads() || (await replicas.ownerOf(userId)) !== undefined)
 }

@@ -31,6 +31,13 @@ const AUDIT_LINES = 500
 const REST_MS = 5
 
 interface RetentionParts {
+  /**
+   * Whether this process applies all of it; another one only to chats of its own people. Default:
+   * it does.
+   */
+  leads?: () => boolean
+  /** Whether another process applies it to chats of this person. Default: none does. */
+  isElsewhere?: (userId: string) => Promise<boolean>
   rows: RetentionRows
   audit: Pick<AuditLog, 'write' | 'removeOlder' | 'olderThan'>
   /** Whether it is open or running now. */
@@ -49,6 +56,8 @@ export class Retention {
   readonly #ended = new AbortController()
   #running: Promise<void> = Promise.resolve()
   #timer: NodeJS.Timeout | undefined
+  /** When it was applied to chats of our own people, where another process leads. */
+  #ownAt: number | undefined
 
   constructor(parts: RetentionParts) {
     this.#parts = parts
@@ -90,13 +99,14 @@ export class Retention {
 
   /** Runs it unless it ran within a day. Never rejects. */
   runWhenDue(): Promise<void> {
-    const { rows, now, log } = this.#parts
+    const { rows, now, log, leads = () => true } = this.#parts
     this.#running = this.#running.then(async () => {
       try {
-        const { last } = await rows.get()
+        const isLeader = leads()
+        const at = isLeader ? (await rows.get()).last?.at : this.#ownAt
         // Also where the clock was set back.
-        if (last !== null && Math.abs(now() - last.at) < DAY_MS) return
-        await this.#run()
+        if (at !== undefined && Math.abs(now() - at) < DAY_MS) return
+        await this.#run(isLeader)
       } catch (error) {
         if (!this.#ended.signal.aborted)
           log.warn({ error: messageOf(error) }, 'retention could not be applied; tried again in ten minutes')
@@ -105,7 +115,7 @@ export class Retention {
     return this.#running
   }
 
-  async #run(): Promise<void> {
+  async #run(isLeader: boolean): Promise<void> {
     const { rows, audit, now, log } = this.#parts
     const { days } = await rows.get()
     const set = RETENTION_KINDS.filter((kind) => days[kind] !== null)
@@ -113,6 +123,7 @@ export class Retention {
     const removed: Partial<Record<RetentionKind, number>> = {}
     let isDone = true
     for (const kind of set) {
+      if (!isLeader && (kind === 'audit' || kind === 'usage')) continue
       const before = now() - (days[kind] ?? 0) * DAY_MS
       const { count, done } = await this.#apply(kind, before)
       if (count > 0) removed[kind] = count
@@ -122,7 +133,9 @@ export class Retention {
       log.info({ removed }, 'retention removed what is older than it is kept')
       await audit.write({ who: SANDLOT, what: 'retention_run', before: days, after: removed })
     }
-    if (isDone && !this.#ended.signal.aborted) await rows.ran(now(), removed)
+    if (!isDone || this.#ended.signal.aborted) return
+    if (isLeader) await rows.ran(now(), removed)
+    else this.#ownAt = now()
   }
 
   /** `done`: nothing is left for another look today. */
@@ -142,11 +155,12 @@ export class Retention {
   }
 
   async #applyToChats(kind: OfChats, before: number): Promise<{ count: number; done: boolean }> {
-    const { rows, expire, release } = this.#parts
+    const { rows, expire, release, isElsewhere } = this.#parts
     let count = 0
     let looked = 0
     for await (const chat of this.#aged(kind, before)) {
       if (this.#ended.signal.aborted || looked === MOST_CHATS) return { count, done: false }
+      if (await isElsewhere?.(chat.userId)) continue
       looked += 1
       if (kind === 'chats') count += (await expire(chat)) ? 1 : 0
       else if (await release(chat.id))

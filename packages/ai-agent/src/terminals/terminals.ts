@@ -28,6 +28,8 @@ const GRACE_MS = 1_000
 const LOST_MS = 30_000
 const LOST_LOOK_MS = 500
 const NORMAL = 1000
+/** The page connects again. */
+const AWAY = 1001
 
 type Actor = Pick<NewAudit, 'who' | 'from'>
 
@@ -105,8 +107,19 @@ export class Terminals {
     return found
   }
 
+  /** Another agent has this user: their terminals run on, and their pages find them there. */
+  forget(userId: string): void {
+    this.#users.get(userId)?.gone.abort()
+    this.#users.delete(userId)
+  }
+
   #of(userId: string): UserTerminals {
-    const known = this.#users.get(userId) ?? { open: new Map(), opening: 0, seenBoot: undefined }
+    const known = this.#users.get(userId) ?? {
+      open: new Map(),
+      opening: 0,
+      seenBoot: undefined,
+      gone: new AbortController(),
+    }
     this.#users.set(userId, known)
     return known
   }
@@ -127,7 +140,7 @@ export class Terminals {
     const mine = this.#of(userId)
     const terminal = new Terminal(command, startOf(id, this.#parts.now()), {
       again: (bootId, offset) => this.#attachAgain(userId, bootId, id, offset),
-      leaving: this.#parts.leaving,
+      leaving: AbortSignal.any([this.#parts.leaving, mine.gone.signal]),
     })
     mine.open.set(id, terminal)
     void terminal.ended.then((end) => {
@@ -172,6 +185,8 @@ interface UserTerminals {
   opening: number
   /** The boot of the sandbox whose terminals are known. */
   seenBoot: string | undefined
+  /** Aborts when another agent has them. */
+  gone: AbortController
 }
 
 /** How a terminal ended; the sandbox has gone where there is neither. */
@@ -240,6 +255,7 @@ class Terminal {
     clearTimeout(this.#unwatched)
     const last = end && ({ type: 'ended', exitCode: end.code, signal: end.signal } satisfies TerminalNotice)
     if (last !== undefined) this.#viewer?.close(NORMAL, 'the terminal has ended', last)
+    else this.#viewer?.close(AWAY, 'the agent goes')
     return end
   }
 

@@ -182,10 +182,21 @@ export function createConnecting(context: ConnectingContext): Connecting {
   async function startFor(userId: string, signal: AbortSignal): Promise<Connection> {
     const slot = await slotFor(userId, context)
     took(userId, 'slot', `uid ${slot.uid}, volume ${slot.volume}`)
-    return startContainer(slot, context, signal, async (opened) => {
-      took(userId, 'container', opened.id.slice(0, 12))
-      return handshake(slot, opened, await ledger.nextEpoch(), signal)
-    })
+    const start = (): Promise<Connection> =>
+      startContainer(slot, context, signal, async (opened) => {
+        took(userId, 'container', opened.id.slice(0, 12))
+        const connection = await handshake(slot, opened, await ledger.nextEpoch(), signal)
+        if (context.newerEpoch !== undefined) await connection.sandbox.commands()
+        return connection
+      })
+    try {
+      return await start()
+    } catch (error) {
+      // What a controller that has just been fenced had written before has broken this stream.
+      const mayHaveMixed = error instanceof SandboxError && error.code === 'protocol'
+      if (context.newerEpoch === undefined || !mayHaveMixed || signal.aborted) throw error
+      return start()
+    }
   }
 
   async function handshake(

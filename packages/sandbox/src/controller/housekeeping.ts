@@ -81,7 +81,7 @@ export function createHousekeeping(options: HousekeepingOptions): Housekeeping {
       ([{ userId }, { state }]) =>
         state === 'running' &&
         userId !== undefined &&
-        share.owns(userId) &&
+        (share.owns(userId) || share.leads()) &&
         !userSandboxes.isConnected(userId),
     )
     if (wanted.length === 0) return
@@ -91,7 +91,7 @@ export function createHousekeeping(options: HousekeepingOptions): Housekeeping {
       wanted.map(([slot, container]) =>
         gate(async () => {
           try {
-            await userSandboxes.reattach(slot, container, epoch, seenAt)
+            if (await isOurs(slot.userId)) await userSandboxes.reattach(slot, container, epoch, seenAt)
           } catch (error) {
             const { userId } = slot
             if (userId !== undefined && !closing.aborted)
@@ -100,6 +100,11 @@ export function createHousekeeping(options: HousekeepingOptions): Housekeeping {
         }),
       ),
     )
+  }
+
+  /** Also one whose owner has ended, for the one that leads: what runs in there must go on. */
+  async function isOurs(userId = ''): Promise<boolean> {
+    return share.owns(userId) || (share.leads() && (await share.claim(userId)))
   }
 
   /** Paused from outside while in use: by an operator, or an engine that died half-way. */
@@ -137,8 +142,8 @@ export function createHousekeeping(options: HousekeepingOptions): Housekeeping {
       asleep.set(id, since)
       if (stopAfterMs > 0 && performance.now() - since >= stopAfterMs)
         await one(userId, 'a paused sandbox without a stream could not be stopped', async () => {
-          // Its owner has ended, or it would have stopped it.
-          if (share.owns(userId) || (await share.claim(userId))) await userSandboxes.stop(userId, seenAt)
+          // Its owner would have stopped it.
+          if (await isOurs(userId)) await userSandboxes.stop(userId, seenAt)
         })
     }
   }

@@ -238,6 +238,11 @@ export function createPool(options: PoolOptions, context: PoolContext): Pool {
       return slot && { slot }
     }
     target.asked()
+    if (!context.leads()) {
+      // The one that leads now may be about to take its stream over; one opened from now on stays.
+      await entry.sandbox.close()
+      return { slot }
+    }
     const pauseMs = Math.min(AFTER_CLAIM_MS, everyMs)
     notBefore = Math.max(notBefore, performance.now() + pauseMs)
     setTimeout(wakeFirst, pauseMs).unref()

@@ -113,7 +113,7 @@ export interface Sandboxes {
   acquire(userId: string, signal?: AbortSignal): Promise<Sandbox>
   /**
    * This user's sandbox while there is a stream to it, else undefined: nothing is started or
-   * connected for the question.
+   * connected for the question, but what another controller left running of a user who is now ours.
    */
   connected(userId: string): Promise<Sandbox | undefined>
   status(userId: string): Promise<SandboxStatus>
@@ -310,7 +310,11 @@ export function createSandboxes(options: SandboxesOptions): Sandboxes {
 
     async connected(userId) {
       checkUser(userId)
-      return userSandboxes.isConnected(userId) ? userSandboxes.join(userId) : undefined
+      const isThere =
+        options.share === undefined
+          ? userSandboxes.isConnected(userId)
+          : await userSandboxes.isTakenUp(userId)
+      return isThere ? userSandboxes.join(userId) : undefined
     },
 
     async status(userId) {

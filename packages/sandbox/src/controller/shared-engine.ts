@@ -8,8 +8,8 @@ export interface SharedEngine {
   leads(): boolean
   /**
    * Resolves with whether this user is this controller's, or now becomes it because they are no
-   * other one's. Asked where that decides: another controller has taken the sandbox over, or none
-   * has stopped what is paused in its time.
+   * other one's. Asked where that decides: another controller has taken the sandbox over, or
+   * something runs or is paused whose controller may have ended.
    */
   claim(userId: string): Promise<boolean>
   /**

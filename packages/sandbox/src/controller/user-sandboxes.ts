@@ -33,6 +33,11 @@ export interface UserSandboxes {
   /** At once when a stream is open; else one attempt per user, shared by all callers. */
   join(userId: string): Promise<ConnectedSandbox>
   isConnected(userId: string): boolean
+  /**
+   * The same, after it was looked once, since this user is ours, whether a container of an earlier
+   * controller runs, which is then connected to. Rejects with a `SandboxError`.
+   */
+  isTakenUp(userId: string): Promise<boolean>
   /** As of `Connecting`. */
   steps(userId: string): readonly StartStep[]
   /**
@@ -81,6 +86,8 @@ export function createUserSandboxes(context: UserSandboxesContext): UserSandboxe
   const changedAt = new Map<string, number>()
   /** When a user became another controller's: what was begun for them before that ends. */
   const lostAt = new Map<string, number>()
+  /** The look of each user who is ours, for what an earlier controller left running. */
+  const takenUp = new Map<string, Promise<void>>()
   const unchanged = (userId: string, since: number): boolean => (changedAt.get(userId) ?? 0) < since
 
   function join(userId: string): Promise<ConnectedSandbox> {
@@ -176,6 +183,20 @@ export function createUserSandboxes(context: UserSandboxesContext): UserSandboxe
   return {
     join,
     isConnected: (userId) => live.has(userId),
+
+    async isTakenUp(userId) {
+      if (live.has(userId) || !owns(userId)) return live.has(userId)
+      const look = takenUp.get(userId) ?? lock.run(userId, () => connectIfRunning(userId, true))
+      takenUp.set(userId, look)
+      try {
+        await look
+      } catch (error) {
+        takenUp.delete(userId)
+        throw error
+      }
+      return live.has(userId)
+    },
+
     steps: (userId) => connecting.steps(userId),
 
     async stat(userId) {
@@ -246,6 +267,7 @@ export function createUserSandboxes(context: UserSandboxesContext): UserSandboxe
 
     release(userId) {
       lostAt.set(userId, performance.now())
+      takenUp.delete(userId)
       return disconnect(userId, anothersError())
     },
 

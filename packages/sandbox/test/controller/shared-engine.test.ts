@@ -86,6 +86,29 @@ test('a user who changes hands keeps what runs: the next owner attaches to it, a
   expect(await stateOf(after.id)).toBe('running')
 }, 60_000)
 
+test('what runs of nobody is taken up by the one that leads; of one’s own it is found before anything is acquired', async () => {
+  const a = controller('a', { lookEveryMs: 20, idle: { pauseAfterMs: 0, stopAfterMs: 0 } })
+  const b = controller('b')
+  owners.set('ann', 'b').set('bob', 'b')
+  const [ann, bob] = [await b.sandboxes.acquire('ann'), await b.sandboxes.acquire('bob')]
+  await a.sandboxes.maintain()
+  await sleep(100)
+  expect((await a.sandboxes.status('ann')).connected).toBe(false)
+  b.hands.crash()
+  owners.set('bob', 'c').delete('ann')
+  const c = controller('c').sandboxes
+  expect((await c.connected('bob'))?.id).toBe(bob.id)
+  await expect.poll(async () => (await a.sandboxes.status('ann')).connected).toBe(true)
+  expect(owners).toEqual(
+    new Map([
+      ['bob', 'c'],
+      ['ann', 'a'],
+    ]),
+  )
+  expect((await a.sandboxes.acquire('ann')).id).toBe(ann.id)
+  expect(await c.connected('ann')).toBeUndefined()
+}, 60_000)
+
 test('an acquire that is under way when its user is lost ends, and leaves no stream', async () => {
   owners.set('ann', 'a')
   const { sandboxes } = controller('a')

@@ -4,6 +4,7 @@
  */
 import type { AuditEntry, AuditFacts, AuditSource, NewAudit } from '@sandlot/shared/office/audit'
 import { type Kysely, type QueryExecutorProvider, type Transaction, sql } from 'kysely'
+import { type Change, recordChange, wakeListeners } from '../database/changes.ts'
 import { StorageError } from '../storage-error.ts'
 import { type AuditRow, type ChainPoint, type ChainState, FIRST_HASH, checkChain, hashOf } from './chain.ts'
 
@@ -60,6 +61,37 @@ export function inTransaction<Schema, T>(
     if (entry !== undefined && result !== false) await appendAudit(trx, entry)
     return result
   })
+}
+
+/** The same, of what other processes on the database read again when it changes. */
+export async function inChange<Schema, T>(
+  db: Kysely<Schema>,
+  { what, id }: Change,
+  entry: NewAudit | undefined,
+  work: (trx: Transaction<Schema>) => Promise<T>,
+): Promise<T> {
+  const result = await inTransaction(db, entry, async (trx) => {
+    const done = await work(trx)
+    if (done !== false) await recordChange(trx, what, id)
+    return done
+  })
+  if (result !== false) await wakeListeners(db)
+  return result
+}
+
+/**
+ * The same, where `id` says whose it is: what is a person's only the process that has them reads,
+ * so no change is recorded.
+ */
+export function inSharedChange<Schema, T>(
+  db: Kysely<Schema>,
+  change: Change & { id: string },
+  entry: NewAudit | undefined,
+  work: (trx: Transaction<Schema>) => Promise<T>,
+): Promise<T> {
+  return change.id.startsWith('deployment:')
+    ? inChange(db, change, entry, work)
+    : inTransaction(db, entry, work)
 }
 
 /** Call in a transaction. Throws `corrupt`. */

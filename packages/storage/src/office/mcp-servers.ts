@@ -5,7 +5,7 @@
 import { type AddedServer, addedServer } from '@sandlot/shared/office/mcp-servers'
 import type { NewAudit } from '@sandlot/shared/office/audit'
 import type { Kysely } from 'kysely'
-import { inTransaction } from '../audit/audit.ts'
+import { inChange } from '../audit/audit.ts'
 import type { SessionsSchema } from '../sessions/schema.ts'
 
 export interface McpServersTable {
@@ -38,6 +38,8 @@ export interface McpServerRows {
   remove(id: string, audit?: NewAudit): Promise<void>
 }
 
+const CHANGE = { what: 'servers' }
+
 export function storedMcpServers(db: Kysely<SessionsSchema>): McpServerRows {
   return {
     async all() {
@@ -55,7 +57,7 @@ export function storedMcpServers(db: Kysely<SessionsSchema>): McpServerRows {
       }))
     },
     put: ({ id, ownerId, revision, server }, at, audit) =>
-      inTransaction(db, audit, async (trx) => {
+      inChange(db, CHANGE, audit, async (trx) => {
         const json = JSON.stringify(server)
         if (revision === 1) {
           const [added] = await trx
@@ -75,7 +77,7 @@ export function storedMcpServers(db: Kysely<SessionsSchema>): McpServerRows {
         return Number(changed?.numUpdatedRows) === 1
       }),
     async remove(id, audit) {
-      await inTransaction(db, audit, (trx) => trx.deleteFrom('mcp_servers').where('id', '=', id).execute())
+      await inChange(db, CHANGE, audit, (trx) => trx.deleteFrom('mcp_servers').where('id', '=', id).execute())
     },
   }
 }

@@ -11,7 +11,7 @@ import {
   idList,
 } from '@sandlot/shared/team/agent-settings'
 import type { Kysely } from 'kysely'
-import { inTransaction } from '../audit/audit.ts'
+import { inChange } from '../audit/audit.ts'
 import type { SessionsSchema } from './schema.ts'
 
 export interface AgentSettingsTable {
@@ -58,6 +58,7 @@ export interface AgentSettingsRows {
   seed(rows: readonly Omit<SettingsRecord, 'revision'>[], at: number): Promise<boolean>
 }
 
+const CHANGE = { what: 'settings' }
 /** In `counters`. */
 const SEEDED = 'settings_seeded'
 
@@ -68,7 +69,7 @@ export function storedAgentSettings(db: Kysely<SessionsSchema>): AgentSettingsRo
       return rows.map(toRecord)
     },
     put: (row, at, audit) =>
-      inTransaction(db, audit, async (trx) => {
+      inChange(db, CHANGE, audit, async (trx) => {
         const values = toRow(row, at)
         if (row.revision === 1) {
           const [added] = await trx
@@ -87,17 +88,17 @@ export function storedAgentSettings(db: Kysely<SessionsSchema>): AgentSettingsRo
         return Number(changed?.numUpdatedRows) === 1
       }),
     async remove(subject, audit) {
-      await inTransaction(db, audit, (trx) =>
+      await inChange(db, CHANGE, audit, (trx) =>
         trx.deleteFrom('agent_settings').where('subject', '=', keyOf(subject)).execute(),
       )
     },
     replace: (subject, row, at) =>
-      db.transaction().execute(async (trx) => {
+      inChange(db, CHANGE, undefined, async (trx) => {
         await trx.deleteFrom('agent_settings').where('subject', '=', keyOf(subject)).execute()
         await upsert(trx, row, at)
       }),
     seed: (rows, at) =>
-      db.transaction().execute(async (trx) => {
+      inChange(db, CHANGE, undefined, async (trx) => {
         const [first] = await trx
           .insertInto('counters')
           .values({ name: SEEDED, value: 1 })

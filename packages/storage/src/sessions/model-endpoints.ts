@@ -5,7 +5,7 @@
 import type { NewAudit } from '@sandlot/shared/office/audit'
 import { type Endpoint, endpoint } from '@sandlot/shared/team/models-api'
 import type { Kysely } from 'kysely'
-import { inTransaction } from '../audit/audit.ts'
+import { inChange } from '../audit/audit.ts'
 import type { SessionsSchema } from './schema.ts'
 
 export interface ModelEndpointsTable {
@@ -36,6 +36,8 @@ export interface ModelEndpointRows {
   remove(id: string, audit?: NewAudit): Promise<void>
 }
 
+const CHANGE = { what: 'models' }
+
 export function storedModelEndpoints(db: Kysely<SessionsSchema>): ModelEndpointRows {
   return {
     async all() {
@@ -52,7 +54,7 @@ export function storedModelEndpoints(db: Kysely<SessionsSchema>): ModelEndpointR
       }))
     },
     put: ({ id, revision, endpoint: value }, at, audit) =>
-      inTransaction(db, audit, async (trx) => {
+      inChange(db, CHANGE, audit, async (trx) => {
         const json = JSON.stringify(value)
         if (revision === 1) {
           const [added] = await trx
@@ -71,7 +73,7 @@ export function storedModelEndpoints(db: Kysely<SessionsSchema>): ModelEndpointR
         return Number(changed?.numUpdatedRows) === 1
       }),
     async remove(id, audit) {
-      await inTransaction(db, audit, (trx) =>
+      await inChange(db, CHANGE, audit, (trx) =>
         trx.deleteFrom('model_endpoints').where('id', '=', id).execute(),
       )
     },

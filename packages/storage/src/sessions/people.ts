@@ -5,6 +5,8 @@
 import { idList } from '@sandlot/shared/team/agent-settings'
 import { type Role, role } from '@sandlot/shared/team/role'
 import type { Kysely } from 'kysely'
+import { inChange } from '../audit/audit.ts'
+import { changing } from '../database/changes.ts'
 import type { GroupCommit } from '../database/group-commit.ts'
 import { purgePerson } from '../retention/purge.ts'
 import type { SessionsSchema } from './schema.ts'
@@ -36,6 +38,8 @@ export interface RemovedPeopleTable {
 export interface PeopleRows {
   /** By user id. */
   all(): Promise<ReadonlyMap<string, KnownPerson>>
+  /** Undefined: not known. */
+  get(userId: string): Promise<KnownPerson | undefined>
   /** In place of an earlier one. */
   put(userId: string, person: KnownPerson): Promise<void>
   /** Ids of those who were removed. They stay: no id is given twice. */
@@ -56,13 +60,19 @@ export function storedPeople(db: Kysely<SessionsSchema>, commits: GroupCommit<Se
       const rows = await db.selectFrom('people').selectAll().execute()
       return new Map(rows.map((row) => [row.user_id, toPerson(row)]))
     },
+    async get(userId) {
+      const row = await db.selectFrom('people').selectAll().where('user_id', '=', userId).executeTakeFirst()
+      return row && toPerson(row)
+    },
     async put(userId, { email = '', role: held = null, teams }) {
       const row = { email, role: held, teams: JSON.stringify(teams) }
-      await db
-        .insertInto('people')
-        .values({ user_id: userId, ...row })
-        .onConflict((conflict) => conflict.column('user_id').doUpdateSet(row))
-        .execute()
+      await changing(db, { what: 'people', id: userId }, (trx) =>
+        trx
+          .insertInto('people')
+          .values({ user_id: userId, ...row })
+          .onConflict((conflict) => conflict.column('user_id').doUpdateSet(row))
+          .execute(),
+      )
     },
     async removed() {
       const rows = await db.selectFrom('removed_people').select('user_id').execute()
@@ -70,7 +80,7 @@ export function storedPeople(db: Kysely<SessionsSchema>, commits: GroupCommit<Se
     },
     purge: (userId) => purgePerson(db, commits, userId),
     remove: (userId, at) =>
-      db.transaction().execute(async (trx) => {
+      inChange(db, { what: 'removed', id: userId }, undefined, async (trx) => {
         await trx
           .insertInto('removed_people')
           .values({ user_id: userId, removed_at: at })

@@ -6,7 +6,7 @@ import { SandlotError, messageOf } from '@sandlot/shared/errors'
 import type { NewAudit } from '@sandlot/shared/office/audit'
 import { type Rule, ruleEffect, ruleMatch } from '@sandlot/shared/rules'
 import type { Kysely, Selectable, Transaction } from 'kysely'
-import { inTransaction } from '../audit/audit.ts'
+import { inSharedChange } from '../audit/audit.ts'
 import { StorageError } from '../storage-error.ts'
 import type { SessionsSchema } from './schema.ts'
 
@@ -89,9 +89,10 @@ export function storedRules(
         return []
       })
     },
-    add: (userId, rule, audit) => inTransaction(db, audit, (trx) => insertRules(trx, userId, [rule])),
+    add: (userId, rule, audit) =>
+      inSharedChange(db, { what: 'rules', id: userId }, audit, (trx) => insertRules(trx, userId, [rule])),
     revoke: (userId, id, audit) =>
-      inTransaction(db, audit, async (trx) => {
+      inSharedChange(db, { what: 'rules', id: userId }, audit, async (trx) => {
         const gone = await trx
           .deleteFrom('rules')
           .where('user_id', '=', userId)

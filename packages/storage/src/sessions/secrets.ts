@@ -5,7 +5,7 @@
 import { SandlotError } from '@sandlot/shared/errors'
 import type { NewAudit } from '@sandlot/shared/office/audit'
 import { type ColumnType, type Kysely, sql } from 'kysely'
-import { inTransaction } from '../audit/audit.ts'
+import { inSharedChange } from '../audit/audit.ts'
 import type { SessionsSchema } from './schema.ts'
 
 /** Secrets of one person. */
@@ -58,7 +58,7 @@ export function storedSecrets(db: Kysely<SessionsSchema>): SecretRows {
     },
     async put(userId, { name, keyId, sealed, updatedAt }, audit) {
       const row = { key_id: keyId, sealed, updated_at: updatedAt }
-      await inTransaction(db, audit, async (trx) => {
+      await inSharedChange(db, { what: 'secrets', id: userId }, audit, async (trx) => {
         const { others } = await trx
           .selectFrom('secrets')
           .select((query) => query.fn.countAll<number>().as('others'))
@@ -78,7 +78,7 @@ export function storedSecrets(db: Kysely<SessionsSchema>): SecretRows {
       })
     },
     remove: (userId, name, audit) =>
-      inTransaction(db, audit, async (trx) => {
+      inSharedChange(db, { what: 'secrets', id: userId }, audit, async (trx) => {
         const gone = await trx
           .deleteFrom('secrets')
           .where('user_id', '=', userId)

@@ -131,7 +131,7 @@ export function sandboxRequests(parts: AcpServerParts): ExtensionHandlers {
 /** So many are measured at once. */
 const MEASURED_AT_ONCE = 8
 
-export function sandboxesRequests({ shell, audit, log }: AcpServerParts): ExtensionHandlers {
+export function sandboxesRequests({ shell, ownership, audit, log }: AcpServerParts): ExtensionHandlers {
   return {
     [EXT.sandboxes]: async ({ params, connection }): Promise<object> => {
       const { user: said, ask } = parseParams(sandboxesParams, params, EXT.sandboxes)
@@ -146,6 +146,7 @@ export function sandboxesRequests({ shell, audit, log }: AcpServerParts): Extens
             return measure(desk, ask.userIds)
           case 'reset':
           case 'stop':
+            await ownership?.claim(ask.userId)
             log.info({ by: user.id, userId: ask.userId }, `an administrator’s ${ask.do} of a sandbox`)
             await desk.sandboxes[ask.do](ask.userId)
             await audit?.write({

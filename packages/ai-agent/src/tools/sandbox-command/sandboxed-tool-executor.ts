@@ -7,7 +7,7 @@ import { inSandbox } from '../../approval/files.ts'
 import type { ExitInfo } from '@sandlot/shared/call'
 import type { FailureReason } from '@sandlot/shared/reasons'
 import type { RefusedHost } from '@sandlot/sandbox/sandbox'
-import { SandboxError } from '@sandlot/sandbox/errors'
+import { SandboxError, type SandboxErrorCode } from '@sandlot/sandbox/errors'
 import type { CommandExit, RunningCommand, Sandbox } from '@sandlot/sandbox/sandbox'
 import { ToolError, abortReason } from '../tool-error.ts'
 import { commandId } from './command-id.ts'
@@ -62,6 +62,8 @@ const SLOW_SANDBOX_MS = 300
  * A file of the whole output: from where the model’s text is cut, as far as the sandbox can tell.
  */
 const SPOOL = { afterBytes: 128 * 1024, maxBytes: 16 * 1024 * 1024 }
+/** The stream went, or another controller has taken it over for a moment. */
+const LOST: ReadonlySet<SandboxErrorCode> = new Set(['sandbox_lost', 'fenced'])
 
 /** Runs the commands of one call. */
 export class SandboxedToolExecutor {
@@ -175,7 +177,7 @@ async function begin(
     return await start(sandbox)
   } catch (error) {
     // The stream went before the answer came. Whether the command arrived is asked, not guessed.
-    if (!(error instanceof SandboxError) || error.code !== 'sandbox_lost') throw error
+    if (!(error instanceof SandboxError) || !LOST.has(error.code)) throw error
     const begun = await whileLeased(
       async (again) => {
         if (again.bootId !== sandbox.bootId) return undefined

@@ -1,0 +1,50 @@
+/**
+ * What this agent keeps in memory of the whole deployment is read again when another one has
+ * changed it.
+ */
+import type { Ownership } from './ownership.ts'
+
+interface Kept {
+  people: {
+    reload(userId?: string): Promise<void>
+    forget(userId: string): void
+    readonly all: ReadonlyMap<string, unknown>
+  }
+  settings: { reload(): Promise<void>; forget(userId: string): void }
+  models: { reload(): Promise<void> }
+  servers: { reload(what: 'servers' | 'values'): Promise<void>; forget(userId: string): void }
+  removals: { add(userId: string): void }
+  forgetRules: () => void
+  removedPeople: () => Promise<ReadonlySet<string>>
+  /** What this person may read of others is judged again. */
+  recheck: (userId: string) => void
+}
+
+/** From now on. A change whose id is not known is one of all of its kind. */
+export function followChanges({ onChange }: Pick<Ownership, 'onChange'>, kept: Kept): void {
+  const { people, settings, models, servers, removals } = kept
+  const removed = (userId: string): void => {
+    removals.add(userId)
+    people.forget(userId)
+    settings.forget(userId)
+    servers.forget(userId)
+    kept.recheck(userId)
+  }
+  onChange('people', async (userId) => {
+    await people.reload(userId)
+    for (const id of userId === undefined ? people.all.keys() : [userId]) kept.recheck(id)
+  })
+  onChange('settings', () => settings.reload())
+  onChange('models', () => models.reload())
+  onChange('servers', () => servers.reload('servers'))
+  // Keys of endpoints and values of servers are stored after what they belong to.
+  onChange('secrets', async () => {
+    await models.reload()
+    await servers.reload('values')
+  })
+  onChange('rules', () => kept.forgetRules())
+  onChange('removed', async (userId) => {
+    kept.forgetRules()
+    for (const id of userId === undefined ? await kept.removedPeople() : [userId]) removed(id)
+  })
+}

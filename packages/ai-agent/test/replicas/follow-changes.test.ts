@@ -1,0 +1,190 @@
+/** Two agents on one PostgreSQL: what one changes for all, the other one goes by. */
+import type { AddedServer } from '@sandlot/shared/office/mcp-servers'
+import { type Change, listenToChanges } from '@sandlot/storage/database/changes'
+import { openSessionStore } from '@sandlot/storage/sessions/open'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { type Postgres, postgresPrograms, startPostgres } from '../../../storage/test/support/postgres.ts'
+import { ruleSettings } from '../../src/approval/config.ts'
+import { RuleBook, withCachedRules } from '../../src/approval/rule-book.ts'
+import { ServerBook } from '../../src/mcp/server-book.ts'
+import { ModelBook } from '../../src/model/model-book.ts'
+import { People } from '../../src/people/people.ts'
+import { Removals } from '../../src/people/removal.ts'
+import { SettingsBook } from '../../src/people/settings-book.ts'
+import { followChanges } from '../../src/replicas/follow-changes.ts'
+import { UserSecrets } from '../../src/secrets/user-secrets.ts'
+import { createVault } from '../../src/secrets/vault.ts'
+
+if (postgresPrograms === undefined)
+  process.stderr.write(
+    'follow-changes: left out, there is no PostgreSQL on this machine (apt install postgresql)\n',
+  )
+
+const KEY = new Uint8Array(32).fill(7)
+const OF_PROMPT = { turns: 100, calls: 100, tokens: 1_000, cost: 1, promptSeconds: 100 }
+const OF_DAY = { turnsPerDay: 100, callsPerDay: 100, tokensPerDay: 1_000, costPerDay: 1, secondsPerDay: 100 }
+const OF_MONTH = {
+  turnsPerMonth: 100,
+  callsPerMonth: 100,
+  tokensPerMonth: 1_000,
+  costPerMonth: 1,
+  secondsPerMonth: 100,
+}
+const ROOT = { who: { id: 'root', name: 'Root' } }
+const SERVER: AddedServer = {
+  name: 'notes',
+  enabled: true,
+  connection: {
+    kind: 'http',
+    url: 'https://notes.example/mcp',
+    headers: [],
+    auth: { type: 'client-credentials', issuer: 'https://notes.example', clientId: 'sandlot' },
+  },
+  off: [],
+  readOnly: [],
+}
+
+describe.skipIf(postgresPrograms === undefined)('two agents on PostgreSQL', () => {
+  let postgres: Postgres
+  let url: string
+  const closing: (() => Promise<unknown>)[] = []
+  beforeAll(async () => {
+    postgres = await startPostgres(postgresPrograms ?? '')
+    url = await postgres.database('books')
+  }, 60_000)
+  afterEach(async () => {
+    for (const close of closing.splice(0).toReversed()) await close()
+  })
+  afterAll(() => postgres?.stop())
+
+  async function agent() {
+    const warned: string[] = []
+    const log = { info: () => undefined, warn: (_: unknown, line: string) => void warned.push(line) }
+    const database = await openSessionStore(url)
+    const store = withCachedRules(database)
+    const reloads: { what: string; reload: (id: string | undefined) => void | Promise<void> }[] = []
+    const changed = async (changes: readonly Change[]): Promise<void> => {
+      for (const { what, id } of changes)
+        for (const one of reloads)
+          if (what === one.what || what === 'everything') await one.reload(what === one.what ? id : undefined)
+    }
+    const problem = (error: unknown): void => void warned.push(String(error))
+    const listener = await listenToChanges({ where: url, schema: 'sessions', changed, problem })
+    closing.push(async () => {
+      await listener.close()
+      await store.close()
+    })
+    const people = await People.open(store.people, log)
+    const removals = new Removals(await store.people.removed())
+    const rules = new RuleBook(store.rules, ruleSettings(undefined), Date.now)
+    const vault = createVault([KEY])
+    const secrets = new UserSecrets({ rows: store.secrets, vault, redact: () => undefined, now: Date.now })
+    const models = await ModelBook.open({
+      rows: store.modelEndpoints,
+      secrets,
+      configured: undefined,
+      timeouts: { idleTimeoutMs: 1_000, progressTimeoutMs: 1_000 },
+      prices: {},
+      limitsCost: () => false,
+      now: Date.now,
+      log,
+    })
+    const servers = await ServerBook.open({
+      rows: store.mcpServers,
+      secrets,
+      configured: [],
+      may: () => 'public',
+      changed: () => settings.renew(),
+      now: Date.now,
+      log,
+    })
+    const deployment = {
+      tools: true,
+      mcpServers: [],
+      models: [],
+      network: { mode: 'none', hosts: [], ask: false },
+      limits: { ...OF_PROMPT, ...OF_DAY, ...OF_MONTH },
+    } as const
+    const parts = { rows: store.agentSettings, people, deployment, tools: [], now: Date.now, log }
+    const settings = new SettingsBook({ ...parts, problem: () => undefined }, await store.agentSettings.all())
+    const rechecked: string[] = []
+    followChanges(
+      { onChange: (what, reload) => void reloads.push({ what, reload }) },
+      {
+        people,
+        settings,
+        models,
+        servers,
+        removals,
+        forgetRules: () => store.forgetRules(),
+        removedPeople: () => store.people.removed(),
+        recheck: (userId) => void rechecked.push(userId),
+      },
+    )
+    return { store, people, removals, rules, secrets, models, servers, settings, rechecked, warned, changed }
+  }
+
+  test('addresses, roles and teams; and what is set for them, of which the slower of two is refused', async () => {
+    const [a, b] = [await agent(), await agent()]
+    a.people.record({ id: 'ada', email: 'Ada@example.org', role: 'member', teams: ['t_one'] })
+    await expect
+      .poll(() => b.people.get('ada'))
+      .toEqual({
+        email: 'ada@example.org',
+        role: 'member',
+        teams: ['t_one'],
+      })
+    expect(b.rechecked).toContain('ada')
+    const team = { kind: 'team', id: 't_one' } as const
+    await a.settings.put(team, { settings: { modeCeiling: 'manual' }, revision: 0 }, 'One')
+    // At once, and not yet read again: its number is not the one that is there.
+    await b.settings.put(team, { settings: { modeCeiling: 'yolo' }, revision: 0 }, 'One')
+    expect(b.settings.view(team)).toEqual({ settings: { modeCeiling: 'manual' }, revision: 1 })
+    await expect.poll(() => b.settings.of('ada').modeCeiling).toBe('manual')
+    expect([...a.warned, ...b.warned]).toEqual([])
+  })
+
+  test('models with their keys, and servers with their values', async () => {
+    const [a, b] = [await agent(), await agent()]
+    const endpoint = { name: 'Ours', baseUrl: 'https://models.example/v1', models: [{ name: 'm1' }] }
+    await a.models.put(endpoint, { revision: 0, apiKey: 'sk-one' })
+    await expect.poll(() => b.models.settings.map(({ apiKey }) => apiKey)).toEqual(['sk-one'])
+    expect(b.models.names).toEqual(['m1'])
+    const [made] = a.models.view.endpoints
+    await b.models.put(endpoint, { id: made?.id, revision: 1, apiKey: 'sk-two' })
+    await expect.poll(() => a.models.settings.map(({ apiKey }) => apiKey)).toEqual(['sk-two'])
+    const values = { named: {}, clientSecret: 'of-the-client' }
+    const id = await a.servers.put('deployment', '', SERVER, { revision: 0, values }, ROOT)
+    await expect
+      .poll(() =>
+        b.servers.list('deployment', '').map(({ hasClientSecret, why }) => ({ hasClientSecret, why })),
+      )
+      .toEqual([{ hasClientSecret: true, why: undefined }])
+    expect(b.servers.deployment.map(({ name }) => name)).toEqual(['notes'])
+    await b.servers.remove('deployment', '', id, ROOT)
+    await expect.poll(() => a.servers.deployment).toEqual([])
+    await b.models.remove(made?.id ?? '')
+    await expect.poll(() => a.models.view.endpoints).toEqual([])
+    expect([...a.warned, ...b.warned]).toEqual([])
+  })
+
+  test('rules for everybody, and who is removed; where something was missed all is read again', async () => {
+    const [a, b] = [await agent(), await agent()]
+    expect(await b.rules.of('ada')).toEqual([])
+    const rule = await a.rules.addForEverybody({ effect: 'deny', match: { tool: 'write_file' } }, ROOT)
+    await expect.poll(async () => (await b.rules.of('ada')).map(({ id }) => id)).toEqual([rule.id])
+    await b.rules.revokeForEverybody(rule.id, ROOT)
+    await expect.poll(() => a.rules.of('ada')).toEqual([])
+
+    a.people.record({ id: 'bob', email: 'bob@example.org', teams: [] })
+    await expect.poll(() => b.people.get('bob')).toBeDefined()
+    await a.store.people.remove('bob', 1)
+    await expect.poll(() => b.removals.has('bob')).toBe(true)
+    expect(b.people.get('bob')).toBeUndefined()
+    await a.store.people.put('cid', { email: 'cid@example.org', teams: [] })
+    await b.changed([{ what: 'everything' }])
+    expect(b.people.emailOf('cid')).toBe('cid@example.org')
+    expect(b.rechecked).toContain('cid')
+    expect([...a.warned, ...b.warned]).toEqual([])
+  })
+})
