@@ -41,12 +41,12 @@ const NOTHING_CHANGED = 3
  * is an id or an e-mail address.
  */
 async function main([act = '', who = '', data]: readonly string[]): Promise<Answer> {
-  const { dataFolder, accounts: where, publicUrl, agentUrl } = readServiceConfig()
+  const { dataFolder, accounts: where, publicUrl, agentUrl, keys } = readServiceConfig()
   // Before the first start, or with another SANDLOT_DATA than Sandlot's: nothing is made by asking.
   if (!isPostgres(where) && !existsSync(where))
     return { did: 'nothing', reason: 'no_deployment', message: dataFolder }
   if (act === 'list' || act === 'show') return reading(where, act === 'list' ? undefined : who, agentUrl)
-  const secret = await ensureSecret(join(dataFolder, 'keys'), 'service-cookies')
+  const secret = keys.cookies ?? (await ensureSecret(join(dataFolder, 'keys'), 'service-cookies'))
   const accounts = await opened(where, { secret, publicUrl: publicUrl ?? 'http://127.0.0.1' })
   if (accounts === undefined) return { did: 'nothing', reason: 'running', message: dataFolder }
   try {

@@ -33,6 +33,8 @@ interface RemovalsParts {
   sockets: Pick<Sockets, 'personRemoved'>
   uploads: Pick<Uploads, 'removeAll'>
   log: Logger
+  /** Whether this service does it, and not another one. */
+  leads: () => boolean
   /** What tests wait for, in milliseconds. */
   retryMs?: number | undefined
   slowMs?: number | undefined
@@ -67,10 +69,20 @@ export class Removals {
   async remove(userId: string, data: RemovedData, audit?: NewAudit): Promise<Removal> {
     const removal = await this.#parts.accounts.removeUser(userId, data, audit)
     this.#parts.sockets.personRemoved(userId)
-    if (!removal.done) this.#again.add(userId)
+    if (!removal.done) this.askedFor(userId)
+    return removal
+  }
+
+  /** There is a removal to begin or to try again at once: asked for at another service. */
+  askedFor(userId: string): void {
+    this.#again.add(userId)
     this.#pauses.get(userId)?.()
     this.#more.resolve()
-    return removal
+  }
+
+  /** There may be some to begin. */
+  look(): void {
+    this.#more.resolve()
   }
 
   /** Resolves when nothing is under way; what is left, the next process does. */
@@ -90,7 +102,7 @@ export class Removals {
       const reached = agent.whenConnected(signal).catch(() => undefined)
       if (await isAborted(reached, signal)) return
       const left = await this.#left()
-      for (const removal of left ?? []) this.#begin(removal)
+      if (this.#parts.leads()) for (const removal of left ?? []) this.#begin(removal)
       const wake = this.#more
       const late = left === undefined ? setTimeout(() => wake.resolve(), retryMs) : undefined
       await isAborted(wake.promise, signal)

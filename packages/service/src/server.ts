@@ -32,6 +32,8 @@ import { Alerts, type AlertsTimes } from './notices/alerts.ts'
 import { mailSender } from './notices/mail.ts'
 import { type NoticeTimes, Notices } from './notices/notices.ts'
 import { openPush } from './notices/push.ts'
+import { FellowServices } from './fellows/fellow-services.ts'
+import { SharedPresence } from './fellows/shared-presence.ts'
 import { originRule } from './auth/origin.ts'
 import { previewPlaces } from './previews/places.ts'
 import { Backups } from './office/backups.ts'
@@ -49,6 +51,7 @@ import { prepareSetup } from './auth/setup.ts'
 import { SLOW_READER_BYTES } from './socket/chat-socket.ts'
 import { Sockets } from './socket/sockets.ts'
 import { makeUpgrade } from './socket/upgrade.ts'
+import { uploadFiles } from './chat/upload-files.ts'
 import { openUploads } from './chat/uploads.ts'
 
 /** Limits that tests lower. */
@@ -90,7 +93,9 @@ const CLOSE_GRACE_MS = 3_000
  */
 export async function startService(config: ServiceConfig, deps: ServiceDeps = {}): Promise<RunningService> {
   const keysFolder = join(config.dataFolder, 'keys')
-  const authSecret = await ensureSecret(keysFolder, 'service-cookies')
+  const isShared = isPostgres(config.accounts)
+  const { keys } = config
+  const authSecret = keys.cookies ?? (await ensureSecret(keysFolder, 'service-cookies'))
   const publicUrl = config.publicUrl ?? `http://${nameOf(config.host)}:${config.port}`
   const accounts = await openAccounts(config.accounts, {
     secret: authSecret,
@@ -98,12 +103,13 @@ export async function startService(config: ServiceConfig, deps: ServiceDeps = {}
   })
   const undo: (() => Promise<void>)[] = [() => accounts.close()]
   try {
-    const setup = await prepareSetup(accounts, config.dataFolder)
+    const setup = await prepareSetup(accounts, keysFolder, isShared ? authSecret : undefined)
     const secrets = [
       authSecret,
       setup.token,
       config.metricsToken,
       config.agentToken,
+      ...Object.values(keys),
       config.mail?.auth?.pass,
       ...config.providers.map(({ clientSecret }) => clientSecret),
     ].map((secret = '') => secret)
@@ -111,33 +117,55 @@ export async function startService(config: ServiceConfig, deps: ServiceDeps = {}
     const metrics = makeMetrics()
     const isOurs = originRule(config.publicUrl, config.allowedOrigins)
     const limits = makeLimits(deps.rates)
-    const sockets = new Sockets(metrics.sockets)
+    const sockets = new Sockets(metrics.sockets, (ended) => fellows.tell(ended))
+    const fellows = new FellowServices({
+      where: config.accounts,
+      accounts,
+      sockets,
+      log,
+      onRemoved: (userId) => removals.askedFor(userId),
+      onSetUp: () => setup.isDone(),
+      onLead: () => {
+        removals.look()
+        if (agent.connected) adopt()
+      },
+    })
+    undo.push(() => fellows.close())
+    const leads = (): boolean => fellows.leads()
     const stopping = new AbortController()
 
     const audit = new BackgroundAudit(accounts.audit, (err) =>
       log.error({ err }, 'a line of the audit log was not written'),
     )
     undo.push(() => audit.flush())
-    const uploads = await openUploads(join(config.dataFolder, 'uploads'), {
-      onProblem: (error) =>
-        log.warn({ err: error }, 'old images could not be removed; the next hour tries again'),
-    })
+    const uploads = await openUploads(
+      isShared ? accounts.uploads : await uploadFiles(join(config.dataFolder, 'uploads')),
+      {
+        onProblem: (error) =>
+          log.warn({ err: error }, 'old images could not be removed; the next hour tries again'),
+      },
+    )
     undo.push(() => uploads.close())
     const sessions = openSessions(config.sessions)
     undo.push(() => sessions.close())
-    const auditRetention = new AuditRetention({ audit: accounts.audit, sessions, log })
+    const auditRetention = new AuditRetention({ audit: accounts.audit, sessions, log, leads })
     undo.push(() => auditRetention.close())
     let url = publicUrl
     const sendMail = config.mail === undefined ? undefined : mailSender(config.mail)
     const push = openPush({
       ...deps.push,
-      secret: await ensureSecret(keysFolder, 'push'),
+      secret: keys.push ?? (await ensureSecret(keysFolder, 'push')),
       subject: pushSubject(config),
     })
+    const presence = isShared
+      ? new SharedPresence({ id: fellows.id, sockets, store: accounts.services, log })
+      : undefined
+    undo.push(async () => presence?.close())
     const notices = new Notices({
       store: accounts.notices,
       reader: () => sessions.reader(),
-      presence: sockets,
+      presence: presence ?? sockets,
+      leads,
       push,
       sendMail,
       publicUrl: () => url,
@@ -148,6 +176,9 @@ export async function startService(config: ServiceConfig, deps: ServiceDeps = {}
     undo.push(() => notices.close())
     const tellOfChange = sessionChanges({ sessions, sockets, authors: () => authorsOf(accounts), log })
     let adopting = Promise.resolve()
+    const adopt = (): void => {
+      adopting = adopting.then(() => adoptTeams({ accounts, agent, sockets, log }))
+    }
     // Behind the end of the link, which ends what it asks.
     undo.push(() => adopting)
     const agent = new Agents({
@@ -166,7 +197,7 @@ export async function startService(config: ServiceConfig, deps: ServiceDeps = {}
       },
       onConnected: (connected) => {
         metrics.agentConnected(connected)
-        if (connected) adopting = adopting.then(() => adoptTeams({ accounts, agent, sockets, log }))
+        if (connected && leads()) adopt()
       },
       pauses: deps.agentPauses,
     })
@@ -178,6 +209,7 @@ export async function startService(config: ServiceConfig, deps: ServiceDeps = {}
       sockets,
       uploads,
       log,
+      leads,
       retryMs: deps.removalRetryMs,
       slowMs: deps.removalSlowMs,
     })
@@ -196,7 +228,7 @@ export async function startService(config: ServiceConfig, deps: ServiceDeps = {}
     undo.push(async () => external.close())
 
     const places = previewPlaces(config)
-    const previews = new Previews(await ensureSecret(keysFolder, 'previews'), sockets)
+    const previews = new Previews(keys.previews ?? (await ensureSecret(keysFolder, 'previews')), sockets)
     const previewServer = new PreviewServer({
       places,
       previews,
@@ -211,16 +243,18 @@ export async function startService(config: ServiceConfig, deps: ServiceDeps = {}
       sendMail,
       webhook: webhook && {
         host: webhook.host,
-        post: alertPoster(webhook, await ensureSecret(keysFolder, 'alerts')),
+        post: alertPoster(webhook, keys.alerts ?? (await ensureSecret(keysFolder, 'alerts'))),
       },
       readiness: () =>
         readinessOf({ config, accounts, sessions, agent, external, stopping: stopping.signal }),
       store: accounts.alerts,
+      leads,
       publicUrl: () => url,
       log,
       times: deps.alertTimes,
     })
     undo.push(() => alerts.close())
+    await fellows.start()
 
     const backups = new Backups({ file: config.backupStatusFile, audit: accounts.audit, log })
     undo.push(() => backups.close())
@@ -243,6 +277,7 @@ export async function startService(config: ServiceConfig, deps: ServiceDeps = {}
       limits,
       metrics,
       setup,
+      fellows,
       isOurs,
       sendMail,
       push,

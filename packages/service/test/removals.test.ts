@@ -25,6 +25,7 @@ test('whom to remove that cannot be read once the agent is there is read again l
   const asked: object[] = []
   let reads = 0
   const removals = new Removals({
+    leads: () => true,
     accounts: {
       removeUser: (...given) => accounts.removeUser(...given),
       // The first time they are closed, then they are open again.
@@ -66,6 +67,7 @@ test('who is asked for again while a try is under way is tried again at once whe
   const asked: object[] = []
   const first = Promise.withResolvers<void>()
   const removals = new Removals({
+    leads: () => true,
     accounts,
     agent: {
       whenConnected: async () => undefined,
@@ -127,6 +129,7 @@ test('property: each person is removed by the last request, one try at a time, a
     const twice: string[] = []
     const last = new Map<string, RemovedData>()
     const removals = new Removals({
+      leads: () => true,
       accounts,
       agent: {
         whenConnected: async () => undefined,

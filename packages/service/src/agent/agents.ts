@@ -220,6 +220,8 @@ export class Agents {
         if (!isNotOwner(error) && !(isLost && (!sent || mayRepeat()))) throw error
         if (performance.now() + pause > until || this.closed) throw isLost ? error : unavailable(error)
         this.#owners.clear()
+        // Chats of a person who is removed may have been handed over.
+        if (isNotOwner(error)) this.#people.clear()
         await sleep(pause * (1 + Math.random() / 2), undefined, { ref: false })
         await this.#look()
         pause = Math.min(pause * 2, PAUSE_MS.longest)
@@ -355,7 +357,6 @@ export class Agents {
     return first
   }
 
-  /** Chats are handed over when their person is removed, after which nothing of them is here. */
   async #personOf(sessionId: string): Promise<string | undefined> {
     const known = this.#people.get(sessionId)
     if (known !== undefined) return known

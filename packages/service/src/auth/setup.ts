@@ -1,8 +1,9 @@
 /**
  * The first administrator. While there is no account, a token is kept in `keys/setup-token` (0600),
- * and every start prints its URL. Creating the administrator there deletes the token.
+ * and every start prints its URL. Creating the administrator there deletes the token. Services that
+ * share a database make the same token of the key that they share.
  */
-import { join } from 'node:path'
+import { createHmac } from 'node:crypto'
 import type { Account, SetupRequest } from '@sandlot/shared/api'
 import { SandlotError } from '@sandlot/shared/errors'
 import type { AccountsStore } from '@sandlot/storage/accounts/store'
@@ -15,13 +16,20 @@ export interface Setup {
   readonly token: string | undefined
   /** Throws `forbidden` (wrong or used token), `conflict`, `bad_request`. */
   run(request: SetupRequest): Promise<Account>
+  /** Another service has done it. */
+  isDone(): void
 }
 
-export async function prepareSetup(accounts: AccountsStore, dataFolder: string): Promise<Setup> {
-  const keysFolder = join(dataFolder, 'keys')
+/** `sharedKey`: of all services on one database; undefined: there is one service. */
+export async function prepareSetup(
+  accounts: AccountsStore,
+  keysFolder: string,
+  sharedKey?: string,
+): Promise<Setup> {
   const done = await accounts.hasUsers()
   if (done) await deleteSecret(keysFolder, TOKEN_NAME)
-  let token = done ? undefined : await ensureSecret(keysFolder, TOKEN_NAME)
+  const made = sharedKey && createHmac('sha256', sharedKey).update('set-up').digest('hex')
+  let token = done ? undefined : (made ?? (await ensureSecret(keysFolder, TOKEN_NAME)))
 
   return {
     get token() {
@@ -38,6 +46,9 @@ export async function prepareSetup(accounts: AccountsStore, dataFolder: string):
       token = undefined
       await deleteSecret(keysFolder, TOKEN_NAME)
       return administrator
+    },
+    isDone() {
+      token = undefined
     },
   }
 }

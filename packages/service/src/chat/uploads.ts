@@ -1,12 +1,8 @@
 /**
- * Images between their upload and the message that takes them. Files, so that a message whose
- * answer was lost can be sent again, also after a restart; each waits for a day, whether a message
- * took it or not.
+ * Images between their upload and the message that takes them. Kept, so that a message whose answer
+ * was lost can be sent again, also after a restart; each waits for a day, whether a message took it
+ * or not.
  */
-import { createHash } from 'node:crypto'
-import type { Dirent } from 'node:fs'
-import { mkdir, readFile, readdir, rm, stat, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import { SandlotError } from '@sandlot/shared/errors'
 import { newId } from '@sandlot/shared/ids'
 import {
@@ -16,8 +12,8 @@ import {
   imageId,
   imageTypeOf,
 } from '@sandlot/shared/images'
-import { freeBytes } from '@sandlot/storage/free-bytes'
-import { RESERVE_BYTES, noRoomError } from '@sandlot/storage/sessions/store-room'
+import type { UploadShelf } from '@sandlot/storage/accounts/uploads'
+import { noRoomError } from '@sandlot/storage/sessions/store-room'
 import { InOrder } from './in-order.ts'
 
 /** How long an image waits. */
@@ -52,6 +48,11 @@ export interface Uploads {
   close(): Promise<void>
 }
 
+export interface UploadsShelf extends UploadShelf {
+  /** Whether so many bytes may still be put there. Absent: it says so itself. */
+  hasRoom?: (bytes: number) => boolean
+}
+
 interface UploadsOptions {
   /** A sweep in the background has failed; the next one tries again. */
   onProblem: (error: unknown) => void
@@ -60,37 +61,23 @@ interface UploadsOptions {
   maxWaitingBytes?: number
   maxWaiting?: number
   sweepEveryMs?: number
-  freeBytes?: (folder: string) => number
 }
 
-/** `folder` is made. What is too old in it is removed, now, every hour, and with each upload. */
-export async function openUploads(folder: string, options: UploadsOptions): Promise<Uploads> {
+/**
+ * What is too old is removed, now, every hour, and with each upload. Limits are looked at before an
+ * image is put away: of one person who uploads at several services at once, each may pass one more.
+ */
+export async function openUploads(shelf: UploadsShelf, options: UploadsOptions): Promise<Uploads> {
   const { onProblem, keptMs = KEPT_MS, sweepEveryMs = SWEEP_EVERY_MS } = options
   const { maxWaitingBytes = MAX_WAITING_BYTES, maxWaiting = MAX_WAITING } = options
-  await mkdir(folder, { recursive: true, mode: 0o700 })
-  // A person's id comes from their account; a digest is a file name whatever it looks like.
-  const folderOf = (userId: string): string =>
-    join(folder, createHash('sha256').update(userId).digest('hex').slice(0, 32))
-  const sweepAll = async (): Promise<void> => {
-    for (const own of await readdir(folder, { withFileTypes: true }))
-      if (own.isDirectory()) await sweep(join(folder, own.name), keptMs)
-  }
-  await sweepAll()
+  const since = (): number => Date.now() - keptMs
+  await shelf.removeOlder(since())
   let swept: Promise<void> = Promise.resolve()
   const sweeping = setInterval(() => {
-    swept = swept.then(sweepAll).catch(onProblem)
+    swept = swept.then(() => shelf.removeOlder(since())).catch(onProblem)
   }, sweepEveryMs).unref()
-  const free = options.freeBytes ?? freeBytes
   const adding = new InOrder(MAX_AT_ONCE)
-
-  /** Where an image that still waits is. Throws `not_found`. */
-  const find = async (userId: string, id: string): Promise<string> => {
-    if (!imageId.safeParse(id).success) throw gone()
-    const path = join(folderOf(userId), id)
-    const { mtimeMs } = await stat(path)
-    if (isOld(mtimeMs, keptMs)) throw gone()
-    return path
-  }
+  const isId = (id: string): boolean => imageId.safeParse(id).success
 
   return {
     async add(userId, bytes) {
@@ -98,40 +85,29 @@ export async function openUploads(folder: string, options: UploadsOptions): Prom
       const mimeType = imageTypeOf(bytes)
       if (mimeType === undefined)
         throw new SandlotError('bad_request', 'This is no image. Attach a PNG, JPEG, GIF or WebP.')
-      const own = folderOf(userId)
-      // In order: concurrent uploads would all be counted before the first is written.
-      return adding.run(own, async () => {
-        await mkdir(own, { recursive: true, mode: 0o700 })
-        const waiting = await sweep(own, keptMs)
+      // In order: concurrent uploads would all be counted before the first is put away.
+      return adding.run(userId, async () => {
+        const waiting = await shelf.waiting(userId, since())
         if (waiting.bytes + bytes.length > maxWaitingBytes) throw noRoom('too_large')
         if (waiting.count >= maxWaiting) throw noRoom('rate_limited')
-        if (free(folder) - bytes.length < RESERVE_BYTES) throw noRoomError('disk', 'The image')
+        if (shelf.hasRoom?.(bytes.length) === false) throw noRoomError('disk', 'The image')
         const id = newId('i')
-        await writeFile(join(own, id), bytes, { mode: 0o600 })
+        await shelf.put(userId, id, bytes)
         return { id, mimeType, bytes: bytes.length }
       })
     },
     async read(userId, id) {
-      try {
-        const bytes = await readFile(await find(userId, id))
-        const mimeType = imageTypeOf(bytes)
-        if (mimeType === undefined) throw gone()
-        return { mimeType, bytes }
-      } catch (error) {
-        throw isMissing(error) ? gone() : error
-      }
+      const bytes = isId(id) ? await shelf.get(userId, id, since()) : undefined
+      const mimeType = bytes && imageTypeOf(bytes)
+      if (bytes === undefined || mimeType === undefined) throw gone()
+      return { mimeType, bytes }
     },
     async remove(userId, id) {
-      try {
-        await rm(await find(userId, id))
-      } catch (error) {
-        throw isMissing(error) ? gone() : error
-      }
+      if (!isId(id) || !(await shelf.remove(userId, id, since()))) throw gone()
     },
     async removeAll(userId) {
-      const own = folderOf(userId)
-      // Behind what is being added: that would make the folder again.
-      await adding.run(own, () => rm(own, { recursive: true, force: true }))
+      // Behind what is being added.
+      await adding.run(userId, () => shelf.removeAll(userId))
     },
     async close() {
       clearInterval(sweeping)
@@ -157,44 +133,4 @@ function gone(): SandlotError {
     'not_found',
     'An attached image is not kept any more: it waits for one day. Attach it again.',
   )
-}
-
-/** Removes expired images. Returns what is left. */
-async function sweep(own: string, keptMs: number): Promise<{ bytes: number; count: number }> {
-  const left = { bytes: 0, count: 0 }
-  for (const entry of await entriesOf(own)) {
-    if (!entry.isFile()) continue
-    const path = join(own, entry.name)
-    try {
-      const { size, mtimeMs } = await stat(path)
-      if (isOld(mtimeMs, keptMs)) {
-        await rm(path, { force: true })
-        continue
-      }
-      left.bytes += size
-      left.count++
-    } catch (error) {
-      // Another sweep, or its sender, has just removed it.
-      if (!isMissing(error)) throw error
-    }
-  }
-  return left
-}
-
-/** None when the folder has just been removed with its person. */
-async function entriesOf(own: string): Promise<Dirent[]> {
-  try {
-    return await readdir(own, { withFileTypes: true })
-  } catch (error) {
-    if (isMissing(error)) return []
-    throw error
-  }
-}
-
-function isOld(mtimeMs: number, keptMs: number): boolean {
-  return Date.now() - mtimeMs > keptMs
-}
-
-function isMissing(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === 'ENOENT'
 }

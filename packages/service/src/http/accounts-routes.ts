@@ -22,7 +22,7 @@ const DAY_MS = 24 * 60 * 60 * 1000
 const emailShape = z.email().max(254)
 
 export function accountsRoutes(parts: Parts): Hono<AppEnv> {
-  const { accounts, agent, audit, config, external, limits, metrics, setup, sockets, log } = parts
+  const { accounts, agent, audit, config, external, fellows, limits, metrics, setup, sockets, log } = parts
   const signedInOnly = requireCaller(parts)
   const ourPagesOnly = requireOurOrigin(parts)
 
@@ -115,6 +115,7 @@ export function accountsRoutes(parts: Parts): Hono<AppEnv> {
     .post('/setup', ourPagesOnly, async (c) => {
       const request = await readBody(c, setupRequest)
       const administrator = await setup.run(request)
+      fellows.tellSetUp()
       log.info({ user: administrator.id }, 'the first administrator was created')
       const from = { address: addressOf(c, config.publicUrl) }
       const after = { role: administrator.role }

@@ -6,6 +6,7 @@ import type { Context } from 'hono'
 import type { Agents } from '../agent/agents.ts'
 import type { Caller } from '../auth/caller.ts'
 import type { ServiceConfig } from '../config.ts'
+import type { FellowServices } from '../fellows/fellow-services.ts'
 import type { Limits } from '../auth/limits.ts'
 import type { Logger } from '../log.ts'
 import type { Metrics } from '../metrics.ts'
@@ -43,6 +44,8 @@ export interface Parts {
   limits: Limits
   metrics: Metrics
   setup: Setup
+  /** The other services on the same accounts. */
+  fellows: FellowServices
   isOurs: OriginRule
   /** Undefined where no SMTP server is set. */
   sendMail: SendMail | undefined

@@ -38,6 +38,8 @@ interface AlertsOptions {
   webhook: { host: string; post: PostAlert } | undefined
   readiness: () => Promise<Readiness>
   store: AlertsStore
+  /** Whether this service says them, and not another one. */
+  leads: () => boolean
   publicUrl: () => string
   log: Logger
   times?: Partial<AlertsTimes>
@@ -157,7 +159,8 @@ export class Alerts {
       await Promise.allSettled([sleep(this.#times.lookMs, undefined, { signal, ref: false })])
       if (signal.aborted) return
       try {
-        await this.#look()
+        if (this.#options.leads()) await this.#look()
+        else await this.#readAnew()
       } catch (error) {
         this.#options.log.warn({ error: messageOf(error) }, 'alerts could not be looked after')
       }
@@ -246,6 +249,15 @@ export class Alerts {
       subject: `Sandlot: ${title}`,
       text: `${said}\n\n${text}\n\n${url}\n\n-- \nSANDLOT_ALERT_EMAIL of this Sandlot names you.\n`,
     })
+  }
+
+  /** As the service that says them has left them. */
+  async #readAnew(): Promise<void> {
+    this.#kept.clear()
+    this.#stored.clear()
+    this.#failures.clear()
+    this.#read = false
+    await this.#readKept()
   }
 
   async #readKept(): Promise<void> {

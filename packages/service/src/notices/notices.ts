@@ -43,6 +43,8 @@ interface NoticesOptions {
   /** Rejects while there is no outbox yet. */
   reader: () => Promise<Pick<SessionReader, 'noticesAfter'>>
   presence: Presence
+  /** Whether this service sends them, and not another one. */
+  leads: () => boolean
   push: Push
   /** Undefined: no e-mail is sent. */
   sendMail: SendMail | undefined
@@ -54,9 +56,9 @@ interface NoticesOptions {
 }
 
 interface Presence {
-  isLooking(userId: string): boolean
+  isLooking(userId: string): boolean | Promise<boolean>
   /** Epoch milliseconds; 0: never since the start. */
-  lastLooked(userId: string): number
+  lastLooked(userId: string): number | Promise<number>
 }
 
 const CLOSE_MS = 3_000
@@ -141,6 +143,7 @@ export class Notices {
     while (!signal.aborted) {
       const woken = new Promise<void>((resolve) => (this.#wake = resolve))
       for (const lane of this.#lanes) {
+        if (!this.#options.leads()) break
         try {
           while (!signal.aborted && (await this.#advance(lane)));
         } catch (error) {
@@ -190,8 +193,8 @@ export class Notices {
     const { userId } = first
     try {
       const to = await store.recipient(userId)
-      if (to === undefined || presence.isLooking(userId)) return
-      const seen = way === 'mail' ? presence.lastLooked(userId) : 0
+      if (to === undefined || (await presence.isLooking(userId))) return
+      const seen = way === 'mail' ? await presence.lastLooked(userId) : 0
       const wanted = fresh.filter(({ kind, open, at }) => open && to.choice[kind][way] && at > seen)
       if (wanted.length === 0) return
       if (way === 'push') await this.#push(to.browsers, wanted, now)

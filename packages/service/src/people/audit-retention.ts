@@ -16,6 +16,8 @@ interface AuditRetentionParts {
   audit: Pick<AuditLog, 'removeOlder' | 'write'>
   sessions: Pick<Sessions, 'reader'>
   log: Logger
+  /** Whether this service does it, and not another one. */
+  leads: () => boolean
 }
 
 export class AuditRetention {
@@ -27,7 +29,9 @@ export class AuditRetention {
   /** Looks every hour. */
   constructor(parts: AuditRetentionParts) {
     this.#parts = parts
-    this.#timer = setInterval(() => void this.run(), LOOK_MS).unref()
+    this.#timer = setInterval(() => {
+      if (parts.leads()) void this.run()
+    }, LOOK_MS).unref()
   }
 
   /** Never rejects. */

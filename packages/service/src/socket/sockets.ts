@@ -4,6 +4,7 @@
  */
 import type { Account } from '@sandlot/shared/api'
 import type { ServerFrame } from '@sandlot/shared/frames'
+import { z } from 'zod'
 import type { Caller } from '../auth/caller.ts'
 
 interface OpenSocket {
@@ -28,17 +29,38 @@ export const CLOSE = {
 /** Tabs of one user; more are a fault of the client. */
 export const MAX_SOCKETS_PER_USER = 50
 
+/** What ends, or begins anew, for sockets of a person, at whichever service they are. */
+export const endedForSockets = z.discriminatedUnion('what', [
+  z.object({ what: z.literal('sign_in_ended'), signInId: z.string() }),
+  z.object({
+    what: z.literal('sign_ins_ended'),
+    userId: z.string(),
+    /** But for one whose id may change. */
+    goesOn: z.object({ was: z.string(), is: z.string() }).optional(),
+  }),
+  z.object({ what: z.literal('person_changed'), userId: z.string() }),
+  z.object({ what: z.literal('person_removed'), userId: z.string() }),
+  z.object({ what: z.literal('key_deleted'), keyId: z.string() }),
+])
+export type EndedForSockets = z.infer<typeof endedForSockets>
+
 export class Sockets {
   readonly #open = new Map<string, Set<OpenSocket>>()
   readonly #onCount: (count: number) => void
+  readonly #tellOthers: (ended: EndedForSockets) => void
   /** Sockets whose page is seen; of a sign-in, so not of a program. */
   readonly #seen = new Set<OpenSocket>()
   /** By person, in epoch milliseconds: when a page of theirs was last seen. */
   readonly #lastSeen = new Map<string, number>()
   #count = 0
 
-  constructor(onCount: (count: number) => void) {
+  /** `tellOthers`: other services have sockets of the same people. Must not throw. */
+  constructor(
+    onCount: (count: number) => void,
+    tellOthers: (ended: EndedForSockets) => void = () => undefined,
+  ) {
     this.#onCount = onCount
+    this.#tellOthers = tellOthers
   }
 
   /** Returns the function that removes it. */
@@ -71,6 +93,11 @@ export class Sockets {
     return this.#lastSeen.get(userId) ?? 0
   }
 
+  /** Everybody of whom a page is seen. */
+  looking(): string[] {
+    return [...new Set([...this.#seen].map(({ caller }) => caller.account.id))]
+  }
+
   countOf(userId: string): number {
     return this.#open.get(userId)?.size ?? 0
   }
@@ -85,33 +112,66 @@ export class Sockets {
   }
 
   signInEnded(signInId: string): void {
-    this.#closeWhere((caller) => caller.via === 'sign-in' && caller.signInId === signInId)
+    this.#end({ what: 'sign_in_ended', signInId })
   }
 
   /** All sign-ins of this person have ended, but one whose id may change. */
   signInsEnded(userId: string, goesOn?: { was: string; is: string }): void {
+    this.#end({ what: 'sign_ins_ended', userId, goesOn })
+  }
+
+  /** Their role or their teams have changed: their sockets begin again with what holds now. */
+  personChanged(userId: string): void {
+    this.#end({ what: 'person_changed', userId })
+  }
+
+  personRemoved(userId: string): void {
+    this.#end({ what: 'person_removed', userId })
+  }
+
+  keyDeleted(keyId: string): void {
+    this.#end({ what: 'key_deleted', keyId })
+  }
+
+  /** Of what another service has told. `left`: sign-ins that this person has now. */
+  endedElsewhere(ended: EndedForSockets, left: ReadonlySet<string> = new Set()): void {
+    switch (ended.what) {
+      case 'sign_in_ended':
+        return this.#closeWhere((caller) => caller.via === 'sign-in' && caller.signInId === ended.signInId)
+      case 'sign_ins_ended':
+        return this.#endSignIns(ended, left)
+      case 'person_changed':
+        for (const socket of this.#open.get(ended.userId) ?? [])
+          socket.close(CLOSE.personChanged, 'what you may do has changed')
+        return
+      case 'person_removed':
+        return this.#closeWhere((caller) => caller.account.id === ended.userId)
+      case 'key_deleted':
+        return this.#closeWhere((caller) => caller.via === 'key' && caller.keyId === ended.keyId)
+    }
+  }
+
+  #end(ended: EndedForSockets): void {
+    this.endedElsewhere(ended)
+    this.#tellOthers(ended)
+  }
+
+  #endSignIns(
+    { userId, goesOn }: Extract<EndedForSockets, { what: 'sign_ins_ended' }>,
+    left: ReadonlySet<string>,
+  ): void {
     for (const socket of this.#open.get(userId) ?? []) {
       const { caller } = socket
       if (goesOn !== undefined && caller.via === 'sign-in' && caller.signInId === goesOn.was)
         socket.caller = { ...caller, signInId: goesOn.is }
     }
     this.#closeWhere(
-      (caller) => caller.account.id === userId && caller.via === 'sign-in' && caller.signInId !== goesOn?.is,
+      (caller) =>
+        caller.account.id === userId &&
+        caller.via === 'sign-in' &&
+        caller.signInId !== goesOn?.is &&
+        !left.has(caller.signInId),
     )
-  }
-
-  /** Their role or their teams have changed: their sockets begin again with what holds now. */
-  personChanged(userId: string): void {
-    for (const socket of this.#open.get(userId) ?? [])
-      socket.close(CLOSE.personChanged, 'what you may do has changed')
-  }
-
-  personRemoved(userId: string): void {
-    this.#closeWhere((caller) => caller.account.id === userId)
-  }
-
-  keyDeleted(keyId: string): void {
-    this.#closeWhere((caller) => caller.via === 'key' && caller.keyId === keyId)
   }
 
   closeAll(): void {

@@ -1,9 +1,12 @@
 import { mkdir, mkdtemp, readdir, rm, utimes, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, expect, test } from 'vitest'
-import { openUploads } from '../../src/chat/uploads.ts'
-import type { Uploads } from '../../src/chat/uploads.ts'
+import { openAccounts } from '@sandlot/storage/accounts/accounts'
+import type { AccountsStore } from '@sandlot/storage/accounts/store'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { type Postgres, postgresPrograms, startPostgres } from '../../../storage/test/support/postgres.ts'
+import { uploadFiles } from '../../src/chat/upload-files.ts'
+import { type Uploads, type UploadsShelf, openUploads } from '../../src/chat/uploads.ts'
 import { waitFor } from '../support/harness.ts'
 import { PNG } from '../support/png.ts'
 
@@ -21,11 +24,14 @@ afterEach(async () => {
   await rm(folder, { recursive: true })
 })
 
-const open = async (limits: Omit<UploadsOptions, 'onProblem'> = {}): Promise<Uploads> => {
+const openOn = async (
+  shelf: UploadsShelf,
+  limits: Omit<UploadsOptions, 'onProblem'> = {},
+): Promise<Uploads> => {
   const onProblem = (error: unknown): never => {
     throw error
   }
-  const uploads = await openUploads(folder, { ...limits, onProblem })
+  const uploads = await openUploads(shelf, { ...limits, onProblem })
   opened.push(uploads)
   return uploads
 }
@@ -36,7 +42,7 @@ const filesThere = async (): Promise<string[]> =>
     .map((entry) => join(entry.parentPath, entry.name))
 
 /** As if everything had been sent two days ago. */
-async function age(): Promise<void> {
+async function ageFiles(): Promise<void> {
   const then = Date.now() / 1000 - 2 * 24 * 60 * 60
   for (const file of await filesThere()) await utimes(file, then, then)
 }
@@ -51,70 +57,131 @@ async function addAtOnce(uploads: Uploads, count: number) {
   return { kept, codes: [...new Set(codes)] }
 }
 
-test('what one person has waiting is bounded in bytes and in number, also for uploads at once', async () => {
-  const bytes = await open({ maxWaitingBytes: 2 * PNG.length })
-  const { kept, codes } = await addAtOnce(bytes, 5)
-  expect([kept.length, codes]).toEqual([2, ['too_large']])
-  await bytes.add('bob', PNG)
-  expect((await (await open()).read('ann', kept[0] ?? '')).bytes).toEqual(PNG)
-  await expect(bytes.read('ann', '../bob')).rejects.toMatchObject({ code: 'not_found' })
+interface Given {
+  shelf: () => Promise<UploadsShelf>
+  age: () => Promise<void>
+  count: () => Promise<number>
+}
 
-  const number = await open({ maxWaiting: 4 })
-  const more = await addAtOnce(number, 5)
-  expect([more.kept.length, more.codes]).toEqual([2, ['rate_limited']])
-  await number.remove('ann', more.kept[0] ?? '')
-  await number.add('ann', PNG)
-})
+/** What holds wherever they are. */
+function contract(given: () => Given): void {
+  const open = async (limits: Omit<UploadsOptions, 'onProblem'> = {}): Promise<Uploads> =>
+    openOn(await given().shelf(), limits)
 
-test('the reserve of the disk is kept', async () => {
-  const reserve = 64 * 1024 * 1024
-  let free = reserve + PNG.length
-  const uploads = await open({ freeBytes: () => free })
-  await uploads.add('ann', PNG)
-  free -= 1
-  await expect(uploads.add('ann', PNG)).rejects.toMatchObject({ code: 'store_full' })
-})
+  test('what one person has waiting is bounded in bytes and in number, also for uploads at once', async () => {
+    const bytes = await open({ maxWaitingBytes: 2 * PNG.length })
+    const { kept, codes } = await addAtOnce(bytes, 5)
+    expect([kept.length, codes]).toEqual([2, ['too_large']])
+    await bytes.add('bob', PNG)
+    expect((await (await open()).read('ann', kept[0] ?? '')).bytes).toEqual(PNG)
+    await expect(bytes.read('ann', '../bob')).rejects.toMatchObject({ code: 'not_found' })
 
-test('after a day an image is neither read nor removed, whether it was swept yet or not', async () => {
-  const uploads = await open()
-  const { id } = await uploads.add('ann', PNG)
-  await age()
-  await expect(uploads.read('ann', id)).rejects.toMatchObject({ code: 'not_found' })
-  await expect(uploads.remove('ann', id)).rejects.toMatchObject({ code: 'not_found' })
-  expect(await filesThere()).toHaveLength(1)
-  await open()
-  expect(await filesThere()).toEqual([])
-})
+    const number = await open({ maxWaiting: 4 })
+    const more = await addAtOnce(number, 5)
+    expect([more.kept.length, more.codes]).toEqual([2, ['rate_limited']])
+    await number.remove('ann', more.kept[0] ?? '')
+    await number.add('ann', PNG)
+  })
 
-test('what is too old goes by itself', async () => {
-  const uploads = await open({ sweepEveryMs: 5 })
-  await uploads.add('ann', PNG)
-  await age()
-  await waitFor(async () => (await filesThere()).length === 0)
-})
+  test('after a day an image is neither read nor removed, whether it was swept yet or not', async () => {
+    const uploads = await open()
+    const { id } = await uploads.add('ann', PNG)
+    await given().age()
+    await expect(uploads.read('ann', id)).rejects.toMatchObject({ code: 'not_found' })
+    await expect(uploads.remove('ann', id)).rejects.toMatchObject({ code: 'not_found' })
+    expect(await given().count()).toBe(1)
+    await open()
+    expect(await given().count()).toBe(0)
+  })
 
-test('foreign files are left alone', async () => {
-  const uploads = await open()
-  const { id } = await uploads.add('ann', PNG)
-  const [own = ''] = await readdir(folder)
-  await writeFile(join(folder, '.DS_Store'), 'x')
-  await mkdir(join(folder, own, 'lost+found'))
-  await age()
-  const again = await open()
-  await expect(again.read('ann', id)).rejects.toMatchObject({ code: 'not_found' })
-  await again.add('ann', PNG)
-  expect((await readdir(folder)).toSorted()).toEqual(['.DS_Store', own])
-})
-
-test('an upload in progress is removed with its user, and a missing folder is no error', async () => {
-  const uploads = await open({ sweepEveryMs: 1 })
-  const added = Promise.allSettled(Array.from({ length: 20 }, () => uploads.add('ann', PNG)))
-  await uploads.removeAll('ann')
-  await added
-  expect(await readdir(folder)).toEqual([])
-  for (let i = 0; i < 50; i++) {
+  test('what is too old goes by itself', async () => {
+    const uploads = await open({ sweepEveryMs: 5 })
     await uploads.add('ann', PNG)
+    await given().age()
+    await waitFor(async () => (await given().count()) === 0)
+  })
+
+  test('an upload in progress is removed with its user, and none of another is', async () => {
+    const uploads = await open({ sweepEveryMs: 1 })
+    const { id } = await uploads.add('bob', PNG)
+    const added = Promise.allSettled(Array.from({ length: 20 }, () => uploads.add('ann', PNG)))
     await uploads.removeAll('ann')
-  }
-  await uploads.close()
+    await added
+    expect(await given().count()).toBe(1)
+    for (let i = 0; i < 50; i++) {
+      await uploads.add('ann', PNG)
+      await uploads.removeAll('ann')
+    }
+    expect((await uploads.read('bob', id)).bytes).toEqual(PNG)
+    await expect(uploads.read('ann', id)).rejects.toMatchObject({ code: 'not_found' })
+  })
+}
+
+describe('as files', () => {
+  contract(() => ({
+    shelf: () => uploadFiles(folder),
+    age: ageFiles,
+    count: async () => (await filesThere()).length,
+  }))
+
+  test('the reserve of the disk is kept', async () => {
+    const reserve = 64 * 1024 * 1024
+    let free = reserve + PNG.length
+    const uploads = await openOn(await uploadFiles(folder, { free: () => free }))
+    await uploads.add('ann', PNG)
+    free -= 1
+    await expect(uploads.add('ann', PNG)).rejects.toMatchObject({ code: 'store_full' })
+  })
+
+  test('foreign files are left alone', async () => {
+    const uploads = await openOn(await uploadFiles(folder))
+    const { id } = await uploads.add('ann', PNG)
+    const [own = ''] = await readdir(folder)
+    await writeFile(join(folder, '.DS_Store'), 'x')
+    await mkdir(join(folder, own, 'lost+found'))
+    await ageFiles()
+    const again = await openOn(await uploadFiles(folder))
+    await expect(again.read('ann', id)).rejects.toMatchObject({ code: 'not_found' })
+    await again.add('ann', PNG)
+    expect((await readdir(folder)).toSorted()).toEqual(['.DS_Store', own])
+  })
+
+  test('the folder of a person goes with them, and that it is missing is no error', async () => {
+    const uploads = await openOn(await uploadFiles(folder), { sweepEveryMs: 1 })
+    const added = Promise.allSettled(Array.from({ length: 20 }, () => uploads.add('ann', PNG)))
+    await uploads.removeAll('ann')
+    await added
+    expect(await readdir(folder)).toEqual([])
+    await uploads.close()
+  })
+})
+
+describe.skipIf(postgresPrograms === undefined)('on PostgreSQL', () => {
+  let postgres: Postgres
+  let accounts: AccountsStore
+  beforeAll(async () => {
+    postgres = await startPostgres(postgresPrograms ?? '')
+    const url = await postgres.database('uploads')
+    accounts = await openAccounts(url, { secret: 'none', publicUrl: 'http://localhost' })
+  }, 60_000)
+  afterEach(async () => {
+    vi.useRealTimers()
+    for (const userId of ['ann', 'bob']) await accounts.uploads.removeAll(userId)
+  })
+  afterAll(async () => {
+    await accounts?.close()
+    await postgres?.stop()
+  })
+
+  contract(() => ({
+    shelf: () => Promise.resolve(accounts.uploads),
+    age: () => {
+      vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 2 * 24 * 60 * 60 * 1000 })
+      return Promise.resolve()
+    },
+    count: async () => {
+      const [ann, bob] = await Promise.all(['ann', 'bob'].map((who) => accounts.uploads.waiting(who, 0)))
+      return (ann?.count ?? 0) + (bob?.count ?? 0)
+    },
+  }))
 })

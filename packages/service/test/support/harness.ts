@@ -46,6 +46,7 @@ export async function startHarness(
     previewHost: undefined,
     agentUrl: `ws+unix://${socketPath}:/acp`,
     agentToken: undefined,
+    keys: { cookies: undefined, previews: undefined, push: undefined, alerts: undefined },
     accounts: join(folder, 'accounts.db'),
     sessions: join(folder, 'sessions.db'),
     backupStatusFile: join(folder, 'backup-status.json'),

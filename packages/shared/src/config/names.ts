@@ -113,6 +113,11 @@ export const CONFIG_NAMES: Record<string, string> = {
     'JSON: the providers by which people sign in: [{name, issuer, clientId, clientSecret, …}] (docs/sign-in.md)',
   SANDLOT_LOCAL_SIGN_IN:
     'all | admins; admins: only administrators sign in with a password, others by a provider (default all)',
+  SANDLOT_COOKIE_KEY:
+    'what sign-ins are signed with, the same for all services (default, as of the next three: made once, in $SANDLOT_DATA/keys)',
+  SANDLOT_PREVIEW_KEY: 'what the names of previews are made of, the same for all services',
+  SANDLOT_PUSH_KEY: 'what pushes are signed with, the same for all services',
+  SANDLOT_ALERT_KEY: 'what SANDLOT_ALERT_WEBHOOK is signed with, the same for all services',
   SANDLOT_METRICS_TOKEN: 'bearer token for /metrics from elsewhere than this machine',
   SANDLOT_BACKUP_PASSPHRASE:
     'what the keys and settings in a backup are sealed with; at least 8 characters, best from a file (SANDLOT_BACKUP_PASSPHRASE_FILE)',

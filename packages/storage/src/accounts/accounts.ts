@@ -27,8 +27,10 @@ import type { AccountsSchema } from './schema.ts'
 import type { AccountsStore } from './store.ts'
 import { makeAlerts } from './alerts.ts'
 import { makeNotices } from './notices.ts'
+import { makeServices } from './services.ts'
 import { type SignInsStore, makeSignIns } from './sign-ins.ts'
 import { makeTeams, teamsWith } from './teams.ts'
+import { storedUploads } from './uploads.ts'
 
 /** Random letters and digits: too many to guess, and still possible to type. */
 const NEW_PASSWORD_CHARS = 20
@@ -76,6 +78,8 @@ export async function openAccounts(where: string, options: AccountsOptions): Pro
       audit: withTypedFailures(health, storedAudit(db, 'service'), toAccountUserError),
       teams: withTypedFailures(health, makeTeams(db), toAccountUserError),
       notices: withTypedFailures(health, makeNotices(db), toAccountUserError),
+      services: withTypedFailures(health, makeServices(db), toAccountUserError),
+      uploads: withTypedFailures(health, storedUploads(db), toAccountUserError),
       alerts: withTypedFailures(health, makeAlerts(db), toAccountUserError),
       ping: () => ping(db, health),
     }
@@ -103,6 +107,8 @@ function makeStore(
   | 'passwordResets'
   | 'notices'
   | 'alerts'
+  | 'services'
+  | 'uploads'
 > {
   const hasUsers = async (): Promise<boolean> =>
     (await db.selectFrom('auth_user').select('id').limit(1).executeTakeFirst()) !== undefined

@@ -10,6 +10,8 @@ import type { Migrations } from '../database/database.ts'
 import { addAudit } from '../audit/audit.ts'
 import { type AlertsTables, alertsTables } from './alerts.ts'
 import { type NoticesTables, noticesTables } from './notices.ts'
+import { type ServicesTables, servicesTables } from './services.ts'
+import { type UploadsTable, uploadsTable } from './uploads.ts'
 import { authTables } from './migrations/001-auth-tables.ts'
 import { apiKeys } from './migrations/002-api-keys.ts'
 import { removals } from './migrations/003-removals.ts'
@@ -21,7 +23,7 @@ import { signIn } from './migrations/006-sign-in.ts'
 import { keyScopes } from './migrations/007-key-scopes.ts'
 import { secondFactor } from './migrations/008-second-factor.ts'
 
-export interface AccountsSchema extends NoticesTables, AlertsTables {
+export interface AccountsSchema extends NoticesTables, AlertsTables, ServicesTables {
   auth_user: { id: string; name: string; email: string; role: string | null }
   auth_session: {
     id: string
@@ -107,6 +109,7 @@ export interface AccountsSchema extends NoticesTables, AlertsTables {
   team_seed: { id: string }
   /** Who is in one of them and has no account yet, by id or address. */
   team_seed_member: { teamId: string; key: string }
+  upload: UploadsTable
   removal: {
     userId: string
     name: string
@@ -135,4 +138,6 @@ export const accountsMigrations: Migrations = {
   '012_notices': noticesTables,
   '013_alerts': alertsTables,
   '014_audit': { up: addAudit },
+  '015_services': servicesTables,
+  '016_uploads': uploadsTable,
 }

@@ -14,7 +14,9 @@ import type { ExternalSignIns } from './external.ts'
 import type { SecondFactors } from './auth-second-factor.ts'
 import type { InvitationsStore } from './invitations.ts'
 import type { PasswordResetsStore } from './password-resets.ts'
+import type { ServicesStore } from './services.ts'
 import type { SignInsStore } from './sign-ins.ts'
+import type { UploadShelf } from './uploads.ts'
 
 export interface NewUser {
   name: string
@@ -135,6 +137,10 @@ export interface AccountsStore {
   readonly secondFactor: SecondFactors
   readonly invitations: InvitationsStore
   readonly passwordResets: PasswordResetsStore
+  /** What services on one database tell one another. */
+  readonly services: ServicesStore
+  /** Images that wait, where several services share them. */
+  readonly uploads: UploadShelf
   /**
    * Rejects with `not_ready` when the accounts cannot be read, or not be written: the disk is full,
    * the file is damaged.

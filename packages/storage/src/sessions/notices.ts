@@ -49,7 +49,8 @@ export async function insertNotices(
   at: number,
 ): Promise<void> {
   if (notices.length === 0) return
-  // Not below the time: of a restored older copy the numbers still grow, for cursors elsewhere.
+  // Not below the time: of a restored older copy the numbers still grow, for cursors elsewhere. The
+  // row of the counter is locked until the commit, so that numbers are in the order of commits.
   const counted = await trx
     .insertInto('counters')
     .values({ name: 'notices', value: Date.now() })

@@ -1,0 +1,142 @@
+/**
+ * The other services on the same PostgreSQL: what ends for a person at one ends at all, and one of
+ * them runs what may run once. Of a file there is one service, which leads and tells nothing.
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { messageOf } from '@sandlot/shared/errors'
+import { newId } from '@sandlot/shared/ids'
+import type { AccountsStore } from '@sandlot/storage/accounts/store'
+import { type Change, type ChangeListener, listenToChanges } from '@sandlot/storage/database/changes'
+import { isPostgres } from '@sandlot/storage/database/postgres'
+import { z } from 'zod'
+import type { Logger } from '../log.ts'
+import { type EndedForSockets, type Sockets, endedForSockets } from '../socket/sockets.ts'
+
+interface FellowsParts {
+  /** Where the accounts are. */
+  where: string
+  accounts: Pick<AccountsStore, 'services' | 'signIns'>
+  sockets: Pick<Sockets, 'endedElsewhere' | 'people'>
+  log: Logger
+  /** Called with each person who was removed elsewhere, also when that is asked for again. */
+  onRemoved: (userId: string) => void
+  /** The first administrator was made elsewhere. */
+  onSetUp: () => void
+  /** Called when this service begins to lead. */
+  onLead: () => void
+}
+
+/** Milliseconds. */
+const LOOK_MS = 1_000
+const RETRY_MS = 1_000
+/** Tries to tell the others; after them the database has been away for minutes. */
+const MOST_TRIES = 300
+const LEADER = 'sandlot service schedules'
+const SET_UP = 'set_up'
+
+const told = z.object({ from: z.string(), ended: endedForSockets.optional() })
+
+export class FellowServices {
+  readonly #parts: FellowsParts
+  /** Of this service, as long as it runs. */
+  readonly id = newId('r')
+  readonly #ended = new AbortController()
+  #listener: ChangeListener | undefined
+  #timer: NodeJS.Timeout | undefined
+  #telling = Promise.resolve()
+  #led = false
+
+  constructor(parts: FellowsParts) {
+    this.#parts = parts
+  }
+
+  /** Whether there may be others. */
+  get isShared(): boolean {
+    return isPostgres(this.#parts.where)
+  }
+
+  /** Throws where the database cannot be reached. */
+  async start(): Promise<void> {
+    const { where, log } = this.#parts
+    this.#listener = await listenToChanges({
+      where,
+      schema: 'accounts',
+      leader: LEADER,
+      changed: (changes) => this.#heard(changes),
+      problem: (error) =>
+        log.warn({ error: messageOf(error) }, 'other services cannot be listened to; retrying'),
+    })
+    const look = (): void => {
+      const leads = this.leads()
+      if (leads && !this.#led) this.#parts.onLead()
+      this.#led = leads
+    }
+    this.#timer = setInterval(look, LOOK_MS).unref()
+    look()
+  }
+
+  /** Whether this service runs what may run once. False before `start`. */
+  leads(): boolean {
+    return this.#listener?.leads() ?? false
+  }
+
+  tell(ended: EndedForSockets): void {
+    this.#tell(ended.what, { from: this.id, ended })
+  }
+
+  tellSetUp(): void {
+    this.#tell(SET_UP, { from: this.id })
+  }
+
+  /** Resolves when everything was told. */
+  async close(): Promise<void> {
+    this.#ended.abort()
+    clearInterval(this.#timer)
+    await this.#telling
+    await this.#listener?.close()
+  }
+
+  /** In order; tried again while the database cannot be reached. */
+  #tell(what: string, message: z.input<typeof told>): void {
+    if (!this.isShared) return
+    const { accounts, log } = this.#parts
+    this.#telling = this.#telling.then(async () => {
+      for (let tries = 1; ; tries++) {
+        try {
+          return await accounts.services.tell(what, JSON.stringify(message))
+        } catch (error) {
+          log.warn({ what, error: messageOf(error) }, 'other services could not be told')
+          if (this.#ended.signal.aborted || tries >= MOST_TRIES) return
+          await Promise.allSettled([sleep(RETRY_MS, undefined, { signal: this.#ended.signal })])
+        }
+      }
+    })
+  }
+
+  async #heard(changes: readonly Change[]): Promise<void> {
+    const { sockets, onSetUp } = this.#parts
+    for (const { what, id } of changes) {
+      if (what === 'everything') {
+        // Some were missed: every socket begins again, by what holds now.
+        for (const { id: userId } of sockets.people())
+          sockets.endedElsewhere({ what: 'person_changed', userId })
+        continue
+      }
+      const { data } = told.safeParse(id === undefined ? undefined : JSON.parse(id))
+      if (data === undefined || data.from === this.id) continue
+      if (what === SET_UP) onSetUp()
+      if (data.ended !== undefined) await this.#end(data.ended)
+    }
+  }
+
+  async #end(ended: EndedForSockets): Promise<void> {
+    const { accounts, sockets, onRemoved } = this.#parts
+    // Told a moment ago: a sign-in that began since then goes on.
+    const left =
+      ended.what === 'sign_ins_ended'
+        ? new Set((await accounts.signIns.list(ended.userId)).map(({ id }) => id))
+        : undefined
+    sockets.endedElsewhere(ended, left)
+    if (ended.what === 'person_removed') onRemoved(ended.userId)
+  }
+}

@@ -1,0 +1,61 @@
+/** Who looks at a page, at any of the services: those who do get no notices. */
+import { messageOf } from '@sandlot/shared/errors'
+import type { ServicesStore } from '@sandlot/storage/accounts/services'
+import type { Logger } from '../log.ts'
+import type { Sockets } from '../socket/sockets.ts'
+
+interface SharedPresenceParts {
+  /** Of this service. */
+  id: string
+  sockets: Pick<Sockets, 'looking' | 'isLooking' | 'lastLooked'>
+  store: ServicesStore
+  log: Logger
+}
+
+/** A third of what others believe it for. */
+const EVERY_MS = 5_000
+
+export class SharedPresence {
+  readonly #parts: SharedPresenceParts
+  readonly #timer: NodeJS.Timeout
+  #were: readonly string[] = []
+  #writing = Promise.resolve()
+
+  constructor(parts: SharedPresenceParts) {
+    this.#parts = parts
+    this.#timer = setInterval(() => {
+      this.#writing = this.#writing.then(() => this.#write())
+    }, EVERY_MS).unref()
+  }
+
+  async isLooking(userId: string): Promise<boolean> {
+    const { sockets, store } = this.#parts
+    return sockets.isLooking(userId) || (await store.presenceOf(userId)).isLooking
+  }
+
+  async lastLooked(userId: string): Promise<number> {
+    const { sockets, store } = this.#parts
+    return Math.max(sockets.lastLooked(userId), (await store.presenceOf(userId)).lastLooked)
+  }
+
+  /** What it wrote last holds for some seconds, in which pages come back at another service. */
+  async close(): Promise<void> {
+    clearInterval(this.#timer)
+    await this.#writing
+  }
+
+  async #write(): Promise<void> {
+    const { id, sockets, store, log } = this.#parts
+    const looking = sockets.looking()
+    try {
+      await store.putPresence(
+        id,
+        looking,
+        this.#were.filter((userId) => !looking.includes(userId)),
+      )
+      this.#were = looking
+    } catch (error) {
+      log.debug({ error: messageOf(error) }, 'who looks could not be written')
+    }
+  }
+}

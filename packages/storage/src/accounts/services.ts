@@ -1,0 +1,90 @@
+/**
+ * What several services on one PostgreSQL tell one another: what ends for a person, and who looks
+ * at a page. Of a file there is one service: nothing is kept there.
+ */
+import { type Kysely, type RawBuilder, sql } from 'kysely'
+import { type ChangesTable, addChanges, changing } from '../database/changes.ts'
+import type { Migration } from '../database/database.ts'
+import { dialectOf } from '../database/dialect.ts'
+import type { AccountsSchema } from './schema.ts'
+
+export interface ServicesTables {
+  changes: ChangesTable
+  presence: {
+    userId: string
+    /** Id of the service. */
+    service: string
+    /** 1: a page of theirs is seen there. */
+    looking: number
+    /** When that was written, by the database's clock. */
+    at: number
+  }
+}
+
+export interface ServicesStore {
+  /** To all services, also this one. */
+  tell(what: string, id: string): Promise<void>
+  /** At this service the first look at a page now; the second have looked until now. */
+  putPresence(service: string, looking: readonly string[], away: readonly string[]): Promise<void>
+  /** At any service. `lastLooked`: 0 where that is longer ago than a day. */
+  presenceOf(userId: string): Promise<{ isLooking: boolean; lastLooked: number }>
+}
+
+/** A service that has not said it again is gone. */
+const LOOKING_MS = 15_000
+const KEPT_MS = 86_400_000
+
+const NOW = sql<number>`cast(floor(extract(epoch from clock_timestamp()) * 1000) as bigint)`
+
+export function makeServices(db: Kysely<AccountsSchema>): ServicesStore {
+  const isFile = dialectOf(db) === 'sqlite'
+  return {
+    tell: (what, id) => changing(db, { what, id }, () => Promise.resolve()),
+    async putPresence(service, looking, away) {
+      const row = (userId: string, isLooking: number) => ({ userId, service, looking: isLooking, at: NOW })
+      const rows = [...looking.map((id) => row(id, 1)), ...away.map((id) => row(id, 0))]
+      if (isFile || rows.length === 0) return
+      await db
+        .insertInto('presence')
+        .values(rows)
+        .onConflict((conflict) =>
+          conflict
+            .columns(['userId', 'service'])
+            .doUpdateSet((now) => ({ looking: now.ref('excluded.looking'), at: now.ref('excluded.at') })),
+        )
+        .execute()
+      await db.deleteFrom('presence').where('at', '<', before(KEPT_MS)).execute()
+    },
+    async presenceOf(userId) {
+      if (isFile) return { isLooking: false, lastLooked: 0 }
+      const rows = await db
+        .selectFrom('presence')
+        .select(['at', 'looking'])
+        .select(sql<boolean>`at >= ${before(LOOKING_MS)}`.as('isFresh'))
+        .where('userId', '=', userId)
+        .execute()
+      return {
+        isLooking: rows.some(({ looking, isFresh }) => looking === 1 && isFresh),
+        lastLooked: Math.max(0, ...rows.map(({ at }) => at)),
+      }
+    },
+  }
+}
+
+function before(ms: number): RawBuilder<number> {
+  return sql<number>`${NOW} - ${sql.lit(ms)}`
+}
+
+export const servicesTables: Migration = {
+  async up(db: Kysely<unknown>) {
+    await addChanges(db)
+    await db.schema
+      .createTable('presence')
+      .addColumn('userId', 'text', (column) => column.notNull())
+      .addColumn('service', 'text', (column) => column.notNull())
+      .addColumn('looking', 'integer', (column) => column.notNull())
+      .addColumn('at', 'bigint', (column) => column.notNull())
+      .addPrimaryKeyConstraint('presence_by_user', ['userId', 'service'])
+      .execute()
+  },
+}

@@ -1,0 +1,84 @@
+/** The outbox of notices with several writers: whoever reads on after a number misses no row. */
+import type { Kysely } from 'kysely'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { insertNotices, readNotices } from '../../src/sessions/notices.ts'
+import { openSessionStore } from '../../src/sessions/open.ts'
+import type { SessionsSchema } from '../../src/sessions/schema.ts'
+import type { SessionStore } from '../../src/sessions/store.ts'
+import { openStore } from '../../src/database/open.ts'
+import { sessionsMigrations } from '../../src/sessions/schema.ts'
+import { type Postgres, postgresPrograms, startPostgres } from '../support/postgres.ts'
+
+if (postgresPrograms === undefined)
+  process.stderr.write('notices-order: left out, there is no PostgreSQL here\n')
+
+describe.skipIf(postgresPrograms === undefined)('on PostgreSQL', () => {
+  let postgres: Postgres
+  let store: SessionStore
+  let db: Kysely<SessionsSchema>
+  let close: () => Promise<void>
+  beforeAll(async () => {
+    postgres = await startPostgres(postgresPrograms ?? '')
+    const url = await postgres.database('notices')
+    store = await openSessionStore(url)
+    const opened = await openStore<SessionsSchema>(url, 'sessions', sessionsMigrations)
+    ;({ db, close } = opened)
+    for (const id of ['s_1', 's_2'])
+      await store.createSession({ id, userId: 'ann', cwd: '/workspace', mode: 'manual', at: 1 })
+  }, 60_000)
+  afterAll(async () => {
+    await close?.()
+    await store?.close()
+    await postgres?.stop()
+  })
+
+  const notice = (ref: string) => ({ userId: 'ann', kind: 'ended' as const, ref })
+
+  test('a row of a transaction that commits later has a larger number', async () => {
+    const [begun, commit] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    const slow = db.transaction().execute(async (trx) => {
+      await insertNotices(trx, 's_1', [notice('slow'), notice('slow too')], Date.now())
+      begun.resolve()
+      await commit.promise
+    })
+    await begun.promise
+    let isDone = false
+    const quick = db
+      .transaction()
+      .execute((trx) => insertNotices(trx, 's_2', [notice('quick')], Date.now()))
+      .then(() => (isDone = true))
+    await new Promise((resolve) => setTimeout(resolve, 100))
+    // It waits for the number, so that what is read between the two is not skipped.
+    expect(isDone).toBe(false)
+    expect(await store.noticesAfter(0, 10)).toEqual([])
+    commit.resolve()
+    await Promise.all([slow, quick])
+    expect((await readNotices(db, 0, 10)).map(({ ref }) => ref)).toEqual(['slow', 'slow too', 'quick'])
+  })
+
+  test('a reader beside many writers gets every row once', async () => {
+    let cursor = (await readNotices(db, 0, 100)).at(-1)?.id ?? 0
+    const writing = Promise.all(
+      Array.from({ length: 60 }, (_, index) =>
+        db.transaction().execute(async (trx) => {
+          await insertNotices(trx, index % 2 === 0 ? 's_1' : 's_2', [notice(`n${index}`)], Date.now())
+          await new Promise((resolve) => setTimeout(resolve, index % 5))
+        }),
+      ),
+    )
+    const seen: string[] = []
+    let isOver = false
+    void writing.then(() => (isOver = true))
+    for (;;) {
+      const wasOver = isOver
+      for (const { id, ref } of await store.noticesAfter(cursor, 7)) {
+        cursor = id
+        seen.push(ref)
+      }
+      if (wasOver && (await store.noticesAfter(cursor, 1)).length === 0) break
+    }
+    expect(seen.filter((ref) => ref.startsWith('n')).toSorted()).toEqual(
+      Array.from({ length: 60 }, (_, index) => `n${index}`).toSorted(),
+    )
+  })
+})
