@@ -16,6 +16,10 @@ export type StorageErrorCode =
   /** A reader waited for the writer to make or migrate the file, and it did not. */
   | 'not_migrated'
   | 'migration_failed'
+  /** There is a Sandlot where another one should be brought. */
+  | 'not_empty'
+  /** What was begun with other files. */
+  | 'other_source'
   /** Another agent has taken the session over: stop working on it. */
   | 'not_owner'
   /** A stored value does not have the shape that it was stored with. */

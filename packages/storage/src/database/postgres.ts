@@ -50,17 +50,22 @@ interface PostgresPlace {
 
 export type StoreName = 'sessions' | 'accounts'
 
+/** There while a Sandlot is being moved into the database. */
+export const MOVING_SCHEMA = 'sandlot_moving'
+
 export function isPostgres(where: string): boolean {
   return /^postgres(ql)?:\/\//.test(where)
 }
 
 /**
  * Opens and migrates it. Of several that do this at once one migrates, and the others wait. Throws
- * `StorageError`: cannot_open, newer_schema, migration_failed.
+ * `StorageError`: cannot_open (also while another is moved into it), newer_schema,
+ * migration_failed.
  */
 export async function openPostgres<Schema>(
   place: PostgresPlace,
   migrations: Migrations,
+  by: 'moving' | 'sandlot' = 'sandlot',
 ): Promise<OpenDatabase<Schema>> {
   const health = new PostgresHealth(place)
   const pool = poolOf(place, health)
@@ -71,7 +76,7 @@ export async function openPostgres<Schema>(
   })
   health.watch(db)
   try {
-    await migrate(place, health, migrations)
+    await migrate(place, health, migrations, by)
     return { db, health, close: () => db.destroy() }
   } catch (error) {
     await db.destroy()
@@ -184,9 +189,11 @@ async function migrate(
   { url, schema }: PostgresPlace,
   health: PostgresHealth,
   migrations: Migrations,
+  by: 'moving' | 'sandlot',
 ): Promise<void> {
   const { db, close } = connectPostgres(url, { schema, connections: 2, health })
   try {
+    if (by === 'sandlot') await refuseHalf(db)
     await db.connection().execute(async (connection) => {
       // Making a schema or the migrator's own tables fails where two do it at once.
       await sql`select pg_advisory_lock(hashtext(${`sandlot ${schema} migrates`}))`.execute(connection)
@@ -199,6 +206,17 @@ async function migrate(
   } finally {
     await close()
   }
+}
+
+async function refuseHalf(db: Kysely<unknown>): Promise<void> {
+  const { rows } = await sql<{ is_half: boolean }>`
+    select to_regnamespace(${MOVING_SCHEMA}) is not null as is_half
+  `.execute(db)
+  if (rows[0]?.is_half !== true) return
+  throw new StorageError(
+    'cannot_open',
+    'The database holds a part of a Sandlot: ./sandlot migrate has not ended yet. Run it again with the same files, or use another database.',
+  )
 }
 
 async function migrateAlone(schema: StoreName, db: Kysely<unknown>, migrations: Migrations): Promise<void> {

@@ -203,15 +203,31 @@ export class LateIndexing {
   }
 
   async #indexAll(): Promise<void> {
-    const waiting = await this.#db
-      .selectFrom('sessions')
-      .select('id')
-      .where('user_id', '!=', NO_USER)
-      .whereRef('indexed_seq', '<', 'last_seq')
-      .orderBy('updated_at', 'desc')
-      .execute()
-    for (const { id } of waiting) {
-      while (!this.#stopped && (await this.#commits.run((trx) => indexSlice(trx, id)))) await sleep(REST_MS)
+    await indexWaiting(this.#db, this.#commits, async () => {
+      await sleep(REST_MS)
+      return !this.#stopped
+    })
+  }
+}
+
+/** Indexes all that is not, the newest chats first. `goOn`: called after each slice. */
+export async function indexWaiting(
+  db: Kysely<SessionsSchema>,
+  commits: GroupCommit<SessionsSchema>,
+  goOn: (sessionId: string) => Promise<boolean>,
+): Promise<void> {
+  const waiting = await db
+    .selectFrom('sessions')
+    .select('id')
+    .where('user_id', '!=', NO_USER)
+    .whereRef('indexed_seq', '<', 'last_seq')
+    .orderBy('updated_at', 'desc')
+    .execute()
+  for (const { id } of waiting) {
+    let more = true
+    while (more) {
+      more = await commits.run((trx) => indexSlice(trx, id))
+      if (!(await goOn(id))) return
     }
   }
 }
