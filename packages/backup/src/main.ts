@@ -1,7 +1,7 @@
 /**
  * `./sandlot backup` and `restore`, and the schedule of `up` and of compose, as a process of its
- * own: `backup [--to DIR]`, `restore FILE` or `scheduled`. Prints one line of JSON for the first
- * two, and a log for the last.
+ * own: `backup [--to DIR]`, `restore FILE` or `scheduled`; `./sandlot migrate` too: `migrate`.
+ * Prints one line of JSON, and a log for `scheduled`.
  */
 import { spawnSync } from 'node:child_process'
 import { setPriority } from 'node:os'
@@ -16,6 +16,7 @@ import { type MadeBackup, makeBackup, removeOld } from './backup.ts'
 import { BackupError } from './backup-error.ts'
 import { readBackupConfig } from './config.ts'
 import { deploymentOf } from './data-folder.ts'
+import { type Migrated, migrate } from './migrate.ts'
 import { type Restored, restoreBackup } from './restore.ts'
 import { keepSchedule, recorded, recordRestore, recordSettings } from './schedule.ts'
 
@@ -24,6 +25,7 @@ type Config = ReturnType<typeof readBackupConfig>
 type Answer =
   | ({ did: 'backup' } & MadeBackup)
   | ({ did: 'restore' } & Restored)
+  | ({ did: 'migrate' } & Migrated)
   | { did: 'nothing'; code: string; message: string; fix: string }
 
 /** Exit code where nothing was made; the reason is in the answer. */
@@ -50,6 +52,11 @@ async function main(): Promise<Answer | undefined> {
   stepBack()
   if (act === 'backup') return { did: 'backup', ...(await backup(config, say)) }
   if (act === 'scheduled') return scheduled(config)
+  if (act === 'migrate') {
+    if (config.postgres === undefined) throw new Error('DATABASE_URL does not say where to.')
+    const { data, postgres } = config
+    return { did: 'migrate', ...(await migrate({ data, url: postgres.url, doing: say })) }
+  }
   if (act !== 'restore') throw new Error(`There is nothing to do called "${act}".`)
   const { data, postgres, volumes } = config
   const engineFolder = values['engine-folder']

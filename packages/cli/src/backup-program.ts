@@ -25,6 +25,11 @@ const answer = z.discriminatedUnion('did', [
     workspaces: z.number(),
     settings: z.string().optional(),
   }),
+  z.object({
+    did: z.literal('migrate'),
+    tables: z.array(z.object({ name: z.string(), rows: z.number(), digest: z.string() })),
+    files: z.array(z.string()),
+  }),
   z.object({ did: z.literal('nothing'), code: z.string(), message: z.string(), fix: z.string() }),
 ])
 /** Its exit code where nothing was made; the answer has the reason. */
@@ -33,7 +38,8 @@ const NOTHING_DONE = 3
 type Answer<Did extends string> = Extract<z.infer<typeof answer>, { did: Did }>
 
 /**
- * Makes a backup, or restores one. `passphrase`: undefined where the settings have it.
+ * Makes a backup, restores one, or moves the databases to `database`. `passphrase`: undefined where
+ * the settings have it.
  * @throws StepError where nothing was made.
  */
 export async function backupProgram(
@@ -47,17 +53,24 @@ export async function backupProgram(
   options: { passphrase: string | undefined; step?: Step },
 ): Promise<Answer<'restore'>>
 export async function backupProgram(
+  args: readonly ['migrate'],
+  context: Pick<Context, 'config'>,
+  options: { passphrase: undefined; database: string | undefined; step?: Step },
+): Promise<Answer<'migrate'>>
+export async function backupProgram(
   args: readonly string[],
   { config }: Pick<Context, 'config'>,
-  { passphrase, step }: { passphrase: string | undefined; step?: Step },
-): Promise<Answer<'backup' | 'restore'>> {
+  { passphrase, database, step }: { passphrase: string | undefined; database?: string; step?: Step },
+): Promise<Answer<'backup' | 'restore' | 'migrate'>> {
   const program = join(config.root, 'packages', 'backup', 'dist', 'main.js')
   if (!existsSync(program))
     throw new StepError('Sandlot has not been built yet.', 'Run ./sandlot up once; it builds what is needed.')
-  const typed = passphrase === undefined ? {} : { SANDLOT_BACKUP_PASSPHRASE: passphrase }
+  const environment = childEnvironment('backup', config.environment)
+  if (passphrase !== undefined) environment['SANDLOT_BACKUP_PASSPHRASE'] = passphrase
+  if (database !== undefined) environment['DATABASE_URL'] = database
   const printed = await run(process.execPath, [program, ...args, ...settingsArguments(config)], {
     cwd: config.root,
-    environment: { ...childEnvironment('backup', config.environment), ...typed },
+    environment,
     fix: 'Look at what it says above, then run the same command again.',
     alsoGood: [NOTHING_DONE],
     onLine: (line) => {

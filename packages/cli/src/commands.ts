@@ -8,6 +8,7 @@ import { drain } from './commands/drain.ts'
 import { exec } from './commands/exec.ts'
 import { install } from './commands/install.ts'
 import { keys } from './commands/keys.ts'
+import { migrate } from './commands/migrate.ts'
 import { people } from './commands/people.ts'
 import { replay } from './commands/replay.ts'
 import { restore } from './commands/restore.ts'
@@ -107,6 +108,11 @@ export const COMMANDS: Record<string, Listed> = {
     run: restore,
     usage: 'restore FILE',
     summary: 'make of a backup the same Sandlot, in an empty data folder',
+  },
+  migrate: {
+    run: migrate,
+    usage: 'migrate --to postgres://…',
+    summary: 'chats and accounts from their files into PostgreSQL, which is empty; docs/postgresql.md',
   },
   upgrade: {
     run: upgrade,

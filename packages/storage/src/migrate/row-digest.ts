@@ -1,19 +1,51 @@
 /** Rows in the one form that both databases give them, and digests of tables in any order. */
 import { createHash } from 'node:crypto'
+import { StorageError } from '../storage-error.ts'
+import type { SourceTable } from './source.ts'
 
-/** A row that PostgreSQL cannot have. */
-export class DamagedValue extends Error {
+/** A value that PostgreSQL cannot have. */
+class DamagedValue extends Error {
   override readonly name = 'DamagedValue'
 }
 
-/** `type`: of the column in PostgreSQL. Throws `DamagedValue`. */
-export function canonical(value: unknown, type: string): unknown {
+/**
+ * `types`: of the columns in PostgreSQL. Throws `corrupt` for a row that it cannot have, and names
+ * it.
+ */
+export function canonicalRow(
+  { store, name, columns }: SourceTable,
+  types: ReadonlyMap<string, string>,
+  row: Readonly<Record<string, unknown>>,
+): Record<string, unknown> {
+  return Object.fromEntries(
+    columns.map((column) => {
+      // The index is made anew.
+      if (name === 'sessions' && column === 'indexed_seq') return [column, 0]
+      try {
+        return [column, canonical(row[column], types.get(column) ?? '')]
+      } catch (error) {
+        if (!(error instanceof DamagedValue)) throw error
+        const keys = Object.entries(row).filter(([key]) => /(^|_)(id|seq|hash|name|kind)$|Id$/.test(key))
+        const which = keys.map(([key, value]) => `${key} ${JSON.stringify(value)}`).join(', ')
+        throw new StorageError(
+          'corrupt',
+          `A row of ${store}.${name} (${which}) is damaged: ${column}: ${error.message}. Restore the file from a backup, or mend this row with sqlite3.`,
+          { cause: error },
+        )
+      }
+    }),
+  )
+}
+
+/** Throws `DamagedValue`. */
+function canonical(value: unknown, type: string): unknown {
   if (value === null || value === undefined) return null
   if (type === 'bytea') {
     if (value instanceof Uint8Array) return value
     throw new DamagedValue(`it is ${typeof value} and not bytes`)
   }
   if (value instanceof Uint8Array) throw new DamagedValue('it is bytes and not text or a number')
+  if (typeof value !== 'string' && typeof value !== 'number') throw new DamagedValue(`it is ${typeof value}`)
   if (type === 'text') {
     const text = String(value)
     if (text.includes('\0')) throw new DamagedValue('there is a NUL in its text')

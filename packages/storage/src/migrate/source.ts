@@ -29,7 +29,7 @@ export interface SourceTable {
   rows: number
 }
 
-export interface SourceRow {
+interface SourceRow {
   /** Its place in the table. */
   place: number
   values: Record<string, unknown>
@@ -111,6 +111,7 @@ async function copyFile(from: string, to: string, digest: ReturnType<typeof crea
 
 /** The copy with every migration, open for reading. `path`: what it is a copy of. */
 async function prepared(path: string, copy: string, migrations: Migrations): Promise<SqliteFile> {
+  if (!existsSync(copy)) throw new StorageError('cannot_open', `There is no ${path}.`)
   try {
     const applied = checkCopy(copy)
     if (applied.length === 0)

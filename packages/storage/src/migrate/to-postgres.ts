@@ -9,7 +9,7 @@ import { MOVING_SCHEMA, type StoreName, connectPostgres, openPostgres } from '..
 import { indexWaiting } from '../sessions/search.ts'
 import type { SessionsSchema } from '../sessions/schema.ts'
 import { StorageError } from '../storage-error.ts'
-import { DamagedValue, TableDigest, canonical } from './row-digest.ts'
+import { TableDigest, canonicalRow } from './row-digest.ts'
 import { STORES, type Source, type SourceTable, openSource } from './source.ts'
 
 /** Of one batch. PostgreSQL takes 65,535 values in a statement. */
@@ -292,31 +292,6 @@ class Moving {
 
 function nameOf({ store, name }: SourceTable): string {
   return `${store}.${name}`
-}
-
-function canonicalRow(
-  { store, name, columns }: SourceTable,
-  types: ReadonlyMap<string, string>,
-  row: Readonly<Record<string, unknown>>,
-): Record<string, unknown> {
-  return Object.fromEntries(
-    columns.map((column) => {
-      // The index is made anew.
-      if (name === 'sessions' && column === 'indexed_seq') return [column, 0]
-      try {
-        return [column, canonical(row[column], types.get(column) ?? '')]
-      } catch (error) {
-        if (!(error instanceof DamagedValue)) throw error
-        const keys = Object.entries(row).filter(([key]) => /(^|_)(id|seq|hash|name|kind)$|Id$/.test(key))
-        const which = keys.map(([key, value]) => `${key} ${String(value)}`).join(', ')
-        throw new StorageError(
-          'corrupt',
-          `A row of ${store}.${name} (${which}) is damaged: ${column}: ${error.message}. Restore the file from a backup, or mend this row with sqlite3.`,
-          { cause: error },
-        )
-      }
-    }),
-  )
 }
 
 function sizeOf(value: unknown): number {

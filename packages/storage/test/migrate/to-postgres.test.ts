@@ -4,6 +4,8 @@ import { once } from 'node:events'
 import { mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { makeMeta } from '@sandlot/shared/event-meta'
+import type { SessionEvent } from '@sandlot/shared/events'
 import { searchQuery } from '@sandlot/shared/desk/search'
 import Database from 'better-sqlite3'
 import { sql } from 'kysely'
@@ -14,12 +16,18 @@ import { openAccounts } from '../../src/accounts/accounts.ts'
 import { connectPostgres } from '../../src/database/postgres.ts'
 import { moveToPostgres } from '../../src/migrate/to-postgres.ts'
 import { openSessionReader, openSessionStore } from '../../src/sessions/open.ts'
-import { message } from '../support/contract.ts'
 import { type Postgres, postgresPrograms, startPostgres } from '../support/postgres.ts'
 
 const CHILD = join(import.meta.dirname, '../support/move-child.ts')
 const OPTIONS = { secret: 'x'.repeat(40), publicUrl: 'http://127.0.0.1:8002' }
 const ANN = { name: 'Ann', email: 'ann@example.org', password: 'correct horse', role: 'admin' as const }
+
+const message = (text: string): SessionEvent => ({
+  sessionUpdate: 'agent_message_chunk',
+  messageId: 'm',
+  content: { type: 'text', text },
+  _meta: makeMeta({}, 1),
+})
 
 describe.skipIf(postgresPrograms === undefined)('on PostgreSQL', () => {
   let postgres: Postgres
@@ -53,7 +61,7 @@ describe.skipIf(postgresPrograms === undefined)('on PostgreSQL', () => {
       await store.createSession({ id, userId: 'ann', cwd: '/workspace', mode: 'manual', at: 1_000 + n })
       await store.append(
         id,
-        Array.from({ length: 400 }, (_, at) => message(`chat ${n}: walrus ${at} \0 \u{1f600} é`)),
+        Array.from({ length: 120 }, (_, at) => message(`chat ${n}: walrus ${at} \0 \u{1f600} é`)),
         {
           usage: {
             promptId: 'p',
@@ -93,7 +101,7 @@ describe.skipIf(postgresPrograms === undefined)('on PostgreSQL', () => {
     const moved = await move(url)
     expect(bytes()).toEqual(before)
     const rows = new Map(moved.map((table) => [table.name, table.rows]))
-    expect(rows.get('sessions.events')).toBe(1_200)
+    expect(rows.get('sessions.events')).toBe(360)
     expect(rows.get('sessions.output_chunks')).toBe(9)
     expect(rows.get('accounts.auth_user')).toBe(1)
 
@@ -102,9 +110,9 @@ describe.skipIf(postgresPrograms === undefined)('on PostgreSQL', () => {
     expect(await store.readEvents('s1')).toEqual(await file.readEvents('s1'))
     await file.close()
     expect(Buffer.from(await store.readOutput('s2', 'c', 0, 700_000))).toEqual(Buffer.alloc(700_000, 2))
-    const { hits } = await store.search({ id: 'ann' }, searchQuery.parse({ q: '"walrus 399"' }))
+    const { hits } = await store.search({ id: 'ann' }, searchQuery.parse({ q: '"walrus 119"' }))
     expect(hits.map(({ sessionId }) => sessionId).toSorted()).toEqual(['s0', 's1', 's2'])
-    await store.append('s0', [message('walrus 400')])
+    await store.append('s0', [message('walrus 120')])
     expect(await store.audit.check()).toMatchObject({ lines: 1, problems: [] })
     await store.close()
     const accounts = await openAccounts(url, OPTIONS)
@@ -147,7 +155,7 @@ describe.skipIf(postgresPrograms === undefined)('on PostgreSQL', () => {
           env: nodeEnvironment(),
           stdio: ['ignore', 'pipe', 'inherit'],
         })
-        const lines = kills < 4 ? 1 + Math.floor(random() * 40) : Number.POSITIVE_INFINITY
+        const lines = kills < 3 ? 1 + Math.floor(random() * 30) : Number.POSITIVE_INFINITY
         let said = ''
         child.stdout.setEncoding('utf8').on('data', (text: string) => {
           said += text
@@ -172,7 +180,7 @@ describe.skipIf(postgresPrograms === undefined)('on PostgreSQL', () => {
           })
       }
       const store = await openSessionStore(url)
-      expect(await store.readEvents('s1')).toHaveLength(400)
+      expect(await store.readEvents('s1')).toHaveLength(120)
       expect((await store.search({ id: 'ann' }, searchQuery.parse({ q: '"walrus 7"' }))).hits).toHaveLength(2)
       await store.close()
     }
