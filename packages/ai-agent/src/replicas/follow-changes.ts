@@ -21,7 +21,7 @@ interface Kept {
 }
 
 /** From now on. A change whose id is not known is one of all of its kind. */
-export function followChanges({ onChange }: Pick<Ownership, 'onChange'>, kept: Kept): void {
+export function followChanges(ownership: Pick<Ownership, 'onChange'>, kept: Kept): void {
   const { people, settings, models, servers, removals } = kept
   const removed = (userId: string): void => {
     removals.add(userId)
@@ -30,20 +30,20 @@ export function followChanges({ onChange }: Pick<Ownership, 'onChange'>, kept: K
     servers.forget(userId)
     kept.recheck(userId)
   }
-  onChange('people', async (userId) => {
+  ownership.onChange('people', async (userId) => {
     await people.reload(userId)
     for (const id of userId === undefined ? people.all.keys() : [userId]) kept.recheck(id)
   })
-  onChange('settings', () => settings.reload())
-  onChange('models', () => models.reload())
-  onChange('servers', () => servers.reload('servers'))
+  ownership.onChange('settings', () => settings.reload())
+  ownership.onChange('models', () => models.reload())
+  ownership.onChange('servers', () => servers.reload('servers'))
   // Keys of endpoints and values of servers are stored after what they belong to.
-  onChange('secrets', async () => {
+  ownership.onChange('secrets', async () => {
     await models.reload()
     await servers.reload('values')
   })
-  onChange('rules', () => kept.forgetRules())
-  onChange('removed', async (userId) => {
+  ownership.onChange('rules', () => kept.forgetRules())
+  ownership.onChange('removed', async (userId) => {
     kept.forgetRules()
     for (const id of userId === undefined ? await kept.removedPeople() : [userId]) removed(id)
   })
