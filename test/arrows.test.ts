@@ -104,7 +104,7 @@ const TABLES: FolderTable[] = [
         'config.ts',
         'sandbox-backend.ts',
       ],
-      'main.ts': ['log.ts', 'watchdog', 'tools', 'acp', 'config.ts', 'agent.ts'],
+      'main.ts': ['log.ts', 'watchdog', 'tools', 'replicas', 'acp', 'config.ts', 'agent.ts'],
     },
   },
   {

@@ -87,6 +87,8 @@ const VERSION = '0.1.0'
 const GUEST_HAS_NONE = 'Guests have no sandbox of their own.'
 /** Milliseconds that a shutdown waits for prompts to end, or to be released. */
 const END_MS = 20_000
+/** Milliseconds that a shutdown waits until others have its people. */
+const DRAIN_MS = 28_000
 /** Milliseconds that a list of tools waits for MCP servers. */
 const LIST_MS = 10_000
 const PRIVATE_OWN_SERVER_HINT = '; an administrator can add a server there, or allow you to'
@@ -527,7 +529,11 @@ export async function openAgent(
 
   const end = (step: EndingStep): Promise<void> => endingStep(step, log)
   const leave = async (): Promise<void> => {
-    await end({ work: async () => replica?.drain(), problem: 'not all people were handed over' })
+    await end({
+      work: async () => replica?.drain(),
+      problem: 'not all people were handed over',
+      withinMs: DRAIN_MS,
+    })
     leaving.abort(SHUTDOWN)
     await end({ work: () => retention.stop(), problem: 'retention did not end', withinMs: END_MS })
     await end({ work: () => manager.leave(), problem: 'prompts did not let go', withinMs: END_MS })

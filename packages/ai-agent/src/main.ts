@@ -10,6 +10,7 @@ import { ConfigError } from '@sandlot/shared/config'
 import { messageOf } from '@sandlot/shared/errors'
 import { startProblem } from '@sandlot/storage/plain-words'
 import { type FileLock, lockFile } from '@sandlot/storage/lock'
+import { LOCAL_USER } from './acp/connection.ts'
 import { relay } from './acp/relay.ts'
 import { listenOnSocket } from './acp/socket.ts'
 import { stdioStream } from './acp/stdio.ts'
@@ -17,6 +18,7 @@ import { openTransport } from './acp/tls.ts'
 import { type Agent, openAgent } from './agent.ts'
 import { type AgentConfig, readAgentConfig } from './config.ts'
 import { type Redactor, type Logger, makeRedactor, makeLog } from './log.ts'
+import { socketOfRunning } from './replicas/open-replica.ts'
 import { builtinTools } from './tools/builtin/index.ts'
 import { startWatchdog } from './watchdog/watchdog.ts'
 
@@ -39,7 +41,8 @@ async function main(args: readonly string[]): Promise<number> {
   for (const folder of [config.dataFolder, config.ownFolder])
     mkdirSync(join(folder, 'run'), { recursive: true, mode: 0o750 })
 
-  const lock = lockFile(join(config.ownFolder, 'run', 'agent.lock'))
+  const replica = stdio ? await socketOfRunning(config.database, LOCAL_USER.id) : undefined
+  const lock = replica === undefined ? lockFile(join(config.ownFolder, 'run', 'agent.lock')) : undefined
   if (lock !== undefined && args.includes('--end')) return endUnfinished({ config, log, redactor, lock })
   if (lock !== undefined) return run({ config, log, redactor, lock, stdio })
   if (!stdio)
@@ -47,7 +50,7 @@ async function main(args: readonly string[]): Promise<number> {
       `Another agent is running with ${config.dataFolder}. Stop it, or set SANDLOT_DATA to another folder.`,
     )
   log.info('an agent is running; relaying to it')
-  const end = await relay(config.socket, { input: process.stdin, output: process.stdout })
+  const end = await relay(replica ?? config.socket, { input: process.stdin, output: process.stdout })
   if (end === 'agent_left') log.warn('the running agent disconnected')
   return end === 'agent_left' ? 1 : 0
 }

@@ -1,8 +1,10 @@
 /** The replica that this process is, where several share a database. */
+import { existsSync } from 'node:fs'
 import { messageOf } from '@sandlot/shared/errors'
 import { randomText } from '@sandlot/shared/ids'
 import { type Change, listenToChanges } from '@sandlot/storage/database/changes'
 import { isPostgres } from '@sandlot/storage/database/postgres'
+import { openSessionReader } from '@sandlot/storage/sessions/open'
 import type { ReplicaRows } from '@sandlot/storage/sessions/replicas'
 import type { Log } from '../log.ts'
 import type { Reload } from './ownership.ts'
@@ -43,6 +45,22 @@ export async function openReplica({ database, id, ...parts }: OpenReplica): Prom
     stopListening: () => listener.close(),
   })
   return replica
+}
+
+/** The socket on this host of an agent on this database, best the one that has this person. */
+export async function socketOfRunning(database: string, userId: string): Promise<string | undefined> {
+  if (!isPostgres(database)) return undefined
+  const reader = await openSessionReader(database)
+  try {
+    const owner = await reader.replicas.ownerOf(userId)
+    const sockets = (await reader.replicas.list())
+      .filter(({ living, draining }) => living && !draining)
+      .toSorted((a, b) => Number(b.id === owner) - Number(a.id === owner))
+      .flatMap(({ url }) => /^ws\+unix:\/\/(.*):/.exec(url)?.[1] ?? [])
+    return sockets.find((path) => existsSync(path))
+  } finally {
+    await reader.close()
+  }
 }
 
 class Reloads {

@@ -26,6 +26,8 @@ export interface ReplicaTimes {
 const TIMES: ReplicaTimes = { heartbeat: 3_000, retry: 500, stale: 6_000, sweep: 1_000, drain: 25_000 }
 /** Milliseconds for the sessions of a person who was lost to leave before their sandbox does. */
 const LEAVE_MS = 3_000
+/** People that are claimed in one look; the rest at the next. */
+const MOST_CLAIMS = 64
 /** Pause before prompts are resumed again where the store failed again soon. */
 const RESUME_MS = 1_000
 const MOST_RESUME_MS = 60_000
@@ -348,7 +350,7 @@ export class Replica implements Ownership {
       const { userIds, schedules, replicas } = await this.#parts.rows.unowned()
       if (schedules) await this.#isClaimed(SCHEDULES)
       // Others look at the same moment, and take theirs.
-      const share = Math.ceil(userIds.length / Math.max(1, replicas))
+      const share = Math.min(MOST_CLAIMS, Math.ceil(userIds.length / Math.max(1, replicas)))
       const some = userIds.toSorted(() => Math.random() - 0.5).slice(0, share)
       await Promise.all(some.map((userId) => this.#isClaimed(userId)))
     } catch (error) {

@@ -8,7 +8,13 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Postgres, postgresPrograms, startPostgres } from '../../../storage/test/support/postgres.ts'
 import { happened } from '../support/agent-fixture.ts'
 import { AgentFolder, type AgentProcess, type SocketClient, connectTo } from '../support/agent-process.ts'
-import { deltaChunk, sse, startFakeProvider, textAnswer } from '../support/fake-provider.ts'
+import {
+  type FakeProvider,
+  deltaChunk,
+  sse,
+  startFakeProvider,
+  textAnswer,
+} from '../support/fake-provider.ts'
 
 if (postgresPrograms === undefined)
   process.stderr.write(
@@ -16,6 +22,16 @@ if (postgresPrograms === undefined)
   )
 
 const HALF = { steps: [sse(deltaChunk({ content: 'Half of' }))], after: 'hang' } as const
+
+/** The other half comes later. */
+const late = (delayMs: number) => ({
+  steps: [
+    sse(deltaChunk({ content: 'Half of' })),
+    { delayMs },
+    sse(deltaChunk({ content: ' it.' }, 'stop')),
+    sse('[DONE]'),
+  ],
+})
 
 describe.skipIf(postgresPrograms === undefined)('agents on one PostgreSQL', { timeout: 90_000 }, () => {
   let postgres: Postgres
@@ -28,6 +44,15 @@ describe.skipIf(postgresPrograms === undefined)('agents on one PostgreSQL', { ti
   afterAll(() => folder[Symbol.asyncDispose]())
 
   const connect = (id: string) => connectTo({ socket: join(folder.path, 'run', `agent-${id}.sock`) })
+
+  const start = (id: string, url: string, provider: FakeProvider): AgentProcess =>
+    folder.start({
+      DATABASE_URL: url,
+      SANDLOT_REPLICA: id,
+      OPENAI_BASE_URL: provider.baseUrl,
+      OPENAI_API_KEY: 'sk-of-the-test',
+      OPENAI_MODEL: 'fake',
+    })
 
   /** A new chat whose prompt has half of its answer. */
   async function halfAnswered(one: SocketClient): Promise<{ sessionId: string; lost: Promise<unknown> }> {
@@ -53,30 +78,18 @@ describe.skipIf(postgresPrograms === undefined)('agents on one PostgreSQL', { ti
   }
 
   test('killed, drained or stopped in the middle of an answer: another one goes on, and the earlier one stores nothing', async () => {
-    const late = [
-      sse(deltaChunk({ content: 'Half of' })),
-      { delayMs: 6_000 },
-      sse(deltaChunk({ content: ' it.' }, 'stop')),
-    ]
     const provider = await startFakeProvider([
       HALF,
       textAnswer('All of it.'),
       HALF,
       textAnswer('All of it.'),
-      { steps: [...late, sse('[DONE]')] },
+      late(6_000),
       textAnswer('All of it.'),
     ])
     const url = await postgres.database('replicas')
     const ids = ['a', 'b', 'c', 'd']
     const processes = new Map<string, AgentProcess>()
-    for (const id of ids) {
-      const env = {
-        OPENAI_BASE_URL: provider.baseUrl,
-        OPENAI_API_KEY: 'sk-of-the-test',
-        OPENAI_MODEL: 'fake',
-      }
-      processes.set(id, folder.start({ ...env, DATABASE_URL: url, SANDLOT_REPLICA: id }))
-    }
+    for (const id of ids) processes.set(id, start(id, url, provider))
     await Promise.all([...processes.values()].map((one) => one.logged('the agent is ready')))
     const reader = await openSessionReader(url)
     const processOf = (id: string | undefined): AgentProcess => {
@@ -128,6 +141,36 @@ describe.skipIf(postgresPrograms === undefined)('agents on one PostgreSQL', { ti
     await three.connection.closed
     expect(await reader.readEvents(stopped.sessionId)).toEqual(log)
     expect(await owner()).not.toBe(third)
+    await reader.close()
+    await provider.close()
+  })
+
+  test('the only one goes on at once when it is started again, and by itself when the database is back', async () => {
+    const all = textAnswer('All of it.')
+    const provider = await startFakeProvider([HALF, all, HALF, all, late(500), all])
+    const url = await postgres.database('alone')
+    const reader = await openSessionReader(url)
+    let before = start('only', url, provider)
+    await before.logged('the agent is ready')
+    for (const signal of ['SIGKILL', 'SIGTERM'] as const) {
+      using one = await connect('only')
+      const { sessionId } = await halfAnswered(one)
+      before.child.kill(signal)
+      expect(await before.ended).toBe(signal === 'SIGKILL' ? null : 0)
+      const living = (await reader.replicas.list()).map(({ people }) => people)
+      expect(living).toEqual(signal === 'SIGKILL' ? [1] : [])
+      before = start('only', url, provider)
+      await before.logged('"resumed":1')
+      await ended(reader, sessionId)
+    }
+    using one = await connect('only')
+    const { sessionId } = await halfAnswered(one)
+    // The answer comes to its end meanwhile, and cannot be stored.
+    await postgres.crash(() => before.logged('the heartbeat of this replica failed'))
+    await ended(reader, sessionId)
+    // An editor's agent relays to it.
+    const editor = folder.start({ DATABASE_URL: url }, ['--stdio'])
+    await editor.logged('an agent is running; relaying to it')
     await reader.close()
     await provider.close()
   })
