@@ -36,7 +36,7 @@ const COMMON = new Set([
 ])
 
 /** Not for people who run Sandlot. */
-const INTERNAL = /^SANDLOT_(TEST_|ENV_FILE_NAMES$)/
+const INTERNAL = /^SANDLOT_(TEST_|(ENV_FILE_NAMES|OTHER_SETTINGS)$)/
 
 function settings(): [string, string][] {
   return [

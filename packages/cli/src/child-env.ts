@@ -162,6 +162,8 @@ const OWN = {
     'SANDLOT_BACKUP_KEEP',
   ],
   service: [
+    // What the others have set, for administrators; the launcher fills it in.
+    'SANDLOT_OTHER_SETTINGS',
     'HOST',
     'PORT',
     'SANDLOT_AGENT_URL',

@@ -4,9 +4,11 @@ import { fileURLToPath } from 'node:url'
 import { parseEnv } from 'node:util'
 import type { EngineTls } from '@sandlot/sandbox/backends/docker/connection'
 import { type EngineTlsVariables, readEngineTls } from '@sandlot/sandbox/backends/docker/tls-settings'
-import { ConfigError, type Environment, readConfig, wholeNumber } from '@sandlot/shared/config'
+import { ConfigError, type Environment, readConfig, settingRows, wholeNumber } from '@sandlot/shared/config'
 import { SANDBOX_BACKEND_NAMES, type SandboxBackendName } from '@sandlot/shared/config/sandbox-backends'
+import type { OtherSettings } from '@sandlot/shared/office/configuration'
 import { z } from 'zod'
+import { namesFor } from './child-env.ts'
 
 /** The checkout that this launcher belongs to, wherever it was called from. */
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url)).replace(/\/$/, '')
@@ -106,10 +108,28 @@ export function engineOf(config: Pick<CliConfig, 'dockerHost' | 'tls'>): {
 /** Read `.env` of the checkout (what is set already wins) and this process's environment. */
 export function loadCliConfig(): CliConfig {
   const file = join(ROOT, '.env')
-  if (!existsSync(file)) return parseCliConfig(process.env)
-  const added = Object.keys(parseEnv(readFileSync(file, 'utf8'))).filter(
-    (name) => process.env[name] === undefined,
-  )
-  process.loadEnvFile(file)
-  return parseCliConfig({ ...process.env, SANDLOT_ENV_FILE_NAMES: added.join(',') })
+  const added = existsSync(file)
+    ? Object.keys(parseEnv(readFileSync(file, 'utf8'))).filter((name) => process.env[name] === undefined)
+    : []
+  if (added.length > 0) process.loadEnvFile(file)
+  const environment = { ...process.env, SANDLOT_ENV_FILE_NAMES: added.join(',') }
+  return parseCliConfig({
+    ...environment,
+    SANDLOT_OTHER_SETTINGS: JSON.stringify(otherSettings(environment)),
+  })
+}
+
+/** Settings that neither the service nor the agent reads, for the page of the service. */
+export function otherSettings(environment: Environment): OtherSettings {
+  const shown = new Set([...namesFor('service'), ...namesFor('ai-agent')])
+  const rows = (names: readonly string[]): OtherSettings[number]['settings'] =>
+    settingRows(z.object(Object.fromEntries(names.map((name) => [name, z.string().optional()]))), environment)
+  // The agent is given the gate's address as its own.
+  const gates = namesFor('engine-gate').filter((name) => name === 'DOCKER_HOST' || !shown.has(name))
+  const backups = namesFor('backup').filter((name) => !shown.has(name) && !gates.includes(name))
+  return [
+    { process: 'engine-gate', settings: rows(gates) },
+    { process: 'backup', settings: rows(backups) },
+    { process: 'launcher', settings: rows(['SANDLOT_APT_MIRROR', 'SANDLOT_BUILD_NETWORK']) },
+  ]
 }

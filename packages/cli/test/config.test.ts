@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { ConfigError } from '@sandlot/shared/config'
-import { engineOf, parseCliConfig } from '../src/config.ts'
+import { engineOf, otherSettings, parseCliConfig } from '../src/config.ts'
 import { openableUrl } from '../src/ready.ts'
 
 describe('configuration of the launcher', () => {
@@ -54,4 +54,26 @@ describe('configuration of the launcher', () => {
   ])('who listens on %s port %i is opened at %s', (host, port, url) =>
     expect(openableUrl(host, port)).toBe(url),
   )
+})
+
+test('what only the gate, backups and the launcher read is told to the service, without secrets', () => {
+  const said = otherSettings({
+    DOCKER_HOST: 'tcp://ada:pass@engine:2376',
+    SANDLOT_ENGINE_MAX_CONTAINERS: '20',
+    SANDLOT_BACKUP_PASSPHRASE: 'correct horse',
+    SANDLOT_BACKUP_EVERY_HOURS: '24',
+    SANDLOT_SANDBOX_MEMORY_MB: '1024',
+    SANDLOT_ENV_FILE_NAMES: 'SANDLOT_BACKUP_EVERY_HOURS',
+  })
+  const of = (process: string) =>
+    Object.fromEntries(
+      said.find((one) => one.process === process)?.settings.map(({ name, value }) => [name, value]) ?? [],
+    )
+  expect(of('engine-gate')).toMatchObject({
+    DOCKER_HOST: 'tcp://…@engine:2376',
+    SANDLOT_ENGINE_MAX_CONTAINERS: '20',
+  })
+  expect(of('backup')).toMatchObject({ SANDLOT_BACKUP_EVERY_HOURS: '24', SANDLOT_BACKUP_PASSPHRASE: null })
+  // The agent shows it.
+  expect(JSON.stringify(said)).not.toMatch(/SANDLOT_SANDBOX_MEMORY_MB|correct horse|ada:pass/)
 })

@@ -5,7 +5,7 @@ import { ConfigError, readConfig, settingRows, wholeNumber } from '@sandlot/shar
 import { databaseUrl } from '@sandlot/shared/config/database-url'
 import { agentToken } from '@sandlot/shared/config/agent-token'
 import type { Environment } from '@sandlot/shared/config'
-import type { SettingRow } from '@sandlot/shared/office/configuration'
+import { type OtherSettings, type SettingRow, otherSettings } from '@sandlot/shared/office/configuration'
 import { BACKUP_STATUS_FILE } from '@sandlot/shared/office/backup-status'
 import { type OidcProviderConfig, readOidcProviders } from '@sandlot/shared/team/oidc-config'
 import { type LocalSignIn, localSignIn } from '@sandlot/shared/team/sign-in-api'
@@ -164,6 +164,8 @@ export interface ServiceConfig {
   localSignIn: LocalSignIn
   /** All of it for people, with where each value comes from. */
   settings: readonly SettingRow[]
+  /** Of the processes that this one does not know; null: nothing is known of them. */
+  otherSettings: OtherSettings | null
 }
 
 /** @throws ConfigError with every problem at once. */
@@ -203,5 +205,15 @@ export function readServiceConfig(env: Environment = process.env): ServiceConfig
     providers: read.SANDLOT_OIDC,
     localSignIn: read.SANDLOT_LOCAL_SIGN_IN,
     settings: settingRows(variables, env),
+    otherSettings: readOthers(env['SANDLOT_OTHER_SETTINGS']),
+  }
+}
+
+/** What the launcher fills in; of another version it says nothing. */
+function readOthers(text: string | undefined): OtherSettings | null {
+  try {
+    return otherSettings.parse(JSON.parse(text ?? 'null'))
+  } catch {
+    return null
   }
 }

@@ -80,6 +80,7 @@ test.each([
   const agents = page.getByRole('list', { name: 'Settings of the agent' })
   await agents.getByText('OPENAI_API_KEY').waitFor()
   expect(await agents.getByText('SANDLOT_DEFAULT_MODE').count()).toBe(0)
+  await page.getByRole('list', { name: 'Settings of the backups' }).getByText('24').waitFor()
   expect(await lookAt(page, `configuration-${name}`)).toEqual([])
   await page.getByLabel('Also what has its default').check()
   await agents.getByText('SANDLOT_DEFAULT_MODE').waitFor()
@@ -105,4 +106,19 @@ test('of five hundred sandboxes only those that one sees are measured', async ()
   await page.getByLabel('Find a sandbox by its person').fill('person 499')
   await until(() => expect(service.administration.measured.at(-1)).toEqual(['u_499']))
   expect(await list.getByRole('listitem').count()).toBe(1)
+})
+
+test('a form keeps what was typed when the window becomes a phone’s, and back', async () => {
+  const page = await signedIn()
+  await page.goto(`${url()}/settings/policy`)
+  const pattern = page.getByRole('form', { name: 'New rule' }).getByLabel('Pattern')
+  await pattern.fill('git push *')
+  for (const viewport of [PHONE, DESKTOP]) {
+    await page.setViewportSize(viewport)
+    await page.getByRole('complementary', { name: 'Settings' }).waitFor({
+      state: viewport === PHONE ? 'detached' : 'visible',
+    })
+    expect(await pattern.inputValue()).toBe('git push *')
+    expect(await pattern.evaluate((field) => field === document.activeElement)).toBe(true)
+  }
 })

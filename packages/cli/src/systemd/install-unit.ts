@@ -210,7 +210,8 @@ function setElsewhere({ environment, root }: CliConfig): string[] {
 
 /** What this launcher has put there itself. */
 function isOwn(name: string, value: string, root: string): boolean {
-  return name === 'SANDLOT_ENV_FILE_NAMES' || (name === 'SANDLOT_DATA' && value === join(root, '.sandlot'))
+  const filledIn = ['SANDLOT_ENV_FILE_NAMES', 'SANDLOT_OTHER_SETTINGS']
+  return filledIn.includes(name) || (name === 'SANDLOT_DATA' && value === join(root, '.sandlot'))
 }
 
 async function isActive({ config }: Context): Promise<boolean> {

@@ -63,9 +63,9 @@ test('rules for everybody are made and revoked by a sign-in, not by a key', asyn
 test('the service’s settings are shown also while the agent is away', async () => {
   const { harness, ann } = here()
   const seen = async () => configurationView.parse(await (await ann.get('/api/admin/configuration')).json())
-  expect(await seen()).toEqual({ service: [], agent: [] })
+  expect(await seen()).toEqual({ service: [], agent: [], others: null })
   await harness.agent.drop()
-  expect(await seen()).toEqual({ service: [], agent: null })
+  expect(await seen()).toEqual({ service: [], agent: null, others: null })
 })
 
 test('checks of both processes are asked for by an administrator, and kept with their time', async () => {

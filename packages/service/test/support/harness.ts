@@ -57,6 +57,7 @@ export async function startHarness(
     providers: [],
     localSignIn: 'all',
     settings: [],
+    otherSettings: null,
     ...changes,
   }
   const all: ServiceDeps = {

@@ -131,6 +131,8 @@ export const CONFIG_NAMES: Record<string, string> = {
     'comma-separated addresses that are told when something fails here, and when it is well again (docs/watching.md)',
   SANDLOT_ALERT_WEBHOOK: 'address that the same is posted to, signed',
   SANDLOT_ENV_FILE_NAMES: 'names that .env has set, comma-separated; ./sandlot fills it in',
+  SANDLOT_OTHER_SETTINGS:
+    'settings of the gate, of backups and of the launcher, as JSON; ./sandlot fills it in',
   SANDLOT_APT_MIRROR: 'Debian mirror that the base image is made from, where no image registry answers',
   SANDLOT_BUILD_NETWORK: 'network of the containers that build images (default: the engine’s)',
   SANDLOT_API_KEY: 'key of ./sandlot exec',

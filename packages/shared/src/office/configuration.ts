@@ -21,6 +21,15 @@ const settingRow = z.object({
 })
 export type SettingRow = z.infer<typeof settingRow>
 
+/** Of what the service and the agent do not read themselves, as the launcher has them. */
+export const otherSettings = z.array(
+  z.object({
+    process: z.enum(['engine-gate', 'backup', 'launcher']),
+    settings: z.array(settingRow),
+  }),
+)
+export type OtherSettings = z.infer<typeof otherSettings>
+
 /** Of one process. */
 export const processSettings = z.object({ settings: z.array(settingRow) })
 export type ProcessSettings = z.infer<typeof processSettings>
@@ -29,6 +38,8 @@ export const configurationView = z.object({
   service: z.array(settingRow),
   /** Null: the agent does not answer. */
   agent: z.array(settingRow).nullable(),
+  /** Null: the launcher did not say, as with compose. */
+  others: otherSettings.nullable(),
 })
 export type ConfigurationView = z.infer<typeof configurationView>
 

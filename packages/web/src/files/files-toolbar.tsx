@@ -1,19 +1,10 @@
 /** Above the tree: search, what is new, and what is about the workspace as a whole. */
 import { Menu } from '@base-ui/react/menu'
-import {
-  Archive,
-  Ellipsis,
-  FilePlus,
-  FolderPlus,
-  FolderUp,
-  RotateCw,
-  Search,
-  Trash2,
-  Upload,
-} from 'lucide-react'
+import { Archive, Ellipsis, FilePlus, FolderPlus, FolderUp, RotateCw, Trash2, Upload } from 'lucide-react'
 import { useRef } from 'react'
 import { zipUrl } from '../net/files.ts'
 import { IconButton } from '../ui/button.tsx'
+import { SearchField } from '../ui/search-field.tsx'
 import { folderOf, nameOf } from './dropped.ts'
 import { type EntryActions, ITEM, POPUP } from './entry-menu.tsx'
 import { refreshTree, useTree } from './use-tree.ts'
@@ -40,28 +31,18 @@ export function FilesToolbar(props: {
   }
   return (
     <div ref={host} className="flex items-center gap-1 border-b border-line py-1.5 pr-2 pl-3">
-      <label className="relative min-w-0 flex-1">
-        <span className="sr-only">Search for files</span>
-        <Search
-          className="pointer-events-none absolute top-1/2 left-2.5 size-3.5 -translate-y-1/2 text-faint"
-          aria-hidden
-        />
-        <input
-          type="search"
-          value={props.query}
-          maxLength={200}
-          placeholder="Search for files"
-          spellCheck={false}
-          autoComplete="off"
-          onChange={(event) => props.onQuery(event.target.value)}
-          onKeyDown={(event) => {
-            if (event.key !== 'Escape' || props.query === '') return
-            event.nativeEvent.stopImmediatePropagation()
-            props.onQuery('')
-          }}
-          className="h-8 w-full rounded-lg border border-line bg-raised pr-2 pl-8 text-sm placeholder:text-faint pointer-coarse:h-11"
-        />
-      </label>
+      <SearchField
+        label="Search for files"
+        placeholder="Search for files"
+        compact
+        value={props.query}
+        onChange={props.onQuery}
+        onKeyDown={(event) => {
+          if (event.key !== 'Escape' || props.query === '') return
+          event.nativeEvent.stopImmediatePropagation()
+          props.onQuery('')
+        }}
+      />
       <IconButton label="New file" onClick={() => actions.addFile(folder())} className="max-sm:hidden">
         <FilePlus aria-hidden />
       </IconButton>

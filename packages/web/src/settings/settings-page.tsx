@@ -306,17 +306,19 @@ export default function SettingsPage(props: {
     ) : (
       <SectionPage key={section.id} section={section} item={props.item} wide={wide} />
     )
-  if (!wide) return shown === false ? <PhoneList groups={groups} back={props.back} /> : shown
+  // One tree for both widths: a form that is open keeps what was typed when the window is turned.
   return (
     <div className="flex h-full">
-      <aside aria-label="Settings" className="flex w-66 shrink-0 flex-col border-r border-line bg-panel">
-        <div className="flex h-13 items-center px-2.5">
-          <BackLink href={props.back} label="Back to chats" />
-        </div>
-        <h2 className="px-5 pt-1 pb-1 text-lg font-semibold tracking-tight">Settings</h2>
-        <SectionList groups={groups} current={section?.id} focus={props.fromChat} />
-      </aside>
-      {shown}
+      {wide && (
+        <aside aria-label="Settings" className="flex w-66 shrink-0 flex-col border-r border-line bg-panel">
+          <div className="flex h-13 items-center px-2.5">
+            <BackLink href={props.back} label="Back to chats" />
+          </div>
+          <h2 className="px-5 pt-1 pb-1 text-lg font-semibold tracking-tight">Settings</h2>
+          <SectionList groups={groups} current={section?.id} focus={props.fromChat} />
+        </aside>
+      )}
+      {shown === false && !wide ? <PhoneList groups={groups} back={props.back} /> : shown}
     </div>
   )
 }
@@ -379,7 +381,7 @@ function SectionList(props: { groups: readonly Group[]; current: string | undefi
 
 function PhoneList(props: { groups: readonly Group[]; back: string }) {
   return (
-    <main className="flex h-full flex-col bg-panel">
+    <main className="flex h-full min-w-0 flex-1 flex-col bg-panel">
       <div className="flex h-13 shrink-0 items-center px-1.5">
         <BackLink href={props.back} label="Back to chats" />
       </div>
@@ -398,7 +400,9 @@ function SectionPage(props: { section: Section; item?: string | undefined; wide:
     // The link that led here is gone with the list.
     if (!wide) top.current?.focus({ preventScroll: true })
     scroller.current?.scrollTo(0, 0)
-  }, [wide, item])
+    // A window that only changes its width takes no focus away.
+    // oxlint-disable-next-line react-hooks/exhaustive-deps
+  }, [item])
   const toList = typeof children === 'function' && item !== undefined
   const page = (
     <section
@@ -420,17 +424,16 @@ function SectionPage(props: { section: Section; item?: string | undefined; wide:
       </div>
     </section>
   )
-  if (wide)
-    return (
-      <main ref={scroller} className="min-w-0 flex-1 overflow-y-auto bg-canvas [scrollbar-gutter:stable]">
-        {page}
-      </main>
-    )
   return (
-    <main ref={scroller} className="h-full overflow-y-auto bg-canvas">
-      <div className="sticky top-0 z-10 flex h-13 items-center bg-canvas px-1.5">
-        <BackLink href={toList ? `${PATH}/${id}` : PATH} label={toList ? title : 'Settings'} />
-      </div>
+    <main
+      ref={scroller}
+      className={cn('min-w-0 flex-1 overflow-y-auto bg-canvas', wide && '[scrollbar-gutter:stable]')}
+    >
+      {!wide && (
+        <div className="sticky top-0 z-10 flex h-13 items-center bg-canvas px-1.5">
+          <BackLink href={toList ? `${PATH}/${id}` : PATH} label={toList ? title : 'Settings'} />
+        </div>
+      )}
       {page}
     </main>
   )

@@ -78,6 +78,7 @@ export function operationsRoutes(parts: Parts): Hono<AppEnv> {
         (answer) => processSettings.parse(answer).settings,
         () => null,
       )
-      return c.json({ service: [...config.settings], agent: agents } satisfies ConfigurationView)
+      const { settings, otherSettings: others } = config
+      return c.json({ service: [...settings], agent: agents, others } satisfies ConfigurationView)
     })
 }

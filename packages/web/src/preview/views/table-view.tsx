@@ -1,11 +1,12 @@
 /** CSV and TSV as a table, sorted and filtered in a worker; only what is on the screen exists. */
 import { useVirtualizer } from '@tanstack/react-virtual'
-import { ArrowDown, ArrowUp, Search } from 'lucide-react'
+import { ArrowDown, ArrowUp } from 'lucide-react'
 import { useEffect, useRef, useState } from 'react'
 import { cn } from '../../lib/cn.ts'
 import { formatCount } from '../../lib/format.ts'
 import { fileUrl } from '../../net/files.ts'
 import { Revealed } from '../../ui/revealed.tsx'
+import { SearchField } from '../../ui/search-field.tsx'
 import { endingOf } from '../kinds.ts'
 import { CannotShow, Told, type ViewProps, Waiting } from '../parts.tsx'
 import { type Arrangement, MOST_COLUMNS, MOST_ROWS } from '../table.ts'
@@ -123,20 +124,16 @@ function Grid(props: { table: Opened; worker: Worker; path: string }) {
   return (
     <>
       <div className="flex items-center gap-3 border-b border-line px-3 py-2">
-        <label className="flex h-8 min-w-0 flex-1 items-center gap-2 rounded-lg border border-line-strong bg-raised px-2.5 focus-within:border-accent pointer-coarse:h-11">
-          <Search className="size-3.5 shrink-0 text-faint" aria-hidden />
-          <input
-            type="search"
-            aria-label="Show only rows with"
-            placeholder="Filter rows"
-            value={wanted.filter}
-            onChange={({ target }) => {
-              rows.scrollToOffset(0)
-              arrange({ ...wanted, filter: target.value })
-            }}
-            className="min-w-0 flex-1 bg-transparent text-sm outline-none placeholder:text-faint"
-          />
-        </label>
+        <SearchField
+          label="Show only rows with"
+          placeholder="Filter rows"
+          compact
+          value={wanted.filter}
+          onChange={(filter) => {
+            rows.scrollToOffset(0)
+            arrange({ ...wanted, filter })
+          }}
+        />
         <span role="status" className="shrink-0 text-xs text-muted tabular-nums">
           {count === total
             ? formatCount(total, 'row')

@@ -6,7 +6,7 @@ import { cn } from '../../lib/cn.ts'
 import { formatCount } from '../../lib/format.ts'
 import { fetchConfiguration } from '../../net/administration.ts'
 import { Alert } from '../../ui/alert.tsx'
-import { INPUT } from '../../ui/field.tsx'
+import { SearchField } from '../../ui/search-field.tsx'
 import { Part } from '../part.tsx'
 import { useAttempt, useOnShow } from '../use-attempt.ts'
 
@@ -19,6 +19,8 @@ const SOURCES: Record<SettingRow['source'], string> = {
   default: 'default',
   page: 'these settings',
 }
+
+const OTHERS = { 'engine-gate': 'Engine gate', backup: 'Backups', launcher: 'Launcher' } as const
 
 export function ConfigurationSection() {
   const [view, setView] = useState<ConfigurationView | null>(null)
@@ -43,16 +45,12 @@ export function ConfigurationSection() {
           secrets are not shown.
         </p>
         <div className="flex flex-wrap items-center gap-x-4 gap-y-2">
-          <input
-            type="search"
-            aria-label="Find a setting"
+          <SearchField
+            label="Find a setting"
             placeholder="Find a setting"
-            className={cn(INPUT, 'min-w-0 flex-1 basis-56')}
+            className="basis-56"
             value={wanted}
-            maxLength={100}
-            autoComplete="off"
-            spellCheck={false}
-            onChange={({ target }) => setWanted(target.value)}
+            onChange={setWanted}
           />
           <label className="flex items-center gap-2 text-sm pointer-coarse:min-h-11">
             <input
@@ -67,6 +65,17 @@ export function ConfigurationSection() {
       </div>
       <Process title="Agent" rows={view.agent && found(view.agent)} />
       <Process title="Service" rows={found(view.service)} />
+      {view.others?.map(({ process, settings }) => (
+        <Process key={process} title={OTHERS[process]} rows={found(settings)} />
+      ))}
+      {view.others === null && (
+        <Part
+          title="Not shown here"
+          text="Settings of the engine gate, of backups and of the images’ build, which only they have. With compose, docker compose config shows them, secrets included."
+        >
+          {null}
+        </Part>
+      )}
     </>
   )
 }

@@ -12,6 +12,7 @@ import { createTeam, fetchTeams, removeTeam, renameTeam, setTeamMember } from '.
 import { Alert } from '../../ui/alert.tsx'
 import { Button } from '../../ui/button.tsx'
 import { Field, INPUT } from '../../ui/field.tsx'
+import { SearchField } from '../../ui/search-field.tsx'
 import { Spinner } from '../../ui/spinner.tsx'
 import { KeptLine } from '../kept-line.tsx'
 import { Part } from '../part.tsx'
@@ -222,17 +223,12 @@ function MembersPart(props: { team: Team; people: readonly Account[]; onChanged:
   return (
     <Part title="Members">
       {problem !== null && <Alert>{problem}</Alert>}
-      <search className="flex flex-col gap-2">
-        <input
-          type="search"
-          aria-label="Find a person to add"
+      <div className="flex flex-col gap-2">
+        <SearchField
+          label="Find a person to add"
           placeholder="Find a person to add"
-          dir="auto"
-          className={INPUT}
           value={wanted}
-          maxLength={200}
-          autoComplete="off"
-          onChange={({ target }) => setWanted(target.value)}
+          onChange={setWanted}
         />
         {search !== '' && (
           <ul aria-label="Found people" className="divide-y divide-line rounded-lg border border-line">
@@ -260,7 +256,7 @@ function MembersPart(props: { team: Team; people: readonly Account[]; onChanged:
             )}
           </ul>
         )}
-      </search>
+      </div>
       {members.length === 0 && <p className="text-sm text-muted">None yet.</p>}
       {members.length > 0 && (
         <ul aria-label="Members" className="divide-y divide-line rounded-lg border border-line">
