@@ -494,6 +494,7 @@ export async function openAgent(
       await removals.remove(userId, data, {
         rows: store.people,
         endSessions: (id, what) => manager.endAllOf(id, what, handOver),
+        audit: (line) => audit.write(line),
         endServers: (id, what) => mcp.removeUser(id, what),
         removeSandbox: (id, what) => sandboxes.remove(id, what),
         now: Date.now,

@@ -6,12 +6,14 @@
 import { createKeyedLock } from '@sandlot/shared/async/keyed-lock'
 import type { RemovedData } from '@sandlot/shared/api'
 import { SandlotError, messageOf } from '@sandlot/shared/errors'
+import { type NewAudit, SANDLOT } from '@sandlot/shared/office/audit'
 import type { PeopleRows } from '@sandlot/storage/sessions/people'
 
 interface RemovalParts {
   rows: Pick<PeopleRows, 'remove' | 'purge'>
-  /** Their prompts, and with `purge` their sessions. */
-  endSessions: (userId: string, data: RemovedData) => Promise<void>
+  /** Their prompts, and with `purge` their sessions; how many were deleted. */
+  endSessions: (userId: string, data: RemovedData) => Promise<number>
+  audit: (line: NewAudit) => void
   /** Their MCP servers, and with `purge` what those keep at home. */
   endServers: (userId: string, data: RemovedData) => Promise<void>
   /** Their container, and with `purge` their volume. */
@@ -45,15 +47,21 @@ export class Removals {
    */
   remove(userId: string, data: RemovedData, parts: RemovalParts): Promise<void> {
     return this.#ofOne.run(userId, async () => {
-      const { rows, endSessions, endServers, removeSandbox, now } = parts
+      const { rows, audit, endSessions, endServers, removeSandbox, now } = parts
+      // A line for each chat would be hundreds of one act.
+      const end = async (): Promise<void> => {
+        const count = await endSessions(userId, data)
+        const after = { with: 'the removed person' }
+        if (count > 0) audit({ who: SANDLOT, what: 'chat_deleted', whom: { id: userId }, after, count })
+      }
       const sessions = data === 'keep' ? 'What they run' : 'What they run, and their chats,'
       await step('That they are removed could not be stored', () => rows.remove(userId, now()))
       this.#removed.add(userId)
-      await step(`${sessions} could not be ended`, () => endSessions(userId, data))
+      await step(`${sessions} could not be ended`, end)
       await step('Their MCP servers could not be ended', () => endServers(userId, data))
       await step('Their sandbox could not be removed', () => removeSandbox(userId, data))
       // What was on its way when it began may have been stored since.
-      await step(`${sessions} could not be ended`, () => endSessions(userId, data))
+      await step(`${sessions} could not be ended`, end)
       await step('Their secrets and settings could not be deleted', () => rows.remove(userId, now()))
       if (data === 'purge') await step('What they used up could not be deleted', () => rows.purge(userId))
     })

@@ -326,20 +326,21 @@ export class SessionManager {
   /**
    * For a person who is removed: stop what runs, give shared sessions to the user `handOver`
    * (absent: their shares end), and with `purge` delete every other session. What runs in the
-   * background ends with their sandbox.
+   * background ends with their sandbox. Returns how many it has deleted.
    */
-  async endAllOf(userId: string, data: RemovedData, handOver?: string): Promise<void> {
+  async endAllOf(userId: string, data: RemovedData, handOver?: string): Promise<number> {
     const { store } = this.#parts
     const running = (await store.unfinished()).filter((row) => row.userId === userId)
     for (const { id } of running) await (await this.#findReadable(id))?.stopAll()
     if (handOver === undefined) await this.shares.endAllOf(userId)
     else for (const id of await store.shares.sharedOf(userId)) await this.#handOver(id, handOver)
     this.shares.recheckUser(userId)
-    if (data === 'keep') return
-    for (;;) {
+    if (data === 'keep') return 0
+    for (let deleted = 0; ;) {
       const some = await store.listSessions(userId, { limit: PAGE_SIZE })
-      if (some.length === 0) return
+      if (some.length === 0) return deleted
       for (const { id } of some) await this.delete(userId, id)
+      deleted += some.length
     }
   }
 

@@ -164,7 +164,9 @@ export class Retention {
       looked += 1
       if (kind === 'chats') count += (await expire(chat)) ? 1 : 0
       else if (await release(chat.id))
-        count += kind === 'outputs' ? await rows.removeOutputs(chat.id) : await rows.removeImages(chat.id)
+        count += await (kind === 'outputs'
+          ? rows.removeOutputs(chat.id, before)
+          : rows.removeImages(chat.id, before))
       await sleep(REST_MS)
     }
     return { count, done: true }
@@ -200,7 +202,8 @@ export class Retention {
     const sum = { count: 0, bytes: 0, oldest: null as number | null, open: 0 }
     for await (const chat of this.#aged(kind, before)) {
       await pauseWhenDue()
-      const { count, bytes } = kind === 'images' ? await rows.imagesOf(chat.id) : { count: 1, ...chat }
+      const { count, bytes } =
+        kind === 'images' ? await rows.imagesOf(chat.id, before) : { count: 1, ...chat }
       if (count === 0) continue
       if (await isOpen(chat.id)) {
         sum.open += 1

@@ -26,11 +26,16 @@ async function openCore(bench: AgentBench, tool: Held): Promise<{ core: Core; re
   return { core, removals }
 }
 
-const partsFor = (core: Core, steps: string[] = [], failsAt?: string): RemovalParts => {
-  const step = async (name: string, work: () => Promise<void>): Promise<void> => {
+const partsFor = (
+  core: Core,
+  steps: string[] = [],
+  failsAt?: string,
+  lines: unknown[] = [],
+): RemovalParts => {
+  const step = async <T>(name: string, work: () => Promise<T>): Promise<T> => {
     steps.push(name)
     if (name === failsAt) throw new Error(`cut off at ${name}`)
-    await work()
+    return work()
   }
   return {
     rows: {
@@ -38,6 +43,7 @@ const partsFor = (core: Core, steps: string[] = [], failsAt?: string): RemovalPa
       purge: (id) => core.store.people.purge(id),
     },
     endSessions: (id, data) => step('sessions', () => core.manager.endAllOf(id, data)),
+    audit: (line) => void lines.push(line),
     endServers: () => step('servers', () => Promise.resolve()),
     removeSandbox: () => step('sandbox', () => Promise.resolve()),
     now: () => 1,
@@ -74,9 +80,13 @@ test('with purge every session goes, however many there are', async () => {
   await core.store.createSession({ id: 'bobs', userId: 'u_bob', cwd: '/workspace', mode: 'yolo', at: 5 })
   await (await core.manager.get(ID, 's7')).prompt('go')
   await tool.whenBegun(1)
-  await removals.remove(ID, 'purge', partsFor(core))
+  const lines: unknown[] = []
+  await removals.remove(ID, 'purge', partsFor(core, [], undefined, lines))
   expect(await core.store.listSessions(ID)).toEqual([])
   expect(await core.store.listSessions('u_bob')).toHaveLength(1)
+  // One line for all of them, and none for doing it again.
+  await removals.remove(ID, 'purge', partsFor(core, [], undefined, lines))
+  expect(lines).toMatchObject([{ what: 'chat_deleted', whom: { id: ID }, count: 230 }])
 })
 
 test('cut off anywhere it is ended by doing it again, and a start in between takes up nothing of theirs', async () => {
@@ -112,7 +122,8 @@ test('one that never ends holds up nobody else’s; of one person they are done 
   const ended: string[] = []
   const parts: RemovalParts = {
     rows: { remove: async () => undefined, purge: async () => undefined },
-    endSessions: async () => undefined,
+    audit: () => undefined,
+    endSessions: async () => 0,
     endServers: async () => undefined,
     removeSandbox: async (userId, data) => {
       if (userId === ID && data === 'keep') await engine.promise

@@ -164,3 +164,45 @@ test('a change by another administrator meanwhile is refused, and says so', asyn
   await set(core, { chats: 30 })
   await expect(set(core, { chats: 1 })).rejects.toMatchObject({ code: 'conflict' })
 })
+
+test('outputs and images go by their own age, in a chat that goes on', async () => {
+  await using bench = await AgentBench.start([textAnswer('hi'), textAnswer('and now')])
+  const core = await bench.core()
+  const { store } = core
+  const session = await core.manager.create({ userId: 'u_ada', cwd: '/', mode: 'yolo', sessionId: 's' })
+  const images = [{ mimeType: 'image/png' as const, data: PNG }]
+  await (
+    await session.prompt('look', { images })
+  ).done
+  const old = Date.now() + 1
+  const output = async (callId: string, at: number) => {
+    await store.appendOutput('s', callId, 0, Buffer.from('x'.repeat(500)))
+    const outcome = {
+      promptId: 'p',
+      callId,
+      tool: 'echo',
+      status: 'completed' as const,
+      runMs: 1,
+      waitMs: 0,
+      at,
+    }
+    await store.append('s', [], { output: { callId, totalBytes: 500, lines: 1 }, outcome })
+  }
+  await output('early', old - 1)
+  await output('late', old + 1)
+  while (Date.now() <= old) await new Promise((resolve) => setTimeout(resolve, 1))
+  await (
+    await session.prompt('look again', { images })
+  ).done
+  expect(await store.retention.aged('chats', old, 9)).toEqual([])
+  expect(await store.retention.aged('outputs', old, 9)).toMatchObject([{ id: 's', bytes: 500 }])
+  expect(await store.retention.removeOutputs('s', old)).toBe(1)
+  expect(await store.outputInfo('s', 'early')).toMatchObject({ removed: true })
+  expect((await store.readOutput('s', 'late', 0, 10)).length).toBe(10)
+  expect(await store.retention.imagesOf('s', old)).toMatchObject({ count: 1 })
+  expect(await store.retention.removeImages('s', old)).toBe(1)
+  for (const kind of ['outputs', 'images'] as const)
+    expect(await store.retention.aged(kind, old, 9)).toEqual([])
+  const left = JSON.stringify(await store.readEvents('s'))
+  expect(left.split(PNG).length - 1).toBe(1)
+})

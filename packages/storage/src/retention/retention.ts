@@ -56,16 +56,19 @@ export interface RetentionRows extends RetentionReads {
   /** It was applied. */
   ran(at: number, removed: Readonly<Record<string, number>>): Promise<void>
   /**
-   * Chats in which nothing has happened since `before` and of which something would go, the oldest
-   * first, behind `after`.
+   * Chats of which something would go, the oldest first, behind `after`: those in which nothing has
+   * happened since `before`, or that have outputs or images from before it.
    */
   aged(kind: OfChats, before: number, limit: number, after?: AgedChat): Promise<AgedChat[]>
-  /** Images in this chat that have not been removed, and their bytes. */
-  imagesOf(sessionId: string): Promise<{ count: number; bytes: number }>
-  /** The outputs of its calls; what the model was shown stays. Returns how many had bytes. */
-  removeOutputs(sessionId: string): Promise<number>
-  /** A small picture takes the place of each. Returns how many. */
-  removeImages(sessionId: string): Promise<number>
+  /** Images in this chat from before then that have not been removed, and their bytes. */
+  imagesOf(sessionId: string, before: number): Promise<{ count: number; bytes: number }>
+  /**
+   * The outputs of its calls that ended before then; what the model was shown stays. Returns how
+   * many had bytes.
+   */
+  removeOutputs(sessionId: string, before: number): Promise<number>
+  /** A small picture takes the place of each from before then. Returns how many. */
+  removeImages(sessionId: string, before: number): Promise<number>
   /** What was used up, and its sums by day. */
   usageBefore(at: number): Promise<{ count: number; bytes: number; oldest: number | null }>
   /** At most some of each table. Returns how many; 0: nothing is left. */
@@ -111,9 +114,9 @@ export function storedRetention(
     },
     async aged(kind, before, limit, after) {
       const { rows } = await sql<{ id: string; user_id: string; updated_at: number; bytes: number | null }>`
-        select s.id, s.user_id, s.updated_at, ${BYTES[kind]} as bytes from sessions s
-        where s.user_id != ${NO_USER} and s.updated_at < ${before} and s.running_prompt_id is null
-          and ${CONCERNED[kind]}
+        select s.id, s.user_id, s.updated_at, ${BYTES[kind](before)} as bytes from sessions s
+        where s.user_id != ${NO_USER} and s.created_at < ${before} and s.running_prompt_id is null
+          and ${CONCERNED[kind](before)}
           and (s.updated_at > ${after?.updatedAt ?? -1}
             or (s.updated_at = ${after?.updatedAt ?? -1} and s.id > ${after?.id ?? ''}))
           and not exists (select 1 from approvals a
@@ -130,27 +133,28 @@ export function storedRetention(
         bytes: row.bytes ?? 0,
       }))
     },
-    async imagesOf(sessionId) {
+    async imagesOf(sessionId, before) {
       const { rows } = await sql<{ count: number; bytes: number | null }>`
         select count(*) as count, sum(length(json)) as bytes from events
-        where session_id = ${sessionId} and ${HAS_IMAGE}
+        where session_id = ${sessionId} and at < ${before} and ${HAS_IMAGE}
       `.execute(db)
       return { count: rows[0]?.count ?? 0, bytes: rows[0]?.bytes ?? 0 }
     },
-    async removeOutputs(sessionId) {
+    async removeOutputs(sessionId, before) {
+      const isOld = sql<boolean>`stored_bytes > 0 and ${ENDED_AT} < ${before}`
       // First they count as gone, so no read finds the rest of one.
       const count = await commits.run(async (trx) => {
         const gone = await trx
           .selectFrom('outputs')
           .select(({ fn }) => [fn.countAll<number>().as('count'), fn.sum<number>('stored_bytes').as('bytes')])
           .where('session_id', '=', sessionId)
-          .where('stored_bytes', '>', 0)
+          .where(isOld)
           .executeTakeFirstOrThrow()
         await trx
           .updateTable('outputs')
           .set({ stored_bytes: 0, cut: 'retention' })
           .where('session_id', '=', sessionId)
-          .where('stored_bytes', '>', 0)
+          .where(isOld)
           .execute()
         await trx
           .updateTable('sessions')
@@ -162,7 +166,9 @@ export function storedRetention(
       for (;;) {
         const left = await commits.run(async (trx) => {
           const { rows } = await sql<{ call_id: string; start_at: number }>`
-            select call_id, start_at from output_chunks where session_id = ${sessionId}
+            select c.call_id, c.start_at from output_chunks c
+            inner join outputs on outputs.session_id = c.session_id and outputs.call_id = c.call_id
+            where c.session_id = ${sessionId} and outputs.stored_bytes = 0
             limit ${PER_COMMIT}
           `.execute(trx)
           for (const { call_id, start_at } of rows)
@@ -177,17 +183,22 @@ export function storedRetention(
         if (left < PER_COMMIT) return count
       }
     },
-    async removeImages(sessionId) {
+    async removeImages(sessionId, before) {
       let removed = 0
       for (let after = 0; ;) {
         const seq = await commits.run(async (trx) => {
           const { rows } = await sql<{ seq: number; json: string }>`
-            select seq, json from events where session_id = ${sessionId} and seq > ${after} and ${HAS_IMAGE}
+            select seq, json from events
+            where session_id = ${sessionId} and seq > ${after} and at < ${before} and ${HAS_IMAGE}
             order by seq limit 1
           `.execute(trx)
           const [row] = rows
           if (row === undefined) {
-            await sql`update sessions set images_gone_seq = last_seq where id = ${sessionId}`.execute(trx)
+            await sql`
+              update sessions set images_gone_seq = coalesce(
+                (select max(e.seq) from events e where e.session_id = sessions.id and e.at < ${before}), 0)
+              where id = ${sessionId}
+            `.execute(trx)
             return undefined
           }
           const json = JSON.stringify(withoutImages(JSON.parse(row.json), () => (removed += 1)))
@@ -236,16 +247,30 @@ export function storedRetention(
 
 const HAS_IMAGE = sql`json like '%"mimeType":"image/%' and length(json) > ${sql.lit(2_000)}`
 
-const BYTES: Record<OfChats, RawBuilder<unknown>> = {
-  chats: sql`s.stored_bytes`,
-  outputs: sql`(select sum(o.stored_bytes) from outputs o where o.session_id = s.id)`,
-  images: sql`0`,
+/** When the call of a row of `outputs` ended; of one without an end, its chat’s last event. */
+const ENDED_AT = sql`coalesce(
+  (select c.at from outcomes c where c.session_id = outputs.session_id and c.call_id = outputs.call_id),
+  (select u.updated_at from sessions u where u.id = outputs.session_id))`
+
+type Condition = Record<OfChats, (before: number) => RawBuilder<unknown>>
+
+const BYTES: Condition = {
+  chats: () => sql`s.stored_bytes`,
+  outputs: (before) => sql`(select sum(outputs.stored_bytes) from outputs
+    where outputs.session_id = s.id and ${ENDED_AT} < ${before})`,
+  images: () => sql`0`,
 }
 
-const CONCERNED: Record<OfChats, RawBuilder<unknown>> = {
-  chats: sql`1 = 1`,
-  outputs: sql`exists (select 1 from output_chunks c where c.session_id = s.id)`,
-  images: sql`s.images_gone_seq < s.last_seq`,
+const CONCERNED: Condition = {
+  chats: (before) => sql`s.updated_at < ${before}`,
+  // Also what a removal that was cut off has left.
+  outputs: (before) => sql`exists (select 1 from outputs
+    where outputs.session_id = s.id and ${ENDED_AT} < ${before}
+      and exists (select 1 from output_chunks k
+        where k.session_id = outputs.session_id and k.call_id = outputs.call_id))`,
+  // Events are in the order of time: the first one that may have an image says it of all.
+  images: (before) => sql`(select e.at from events e
+    where e.session_id = s.id and e.seq > s.images_gone_seq order by e.seq limit 1) < ${before}`,
 }
 
 /** A grey picture with a cross: a chat keeps its shape, and a model gets an image all the same. */

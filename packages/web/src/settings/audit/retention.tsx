@@ -27,13 +27,13 @@ const WORDS: Record<RetentionKind, { title: string; hint: string; one: string; s
   },
   outputs: {
     title: 'Outputs of tools',
-    hint: 'What commands printed, in chats in which nothing has happened for so long. What the model was shown of it stays in the chat.',
+    hint: 'What commands printed that ended so long ago, also in chats that go on. What the model was shown of it stays in the chat.',
     one: 'chat',
     start: 90,
   },
   images: {
     title: 'Images',
-    hint: 'In chats in which nothing has happened for so long. A small grey picture takes their place.',
+    hint: 'That came so long ago, also in chats that go on. A small grey picture takes their place.',
     one: 'image',
     start: 180,
   },
