@@ -16,9 +16,12 @@ import { openAccounts, readAccounts } from '@sandlot/storage/accounts/accounts'
 import { isPostgres } from '@sandlot/storage/database/postgres'
 import type { AccountsStore } from '@sandlot/storage/accounts/store'
 import { StorageError } from '@sandlot/storage/storage-error'
-import { type AgentConnection, connectAgent } from './agent/agent-client.ts'
+import { openSessionReader } from '@sandlot/storage/sessions/open'
+import { type AgentConnection, type AgentPlace, connectAgent } from './agent/agent-client.ts'
 import { whomOf } from './auth/agent-user.ts'
-import { readServiceConfig } from './config.ts'
+import { type ServiceConfig, readServiceConfig } from './config.ts'
+import { tellServices } from './fellows/fellow-services.ts'
+import type { EndedForSockets } from './socket/sockets.ts'
 import { ensureSecret } from '@sandlot/shared/node/secret-file'
 
 type Answer =
@@ -41,11 +44,12 @@ const NOTHING_CHANGED = 3
  * is an id or an e-mail address.
  */
 async function main([act = '', who = '', data]: readonly string[]): Promise<Answer> {
-  const { dataFolder, accounts: where, publicUrl, agentUrl, keys } = readServiceConfig()
+  const config = readServiceConfig()
+  const { dataFolder, accounts: where, publicUrl, keys } = config
   // Before the first start, or with another SANDLOT_DATA than Sandlot's: nothing is made by asking.
   if (!isPostgres(where) && !existsSync(where))
     return { did: 'nothing', reason: 'no_deployment', message: dataFolder }
-  if (act === 'list' || act === 'show') return reading(where, act === 'list' ? undefined : who, agentUrl)
+  if (act === 'list' || act === 'show') return reading(config, act === 'list' ? undefined : who)
   const secret = keys.cookies ?? (await ensureSecret(join(dataFolder, 'keys'), 'service-cookies'))
   const accounts = await opened(where, { secret, publicUrl: publicUrl ?? 'http://127.0.0.1' })
   if (accounts === undefined) return { did: 'nothing', reason: 'running', message: dataFolder }
@@ -53,19 +57,22 @@ async function main([act = '', who = '', data]: readonly string[]): Promise<Answ
     const person = await find(accounts, who)
     if (person === undefined) return { did: 'nothing', reason: 'no_such_person', message: who }
     const line = (what: AuditKind): NewAudit => ({ who: OPERATOR, what })
-    if (act === 'remove')
-      return {
-        did: 'remove',
-        removal: await accounts.removeUser(person.id, removedData.parse(data), line('person_removed')),
-      }
-    if (act === 'role' && 'role' in person)
-      return {
-        did: 'role',
-        person: await accounts.changePerson(person.id, { role: role.parse(data) }, line('person_changed')),
-      }
+    const tell = (ended: EndedForSockets): Promise<void> => tellServices(accounts.services, ended)
+    if (act === 'remove') {
+      const removal = await accounts.removeUser(person.id, removedData.parse(data), line('person_removed'))
+      await tell({ what: 'person_removed', userId: person.id })
+      return { did: 'remove', removal }
+    }
+    if (act === 'role' && 'role' in person) {
+      const change = { role: role.parse(data) }
+      const changed = await accounts.changePerson(person.id, change, line('person_changed'))
+      await tell({ what: 'person_changed', userId: person.id })
+      return { did: 'role', person: changed }
+    }
     if (act !== 'password' || !('role' in person))
       return { did: 'nothing', reason: 'no_such_person', message: who }
     const password = await accounts.resetPassword(person.id)
+    await tell({ what: 'sign_ins_ended', userId: person.id })
     await accounts.audit.write({ ...line('password_reset'), whom: whomOf(person) })
     return { did: 'password', person, password }
   } catch (error) {
@@ -79,10 +86,10 @@ async function main([act = '', who = '', data]: readonly string[]): Promise<Answ
 /**
  * Read-only, so also beside a running service, which may be of another version than this program.
  */
-async function reading(path: string, who: string | undefined, agentUrl: string): Promise<Answer> {
+async function reading(config: ServiceConfig, who: string | undefined): Promise<Answer> {
   try {
-    const read = await readAccounts(path)
-    return who === undefined ? { did: 'list', ...read } : await show(read, who, agentUrl)
+    const read = await readAccounts(config.accounts)
+    return who === undefined ? { did: 'list', ...read } : await show(read, who, config)
   } catch (error) {
     if (!(error instanceof StorageError)) throw error
     if (error.code === 'newer_schema')
@@ -98,13 +105,13 @@ async function reading(path: string, who: string | undefined, agentUrl: string):
 async function show(
   { users, teams }: Awaited<ReturnType<typeof readAccounts>>,
   who: string,
-  agentUrl: string,
+  config: ServiceConfig,
 ): Promise<Answer> {
   const person = users.find(({ id, email }) => id === who || email === who.toLowerCase())
   if (person === undefined) return { did: 'nothing', reason: 'no_such_person', message: who }
   let agent: AgentConnection
   try {
-    agent = await connectAgent({ url: agentUrl }, () => undefined)
+    agent = await connectAgent(await agentPlace(config), () => undefined)
   } catch (error) {
     if (!(error instanceof SandlotError)) throw error
     return { did: 'nothing', reason: 'not_running', message: error.message }
@@ -121,6 +128,24 @@ async function show(
     return { did: 'show', person, teams: names, effective }
   } finally {
     agent.close()
+  }
+}
+
+/** Of any agent that lives. */
+async function agentPlace({
+  sessions,
+  agentUrl,
+  agentToken,
+  dataFolder,
+}: ServiceConfig): Promise<AgentPlace> {
+  if (!isPostgres(sessions)) return { url: agentUrl }
+  const reader = await openSessionReader(sessions)
+  try {
+    const living = (await reader.replicas.list()).find((replica) => replica.living)
+    const token = agentToken ?? (await ensureSecret(join(dataFolder, 'keys'), 'agent-token'))
+    return living === undefined ? { url: agentUrl } : { ...living, token }
+  } finally {
+    await reader.close()
   }
 }
 

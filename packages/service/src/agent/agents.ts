@@ -219,14 +219,20 @@ export class Agents {
         const isLost = error instanceof SandlotError && error.code === 'agent_unavailable'
         if (!isNotOwner(error) && !(isLost && (!sent || mayRepeat()))) throw error
         if (performance.now() + pause > until || this.closed) throw isLost ? error : unavailable(error)
-        this.#owners.clear()
         // Chats of a person who is removed may have been handed over.
         if (isNotOwner(error)) this.#people.clear()
         await sleep(pause * (1 + Math.random() / 2), undefined, { ref: false })
-        await this.#look()
+        await this.lookAgain()
         pause = Math.min(pause * 2, PAUSE_MS.longest)
       }
     }
+  }
+
+  /** Reads anew which agents there are: one that was asked was the wrong one. Never rejects. */
+  async lookAgain(): Promise<void> {
+    if (!this.#isSeveral) return
+    this.#owners.clear()
+    await this.#look()
   }
 
   /** Of all agents together. Throws `agent_unavailable`, also after a timeout. */
@@ -342,7 +348,12 @@ export class Agents {
     const owner = known ?? (await (await at.find()).ownerOf(person))
     const member = owner === undefined ? undefined : this.#members.get(owner)
     // Without an owner, or of one that is dead: any other takes them when it is asked.
-    if (owner === undefined || member === undefined) return this.#leastBusy()
+    if (owner === undefined || member === undefined) {
+      const next = this.#leastBusy()
+      // Until the next look: else all who come meanwhile would go to the same one.
+      next.replica = { ...next.replica, people: next.replica.people + 1 }
+      return next
+    }
     if (!member.link.connected) throw unavailable()
     this.#remember(this.#owners, person, owner)
     return member

@@ -117,7 +117,7 @@ export class ReaderConnection {
       } catch (error) {
         if (signal.aborted || agent.closed) return
         log.debug({ error: messageOf(error) }, 'a reader is not reconnected to the agent yet')
-        await sleep(RETRY_MS)
+        await Promise.all([agent.lookAgain(), sleep(RETRY_MS)])
       }
     }
   }

@@ -1,6 +1,6 @@
 /**
- * The only file that imports rate-limiter-flexible. Kept in memory: one service process per
- * deployment so far.
+ * The only file that imports rate-limiter-flexible. Kept in memory: of several services each counts
+ * for itself, so that together they let pass so many times as much.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { SandlotError } from '@sandlot/shared/errors'

@@ -5,6 +5,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { messageOf } from '@sandlot/shared/errors'
 import { newId } from '@sandlot/shared/ids'
+import type { ServicesStore } from '@sandlot/storage/accounts/services'
 import type { AccountsStore } from '@sandlot/storage/accounts/store'
 import { type Change, type ChangeListener, listenToChanges } from '@sandlot/storage/database/changes'
 import { isPostgres } from '@sandlot/storage/database/postgres'
@@ -35,6 +36,11 @@ const LEADER = 'sandlot service schedules'
 const SET_UP = 'set_up'
 
 const told = z.object({ from: z.string(), ended: endedForSockets.optional() })
+
+/** Tells every running service, by a program that is none. */
+export function tellServices(services: ServicesStore, ended: EndedForSockets): Promise<void> {
+  return services.tell(ended.what, JSON.stringify({ from: 'operator', ended } satisfies z.input<typeof told>))
+}
 
 export class FellowServices {
   readonly #parts: FellowsParts
