@@ -5,7 +5,7 @@ import { cpus, loadavg, release } from 'node:os'
 
 import { p50, p99, type Series } from './measure.ts'
 
-export type Unit = 'ms' | 'MB/s' | 'calls/s' | 'MiB' | 'KiB' | 'processes' | 'µs' | 'elements'
+export type Unit = 'ms' | 'MB/s' | 'calls/s' | 'MiB' | 'KiB' | 'processes' | 'µs' | 'elements' | 'tokens/s'
 
 /** One demand on a figure: `reached` is decided where it was measured. */
 export interface Verdict {

@@ -1,5 +1,5 @@
 /**
- * Loaded into the processes whose memory is measured: on SIGUSR2 they collect what is garbage. Needs `--expose-gc`.
+ * Loaded into the processes whose memory is measured: on SIGURG they collect what is garbage. Needs `--expose-gc`.
  * The last resort also gives back what the heap keeps for later, which differs by 100 KiB a socket from run to run.
  */
-process.on('SIGUSR2', () => globalThis.gc?.({ type: 'major', execution: 'sync', flavor: 'last-resort' }))
+process.on('SIGURG', () => globalThis.gc?.({ type: 'major', execution: 'sync', flavor: 'last-resort' }))

@@ -35,8 +35,10 @@ export interface Deployment {
   personOf(socket: number): Person
   /** A chat with this log, of the first person. Only before `start`. */
   seed(log: readonly SessionEvent[], person?: Person): Promise<string>
-  /** Starts the agent. */
+  /** Starts the agents. */
   start(): Promise<void>
+  /** Its processes, each with its name of `sessions.replicas` where it is an agent of several. */
+  readonly processes: readonly { pid: number; replica?: string }[]
   socket(person: Person): Promise<WebSocket>
   get(path: string, person?: Person): Promise<Response>
   post(path: string, body: object, person?: Person): Promise<Response>
@@ -45,22 +47,28 @@ export interface Deployment {
   loopDelays(): Promise<{ service: number; agent: number }>
   /** Of both processes, in bytes, without garbage. */
   memory(): Promise<number>
-  /** What both processes have had of the processors, in milliseconds. */
+  /** What all processes have had of the processors, in milliseconds. */
   cpu(): number
 }
 
 /**
  * Its processes and its folder go with `stack`. `answers`: that were counted in a year, in a file.
- * `database`: PostgreSQL in place of files.
+ * `database`: PostgreSQL in place of files. `replicas`: so many agents and services, of which people
+ * use one each.
  */
 export async function openDeployment(
   baseUrl: string,
-  { sockets, answers = 0, database }: { sockets: number; answers?: number; database?: string },
+  {
+    sockets,
+    answers = 0,
+    database,
+    replicas = 1,
+  }: { sockets: number; answers?: number; database?: string; replicas?: number },
   stack: AsyncDisposableStack,
 ): Promise<Deployment> {
   await promisify(execFile)('make', ['-s', '-C', SANDBOX])
   const folder = mkdtempSync(join(tmpdir(), 'sandlot-bench-'))
-  const children: ChildProcess[] = []
+  const children: (ChildProcess & { replica?: string })[] = []
   stack.defer(async () => {
     for (const child of children.toReversed()) await end(child, 'SIGTERM')
     rmSync(folder, { recursive: true, force: true })
@@ -83,9 +91,13 @@ export async function openDeployment(
     children.push(child)
     return child
   }
-  const service = run(SERVICE, { PORT: '0' })
-  const [line] = (await once(service.stdout ?? service, 'data')) as [Buffer]
-  const { origin, searchParams } = new URL(String(line).replace('Sandlot is ready: ', '').trim())
+  const startService = async (): Promise<URL> => {
+    const service = run(SERVICE, { PORT: '0' })
+    const [line] = (await once(service.stdout ?? service, 'data')) as [Buffer]
+    return new URL(String(line).replace('Sandlot is ready: ', '').trim())
+  }
+  const { origin, searchParams } = await startService()
+  const origins = [origin]
   const people = await makePeople(
     origin,
     searchParams.get('token') ?? '',
@@ -118,19 +130,30 @@ export async function openDeployment(
     },
     async start() {
       await store.close()
-      run(AGENT, {
-        OPENAI_BASE_URL: baseUrl,
-        OPENAI_API_KEY: 'none',
-        OPENAI_MODEL: 'bench',
-        SANDLOT_SANDBOX: 'local-process',
-        SANDLOT_SANDBOX_POOL: '0',
-      })
-      while ((await fetch(`${origin}/metrics`).then((it) => it.text())).includes('sandlot_agent_connected 0'))
-        await sleep(50)
+      while (origins.length < replicas) origins.push((await startService()).origin)
+      for (let number = 1; number <= replicas; number++) {
+        const replica = replicas === 1 ? undefined : `replica-${number}`
+        const agent = run(AGENT, {
+          OPENAI_BASE_URL: baseUrl,
+          OPENAI_API_KEY: 'none',
+          OPENAI_MODEL: 'bench',
+          SANDLOT_SANDBOX: 'local-process',
+          SANDLOT_SANDBOX_POOL: '0',
+          ...(replica === undefined ? {} : { SANDLOT_REPLICA: replica }),
+        })
+        Object.assign(agent, { replica })
+      }
+      for (const one of origins)
+        while ((await fetch(`${one}/metrics`).then((it) => it.text())).includes('sandlot_agent_connected 0'))
+          await sleep(50)
+    },
+    get processes() {
+      return children.map(({ pid = 0, replica }) => ({ pid, replica }))
     },
     async socket(person) {
-      const socket = new WebSocket(`${origin.replace('http', 'ws')}/ws`, {
-        headers: person.headers,
+      const at = origins[people.indexOf(person) % origins.length] ?? origin
+      const socket = new WebSocket(`${at.replace('http', 'ws')}/ws`, {
+        headers: { ...person.headers, origin: at },
         perMessageDeflate: false,
       })
       await once(socket, 'open')
@@ -153,7 +176,7 @@ export async function openDeployment(
     async memory() {
       // Twice: what finalizers let go of is collected with the second.
       for (let time = 0; time < 2; time++) {
-        for (const child of children) child.kill('SIGUSR2')
+        for (const child of children) child.kill('SIGURG')
         await sleep(COLLECT_MS)
       }
       return children.reduce((sum, child) => sum + residentOf(child), 0)

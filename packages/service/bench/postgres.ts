@@ -21,6 +21,7 @@ import {
 } from '../../sandbox/bench/program.ts'
 import { describeMachine, tables, writeChapter } from '../../sandbox/bench/report.ts'
 import { addedTime } from './goals/added-time.ts'
+import { changeOfHands, onQuarterCores, onSameCores } from './goals/replicas.ts'
 import { append, list, search } from './goals/stores.ts'
 
 /** What every goal works with. */
@@ -39,6 +40,9 @@ const GOALS: Goal<PostgresContext>[] = [
   { ids: ['P2'], measure: addedTime },
   { ids: ['P3'], measure: list },
   { ids: ['P4'], measure: search },
+  { ids: ['P5'], measure: onSameCores },
+  { ids: ['P6'], measure: onQuarterCores },
+  { ids: ['P7', 'P8'], measure: changeOfHands },
 ]
 
 const { samples, many, messages, chosen, json, markdown } = readArguments(GOALS, {
