@@ -1,4 +1,5 @@
 /** What is made to fail, when, and how; docs/growing.md has the same rows for people. */
+import { existsSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type SessionEvent, sandlotEventOf, seqOf } from '@sandlot/shared/events'
 import { randomText } from '@sandlot/shared/ids'
@@ -21,6 +22,10 @@ export interface Row {
   loses?: true
   /** Nothing can be stored for a while: the prompt may end with an error, and the command with it. */
   mayEnd?: true
+  /** Why it cannot be done here; undefined: it can. */
+  missing?: string | undefined
+  /** Before anything runs. */
+  prepare?(world: World): Promise<void>
   inject(world: World, running: Running): Promise<void>
 }
 
@@ -42,6 +47,20 @@ const agentOf = (world: World, number: number) => {
   return { ...agent, ...proxies }
 }
 const otherOf = (world: World, { owner }: Running) => agentOf(world, owner === 0 ? 1 : 0)
+
+/** Debian's place. Timers go on as they do. */
+const FAKETIME = '/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1'
+const CLOCK = { LD_PRELOAD: FAKETIME, FAKETIME_DONT_FAKE_MONOTONIC: '1' }
+
+async function restartAgents(
+  { sandlot: { agents } }: World,
+  clock: (number: number) => Record<string, string>,
+): Promise<void> {
+  for (const [number, agent] of agents.entries()) {
+    await agent.end('SIGTERM')
+    await agent.start(clock(number))
+  }
+}
 
 export const ROWS: readonly Row[] = [
   {
@@ -177,6 +196,15 @@ export const ROWS: readonly Row[] = [
     },
   },
   {
+    victim: 'an agent, where clocks are 10 minutes before and behind the database’s',
+    missing: existsSync(FAKETIME) ? undefined : 'clocks are moved by libfaketime (apt install faketime)',
+    prepare: (world) =>
+      restartAgents(world, (number) => ({ ...CLOCK, FAKETIME: number === 0 ? '+10m' : '-10m' })),
+    async inject(world, { owner }) {
+      await agentOf(world, owner).end('SIGKILL')
+    },
+  },
+  {
     victim: 'NOTIFY, lost, and an agent',
     async inject(world, { owner }) {
       for (const { database } of world.proxies) database.withoutNotifications()
@@ -199,6 +227,7 @@ export const CASES: readonly Case[] = ROWS.flatMap((row) =>
 export async function runCase(world: World, { row, moment, name }: Case): Promise<string> {
   const { sandlot, proxies } = world
   const several = sandlot.agents.length > 1
+  await row.prepare?.(world)
   const neighbour = new Neighbour(await world.join())
   const person = await world.join()
   const token = randomText(12)
@@ -237,6 +266,7 @@ export async function runCase(world: World, { row, moment, name }: Case): Promis
   await said.done
   const ended = performance.now() - began
   await world.mend()
+  if (row.prepare !== undefined) await restartAgents(world, () => ({}))
   neighbour.stop()
 
   const reason = await checkLog(world, said, row)
