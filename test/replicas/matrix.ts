@@ -30,7 +30,9 @@ export interface Row {
 }
 
 interface Running {
-  /** The number of the agent that has the person. */
+  /** The id of the person. */
+  person: string
+  /** The number of the agent that has them. */
   owner: number
 }
 
@@ -38,7 +40,7 @@ interface Running {
 const SILENCE_MS = 9_000
 const STARTS_SOON_MS = 1_000
 const FULL_MS = 4_000
-const CLAIM = 'into "owners"'
+const CLAIM = 'insert into owners'
 
 const agentOf = (world: World, number: number) => {
   const agent = world.sandlot.agents[number]
@@ -72,7 +74,7 @@ export const ROWS: readonly Row[] = [
     victim: 'an agent in a claim',
     async inject(world, running) {
       const other = otherOf(world, running)
-      const claimed = other.database.holdAnswerTo(CLAIM)
+      const claimed = other.database.holdAnswerTo(CLAIM, running.person)
       await agentOf(world, running.owner).end('SIGKILL')
       await claimed
       await other.end('SIGKILL')
@@ -84,7 +86,7 @@ export const ROWS: readonly Row[] = [
     victim: 'an agent in a handover',
     async inject(world, running) {
       const other = otherOf(world, running)
-      const claimed = other.database.holdAnswerTo(CLAIM)
+      const claimed = other.database.holdAnswerTo(CLAIM, running.person)
       agentOf(world, running.owner).signal('SIGUSR2')
       await claimed
       await other.end('SIGKILL')
@@ -96,7 +98,7 @@ export const ROWS: readonly Row[] = [
     victim: 'an agent that drains',
     async inject(world, { owner }) {
       const agent = agentOf(world, owner)
-      const begun = agent.database.holdAnswerTo('draining')
+      const begun = agent.database.holdAnswerTo('set "draining"')
       agent.signal('SIGUSR2')
       await begun
       await agent.end('SIGKILL')
@@ -137,6 +139,19 @@ export const ROWS: readonly Row[] = [
     mayEnd: true,
     async inject({ postgres }) {
       await postgres.copy()
+      await sleep(STARTS_SOON_MS)
+      await postgres.failOver()
+    },
+  },
+  {
+    victim: 'PostgreSQL, failed over to before a change of hands',
+    loses: true,
+    mayEnd: true,
+    async inject(world, { owner, person }) {
+      const { postgres } = world
+      await postgres.copy()
+      await agentOf(world, owner).end('SIGKILL')
+      await eventually('another owner', () => world.ownerOf(person))
       await sleep(STARTS_SOON_MS)
       await postgres.failOver()
     },
@@ -228,11 +243,11 @@ export async function runCase(world: World, { row, moment, name }: Case): Promis
   const { sandlot, proxies } = world
   const several = sandlot.agents.length > 1
   await row.prepare?.(world)
-  const neighbour = new Neighbour(await world.join())
   const person = await world.join()
   const token = randomText(12)
   // Its sandbox is there, and somebody owns them.
   await person.say('run true').done
+  const neighbour = new Neighbour(await neighbourOf(world, person.id))
   const waiting = await Promise.all(
     sandlot.services.map(async (_, number) => {
       const said = person.say(`run echo allowed-${number}-${token} >> allowed.txt`, { mode: 'manual' })
@@ -256,7 +271,7 @@ export async function runCase(world: World, { row, moment, name }: Case): Promis
 
   neighbour.startsToSuffer()
   const began = performance.now()
-  await row.inject(world, { owner })
+  await row.inject(world, { person: person.id, owner })
   const injected = performance.now() - began
   // What is held belongs to those who were killed, or goes on now.
   for (const { engine } of proxies) engine.restore()
@@ -331,6 +346,18 @@ async function linesOf(person: Client, file: string): Promise<string[]> {
   })
   return text.trim().split('\n')
 }
+
+/** Another person, whom another agent has where there are several. */
+async function neighbourOf(world: World, personId: string): Promise<Client> {
+  const owner = await world.ownerOf(personId)
+  for (let tries = 1; ; tries++) {
+    const other = await world.join()
+    await other.say('hello').done
+    if (tries === MOST_NEIGHBOURS || (await world.ownerOf(other.id)) !== owner) return other
+  }
+}
+
+const MOST_NEIGHBOURS = 6
 
 /** Another person, who asks for something short again and again. */
 class Neighbour {

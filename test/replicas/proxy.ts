@@ -14,18 +14,29 @@ export interface Proxy {
   /** As before: what was held passes. */
   restore(): void
   /**
-   * Resolves when a client has sent this text, which passes; its answer, and everything behind it on
-   * that connection, is held until `restore`.
+   * Resolves when a client has sent this text, and soon behind it `then`, which pass; the answer, and
+   * everything behind it on that connection, is held until `restore`.
    */
-  holdAnswerTo(text: string): Promise<void>
+  holdAnswerTo(text: string, then?: string): Promise<void>
   /** PostgreSQL's notifications do not pass. */
   withoutNotifications(): void
   close(): Promise<void>
 }
 
 interface Waited {
-  text: Buffer
+  text: string
+  then: string
   found: () => void
+}
+
+/** Characters of a statement with its values. */
+const SOON = 1_500
+
+function isIn(sent: Buffer, { text, then }: Waited): boolean {
+  const all = sent.toString('latin1')
+  for (let at = all.indexOf(text); at !== -1; at = all.indexOf(text, at + 1))
+    if (all.slice(at, at + SOON).includes(then)) return true
+  return false
 }
 
 export async function startProxy(path: string, target: string): Promise<Proxy> {
@@ -42,12 +53,12 @@ export async function startProxy(path: string, target: string): Promise<Proxy> {
     const up = new Gate((chunk) => {
       sent = Buffer.concat([sent, chunk])
       for (const one of waited) {
-        if (!sent.includes(one.text)) continue
+        if (!isIn(sent, one)) continue
         down.hold()
         waited.delete(one)
         one.found()
       }
-      sent = sent.subarray(-65_536)
+      sent = sent.subarray(-4 * SOON)
       return chunk
     })
     const messages = new BackendMessages()
@@ -89,7 +100,7 @@ export async function startProxy(path: string, target: string): Promise<Proxy> {
       waited.clear()
       for (const gate of gates()) gate.release()
     },
-    holdAnswerTo: (text) => new Promise((found) => void waited.add({ text: Buffer.from(text), found })),
+    holdAnswerTo: (text, then = '') => new Promise((found) => void waited.add({ text, then, found })),
     withoutNotifications() {
       dropsNotifications = true
       // Those of now would be read from the middle of a message on.

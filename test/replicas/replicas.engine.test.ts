@@ -6,7 +6,7 @@ import { sample } from '../campaign.ts'
 import { CASES, runCase } from './matrix.ts'
 import { type World, openWorld } from './world.ts'
 
-const REPLICAS = 1
+const REPLICAS = 2
 /** Of what a full run takes all. */
 const FEW = 3
 
@@ -35,7 +35,7 @@ describe.skipIf(missing !== undefined)('several agents and services', () => {
       cases.filter(({ row }) => row.missing === undefined),
       FEW,
     ),
-  )('$name', { timeout: 180_000 }, async (one) => {
+  )('$name', { timeout: 90_000 }, async (one) => {
     onTestFailed(() => {
       mkdirSync('test-results', { recursive: true })
       writeFileSync(`test-results/failed-replicas.log`, world.sandlot.logs())

@@ -107,14 +107,19 @@ export async function openWorld(
       if (replicas === 1) return 0
       const [row] = await postgres.rows<{ replica_id: string }>(NAME, OWNER, [userId])
       const place = sandlot.agents.findIndex(({ name }) => name === row?.replica_id)
-      return place === -1 ? undefined : place
+      return sandlot.agents[place]?.runs() === true ? place : undefined
     },
     async mend() {
       for (const { database: one, engine: other } of proxies)
         for (const proxy of [one, other]) proxy.restore()
       await postgres.start()
+      const drained = await postgres.rows<{ id: string }>(
+        NAME,
+        'select id from sessions.replicas where draining = 1',
+      )
       for (const each of [...sandlot.agents, ...sandlot.services]) {
         each.signal('SIGCONT')
+        if (drained.some(({ id }) => id === each.name)) await each.end('SIGTERM')
         await each.start()
       }
     },
