@@ -22,6 +22,8 @@ export interface Row {
   loses?: true
   /** Nothing can be stored for a while: the prompt may end with an error, and the command with it. */
   mayEnd?: true
+  /** How long the command prints, in fifths of a second; default 20. */
+  lines?: number
   /** Why it cannot be done here; undefined: it can. */
   missing?: string | undefined
   /** Before anything runs. */
@@ -58,10 +60,12 @@ async function restartAgents(
   { sandlot: { agents } }: World,
   clock: (number: number) => Record<string, string>,
 ): Promise<void> {
-  for (const [number, agent] of agents.entries()) {
-    await agent.end('SIGTERM')
-    await agent.start(clock(number))
-  }
+  await Promise.all(
+    agents.map(async (agent, number) => {
+      await agent.end('SIGKILL')
+      await agent.start(clock(number))
+    }),
+  )
 }
 
 export const ROWS: readonly Row[] = [
@@ -145,6 +149,8 @@ export const ROWS: readonly Row[] = [
   },
   {
     victim: 'PostgreSQL, failed over to before a change of hands',
+    // Of a command whose start and end are both lost nothing is known any more: this one still runs.
+    lines: 80,
     loses: true,
     mayEnd: true,
     async inject(world, { owner, person }) {
@@ -262,7 +268,7 @@ export async function runCase(world: World, { row, moment, name }: Case): Promis
   const reached = prints ? [] : proxies.map(({ engine }) => engine.holdAnswerTo(token))
   const command = [
     `echo begun-${token} >> begun.txt`,
-    'n=0; while [ $n -lt 20 ]; do n=$((n+1)); echo "line $n"; sleep 0.2; done',
+    `n=0; while [ $n -lt ${row.lines ?? 20} ]; do n=$((n+1)); echo "line $n"; sleep 0.2; done`,
     `echo ended-${token} >> ended.txt`,
   ].join('; ')
   const said = person.say(`run ${command}`)

@@ -32,10 +32,10 @@ describe.skipIf(missing !== undefined)('several agents and services', () => {
   test.each(
     sample(
       'replicas',
-      cases.filter(({ row }) => row.missing === undefined),
+      cases.filter(({ row }) => row.missing === undefined).map((one) => [one.name, one] as const),
       FEW,
     ),
-  )('$name', { timeout: 90_000 }, async (one) => {
+  )('%s', { timeout: 90_000 }, async (_name, one) => {
     onTestFailed(() => {
       mkdirSync('test-results', { recursive: true })
       writeFileSync(`test-results/failed-replicas.log`, world.sandlot.logs())
