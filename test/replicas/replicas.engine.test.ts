@@ -35,7 +35,7 @@ describe.skipIf(missing !== undefined)('several agents and services', () => {
       cases.filter(({ row }) => row.missing === undefined).map((one) => [one.name, one] as const),
       FEW,
     ),
-  )('%s', { timeout: 90_000 }, async (_name, one) => {
+  )('%s', { timeout: 120_000 }, async (_name, one) => {
     onTestFailed(() => {
       mkdirSync('test-results', { recursive: true })
       writeFileSync(`test-results/failed-replicas.log`, world.sandlot.logs())
