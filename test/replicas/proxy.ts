@@ -14,10 +14,10 @@ export interface Proxy {
   /** As before: what was held passes. */
   restore(): void
   /**
-   * Resolves when a client has sent this text, and soon behind it `then`, which pass; the answer, and
+   * Resolves when a client has sent this text, and soon behind it `soon`, which pass; the answer, and
    * everything behind it on that connection, is held until `restore`.
    */
-  holdAnswerTo(text: string, then?: string): Promise<void>
+  holdAnswerTo(text: string, soon?: string): Promise<void>
   /** PostgreSQL's notifications do not pass. */
   withoutNotifications(): void
   close(): Promise<void>
@@ -25,17 +25,17 @@ export interface Proxy {
 
 interface Waited {
   text: string
-  then: string
+  soon: string
   found: () => void
 }
 
 /** Characters of a statement with its values. */
 const SOON = 1_500
 
-function isIn(sent: Buffer, { text, then }: Waited): boolean {
+function isIn(sent: Buffer, { text, soon }: Waited): boolean {
   const all = sent.toString('latin1')
   for (let at = all.indexOf(text); at !== -1; at = all.indexOf(text, at + 1))
-    if (all.slice(at, at + SOON).includes(then)) return true
+    if (all.slice(at, at + SOON).includes(soon)) return true
   return false
 }
 
@@ -100,7 +100,7 @@ export async function startProxy(path: string, target: string): Promise<Proxy> {
       waited.clear()
       for (const gate of gates()) gate.release()
     },
-    holdAnswerTo: (text, then = '') => new Promise((found) => void waited.add({ text, then, found })),
+    holdAnswerTo: (text, soon = '') => new Promise((found) => void waited.add({ text, soon, found })),
     withoutNotifications() {
       dropsNotifications = true
       // Those of now would be read from the middle of a message on.
