@@ -153,6 +153,7 @@ export async function openAgent(
     id: config.replica,
     address: config.address,
     version: VERSION,
+    keys,
     rows: store.replicas,
     log,
   })
@@ -415,6 +416,7 @@ export async function openAgent(
     removedPeople: () => store.people.removed(),
     recheck: (userId) => manager.shares.recheckUser(userId),
   })
+  ownership.onChange('room', async () => void (await sandboxes.stopLongestIdle()))
   ownership.onLost((userId) => {
     store.forgetRules()
     terminals.forget(userId)

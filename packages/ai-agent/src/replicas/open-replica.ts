@@ -1,5 +1,6 @@
 /** The replica that this process is, where several share a database. */
 import { existsSync } from 'node:fs'
+import { createHash } from 'node:crypto'
 import { messageOf } from '@sandlot/shared/errors'
 import { randomText } from '@sandlot/shared/ids'
 import { type Change, listenToChanges } from '@sandlot/storage/database/changes'
@@ -17,6 +18,8 @@ interface OpenReplica {
   id: string | undefined
   address: { url: string; certificate?: string | undefined }
   version: string
+  /** Of the deployment; the same for all its agents. */
+  keys: DeploymentKeys
   rows: ReplicaRows
   log: Log
   times?: Partial<ReplicaTimes>
@@ -24,10 +27,16 @@ interface OpenReplica {
 
 /**
  * Listens from now on; nothing is claimed before `Replica.begin`. Undefined on SQLite, where this
- * process is the only one.
+ * process is the only one. Throws where the keys are not those of the other agents.
  */
-export async function openReplica({ database, id, ...parts }: OpenReplica): Promise<Replica | undefined> {
+export async function openReplica({
+  database,
+  id,
+  keys,
+  ...parts
+}: OpenReplica): Promise<Replica | undefined> {
   if (!isPostgres(database)) return undefined
+  if (!(await parts.rows.hasKeys(printOf(keys)))) throw new Error(OTHER_KEYS)
   const reloads = new Reloads()
   let replica: Replica | undefined
   const listener = await listenToChanges({
@@ -61,6 +70,19 @@ export async function socketOfRunning(database: string, userId: string): Promise
   } finally {
     await reader.close()
   }
+}
+
+interface DeploymentKeys {
+  id: string
+  key: Uint8Array
+}
+
+const OTHER_KEYS =
+  'The keys of this agent are not those that its database has been used with, so neither sandboxes nor secrets of people could be used. Copy the folder keys in SANDLOT_DATA from another agent of it, or from its backup.'
+
+/** 48 bits, which tell nothing of the key. */
+function printOf({ id, key }: DeploymentKeys): number {
+  return createHash('sha256').update(`${id} `).update(key).digest().readUIntBE(0, 6)
 }
 
 class Reloads {

@@ -6,7 +6,7 @@ import { SandboxError } from '@sandlot/sandbox/errors'
 import type { SandboxesOptions } from '@sandlot/sandbox/sandboxes'
 import { SandlotError } from '@sandlot/shared/errors'
 import { ledgerFailure } from '@sandlot/storage/sessions/ledger'
-import type { ReplicaReads } from '@sandlot/storage/sessions/replicas'
+import type { ReplicaReads, ReplicaRows } from '@sandlot/storage/sessions/replicas'
 
 export interface Ownership {
   /** Claims this person. Throws `not_owner` where a living replica has them. Cheap when ours. */
@@ -56,7 +56,7 @@ export function soleOwner(): Ownership {
 /** Which sandboxes are this agent's, where several share an engine. */
 export function sharedEngine(
   ownership: Ownership,
-  replicas: Pick<ReplicaReads, 'ownerOf'>,
+  replicas: Pick<ReplicaRows, 'ownerOf' | 'announce'>,
 ): NonNullable<SandboxesOptions['share']> {
   return {
     owns: (userId) => ownership.has(userId),
@@ -64,6 +64,13 @@ export function sharedEngine(
     // Most that run are another living one's: a look changes nothing in the database.
     claim: async (userId) =>
       (ownership.has(userId) || (await replicas.ownerOf(userId)) === undefined) && ownership.confirm(userId),
+    async askForRoom() {
+      try {
+        await replicas.announce('room')
+      } catch (error) {
+        throw ledgerFailure(error)
+      }
+    },
     onLost: (lost) => ownership.onLost(lost),
   }
 }

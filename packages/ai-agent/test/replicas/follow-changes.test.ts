@@ -20,6 +20,9 @@ if (postgresPrograms === undefined)
     'follow-changes: left out, there is no PostgreSQL on this machine (apt install postgresql)\n',
   )
 
+/** A change is read at the next look, if its notification is lost. */
+const eventually = <T>(of: () => T) => expect.poll(of, { timeout: 20_000 })
+
 const KEY = new Uint8Array(32).fill(7)
 const OF_PROMPT = { turns: 100, calls: 100, tokens: 1_000, cost: 1, promptSeconds: 100 }
 const OF_DAY = { turnsPerDay: 100, callsPerDay: 100, tokensPerDay: 1_000, costPerDay: 1, secondsPerDay: 100 }
@@ -57,25 +60,24 @@ describe.skipIf(postgresPrograms === undefined)('two agents on PostgreSQL', () =
   })
   afterAll(() => postgres?.stop())
 
-  async function agent() {
+  async function agent(key = KEY) {
     const warned: string[] = []
     const log = { info: () => undefined, warn: (_: unknown, line: string) => void warned.push(line) }
     const database = await openSessionStore(url)
     const store = withCachedRules(database)
     const address = { url: 'ws+unix:///nowhere' }
+    closing.push(() => store.close())
     const replica = await openReplica({
       database: url,
       id: undefined,
       address,
       version: '1',
+      keys: { id: 'books', key },
       rows: store.replicas,
       log,
     })
     if (replica === undefined) throw new Error('this is not PostgreSQL')
-    closing.push(async () => {
-      await replica.close()
-      await store.close()
-    })
+    closing.push(() => replica.close())
     const people = await People.open(store.people, log)
     const removals = new Removals(await store.people.removed())
     const rules = new RuleBook(store.rules, ruleSettings(undefined), Date.now)
@@ -123,23 +125,26 @@ describe.skipIf(postgresPrograms === undefined)('two agents on PostgreSQL', () =
     return { store, people, removals, rules, secrets, models, servers, settings, rechecked, warned }
   }
 
+  test('one with other keys does not start', async () => {
+    await agent()
+    await expect(agent(new Uint8Array(32).fill(8))).rejects.toThrow('Copy the folder keys')
+  })
+
   test('addresses, roles and teams; and what is set for them, of which the slower of two is refused', async () => {
     const [a, b] = [await agent(), await agent()]
     a.people.record({ id: 'ada', email: 'Ada@example.org', role: 'member', teams: ['t_one'] })
-    await expect
-      .poll(() => b.people.get('ada'))
-      .toEqual({
-        email: 'ada@example.org',
-        role: 'member',
-        teams: ['t_one'],
-      })
+    await eventually(() => b.people.get('ada')).toEqual({
+      email: 'ada@example.org',
+      role: 'member',
+      teams: ['t_one'],
+    })
     expect(b.rechecked).toContain('ada')
     const team = { kind: 'team', id: 't_one' } as const
     await a.settings.put(team, { settings: { modeCeiling: 'manual' }, revision: 0 }, 'One')
     // At once, and not yet read again: its number is not the one that is there.
     await b.settings.put(team, { settings: { modeCeiling: 'yolo' }, revision: 0 }, 'One')
     expect(b.settings.view(team)).toEqual({ settings: { modeCeiling: 'manual' }, revision: 1 })
-    await expect.poll(() => b.settings.of('ada').modeCeiling).toBe('manual')
+    await eventually(() => b.settings.of('ada').modeCeiling).toBe('manual')
     expect([...a.warned, ...b.warned]).toEqual([])
   })
 
@@ -147,23 +152,21 @@ describe.skipIf(postgresPrograms === undefined)('two agents on PostgreSQL', () =
     const [a, b] = [await agent(), await agent()]
     const endpoint = { name: 'Ours', baseUrl: 'https://models.example/v1', models: [{ name: 'm1' }] }
     await a.models.put(endpoint, { revision: 0, apiKey: 'sk-one' })
-    await expect.poll(() => b.models.settings.map(({ apiKey }) => apiKey)).toEqual(['sk-one'])
+    await eventually(() => b.models.settings.map(({ apiKey }) => apiKey)).toEqual(['sk-one'])
     expect(b.models.names).toEqual(['m1'])
     const [made] = a.models.view.endpoints
     await b.models.put(endpoint, { id: made?.id, revision: 1, apiKey: 'sk-two' })
-    await expect.poll(() => a.models.settings.map(({ apiKey }) => apiKey)).toEqual(['sk-two'])
+    await eventually(() => a.models.settings.map(({ apiKey }) => apiKey)).toEqual(['sk-two'])
     const values = { named: {}, clientSecret: 'of-the-client' }
     const id = await a.servers.put('deployment', '', SERVER, { revision: 0, values }, ROOT)
-    await expect
-      .poll(() =>
-        b.servers.list('deployment', '').map(({ hasClientSecret, why }) => ({ hasClientSecret, why })),
-      )
-      .toEqual([{ hasClientSecret: true, why: undefined }])
+    await eventually(() =>
+      b.servers.list('deployment', '').map(({ hasClientSecret, why }) => ({ hasClientSecret, why })),
+    ).toEqual([{ hasClientSecret: true, why: undefined }])
     expect(b.servers.deployment.map(({ name }) => name)).toEqual(['notes'])
     await b.servers.remove('deployment', '', id, ROOT)
-    await expect.poll(() => a.servers.deployment).toEqual([])
+    await eventually(() => a.servers.deployment).toEqual([])
     await b.models.remove(made?.id ?? '')
-    await expect.poll(() => a.models.view.endpoints).toEqual([])
+    await eventually(() => a.models.view.endpoints).toEqual([])
     expect([...a.warned, ...b.warned]).toEqual([])
   })
 
@@ -171,14 +174,14 @@ describe.skipIf(postgresPrograms === undefined)('two agents on PostgreSQL', () =
     const [a, b] = [await agent(), await agent()]
     expect(await b.rules.of('ada')).toEqual([])
     const rule = await a.rules.addForEverybody({ effect: 'deny', match: { tool: 'write_file' } }, ROOT)
-    await expect.poll(async () => (await b.rules.of('ada')).map(({ id }) => id)).toEqual([rule.id])
+    await eventually(async () => (await b.rules.of('ada')).map(({ id }) => id)).toEqual([rule.id])
     await b.rules.revokeForEverybody(rule.id, ROOT)
-    await expect.poll(() => a.rules.of('ada')).toEqual([])
+    await eventually(() => a.rules.of('ada')).toEqual([])
 
     a.people.record({ id: 'bob', email: 'bob@example.org', teams: [] })
-    await expect.poll(() => b.people.get('bob')).toBeDefined()
+    await eventually(() => b.people.get('bob')).toBeDefined()
     await a.store.people.remove('bob', 1)
-    await expect.poll(() => b.removals.has('bob')).toBe(true)
+    await eventually(() => b.removals.has('bob')).toBe(true)
     expect(b.people.get('bob')).toBeUndefined()
     expect([...a.warned, ...b.warned]).toEqual([])
   })

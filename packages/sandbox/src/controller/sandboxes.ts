@@ -173,7 +173,12 @@ export function createSandboxes(options: SandboxesOptions): Sandboxes {
     deploymentId,
     limits,
     host: options.host ?? {},
-    makeRoom: () => stopLongestIdle(),
+    makeRoom: async () => {
+      const isMade = await stopLongestIdle()
+      // Found at the next try, when another controller has made it.
+      if (!isMade) await share.askForRoom()
+      return isMade
+    },
     connected: () => userSandboxes.liveSandboxes(),
     log: (message, details) => log(message, details),
   })

@@ -12,6 +12,8 @@ export interface SharedEngine {
    * something runs or is paused whose controller may have ended.
    */
   claim(userId: string): Promise<boolean>
+  /** The host is full, and nothing of ours is idle: others may stop one that is. */
+  askForRoom(): Promise<void>
   /**
    * Called once. For a user who is another controller's from now on the stream is closed and
    * nothing is stopped: commands go on, and the other one attaches to them. What is under way
@@ -25,6 +27,7 @@ export const ALONE: SharedEngine = {
   owns: () => true,
   leads: () => true,
   claim: async () => true,
+  askForRoom: async () => {},
   onLost: () => {},
 }
 

@@ -5,7 +5,7 @@
  */
 import { type Kysely, type RawBuilder, sql } from 'kysely'
 import { dialectOf } from '../database/dialect.ts'
-import { wakeListeners } from '../database/changes.ts'
+import { changing, wakeListeners } from '../database/changes.ts'
 import type { SessionsSchema } from './schema.ts'
 
 /** A replica whose last heartbeat is older is dead: what it has may be claimed. */
@@ -14,6 +14,8 @@ export const LIVING_MS = 7_000
 const FORGOTTEN_MS = 86_400_000
 /** Claimed like a person by the replica that runs the schedules of the deployment. */
 export const SCHEDULES = 'deployment:schedules'
+/** In `counters`. */
+const KEYS = 'deployment_keys'
 
 export interface ReplicasTable {
   id: string
@@ -102,6 +104,13 @@ export interface ReplicaRows extends ReplicaReads {
    * Undefined: it cannot be told, because we are dead or draining ourselves.
    */
   claim(userId: string): Promise<Claim | undefined>
+  /**
+   * Whether the keys of this print are those that this database was first used with; they are from
+   * then on.
+   */
+  hasKeys(print: number): Promise<boolean>
+  /** Has the others called for this change, which nothing is stored of. */
+  announce(what: string): Promise<void>
   /** Gives these people up. */
   release(userIds: readonly string[]): Promise<void>
   /** From now on it claims no people. */
@@ -254,6 +263,22 @@ export function storedReplicas(
 
   return {
     ...replicaReads(db),
+
+    async hasKeys(print) {
+      await db
+        .insertInto('counters')
+        .values({ name: KEYS, value: print })
+        .onConflict((conflict) => conflict.column('name').doNothing())
+        .execute()
+      const row = await db
+        .selectFrom('counters')
+        .select('value')
+        .where('name', '=', KEYS)
+        .executeTakeFirstOrThrow()
+      return Number(row.value) === print
+    },
+
+    announce: (what) => changing(db, { what }, async () => undefined),
 
     async register({ id, url, certificate = null, version }) {
       const startedAt = await db.transaction().execute(async (trx) => {
