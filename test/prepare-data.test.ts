@@ -104,3 +104,28 @@ test.skipIf(reason)(`a new accounts.db of an earlier version replaces nothing${s
   expect(existsSync(join(data, 'service/accounts.db-wal'))).toBe(false)
   expect(existsSync(join(data, 'accounts.db'))).toBe(true)
 })
+
+test.skipIf(reason)(
+  `PostgreSQL’s password is made once, and the address with it is for its readers${skipped}`,
+  () => {
+    const [folder, cluster] = [join(data, 'database'), join(data, 'cluster')]
+    for (const path of [folder, cluster]) mkdirSync(path)
+    const script = join(ROOT, 'docker/postgres/prepare-database.sh')
+    const run = (): string => {
+      execFileSync('/bin/sh', [script, folder, cluster], { stdio: 'pipe' })
+      return readFileSync(join(folder, 'url'), 'utf8').trim()
+    }
+    const url = new URL(run())
+    expect(url.password).toMatch(/^[A-Za-z0-9_-]{32}$/)
+    expect(url.searchParams.get('host')).toBe(`${folder}/run`)
+    expect(owners()).toMatchObject({
+      cluster: '10005:10005 700',
+      'database/password': '10005:10005 600',
+      'database/run': '10005:10005 755',
+      'database/url': '10001:10001 440',
+    })
+    const after = owners()
+    expect(run()).toBe(url.href)
+    expect(owners()).toEqual(after)
+  },
+)

@@ -5,9 +5,10 @@
 #   $1/url        DATABASE_URL_FILE of ai-agent (10001), the service (of its group) and backups
 #   $1/run        PostgreSQL's socket; it listens nowhere else
 #
-# Idempotent, also after an interruption: a password that is there stays.
+# and gives PostgreSQL $2, where it makes its cluster. Idempotent, also after an interruption: a password that is there stays.
 set -eu
 folder=$1
+cluster=$2
 umask 077
 
 if [ ! -s "$folder/password" ]; then
@@ -20,6 +21,6 @@ chmod 0440 "$folder/url.new"
 mv "$folder/url.new" "$folder/url"
 chown 10005:10005 "$folder/password"
 mkdir -p "$folder/run"
-chown 10005:10005 "$folder/run" /var/lib/postgresql
+chown 10005:10005 "$folder/run" "$cluster"
 chmod 0755 "$folder" "$folder/run"
-chmod 0700 /var/lib/postgresql
+chmod 0700 "$cluster"
