@@ -18,6 +18,9 @@ import { isOnPostgres } from './replicas.ts'
 import { StepError } from './steps.ts'
 
 const SCHEMAS = ['sessions', 'accounts'] as const
+const OLDEST = 15
+/** Between its clock and ours. */
+const MOST_SKEW_MS = 10_000
 /** Of processes that have just ended. */
 const LEFT_MS = 5_000
 const FIX = 'What it said is above. Is the database of DATABASE_URL there? Then run the same command again.'
@@ -78,7 +81,8 @@ export async function refuseOthers(config: CliConfig): Promise<void> {
     const others = await query(
       connection,
       `select string_agg(distinct coalesce(client_addr::text, 'this machine'), ', ') from pg_stat_activity
-       where datname = current_database() and application_name like 'sandlot%'`,
+       where datname = current_database() and application_name like 'sandlot%'
+         and application_name <> 'sandlot backup'`,
     )
     if (others === '') return
     if (performance.now() > until)
@@ -147,7 +151,31 @@ const AGENTS = `select coalesce('agents: ' || string_agg(
   from sessions.replicas
   where heartbeat_at >= floor(extract(epoch from clock_timestamp()) * 1000) - 7000`
 
-/** For `doctor`: that it answers, and that a backup of it can be made here. */
+/** Undefined: it is as Sandlot needs it. */
+async function unfitness(
+  major: number,
+  ask: (statement: string) => Promise<string>,
+): Promise<{ problem: string; fix: string } | undefined> {
+  if (major < OLDEST)
+    return { problem: `version ${major} answers`, fix: `Sandlot needs version ${OLDEST} or a later one.` }
+  const encoding = await ask('show server_encoding')
+  if (encoding !== 'UTF8')
+    return {
+      problem: `the encoding of the database is ${encoding}`,
+      fix: 'Make another one with createdb --encoding UTF8 --template template0, and restore into it.',
+    }
+  const before = Date.now()
+  const its = Number(await ask('select floor(extract(epoch from clock_timestamp()) * 1000)::bigint'))
+  const ahead = its < before ? its - before : Math.max(0, its - Date.now())
+  if (Math.abs(ahead) > MOST_SKEW_MS)
+    return {
+      problem: `its clock is ${Math.round(Math.abs(ahead) / 1000)} s ${ahead > 0 ? 'ahead of' : 'behind'} this machine’s`,
+      fix: 'Have both set theirs by NTP: chats would show times that differ. What belongs to whom goes by PostgreSQL’s alone.',
+    }
+  return undefined
+}
+
+/** For `doctor`: that it answers, that it fits, and that a backup of it can be made here. */
 export async function databaseCheck(config: CliConfig): Promise<Finding[]> {
   if (!isOnPostgres(config)) return []
   const [id, name] = ['database', 'PostgreSQL']
@@ -155,6 +183,8 @@ export async function databaseCheck(config: CliConfig): Promise<Finding[]> {
     const database = await openDatabase(config)
     const backups = `backups are made by ${database.program('pg_dump')}`
     const connection = { ...database, psql: database.program('psql') }
+    const unfit = await unfitness(database.major, (statement) => query(connection, statement))
+    if (unfit !== undefined) return [failed('must', id, name, unfit.problem, unfit.fix)]
     const known = await query(connection, "select to_regclass('sessions.replicas') is not null")
     const agents = known === 't' ? await query(connection, AGENTS) : 'nothing was started with it yet'
     return [ok('must', id, name, `version ${database.major} answers; ${agents}; ${backups}`)]
