@@ -6,7 +6,7 @@ import { SandboxError } from '@sandlot/sandbox/errors'
 import type { SandboxesOptions } from '@sandlot/sandbox/sandboxes'
 import { SandlotError } from '@sandlot/shared/errors'
 import { ledgerFailure } from '@sandlot/storage/sessions/ledger'
-import type { ReplicaReads, ReplicaRows } from '@sandlot/storage/sessions/replicas'
+import { type ReplicaReads, type ReplicaRows, SCHEDULES } from '@sandlot/storage/sessions/replicas'
 
 export interface Ownership {
   /** Claims this person. Throws `not_owner` where a living replica has them. Cheap when ours. */
@@ -64,6 +64,8 @@ export function sharedEngine(
     // Most that run are another living one's: a look changes nothing in the database.
     claim: async (userId) =>
       (ownership.has(userId) || (await replicas.ownerOf(userId)) === undefined) && ownership.confirm(userId),
+    isElsewhere: async (userId = SCHEDULES) =>
+      !ownership.has(userId) && (await replicas.ownerOf(userId)) !== undefined,
     async askForRoom() {
       try {
         await replicas.announce('room')

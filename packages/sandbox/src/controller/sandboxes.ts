@@ -131,8 +131,8 @@ export interface Sandboxes {
    */
   remove(userId: string, files: 'keep' | 'purge'): Promise<void>
   /**
-   * Stop every container of this deployment that is this controller's, also those that it has no
-   * stream to.
+   * Stop every container of this deployment that is no other controller's, also those that there is
+   * no stream to.
    */
   stopAll(): Promise<void>
   /**
@@ -152,7 +152,7 @@ export interface Sandboxes {
   /** Resolves when the pool holds as many as it should, or cannot just now. */
   poolFilled(): Promise<void>
   /**
-   * Close all streams; containers and commands go on. After `maintain`, what is paused of this
+   * Close all streams; containers and commands go on. After `maintain`, what is paused and no other
    * controller's is woken, so that its lease runs out if no controller comes back.
    */
   close(): Promise<void>
@@ -266,15 +266,18 @@ export function createSandboxes(options: SandboxesOptions): Sandboxes {
     return false
   }
 
-  /** Those of users that are this controller's, and what has no user where it leads. */
+  /** Those that no other controller looks after: this one's, and what a dead one has left. */
   async function ownContainers(): Promise<BackendSandbox[]> {
     const containers = await backend.list({})
     if (options.share === undefined) return containers
     const users = new Map((await ledger.list()).map(({ slot, userId }) => [slot, userId]))
-    return containers.filter(({ labels }) => {
-      const userId = users.get(labels[LABEL.slot] ?? '')
-      return userId === undefined ? share.leads() : share.owns(userId)
-    })
+    const own: BackendSandbox[] = []
+    for (const container of containers) {
+      const userId = users.get(container.labels[LABEL.slot] ?? '')
+      const isOurs = userId === undefined ? share.leads() : share.owns(userId)
+      if (isOurs || !(await share.isElsewhere(userId))) own.push(container)
+    }
+    return own
   }
 
   /**

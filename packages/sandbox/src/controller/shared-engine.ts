@@ -12,6 +12,8 @@ export interface SharedEngine {
    * something runs or is paused whose controller may have ended.
    */
   claim(userId: string): Promise<boolean>
+  /** Whether another controller that lives owns this user; without an id: whether it leads. */
+  isElsewhere(userId: string | undefined): Promise<boolean>
   /** The host is full, and nothing of ours is idle: others may stop one that is. */
   askForRoom(): Promise<void>
   /**
@@ -27,6 +29,7 @@ export const ALONE: SharedEngine = {
   owns: () => true,
   leads: () => true,
   claim: async () => true,
+  isElsewhere: async () => false,
   askForRoom: async () => {},
   onLost: () => {},
 }

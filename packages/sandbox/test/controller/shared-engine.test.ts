@@ -46,6 +46,7 @@ function controller(name: string, change: Partial<SandboxesOptions> = {}): Start
         if (!owners.has(userId)) owners.set(userId, name)
         return owners.get(userId) === name
       },
+      isElsewhere: async (userId) => (userId === undefined ? leader : (owners.get(userId) ?? name)) !== name,
       askForRoom: async () => void asked.push(name),
       onLost: (lost) => void losses.set(name, lost),
     },
@@ -155,7 +156,7 @@ test('the one that leads fills the pool, all take from it, and what it makes is 
   expect((await a.status('cid')).connected).toBe(true)
 }, 60_000)
 
-test('one that closes wakes what is its own, and one that stops all stops what is its own', async () => {
+test('one that closes wakes, and one that stops all stops, what is no other’s', async () => {
   const idle = { idle: { pauseAfterMs: 100, stopAfterMs: 0 } }
   const a = controller('a', idle).sandboxes
   const b = controller('b', idle).sandboxes
@@ -164,8 +165,12 @@ test('one that closes wakes what is its own, and one that stops all stops what i
   await Promise.all([a.maintain(), b.maintain()])
   const states = () => Promise.all(ids.map(stateOf))
   await expect.poll(states, PATIENCE).toEqual(['paused', 'paused'])
+  // Given up before it closes, as in a drain.
+  owners.delete('ann')
+  losses.get('a')?.('ann')
   await a.close()
   expect(await states()).toEqual(['running', 'paused'])
+  owners.set('ann', 'c')
   await b.stopAll()
   expect(await states()).toEqual(['running', 'stopped'])
 }, 60_000)
@@ -236,6 +241,7 @@ test('an old owner that comes late takes a sandbox over for a moment, and its ow
       owns: () => true,
       leads: () => false,
       claim: async () => false,
+      isElsewhere: async () => true,
       askForRoom: async () => {},
       onLost: () => {},
     },
