@@ -80,7 +80,7 @@ const TABLES: FolderTable[] = [
       ],
       'config.ts': ['people', 'model', 'tools', 'limits', 'mcp', 'config'],
       'sandbox-backend.ts': ['log.ts', 'secrets', 'config.ts'],
-      admin: ['tools', 'secrets', 'config', 'config.ts', 'sandbox-backend.ts'],
+      admin: ['replicas', 'tools', 'secrets', 'config', 'config.ts', 'sandbox-backend.ts'],
       'agent.ts': [
         'log.ts',
         'line',

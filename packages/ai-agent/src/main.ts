@@ -10,7 +10,6 @@ import { ConfigError } from '@sandlot/shared/config'
 import { messageOf } from '@sandlot/shared/errors'
 import { startProblem } from '@sandlot/storage/plain-words'
 import { type FileLock, lockFile } from '@sandlot/storage/lock'
-import { LOCAL_USER } from './acp/connection.ts'
 import { relay } from './acp/relay.ts'
 import { listenOnSocket } from './acp/socket.ts'
 import { stdioStream } from './acp/stdio.ts'
@@ -41,7 +40,7 @@ async function main(args: readonly string[]): Promise<number> {
   for (const folder of [config.dataFolder, config.ownFolder])
     mkdirSync(join(folder, 'run'), { recursive: true, mode: 0o750 })
 
-  const replica = stdio ? await socketOfRunning(config.database, LOCAL_USER.id) : undefined
+  const replica = stdio ? await socketOfRunning(config.database) : undefined
   const lock = replica === undefined ? lockFile(join(config.ownFolder, 'run', 'agent.lock')) : undefined
   if (lock !== undefined && args.includes('--end')) return endUnfinished({ config, log, redactor, lock })
   if (lock !== undefined) return run({ config, log, redactor, lock, stdio })

@@ -23,7 +23,7 @@ import { SessionPump } from './session-pump.ts'
 import { AVAILABLE_COMMANDS } from './slash-commands.ts'
 
 /** The user of a foreign client, which runs on this machine and names none. */
-export const LOCAL_USER: AgentUser = { id: 'local', role: 'admin' }
+const LOCAL_USER: AgentUser = { id: 'local', role: 'admin' }
 
 const withUser = z.looseObject({ sandlot: z.looseObject({ user: agentUser }) })
 

@@ -6,6 +6,7 @@
 import { request } from 'node:http'
 import { messageOf } from '@sandlot/shared/errors'
 import { type AgentConfig, readAgentConfig } from '../config.ts'
+import { socketOfRunning } from '../replicas/open-replica.ts'
 import { builtinTools } from '../tools/builtin/index.ts'
 import { type ToolListing, listedTools, unavailableServers, unknownServers } from '../config/tool-listing.ts'
 import { offeredTools } from '../config/tool-offer.ts'
@@ -15,7 +16,8 @@ const PATIENCE_MS = 20_000
 
 async function main(): Promise<ToolListing> {
   const config = readAgentConfig(builtinTools().map((tool) => tool.name))
-  return (await askAgent(config.socket)) ?? ofConfiguration(config)
+  const replica = await socketOfRunning(config.database)
+  return (await askAgent(replica ?? config.socket)) ?? ofConfiguration(config)
 }
 
 /** Undefined when no agent runs. */

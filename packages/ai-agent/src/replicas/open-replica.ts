@@ -56,12 +56,15 @@ export async function openReplica({
   return replica
 }
 
-/** The socket on this host of an agent on this database, best the one that has this person. */
-export async function socketOfRunning(database: string, userId: string): Promise<string | undefined> {
+/** Who clients are that name no user. */
+const LOCAL_USER_ID = 'local'
+
+/** The socket on this host of an agent on this database, best the one that has the local user. */
+export async function socketOfRunning(database: string): Promise<string | undefined> {
   if (!isPostgres(database)) return undefined
   const reader = await openSessionReader(database)
   try {
-    const owner = await reader.replicas.ownerOf(userId)
+    const owner = await reader.replicas.ownerOf(LOCAL_USER_ID)
     const sockets = (await reader.replicas.list())
       .filter(({ living, draining }) => living && !draining)
       .toSorted((a, b) => Number(b.id === owner) - Number(a.id === owner))

@@ -2,10 +2,13 @@
 import { join } from 'node:path'
 import { methods } from '@agentclientprotocol/sdk'
 import { type SessionEvent, seqOf } from '@sandlot/shared/events'
-import { openSessionReader } from '@sandlot/storage/sessions/open'
+import { openSessionReader, openSessionStore } from '@sandlot/storage/sessions/open'
 import type { SessionReader } from '@sandlot/storage/sessions/store'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Postgres, postgresPrograms, startPostgres } from '../../../storage/test/support/postgres.ts'
+import { openReplica } from '../../src/replicas/open-replica.ts'
+import type { ReplicaTimes } from '../../src/replicas/replica.ts'
+import { deploymentKeys } from '../../src/secrets/keys.ts'
 import { happened } from '../support/agent-fixture.ts'
 import { AgentFolder, type AgentProcess, type SocketClient, connectTo } from '../support/agent-process.ts'
 import {
@@ -173,5 +176,67 @@ describe.skipIf(postgresPrograms === undefined)('agents on one PostgreSQL', { ti
     await editor.logged('an agent is running; relaying to it')
     await reader.close()
     await provider.close()
+  })
+
+  test('one that cannot renew its heartbeat has no people until it can; one that another replaces lets them go', async () => {
+    const url = await postgres.database('beats')
+    const keys = deploymentKeys(folder.path)
+    const happenings: string[] = []
+    const log = { info: () => undefined, warn: () => undefined }
+    const begin = async (id: string, times: Partial<ReplicaTimes>) => {
+      const store = await openSessionStore(url)
+      const address = { url: `ws://${id}` }
+      const replica = await openReplica({
+        database: url,
+        id,
+        address,
+        version: '1',
+        keys,
+        rows: store.replicas,
+        log,
+        times,
+      })
+      if (replica === undefined) throw new Error('this is PostgreSQL')
+      replica.onLost((userId) => void happenings.push(`${id} lost ${userId}`))
+      await replica.begin({
+        resume: async (userIds) => {
+          happenings.push(...[...userIds].map((userId) => `${id} resumes ${userId}`))
+          return userIds.size
+        },
+        release: async (userId) => void happenings.push(`${id} releases ${userId}`),
+      })
+      const close = async () => {
+        await replica.drain()
+        await replica.close()
+        await store.close()
+      }
+      return { replica, close }
+    }
+    const quick = { heartbeat: 50, retry: 50, stale: 400 }
+    const one = await begin('one', quick)
+    await one.replica.claim('ann')
+    expect([one.replica.has('ann'), one.replica.leads()]).toEqual([true, true])
+    await postgres.crash(async () => {
+      await expect.poll(() => one.replica.has('ann')).toBe(false)
+      expect(one.replica.leads()).toBe(false)
+      await expect(one.replica.claim('ann')).rejects.toMatchObject({ code: 'not_owner' })
+    })
+    await expect.poll(() => one.replica.has('ann')).toBe(true)
+
+    const two = await begin('two', quick)
+    await expect(two.replica.claim('ann')).rejects.toMatchObject({ code: 'not_owner', replica: 'one' })
+    // A second process of the same name, which ends again.
+    const other = await openSessionStore(url)
+    await other.replicas.register({ id: 'one', url: 'ws://other', version: '1' })
+    await expect.poll(() => happenings.slice(-2)).toEqual(['one releases ann', 'one lost ann'])
+    expect(one.replica.has('ann')).toBe(false)
+    await expect(one.replica.claim('ann')).rejects.toMatchObject({ code: 'not_owner' })
+    await other.replicas.unregister()
+    await other.close()
+    expect(await two.replica.confirm('ann')).toBe(true)
+    await expect.poll(() => happenings.at(-1)).toBe('two resumes ann')
+    await two.close()
+    expect(happenings.at(-1)).toBe('two lost ann')
+    await one.close()
   })
 })
