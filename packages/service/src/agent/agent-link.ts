@@ -37,6 +37,8 @@ export class AgentLink {
   readonly #ended = new AbortController()
   #current: AgentConnection | undefined
   readonly #waiting = new Set<() => void>()
+  /** Each closes a connection or a stream that is open. */
+  readonly #opened = new Set<() => void>()
   readonly #running: Promise<void>
 
   constructor(options: AgentLinkOptions) {
@@ -58,7 +60,9 @@ export class AgentLink {
     this.#ended.signal.throwIfAborted()
     const { place, log } = this.#options
     try {
-      return await connectAgent(place, onNotification)
+      const connection = await connectAgent(place, onNotification)
+      this.#closeWithUs(() => connection.close(), connection.closed)
+      return connection
     } catch (error) {
       const cause = error instanceof Error ? error.cause : undefined
       log.warn({ error: messageOf(cause ?? error) }, 'a reader could not be connected to the agent')
@@ -67,8 +71,11 @@ export class AgentLink {
   }
 
   /** The byte stream of a ticket, not read yet. Throws `agent_unavailable`. */
-  openStream(ticket: string): Promise<WebSocket> {
-    return openAgentStream(this.#options.place, ticket)
+  async openStream(ticket: string): Promise<WebSocket> {
+    const socket = await openAgentStream(this.#options.place, ticket)
+    const closed = new Promise<void>((resolve) => void socket.once('close', () => resolve()))
+    this.#closeWithUs(() => socket.terminate(), closed)
+    return socket
   }
 
   /** By the lasting connection. Throws `SandlotError`. */
@@ -139,10 +146,19 @@ export class AgentLink {
     })
   }
 
+  /** With everything that it has opened. */
   async close(): Promise<void> {
     this.#ended.abort()
     this.#current?.close()
+    for (const close of this.#opened) close()
     await this.#running
+  }
+
+  /** An agent that is dead to the others may look alive from here: its host is cut off. */
+  #closeWithUs(close: () => void, closed: Promise<void>): void {
+    this.#opened.add(close)
+    void closed.then(() => this.#opened.delete(close))
+    if (this.closed) close()
   }
 
   #connected(): AgentConnection {

@@ -140,4 +140,18 @@ describe.skipIf(postgresPrograms === undefined)('two agents on one PostgreSQL', 
     expect(reasons).toContainEqual({ part: 'agents', ok: true, message: '1 agent: b (0.1.0)' })
     await tab.close()
   })
+
+  test('readers leave an agent that is dead to the others although its connections stand', async () => {
+    const tab = await Tab.of(ann, harness.service.url)
+    const chat = await say(tab, 'one')
+    await tab.get('ai_chat_done')
+    const id = await idOf(ann)
+    replicas = replicas.map((one) => ({ ...one, living: one.id !== 'a' }))
+    owners.set(id, 'b')
+    await waitFor(() => has('b').some((one) => one.startsWith(`load ${chat}`)))
+    expect(agents['a']?.connections).toBe(0)
+    expect(await say(tab, 'two', { sessionId: chat })).toBe(chat)
+    expect(tab.frames.filter(({ type }) => type === 'ai_chat_error')).toEqual([])
+    await tab.close()
+  })
 })
