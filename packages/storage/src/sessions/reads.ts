@@ -39,28 +39,39 @@ export function sessionReads(db: Kysely<SessionsSchema>): Omit<SessionReader, 'c
       const limit = page.limit ?? PAGE
       const { before, cwd, title, kept, waiting = false } = page
       const userId = typeof who === 'string' ? who : who.id
-      const wanted = sessionRows(db)
-        .where(typeof who === 'string' ? ownedBy(who) : seenBy(who, Date.now()))
-        .$if(cwd !== undefined, (query) => query.where('cwd', '=', cwd ?? ''))
-        .$if(kept !== undefined, (query) => query.where(keptBy(userId, kept ?? {})))
-        .$if(title !== undefined, (query) => query.where(titleHas(title ?? '')))
-        .$if(waiting, (query) => query.where(hasWaiting))
-      const rows = await wanted
-        .$if(before !== undefined, (query) => query.where('updated_at', '<', before ?? 0))
-        .orderBy('updated_at', 'desc')
-        .orderBy('id')
-        .limit(limit)
-        .execute()
+      // One condition for both would look at the chats of everybody.
+      const parts = typeof who === 'string' ? [ownedBy(who)] : [ownedBy(who.id), sharedWith(who, Date.now())]
+      const wanted = parts.map((part) =>
+        sessionRows(db)
+          .where(part)
+          .$if(cwd !== undefined, (query) => query.where('cwd', '=', cwd ?? ''))
+          .$if(kept !== undefined, (query) => query.where(keptBy(userId, kept ?? {})))
+          .$if(title !== undefined, (query) => query.where(titleHas(title ?? '')))
+          .$if(waiting, (query) => query.where(hasWaiting)),
+      )
+      const pages = await Promise.all(
+        wanted.map((query) =>
+          query
+            .$if(before !== undefined, (older) => older.where('updated_at', '<', before ?? 0))
+            .orderBy('updated_at', 'desc')
+            .orderBy('id')
+            .limit(limit)
+            .execute(),
+        ),
+      )
+      const rows = pages
+        .flat()
+        .toSorted((a, b) => b.updated_at - a.updated_at)
+        .slice(0, limit)
       const last = rows.at(-1)
       if (last === undefined || rows.length < limit) return rows.map(toSessionRow)
       // The cursor is a time: rows of the same millisecond must not be cut apart, or the next page
       // would miss some.
-      const ties = await wanted
-        .where('updated_at', '=', last.updated_at)
-        .where('id', '>', last.id)
-        .orderBy('id')
-        .execute()
-      return [...rows, ...ties].map(toSessionRow)
+      const known = new Set(rows.map(({ id }) => id))
+      const ties = await Promise.all(
+        wanted.map((query) => query.where('updated_at', '=', last.updated_at).orderBy('id').execute()),
+      )
+      return [...rows, ...ties.flat().filter(({ id }) => !known.has(id))].map(toSessionRow)
     },
 
     readEvents: (sessionId, after = 0, limit) => readEvents(db, sessionId, { after, limit }),
@@ -128,11 +139,11 @@ function ownedBy(userId: string) {
   return (query: SessionsWhere) => query('user_id', '=', userId)
 }
 
-/** Their own, and those that are shared with them or a team of theirs. */
-function seenBy({ id, teams = [] }: ReaderOf, now: number) {
+/** Those of others that are shared with them or a team of theirs. */
+function sharedWith({ id, teams = [] }: ReaderOf, now: number) {
   return (query: SessionsWhere) =>
-    query.or([
-      query('user_id', '=', id),
+    query.and([
+      query('user_id', '!=', id),
       query(
         'id',
         'in',
