@@ -70,7 +70,8 @@ export async function openDeployment(
   const folder = mkdtempSync(join(tmpdir(), 'sandlot-bench-'))
   const children: (ChildProcess & { replica?: string })[] = []
   stack.defer(async () => {
-    for (const child of children.toReversed()) await end(child, 'SIGTERM')
+    // Of several some are dead, and what others wait for may be theirs.
+    for (const child of children.toReversed()) await end(child, replicas > 1 ? 'SIGKILL' : 'SIGTERM')
     rmSync(folder, { recursive: true, force: true })
   })
   const run = (file: string, env: Record<string, string>): ChildProcess => {

@@ -12,9 +12,9 @@ import { startProgram } from '../program.ts'
 /** As many people as there are, each at one service, with streams that go as fast as they can. */
 const STREAMS = 40
 const TOKENS = 400
-const ROUNDS = 5
+const ROUNDS = 3
 const QUARTER = 0.25
-const TAKEOVERS = 3
+const TAKEOVERS = 2
 /** Of a stream that is cut: it goes on for longer than any of this takes. */
 const LONG = 'stream 1200 50'
 const POLL_MS = 20
