@@ -65,6 +65,7 @@ describe.skipIf(postgresPrograms === undefined)('two agents and two services of 
       await up.ended
     })
     await expect.poll(up.said, { timeout: 110_000 }).toContain('2 agents, and 2 services at')
+    expect(up.said()).toContain(`Sandlot is ready: http://127.0.0.1:${port}/setup?token=`)
     expect(Object.keys(children()).toSorted()).toEqual(['ai-agent-1', 'ai-agent-2', 'service-1', 'service-2'])
     expect([await ready(port), await ready(port + 1)]).toEqual([true, true])
 

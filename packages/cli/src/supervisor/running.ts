@@ -61,8 +61,10 @@ export async function runUntilStopped(
         records.write(record)
       },
       said(line) {
-        if (line.startsWith(READY_LINE)) readyLine ??= line
-        else if (line.trim() !== '') steps.note(line)
+        const isReady = line.startsWith(READY_LINE)
+        // Of several the address of the first one.
+        if (isReady && number === numbers[0]) readyLine = line
+        if (!isReady && line.trim() !== '') steps.note(line)
       },
       problem(text) {
         if (isUp) steps.note(`! ${label}: ${text}`)
