@@ -37,6 +37,12 @@ test.each([
   await page
     .getByText('./sandlot restore /mnt/other-disk/sandlot/sandlot-4f1c-20261127T033000Z.tar')
     .waitFor()
+  if (wide) {
+    // The list of sections leads to its end by itself.
+    const current = page.getByRole('navigation', { name: 'Sections' }).locator('[aria-current=page]')
+    const box = await current.boundingBox()
+    expect((box?.y ?? 0) + (box?.height ?? 0)).toBeLessThanOrEqual(DESKTOP.height)
+  }
   expect(await lookAt(page, `backups-${name}`)).toEqual([])
 
   await open('tools', 'Tools')

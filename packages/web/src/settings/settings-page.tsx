@@ -347,6 +347,11 @@ function SectionList(props: { groups: readonly Group[]; current: string | undefi
   useEffect(() => {
     if (focus) current.current?.focus({ preventScroll: true })
   }, [focus])
+  // The list is longer than most windows, and an address may lead to its end.
+  useEffect(() => {
+    // A newer browser answers with a promise, which is no way to undo it.
+    current.current?.scrollIntoView({ block: 'nearest' })
+  }, [props.current])
   return (
     <nav aria-label="Sections" className="min-h-0 flex-1 overflow-y-auto px-2.5 pb-4">
       {props.groups.map(({ title, sections }) => (
@@ -360,7 +365,7 @@ function SectionList(props: { groups: readonly Group[]; current: string | undefi
                   href={`${PATH}/${id}`}
                   aria-current={id === props.current ? 'page' : undefined}
                   className={cn(
-                    'flex h-9 items-center gap-2.5 rounded-lg px-2.5 text-sm focus-visible:-outline-offset-2 max-md:h-12 pointer-coarse:h-12',
+                    'flex h-9 scroll-my-4 items-center gap-2.5 rounded-lg px-2.5 text-sm focus-visible:-outline-offset-2 max-md:h-12 pointer-coarse:h-12',
                     id === props.current
                       ? 'bg-active font-medium text-ink'
                       : 'text-muted hover:bg-hover hover:text-ink max-md:text-ink',
