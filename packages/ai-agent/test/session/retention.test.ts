@@ -10,9 +10,14 @@ const ADA = { who: { id: 'u_ada', name: 'Ada' } }
 const PNG = `iVBORw0KGgo${'A'.repeat(9_000)}`
 
 /** In so many days. */
-function retentionIn(core: Core, days: number): Retention {
+function retentionIn(
+  core: Core,
+  days: number,
+  shared: { leads?: () => boolean; isElsewhere?: (userId: string) => Promise<boolean> } = {},
+): Retention {
   const { store, manager } = core
   return new Retention({
+    ...shared,
     rows: store.retention,
     audit: store.audit,
     isOpen: (id) => manager.isOpen(id),
@@ -206,3 +211,23 @@ test('outputs and images go by their own age, in a chat that goes on', async () 
   const left = JSON.stringify(await store.readEvents('s'))
   expect(left.split(PNG).length - 1).toBe(1)
 })
+
+test('of several agents the one that leads leaves the chats of others’ people to them, who apply it once a day too', async () => {
+  await using bench = await AgentBench.start([textAnswer('one'), textAnswer('two')])
+  const core = await bench.core()
+  await chat(core, 's_one')
+  await set(core, { chats: 30 })
+  const last = async () => (await core.store.retention.get()).last
+  await retentionIn(core, 40, { isElsewhere: async (userId) => userId === 'u_ada' }).runWhenDue()
+  expect(await core.store.getSession('s_one')).toBeDefined()
+  const led = await last()
+  expect(led).toMatchObject({ removed: {} })
+  const owner = retentionIn(core, 40, { leads: () => false })
+  await owner.runWhenDue()
+  expect(await core.store.getSession('s_one')).toBeUndefined()
+  expect(await last()).toEqual(led)
+  // Not again on the same day.
+  await chat(core, 's_two')
+  await owner.runWhenDue()
+  expect(await core.store.getSession('s_two')).toBeDefined()
+}, 60_000)
