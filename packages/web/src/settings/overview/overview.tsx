@@ -160,6 +160,7 @@ const PARTS: Readonly<Record<string, string>> = {
   accounts: 'Accounts',
   sessions: 'Chats, as the page reads them',
   agent: 'Agent',
+  agents: 'Agents',
   service: 'Service',
   store: 'Chats, as the agent writes them',
   model: 'Model',
