@@ -197,7 +197,7 @@ function policyCall(scheduled: ScheduledCall, ctx: BatchContext, order: CallOrde
   const { callId } = call
   return {
     ...call,
-    clock: createCallClock(scheduled.announcedAt),
+    clock: createCallClock(scheduled.announcedAt, ranBefore(callId, ctx)),
     approval: ctx.approvals.of(callId),
     judge: (args, by) => ctx.approvals.judge({ ...call, args }, by),
     refusalNow: async () => await ctx.approvals.refusal?.(callId),
@@ -274,11 +274,17 @@ async function* abandonable<T, R>(
   }
 }
 
+/** Milliseconds since the command that is attached to again was started, by an earlier process. */
+function ranBefore(callId: string, { before, now }: BatchContext): number {
+  const begunAt = before.previousAttempt(callId) === undefined ? undefined : before.begunAt(callId)
+  return begunAt === undefined ? 0 : Math.max(0, now() - begunAt)
+}
+
 /**
  * A clock that has been waiting since `since` (by `performance.now()`) and starts to run when it is
- * made.
+ * made. `ranMs`: it has run before.
  */
-function createCallClock(since: number): CallClock {
+function createCallClock(since: number, ranMs: number): CallClock {
   const began = performance.now()
   let waited = began - since
   return {
@@ -292,7 +298,7 @@ function createCallClock(since: number): CallClock {
     },
     timing() {
       const total = performance.now() - since
-      return { waitMs: Math.round(waited), runMs: Math.max(0, Math.round(total - waited)) }
+      return { waitMs: Math.round(waited), runMs: Math.max(0, Math.round(total - waited)) + ranMs }
     },
   }
 }

@@ -211,24 +211,28 @@ export interface CallsBefore {
    * Calls that the log says had begun when the batch did: an earlier process died while they ran.
    */
   begunBefore: (callId: string) => boolean
+  /** When one of them began, in epoch milliseconds. */
+  begunAt: (callId: string) => number | undefined
   /** The attempt of this call that the log has from before a restart. */
   previousAttempt: (callId: string) => { n: number; boot: string } | undefined
 }
 
 export function callsBefore(log: readonly SessionEvent[]): CallsBefore {
   const announced = new Set<string>()
-  const begun = new Set<string>()
+  const begun = new Map<string, number>()
   const attempts = new Map<string, { n: number; boot: string }>()
   for (const event of log) {
     if (event.sessionUpdate === 'tool_call') announced.add(event.toolCallId)
     if (event.sessionUpdate !== 'tool_call_update' || isLive(event) || isOutcome(event)) continue
     const { attempt } = metaOf(event)
-    if (event.status === 'in_progress') begun.add(event.toolCallId)
+    if (event.status === 'in_progress' && !begun.has(event.toolCallId))
+      begun.set(event.toolCallId, metaOf(event).at)
     if (attempt !== undefined) attempts.set(event.toolCallId, attempt)
   }
   return {
     announced: (callId) => announced.has(callId),
     begunBefore: (callId) => begun.has(callId),
+    begunAt: (callId) => begun.get(callId),
     previousAttempt: (callId) => attempts.get(callId),
   }
 }

@@ -1,6 +1,7 @@
 /** A batch as a session would run it: stores settled events before it asks for the next, keeps outputs without holes. */
 import type { Mode } from '@sandlot/shared/mode'
 import { type SessionEvent, isLive, isOutcome, metaOf, sandlotEventOf } from '@sandlot/shared/events'
+import { callsBefore } from '../../src/history/read-log.ts'
 import { newId } from '@sandlot/shared/ids'
 import { SandboxError } from '@sandlot/sandbox/errors'
 import type { Sandboxes } from '@sandlot/sandbox/sandboxes'
@@ -143,6 +144,7 @@ export class TestBatch {
             .map((event) => metaOf(event).attempt)
             .findLast((attempt) => attempt !== undefined),
         begunBefore: (callId) => begun.has(callId),
+        begunAt: (callId) => callsBefore(this.log).begunAt(callId),
         announced: (callId) =>
           this.log.some((event) => event.sessionUpdate === 'tool_call' && event.toolCallId === callId),
       },

@@ -357,6 +357,20 @@ describe('a call that was begun before a restart', () => {
     expect((await batch.run([{ id: 'a', name: 't' }])).map(reasonOf)).toEqual(['completed'])
     expect(batch.story().some((word) => word.startsWith('asked'))).toBe(false)
   })
+
+  test('has run since it was started', async () => {
+    const begins: Run = async function* () {
+      yield { type: 'started', attempt: { n: 1, boot: 'b' } }
+      return { status: 'completed', forModel: 'ran' }
+    }
+    let at = 1_000
+    const batch = new TestBatch({ tools: [tool('t', { runs: { repeatable: true } }, begins)], now: () => at })
+    await batch.run([{ id: 'a', name: 't' }], (event) => event.sessionUpdate !== 'tool_call_update')
+    at += 40_000
+    await batch.run([{ id: 'a', name: 't' }])
+    const outcome = batch.log.findLast(isOutcome)
+    expect(outcome && metaOf(outcome).timing?.runMs).toBeGreaterThanOrEqual(40_000)
+  })
 })
 
 describe('save-output', () => {
