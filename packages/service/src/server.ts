@@ -256,7 +256,7 @@ export async function startService(config: ServiceConfig, deps: ServiceDeps = {}
     undo.push(() => alerts.close())
     await fellows.start()
 
-    const backups = new Backups({ file: config.backupStatusFile, audit: accounts.audit, log })
+    const backups = new Backups({ file: config.backupStatusFile, audit: accounts.audit, leads, log })
     undo.push(() => backups.close())
     const checks = new Checks({ config, url: () => url, accounts, sessions })
     const { slowReaderBytes = SLOW_READER_BYTES } = deps

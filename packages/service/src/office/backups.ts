@@ -26,6 +26,8 @@ interface BackupsParts {
   /** The status that each backup leaves. */
   file: string
   audit: Pick<AuditLog, 'page' | 'write'>
+  /** Of several services one writes the lines. */
+  leads: () => boolean
   log: Logger
 }
 
@@ -62,7 +64,8 @@ export class Backups {
   }
 
   async #look(): Promise<void> {
-    const { audit, log } = this.#parts
+    const { audit, leads, log } = this.#parts
+    if (!leads()) return
     try {
       const tries = (await this.#read())?.tries ?? []
       if (tries.length === 0) return

@@ -1,5 +1,5 @@
 /** Two agents on one PostgreSQL behind one service: who is asked, and what is seen when a person goes from one to the other. */
-import { mkdtemp } from 'node:fs/promises'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openAccounts } from '@sandlot/storage/accounts/accounts'
@@ -15,6 +15,7 @@ if (postgresPrograms === undefined) process.stderr.write('agents: left out, ther
 describe.skipIf(postgresPrograms === undefined)('two agents on one PostgreSQL', () => {
   let postgres: Postgres
   let made = 0
+  let folder: string
   beforeAll(async () => {
     postgres = await startPostgres(postgresPrograms ?? '')
     // Migrated once, for all of them.
@@ -44,7 +45,7 @@ describe.skipIf(postgresPrograms === undefined)('two agents on one PostgreSQL', 
 
   beforeEach(async () => {
     const url = await postgres.database(`two_${++made}`, 'empty')
-    const folder = await mkdtemp(join(tmpdir(), 'sandlot-agents-'))
+    folder = await mkdtemp(join(tmpdir(), 'sandlot-agents-'))
     owners = new Map()
     agents = {}
     replicas = []
@@ -78,6 +79,7 @@ describe.skipIf(postgresPrograms === undefined)('two agents on one PostgreSQL', 
   afterEach(async () => {
     await Promise.all(Object.values(agents).map((agent) => agent.close()))
     await harness.close()
+    await rm(folder, { recursive: true })
   })
 
   const say = async (tab: Tab, text: string, more: object = {}): Promise<string> => {
