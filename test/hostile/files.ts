@@ -216,7 +216,7 @@ export const rows: Row[] = [
       )
       expect(output).toBe('dug')
       await controller.remove('digger', 'purge')
-      expect(await controller.status('digger')).toEqual({ state: 'absent', connected: false })
+      expect(await controller.status('digger')).toMatchObject({ state: 'absent', connected: false })
       expect((await neighbour.shell('echo served')).output).toBe('served\n')
     },
   },

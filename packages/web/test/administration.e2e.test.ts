@@ -30,7 +30,7 @@ test.each([
   expect(await lookAt(page, `overview-${name}`)).toEqual([])
 
   await open('backups', 'Backups')
-  const made = page.getByRole('list', { name: 'Backups' })
+  const made = page.getByRole('list', { name: 'Backups made so far' })
   await made.getByText('The disk of /mnt/other-disk is full.').waitFor()
   expect(await made.getByRole('listitem').count()).toBe(5)
   expect(await made.getByText('Not in the folder any more').count()).toBe(1)

@@ -42,8 +42,8 @@ export function BackupsSection() {
         <Command text={backupCommand(status)} what="the command that makes a backup now" />
       </Part>
       {rows.length > 0 && (
-        <Part title="Backups" text="The newest first. Each was read again whole before it got its name.">
-          <ul aria-label="Backups" className="divide-y divide-line rounded-lg border border-line">
+        <Part title="Made so far" text="The newest first. Each was read again whole before it got its name.">
+          <ul aria-label="Backups made so far" className="divide-y divide-line rounded-lg border border-line">
             {rows.slice(0, MOST_SHOWN).map((row) => (
               <Row key={`${row.kind} ${row.at}`} row={row} />
             ))}
