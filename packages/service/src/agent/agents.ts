@@ -81,6 +81,8 @@ export class Agents {
   readonly #members = new Map<string, Member>()
   /** By person, as was read: until it shows that it is another. */
   readonly #owners = new Map<string, string>()
+  /** By person who had no owner: who was asked to take them, since the last look. */
+  readonly #takers = new Map<string, string>()
   /** By session. */
   readonly #people = new Map<string, string>()
   readonly #ended = new AbortController()
@@ -348,15 +350,21 @@ export class Agents {
     const owner = known ?? (await (await at.find()).ownerOf(person))
     const member = owner === undefined ? undefined : this.#members.get(owner)
     // Without an owner, or of one that is dead: any other takes them when it is asked.
-    if (owner === undefined || member === undefined) {
-      const next = this.#leastBusy()
-      // Until the next look: else all who come meanwhile would go to the same one.
-      next.replica = { ...next.replica, people: next.replica.people + 1 }
-      return next
-    }
+    if (owner === undefined || member === undefined) return this.#takerOf(person)
     if (!member.link.connected) throw unavailable()
     this.#remember(this.#owners, person, owner)
     return member
+  }
+
+  /** One that takes this person when it is asked: the same for all that they ask at once. */
+  #takerOf(person: string): Member {
+    const known = this.#members.get(this.#takers.get(person) ?? '')
+    if (known?.link.connected === true) return known
+    const taker = this.#leastBusy()
+    // Until the next look: else all who come meanwhile would go to the same one.
+    taker.replica = { ...taker.replica, people: taker.replica.people + 1 }
+    this.#takers.set(person, taker.replica.id)
+    return taker
   }
 
   #leastBusy(): Member {
@@ -409,6 +417,7 @@ export class Agents {
     const found = (await (await at.find()).list()).filter((replica) => replica.living)
     const living = found.length > 0 ? found : [{ ...ONLY, ...at.otherwise }]
     if (this.closed) return
+    this.#takers.clear()
     for (const replica of living) {
       const member = this.#members.get(replica.id)
       const isSame = member?.replica.url === replica.url && member.replica.certificate === replica.certificate

@@ -105,6 +105,23 @@ describe.skipIf(postgresPrograms === undefined)('two agents on one PostgreSQL', 
     await Promise.all([annTab.close(), bobTab.close()])
   })
 
+  test('people who are nobody’s go to agents in turn, each with all that they ask at once', async () => {
+    owners.clear()
+    for (const [id, agent] of Object.entries(agents))
+      agent.has = (userId) => {
+        asked.add(`${userId} ${id}`)
+        if (!owners.has(userId)) owners.set(userId, id)
+        return owners.get(userId) === id
+      }
+    const asked = new Set<string>()
+    const tabs = await Promise.all([ann, ann, bob, bob].map((who) => Tab.of(who, harness.service.url)))
+    await Promise.all(tabs.map((tab, index) => say(tab, `hello ${index}`)))
+    const [annId, bobId] = [await idOf(ann), await idOf(bob)]
+    expect(owners.get(annId)).not.toBe(owners.get(bobId))
+    expect(asked).toEqual(new Set([annId, bobId].map((id) => `${id} ${owners.get(id)}`)))
+    await Promise.all(tabs.map((tab) => tab.close()))
+  })
+
   test('a person who goes to another agent reads on, and what they send goes there', async () => {
     const tab = await Tab.of(ann, harness.service.url)
     const chat = await say(tab, 'one')
