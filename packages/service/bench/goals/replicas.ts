@@ -11,7 +11,7 @@ import { startProgram } from '../program.ts'
 
 /** As many people as there are, each at one service, with streams that go as fast as they can. */
 const STREAMS = 40
-const TOKENS = 400
+const TOKENS = 2_000
 const ROUNDS = 3
 const QUARTER = 0.25
 const TAKEOVERS = 2
