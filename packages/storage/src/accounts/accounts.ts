@@ -3,10 +3,11 @@ import type { Account, Removal } from '@sandlot/shared/api'
 import { SandlotError } from '@sandlot/shared/errors'
 import { randomText } from '@sandlot/shared/ids'
 import type { Team } from '@sandlot/shared/team/teams-api'
-import type { Kysely } from 'kysely'
+import { type Kysely, sql } from 'kysely'
 import { auditReads, storedAudit } from '../audit/audit.ts'
 import type { ChainState } from '../audit/chain.ts'
 import { openStore, openStoreReader } from '../database/open.ts'
+import { dialectOf } from '../database/dialect.ts'
 import { isPostgres } from '../database/postgres.ts'
 import type { OpenDatabase } from '../database/database.ts'
 import { waitForLock } from '../lock.ts'
@@ -121,10 +122,13 @@ function makeStore(
     hasUsers,
     createUser: (user) => auth.createUser(user),
     createFirstAdministrator(user) {
-      return lock.run('first', async () => {
-        if (await hasUsers()) throw new SandlotError('conflict', 'This Sandlot has an administrator already.')
-        return auth.createUser({ ...user, role: 'admin' })
-      })
+      return lock.run('first', () =>
+        aloneOfAll(db, async () => {
+          if (await hasUsers())
+            throw new SandlotError('conflict', 'This Sandlot has an administrator already.')
+          return auth.createUser({ ...user, role: 'admin' })
+        }),
+      )
     },
     listUsers: () => listUsers(db),
     changePerson: (userId, change, audit) => changePerson(db, userId, change, audit),
@@ -157,6 +161,19 @@ function makeStore(
     deleteKey: (userId, id) => deleteKey(db, userId, id),
     close,
   }
+}
+
+/** One after the other over all services; not as a transaction, since better-auth has its own. */
+async function aloneOfAll<T>(db: Kysely<AccountsSchema>, work: () => Promise<T>): Promise<T> {
+  if (dialectOf(db) === 'sqlite') return work()
+  return db.connection().execute(async (held) => {
+    await sql`select pg_advisory_lock(hashtext('sandlot first administrator'))`.execute(held)
+    try {
+      return await work()
+    } finally {
+      await sql`select pg_advisory_unlock(hashtext('sandlot first administrator'))`.execute(held)
+    }
+  })
 }
 
 /** Throws `StorageError` when they cannot be read, or not be written. */

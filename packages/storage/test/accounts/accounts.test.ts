@@ -61,6 +61,21 @@ onBoth(({ name, fresh }) => {
       expect(await accounts.hasUsers()).toBe(true)
     })
 
+    // A file has one service.
+    test.runIf(name === 'PostgreSQL')('… also when two services try together', async () => {
+      const other = await openAccounts(where, options)
+      try {
+        const tries = await Promise.allSettled([
+          accounts.createFirstAdministrator(ann),
+          other.createFirstAdministrator({ ...ann, email: 'bob@example.org' }),
+        ])
+        expect(tries.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected'])
+        expect(await accounts.listUsers()).toHaveLength(1)
+      } finally {
+        await other.close()
+      }
+    })
+
     test('a failed first try does not block the next', async () => {
       await expect(accounts.createFirstAdministrator({ ...ann, email: 'nonsense' })).rejects.toMatchObject({
         code: 'bad_request',
