@@ -402,6 +402,7 @@ class Neighbour {
   }
 
   report(): string {
+    if (this.#after.length === 0) return 'another person asked for nothing meanwhile'
     const [before, after] = [p95(this.#before), p95(this.#after)]
     return `another person's p95 ${before.toFixed(0)} ms before, ${after.toFixed(0)} ms then (${(after / before).toFixed(1)}×)`
   }
