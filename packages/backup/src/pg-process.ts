@@ -1,11 +1,11 @@
 /** A database of PostgreSQL as one stream, by PostgreSQL's own programs. */
-import { spawn } from 'node:child_process'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { NoPgProgram, findPgProgram, libpqTarget } from '@sandlot/shared/node/pg-programs'
 import type { Environment } from '@sandlot/shared/config'
 import { holdSnapshot } from '@sandlot/storage/database/postgres-snapshot'
 import { BackupError } from './backup-error.ts'
+import { startProgram } from './child-program.ts'
 import type { DatabaseMigrations } from './manifest.ts'
 
 export interface PostgresPlace {
@@ -14,8 +14,6 @@ export interface PostgresPlace {
   /** Where programs and authorities are looked for. */
   machine: Environment
 }
-
-const MOST_COMPLAINTS = 2_000
 
 interface Dump {
   at: string
@@ -114,19 +112,7 @@ export async function restoreDump(
 
 function start(path: string, args: readonly string[], { url, machine }: PostgresPlace) {
   const { dbname, environment } = libpqTarget(url, machine)
-  const child = spawn(path, [...args, '--no-password', `--dbname=${dbname}`], {
-    env: environment,
-    stdio: ['pipe', 'pipe', 'pipe'],
-  })
-  let said = ''
-  child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    said = (said + text).slice(-MOST_COMPLAINTS)
-  })
-  const ended = new Promise<{ code: number; said: string }>((resolve) => {
-    child.once('error', (error) => resolve({ code: 127, said: error.message }))
-    child.once('close', (code) => resolve({ code: code ?? 128, said: said.trim() }))
-  })
-  return { child, ended }
+  return startProgram(path, [...args, '--no-password', `--dbname=${dbname}`], environment)
 }
 
 function failed(program: string, said: string): BackupError {

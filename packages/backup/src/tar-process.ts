@@ -1,16 +1,15 @@
 /** Folders as tar streams, by the tar of this machine. */
-import { spawn } from 'node:child_process'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { BackupError } from './backup-error.ts'
+import { startProgram } from './child-program.ts'
 
 /** What tar says where a file has changed while it was read: the copy has it as it was. */
 const CHANGED_WHILE_READ = 1
-const MOST_COMPLAINTS = 2_000
 
 /** The output of `tar -c` with these arguments. Throws `BackupError` where tar fails. */
 export async function* tarOf(args: readonly string[]): AsyncGenerator<Buffer> {
-  const { child, ended } = tar(['--numeric-owner', '--format=posix', '-cf', '-', ...args])
+  const { child, ended } = startProgram('tar', ['--numeric-owner', '--format=posix', '-cf', '-', ...args])
   child.stdin.end()
   try {
     yield* child.stdout as AsyncIterable<Buffer>
@@ -23,7 +22,7 @@ export async function* tarOf(args: readonly string[]): AsyncGenerator<Buffer> {
 
 /** Unpacks a tar stream into an existing folder. Throws `BackupError` where tar fails. */
 export async function untar(folder: string, source: AsyncIterable<Uint8Array>): Promise<void> {
-  const { child, ended } = tar(['-C', folder, '-xpf', '-'])
+  const { child, ended } = startProgram('tar', ['-C', folder, '-xpf', '-'])
   child.stdout.resume()
   // tar may end before its input: it has seen the end in it, or it says why.
   const fed = await pipeline(Readable.from(source), child.stdin).then(
@@ -42,19 +41,6 @@ function isClosedPipe(error: unknown): boolean {
     'code' in error &&
     (error.code === 'EPIPE' || error.code === 'ERR_STREAM_PREMATURE_CLOSE')
   )
-}
-
-function tar(args: readonly string[]) {
-  const child = spawn('tar', args, { stdio: ['pipe', 'pipe', 'pipe'] })
-  let said = ''
-  child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    said = (said + text).slice(-MOST_COMPLAINTS)
-  })
-  const ended = new Promise<{ code: number; said: string }>((resolve) => {
-    child.once('error', (error) => resolve({ code: 127, said: error.message }))
-    child.once('close', (code) => resolve({ code: code ?? 128, said: said.trim() }))
-  })
-  return { child, ended }
 }
 
 function failed(said: string): BackupError {
