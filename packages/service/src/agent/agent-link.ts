@@ -36,7 +36,6 @@ export class AgentLink {
   readonly #pauses: { first: number; longest: number }
   readonly #ended = new AbortController()
   #current: AgentConnection | undefined
-  readonly #waiting = new Set<() => void>()
   /** Each closes a connection or a stream that is open. */
   readonly #opened = new Set<() => void>()
   readonly #running: Promise<void>
@@ -124,28 +123,6 @@ export class AgentLink {
     return Promise.race([this.request(method, params), timeout]).finally(() => late.abort())
   }
 
-  /**
-   * Resolves when the agent is reachable, at once if it is. Rejects when `signal` aborts or the
-   * link is closed.
-   */
-  async whenConnected(signal: AbortSignal): Promise<void> {
-    const given = AbortSignal.any([signal, this.#ended.signal])
-    given.throwIfAborted()
-    if (this.connected) return
-    await new Promise<void>((resolve, reject) => {
-      const wake = (): void => {
-        given.removeEventListener('abort', stop)
-        resolve()
-      }
-      const stop = (): void => {
-        this.#waiting.delete(wake)
-        reject(new Error('the wait for the agent was aborted', { cause: given.reason }))
-      }
-      given.addEventListener('abort', stop, { once: true })
-      this.#waiting.add(wake)
-    })
-  }
-
   /** With everything that it has opened. */
   async close(): Promise<void> {
     this.#ended.abort()
@@ -184,8 +161,6 @@ export class AgentLink {
         refusal = undefined
         this.#current = connection
         onConnected(true)
-        for (const wake of this.#waiting) wake()
-        this.#waiting.clear()
         await connection.closed
         this.#current = undefined
         onConnected(false)

@@ -8,6 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { AgentMetricsAnswer, AgentStatus, AgentUser, SessionChanged } from '@sandlot/shared/acp-meta'
 import { streamTicket } from '@sandlot/shared/acp-meta'
 import { SandlotError, messageOf } from '@sandlot/shared/errors'
+import type { Replica, ReplicaReads } from '@sandlot/storage/sessions/replicas'
 import type { WebSocket } from 'ws'
 import type { Logger } from '../log.ts'
 import { addresseeOf, isRepeatable } from './addressee.ts'
@@ -15,24 +16,8 @@ import type { AgentConnection, AgentPlace, OnNotification } from './agent-client
 import { AgentLink, type AgentLinkOptions } from './agent-link.ts'
 import { mergeMetrics, mergeStatus } from './merge-answers.ts'
 
-/** As the agents write it. */
-export interface Replica {
-  id: string
-  url: string
-  certificate?: string
-  version: string
-  /** It takes no new people. */
-  draining: boolean
-  living: boolean
-  /** How many it has. */
-  people: number
-}
-
-export interface Replicas {
-  list(): Promise<readonly Replica[]>
-  /** Id of the living replica that has this person. */
-  ownerOf(userId: string): Promise<string | undefined>
-}
+/** Where the agents are written, as their database says it. */
+export type Replicas = Pick<ReplicaReads, 'list' | 'ownerOf'>
 
 /** An agent and what it answered. */
 export interface Answered<T> {

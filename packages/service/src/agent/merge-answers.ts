@@ -3,7 +3,8 @@ import type { AgentMetricsAnswer, AgentStatus } from '@sandlot/shared/acp-meta'
 import { SandlotError } from '@sandlot/shared/errors'
 import { type AgentOverview, agentOverview } from '@sandlot/shared/office/overview'
 import { type ToolLine, type ToolStatsView, toolStatsView } from '@sandlot/shared/office/tool-stats'
-import type { Answered, Replica } from './agents.ts'
+import type { Replica } from '@sandlot/storage/sessions/replicas'
+import type { Answered } from './agents.ts'
 
 /** Ready while any is, which takes everybody. Throws `agent_unavailable`: none has answered. */
 export function mergeStatus(
