@@ -101,7 +101,7 @@ export async function changeOfHands(context: PostgresContext): Promise<Result[]>
     failures: 0,
   })
   const taken = seriesOf('from kill -9 of an agent to the next event of each of its streams', takeovers)
-  const drained = seriesOf('from SIGUSR2 until it has nobody', drains)
+  const drained = seriesOf('from SIGUSR2 until it has no people', drains)
   return [
     {
       goal: 'P7',
@@ -113,7 +113,7 @@ export async function changeOfHands(context: PostgresContext): Promise<Result[]>
     },
     {
       goal: 'P8',
-      title: `an agent of two with its share of ${STREAMS} streams is drained: until it has nobody`,
+      title: `an agent of two with its share of ${STREAMS} streams is drained: until it has no people`,
       unit: 'ms',
       series: [drained],
       verdicts: [below('≤ 30 s', quantile(drained, 1) / 1_000, 30, 's')],
