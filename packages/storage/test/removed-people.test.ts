@@ -56,7 +56,12 @@ function tablesOf(db: DatabaseSync): { table: string; person: string; columns: C
   return all.flatMap(({ name: table }) => {
     const columns = db
       .prepare('select name, type, "notnull" from pragma_table_info(?)')
-      .all(table) as unknown as Column[]
+      .all(table)
+      .map(({ name, type, notnull }): Column => ({
+        name: String(name),
+        type: String(type),
+        notnull: Number(notnull),
+      }))
     const person = columns.find(({ name }) => /^(user_?id|owner_?id|person_?id)$/i.test(name))?.name
     return person === undefined ? [] : [{ table, person, columns }]
   })
