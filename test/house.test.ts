@@ -22,7 +22,7 @@ describe('the rules find', () => {
     expect(roomProblems(several(9, 'packages/service/src'))).toHaveLength(1)
     expect(roomProblems(several(30, 'packages/service/src/http'))).toEqual([])
     expect(roomProblems(several(31, 'packages/service/src/http'))).toHaveLength(1)
-    expect(roomProblems(several(35, 'packages/cli/src'))).toEqual([])
+    expect(roomProblems(several(30, 'packages/shared/src'))).toEqual([])
   })
 
   test('small files with one importer, unless a test names them or another package does', () => {

@@ -5,8 +5,8 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { readRecord } from '../../packages/cli/src/pid-file.ts'
-import { isRunning } from '../../packages/cli/src/processes.ts'
+import { readRecord } from '../../packages/cli/src/processes/pid-file.ts'
+import { isRunning } from '../../packages/cli/src/processes/process-mark.ts'
 import {
   type Postgres,
   postgresPrograms,

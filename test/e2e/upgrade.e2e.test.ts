@@ -16,8 +16,8 @@ import {
   toolCalls,
 } from '../../packages/ai-agent/test/support/fake-provider.ts'
 import { openSessionReader } from '../../packages/storage/src/sessions/open.ts'
-import { readRecord } from '../../packages/cli/src/pid-file.ts'
-import { isRunning, signalProcess, waitForEnd } from '../../packages/cli/src/processes.ts'
+import { readRecord } from '../../packages/cli/src/processes/pid-file.ts'
+import { isRunning, signalProcess, waitForEnd } from '../../packages/cli/src/processes/process-mark.ts'
 import { personEnvironment } from '../config.ts'
 import { firstVisit, launchBrowser } from './browser.ts'
 import { freePort } from './processes.ts'

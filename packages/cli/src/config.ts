@@ -8,7 +8,7 @@ import { ConfigError, type Environment, readConfig, settingRows, wholeNumber } f
 import { SANDBOX_BACKEND_NAMES, type SandboxBackendName } from '@sandlot/shared/config/sandbox-backends'
 import type { OtherSettings } from '@sandlot/shared/office/configuration'
 import { z } from 'zod'
-import { namesFor } from './child-env.ts'
+import { namesFor } from './processes/child-env.ts'
 
 /** The checkout that this launcher belongs to, wherever it was called from. */
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url)).replace(/\/$/, '')

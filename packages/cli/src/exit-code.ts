@@ -1,6 +1,6 @@
 import { ConfigError } from '@sandlot/shared/config'
 import { failureLines, ShownError, StepError } from './steps.ts'
-import { StopRequest } from './stop-signals.ts'
+import { StopRequest } from './processes/stop-signals.ts'
 
 /**
  * Prints an error that was not shown yet. Returns 2 for configuration, 130 and 143 for a stop

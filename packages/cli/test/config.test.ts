@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { ConfigError } from '@sandlot/shared/config'
 import { engineOf, otherSettings, parseCliConfig } from '../src/config.ts'
-import { openableUrl } from '../src/ready.ts'
+import { openableUrl } from '../src/deployment/ready.ts'
 
 describe('configuration of the launcher', () => {
   test('works with none set, in the checkout', () => {

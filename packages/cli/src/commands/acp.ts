@@ -1,15 +1,15 @@
 import { systemPackages } from '../setup/apt.ts'
-import { childEnvironment } from '../child-env.ts'
-import { childSpec, environmentFor, logOf } from '../children.ts'
+import { childEnvironment } from '../processes/child-env.ts'
+import { childSpec, environmentFor, logOf } from '../processes/children.ts'
 import type { CliConfig } from '../config.ts'
 import type { Command } from '../context.ts'
 import { join } from 'node:path'
-import { gateAnswers, needsGate, waitForGate } from '../gate.ts'
-import { runInteractive } from '../run-interactive.ts'
+import { gateAnswers, needsGate, waitForGate } from '../deployment/gate.ts'
+import { runInteractive } from '../programs/run-interactive.ts'
 import { setUp } from '../setup/setup.ts'
 import { StepError } from '../steps.ts'
-import { abortedAtEnd, listenForStop } from '../stop-signals.ts'
-import { supervise } from '../supervise.ts'
+import { abortedAtEnd, listenForStop } from '../processes/stop-signals.ts'
+import { supervise } from '../processes/supervise.ts'
 
 const GATE_MS = 30_000
 

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
-import { askPassphrase, backupProgram } from '../backup-program.ts'
+import { askPassphrase, backupProgram } from '../programs/backup-program.ts'
 import type { Command } from '../context.ts'
-import { requireDeployment } from '../deployment.ts'
+import { requireDeployment } from '../deployment/deployment.ts'
 
 /** One file with everything, while Sandlot runs or not. */
 export const backup: Command = async (context) => {

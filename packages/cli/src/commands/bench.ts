@@ -3,8 +3,8 @@ import { systemPackages } from '../setup/apt.ts'
 import type { Command } from '../context.ts'
 import { ensureEngine } from '../setup/engine.ts'
 import { ensureSandboxImage } from '../setup/images.ts'
-import { runInteractive } from '../run-interactive.ts'
-import { listenForStop } from '../stop-signals.ts'
+import { runInteractive } from '../programs/run-interactive.ts'
+import { listenForStop } from '../processes/stop-signals.ts'
 
 interface Bench {
   file: string

@@ -1,5 +1,5 @@
 import type { Finding, Group } from '@sandlot/shared/finding'
-import { runChecks } from '../checks.ts'
+import { runChecks } from '../checks/checks.ts'
 import type { Command } from '../context.ts'
 
 const TITLES: Record<Group, string> = {

@@ -1,10 +1,10 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { z } from 'zod'
-import { childEnvironment } from '../child-env.ts'
+import { childEnvironment } from '../processes/child-env.ts'
 import type { Command } from '../context.ts'
-import { noDeployment, requireDeployment } from '../deployment.ts'
-import { run } from '../run.ts'
+import { noDeployment, requireDeployment } from '../deployment/deployment.ts'
+import { run } from '../programs/run.ts'
 import { StepError } from '../steps.ts'
 
 /** What ai-agent's admin/keys.ts prints. */

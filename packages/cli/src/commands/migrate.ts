@@ -1,11 +1,11 @@
 import { databaseUrl } from '@sandlot/shared/config/database-url'
-import { backupProgram } from '../backup-program.ts'
-import { recordFile } from '../children.ts'
+import { backupProgram } from '../programs/backup-program.ts'
+import { recordFile } from '../processes/children.ts'
 import type { Command } from '../context.ts'
-import { requireDeployment } from '../deployment.ts'
-import { readRecord } from '../pid-file.ts'
-import { isRunning } from '../processes.ts'
-import { isOnPostgres } from '../replicas.ts'
+import { requireDeployment } from '../deployment/deployment.ts'
+import { readRecord } from '../processes/pid-file.ts'
+import { isRunning } from '../processes/process-mark.ts'
+import { isOnPostgres } from '../deployment/replicas.ts'
 import { StepError } from '../steps.ts'
 
 /** Moves chats and accounts from their files into an empty database of PostgreSQL. */

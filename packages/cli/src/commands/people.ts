@@ -8,11 +8,11 @@ import {
 } from '@sandlot/shared/team/agent-settings'
 import { type Role, role } from '@sandlot/shared/team/role'
 import { z } from 'zod'
-import { childEnvironment } from '../child-env.ts'
+import { childEnvironment } from '../processes/child-env.ts'
 import type { Command, Context } from '../context.ts'
-import { noDeployment, requireDeployment } from '../deployment.ts'
-import { run } from '../run.ts'
-import { confirmed } from '../sandbox-admin.ts'
+import { noDeployment, requireDeployment } from '../deployment/deployment.ts'
+import { run } from '../programs/run.ts'
+import { confirmed } from '../programs/sandbox-admin.ts'
 import { StepError } from '../steps.ts'
 
 /** What service's people-admin prints. */

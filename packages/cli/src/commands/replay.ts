@@ -1,9 +1,9 @@
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { childEnvironment } from '../child-env.ts'
+import { childEnvironment } from '../processes/child-env.ts'
 import type { Command } from '../context.ts'
-import { isOnPostgres } from '../replicas.ts'
-import { runInteractive } from '../run-interactive.ts'
+import { isOnPostgres } from '../deployment/replicas.ts'
+import { runInteractive } from '../programs/run-interactive.ts'
 import { StepError } from '../steps.ts'
 
 /**

@@ -1,14 +1,14 @@
 import { constants, copyFileSync, existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { askPassphrase, backupProgram } from '../backup-program.ts'
-import { recordFile } from '../children.ts'
+import { askPassphrase, backupProgram } from '../programs/backup-program.ts'
+import { recordFile } from '../processes/children.ts'
 import type { Command } from '../context.ts'
-import { readRecord } from '../pid-file.ts'
-import { isRunning } from '../processes.ts'
+import { readRecord } from '../processes/pid-file.ts'
+import { isRunning } from '../processes/process-mark.ts'
 import { systemPackages } from '../setup/apt.ts'
 import { setUp } from '../setup/setup.ts'
 import { StepError } from '../steps.ts'
-import { listenForStop } from '../stop-signals.ts'
+import { listenForStop } from '../processes/stop-signals.ts'
 
 /** Makes of a backup the same Sandlot, in an empty data folder. */
 export const restore: Command = async (context) => {

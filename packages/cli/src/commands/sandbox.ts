@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Command, Context } from '../context.ts'
-import { requireDeployment } from '../deployment.ts'
-import { confirmed, sandboxAdmin } from '../sandbox-admin.ts'
+import { requireDeployment } from '../deployment/deployment.ts'
+import { confirmed, sandboxAdmin } from '../programs/sandbox-admin.ts'
 
 const listed = z.array(
   z.object({

@@ -1,9 +1,9 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { z } from 'zod'
-import { childEnvironment } from '../child-env.ts'
+import { childEnvironment } from '../processes/child-env.ts'
 import type { Command } from '../context.ts'
-import { run } from '../run.ts'
+import { run } from '../programs/run.ts'
 import { StepError } from '../steps.ts'
 
 const listing = z.object({

@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util'
 import type { Command } from '../context.ts'
-import { requireDeployment } from '../deployment.ts'
+import { requireDeployment } from '../deployment/deployment.ts'
 import { findVersions } from '../upgrade/checkout.ts'
 import { interruptedUpgrade, readJournal } from '../upgrade/journal.ts'
 import { continueUpgrade, upgrade as runUpgrade } from '../upgrade/upgrade.ts'

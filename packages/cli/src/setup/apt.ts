@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs'
 import type { CliConfig } from '../config.ts'
-import { findProgram } from '../find-program.ts'
-import { run, succeeds } from '../run.ts'
+import { findProgram } from '../programs/find-program.ts'
+import { run, succeeds } from '../programs/run.ts'
 import { type Step, StepError } from '../steps.ts'
 import { join } from 'node:path'
 

@@ -7,9 +7,9 @@ import { messageOf } from '@sandlot/shared/errors'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { SystemPackages } from './apt.ts'
 import { type CliConfig, engineOf } from '../config.ts'
-import { findProgram } from '../find-program.ts'
-import { isRunning, markOf } from '../processes.ts'
-import { run } from '../run.ts'
+import { findProgram } from '../programs/find-program.ts'
+import { isRunning, markOf } from '../processes/process-mark.ts'
+import { run } from '../programs/run.ts'
 import { type Step, StepError } from '../steps.ts'
 
 const START_SECONDS = 60

@@ -8,7 +8,7 @@ import { FULL_IMAGE_FILE, type FullImageState } from '@sandlot/shared/config/ful
 import { SANDBOX_BACKENDS } from '@sandlot/shared/config/sandbox-backends'
 import { messageOf } from '@sandlot/shared/errors'
 import type { CliConfig } from '../config.ts'
-import { run } from '../run.ts'
+import { run } from '../programs/run.ts'
 import type { Steps } from '../steps.ts'
 
 /** Removes the state of an earlier run. */

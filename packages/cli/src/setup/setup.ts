@@ -6,7 +6,7 @@ import { ensureSandboxImage } from './images.ts'
 import type { Step, Steps } from '../steps.ts'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { run } from '../run.ts'
+import { run } from '../programs/run.ts'
 
 /**
  * What `up` and `test` both need: an engine, the image of the sandboxes, everything built. In this

@@ -4,11 +4,11 @@
  * `node:http` alone would be a third of its memory.
  */
 import type { CliConfig } from '../config.ts'
-import { recordFile } from '../children.ts'
-import { release, type UpRecord } from '../pid-file.ts'
+import { recordFile } from '../processes/children.ts'
+import { release, type UpRecord } from '../processes/pid-file.ts'
 import { runUntilStopped } from './running.ts'
 import { createSteps } from '../steps.ts'
-import { listenForStop } from '../stop-signals.ts'
+import { listenForStop } from '../processes/stop-signals.ts'
 import { inheritedEnvironment } from './config.ts'
 
 /** Written by `up` itself, which this process was a moment ago. */

@@ -3,15 +3,15 @@
  */
 import { join } from 'node:path'
 import type { Readiness } from '@sandlot/shared/api'
-import type { ChildName } from '../child-env.ts'
-import { childSpec, labelOf, logOf, recordFile } from '../children.ts'
+import type { ChildName } from '../processes/child-env.ts'
+import { childSpec, labelOf, logOf, recordFile } from '../processes/children.ts'
 import type { Context } from '../context.ts'
 import { buildFullImage, forgetFullImage } from '../setup/full-image.ts'
-import { needsGate, waitForGate } from '../gate.ts'
-import { recordWriter, type UpRecord } from '../pid-file.ts'
-import { signalProcess } from '../processes.ts'
-import { replicaNumbers, serviceUrls } from '../replicas.ts'
-import { run } from '../run.ts'
+import { needsGate, waitForGate } from '../deployment/gate.ts'
+import { recordWriter, type UpRecord } from '../processes/pid-file.ts'
+import { signalProcess } from '../processes/process-mark.ts'
+import { replicaNumbers, serviceUrls } from '../deployment/replicas.ts'
+import { run } from '../programs/run.ts'
 import { StepError } from '../steps.ts'
 import {
   abortedAtEnd,
@@ -19,8 +19,8 @@ import {
   END_SIGNAL,
   type listenForStop,
   type StopSignal,
-} from '../stop-signals.ts'
-import { supervise, type Supervised } from '../supervise.ts'
+} from '../processes/stop-signals.ts'
+import { supervise, type Supervised } from '../processes/supervise.ts'
 
 const READY_MS = 60_000
 /**
@@ -140,7 +140,7 @@ export async function runUntilStopped(
     await Promise.all([stopAll(signal), building])
     if (signal === END_SIGNAL) {
       // Only now: the client of the engine is larger than all that is needed to watch.
-      const { stopLeftSandboxes } = await import('../left-sandboxes.ts')
+      const { stopLeftSandboxes } = await import('../deployment/left-sandboxes.ts')
       await stopLeftSandboxes(context)
     }
     return 0

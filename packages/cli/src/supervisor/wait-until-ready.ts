@@ -5,7 +5,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Readiness } from '@sandlot/shared/api'
-import { askReadiness } from '../ready.ts'
+import { askReadiness } from '../deployment/ready.ts'
 
 async function waitUntilReady(url: string, timeoutMs: number): Promise<Readiness | undefined> {
   const deadline = performance.now() + timeoutMs

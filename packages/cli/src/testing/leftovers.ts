@@ -1,6 +1,6 @@
 import { LABEL } from '@sandlot/sandbox/names'
 import type { CliConfig } from '../config.ts'
-import { run } from '../run.ts'
+import { run } from '../programs/run.ts'
 import type { Step } from '../steps.ts'
 import { join } from 'node:path'
 

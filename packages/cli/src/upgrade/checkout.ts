@@ -1,6 +1,6 @@
 /** The versions of a clone, by git. */
 import type { CliConfig } from '../config.ts'
-import { run } from '../run.ts'
+import { run } from '../programs/run.ts'
 import { StepError } from '../steps.ts'
 
 export interface Versions {

@@ -7,7 +7,7 @@ import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { z } from 'zod'
 import type { CliConfig } from '../config.ts'
-import { isRunning, ownMark } from '../processes.ts'
+import { isRunning, ownMark } from '../processes/process-mark.ts'
 
 const commit = z.string().regex(/^[0-9a-f]{40}$/)
 

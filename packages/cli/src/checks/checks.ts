@@ -1,0 +1,153 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { messageOf } from '@sandlot/shared/errors'
+import { failed, type Finding, inOrder, ok } from '@sandlot/shared/finding'
+import {
+  auditChecks,
+  backupCheck,
+  dataFolderCheck,
+  modelCheck,
+  namelessModel,
+  nodeCheck,
+  unreadAudit,
+} from '@sandlot/shared/node/checks/deployment'
+import { publicUrlCheck } from '@sandlot/shared/node/checks/public-url'
+import { SIGN_IN_FIX, signInChecks } from '@sandlot/shared/node/checks/sign-in'
+import { auditChains } from '@sandlot/shared/office/audit'
+import { BACKUP_STATUS_FILE } from '@sandlot/shared/office/backup-status'
+import { readOidcProviders } from '@sandlot/shared/team/oidc-config'
+import { childEnvironment } from '../processes/child-env.ts'
+import { recordFile } from '../processes/children.ts'
+import type { CliConfig } from '../config.ts'
+import { databaseCheck } from '../deployment/database.ts'
+import { readRecord } from '../processes/pid-file.ts'
+import { isRunning } from '../processes/process-mark.ts'
+import { run } from '../programs/run.ts'
+import { isOnPostgres, serviceUrls } from '../deployment/replicas.ts'
+import { askReadiness, checkPortIsFree } from '../deployment/ready.ts'
+import { sandboxes } from './sandbox-checks.ts'
+import { StepError } from '../steps.ts'
+
+function model(config: CliConfig): Finding {
+  const has = (variable: string): boolean =>
+    (config.environment[variable] ?? config.environment[`${variable}_FILE`] ?? '') !== ''
+  if (has('OPENAI_MODEL')) return modelCheck(config.environment['OPENAI_MODEL'] ?? 'from a file')
+  return has('OPENAI_API_KEY') || has('OPENAI_BASE_URL') ? namelessModel() : modelCheck(undefined)
+}
+
+/** None where Sandlot was never started: there is nothing to back up. */
+function lastBackup(config: CliConfig): Finding[] {
+  const started = isOnPostgres(config) ? join('keys', 'deployment.json') : 'sessions.db'
+  if (!existsSync(join(config.data, started))) return []
+  return [backupCheck(join(config.data, BACKUP_STATUS_FILE))]
+}
+
+async function silentAmong(urls: readonly string[]): Promise<string[]> {
+  const ready = await Promise.all(urls.map(async (url) => (await askReadiness(url))?.ready === true))
+  return urls.filter((_, place) => ready[place] !== true)
+}
+
+async function running(config: CliConfig): Promise<Finding> {
+  const [id, name] = ['running', 'Sandlot']
+  const record = readRecord(recordFile(config))
+  if (record === undefined || !isRunning(record.up)) {
+    try {
+      await checkPortIsFree(config.host, config.port)
+      return ok('must', id, name, `not running; port ${config.port} is free`)
+    } catch (error) {
+      return failed(
+        'must',
+        id,
+        name,
+        messageOf(error),
+        error instanceof StepError ? error.fix : 'Set PORT to another one.',
+      )
+    }
+  }
+  const logs = `Look at the logs in ${config.data}/log`
+  const [, ...others] = serviceUrls(record.url, record.replicas ?? 1)
+  const silent = await silentAmong(others)
+  if (silent.length > 0)
+    return failed('must', id, name, `It runs, but nothing is ready at ${silent.join(' and ')}`, logs)
+  const readiness = await askReadiness(record.url)
+  if (readiness === undefined)
+    return failed(
+      'must',
+      id,
+      name,
+      `It runs (process ${record.up.pid}) but does not answer at ${record.url}`,
+      logs,
+    )
+  const missing = readiness.reasons
+    .filter((reason) => !reason.ok)
+    .map((reason) => `${reason.part}: ${reason.message}`)
+    .join('; ')
+  return readiness.ready
+    ? ok(
+        'must',
+        id,
+        name,
+        `running at ${[record.url, ...others].join(' and ')}${missing === '' ? '' : `; ${missing}`}`,
+      )
+    : failed('must', id, name, `Running at ${record.url}, not ready: ${missing}`, logs)
+}
+
+/** One finding for each log that there is. */
+async function auditLogs(config: CliConfig): Promise<Finding[]> {
+  const program = join(config.root, 'packages', 'service', 'dist', 'check-audit.js')
+  if (!existsSync(program)) return []
+  try {
+    const printed = await run(process.execPath, [program], {
+      cwd: config.root,
+      environment: childEnvironment('service', config.environment),
+      fix: 'docs/audit.md says what to do.',
+    })
+    return auditChecks(auditChains.parse(JSON.parse(printed)))
+  } catch (error) {
+    return [unreadAudit(error)]
+  }
+}
+
+/** Of `SANDLOT_OIDC`, read as the service reads it. */
+async function signIn({ environment, host, port }: CliConfig): Promise<Finding[]> {
+  const readText = (path: string): string => readFileSync(path, 'utf8')
+  const wrong = (message: string): Finding[] => [failed('must', 'sign-in', 'Sign-in', message, SIGN_IN_FIX)]
+  let text: string
+  try {
+    const file = environment['SANDLOT_OIDC_FILE'] ?? ''
+    text = file === '' ? (environment['SANDLOT_OIDC'] ?? '') : readText(file)
+  } catch (error) {
+    return wrong(`SANDLOT_OIDC_FILE: ${messageOf(error)}`)
+  }
+  if (text === '') return []
+  const read = readOidcProviders(text, readText)
+  if ('problems' in read) return wrong(`SANDLOT_OIDC: ${read.problems.join('; ')}`)
+  const origin = (environment['SANDLOT_PUBLIC_URL'] ?? '').replace(/\/+$/, '') || `http://${host}:${port}`
+  return signInChecks(read.providers, origin)
+}
+
+/** Only of a Sandlot that runs: a proxy in front of none has nothing to lead to. */
+async function publicUrl(config: CliConfig): Promise<Finding[]> {
+  const record = readRecord(recordFile(config))
+  const runs = record !== undefined && isRunning(record.up)
+  return runs ? publicUrlCheck(config.environment['SANDLOT_PUBLIC_URL']) : []
+}
+
+/**
+ * Every check, those first without which nothing runs. Never rejects: a check that breaks is a
+ * finding.
+ */
+export async function runChecks(config: CliConfig): Promise<Finding[]> {
+  return inOrder([
+    nodeCheck(),
+    dataFolderCheck(config.data),
+    model(config),
+    await running(config),
+    ...(await databaseCheck(config)),
+    ...lastBackup(config),
+    ...(await auditLogs(config)),
+    ...(await publicUrl(config)),
+    ...(await signIn(config)),
+    ...(await sandboxes(config)),
+  ])
+}

@@ -1,0 +1,130 @@
+/** The doctor's checks of sandboxes: their engine, the gate, and the owners of their volumes. */
+import { readFileSync } from 'node:fs'
+import { failed, type Finding, ok, unknown } from '@sandlot/shared/finding'
+import { judgeGate, judgeIsolation, judgeOwnerless, OWNERLESS } from '@sandlot/sandbox/doctor/deployment'
+import { examineMachine } from '@sandlot/sandbox/doctor/machine'
+import { SANDBOX_IMAGE } from '@sandlot/sandbox/controller/images'
+import { ConfigError, type Environment, readConfig, wholeNumber } from '@sandlot/shared/config'
+import { SANDBOX_BACKENDS } from '@sandlot/shared/config/sandbox-backends'
+import { messageOf } from '@sandlot/shared/errors'
+import { z } from 'zod'
+import { recordFile } from '../processes/children.ts'
+import { type CliConfig, engineOf } from '../config.ts'
+import { deploymentOf, gateSocket } from '../deployment/gate.ts'
+import { readRecord } from '../processes/pid-file.ts'
+import { isRunning } from '../processes/process-mark.ts'
+import { sandboxAdmin } from '../programs/sandbox-admin.ts'
+import type { SandboxLimits, SandboxProfile } from '@sandlot/sandbox/backend'
+import { limitVariables, readLimits } from '@sandlot/sandbox/controller/limit-settings'
+
+/** Where commands run: the engine, its host, and a sandbox that is made to prove itself. */
+export async function sandboxes(config: CliConfig): Promise<Finding[]> {
+  const { isolates, needsEngine } = SANDBOX_BACKENDS[config.backend]
+  return [
+    ...(isolates ? [] : [judgeIsolation(config.backend)]),
+    ...(needsEngine ? [gate(config)] : []),
+    await ownerless(config),
+    ...(needsEngine ? await configuredSandbox(config) : []),
+  ]
+}
+
+/** The sandbox that people would get, and not one of the defaults. */
+async function configuredSandbox(config: CliConfig): Promise<Finding[]> {
+  const [id, name] = ['settings', 'Settings of sandboxes']
+  const problems: string[] = []
+  const settings = orProblems(() => readSandboxSettings(config.environment), problems)
+  const engine = orProblems(() => engineOf(config), problems)
+  if (settings === undefined || engine === undefined) {
+    const fix = 'Correct them in .env or in the environment; docs/settings.md lists the permitted values.'
+    return [failed('must', id, name, problems.join('; '), fix)]
+  }
+  const image = config.sandboxImage ?? SANDBOX_IMAGE
+  return [
+    ok('must', id, name, 'they go together'),
+    ...(await examineMachine({ ...settings, ...engine, image })),
+  ]
+}
+
+/**
+ * The result of `read`; undefined where it throws a `ConfigError`, whose problems are added to
+ * `problems`.
+ */
+function orProblems<T>(read: () => T, problems: string[]): T | undefined {
+  try {
+    return read()
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error
+    problems.push(...error.problems)
+    return undefined
+  }
+}
+
+/**
+ * Whether the agent that runs has only the gate's socket; read from what the process was really
+ * started with. Required where a gate runs: past it nothing is checked. Without a gate, a warning.
+ */
+export function gate(config: CliConfig): Finding {
+  const [id, name] = ['engine-gate', 'Engine gate']
+  const record = readRecord(recordFile(config))
+  const agents = Object.entries(record?.children ?? {}).flatMap(([child, mark]) =>
+    child.startsWith('ai-agent') && isRunning(mark) ? [mark] : [],
+  )
+  if (agents.length === 0)
+    return unknown('warn', id, name, 'Sandlot does not run; its processes are looked at while they do')
+  const beside = record?.children['engine-gate']
+  const group = beside !== undefined && isRunning(beside) ? 'must' : 'warn'
+  const environments = agents.map(({ pid }) => ({ pid, environment: environmentOf(pid) }))
+  const hidden = environments.find(({ environment }) => environment === undefined)
+  if (hidden !== undefined) return unknown(group, id, name, `process ${hidden.pid} cannot be looked at`)
+  const hosts = environments.map(({ environment }) => environment?.get('DOCKER_HOST') ?? 'its usual socket')
+  const past = hosts.find((host) => host !== `unix://${gateSocket(config)}`)
+  return judgeGate(group, past === undefined, past ?? hosts[0] ?? '')
+}
+
+/** The environment of a process; undefined for one of another user, or one that has ended. */
+function environmentOf(pid: number): Map<string, string> | undefined {
+  try {
+    const pairs = readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0')
+    return new Map(pairs.map((pair) => [pair.split('=', 1)[0] ?? '', pair.slice(pair.indexOf('=') + 1)]))
+  } catch {
+    return undefined
+  }
+}
+
+async function ownerless(config: CliConfig): Promise<Finding> {
+  const { id, name } = OWNERLESS
+  try {
+    if (deploymentOf(config) === undefined) return ok('warn', id, name, 'none: nothing was started here yet')
+    const volumes = z.array(z.string()).parse(await sandboxAdmin(['ownerless'], { config }))
+    return judgeOwnerless(volumes)
+  } catch (error) {
+    return unknown('warn', id, name, `they cannot be asked for: ${messageOf(error).replace(/\.$/, '')}`)
+  }
+}
+
+const schema = z.object({
+  ...limitVariables(wholeNumber),
+  SANDLOT_SANDBOX_RUNTIME: z.string().optional(),
+  SANDLOT_SANDBOX_PROFILE: z.enum(['default', 'debug']).default('default'),
+})
+
+interface SandboxSettings {
+  limits: SandboxLimits
+  /** Of those who have no other. */
+  profile: SandboxProfile
+  /** Absent: the engine's own. */
+  runtime?: string
+}
+
+/** @throws ConfigError with every problem at once. */
+function readSandboxSettings(environment: Environment): SandboxSettings {
+  const read = readConfig(schema, environment, (path) => readFileSync(path, 'utf8'))
+  const problems: string[] = []
+  const limits = readLimits(read, problems)
+  if (problems.length > 0) throw new ConfigError(problems)
+  return {
+    limits,
+    profile: read.SANDLOT_SANDBOX_PROFILE,
+    runtime: read.SANDLOT_SANDBOX_RUNTIME,
+  }
+}

@@ -1,0 +1,197 @@
+/** The database of `DATABASE_URL` for the launcher, by PostgreSQL's own programs. */
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { promisify } from 'node:util'
+import { type Environment, readConfig } from '@sandlot/shared/config'
+import { failed, type Finding, ok } from '@sandlot/shared/finding'
+import { databaseUrl } from '@sandlot/shared/config/database-url'
+import { messageOf } from '@sandlot/shared/errors'
+import { NoPgProgram, findPgProgram, libpqTarget } from '@sandlot/shared/node/pg-programs'
+import { z } from 'zod'
+import type { CliConfig } from '../config.ts'
+import { isOnPostgres } from './replicas.ts'
+import { StepError } from '../steps.ts'
+
+const SCHEMAS = ['sessions', 'accounts'] as const
+const OLDEST = 15
+/** Between its clock and ours. */
+const MOST_SKEW_MS = 10_000
+/** Of processes that have just ended. */
+const LEFT_MS = 5_000
+const FIX = 'What it said is above. Is the database of DATABASE_URL there? Then run the same command again.'
+
+interface Database {
+  /** The version of PostgreSQL, like 15. */
+  major: number
+  dbname: string
+  environment: Environment
+  program: (name: 'pg_dump' | 'pg_restore' | 'psql') => string
+}
+
+/** @throws StepError where it cannot be reached, or a program is missing. */
+async function openDatabase({ root, environment }: CliConfig): Promise<Database> {
+  const read = readConfig(z.object({ DATABASE_URL: databaseUrl }), environment, (path) =>
+    readFileSync(resolve(root, path), 'utf8'),
+  )
+  if (read.DATABASE_URL === undefined) throw new Error('DATABASE_URL is not set')
+  const target = libpqTarget(read.DATABASE_URL, environment)
+  const program = (name: 'pg_dump' | 'pg_restore' | 'psql', major: number): string => {
+    try {
+      return findPgProgram(name, major, environment).path
+    } catch (error) {
+      if (error instanceof NoPgProgram) throw new StepError(error.message, error.fix, { cause: error })
+      throw error
+    }
+  }
+  const number = await query({ ...target, psql: program('psql', 0) }, 'show server_version_num')
+  const major = Math.floor(Number(number) / 10_000)
+  return { ...target, major, program: (name) => program(name, major) }
+}
+
+async function query(
+  { psql, dbname, environment }: { psql: string; dbname: string; environment: Environment },
+  statement: string,
+): Promise<string> {
+  const args = ['--no-psqlrc', '--no-password', '--quiet', '--tuples-only', '--no-align']
+  try {
+    const said = await promisify(execFile)(psql, [...args, '--command', statement, dbname], {
+      env: environment,
+    })
+    return said.stdout.trim()
+  } catch (error) {
+    throw new StepError(messageOf(error).trim(), FIX, { cause: error })
+  }
+}
+
+/**
+ * Waits until none of our processes is connected: what another writes from now on would be lost on
+ * the way back.
+ * @throws StepError where another machine's processes stay.
+ */
+export async function refuseOthers(config: CliConfig): Promise<void> {
+  const database = await openDatabase(config)
+  const connection = { ...database, psql: database.program('psql') }
+  const until = performance.now() + LEFT_MS
+  for (;;) {
+    const others = await query(
+      connection,
+      `select string_agg(distinct coalesce(client_addr::text, 'this machine'), ', ') from pg_stat_activity
+       where datname = current_database() and application_name like 'sandlot%'
+         and application_name <> 'sandlot backup'`,
+    )
+    if (others === '') return
+    if (performance.now() > until)
+      throw new StepError(
+        `Others use the same database still (from ${others}), and what they write could not be kept.`,
+        'End them too, then run this again; several are upgraded one after the other as docs/postgresql.md says.',
+      )
+    await sleep(200)
+  }
+}
+
+/** Both schemas as one file. @throws StepError. */
+export async function dumpDatabase(config: CliConfig, file: string): Promise<void> {
+  const { dbname, environment, program } = await openDatabase(config)
+  const schemas = SCHEMAS.map((name) => `--schema=${name}`)
+  const args = [
+    '--format=custom',
+    '--compress=1',
+    ...schemas,
+    '--no-password',
+    `--file=${file}`,
+    `--dbname=${dbname}`,
+  ]
+  const child = spawn(program('pg_dump'), args, { env: environment, stdio: ['ignore', 'ignore', 'pipe'] })
+  await ended(child, 'pg_dump')
+}
+
+/** Both schemas become those of the file, in one transaction. @throws StepError. */
+export async function replaceDatabase(config: CliConfig, file: string): Promise<void> {
+  const { dbname, environment, program } = await openDatabase(config)
+  const script = spawn(program('pg_restore'), ['--no-owner', '--no-privileges', '--file=-', file], {
+    env: environment,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  const psql = spawn(
+    program('psql'),
+    ['--no-psqlrc', '--no-password', '--quiet', '--single-transaction', '--set=ON_ERROR_STOP=1', dbname],
+    { env: environment, stdio: ['pipe', 'ignore', 'pipe'] },
+  )
+  const ends = Promise.all([ended(script, 'pg_restore'), ended(psql, 'psql')])
+  async function* statements(): AsyncGenerator<string | Buffer> {
+    yield `drop schema if exists ${SCHEMAS.join(', ')} cascade;\n`
+    for await (const chunk of script.stdout) yield chunk as Buffer
+    // Without its end nothing of it counts.
+    if (script.exitCode !== 0) await once(script, 'close')
+    if (script.exitCode !== 0) yield 'do $$ begin raise exception $x$the dump could not be read$x$; end $$;\n'
+  }
+  // A psql that has refused a statement ends first, and says why.
+  await pipeline(Readable.from(statements()), psql.stdin).catch(() => undefined)
+  await ends
+}
+
+async function ended(child: ReturnType<typeof spawn>, name: string): Promise<void> {
+  let said = ''
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => (said = (said + text).slice(-2_000)))
+  const code = await new Promise<number | string>((settle) => {
+    child.once('error', (error) => settle(error.message))
+    child.once('close', (number, signal) => settle(number ?? signal ?? 'an unknown end'))
+  })
+  if (code !== 0) throw new StepError(`${name} ended with ${code}.`, FIX, { details: said.trim() })
+}
+
+/** Those that live, by the rule of the sessions store. */
+const AGENTS = `select coalesce('agents: ' || string_agg(
+    id || case draining when 1 then ' (drains)' else '' end, ', ' order by id), 'no agent is running')
+  from sessions.replicas
+  where heartbeat_at >= floor(extract(epoch from clock_timestamp()) * 1000) - 7000`
+
+/** Undefined: it is as Sandlot needs it. */
+async function unfitness(
+  major: number,
+  ask: (statement: string) => Promise<string>,
+): Promise<{ problem: string; fix: string } | undefined> {
+  if (major < OLDEST)
+    return { problem: `version ${major} answers`, fix: `Sandlot needs version ${OLDEST} or a later one.` }
+  const encoding = await ask('show server_encoding')
+  if (encoding !== 'UTF8')
+    return {
+      problem: `the encoding of the database is ${encoding}`,
+      fix: 'Make another one with createdb --encoding UTF8 --template template0, and restore into it.',
+    }
+  const before = Date.now()
+  const its = Number(await ask('select floor(extract(epoch from clock_timestamp()) * 1000)::bigint'))
+  const ahead = its < before ? its - before : Math.max(0, its - Date.now())
+  if (Math.abs(ahead) > MOST_SKEW_MS)
+    return {
+      problem: `its clock is ${Math.round(Math.abs(ahead) / 1000)} s ${ahead > 0 ? 'ahead of' : 'behind'} this machine’s`,
+      fix: 'Have both set theirs by NTP: chats would show times that differ. What belongs to whom goes by PostgreSQL’s alone.',
+    }
+  return undefined
+}
+
+/** For `doctor`: that it answers, that it fits, and that a backup of it can be made here. */
+export async function databaseCheck(config: CliConfig): Promise<Finding[]> {
+  if (!isOnPostgres(config)) return []
+  const [id, name] = ['database', 'PostgreSQL']
+  try {
+    const database = await openDatabase(config)
+    const backups = `backups are made by ${database.program('pg_dump')}`
+    const connection = { ...database, psql: database.program('psql') }
+    const unfit = await unfitness(database.major, (statement) => query(connection, statement))
+    if (unfit !== undefined) return [failed('must', id, name, unfit.problem, unfit.fix)]
+    const known = await query(connection, "select to_regclass('sessions.replicas') is not null")
+    const agents = known === 't' ? await query(connection, AGENTS) : 'nothing was started with it yet'
+    return [ok('must', id, name, `version ${database.major} answers; ${agents}; ${backups}`)]
+  } catch (error) {
+    const fix = error instanceof StepError ? error.fix : FIX
+    // Without the programs Sandlot itself runs, and cannot be backed up.
+    const group = error instanceof StepError && error.cause instanceof NoPgProgram ? 'warn' : 'must'
+    return [failed(group, id, name, messageOf(error), fix)]
+  }
+}

@@ -1,0 +1,111 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline/promises'
+import { Writable } from 'node:stream'
+import { z } from 'zod'
+import { childEnvironment } from '../processes/child-env.ts'
+import { settingsArguments } from '../processes/children.ts'
+import type { Context } from '../context.ts'
+import { run } from './run.ts'
+import { type Step, StepError } from '../steps.ts'
+
+/** What packages/backup prints. */
+const answer = z.discriminatedUnion('did', [
+  z.object({
+    did: z.literal('backup'),
+    file: z.string(),
+    at: z.string(),
+    bytes: z.number(),
+    workspaces: z.number(),
+  }),
+  z.object({
+    did: z.literal('restore'),
+    at: z.string(),
+    version: z.string(),
+    workspaces: z.number(),
+    settings: z.string().optional(),
+  }),
+  z.object({
+    did: z.literal('migrate'),
+    tables: z.array(z.object({ name: z.string(), rows: z.number(), digest: z.string() })),
+    files: z.array(z.string()),
+  }),
+  z.object({ did: z.literal('nothing'), code: z.string(), message: z.string(), fix: z.string() }),
+])
+/** Its exit code where nothing was made; the answer has the reason. */
+const NOTHING_DONE = 3
+
+type Answer<Did extends string> = Extract<z.infer<typeof answer>, { did: Did }>
+
+/**
+ * Makes a backup, restores one, or moves the databases to `database`. `passphrase`: undefined where
+ * the settings have it.
+ * @throws StepError where nothing was made.
+ */
+export async function backupProgram(
+  args: readonly ['backup', ...string[]],
+  context: Pick<Context, 'config'>,
+  options: { passphrase: string | undefined; step?: Step },
+): Promise<Answer<'backup'>>
+export async function backupProgram(
+  args: readonly ['restore', ...string[]],
+  context: Pick<Context, 'config'>,
+  options: { passphrase: string | undefined; step?: Step },
+): Promise<Answer<'restore'>>
+export async function backupProgram(
+  args: readonly ['migrate'],
+  context: Pick<Context, 'config'>,
+  options: { passphrase: undefined; database: string | undefined; step?: Step },
+): Promise<Answer<'migrate'>>
+export async function backupProgram(
+  args: readonly string[],
+  { config }: Pick<Context, 'config'>,
+  { passphrase, database, step }: { passphrase: string | undefined; database?: string; step?: Step },
+): Promise<Answer<'backup' | 'restore' | 'migrate'>> {
+  const program = join(config.root, 'packages', 'backup', 'dist', 'main.js')
+  if (!existsSync(program))
+    throw new StepError('Sandlot has not been built yet.', 'Run ./sandlot up once; it builds what is needed.')
+  const environment = childEnvironment('backup', config.environment)
+  if (passphrase !== undefined) environment['SANDLOT_BACKUP_PASSPHRASE'] = passphrase
+  if (database !== undefined) environment['DATABASE_URL'] = database
+  const printed = await run(process.execPath, [program, ...args, ...settingsArguments(config)], {
+    cwd: config.root,
+    environment,
+    fix: 'Look at what it says above, then run the same command again.',
+    alsoGood: [NOTHING_DONE],
+    onLine: (line) => {
+      const part = /^  … (.+)/.exec(line)?.[1]
+      if (part !== undefined) step?.doing(part)
+    },
+  })
+  const said = answer.parse(JSON.parse(printed))
+  if (said.did === 'nothing') throw new StepError(said.message, said.fix)
+  return said
+}
+
+/**
+ * Typed at the terminal where no setting has it, `twice` where a mistake would be found too late.
+ * Undefined where there is a setting, or no terminal.
+ */
+export async function askPassphrase(
+  { config }: Pick<Context, 'config'>,
+  { twice }: { twice: boolean },
+): Promise<string | undefined> {
+  if (config.backups.hasPassphrase || !process.stdin.isTTY) return undefined
+  const typed = await askHidden('Passphrase of the backup: ')
+  if (twice && (await askHidden('The same again: ')) !== typed)
+    throw new StepError('The two are not the same; nothing was done.', 'Run the same command again.')
+  return typed
+}
+
+async function askHidden(question: string): Promise<string> {
+  process.stderr.write(question)
+  const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() })
+  const terminal = createInterface({ input: process.stdin, output: nowhere, terminal: true })
+  try {
+    return await terminal.question('')
+  } finally {
+    terminal.close()
+    process.stderr.write('\n')
+  }
+}

@@ -1,0 +1,59 @@
+/** The doctor’s question for ownerless volumes, asked of the real admin program over folders instead of an engine. */
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Finding } from '@sandlot/shared/finding'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { nodeEnvironment } from '../../../../test/config.ts'
+import { deploymentKeys } from '../../../ai-agent/src/secrets/keys.ts'
+import { parseCliConfig } from '../../src/config.ts'
+import { sandboxes } from '../../src/checks/sandbox-checks.ts'
+
+const PROGRAM = join(import.meta.dirname, '../../../ai-agent/src/admin/sandboxes.ts')
+
+let root: string
+beforeEach(() => {
+  root = mkdtempSync(join(tmpdir(), 'sandlot-doctor-'))
+  // A checkout needs a build, a test does not: what stands where the build would runs the sources.
+  build(`
+    import { spawnSync } from 'node:child_process'
+    const args = ['--conditions=sandlot-source', ${JSON.stringify(PROGRAM)}, ...process.argv.slice(2)]
+    process.exitCode = spawnSync(process.execPath, args, { stdio: 'inherit' }).status ?? 1`)
+})
+afterEach(() => rmSync(root, { recursive: true }))
+
+function build(text: string): void {
+  const folder = join(root, 'packages', 'ai-agent', 'dist')
+  mkdirSync(join(folder, 'admin'), { recursive: true })
+  writeFileSync(join(folder, 'package.json'), '{"type":"module"}')
+  writeFileSync(join(folder, 'admin', 'sandboxes.js'), text)
+}
+
+async function found(): Promise<Finding | undefined> {
+  const config = parseCliConfig({ ...nodeEnvironment(), SANDLOT_SANDBOX: 'local-process' }, root)
+  return (await sandboxes(config)).find(({ id }) => id === 'ownerless-volumes')
+}
+
+test('there are none before the first start, and nothing is made by asking', async () => {
+  build('process.exitCode = 1')
+  expect(await found()).toMatchObject({ group: 'warn', state: 'ok' })
+})
+
+test('a volume without a known owner is named, with the command that removes it', async () => {
+  deploymentKeys(join(root, '.sandlot'))
+  expect(await found()).toMatchObject({ state: 'ok', message: 'none' })
+  for (const name of ['stray', 'astray'])
+    mkdirSync(join(root, '.sandlot', 'workspaces', name), { recursive: true })
+  expect(await found()).toMatchObject({
+    group: 'warn',
+    state: 'failed',
+    message: 'neither the ledger nor the engine knows whose astray, stray are',
+    fix: expect.stringContaining('./sandlot sandbox prune') as string,
+  })
+}, 60_000)
+
+test('where the engine cannot be asked, nothing passes', async () => {
+  deploymentKeys(join(root, '.sandlot'))
+  build('process.exitCode = 1')
+  expect(await found()).toMatchObject({ group: 'warn', state: 'unknown' })
+})

@@ -1,0 +1,92 @@
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { keys, reportResult } from '../../src/commands/keys.ts'
+import { people } from '../../src/commands/people.ts'
+import { sandbox } from '../../src/commands/sandbox.ts'
+import { parseCliConfig } from '../../src/config.ts'
+import type { Command } from '../../src/context.ts'
+import { run } from '../../src/programs/run.ts'
+import { createSteps, failureLines, StepError } from '../../src/steps.ts'
+
+/** What `./sandlot keys rotate` shows, and its exit code. */
+function shown(answer: unknown): { lines: string[]; code: number } {
+  const lines: string[] = []
+  try {
+    return { lines, code: reportResult(`${JSON.stringify(answer)}\n`, (line) => void lines.push(line)) }
+  } catch (error) {
+    if (!(error instanceof StepError)) throw error
+    return { lines: failureLines(error), code: 1 }
+  }
+}
+
+test('a new key is reported only where there is one', () => {
+  expect(shown({ rotated: true, resealed: 1, lost: [] })).toEqual({
+    lines: ['The key is new; 1 secret was sealed with it.'],
+    code: 0,
+  })
+  expect(shown({ rotated: true, resealed: 0, lost: ['ada/TOKEN'] })).toEqual({
+    lines: [
+      'The key is new; 0 secrets were sealed with it.',
+      'ada/TOKEN cannot be opened with any key that is here. It has to be set again.',
+    ],
+    code: 1,
+  })
+})
+
+test('where nothing was changed, what to do is what helps against that', () => {
+  const folder = '/srv/sandlot'
+  expect(shown({ rotated: false, reason: 'no_deployment', folder })).toEqual({
+    lines: [
+      `  There is no Sandlot in ${folder}; nothing was done.`,
+      '  → Set SANDLOT_DATA to the data folder of yours. It is there once ./sandlot up has run.',
+    ],
+    code: 1,
+  })
+  expect(shown({ rotated: false, reason: 'running', folder })).toEqual({
+    lines: [
+      '  Sandlot is running; nothing was changed.',
+      '  → End it with ./sandlot down, then run this again.',
+    ],
+    code: 1,
+  })
+})
+
+test.each<[string, Command, string[]]>([
+  ['keys rotate', keys, ['rotate']],
+  ['people list', people, ['list']],
+  ['people password', people, ['password', 'ada@example.org']],
+  ['people remove', people, ['remove', 'ada@example.org', '--purge', '--yes']],
+  ['sandbox list', sandbox, ['list']],
+  ['sandbox prune', sandbox, ['prune', '--yes']],
+])('%s in a folder that is no Sandlot’s says so, and makes nothing there', async (_name, command, args) => {
+  const folder = mkdtempSync(join(tmpdir(), 'sandlot-nobodys-'))
+  try {
+    const config = parseCliConfig({ SANDLOT_DATA: folder })
+    const steps = createSteps({ write: () => undefined, live: false })
+    const ran = command({ config, args, steps, print: () => undefined })
+    await expect(ran).rejects.toThrow(`There is no Sandlot in ${folder}`)
+    expect(readdirSync(folder)).toEqual([])
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+})
+
+test('an exit code that is an answer is no failure, any other is one', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'sandlot-run-'))
+  const options = { cwd: folder, environment: {}, log: join(folder, 'run.log'), fix: 'nothing' }
+  const ends = (code: number, alsoGood?: number[]): Promise<string> =>
+    run(process.execPath, ['-e', `process.stdout.write('said'); process.exitCode = ${code}`], {
+      ...options,
+      alsoGood,
+    })
+  try {
+    await expect(ends(3, [3])).resolves.toBe('said')
+    await expect(ends(0, [3])).resolves.toBe('said')
+    await expect(ends(1, [3])).rejects.toThrow('ended with 1')
+    await expect(ends(3)).rejects.toThrow('ended with 3')
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+})

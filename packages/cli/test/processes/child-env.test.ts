@@ -1,0 +1,113 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { CONFIG_NAMES } from '@sandlot/shared/config/names'
+import { childEnvironment, type ChildName, namesFor } from '../../src/processes/child-env.ts'
+import { childSpec } from '../../src/processes/children.ts'
+import { parseCliConfig } from '../../src/config.ts'
+
+const environment = {
+  PATH: '/bin',
+  HOME: '/home/someone',
+  HTTPS_PROXY: 'http://proxy:3128',
+  no_proxy: 'localhost',
+  OPENAI_API_KEY: 'sk-model-key',
+  OPENAI_API_KEY_FILE: '/secrets/model',
+  OPENAI_MODEL: 'some-model',
+  DOCKER_HOST: 'unix:///var/run/docker.sock',
+  PORT: '9000',
+  LOG_LEVEL: 'debug',
+  SANDLOT_DATA: '/data',
+  SANDLOT_TEST_SEED: 'a setting of the command line',
+  SANDLOT_PUBLIC_URL: 'https://chat.example.org',
+  MCP_FLIGHTS_TOKEN: 'duffel-token',
+  CLOUD_PASSWORD: 'somebody else’s',
+  EMPTY: '',
+}
+
+describe('what each process may know', () => {
+  test('the service has neither the model’s key nor the engine', () => {
+    expect(childEnvironment('service', environment)).toEqual({
+      NODE_ENV: 'production',
+      PATH: '/bin',
+      HOME: '/home/someone',
+      LOG_LEVEL: 'debug',
+      SANDLOT_DATA: '/data',
+      HTTPS_PROXY: 'http://proxy:3128',
+      no_proxy: 'localhost',
+      PORT: '9000',
+      SANDLOT_PUBLIC_URL: 'https://chat.example.org',
+    })
+  })
+
+  test('ai-agent has the model’s key, what MCP servers refer to, and of the service only its address', () => {
+    expect(childEnvironment('ai-agent', environment)).toEqual({
+      NODE_ENV: 'production',
+      PATH: '/bin',
+      HOME: '/home/someone',
+      LOG_LEVEL: 'debug',
+      SANDLOT_DATA: '/data',
+      HTTPS_PROXY: 'http://proxy:3128',
+      no_proxy: 'localhost',
+      OPENAI_API_KEY: 'sk-model-key',
+      OPENAI_API_KEY_FILE: '/secrets/model',
+      OPENAI_MODEL: 'some-model',
+      DOCKER_HOST: 'unix:///var/run/docker.sock',
+      PORT: '9000',
+      SANDLOT_PUBLIC_URL: 'https://chat.example.org',
+      MCP_FLIGHTS_TOKEN: 'duffel-token',
+    })
+  })
+
+  test('the gate has the engine, and no key', () => {
+    expect(childEnvironment('engine-gate', environment)).toEqual({
+      NODE_ENV: 'production',
+      PATH: '/bin',
+      HOME: '/home/someone',
+      SANDLOT_DATA: '/data',
+      DOCKER_HOST: 'unix:///var/run/docker.sock',
+    })
+  })
+
+  test('the agent of a launcher knows the gate, and only the gate knows the engine', async () => {
+    const certificates = await mkdtemp(join(tmpdir(), 'sandlot-certificates-'))
+    for (const name of ['ca.pem', 'cert.pem', 'key.pem']) await writeFile(join(certificates, name), 'x')
+    const config = parseCliConfig({
+      SANDLOT_DATA: '/somewhere',
+      DOCKER_HOST: 'tcp://engine.example:2376',
+      DOCKER_CERT_PATH: certificates,
+      DOCKER_TLS_VERIFY: '1',
+    })
+    const known = (name: ChildName): string[] =>
+      Object.entries(childSpec(name, config).environment)
+        .filter(([variable]) => variable.startsWith('DOCKER_'))
+        .map((pair) => pair.join('='))
+    expect(known('service')).toEqual([])
+    expect(known('ai-agent')).toEqual(['DOCKER_HOST=unix:///somewhere/run/engine/docker.sock'])
+    expect(known('engine-gate')).toEqual([
+      'DOCKER_HOST=tcp://engine.example:2376',
+      `DOCKER_CERT_PATH=${certificates}`,
+      'DOCKER_TLS_VERIFY=1',
+    ])
+    await rm(certificates, { recursive: true })
+  })
+
+  test('every setting reaches a process, or is one of the command line', () => {
+    const commandLine = [
+      'SANDLOT_APT_MIRROR',
+      'SANDLOT_BUILD_NETWORK',
+      'SANDLOT_API_KEY',
+      'SANDLOT_TEST_SEED',
+      'SANDLOT_TEST_FULL',
+    ]
+    const reached = new Set([
+      ...namesFor('ai-agent'),
+      ...namesFor('service'),
+      ...namesFor('engine-gate'),
+      ...namesFor('backup'),
+      ...commandLine,
+    ])
+    expect(Object.keys(CONFIG_NAMES).filter((name) => !reached.has(name))).toEqual([])
+  })
+})
