@@ -77,6 +77,7 @@ const VENDORS: { library: RegExp; only: RegExp }[] = [
   { library: /^(hono|@hono\/node-server)(\/|$)/, only: /^packages\/service\/src\// },
   { library: /^(@peculiar\/x509|reflect-metadata)$/, only: /^packages\/ai-agent\/src\/acp\/tls\.ts/ },
   { library: /^@opentelemetry\//, only: /^packages\/ai-agent\/src\/metrics\/tracing\.ts/ },
+  { library: /^vitest\/node$/, only: /^packages\/cli\/src\/testing\/reporter\.ts/ },
   { library: /^prom-client$/, only: /^packages\/(ai-agent|service)\/src\/(.*\/)?metrics/ },
   {
     library: /^rate-limiter-flexible$/,

@@ -1,7 +1,8 @@
 import { randomInt } from 'node:crypto'
 import { existsSync, globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join, relative } from 'node:path'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { SANDBOX_BACKENDS } from '@sandlot/shared/config/sandbox-backends'
 import { messageOf } from '@sandlot/shared/errors'
 import { systemPackages, type SystemPackages } from '../setup/apt.ts'
@@ -22,6 +23,7 @@ import {
   type Counts,
   countVitest,
   failedFiles,
+  failureLines,
   readVitestRun,
   secondTry,
   sum,
@@ -31,6 +33,9 @@ import {
 /** What sbxd is fuzzed with, where Debian puts it. */
 const POSTGRES_PROGRAM = '/usr/lib/postgresql/*/bin/initdb'
 const FUZZER_LIBRARY = '/usr/lib/llvm-*/lib/clang/*/lib/linux/libclang_rt.fuzzer-*.a'
+
+/** Writes what `runVitest` reads. */
+const REPORTER = fileURLToPath(new URL('../testing/reporter.ts', import.meta.url))
 
 /** Checks that are one thing each, cheapest first. */
 const CHECKS = [
@@ -70,6 +75,7 @@ export const test: Command = async ({ config, args, steps, print }) => {
     const started = performance.now()
     results.push({ name, counts: await work(), ms: performance.now() - started })
   }
+  const failures: string[] = []
   const unsteady: string[] = []
   const inRoot = { cwd: config.root, environment }
   for (const { name, command, args: options } of CHECKS) {
@@ -78,7 +84,9 @@ export const test: Command = async ({ config, args, steps, print }) => {
   for (const projects of RUNS) {
     await measure(projects.join(', '), async () => {
       const first = await runVitest(projects, inRoot)
-      return countVitest(args.includes('--full') ? first : await tryAgain(projects, first, inRoot, unsteady))
+      const run = args.includes('--full') ? first : await tryAgain(projects, first, inRoot, unsteady)
+      failures.push(...failureLines(run))
+      return countVitest(run)
     })
   }
   if (SANDBOX_BACKENDS[config.backend].needsEngine)
@@ -93,8 +101,8 @@ export const test: Command = async ({ config, args, steps, print }) => {
   for (const { name, counts, ms } of results)
     print(`${name.padEnd(11)} ${closingLine(counts)}  (${seconds(ms)})`)
   const total = sum(results.map(({ counts }) => counts))
-  const files = unsteady.map((file) => relative(config.root, file))
-  for (const line of closingLines(files, total)) print(line)
+  const fromRoot = (text: string): string => text.replaceAll(`${config.root}/`, '')
+  for (const line of closingLines(failures, unsteady, total)) print(fromRoot(line))
   return total.failed === 0 ? 0 : 1
 }
 
@@ -167,7 +175,8 @@ async function tryAgain(
   if (failed.length === 0 || failed.length > SECOND_TRIES) return first
   const again = await runVitest(projects, inRoot, failed)
   const still = new Set(failedFiles(again))
-  if (!again.broken) unsteady.push(...failed.filter((file) => again.files.has(file) && !still.has(file)))
+  if (again.errors.length === 0)
+    unsteady.push(...failed.filter((file) => again.files.has(file) && !still.has(file)))
   return secondTry(first, again)
 }
 
@@ -185,10 +194,10 @@ async function runVitest(
       ...(files.length === 0 ? [] : ['--no-file-parallelism', ...files]),
       ...projects.flatMap((project) => ['--project', project]),
       '--reporter=default',
-      '--reporter=json',
-      `--outputFile.json=${file}`,
+      `--reporter=${REPORTER}`,
     ]
-    const exitCode = await runInteractive('vitest', args, inRoot)
+    const environment = { ...inRoot.environment, SANDLOT_TEST_REPORT: file }
+    const exitCode = await runInteractive('vitest', args, { ...inRoot, environment })
     return readVitestRun(existsSync(file) ? readFileSync(file, 'utf8') : undefined, exitCode)
   } finally {
     rmSync(folder, { recursive: true, force: true })

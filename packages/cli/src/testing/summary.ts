@@ -7,24 +7,32 @@ export interface Counts {
   skipped: number
 }
 
-/** What we read of vitest's JSON report. */
+/** What `reporter.ts` writes of one vitest run. */
 const report = z.object({
-  testResults: z.array(
+  files: z.array(
     z.object({
-      name: z.string(),
-      status: z.string(),
-      assertionResults: z.array(z.object({ status: z.string() })),
+      file: z.string(),
+      tests: z.array(z.object({ name: z.string(), state: z.string(), error: z.string().optional() })),
+      /** What failed outside of its tests: an import, a hook. */
+      errors: z.array(z.string()),
     }),
   ),
+  /** What failed outside of every file: an unhandled rejection, a worker that died. */
+  errors: z.array(z.string()),
 })
+export type Report = z.infer<typeof report>
+
+/** What one test file came to. */
+interface FileResult extends Counts {
+  /** A line for each failure: the test's full name and the first line of what it threw. */
+  failures: readonly string[]
+}
 
 /** One vitest run: what each of its files came to, by the file's absolute path. */
 export interface VitestRun {
-  files: ReadonlyMap<string, Counts>
-  /**
-   * It ended badly though no file failed: an unhandled rejection, no test found, no report written.
-   */
-  broken: boolean
+  files: ReadonlyMap<string, FileResult>
+  /** A line for each thing that failed outside of every file; one is enough for a failed run. */
+  errors: readonly string[]
 }
 
 /**
@@ -33,22 +41,30 @@ export interface VitestRun {
  */
 export function readVitestRun(json: string | undefined, exitCode: number): VitestRun {
   const parsed = json === undefined ? undefined : report.safeParse(parseJson(json))
-  if (parsed?.success !== true) return { files: new Map(), broken: true }
-  const files = new Map(parsed.data.testResults.map((file) => [file.name, countFile(file)]))
+  if (parsed?.success !== true) return { files: new Map(), errors: ['it wrote no report'] }
+  const files = new Map(parsed.data.files.map((file) => [file.file, countFile(file)]))
+  const errors = parsed.data.errors.map(firstLine)
   const { passed, failed } = sum([...files.values()])
-  return { files, broken: failed === 0 && (exitCode !== 0 || passed === 0) }
+  if (failed + errors.length === 0 && exitCode !== 0) errors.push(`it ended with exit code ${exitCode}`)
+  if (failed + errors.length === 0 && passed === 0) errors.push('it ran no test')
+  return { files, errors }
 }
 
-function countFile(file: { status: string; assertionResults: { status: string }[] }): Counts {
-  const count = (...statuses: string[]): number =>
-    file.assertionResults.filter(({ status }) => statuses.includes(status)).length
-  const failed = count('failed')
+function countFile({ tests, errors }: Report['files'][number]): FileResult {
+  const count = (...states: string[]): number => tests.filter(({ state }) => states.includes(state)).length
+  const failures = tests
+    .filter(({ state }) => state === 'failed')
+    .map(({ name, error }) => (error === undefined ? name : `${name}: ${firstLine(error)}`))
+  if (failures.length === 0) failures.push(...errors.slice(0, 1).map(firstLine))
   return {
     passed: count('passed'),
-    failed: failed === 0 && file.status === 'failed' ? 1 : failed,
-    skipped: count('pending', 'todo', 'skipped', 'disabled'),
+    failed: failures.length,
+    skipped: count('skipped', 'pending'),
+    failures,
   }
 }
+
+const firstLine = (text: string): string => text.trim().split('\n', 1)[0] ?? ''
 
 /** The files with a failure. */
 export function failedFiles(run: VitestRun): string[] {
@@ -59,14 +75,21 @@ export function failedFiles(run: VitestRun): string[] {
 export function secondTry(first: VitestRun, second: VitestRun): VitestRun {
   return {
     files: new Map([...first.files, ...second.files]),
-    broken: first.broken || second.broken,
+    errors: [...first.errors, ...second.errors],
   }
 }
 
-/** All files together; a run that ended badly is one failure more. */
+/** A line for each failure of a run, so that the end of a long output says what failed. */
+export function failureLines(run: VitestRun): string[] {
+  const ofFiles = [...run.files].flatMap(([file, { failures }]) =>
+    failures.map((failure) => `failed ${file} > ${failure}`),
+  )
+  return [...ofFiles, ...run.errors.map((error) => `failed beside the tests: ${error}`)]
+}
+
+/** All files together, and what failed beside them. */
 export function countVitest(run: VitestRun): Counts {
-  const counts = sum([...run.files.values()])
-  return run.broken ? { ...counts, failed: counts.failed + 1 } : counts
+  return sum([...run.files.values(), { passed: 0, failed: run.errors.length, skipped: 0 }])
 }
 
 function parseJson(text: string): unknown {
@@ -99,11 +122,16 @@ export function closingLine({ passed, failed, skipped }: Counts): string {
 }
 
 /**
- * The last lines of a run: a line for every file that failed once and passed alone, how many those
- * are, and the counts of all tests.
+ * The last lines of a run: a line for every failure, one for every file that failed once and passed
+ * alone, how many those are, and the counts of all tests.
  */
-export function closingLines(unsteady: readonly string[], total: Counts): string[] {
+export function closingLines(
+  failures: readonly string[],
+  unsteady: readonly string[],
+  total: Counts,
+): string[] {
   return [
+    ...failures,
     ...unsteady.map((file) => `unsteady ${file}: failed once, passed alone`),
     `unsteady: ${unsteady.length}`,
     closingLine(total),

@@ -7,18 +7,22 @@ import {
   type Counts,
   countVitest,
   failedFiles,
+  failureLines,
   readVitestRun,
   secondTry,
   sum,
 } from '../../src/testing/summary.ts'
 
-const report = (...files: { name?: string; status?: string; tests: string[] }[]): string =>
+type States = ('passed' | 'failed' | 'skipped' | 'pending')[]
+
+const report = (...files: { name?: string; tests: States; errors?: string[] }[]): string =>
   JSON.stringify({
-    testResults: files.map(({ name, status, tests }, index) => ({
-      name: name ?? `file ${index}`,
-      status: status ?? (tests.includes('failed') ? 'failed' : 'passed'),
-      assertionResults: tests.map((one) => ({ status: one })),
+    files: files.map(({ name, tests, errors }, index) => ({
+      file: name ?? `file ${index}`,
+      tests: tests.map((state, at) => ({ name: `test ${at}`, state })),
+      errors: errors ?? [],
     })),
+    errors: [],
   })
 
 const count = (json: string | undefined, exitCode: number): Counts =>
@@ -26,13 +30,28 @@ const count = (json: string | undefined, exitCode: number): Counts =>
 
 describe('counting test results', () => {
   test('tests of one vitest run', () => {
-    const json = report({ tests: ['passed', 'failed', 'skipped'] }, { tests: ['passed', 'todo', 'passed'] })
+    const json = report(
+      { tests: ['passed', 'failed', 'skipped'] },
+      { tests: ['passed', 'pending', 'passed'] },
+    )
     expect(count(json, 1)).toEqual({ passed: 3, failed: 1, skipped: 2 })
   })
 
   test('a file that could not be loaded is a failure', () => {
-    const json = report({ status: 'failed', tests: [] }, { tests: ['passed'] })
+    const json = report({ tests: [], errors: ['Error: no such file'] }, { tests: ['passed'] })
     expect(count(json, 1)).toEqual({ passed: 1, failed: 1, skipped: 0 })
+  })
+
+  test('what threw outside of every test is a failure each', () => {
+    const json = JSON.stringify({
+      files: [{ file: 'a', tests: [{ name: 'x', state: 'passed' }], errors: [] }],
+      errors: ['Error: late\n  at a.ts:1', 'Error: later'],
+    })
+    expect(count(json, 1)).toEqual({ passed: 1, failed: 2, skipped: 0 })
+    expect(failureLines(readVitestRun(json, 1))).toEqual([
+      'failed beside the tests: Error: late',
+      'failed beside the tests: Error: later',
+    ])
   })
 
   test('a bad end without a failed test is a failure', () => {
@@ -46,7 +65,7 @@ describe('counting test results', () => {
 
   test.each([
     ['no report', undefined],
-    ['half a report', '{"testResults": ['],
+    ['half a report', '{"files": ['],
     ['another report', '{"success": true}'],
   ])('%s is a failure', (_, json) => {
     expect(count(json, 0)).toEqual({ passed: 0, failed: 1, skipped: 0 })
@@ -58,7 +77,7 @@ describe('counting test results', () => {
       1,
     )
     expect(failedFiles(first)).toEqual(['a'])
-    const again = (...tests: string[]): Counts =>
+    const again = (...tests: States): Counts =>
       countVitest(
         secondTry(first, readVitestRun(report({ name: 'a', tests }), tests.includes('failed') ? 1 : 0)),
       )
@@ -66,6 +85,31 @@ describe('counting test results', () => {
     expect(again('failed', 'passed')).toEqual({ passed: 2, failed: 1, skipped: 0 })
     // A second run that wrote no report leaves the failure where it was.
     expect(countVitest(secondTry(first, readVitestRun(undefined, 1))).failed).toBe(2)
+  })
+
+  test('each failure is a line with its file, its name and what it threw first', () => {
+    const run = readVitestRun(
+      JSON.stringify({
+        files: [
+          {
+            file: 'a.test.ts',
+            tests: [
+              { name: 'a sum > is right', state: 'failed', error: 'Error: 1 is not 2\n    at a.test.ts:3' },
+              { name: 'a sum > is there', state: 'passed' },
+            ],
+            errors: [],
+          },
+          { file: 'b.test.ts', tests: [], errors: ['Error: no such file\nat …'] },
+        ],
+        errors: [],
+      }),
+      1,
+    )
+    expect(failureLines(run)).toEqual([
+      'failed a.test.ts > a sum > is right: Error: 1 is not 2',
+      'failed b.test.ts > Error: no such file',
+    ])
+    expect(failureLines(readVitestRun(undefined, 1))).toEqual(['failed beside the tests: it wrote no report'])
   })
 
   test('a check is one test', () => {
@@ -82,8 +126,9 @@ describe('counting test results', () => {
 
   test('a file that passed only on the second try is named, and counted in the line before the last', () => {
     const total = { passed: 2, failed: 0, skipped: 0 }
-    expect(closingLines([], total)).toEqual(['unsteady: 0', '2 passed, 0 failed'])
-    expect(closingLines(['a.test.ts', 'b.test.ts'], total)).toEqual([
+    expect(closingLines([], [], total)).toEqual(['unsteady: 0', '2 passed, 0 failed'])
+    expect(closingLines(['failed c.test.ts > x'], ['a.test.ts', 'b.test.ts'], total)).toEqual([
+      'failed c.test.ts > x',
       'unsteady a.test.ts: failed once, passed alone',
       'unsteady b.test.ts: failed once, passed alone',
       'unsteady: 2',

@@ -1,0 +1,32 @@
+import { writeFileSync } from 'node:fs'
+import { env } from 'node:process'
+import type { Reporter, SerializedError, TestModule } from 'vitest/node'
+import type { Report } from './summary.ts'
+
+/**
+ * Writes what a run came to as JSON to the file that SANDLOT_TEST_REPORT names. Unlike vitest's own
+ * JSON it has the errors that no test file caught, which fail a run as well.
+ */
+export default class SummaryReporter implements Reporter {
+  onTestRunEnd(modules: readonly TestModule[], unhandledErrors: readonly SerializedError[]): void {
+    const report: Report = { files: modules.map(fileReport), errors: unhandledErrors.map(errorText) }
+    writeFileSync(env['SANDLOT_TEST_REPORT'] ?? '/dev/null', JSON.stringify(report))
+  }
+}
+
+function fileReport(module: TestModule): Report['files'][number] {
+  const suites = [...module.children.allSuites()]
+  return {
+    file: module.moduleId,
+    tests: [...module.children.allTests()].map((one) => {
+      const { state, errors } = one.result()
+      const [error] = errors ?? []
+      return { name: one.fullName, state, error: error && errorText(error) }
+    }),
+    errors: [...module.errors(), ...suites.flatMap((suite) => suite.errors())].map(errorText),
+  }
+}
+
+function errorText(error: { name?: string; message: string; stack?: string }): string {
+  return `${error.name ?? 'Error'}: ${error.message}\n${error.stack ?? ''}`
+}
