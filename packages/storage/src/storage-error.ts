@@ -46,3 +46,7 @@ export function notOwner(sessionId: string): StorageError {
     `Another agent has taken over session ${sessionId}; this one has stopped working on it.`,
   )
 }
+
+export function isNotOwner(error: unknown): boolean {
+  return error instanceof StorageError && error.code === 'not_owner'
+}

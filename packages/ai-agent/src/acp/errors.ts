@@ -7,6 +7,7 @@ import { NotOwnerError } from '../replicas/ownership.ts'
 import { type ErrorCode, SandlotError, toErrorBody } from '@sandlot/shared/errors'
 import type { z } from 'zod'
 import { toUserError } from '@sandlot/storage/plain-words'
+import { isNotOwner } from '@sandlot/storage/storage-error'
 
 const RPC_CODE: Partial<Record<ErrorCode, number>> = {
   bad_request: -32_602,
@@ -18,10 +19,10 @@ const RPC_CODE: Partial<Record<ErrorCode, number>> = {
   not_ready: -32_603,
 }
 
-/** `report` gets what is a bug. */
+/** `report` gets what is a bug; that another agent has the session now is none. */
 export function toRequestError(thrown: unknown, report: (thrown: unknown) => void): RequestError {
   if (thrown instanceof RequestError) return thrown
-  if (!(thrown instanceof SandlotError)) report(thrown)
+  if (!(thrown instanceof SandlotError || isNotOwner(thrown))) report(thrown)
   const { code, message } = toErrorBody(toUserError(thrown))
   const where = thrown instanceof NotOwnerError ? { replica: thrown.replica } : {}
   return new RequestError(RPC_CODE[code] ?? -32_600, message, { code, ...where })

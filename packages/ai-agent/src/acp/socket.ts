@@ -70,7 +70,9 @@ export async function listenOnSocket(parts: SocketServerParts): Promise<SocketSe
     void answer(request, response, parts)
   const onUpgrade = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
     // Without a listener an error of a socket that is not upgraded yet would end the process.
-    socket.on('error', (error) => log.warn({ error: error.message }, 'a connection broke'))
+    socket.on('error', (error) => {
+      if (!isGone(error)) log.warn({ error: error.message }, 'a connection broke')
+    })
     const requested = pathOf(request)
     const open = requested.startsWith(STREAM_PATH)
       ? streams?.take(requested.slice(STREAM_PATH.length))
@@ -106,6 +108,11 @@ export async function listenOnSocket(parts: SocketServerParts): Promise<SocketSe
       await Promise.all(closed)
     },
   }
+}
+
+/** The other end was closed or killed, as that of every page where a service ends. */
+function isGone(error: Error): boolean {
+  return 'code' in error && (error.code === 'EPIPE' || error.code === 'ECONNRESET')
 }
 
 async function answer(

@@ -8,7 +8,7 @@ import type { SessionEvent, EventGroup } from '@sandlot/shared/events'
 import type { SessionSummary } from '@sandlot/shared/frames'
 import { shortOfItsEnd } from '@sandlot/shared/reasons'
 import type { Effects, SessionRow } from '@sandlot/storage/sessions/store'
-import { StorageError } from '@sandlot/storage/storage-error'
+import { isNotOwner } from '@sandlot/storage/storage-error'
 import { type Models, allowedModels } from '../loop/model-choice.ts'
 import type { Model } from '../model/model.ts'
 import type { PromptState } from './prompt-waiters.ts'
@@ -138,7 +138,7 @@ export class SessionCore {
   /** Releases the session where it goes on after this error, here or elsewhere; else false. */
   releasedBy(error: unknown): boolean {
     if (this.lost) return true
-    const isLost = error instanceof StorageError && error.code === 'not_owner'
+    const isLost = isNotOwner(error)
     if (isLost) this.parts.log.warn({ sessionId: this.id }, 'another agent has taken this session over')
     if (this.parts.resumesAfter?.(error) !== true && !isLost) return false
     this.release()

@@ -6,6 +6,7 @@ import { makeMeta } from '@sandlot/shared/event-meta'
 import type { Command, OnError } from '@sandlot/shared/sandlot-event'
 import { newId } from '@sandlot/shared/ids'
 import { noRoomError } from '@sandlot/storage/sessions/store-room'
+import { isNotOwner } from '@sandlot/storage/storage-error'
 import { promptsOf } from '../history/branch.ts'
 import { commandIn } from '../loop/compact-command.ts'
 import {
@@ -236,6 +237,7 @@ export class Prompts {
     const { id: sessionId, parts } = this.#core
     const done = this.#runner.ended(promptId)
     done.catch((error: unknown) => {
+      if (isNotOwner(error)) return
       const fields = { sessionId, promptId, error: messageOf(error) }
       parts.log.warn(fields, 'a prompt could not be finished')
     })

@@ -132,6 +132,7 @@ describe.skipIf(postgresPrograms === undefined)('agents on one PostgreSQL', { ti
     const refused = other.request(methods.agent.session.new, { cwd: '/workspace', mcpServers: [] })
     await expect(refused).rejects.toMatchObject({ data: { code: 'not_owner' } })
     await processOf(second).logged('"drained"')
+    expect(processOf(second).stderr.split('"draining: ')[1]).not.toContain('"level":40')
 
     // Stopped, and woken with the rest of its answer.
     using three = await connect(third)
