@@ -2,7 +2,7 @@
 import { withoutComments } from './import-rules.ts'
 
 /** Vitest's own, and what the contract suites and fixtures here call theirs. */
-const DECLARES = /(?<![.\w])(?:test|it|describe|apart|alone|deployed)\b/g
+const DECLARES = /(?<![.\w])(?:test|it|describe|describeOnPostgres|apart|alone|deployed)\b/g
 /** `test.each(cases)('…')`: these are called once before the title. */
 const TAKES_ARGUMENTS = ['each', 'for', 'skipIf', 'runIf', 'extend']
 const NEVER_RUN = ['skip', 'todo']
@@ -43,7 +43,7 @@ function declarations(code: string): Declared[] {
     const { at, modifiers } = call(code, from)
     if (code[at] !== '(') continue
     const runs = !modifiers.some((name) => NEVER_RUN.includes(name))
-    const group = declared[0] === 'describe'
+    const group = declared[0].startsWith('describe')
     const end = afterBrackets(code, at)
     STRING.lastIndex = at + 1 + (/^\s*/.exec(code.slice(at + 1))?.[0].length ?? 0)
     const title = STRING.exec(code)?.[2]?.replaceAll(/\\(.)/g, '$1')

@@ -1,34 +1,23 @@
 /** The whole of Sandlot where chats and accounts are in PostgreSQL: the same, also over a crash of the agent. */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import {
   type FakeProvider,
   startFakeProvider,
   textAnswer,
   toolCalls,
 } from '../../packages/ai-agent/test/support/fake-provider.ts'
-import {
-  type Postgres,
-  postgresPrograms,
-  startPostgres,
-} from '../../packages/storage/test/support/postgres.ts'
+import { describeOnPostgres } from '../../packages/storage/test/support/on-postgres.ts'
 import { type Person, firstVisit, launchBrowser } from './browser.ts'
 import { type RunningSandlot, startSandlot } from './processes.ts'
 
-if (postgresPrograms === undefined)
-  process.stderr.write(
-    'postgres: left out, there is no PostgreSQL on this machine (apt install postgresql)\n',
-  )
-
-describe.skipIf(postgresPrograms === undefined)('on PostgreSQL', () => {
+describeOnPostgres('on PostgreSQL', (postgres) => {
   const stack = new AsyncDisposableStack()
   let provider: FakeProvider
   let sandlot: RunningSandlot
   let ada: Person
   beforeAll(async () => {
-    const postgres: Postgres = await startPostgres(postgresPrograms ?? '')
-    stack.defer(() => postgres.stop())
     provider = await startFakeProvider()
     stack.defer(() => provider.close())
     sandlot = await startSandlot({

@@ -4,20 +4,16 @@ import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { readRecord } from '../../packages/cli/src/processes/pid-file.ts'
 import { isRunning } from '../../packages/cli/src/processes/process-mark.ts'
-import {
-  type Postgres,
-  postgresPrograms,
-  startPostgres,
-} from '../../packages/storage/test/support/postgres.ts'
+import { describeOnPostgres } from '../../packages/storage/test/support/on-postgres.ts'
 import { personEnvironment } from '../config.ts'
 import { freePort } from './processes.ts'
 
 const root = new URL('../..', import.meta.url).pathname
 
-describe.skipIf(postgresPrograms === undefined)('two agents and two services of ./sandlot up', () => {
+describeOnPostgres('two agents and two services of ./sandlot up', (postgres) => {
   const stack = new AsyncDisposableStack()
   let data: string
   let environment: Record<string, string>
@@ -25,8 +21,6 @@ describe.skipIf(postgresPrograms === undefined)('two agents and two services of 
   beforeAll(async () => {
     data = await mkdtemp(join(tmpdir(), 'sandlot-replicas-'))
     stack.defer(() => rm(data, { recursive: true, force: true }))
-    const postgres: Postgres = await startPostgres(postgresPrograms ?? '')
-    stack.defer(() => postgres.stop())
     port = await freePort()
     environment = {
       ...personEnvironment(),

@@ -8,10 +8,10 @@ import { type SessionEvent, textOf } from '@sandlot/shared/events'
 import { findPgProgram } from '@sandlot/shared/node/pg-programs'
 import { openAccounts } from '@sandlot/storage/accounts/accounts'
 import { openSessionReader, openSessionStore } from '@sandlot/storage/sessions/open'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { AgentFolder } from '../../ai-agent/test/support/agent-process.ts'
 import { startFakeProvider, textAnswer } from '../../ai-agent/test/support/fake-provider.ts'
-import { type Postgres, postgresPrograms, startPostgres } from '../../storage/test/support/postgres.ts'
+import { describeOnPostgres } from '../../storage/test/support/on-postgres.ts'
 import { makeBackup, type MadeBackup } from '../src/backup.ts'
 import { BackupError } from '../src/backup-error.ts'
 import { programOf } from '../src/pg-process.ts'
@@ -34,19 +34,14 @@ const problem = (promise: Promise<unknown>): Promise<unknown> =>
     (error: unknown) => (error instanceof BackupError ? error.code : error),
   )
 
-describe.skipIf(postgresPrograms === undefined)('on PostgreSQL', () => {
-  let postgres: Postgres
+describeOnPostgres('on PostgreSQL', (postgres) => {
   let folder: string
   let to: string
   beforeAll(async () => {
-    postgres = await startPostgres(postgresPrograms ?? '')
     folder = mkdtempSync(join(tmpdir(), 'sandlot-backup-'))
     to = join(folder, 'backups')
   }, 60_000)
-  afterAll(async () => {
-    await postgres?.stop()
-    rmSync(folder, { recursive: true, force: true })
-  })
+  afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
   const backup = (data: string, url: string): Promise<MadeBackup> =>
     makeBackup({

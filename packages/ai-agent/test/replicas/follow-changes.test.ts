@@ -1,8 +1,8 @@
 /** Two agents on one PostgreSQL: what one changes for all, the other one goes by. */
 import type { AddedServer } from '@sandlot/shared/office/mcp-servers'
 import { openSessionStore } from '@sandlot/storage/sessions/open'
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { type Postgres, postgresPrograms, startPostgres } from '../../../storage/test/support/postgres.ts'
+import { afterEach, beforeAll, expect, test } from 'vitest'
+import { describeOnPostgres } from '../../../storage/test/support/on-postgres.ts'
 import { ruleSettings } from '../../src/approval/config.ts'
 import { RuleBook, withCachedRules } from '../../src/approval/rule-book.ts'
 import { ServerBook } from '../../src/mcp/server-book.ts'
@@ -14,11 +14,6 @@ import { followChanges } from '../../src/replicas/follow-changes.ts'
 import { openReplica } from '../../src/replicas/open-replica.ts'
 import { UserSecrets } from '../../src/secrets/user-secrets.ts'
 import { createVault } from '../../src/secrets/vault.ts'
-
-if (postgresPrograms === undefined)
-  process.stderr.write(
-    'follow-changes: left out, there is no PostgreSQL on this machine (apt install postgresql)\n',
-  )
 
 /** A change is read at the next look, if its notification is lost. */
 const eventually = <T>(of: () => T) => expect.poll(of, { timeout: 20_000 })
@@ -47,18 +42,15 @@ const SERVER: AddedServer = {
   readOnly: [],
 }
 
-describe.skipIf(postgresPrograms === undefined)('two agents on PostgreSQL', () => {
-  let postgres: Postgres
+describeOnPostgres('two agents on PostgreSQL', (postgres) => {
   let url: string
   const closing: (() => Promise<unknown>)[] = []
   beforeAll(async () => {
-    postgres = await startPostgres(postgresPrograms ?? '')
     url = await postgres.database('books')
   }, 60_000)
   afterEach(async () => {
     for (const close of closing.splice(0).toReversed()) await close()
   })
-  afterAll(() => postgres?.stop())
 
   async function agent(key = KEY) {
     const warned: string[] = []

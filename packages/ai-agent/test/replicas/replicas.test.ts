@@ -4,8 +4,8 @@ import { methods } from '@agentclientprotocol/sdk'
 import { type SessionEvent, seqOf } from '@sandlot/shared/events'
 import { openSessionReader, openSessionStore } from '@sandlot/storage/sessions/open'
 import type { SessionReader } from '@sandlot/storage/sessions/store'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type Postgres, postgresPrograms, startPostgres } from '../../../storage/test/support/postgres.ts'
+import { afterAll, expect, test, vi } from 'vitest'
+import { describeOnPostgres } from '../../../storage/test/support/on-postgres.ts'
 import { openReplica } from '../../src/replicas/open-replica.ts'
 import type { ReplicaTimes } from '../../src/replicas/replica.ts'
 import { deploymentKeys } from '../../src/secrets/keys.ts'
@@ -19,10 +19,7 @@ import {
   textAnswer,
 } from '../support/fake-provider.ts'
 
-if (postgresPrograms === undefined)
-  process.stderr.write(
-    'replicas: left out, there is no PostgreSQL on this machine (apt install postgresql)\n',
-  )
+vi.setConfig({ testTimeout: 90_000 })
 
 const HALF = { steps: [sse(deltaChunk({ content: 'Half of' }))], after: 'hang' } as const
 
@@ -36,13 +33,7 @@ const late = (delayMs: number) => ({
   ],
 })
 
-describe.skipIf(postgresPrograms === undefined)('agents on one PostgreSQL', { timeout: 90_000 }, () => {
-  let postgres: Postgres
-  beforeAll(async () => {
-    postgres = await startPostgres(postgresPrograms ?? '')
-  }, 60_000)
-  afterAll(() => postgres?.stop())
-
+describeOnPostgres('agents on one PostgreSQL', (postgres) => {
   const folder = new AgentFolder()
   afterAll(() => folder[Symbol.asyncDispose]())
 

@@ -7,14 +7,14 @@ import { once } from 'node:events'
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { parseCliConfig } from '../../src/config.ts'
 import { databaseCheck } from '../../src/deployment/database.ts'
 import { randomText } from '@sandlot/shared/ids'
 import { nodeEnvironment } from '../../../../test/config.ts'
 import { ROOT } from '../../../../test/source-files.ts'
 import { freePort } from '../../../../test/e2e/processes.ts'
-import { type Postgres, postgresPrograms, startPostgres } from '../../../storage/test/support/postgres.ts'
+import { describeOnPostgres } from '../../../storage/test/support/on-postgres.ts'
 
 let folder: string
 let clone: string
@@ -339,12 +339,7 @@ describe('an upgrade that is killed', () => {
   })
 })
 
-describe.skipIf(postgresPrograms === undefined)('with PostgreSQL', () => {
-  let postgres: Postgres
-  beforeAll(async () => {
-    postgres = await startPostgres(postgresPrograms ?? '')
-  }, 60_000)
-  afterAll(() => postgres?.stop())
+describeOnPostgres('with PostgreSQL', (postgres) => {
   const psql = (statement: string): string =>
     execFileSync('psql', ['-qAtc', statement, settings['DATABASE_URL'] ?? ''], { encoding: 'utf8' }).trim()
   beforeEach(async () => {

@@ -4,27 +4,22 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openAccounts } from '@sandlot/storage/accounts/accounts'
 import { openSessionStore } from '@sandlot/storage/sessions/open'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import type { Replica } from '@sandlot/storage/sessions/replicas'
 import type { Replicas } from '../../src/agent/agents.ts'
-import { type Postgres, postgresPrograms, startPostgres } from '../../../storage/test/support/postgres.ts'
+import { describeOnPostgres } from '../../../storage/test/support/on-postgres.ts'
 import { type Browser, type Harness, Tab, addUser, setUp, startHarness, waitFor } from '../support/harness.ts'
 import { ScriptedAgent } from '../support/scripted-agent.ts'
 
-if (postgresPrograms === undefined) process.stderr.write('agents: left out, there is no PostgreSQL here\n')
-
-describe.skipIf(postgresPrograms === undefined)('two agents on one PostgreSQL', () => {
-  let postgres: Postgres
+describeOnPostgres('two agents on one PostgreSQL', (postgres) => {
   let made = 0
   let folder: string
   beforeAll(async () => {
-    postgres = await startPostgres(postgresPrograms ?? '')
     // Migrated once, for all of them.
     const url = await postgres.database('empty')
     await (await openSessionStore(url)).close()
     await (await openAccounts(url, { secret: 'none', publicUrl: 'http://localhost' })).close()
   }, 60_000)
-  afterAll(() => postgres?.stop())
 
   let harness: Harness
   let agents: Record<string, ScriptedAgent>

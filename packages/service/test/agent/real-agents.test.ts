@@ -5,24 +5,19 @@ import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openSessionReader } from '@sandlot/storage/sessions/open'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { AgentProcess } from '../../../ai-agent/test/support/agent-process.ts'
-import { type Postgres, postgresPrograms, startPostgres } from '../../../storage/test/support/postgres.ts'
+import { describeOnPostgres } from '../../../storage/test/support/on-postgres.ts'
 import { type Harness, Tab, addUser, setUp, startHarness, waitFor } from '../support/harness.ts'
-
-if (postgresPrograms === undefined)
-  process.stderr.write('real-agents: left out, there is no PostgreSQL here\n')
 
 const TOKEN = 'a-token-of-this-test-alone'
 
-describe.skipIf(postgresPrograms === undefined)('two agents of ours', () => {
-  let postgres: Postgres
+describeOnPostgres('two agents of ours', (postgres) => {
   let folder: string
   let harness: Harness
   const agents: Record<string, AgentProcess> = {}
 
   beforeAll(async () => {
-    postgres = await startPostgres(postgresPrograms ?? '')
     const url = await postgres.database('real')
     folder = await mkdtemp(join(tmpdir(), 'sandlot-real-'))
     const free = createServer().listen(0, '127.0.0.1')
@@ -42,7 +37,6 @@ describe.skipIf(postgresPrograms === undefined)('two agents of ours', () => {
   afterAll(async () => {
     await harness?.close()
     await Promise.all(Object.values(agents).map((agent) => agent.kill()))
-    await postgres?.stop()
     await rm(folder, { recursive: true, force: true })
   })
 

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { openAccounts } from '@sandlot/storage/accounts/accounts'
 import type { AccountsStore } from '@sandlot/storage/accounts/store'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
-import { type Postgres, postgresPrograms, startPostgres } from '../../../storage/test/support/postgres.ts'
+import { describeOnPostgres } from '../../../storage/test/support/on-postgres.ts'
 import { uploadFiles } from '../../src/chat/upload-files.ts'
 import { type Uploads, type UploadsShelf, openUploads } from '../../src/chat/uploads.ts'
 import { waitFor } from '../support/harness.ts'
@@ -156,11 +156,9 @@ describe('as files', () => {
   })
 })
 
-describe.skipIf(postgresPrograms === undefined)('on PostgreSQL', () => {
-  let postgres: Postgres
+describeOnPostgres('on PostgreSQL', (postgres) => {
   let accounts: AccountsStore
   beforeAll(async () => {
-    postgres = await startPostgres(postgresPrograms ?? '')
     const url = await postgres.database('uploads')
     accounts = await openAccounts(url, { secret: 'none', publicUrl: 'http://localhost' })
   }, 60_000)
@@ -168,10 +166,7 @@ describe.skipIf(postgresPrograms === undefined)('on PostgreSQL', () => {
     vi.useRealTimers()
     for (const userId of ['ann', 'bob']) await accounts.uploads.removeAll(userId)
   })
-  afterAll(async () => {
-    await accounts?.close()
-    await postgres?.stop()
-  })
+  afterAll(() => accounts?.close())
 
   contract(() => ({
     shelf: () => Promise.resolve(accounts.uploads),

@@ -4,10 +4,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openAccounts } from '@sandlot/storage/accounts/accounts'
 import { openSessionStore } from '@sandlot/storage/sessions/open'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { startService } from '../../src/server.ts'
 import { CLOSE } from '../../src/socket/sockets.ts'
-import { type Postgres, postgresPrograms, startPostgres } from '../../../storage/test/support/postgres.ts'
+import { describeOnPostgres } from '../../../storage/test/support/on-postgres.ts'
 import {
   ANN,
   type Browser,
@@ -24,8 +24,6 @@ import {
 import { PNG } from '../support/png.ts'
 import { ScriptedAgent } from '../support/scripted-agent.ts'
 
-if (postgresPrograms === undefined) process.stderr.write('fellows: left out, there is no PostgreSQL here\n')
-
 const KEYS = {
   cookies: 'of both services, as their operator has set it',
   previews: undefined,
@@ -33,8 +31,7 @@ const KEYS = {
   alerts: undefined,
 }
 
-describe.skipIf(postgresPrograms === undefined)('two services on one PostgreSQL', () => {
-  let postgres: Postgres
+describeOnPostgres('two services on one PostgreSQL', (postgres) => {
   let folder: string
   let agent: ScriptedAgent
   let harness: Harness
@@ -44,7 +41,6 @@ describe.skipIf(postgresPrograms === undefined)('two services on one PostgreSQL'
   let made = 0
 
   beforeAll(async () => {
-    postgres = await startPostgres(postgresPrograms ?? '')
     const url = await postgres.database('both')
     await (await openSessionStore(url)).close()
     await (await openAccounts(url, { secret: 'none', publicUrl: 'http://localhost' })).close()
@@ -72,7 +68,6 @@ describe.skipIf(postgresPrograms === undefined)('two services on one PostgreSQL'
     await other?.close()
     await agent?.close()
     await harness?.close()
-    await postgres?.stop()
     await rm(folder, { recursive: true, force: true })
   })
   beforeEach(async () => {

@@ -9,14 +9,14 @@ import type { SessionEvent } from '@sandlot/shared/events'
 import { searchQuery } from '@sandlot/shared/desk/search'
 import Database from 'better-sqlite3'
 import { sql } from 'kysely'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterEach, beforeEach, expect, test } from 'vitest'
 import { campaign, extent, randomFrom } from '../../../../test/campaign.ts'
 import { nodeEnvironment } from '../../../../test/config.ts'
 import { openAccounts } from '../../src/accounts/accounts.ts'
 import { connectPostgres } from '../../src/database/postgres.ts'
 import { moveToPostgres } from '../../src/migrate/to-postgres.ts'
 import { openSessionReader, openSessionStore } from '../../src/sessions/open.ts'
-import { type Postgres, postgresPrograms, startPostgres } from '../support/postgres.ts'
+import { describeOnPostgres } from '../support/on-postgres.ts'
 
 const CHILD = join(import.meta.dirname, '../support/move-child.ts')
 const OPTIONS = { secret: 'x'.repeat(40), publicUrl: 'http://127.0.0.1:8002' }
@@ -29,14 +29,9 @@ const message = (text: string): SessionEvent => ({
   _meta: makeMeta({}, 1),
 })
 
-describe.skipIf(postgresPrograms === undefined)('on PostgreSQL', () => {
-  let postgres: Postgres
+describeOnPostgres('on PostgreSQL', (postgres) => {
   let made = 0
   let folder: string
-  beforeAll(async () => {
-    postgres = await startPostgres(postgresPrograms ?? '')
-  }, 60_000)
-  afterAll(() => postgres?.stop())
   beforeEach(() => {
     folder = mkdtempSync(join(tmpdir(), 'sandlot-move-'))
   })

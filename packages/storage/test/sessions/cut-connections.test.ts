@@ -9,14 +9,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { textOf } from '@sandlot/shared/events'
 import { sql } from 'kysely'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { campaign, extent, randomFrom } from '../../../../test/campaign.ts'
 import { openStore } from '../../src/database/open.ts'
 import { openSessionStore } from '../../src/sessions/open.ts'
 import { sessionsMigrations } from '../../src/sessions/schema.ts'
 import type { SessionStore } from '../../src/sessions/store.ts'
 import { message } from '../support/contract.ts'
-import { type Postgres, postgresPrograms, startPostgres } from '../support/postgres.ts'
+import { describeOnPostgres } from '../support/on-postgres.ts'
 
 const APPENDS = 50
 const CUTS = ['before COMMIT', 'after COMMIT', 'its answer'] as const
@@ -66,20 +66,15 @@ async function appendMany(
   return { said, refused }
 }
 
-describe.skipIf(postgresPrograms === undefined)('on PostgreSQL', () => {
-  let postgres: Postgres
+describeOnPostgres('on PostgreSQL', (postgres) => {
   let folder: string
   let made = 0
   beforeAll(async () => {
     folder = mkdtempSync(join(tmpdir(), 'sandlot-cuts-'))
-    postgres = await startPostgres(postgresPrograms ?? '')
     const empty = await openSessionStore(await postgres.database('empty'))
     await empty.close()
   }, 60_000)
-  afterAll(async () => {
-    await postgres?.stop()
-    rmSync(folder, { recursive: true })
-  })
+  afterAll(() => rmSync(folder, { recursive: true }))
 
   /** Its address, and a store with the sessions `s` and `t`. */
   async function opened(through?: string): Promise<{ url: string; store: SessionStore }> {

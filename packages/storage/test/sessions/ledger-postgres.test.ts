@@ -2,30 +2,22 @@
 import { Migrator } from 'kysely/migration'
 import { type Kysely, sql } from 'kysely'
 import type { LedgerSlot } from '@sandlot/sandbox/ledger'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { extent } from '../../../../test/campaign.ts'
 import { testLedger, warmSlot } from '../../../sandbox/test/support/ledger-contract.ts'
 import { storedLedger } from '../../src/sessions/ledger.ts'
 import { type SessionsSchema, sessionsMigrations } from '../../src/sessions/schema.ts'
-import { type Postgres, postgresPrograms, startPostgres } from '../support/postgres.ts'
+import { describeOnPostgres } from '../support/on-postgres.ts'
 
-if (postgresPrograms === undefined)
-  process.stderr.write(
-    'ledger-postgres: left out, there is no PostgreSQL on this machine (apt install postgresql)\n',
-  )
-
-describe.skipIf(postgresPrograms === undefined)('on PostgreSQL', () => {
-  let postgres: Postgres
+describeOnPostgres('on PostgreSQL', (postgres) => {
   let admin: Kysely<unknown>
   let made = 0
   beforeAll(async () => {
-    postgres = await startPostgres(postgresPrograms ?? '')
     admin = postgres.connect()
     const migrator = new Migrator({ db: admin, provider: { getMigrations: async () => sessionsMigrations } })
     const { error } = await migrator.migrateToLatest()
     if (error !== undefined) throw error
   }, 60_000)
-  afterAll(() => postgres?.stop())
 
   /** Tables of the ledger's own, as the migrations make them. */
   async function schema(): Promise<string> {

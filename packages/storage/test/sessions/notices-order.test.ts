@@ -1,24 +1,19 @@
 /** The outbox of notices with several writers: whoever reads on after a number misses no row. */
 import type { Kysely } from 'kysely'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { insertNotices, readNotices } from '../../src/sessions/notices.ts'
 import { openSessionStore } from '../../src/sessions/open.ts'
 import type { SessionsSchema } from '../../src/sessions/schema.ts'
 import type { SessionStore } from '../../src/sessions/store.ts'
 import { openStore } from '../../src/database/open.ts'
 import { sessionsMigrations } from '../../src/sessions/schema.ts'
-import { type Postgres, postgresPrograms, startPostgres } from '../support/postgres.ts'
+import { describeOnPostgres } from '../support/on-postgres.ts'
 
-if (postgresPrograms === undefined)
-  process.stderr.write('notices-order: left out, there is no PostgreSQL here\n')
-
-describe.skipIf(postgresPrograms === undefined)('on PostgreSQL', () => {
-  let postgres: Postgres
+describeOnPostgres('on PostgreSQL', (postgres) => {
   let store: SessionStore
   let db: Kysely<SessionsSchema>
   let close: () => Promise<void>
   beforeAll(async () => {
-    postgres = await startPostgres(postgresPrograms ?? '')
     const url = await postgres.database('notices')
     store = await openSessionStore(url)
     const opened = await openStore<SessionsSchema>(url, 'sessions', sessionsMigrations)
@@ -29,7 +24,6 @@ describe.skipIf(postgresPrograms === undefined)('on PostgreSQL', () => {
   afterAll(async () => {
     await close?.()
     await store?.close()
-    await postgres?.stop()
   })
 
   const notice = (ref: string) => ({ userId: 'ann', kind: 'ended' as const, ref })

@@ -1,25 +1,17 @@
 import { textOf } from '@sandlot/shared/events'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { openStore } from '../../src/database/open.ts'
 import { openSessionReader, openSessionStore } from '../../src/sessions/open.ts'
 import { type SessionsSchema, sessionsMigrations } from '../../src/sessions/schema.ts'
 import { message, testSessionStore } from '../support/contract.ts'
-import { type Postgres, postgresPrograms, startPostgres } from '../support/postgres.ts'
+import { describeOnPostgres } from '../support/on-postgres.ts'
 
-if (postgresPrograms === undefined)
-  process.stderr.write(
-    'postgres: left out, there is no PostgreSQL on this machine (apt install postgresql)\n',
-  )
-
-describe.skipIf(postgresPrograms === undefined)('on PostgreSQL', () => {
-  let postgres: Postgres
+describeOnPostgres('on PostgreSQL', (postgres) => {
   let made = 0
   beforeAll(async () => {
-    postgres = await startPostgres(postgresPrograms ?? '')
     const store = await openSessionStore(await postgres.database('empty'))
     await store.close()
   }, 60_000)
-  afterAll(() => postgres?.stop())
 
   testSessionStore('postgres', async () => {
     const url = await postgres.database(`contract_${++made}`, 'empty')

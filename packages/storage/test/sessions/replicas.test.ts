@@ -3,19 +3,14 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import fc from 'fast-check'
 import { Client } from 'pg'
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { campaign, extent } from '../../../../test/campaign.ts'
 import { type Change, listenToChanges } from '../../src/database/changes.ts'
 import { openSessionReader, openSessionStore } from '../../src/sessions/open.ts'
 import { SCHEDULES } from '../../src/sessions/replicas.ts'
 import type { SessionStore } from '../../src/sessions/store.ts'
 import { message } from '../support/contract.ts'
-import { type Postgres, postgresPrograms, startPostgres } from '../support/postgres.ts'
-
-if (postgresPrograms === undefined)
-  process.stderr.write(
-    'replicas: left out, there is no PostgreSQL on this machine (apt install postgresql)\n',
-  )
+import { describeOnPostgres } from '../support/on-postgres.ts'
 
 const NOT_OWNER = { name: 'StorageError', code: 'not_owner' }
 
@@ -29,14 +24,12 @@ const OWNER_OF_EVENT = `
   end $$;
   create trigger note_owner after insert on events for each row execute function note_owner()`
 
-describe.skipIf(postgresPrograms === undefined)('replicas on PostgreSQL', () => {
-  let postgres: Postgres
+describeOnPostgres('replicas on PostgreSQL', (postgres) => {
   let admin: Client
   let url: string
   const open: { close(): Promise<unknown> }[] = []
 
   beforeAll(async () => {
-    postgres = await startPostgres(postgresPrograms ?? '')
     url = await postgres.database('replicas')
     await (await openSessionStore(url)).close()
     admin = new Client({ connectionString: url, options: '-c search_path=sessions' })
@@ -46,10 +39,7 @@ describe.skipIf(postgresPrograms === undefined)('replicas on PostgreSQL', () => 
     for (const one of open.splice(0)) await one.close()
     await admin.query('truncate replicas, owners, sessions cascade')
   })
-  afterAll(async () => {
-    await admin?.end()
-    await postgres?.stop()
-  })
+  afterAll(() => admin?.end())
 
   async function replica(id: string): Promise<SessionStore> {
     const store = await openSessionStore(url)

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe } from 'vitest'
 import { accountsMigrations } from '../../src/accounts/schema.ts'
 import { openStore } from '../../src/database/open.ts'
 import { sessionsMigrations } from '../../src/sessions/schema.ts'
-import { type Postgres, postgresPrograms, startPostgres } from './postgres.ts'
+import { describeOnPostgres } from './on-postgres.ts'
 
 export interface Databases {
   name: 'SQLite' | 'PostgreSQL'
@@ -23,20 +23,13 @@ export function onBoth(suite: (databases: Databases) => void): void {
     suite({ name: 'SQLite', fresh: async () => join(mkdtempSync(join(folder, 'd-')), 'store.db') })
   })
 
-  if (postgresPrograms === undefined)
-    process.stderr.write(
-      'postgres: left out, there is no PostgreSQL on this machine (apt install postgresql)\n',
-    )
-  describe.skipIf(postgresPrograms === undefined)('on PostgreSQL', () => {
-    let postgres: Postgres
+  describeOnPostgres('on PostgreSQL', (postgres) => {
     let made = 0
     beforeAll(async () => {
-      postgres = await startPostgres(postgresPrograms ?? '')
       const empty = await postgres.database('empty')
       await (await openStore(empty, 'sessions', sessionsMigrations)).close()
       await (await openStore(empty, 'accounts', accountsMigrations)).close()
     }, 60_000)
-    afterAll(() => postgres?.stop())
     suite({ name: 'PostgreSQL', fresh: () => postgres.database(`d${++made}`, 'empty') })
   })
 }
