@@ -1,8 +1,8 @@
-import { createHmac } from 'node:crypto'
 import type { ApiKey } from '@sandlot/shared/api'
 import { effectiveSettingsView } from '@sandlot/shared/team/agent-settings'
 import type { NewSecondFactor } from '@sandlot/shared/team/sign-in-api'
 import { expect, test } from 'vitest'
+import { codeOf } from '../../../storage/test/support/totp.ts'
 import {
   type Browser,
   ANN,
@@ -135,20 +135,6 @@ test('a key is made with its end', async () => {
   expect(made.scopes).toEqual(['chat', 'read', 'files', 'exec'])
   expect(Math.round(((made.expiresAt ?? 0) - Date.now()) / 3_600_000)).toBe(24)
 })
-
-/** A code as an app makes it (RFC 6238). */
-function codeOf(uri: string, at = Date.now()): string {
-  const secret = new URL(uri).searchParams.get('secret') ?? ''
-  const bits = Array.from(secret.replace(/=+$/, ''))
-    .map((letter) => 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'.indexOf(letter).toString(2).padStart(5, '0'))
-    .join('')
-  const key = Buffer.from((bits.match(/.{8}/g) ?? []).map((byte) => Number.parseInt(byte, 2)))
-  const counter = Buffer.alloc(8)
-  counter.writeBigUInt64BE(BigInt(Math.floor(at / 30_000)))
-  const digest = createHmac('sha1', key).update(counter).digest()
-  const offset = (digest.at(-1) ?? 0) & 15
-  return String((digest.readUInt32BE(offset) & 0x7f_ff_ff_ff) % 1_000_000).padStart(6, '0')
-}
 
 test('a second factor is asked for from its confirmation on, and ends other sign-ins', async () => {
   const { harness, ann } = now()

@@ -1,7 +1,9 @@
 /** Options of better-auth. */
 import { hash, verify } from '@node-rs/argon2'
 import { MAX_PASSWORD_CHARS, MIN_PASSWORD_CHARS } from '@sandlot/shared/api'
-import type { Auth } from 'better-auth'
+import type { Auth, BetterAuthPlugin } from 'better-auth'
+import { createAuthEndpoint, sensitiveSessionMiddleware } from 'better-auth/api'
+import { setSessionCookie } from 'better-auth/cookies'
 import { admin } from 'better-auth/plugins/admin'
 import { adminAc, userAc } from 'better-auth/plugins/admin/access'
 import { twoFactor } from 'better-auth/plugins/two-factor'
@@ -23,6 +25,25 @@ const PROLONG_AFTER_SECONDS = 24 * 60 * 60
  * here.
  */
 export const IP_HEADER = 'x-sandlot-client-ip'
+
+/** What better-auth has no endpoint for. */
+const ours = {
+  id: 'sandlot',
+  endpoints: {
+    /** Another sign-in in place of the one that asks. */
+    renewSignIn: createAuthEndpoint(
+      '/sandlot/renew-sign-in',
+      { method: 'POST', use: [sensitiveSessionMiddleware] },
+      async (ctx) => {
+        const { internalAdapter } = ctx.context
+        const { user, session: before } = ctx.context.session
+        const session = await internalAdapter.createSession(user.id)
+        await setSessionCookie(ctx, { session, user })
+        await internalAdapter.deleteSession(before.token)
+      },
+    ),
+  },
+} satisfies BetterAuthPlugin
 
 export function authOptions(db: Kysely<AccountsSchema>, options: AuthOptions) {
   return {
@@ -65,6 +86,7 @@ export function authOptions(db: Kysely<AccountsSchema>, options: AuthOptions) {
       ipAddress: { ipAddressHeaders: [IP_HEADER] },
     },
     plugins: [
+      ours,
       twoFactor({ issuer: 'Sandlot', schema: { twoFactor: { modelName: 'auth_two_factor' } } }),
       admin({
         defaultRole: 'member',

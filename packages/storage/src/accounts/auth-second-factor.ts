@@ -2,7 +2,10 @@
 import { SandlotError } from '@sandlot/shared/errors'
 import type { NewSecondFactor } from '@sandlot/shared/team/sign-in-api'
 import { APIError } from 'better-auth/api'
+import type { Kysely } from 'kysely'
 import type { BetterAuth } from './auth-options.ts'
+import { type Credential, credentialOf, whileItHolds } from './credentials.ts'
+import type { AccountsSchema } from './schema.ts'
 import type { Origin, SignedIn } from './store.ts'
 
 export interface SecondFactors {
@@ -22,17 +25,31 @@ export interface SecondFactors {
 }
 
 interface SecondFactorOptions {
+  db: Kysely<AccountsSchema>
   auth: BetterAuth
   headersOf: (from: Origin) => Headers
   begun: (headers: Headers) => Promise<SignedIn>
 }
 
 const MODEL = 'twoFactor'
+const THERE_IS_ONE = 'There is a second factor already. Disable it first.'
 const COOKIE = /(?:^|[.\-_])two_factor$/
 
-export function makeSecondFactors({ auth, headersOf, begun }: SecondFactorOptions): SecondFactors {
+export function makeSecondFactors({ db, auth, headersOf, begun }: SecondFactorOptions): SecondFactors {
   const { api, $context } = auth
   const where = (userId: string) => [{ field: 'userId', value: userId }]
+  const signedInAs = async (cookie: string): Promise<Credential | undefined> => {
+    const headers = new Headers({ cookie })
+    const asking = await api.getSession({ headers, query: { disableRefresh: true } })
+    return asking === null ? undefined : credentialOf(db, 'id', asking.user.id)
+  }
+  /** Whose sign-in waits for a code. */
+  const waitingUser = async (cookie: string): Promise<string | undefined> => {
+    const [, value = ''] = challengeOf(cookie)?.split('=') ?? []
+    const identifier = decodeURIComponent(value).split('.')[0] ?? ''
+    if (!identifier.startsWith('2fa-')) return undefined
+    return (await (await $context).internalAdapter.findVerificationValue(identifier))?.value
+  }
 
   return {
     async isOn(userId) {
@@ -52,28 +69,35 @@ export function makeSecondFactors({ auth, headersOf, begun }: SecondFactorOption
       }
     },
     async confirm(cookie, code) {
-      try {
-        const { headers } = await api.verifyTOTP({
-          body: { code },
-          headers: new Headers({ cookie }),
-          returnHeaders: true,
-        })
-        return await begun(headers)
-      } catch (error) {
-        throw translate(error)
-      }
+      const known = await signedInAs(cookie)
+      if (known?.secondFactor === true) throw new SandlotError('conflict', THERE_IS_ONE)
+      return whileItHolds(db, known && { ...known, secondFactor: true }, async () => {
+        try {
+          const { headers } = await api.verifyTOTP({
+            body: { code },
+            headers: new Headers({ cookie }),
+            returnHeaders: true,
+          })
+          return await begun(headers)
+        } catch (error) {
+          throw translate(error)
+        }
+      })
     },
     async disable(cookie, password) {
-      try {
-        const { headers } = await api.disableTwoFactor({
-          body: { password },
-          headers: new Headers({ cookie }),
-          returnHeaders: true,
-        })
-        return await begun(headers)
-      } catch (error) {
-        throw translate(error)
-      }
+      const known = await signedInAs(cookie)
+      return whileItHolds(db, known && { ...known, secondFactor: false }, async () => {
+        try {
+          const { headers } = await api.disableTwoFactor({
+            body: { password },
+            headers: new Headers({ cookie }),
+            returnHeaders: true,
+          })
+          return await begun(headers)
+        } catch (error) {
+          throw translate(error)
+        }
+      })
     },
     async remove(userId) {
       const { adapter, internalAdapter } = await $context
@@ -81,34 +105,34 @@ export function makeSecondFactors({ auth, headersOf, begun }: SecondFactorOption
       await adapter.deleteMany({ model: MODEL, where: where(userId) })
     },
     async waiting(cookie) {
-      const [, value = ''] = challengeOf(cookie)?.split('=') ?? []
-      const identifier = decodeURIComponent(value).split('.')[0] ?? ''
-      if (!identifier.startsWith('2fa-')) return undefined
-      const { internalAdapter } = await $context
-      const found = await internalAdapter.findVerificationValue(identifier)
-      if (found === null) return undefined
-      return (await internalAdapter.findUserById(found.value))?.email
+      const userId = await waitingUser(cookie)
+      if (userId === undefined) return undefined
+      return (await (await $context).internalAdapter.findUserById(userId))?.email
     },
     async finish(cookie, code, from) {
+      const userId = await waitingUser(cookie)
+      const known = userId === undefined ? undefined : await credentialOf(db, 'id', userId)
       const headers = headersOf(from)
       // Without that of a sign-in, whose own account would be meant.
       headers.set('cookie', challengeOf(cookie) ?? '')
       const given = code.replaceAll(/\s/g, '')
       const request = { body: { code: given }, headers, returnHeaders: true } as const
-      try {
-        const answer = /^\d{6}$/.test(given)
-          ? await api.verifyTOTP(request)
-          : await api.verifyBackupCode(request)
-        return await begun(answer.headers)
-      } catch (error) {
-        if (!(error instanceof APIError)) throw error
-        throw new SandlotError(
-          'unauthenticated',
-          /COOKIE|ATTEMPTS|LOCKED/.test(codeOf(error))
-            ? 'Sign in again with your password: this try is over.'
-            : 'This code is not right, or is too old.',
-        )
-      }
+      return whileItHolds(db, known, async () => {
+        try {
+          const answer = /^\d{6}$/.test(given)
+            ? await api.verifyTOTP(request)
+            : await api.verifyBackupCode(request)
+          return await begun(answer.headers)
+        } catch (error) {
+          if (!(error instanceof APIError)) throw error
+          throw new SandlotError(
+            'unauthenticated',
+            /COOKIE|ATTEMPTS|LOCKED/.test(codeOf(error))
+              ? 'Sign in again with your password: this try is over.'
+              : 'This code is not right, or is too old.',
+          )
+        }
+      })
     },
   }
 }
@@ -123,8 +147,7 @@ function translate(error: unknown): unknown {
   const code = codeOf(error)
   if (code === 'INVALID_PASSWORD') return new SandlotError('forbidden', 'That is not your current password.')
   if (code === 'INVALID_CODE') return new SandlotError('forbidden', 'This code is not right, or is too old.')
-  if (code === 'TOTP_ALREADY_ENABLED')
-    return new SandlotError('conflict', 'There is a second factor already. Disable it first.')
+  if (code === 'TOTP_ALREADY_ENABLED') return new SandlotError('conflict', THERE_IS_ONE)
   if (code === 'TOTP_NOT_ENABLED')
     return new SandlotError('conflict', 'There is no second factor to confirm.')
   return new SandlotError('bad_request', error.body?.message ?? 'The second factor was refused.')

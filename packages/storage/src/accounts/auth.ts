@@ -2,21 +2,23 @@
  * better-auth, which only the files `auth*.ts` import, and what is specific to it: headers,
  * cookies, its errors.
  */
-import type { Account } from '@sandlot/shared/api'
+import { type Account, MAX_PASSWORD_CHARS, MIN_PASSWORD_CHARS } from '@sandlot/shared/api'
 import { SandlotError } from '@sandlot/shared/errors'
 import { betterAuth } from 'better-auth'
 import { APIError } from 'better-auth/api'
 import type { Kysely } from 'kysely'
-import { createKeyedLock } from '@sandlot/shared/async/keyed-lock'
 import { accountOf, toAccount } from './account-rows.ts'
 import { makeExternalFlows } from './auth-external.ts'
 import { type AuthOptions, IP_HEADER, authOptions } from './auth-options.ts'
 import { type SecondFactors, makeSecondFactors } from './auth-second-factor.ts'
+import { credentialOf, replacePassword, whileItHolds } from './credentials.ts'
 import type { ExternalFlows } from './external.ts'
 import type { AccountsSchema } from './schema.ts'
 import { type NewUser, type Origin, SecondFactorNeeded, type SignedIn } from './store.ts'
 
 const WRONG_PASSWORD = 'That is not your current password.'
+const SIGN_IN_FIRST = 'Sign in first.'
+const PASSWORD_LENGTH = `A password has ${MIN_PASSWORD_CHARS} to ${MAX_PASSWORD_CHARS} characters.`
 
 export interface Auth {
   external: ExternalFlows
@@ -35,11 +37,6 @@ export interface Auth {
 export function makeAuth(db: Kysely<AccountsSchema>, options: AuthOptions): Auth {
   const auth = betterAuth(authOptions(db, options))
   const { api, $context } = auth
-  /**
-   * By email address: everything that checks a password and then acts. Otherwise a sign-in that
-   * checked it before a change and made its session after it would survive the end of all sign-ins.
-   */
-  const lock = createKeyedLock()
 
   const find = async (cookie: string): Promise<SignedIn | undefined> => {
     const { headers, response } = await api.getSession({
@@ -58,14 +55,16 @@ export function makeAuth(db: Kysely<AccountsSchema>, options: AuthOptions): Auth
   const begun = async (headers: Headers): Promise<SignedIn> => {
     const setCookies = headers.getSetCookie()
     const signedIn = await find(cookieOf(setCookies))
-    if (signedIn === undefined) throw new Error('accounts: a sign-in that just began is not there')
+    // What ends all sign-ins has ended it already.
+    if (signedIn === undefined)
+      throw new SandlotError('unauthenticated', 'This sign-in has ended. Sign in again.')
     return { ...signedIn, setCookies }
   }
 
   return {
     find,
     external: makeExternalFlows({ db, auth, headersOf, begun }),
-    secondFactor: makeSecondFactors({ auth, headersOf, begun }),
+    secondFactor: makeSecondFactors({ db, auth, headersOf, begun }),
     async createUser(user) {
       try {
         const { user: made } = await api.createUser({ body: user })
@@ -75,8 +74,9 @@ export function makeAuth(db: Kysely<AccountsSchema>, options: AuthOptions): Auth
       }
     },
     async signIn(credentials, from) {
-      try {
-        return await lock.run(credentials.email.toLowerCase(), async () => {
+      const known = await credentialOf(db, 'email', credentials.email.toLowerCase())
+      return whileItHolds(db, known, async () => {
+        try {
           const answer = await api.signInEmail({
             body: credentials,
             headers: headersOf(from),
@@ -84,43 +84,44 @@ export function makeAuth(db: Kysely<AccountsSchema>, options: AuthOptions): Auth
           })
           if ('twoFactorRedirect' in answer.response)
             throw new SecondFactorNeeded(answer.headers.getSetCookie())
-          return begun(answer.headers)
-        })
-      } catch (error) {
-        throw translate(error)
-      }
+          return await begun(answer.headers)
+        } catch (error) {
+          throw translate(error)
+        }
+      })
     },
     async changePassword(cookie, { current, password }) {
       const headers = new Headers({ cookie })
-      try {
-        // Only for the key of the queue: without refresh, since a prolonged cookie would be lost
-        // here.
-        const asking = await api.getSession({ headers, query: { disableRefresh: true } })
-        return await lock.run(asking?.user.email ?? '', async () => {
-          const answer = await api.changePassword({
-            body: { currentPassword: current, newPassword: password, revokeOtherSessions: true },
-            headers,
-            returnHeaders: true,
-          })
-          return begun(answer.headers)
-        })
-      } catch (error) {
-        throw translatePasswordChange(error)
-      }
-    },
-    async setPassword(userId, password) {
-      const { internalAdapter, password: passwords } = await $context
-      const user = await internalAdapter.findUserById(userId)
-      await lock.run(user?.email ?? '', async () => {
-        await internalAdapter.updatePassword(userId, await passwords.hash(password))
-        await internalAdapter.deleteUserSessions(userId)
+      // Without refresh, since a prolonged cookie would be lost here.
+      const asking = await api.getSession({ headers, query: { disableRefresh: true } })
+      if (asking === null) throw new SandlotError('unauthenticated', SIGN_IN_FIRST)
+      const known = await credentialOf(db, 'id', asking.user.id)
+      if (known === undefined) throw new SandlotError('bad_request', 'This account has no password.')
+      const { password: passwords } = await $context
+      if (password.length < MIN_PASSWORD_CHARS || password.length > MAX_PASSWORD_CHARS)
+        throw new SandlotError('bad_request', PASSWORD_LENGTH)
+      if (!(await passwords.verify({ hash: known.hash, password: current })))
+        throw new SandlotError('forbidden', WRONG_PASSWORD)
+      const hash = await passwords.hash(password)
+      const change = { userId: known.userId, hash, instead: known.hash, kept: asking.session.id }
+      if (!(await replacePassword(db, change))) throw new SandlotError('forbidden', WRONG_PASSWORD)
+      return whileItHolds(db, { ...known, hash }, async () => {
+        try {
+          return await begun((await api.renewSignIn({ headers, returnHeaders: true })).headers)
+        } catch (error) {
+          if (error instanceof APIError) throw new SandlotError('unauthenticated', SIGN_IN_FIRST)
+          throw error
+        }
       })
     },
+    async setPassword(userId, password) {
+      const { password: passwords } = await $context
+      await replacePassword(db, { userId, hash: await passwords.hash(password) })
+    },
     async checkPassword(userId, password) {
-      const { internalAdapter, password: passwords } = await $context
-      const accounts = await internalAdapter.findAccounts(userId)
-      const hash = accounts.find(({ providerId }) => providerId === 'credential')?.password
-      if (hash == null || !(await passwords.verify({ hash, password })))
+      const { password: passwords } = await $context
+      const known = await credentialOf(db, 'id', userId)
+      if (known === undefined || !(await passwords.verify({ hash: known.hash, password })))
         throw new SandlotError('forbidden', WRONG_PASSWORD)
     },
     async signOut(cookie) {
@@ -156,14 +157,6 @@ function translate(error: unknown): unknown {
   return new SandlotError('bad_request', error.body?.message ?? 'The account data was refused.', {
     cause: error,
   })
-}
-
-/** Not `unauthenticated` for a wrong password: the caller is signed in, and stays so. */
-function translatePasswordChange(error: unknown): unknown {
-  if (!(error instanceof APIError)) return error
-  if (error.statusCode === 401) return new SandlotError('unauthenticated', 'Sign in first.')
-  if (codeOf(error) === 'INVALID_PASSWORD') return new SandlotError('forbidden', WRONG_PASSWORD)
-  return translate(error)
 }
 
 function codeOf(error: APIError): string {

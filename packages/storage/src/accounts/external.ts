@@ -6,6 +6,7 @@ import { SandlotError } from '@sandlot/shared/errors'
 import { type Role, role } from '@sandlot/shared/team/role'
 import type { Kysely, Transaction } from 'kysely'
 import { isUnproven } from './account-rows.ts'
+import { PASSWORD } from './credentials.ts'
 import type { AccountsSchema } from './schema.ts'
 import type { Origin, SignedIn } from './store.ts'
 
@@ -229,9 +230,6 @@ async function hasLink(db: Kysely<AccountsSchema>, userId: string, key: string):
     .executeTakeFirst()
   return found !== undefined
 }
-
-/** better-auth's provider id of a password. */
-const PASSWORD = 'credential'
 
 async function listLinks(
   db: Kysely<AccountsSchema>,

@@ -1,7 +1,7 @@
 /**
  * The tables of accounts.db that our own queries touch. The `auth_*` tables are written through
  * better-auth alone, but for what it has no call for, or has to be one transaction: a removal, a
- * role by groups, an unlinked provider, the end of one sign-in.
+ * role by groups, an unlinked provider, the end of one sign-in, a new password.
  */
 import type { Generated } from 'kysely'
 import type { RemovedData } from '@sandlot/shared/api'
@@ -24,7 +24,13 @@ import { keyScopes } from './migrations/007-key-scopes.ts'
 import { secondFactor } from './migrations/008-second-factor.ts'
 
 export interface AccountsSchema extends NoticesTables, AlertsTables, ServicesTables {
-  auth_user: { id: string; name: string; email: string; role: string | null }
+  auth_user: {
+    id: string
+    name: string
+    email: string
+    role: string | null
+    twoFactorEnabled: number | null
+  }
   auth_session: {
     id: string
     userId: string
@@ -40,8 +46,13 @@ export interface AccountsSchema extends NoticesTables, AlertsTables, ServicesTab
     providerId: string
     accountId: string
     idToken: string | null
+    /** Its hash. */
+    password: string | null
     createdAt: string
+    updatedAt: string
   }
+  /** What is valid for a while: a flow at a provider, a sign-in that waits for a code. */
+  auth_verification: { identifier: string; value: string }
   sign_in: {
     id: string
     /** Key of the provider by which it began; null: by password. */

@@ -72,12 +72,12 @@ onBoth(({ fresh }) => {
       const { teams } = accounts
       const { id } = await teams.create('data')
       for (const tried of [
-        teams.rename('t_x', 'y'),
-        teams.remove('t_x'),
-        teams.setMember('t_x', ann.id, true),
-        teams.setMember(id, 'nobody', true),
+        () => teams.rename('t_x', 'y'),
+        () => teams.remove('t_x'),
+        () => teams.setMember('t_x', ann.id, true),
+        () => teams.setMember(id, 'nobody', true),
       ])
-        await expect(tried).rejects.toMatchObject({ code: 'not_found' })
+        await expect(tried()).rejects.toMatchObject({ code: 'not_found' })
     })
 
     test('the groups of a sign-in replace what groups said before, and nothing else', async () => {

@@ -1,0 +1,129 @@
+/**
+ * A password as sign-ins are checked against it, and its change. Sign-ins run at several services
+ * and checking a password takes a while: each is checked again after it was begun and before its
+ * browser learns of it, so that none outlives what it was checked against.
+ */
+import { SandlotError } from '@sandlot/shared/errors'
+import { newId } from '@sandlot/shared/ids'
+import type { Kysely } from 'kysely'
+import { dialectOf } from '../database/dialect.ts'
+import type { AccountsSchema } from './schema.ts'
+import { SecondFactorNeeded, type SignedIn } from './store.ts'
+
+/** What a sign-in is checked against. */
+export interface Credential {
+  userId: string
+  /** Of the password. */
+  hash: string
+  /** Whether a code is asked for as well. */
+  secondFactor: boolean
+}
+
+interface NewPassword {
+  userId: string
+  hash: string
+  /** That of the password which it replaces, and no other. Absent: of any. */
+  instead?: string
+  /** The one sign-in that does not end. */
+  kept?: string
+}
+
+/** better-auth's provider id of a password. */
+export const PASSWORD = 'credential'
+/** Of its identifiers of sign-ins that wait for a code. */
+const CHALLENGE = '2fa-%'
+
+/** Undefined: there is no such person, or they have no password. */
+export async function credentialOf(
+  db: Kysely<AccountsSchema>,
+  by: 'id' | 'email',
+  value: string,
+): Promise<Credential | undefined> {
+  const row = await db
+    .selectFrom('auth_user')
+    .innerJoin('auth_account', 'auth_account.userId', 'auth_user.id')
+    .select(['auth_user.id', 'auth_account.password', 'auth_user.twoFactorEnabled'])
+    .where(`auth_user.${by}`, '=', value)
+    .where('auth_account.providerId', '=', PASSWORD)
+    .executeTakeFirst()
+  if (row === undefined || row.password === null) return undefined
+  return { userId: row.id, hash: row.password, secondFactor: row.twoFactorEnabled === 1 }
+}
+
+/**
+ * `begin`, and what it has begun ends where `known` is not so any more. `known` is what was read
+ * before it; undefined: there is nothing to check. Throws `unauthenticated`.
+ */
+export async function whileItHolds(
+  db: Kysely<AccountsSchema>,
+  known: Credential | undefined,
+  begin: () => Promise<SignedIn>,
+): Promise<SignedIn> {
+  if (known === undefined) return begin()
+  const [begun] = await Promise.allSettled([begin()])
+  const isRefused = begun.status === 'rejected' && begun.reason instanceof SandlotError
+  if (!isRefused && !(await holds(db, known))) {
+    if (begun.status === 'fulfilled')
+      await db.deleteFrom('auth_session').where('id', '=', begun.value.signInId).execute()
+    if (begun.status === 'rejected' && begun.reason instanceof SecondFactorNeeded)
+      await endChallenges(db, known.userId)
+    throw new SandlotError('unauthenticated', 'Your account has changed just now. Sign in again.')
+  }
+  if (begun.status === 'rejected') throw begun.reason
+  return begun.value
+}
+
+/**
+ * Waits for a change that is under way. One that begins after this ends all sign-ins, also that
+ * which was checked.
+ */
+async function holds(db: Kysely<AccountsSchema>, known: Credential): Promise<boolean> {
+  const found = await db
+    .selectFrom('auth_account')
+    .select('id')
+    .where('userId', '=', known.userId)
+    .where('providerId', '=', PASSWORD)
+    .where('password', '=', known.hash)
+    .$if(dialectOf(db) === 'postgres', (query) => query.forShare())
+    .executeTakeFirst()
+  if (found === undefined) return false
+  // The change that turns this on ends all other sign-ins afterwards.
+  return (await credentialOf(db, 'id', known.userId))?.secondFactor === known.secondFactor
+}
+
+/** Ends the person’s sign-ins with the change. False: another one came before. */
+export async function replacePassword(
+  db: Kysely<AccountsSchema>,
+  { userId, hash, instead, kept = '' }: NewPassword,
+): Promise<boolean> {
+  return db.transaction().execute(async (trx) => {
+    const now = new Date().toISOString()
+    // First: who checks a sign-in waits for this row from now on.
+    const changed = await trx
+      .updateTable('auth_account')
+      .set({ password: hash, updatedAt: now })
+      .where('userId', '=', userId)
+      .where('providerId', '=', PASSWORD)
+      .$if(instead !== undefined, (query) => query.where('password', '=', instead ?? null))
+      .executeTakeFirst()
+    if (changed.numUpdatedRows === 0n) {
+      if (instead !== undefined) return false
+      const made = { id: newId('r'), accountId: userId, providerId: PASSWORD, userId, password: hash }
+      await trx
+        .insertInto('auth_account')
+        .values({ ...made, createdAt: now, updatedAt: now })
+        .execute()
+    }
+    await trx.deleteFrom('auth_session').where('userId', '=', userId).where('id', '!=', kept).execute()
+    await endChallenges(trx, userId)
+    return true
+  })
+}
+
+async function endChallenges(db: Kysely<AccountsSchema>, userId: string): Promise<void> {
+  await db
+    .deleteFrom('auth_verification')
+    .where('value', '=', userId)
+    .where('identifier', 'like', CHALLENGE)
+    .execute()
+}

@@ -1,0 +1,151 @@
+/** A sign-in does not outlive what it was checked against, at whichever service that has changed. */
+import type { NewSecondFactor } from '@sandlot/shared/team/sign-in-api'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { openAccounts } from '../../src/accounts/accounts.ts'
+import type { AccountsSchema } from '../../src/accounts/schema.ts'
+import { accountsMigrations } from '../../src/accounts/schema.ts'
+import { type AccountsStore, SecondFactorNeeded, type SignedIn } from '../../src/accounts/store.ts'
+import { openStore } from '../../src/database/open.ts'
+import { onBoth } from '../support/databases.ts'
+import { codeOf } from '../support/totp.ts'
+
+const OPTIONS = { secret: '0123456789abcdefghijklmnopqrstuvwxyzABCDEF', publicUrl: 'http://127.0.0.1:8002' }
+const ANN = { name: 'Ann', email: 'ann@example.org', password: 'correct horse', role: 'member' as const }
+const NEW = 'battery staple'
+
+const pairs = (setCookies: readonly string[]): string =>
+  setCookies.map((cookie) => cookie.slice(0, cookie.indexOf(';'))).join('; ')
+const cookieOf = ({ setCookies }: SignedIn): string => pairs(setCookies)
+
+onBoth(({ name, fresh }) => {
+  let where: string
+  let here: AccountsStore
+  /** Of another service, where there may be one. */
+  let there: AccountsStore
+
+  beforeEach(async () => {
+    where = await fresh()
+    here = await openAccounts(where, OPTIONS)
+    there = name === 'SQLite' ? here : await openAccounts(where, OPTIONS)
+  })
+  afterEach(async () => {
+    await here.close()
+    if (there !== here) await there.close()
+  })
+
+  /** The cookies of sign-ins there that were under way while `change` was. */
+  async function meanwhile(change: () => Promise<unknown>): Promise<string[]> {
+    const begun: string[] = []
+    const first = Promise.withResolvers<void>()
+    const over = new AbortController()
+    const tries = Array.from({ length: 4 }, async () => {
+      while (!over.signal.aborted)
+        await there.signIn(ANN, {}).then(
+          (signedIn) => {
+            begun.push(cookieOf(signedIn))
+            first.resolve()
+          },
+          (error: unknown) => {
+            if (!(error instanceof SecondFactorNeeded))
+              expect(error).toMatchObject({ code: 'unauthenticated' })
+          },
+        )
+    })
+    try {
+      await first.promise
+      await change()
+    } finally {
+      over.abort()
+      await Promise.all(tries)
+    }
+    return begun
+  }
+
+  async function expectEnded(cookies: readonly string[]): Promise<void> {
+    for (const cookie of cookies) expect(await here.findBySession(cookie)).toBeUndefined()
+  }
+
+  test('a sign-in at another service while a person changes their password', async () => {
+    await here.createUser(ANN)
+    const asking = await here.signIn(ANN, {})
+    let after: SignedIn | undefined
+    const change = { current: ANN.password, password: NEW }
+    await expectEnded(
+      await meanwhile(async () => (after = await here.changePassword(cookieOf(asking), change))),
+    )
+    expect(await there.findBySession(cookieOf(after ?? asking))).toBeDefined()
+    expect(await here.signIns.list(asking.account.id)).toHaveLength(1)
+  })
+
+  test('… while an administrator gives a new one', async () => {
+    const { id } = await here.createUser(ANN)
+    await expectEnded(await meanwhile(() => here.resetPassword(id)))
+    expect(await here.signIns.list(id)).toEqual([])
+  })
+
+  test('… while the person is removed', async () => {
+    const { id } = await here.createUser(ANN)
+    await expectEnded(await meanwhile(() => here.removeUser(id, 'keep')))
+    expect(await here.signIns.list(id)).toEqual([])
+  })
+
+  async function startSecondFactor(): Promise<{ made: NewSecondFactor; asking: SignedIn }> {
+    const asking = await here.signIn(ANN, {})
+    return { made: await here.secondFactor.begin(cookieOf(asking), ANN.password), asking }
+  }
+
+  test('… while a second factor comes to be asked for', async () => {
+    const { id } = await here.createUser(ANN)
+    const { made, asking } = await startSecondFactor()
+    let after: SignedIn | undefined
+    await expectEnded(
+      await meanwhile(async () => {
+        after = await here.secondFactor.confirm(cookieOf(asking), codeOf(made.uri))
+        await here.signIns.endOthers(id, after.signInId)
+      }),
+    )
+    expect((await here.signIns.list(id)).map((one) => one.id)).toEqual([after?.signInId])
+  })
+
+  test('a sign-in that waits for its code ends with the password that began it', async () => {
+    const { id } = await here.createUser(ANN)
+    const { made, asking } = await startSecondFactor()
+    const after = await here.secondFactor.confirm(cookieOf(asking), codeOf(made.uri))
+    const half = async (): Promise<string> => {
+      const needed: unknown = await there.signIn(ANN, {}).catch((error: unknown) => error)
+      if (!(needed instanceof SecondFactorNeeded)) throw new Error('no code was asked for')
+      return pairs(needed.setCookies)
+    }
+    const [code = ''] = made.recoveryCodes
+    const waiting = await half()
+    await here.changePassword(cookieOf(after), { current: ANN.password, password: NEW })
+    await expect(there.secondFactor.finish(waiting, code, {})).rejects.toMatchObject({
+      code: 'unauthenticated',
+    })
+    await here.resetPassword(id)
+    expect(await here.signIns.list(id)).toEqual([])
+  })
+
+  test('a person’s change of their password does not take back what an administrator gives meanwhile', async () => {
+    const { id } = await here.createUser(ANN)
+    const asking = await here.signIn(ANN, {})
+    const [given, changed] = await Promise.allSettled([
+      here.resetPassword(id),
+      there.changePassword(cookieOf(asking), { current: ANN.password, password: NEW }),
+    ])
+    if (given.status === 'rejected') throw given.reason
+    if (changed.status === 'rejected')
+      expect(changed.reason).toMatchObject({ code: expect.stringMatching(/forbidden|unauthenticated/) })
+    await expect(here.signIn({ ...ANN, password: given.value }, {})).resolves.toBeDefined()
+  })
+
+  test('a password by an administrator is one also where the person had none', async () => {
+    const { id } = await here.createUser(ANN)
+    const { db, close } = await openStore<AccountsSchema>(where, 'accounts', accountsMigrations)
+    await db.updateTable('auth_account').set({ providerId: 'oidc' }).execute()
+    await close()
+    const password = await here.resetPassword(id)
+    await expect(here.signIn({ ...ANN, password }, {})).resolves.toMatchObject({ account: { id } })
+    expect(await here.external.links(id)).toMatchObject([{ key: 'oidc' }])
+  })
+})
