@@ -6,7 +6,12 @@ import { SandboxError } from '@sandlot/sandbox/errors'
 import type { SandboxesOptions } from '@sandlot/sandbox/sandboxes'
 import { SandlotError } from '@sandlot/shared/errors'
 import { ledgerFailure } from '@sandlot/storage/sessions/ledger'
-import { type ReplicaReads, type ReplicaRows, SCHEDULES } from '@sandlot/storage/sessions/replicas'
+import {
+  type Replica as Known,
+  type ReplicaReads,
+  type ReplicaRows,
+  SCHEDULES,
+} from '@sandlot/storage/sessions/replicas'
 
 export interface Ownership {
   /** Claims this person. Throws `not_owner` where a living replica has them. Cheap when ours. */
@@ -55,15 +60,26 @@ export function soleOwner(): Ownership {
 
 /** Which sandboxes are this agent's, where several share an engine. */
 export function sharedEngine(
-  ownership: Ownership,
-  replicas: Pick<ReplicaRows, 'ownerOf' | 'announce'>,
+  ownership: Ownership & { readonly id: string },
+  replicas: Pick<ReplicaRows, 'ownerOf' | 'freeOf' | 'list' | 'announce'>,
 ): NonNullable<SandboxesOptions['share']> {
+  /** Who was no one's at the last look. */
+  let before: ReadonlySet<string> = new Set()
   return {
     owns: (userId) => ownership.has(userId),
     leads: () => ownership.leads(),
     // Most that run are another living one's: a look changes nothing in the database.
     claim: async (userId) =>
       (ownership.has(userId) || (await replicas.ownerOf(userId)) === undefined) && ownership.confirm(userId),
+    async takeOver(userIds) {
+      const free = await replicas.freeOf(userIds.filter((userId) => !ownership.has(userId)))
+      const part = new Set(free.length === 0 ? [] : partOf(ownership.id, free, await replicas.list()))
+      // Those whom another one should have taken since.
+      if (ownership.leads()) for (const userId of free) if (before.has(userId)) part.add(userId)
+      before = new Set(free)
+      await Promise.all([...part].map((userId) => ownership.confirm(userId)))
+      return new Set(userIds.filter((userId) => ownership.has(userId)))
+    },
     isElsewhere: async (userId = SCHEDULES) =>
       !ownership.has(userId) && (await replicas.ownerOf(userId)) !== undefined,
     async askForRoom() {
@@ -75,6 +91,23 @@ export function sharedEngine(
     },
     onLost: (lost) => ownership.onLost(lost),
   }
+}
+
+/**
+ * Of people who are no one's those who fall to this replica, so that each has as many in the end.
+ * All replicas that look at the same moment come to the same parts.
+ */
+function partOf(id: string, free: readonly string[], all: readonly Known[]): string[] {
+  const open = all.filter(({ living, draining }) => living && !draining)
+  const total = open.reduce((sum, { people }) => sum + people, free.length)
+  const each = Math.ceil(total / Math.max(1, open.length))
+  let from = 0
+  for (const replica of open) {
+    const to = from + Math.max(0, each - replica.people)
+    if (replica.id === id) return free.toSorted().slice(from, to)
+    from = to
+  }
+  return []
 }
 
 /** Before a sandbox of this person is used. Throws a `SandboxError`. */

@@ -7,6 +7,7 @@ import type { SessionReader } from '@sandlot/storage/sessions/store'
 import { afterAll, expect, test, vi } from 'vitest'
 import { describeOnPostgres } from '../../../storage/test/support/on-postgres.ts'
 import { openReplica } from '../../src/replicas/open-replica.ts'
+import { sharedEngine } from '../../src/replicas/ownership.ts'
 import type { ReplicaTimes } from '../../src/replicas/replica.ts'
 import { deploymentKeys } from '../../src/secrets/keys.ts'
 import { happened } from '../support/agent-fixture.ts'
@@ -170,40 +171,82 @@ describeOnPostgres('agents on one PostgreSQL', (postgres) => {
     await provider.close()
   })
 
+  /** One that has nothing but people. */
+  async function beginReplica(
+    url: string,
+    id: string,
+    times: Partial<ReplicaTimes>,
+    happenings: string[] = [],
+  ) {
+    const store = await openSessionStore(url)
+    const replica = await openReplica({
+      database: url,
+      id,
+      address: { url: `ws://${id}` },
+      version: '1',
+      keys: deploymentKeys(folder.path),
+      rows: store.replicas,
+      log: { info: () => undefined, warn: () => undefined },
+      times,
+    })
+    if (replica === undefined) throw new Error('this is PostgreSQL')
+    replica.onLost((userId) => void happenings.push(`${id} lost ${userId}`))
+    await replica.begin({
+      resume: async (userIds) => {
+        happenings.push(...[...userIds].map((userId) => `${id} resumes ${userId}`))
+        return userIds.size
+      },
+      release: async (userId) => void happenings.push(`${id} releases ${userId}`),
+    })
+    const close = async () => {
+      await replica.drain()
+      await replica.close()
+      await store.close()
+    }
+    return { replica, store, close }
+  }
+
+  test('people of whom only a sandbox runs are spread over those that live when theirs dies', async () => {
+    const url = await postgres.database('even')
+    const begin = (id: string) => beginReplica(url, id, { heartbeat: 60_000, stale: 60_000 })
+    const dead = await begin('dead')
+    const people = Array.from({ length: 12 }, (_, index) => `p${index}`)
+    await Promise.all(people.map((userId) => dead.replica.claim(userId)))
+    const living = [await begin('a'), await begin('b'), await begin('c')] as const
+    const [a, b, c] = living.map(({ replica, store }) => sharedEngine(replica, store.replicas))
+    await Promise.all(['x', 'y', 'z'].map((userId) => living[0].replica.claim(userId)))
+    const counts = async () =>
+      (await living[0].store.replicas.list())
+        .filter((replica) => replica.living)
+        .map(({ people: has }) => has)
+    expect([...((await a?.takeOver(people)) ?? [])]).toEqual([])
+    await postgres.rows('even', "update sessions.replicas set heartbeat_at = 0 where id = 'dead'")
+    await expect.poll(() => living.some(({ replica }) => replica.leads()), { timeout: 20_000 }).toBe(true)
+    // Two look at the same moment, and one later.
+    await Promise.all([a?.takeOver(people), b?.takeOver(people)])
+    await c?.takeOver(people)
+    expect(await counts()).toEqual([5, 5, 5])
+
+    // What another one leaves, the leader takes at its next look.
+    const leader = living.findIndex(({ replica }) => replica.leads())
+    const engine = [a, b, c][leader]
+    await engine?.takeOver(people)
+    const other = living[(leader + 1) % 3]
+    await other?.replica.drain()
+    await other?.store.replicas.register({ id: other.replica.id, url: 'ws://it', version: '1' })
+    const free = await living[0].store.replicas.freeOf(people)
+    expect(free.length).toBeGreaterThan(0)
+    await engine?.takeOver(people)
+    expect(await living[0].store.replicas.freeOf(people)).not.toEqual([])
+    await engine?.takeOver(people)
+    expect(await living[0].store.replicas.freeOf(people)).toEqual([])
+    for (const one of [...living, dead]) await one.close()
+  })
+
   test('one that cannot renew its heartbeat has no people until it can; one that another replaces lets them go', async () => {
     const url = await postgres.database('beats')
-    const keys = deploymentKeys(folder.path)
     const happenings: string[] = []
-    const log = { info: () => undefined, warn: () => undefined }
-    const begin = async (id: string, times: Partial<ReplicaTimes>) => {
-      const store = await openSessionStore(url)
-      const address = { url: `ws://${id}` }
-      const replica = await openReplica({
-        database: url,
-        id,
-        address,
-        version: '1',
-        keys,
-        rows: store.replicas,
-        log,
-        times,
-      })
-      if (replica === undefined) throw new Error('this is PostgreSQL')
-      replica.onLost((userId) => void happenings.push(`${id} lost ${userId}`))
-      await replica.begin({
-        resume: async (userIds) => {
-          happenings.push(...[...userIds].map((userId) => `${id} resumes ${userId}`))
-          return userIds.size
-        },
-        release: async (userId) => void happenings.push(`${id} releases ${userId}`),
-      })
-      const close = async () => {
-        await replica.drain()
-        await replica.close()
-        await store.close()
-      }
-      return { replica, close }
-    }
+    const begin = (id: string, times: Partial<ReplicaTimes>) => beginReplica(url, id, times, happenings)
     const quick = { heartbeat: 50, retry: 50, stale: 400 }
     const one = await begin('one', quick)
     await one.replica.claim('ann')

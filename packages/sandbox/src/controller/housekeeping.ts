@@ -75,26 +75,27 @@ export function createHousekeeping(options: HousekeepingOptions): Housekeeping {
     }
   }
 
-  /** One list, one epoch, and then only streams: two hundred are back within a second or two. */
+  /**
+   * One list, one epoch, and then only streams: two hundred are back within a second or two. Also
+   * of users whose controller has ended: what runs in there must go on.
+   */
   async function reattachAll(claimed: [LedgerSlot, BackendSandbox][], seenAt: number): Promise<void> {
-    const wanted = claimed.filter(
-      ([{ userId }, { state }]) =>
-        state === 'running' &&
-        userId !== undefined &&
-        (share.owns(userId) || share.leads()) &&
-        !userSandboxes.isConnected(userId),
+    const wanted = claimed.flatMap(([slot, container]) =>
+      container.state === 'running' && slot.userId !== undefined && !userSandboxes.isConnected(slot.userId)
+        ? [{ userId: slot.userId, slot, container }]
+        : [],
     )
-    if (wanted.length === 0) return
+    const ours = await takeOver(wanted)
+    if (ours.length === 0) return
     const epoch = await options.ledger.nextEpoch()
     const gate = createGate(REATTACH_AT_ONCE)
     await Promise.all(
-      wanted.map(([slot, container]) =>
+      ours.map(({ userId, slot, container }) =>
         gate(async () => {
           try {
-            if (await isOurs(slot.userId)) await userSandboxes.reattach(slot, container, epoch, seenAt)
+            await userSandboxes.reattach(slot, container, epoch, seenAt)
           } catch (error) {
-            const { userId } = slot
-            if (userId !== undefined && !closing.aborted)
+            if (!closing.aborted)
               options.log('the stream to a running sandbox could not be opened', { userId, error })
           }
         }),
@@ -102,9 +103,10 @@ export function createHousekeeping(options: HousekeepingOptions): Housekeeping {
     )
   }
 
-  /** Also one whose owner has ended, for the one that leads: what runs in there must go on. */
-  async function isOurs(userId = ''): Promise<boolean> {
-    return share.owns(userId) || (share.leads() && (await share.claim(userId)))
+  async function takeOver<Of extends { userId: string }>(wanted: readonly Of[]): Promise<Of[]> {
+    if (wanted.length === 0) return []
+    const ours = await share.takeOver(wanted.map(({ userId }) => userId))
+    return wanted.filter(({ userId }) => ours.has(userId))
   }
 
   /** Paused from outside while in use: by an operator, or an engine that died half-way. */
@@ -135,17 +137,18 @@ export function createHousekeeping(options: HousekeepingOptions): Housekeeping {
   async function stopUnconnected(claimed: [LedgerSlot, BackendSandbox][], seenAt: number): Promise<void> {
     const before = asleep
     asleep = new Map()
+    const due: { userId: string }[] = []
     for (const [{ userId }, { id, state }] of claimed) {
       if (state !== 'paused' || userId === undefined || userSandboxes.isConnected(userId)) continue
-      if (!share.owns(userId) && !share.leads()) continue
       const since = before.get(id) ?? performance.now()
       asleep.set(id, since)
-      if (stopAfterMs > 0 && performance.now() - since >= stopAfterMs)
-        await one(userId, 'a paused sandbox without a stream could not be stopped', async () => {
-          // Its owner would have stopped it.
-          if (await isOurs(userId)) await userSandboxes.stop(userId, seenAt)
-        })
+      if (stopAfterMs > 0 && performance.now() - since >= stopAfterMs) due.push({ userId })
     }
+    // Their owners would have stopped them.
+    for (const { userId } of await takeOver(due))
+      await one(userId, 'a paused sandbox without a stream could not be stopped', () =>
+        userSandboxes.stop(userId, seenAt),
+      )
   }
 
   return {

@@ -8,10 +8,15 @@ export interface SharedEngine {
   leads(): boolean
   /**
    * Resolves with whether this user is this controller's, or now becomes it because they are no
-   * other one's. Asked where that decides: another controller has taken the sandbox over, or
-   * something runs or is paused whose controller may have ended.
+   * other one's. Asked where another controller has taken the sandbox over.
    */
   claim(userId: string): Promise<boolean>
+  /**
+   * Of these users, of whom something runs or is paused whose controller may have ended: those who
+   * are this controller's, and its part of those who are no one's, who become it. The other
+   * controllers take theirs with their own looks.
+   */
+  takeOver(userIds: readonly string[]): Promise<ReadonlySet<string>>
   /** Whether another controller that lives owns this user; without an id: whether it leads. */
   isElsewhere(userId: string | undefined): Promise<boolean>
   /** The host is full, and nothing of ours is idle: others may stop one that is. */
@@ -29,6 +34,7 @@ export const ALONE: SharedEngine = {
   owns: () => true,
   leads: () => true,
   claim: async () => true,
+  takeOver: async (userIds) => new Set(userIds),
   isElsewhere: async () => false,
   askForRoom: async () => {},
   onLost: () => {},

@@ -18,6 +18,7 @@ deployed(
           owns: () => owner === name,
           leads: () => name === 'a',
           claim: async () => owner === name,
+          takeOver: async (userIds) => new Set(owner === name ? userIds : []),
           isElsewhere: async (userId) => (userId === undefined ? 'a' : owner) !== name,
           askForRoom: async () => {},
           onLost: (lost) => void losses.set(name, lost),

@@ -46,6 +46,10 @@ function controller(name: string, change: Partial<SandboxesOptions> = {}): Start
         if (!owners.has(userId)) owners.set(userId, name)
         return owners.get(userId) === name
       },
+      async takeOver(userIds) {
+        if (leader === name) for (const id of userIds) if (!owners.has(id)) owners.set(id, name)
+        return new Set(userIds.filter((id) => owners.get(id) === name))
+      },
       isElsewhere: async (userId) => (userId === undefined ? leader : (owners.get(userId) ?? name)) !== name,
       askForRoom: async () => void asked.push(name),
       onLost: (lost) => void losses.set(name, lost),
@@ -92,7 +96,7 @@ test('a user who changes hands keeps what runs: the next owner attaches to it, a
   expect(await stateOf(after.id)).toBe('running')
 }, 60_000)
 
-test('what runs of nobody is taken up by the one that leads; of one’s own it is found before anything is acquired', async () => {
+test('what runs of nobody is taken up by the one that it falls to; of one’s own it is found before anything is acquired', async () => {
   const a = controller('a', { lookEveryMs: 20, idle: { pauseAfterMs: 0, stopAfterMs: 0 } })
   const b = controller('b')
   owners.set('ann', 'b').set('bob', 'b')
@@ -175,7 +179,7 @@ test('one that closes wakes, and one that stops all stops, what is no other’s'
   expect(await states()).toEqual(['running', 'stopped'])
 }, 60_000)
 
-test('what a dead controller left paused is stopped by the one that leads, once it is nobody’s', async () => {
+test('what a dead controller left paused is stopped by the one that it falls to, once it is nobody’s', async () => {
   const a = controller('a', { idle: { pauseAfterMs: 100, stopAfterMs: 0 } })
   leader = 'b'
   owners.set('ann', 'a')
@@ -241,6 +245,7 @@ test('an old owner that comes late takes a sandbox over for a moment, and its ow
       owns: () => true,
       leads: () => false,
       claim: async () => false,
+      takeOver: async (userIds) => new Set(userIds),
       isElsewhere: async () => true,
       askForRoom: async () => {},
       onLost: () => {},

@@ -54,6 +54,8 @@ export interface ReplicaReads {
   list(): Promise<Replica[]>
   /** Id of the living replica that has this person. */
   ownerOf(userId: string): Promise<string | undefined>
+  /** Those of these people whom no living replica has. */
+  freeOf(userIds: readonly string[]): Promise<string[]>
   /** Whom the replica of this id has. */
   peopleOf(replicaId: string): Promise<string[]>
 }
@@ -204,6 +206,18 @@ export function replicaReads(db: Kysely<SessionsSchema>): ReplicaReads {
         .where(living(now), '=', 1)
         .executeTakeFirst()
       return row?.id
+    },
+
+    async freeOf(userIds) {
+      const rows = await db
+        .selectFrom('owners')
+        .innerJoin('replicas', 'replicas.id', 'owners.replica_id')
+        .select('owners.user_id')
+        .where('owners.user_id', 'in', [...userIds])
+        .where(living(now), '=', 1)
+        .execute()
+      const owned = new Set(rows.map(({ user_id }) => user_id))
+      return userIds.filter((userId) => !owned.has(userId))
     },
 
     async peopleOf(replicaId) {
