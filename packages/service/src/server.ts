@@ -228,7 +228,11 @@ export async function startService(config: ServiceConfig, deps: ServiceDeps = {}
     undo.push(async () => external.close())
 
     const places = previewPlaces(config)
-    const previews = new Previews(keys.previews ?? (await ensureSecret(keysFolder, 'previews')), sockets)
+    const previews = new Previews({
+      secret: keys.previews ?? (await ensureSecret(keysFolder, 'previews')),
+      sockets,
+      accounts,
+    })
     const previewServer = new PreviewServer({
       places,
       previews,

@@ -3,9 +3,10 @@
  */
 import type { Account } from '@sandlot/shared/api'
 import { SandlotError } from '@sandlot/shared/errors'
-import type { AuditFrom } from '@sandlot/shared/office/audit'
+import { type AuditFrom, auditFrom } from '@sandlot/shared/office/audit'
 import type { KeyScope } from '@sandlot/shared/team/sign-in-api'
 import type { AccountsStore } from '@sandlot/storage/accounts/store'
+import { z } from 'zod'
 import type { OriginRule } from './origin.ts'
 
 export type Caller = { account: Account; from: AuditFrom } & (
@@ -47,6 +48,37 @@ export async function findCaller(
   if (found === undefined) throw new SandlotError('unauthenticated', SIGN_IN_FIRST)
   if (needsOrigin && origin === undefined) throw badOrigin(origin)
   return { ...found, via: 'sign-in', from: { address, signIn: found.signInId } }
+}
+
+/** By what a caller is found again, later and at another service. */
+export const callerMark = z.object({
+  userId: z.string(),
+  via: z.enum(['sign-in', 'key']),
+  /** Of the sign-in, or the key. */
+  id: z.string(),
+  from: auditFrom,
+})
+export type CallerMark = z.infer<typeof callerMark>
+
+export function markOf(caller: Caller): CallerMark {
+  const { account, from, via } = caller
+  return { userId: account.id, via, id: caller.via === 'key' ? caller.keyId : caller.signInId, from }
+}
+
+/** As they are now; undefined: the account, the sign-in or the key has ended. */
+export async function findMarked(
+  accounts: Pick<AccountsStore, 'listUsers' | 'listKeys' | 'signIns'>,
+  { userId, via, id, from }: CallerMark,
+): Promise<Caller | undefined> {
+  const account = (await accounts.listUsers()).find((user) => user.id === userId)
+  if (account === undefined) return undefined
+  if (via === 'sign-in') {
+    const isThere = (await accounts.signIns.list(userId)).some((one) => one.id === id)
+    return isThere ? { account, from, via, signInId: id, setCookies: [] } : undefined
+  }
+  const key = (await accounts.listKeys(userId)).find((one) => one.id === id)
+  if (key === undefined || (key.expiresAt !== null && key.expiresAt <= Date.now())) return undefined
+  return { account, from, via, keyId: id, scopes: key.scopes }
 }
 
 function badOrigin(origin: string | undefined): SandlotError {

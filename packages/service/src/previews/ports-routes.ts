@@ -20,7 +20,7 @@ export function portsRoutes(parts: Parts): Hono<AppEnv> {
       const isOn = places.originOf('', c.req.header('host')) !== undefined
       return c.json({ ...listening, off: isOn ? undefined : PREVIEWS_OFF } satisfies PortList)
     })
-    .get('/:port/open', (c) => {
+    .get('/:port/open', async (c) => {
       const asked = port.safeParse(c.req.param('port'))
       if (!asked.success) throw new SandlotError('bad_request', 'A port is a number from 1 to 65535.')
       // A page of another site could lead a person here.
@@ -33,7 +33,7 @@ export function portsRoutes(parts: Parts): Hono<AppEnv> {
       const id = previews.idOf(caller.account.id, asked.data)
       const origin = places.originOf(id, c.req.header('host'))
       if (origin === undefined) throw new SandlotError('not_implemented', PREVIEWS_OFF)
-      const ticket = previews.offer(caller, asked.data)
+      const ticket = await previews.offer(caller, asked.data)
       return c.redirect(`${origin}${ENTRANCE}?ticket=${ticket}`, 303)
     })
 }

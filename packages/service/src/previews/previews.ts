@@ -1,22 +1,33 @@
 /**
  * Who may see which port of their sandbox, and for how long. A preview belongs to one person and
  * one port; a browser gets in by a ticket of one use, and stays by a cookie of the preview's host.
+ * Both are valid at every service: tickets are rows, and cookies are signed and name a sign-in or a
+ * key, which must be there still.
  */
-import { createHmac } from 'node:crypto'
+import { createHmac, timingSafeEqual } from 'node:crypto'
 import { SandlotError } from '@sandlot/shared/errors'
 import { randomText } from '@sandlot/shared/ids'
-import type { Caller } from '../auth/caller.ts'
+import type { AccountsStore } from '@sandlot/storage/accounts/store'
+import { z } from 'zod'
+import { type Caller, type CallerMark, callerMark, findMarked, markOf } from '../auth/caller.ts'
 import type { Sockets } from '../socket/sockets.ts'
 
 const SECRET_CHARS = 32
 const TICKET_MS = 60_000
 /** Of a browser that does not come back. */
 const PASS_MS = 12 * 3_600_000
-/** Browsers of one person; the one that was let in first has to come again. */
+/** Age at which a cookie is made anew. */
+const RENEW_MS = 3_600_000
+/** Passes of one person that are held here; one that is not is found again by its cookie. */
 const MOST_PASSES = 24
 /** Connections of one person into their sandbox. */
 const MOST_CONNECTIONS = 32
+const SIGNATURE_CHARS = 64
 const BASE32 = 'abcdefghijklmnopqrstuvwxyz234567'
+
+/** What a ticket and a cookie say. */
+const admission = callerMark.extend({ port: z.number() })
+const signed = admission.extend({ at: z.number() })
 
 /** A browser that was let in. */
 export interface Pass {
@@ -32,73 +43,126 @@ interface HeldPass extends Pass {
   end(): void
 }
 
+interface PreviewsParts {
+  /** The same at every service. */
+  secret: string
+  sockets: Sockets
+  accounts: Pick<AccountsStore, 'tickets' | 'listUsers' | 'listKeys' | 'signIns'>
+  ticketMs?: number
+}
+
 export class Previews {
-  readonly #secret: string
-  readonly #sockets: Sockets
-  readonly #ticketMs: number
-  readonly #tickets = new Map<string, { previewId: string; port: number; caller: Caller }>()
-  /** By the value of the cookie. */
+  readonly #parts: PreviewsParts
+  /** By who has it, and of which preview. */
   readonly #passes = new Map<string, HeldPass>()
   /** By person. */
   readonly #connections = new Map<string, number>()
 
-  constructor(secret: string, sockets: Sockets, ticketMs = TICKET_MS) {
-    this.#secret = secret
-    this.#sockets = sockets
-    this.#ticketMs = ticketMs
+  constructor(parts: PreviewsParts) {
+    this.#parts = parts
   }
 
   /** The same port of the same person has the same origin, so that its storage stays. */
   idOf(userId: string, port: number): string {
-    const digest = createHmac('sha256', this.#secret)
+    const digest = createHmac('sha256', this.#parts.secret)
       .update(JSON.stringify([userId, port]))
       .digest()
     return [...digest.subarray(0, 26)].map((byte) => BASE32[byte & 31]).join('')
   }
 
   /** A ticket of one use for a browser of this person. */
-  offer(caller: Caller, port: number): string {
-    const id = this.idOf(caller.account.id, port)
+  async offer(caller: Caller, port: number): Promise<string> {
+    const { accounts, ticketMs = TICKET_MS } = this.#parts
     const ticket = randomText(SECRET_CHARS)
-    this.#tickets.set(ticket, { previewId: id, port, caller })
-    setTimeout(() => this.#tickets.delete(ticket), this.#ticketMs).unref()
+    const id = this.idOf(caller.account.id, port)
+    const value = JSON.stringify({ ...markOf(caller), port } satisfies z.infer<typeof admission>)
+    await accounts.tickets.put(`${id} ${ticket}`, value, ticketMs)
     return ticket
   }
 
   /** The value of the cookie for this ticket; undefined: it is for nothing here, any more. */
-  enter(previewId: string, ticket: string): string | undefined {
-    const offered = this.#tickets.get(ticket)
-    if (offered?.previewId !== previewId) return undefined
-    this.#tickets.delete(ticket)
-    const { caller } = offered
-    const own = [...this.#passes].filter(([, pass]) => pass.caller.account.id === caller.account.id)
-    for (const [, pass] of own.slice(0, Math.max(0, own.length + 1 - MOST_PASSES))) pass.end()
-    const key = randomText(SECRET_CHARS)
+  async enter(previewId: string, ticket: string): Promise<string | undefined> {
+    const value = await this.#parts.accounts.tickets.take(`${previewId} ${ticket}`)
+    return value === undefined ? undefined : this.#cookieOf(admission.parse(JSON.parse(value)))
+  }
+
+  /**
+   * What the browser with this cookie may see of the preview; undefined: nothing. `cookie`: another
+   * to have in its place.
+   */
+  async passOf(
+    previewId: string,
+    key: string | undefined,
+  ): Promise<{ pass: Pass; cookie?: string } | undefined> {
+    const said = key === undefined ? undefined : this.#read(key)
+    if (said === undefined || this.idOf(said.userId, said.port) !== previewId) return undefined
+    const age = Date.now() - said.at
+    if (age > PASS_MS) return undefined
+    const { at: _at, ...mark } = said
+    const name = JSON.stringify([said.via, said.id, said.port])
+    const pass = this.#passes.get(name) ?? (await this.#hold(name, previewId, mark))
+    if (pass === undefined) return undefined
+    pass.timer.refresh()
+    return age < RENEW_MS ? { pass } : { pass, cookie: this.#cookieOf(mark) }
+  }
+
+  async #hold(
+    name: string,
+    previewId: string,
+    said: CallerMark & { port: number },
+  ): Promise<HeldPass | undefined> {
+    const { accounts, sockets } = this.#parts
+    const first = await findMarked(accounts, said)
+    if (first === undefined) return undefined
     const ending = new AbortController()
     const end = (): void => {
       clearTimeout(pass.timer)
       leave()
-      this.#passes.delete(key)
+      if (this.#passes.get(name) === pass) this.#passes.delete(name)
       ending.abort()
     }
-    const pass: HeldPass = {
-      ...offered,
-      ended: ending.signal,
-      timer: setTimeout(end, PASS_MS).unref(),
-      end,
-    }
+    const timer = setTimeout(() => end(), PASS_MS).unref()
+    const pass = { previewId, port: said.port, caller: first, ended: ending.signal, timer, end }
     // Ends as a page of theirs does: with the sign-in, the key, the account, or what they may do.
-    const leave = this.#sockets.add({ caller, send: () => undefined, close: end })
-    this.#passes.set(key, pass)
-    return key
+    const leave = sockets.add({
+      get caller() {
+        return first
+      },
+      // The cookie names the sign-in that another has replaced.
+      set caller(_other: Caller) {
+        end()
+      },
+      send: () => undefined,
+      close: end,
+    })
+    // What ended until now was not told to this pass.
+    const caller = await findMarked(accounts, said)
+    const known = this.#passes.get(name)
+    if (caller === undefined || !mayLookIn(caller) || known !== undefined) end()
+    if (ending.signal.aborted) return known
+    const own = [...this.#passes.values()].filter((one) => one.caller.account.id === said.userId)
+    for (const one of own.slice(0, Math.max(0, own.length + 1 - MOST_PASSES))) one.end()
+    pass.caller = caller ?? first
+    this.#passes.set(name, pass)
+    return pass
   }
 
-  /** What the browser with this cookie may see of the preview; undefined: nothing. */
-  passOf(previewId: string, key: string | undefined): Pass | undefined {
-    const pass = key === undefined ? undefined : this.#passes.get(key)
-    if (pass?.previewId !== previewId) return undefined
-    pass.timer.refresh()
-    return pass
+  #cookieOf(said: z.infer<typeof admission>): string {
+    const text = JSON.stringify({ ...said, at: Date.now() } satisfies z.infer<typeof signed>)
+    const hex = Buffer.from(text).toString('hex')
+    return this.#signatureOf(hex) + hex
+  }
+
+  #read(cookie: string): z.infer<typeof signed> | undefined {
+    const given = Buffer.from(cookie.slice(0, SIGNATURE_CHARS))
+    const hex = cookie.slice(SIGNATURE_CHARS)
+    const right = Buffer.from(this.#signatureOf(hex))
+    if (given.length !== right.length || !timingSafeEqual(given, right)) return undefined
+    return signed.parse(JSON.parse(Buffer.from(hex, 'hex').toString()))
+  }
+
+  #signatureOf(hex: string): string {
+    return createHmac('sha256', this.#parts.secret).update(`pass ${hex}`).digest('hex')
   }
 
   /** Counts a connection; returns what takes it back. Throws `rate_limited`. */
@@ -120,4 +184,8 @@ export class Previews {
       else this.#connections.set(id, now)
     }
   }
+}
+
+function mayLookIn(caller: Caller): boolean {
+  return caller.account.role !== 'guest' && (caller.via === 'sign-in' || caller.scopes.includes('exec'))
 }

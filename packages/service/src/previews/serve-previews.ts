@@ -59,22 +59,21 @@ export class PreviewServer {
   }
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const { places, previews, secure } = this.#parts
+    const { places, previews } = this.#parts
     const id = places.idOf(request.headers.host) ?? ''
     const url = new URL(request.url ?? '/', 'http://preview.invalid')
     if (url.pathname === ENTRANCE) {
-      const key = previews.enter(id, url.searchParams.get('ticket') ?? '')
+      const key = await previews.enter(id, url.searchParams.get('ticket') ?? '')
       if (key === undefined) throw new SandlotError('forbidden', ENDED)
-      const cookie = `${PREVIEW_COOKIE}=${key}; Path=/; HttpOnly; SameSite=Lax${secure ? '; Secure' : ''}`
       response.writeHead(303, {
         location: '/',
-        'set-cookie': cookie,
+        'set-cookie': this.#cookie(key),
         'cache-control': 'no-store',
         'referrer-policy': 'no-referrer',
       })
       return void response.end()
     }
-    const pass = this.#pass(request, id)
+    const { pass, cookies } = await this.#pass(request, id)
     const ends = this.#ends(request, pass)
     const sent = httpRequest({
       agent: this.#agentOf(pass),
@@ -91,13 +90,16 @@ export class PreviewServer {
     // A program may answer before it has the whole body, and need not take the rest.
     pipeline(request, sent).catch(() => undefined)
     const answer = await answered
-    response.writeHead(answer.statusCode ?? 502, answer.statusMessage, outsideOf(answer, ends))
+    response.writeHead(answer.statusCode ?? 502, answer.statusMessage, [
+      ...outsideOf(answer, ends),
+      ...cookies.flat(),
+    ])
     await pipeline(answer, response)
   }
 
   async #join(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
     const { places, upstreams } = this.#parts
-    const pass = this.#pass(request, places.idOf(request.headers.host) ?? '')
+    const { pass, cookies } = await this.#pass(request, places.idOf(request.headers.host) ?? '')
     const ends = this.#ends(request, pass)
     const { origin, upgrade } = request.headers
     // The cookie comes with what a page of another preview opens, too.
@@ -133,6 +135,7 @@ export class PreviewServer {
     socket.write(
       headOf(101, [
         ...pairsOf(outsideOf(answer, ends)),
+        ...cookies,
         ['connection', 'Upgrade'],
         ['upgrade', answer.headers.upgrade ?? ''],
       ]),
@@ -141,15 +144,24 @@ export class PreviewServer {
     await Promise.allSettled([pipeline(socket, inside), pipeline(inside, socket)])
   }
 
-  /** Who asks. Throws `forbidden`. */
-  #pass({ headers, method }: IncomingMessage, id: string): Pass {
-    const pass = this.#parts.previews.passOf(id, keyIn(headers.cookie))
-    if (pass === undefined) throw new SandlotError('forbidden', ENDED)
+  /** Who asks, and cookies for them. Throws `forbidden`. */
+  async #pass(
+    { headers, method }: IncomingMessage,
+    id: string,
+  ): Promise<{ pass: Pass; cookies: ['set-cookie', string][] }> {
+    const found = await this.#parts.previews.passOf(id, keyIn(headers.cookie))
+    if (found === undefined) throw new SandlotError('forbidden', ENDED)
     const from = headers['sec-fetch-site']
     const isOwn = from === undefined || from === 'same-origin' || from === 'none'
     const navigates = headers['sec-fetch-mode'] === 'navigate' && (method === 'GET' || method === 'HEAD')
     if (!isOwn && !navigates) throw new SandlotError('bad_origin', FOREIGN)
-    return pass
+    const { pass, cookie } = found
+    return { pass, cookies: cookie === undefined ? [] : [['set-cookie', this.#cookie(cookie)]] }
+  }
+
+  #cookie(value: string): string {
+    const secure = this.#parts.secure ? '; Secure' : ''
+    return `${PREVIEW_COOKIE}=${value}; Path=/; HttpOnly; SameSite=Lax${secure}`
   }
 
   #ends({ headers }: IncomingMessage, { port }: Pass): Ends {

@@ -1,4 +1,6 @@
 /** Two services on one PostgreSQL, each with a disk of its own: what happens at one holds at the other. */
+import { once } from 'node:events'
+import { type IncomingMessage, request as httpRequest } from 'node:http'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -22,11 +24,11 @@ import {
   waitFor,
 } from '../support/harness.ts'
 import { PNG } from '../support/png.ts'
-import { ScriptedAgent } from '../support/scripted-agent.ts'
+import { ScriptedAgent, refusal } from '../support/scripted-agent.ts'
 
 const KEYS = {
   cookies: 'of both services, as their operator has set it',
-  previews: undefined,
+  previews: 'of both, too',
   push: undefined,
   alerts: undefined,
 }
@@ -114,6 +116,33 @@ describeOnPostgres('two services on one PostgreSQL', (postgres) => {
     await kept.settle()
     expect(kept.closed).toBeUndefined()
     await kept.close()
+  })
+
+  test('a preview is opened at one, entered at the other, and seen at both until its sign-in ends', async () => {
+    agent.ports = () => {
+      throw refusal('not_found', 'Nothing listens there.')
+    }
+    const opened = await fetch(`${harness.service.url}/api/ports/3000/open`, {
+      headers: { cookie: bob.cookie },
+      redirect: 'manual',
+    })
+    const { hostname, pathname, search } = new URL(opened.headers.get('location') ?? '')
+    const at = async (url: string, path: string, cookie = ''): Promise<IncomingMessage> => {
+      const { port } = new URL(url)
+      const headers = { host: `${hostname}:${port}`, cookie }
+      const sent = httpRequest({ host: '127.0.0.1', port, path, headers }).end()
+      const [answer] = (await once(sent, 'response')) as [IncomingMessage]
+      return answer.resume()
+    }
+    const entered = await at(other.url, pathname + search)
+    expect(entered.statusCode).toBe(303)
+    expect((await at(harness.service.url, pathname + search)).statusCode).toBe(403)
+    const [cookie = ''] = (entered.headers['set-cookie'] ?? []).map((one) => one.split(';', 1)[0] ?? '')
+    // Nothing listens, which only those learn who are let in.
+    for (const { url } of [harness.service, other]) expect((await at(url, '/', cookie)).statusCode).toBe(502)
+    expect((await bob.post('/api/sign-out')).status).toBe(204)
+    expect((await at(harness.service.url, '/', cookie)).statusCode).toBe(403)
+    await waitFor(async () => (await at(other.url, '/', cookie)).statusCode === 403)
   })
 
   test('a changed role begins sockets anew, and a removal ends them; one service does the rest', async () => {

@@ -10,12 +10,14 @@ import {
 import { type AddressInfo, connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { randomText } from '@sandlot/shared/ids'
+import { openAccounts } from '@sandlot/storage/accounts/accounts'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { WebSocket, WebSocketServer, createWebSocketStream } from 'ws'
+import type { Caller } from '../../src/auth/caller.ts'
 import { Previews } from '../../src/previews/previews.ts'
 import { previewPlaces } from '../../src/previews/places.ts'
 import { Sockets } from '../../src/socket/sockets.ts'
-import { type Browser, addUser, waitFor } from '../support/harness.ts'
+import { ANN, type Browser, addUser, browser, cookieOf, makeKey, waitFor } from '../support/harness.ts'
 import { refusal } from '../support/scripted-agent.ts'
 import { useHarness } from '../support/use-harness.ts'
 
@@ -279,6 +281,47 @@ describe('a preview lets in', () => {
     expect((await at(host, '/', { headers: { cookie } })).status).toBe(403)
   })
 
+  test('after a restart of the service, and no cookie that is not its own', async () => {
+    const { harness, ann } = now()
+    const { host, cookie } = await opened(ann)
+    await harness.restart()
+    const show = (value: string) => at(host, '/', { headers: { cookie: value } })
+    await waitFor(async () => (await show(cookie)).status === 200)
+    const [name = '', value = ''] = cookie.split('=')
+    const changed = value.replace(/.$/, (last) => (last === '0' ? '1' : '0'))
+    for (const other of [changed, value.slice(1), 'x', '']) {
+      const answer = await show(`${name}=${other}`)
+      expect([answer.status, words(answer)]).toEqual([403, expect.stringMatching(/^This preview has ended/)])
+    }
+  })
+
+  test('until a key ends, and not by a key without its scope', async () => {
+    const { ann } = now()
+    const key = await makeKey(ann)
+    const url = new URL(now().harness.service.url)
+    const given = await at(`localhost:${url.port}`, `/api/ports/${port}/open`, {
+      headers: { authorization: `Bearer ${key}` },
+    })
+    const { host, pathname, search } = new URL(given.headers.location ?? '')
+    const [set = ''] = (await at(host, pathname + search)).headers['set-cookie'] ?? []
+    const cookie = set.split(';')[0] ?? ''
+    expect((await at(host, '/', { headers: { cookie } })).status).toBe(200)
+    const { keys } = (await (await ann.get('/api/keys')).json()) as { keys: { id: string }[] }
+    await ann.delete(`/api/keys/${keys[0]?.id}`)
+    expect((await at(host, '/', { headers: { cookie } })).status).toBe(403)
+  })
+
+  test('until the password changes, and then by another ticket', async () => {
+    const { harness, ann } = now()
+    const { host, cookie } = await opened(ann)
+    expect((await at(host, '/', { headers: { cookie } })).status).toBe(200)
+    const change = { current: ANN.password, password: 'battery staple' }
+    const again = browser(harness.service.url, cookieOf(await ann.put('/api/password', change)))
+    expect((await at(host, '/', { headers: { cookie } })).status).toBe(403)
+    const next = await opened(again)
+    expect((await at(host, '/', { headers: { cookie: next.cookie } })).status).toBe(200)
+  })
+
   test('at most 32 connections of a person', async () => {
     const { harness, ann } = now()
     const { host, cookie } = await opened(ann)
@@ -296,11 +339,16 @@ describe('a preview lets in', () => {
 })
 
 test('tickets expire', async () => {
-  const previews = new Previews('secret', new Sockets(() => undefined), 5)
-  const caller = { account: { id: 'u' } } as Parameters<Previews['offer']>[0]
-  const ticket = previews.offer(caller, 80)
+  const { config } = now().harness
+  await now().harness.service.close()
+  const accounts = await openAccounts(config.accounts, { secret: 'x'.repeat(32), publicUrl: 'http://x' })
+  const sockets = new Sockets(() => undefined)
+  const previews = new Previews({ secret: 'secret', sockets, accounts, ticketMs: 5 })
+  const caller = { account: { id: 'u' }, via: 'sign-in', signInId: 's', from: {} } as Caller
+  const ticket = await previews.offer(caller, 80)
   await new Promise((resolve) => setTimeout(resolve, 20))
-  expect(previews.enter(previews.idOf('u', 80), ticket)).toBeUndefined()
+  expect(await previews.enter(previews.idOf('u', 80), ticket)).toBeUndefined()
+  await accounts.close()
 })
 
 test.each([

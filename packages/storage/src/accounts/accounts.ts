@@ -79,6 +79,7 @@ export async function openAccounts(where: string, options: AccountsOptions): Pro
       audit: withTypedFailures(health, storedAudit(db, 'service'), toAccountUserError),
       teams: withTypedFailures(health, makeTeams(db), toAccountUserError),
       notices: withTypedFailures(health, makeNotices(db), toAccountUserError),
+      tickets: withTypedFailures(health, auth.tickets, toAccountUserError),
       services: withTypedFailures(health, makeServices(db), toAccountUserError),
       uploads: withTypedFailures(health, storedUploads(db), toAccountUserError),
       alerts: withTypedFailures(health, makeAlerts(db), toAccountUserError),
@@ -109,6 +110,7 @@ function makeStore(
   | 'notices'
   | 'alerts'
   | 'services'
+  | 'tickets'
   | 'uploads'
 > {
   const hasUsers = async (): Promise<boolean> =>

@@ -2,6 +2,7 @@
  * better-auth, which only the files `auth*.ts` import, and what is specific to it: headers,
  * cookies, its errors.
  */
+import { createHash } from 'node:crypto'
 import { type Account, MAX_PASSWORD_CHARS, MIN_PASSWORD_CHARS } from '@sandlot/shared/api'
 import { SandlotError } from '@sandlot/shared/errors'
 import { betterAuth } from 'better-auth'
@@ -14,7 +15,7 @@ import { type SecondFactors, makeSecondFactors } from './auth-second-factor.ts'
 import { credentialOf, replacePassword, whileItHolds } from './credentials.ts'
 import type { ExternalFlows } from './external.ts'
 import type { AccountsSchema } from './schema.ts'
-import { type NewUser, type Origin, SecondFactorNeeded, type SignedIn } from './store.ts'
+import { type NewUser, type Origin, SecondFactorNeeded, type SignedIn, type Tickets } from './store.ts'
 
 const WRONG_PASSWORD = 'That is not your current password.'
 const SIGN_IN_FIRST = 'Sign in first.'
@@ -32,6 +33,7 @@ export interface Auth {
   find(cookie: string): Promise<SignedIn | undefined>
   /** Throws `forbidden`. */
   checkPassword(userId: string, password: string): Promise<void>
+  tickets: Tickets
 }
 
 export function makeAuth(db: Kysely<AccountsSchema>, options: AuthOptions): Auth {
@@ -124,11 +126,27 @@ export function makeAuth(db: Kysely<AccountsSchema>, options: AuthOptions): Auth
       if (known === undefined || !(await passwords.verify({ hash: known.hash, password })))
         throw new SandlotError('forbidden', WRONG_PASSWORD)
     },
+    tickets: {
+      async put(key, value, validMs) {
+        const { internalAdapter } = await $context
+        const expiresAt = new Date(Date.now() + validMs)
+        await internalAdapter.createVerificationValue({ identifier: ticketOf(key), value, expiresAt })
+      },
+      async take(key) {
+        const { internalAdapter } = await $context
+        return (await internalAdapter.consumeVerificationValue(ticketOf(key)))?.value
+      },
+    },
     async signOut(cookie) {
       const { headers } = await api.signOut({ headers: new Headers({ cookie }), returnHeaders: true })
       return headers.getSetCookie()
     },
   }
+}
+
+/** Who can read the database must not get in by it. */
+function ticketOf(key: string): string {
+  return `ticket-${createHash('sha256').update(key).digest('hex')}`
 }
 
 function headersOf({ ip, userAgent }: Origin): Headers {

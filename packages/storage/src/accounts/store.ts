@@ -66,6 +66,14 @@ export class SecondFactorNeeded extends Error {
   }
 }
 
+/** What is valid for a short while, at every service, and once. */
+export interface Tickets {
+  /** `key`: not to be guessed. */
+  put(key: string, value: string, validMs: number): Promise<void>
+  /** Undefined: there is none, or it was taken or has expired. */
+  take(key: string): Promise<string | undefined>
+}
+
 export interface AccountsStore {
   hasUsers(): Promise<boolean>
   /**
@@ -137,6 +145,7 @@ export interface AccountsStore {
   readonly secondFactor: SecondFactors
   readonly invitations: InvitationsStore
   readonly passwordResets: PasswordResetsStore
+  readonly tickets: Tickets
   /** What services on one database tell one another. */
   readonly services: ServicesStore
   /** Images that wait, where several services share them. */
