@@ -4,6 +4,7 @@
  */
 import { Socket } from 'node:net'
 import { hostname } from 'node:os'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { messageOf } from '@sandlot/shared/errors'
 import {
   HandleEmptyInListsPlugin,
@@ -194,11 +195,12 @@ async function migrate(
   const { db, close } = connectPostgres(url, { schema, connections: 2, health })
   try {
     if (by === 'sandlot') await refuseHalf(db)
+    if (await isMigrated(db, schema, migrations)) return
     await db.connection().execute(async (connection) => {
       // Making a schema or the migrator's own tables fails where two do it at once.
       await sql`select pg_advisory_lock(hashtext(${`sandlot ${schema} migrates`}))`.execute(connection)
       try {
-        await migrateAlone(schema, db, migrations)
+        if (!(await isMigrated(db, schema, migrations))) await migrateAlone(db, schema, migrations)
       } finally {
         await sql`select pg_advisory_unlock_all()`.execute(connection)
       }
@@ -208,7 +210,8 @@ async function migrate(
   }
 }
 
-async function refuseHalf(db: Kysely<unknown>): Promise<void> {
+/** Throws `StorageError('cannot_open')` while a Sandlot is being moved into the database. */
+export async function refuseHalf(db: Kysely<unknown>): Promise<void> {
   const { rows } = await sql<{ is_half: boolean }>`
     select to_regnamespace(${MOVING_SCHEMA}) is not null as is_half
   `.execute(db)
@@ -219,35 +222,85 @@ async function refuseHalf(db: Kysely<unknown>): Promise<void> {
   )
 }
 
-async function migrateAlone(schema: StoreName, db: Kysely<unknown>, migrations: Migrations): Promise<void> {
-  await sql`create schema if not exists ${sql.id(schema)}`.execute(db)
-  const migrator = new Migrator({
-    db,
-    provider: { getMigrations: () => Promise.resolve(migrations) },
-    migrationTableSchema: schema,
-  })
-  await refuseNewer(schema, db, migrations)
-  const { error, results } = await migrator.migrateToLatest()
-  if (error === undefined) return
-  const failed = results?.find((result) => result.status === 'Error')?.migrationName ?? 'a migration'
+/** Names of the migrations that a store has had; none where it was never opened. */
+export async function migrationsOf(db: Kysely<unknown>, schema: StoreName): Promise<string[]> {
+  const name = `${schema}.kysely_migration`
+  const table = await sql<{ there: boolean }>`select to_regclass(${name}) is not null as there`.execute(db)
+  if (table.rows[0]?.there !== true) return []
+  const { rows } = await sql<{ name: string }>`select name from ${sql.table(name)} order by name`.execute(db)
+  return rows.map((row) => row.name)
+}
+
+/**
+ * Whether it has had all of these. What a later version has added is no obstacle, unless it says so
+ * in its name. Throws `StorageError('newer_schema')`.
+ */
+async function isMigrated(db: Kysely<unknown>, schema: StoreName, migrations: Migrations): Promise<boolean> {
+  const applied = await migrationsOf(db, schema)
+  const missing = Object.keys(migrations).filter((name) => !applied.includes(name))
+  const unknown = applied.filter((name) => !Object.hasOwn(migrations, name))
+  const unfit = missing.length > 0 ? unknown : unknown.filter((name) => !isFitFor(name, migrations))
+  if (unfit.length === 0) return missing.length === 0
   throw new StorageError(
-    'migration_failed',
-    `The database is unchanged: ${failed} failed: ${messageOf(error)}.`,
-    { cause: error },
+    'newer_schema',
+    `The database was written by a newer version of Sandlot, which this one cannot work beside (it has ${unfit.join(', ')}). Run that version, or restore a backup of before.`,
   )
 }
 
-async function refuseNewer(schema: string, db: Kysely<unknown>, migrations: Migrations): Promise<void> {
-  const table = await sql<{ name: string | null }>`
-    select to_regclass(${`${schema}.kysely_migration`})::text as name
-  `.execute(db)
-  if (table.rows[0]?.name == null) return
-  const { rows } = await sql<{ name: string }>`select name from kysely_migration order by name`.execute(db)
-  const unknown = rows.map(({ name }) => name).filter((name) => !Object.hasOwn(migrations, name))
-  if (unknown.length === 0) return
-  throw new StorageError(
-    'newer_schema',
-    `The database was written by a newer version of Sandlot (it has ${unknown.join(', ')}). Run that version, or restore a backup of before.`,
+/**
+ * `060_without_it_after_055`: only for versions that have 055; those before it use what is gone.
+ */
+function isFitFor(later: string, migrations: Migrations): boolean {
+  const needed = /_after_(\d+)$/.exec(later)?.[1]
+  return needed === undefined || Object.keys(migrations).some((name) => name.startsWith(`${needed}_`))
+}
+
+/** Milliseconds for which a migration waits for a table, and everybody behind it. */
+const LOCK_MS = 1_000
+const BETWEEN_LOCKS_MS = 2_000
+const MOST_LOCK_TRIES = 20
+const LOCK_NOT_AVAILABLE = '55P03'
+
+async function migrateAlone(db: Kysely<unknown>, schema: StoreName, migrations: Migrations): Promise<void> {
+  await sql`create schema if not exists ${sql.id(schema)}`.execute(db)
+  const migrator = new Migrator({
+    db,
+    provider: { getMigrations: () => Promise.resolve(impatient(migrations)) },
+    migrationTableSchema: schema,
+  })
+  for (let tries = 1; ; tries += 1) {
+    const { error, results } = await migrator.migrateToLatest()
+    if (error === undefined) return
+    const isLocked = error instanceof Error && 'code' in error && error.code === LOCK_NOT_AVAILABLE
+    if (isLocked && tries < MOST_LOCK_TRIES) {
+      await sleep(BETWEEN_LOCKS_MS)
+      continue
+    }
+    const failed = results?.find((result) => result.status === 'Error')?.migrationName ?? 'a migration'
+    const hint = isLocked ? ' Another transaction uses its tables, like a backup: start again after it.' : ''
+    throw new StorageError(
+      'migration_failed',
+      `The database is unchanged: ${failed} failed: ${messageOf(error)}.${hint}`,
+      { cause: error },
+    )
+  }
+}
+
+/**
+ * They give up soon where a table is in use: what waits for one keeps all others, also of the
+ * version before, from it.
+ */
+function impatient(migrations: Migrations): Migrations {
+  return Object.fromEntries(
+    Object.entries(migrations).map(([name, migration]) => [
+      name,
+      {
+        async up(trx) {
+          await sql`set local lock_timeout = ${sql.lit(LOCK_MS)}`.execute(trx)
+          await migration.up(trx)
+        },
+      },
+    ]),
   )
 }
 

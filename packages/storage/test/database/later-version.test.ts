@@ -1,0 +1,104 @@
+/** Two versions on one PostgreSQL, as while the later one is rolled out: what its migrations may do to the one before. */
+import { textOf } from '@sandlot/shared/events'
+import { type Kysely, sql } from 'kysely'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Migrations } from '../../src/database/database.ts'
+import { openStore } from '../../src/database/open.ts'
+import { openSessionStore } from '../../src/sessions/open.ts'
+import { sessionsMigrations } from '../../src/sessions/schema.ts'
+import { message } from '../support/contract.ts'
+import { type Postgres, postgresPrograms, startPostgres } from '../support/postgres.ts'
+
+const ADDS = {
+  async up(db: Kysely<unknown>) {
+    await sql`alter table events add column later text not null default 'later'`.execute(db)
+    await sql`create table later_things (id text primary key)`.execute(db)
+  },
+}
+
+const WAITS = "select pid from pg_locks where not granted and mode = 'AccessExclusiveLock'"
+
+describe.skipIf(postgresPrograms === undefined)('on PostgreSQL', () => {
+  let postgres: Postgres
+  let made = 0
+  beforeAll(async () => {
+    postgres = await startPostgres(postgresPrograms ?? '')
+    await (await openSessionStore(await postgres.database('empty'))).close()
+  }, 60_000)
+  afterAll(() => postgres?.stop())
+  const fresh = (): Promise<string> => postgres.database(`later_${++made}`, 'empty')
+
+  /** As the later version does at its start. */
+  const migrate = async (url: string, later: Migrations): Promise<void> =>
+    (await openStore(url, 'sessions', { ...sessionsMigrations, ...later })).close()
+
+  test('this version goes on, and starts, where a later one has added something', async () => {
+    const url = await fresh()
+    const running = await openSessionStore(url)
+    await running.createSession({ id: 's', userId: 'ann', cwd: '/workspace', mode: 'manual', at: 1 })
+    await migrate(url, { '998_later': ADDS })
+    await running.append('s', [message('went on')])
+    await running.close()
+    const started = await openSessionStore(url)
+    await started.append('s', [message('started')])
+    expect(
+      (await started.readEvents('s')).flatMap((event) =>
+        event.sessionUpdate === 'agent_message_chunk' ? [textOf(event)] : [],
+      ),
+    ).toEqual(['went on', 'started'])
+    await started.close()
+  })
+
+  test('what a later version has taken away keeps out those that still use it, by its name', async () => {
+    const newest = Object.keys(sessionsMigrations).at(-1) ?? ''
+    const number = newest.split('_', 1)[0] ?? ''
+    const url = await fresh()
+    await migrate(url, { [`998_without_a_thing_after_${number}`]: ADDS })
+    await (await openSessionStore(url)).close()
+    await postgres.rows(
+      `later_${made}`,
+      "insert into sessions.kysely_migration values ('999_without_another_after_998', '2030')",
+    )
+    await expect(openSessionStore(url)).rejects.toMatchObject({
+      name: 'StorageError',
+      code: 'newer_schema',
+      message: expect.stringContaining('(it has 999_without_another_after_998)'),
+    })
+  })
+
+  test('a version that lacks one of its own changes is of another line, and refused', async () => {
+    const url = await fresh()
+    await migrate(url, { '998_later': ADDS })
+    const other = openStore(url, 'sessions', { ...sessionsMigrations, '997_ours': ADDS })
+    await expect(other).rejects.toMatchObject({ code: 'newer_schema' })
+  })
+
+  test('a migration that waits for a table in use keeps nobody else from it', async () => {
+    const url = await fresh()
+    const store = await openSessionStore(url)
+    await store.createSession({ id: 's', userId: 'ann', cwd: '/workspace', mode: 'manual', at: 1 })
+    // As a backup holds all tables.
+    const backup = await openStore(url, 'sessions', sessionsMigrations)
+    const held = Promise.withResolvers<void>()
+    const release = Promise.withResolvers<void>()
+    const reading = backup.db.transaction().execute(async (trx) => {
+      await sql`set local idle_in_transaction_session_timeout = 0`.execute(trx)
+      await sql`lock table events in access share mode`.execute(trx)
+      held.resolve()
+      await release.promise
+    })
+    await held.promise
+    let isMigrated = false
+    const migrating = migrate(url, { '998_later': ADDS }).then(() => void (isMigrated = true))
+    await expect.poll(() => postgres.rows(`later_${made}`, WAITS), { timeout: 10_000 }).toHaveLength(1)
+    await store.append('s', [message('meanwhile')])
+    expect(isMigrated).toBe(false)
+    release.resolve()
+    await reading
+    await migrating
+    await store.append('s', [message('after')])
+    expect(await store.readEvents('s')).toHaveLength(2)
+    await backup.close()
+    await store.close()
+  }, 60_000)
+})
