@@ -14,6 +14,7 @@ import { startFakeProvider, textAnswer } from '../../ai-agent/test/support/fake-
 import { describeOnPostgres } from '../../storage/test/support/on-postgres.ts'
 import { makeBackup, type MadeBackup } from '../src/backup.ts'
 import { BackupError } from '../src/backup-error.ts'
+import { migrate } from '../src/migrate.ts'
 import { programOf } from '../src/pg-process.ts'
 import { restoreBackup } from '../src/restore.ts'
 import { makeDeployment } from './support/deployment.ts'
@@ -160,6 +161,30 @@ describeOnPostgres('on PostgreSQL', (postgres) => {
     const empty = await postgres.database('for_files')
     expect(await problem(restore(files.file, join(folder, 'files'), empty))).toBe('other_database')
     expect(readdirSync(folder)).not.toContain('files')
+  })
+
+  test('a database that a move has not ended in is neither backed up nor restored into', async () => {
+    const data = join(folder, 'moved')
+    await makeDeployment(data)
+    const url = await postgres.database('half')
+    const other = await postgres.database('whole')
+    await (await openSessionStore(other)).close()
+    const { file } = await backup(data, other)
+    const moved = migrate({
+      data,
+      url,
+      doing: (what) => {
+        if (what.startsWith('sessions.')) throw new Error('it was ended here')
+      },
+    })
+    await expect(moved).rejects.toThrow('it was ended here')
+    const before = readdirSync(to)
+    await expect(backup(data, url)).rejects.toMatchObject({
+      code: 'cannot_open',
+      message: expect.stringContaining('./sandlot migrate has not ended yet. Run it again'),
+    })
+    expect(readdirSync(to)).toEqual(before)
+    expect(await problem(restore(file, join(folder, 'not-moved'), url))).toBe('not_empty')
   })
 
   test('a database that a later Sandlot has migrated is refused, and nothing is written', async () => {

@@ -1,11 +1,9 @@
 /** A database of PostgreSQL as a whole, for backups: as of one moment, and whether it is empty. */
-import { type Kysely, sql } from 'kysely'
+import { sql } from 'kysely'
 import { StorageError } from '../storage-error.ts'
-import { connectPostgres, type StoreName } from './postgres.ts'
+import { MOVING_SCHEMA, type StoreName, connectPostgres, migrationsOf, refuseHalf } from './postgres.ts'
 
-const SCHEMAS: readonly StoreName[] = ['sessions', 'accounts']
-
-type Plain = Kysely<unknown>
+const SCHEMAS: readonly string[] = ['sessions', 'accounts', MOVING_SCHEMA]
 
 interface Snapshot {
   /** For `pg_dump --snapshot`; good until `close`. */
@@ -29,6 +27,7 @@ export async function holdSnapshot(url: string): Promise<Snapshot> {
       select pg_export_snapshot() as id, current_setting('server_version') as server,
         to_char(now() at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as at
     `.execute(db)
+    await refuseHalf(db)
     const [row] = rows
     if (row === undefined) throw new StorageError('io', 'PostgreSQL gave no snapshot.')
     const migrations = {
@@ -40,14 +39,6 @@ export async function holdSnapshot(url: string): Promise<Snapshot> {
     await close()
     throw health.typed(error)
   }
-}
-
-async function migrationsOf(db: Plain, schema: StoreName): Promise<string[]> {
-  const name = `${schema}.kysely_migration`
-  const table = await sql<{ there: boolean }>`select to_regclass(${name}) is not null as there`.execute(db)
-  if (table.rows[0]?.there !== true) return []
-  const { rows } = await sql<{ name: string }>`select name from ${sql.table(name)} order by name`.execute(db)
-  return rows.map((row) => row.name)
 }
 
 /** Schemas of ours, and the server's version. Throws `StorageError`: cannot_open, io. */
