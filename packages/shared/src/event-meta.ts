@@ -64,6 +64,19 @@ const promptTiming = z.object({
 })
 export type PromptTiming = z.infer<typeof promptTiming>
 
+const KINDS: ReadonlySet<unknown> = new Set(
+  sandlotEvent.options.flatMap(({ shape }) => [...shape.type.values]),
+)
+
+/**
+ * A kind that a later version has added is none here: while it is rolled out, both read the same
+ * logs.
+ */
+function knownEvent(event: unknown): unknown {
+  const type = typeof event === 'object' && event !== null && 'type' in event ? event.type : undefined
+  return typeof type === 'string' && !KINDS.has(type) ? undefined : event
+}
+
 export const sandlotMeta = z.object({
   v: z.literal(1),
   /** Dense per session from 1; assigned by the store. */
@@ -115,7 +128,7 @@ export const sandlotMeta = z.object({
   request: requestMark.optional(),
   /** On `prompt_ended`, where it was measured. */
   promptTiming: promptTiming.optional(),
-  event: sandlotEvent.optional(),
+  event: z.preprocess(knownEvent, sandlotEvent.optional()).optional(),
 })
 export type SandlotMeta = z.infer<typeof sandlotMeta>
 
