@@ -34,10 +34,20 @@ export interface RunningSandlot {
   stop(): Promise<void>
 }
 
+/** A checkout with its packages, whose sources the processes run from. */
+export interface Version {
+  root: string
+  /** What its processes have beside what all have. */
+  environment?: Record<string, string>
+}
+export const THIS_VERSION: Version = { root }
+
 /** One process of several of its kind. */
 export interface Replica {
   /** Its `SANDLOT_REPLICA`. */
   name: string
+  /** What its next start is of. */
+  version: Version
   /** False: it has ended. */
   runs(): boolean
   signal(signal: NodeJS.Signals): void
@@ -56,6 +66,8 @@ export interface SandlotOptions {
   database?: string
   /** How many ai-agents, and as many services. Default 1. */
   replicas?: number
+  /** What is started. Default: this one. */
+  version?: Version
   /** What the ai-agent with this number, from 0, has beside what all have. */
   agentOf?: (replica: number) => Record<string, string>
 }
@@ -96,14 +108,20 @@ export async function startSandlot(options: SandlotOptions = {}): Promise<Runnin
   const ports = await Promise.all(numbers.map(freePort))
   let logs = ''
 
-  const start = (name: string, entry: string, env: Record<string, string>): ChildProcess => {
-    const child = spawn(`${root}node_modules/.bin/node`, ['--conditions=sandlot-source', `${root}${entry}`], {
+  const start = (
+    { root: its, environment }: Version,
+    name: string,
+    entry: string,
+    env: Record<string, string>,
+  ): ChildProcess => {
+    const child = spawn(`${its}node_modules/.bin/node`, ['--conditions=sandlot-source', `${its}${entry}`], {
       env: {
         ...baseEnvironment(),
         SANDLOT_DATA: data,
         SANDLOT_SANDBOX_POOL: '0',
         ...(options.database === undefined ? {} : { DATABASE_URL: options.database }),
         ...env,
+        ...environment,
       },
       stdio: ['ignore', 'pipe', 'pipe'],
     })
@@ -117,20 +135,22 @@ export async function startSandlot(options: SandlotOptions = {}): Promise<Runnin
   /** `ready`: resolves when it works; throws where it has ended. */
   const replica = (
     name: string,
-    run: (more: Record<string, string>) => ChildProcess,
+    run: (version: Version, more: Record<string, string>) => ChildProcess,
     ready: (before: string) => Promise<unknown>,
   ): Replica => {
-    let child = run({})
+    const version = options.version ?? THIS_VERSION
+    let child = run(version, {})
     const runs = (): boolean => child.exitCode === null && child.signalCode === null
     return {
       name,
+      version,
       runs,
       signal: (signal) => void child.kill(signal),
       end: (signal) => end(child, signal),
       async start(more = {}) {
         if (runs()) return
         const before = logs
-        child = run(more)
+        child = run(this.version, more)
         await ready(before)
       },
     }
@@ -145,8 +165,8 @@ export async function startSandlot(options: SandlotOptions = {}): Promise<Runnin
     const name = count === 1 ? 'ai-agent' : `replica-${number + 1}`
     return replica(
       name,
-      (more) =>
-        start(name, 'packages/ai-agent/src/main.ts', {
+      (version, more) =>
+        start(version, name, 'packages/ai-agent/src/main.ts', {
           PORT: String(ports[0]),
           ...(count === 1 ? {} : { SANDLOT_REPLICA: name }),
           ...options.agent,
@@ -160,15 +180,15 @@ export async function startSandlot(options: SandlotOptions = {}): Promise<Runnin
     const name = count === 1 ? 'service' : `service-${number + 1}`
     const made = replica(
       name,
-      (more) =>
-        start(name, 'packages/service/src/main.ts', {
+      (version, more) =>
+        start(version, name, 'packages/service/src/main.ts', {
           PORT: String(ports[number]),
           SANDLOT_WEB_DIST: `${root}packages/web/dist`,
           ...more,
         }),
       said(name, /Sandlot is ready/, () => services[number]),
     )
-    return { ...made, url: `http://127.0.0.1:${ports[number]}` }
+    return Object.assign(made, { url: `http://127.0.0.1:${ports[number]}` })
   })
   const [agent, service] = [agents[0], services[0]]
   if (agent === undefined || service === undefined) throw new Error('no replicas')

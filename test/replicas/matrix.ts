@@ -1,6 +1,7 @@
 /** What is made to fail, when, and how; docs/growing.md has the same rows for people. */
 import { existsSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { messageOf } from '@sandlot/shared/errors'
 import { type SessionEvent, sandlotEventOf, seqOf } from '@sandlot/shared/events'
 import { randomText } from '@sandlot/shared/ids'
 import { openSessionReader } from '../../packages/storage/src/sessions/open.ts'
@@ -288,7 +289,7 @@ export async function runCase(world: World, { row, moment, name }: Case): Promis
   const ended = performance.now() - began
   await world.mend()
   if (row.prepare !== undefined) await restartAgents(world, () => ({}))
-  neighbour.stop()
+  await neighbour.stop()
 
   const reason = await checkLog(world, said, row)
   expect(await linesOf(person, 'begun.txt')).toEqual([`begun-${token}`])
@@ -308,7 +309,7 @@ export async function runCase(world: World, { row, moment, name }: Case): Promis
 const seconds = (ms: number): string => `${(ms / 1_000).toFixed(1)} s`
 
 /** Every service shows the question, and this one takes the answer. */
-async function answer(person: Client, service: number, said: Said): Promise<void> {
+export async function answer(person: Client, service: number, said: Said): Promise<void> {
   const path = `/api/sessions/${said.sessionId}/approvals`
   const callId = await eventually('the approval', async () => {
     const found = await person.fetch(service, path)
@@ -324,7 +325,7 @@ async function answer(person: Client, service: number, said: Said): Promise<void
 }
 
 /** No event is lost, none is twice, and the prompt has a reason, which is returned. */
-async function checkLog(
+export async function checkLog(
   { database }: World,
   said: Said,
   { loses, mayEnd }: Pick<Row, 'loses' | 'mayEnd'>,
@@ -345,7 +346,7 @@ async function checkLog(
   }
 }
 
-async function linesOf(person: Client, file: string): Promise<string[]> {
+export async function linesOf(person: Client, file: string): Promise<string[]> {
   const text = await eventually(file, async () => {
     const found = await person.fetch(0, `/api/files/content?path=${file}`)
     return found.ok ? found.text() : undefined
@@ -354,7 +355,7 @@ async function linesOf(person: Client, file: string): Promise<string[]> {
 }
 
 /** Another person, whom another agent has where there are several. */
-async function neighbourOf(world: World, personId: string): Promise<Client> {
+export async function neighbourOf(world: World, personId: string): Promise<Client & { id: string }> {
   const owner = await world.ownerOf(personId)
   for (let tries = 1; ; tries++) {
     const other = await world.join()
@@ -366,12 +367,15 @@ async function neighbourOf(world: World, personId: string): Promise<Client> {
 const MOST_NEIGHBOURS = 6
 
 /** Another person, who asks for something short again and again. */
-class Neighbour {
+export class Neighbour {
   readonly #client: Client
+  /** Why prompts of theirs did not come to their end. */
+  readonly problems: string[] = []
   readonly #before: number[] = []
   readonly #after: number[] = []
   #suffers = false
   #stopped = false
+  #ended: Promise<void> | undefined
 
   constructor(client: Client) {
     this.#client = client
@@ -383,13 +387,15 @@ class Neighbour {
       while (!this.#stopped) {
         const began = performance.now()
         const suffered = this.#suffers
-        await this.#client.say('hello', { first: 1 }).done.catch(() => undefined)
+        await this.#client.say('hello', { first: 1 }).done.catch((error: unknown) => {
+          this.problems.push(messageOf(error))
+        })
         const times = suffered || this.#suffers ? this.#after : this.#before
         times.push(performance.now() - began)
         await sleep(NEIGHBOUR_PAUSE_MS)
       }
     }
-    void goOn()
+    this.#ended = goOn()
     await sleep(ms)
   }
 
@@ -397,8 +403,10 @@ class Neighbour {
     this.#suffers = true
   }
 
-  stop(): void {
+  /** Resolves when the last one has ended. */
+  async stop(): Promise<void> {
     this.#stopped = true
+    await this.#ended
   }
 
   report(): string {

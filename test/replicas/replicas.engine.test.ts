@@ -1,9 +1,15 @@
 /** What fails while several agents and services work, and what is true afterwards: the rows of `matrix.ts`. */
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, onTestFailed, test } from 'vitest'
+import { accountsMigrations } from '../../packages/storage/src/accounts/schema.ts'
+import type { Migration } from '../../packages/storage/src/database/database.ts'
+import { openStore } from '../../packages/storage/src/database/open.ts'
+import { sessionsMigrations } from '../../packages/storage/src/sessions/schema.ts'
 import { postgresPrograms } from '../../packages/storage/test/support/postgres.ts'
 import { sample } from '../campaign.ts'
+import { THIS_VERSION } from '../e2e/processes.ts'
 import { CASES, runCase } from './matrix.ts'
+import { rollOut } from './roll-out.ts'
 import { type World, openWorld } from './world.ts'
 
 const REPLICAS = 2
@@ -18,13 +24,35 @@ const missing =
       : undefined
 if (missing !== undefined) process.stderr.write(`replicas: left out, ${missing}\n`)
 
+/** As a later version does: columns and tables more. */
+async function migrateFurther(database: string): Promise<void> {
+  const adds = (table: string): Migration => ({
+    async up({ schema }) {
+      const column = schema
+        .alterTable(table)
+        .addColumn('later', 'text', (of) => of.notNull().defaultTo('later'))
+      await column.execute()
+      await schema.createTable('later_things').addColumn('id', 'text').execute()
+    },
+  })
+  const sessions = { ...sessionsMigrations, '999_later': adds('sessions') }
+  await (await openStore(database, 'sessions', sessions)).close()
+  const accounts = { ...accountsMigrations, '999_later': adds('auth_user') }
+  await (await openStore(database, 'accounts', accounts)).close()
+}
+
 describe.skipIf(missing !== undefined)('several agents and services', () => {
   const stack = new AsyncDisposableStack()
   let world: World
   beforeAll(async () => {
     world = await openWorld(postgresPrograms ?? '', REPLICAS, stack)
-  }, 120_000)
+  }, 240_000)
   afterAll(() => stack.disposeAsync())
+
+  const keepLogs = (): void => {
+    mkdirSync('test-results', { recursive: true })
+    writeFileSync(`test-results/failed-replicas.log`, world.sandlot.logs())
+  }
 
   const cases = CASES.filter(({ row }) => REPLICAS > 1 || row.alone === true)
   for (const { name, row } of cases)
@@ -36,10 +64,13 @@ describe.skipIf(missing !== undefined)('several agents and services', () => {
       FEW,
     ),
   )('%s', { timeout: 120_000 }, async (_name, one) => {
-    onTestFailed(() => {
-      mkdirSync('test-results', { recursive: true })
-      writeFileSync(`test-results/failed-replicas.log`, world.sandlot.logs())
-    })
+    onTestFailed(keepLogs)
     console.log(await runCase(world, one))
   })
+
+  test('on a database that a later version has migrated all go on, start, hand over and take over', async () => {
+    onTestFailed(keepLogs)
+    await migrateFurther(world.database)
+    console.log(await rollOut(world, THIS_VERSION))
+  }, 240_000)
 })

@@ -13,7 +13,7 @@ import {
 } from '../../packages/ai-agent/test/support/fake-provider.ts'
 import { testConfig } from '../../packages/sandbox/test/support/config.ts'
 import { type Postgres, startPostgres } from '../../packages/storage/test/support/postgres.ts'
-import { type RunningSandlot, startSandlot } from '../e2e/processes.ts'
+import { type RunningSandlot, type Version, startSandlot } from '../e2e/processes.ts'
 import { Client } from './client.ts'
 import { type Proxy, startProxy } from './proxy.ts'
 
@@ -46,6 +46,7 @@ export async function openWorld(
   programs: string,
   replicas: number,
   stack: AsyncDisposableStack,
+  version?: Version,
 ): Promise<World> {
   const folder = mkdtempSync(join(tmpdir(), 'sandlot-replicas-'))
   stack.defer(() => rmSync(folder, { recursive: true, force: true }))
@@ -77,6 +78,7 @@ export async function openWorld(
   const sandlot = await startSandlot({
     database,
     replicas,
+    version,
     agent: {
       OPENAI_BASE_URL: provider.baseUrl,
       OPENAI_API_KEY: 'sk-test-canary',
