@@ -146,6 +146,7 @@ export class Session {
    * session), `not_found` (deleted).
    */
   prompt(text: string, options: PromptOptions = {}): Promise<Accepted> {
+    this.#core.journal.presence.stoppedTyping(options.author?.id ?? this.userId)
     return this.#prompts.submit(text, options)
   }
 

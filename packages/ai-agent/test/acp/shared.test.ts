@@ -302,6 +302,14 @@ describe('among people', () => {
       ])
     await bob.connection.agent.notify(EXT.typing, { user: BOB, sessionId })
     await expect.poll(() => people(ada)).toContainEqual({ id: BOB.id, name: 'Bob', typing: true })
+    bench.provider.add(textAnswer('Hello.'))
+    await prompt(bob, BOB, 'Hello')
+    await expect
+      .poll(() => people(ada))
+      .toEqual([
+        { id: ADA.id, name: 'Ada' },
+        { id: BOB.id, name: 'Bob' },
+      ])
     await bob[Symbol.asyncDispose]()
     await expect.poll(() => people(ada)).toEqual([])
     expect((await log()).some((event) => sandlotEventOf(event)?.type === 'presence')).toBe(false)
