@@ -192,7 +192,7 @@ function FieldInput(props: {
         {!field.required && <span className="ml-2 font-sans font-normal text-faint">optional</span>}
       </label>
       {field.type === 'choice' || field.type === 'boolean' ? (
-        <select {...shared} className={`${INPUT} w-auto pr-2`}>
+        <select {...shared} className={`${INPUT} w-auto`}>
           {!field.required && <option value="">as the tool does by itself</option>}
           {(field.type === 'boolean' ? ['true', 'false'] : field.choices).map((choice) => (
             <option key={choice} value={choice}>

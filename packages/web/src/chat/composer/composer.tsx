@@ -136,7 +136,8 @@ export function Composer(props: {
   return (
     <>
       <div className={COLUMN}>
-        <div className="above-composer rounded-t-2xl border border-b-0 border-line-strong bg-raised empty:hidden">
+        {/* What is announced there stays while it is empty: no frame for that. */}
+        <div className="above-composer rounded-t-2xl border-line-strong bg-raised has-[>:not(:empty)]:border has-[>:not(:empty)]:border-b-0">
           {props.above}
         </div>
       </div>
