@@ -179,7 +179,7 @@ function focusComposer() {
 function useTitle(): string {
   return useChatState((state) => {
     const { activeId } = state
-    if (activeId === null) return ''
+    if (activeId === null || state.views[activeId]?.missing === true) return ''
     const summary = state.sessions?.find((known) => known.sessionId === activeId)
     return state.views[activeId]?.transcript.title ?? summary?.title ?? 'New chat'
   })

@@ -692,6 +692,38 @@ test('a chat is renamed and saved as Markdown', async () => {
   expect(text).toContain('**Edit primes.py** (Done)')
 })
 
+test('a chat is renamed from the list, where another is open', async () => {
+  const page = await signedIn({ sessionId: 's_build' })
+  const row = page.locator('[data-session-id="s_fixed"]')
+  await row.hover()
+  await row.getByRole('button', { name: /^More about/ }).click()
+  await page.getByRole('menuitem', { name: 'Rename…' }).click()
+  await page.getByRole('dialog', { name: 'Rename this chat' }).getByLabel('Name').fill('Primes, mended')
+  await page.keyboard.press('Enter')
+  await row.getByText('Primes, mended').waitFor()
+})
+
+test('what can be done with the last answer is shown without a pointer over it', async () => {
+  const page = await signedIn({ sessionId: 's_fixed' })
+  const copy = page.getByTestId('message-assistant').last().getByRole('button', { name: 'Copy message' })
+  await until(async () => expect(await copy.evaluate((one) => getComputedStyle(one).opacity)).toBe('1'))
+  const own = page.getByTestId('message-user').last().getByRole('button', { name: 'Copy your message' })
+  expect(await own.evaluate((one) => getComputedStyle(one).opacity)).toBe('0')
+})
+
+test('a chat of one’s own can be shared beside its name', async () => {
+  const page = await signedIn({ sessionId: 's_fixed' })
+  await page.getByRole('button', { name: 'Share', exact: true }).click()
+  await page.getByRole('dialog', { name: /share/i }).waitFor()
+})
+
+test('the frame of the composer is whole while nothing stands above it', async () => {
+  const page = await signedIn()
+  const frame = page.locator('.composer')
+  expect(await frame.evaluate((one) => getComputedStyle(one).borderTopLeftRadius)).not.toBe('0px')
+  expect(await page.locator('.above-composer').evaluate((one) => one.getBoundingClientRect().height)).toBe(0)
+})
+
 test('the keys are listed, and a chat that needs somebody tells them when they look elsewhere', async () => {
   const page = await signedIn()
   await page.keyboard.press('Control+/')

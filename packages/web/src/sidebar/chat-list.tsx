@@ -7,6 +7,7 @@ import { Archive, ArrowLeft, ChevronRight, Ellipsis, Folder, FolderPlus, SquareP
 import { useEffect, useMemo, useRef, useState } from 'react'
 import { useLocation } from 'wouter'
 import { useChat, useChatState } from '../chat/chat-context.ts'
+import { RenameDialog } from '../chat/chat-menu.tsx'
 import { cn } from '../lib/cn.ts'
 import { browserStorage } from '../lib/storage.ts'
 import { fetchArchived, fetchOfProject, fetchPinned, removeProject } from '../net/chats.ts'
@@ -42,6 +43,7 @@ export function ChatList(props: {
   const [problem, setProblem] = useState<string | null>(null)
   /** `null`: a new one. */
   const [project, setProject] = useState<{ edited: Project | null; add?: string } | undefined>()
+  const [renamed, setRenamed] = useState<string | null>(null)
   const deleteChats = useDeleteChats()
   const isGuest = me.role === 'guest'
   useKeptChats()
@@ -59,6 +61,7 @@ export function ChatList(props: {
       key={summary.sessionId}
       summary={summary}
       active={summary.sessionId === activeId}
+      onRename={setRenamed}
       onDelete={deleteChats}
       onNewProject={(add) => setProject({ edited: null, add })}
       onPick={onPick}
@@ -113,6 +116,13 @@ export function ChatList(props: {
             </div>
           )}
         </>
+      )}
+      {renamed !== null && (
+        <RenameDialog
+          sessionId={renamed}
+          title={sessions?.find(({ sessionId }) => sessionId === renamed)?.title ?? ''}
+          onClose={() => setRenamed(null)}
+        />
       )}
       {project !== undefined && (
         <ProjectDialog

@@ -13,6 +13,7 @@ import { SessionMenu } from './session-menu.tsx'
 export const SessionItem = memo(function SessionItem(props: {
   summary: SessionSummary
   active: boolean
+  onRename: (sessionId: string) => void
   onDelete: (sessionIds: readonly string[]) => void
   onNewProject: (sessionId: string) => void
   onPick: () => void
@@ -90,6 +91,7 @@ export const SessionItem = memo(function SessionItem(props: {
           summary={summary}
           title={title}
           host={host}
+          onRename={props.onRename}
           onDelete={props.onDelete}
           onNewProject={props.onNewProject}
         />

@@ -12,6 +12,7 @@ import {
   type LucideIcon,
   Mail,
   MailOpen,
+  Pencil,
   Pin,
   PinOff,
   Trash2,
@@ -33,6 +34,7 @@ export function SessionMenu(props: {
   title: string
   /** Inside the page’s landmark. */
   host: RefObject<HTMLElement | null>
+  onRename: (sessionId: string) => void
   onDelete: (sessionIds: readonly string[]) => void
   /** The chat is to be in a project that is made now. */
   onNewProject: (sessionId: string) => void
@@ -60,6 +62,11 @@ export function SessionMenu(props: {
             >
               {pinned ? 'Unpin' : 'Pin'}
             </Item>
+            {isOwn && (
+              <Item icon={Pencil} onClick={() => props.onRename(sessionId)}>
+                Rename…
+              </Item>
+            )}
             {isOwn && (
               <Menu.SubmenuRoot>
                 <Menu.SubmenuTrigger className={ITEM}>

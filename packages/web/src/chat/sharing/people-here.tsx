@@ -1,7 +1,7 @@
 /** Who else is in the chat on the screen now, and who writes. */
 import { Popover } from '@base-ui/react/popover'
 import type { Present } from '@sandlot/shared/transcript/transcript'
-import { UsersRound } from 'lucide-react'
+import { Share2, UsersRound } from 'lucide-react'
 import { useRef } from 'react'
 import { Button } from '../../ui/button.tsx'
 import { PersonMark } from '../../ui/person-mark.tsx'
@@ -11,7 +11,7 @@ import { type Reading, useReadingOf } from './reading.ts'
 
 const MOST_MARKS = 3
 
-/** Beside the title of a shared chat; absent in others. `onShare`: see who may. */
+/** Beside the title: who else is in a shared chat, or the way to share one. `onShare`: see who may. */
 export function PeopleHere(props: { onShare: () => void }) {
   const { me } = useChat()
   const sessionId = useChatState((state) => state.activeId)
@@ -19,7 +19,15 @@ export function PeopleHere(props: { onShare: () => void }) {
   const reading = useReadingOf(sessionId)
   // Inside the page’s landmark, not at the end of the body.
   const host = useRef<HTMLDivElement>(null)
-  if (!reading.together || view.missing) return null
+  if (view.missing) return null
+  if (!reading.together) {
+    if (view.transcript.seq === 0) return null
+    return (
+      <Button variant="ghost" className="h-8 px-2.5 max-md:hidden" onClick={props.onShare}>
+        <Share2 className="size-4" aria-hidden /> Share
+      </Button>
+    )
+  }
   const { people } = view.transcript
   const others = people.filter(({ id }) => id !== me.id)
   const names = others.map(({ name }) => name).join(', ')
@@ -36,7 +44,7 @@ export function PeopleHere(props: { onShare: () => void }) {
               <span className="sr-only">Shared chat; only you are here</span>
             </>
           ) : (
-            <span className="flex -space-x-1.5">
+            <span className="flex -space-x-1">
               <span className="sr-only">Also here: {names}</span>
               {others.slice(0, MOST_MARKS).map((person) => (
                 <PersonMark key={person.id} {...person} className="ring-2 ring-canvas" />

@@ -169,16 +169,22 @@ export function PendingUserMessage(props: { message: PendingMessage; online: boo
 
 /**
  * `last`: nothing follows but the end, so this is what one would copy; words between two calls are
- * only in passing.
+ * only in passing. `newest`: the end of the chat, whose actions are always shown.
  */
 export const AssistantMessage = memo(function AssistantMessage(props: {
   entry: MessageEntry
   sessionId: string
   last: boolean
+  newest: boolean
 }) {
   const { entry } = props
   return (
-    <div data-testid="message-assistant" data-settled={entry.settled} className="group/message relative">
+    <div
+      data-testid="message-assistant"
+      data-settled={entry.settled}
+      data-newest={props.newest || undefined}
+      className="group/message relative"
+    >
       <span className="sr-only">Sandlot: </span>
       {entry.cut === undefined ? (
         <Markdown text={entry.text} streaming={!entry.settled} />

@@ -94,6 +94,7 @@ export function TranscriptView(props: {
   const wanted = useWantedRow(rows, log)
   useWantedBranch(view.transcript, transcript)
   const promptId = prompt?.id
+  const newest = promptId === undefined ? newestAnswer(entries) : undefined
   const shared = useMemo<Shared>(
     () => ({
       sessionId: sessionId ?? '',
@@ -102,11 +103,12 @@ export function TranscriptView(props: {
       keyed,
       marked,
       wanted: wanted.entry,
+      newest,
       retry: said,
       editing,
       setEditing,
     }),
-    [sessionId, promptId, waiting, keyed, marked, wanted.entry, said, editing],
+    [sessionId, promptId, waiting, keyed, marked, wanted.entry, newest, said, editing],
   )
   const isPinned = ({ id }: Row) =>
     id === wanted.row || id === marked || id === editing || waiting.includes(id)
@@ -169,6 +171,8 @@ interface Shared {
   marked: string | null
   /** The entry that a search has led to. */
   wanted: string | undefined
+  /** The answer at the end, while nothing runs. */
+  newest: string | undefined
   /** What was said last, where its end offers to say it again. */
   retry: MessageEntry | null
   /** The message that its author changes. */
@@ -255,7 +259,12 @@ const RowOf = memo(function RowOf(props: {
           onEditing={shared.setEditing}
         />
       ) : row.role === 'assistant' ? (
-        <AssistantMessage entry={row} sessionId={shared.sessionId} last={isLast(props.next)} />
+        <AssistantMessage
+          entry={row}
+          sessionId={shared.sessionId}
+          last={isLast(props.next)}
+          newest={row.id === shared.newest}
+        />
       ) : (
         <Thought entry={row} />
       )}
@@ -399,6 +408,12 @@ function NoticeRow(props: { notice: Notice; onDismiss: () => void }) {
 /** Nothing that the agent says or does in its prompt stands behind a message. */
 function isLast(next: Row['type'] | undefined): boolean {
   return next === undefined || next === 'changes' || next === 'end'
+}
+
+/** Where it is at the end, but for how its prompt ended. */
+function newestAnswer(entries: readonly Entry[]): string | undefined {
+  const last = entries.findLast(({ type }) => type !== 'changes' && type !== 'end')
+  return last?.type === 'message' && last.role === 'assistant' ? last.id : undefined
 }
 
 /** What was said last, when its prompt ended in an error and it can be sent again. */
