@@ -46,6 +46,7 @@ const NEEDED: Record<string, Needs> = {
   'GET /api/usage/budgets': 'read',
   'GET /api/admin/usage': ADMIN_READ,
   'PUT /api/password': 'cookie',
+  'PUT /api/account/name': 'cookie',
   'GET /api/keys': 'read',
   'POST /api/keys': 'cookie',
   'DELETE /api/keys/:id': 'cookie',

@@ -118,7 +118,8 @@ export type Me = z.infer<typeof me>
 export const MIN_PASSWORD_CHARS = 8
 export const MAX_PASSWORD_CHARS = 128
 
-const name = z.string().trim().min(1).max(100)
+export const MAX_NAME_CHARS = 100
+const name = z.string().trim().min(1).max(MAX_NAME_CHARS)
 const email = z.email().max(254)
 const password = z.string().min(MIN_PASSWORD_CHARS).max(MAX_PASSWORD_CHARS)
 
@@ -141,6 +142,9 @@ export const newPasswordRequest = z.strictObject({
   password,
 })
 export type NewPasswordRequest = z.infer<typeof newPasswordRequest>
+
+/** `PUT /api/account/name` → 204. */
+export const newNameRequest = z.strictObject({ name })
 
 /** `POST /api/users` (administrators) → 201 with an `Account`. */
 export const newUserRequest = z.strictObject({

@@ -318,3 +318,14 @@ test('people on a phone in the dark; and nothing of it for who is no administrat
   await page.getByRole('region', { name: 'Account' }).waitFor()
   expect(await section.count()).toBe(0)
 })
+
+test('one’s own name is changed', async () => {
+  const page = await signedIn()
+  await page.goto(`${url()}/settings/account`)
+  const form = page.getByRole('form', { name: 'Your name' })
+  await form.getByLabel('Name').fill('Ada King')
+  expect(await lookAt(page, 'settings-name')).toEqual([])
+  await form.getByRole('button', { name: 'Save' }).click()
+  await page.getByRole('region', { name: 'Account' }).getByRole('paragraph').getByText('Ada King').waitFor()
+  await until(async () => expect(await form.getByRole('button', { name: 'Save' }).isDisabled()).toBe(true))
+})

@@ -1,5 +1,11 @@
 /** Set-up, sign-in, who am I, one's password, API keys. */
-import { newKeyRequest, newPasswordRequest, setupRequest, signInRequest } from '@sandlot/shared/api'
+import {
+  newKeyRequest,
+  newNameRequest,
+  newPasswordRequest,
+  setupRequest,
+  signInRequest,
+} from '@sandlot/shared/api'
 import type { Account, Me } from '@sandlot/shared/api'
 import { SandlotError } from '@sandlot/shared/errors'
 import { NOT_SIGNED_IN } from '@sandlot/shared/office/audit'
@@ -14,6 +20,7 @@ import type { Origin, SignedIn } from '@sandlot/storage/accounts/store'
 import { Hono } from 'hono'
 import { z } from 'zod'
 import { actorOf, agentUserOf, signedInFrom, whomOf } from '../auth/agent-user.ts'
+import { tellPersonChanged } from '../people/teams.ts'
 import type { AppEnv, Ctx, Parts } from './context.ts'
 import { addressOf, readBody, requireCaller, requireOurOrigin, requireSignIn } from './request.ts'
 
@@ -194,6 +201,13 @@ export function accountsRoutes(parts: Parts): Hono<AppEnv> {
       sockets.signInsEnded(id, { was: caller.signInId, is: after.signInId })
       await accounts.audit.write({ ...actorOf(c.var.caller), what: 'password_changed' })
       log.info({ user: id, requestId: c.var.requestId }, 'changed their password')
+      return c.body(null, 204)
+    })
+    .put('/account/name', signedInOnly, async (c) => {
+      const { id } = requireSignIn(c).account
+      const change = await readBody(c, newNameRequest)
+      await accounts.changePerson(id, change, { ...actorOf(c.var.caller), what: 'person_changed' })
+      await tellPersonChanged(parts, id)
       return c.body(null, 204)
     })
     .get('/keys', signedInOnly, async (c) =>

@@ -60,6 +60,17 @@ async function held(by: Browser, path: string, body: Buffer, type = 'application
 
 const json = (value: unknown): Buffer => Buffer.from(JSON.stringify(value))
 
+test('one changes one’s own name, which holds at once; an API key does not', async () => {
+  const tab = await Tab.of(ann, url)
+  const key = { authorization: `Bearer ${await makeKey(ann)}`, 'content-type': 'application/json' }
+  const byKey = { method: 'PUT', headers: key, body: JSON.stringify({ name: 'Nobody' }) }
+  expect(await codeOf(await fetch(`${url}/api/account/name`, byKey))).toBe('forbidden')
+  expect(await codeOf(await ann.put('/api/account/name', { name: '  ' }))).toBe('bad_request')
+  expect((await ann.put('/api/account/name', { name: 'Ann Other' })).status).toBe(204)
+  expect(await (await ann.get('/api/me')).json()).toMatchObject({ name: 'Ann Other' })
+  await waitFor(() => tab.closed !== undefined)
+})
+
 describe('another password', () => {
   const change = { current: ANN.password, password: 'battery staple' }
 

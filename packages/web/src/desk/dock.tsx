@@ -137,7 +137,7 @@ function Panels() {
             <Tabs.Tab
               key={id}
               value={id}
-              className="inline-flex h-8 shrink-0 items-center gap-1.5 rounded-lg px-2 text-sm text-muted hover:bg-hover data-active:bg-active data-active:font-medium data-active:text-ink focus-visible:-outline-offset-2 pointer-coarse:h-11"
+              className="inline-flex h-8 shrink-0 items-center gap-1.5 rounded-lg px-2 text-sm text-muted max-sm:flex-1 max-sm:flex-col max-sm:justify-center max-sm:gap-0.5 max-sm:px-0.5 max-sm:text-2xs hover:bg-hover data-active:bg-active data-active:font-medium data-active:text-ink focus-visible:-outline-offset-2 pointer-coarse:h-11"
             >
               <Icon className="size-4" aria-hidden />
               {label}

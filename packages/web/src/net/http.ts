@@ -139,6 +139,10 @@ export async function signOut(): Promise<string | undefined> {
   return signedOut.safeParse(await call(nothing, 'POST', '/api/sign-out')).data?.url
 }
 
+export async function changeName(name: string): Promise<void> {
+  await call(nothing, 'PUT', '/api/account/name', { name })
+}
+
 /** The other sign-ins of this person end. */
 export async function changePassword(change: NewPasswordRequest): Promise<void> {
   await call(nothing, 'PUT', '/api/password', change)

@@ -1,4 +1,4 @@
-import { MAX_PASSWORD_CHARS, MIN_PASSWORD_CHARS } from '@sandlot/shared/api'
+import { MAX_NAME_CHARS, MAX_PASSWORD_CHARS, MIN_PASSWORD_CHARS } from '@sandlot/shared/api'
 import { messageOf } from '@sandlot/shared/errors'
 import type { Role } from '@sandlot/shared/team/role'
 import { KeyRound, LogOut } from 'lucide-react'
@@ -6,11 +6,13 @@ import { useState } from 'react'
 import { useLocation } from 'wouter'
 import { useSubmit } from '../auth/use-submit.ts'
 import { useChat } from '../chat/chat-context.ts'
-import { changePassword, signOut } from '../net/http.ts'
+import { changeName, changePassword, signOut } from '../net/http.ts'
 import { Alert } from '../ui/alert.tsx'
 import { Button } from '../ui/button.tsx'
+import { Field } from '../ui/field.tsx'
 import { PasswordField, PasswordOwner } from '../ui/password-field.tsx'
 import { Spinner } from '../ui/spinner.tsx'
+import { showToast } from '../ui/toasts.tsx'
 import { Part } from './part.tsx'
 
 export const ROLE_WORDS: Record<Role, string> = { admin: 'Administrator', member: 'Member', guest: 'Guest' }
@@ -50,7 +52,39 @@ export function Account() {
           <LogOut className="size-3.5" aria-hidden /> Sign out
         </Button>
       </div>
+      <NameForm />
     </div>
+  )
+}
+
+function NameForm() {
+  const { me, renewMe } = useChat()
+  const [name, setName] = useState(me.name)
+  const { busy, problem, onSubmit } = useSubmit(async () => {
+    await changeName(name.trim())
+    await renewMe()
+    showToast('Your name is changed.')
+  })
+  const same = name.trim() === '' || name.trim() === me.name
+  return (
+    <form aria-label="Your name" onSubmit={onSubmit} className="mt-5 flex flex-col gap-3">
+      {problem !== null && <Alert>{problem}</Alert>}
+      <div className="flex items-start gap-2">
+        <Field
+          label="Name"
+          hint="How the agent and the people of your chats know you."
+          className="min-w-0 flex-1"
+          value={name}
+          maxLength={MAX_NAME_CHARS}
+          required
+          autoComplete="name"
+          onChange={({ target }) => setName(target.value)}
+        />
+        <Button type="submit" className="mt-6.5 h-10" disabled={busy || same}>
+          {busy && <Spinner />} Save
+        </Button>
+      </div>
+    </form>
   )
 }
 

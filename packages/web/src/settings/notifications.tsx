@@ -125,47 +125,49 @@ function Choices(props: {
 }) {
   const { choice, mail } = props.settings
   return (
-    <table className="w-full rounded-xl border border-line text-sm">
-      <thead>
-        <tr className="border-b border-line text-xs text-muted">
-          <th scope="col" className="py-2 pl-3 text-left font-medium">
-            When
-          </th>
-          <th scope="col" className="w-16 text-center font-medium">
-            Push
-          </th>
-          <th scope="col" className="w-16 text-center font-medium">
-            E-mail
-          </th>
-        </tr>
-      </thead>
-      <tbody>
-        {NOTICE_KINDS.map((kind) => (
-          <tr key={kind} className="border-b border-line last:border-0">
-            <th scope="row" className="py-2 pl-3 text-left font-normal">
-              <span className="block font-medium">{KINDS[kind].title}</span>
-              <span className="block text-xs text-muted">{KINDS[kind].text}</span>
+    <div className="rounded-lg border border-line">
+      <table className="w-full text-sm">
+        <thead>
+          <tr className="border-b border-line text-xs text-muted">
+            <th scope="col" className="py-2 pl-3 text-left font-medium">
+              When
             </th>
-            {(['push', 'mail'] as const).map((way) => (
-              <td key={way} className="p-0 text-center">
-                <label className="flex min-h-11 cursor-pointer items-center justify-center">
-                  <span className="sr-only">
-                    {KINDS[kind].title}, by {way === 'push' ? 'push' : 'e-mail'}
-                  </span>
-                  <input
-                    type="checkbox"
-                    className="size-4 accent-accent disabled:opacity-50"
-                    disabled={way === 'mail' && !mail}
-                    checked={choice[kind][way] && (way === 'push' || mail)}
-                    onChange={(event) => props.onChoose(kind, way, event.target.checked)}
-                  />
-                </label>
-              </td>
-            ))}
+            <th scope="col" className="w-16 text-center font-medium">
+              Push
+            </th>
+            <th scope="col" className="w-16 text-center font-medium">
+              E-mail
+            </th>
           </tr>
-        ))}
-      </tbody>
-    </table>
+        </thead>
+        <tbody>
+          {NOTICE_KINDS.map((kind) => (
+            <tr key={kind} className="border-b border-line last:border-0">
+              <th scope="row" className="py-2 pl-3 text-left font-normal">
+                <span className="block font-medium">{KINDS[kind].title}</span>
+                <span className="block text-xs text-muted">{KINDS[kind].text}</span>
+              </th>
+              {(['push', 'mail'] as const).map((way) => (
+                <td key={way} className="p-0 text-center">
+                  <label className="flex min-h-11 cursor-pointer items-center justify-center">
+                    <span className="sr-only">
+                      {KINDS[kind].title}, by {way === 'push' ? 'push' : 'e-mail'}
+                    </span>
+                    <input
+                      type="checkbox"
+                      className="size-4 accent-accent disabled:opacity-50"
+                      disabled={way === 'mail' && !mail}
+                      checked={choice[kind][way] && (way === 'push' || mail)}
+                      onChange={(event) => props.onChoose(kind, way, event.target.checked)}
+                    />
+                  </label>
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
   )
 }
 
