@@ -11,7 +11,7 @@ import { type Reading, useReadingOf } from './reading.ts'
 
 const MOST_MARKS = 3
 
-/** Beside the title: who else is in a shared chat, or the way to share one. `onShare`: see who may. */
+/** Beside the title: who else is in a shared chat, else the way to share it. */
 export function PeopleHere(props: { onShare: () => void }) {
   const { me } = useChat()
   const sessionId = useChatState((state) => state.activeId)
