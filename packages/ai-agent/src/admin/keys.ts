@@ -2,20 +2,20 @@
  * What an operator does to keys by `./sandlot keys`, as a process in place of the agent. Prints one
  * line of JSON.
  */
-import { existsSync, mkdirSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { messageOf } from '@sandlot/shared/errors'
-import { lockFile } from '@sandlot/storage/lock'
 import { openSessionStore } from '@sandlot/storage/sessions/open'
 import { readAgentConfig } from '../config.ts'
 import { deploymentKeys } from '../secrets/keys.ts'
 import { type Rotated, rotateKeys } from '../secrets/sealing-keys.ts'
 import { builtinTools } from '../tools/builtin/index.ts'
+import { whileNoAgentRuns } from './while-no-agent-runs.ts'
 
-/** `folder`: absolute; the data folder that was looked at. */
+/** `folder`: absolute; the data folder that was looked at. `agents`: those of several that run. */
 type Answer =
   | ({ rotated: true } & Rotated)
-  | { rotated: false; reason: 'no_deployment' | 'running'; folder: string }
+  | { rotated: false; reason: 'no_deployment' | 'running'; folder: string; agents?: string[] }
 
 /** Exit code where nothing was changed; the reason is in the answer. */
 const NOTHING_CHANGED = 3
@@ -29,20 +29,19 @@ async function main([act = '']: readonly string[]): Promise<Answer> {
   // Before the first start, or with another SANDLOT_DATA than Sandlot's: nothing is made by asking.
   if (!existsSync(join(dataFolder, 'keys', 'deployment.json')))
     return { rotated: false, reason: 'no_deployment', folder: dataFolder }
-  mkdirSync(join(dataFolder, 'run'), { recursive: true, mode: 0o750 })
-  const lock = lockFile(join(dataFolder, 'run', 'agent.lock'))
-  if (lock === undefined) return { rotated: false, reason: 'running', folder: dataFolder }
   const store = await openSessionStore(database, { mode: sessionsMode })
   try {
-    if ((await store.replicas.list()).some(({ living }) => living))
-      return { rotated: false, reason: 'running', folder: dataFolder }
-    const rotating = rotateKeys(dataFolder, deploymentKeys(dataFolder, deployment).key, store.secrets)
-    let next = await rotating.next()
-    for (; next.done !== true; next = await rotating.next()) process.stderr.write(`${next.value}\n`)
-    return { rotated: true, ...next.value }
+    const rotated = await whileNoAgentRuns(dataFolder, store.replicas, async () => {
+      const rotating = rotateKeys(dataFolder, deploymentKeys(dataFolder, deployment).key, store.secrets)
+      let next = await rotating.next()
+      for (; next.done !== true; next = await rotating.next()) process.stderr.write(`${next.value}\n`)
+      return next.value
+    })
+    if ('result' in rotated) return { rotated: true, ...rotated.result }
+    const agents = rotated.running.length === 0 ? {} : { agents: rotated.running }
+    return { rotated: false, reason: 'running', folder: dataFolder, ...agents }
   } finally {
     await store.close()
-    lock.release()
   }
 }
 

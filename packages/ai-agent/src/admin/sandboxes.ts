@@ -12,17 +12,17 @@ import {
   type RemovalOptions,
 } from '@sandlot/sandbox/controller/workspaces'
 import { messageOf } from '@sandlot/shared/errors'
-import { lockFile } from '@sandlot/storage/lock'
 import { openSessionStore } from '@sandlot/storage/sessions/open'
-import type { ReplicaReads } from '@sandlot/storage/sessions/replicas'
 import type { SessionStore } from '@sandlot/storage/sessions/store'
 import { type AgentConfig, readAgentConfig } from '../config.ts'
 import { deploymentKeys } from '../secrets/keys.ts'
 import { createBackend } from '../sandbox-backend.ts'
 import { builtinTools } from '../tools/builtin/index.ts'
+import { whileNoAgentRuns } from './while-no-agent-runs.ts'
 
 /**
- * `list`, `ownerless`, `prune <volume…>` or `purge`. What it answers is what the launcher reads.
+ * `list`, `ownerless`, `prune <volume…>`, `purge`, or `agents`: which of several live. What it
+ * answers is what the launcher reads.
  */
 async function main([act = '', ...names]: readonly string[]): Promise<unknown> {
   const config = readAgentConfig(builtinTools().map((tool) => tool.name))
@@ -30,6 +30,7 @@ async function main([act = '', ...names]: readonly string[]): Promise<unknown> {
   if (!existsSync(join(config.dataFolder, 'keys', 'deployment.json')))
     return act === 'purge' ? { containers: 0, volumes: 0 } : []
   return withStore(config, async ({ ledger, replicas }) => {
+    if (act === 'agents') return (await replicas.list()).filter(({ living }) => living).map(({ id }) => id)
     const keys = deploymentKeys(config.dataFolder, config.deployment)
     const backend = createBackend(config, keys)
     const { images, limits, runtime } = config.sandbox
@@ -40,7 +41,12 @@ async function main([act = '', ...names]: readonly string[]): Promise<unknown> {
       if (act === 'list') return await listWorkspaces({ backend, ledger })
       if (act === 'ownerless') return (await ownerlessVolumes({ backend, ledger })).map(({ name }) => name)
       if (act === 'prune') return await pruneVolumes(names, options)
-      if (act === 'purge') return await alone(config, replicas, () => purgeAll(options))
+      if (act === 'purge') {
+        const purged = await whileNoAgentRuns(config.dataFolder, replicas, () => purgeAll(options))
+        if ('result' in purged) return purged.result
+        const names = purged.running.length === 0 ? '' : ` (${purged.running.join(', ')})`
+        throw new Error(`Sandlot is running${names}. Stop it with ./sandlot down first.`)
+      }
       throw new Error(`There is nothing to do called "${act}".`)
     } finally {
       await backend.inventory.close()
@@ -58,20 +64,6 @@ async function withStore<T>(config: AgentConfig, work: (store: SessionStore) => 
     return await work(store)
   } finally {
     await store.close()
-  }
-}
-
-const RUNNING = 'Sandlot is running. Stop it with ./sandlot down first.'
-
-/** Only where no agent runs, and none can start meanwhile. */
-async function alone<T>(config: AgentConfig, replicas: ReplicaReads, work: () => Promise<T>): Promise<T> {
-  const lock = lockFile(join(config.dataFolder, 'run', 'agent.lock'))
-  if (lock === undefined) throw new Error(RUNNING)
-  try {
-    if ((await replicas.list()).some(({ living }) => living)) throw new Error(RUNNING)
-    return await work()
-  } finally {
-    lock.release()
   }
 }
 

@@ -6,8 +6,9 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { lockFile } from '@sandlot/storage/lock'
 import { openSessionStore } from '@sandlot/storage/sessions/open'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { nodeEnvironment } from '../../../../test/config.ts'
+import { type Postgres, postgresPrograms, startPostgres } from '../../../storage/test/support/postgres.ts'
 import { deploymentKeys } from '../../src/secrets/keys.ts'
 
 const program = join(import.meta.dirname, '../../src/admin/sandboxes.ts')
@@ -18,12 +19,14 @@ beforeEach(() => {
 })
 afterEach(() => rmSync(folder, { recursive: true }))
 
-async function admin(...args: string[]): Promise<unknown> {
+const admin = (...args: string[]): Promise<unknown> => adminWith({}, ...args)
+
+async function adminWith(settings: Record<string, string>, ...args: string[]): Promise<unknown> {
   const { stdout } = await promisify(execFile)(
     process.execPath,
     ['--conditions=sandlot-source', program, ...args],
     {
-      env: { ...nodeEnvironment(), SANDLOT_DATA: folder, SANDLOT_SANDBOX: 'local-process' },
+      env: { ...nodeEnvironment(), SANDLOT_DATA: folder, SANDLOT_SANDBOX: 'local-process', ...settings },
     },
   )
   return JSON.parse(stdout)
@@ -66,3 +69,36 @@ test('removes everything only while no agent runs', async () => {
   expect(await admin('purge')).toEqual({ containers: 0, volumes: 2 })
   expect(await admin('list')).toEqual([])
 }, 60_000)
+
+test('one of several agents keeps everything too, by its own lock', async () => {
+  await oneUserAndOneStray()
+  mkdirSync(join(folder, 'replicas', 'host-2', 'run'), { recursive: true })
+  const running = lockFile(join(folder, 'replicas', 'host-2', 'run', 'agent.lock'))
+  await expect(admin('purge')).rejects.toThrow(/is running \(host-2\)/)
+  running?.release()
+  expect(await admin('purge')).toEqual({ containers: 0, volumes: 2 })
+}, 60_000)
+
+describe.skipIf(postgresPrograms === undefined)('with PostgreSQL', () => {
+  let postgres: Postgres
+  beforeAll(async () => {
+    postgres = await startPostgres(postgresPrograms ?? '')
+  }, 60_000)
+  afterAll(() => postgres?.stop())
+
+  test('agents on other hosts keep everything too, and are named', async () => {
+    deploymentKeys(folder)
+    mkdirSync(join(folder, 'workspaces', 'stray'), { recursive: true })
+    const url = await postgres.database('elsewhere')
+    const store = await openSessionStore(url)
+    await store.replicas.register({ id: 'other-host', url: 'wss://other-host:7443/acp', version: '1' })
+    const beating = setInterval(() => void store.replicas.heartbeat(), 1_000)
+    const onPostgres = (...args: string[]) => adminWith({ DATABASE_URL: url }, ...args)
+    expect(await onPostgres('agents')).toEqual(['other-host'])
+    await expect(onPostgres('purge')).rejects.toThrow(/is running \(other-host\)/)
+    clearInterval(beating)
+    await store.replicas.unregister()
+    expect(await onPostgres('purge')).toEqual({ containers: 0, volumes: 1 })
+    await store.close()
+  }, 60_000)
+})

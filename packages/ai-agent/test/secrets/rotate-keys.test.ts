@@ -144,6 +144,17 @@ test('beside a running agent nothing is done, and the answer says so', async () 
   lock?.release()
 }, 60_000)
 
+test('beside one of several agents nothing is done, and the answer names it', async () => {
+  const run = join(folder, 'replicas', 'host-2', 'run')
+  mkdirSync(run, { recursive: true })
+  const lock = lockFile(join(run, 'agent.lock'))
+  const child = start()
+  const [said] = await Promise.all([text(child.stdout), once(child, 'exit')])
+  expect(JSON.parse(said)).toEqual({ rotated: false, reason: 'running', folder, agents: ['host-2'] })
+  expect(sealingKeys(folder, deploymentKey)).toEqual([deploymentKey])
+  lock?.release()
+}, 60_000)
+
 test('where no keys are, none are made, and the answer says where they were looked for', async () => {
   rmSync(join(folder, 'keys'), { recursive: true })
   const child = start()

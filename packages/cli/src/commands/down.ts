@@ -11,7 +11,9 @@ import { run } from '../programs/run.ts'
 import { confirmed, engineEnvironment, sandboxAdmin } from '../programs/sandbox-admin.ts'
 import { StepError } from '../steps.ts'
 import { END_SIGNAL } from '../processes/stop-signals.ts'
+import { deploymentOf } from '../deployment/gate.ts'
 import { stopLeftSandboxes } from '../deployment/left-sandboxes.ts'
+import { isOnPostgres, replicaId, replicaNumbers } from '../deployment/replicas.ts'
 
 /** As long as `up` may take to end its children, and a little. */
 const PATIENCE_MS = 90_000
@@ -31,6 +33,7 @@ export const down: Command = async (context) => {
     context.print('Nothing was stopped or removed.')
     return 1
   }
+  if (purge) await refuseOthers(context)
   const code = await end(context, purge || context.args.includes('--end'))
   if (!purge) return code
   const { containers, volumes } = purged.parse(await sandboxAdmin(['purge'], context))
@@ -61,8 +64,38 @@ async function end(context: Context, ends: boolean): Promise<number> {
   })
   // An `up` of a version that does not know the signal has ended without its processes.
   await endOrphans(record, context)
-  if (ends) await stopLeftSandboxes(context)
+  if (ends && !(await isLeftToOthers(context))) await stopLeftSandboxes(context)
   return 0
+}
+
+/** Where they are is not known here: their people's sandboxes may be on the same engine. */
+async function refuseOthers(context: Context): Promise<void> {
+  const others = await agentsElsewhere(context)
+  if (others.length > 0)
+    throw new StepError(
+      `Other agents run with the same database (${others.join(', ')}), and their people’s files would go too. Nothing was stopped or removed.`,
+      'End them with ./sandlot down where they run, then run this again.',
+    )
+}
+
+/** Whether other agents have the prompts and sandboxes of all people now; then it is said. */
+async function isLeftToOthers(context: Context): Promise<boolean> {
+  const others = await agentsElsewhere(context)
+  if (others.length === 0) return false
+  context.steps.note(
+    `! Other agents run with the same database (${others.join(', ')}): prompts and sandboxes are theirs now, and go on.`,
+  )
+  return true
+}
+
+/** Names of those on the same PostgreSQL that `up` has not started on this machine. */
+async function agentsElsewhere(context: Context): Promise<string[]> {
+  const { config } = context
+  if (!isOnPostgres(config) || deploymentOf(config) === undefined) return []
+  const started = readRecord(recordFile(config))?.replicas ?? 1
+  const own = new Set(replicaNumbers(started).map((number) => replicaId(config, number)))
+  const living = z.array(z.string()).parse(await sandboxAdmin(['agents'], context))
+  return living.filter((id) => !own.has(id))
 }
 
 /**
@@ -70,6 +103,7 @@ async function end(context: Context, ends: boolean): Promise<number> {
  * the prompts cannot be ended, which rejects afterwards.
  */
 async function endWhatWasLeft(context: Context): Promise<void> {
+  if (await isLeftToOthers(context)) return
   try {
     await endWaitingPrompts(context)
   } finally {

@@ -10,7 +10,12 @@ import { StepError } from '../steps.ts'
 /** What ai-agent's admin/keys.ts prints. */
 const answer = z.discriminatedUnion('rotated', [
   z.object({ rotated: z.literal(true), resealed: z.int(), lost: z.array(z.string()) }),
-  z.object({ rotated: z.literal(false), reason: z.enum(['no_deployment', 'running']), folder: z.string() }),
+  z.object({
+    rotated: z.literal(false),
+    reason: z.enum(['no_deployment', 'running']),
+    folder: z.string(),
+    agents: z.array(z.string()).optional(),
+  }),
 ])
 /** Its exit code where nothing was changed; the answer has the reason. */
 const NOTHING_CHANGED = 3
@@ -55,13 +60,16 @@ export function reportResult(printed: string, print: (line: string) => void): nu
 function nothingChanged({
   reason,
   folder,
-}: {
-  reason: 'no_deployment' | 'running'
-  folder: string
-}): StepError {
+  agents,
+}: Extract<z.infer<typeof answer>, { rotated: false }>): StepError {
   if (reason === 'no_deployment') return noDeployment(folder)
-  return new StepError(
-    'Sandlot is running; nothing was changed.',
-    'End it with ./sandlot down, then run this again.',
-  )
+  return agents === undefined
+    ? new StepError(
+        'Sandlot is running; nothing was changed.',
+        'End it with ./sandlot down, then run this again.',
+      )
+    : new StepError(
+        `Sandlot is running (${agents.join(', ')}); nothing was changed.`,
+        'End it with ./sandlot down on each machine that has one of these agents, then run this again.',
+      )
 }

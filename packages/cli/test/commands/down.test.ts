@@ -15,19 +15,24 @@ beforeEach(() => {
 afterEach(() => rmSync(folder, { recursive: true }))
 
 /** `down --end` with an engine whose certificates are missing. */
-const end = (): Promise<number> =>
+const end = (settings: Record<string, string> = {}, args = ['--end']): Promise<number> =>
   down({
-    config: parseCliConfig({ DOCKER_TLS_VERIFY: '1', DOCKER_CERT_PATH: join(folder, 'missing') }, folder),
-    args: ['--end'],
+    config: parseCliConfig(
+      { DOCKER_TLS_VERIFY: '1', DOCKER_CERT_PATH: join(folder, 'missing'), ...settings },
+      folder,
+    ),
+    args,
     steps: createSteps({ live: false, write: (text) => (said += text) }),
     print: (text) => (said += `${text}\n`),
   })
 
-/** In the place of the agent, which has been started here before. */
-function agent(program: string): void {
+/** In the place of the agent, which has been started here before; `living`: on the database. */
+function agent(program: string, living: readonly string[] = []): void {
+  const admin = `process.stdout.write(${JSON.stringify(JSON.stringify(living))})`
   for (const [path, text] of [
-    ['.sandlot/keys/deployment.json', '{}'],
+    ['.sandlot/keys/deployment.json', '{"id":"d"}'],
     ['packages/ai-agent/dist/main.js', program],
+    ['packages/ai-agent/dist/admin/sandboxes.js', admin],
   ] as const) {
     mkdirSync(join(folder, path, '..'), { recursive: true })
     writeFileSync(join(folder, path), text)
@@ -56,3 +61,25 @@ test('an agent that cannot end its prompts is a failure, and sandboxes are looke
     '',
   ])
 })
+
+test.each([[['--end']], [['--purge', '--yes']]])(
+  'what is other agents’ on the same database, %s leaves alone, and says so',
+  async (args) => {
+    agent('console.error("ended"); process.exitCode = 3', ['here', 'there-2'])
+    const ended = end(
+      { DATABASE_URL: 'postgres://sandlot@db.example.org/sandlot', SANDLOT_REPLICA: 'here' },
+      args,
+    )
+    if (args[0] === '--end') expect(await ended).toBe(0)
+    else await expect(ended).rejects.toThrow('Other agents run with the same database (there-2)')
+    expect(said.split('\n')).toEqual(
+      args[0] === '--end'
+        ? [
+            '! Other agents run with the same database (there-2): prompts and sandboxes are theirs now, and go on.',
+            'Sandlot is not running.',
+            '',
+          ]
+        : [''],
+    )
+  },
+)

@@ -53,6 +53,18 @@ test('where nothing was changed, what to do is what helps against that', () => {
   })
 })
 
+test('of several agents those that run are named', () => {
+  expect(
+    shown({ rotated: false, reason: 'running', folder: '/srv/sandlot', agents: ['host-1', 'host-2'] }),
+  ).toEqual({
+    lines: [
+      '  Sandlot is running (host-1, host-2); nothing was changed.',
+      '  → End it with ./sandlot down on each machine that has one of these agents, then run this again.',
+    ],
+    code: 1,
+  })
+})
+
 test.each<[string, Command, string[]]>([
   ['keys rotate', keys, ['rotate']],
   ['people list', people, ['list']],

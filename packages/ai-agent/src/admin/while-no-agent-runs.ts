@@ -1,0 +1,48 @@
+/** Whether agents of this deployment run, for what must be done while none does. */
+import { existsSync, mkdirSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { type FileLock, lockFile } from '@sandlot/storage/lock'
+import type { ReplicaReads } from '@sandlot/storage/sessions/replicas'
+
+/** `running`: those that live in the database, and those on this disk, also if cut off from it. */
+type WhileNoneRuns<T> = { result: T } | { running: string[] }
+
+/**
+ * Runs `work` with the locks of all agents of `dataFolder`, so that none of them can start
+ * meanwhile. Where agents run it answers their names instead: none for the only agent of a file.
+ */
+export async function whileNoAgentRuns<T>(
+  dataFolder: string,
+  replicas: Pick<ReplicaReads, 'list'>,
+  work: () => Promise<T>,
+): Promise<WhileNoneRuns<T>> {
+  const locks: FileLock[] = []
+  try {
+    const holders = locksOf(dataFolder).flatMap(({ id, path }) => {
+      const lock = lockFile(path)
+      if (lock !== undefined) locks.push(lock)
+      return lock === undefined ? [id] : []
+    })
+    const living = (await replicas.list()).filter((replica) => replica.living).map(({ id }) => id)
+    if (holders.length === 0 && living.length === 0) return { result: await work() }
+    const names = new Set([...holders, ...living].filter((id) => id !== undefined))
+    return { running: [...names].toSorted() }
+  } finally {
+    for (const lock of locks) lock.release()
+  }
+}
+
+/** `id`: absent of the only agent of a file. */
+function locksOf(dataFolder: string): { id?: string; path: string }[] {
+  const run = join(dataFolder, 'run')
+  mkdirSync(run, { recursive: true, mode: 0o750 })
+  const folder = join(dataFolder, 'replicas')
+  const several = (existsSync(folder) ? readdirSync(folder) : []).map((id) => ({
+    id,
+    run: join(folder, id, 'run'),
+  }))
+  return [{ run }, ...several.filter((one) => existsSync(one.run))].map((one) => ({
+    ...one,
+    path: join(one.run, 'agent.lock'),
+  }))
+}
