@@ -1,10 +1,14 @@
-/** The queries of the dashboard and the alert rules, against what `/metrics` gives. */
+/** The queries of the dashboard and the alert rules, against what `/metrics` gives, and as Prometheus takes them. */
+import { execFileSync, spawnSync } from 'node:child_process'
+import { copyFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { parse } from 'yaml'
+import { parse, stringify } from 'yaml'
 import { AgentMetrics } from '../packages/ai-agent/src/metrics/agent-metrics.ts'
 import { createToolMetrics } from '../packages/ai-agent/src/metrics/tool-metrics.ts'
 import { makeMetrics } from '../packages/service/src/metrics.ts'
-import { read } from './source-files.ts'
+import { ROOT, read } from './source-files.ts'
 
 interface Dashboard {
   panels: { title: string; targets: { expr: string }[] }[]
@@ -107,3 +111,38 @@ test('one that asks for what there is not is found', async () => {
     'nothing in it has the label person',
   ])
 })
+
+// Debian's package `prometheus` has it.
+const hasPromtool = spawnSync('promtool', ['--version']).status === 0
+
+test.skipIf(!hasPromtool)(
+  'Prometheus takes every query, and counts once what several services say of one agent',
+  () => {
+    const folder = mkdtempSync(join(tmpdir(), 'sandlot-rules-'))
+    try {
+      copyFileSync(join(ROOT, 'docker/observability/alert-rules.yaml'), join(folder, 'alerts.yaml'))
+      const rules = QUERIES.map(([, query], number) => ({
+        record: `query:${number}`,
+        expr: query.replaceAll('$job', 'sandlot').replaceAll('$__rate_interval', '5m'),
+      }))
+      writeFileSync(join(folder, 'queries.yaml'), stringify({ groups: [{ name: 'queries', rules }] }))
+      // Four in ten minutes, of which two services tell.
+      const input_series = ['a', 'b'].map((instance) => ({
+        series: `sandlot_tool_calls_total{job="sandlot",instance="${instance}",replica="r",outcome="sandbox_lost"}`,
+        values: '0+0.4x60',
+      }))
+      const alert_rule_test = [{ eval_time: '30m', alertname: 'SandlotSandboxesFail', exp_alerts: [] }]
+      const tests = [{ interval: '1m', input_series, alert_rule_test }]
+      writeFileSync(
+        join(folder, 'tests.yaml'),
+        stringify({ rule_files: ['alerts.yaml', 'queries.yaml'], tests }),
+      )
+      const run = (...args: string[]): string =>
+        execFileSync('promtool', args, { cwd: folder, encoding: 'utf8' })
+      expect(run('check', 'rules', 'alerts.yaml', 'queries.yaml')).not.toContain('FAILED')
+      expect(run('test', 'rules', 'tests.yaml')).toContain('SUCCESS')
+    } finally {
+      rmSync(folder, { recursive: true })
+    }
+  },
+)

@@ -87,9 +87,9 @@ test('I09 nothing that the agent, the gate and the store keep to themselves is i
   onTestFinished(() => killGate(gate, 'SIGKILL'))
   const gateKey = readFileSync(join(gateFolder, 'key.pem'), 'utf8').split('\n')[1] ?? ''
 
-  const deploymentKey = deploymentKeys(folder.path, fixture.deployment).key
-  writeSealingKeys(folder.path, [crypto.getRandomValues(new Uint8Array(32)), deploymentKey])
-  const [sealingKey] = sealingKeys(folder.path, deploymentKey)
+  const deploymentKey = deploymentKeys(join(folder.path, 'keys'), fixture.deployment).key
+  writeSealingKeys(join(folder.path, 'keys'), [crypto.getRandomValues(new Uint8Array(32)), deploymentKey])
+  const [sealingKey] = sealingKeys(join(folder.path, 'keys'), deploymentKey)
   const keys = [deploymentKey, sealingKey].map((key) => Buffer.from(key))
   const kept = [gateKey, ...Object.values(said).filter((text) => text !== said.own)]
   const needles = [...keys, ...keys.flatMap((key) => [key.toString('hex'), key.toString('base64')]), ...kept]

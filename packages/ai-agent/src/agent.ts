@@ -141,7 +141,8 @@ export async function openAgent(
   const tracing =
     config.tracing === undefined ? undefined : await openTracing({ ...config.tracing, version: VERSION })
   const lastEnd = takeLastEnd(config.ownFolder)
-  const keys = deploymentKeys(config.dataFolder, config.deployment)
+  const keys = deploymentKeys(config.keysFolder, config.deployment)
+  const sealing = sealingKeys(config.keysFolder, keys.key)
   const database = await openSessionStore(config.database, {
     mode: config.sessionsMode,
     room: { userBytes: config.storeBytes, freeBytes: () => freeBytesFor(config.database) },
@@ -153,7 +154,7 @@ export async function openAgent(
     id: config.replica,
     address: config.address,
     version: VERSION,
-    keys,
+    keys: { ...keys, sealing, folder: config.keysFolder },
     rows: store.replicas,
     log,
   })
@@ -165,7 +166,6 @@ export async function openAgent(
   const removals = new Removals(await store.people.removed())
   const rules = new RuleBook(store.rules, ruleSettings(config.file.rules), Date.now)
   const asksForHosts = config.file.rules?.hosts === 'ask'
-  const sealing = sealingKeys(config.dataFolder, keys.key)
   if (sealing.length > 1) log.warn({}, 'a key rotation was interrupted; ./sandlot keys rotate finishes it')
   const vault = createVault(sealing)
   const secrets = new UserSecrets({ rows: store.secrets, vault, redact, now: Date.now })

@@ -1,5 +1,5 @@
 /** What an operator can set for the agent. The only file here that reads the environment. */
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import {
   type Environment,
@@ -68,6 +68,7 @@ const variables = z.object({
     .url({ protocol: /^https?$/, error: 'must be an address like https://chat.example.org' })
     .optional(),
   SANDLOT_DATA: z.string().default('./.sandlot'),
+  SANDLOT_KEYS_DIR: z.string().optional(),
   DATABASE_URL: databaseUrl,
   SANDLOT_REPLICA: z
     .string()
@@ -132,6 +133,8 @@ export interface AgentConfig {
   logLevel: string
   /** Absolute. */
   dataFolder: string
+  /** Absolute; the same for all agents of a deployment. */
+  keysFolder: string
   /** Of this one of several agents: a name in `dataFolder` where one is set, else `dataFolder`. */
   ownFolder: string
   /** Id of this one of several agents on PostgreSQL. Undefined: none is set. */
@@ -213,6 +216,7 @@ export function readAgentConfig(
   }
 
   const dataFolder = resolve(read.SANDLOT_DATA)
+  const keysFolder = readKeysFolder(dataFolder, read.SANDLOT_KEYS_DIR, problems)
   const replica = read.DATABASE_URL === undefined ? undefined : read.SANDLOT_REPLICA
   const ownFolder = replica === undefined ? dataFolder : join(dataFolder, 'replicas', replica)
   const socket = join(dataFolder, 'run', replica === undefined ? 'agent.sock' : `agent-${replica}.sock`)
@@ -266,6 +270,7 @@ export function readAgentConfig(
   return {
     logLevel: read.LOG_LEVEL,
     dataFolder,
+    keysFolder,
     ownFolder,
     replica,
     database: read.DATABASE_URL ?? join(dataFolder, 'sessions.db'),
@@ -357,6 +362,18 @@ function namesIn(list: string): string[] {
     .split(',')
     .map((name) => name.trim())
     .filter((name) => name !== '')
+}
+
+/** Those that are left in the data folder would be made anew, and every sandbox be lost. */
+function readKeysFolder(dataFolder: string, set: string | undefined, problems: string[]): string {
+  const usual = join(dataFolder, 'keys')
+  if (set === undefined) return usual
+  const folder = resolve(set)
+  if (existsSync(join(usual, 'deployment.json')) && !existsSync(join(folder, 'deployment.json')))
+    problems.push(
+      `SANDLOT_KEYS_DIR: there are no keys in ${folder}, and this Sandlot has its own in ${usual}; move them there`,
+    )
+  return folder
 }
 
 /** Limits of the host. 0 in a setting is none. */

@@ -17,7 +17,7 @@ function sandboxesOf(folder: AgentFolder): AsyncDisposable {
   return {
     async [Symbol.asyncDispose]() {
       await folder.killAll()
-      const backend = createDockerBackend({ deployment: deploymentKeys(folder.path).id })
+      const backend = createDockerBackend({ deployment: deploymentKeys(join(folder.path, 'keys')).id })
       for (const one of await backend.list({})) {
         await backend.remove(one.id)
         await backend.inventory.volumes.remove(one.name.split('-').slice(0, 3).join('-'))

@@ -21,6 +21,8 @@ interface BackupOptions {
   /** The folder that gets the file; made if it is not there. */
   to: string
   passphrase: string
+  /** The folder of keys, where it is not that of `data`. */
+  keys?: string | undefined
   /** Files and folders with settings outside of the data folder; absent ones are left out. */
   settings: readonly string[]
   /** Undefined where workspaces are folders in the data folder. */
@@ -46,9 +48,9 @@ const NAMES: readonly DatabaseName[] = ['sessions.db', 'accounts.db']
  * fails leaves nothing. Throws `BackupError`, `StorageError`, `SandboxError`.
  */
 export async function makeBackup(options: BackupOptions): Promise<MadeBackup> {
-  const { data, postgres } = options
+  const { data, keys, postgres } = options
   const to = resolve(options.to)
-  const deployment = deploymentOf(data, postgres === undefined)
+  const deployment = deploymentOf(data, postgres === undefined, keys)
   mkdirSync(join(data, 'run'), { recursive: true, mode: 0o750 })
   const lock = lockFile(join(data, 'run', 'backup.lock'))
   if (lock === undefined)
@@ -84,7 +86,10 @@ async function make(options: Making): Promise<MadeBackup> {
       : addDump(options.postgres, open))
     if (archive === undefined) throw new Error('there is no archive')
     doing('keys and settings')
-    parts.push({ ...(await addSealed(archive, 'data', tarOf(tarArguments(data, to)), key)), kind: 'data' })
+    parts.push({
+      ...(await addSealed(archive, 'data', tarOf(tarArguments(data, to, options.keys)), key)),
+      kind: 'data',
+    })
     const settings = options.settings.filter((file) => statSync(file, { throwIfNoEntry: false }))
     if (settings.length > 0) {
       const names = settings.flatMap((file) => ['-C', dirname(resolve(file)), basename(file)])

@@ -14,6 +14,7 @@ const SHORTEST_PASSPHRASE = 8
 
 const variables = z.object({
   SANDLOT_DATA: z.string().default('./.sandlot'),
+  SANDLOT_KEYS_DIR: z.string().optional(),
   DATABASE_URL: databaseUrl,
   SANDLOT_BACKUP_DIR: z.string().optional(),
   SANDLOT_BACKUP_PASSPHRASE: z
@@ -31,6 +32,8 @@ const variables = z.object({
 
 interface BackupConfig {
   data: string
+  /** The folder of keys, where it is not that of `data`. */
+  keys: string | undefined
   /** Undefined: the databases are files. */
   postgres: PostgresPlace | undefined
   /** Where backups are made. */
@@ -50,11 +53,13 @@ export function readBackupConfig(env: Environment = process.env): BackupConfig {
   const tls = readEngineTls(read, problems)
   if (problems.length > 0) throw new ConfigError(problems)
   const data = resolve(read.SANDLOT_DATA)
+  const keys = resolve(read.SANDLOT_KEYS_DIR ?? join(data, 'keys'))
   const { image } = sandboxImages(read.SANDLOT_SANDBOX_IMAGE)
   const { needsEngine } = SANDBOX_BACKENDS[read.SANDLOT_SANDBOX]
   const hours = read.SANDLOT_BACKUP_EVERY_HOURS
   return {
     data,
+    keys: keys === join(data, 'keys') ? undefined : keys,
     postgres: read.DATABASE_URL === undefined ? undefined : { url: read.DATABASE_URL, machine: env },
     folder: resolve(read.SANDLOT_BACKUP_DIR ?? join(data, 'backups')),
     passphrase: read.SANDLOT_BACKUP_PASSPHRASE,

@@ -28,9 +28,10 @@ const DATABASE = /\.db($|-wal$|-shm$|\.before-|\.migrating|\.writing)/
 
 /**
  * Arguments of tar for everything but the databases; `target` may be a folder in it. By name, since
- * the folder itself would bring its owner and mode with it.
+ * the folder itself would bring its owner and mode with it. `keys`: where the folder of keys is.
  */
-export function tarArguments(data: string, target: string): string[] {
+export function tarArguments(data: string, target: string, keys = join(data, 'keys')): string[] {
+  const isElsewhere = keys !== join(data, 'keys')
   const service = serviceFolder(data)
   const inside = relative(data, target)
   const left = [
@@ -38,6 +39,7 @@ export function tarArguments(data: string, target: string): string[] {
     'before-upgrade',
     'before-upgrade.partial',
     RESTORING,
+    ...(isElsewhere ? ['keys'] : []),
     ...(service === data ? [] : ['service']),
   ]
   const namesIn = (folder: string): string[] => {
@@ -48,17 +50,24 @@ export function tarArguments(data: string, target: string): string[] {
     ...(inside === '' || inside.startsWith('..') ? [] : ['--anchored', `--exclude=./${inside}`]),
     ...namesIn(data),
     ...(service === data ? [] : namesIn(service)),
+    // In the backup they are where they are by default.
+    ...(isElsewhere ? [`--transform=s,^\\.${literal(keys)},./keys,`, '-C', '/', `.${keys}`] : []),
   ]
+}
+
+/** In an expression of sed with commas around it. */
+function literal(path: string): string {
+  return path.replaceAll(/[\\^$.*[\],]/g, '\\$&')
 }
 
 const deploymentKeys = z.object({ id: z.string() })
 
 /**
  * The id that containers and volumes carry. `hasFiles`: whether the databases are in the folder.
- * Throws `BackupError('no_deployment')`.
+ * `keys`: where the folder of keys is. Throws `BackupError('no_deployment')`.
  */
-export function deploymentOf(data: string, hasFiles: boolean): string {
-  const file = join(data, 'keys', 'deployment.json')
+export function deploymentOf(data: string, hasFiles: boolean, keys = join(data, 'keys')): string {
+  const file = join(keys, 'deployment.json')
   if (!existsSync(file) || (hasFiles && !existsSync(join(data, 'sessions.db'))))
     throw new BackupError(
       'no_deployment',

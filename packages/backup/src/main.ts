@@ -71,17 +71,17 @@ async function main(): Promise<Answer | undefined> {
     doing: say,
   })
   // Its keys are there now, so its id is known.
-  recordRestore(recordOf(config, 'operator'), restored)
+  recordRestore(recordOf({ ...config, keys: undefined }, 'operator'), restored)
   return { did: 'restore', ...restored }
 }
 
 /** What is recorded beside each act. */
 function recordOf(config: Config, by: 'operator' | 'schedule') {
-  const { data, postgres, folder, keep, everyMs = null } = config
+  const { data, keys, postgres, folder, keep, everyMs = null } = config
   return {
     data,
     by,
-    deployment: deploymentOf(data, postgres === undefined),
+    deployment: deploymentOf(data, postgres === undefined, keys),
     settings: { folder, keep, everyMs, inContainer: values['engine-folder'] !== undefined },
   }
 }
@@ -114,14 +114,14 @@ async function backup(
   by: 'operator' | 'schedule' = 'operator',
   made: () => void = () => undefined,
 ): Promise<MadeBackup> {
-  const { data, postgres, volumes, version } = config
+  const { data, keys, postgres, volumes, version } = config
   // Before anything is recorded: where there is no Sandlot, nothing is made by asking.
   const record = recordOf(config, by)
   const to = values.to ?? config.folder
   const { settings } = values
   return recorded(record, async () => {
     const passphrase = passphraseOf(config)
-    const last = await makeBackup({ data, postgres, to, passphrase, settings, volumes, version, doing })
+    const last = await makeBackup({ data, keys, postgres, to, passphrase, settings, volumes, version, doing })
     made()
     return last
   })
@@ -149,7 +149,7 @@ async function scheduled(config: Config): Promise<undefined> {
     try {
       let removed: string[] = []
       const prune = (): void => {
-        removed = removeOld(folder, deploymentOf(data, postgres === undefined), keep)
+        removed = removeOld(folder, deploymentOf(data, postgres === undefined, config.keys), keep)
       }
       const made = await backup(config, () => goOn(signal), 'schedule', prune)
       const { file, bytes, workspaces } = made

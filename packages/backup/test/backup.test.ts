@@ -36,7 +36,7 @@ beforeEach(async () => {
 })
 afterEach(() => rmSync(folder, { recursive: true, force: true }))
 
-const backup = (options: { to?: string; settings?: string[] } = {}): Promise<MadeBackup> =>
+const backup = (options: { to?: string; keys?: string; settings?: string[] } = {}): Promise<MadeBackup> =>
   makeBackup({
     data,
     to,
@@ -97,6 +97,15 @@ test('a restore makes the same Sandlot, once', async () => {
   expect(statSync(join(there, 'keys', 'deployment.json')).mode & 0o777).toBe(0o600)
   expect(await sessionIn(there)).toMatchObject({ userId: 'u' })
   expect(await problem(restore(file))).toBe('not_empty')
+})
+
+test('keys of another folder are in it too, and come back where they are by default', async () => {
+  const before = filesIn(data)
+  const keys = join(folder, 'keys of [all], once')
+  renameSync(join(data, 'keys'), keys)
+  const { file } = await backup({ keys })
+  await restore(file)
+  expect(filesIn(join(folder, 'restored'))).toEqual(before)
 })
 
 test('nothing in the file tells a key or a setting, and tar can list it', async () => {

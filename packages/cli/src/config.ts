@@ -15,6 +15,7 @@ const ROOT = fileURLToPath(new URL('../../..', import.meta.url)).replace(/\/$/, 
 
 const schema = z.object({
   SANDLOT_DATA: z.string().default('.sandlot'),
+  SANDLOT_KEYS_DIR: z.string().optional(),
   HOST: z.string().default('127.0.0.1'),
   PORT: wholeNumber(1, 65_535).default(8002),
   DOCKER_HOST: z.string().optional(),
@@ -33,6 +34,8 @@ export interface CliConfig {
   root: string
   /** Absolute. */
   data: string
+  /** Absolute: the folder of keys. */
+  keys: string
   /** Where the service will listen. */
   host: string
   port: number
@@ -67,9 +70,12 @@ export interface CliConfig {
 export function parseCliConfig(environment: Environment, root: string = ROOT): CliConfig {
   const values = readConfig(schema, environment, (path) => readFileSync(path, 'utf8'))
   const data = resolve(root, values.SANDLOT_DATA)
+  const given = values.SANDLOT_KEYS_DIR === undefined ? undefined : resolve(root, values.SANDLOT_KEYS_DIR)
+  const keys = given ?? join(data, 'keys')
   return {
     root,
     data,
+    keys,
     host: values.HOST,
     port: values.PORT,
     dockerHost: values.DOCKER_HOST,
@@ -85,7 +91,7 @@ export function parseCliConfig(environment: Environment, root: string = ROOT): C
       scheduled: values.SANDLOT_BACKUP_EVERY_HOURS > 0,
       hasPassphrase: values.SANDLOT_BACKUP_PASSPHRASE !== undefined,
     },
-    environment: { ...environment, SANDLOT_DATA: data },
+    environment: { ...environment, SANDLOT_DATA: data, SANDLOT_KEYS_DIR: given },
     ci: environment['CI'] === 'true',
   }
 }

@@ -19,6 +19,9 @@ describe('configuration of the launcher', () => {
     const config = parseCliConfig({ SANDLOT_DATA: 'state/here' }, '/srv/sandlot')
     expect(config.data).toBe('/srv/sandlot/state/here')
     expect(config.environment['SANDLOT_DATA']).toBe('/srv/sandlot/state/here')
+    const keys = parseCliConfig({ SANDLOT_KEYS_DIR: 'keys/here' }, '/srv/sandlot')
+    expect([config.keys, keys.keys]).toEqual(['/srv/sandlot/state/here/keys', '/srv/sandlot/keys/here'])
+    expect(keys.environment['SANDLOT_KEYS_DIR']).toBe('/srv/sandlot/keys/here')
   })
 
   test('every problem is named at once, a misspelt setting with what was meant', () => {

@@ -69,14 +69,12 @@ const sender = z
     }),
   )
 
-/** As the service makes them itself: for services that share a database, and not a disk. */
-const serviceKey = z.string().min(32, 'must have at least 32 characters').optional()
-
 const variables = z.object({
   HOST: z.string().default('127.0.0.1'),
   PORT: wholeNumber(0, 65_535).default(8002),
   LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
   SANDLOT_DATA: z.string().default('./.sandlot'),
+  SANDLOT_KEYS_DIR: z.string().optional(),
   DATABASE_URL: databaseUrl,
   SANDLOT_PUBLIC_URL: httpUrl.optional(),
   SANDLOT_PREVIEW_HOST: z
@@ -110,10 +108,6 @@ const variables = z.object({
       return z.NEVER
     }),
   SANDLOT_LOCAL_SIGN_IN: localSignIn.default('all'),
-  SANDLOT_COOKIE_KEY: serviceKey,
-  SANDLOT_PREVIEW_KEY: serviceKey,
-  SANDLOT_PUSH_KEY: serviceKey,
-  SANDLOT_ALERT_KEY: serviceKey,
   SANDLOT_METRICS_TOKEN: z.string().min(16, 'must have at least 16 characters').optional(),
   SANDLOT_SMTP_URL: smtpUrl.optional(),
   SANDLOT_MAIL_FROM: sender.optional(),
@@ -136,6 +130,8 @@ export interface ServiceConfig {
   logLevel: string
   /** Absolute. */
   dataFolder: string
+  /** Absolute; where its secrets are, the same for services that share a database. */
+  keysFolder: string
   /** Origin of the address people type, where it is not host and port. */
   publicUrl: string | undefined
   allowedOrigins: string[]
@@ -144,8 +140,6 @@ export interface ServiceConfig {
   agentUrl: string
   /** What is shown to agents on other hosts; undefined: the one in the folder of keys. */
   agentToken: string | undefined
-  /** Secrets of its own; those that are undefined are in the folder of keys. */
-  keys: Record<'cookies' | 'previews' | 'push' | 'alerts', string | undefined>
   /** Path of `accounts.db`, or address of PostgreSQL. */
   accounts: string
   /** The same of ai-agent’s `sessions.db`. */
@@ -184,17 +178,12 @@ export function readServiceConfig(env: Environment = process.env): ServiceConfig
     port: read.PORT,
     logLevel: read.LOG_LEVEL,
     dataFolder,
+    keysFolder: resolve(read.SANDLOT_KEYS_DIR ?? join(dataFolder, 'keys')),
     publicUrl: read.SANDLOT_PUBLIC_URL,
     allowedOrigins: read.SANDLOT_ALLOWED_ORIGINS,
     previewHost: read.SANDLOT_PREVIEW_HOST,
     agentUrl: read.SANDLOT_AGENT_URL ?? `ws+unix://${join(dataFolder, 'run', 'agent.sock')}:/acp`,
     agentToken: read.SANDLOT_AGENT_TOKEN,
-    keys: {
-      cookies: read.SANDLOT_COOKIE_KEY,
-      previews: read.SANDLOT_PREVIEW_KEY,
-      push: read.SANDLOT_PUSH_KEY,
-      alerts: read.SANDLOT_ALERT_KEY,
-    },
     accounts: read.DATABASE_URL ?? join(dataFolder, 'accounts.db'),
     backupStatusFile: join(dirname(sessionsFile), BACKUP_STATUS_FILE),
     sessions: read.DATABASE_URL ?? sessionsFile,

@@ -4,7 +4,6 @@
  * service.
  */
 import { existsSync } from 'node:fs'
-import { join } from 'node:path'
 import { EXT, settingsAnswer } from '@sandlot/shared/acp-meta'
 import { removedData } from '@sandlot/shared/api'
 import type { Account, Removal, UserList } from '@sandlot/shared/api'
@@ -45,12 +44,12 @@ const NOTHING_CHANGED = 3
  */
 async function main([act = '', who = '', data]: readonly string[]): Promise<Answer> {
   const config = readServiceConfig()
-  const { dataFolder, accounts: where, publicUrl, keys } = config
+  const { dataFolder, keysFolder, accounts: where, publicUrl } = config
   // Before the first start, or with another SANDLOT_DATA than Sandlot's: nothing is made by asking.
   if (!isPostgres(where) && !existsSync(where))
     return { did: 'nothing', reason: 'no_deployment', message: dataFolder }
   if (act === 'list' || act === 'show') return reading(config, act === 'list' ? undefined : who)
-  const secret = keys.cookies ?? (await ensureSecret(join(dataFolder, 'keys'), 'service-cookies'))
+  const secret = await ensureSecret(keysFolder, 'service-cookies')
   const accounts = await opened(where, { secret, publicUrl: publicUrl ?? 'http://127.0.0.1' })
   if (accounts === undefined) return { did: 'nothing', reason: 'running', message: dataFolder }
   try {
@@ -136,13 +135,13 @@ async function agentPlace({
   sessions,
   agentUrl,
   agentToken,
-  dataFolder,
+  keysFolder,
 }: ServiceConfig): Promise<AgentPlace> {
   if (!isPostgres(sessions)) return { url: agentUrl }
   const reader = await openSessionReader(sessions)
   try {
     const living = (await reader.replicas.list()).find((replica) => replica.living)
-    const token = agentToken ?? (await ensureSecret(join(dataFolder, 'keys'), 'agent-token'))
+    const token = agentToken ?? (await ensureSecret(keysFolder, 'agent-token'))
     return living === undefined ? { url: agentUrl } : { ...living, token }
   } finally {
     await reader.close()

@@ -8,6 +8,8 @@ import { getRequestListener } from '@hono/node-server'
 import { BackgroundAudit } from '@sandlot/storage/audit/background-audit'
 import { isPostgres } from '@sandlot/storage/database/postgres'
 import { openAccounts } from '@sandlot/storage/accounts/accounts'
+import type { ServicesStore } from '@sandlot/storage/accounts/services'
+import { StorageError } from '@sandlot/storage/storage-error'
 import type { AgentLinkOptions } from './agent/agent-link.ts'
 import { Agents, type Replicas } from './agent/agents.ts'
 import type { ServiceConfig } from './config.ts'
@@ -20,7 +22,7 @@ import {
   timeLimits,
 } from './http/connection-limits.ts'
 import { authorsOf } from './auth/agent-user.ts'
-import { ensureSecret } from '@sandlot/shared/node/secret-file'
+import { ensureSecret, printOf } from '@sandlot/shared/node/secret-file'
 import { makeLimits } from './auth/limits.ts'
 import type { LimitRates } from './auth/limits.ts'
 import { makeLog } from './log.ts'
@@ -84,6 +86,9 @@ interface RunningService {
   close(): Promise<void>
 }
 
+/** In the folder of keys: what sign-ins are signed with. */
+const COOKIES = 'service-cookies'
+
 /** How long requests may take to finish when the service stops, in milliseconds. */
 const CLOSE_GRACE_MS = 3_000
 
@@ -92,10 +97,9 @@ const CLOSE_GRACE_MS = 3_000
  * left open then.
  */
 export async function startService(config: ServiceConfig, deps: ServiceDeps = {}): Promise<RunningService> {
-  const keysFolder = join(config.dataFolder, 'keys')
+  const { keysFolder } = config
   const isShared = isPostgres(config.accounts)
-  const { keys } = config
-  const authSecret = keys.cookies ?? (await ensureSecret(keysFolder, 'service-cookies'))
+  const authSecret = await ensureSecret(keysFolder, COOKIES)
   const publicUrl = config.publicUrl ?? `http://${nameOf(config.host)}:${config.port}`
   const accounts = await openAccounts(config.accounts, {
     secret: authSecret,
@@ -103,13 +107,14 @@ export async function startService(config: ServiceConfig, deps: ServiceDeps = {}
   })
   const undo: (() => Promise<void>)[] = [() => accounts.close()]
   try {
+    const secretOf = (name: string): Promise<string> => sharedSecret(keysFolder, name, accounts.services)
+    await secretOf(COOKIES)
     const setup = await prepareSetup(accounts, keysFolder, isShared ? authSecret : undefined)
     const secrets = [
       authSecret,
       setup.token,
       config.metricsToken,
       config.agentToken,
-      ...Object.values(keys),
       config.mail?.auth?.pass,
       ...config.providers.map(({ clientSecret }) => clientSecret),
     ].map((secret = '') => secret)
@@ -154,7 +159,7 @@ export async function startService(config: ServiceConfig, deps: ServiceDeps = {}
     const sendMail = config.mail === undefined ? undefined : mailSender(config.mail)
     const push = openPush({
       ...deps.push,
-      secret: keys.push ?? (await ensureSecret(keysFolder, 'push')),
+      secret: await secretOf('push'),
       subject: pushSubject(config),
     })
     const presence = isShared
@@ -229,7 +234,7 @@ export async function startService(config: ServiceConfig, deps: ServiceDeps = {}
 
     const places = previewPlaces(config)
     const previews = new Previews({
-      secret: keys.previews ?? (await ensureSecret(keysFolder, 'previews')),
+      secret: await secretOf('previews'),
       sockets,
       accounts,
     })
@@ -247,7 +252,7 @@ export async function startService(config: ServiceConfig, deps: ServiceDeps = {}
       sendMail,
       webhook: webhook && {
         host: webhook.host,
-        post: alertPoster(webhook, keys.alerts ?? (await ensureSecret(keysFolder, 'alerts'))),
+        post: alertPoster(webhook, await secretOf('alerts')),
       },
       readiness: () =>
         readinessOf({ config, accounts, sessions, agent, external, stopping: stopping.signal }),
@@ -331,6 +336,19 @@ export async function startService(config: ServiceConfig, deps: ServiceDeps = {}
     for (const step of undo.toReversed()) await step()
     throw error
   }
+}
+
+/**
+ * The secret of that name, made where there is none. Throws `StorageError` where it is not the one
+ * that the database has been used with.
+ */
+async function sharedSecret(folder: string, name: string, services: ServicesStore): Promise<string> {
+  const secret = await ensureSecret(folder, name)
+  if (await services.hasKey(name, printOf(secret))) return secret
+  throw new StorageError(
+    'cannot_open',
+    `${join(folder, name)} is not the key that the database has been used with, so sign-ins, second factors or pushes would not hold. Copy the folder keys from another service of it or from its backup, or set SANDLOT_KEYS_DIR to it.`,
+  )
 }
 
 function listen(server: Server, { host, port }: ServiceConfig): Promise<number> {

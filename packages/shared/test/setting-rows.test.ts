@@ -70,15 +70,11 @@ test('an empty value is as none', () => {
 test('which names are of secrets', () => {
   expect(Object.keys(CONFIG_NAMES).filter(isSecretName).toSorted()).toEqual([
     'SANDLOT_AGENT_TOKEN',
-    'SANDLOT_ALERT_KEY',
     'SANDLOT_API_KEY',
     'SANDLOT_BACKUP_PASSPHRASE',
-    'SANDLOT_COOKIE_KEY',
     'SANDLOT_EGRESS_CREDENTIALS',
     'SANDLOT_METRICS_TOKEN',
     'SANDLOT_OIDC',
-    'SANDLOT_PREVIEW_KEY',
-    'SANDLOT_PUSH_KEY',
     'SANDLOT_SMTP_URL',
   ])
   expect(['OPENAI_API_KEY', 'GOOGLE_CLIENT_SECRET', 'DATABASE_URL'].every(isSecretName)).toBe(true)

@@ -6,7 +6,6 @@
 import { KeyObject, randomBytes } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer } from 'node:https'
-import { join } from 'node:path'
 import type { Duplex } from 'node:stream'
 import { ensureSecret, secretsEqual } from '@sandlot/shared/node/secret-file'
 import type { AgentAddress, AgentListen } from '../config/listen.ts'
@@ -24,7 +23,7 @@ interface TransportSettings {
   listen: AgentListen | undefined
   /** Of the Unix socket. */
   address: AgentAddress
-  dataFolder: string
+  keysFolder: string
 }
 
 interface Transport {
@@ -40,10 +39,10 @@ const VALID_DAYS = 3_650
 const SAY_EVERY_MS = 60_000
 
 /** What to listen on by these settings. */
-export async function openTransport({ listen, address, dataFolder }: TransportSettings): Promise<Transport> {
+export async function openTransport({ listen, address, keysFolder }: TransportSettings): Promise<Transport> {
   if (listen === undefined) return { address, tls: undefined }
   const { host, port, advertised } = listen
-  const token = listen.token ?? (await ensureSecret(join(dataFolder, 'keys'), 'agent-token'))
+  const token = listen.token ?? (await ensureSecret(keysFolder, 'agent-token'))
   const { certificate, key } = await makeCertificate()
   return {
     address: { url: `wss://${advertised}/acp`, certificate },

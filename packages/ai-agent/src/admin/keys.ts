@@ -5,6 +5,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { messageOf } from '@sandlot/shared/errors'
+import { printOf } from '@sandlot/shared/node/secret-file'
 import { openSessionStore } from '@sandlot/storage/sessions/open'
 import { readAgentConfig } from '../config.ts'
 import { deploymentKeys } from '../secrets/keys.ts'
@@ -23,16 +24,19 @@ const NOTHING_CHANGED = 3
 /** `rotate`. Each durable step is a line on stderr, which shows the progress. */
 async function main([act = '']: readonly string[]): Promise<Answer> {
   if (act !== 'rotate') throw new Error(`There is nothing to do called "${act}".`)
-  const { dataFolder, database, deployment, sessionsMode } = readAgentConfig(
+  const { dataFolder, keysFolder, database, deployment, sessionsMode } = readAgentConfig(
     builtinTools().map((tool) => tool.name),
   )
   // Before the first start, or with another SANDLOT_DATA than Sandlot's: nothing is made by asking.
-  if (!existsSync(join(dataFolder, 'keys', 'deployment.json')))
+  if (!existsSync(join(keysFolder, 'deployment.json')))
     return { rotated: false, reason: 'no_deployment', folder: dataFolder }
   const store = await openSessionStore(database, { mode: sessionsMode })
   try {
     const rotated = await whileNoAgentRuns(dataFolder, store.replicas, async () => {
-      const rotating = rotateKeys(dataFolder, deploymentKeys(dataFolder, deployment).key, store.secrets)
+      const { key } = deploymentKeys(keysFolder, deployment)
+      const rotating = rotateKeys(keysFolder, key, store.secrets, ([first]) =>
+        store.replicas.changeKey('sealing_key', printOf(first)),
+      )
       let next = await rotating.next()
       for (; next.done !== true; next = await rotating.next()) process.stderr.write(`${next.value}\n`)
       return next.value

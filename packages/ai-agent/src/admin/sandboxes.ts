@@ -27,11 +27,11 @@ import { whileNoAgentRuns } from './while-no-agent-runs.ts'
 async function main([act = '', ...names]: readonly string[]): Promise<unknown> {
   const config = readAgentConfig(builtinTools().map((tool) => tool.name))
   // Before the first start there is nothing, and nothing is made by asking.
-  if (!existsSync(join(config.dataFolder, 'keys', 'deployment.json')))
+  if (!existsSync(join(config.keysFolder, 'deployment.json')))
     return act === 'purge' ? { containers: 0, volumes: 0 } : []
   return withStore(config, async ({ ledger, replicas }) => {
     if (act === 'agents') return (await replicas.list()).filter(({ living }) => living).map(({ id }) => id)
-    const keys = deploymentKeys(config.dataFolder, config.deployment)
+    const keys = deploymentKeys(config.keysFolder, config.deployment)
     const backend = createBackend(config, keys)
     const { images, limits, runtime } = config.sandbox
     const { image } = images

@@ -1,8 +1,9 @@
 /** The replica that this process is, where several share a database. */
 import { existsSync } from 'node:fs'
-import { createHash } from 'node:crypto'
+import { join } from 'node:path'
 import { messageOf } from '@sandlot/shared/errors'
 import { randomText } from '@sandlot/shared/ids'
+import { printOf } from '@sandlot/shared/node/secret-file'
 import { type Change, listenToChanges } from '@sandlot/storage/database/changes'
 import { isPostgres } from '@sandlot/storage/database/postgres'
 import { openSessionReader } from '@sandlot/storage/sessions/open'
@@ -36,7 +37,7 @@ export async function openReplica({
   ...parts
 }: OpenReplica): Promise<Replica | undefined> {
   if (!isPostgres(database)) return undefined
-  if (!(await parts.rows.hasKeys(printOf(keys)))) throw new Error(OTHER_KEYS)
+  await refuseOtherKeys(keys, parts.rows)
   const reloads = new Reloads()
   let replica: Replica | undefined
   const listener = await listenToChanges({
@@ -78,14 +79,31 @@ export async function socketOfRunning(database: string): Promise<string | undefi
 interface DeploymentKeys {
   id: string
   key: Uint8Array
+  /** Of people's secrets, the newest first: more than one while they are rotated. */
+  sealing: readonly Uint8Array[]
+  /** Where they were read. */
+  folder: string
 }
 
-const OTHER_KEYS =
-  'The keys of this agent are not those that its database has been used with, so neither sandboxes nor secrets of people could be used. Copy the folder keys in SANDLOT_DATA from another agent of it, or from its backup.'
-
-/** 48 bits, which tell nothing of the key. */
-function printOf({ id, key }: DeploymentKeys): number {
-  return createHash('sha256').update(`${id} `).update(key).digest().readUIntBE(0, 6)
+/** Throws where these are not the keys that the database has been used with. */
+async function refuseOtherKeys(
+  { id, key, sealing, folder }: DeploymentKeys,
+  rows: Pick<ReplicaRows, 'hasKey'>,
+): Promise<void> {
+  const refuse = (file: string, what: string): never => {
+    throw new Error(
+      `${join(folder, file)} has not the keys that the database has been used with, so ${what} could not be used. Copy the folder keys from another agent of it or from its backup, or set SANDLOT_KEYS_DIR to it.`,
+    )
+  }
+  if (!(await rows.hasKey('deployment_keys', [printOf(`${id} `, key)])))
+    refuse('deployment.json', 'neither sandboxes nor secrets of people')
+  if (
+    !(await rows.hasKey(
+      'sealing_key',
+      sealing.map((one) => printOf(one)),
+    ))
+  )
+    refuse('secrets.json', 'secrets of people')
 }
 
 class Reloads {

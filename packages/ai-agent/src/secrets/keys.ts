@@ -1,5 +1,5 @@
 /**
- * What makes this deployment itself: made on the first start, in `$SANDLOT_DATA/keys`, readable by
+ * What makes this deployment itself: made on the first start, in the folder of keys, readable by
  * its owner alone.
  */
 import { randomBytes } from 'node:crypto'
@@ -24,8 +24,7 @@ const stored = z.object({ id: z.string().regex(/^[a-z0-9-]{1,40}$/), key: z.base
  * Throws when the file cannot be read or is damaged; it is never replaced, since that would orphan
  * all workspaces.
  */
-export function deploymentKeys(dataFolder: string, id?: string): DeploymentKeys {
-  const folder = join(dataFolder, 'keys')
+export function deploymentKeys(folder: string, id?: string): DeploymentKeys {
   mkdirSync(folder, { recursive: true, mode: 0o700 })
   const path = join(folder, FILE)
   const keys = readKeys(path) ?? makeKeys(path, id ?? randomText(8))

@@ -1,8 +1,8 @@
 /**
- * The keys that seal people's secrets: `$SANDLOT_DATA/keys/secrets.json`, newest first. Until they
- * are rotated for the first time there is no such file, and the deployment's own key seals. While a
- * rotation is under way the old keys are there too, so that whatever has not been sealed again
- * opens.
+ * The keys that seal people's secrets: `secrets.json` in the folder of keys, newest first. Until
+ * they are rotated for the first time there is no such file, and the deployment's own key seals.
+ * While a rotation is under way the old keys are there too, so that whatever has not been sealed
+ * again opens.
  */
 import { closeSync, fsyncSync, openSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -17,16 +17,16 @@ type SealingKeys = readonly [Uint8Array, ...Uint8Array[]]
 
 const stored = z.strictObject({ keys: z.array(z.base64().length(44)).min(1) })
 
-function pathOf(dataFolder: string): string {
-  return join(dataFolder, 'keys', 'secrets.json')
+function pathOf(keysFolder: string): string {
+  return join(keysFolder, 'secrets.json')
 }
 
 /**
  * Throws when the file cannot be read or is damaged; it is never replaced, since that would lose
  * every secret.
  */
-export function sealingKeys(dataFolder: string, deploymentKey: Uint8Array): SealingKeys {
-  const path = pathOf(dataFolder)
+export function sealingKeys(keysFolder: string, deploymentKey: Uint8Array): SealingKeys {
+  const path = pathOf(keysFolder)
   let text: string
   try {
     text = readFileSync(path, 'utf8')
@@ -53,8 +53,8 @@ export function sealingKeys(dataFolder: string, deploymentKey: Uint8Array): Seal
 }
 
 /** Durable when it returns; at any moment the file holds either the earlier keys or these. */
-export function writeSealingKeys(dataFolder: string, keys: SealingKeys): void {
-  const path = pathOf(dataFolder)
+export function writeSealingKeys(keysFolder: string, keys: SealingKeys): void {
+  const path = pathOf(keysFolder)
   const draft = `${path}.new`
   const file = openSync(draft, 'w', 0o600)
   try {
@@ -89,24 +89,27 @@ type RotationStep = 'key_written' | 'resealed' | 'old_keys_gone'
  * Gives people's secrets a new key. Each step is durable before the next begins, and after each of
  * them every secret opens with the stored keys: the new key is written beside the old ones,
  * everything is sealed again, the old ones are removed. Repeating it after a crash continues where
- * it was. Call it only where no agent runs, which would still seal with the old key. Throws what
- * `sealingKeys` and the store throw.
+ * it was. Call it only where no agent runs, which would still seal with the old key. `changed` is
+ * called when the new key is stored, before anything is sealed with it. Throws what `sealingKeys`
+ * and the store throw.
  */
 export async function* rotateKeys(
-  dataFolder: string,
+  keysFolder: string,
   deploymentKey: Uint8Array,
   rows: SecretRows,
+  changed: (keys: SealingKeys) => Promise<void> = () => Promise.resolve(),
 ): AsyncGenerator<RotationStep, Rotated> {
-  const before = sealingKeys(dataFolder, deploymentKey)
+  const before = sealingKeys(keysFolder, deploymentKey)
   // More than one: an earlier rotation was cut off. Its key is the new one.
   const keys: SealingKeys = before.length > 1 ? before : [new Uint8Array(randomBytes(32)), ...before]
-  writeSealingKeys(dataFolder, keys)
+  writeSealingKeys(keysFolder, keys)
+  await changed(keys)
   yield 'key_written'
   const secrets = new UserSecrets({ rows, vault: createVault(keys), redact: () => undefined, now: Date.now })
   const resealing = secrets.reseal()
   let next = await resealing.next()
   for (; next.done !== true; next = await resealing.next()) yield 'resealed'
-  writeSealingKeys(dataFolder, [keys[0]])
+  writeSealingKeys(keysFolder, [keys[0]])
   yield 'old_keys_gone'
   return next.value
 }

@@ -3,6 +3,7 @@
  * runs on when the editor goes. The client is the SDK's own, which refuses what is not in the protocol.
  */
 import { readFileSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
 import { Readable, Writable } from 'node:stream'
 import {
   type ClientConnection,
@@ -29,7 +30,7 @@ beforeEach(async () => {
 
 afterEach(async () => {
   await folder.killAll()
-  const backend = createDockerBackend({ deployment: deploymentKeys(folder.path).id })
+  const backend = createDockerBackend({ deployment: deploymentKeys(join(folder.path, 'keys')).id })
   for (const one of await backend.list({})) {
     await backend.remove(one.id)
     await backend.inventory.volumes.remove(one.name.split('-').slice(0, 3).join('-'))
@@ -189,7 +190,7 @@ test('a client that knows the terminal convention gets a terminal, its data and 
   expect(await one.agent.ended).toBe(0)
   expect(await prompting).toBe('gone')
   expect(sleeping()).toBe(0)
-  const backend = createDockerBackend({ deployment: deploymentKeys(folder.path).id })
+  const backend = createDockerBackend({ deployment: deploymentKeys(join(folder.path, 'keys')).id })
   expect((await backend.list({})).filter(({ state }) => state === 'running')).toEqual([])
   await backend.inventory.close()
 })

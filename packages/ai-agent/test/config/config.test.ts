@@ -97,10 +97,23 @@ describe('keys', () => {
     expect(deploymentKeys(data, keys.id)).toEqual(keys)
     expect(() => deploymentKeys(data, 'another')).toThrow(/SANDLOT_DEPLOYMENT is another/)
     expect(deploymentKeys(mkdtempSync(join(folder, 'data-')), 'given').id).toBe('given')
-    const path = join(data, 'keys', 'deployment.json')
+    const path = join(data, 'deployment.json')
     writeFileSync(path, '{"id"')
     expect(() => deploymentKeys(data)).toThrow(/damaged/)
     expect(readFileSync(path, 'utf8')).toBe('{"id"')
+  })
+
+  test('may be in another folder, and are not made anew there while the data folder has some', () => {
+    const [data, keys] = [mkdtempSync(join(folder, 'data-')), join(folder, 'shared-keys')]
+    const both = { SANDLOT_DATA: data, SANDLOT_KEYS_DIR: keys }
+    expect([read({ SANDLOT_DATA: data }).keysFolder, read(both).keysFolder]).toEqual([
+      join(data, 'keys'),
+      keys,
+    ])
+    deploymentKeys(join(data, 'keys'))
+    expect(problems(both)).toEqual([expect.stringContaining(`move them there`)])
+    deploymentKeys(keys)
+    expect(problems(both)).toEqual([])
   })
 })
 

@@ -1,5 +1,6 @@
 /** Two agents on one PostgreSQL: what one changes for all, the other one goes by. */
 import type { AddedServer } from '@sandlot/shared/office/mcp-servers'
+import { printOf } from '@sandlot/shared/node/secret-file'
 import { openSessionStore } from '@sandlot/storage/sessions/open'
 import { afterEach, beforeAll, expect, test } from 'vitest'
 import { describeOnPostgres } from '../../../storage/test/support/on-postgres.ts'
@@ -52,7 +53,7 @@ describeOnPostgres('two agents on PostgreSQL', (postgres) => {
     for (const close of closing.splice(0).toReversed()) await close()
   })
 
-  async function agent(key = KEY) {
+  async function agent(key = KEY, sealing: readonly Uint8Array[] = [KEY]) {
     const warned: string[] = []
     const log = { info: () => undefined, warn: (_: unknown, line: string) => void warned.push(line) }
     const database = await openSessionStore(url)
@@ -64,7 +65,7 @@ describeOnPostgres('two agents on PostgreSQL', (postgres) => {
       id: undefined,
       address,
       version: '1',
-      keys: { id: 'books', key },
+      keys: { id: 'books', key, sealing, folder: '/keys' },
       rows: store.replicas,
       log,
     })
@@ -120,6 +121,18 @@ describeOnPostgres('two agents on PostgreSQL', (postgres) => {
   test('one with other keys does not start', async () => {
     await agent()
     await expect(agent(new Uint8Array(32).fill(8))).rejects.toThrow('Copy the folder keys')
+  })
+
+  test('one whose secrets have another key does not start; both start while it is rotated', async () => {
+    const [store, other] = [await openSessionStore(url), new Uint8Array(32).fill(8)]
+    closing.push(() => store.close())
+    await agent()
+    await expect(agent(KEY, [other])).rejects.toThrow('/keys/secrets.json has not the keys')
+    await agent(KEY, [other, KEY])
+    await store.replicas.changeKey('sealing_key', printOf(other))
+    await agent(KEY, [other, KEY])
+    await expect(agent(KEY, [KEY])).rejects.toThrow('/keys/secrets.json has not the keys')
+    await store.replicas.changeKey('sealing_key', printOf(KEY))
   })
 
   test('addresses, roles and teams; and what is set for them, of which the slower of two is refused', async () => {

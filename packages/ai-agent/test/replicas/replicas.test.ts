@@ -179,12 +179,14 @@ describeOnPostgres('agents on one PostgreSQL', (postgres) => {
     happenings: string[] = [],
   ) {
     const store = await openSessionStore(url)
+    const keysFolder = join(folder.path, 'keys')
+    const keys = deploymentKeys(keysFolder)
     const replica = await openReplica({
       database: url,
       id,
       address: { url: `ws://${id}` },
       version: '1',
-      keys: deploymentKeys(folder.path),
+      keys: { ...keys, sealing: [keys.key], folder: keysFolder },
       rows: store.replicas,
       log: { info: () => undefined, warn: () => undefined },
       times,

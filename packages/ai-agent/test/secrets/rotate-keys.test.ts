@@ -26,7 +26,7 @@ let folder: string
 let deploymentKey: Uint8Array
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'sandlot-rotate-'))
-  deploymentKey = deploymentKeys(folder).key
+  deploymentKey = deploymentKeys(join(folder, 'keys')).key
 })
 afterEach(() => rmSync(folder, { recursive: true }))
 
@@ -40,7 +40,7 @@ const withStored = async <T>(work: (rows: SecretRows) => Promise<T>): Promise<T>
 }
 /** As an agent that starts now has them. */
 const secretsOf = (rows: SecretRows): UserSecrets => {
-  const vault = createVault(sealingKeys(folder, deploymentKey))
+  const vault = createVault(sealingKeys(join(folder, 'keys'), deploymentKey))
   return new UserSecrets({ rows, vault, redact: () => {}, now: () => 7 })
 }
 const fill = async (rows: SecretRows): Promise<void> => {
@@ -51,7 +51,7 @@ const readAll = async (rows: SecretRows): Promise<void> => {
 }
 /** So many steps, then nothing more, as when the power goes. */
 async function rotateFor(steps: number, rows: SecretRows): Promise<void> {
-  const rotating = rotateKeys(folder, deploymentKey, rows)
+  const rotating = rotateKeys(join(folder, 'keys'), deploymentKey, rows)
   for (let n = 0; n < steps; n++) if ((await rotating.next()).done === true) return
 }
 
@@ -68,10 +68,10 @@ test('cut off after any steps, any number of times: every secret can be read, al
           await readAll(rows)
           await secretsOf(rows).set('u1', 'S1', 'value 1')
         }
-        const before = sealingKeys(folder, deploymentKey)
+        const before = sealingKeys(join(folder, 'keys'), deploymentKey)
         await rotateFor(Infinity, rows)
         await readAll(rows)
-        const after = sealingKeys(folder, deploymentKey)
+        const after = sealingKeys(join(folder, 'keys'), deploymentKey)
         expect(after).toHaveLength(1)
         expect(await rows.sealedOtherwise(createVault(after).keyId, 10)).toEqual([])
         // A rotation that was cut off is ended, not begun anew.
@@ -88,11 +88,11 @@ test('the key is really another one, its file is its owner’s, and one that no 
     const stranger = createVault([new Uint8Array(32).fill(9)])
     const sealed = stranger.seal({ userId: 'u0', name: 'LOST' }, 'x')
     await rows.put('u0', { name: 'LOST', keyId: stranger.keyId, sealed, updatedAt: 1 })
-    const rotating = rotateKeys(folder, deploymentKey, rows)
+    const rotating = rotateKeys(join(folder, 'keys'), deploymentKey, rows)
     let next = await rotating.next()
     while (next.done !== true) next = await rotating.next()
     expect(next.value).toEqual({ resealed: SECRETS, lost: ['u0/LOST'] })
-    expect(sealingKeys(folder, deploymentKey)).not.toContainEqual(deploymentKey)
+    expect(sealingKeys(join(folder, 'keys'), deploymentKey)).not.toContainEqual(deploymentKey)
     expect((await rows.get('u0', 'LOST'))?.keyId).toBe(stranger.keyId)
     expect(statSync(join(folder, 'keys', 'secrets.json')).mode & 0o777).toBe(0o600)
     expect(readdirSync(join(folder, 'keys')).toSorted()).toEqual(['deployment.json', 'secrets.json'])
@@ -102,7 +102,7 @@ test('the key is really another one, its file is its owner’s, and one that no 
 test('a damaged file of keys stops everything, and is not replaced', async () => {
   for (const damaged of ['', '{"keys":[]}', '{"keys":["AAAA"]}', 'x']) {
     writeFileSync(join(folder, 'keys', 'secrets.json'), damaged)
-    expect(() => sealingKeys(folder, deploymentKey)).toThrow(/damaged/)
+    expect(() => sealingKeys(join(folder, 'keys'), deploymentKey)).toThrow(/damaged/)
     await expect(withStored((rows) => rotateFor(1, rows))).rejects.toThrow(/damaged/)
     expect(readFileSync(join(folder, 'keys', 'secrets.json'), 'utf8')).toBe(damaged)
   }
@@ -128,7 +128,7 @@ test.each(sample('key rotation', steps, 1))(
     await withStored(readAll)
     await withStored((rows) => rotateFor(Infinity, rows))
     await withStored(readAll)
-    expect(sealingKeys(folder, deploymentKey)).toHaveLength(1)
+    expect(sealingKeys(join(folder, 'keys'), deploymentKey)).toHaveLength(1)
   },
   60_000,
 )
@@ -140,7 +140,7 @@ test('beside a running agent nothing is done, and the answer says so', async () 
   const [said] = await Promise.all([text(child.stdout), once(child, 'exit')])
   expect(JSON.parse(said)).toEqual({ rotated: false, reason: 'running', folder })
   expect(child.exitCode).toBe(3)
-  expect(sealingKeys(folder, deploymentKey)).toEqual([deploymentKey])
+  expect(sealingKeys(join(folder, 'keys'), deploymentKey)).toEqual([deploymentKey])
   lock?.release()
 }, 60_000)
 
@@ -151,7 +151,7 @@ test('beside one of several agents nothing is done, and the answer names it', as
   const child = start()
   const [said] = await Promise.all([text(child.stdout), once(child, 'exit')])
   expect(JSON.parse(said)).toEqual({ rotated: false, reason: 'running', folder, agents: ['host-2'] })
-  expect(sealingKeys(folder, deploymentKey)).toEqual([deploymentKey])
+  expect(sealingKeys(join(folder, 'keys'), deploymentKey)).toEqual([deploymentKey])
   lock?.release()
 }, 60_000)
 

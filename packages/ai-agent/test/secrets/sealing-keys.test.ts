@@ -18,14 +18,14 @@ beforeEach(() => {
 afterEach(() => rmSync(folder, { recursive: true }))
 
 test('keys that the disk takes only the beginning of do not replace those that are there', async () => {
-  writeSealingKeys(folder, [key(1), key(2)])
+  writeSealingKeys(join(folder, 'keys'), [key(1), key(2)])
   const module = pathToFileURL(join(import.meta.dirname, '../../src/secrets/sealing-keys.ts')).href
   // Fifty are longer than a file may be in that process: a write takes what fits, and only the next one says no.
   const program = `
     const { writeSealingKeys } = await import(${JSON.stringify(module)})
-    writeSealingKeys(${JSON.stringify(folder)}, Array.from({ length: 50 }, () => new Uint8Array(32)))`
+    writeSealingKeys(${JSON.stringify(join(folder, 'keys'))}, Array.from({ length: 50 }, () => new Uint8Array(32)))`
   const node = [process.execPath, '--conditions=sandlot-source', '--input-type=module', '--eval', program]
   const limited = run('sh', ['-c', 'ulimit -f 1; exec "$@"', 'sh', ...node])
   await expect(limited).rejects.toMatchObject({ stderr: expect.stringContaining('EFBIG') })
-  expect(sealingKeys(folder, key(9))).toEqual([key(1), key(2)])
+  expect(sealingKeys(join(folder, 'keys'), key(9))).toEqual([key(1), key(2)])
 })

@@ -37,8 +37,10 @@ function model(config: CliConfig): Finding {
 
 /** None where Sandlot was never started: there is nothing to back up. */
 function lastBackup(config: CliConfig): Finding[] {
-  const started = isOnPostgres(config) ? join('keys', 'deployment.json') : 'sessions.db'
-  if (!existsSync(join(config.data, started))) return []
+  const started = isOnPostgres(config)
+    ? join(config.keys, 'deployment.json')
+    : join(config.data, 'sessions.db')
+  if (!existsSync(started)) return []
   return [backupCheck(join(config.data, BACKUP_STATUS_FILE))]
 }
 

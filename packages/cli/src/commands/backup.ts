@@ -11,7 +11,7 @@ export const backup: Command = async (context) => {
     print('Usage: ./sandlot backup [--to DIR]')
     return 2
   }
-  requireDeployment(config.data)
+  requireDeployment(config)
   const passphrase = await askPassphrase(context, { twice: true })
   const to = folder === undefined ? [] : ['--to', resolve(folder)]
   const { file, bytes, workspaces } = await steps.run('Backup', (step) =>

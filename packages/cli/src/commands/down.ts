@@ -113,7 +113,7 @@ async function endWhatWasLeft(context: Context): Promise<void> {
 
 async function endWaitingPrompts({ config, steps }: Context): Promise<void> {
   const program = join(config.root, 'packages', 'ai-agent', 'dist', 'main.js')
-  if (!existsSync(join(config.data, 'keys', 'deployment.json')) || !existsSync(program)) return
+  if (!existsSync(join(config.keys, 'deployment.json')) || !existsSync(program)) return
   const engine = { ...engineEnvironment(config.environment), SANDLOT_SANDBOX_POOL: '0' }
   await steps.run('Ending the prompts that wait for the next start', () =>
     run(process.execPath, [program, '--end'], {

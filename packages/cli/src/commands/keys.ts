@@ -29,7 +29,7 @@ export const keys: Command = async ({ config, args, print }) => {
     print('Usage: ./sandlot keys rotate')
     return 2
   }
-  requireDeployment(config.data)
+  requireDeployment(config)
   const program = join(config.root, 'packages', 'ai-agent', 'dist', 'admin', 'keys.js')
   if (!existsSync(program))
     throw new StepError('Sandlot has not been built yet.', 'Run ./sandlot up once; it builds what is needed.')

@@ -16,7 +16,7 @@ export const migrate: Command = async (context) => {
     print('Usage: ./sandlot migrate --to postgres://…   (docs/postgresql.md)')
     return 2
   }
-  requireDeployment(config.data)
+  requireDeployment(config)
   if (isOnPostgres(config))
     throw new StepError(
       'DATABASE_URL is set: chats and accounts are in PostgreSQL already. Nothing was moved.',

@@ -63,7 +63,7 @@ export const people: Command = async (context) => {
     for (const line of USAGE) print(line)
     return 2
   }
-  requireDeployment(config.data)
+  requireDeployment(config)
   if (act === 'remove') {
     const files = data === 'purge' ? 'delete their files and chats for good' : 'keep their files and chats'
     const question = `End the account of ${who}, and ${files}?`

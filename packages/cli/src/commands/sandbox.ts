@@ -20,7 +20,7 @@ export const sandbox: Command = async (context) => {
     context.print('Usage: ./sandlot sandbox list [--json] | ./sandlot sandbox prune [--yes]')
     return 2
   }
-  requireDeployment(context.config.data)
+  requireDeployment(context.config)
   return act === 'list' ? list(context) : prune(context)
 }
 

@@ -16,7 +16,7 @@ export const upgrade: Command = async (context) => {
     print(USAGE)
     return 2
   }
-  requireDeployment(config.data)
+  requireDeployment(config)
   const left = interruptedUpgrade(config)
   if (left === undefined && readJournal(config.root) !== undefined)
     throw new StepError('An upgrade of this clone is under way.', 'Wait until it has ended.')

@@ -9,7 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { type Environment, readConfig } from '@sandlot/shared/config'
 import { failed, type Finding, ok } from '@sandlot/shared/finding'
-import { databaseUrl } from '@sandlot/shared/config/database-url'
+import { OLDEST_POSTGRES, databaseUrl } from '@sandlot/shared/config/database-url'
 import { messageOf } from '@sandlot/shared/errors'
 import { NoPgProgram, findPgProgram, libpqTarget } from '@sandlot/shared/node/pg-programs'
 import { z } from 'zod'
@@ -18,7 +18,6 @@ import { isOnPostgres } from './replicas.ts'
 import { StepError } from '../steps.ts'
 
 const SCHEMAS = ['sessions', 'accounts'] as const
-const OLDEST = 15
 /** Between its clock and ours. */
 const MOST_SKEW_MS = 10_000
 /** Of processes that have just ended. */
@@ -156,8 +155,11 @@ async function unfitness(
   major: number,
   ask: (statement: string) => Promise<string>,
 ): Promise<{ problem: string; fix: string } | undefined> {
-  if (major < OLDEST)
-    return { problem: `version ${major} answers`, fix: `Sandlot needs version ${OLDEST} or a later one.` }
+  if (major < OLDEST_POSTGRES)
+    return {
+      problem: `version ${major} answers`,
+      fix: `Sandlot needs version ${OLDEST_POSTGRES} or a later one.`,
+    }
   const encoding = await ask('show server_encoding')
   if (encoding !== 'UTF8')
     return {

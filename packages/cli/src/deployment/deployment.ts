@@ -1,13 +1,14 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
+import type { CliConfig } from '../config.ts'
 import { StepError } from '../steps.ts'
 
 /**
  * For commands about what is there: nothing is made by asking, not even a log.
- * @throws StepError where no Sandlot was ever started with `data` (absolute).
+ * @throws StepError where no Sandlot was ever started with this data and these keys.
  */
-export function requireDeployment(data: string): void {
-  if (!existsSync(join(data, 'keys', 'deployment.json'))) throw noDeployment(data)
+export function requireDeployment({ data, keys }: Pick<CliConfig, 'data' | 'keys'>): void {
+  if (!existsSync(join(keys, 'deployment.json'))) throw noDeployment(data)
 }
 
 export function noDeployment(data: string): StepError {

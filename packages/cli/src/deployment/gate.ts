@@ -10,9 +10,9 @@ import type { Environment } from '@sandlot/shared/config'
 import { SANDBOX_BACKENDS } from '@sandlot/shared/config/sandbox-backends'
 import type { CliConfig } from '../config.ts'
 
-/** The id that this data directory's containers carry; undefined before the first start. */
-export function deploymentOf(config: Pick<CliConfig, 'data'>): string | undefined {
-  const file = join(config.data, 'keys', 'deployment.json')
+/** The id that the containers of these keys carry; undefined before the first start. */
+export function deploymentOf(config: Pick<CliConfig, 'keys'>): string | undefined {
+  const file = join(config.keys, 'deployment.json')
   if (!existsSync(file)) return undefined
   const keys: unknown = JSON.parse(readFileSync(file, 'utf8'))
   if (typeof keys === 'object' && keys !== null && 'id' in keys && typeof keys.id === 'string') return keys.id

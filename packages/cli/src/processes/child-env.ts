@@ -22,6 +22,7 @@ const MACHINE = [
 const BOTH = [
   'LOG_LEVEL',
   'SANDLOT_DATA',
+  'SANDLOT_KEYS_DIR',
   // Where values come from, for administrators; the launcher fills it in.
   'SANDLOT_ENV_FILE_NAMES',
   'SANDLOT_DEFAULT_MODE',
@@ -151,6 +152,7 @@ const OWN = {
   // With the engine itself: the gate has no way to read a volume.
   backup: [
     'DATABASE_URL',
+    'SANDLOT_KEYS_DIR',
     'DOCKER_HOST',
     'DOCKER_CERT_PATH',
     'DOCKER_TLS_VERIFY',
@@ -173,10 +175,6 @@ const OWN = {
     'SANDLOT_PUBLIC_URL',
     'SANDLOT_ALLOWED_ORIGINS',
     'SANDLOT_PREVIEW_HOST',
-    'SANDLOT_COOKIE_KEY',
-    'SANDLOT_PREVIEW_KEY',
-    'SANDLOT_PUSH_KEY',
-    'SANDLOT_ALERT_KEY',
     'SANDLOT_METRICS_TOKEN',
     'SANDLOT_OIDC',
     'SANDLOT_LOCAL_SIGN_IN',

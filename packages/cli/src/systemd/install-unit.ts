@@ -64,7 +64,7 @@ function requireSystemd({ running, units }: SystemdPlaces): void {
  * cannot.
  */
 function unitOf(config: CliConfig): string {
-  requireDeployment(config.data)
+  requireDeployment(config)
   const { uid, gid } = statSync(config.data)
   const { name: user, home } = personOf(uid)
   const launcher = join(config.root, 'sandlot')

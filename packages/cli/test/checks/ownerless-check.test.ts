@@ -40,7 +40,7 @@ test('there are none before the first start, and nothing is made by asking', asy
 })
 
 test('a volume without a known owner is named, with the command that removes it', async () => {
-  deploymentKeys(join(root, '.sandlot'))
+  deploymentKeys(join(root, '.sandlot', 'keys'))
   expect(await found()).toMatchObject({ state: 'ok', message: 'none' })
   for (const name of ['stray', 'astray'])
     mkdirSync(join(root, '.sandlot', 'workspaces', name), { recursive: true })
@@ -53,7 +53,7 @@ test('a volume without a known owner is named, with the command that removes it'
 }, 60_000)
 
 test('where the engine cannot be asked, nothing passes', async () => {
-  deploymentKeys(join(root, '.sandlot'))
+  deploymentKeys(join(root, '.sandlot', 'keys'))
   build('process.exitCode = 1')
   expect(await found()).toMatchObject({ group: 'warn', state: 'unknown' })
 })

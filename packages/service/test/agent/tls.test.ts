@@ -42,7 +42,11 @@ beforeEach(async () => {
     { DATABASE_URL: 'postgres://x/y', SANDLOT_AGENT_LISTEN: `127.0.0.1:${port}`, SANDLOT_AGENT_TOKEN: TOKEN },
     [],
   )
-  const { address, tls } = await openTransport({ listen, address: { url: '' }, dataFolder: folder })
+  const { address, tls } = await openTransport({
+    listen,
+    address: { url: '' },
+    keysFolder: join(folder, 'keys'),
+  })
   const server = await listenOnSocket({
     path: join(folder, 'run', 'agent.sock'),
     serve: (stream) =>
@@ -114,7 +118,7 @@ test('another certificate is refused before the token is shown, and so is TLS 1.
   const other = await openTransport({
     listen: { host: '', port: 1, advertised: 'x:1', token: TOKEN },
     address: { url: '' },
-    dataFolder: folder,
+    keysFolder: join(folder, 'keys'),
   })
   expect(await why(connectAgent({ ...place, certificate: other.tls?.certificate }, () => undefined))).toMatch(
     /certificate/,

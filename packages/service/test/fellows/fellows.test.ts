@@ -26,13 +26,6 @@ import {
 import { PNG } from '../support/png.ts'
 import { ScriptedAgent, refusal } from '../support/scripted-agent.ts'
 
-const KEYS = {
-  cookies: 'of both services, as their operator has set it',
-  previews: 'of both, too',
-  push: undefined,
-  alerts: undefined,
-}
-
 describeOnPostgres('two services on one PostgreSQL', (postgres) => {
   let folder: string
   let agent: ScriptedAgent
@@ -49,7 +42,7 @@ describeOnPostgres('two services on one PostgreSQL', (postgres) => {
     folder = await mkdtemp(join(tmpdir(), 'sandlot-fellows-'))
     const socket = join(folder, 'agent.sock')
     agent = await ScriptedAgent.start(url, socket)
-    const settings = { sessions: url, accounts: url, keys: KEYS, agentUrl: `ws+unix://${socket}:/acp` }
+    const settings = { sessions: url, accounts: url, agentUrl: `ws+unix://${socket}:/acp` }
     harness = await startHarness(settings, {}, false)
     other = await startService(
       { ...harness.config, dataFolder: join(folder, 'other') },
@@ -143,6 +136,15 @@ describeOnPostgres('two services on one PostgreSQL', (postgres) => {
     expect((await bob.post('/api/sign-out')).status).toBe(204)
     expect((await at(harness.service.url, '/', cookie)).statusCode).toBe(403)
     await waitFor(async () => (await at(other.url, '/', cookie)).statusCode === 403)
+  })
+
+  test('one with other keys does not start, and says which', async () => {
+    const keysFolder = join(folder, 'other-keys')
+    await expect(
+      startService({ ...harness.config, dataFolder: join(folder, 'third'), keysFolder }),
+    ).rejects.toThrow(
+      `${join(keysFolder, 'service-cookies')} is not the key that the database has been used with`,
+    )
   })
 
   test('a changed role begins sockets anew, and a removal ends them; one service does the rest', async () => {

@@ -6,6 +6,8 @@ import { SANDBOX_BACKENDS_MEANING } from './sandbox-backends.ts'
  */
 export const CONFIG_NAMES: Record<string, string> = {
   SANDLOT_DATA: 'where state lives; ./.sandlot for up, /data in compose',
+  SANDLOT_KEYS_DIR:
+    'folder with the keys of this Sandlot, the same on every host (default: made once, in $SANDLOT_DATA/keys; docs/postgresql.md)',
   SANDLOT_CONFIG:
     'JSON file with the structured settings, or a folder with sandlot.json and agent.env (default $SANDLOT_DATA/sandlot.json, which may be absent)',
   SANDLOT_DEFAULT_MODE: 'manual | auto-edit | auto | yolo; the mode of a new chat (default auto-edit)',
@@ -97,7 +99,7 @@ export const CONFIG_NAMES: Record<string, string> = {
   SANDLOT_AGENT_ADVERTISE:
     'host:port under which services reach SANDLOT_AGENT_LISTEN (default: that, with this host’s name for 0.0.0.0)',
   SANDLOT_AGENT_TOKEN:
-    'what the service shows ai-agent there, the same for all of them; at least 16 characters (default: made once, in $SANDLOT_DATA/keys)',
+    'what the service shows ai-agent there, the same for all of them; at least 16 characters (default: made once, in the folder of keys)',
   SANDLOT_SESSIONS_DB:
     'where the service reads ai-agent’s sessions.db (default: in $SANDLOT_DATA; compose sets it)',
   SANDLOT_REPLICA:
@@ -113,11 +115,6 @@ export const CONFIG_NAMES: Record<string, string> = {
     'JSON: the providers by which people sign in: [{name, issuer, clientId, clientSecret, …}] (docs/sign-in.md)',
   SANDLOT_LOCAL_SIGN_IN:
     'all | admins; admins: only administrators sign in with a password, others by a provider (default all)',
-  SANDLOT_COOKIE_KEY:
-    'what sign-ins are signed with, the same for all services (default, as of the next three: made once, in $SANDLOT_DATA/keys)',
-  SANDLOT_PREVIEW_KEY: 'what the names of previews are made of, the same for all services',
-  SANDLOT_PUSH_KEY: 'what pushes are signed with, the same for all services',
-  SANDLOT_ALERT_KEY: 'what SANDLOT_ALERT_WEBHOOK is signed with, the same for all services',
   SANDLOT_METRICS_TOKEN: 'bearer token for /metrics from elsewhere than this machine',
   SANDLOT_BACKUP_PASSPHRASE:
     'what the keys and settings in a backup are sealed with; at least 8 characters, best from a file (SANDLOT_BACKUP_PASSPHRASE_FILE)',

@@ -39,6 +39,13 @@ export async function deleteSecret(keysFolder: string, name: string): Promise<vo
   await rm(join(keysFolder, name), { force: true })
 }
 
+/** 48 bits of a key, which tell nothing of it: whether two are the same. */
+export function printOf(...parts: readonly (string | Uint8Array)[]): number {
+  const hash = createHash('sha256')
+  for (const part of parts) hash.update(part)
+  return hash.digest().readUIntBE(0, 6)
+}
+
 /** Constant-time comparison. */
 export function secretsEqual(a: string, b: string): boolean {
   const digest = (text: string): Buffer => createHash('sha256').update(text).digest()

@@ -10,7 +10,7 @@ import type { Migrations } from '../database/database.ts'
 import { addAudit } from '../audit/audit.ts'
 import { type AlertsTables, alertsTables } from './alerts.ts'
 import { type NoticesTables, noticesTables } from './notices.ts'
-import { type ServicesTables, servicesTables } from './services.ts'
+import { type ServicesTables, servicesKeys, servicesTables } from './services.ts'
 import { type UploadsTable, uploadsTable } from './uploads.ts'
 import { authTables } from './migrations/001-auth-tables.ts'
 import { apiKeys } from './migrations/002-api-keys.ts'
@@ -151,4 +151,5 @@ export const accountsMigrations: Migrations = {
   '014_audit': { up: addAudit },
   '015_services': servicesTables,
   '016_uploads': uploadsTable,
+  '018_services_keys': servicesKeys,
 }

@@ -6,6 +6,7 @@ import { type Kysely, type RawBuilder, sql } from 'kysely'
 import { type ChangesTable, addChanges, changing } from '../database/changes.ts'
 import type { Migration } from '../database/database.ts'
 import { dialectOf } from '../database/dialect.ts'
+import { type CountersTable, addCounters, isFirstPrint } from '../database/counters.ts'
 import type { AccountsSchema } from './schema.ts'
 
 export interface ServicesTables {
@@ -19,9 +20,12 @@ export interface ServicesTables {
     /** When that was written, by the database's clock. */
     at: number
   }
+  counters: CountersTable
 }
 
 export interface ServicesStore {
+  /** As `isFirstPrint`; true of a file, whose keys are beside it. */
+  hasKey(name: string, print: number): Promise<boolean>
   /** To all services, also this one. */
   tell(what: string, id: string): Promise<void>
   /** At this service the first look at a page now; the second have looked until now. */
@@ -39,6 +43,7 @@ const NOW = sql<number>`cast(floor(extract(epoch from clock_timestamp()) * 1000)
 export function makeServices(db: Kysely<AccountsSchema>): ServicesStore {
   const isFile = dialectOf(db) === 'sqlite'
   return {
+    hasKey: async (name, print) => isFile || isFirstPrint(db, name, print),
     tell: (what, id) => changing(db, { what, id }, () => Promise.resolve()),
     async putPresence(service, looking, away) {
       const row = (userId: string, isLooking: number) => ({ userId, service, looking: isLooking, at: NOW })
@@ -87,4 +92,9 @@ export const servicesTables: Migration = {
       .addPrimaryKeyConstraint('presence_by_user', ['userId', 'service'])
       .execute()
   },
+}
+
+/** Prints of keys. */
+export const servicesKeys: Migration = {
+  up: (db: Kysely<unknown>) => addCounters(db),
 }

@@ -5,6 +5,7 @@
 import { Socket } from 'node:net'
 import { hostname } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { OLDEST_POSTGRES } from '@sandlot/shared/config/database-url'
 import { messageOf } from '@sandlot/shared/errors'
 import {
   HandleEmptyInListsPlugin,
@@ -194,6 +195,7 @@ async function migrate(
 ): Promise<void> {
   const { db, close } = connectPostgres(url, { schema, connections: 2, health })
   try {
+    await refuseOld(url, db)
     if (by === 'sandlot') await refuseHalf(db)
     if (await isMigrated(db, schema, migrations)) return
     await db.connection().execute(async (connection) => {
@@ -208,6 +210,18 @@ async function migrate(
   } finally {
     await close()
   }
+}
+
+async function refuseOld(url: string, db: Kysely<unknown>): Promise<void> {
+  const { rows } = await sql<{
+    version: string
+  }>`select current_setting('server_version') as version`.execute(db)
+  const version = rows[0]?.version ?? ''
+  if (Number.parseInt(version, 10) >= OLDEST_POSTGRES) return
+  throw new StorageError(
+    'cannot_open',
+    `${addressOf(url)}: its version is ${version}; Sandlot needs ${OLDEST_POSTGRES} or a later one.`,
+  )
 }
 
 /** Throws `StorageError('cannot_open')` while a Sandlot is being moved into the database. */
@@ -345,6 +359,10 @@ function addressOf(url: string): string {
 /** What says that there is no server to talk to, beside class 08 of its own codes. */
 const UNREACHABLE = /^(ECONN|ENOTFOUND|ENOENT|EHOSTUN|ENETUN|ETIMEDOUT|EPIPE|57P0|25006|25P03)/
 
+/** What pg says of a server that was asked for TLS. */
+const NO_TLS = 'The server does not support SSL connections'
+const UNTRUSTED = /CERT|UNABLE_TO_VERIFY/
+
 /**
  * What pg threw, as a `StorageError` where it concerns the database and not a statement of ours.
  * Codes: appendix A of PostgreSQL's manual.
@@ -361,11 +379,26 @@ function asStorageError(where: string, error: unknown): unknown {
     return storageError('io', 'all its connections are in use; try again, or raise its max_connections')
   if (code.startsWith('28') || code === '3D000')
     return storageError('cannot_open', 'it refuses DATABASE_URL; correct name, password or database')
+  if (code === '42501')
+    return storageError(
+      'cannot_open',
+      'its role lacks a right; make it the owner of the database (alter database … owner to …)',
+    )
+  if (error.message === NO_TLS)
+    return storageError(
+      'cannot_open',
+      'it has no TLS; turn that on there, or take sslmode out of DATABASE_URL',
+    )
+  if (UNTRUSTED.test(code))
+    return storageError(
+      'cannot_open',
+      'its certificate is not trusted; name the authority’s in DATABASE_URL (sslrootcert=/path/ca.crt)',
+    )
   if (
     code.startsWith('08') ||
     UNREACHABLE.test(code) ||
     /^(Connection terminated|Client has encountered a connection error)/.test(error.message)
   )
-    return storageError('io', 'it cannot be reached')
+    return storageError('io', 'it cannot be reached; see whether it runs, and host and port in DATABASE_URL')
   return error
 }

@@ -4,6 +4,7 @@
  * writing. All times are the database's. On SQLite there is one ai-agent, and nothing is here.
  */
 import { type Kysely, type RawBuilder, sql } from 'kysely'
+import { changePrint, isFirstPrint } from '../database/counters.ts'
 import { dialectOf } from '../database/dialect.ts'
 import { changing, wakeListeners } from '../database/changes.ts'
 import type { SessionsSchema } from './schema.ts'
@@ -14,8 +15,8 @@ export const LIVING_MS = 7_000
 const FORGOTTEN_MS = 86_400_000
 /** Claimed like a person by the replica that runs the schedules of the deployment. */
 export const SCHEDULES = 'deployment:schedules'
-/** In `counters`. */
-const KEYS = 'deployment_keys'
+/** Of which keys there is a print. */
+type KeyName = 'deployment_keys' | 'sealing_key'
 
 export interface ReplicasTable {
   id: string
@@ -106,11 +107,10 @@ export interface ReplicaRows extends ReplicaReads {
    * Undefined: it cannot be told, because we are dead or draining ourselves.
    */
   claim(userId: string): Promise<Claim | undefined>
-  /**
-   * Whether the keys of this print are those that this database was first used with; they are from
-   * then on.
-   */
-  hasKeys(print: number): Promise<boolean>
+  /** As `isFirstPrint`, of any of these. */
+  hasKey(name: KeyName, prints: readonly number[]): Promise<boolean>
+  /** From now on the database is used with this one. */
+  changeKey(name: KeyName, print: number): Promise<void>
   /** Has the others called for this change, which nothing is stored of. */
   announce(what: string): Promise<void>
   /** Gives these people up. */
@@ -278,19 +278,9 @@ export function storedReplicas(
   return {
     ...replicaReads(db),
 
-    async hasKeys(print) {
-      await db
-        .insertInto('counters')
-        .values({ name: KEYS, value: print })
-        .onConflict((conflict) => conflict.column('name').doNothing())
-        .execute()
-      const row = await db
-        .selectFrom('counters')
-        .select('value')
-        .where('name', '=', KEYS)
-        .executeTakeFirstOrThrow()
-      return Number(row.value) === print
-    },
+    hasKey: (name, prints) => isFirstPrint(db, name, ...prints),
+
+    changeKey: (name, print) => changePrint(db, name, print),
 
     announce: (what) => changing(db, { what }, async () => undefined),
 

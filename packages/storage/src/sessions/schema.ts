@@ -4,6 +4,7 @@
  */
 import type { ColumnType, CreateTableBuilder, Generated, Kysely } from 'kysely'
 import { sql } from 'kysely'
+import { type CountersTable, addCounters } from '../database/counters.ts'
 import type { Migrations } from '../database/database.ts'
 import { dialectOf } from '../database/dialect.ts'
 import { addCommits } from '../database/known-commits.ts'
@@ -148,11 +149,6 @@ interface RequestFramesTable {
 }
 
 /** Numbers that only grow. */
-interface CountersTable {
-  name: string
-  value: Bigint
-}
-
 export interface SessionsSchema extends UsageSumsTables {
   sessions: SessionsTable
   events: EventsTable
@@ -327,11 +323,7 @@ async function createTables(db: Kysely<unknown>): Promise<void> {
     .addColumn('created_at', 'bigint', (column) => column.notNull())
     .addColumn('claimed_at', 'bigint')
     .execute()
-  await schema
-    .createTable('counters')
-    .addColumn('name', 'text', (column) => column.primaryKey())
-    .addColumn('value', 'bigint', (column) => column.notNull())
-    .execute()
+  await addCounters(db)
 }
 
 async function addOwner({ schema }: Kysely<unknown>): Promise<void> {

@@ -43,6 +43,25 @@ describeOnPostgres('on PostgreSQL', (postgres) => {
     await store.close()
   })
 
+  test.each([
+    ['a role that may not make schemas', 'poor', {}, /make it the owner of the database/],
+    ['TLS that the server has not', '', { sslmode: 'require' }, /it has no TLS; turn that on there/],
+    ['a database that is not there', '', { database: 'nowhere' }, /it refuses DATABASE_URL; correct name/],
+  ])('%s is one sentence that says what to do', async (_name, role, settings, words) => {
+    const url = new URL(await postgres.database(`refused_${++made}`))
+    if (role !== '') {
+      await postgres.rows('postgres', `create role ${role} login`)
+      url.username = role
+    }
+    if ('database' in settings) url.pathname = settings.database
+    if ('sslmode' in settings) url.searchParams.set('sslmode', settings.sslmode)
+    await expect(openSessionStore(url.href)).rejects.toMatchObject({
+      name: 'StorageError',
+      code: 'cannot_open',
+      message: expect.stringMatching(words),
+    })
+  })
+
   test('another that starts leaves a copy that is being made, and removes what is left of an old one', async () => {
     const url = await postgres.database('copies', 'empty')
     const store = await openSessionStore(url)

@@ -1,0 +1,39 @@
+/**
+ * Named numbers of a store. Among them prints of keys: processes that share a database must have
+ * the same ones.
+ */
+import { type ColumnType, type Kysely, sql } from 'kysely'
+
+export interface CountersTable {
+  name: string
+  value: ColumnType<number | string, number, number | string>
+}
+
+/** The table, in a migration. */
+export async function addCounters(db: Kysely<unknown>): Promise<void> {
+  await db.schema
+    .createTable('counters')
+    .addColumn('name', 'text', (column) => column.primaryKey())
+    .addColumn('value', 'bigint', (column) => column.notNull())
+    .execute()
+}
+
+/**
+ * Whether one of these is the print of that name that the database was first used with. Where there
+ * is none yet, the first of these is from now on.
+ */
+export async function isFirstPrint<S>(
+  db: Kysely<S>,
+  name: string,
+  ...prints: readonly number[]
+): Promise<boolean> {
+  await sql`insert into counters (name, value) values (${name}, ${prints[0]})
+    on conflict (name) do nothing`.execute(db)
+  const { rows } = await sql<{ value: number }>`select value from counters where name = ${name}`.execute(db)
+  return rows.some(({ value }) => prints.includes(value))
+}
+
+export async function changePrint<S>(db: Kysely<S>, name: string, print: number): Promise<void> {
+  await sql`insert into counters (name, value) values (${name}, ${print})
+    on conflict (name) do update set value = excluded.value`.execute(db)
+}
