@@ -28,6 +28,8 @@ static uint64_t epoch;
 /* Frames of this controller are checked from these start values */
 static uint32_t session_header_crc, session_crc;
 static uint8_t session_nonce[NONCE_BYTES];
+/* Good frames of this session: by their number a controller knows whether one of its own is lost */
+static uint64_t session_frames;
 static bool dropped;
 
 static uint8_t input[IN_BYTES];
@@ -50,6 +52,7 @@ static void send_welcome(const uint8_t *nonce)
      */
     memcpy(session_nonce, nonce, NONCE_BYTES);
     dropped = false;
+    session_frames = 0;
     wire_hooks->controller_changed();
     /* Zero is left out, so that a payload of zeros never has a good checksum. */
     session_crc = get32(nonce) | 1;
@@ -119,7 +122,14 @@ static void handle_hello(uint16_t flags, const uint8_t *p, size_t n)
     send_welcome(nonce);
 }
 
-static void handle_ping(const struct frame *f) { frame_out(T_PONG, 0, f->channel, f->p, f->n); }
+static void handle_ping(const struct frame *f)
+{
+    struct buf b = {0};
+    buf_bytes(&b, f->p, f->n < MAX_PAYLOAD - 8 ? f->n : MAX_PAYLOAD - 8);
+    buf64(&b, session_frames);
+    frame_out(T_PONG, 0, f->channel, b.p, b.len);
+    free(b.p);
+}
 
 static void dispatch(const struct frame *f)
 {
@@ -173,6 +183,7 @@ static size_t parse_frame(const uint8_t *p, size_t n)
         explicit_bzero(input + (payload - input), length);
     } else if (!is_hello && sum == crc32c(session_crc, payload, length)) {
         frames_in++;
+        session_frames++;
         dispatch(&(struct frame){p[1], flags, get32(p + 4), payload, length});
     } else {
         /*
@@ -206,7 +217,9 @@ void wire_readable(void)
     input_length -= at;
     if (dropped && welcomed) {
         dropped = false;
-        frame_out(T_DROPPED, 0, 0, NULL, 0);
+        uint8_t p[8];
+        put64(p, session_frames);
+        frame_out(T_DROPPED, 0, 0, p, sizeof p);
     }
 }
 

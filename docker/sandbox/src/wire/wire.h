@@ -1,5 +1,5 @@
 /*
- * Frames in and out, and the bytes that they are made of. The sbxd protocol, version 4: the layout
+ * Frames in and out, and the bytes that they are made of. The sbxd protocol, version 5: the layout
  * of every frame and payload is documented once, in packages/sandbox/src/sbxd/protocol/README.md;
  * the names here and in protocol/frames.ts mirror it.
  */

@@ -5,6 +5,7 @@ import { hasSharedBuffer } from './shared-buffer.ts'
 import { FrameDecoder, type FrameSink } from './protocol/decoder.ts'
 import { type CrcStarts, encodeFrame, type FrameHeader, FrameType } from './protocol/frames.ts'
 import type { Welcome } from './handshake.ts'
+import { ByteReader, ByteWriter } from './protocol/bytes.ts'
 import { Heartbeat } from './heartbeat.ts'
 
 /** What one channel does with its frames. Throwing a `SandboxError` closes the connection. */
@@ -34,6 +35,10 @@ const LOOKING: ReadonlySet<number> = new Set([
   FrameType.COMMAND_LIST,
   FrameType.FILE_WATCH,
 ])
+/** A PONG that says how many frames have arrived, behind the number of the PING that asked. */
+const COUNT_BYTES = 16
+/** Doubts whether all that was sent has arrived, unanswered at once. */
+const MOST_DOUBTS = 256
 /** sbxd's own channels are numbered upwards from here: the highest bit and 1. */
 const FIRST_INWARD = 0x8000_0001
 
@@ -68,6 +73,10 @@ export class Link implements FrameSink {
   #drain: Promise<void> | undefined
   #resolveClosed: (why: SandboxError | undefined) => void = () => {}
   #usedAt = performance.now()
+  /** Frames sent. */
+  #sent = 0
+  /** Questions how many have arrived that are not answered yet. */
+  #doubts = 0
   /** Set while the other side may be frozen: called once, before the next thing that is sent. */
   #wake: (() => void) | undefined
 
@@ -161,6 +170,7 @@ export class Link implements FrameSink {
         this.#stream.uncork()
       })
     }
+    this.#sent += 1
     this.#stream.write(encodeFrame(type, flags, channel, payload, this.#crc))
   }
 
@@ -233,11 +243,10 @@ export class Link implements FrameSink {
     if (this.#ended) return
     if (header.type === FrameType.WELCOME)
       throw new SandboxError('fenced', 'Another controller has taken this sandbox over')
-    if (header.type === FrameType.DROPPED)
-      throw new SandboxError('protocol', 'sbxd lost bytes of this connection')
-    // PONG needs no handling: that something arrived is the answer. REFUSED is for another
-    // controller.
-    if (header.type === FrameType.PONG || header.type === FrameType.REFUSED) return
+    if (header.type === FrameType.DROPPED) return this.#doubt(payload)
+    // REFUSED is for another controller. Of a heartbeat's PONG the arrival is the answer.
+    if (header.type === FrameType.REFUSED) return
+    if (header.type === FrameType.PONG) return this.#arrived(payload)
     if (header.type === FrameType.DISK_STATE && header.channel === 0) this.onDiskState(payload)
     else if (header.type === FrameType.EGRESS_REFUSED) this.onEgressRefused(payload)
     else if (header.type === FrameType.FILE_CHANGED) this.onFileChanged(header.flags, payload)
@@ -247,6 +256,24 @@ export class Link implements FrameSink {
 
   data(header: FrameHeader, offset: number, bytes: Buffer): void {
     if (!this.#ended) this.#channel(header)?.data(header.flags, offset, bytes)
+  }
+
+  /**
+   * sbxd has read bytes that are none of our frames: an earlier controller's that were late, or
+   * what was left of a frame of ours that those have broken. Asks how many of ours have arrived.
+   */
+  #doubt(payload: Buffer): void {
+    this.#doubts += 1
+    // An older sbxd does not count them.
+    if (payload.length === 0 || this.#doubts > MOST_DOUBTS) throw lost(BROKEN)
+    this.send(FrameType.PING, 0, 0, new ByteWriter().u64(this.#sent + 1).done())
+  }
+
+  #arrived(payload: Buffer): void {
+    if (payload.length !== COUNT_BYTES) return
+    const reader = new ByteReader(payload)
+    if (reader.u64() !== reader.u64()) throw lost(BROKEN)
+    this.#doubts -= 1
   }
 
   /** Undefined for a channel that we are done with; late frames for it are harmless. */
@@ -302,6 +329,8 @@ export class Link implements FrameSink {
     for (const channel of channels) channel.lost(this.#ended)
   }
 }
+
+const BROKEN = 'Bytes of another controller have broken the stream to the sandbox'
 
 function lost(message: string, cause?: unknown): SandboxError {
   return new SandboxError('sandbox_lost', message, { cause })

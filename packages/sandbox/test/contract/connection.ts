@@ -41,6 +41,43 @@ export function connectionTests({ apart, fixture, slow }: Suite): void {
     expect((await sh(again, 'cat once')).out).toBe('line\n')
   })
 
+  alone('is not disturbed by bytes of an earlier controller that come late', async ({ sandbox, bench }) => {
+    await sandbox.close()
+    bench.epoch = 9
+    const newer = await bench.connect()
+    let isClosed = false
+    void newer.closed.then(() => (isClosed = true))
+    const late = await fixture().backend.openStream(bench.container.id)
+    late.on('error', () => {}).resume()
+    const frame = (bytes: number): Buffer =>
+      encodeFrame(FrameType.DATA, 0, 1, randomBytes(bytes), { header: 11, payload: 13 })
+    const file = randomBytes(300_000)
+    for (const bytes of [frame(20), frame(30_000), frame(60_000).subarray(0, 30_000), randomBytes(3_000)]) {
+      await new Promise((resolve) => late.write(bytes, resolve))
+      expect(await sh(newer, 'echo ok')).toMatchObject({ out: 'ok\n' })
+      await newer.files.write('file', file)
+      expect(Buffer.from(await newer.files.read('file')).equals(file)).toBe(true)
+    }
+    expect(isClosed).toBe(false)
+    late.destroy()
+  })
+
+  alone(
+    'loses its stream, and no command, to bytes of an earlier controller inside of a frame',
+    async ({ sandbox, bench }) => {
+      await sandbox.close()
+      const request = { id: newId(), command: 'echo line >> once; echo out' }
+      const stream = await fixture().backend.openStream(bench.container.id)
+      const broken = await bench.connect({ stream: breakAfter(stream, HANDSHAKE_BYTES + 40) })
+      await expect(broken.run(request)).rejects.toMatchObject({ code: 'sandbox_lost' })
+      expect(await broken.closed).toMatchObject({ code: 'sandbox_lost' })
+      const again = await bench.connect()
+      expect(await again.attach(request.id)).toBeUndefined()
+      expect(await finish(await again.run(request))).toMatchObject({ out: 'out\n' })
+      expect((await sh(again, 'cat once')).out).toBe('line\n')
+    },
+  )
+
   alone(
     'continues a running command on a new connection, no byte lost or doubled',
     async ({ sandbox, bench }) => {
@@ -358,6 +395,28 @@ function cutAfter(stream: Duplex, written: number, read: number): Duplex {
     if (!outer.destroyed) outer.push(piece)
     if (toRead === 0) outer.destroy()
   })
+  return outer
+}
+
+/** Passes bytes on, and puts some of another controller behind the first `at`. */
+function breakAfter(stream: Duplex, at: number): Duplex {
+  let left = at
+  const outer = new Duplex({
+    read: () => {},
+    write(chunk: Buffer, _encoding, done) {
+      const cut = left > 0 && left < chunk.length ? left : 0
+      left -= chunk.length
+      if (cut === 0) return void stream.write(chunk, () => done())
+      const bytes = Buffer.concat([chunk.subarray(0, cut), Buffer.from('another'), chunk.subarray(cut)])
+      stream.write(bytes, () => done())
+    },
+    destroy(error, done) {
+      stream.destroy()
+      done(error)
+    },
+  })
+  stream.on('error', () => {})
+  stream.on('data', (chunk: Buffer) => outer.push(chunk))
   return outer
 }
 

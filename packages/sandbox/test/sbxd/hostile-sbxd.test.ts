@@ -154,7 +154,6 @@ const breaches: Record<string, (sbxd: HostileSbxd) => void> = {
   'a number that is none': (sbxd) => sbxd.say(FrameType.CREDIT, 1, Buffer.alloc(8, 255)),
   'a frame of no known type': (sbxd) => sbxd.say(FrameType.RESET_DONE, 1, Buffer.alloc(0)),
   'bytes that are no frame': (sbxd) => sbxd.raw(Buffer.from('hello, this is not a frame')),
-  'a note that bytes were lost': (sbxd) => sbxd.say(FrameType.DROPPED, 0, Buffer.alloc(0)),
 }
 
 for (const [what, breach] of Object.entries(breaches)) {
@@ -174,6 +173,36 @@ for (const [what, breach] of Object.entries(breaches)) {
     await expect(sandbox.run(request)).rejects.toMatchObject({ code: 'protocol' })
   })
 }
+
+test('gives the stream up when bytes were dropped and its frames are not counted', async () => {
+  const { sbxd, sandbox } = await HostileSbxd.connect()
+  const running = sandbox.run(request)
+  sbxd.say(FrameType.DROPPED, 0, Buffer.alloc(0))
+  expect(await sandbox.closed).toMatchObject({ code: 'sandbox_lost' })
+  await expect(running).rejects.toMatchObject({ code: 'sandbox_lost' })
+})
+
+test('when bytes were dropped, asks whether its frames have arrived: all have, or the stream is given up', async () => {
+  const { sbxd, sandbox } = await HostileSbxd.connect()
+  const running = sandbox.run(request)
+  await sbxd.asked()
+  const drop = async (frame: number, arrived: number): Promise<void> => {
+    sbxd.say(FrameType.DROPPED, 0, new ByteWriter().u64(1).done())
+    await sbxd.asked()
+    sbxd.say(FrameType.PONG, 0, new ByteWriter().u64(frame).u64(arrived).done())
+  }
+  await drop(2, 2)
+  sbxd.started()
+  await running
+  await drop(3, 2)
+  expect(await sandbox.closed).toMatchObject({ code: 'sandbox_lost' })
+})
+
+test('gives the stream up when bytes are dropped all the time and no question is answered', async () => {
+  const { sbxd, sandbox } = await HostileSbxd.connect()
+  for (let i = 0; i < 1_000; i += 1) sbxd.say(FrameType.DROPPED, 0, new ByteWriter().u64(1).done())
+  expect(await sandbox.closed).toMatchObject({ code: 'sandbox_lost' })
+})
 
 test('notices another controller by its WELCOME', async () => {
   const { sbxd, sandbox } = await HostileSbxd.connect()
