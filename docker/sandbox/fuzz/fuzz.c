@@ -331,6 +331,7 @@ static void clear(void)
     run_round();
     commands_free_dead();
     sessions_forget();
+    remembered_forget();
 }
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);

@@ -106,6 +106,14 @@ export interface OutputOptions {
   lend?: boolean
 }
 
+export interface AttachOptions extends OutputOptions {
+  /**
+   * Also to a command whose end was acknowledged: of the last 4,096 of a boot `exit` is known.
+   * Their output is gone, so that it begins at its end. Default false: those are unknown.
+   */
+  acknowledged?: boolean
+}
+
 /** In characters, each 1 to 65,535. */
 export interface TerminalSize {
   columns: number
@@ -466,7 +474,8 @@ export interface Sandbox {
   readonly files: SandboxFiles
   /**
    * Rejects with `SandboxError` when the command could not be started; the same id again attaches
-   * instead.
+   * instead, also to one that was acknowledged. An id that stands for another command is
+   * `start_failed`.
    */
   run(request: RunRequest): Promise<RunningCommand>
   /**
@@ -477,7 +486,7 @@ export interface Sandbox {
   attach(
     id: CommandId,
     from?: Partial<Record<CommandStream, number>>,
-    options?: OutputOptions,
+    options?: AttachOptions,
   ): Promise<RunningCommand | undefined>
   /** Running commands and ended ones that were not acknowledged. */
   commands(): Promise<KnownCommand[]>

@@ -16,16 +16,21 @@ void command_attach(struct command *c, uint32_t channel, const uint64_t from[2],
     }
 }
 
+void command_write_started(struct command *c, bool existing, struct buf *b)
+{
+    buf8(b, (uint8_t)(existing | c->session.moved << 1));
+    buf32(b, (uint32_t)c->main);
+    buf64(b, c->out[0].sent);
+    buf64(b, c->out[1].sent);
+    buf64(b, c->in.ring.end);
+    c->in.credited = c->in.ring.base + STDIN_WINDOW;
+    buf64(b, c->in.credited);
+}
+
 void command_send_started(struct command *c, bool existing)
 {
     struct buf b = {0};
-    buf8(&b, (uint8_t)(existing | c->session.moved << 1));
-    buf32(&b, (uint32_t)c->main);
-    buf64(&b, c->out[0].sent);
-    buf64(&b, c->out[1].sent);
-    buf64(&b, c->in.ring.end);
-    c->in.credited = c->in.ring.base + STDIN_WINDOW;
-    buf64(&b, c->in.credited);
+    command_write_started(c, existing, &b);
     frame_out(T_STARTED, 0, c->channel, b.p, b.len);
     free(b.p);
 }
@@ -52,6 +57,8 @@ void commands_attach(const struct frame *f)
     for (int i = 0; i < 2; i++)
         limit[i] = rd64(&r);
     struct command *c = r.bad ? NULL : command_by_id(id);
+    if (!c && !r.bad && f->flags & F_ACKNOWLEDGED && remembered_answer(f->channel, id, NULL))
+        return;
     if (!c) {
         send_start_failed(f->channel, r.bad ? EINVAL : ENOENT, STAGE_ATTACH);
         return;
@@ -81,8 +88,10 @@ void commands_ack(const struct frame *f)
         all = all && s->acked == s->total;
         stream_resume(c, s);
     }
-    if (c && c->state == ENDED && all && f->flags & F_EXIT)
+    if (c && c->state == ENDED && all && f->flags & F_EXIT) {
+        command_remember(c);
         command_forget(c);
+    }
 }
 
 void commands_signal(const struct frame *f)

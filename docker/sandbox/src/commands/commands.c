@@ -73,8 +73,10 @@ void command_forget_abandoned(void)
         if (!c->dead && c->state == ENDED && !untaken && (!oldest || c->ended_us < oldest->ended_us))
             oldest = c;
     }
-    if (oldest && lease_ms && now_us() - oldest->ended_us > lease_ms * 1000)
+    if (oldest && lease_ms && now_us() - oldest->ended_us > lease_ms * 1000) {
+        command_remember(oldest);
         command_forget(oldest);
+    }
 }
 
 /* ---- time ------------------------------------------------------------------------------------ */

@@ -192,6 +192,7 @@ struct spool {
 struct command {
     struct command *next;
     uint8_t id[ID_BYTES];
+    uint32_t asked; /* as in struct request */
     enum state state;
     bool started; /* STARTED was reported; until then nothing else is */
     bool dead; /* freed at the end of the loop round, events may still point here */
@@ -254,6 +255,9 @@ void command_sent(struct command *c);
 
 /* attach.c */
 void command_attach(struct command *c, uint32_t channel, const uint64_t from[2], const uint64_t limit[2]);
+/* The payload of STARTED. */
+#define STARTED_BYTES 37
+void command_write_started(struct command *c, bool existing, struct buf *b);
 void command_send_started(struct command *c, bool existing);
 /* A second START or an ATTACH: answers with STARTED and, when it is over, EXIT. */
 void command_reattach(struct command *c, uint32_t channel, const uint64_t from[2], const uint64_t limit[2]);
@@ -276,8 +280,24 @@ void command_in_ready(struct source *src, uint32_t events);
 /* exit.c */
 /* Settle the cause of its end; no more output follows. */
 void exit_decide(struct command *c);
+/* The payload of EXIT, at most EXIT_MOST bytes: every fact is in it. */
+#define EXIT_MOST 218
+void exit_write(const struct command *c, struct buf *b);
 /* To the attached controller. Idempotent. */
 void exit_send(const struct command *c);
+
+/* remembered.c: what acknowledged commands came to */
+/* Enough for what runs while a store loses its last minutes. */
+#define REMEMBERED 4096
+/* Of a command that is to be forgotten. */
+void command_remember(struct command *c);
+/*
+ * Answers with STARTED and EXIT where one with this id is remembered, and where it was asked for the
+ * same, unless `asked` is NULL. Returns whether there was one.
+ */
+bool remembered_answer(uint32_t channel, const uint8_t *id, const uint32_t *asked);
+/* For fuzz/: none is remembered. */
+void remembered_forget(void);
 
 /* start.c */
 void send_start_failed(uint32_t channel, int error, int stage);
@@ -346,6 +366,11 @@ void output_drop(const struct command *c, struct stream *s);
 
 struct request {
     const uint8_t *id;
+    /*
+     * Checksum of its directory and its words. A controller that has lost what it stored may give an
+     * id to another command: that one is not answered with the end of this one.
+     */
+    uint32_t asked;
     uint16_t flags;
     uint64_t limit[2];
     char *cwd;

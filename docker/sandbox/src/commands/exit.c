@@ -59,23 +59,28 @@ static void exit_facts(const struct command *c, struct buf *b)
     }
 }
 
+void exit_write(const struct command *c, struct buf *b)
+{
+    buf8(b, c->cause);
+    buf8(b, !c->main_ended ? 0 : WIFEXITED(c->status) ? 1 : 2);
+    buf16(b, c->spool.written ? 1 : 0);
+    buf32(b, (uint32_t)(!c->main_ended ? 0 : WIFEXITED(c->status) ? WEXITSTATUS(c->status) : WTERMSIG(c->status)));
+    buf64(b, c->out[0].total);
+    buf64(b, c->out[1].total);
+    buf64(b, c->user_us);
+    buf64(b, c->system_us);
+    buf64(b, c->max_rss_kb);
+    buf64(b, c->ended_us - c->started_us);
+    buf64(b, c->spool.written);
+    for (int i = 0; i < 2; i++)
+        sha256_end(&c->out[i].hash, buf_add(b, 32));
+    exit_facts(c, b);
+}
+
 void exit_send(const struct command *c)
 {
     struct buf b = {0};
-    buf8(&b, c->cause);
-    buf8(&b, !c->main_ended ? 0 : WIFEXITED(c->status) ? 1 : 2);
-    buf16(&b, c->spool.written ? 1 : 0);
-    buf32(&b, (uint32_t)(!c->main_ended ? 0 : WIFEXITED(c->status) ? WEXITSTATUS(c->status) : WTERMSIG(c->status)));
-    buf64(&b, c->out[0].total);
-    buf64(&b, c->out[1].total);
-    buf64(&b, c->user_us);
-    buf64(&b, c->system_us);
-    buf64(&b, c->max_rss_kb);
-    buf64(&b, c->ended_us - c->started_us);
-    buf64(&b, c->spool.written);
-    for (int i = 0; i < 2; i++)
-        sha256_end(&c->out[i].hash, buf_add(&b, 32));
-    exit_facts(c, &b);
+    exit_write(c, &b);
     frame_out(T_EXIT, 0, c->channel, b.p, b.len);
     free(b.p);
 }

@@ -94,6 +94,7 @@ static int parse_program(struct request *q, struct reader *from, size_t n)
     char *at = q->text = malloc(n + 16);
     if (!at)
         return EINVAL;
+    const uint8_t *program = r.p;
     q->cwd = take_text(&r, &at);
     uint32_t argc = rd32(&r);
     if (r.bad || argc == 0 || argc > r.left / 4 || (q->flags & START_SHELL && argc != 1))
@@ -109,6 +110,7 @@ static int parse_program(struct request *q, struct reader *from, size_t n)
     }
     for (uint32_t i = 0; i < argc; i++)
         q->argv[i + (shell ? 2 : 0)] = take_text(&r, &at);
+    q->asked = crc32c(shell ? 1 : 2, program, (size_t)(r.p - program));
     uint32_t envc = rd32(&r);
     if (envc > MOST_GIVEN)
         return E2BIG;

@@ -121,11 +121,17 @@ static int spawn(struct command *c, const struct request *q)
 static void start(uint32_t channel, struct request *q)
 {
     struct command *c = command_by_id(q->id);
+    if (c && c->asked != q->asked) {
+        send_start_failed(channel, EEXIST, STAGE_REQUEST);
+        return;
+    }
     if (c) {
         /* At most once: the same id again is an attach. Bytes already acknowledged are gone. */
         command_reattach(c, channel, (uint64_t[]){c->out[0].ring.base, c->out[1].ring.base}, q->limit);
         return;
     }
+    if (remembered_answer(channel, q->id, &q->asked))
+        return;
     if (command_count(false) >= MAX_COMMANDS)
         command_forget_abandoned();
     if (reset_running() || command_count(true) >= MAX_RUNNING || command_count(false) >= MAX_COMMANDS) {
@@ -142,6 +148,7 @@ static void start(uint32_t channel, struct request *q)
         return;
     }
     memcpy(c->id, q->id, ID_BYTES);
+    c->asked = q->asked;
     c->slave = c->session.memory = -1;
     c->ctl_src = (struct source){.ready = command_ctl_ready, .owner = c};
     c->in.src = (struct source){.ready = command_in_ready, .owner = c};

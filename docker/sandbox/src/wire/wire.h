@@ -83,6 +83,7 @@ enum frame_type {
 /* START: another fragment follows; FILE_RESULT of a list: another page exists */
 #define F_MORE 0x0001
 #define F_INSTALL 0x0001  /* HELLO: carries the key */
+#define F_ACKNOWLEDGED 0x0001 /* ATTACH: also to a command that was acknowledged */
 #define F_EXIT 0x0001     /* ACK: the EXIT was received and stored, the command may be forgotten */
 #define F_BEGIN 0x0001    /* FILE_WRITE: first piece, carries the path */
 #define F_COMMIT 0x0002   /* FILE_WRITE: last piece */

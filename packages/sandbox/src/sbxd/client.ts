@@ -12,6 +12,7 @@ import { SandboxError } from '../errors.ts'
 import { ByteReader, ByteWriter } from './protocol/bytes.ts'
 import { FLAG, FrameType } from './protocol/frames.ts'
 import type {
+  AttachOptions,
   CommandId,
   CommandStream,
   DiskBudget,
@@ -218,7 +219,7 @@ class RemoteSandbox implements ConnectedSandbox {
   async attach(
     id: CommandId,
     from: Partial<Record<CommandStream, number>> = {},
-    options: OutputOptions = {},
+    options: AttachOptions = {},
   ): Promise<RunningCommand | undefined> {
     this.#link.check()
     const bytes = idBytes(id)
@@ -230,7 +231,8 @@ class RemoteSandbox implements ConnectedSandbox {
       .u64(from.stderr ?? 0)
       .u64(limits.stdout)
       .u64(limits.stderr)
-    this.#link.send(FrameType.ATTACH, 0, command.channel, payload.done())
+    const flags = options.acknowledged === true ? FLAG.ACKNOWLEDGED : 0
+    this.#link.send(FrameType.ATTACH, flags, command.channel, payload.done())
     return command.started
   }
 

@@ -61,6 +61,7 @@ export function startError(
     AGAIN: 11,
     NOMEM: 12,
     ACCES: 13,
+    EXIST: 17,
     NOTDIR: 20,
     NFILE: 23,
     MFILE: 24,
@@ -90,6 +91,8 @@ export function startError(
     )
   if (stage === STAGE.request && errno === E.PERM)
     return new SandboxError('invalid_arguments', "A limit of the command is above the sandbox's own")
+  if (stage === STAGE.request && errno === E.EXIST)
+    return new SandboxError('start_failed', 'Another command runs under this id; make the call again')
   if (stage === STAGE.request)
     return new SandboxError(
       'invalid_arguments',

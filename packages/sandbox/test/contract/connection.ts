@@ -41,6 +41,37 @@ export function connectionTests({ apart, fixture, slow }: Suite): void {
     expect((await sh(again, 'cat once')).out).toBe('line\n')
   })
 
+  alone(
+    'runs a command once, also where its acknowledged end was lost by the controller',
+    async ({ sandbox, bench }) => {
+      const request = { id: newId(), command: 'echo line >> once; echo out; echo er >&2; exit 3' }
+      const { out, err, ...ended } = await finish(await sandbox.run({ ...request, autoAcknowledge: true }))
+      expect([out, err]).toEqual(['out\n', 'er\n'])
+      await expect.poll(() => sandbox.commands()).toEqual([])
+      await sandbox.close()
+      const again = await bench.connect()
+      const nothingMore = { ...ended, out: '', err: '' }
+      expect(await finish(await again.run(request))).toEqual(nothingMore)
+      const asked = await again.attach(request.id, { stdout: 2 }, { acknowledged: true })
+      expect(asked && (await finish(asked))).toEqual(nothingMore)
+      expect(await again.attach(request.id)).toBeUndefined()
+      expect((await sh(again, 'cat once')).out).toBe('line\n')
+    },
+  )
+
+  alone('does not take one command for another of the same id', async ({ sandbox }) => {
+    const [running, ended] = [newId(), newId()]
+    const command = await sandbox.run({ id: running, command: 'sleep 300' })
+    await expect(sandbox.run({ id: running, command: 'true' })).rejects.toMatchObject({
+      code: 'start_failed',
+    })
+    await command.cancel(0)
+    expect(await sh(sandbox, 'exit 3', { id: ended })).toMatchObject({ code: 3 })
+    expect(await sh(sandbox, 'echo other', { id: ended })).toMatchObject({ code: 0, out: 'other\n' })
+    const asked = await sandbox.attach(ended, {}, { acknowledged: true })
+    expect(await asked?.exit).toMatchObject({ code: 0 })
+  })
+
   alone('is not disturbed by bytes of an earlier controller that come late', async ({ sandbox, bench }) => {
     await sandbox.close()
     bench.epoch = 9

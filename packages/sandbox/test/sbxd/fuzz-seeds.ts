@@ -69,6 +69,25 @@ const SEEDS: Record<string, Buffer[]> = {
     ...ended,
     frame(FrameType.ACK, 1, offsets(100, 50), FLAG.EXIT),
   ],
+  remembered: [
+    ...begun(1),
+    print(0, 0, 100),
+    ...ended,
+    frame(FrameType.ACK, 1, offsets(100, 0), FLAG.EXIT),
+    start(1),
+    start(1, { command: 'y' }),
+    operation(OP.hello, 5),
+    frame(
+      FrameType.ATTACH,
+      2,
+      new ByteWriter()
+        .bytes(Buffer.from('1'.padStart(32, '0'), 'hex'))
+        .bytes(offsets(100, 0, 99_999, 99_999))
+        .done(),
+      FLAG.ACKNOWLEDGED,
+    ),
+    frame(FrameType.PING, 0, offsets(2)),
+  ],
   cut: [
     ...begun(1, { policy: { kind: 'cut', head: 10, tail: 20 }, spool: { afterBytes: 50, maxBytes: 1_000 } }),
     print(0, 0, 60_000),

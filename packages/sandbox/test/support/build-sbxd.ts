@@ -27,11 +27,35 @@ export async function buildWalkingSbxd(directory: string): Promise<string> {
   return buildOnce(directory, '-walking', '-O2 -Werror -DCALL_OPENAT2=-1')
 }
 
+/**
+ * The sbxd that deployments ran before it remembered acknowledged commands: their sandboxes go on
+ * with it.
+ */
+export async function buildOlderSbxd(directory: string): Promise<string> {
+  const older = join(directory, 'older')
+  await mkdir(older, { recursive: true })
+  const archive = join(directory, 'older.tar')
+  await promisify(execFile)('git', ['-C', sources, 'archive', `--output=${archive}`, OLDER, '.'])
+  await promisify(execFile)('tar', ['-xf', archive, '-C', older])
+  return buildIn(join(CACHE, `${OLDER}-older`), older, directory, '-O2')
+}
+
+const OLDER = 'e8fef566'
+
+/** Undefined: it can be built. */
+export function whyNoOlderSbxd(): string | undefined {
+  const known = spawnSync('git', ['-C', sources, 'cat-file', '-e', `${OLDER}^{commit}`])
+  return known.status === 0 ? undefined : `the history of this checkout does not reach back to ${OLDER}`
+}
+
 async function buildOnce(directory: string, kind: string, flags: string): Promise<string> {
-  const folder = join(CACHE, (await sourcesHash()) + kind)
+  return buildIn(join(CACHE, (await sourcesHash()) + kind), sources, directory, flags)
+}
+
+async function buildIn(folder: string, from: string, directory: string, flags: string): Promise<string> {
   await mkdir(folder, { recursive: true })
   // The first one builds, the others wait for it and find the work done.
-  const build = ['make', '-s', '-C', sources, `OUT=${join(folder, 'sbxd')}`, `CFLAGS=${flags}`]
+  const build = ['make', '-s', '-C', from, `OUT=${join(folder, 'sbxd')}`, `CFLAGS=${flags}`]
   await promisify(execFile)('flock', [join(folder, 'lock'), ...build])
   for (const name of ['sbxd', 'session.so']) await copyFile(join(folder, name), join(directory, name))
   return join(directory, 'sbxd')

@@ -79,6 +79,8 @@ export const FLAG = {
   INSTALL: 1,
   /** Another fragment or page follows. */
   MORE: 1,
+  /** ATTACH: also to a command that was acknowledged. */
+  ACKNOWLEDGED: 1,
   /** ACK: the EXIT is stored too. */
   EXIT: 1,
   BEGIN: 1,
