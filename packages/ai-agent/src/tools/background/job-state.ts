@@ -15,9 +15,9 @@ export type JobState =
 export async function jobState(sandbox: Sandbox, job: Job): Promise<JobState> {
   if (sandbox.bootId !== job.boot) return { state: 'gone' }
   const known = (await sandbox.commands()).find(({ id }) => id === job.command)
-  if (known === undefined) return { state: 'gone' }
-  if (known.state === 'running') return { state: 'running' }
-  const command = await sandbox.attach(job.command)
+  if (known?.state === 'running') return { state: 'running' }
+  // Of one whose end was told and then lost by the store, the sandbox knows it still.
+  const command = await sandbox.attach(job.command, {}, { acknowledged: !job.over })
   if (command === undefined) return { state: 'gone' }
   const exit = await command.exit
   return { state: 'ended', exit, forget: () => command.acknowledge({ stdout: exit.bytes.stdout }) }

@@ -7,7 +7,7 @@ import type { OutputInfo } from '@sandlot/shared/call'
 import { createTerminalCleaner } from './ansi-text.ts'
 import { newlinesInBytes } from './count-newlines.ts'
 import type { LiveOutput } from './live-output.ts'
-import { createOutputKeeper, outputUrl } from './truncate-output.ts'
+import { createOutputKeeper, grouped, outputUrl } from './truncate-output.ts'
 import type { CallContext } from '../tool.ts'
 
 /**
@@ -29,8 +29,11 @@ export interface CommandOutput {
   replay(): Promise<void>
   /** Resolves when everything is stored. @throws what the store threw. */
   stored(): Promise<void>
-  /** `file`: where the ordinary tools find all of it. `headShare`: as in `truncateToolOutput`. */
-  finish(options: { file?: string; headShare?: number }): FinishedOutput
+  /**
+   * `file`: where the ordinary tools find all of it. `headShare`: as in `truncateToolOutput`.
+   * `bytes`: of all that was printed; what of it did not come is gone, and the text says so.
+   */
+  finish(options: { file?: string; headShare?: number; bytes?: number }): FinishedOutput
 }
 
 export interface FinishedOutput {
@@ -92,8 +95,9 @@ export function createCommandOutput(ctx: CallContext, live: LiveOutput): Command
       }
     },
     stored: () => saving,
-    finish({ file, headShare }) {
+    finish({ file, headShare, bytes = position }) {
       keep(decoder.decode())
+      if (bytes > position) keep((lastByte === 10 ? '' : '\n') + goneNotice(position, bytes, file))
       forModel.push(cleaner.end())
       const lines = newlines + (lastByte === 10 ? 0 : 1)
       const options = {
@@ -103,7 +107,8 @@ export function createCommandOutput(ctx: CallContext, live: LiveOutput): Command
         file,
         headShare,
       }
-      const { text, truncated } = forModel.finish(options)
+      const { text, truncated: isCut } = forModel.finish(options)
+      const truncated = isCut || bytes > position
       const screen = forScreen.finish(options).text
       if (position === 0) return { text, screen }
       const url = outputUrl(ctx.ids.sessionId, ctx.ids.callId)
@@ -111,6 +116,16 @@ export function createCommandOutput(ctx: CallContext, live: LiveOutput): Command
       return { text: withoutLastBreak(text), screen: withoutLastBreak(screen), info }
     },
   }
+}
+
+/** What was printed had been acknowledged to the sandbox, and the store lost it. */
+function goneNotice(kept: number, bytes: number, file: string | undefined): string {
+  const what = kept === 0 ? 'The output' : `The output from byte ${grouped(kept)} on`
+  const where =
+    file === undefined
+      ? ''
+      : ` All of it (at most the first 16 MiB) is in ${file}: read parts with read_file.`
+  return `[… ${what} is gone: the database lost it after the command had ended. The whole was ${grouped(bytes)} bytes. The command ran once, and was not run again.${where} …]`
 }
 
 function withoutLastBreak(text: string): string {

@@ -153,7 +153,7 @@ async function begin(
     // again.
     if (sandbox.bootId !== ctx.previous.boot) throw unknownEnd(request)
     await output.replay()
-    const adopted = await sandbox.attach(id, { stdout: output.position() })
+    const adopted = await sandbox.attach(id, { stdout: output.position() }, { acknowledged: true })
     if (adopted !== undefined) return adopted
     // This boot does not know it: it never arrived, unless it has printed something already.
     if (output.position() > 0) throw unknownEnd(request)
@@ -225,6 +225,9 @@ async function finishedResult(
     return { ...output.finish(keep), status: 'failed', reason, message: endText(reason, ctx) }
   }
   const { exit } = end
+  const isWhole = output.position() === exit.bytes.stdout
+  // Without its output it says nothing, and a later call can make it.
+  if (!isWhole && request.readOnly === true) throw unknownEnd(request)
   // Only when the outcome is in the log may the sandbox forget how the command ended.
   void ctx.output.stored.then(() => command.acknowledge({ stdout: exit.bytes.stdout }))
   const file = exit.spoolFile === undefined ? {} : { file: `${sandbox.workspace}/.tool-outputs/${id}.txt` }
@@ -232,7 +235,7 @@ async function finishedResult(
   const notes = notesOf(command, exit, ctx.ids.folder)
   const result = {
     ...(notes.length === 0 ? {} : { notes }),
-    ...output.finish({ ...keep, ...file }),
+    ...output.finish({ ...keep, ...file, bytes: exit.bytes.stdout }),
     usage: { durationMs, userMs, systemMs, maxRssKb },
     refusedHosts: exit.refusedHosts,
   }

@@ -3,7 +3,7 @@ import { runInNewContext } from 'node:vm'
 import { createHash } from 'node:crypto'
 import { getEventListeners } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type SessionEvent, isLive, metaOf } from '@sandlot/shared/events'
+import { type SessionEvent, isLive, isOutcome, metaOf } from '@sandlot/shared/events'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { SandboxError } from '@sandlot/sandbox/errors'
 import type { Sandbox } from '@sandlot/sandbox/sandbox'
@@ -303,6 +303,48 @@ describe('a restart of the controller', () => {
     expect((await batch.call('run_shell_command', { command: 'cat ran; rm ran' }, 'c2')).forModel).toBe(
       'once',
     )
+  })
+
+  const loses = 'echo once >> ran; echo line 1; echo line 2; exit 3'
+  const losesCall = { id: 'c1', name: 'run_shell_command', args: { command: loses } }
+
+  test.each([
+    { lost: 'its start and all after it', from: started, outputTo: 0 },
+    { lost: 'its end', from: isOutcome, outputTo: 14 },
+    { lost: 'its end and a part of its output', from: isOutcome, outputTo: 7 },
+  ])('a command of which the store has lost $lost does not run again', async ({ from, outputTo }) => {
+    await batch.run([losesCall])
+    await expect.poll(known).toEqual([])
+    batch.log.splice(batch.log.findIndex(from))
+    batch.outputs.set('c1', Buffer.from(output().slice(0, outputTo)))
+    await local.restartController()
+    const [outcome] = await batch.run([losesCall])
+    expect(outcome).toMatchObject({ status: 'completed', exit: { code: 3 } })
+    if (outputTo === 14) expect(outcome?.forModel).toBe('line 1\nline 2\n[exit code 3]')
+    else expect(outcome?.forModel).toMatch(/output .*is gone.* whole was 14 bytes.*\n\[exit code 3\]$/)
+    expect((await batch.call('run_shell_command', { command: 'cat ran; rm ran' }, 'c2')).forModel).toBe(
+      'once',
+    )
+  })
+
+  test('the lost output of a command is named where the sandbox has a file of it', async () => {
+    const call = { ...losesCall, args: { command: 'seq 1 5000' } }
+    await batch.run([call])
+    await expect.poll(known).toEqual([])
+    batch.log.splice(batch.log.findIndex(started))
+    batch.outputs.clear()
+    const [outcome] = await batch.run([call])
+    expect(outcome?.forModel).toContain(`.tool-outputs/${ownId()}.txt`)
+  })
+
+  test('a command that only reads can be made again where its output is lost', async () => {
+    const call = { id: 'c1', name: 'glob', args: { pattern: '*' } }
+    await batch.call('run_shell_command', { command: 'touch found' }, 'c0')
+    await batch.run([call])
+    await expect.poll(known).toEqual([])
+    batch.log.splice(batch.log.findLastIndex(started))
+    const [outcome] = await batch.run([call])
+    expect(outcome).toMatchObject({ status: 'failed', reason: 'interrupted' })
   })
 
   test('a stream that is lost in the middle is taken up again', async () => {
