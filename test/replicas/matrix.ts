@@ -23,8 +23,6 @@ export interface Row {
   loses?: true
   /** Nothing can be stored for a while: the prompt may end with an error, and the command with it. */
   mayEnd?: true
-  /** How long the command prints, in fifths of a second; default 20. */
-  lines?: number
   /** Why it cannot be done here; undefined: it can. */
   missing?: string | undefined
   /** Before anything runs. */
@@ -35,6 +33,7 @@ export interface Row {
 interface Running {
   /** The id of the person. */
   person: string
+  client: Client
   /** The number of the agent that has them. */
   owner: number
 }
@@ -150,8 +149,6 @@ export const ROWS: readonly Row[] = [
   },
   {
     victim: 'PostgreSQL, failed over to before a change of hands',
-    // Of a command whose start and end are both lost nothing is known any more: this one still runs.
-    lines: 80,
     loses: true,
     mayEnd: true,
     async inject(world, { owner, person }) {
@@ -161,6 +158,27 @@ export const ROWS: readonly Row[] = [
       await eventually('another owner', () => world.ownerOf(person))
       await sleep(STARTS_SOON_MS)
       await postgres.failOver()
+    },
+  },
+  {
+    victim: 'PostgreSQL, failed over without the start and the end of a command, and an agent',
+    loses: true,
+    mayEnd: true,
+    async inject(world, { client, owner }) {
+      const { postgres, proxies, database } = world
+      // This command is to run at once.
+      for (const { engine } of proxies) engine.restore()
+      const said = client.say('run echo once >> lost.txt', { mode: 'manual' })
+      await said.saw('approval_asked')
+      await postgres.copy()
+      await answer(client, 0, said)
+      expect(await linesOf(client, 'lost.txt')).toEqual(['once'])
+      await postgres.failOver()
+      await agentOf(world, owner).end('SIGKILL')
+      // Asked again, because the answer is lost too.
+      await answer(client, 0, said)
+      await eventually('the end of the prompt', () => hasEnded(database, said.sessionId), 60_000)
+      expect(await linesOf(client, 'lost.txt')).toEqual(['once'])
     },
   },
   {
@@ -269,7 +287,7 @@ export async function runCase(world: World, { row, moment, name }: Case): Promis
   const reached = prints ? [] : proxies.map(({ engine }) => engine.holdAnswerTo(token))
   const command = [
     `echo begun-${token} >> begun.txt`,
-    `n=0; while [ $n -lt ${row.lines ?? 20} ]; do n=$((n+1)); echo "line $n"; sleep 0.2; done`,
+    `n=0; while [ $n -lt 20 ]; do n=$((n+1)); echo "line $n"; sleep 0.2; done`,
     `echo ended-${token} >> ended.txt`,
   ].join('; ')
   const said = person.say(`run ${command}`)
@@ -278,7 +296,7 @@ export async function runCase(world: World, { row, moment, name }: Case): Promis
 
   neighbour.startsToSuffer()
   const began = performance.now()
-  await row.inject(world, { person: person.id, owner })
+  await row.inject(world, { person: person.id, client: person, owner })
   const injected = performance.now() - began
   // What is held belongs to those who were killed, or goes on now.
   for (const { engine } of proxies) engine.restore()
@@ -322,6 +340,16 @@ export async function answer(person: Client, service: number, said: Said): Promi
   })
   expect(answered.status).toBe(204)
   await said.done
+}
+
+async function hasEnded(database: string, sessionId: string): Promise<true | undefined> {
+  const reader = await openSessionReader(database)
+  try {
+    const types = (await reader.readEvents(sessionId)).map((event) => sandlotEventOf(event)?.type)
+    return types.includes('prompt_ended') || undefined
+  } finally {
+    await reader.close()
+  }
 }
 
 /** No event is lost, none is twice, and the prompt has a reason, which is returned. */
