@@ -15,6 +15,7 @@ import { copyLastCode, copyLastReply } from './palette/copy-last.ts'
 import { browserStorage } from './lib/storage.ts'
 import { useIsWide } from './lib/wide.ts'
 import { ShortcutsDialog } from './settings/shortcuts.tsx'
+import { EMPTY_VIEW } from './state/chat-state.ts'
 import { useDeleteChats } from './sidebar/use-delete-chats.ts'
 import { Sidebar } from './sidebar/sidebar.tsx'
 import { IconButton } from './ui/button.tsx'
@@ -179,9 +180,12 @@ function focusComposer() {
 function useTitle(): string {
   return useChatState((state) => {
     const { activeId } = state
-    if (activeId === null || state.views[activeId]?.missing === true) return ''
+    if (activeId === null) return ''
+    const { missing, sync, transcript } = state.views[activeId] ?? EMPTY_VIEW
+    if (missing) return ''
     const summary = state.sessions?.find((known) => known.sessionId === activeId)
-    return state.views[activeId]?.transcript.title ?? summary?.title ?? 'New chat'
+    // While it is loaded nothing says that it has no name.
+    return transcript.title ?? summary?.title ?? (sync === 'loading' ? '' : 'New chat')
   })
 }
 

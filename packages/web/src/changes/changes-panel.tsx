@@ -20,10 +20,16 @@ import { useShownPrompt } from './shown-prompt.ts'
 
 export default function ChangesPanel() {
   const sessionId = useChatState((state) => state.activeId)
-  const { transcript } =
+  const { transcript, sync } =
     useChatState((state) => (sessionId === null ? undefined : state.views[sessionId])) ?? EMPTY_VIEW
   const { access } = useReadingOf(sessionId)
   const prompts = useMemo(() => promptsOf(transcript.entries), [transcript.entries])
+  if (sessionId !== null && prompts.length === 0 && sync === 'loading')
+    return (
+      <p role="status" className="flex items-center gap-2 px-5 py-4 text-sm text-muted">
+        <Spinner /> Opening the conversation…
+      </p>
+    )
   if (sessionId === null || prompts.length === 0)
     return (
       <div className="flex flex-1 flex-col items-center justify-center gap-2 px-8 py-12 text-center">

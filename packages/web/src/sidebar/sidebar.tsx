@@ -8,6 +8,7 @@ import { Alert } from '../ui/alert.tsx'
 import { Button } from '../ui/button.tsx'
 import { Kbd } from '../ui/kbd.tsx'
 import { LogoMark } from '../ui/logo.tsx'
+import { Spinner } from '../ui/spinner.tsx'
 import { ChatList } from './chat-list.tsx'
 import { beginIn, useKeeping } from './keeping.ts'
 import { SearchResults } from '../search/search-results.tsx'
@@ -111,6 +112,11 @@ export function Sidebar(props: { onPick: () => void; onSettings: () => void }) {
           {named?.length === 0 &&
             (nothingInside ? 'No chat with that name. Nothing in a chat either.' : 'No chat with that name.')}
         </p>
+        {sessions === null && (
+          <p role="status" className="flex items-center gap-2 px-2.5 py-3 text-sm text-faint">
+            <Spinner className="size-3.5" /> Loading your chats…
+          </p>
+        )}
         {sessions?.length === 0 && found.state === 'not asked' && (
           <p className="px-2.5 py-3 text-sm text-faint">
             {me.role === 'guest'
