@@ -26,7 +26,10 @@ export function ByDay<Row extends { day: string }>(props: {
   measures: readonly [Measure<Row>, ...Measure<Row>[]]
 }) {
   const { days, rows, measures } = props
-  const [chosen, setChosen] = useState(measures[0].id)
+  // Without prices there is no cost to see, but there may be tokens, or answers.
+  const [chosen, setChosen] = useState(
+    () => measures.find(({ of }) => rows.some((row) => (of(row) ?? 0) > 0))?.id ?? measures[0].id,
+  )
   const measure = measures.find(({ id }) => id === chosen) ?? measures[0]
   const bars = useMemo(() => {
     const known = new Map(rows.map((row) => [row.day, row]))
