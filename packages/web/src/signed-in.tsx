@@ -19,7 +19,7 @@ import { Attachments } from './state/attachments.ts'
 import { removeAttached, uploadAttached } from './state/uploads.ts'
 import { Chat } from './state/chat.ts'
 import { waitingCount } from './state/chat-state.ts'
-import { notify } from './lib/notifications.ts'
+import { notify, sound } from './lib/notifications.ts'
 import { Toasts } from './ui/toasts.tsx'
 import { newsBetween, type News } from './state/news.ts'
 
@@ -198,8 +198,10 @@ function useNews(chat: Chat, onOpen: (sessionId: string) => void): void {
     () =>
       chat.store.subscribe((state, before) => {
         if (document.hasFocus()) return
-        for (const { sessionId, title, what } of newsBetween(before.sessions, state.sessions))
+        const news = newsBetween(before.sessions, state.sessions)
+        for (const { sessionId, title, what } of news)
           notify(WORDS[what], { body: title, tag: sessionId, onClick: () => open(sessionId) })
+        if (news.length > 0) sound()
       }),
     [chat],
   )

@@ -772,6 +772,46 @@ test('the keys are listed, and a chat that needs somebody tells them when they l
   expect(await shown()).toHaveLength(3)
 })
 
+test('a sound says that a chat needs somebody who looks elsewhere, where they want one', async () => {
+  const page = await signedIn()
+  await page.evaluate(`{
+    window.sounds = 0
+    const to = { connect: () => to, gain: { setValueAtTime() {}, exponentialRampToValueAtTime() {} } }
+    window.AudioContext = class {
+      currentTime = 0
+      resume() { return Promise.resolve() }
+      createGain() { return to }
+      createOscillator() { return { ...to, frequency: {}, start: () => window.sounds++, stop() {} } }
+    }
+    window.looking = true
+    document.hasFocus = () => window.looking
+  }`)
+  const sounds = () => page.evaluate('window.sounds')
+  await page.keyboard.press('Control+.')
+  await page.getByRole('link', { name: 'Notifications' }).click()
+  await page.getByLabel('With a short sound').check()
+  expect(await sounds()).toBe(1)
+  service.change('s_build', { waiting: 1 })
+  await until(async () => expect(await page.title()).toContain('(5)'))
+  expect(await sounds()).toBe(1)
+  await page.evaluate('window.looking = false')
+  service.change('s_build', { waiting: 2 })
+  await until(async () => expect(await sounds()).toBe(2))
+})
+
+test('a chat that is being loaded is neither new nor without changes', async () => {
+  const page = await signedIn()
+  service.answering = false
+  // Not in the list, so its name comes with it.
+  service.pageSize = 0
+  await page.goto(`${url()}/s/s_fixed`)
+  await page.getByText('Opening the conversation…').first().waitFor()
+  await page.getByRole('button', { name: 'Workspace', exact: true }).click()
+  await page.getByRole('tab', { name: 'Changes' }).click()
+  await page.getByRole('tabpanel').getByText('Opening the conversation…').waitFor()
+  expect(await page.getByTestId('session-title').innerText()).not.toBe('New chat')
+})
+
 test('a prompt’s record and a call’s whole output are saved as files', async () => {
   const page = await signedIn({ sessionId: 's_fixed' })
   const saved = async (link: Locator) => {

@@ -1,6 +1,6 @@
 /**
  * Notifications of the browser: whether there can be any, whether the person wants them here, and
- * showing one.
+ * showing one; and a sound, which needs neither HTTPS nor a permission.
  */
 import { useSyncExternalStore } from 'react'
 import { browserStorage } from './storage.ts'
@@ -64,4 +64,49 @@ export function notify(title: string, options: { body: string; tag: string; onCl
     console.warn('This browser shows no notifications of pages.', error)
     return false
   }
+}
+
+const SOUND_KEY = 'sandlot.sound'
+const SOUNDED_KEY = 'sandlot.sounded'
+/** Of several tabs one sounds. */
+const ONE_SOUND_MS = 1_000
+
+function isSoundOn(): boolean {
+  return browserStorage('local').get(SOUND_KEY) === 'on'
+}
+
+export function useIsSoundOn(): boolean {
+  return useSyncExternalStore((listener) => {
+    listeners.add(listener)
+    return () => listeners.delete(listener)
+  }, isSoundOn)
+}
+
+/** Turning it on plays it: browsers let a page sound only after a click. */
+export function turnSound(on: boolean): void {
+  browserStorage('local').set(SOUND_KEY, on ? 'on' : 'off')
+  if (on) play()
+  for (const listener of listeners) listener()
+}
+
+/** A short tone, if the person wants that. */
+export function sound(): void {
+  const kept = browserStorage('local')
+  if (!isSoundOn() || Date.now() - Number(kept.get(SOUNDED_KEY)) < ONE_SOUND_MS) return
+  kept.set(SOUNDED_KEY, String(Date.now()))
+  play()
+}
+
+let audio: AudioContext | undefined
+
+function play(): void {
+  audio ??= new AudioContext()
+  void audio.resume()
+  const [tone, volume] = [audio.createOscillator(), audio.createGain()]
+  tone.frequency.value = 660
+  volume.gain.setValueAtTime(0.1, audio.currentTime)
+  volume.gain.exponentialRampToValueAtTime(0.001, audio.currentTime + 0.4)
+  tone.connect(volume).connect(audio.destination)
+  tone.start()
+  tone.stop(audio.currentTime + 0.4)
 }

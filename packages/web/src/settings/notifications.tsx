@@ -7,6 +7,7 @@ import {
 } from '@sandlot/shared/team/notices'
 import { useState } from 'react'
 import { formatCount } from '../lib/format.ts'
+import { turnSound, useIsSoundOn } from '../lib/notifications.ts'
 import {
   fetchNoticeSettings,
   pushState,
@@ -33,6 +34,7 @@ export function Notifications() {
   const [settings, setSettings] = useState<NoticeSettings | null>(null)
   const [device, setDevice] = useState<PushState | null>(null)
   const [tested, setTested] = useState<NoticeTest | null>(null)
+  const isSoundOn = useIsSoundOn()
   const { busy, problem, attempt } = useAttempt()
   const read = async () => {
     setDevice(await pushState())
@@ -57,6 +59,15 @@ export function Notifications() {
       {problem !== null && <Alert>{problem}</Alert>}
       <Part title="While Sandlot is open">
         <NotificationSwitch />
+        <label className="flex min-h-8 items-center gap-2.5 text-sm pointer-coarse:min-h-11">
+          <input
+            type="checkbox"
+            className="size-4 accent-accent"
+            checked={isSoundOn}
+            onChange={({ target }) => turnSound(target.checked)}
+          />
+          With a short sound
+        </label>
       </Part>
       <Part
         title="While you are away"
