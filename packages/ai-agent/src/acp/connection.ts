@@ -144,6 +144,7 @@ export class ClientConnection {
         caughtUp: () => this.#askPending(session),
         unshared: () => void this.#unshared(session.id),
         moved: () => this.#moved(session),
+        handedOver: () => void this.#openAgain(session.id, user),
       }),
     }
     this.#followed.set(session.id, followed)
@@ -183,6 +184,20 @@ export class ClientConnection {
   #moved(session: Session): void {
     this.unfollow(session.id)
     if (this.ours) this.#close()
+  }
+
+  /** Where its new owner is another agent's, our own service connects again, to that one. */
+  async #openAgain(sessionId: string, user: AgentUser): Promise<void> {
+    const after = this.#followed.get(sessionId)?.pump.sent ?? 0
+    this.unfollow(sessionId)
+    if (!this.ours) return
+    try {
+      const { session, access } = await this.#parts.manager.open(user, sessionId, 'read')
+      this.follow(session, after, user, access)
+    } catch (error) {
+      if (error instanceof SandlotError && error.code === 'not_found') return this.#unshared(sessionId)
+      this.#close()
+    }
   }
 
   /** Keeps the echo of this client's own message from a foreign client. */

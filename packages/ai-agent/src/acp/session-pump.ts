@@ -30,6 +30,8 @@ interface PumpOptions {
   caughtUp?: () => void
   /** Called when the session goes on in another agent; nothing is sent from then on. */
   moved?: () => void
+  /** Called when another person owns the session; nothing is sent from then on. */
+  handedOver?: () => void
   /** Called when the user may not see the session any more; nothing is sent from then on. */
   unshared?: () => void
 }
@@ -82,7 +84,7 @@ export class SessionPump {
 
   /** Never rejects: a failure to send means that the connection is closed. */
   async #run(ready: (seq: number) => void): Promise<void> {
-    const { session, caughtUp, actor, unshared, moved } = this.#options
+    const { session, caughtUp, actor, unshared, moved, handedOver } = this.#options
     for (;;) {
       const subscription = session.subscribe(this.#sent, false, actor)
       this.#stop = subscription.close
@@ -102,7 +104,9 @@ export class SessionPump {
         return
       } catch (error) {
         subscription.close()
-        if (this.#ended || !(error instanceof SubscriptionClosed) || error.reason !== 'resubscribe') return
+        if (this.#ended || !(error instanceof SubscriptionClosed)) return
+        if (error.reason === 'handed over') return handedOver?.()
+        if (error.reason !== 'resubscribe') return
         if (session.lost) return moved?.()
       }
     }

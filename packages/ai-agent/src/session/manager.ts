@@ -350,9 +350,10 @@ export class SessionManager {
     const row = await store.getSession(sessionId)
     const session = await this.#findReadable(sessionId)
     if (row === undefined) return
-    session?.forget()
-    this.#sessions.forget(sessionId)
     await store.shares.handOver(sessionId, to)
+    this.#sessions.forget(sessionId)
+    session?.forget('handed over')
+    await session?.release()
     this.shares.forget(sessionId)
     const { title, updatedAt, mode } = row
     const summary = { sessionId, title, updatedAt, mode, running: false, waiting: 0 }

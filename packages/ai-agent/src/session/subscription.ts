@@ -12,14 +12,15 @@ const SUBSCRIPTION_LIMIT = 1_000
 /**
  * `resubscribe`: too much waited, or the session is served elsewhere now; subscribe again after the
  * last number received. `deleted`: the session is gone. `unshared`: this reader may not see it any
- * more.
+ * more. `handed over`: another person owns it now, open it again.
  */
-export type CloseReason = 'resubscribe' | 'deleted' | 'unshared'
+export type CloseReason = 'resubscribe' | 'deleted' | 'unshared' | 'handed over'
 
 const CLOSED: Record<CloseReason, string> = {
   resubscribe: 'Resume from the last event received.',
   deleted: 'The chat was deleted.',
   unshared: 'The chat is not shared with this reader any more.',
+  'handed over': 'The chat is another person’s now.',
 }
 
 export class SubscriptionClosed extends Error {

@@ -284,6 +284,18 @@ describe('what ends', () => {
         expect(await comesTo(bob.request(EXT.rename, { user: BOB, sessionId, title: 'Mine' }))).toBe('ok')
     },
   )
+
+  test('a chat that is handed over goes on for those who read it, but not for its earlier owner', async () => {
+    await share({ access: 'take_part' })
+    await share({ targetId: GIL.id })
+    await load(ada, ADA)
+    await load(bob, GIL)
+    await core.manager.endAllOf(ADA.id, 'keep', BOB.id)
+    await bob.request(EXT.rename, { user: BOB, sessionId, title: 'Mine' })
+    const title = () => heard(bob).findLast((event) => event.sessionUpdate === 'session_info_update')
+    await expect.poll(title).toMatchObject({ title: 'Mine' })
+    await expect.poll(() => ada.others.map(({ method }) => method)).toContain(EXT.sessionClosed)
+  })
 })
 
 describe('among people', () => {

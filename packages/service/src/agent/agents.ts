@@ -206,8 +206,6 @@ export class Agents {
         const isLost = error instanceof SandlotError && error.code === 'agent_unavailable'
         if (!isNotOwner(error) && !(isLost && (!sent || mayRepeat()))) throw error
         if (performance.now() + pause > until || this.closed) throw isLost ? error : unavailable(error)
-        // Chats of a person who is removed may have been handed over.
-        if (isNotOwner(error)) this.#people.clear()
         await sleep(pause * (1 + Math.random() / 2), undefined, { ref: false })
         await this.lookAgain()
         pause = Math.min(pause * 2, PAUSE_MS.longest)
@@ -219,6 +217,8 @@ export class Agents {
   async lookAgain(): Promise<void> {
     if (!this.#isSeveral) return
     this.#owners.clear()
+    // Chats of a person who is removed may have been handed over.
+    this.#people.clear()
     await this.#look()
   }
 

@@ -56,27 +56,8 @@ export class ReaderConnection {
     return opening
   }
 
-  /**
-   * `work` with the connection, begun in this turn where `begun` is given. As of `Agents.again`.
-   */
-  async with<T>(
-    work: (connection: AgentConnection) => Promise<T>,
-    { mayRepeat = () => true, begun }: { mayRepeat?: () => boolean; begun?: AgentConnection } = {},
-  ): Promise<T> {
-    let first = begun
-    const connect = (): AgentConnection | Promise<AgentConnection> => {
-      const connection = first ?? this.get()
-      first = undefined
-      return connection
-    }
-    return this.#options.agent.again(connect, (connection) => this.#leaveIfMoved(connection, work), mayRepeat)
-  }
-
-  /** Another agent has the person: this connection is of no use any more. */
-  async #leaveIfMoved<T>(
-    connection: AgentConnection,
-    work: (connection: AgentConnection) => Promise<T>,
-  ): Promise<T> {
+  /** `work` with this connection, which is of no use where another agent has the person by now. */
+  async use<T>(connection: AgentConnection, work: (connection: AgentConnection) => Promise<T>): Promise<T> {
     try {
       return await work(connection)
     } catch (error) {
@@ -112,7 +93,7 @@ export class ReaderConnection {
     while (!signal.aborted) {
       try {
         await agent.whenConnected(signal)
-        await this.#leaveIfMoved(await this.get(), onBack)
+        await this.use(await this.get(), onBack)
         return
       } catch (error) {
         if (signal.aborted || agent.closed) return

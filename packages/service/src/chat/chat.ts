@@ -36,7 +36,7 @@ import { Cursor } from './cursor.ts'
 import { withoutImageBytes } from './event-images.ts'
 import { InOrder } from './in-order.ts'
 import type { Logger } from '../log.ts'
-import { OpenSessions } from './open-sessions.ts'
+import { type Connection, OpenSessions, isUnavailable } from './open-sessions.ts'
 import { type Access, refuseWatchers } from './sessions.ts'
 import {
   type PromptContent,
@@ -100,11 +100,40 @@ export class Chat {
     this.#prompts = new PendingPrompts(send)
   }
 
-  /** Of this session; undefined: of what is the user's own. */
+  /**
+   * Of this session; undefined: of what is the user's own. A session whose owner is another by now
+   * is read by another connection from then on.
+   */
   async #readerOf(sessionId?: string): Promise<ReaderConnection> {
     const { agent, user } = this.#options
-    const open = sessionId === undefined ? undefined : this.#sessions.readerOf(sessionId)
-    return open ?? this.#readerAt(await agent.holderOf(user.id, sessionId))
+    const reader = this.#readerAt(await agent.holderOf(user.id, sessionId))
+    const before = sessionId === undefined ? undefined : this.#sessions.readerOf(sessionId)
+    if (sessionId !== undefined && before !== undefined && before !== reader)
+      await this.#sessions.moveTo(reader, sessionId, (work) => this.#with(sessionId, work))
+    return reader
+  }
+
+  async #connect(sessionId: string | undefined): Promise<Connection> {
+    const reader = await this.#readerOf(sessionId)
+    return { reader, connection: await reader.get() }
+  }
+
+  /**
+   * `work` with the connection of this session's reader, begun in this turn where `begun` is given.
+   * As of `Agents.again`.
+   */
+  #with<T>(
+    sessionId: string | undefined,
+    work: (by: Connection) => Promise<T>,
+    { mayRepeat = () => true, begun }: { mayRepeat?: () => boolean; begun?: Connection } = {},
+  ): Promise<T> {
+    let first = begun
+    const connect = (): Connection | Promise<Connection> => {
+      const given = first ?? this.#connect(sessionId)
+      first = undefined
+      return given
+    }
+    return this.#options.agent.again(connect, (by) => by.reader.use(by.connection, () => work(by)), mayRepeat)
   }
 
   #readerAt(holder: string): ReaderConnection {
@@ -118,6 +147,7 @@ export class Chat {
       onNotification: (method, params) => this.#onNotification(method, params),
       wanted: () => this.#sessions.anyBy(reader) || this.#watchedBy === reader,
       onBack: async (connection) => {
+        await this.#leaveMoved(reader)
         await this.#sessions.loadAgain(reader, connection, (error, sessionId) =>
           this.#refuse(error, { sessionId }),
         )
@@ -127,6 +157,20 @@ export class Chat {
     this.#readers.set(holder, reader)
     if (this.#closed) reader.close()
     return reader
+  }
+
+  /** Sessions that have another owner by now go to the connection of that one. */
+  async #leaveMoved(reader: ReaderConnection): Promise<void> {
+    for (const sessionId of this.#sessions.by(reader)) {
+      try {
+        await this.#readerOf(sessionId)
+      } catch (error) {
+        // One that could not be asked yet is loaded after that connection is back.
+        if (isUnavailable(error)) continue
+        this.#sessions.forget(sessionId)
+        this.#refuse(error, { sessionId })
+      }
+    }
   }
 
   /**
@@ -155,7 +199,7 @@ export class Chat {
     const reader = await this.#readerOf()
     this.#watched = paths
     this.#watchedBy = paths.length > 0 ? reader : undefined
-    await reader.with((connection) => this.#sendWatched(connection))
+    await this.#with(undefined, ({ connection }) => this.#sendWatched(connection))
   }
 
   async #sendWatched(connection: AgentConnection): Promise<void> {
@@ -185,8 +229,8 @@ export class Chat {
       case 'ai_chat_approve':
         return this.#approve(frame)
       case 'ai_chat_mode':
-        return this.#order.run(frame.sessionId, async () =>
-          (await this.#readerOf(frame.sessionId)).with((connection) =>
+        return this.#order.run(frame.sessionId, () =>
+          this.#with(frame.sessionId, ({ connection }) =>
             setMode(connection, user, frame.sessionId, frame.modeId),
           ),
         )
@@ -195,10 +239,8 @@ export class Chat {
       case 'ai_chat_typing':
         return this.#typing(frame.sessionId)
       case 'ai_chat_model':
-        return this.#order.run(frame.sessionId, async () =>
-          (await this.#readerOf(frame.sessionId)).with((connection) =>
-            setModel(connection, user, frame.sessionId, frame),
-          ),
+        return this.#order.run(frame.sessionId, () =>
+          this.#with(frame.sessionId, ({ connection }) => setModel(connection, user, frame.sessionId, frame)),
         )
     }
   }
@@ -214,23 +256,22 @@ export class Chat {
       async () => {
         await beforePrompt?.()
         const content = await contentOf(uploads, user.id, request)
-        const reader = await this.#readerOf(request.sessionId)
-        const { connection, sessionId, was } = await reader.with(async (given) => ({
-          connection: given,
-          ...(await sessionFor(given, user, request)),
+        const { by, sessionId, was } = await this.#with(request.sessionId, async (given) => ({
+          by: given,
+          ...(await sessionFor(given.connection, user, request)),
         }))
-        if (was === 'made') this.#sessions.open(reader, sessionId, new Cursor(0))
+        if (was === 'made') this.#sessions.open(by.reader, sessionId, new Cursor(0))
         // A client that repeats the submission of its new session has seen nothing of it.
         if (was === 'made before' && !this.#sessions.has(sessionId)) await this.resume(sessionId, 0)
         // Sent: the agent keeps the order of requests, so the next one need not wait for the end.
-        return { end: this.#submit({ reader, connection }, sessionId, content, request) }
+        return { end: this.#submit(by, sessionId, content, request) }
       },
     )
     return end
   }
 
   async #submit(
-    { reader, connection: begun }: { reader: ReaderConnection; connection: AgentConnection },
+    begun: Connection,
     sessionId: string,
     content: PromptContent,
     request: PromptRequest,
@@ -238,7 +279,7 @@ export class Chat {
     const { requestId, whenBusy, unattended, onError, follows } = request
     const prompt = this.#prompts.add(requestId)
     const known = this.#sessions.has(sessionId)
-    if (!known) this.#sessions.open(reader, sessionId, new Cursor())
+    if (!known) this.#sessions.open(begun.reader, sessionId, new Cursor())
     const sandlot = {
       user: this.#options.user,
       requestId,
@@ -248,8 +289,9 @@ export class Chat {
       follows,
     }
     try {
-      const answer = await reader.with(
-        (connection) =>
+      const answer = await this.#with(
+        sessionId,
+        ({ connection }) =>
           connection.request(methods.agent.session.prompt, {
             sessionId,
             prompt: content,
@@ -277,7 +319,8 @@ export class Chat {
 
   /** Everything settled after `after`, what is in flight, then live. Resolves when caught up. */
   async resume(sessionId: string, after: number): Promise<void> {
-    await this.#sessions.resume(await this.#readerOf(sessionId), sessionId, after)
+    const reader = await this.#readerOf(sessionId)
+    await this.#sessions.resume(reader, sessionId, after, (work) => this.#with(sessionId, work))
   }
 
   /** Stops the running prompt. */
@@ -303,16 +346,14 @@ export class Chat {
   }
 
   async #cancelCall(sessionId: string, toolCallId: string): Promise<void> {
-    const reader = await this.#readerOf(sessionId)
     const params = { user: this.#options.user, sessionId, toolCallId }
-    await reader.with((connection) => connection.request(EXT.cancelCall, params))
+    await this.#with(sessionId, ({ connection }) => connection.request(EXT.cancelCall, params))
   }
 
   async #unqueue(sessionId: string, messageId: string): Promise<void> {
-    const reader = await this.#readerOf(sessionId)
     const params = { user: this.#options.user, sessionId, messageId }
     const { why } = unqueueResult.parse(
-      await reader.with((connection) => connection.request(EXT.unqueue, params)),
+      await this.#with(sessionId, ({ connection }) => connection.request(EXT.unqueue, params)),
     )
     if (why === 'sent')
       throw new SandlotError('conflict', 'The agent had read this message before you took it back.')
@@ -321,10 +362,11 @@ export class Chat {
   async #approve(frame: Extract<ClientFrame, { type: 'ai_chat_approve' }>): Promise<void> {
     const { type: _type, ...answer } = frame
     const { user, mayMakeRules } = this.#options
-    const reader = await this.#readerOf(frame.sessionId)
-    await reader.with((connection) => answerApproval(connection, { user, mayMakeRules }, answer), {
-      mayRepeat: () => false,
-    })
+    await this.#with(
+      frame.sessionId,
+      ({ connection }) => answerApproval(connection, { user, mayMakeRules }, answer),
+      { mayRepeat: () => false },
+    )
   }
 
   #onNotification(method: string, params: unknown): void {

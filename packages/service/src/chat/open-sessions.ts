@@ -15,6 +15,14 @@ interface OpenSessionsOptions {
   send: (frame: ServerFrame) => void
 }
 
+/** `work` with the connection to the agent of a session. */
+type Connected = (work: (by: Connection) => Promise<void>) => Promise<void>
+
+export interface Connection {
+  reader: ReaderConnection
+  connection: AgentConnection
+}
+
 interface OpenSession {
   /** By whose connection its events come. */
   reader: ReaderConnection
@@ -29,6 +37,11 @@ export class OpenSessions {
 
   constructor(options: OpenSessionsOptions) {
     this.#options = options
+  }
+
+  /** Ids of those whose events come by this connection. */
+  by(reader: ReaderConnection): string[] {
+    return [...this.#open].flatMap(([id, session]) => (session.reader === reader ? [id] : []))
   }
 
   anyBy(reader: ReaderConnection): boolean {
@@ -59,19 +72,32 @@ export class OpenSessions {
   }
 
   /** Everything settled after `after`, what is in flight, then live. Resolves when caught up. */
-  async resume(reader: ReaderConnection, sessionId: string, after: number): Promise<void> {
+  async resume(
+    reader: ReaderConnection,
+    sessionId: string,
+    after: number,
+    connected: Connected,
+  ): Promise<void> {
     const known = this.#open.get(sessionId)
     known?.cursor.restart(after)
     const session = known ?? this.open(reader, sessionId, new Cursor(after))
     try {
-      await reader.with((connection) => this.#load(connection, sessionId, session, after))
+      await connected(({ connection }) => this.#load(connection, sessionId, session, after))
     } catch (error) {
       // A session that the agent refuses gets no events; one that it could not answer for is loaded
       // after the reconnect.
-      if (isUnavailable(error)) reader.restore()
+      if (isUnavailable(error)) session.reader.restore()
       else if (known === undefined) this.forget(sessionId)
       throw error
     }
+  }
+
+  /** Its events come by this connection from now on, from where its reader stands. */
+  async moveTo(reader: ReaderConnection, sessionId: string, connected: Connected): Promise<void> {
+    const session = this.#open.get(sessionId)
+    if (session === undefined) return
+    session.reader = reader
+    await this.resume(reader, sessionId, session.cursor.upTo, connected)
   }
 
   /**
@@ -116,6 +142,6 @@ export class OpenSessions {
   }
 }
 
-function isUnavailable(error: unknown): boolean {
+export function isUnavailable(error: unknown): boolean {
   return error instanceof SandlotError && error.code === 'agent_unavailable'
 }
