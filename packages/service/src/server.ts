@@ -23,6 +23,7 @@ import {
 } from './http/connection-limits.ts'
 import { authorsOf } from './auth/agent-user.ts'
 import { ensureSecret, printOf } from '@sandlot/shared/node/secret-file'
+import { isStillIn } from './auth/caller.ts'
 import { makeLimits } from './auth/limits.ts'
 import type { LimitRates } from './auth/limits.ts'
 import { makeLog } from './log.ts'
@@ -122,7 +123,11 @@ export async function startService(config: ServiceConfig, deps: ServiceDeps = {}
     const metrics = makeMetrics()
     const isOurs = originRule(config.publicUrl, config.allowedOrigins)
     const limits = makeLimits(deps.rates)
-    const sockets = new Sockets(metrics.sockets, (ended) => fellows.tell(ended))
+    const sockets = new Sockets(
+      metrics.sockets,
+      (ended) => fellows.tell(ended),
+      (caller) => isStillIn(accounts, caller),
+    )
     const fellows = new FellowServices({
       where: config.accounts,
       accounts,

@@ -1,7 +1,7 @@
 /**
  * Identifies the caller by the cookie of a sign-in or by an API key, for HTTP and for the upgrade.
  */
-import type { Account } from '@sandlot/shared/api'
+import type { Account, ApiKey } from '@sandlot/shared/api'
 import { SandlotError } from '@sandlot/shared/errors'
 import { type AuditFrom, auditFrom } from '@sandlot/shared/office/audit'
 import type { KeyScope } from '@sandlot/shared/team/sign-in-api'
@@ -73,12 +73,39 @@ export async function findMarked(
   const account = (await accounts.listUsers()).find((user) => user.id === userId)
   if (account === undefined) return undefined
   if (via === 'sign-in') {
-    const isThere = (await accounts.signIns.list(userId)).some((one) => one.id === id)
+    const isThere = await hasSignIn(accounts, userId, id)
     return isThere ? { account, from, via, signInId: id, setCookies: [] } : undefined
   }
+  const key = await keyOf(accounts, userId, id)
+  return key && { account, from, via, keyId: id, scopes: key.scopes }
+}
+
+/** Whether the sign-in or the key by which they came has not ended. */
+export async function isStillIn(
+  accounts: Pick<AccountsStore, 'listKeys' | 'signIns'>,
+  caller: Caller,
+): Promise<boolean> {
+  const { id } = caller.account
+  return caller.via === 'sign-in'
+    ? hasSignIn(accounts, id, caller.signInId)
+    : (await keyOf(accounts, id, caller.keyId)) !== undefined
+}
+
+async function hasSignIn(
+  { signIns }: Pick<AccountsStore, 'signIns'>,
+  userId: string,
+  id: string,
+): Promise<boolean> {
+  return (await signIns.list(userId)).some((one) => one.id === id)
+}
+
+async function keyOf(
+  accounts: Pick<AccountsStore, 'listKeys'>,
+  userId: string,
+  id: string,
+): Promise<ApiKey | undefined> {
   const key = (await accounts.listKeys(userId)).find((one) => one.id === id)
-  if (key === undefined || (key.expiresAt !== null && key.expiresAt <= Date.now())) return undefined
-  return { account, from, via, keyId: id, scopes: key.scopes }
+  return key?.expiresAt != null && key.expiresAt <= Date.now() ? undefined : key
 }
 
 function badOrigin(origin: string | undefined): SandlotError {

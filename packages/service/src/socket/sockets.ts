@@ -48,27 +48,44 @@ export class Sockets {
   readonly #open = new Map<string, Set<OpenSocket>>()
   readonly #onCount: (count: number) => void
   readonly #tellOthers: (ended: EndedForSockets) => void
+  readonly #isStillIn: (caller: Caller) => Promise<boolean>
   /** Sockets whose page is seen; of a sign-in, so not of a program. */
   readonly #seen = new Set<OpenSocket>()
   /** By person, in epoch milliseconds: when a page of theirs was last seen. */
   readonly #lastSeen = new Map<string, number>()
   #count = 0
 
-  /** `tellOthers`: other services have sockets of the same people. Must not throw. */
+  /**
+   * `tellOthers`: other services have sockets of the same people. Must not throw. `isStillIn`: see
+   * `add`.
+   */
   constructor(
     onCount: (count: number) => void,
     tellOthers: (ended: EndedForSockets) => void = () => undefined,
+    isStillIn: (caller: Caller) => Promise<boolean> = () => Promise.resolve(true),
   ) {
     this.#onCount = onCount
     this.#tellOthers = tellOthers
+    this.#isStillIn = isStillIn
   }
 
-  /** Returns the function that removes it. */
+  /**
+   * Returns the function that removes it. What ended after its caller was looked up and before this
+   * was not told to it, so that is asked again.
+   */
   add(socket: OpenSocket): () => void {
     const userId = socket.caller.account.id
     const mine = this.#open.get(userId) ?? new Set()
     this.#open.set(userId, mine.add(socket))
     this.#onCount(++this.#count)
+    const asked = socket.caller
+    this.#isStillIn(asked).then(
+      (isIn) => {
+        if (!isIn && mine.has(socket) && socket.caller === asked) socket.close(CLOSE.signedOut, 'signed out')
+      },
+      // Not known now: as it is without the question.
+      () => undefined,
+    )
     return () => {
       if (!mine.delete(socket)) return
       this.looks(socket, false)
