@@ -15,6 +15,8 @@ const FREE_MS = 10_000
 /** Of one browser at once; further requests wait for one of them. */
 const MOST_SOCKETS = 12
 
+const MOST_LISTENERS = 20
+
 export interface Upstreams {
   /** Throws `not_found` where nothing listens, `rate_limited`, `agent_unavailable`. */
   open(pass: Pass): Promise<Duplex>
@@ -29,6 +31,8 @@ export function upstreams(agent: Agents, previews: Previews, idleMs = IDLE_MS): 
         const ask = { do: 'connect', port: pass.port } satisfies PortsAsk
         const socket = await agent.openStream(EXT.ports, { user, ask })
         const stream = createWebSocketStream(socket)
+        // A WebSocket that is joined, and all that may end it: more than Node takes for usual.
+        stream.setMaxListeners(MOST_LISTENERS)
         stream.once('close', leave)
         // Requests have their own listeners; without one an error would end the process.
         stream.on('error', () => {})
