@@ -96,7 +96,7 @@ async function refuseOtherKeys(
     )
   }
   if (!(await rows.hasKey('deployment_keys', [printOf(`${id} `, key)])))
-    refuse('deployment.json', 'neither sandboxes nor secrets of people')
+    refuse('deployment.json', 'sandboxes and secrets of people')
   if (
     !(await rows.hasKey(
       'sealing_key',

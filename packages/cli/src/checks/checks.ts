@@ -106,7 +106,8 @@ async function auditLogs(config: CliConfig): Promise<Finding[]> {
     })
     return auditChecks(auditChains.parse(JSON.parse(printed)))
   } catch (error) {
-    return [unreadAudit(error)]
+    const said = error instanceof StepError ? error.details.split('\n').at(-1) : ''
+    return [unreadAudit(said === '' ? error : said)]
   }
 }
 

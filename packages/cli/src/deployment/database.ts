@@ -22,7 +22,8 @@ const SCHEMAS = ['sessions', 'accounts'] as const
 const MOST_SKEW_MS = 10_000
 /** Of processes that have just ended. */
 const LEFT_MS = 5_000
-const FIX = 'What it said is above. Is the database of DATABASE_URL there? Then run the same command again.'
+const FIX =
+  'See whether it runs, and host, name, password and database in DATABASE_URL; then run the same command again.'
 
 interface Database {
   /** The version of PostgreSQL, like 15. */
@@ -63,8 +64,14 @@ async function query(
     })
     return said.stdout.trim()
   } catch (error) {
-    throw new StepError(messageOf(error).trim(), FIX, { cause: error })
+    throw new StepError(psqlProblem(error), FIX, { cause: error })
   }
+}
+
+/** The sentence of psql, without its own name and its guesses below. */
+function psqlProblem(error: unknown): string {
+  const said = error instanceof Error && 'stderr' in error ? String(error.stderr) : ''
+  return /^psql: error: (.+)/m.exec(said)?.[1] ?? messageOf(error).trim()
 }
 
 /**

@@ -374,7 +374,13 @@ describeOnPostgres('with PostgreSQL', (postgres) => {
       { message: expect.stringContaining('agents: a-1 (drains)') as string },
     ])
     settings = { DATABASE_URL: 'postgres://127.0.0.1:9/nothing' }
-    expect(await check()).toMatchObject([{ id: 'database', state: 'failed' }])
+    expect(await check()).toMatchObject([
+      {
+        id: 'database',
+        state: 'failed',
+        message: expect.stringMatching(/^connection to server at "127\.0\.0\.1".*refused$/) as string,
+      },
+    ])
   })
 
   test('nothing is done while another machine’s processes write', async () => {
