@@ -318,18 +318,23 @@ function impatient(migrations: Migrations): Migrations {
   )
 }
 
-/** Failures are remembered until a statement that asks for nothing succeeds again. */
+/** Failures are remembered until a statement that shows their end succeeds. */
 class PostgresHealth implements Health {
   readonly #place: PostgresPlace
   #failure: StorageError | undefined
-  #probe: () => Promise<unknown> = () => Promise.resolve()
+  #probe: (of: StorageErrorCode) => Promise<unknown> = () => Promise.resolve()
 
   constructor(place: PostgresPlace) {
     this.#place = place
   }
 
   watch<Schema>(db: Kysely<Schema>): void {
-    this.#probe = () => sql`select 1`.execute(db)
+    // A full disk is read as ever: only a new page of a table shows that there is space again.
+    this.#probe = (of) =>
+      (of === 'full'
+        ? sql`create temporary table sandlot_probe on commit drop as select 1`
+        : sql`select 1`
+      ).execute(db)
   }
 
   typed(error: unknown): unknown {
@@ -341,7 +346,7 @@ class PostgresHealth implements Health {
   async problem(): Promise<StorageError | undefined> {
     if (this.#failure === undefined) return undefined
     try {
-      await this.#probe()
+      await this.#probe(this.#failure.code)
       this.#failure = undefined
     } catch (error) {
       this.typed(error)
