@@ -1,13 +1,13 @@
 /** Two versions on one PostgreSQL, as while the later one is rolled out: what its migrations may do to the one before. */
 import { textOf } from '@sandlot/shared/events'
 import { type Kysely, sql } from 'kysely'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import type { Migrations } from '../../src/database/database.ts'
 import { openStore } from '../../src/database/open.ts'
 import { openSessionStore } from '../../src/sessions/open.ts'
 import { sessionsMigrations } from '../../src/sessions/schema.ts'
 import { message } from '../support/contract.ts'
-import { type Postgres, postgresPrograms, startPostgres } from '../support/postgres.ts'
+import { describeOnPostgres } from '../support/on-postgres.ts'
 
 const ADDS = {
   async up(db: Kysely<unknown>) {
@@ -18,14 +18,11 @@ const ADDS = {
 
 const WAITS = "select pid from pg_locks where not granted and mode = 'AccessExclusiveLock'"
 
-describe.skipIf(postgresPrograms === undefined)('on PostgreSQL', () => {
-  let postgres: Postgres
+describeOnPostgres('two versions', (postgres) => {
   let made = 0
   beforeAll(async () => {
-    postgres = await startPostgres(postgresPrograms ?? '')
     await (await openSessionStore(await postgres.database('empty'))).close()
   }, 60_000)
-  afterAll(() => postgres?.stop())
   const fresh = (): Promise<string> => postgres.database(`later_${++made}`, 'empty')
 
   /** As the later version does at its start. */
