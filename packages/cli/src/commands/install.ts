@@ -1,6 +1,5 @@
 import type { Command } from '../context.ts'
-import { installUnit } from '../systemd/install-unit.ts'
+import { SYSTEMD, installUnit } from '../systemd/install-unit.ts'
 
 /** systemd starts Sandlot at boot; `--remove` takes that back, `--print` only shows the unit. */
-export const install: Command = (context) =>
-  installUnit(context, { units: '/etc/systemd/system', running: '/run/systemd/system' })
+export const install: Command = (context) => installUnit(context, SYSTEMD)

@@ -5,6 +5,7 @@ import { findVersions } from '../upgrade/checkout.ts'
 import { interruptedUpgrade, readJournal } from '../upgrade/journal.ts'
 import { continueUpgrade, upgrade as runUpgrade } from '../upgrade/upgrade.ts'
 import { StepError } from '../steps.ts'
+import { SYSTEMD, stopUnit } from '../systemd/install-unit.ts'
 
 const USAGE = 'Usage: ./sandlot upgrade [VERSION] [--from REPOSITORY] [--without-backup]'
 
@@ -29,7 +30,12 @@ export const upgrade: Command = async (context) => {
     step.result(`${found.from.name} → ${found.to.name}`)
     return found
   })
-  return runUpgrade(context, versions, asked)
+  const startUnit = await stopUnit(context, SYSTEMD)
+  try {
+    return await runUpgrade(context, versions, asked)
+  } finally {
+    await startUnit?.()
+  }
 }
 
 function read(args: string[]): { version?: string; repository?: string; withBackup: boolean } | undefined {

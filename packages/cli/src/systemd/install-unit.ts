@@ -26,6 +26,7 @@ interface SystemdPlaces {
   units: string
   running: string
 }
+export const SYSTEMD: SystemdPlaces = { units: '/etc/systemd/system', running: '/run/systemd/system' }
 
 /** What `./sandlot install` does, with its option. */
 export async function installUnit(context: Context, places: SystemdPlaces): Promise<number> {
@@ -47,6 +48,28 @@ export async function installUnit(context: Context, places: SystemdPlaces): Prom
   }
   requireSystemd(places)
   return write(context, file, text)
+}
+
+/**
+ * Ends the Sandlot of this checkout where its unit runs it. Returns what starts it again, undefined
+ * where no unit runs it.
+ * @throws StepError where this process may not, or would leave files that the unit cannot write.
+ */
+export async function stopUnit(
+  context: Context,
+  { units, running }: SystemdPlaces,
+): Promise<(() => Promise<void>) | undefined> {
+  const { root, data } = context.config
+  const file = join(units, UNIT)
+  const isOurs = existsSync(file) && readFileSync(file, 'utf8').startsWith(`${UNIT_MARK}${root}\n`)
+  if (!existsSync(running) || !isOurs || !(await isActive(context))) return undefined
+  if (process.getuid?.() !== 0 || statSync(data).uid !== 0)
+    throw new StepError(
+      'systemd runs this Sandlot: root ends and starts it there, and the user of its files upgrades it. Nothing was done.',
+      `As root: systemctl stop sandlot. As ${personOf(statSync(data).uid).name}: this command again. As root: systemctl start sandlot.`,
+    )
+  await systemctl(context, 'stop', UNIT)
+  return () => systemctl(context, 'start', UNIT)
 }
 
 function requireSystemd({ running, units }: SystemdPlaces): void {

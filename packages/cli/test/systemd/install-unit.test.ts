@@ -1,5 +1,14 @@
 import { execFile, spawnSync } from 'node:child_process'
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -7,7 +16,7 @@ import { homedir, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
-import { installUnit } from '../../src/systemd/install-unit.ts'
+import { installUnit, stopUnit } from '../../src/systemd/install-unit.ts'
 import { parseCliConfig } from '../../src/config.ts'
 import { createSteps } from '../../src/steps.ts'
 
@@ -50,18 +59,20 @@ beforeAll(async () => {
 afterAll(() => server.close())
 const port = (): string => String((server.address() as AddressInfo).port)
 
-function install(args: string[] = [], environment: Record<string, string> = {}): Promise<number> {
+function context(
+  args: string[],
+  environment: Record<string, string> = {},
+): Parameters<typeof installUnit>[0] {
   const PATH = `${join(folder, 'bin')}:/usr/bin:/bin`
-  return installUnit(
-    {
-      config: parseCliConfig({ PATH, PORT: port(), ...environment }, folder),
-      args,
-      steps: createSteps({ live: false, write: (text) => (said += text) }),
-      print: (text) => (said += `${text}\n`),
-    },
-    places,
-  )
+  return {
+    config: parseCliConfig({ PATH, PORT: port(), ...environment }, folder),
+    args,
+    steps: createSteps({ live: false, write: (text) => (said += text) }),
+    print: (text) => (said += `${text}\n`),
+  }
 }
+const install = (args: string[] = [], environment: Record<string, string> = {}): Promise<number> =>
+  installUnit(context(args, environment), places)
 
 test('--print shows a unit that starts up at boot and ends it as down does, and writes nothing', async () => {
   rmSync(places.running, { recursive: true })
@@ -124,6 +135,30 @@ test.skipIf(!ROOT)(
     writeFileSync(join(folder, '.env'), `PORT=${port()}\n`)
     await install([], { OPENAI_MODEL: 'some-model' })
     expect(said).toContain('not in .env, so the unit does not have them: OPENAI_MODEL')
+  },
+)
+
+test.skipIf(!ROOT)(
+  'what a unit of this checkout runs is ended and started by systemd, where that may be',
+  async () => {
+    const stop = () => stopUnit(context([]), places)
+    expect(await stop()).toBeUndefined()
+    await install()
+    expect(await stop()).toBeUndefined()
+    program('bin/systemctl', `echo "$*" >>${folder}/told; if [ "$1" = is-active ]; then echo active; fi`)
+    const start = await stop()
+    expect(told().at(-1)).toBe('stop sandlot.service')
+    await start?.()
+    expect(told().at(-1)).toBe('start sandlot.service')
+
+    chownSync(join(folder, '.sandlot'), 65_534, 65_534)
+    await expect(stop()).rejects.toMatchObject({
+      message: expect.stringContaining('Nothing was done'),
+      fix: 'As root: systemctl stop sandlot. As nobody: this command again. As root: systemctl start sandlot.',
+    })
+    expect(told().at(-1)).toBe('is-active sandlot.service')
+    writeFileSync(unit(), '# Written by ./sandlot install in /elsewhere\n')
+    expect(await stop()).toBeUndefined()
   },
 )
 
