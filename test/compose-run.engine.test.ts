@@ -145,26 +145,10 @@ test.skipIf(reason)(
     writeOperatorFiles(campaign.full ? [] : await buildThinImage(thinImage, base ?? '', folder))
     await compose('up', '-d', ...(campaign.full ? ['--build'] : []))
     const url = `http://127.0.0.1:${port}`
-    const healthy = async (): Promise<boolean> =>
-      (await fetch(`${url}/readyz`).catch(() => undefined))?.ok === true
-    await expect.poll(healthy, { timeout: 3 * MINUTE, interval: 500 }).toBe(true)
+    await untilHealthy(url)
 
-    const post = async (path: string, body: unknown, headers: Record<string, string>): Promise<Response> =>
-      fetch(url + path, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json', origin: url, ...headers },
-        body: JSON.stringify(body),
-      })
-    const token = /token=([a-z0-9]+)/.exec(await docker('logs', await container('service')))?.[1]
-    const account = { name: 'Ada', email: 'ada@example.test', password: 'correct horse battery staple' }
-    const signedIn = await post('/api/setup', { token, ...account }, {})
-    const cookie = signedIn.headers
-      .getSetCookie()
-      .map((each) => each.split(';', 1)[0])
-      .join('; ')
-    const { key } = (await (await post('/api/keys', { name: 'test' }, { cookie })).json()) as { key: string }
-    const ask = (message: string): Promise<Response> =>
-      post('/api/chat', { message }, { authorization: `Bearer ${key}` })
+    const key = await signUp(url)
+    const ask = (message: string): Promise<Response> => say(url, key, message)
     const answer = (await (await ask('run `cat /proc/1/comm; pwd`')).json()) as {
       sessionId: string
       toolResults: { text: string }[]
@@ -236,7 +220,7 @@ test.skipIf(reason)(
     await removeAll()
     await compose('run', '--rm', 'backup', 'restore', `/backups/${backup}`)
     await compose('up', '-d')
-    await expect.poll(healthy, { timeout: 3 * MINUTE, interval: 500 }).toBe(true)
+    await untilHealthy(url)
     const back = (await (await ask('run `ls`')).json()) as { toolResults: { text: string }[] }
     expect(back.toolResults.map(({ text }) => text)).toEqual(['kept'])
     if (!campaign.full) return
@@ -261,6 +245,88 @@ test.skipIf(reason)(
   },
   60 * MINUTE,
 )
+
+test.skipIf(reason ?? !campaign.full)(
+  'docker compose, profile postgres: two agents and two services, of which each agent is replaced while a command runs',
+  async () => {
+    await removeAll()
+    const port = await freePort()
+    const urls = [port, port + 1].map((each) => `http://127.0.0.1:${each}`)
+    const [first = '', second = ''] = urls
+    Object.assign(environment, {
+      PORT: String(port),
+      PORTS_TO: `-${port + 1}`,
+      COMPOSE_PROFILES: 'postgres',
+      DATABASE_URL_FILE: '/database/url',
+    })
+    const scale = ['--scale', 'ai-agent=2', '--scale', 'service=2']
+    await compose('up', '-d', '--build', ...scale)
+    for (const url of urls) await untilHealthy(url)
+    const key = await signUp(first)
+    const resultsOf = async (asked: Promise<Response>): Promise<string[]> => {
+      const { toolResults } = (await (await asked).json()) as { toolResults: { text: string }[] }
+      return toolResults.map(({ text }) => text)
+    }
+    expect(await resultsOf(say(first, key, 'run `touch kept; pwd`'))).toEqual(['/workspace'])
+
+    const waiting = say(second, key, 'run `while [ ! -e stop ]; do sleep 0.2; done; echo stopped`')
+    // As docs/postgresql.md has it for a new version.
+    for (const agent of (await container('ai-agent')).split('\n')) {
+      await docker('exec', agent, 'sh', '-c', 'node /app/ai-agent/dist/admin/drain.js "$HOSTNAME"')
+      await docker('rm', '-f', agent)
+      await compose('up', '-d', '--no-deps', '--no-recreate', '--scale', 'ai-agent=2', 'ai-agent')
+      const states = async (): Promise<string[]> => {
+        const ids = (await container('ai-agent')).split('\n')
+        return (await docker('inspect', '-f', '{{.State.Health.Status}}', ...ids)).split('\n')
+      }
+      await expect.poll(states, { timeout: 2 * MINUTE, interval: 500 }).toEqual(['healthy', 'healthy'])
+    }
+    expect(await resultsOf(say(first, key, 'run `touch stop; ls`'))).toEqual(['kept\nstop'])
+    expect(await resultsOf(waiting)).toEqual(['stopped'])
+
+    await compose('down')
+    const left = await docker('ps', '-aq', '--filter', `label=com.docker.compose.project=${project}`)
+    expect(left).toBe('')
+  },
+  30 * MINUTE,
+)
+
+async function untilHealthy(url: string): Promise<void> {
+  const healthy = async (): Promise<boolean> =>
+    (await fetch(`${url}/readyz`).catch(() => undefined))?.ok === true
+  await expect.poll(healthy, { timeout: 3 * MINUTE, interval: 500 }).toBe(true)
+}
+
+function post(
+  url: string,
+  path: string,
+  body: unknown,
+  headers: Record<string, string> = {},
+): Promise<Response> {
+  return fetch(url + path, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', origin: url, ...headers },
+    body: JSON.stringify(body),
+  })
+}
+
+/** Makes the first person, and answers an API key of theirs. */
+async function signUp(url: string): Promise<string> {
+  const services = (await container('service')).split('\n')
+  const logs = await Promise.all(services.map((each) => docker('logs', each)))
+  const token = /token=([a-z0-9]+)/.exec(logs.join('\n'))?.[1]
+  const account = { name: 'Ada', email: 'ada@example.test', password: 'correct horse battery staple' }
+  const signedIn = await post(url, '/api/setup', { token, ...account })
+  const cookie = signedIn.headers
+    .getSetCookie()
+    .map((each) => each.split(';', 1)[0])
+    .join('; ')
+  const made = await post(url, '/api/keys', { name: 'test' }, { cookie })
+  return ((await made.json()) as { key: string }).key
+}
+
+const say = (url: string, key: string, message: string): Promise<Response> =>
+  post(url, '/api/chat', { message }, { authorization: `Bearer ${key}` })
 
 async function container(name: string): Promise<string> {
   const filters = ['project', 'service'].map((label) => `label=com.docker.compose.${label}=`)
