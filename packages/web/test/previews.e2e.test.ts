@@ -192,7 +192,7 @@ test('an answer has math and diagrams, prices stay prices, and its files are bel
   const page = await signedIn({ sessionId: 's_drawn' })
   const answer = page.getByTestId('message-assistant')
   await answer.locator('.katex-display').waitFor()
-  expect(await answer.locator('.katex').count()).toBe(2)
+  await until(async () => expect(await answer.locator('.katex').count()).toBe(2))
   await answer.getByText('prices of $5 to $10').waitFor()
   const diagram = answer.getByRole('button', { name: /^Open Diagram/ }).locator('img')
   await diagram.waitFor()

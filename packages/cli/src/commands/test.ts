@@ -131,7 +131,9 @@ async function installTestPrograms(config: CliConfig, packages: SystemPackages, 
   // Of bookworm; elsewhere it comes with clang or has another number, and without it the fuzzing is
   // skipped.
   const fuzzer = globSync(FUZZER_LIBRARY).length > 0 ? [] : ['libclang-rt-14-dev']
-  const optional = [...(composes ? [] : ['docker-compose']), ...runtimes, ...fuzzer]
+  // Browser tests cost half with it.
+  const shell = has('chromium-headless-shell') ? [] : ['chromium-headless-shell']
+  const optional = [...shell, ...(composes ? [] : ['docker-compose']), ...runtimes, ...fuzzer]
   if (missing.length + optional.length > 0) await packages.install(missing, step, optional)
   else step.result('all there')
 }
