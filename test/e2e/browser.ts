@@ -5,12 +5,13 @@ import type { RunningSandlot } from './processes.ts'
 
 export const ACCOUNT = { name: 'Ada', email: 'ada@example.test', password: 'correct horse battery staple' }
 
-/** The same engine without a window and its services: half the processor time for a page. */
+/** The same engine without a window and what belongs to one: half the processor time for a page. */
 const HEADLESS = '/usr/bin/chromium-headless-shell'
 
-export function launchBrowser(): Promise<Browser> {
+/** `whole`: with what only a browser with windows has, such as notices. */
+export function launchBrowser({ whole = false } = {}): Promise<Browser> {
   return chromium.launch({
-    executablePath: existsSync(HEADLESS) ? HEADLESS : '/usr/bin/chromium',
+    executablePath: !whole && existsSync(HEADLESS) ? HEADLESS : '/usr/bin/chromium',
     args: [
       '--no-sandbox',
       '--disable-gpu',

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import { until, usePages } from './fixture/pages.ts'
 
-const { complaints, url, signedIn } = usePages()
+const { complaints, url, signedIn } = usePages({ whole: true })
 
 test('a push shows its notice, a newer one of the same chat in its place, and one that cannot be read says something', async () => {
   const page = await signedIn({})
