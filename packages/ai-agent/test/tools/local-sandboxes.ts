@@ -4,6 +4,8 @@ import { existsSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { Duplex } from 'node:stream'
+import type { SandboxBackend } from '@sandlot/sandbox/backend'
 import { createLocalProcessBackend } from '@sandlot/sandbox/backends/local-process'
 import { listWorkspaces } from '@sandlot/sandbox/controller/workspaces'
 import { createFileLedger } from '@sandlot/sandbox/file-ledger'
@@ -23,12 +25,16 @@ export interface LocalSandboxes {
   dispose(): Promise<void>
 }
 
-export async function openLocalSandboxes(change: Partial<SandboxesOptions> = {}): Promise<LocalSandboxes> {
+/** `passing`: called with every piece that is written to a sandbox; what it returns is written. */
+export async function openLocalSandboxes(
+  change: Partial<SandboxesOptions> = {},
+  passing?: (piece: Buffer) => Buffer,
+): Promise<LocalSandboxes> {
   const directory = await mkdtemp(join(tmpdir(), 'sandlot-tools-'))
   const sbxd = await buildSbxd(directory)
   const backend = createLocalProcessBackend({ sbxd, directory: join(directory, 'volumes') })
   const options = {
-    backend,
+    backend: passing === undefined ? backend : { ...backend, openStream: openPassing(backend, passing) },
     ledger: createFileLedger(join(directory, 'ledger.json')),
     deploymentKey: randomBytes(32),
     deploymentId: 'test',
@@ -53,4 +59,24 @@ export async function openLocalSandboxes(change: Partial<SandboxesOptions> = {})
     },
   }
   return open
+}
+
+function openPassing(
+  backend: SandboxBackend,
+  passing: (piece: Buffer) => Buffer,
+): SandboxBackend['openStream'] {
+  return async (id) => {
+    const inner = await backend.openStream(id)
+    const outer = new Duplex({
+      read: () => {},
+      write: (piece: Buffer, _encoding, done) => void inner.write(passing(piece), () => done()),
+      destroy(error, done) {
+        inner.destroy()
+        done(error)
+      },
+    })
+    inner.on('data', (piece: Buffer) => outer.push(piece))
+    inner.on('error', () => {}).on('close', () => outer.destroy())
+    return outer
+  }
 }

@@ -355,6 +355,27 @@ describe('a restart of the controller', () => {
     expect(output()).toBe(`${ticks}\n`)
   })
 
+  test('bytes of another controller inside of its START cost the stream, and the command runs once', async () => {
+    const marker = 'broken-once'
+    const broken: number[] = []
+    const own = await openLocalSandboxes({}, (piece) => {
+      const at = piece.indexOf(marker)
+      if (at === -1 || broken.push(at) > 1) return piece
+      return Buffer.concat([piece.subarray(0, at), Buffer.from('late'), piece.subarray(at)])
+    })
+    try {
+      batch = new TestBatch({ sandboxes: () => own.sandboxes })
+      expect(await shell(`echo ${marker} | tee -a ran`)).toMatchObject({
+        status: 'completed',
+        forModel: marker,
+      })
+      expect(broken).toHaveLength(2)
+      expect((await batch.call('run_shell_command', { command: 'cat ran' }, 'c2')).forModel).toBe(marker)
+    } finally {
+      await own.dispose()
+    }
+  })
+
   test('a stream that is lost at the start: Stop while another is opened, and the command never runs', async () => {
     const runs: string[] = []
     const acquire = async (userId: string): Promise<Sandbox> => {
