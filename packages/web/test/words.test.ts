@@ -18,7 +18,7 @@ import { draftSubject, draftTail } from '../src/chat/calls/draft-words.ts'
 import { shownArguments } from '@sandlot/shared/transcript/call-arguments'
 import { ageGroup, formatBytes, formatDuration } from '../src/lib/format.ts'
 import { revealInvisible } from '../src/lib/invisible.ts'
-import { shortcutOf } from '../src/lib/shortcuts.ts'
+import { type OwnKeys, shortcutOf } from '../src/lib/shortcuts.ts'
 import { reconnectMs } from '../src/net/backoff.ts'
 import { SessionLog } from './fixture/session-log.ts'
 
@@ -204,14 +204,17 @@ test('what would not be seen in a command is shown by number', () => {
 })
 
 test('shortcuts', () => {
-  const press = (key: string, ...held: ('ctrl' | 'meta' | 'alt' | 'shift')[]) =>
-    shortcutOf({
+  let own: OwnKeys = {}
+  const press = (key: string, ...held: ('ctrl' | 'meta' | 'alt' | 'shift')[]) => {
+    const pressed = {
       key,
       ctrlKey: held.includes('ctrl'),
       metaKey: held.includes('meta'),
       altKey: held.includes('alt'),
       shiftKey: held.includes('shift'),
-    })
+    }
+    return shortcutOf(pressed, own)
+  }
   expect(press('Escape')).toBe('stop')
   expect(press('Escape', 'shift')).toBe('focus-composer')
   expect(press('O', 'ctrl', 'shift')).toBe('new-chat')
@@ -228,6 +231,10 @@ test('shortcuts', () => {
   expect(press('/', 'ctrl', 'shift')).toBe('shortcuts')
   expect(press('r', 'ctrl')).toBeUndefined()
   expect(press('Enter')).toBeUndefined()
+  own = { palette: 'Mod+J', allow: 'Ctrl+Alt+A' }
+  expect([press('j', 'meta'), press('k', 'ctrl')]).toEqual(['palette', undefined])
+  expect([press('a', 'ctrl', 'alt'), press('Enter', 'ctrl', 'alt')]).toEqual(['allow', undefined])
+  expect(press('Enter', 'ctrl', 'alt', 'shift')).toBe('allow-all')
 })
 
 test('numbers for people', () => {

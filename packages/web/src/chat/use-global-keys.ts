@@ -1,4 +1,5 @@
 import { useEffect, useRef } from 'react'
+import { ownKeys } from '../lib/own-keys.ts'
 import { type Shortcut, shortcutOf } from '../lib/shortcuts.ts'
 
 /** Escape in an open dialog or menu belongs to it. */
@@ -15,7 +16,7 @@ export function useGlobalKeys(handle: (shortcut: Shortcut) => boolean): void {
   useEffect(() => {
     const onKeyDown = (event: KeyboardEvent) => {
       if (event.defaultPrevented || event.isComposing || event.repeat) return
-      const shortcut = shortcutOf(event)
+      const shortcut = shortcutOf(event, ownKeys())
       if (shortcut === undefined || isCovered()) return
       if (latest.current(shortcut)) event.preventDefault()
     }

@@ -41,15 +41,44 @@ const WORDS: Record<Shortcut, { keys: string; does: string }> = {
   shortcuts: { keys: 'Mod+/', does: 'These keys' },
 }
 
-/** Every key, those of the composer first. */
-export const SHORTCUT_WORDS: readonly { keys: string; does: string }[] = [
-  { keys: 'Enter', does: 'Send; while the agent works, add to it' },
-  { keys: 'Shift+Enter', does: 'Begin a new line' },
-  { keys: '↑', does: 'Bring back what you said last, in an empty field' },
-  ...Object.values(WORDS),
-]
+/** Keys that a person has chosen in place of ours. */
+export type OwnKeys = Partial<Record<Shortcut, string>>
 
-export const keysOf = (shortcut: Shortcut): string => WORDS[shortcut].keys
+/** Every key, those of the composer first. `shortcut`: it can be given other keys. */
+export function shortcutWords(own: OwnKeys): { keys: string; does: string; shortcut?: Shortcut }[] {
+  return [
+    { keys: 'Enter', does: 'Send; while the agent works, add to it' },
+    { keys: 'Shift+Enter', does: 'Begin a new line' },
+    { keys: '↑', does: 'Bring back what you said last, in an empty field' },
+    ...SHORTCUTS.map((shortcut) => ({
+      keys: keysOf(shortcut, own),
+      does: WORDS[shortcut].does,
+      ...(FIXED.has(shortcut) ? {} : { shortcut }),
+    })),
+  ]
+}
+
+const SHORTCUTS = Object.keys(WORDS) as Shortcut[]
+/** Escape is the way out of much else. */
+const FIXED: ReadonlySet<Shortcut> = new Set(['stop', 'focus-composer'])
+
+export const keysOf = (shortcut: Shortcut, own: OwnKeys): string => own[shortcut] ?? WORDS[shortcut].keys
+
+/** Whose keys these are; undefined: they are free. */
+export function doneBy(keys: string, own: OwnKeys): Shortcut | undefined {
+  return SHORTCUTS.find((shortcut) => keysOf(shortcut, own) === keys)
+}
+
+export const doesWhat = (shortcut: Shortcut): string => WORDS[shortcut].does
+
+/** As in `WORDS`, where it may be a shortcut: with Ctrl or Cmd, or with Ctrl and Alt. */
+export function keysOfPress(press: KeyPress): string | undefined {
+  const { key, ctrlKey, altKey, shiftKey } = press
+  if (['Control', 'Meta', 'Alt', 'AltGraph', 'Shift', 'Escape', 'Dead', 'Process'].includes(key)) return
+  if (!(ctrlKey || press.metaKey) || (altKey && !ctrlKey)) return
+  const before = altKey ? ['Ctrl', 'Alt'] : ['Mod']
+  return [...before, ...(shiftKey ? ['Shift'] : []), key.length === 1 ? key.toUpperCase() : key].join('+')
+}
 
 interface KeyPress {
   key: string
@@ -61,9 +90,17 @@ interface KeyPress {
 
 /**
  * What a key means, or undefined. Ctrl and Cmd are the same, except with Alt, where Ctrl is Ctrl
- * everywhere.
+ * everywhere. `own`: chosen keys, which ours give way to.
  */
-export function shortcutOf(press: KeyPress): Shortcut | undefined {
+export function shortcutOf(press: KeyPress, own: OwnKeys): Shortcut | undefined {
+  const keys = keysOfPress(press)
+  const chosen = keys === undefined ? undefined : SHORTCUTS.find((shortcut) => own[shortcut] === keys)
+  if (chosen !== undefined) return chosen
+  const ours = usualShortcut(press)
+  return ours === undefined || own[ours] !== undefined ? undefined : ours
+}
+
+function usualShortcut(press: KeyPress): Shortcut | undefined {
   const mod = press.ctrlKey || press.metaKey
   if (press.key === 'Escape' && !mod && !press.altKey) return press.shiftKey ? 'focus-composer' : 'stop'
   if (press.ctrlKey && press.altKey) {

@@ -26,6 +26,7 @@ import { MODE_WORDS } from '../chat/composer/mode-menu.tsx'
 import { useReadingOf } from '../chat/sharing/reading.ts'
 import { PANELS } from '../desk/dock.tsx'
 import { useDesk } from '../desk/use-desk.ts'
+import { ownKeys } from '../lib/own-keys.ts'
 import { type Shortcut, keysOf } from '../lib/shortcuts.ts'
 import { setTheme } from '../lib/theme.ts'
 import { signOut } from '../net/http.ts'
@@ -68,7 +69,7 @@ export function useActions(frame: FrameActions): PaletteGroup[] {
   const own = known && access === 'own'
   const guest = me.role === 'guest'
   const deleteChats = useDeleteChats()
-  const ofKey = (shortcut: Shortcut) => ({ id: shortcut, keys: keysOf(shortcut) })
+  const ofKey = (shortcut: Shortcut) => ({ id: shortcut, keys: keysOf(shortcut, ownKeys()) })
   const transcript = () =>
     sessionId === null ? undefined : chat.store.getState().views[sessionId]?.transcript
   const chatActions: (PaletteItem | false)[] = [

@@ -50,7 +50,7 @@ import { Rules } from './rules.tsx'
 import { Secrets } from './secrets.tsx'
 import { Security } from './security.tsx'
 import { Servers } from './servers/servers.tsx'
-import { ShortcutList } from './shortcuts.tsx'
+import { ShortcutChoices } from './shortcuts.tsx'
 import { Costs } from './usage/costs.tsx'
 import { OwnUsage } from './usage/usage.tsx'
 
@@ -273,7 +273,7 @@ function Appearance() {
         <ThemePicker />
       </Part>
       <Part title="Keyboard">
-        <ShortcutList />
+        <ShortcutChoices />
       </Part>
     </>
   )

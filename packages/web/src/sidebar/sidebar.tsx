@@ -4,6 +4,8 @@ import { useState } from 'react'
 import { Link } from 'wouter'
 import { useChat, useChatState } from '../chat/chat-context.ts'
 import { cn } from '../lib/cn.ts'
+import { useOwnKeys } from '../lib/own-keys.ts'
+import { keysOf } from '../lib/shortcuts.ts'
 import { Alert } from '../ui/alert.tsx'
 import { Button } from '../ui/button.tsx'
 import { Kbd } from '../ui/kbd.tsx'
@@ -20,6 +22,7 @@ import { useNamed } from '../search/use-search.ts'
  */
 export function Sidebar(props: { onPick: () => void; onSettings: () => void }) {
   const { me } = useChat()
+  const own = useOwnKeys()
   const sessions = useChatState((state) => state.sessions)
   const doomed = useKeeping((state) => state.doomed)
   const [problem, setProblem] = useState<string | null>(null)
@@ -50,7 +53,7 @@ export function Sidebar(props: { onPick: () => void; onSettings: () => void }) {
             <SquarePen className="size-4 text-muted" aria-hidden />
             <span className="flex-1">New chat</span>
             <span className="text-faint">
-              <Kbd keys="Mod+Shift+O" />
+              <Kbd keys={keysOf('new-chat', own)} />
             </span>
           </Link>
         </div>

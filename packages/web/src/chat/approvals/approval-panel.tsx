@@ -18,6 +18,8 @@ import { shownArguments } from '@sandlot/shared/transcript/call-arguments'
 import { useChat, useChatState } from '../chat-context.ts'
 import { useReading } from '../sharing/reading.ts'
 import { WaitingForOwner } from '../sharing/waiting-for-owner.tsx'
+import { useOwnKeys } from '../../lib/own-keys.ts'
+import { keysOf } from '../../lib/shortcuts.ts'
 import { cn } from '../../lib/cn.ts'
 import { Revealed } from '../../ui/revealed.tsx'
 
@@ -60,6 +62,7 @@ export function ApprovalPanel(props: {
     // Rules are their owner's.
     return remembers === undefined || access !== 'own' ? [] : [{ ...option, remembers }]
   })
+  const own = useOwnKeys()
   const reject = options.find((option) => option.kind === 'reject_once')
   const allow = options.find((option) => option.kind === 'allow_once')
   const answer = (option: PermissionOption, why?: string) => {
@@ -101,8 +104,8 @@ export function ApprovalPanel(props: {
               onClick={() => answer(option)}
             >
               {option.name}
-              {props.keyed && option.kind === 'allow_once' && <Kbd keys="Ctrl+Alt+Enter" />}
-              {props.keyed && option.kind === 'reject_once' && <Kbd keys="Ctrl+Alt+Backspace" />}
+              {props.keyed && option.kind === 'allow_once' && <Kbd keys={keysOf('allow', own)} />}
+              {props.keyed && option.kind === 'reject_once' && <Kbd keys={keysOf('reject', own)} />}
             </Button>
           ))}
           {allow !== undefined && (

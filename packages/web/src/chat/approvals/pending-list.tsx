@@ -8,7 +8,8 @@ import { type KeyboardEvent, useEffect, useRef, useState } from 'react'
 import { useLocation } from 'wouter'
 import { cn } from '../../lib/cn.ts'
 import { formatDuration } from '../../lib/format.ts'
-import { shortcutOf } from '../../lib/shortcuts.ts'
+import { ownKeys } from '../../lib/own-keys.ts'
+import { keysOf, shortcutOf } from '../../lib/shortcuts.ts'
 import { useNow } from '../../lib/use-now.ts'
 import { answerApproval, fetchWaiting } from '../../net/routes.ts'
 import { Alert } from '../../ui/alert.tsx'
@@ -79,7 +80,7 @@ export default function PendingList(props: { onClose: () => void }) {
     )
   }
   const onKeyDown = (event: KeyboardEvent) => {
-    const shortcut = shortcutOf(event)
+    const shortcut = shortcutOf(event, ownKeys())
     const step = STEPS[event.key]
     if (shortcut === 'allow' || shortcut === 'reject')
       byKey(shortcut === 'allow' ? 'allow_once' : 'reject_once')
@@ -133,10 +134,10 @@ export default function PendingList(props: { onClose: () => void }) {
             <Kbd keys="J" /> <Kbd keys="K" /> next, before
           </span>
           <span>
-            <Kbd keys="Ctrl+Alt+Enter" /> allow
+            <Kbd keys={keysOf('allow', ownKeys())} /> allow
           </span>
           <span>
-            <Kbd keys="Ctrl+Alt+Backspace" /> deny
+            <Kbd keys={keysOf('reject', ownKeys())} /> deny
           </span>
           <span>
             <Kbd keys="Enter" /> open the chat
