@@ -789,7 +789,7 @@ test('a sound says that a chat needs somebody who looks elsewhere, where they wa
   const sounds = () => page.evaluate('window.sounds')
   await page.keyboard.press('Control+.')
   await page.getByRole('link', { name: 'Notifications' }).click()
-  await page.getByLabel('With a short sound').check()
+  await page.getByLabel('A short sound when a chat needs you or is done').check()
   expect(await sounds()).toBe(1)
   service.change('s_build', { waiting: 1 })
   await until(async () => expect(await page.title()).toContain('(5)'))

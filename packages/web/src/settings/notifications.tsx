@@ -66,7 +66,7 @@ export function Notifications() {
             checked={isSoundOn}
             onChange={({ target }) => turnSound(target.checked)}
           />
-          With a short sound
+          A short sound when a chat needs you or is done
         </label>
       </Part>
       <Part
