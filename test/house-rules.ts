@@ -34,7 +34,7 @@ const KINDS =
 /** Files that stay beside their only importer, and why. */
 const SEAMS: Record<string, string> = {
   'packages/web/src/markdown/math.tsx': 'loaded with KaTeX, when a text has math',
-  'packages/storage/src/sessions/search-fts5.ts': 'what one database has, beside what another has',
+  'packages/storage/src/search/fts5.ts': 'what one database has, beside what another has',
   'packages/ai-agent/src/model/configured-models.ts': 'the one place that chooses the wire of a model',
 }
 

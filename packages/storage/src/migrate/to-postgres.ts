@@ -6,7 +6,7 @@
 import { type Kysely, sql } from 'kysely'
 import { GroupCommit } from '../database/group-commit.ts'
 import { MOVING_SCHEMA, type StoreName, connectPostgres, openPostgres } from '../database/postgres.ts'
-import { indexWaiting } from '../sessions/search.ts'
+import { indexWaiting } from '../search/late-indexing.ts'
 import type { SessionsSchema } from '../sessions/schema.ts'
 import { StorageError } from '../storage-error.ts'
 import { TableDigest, canonicalRow } from './row-digest.ts'

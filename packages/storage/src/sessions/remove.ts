@@ -10,7 +10,7 @@ import { dialectOf } from '../database/dialect.ts'
 import type { GroupCommit } from '../database/group-commit.ts'
 import { NO_USER } from './rows.ts'
 import type { SessionsSchema } from './schema.ts'
-import { removeIndexed } from './search.ts'
+import { removeIndexed } from '../search/index-texts.ts'
 import { recordRun } from './usage.ts'
 
 /** In one commit; a chunk has at most 256 KiB. */

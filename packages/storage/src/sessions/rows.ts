@@ -74,6 +74,18 @@ export function toEvent(sessionId: string, row: { seq: number; json: string }): 
   }
 }
 
+/** Undefined where it is damaged. */
+export function readableEvent(
+  sessionId: string,
+  row: { seq: number; json: string },
+): SessionEvent | undefined {
+  try {
+    return toEvent(sessionId, row)
+  } catch {
+    return undefined
+  }
+}
+
 export function toOutputRow(row: Selectable<SessionsSchema['outputs']>): OutputRow {
   return {
     sessionId: row.session_id,

@@ -23,7 +23,8 @@ import {
   addRemovedPeople,
   addRolesOfPeople,
 } from './people.ts'
-import { type SearchTextsTable, addSearch } from './search.ts'
+import type { SearchTextsTable } from '../search/table.ts'
+import { addSearch } from '../search/word-index.ts'
 import { addAudit } from '../audit/audit.ts'
 import { type ChatMarksTable, type ProjectsTable, addChatMarks, addEnds } from './chats.ts'
 import { type ChangesTable, addChanges } from '../database/changes.ts'

@@ -1,11 +1,11 @@
 /**
  * The words of searched texts on PostgreSQL. Vectors are made here and not by a parser of the
- * database, which would cut words in other places than `search-text.ts` does.
+ * database, which would cut words in other places than `text.ts` does.
  */
 import { randomInt } from 'node:crypto'
 import { sql } from 'kysely'
-import type { SearchIndex } from './search-index.ts'
-import type { Term } from './search-text.ts'
+import type { SearchIndex } from './word-index.ts'
+import type { Term } from './text.ts'
 
 /** What a vector keeps: places of one word, and the highest place. Later words have that one. */
 const MOST_PLACES = 255

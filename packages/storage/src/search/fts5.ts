@@ -1,9 +1,9 @@
 /** The words of searched texts on SQLite. All SQL of FTS5 is in this file. */
 import { type Transaction, sql } from 'kysely'
-import type { SessionsSchema } from './schema.ts'
-import type { SearchTextsTable } from './search.ts'
-import type { SearchIndex } from './search-index.ts'
-import type { Term } from './search-text.ts'
+import type { SessionsSchema } from '../sessions/schema.ts'
+import type { SearchTextsTable } from './table.ts'
+import type { SearchIndex } from './word-index.ts'
+import type { Term } from './text.ts'
 
 export const fts5: SearchIndex = {
   // The number of the row itself.
