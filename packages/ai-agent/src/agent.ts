@@ -370,9 +370,9 @@ export async function openAgent(
     isElsewhere: isElsewhere(ownership, store.replicas),
     rows: store.retention,
     audit: store.audit,
-    isOpen: (sessionId) => manager.isOpen(sessionId),
-    expire: (chat) => manager.expire(chat),
-    release: (sessionId) => manager.release(sessionId),
+    isOpen: (sessionId) => manager.removal.isOpen(sessionId),
+    expire: (chat) => manager.removal.expire(chat),
+    release: (sessionId) => manager.removal.release(sessionId),
     now: Date.now,
     log,
   })
@@ -495,7 +495,7 @@ export async function openAgent(
     removePerson: async (userId: string, data: RemovedData, handOver?: string) => {
       await removals.remove(userId, data, {
         rows: store.people,
-        endSessions: (id, what) => manager.endAllOf(id, what, handOver),
+        endSessions: (id, what) => manager.removal.endAllOf(id, what, handOver),
         audit: (line) => audit.write(line),
         endServers: (id, what) => mcp.removeUser(id, what),
         removeSandbox: (id, what) => sandboxes.remove(id, what),

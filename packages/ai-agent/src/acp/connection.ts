@@ -295,7 +295,7 @@ export class ClientConnection {
 
   /** Sends every change in the session lists of all users. Ends with the connection. */
   async #sendChanges(): Promise<void> {
-    for await (const change of this.#parts.manager.changes(this.#closed))
+    for await (const change of this.#parts.manager.shares.changes(this.#closed))
       await this.#notify(EXT.sessionChanged, change)
   }
 

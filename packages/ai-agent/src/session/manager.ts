@@ -1,9 +1,6 @@
 /** All sessions by id: whose they are, which are loaded, which prompts a start takes up again. */
-import type { RemovedData } from '@sandlot/shared/api'
-import { LatestByKey } from '@sandlot/shared/async/latest-by-key'
 import { SandlotError, messageOf } from '@sandlot/shared/errors'
 import { makeSandlotEvent } from '@sandlot/shared/events'
-import type { NewAudit } from '@sandlot/shared/office/audit'
 import type { Mode } from '@sandlot/shared/mode'
 import type { RunningPrompt } from '@sandlot/shared/office/overview'
 import type { Author } from '@sandlot/shared/team/shares'
@@ -13,7 +10,6 @@ import { secretName } from '@sandlot/shared/person/secrets'
 import { noProject } from '@sandlot/storage/sessions/chats'
 import { lineOf } from '@sandlot/storage/sessions/rows'
 import type { SessionRow } from '@sandlot/storage/sessions/store'
-import { StorageError } from '@sandlot/storage/storage-error'
 import { forkedLog, type ForkPoint } from './fork.ts'
 import { allowedModels, choose, modelsOf } from '../loop/model-choice.ts'
 import { LoadedSessions } from './loaded.ts'
@@ -31,8 +27,8 @@ import {
   onBehalfOf,
   requireRight,
 } from './access.ts'
-import { type SessionChange, SessionShares } from './shares.ts'
-import { openJobsOf } from '../tools/background/jobs.ts'
+import { SessionRemoval } from './removal.ts'
+import { SessionShares } from './shares.ts'
 
 /** Sessions on one page of the list. */
 const PAGE_SIZE = 100
@@ -56,9 +52,10 @@ export class SessionManager {
   readonly rules: RuleAdmin
   /** With whom sessions are shared. */
   readonly shares: SessionShares
+  /** How sessions go. */
+  readonly removal: SessionRemoval
   readonly #parts: SessionParts
   readonly #sessions: LoadedSessions
-  readonly #changes = new SessionChanges()
   readonly #ending = new AbortController()
 
   constructor(parts: SessionParts) {
@@ -74,11 +71,8 @@ export class SessionManager {
       },
     )
     this.rules = new RuleAdmin(parts)
-    this.shares = new SessionShares(parts, {
-      find: (sessionId) => this.#sessions.peek(sessionId),
-      all: () => this.#sessions.all(),
-      changed: (change) => this.#changes.tell(change),
-    })
+    this.shares = new SessionShares(parts, this.#sessions)
+    this.removal = new SessionRemoval(parts, this.#sessions, this.shares)
   }
 
   /** Lines on one page of `list`; the last page has fewer. */
@@ -279,122 +273,6 @@ export class SessionManager {
   }
 
   /**
-   * Remove it with everything in it; what it had left running in the background is ended first.
-   * Silent when there is no such session of this user.
-   */
-  async delete(userId: string, sessionId: string, audit?: NewAudit): Promise<void> {
-    const { store } = this.#parts
-    const row = await store.getSession(sessionId)
-    if (row?.userId !== userId) return
-    const session = await this.#findReadable(sessionId)
-    await session?.endForGood()
-    if (session !== undefined) await this.#endJobs(session)
-    await store.deleteSession(sessionId, audit)
-    this.#sessions.forget(sessionId)
-    this.shares.tell({ userId, summary: { ...(session?.summary() ?? lineOf(row)), deleted: true } })
-    this.shares.forget(sessionId)
-  }
-
-  /** Whether it is open or running now. */
-  async isOpen(sessionId: string): Promise<boolean> {
-    return (await this.#sessions.peek(sessionId))?.idle === false
-  }
-
-  /** Forgets a chat in memory. False: it is open or running. */
-  release(sessionId: string): Promise<boolean> {
-    return this.#sessions.release(sessionId)
-  }
-
-  /** Deletes a chat in which nothing has happened since `updatedAt` and that is not open. */
-  async expire({
-    id,
-    userId,
-    updatedAt,
-  }: {
-    id: string
-    userId: string
-    updatedAt: number
-  }): Promise<boolean> {
-    if (!(await this.release(id))) return false
-    const row = await this.#parts.store.getSession(id)
-    if (row?.updatedAt !== updatedAt || row.runningPromptId !== null) return false
-    // A reader who opens it from now on gets its end.
-    await this.delete(userId, id)
-    return true
-  }
-
-  /**
-   * For a person who is removed: stop what runs, give shared sessions to the user `handOver`
-   * (absent: their shares end), and with `purge` delete every other session. What runs in the
-   * background ends with their sandbox. Returns how many it has deleted.
-   */
-  async endAllOf(userId: string, data: RemovedData, handOver?: string): Promise<number> {
-    const { store } = this.#parts
-    const running = (await store.unfinished()).filter((row) => row.userId === userId)
-    for (const { id } of running) await (await this.#findReadable(id))?.stopAll()
-    if (handOver === undefined) await this.shares.endAllOf(userId)
-    else for (const id of await store.shares.sharedOf(userId)) await this.#handOver(id, handOver)
-    this.shares.recheckUser(userId)
-    if (data === 'keep') return 0
-    for (let deleted = 0; ;) {
-      const some = await store.listSessions(userId, { limit: PAGE_SIZE })
-      if (some.length === 0) return deleted
-      for (const { id } of some) await this.delete(userId, id)
-      deleted += some.length
-    }
-  }
-
-  /** The next prompt runs in the new owner's sandbox: no file of the old one is there. */
-  async #handOver(sessionId: string, to: string): Promise<void> {
-    const { store } = this.#parts
-    const row = await store.getSession(sessionId)
-    const session = await this.#findReadable(sessionId)
-    if (row === undefined) return
-    await store.shares.handOver(sessionId, to)
-    this.#sessions.forget(sessionId)
-    session?.forget('handed over')
-    await session?.release()
-    this.shares.forget(sessionId)
-    const { title, updatedAt, mode } = row
-    const summary = { sessionId, title, updatedAt, mode, running: false, waiting: 0 }
-    this.shares.tell({ userId: to, summary, unsharedFrom: { people: [row.userId], teams: [] } })
-  }
-
-  /**
-   * Only its log knows its background commands. Where they cannot be ended they end at their
-   * greatest age, so it goes all the same.
-   */
-  async #endJobs({ id: sessionId, userId, log }: Session): Promise<void> {
-    const jobs = openJobsOf(log)
-    // The sandbox of a removed person goes, and must not be started for this.
-    if (jobs.length === 0 || this.#isRemoved(userId)) return
-    try {
-      await this.#parts.endJobs?.(userId, jobs)
-    } catch (error) {
-      const fields = { sessionId, commands: jobs.map(({ command }) => command), error: messageOf(error) }
-      this.#parts.log.warn(fields, 'background commands of a deleted session could not be ended')
-    }
-  }
-
-  /** Undefined also for one that is damaged: nothing of it can run, and it can be removed. */
-  async #findReadable(sessionId: string): Promise<Session | undefined> {
-    try {
-      return await this.#sessions.find(sessionId)
-    } catch (error) {
-      if (error instanceof StorageError && error.code === 'corrupt') return undefined
-      throw error
-    }
-  }
-
-  /**
-   * Changed lines of everybody's lists; of one session only the latest. Ends when the signal
-   * aborts.
-   */
-  changes(signal: AbortSignal): AsyncIterable<SessionChange> {
-    return this.#changes.listen(signal)
-  }
-
-  /**
    * Load every session with an unfinished prompt of an earlier process, which resumes it. Returns
    * how many. One that cannot be read is logged.
    */
@@ -403,17 +281,8 @@ export class SessionManager {
   }
 
   /** As `resumeUnfinished`, of these users, also what was released here since. */
-  async resumeOf(userIds: ReadonlySet<string>): Promise<number> {
-    let resumed = 0
-    for (const { id, userId } of await this.#parts.store.unfinished(userIds)) {
-      if (this.#isRemoved(userId)) continue
-      try {
-        if ((await this.#sessions.find(id))?.running === true) resumed++
-      } catch (error) {
-        this.#parts.log.warn({ sessionId: id, error: messageOf(error) }, 'a prompt could not be resumed')
-      }
-    }
-    return resumed
+  resumeOf(userIds: ReadonlySet<string>): Promise<number> {
+    return this.#loadUnfinished(userIds)
   }
 
   /** As `LoadedSessions.releaseOf`. */
@@ -422,17 +291,15 @@ export class SessionManager {
   }
 
   /** A session that is loaded goes on with its prompt, or ends it once `#ending` has aborted. */
-  async #loadUnfinished(): Promise<number> {
+  async #loadUnfinished(userIds?: ReadonlySet<string>): Promise<number> {
     let loaded = 0
-    for (const row of await this.#parts.store.unfinished()) {
+    for (const { id, userId } of await this.#parts.store.unfinished(userIds)) {
       // The removal stops it when it goes on.
-      if (this.#isRemoved(row.userId)) continue
+      if (this.#isRemoved(userId)) continue
       try {
-        await this.#sessions.loadAndResume(row)
-        loaded++
+        if ((await this.#sessions.find(id)) !== undefined) loaded++
       } catch (error) {
-        const fields = { sessionId: row.id, error: messageOf(error) }
-        this.#parts.log.warn(fields, 'a prompt could not be resumed')
+        this.#parts.log.warn({ sessionId: id, error: messageOf(error) }, 'a prompt could not be resumed')
       }
     }
     return loaded
@@ -464,7 +331,7 @@ export class SessionManager {
     const sessions = await this.#sessions.all()
     await Promise.all(sessions.map((session) => session.left()))
     this.#sessions.clear()
-    this.#changes.end()
+    this.shares.end()
   }
 
   #isRemoved(userId: string): boolean {
@@ -476,33 +343,4 @@ function nameHelp(secrets: unknown): string {
   return secrets === undefined
     ? 'this agent keeps none'
     : 'a name is letters, digits, _ . -, at most 128, not a digit first'
-}
-
-/* Changed lines of people's session lists, for the clients that show them. */
-
-class SessionChanges {
-  readonly #listeners = new Set<LatestByKey<string, SessionChange>>()
-
-  tell(change: SessionChange): void {
-    for (const listener of this.#listeners) listener.set(change.summary.sessionId, change)
-  }
-
-  /** Everybody's; of one session only the latest. Ends when the signal aborts. */
-  listen(signal: AbortSignal): AsyncIterable<SessionChange> {
-    const listener = new LatestByKey<string, SessionChange>()
-    this.#listeners.add(listener)
-    const leave = (): void => {
-      this.#listeners.delete(listener)
-      listener.end()
-    }
-    if (signal.aborted) leave()
-    else signal.addEventListener('abort', leave, { once: true })
-    return listener.values()
-  }
-
-  /** No reader is left. */
-  end(): void {
-    for (const listener of this.#listeners) listener.end()
-    this.#listeners.clear()
-  }
 }

@@ -3,6 +3,7 @@
  * ended at once for those who do not any more.
  */
 import type { Readers } from '@sandlot/shared/acp-meta'
+import { LatestByKey } from '@sandlot/shared/async/latest-by-key'
 import { SandlotError, messageOf } from '@sandlot/shared/errors'
 import type { SessionSummary } from '@sandlot/shared/frames'
 import { randomText } from '@sandlot/shared/ids'
@@ -19,6 +20,7 @@ import type {
 } from '@sandlot/shared/team/shares'
 import { accessBy } from '@sandlot/storage/sessions/shares'
 import type { Access, Actor } from './access.ts'
+import type { LoadedSessions } from './loaded.ts'
 import type { SessionParts } from './parts.ts'
 import type { Session } from './session.ts'
 
@@ -38,24 +40,19 @@ export interface SessionChange {
   unsharedFrom?: Readers | undefined
 }
 
-interface SharedSessions {
-  /** Those in memory: only they have readers. */
-  find: (sessionId: string) => Promise<Session | undefined>
-  all: () => Promise<readonly Session[]>
-  changed: (change: SessionChange) => void
-}
-
 export class SessionShares {
   readonly #parts: Pick<SessionParts, 'store' | 'isRemoved' | 'teamsOf' | 'membersOf' | 'now' | 'log'>
-  readonly #sessions: SharedSessions
+  /** Only those in memory have readers. */
+  readonly #sessions: Pick<LoadedSessions, 'peek' | 'all'>
   /** By session; in the order in which they were asked for. */
   readonly #readers = new Map<string, Promise<Readers | undefined>>()
   /** By session: ends readers when the next share expires. */
   readonly #expiries = new Map<string, { at: number; timer: NodeJS.Timeout }>()
+  readonly #listeners = new Set<LatestByKey<string, SessionChange>>()
 
   constructor(
     parts: Pick<SessionParts, 'store' | 'isRemoved' | 'teamsOf' | 'membersOf' | 'now' | 'log'>,
-    sessions: SharedSessions,
+    sessions: Pick<LoadedSessions, 'peek' | 'all'>,
   ) {
     this.#parts = parts
     this.#sessions = sessions
@@ -149,8 +146,34 @@ export class SessionShares {
   tell(change: SessionChange): void {
     const id = change.summary.sessionId
     void this.#readersOf(id).then((sharedWith) => {
-      this.#sessions.changed({ ...change, sharedWith })
+      this.#announce({ ...change, sharedWith })
     })
+  }
+
+  #announce(change: SessionChange): void {
+    for (const listener of this.#listeners) listener.set(change.summary.sessionId, change)
+  }
+
+  /**
+   * Changed lines of everybody's lists; of one session only the latest. Ends when the signal
+   * aborts.
+   */
+  changes(signal: AbortSignal): AsyncIterable<SessionChange> {
+    const listener = new LatestByKey<string, SessionChange>()
+    this.#listeners.add(listener)
+    const leave = (): void => {
+      this.#listeners.delete(listener)
+      listener.end()
+    }
+    if (signal.aborted) leave()
+    else signal.addEventListener('abort', leave, { once: true })
+    return listener.values()
+  }
+
+  /** No reader is left. */
+  end(): void {
+    for (const listener of this.#listeners) listener.end()
+    this.#listeners.clear()
   }
 
   /** Ends readers of the session at this time, when the share that they read by has expired. */
@@ -210,7 +233,7 @@ export class SessionShares {
       const removed = await shares.of(sessionId)
       for (const { id } of removed) await shares.remove(sessionId, id)
       this.#readers.delete(sessionId)
-      const session = await this.#sessions.find(sessionId)
+      const session = await this.#sessions.peek(sessionId)
       if (session === undefined) continue
       await this.#changed(session, readersOf(removed))
     }
@@ -227,13 +250,13 @@ export class SessionShares {
     this.#readers.delete(session.id)
     await this.recheck(session)
     const sharedWith = await this.#readersOf(session.id)
-    this.#sessions.changed({ userId: session.userId, summary: session.summary(), sharedWith, unsharedFrom })
+    this.#announce({ userId: session.userId, summary: session.summary(), sharedWith, unsharedFrom })
   }
 
   async #expire(sessionId: string): Promise<void> {
     this.#expiries.delete(sessionId)
     try {
-      const session = await this.#sessions.find(sessionId)
+      const session = await this.#sessions.peek(sessionId)
       if (session === undefined) return
       const { store, now } = this.#parts
       const expired = (await store.shares.of(sessionId)).filter(

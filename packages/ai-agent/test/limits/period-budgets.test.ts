@@ -174,7 +174,7 @@ describe('limits of a day', () => {
     const before = await coreWith(bench, { calls: 3 }, () => now)
     const first = await newSession(before)
     await ask(first, 'go')
-    await before.manager.delete('u_ada', first.id)
+    await before.manager.removal.delete('u_ada', first.id)
     await before.leave()
 
     const core = await coreWith(bench, { calls: 3 }, () => now)

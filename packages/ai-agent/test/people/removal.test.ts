@@ -42,7 +42,7 @@ const partsFor = (
       remove: (id, at) => step('rows', () => core.store.people.remove(id, at)),
       purge: (id) => core.store.people.purge(id),
     },
-    endSessions: (id, data) => step('sessions', () => core.manager.endAllOf(id, data)),
+    endSessions: (id, data) => step('sessions', () => core.manager.removal.endAllOf(id, data)),
     audit: (line) => void lines.push(line),
     endServers: () => step('servers', () => Promise.resolve()),
     removeSandbox: () => step('sandbox', () => Promise.resolve()),

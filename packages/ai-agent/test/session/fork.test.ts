@@ -43,7 +43,7 @@ describe('a fork', () => {
     expect(other?.slice(0, -1)).toEqual(second?.slice(0, -1))
 
     // Each goes on alone.
-    await core.manager.delete('u_ada', session.id)
+    await core.manager.removal.delete('u_ada', session.id)
     expect(new TextDecoder().decode(await core.store.readOutput(fork.id, 'c', 0, 99))).toBe('all of it')
     await ask(fork, '3')
     // The request id belongs to the session that is gone, not to the copy of its prompt.

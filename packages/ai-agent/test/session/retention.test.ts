@@ -20,9 +20,9 @@ function retentionIn(
     ...shared,
     rows: store.retention,
     audit: store.audit,
-    isOpen: (id) => manager.isOpen(id),
-    expire: (chat) => manager.expire(chat),
-    release: (id) => manager.release(id),
+    isOpen: (id) => manager.removal.isOpen(id),
+    expire: (chat) => manager.removal.expire(chat),
+    release: (id) => manager.removal.release(id),
     now: () => Date.now() + days * DAY_MS,
     log: { info: () => undefined, warn: (_fields, message) => expect(message).toBe('') },
   })

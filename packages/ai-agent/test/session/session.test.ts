@@ -375,13 +375,13 @@ describe('the manager', () => {
     await using bench = await AgentBench.start([textAnswer('ok'), { steps: [], after: 'hang' }])
     const core = await bench.core()
     const left = new AbortController()
-    const changes = core.manager.changes(left.signal)
+    const changes = core.manager.shares.changes(left.signal)
     const session = await newSession(core)
     await expect(core.manager.get('u_bob', session.id)).rejects.toMatchObject({ code: 'not_found' })
     await expect(core.manager.prompt('u_bob', session.id, 'hi', {})).rejects.toMatchObject({
       code: 'not_found',
     })
-    await core.manager.delete('u_bob', session.id)
+    await core.manager.removal.delete('u_bob', session.id)
     await expect(
       core.manager.create({ userId: 'u_bob', cwd: '/workspace', mode: 'yolo', sessionId: session.id }),
     ).rejects.toMatchObject({ code: 'conflict' })
@@ -394,7 +394,7 @@ describe('the manager', () => {
 
     const { done } = await session.prompt('more')
     const reader = session.subscribe(0)
-    await core.manager.delete('u_ada', session.id)
+    await core.manager.removal.delete('u_ada', session.id)
     expect(await done).toMatchObject({ reason: 'cancelled' })
     await expect(Array.fromAsync(reader.live)).rejects.toMatchObject({ reason: 'deleted' })
     await expect(session.prompt('more')).rejects.toMatchObject({ code: 'not_found' })
@@ -429,7 +429,7 @@ describe('the manager', () => {
     slow.release('a')
     await ending.promise
     // The first prompt's end is being stored, and with it the beginning of the next: both are meant.
-    const deleted = core.manager.delete('u_ada', session.id)
+    const deleted = core.manager.removal.delete('u_ada', session.id)
     go.resolve()
     await deleted
     expect(await second.done).toMatchObject({ reason: 'cancelled' })

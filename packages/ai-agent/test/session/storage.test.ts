@@ -122,7 +122,7 @@ describe('a damaged row', () => {
       expect(next.warnings.map(({ message }) => message)).toContain('a prompt could not be resumed')
       expect(toRequestError(opened, () => undefined).message).toMatch(/something in it is damaged/)
       // It can still be removed.
-      await next.manager.delete('u_ada', broken.id)
+      await next.manager.removal.delete('u_ada', broken.id)
       expect(await next.store.getSession(broken.id)).toBeUndefined()
     } else {
       expect(opened).toMatchObject({ id: broken.id })

@@ -134,7 +134,7 @@ export function addSessionRequests(app: AgentApp, context: HandlerContext): void
         const { connection } = context
         const user = connection.user(params._meta)
         await connection.runInOrder(params.sessionId, async () => {
-          await manager.delete(user.id, params.sessionId, {
+          await manager.removal.delete(user.id, params.sessionId, {
             ...actorOf(user),
             what: 'chat_deleted',
             whom: { id: params.sessionId },
