@@ -67,7 +67,7 @@ const VENDORS: { library: RegExp; only: RegExp }[] = [
   },
   {
     library: /^@agentclientprotocol\/sdk$/,
-    only: /^packages\/(ai-agent\/src\/(acp\/|agent\.ts|main\.ts)|service\/src\/)/,
+    only: /^packages\/(ai-agent\/src\/(acp\/|main\.ts)|service\/src\/)/,
   },
   { library: /^(kysely|better-sqlite3|pg)(\/|$)/, only: /^packages\/storage\/src\// },
   {

@@ -32,7 +32,7 @@ const SECRET_CHARS = 40
 const MOST_KNOWN = 2_000
 
 /** One changed line of the lists of those who see a session. */
-export interface SessionChange {
+interface SessionChange {
   /** The owner. */
   userId: string
   summary: SessionSummary

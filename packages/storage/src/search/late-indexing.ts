@@ -1,4 +1,4 @@
-/** What was stored without being indexed (copies, chats of another owner) is indexed behind the rest. */
+/** What is stored but not indexed (copies, chats handed over) is indexed behind the rest. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { SessionEvent } from '@sandlot/shared/events'
 import type { Kysely, Transaction } from 'kysely'

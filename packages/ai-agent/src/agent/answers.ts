@@ -1,0 +1,221 @@
+/** What clients and operators ask of an agent that runs. */
+import { join } from 'node:path'
+import type { AgentStatus, AgentUser } from '@sandlot/shared/acp-meta'
+import type { RemovedData } from '@sandlot/shared/api'
+import { FULL_IMAGE_FILE } from '@sandlot/shared/config/full-image'
+import type { Mode } from '@sandlot/shared/mode'
+import type { PersonTool } from '@sandlot/shared/team/agent-settings'
+import { freeBytes } from '@sandlot/storage/free-bytes'
+import { ByteStreams } from '../acp/byte-streams.ts'
+import { agentChecks } from '../acp/checks.ts'
+import { createAcpServer } from '../acp/server.ts'
+import { makeStatus } from '../acp/status.ts'
+import type { AgentConfig } from '../config.ts'
+import type { Log } from '../log.ts'
+import { pageRow } from '../config/file.ts'
+import { mayUse, offeredTools } from '../config/tool-offer.ts'
+import { type ToolListing, listedTools, unavailableServers, unknownServers } from '../config/tool-listing.ts'
+import { lowerMode } from '../config/user-settings.ts'
+import { Execs } from '../exec/exec.ts'
+import { budgetsOf } from '../limits/budget-view.ts'
+import { spentOf } from '../limits/period-budgets.ts'
+import { modelsOf } from '../loop/model-choice.ts'
+import { ServerDesk } from '../mcp/server-desk.ts'
+import { toolStatsView } from '../metrics/tool-stats-view.ts'
+import { takesImages } from '../model/model.ts'
+import { Terminals } from '../terminals/terminals.ts'
+import { PersonJobs } from '../tools/background/person-jobs.ts'
+import { idOf } from '../tools/tool.ts'
+import { VERSION } from './kept.ts'
+import type { Running } from './running.ts'
+
+/** Milliseconds that a list of tools waits for MCP servers. */
+const LIST_MS = 10_000
+/** Whose MCP servers an operator sees: those of the deployment, which everybody has. */
+const LOCAL_USER_ID = 'local'
+
+export interface AgentAnswers {
+  readonly model: { name: string; demo: boolean }
+  /**
+   * Of our own whose definitions were checked; 0 where none is offered. Servers tell theirs
+   * later.
+   */
+  readonly tools: number
+  /** Serve one client. */
+  serve: ReturnType<typeof createAcpServer>
+  streams: ByteStreams
+  status: () => Promise<AgentStatus>
+  /** The tools there are and how the MCP servers stand, for the operator. */
+  listTools: () => Promise<ToolListing>
+}
+
+export function answersOf(config: AgentConfig, log: Log, running: Running): AgentAnswers {
+  const { kept, sandboxes, builtin, mcp, clientServers, runCalls, beyond } = running
+  const { metrics, line, manager, retention, leaving } = running
+  const { store, ownership, audit, people, removals, rules, secrets, models, servers, personal, offer } = kept
+  const startedAt = Date.now()
+  const status = makeStatus({
+    models,
+    defaultMode: config.defaultMode,
+    toolsEnabled: config.toolsEnabled,
+    probeSandboxes: () => sandboxes.probe(),
+    storeProblem: () => store.problem(),
+    modelReasons: (names) => metrics.prompts.health.reasons(names),
+    freeBytes: () => freeBytes(config.dataFolder),
+    fullImageFile: join(config.dataFolder, FULL_IMAGE_FILE),
+  })
+  const streams = new ByteStreams()
+  const terminals = new Terminals({
+    acquire: (userId) => sandboxes.acquire(userId, leaving.signal),
+    connected: (userId) => sandboxes.connected(userId),
+    status: (userId) => sandboxes.status(userId),
+    leaving: leaving.signal,
+    audit: (line) => audit.write(line),
+    log,
+    now: Date.now,
+  })
+  const execs = new Execs({
+    runCalls,
+    sandbox: (userId, signal) => sandboxes.acquire(userId, signal),
+    rules,
+    beyond,
+    leaving: leaving.signal,
+    audit: (line) => audit.write(line),
+    log,
+    now: Date.now,
+  })
+  ownership.onLost((userId) => {
+    terminals.forget(userId)
+    sandboxes.watches.forget(userId)
+  })
+  const serve = createAcpServer({
+    manager,
+    ownership,
+    shell: {
+      terminals,
+      execs,
+      connected: (userId: string) => sandboxes.connected(userId),
+      desk: {
+        sandboxes,
+        starting: sandboxes.starting,
+        jobs: new PersonJobs({ store, connected: (userId) => sandboxes.connected(userId), now: Date.now }),
+        image: config.sandbox.images.image,
+        limits: config.sandbox.limits,
+      },
+      streams,
+      mayUse: (userId: string, what: PersonTool) => mayUse(userId, what, offer),
+    },
+    defaultMode: config.defaultMode,
+    get takesImages() {
+      return modelsOf(models).some(takesImages)
+    },
+    models,
+    administration: {
+      toolStats: () => {
+        const offered = new Set(offeredTools('', builtin, { ...offer, personal: undefined }).map(idOf))
+        const own = builtin.map((tool) => [idOf(tool), offered.has(idOf(tool)) ? 'on' : 'off'] as const)
+        return toolStatsView({ metrics: metrics.tools, builtin: new Map(own), since: startedAt })
+      },
+      rules,
+      settings: async () => [
+        ...config.settings,
+        pageRow('rules for everybody', (await rules.everybodys()).length),
+        pageRow('model endpoints', models.view.endpoints.length),
+        pageRow('MCP servers', servers.list('deployment', '').length),
+      ],
+    },
+    mcpServers: new ServerDesk({
+      book: servers,
+      servers: mcp.servers,
+      signIns: mcp.signIns,
+      withheld: (userId) => personal.of(userId).withheldServers,
+      unavailable: config.unavailableServers,
+    }),
+    finishSignIn: (userId: string, answer: URLSearchParams) => mcp.finishSignIn(userId, answer),
+    secrets,
+    rulesOf: (userId: string) => rules.of(userId),
+    watches: sandboxes.watches,
+    workspace: async (userId: string) => (await sandboxes.acquire(userId, leaving.signal)).files,
+    clientServers,
+    requestFrame: (hash: string) => store.requestFrame(hash),
+    metrics: () => metrics.prompts.scrape(metrics.tools),
+    audit: store.audit,
+    retention,
+    instructions: store.instructions,
+    projects: store.chats,
+    configuredInstructions: config.instructions,
+    userSeen: (user: AgentUser) => {
+      if (removals.has(user.id) || !people.record(user)) return
+      personal.claim(user.id)
+      manager.shares.recheckUser(user.id)
+    },
+    settings: personal,
+    budgetsOf: (userId: string) => {
+      const now = Date.now()
+      const { warnAt } = config.limits
+      return budgetsOf(kept.limitsOf(userId).budgets, spentOf(store, userId, now), { now, warnAt })
+    },
+    removePerson: async (userId: string, data: RemovedData, handOver?: string) => {
+      await removals.remove(userId, data, {
+        rows: store.people,
+        endSessions: (id, what) => manager.removal.endAllOf(id, what, handOver),
+        audit: (line) => audit.write(line),
+        endServers: (id, what) => mcp.removeUser(id, what),
+        removeSandbox: (id, what) => sandboxes.remove(id, what),
+        now: Date.now,
+      })
+      people.forget(userId)
+      personal.forget(userId)
+      log.info({ userId, data }, 'a person was removed')
+    },
+    modeCeilingOf: (userId: string, said: Mode | undefined) =>
+      lowerMode(personal.of(userId).modeCeiling, said),
+    status,
+    overview: async () => ({
+      version: VERSION,
+      promptLimit: line.places,
+      sandboxes: {
+        ...(await sandboxes.facts()),
+        limit: config.sandbox.host.sandboxes,
+        memoryLimitMb: inMiB(config.sandbox.host.memoryBytes),
+        image: config.sandbox.images.image,
+      },
+      freeBytes: freeBytes(config.dataFolder),
+    }),
+    checks: () =>
+      agentChecks({
+        config,
+        model: models.view.main.demo ? undefined : models.view.main.name,
+        ownerless: async () =>
+          (await sandboxes.workspaces()).flatMap(({ owner, volume }) => (owner === 'nobody' ? [volume] : [])),
+      }),
+    version: VERSION,
+    log,
+  })
+  const offeredToAll = builtin.filter(({ runs }) => runs?.offeredTo?.(LOCAL_USER_ID) !== false)
+  return {
+    model: models.view.main,
+    tools: kept.anyTools() ? offeredToAll.length : 0,
+    serve,
+    streams,
+    status,
+    async listTools() {
+      const patience = AbortSignal.timeout(LIST_MS)
+      const start = kept.anyTools()
+      const all = start ? (await mcp.servers.toolsOf(LOCAL_USER_ID, patience)).listTools() : builtin
+      const states = start
+        ? await mcp.servers.states(LOCAL_USER_ID, patience)
+        : unknownServers(config, 'started once a person has tools')
+      const offered = offeredTools(LOCAL_USER_ID, all, { ...offer, personal: undefined })
+      return {
+        running: true,
+        tools: listedTools(all, offered),
+        servers: [...states, ...unavailableServers(config)],
+      }
+    },
+  }
+}
+
+function inMiB(bytes: number | undefined): number | undefined {
+  return bytes === undefined ? undefined : Math.floor(bytes / 1024 / 1024)
+}

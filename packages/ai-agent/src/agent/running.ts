@@ -1,0 +1,29 @@
+import type { ClientServers } from '../acp/client-servers.ts'
+import type { Line } from '../line/line.ts'
+import type { Mcp } from '../mcp/open-mcp.ts'
+import type { AgentMetrics } from '../metrics/agent-metrics.ts'
+import type { ToolMetrics } from '../metrics/tool-metrics.ts'
+import type { Tracing } from '../metrics/tracing.ts'
+import type { SessionManager } from '../session/manager.ts'
+import type { SessionParts } from '../session/parts.ts'
+import type { Retention } from '../session/retention.ts'
+import type { Tool } from '../tools/tool.ts'
+import type { Kept } from './kept.ts'
+import type { PersonSandboxes } from './person-sandboxes.ts'
+
+/** The parts of an agent that runs: for what serves it, and for what ends it. */
+export interface Running {
+  kept: Kept
+  sandboxes: PersonSandboxes
+  /** Tools of our own. */
+  builtin: readonly Tool[]
+  mcp: Mcp
+  clientServers: ClientServers
+  runCalls: SessionParts['runCalls']
+  beyond: NonNullable<SessionParts['beyond']>
+  metrics: { tools: ToolMetrics; prompts: AgentMetrics; tracing: Tracing | undefined }
+  line: Line
+  manager: SessionManager
+  retention: Retention
+  leaving: AbortController
+}
