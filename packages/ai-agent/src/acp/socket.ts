@@ -7,8 +7,8 @@ import { type IncomingMessage, type ServerResponse, createServer } from 'node:ht
 import type { ListenOptions, Server as NetServer } from 'node:net'
 import { dirname } from 'node:path'
 import type { Duplex } from 'node:stream'
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { Stream, AnyMessage } from '@agentclientprotocol/sdk'
+import { orLate } from '@sandlot/shared/async/or-late'
 import { type AgentStatus, STREAM_PATH } from '@sandlot/shared/acp-meta'
 import { jsonRpcSocket } from '@sandlot/shared/node/json-rpc-socket'
 import { messageOf } from '@sandlot/shared/errors'
@@ -102,7 +102,7 @@ export async function listenOnSocket(parts: SocketServerParts): Promise<SocketSe
       const clients = [...sockets.clients, ...byteSockets.clients]
       const gone = clients.map(whenClosed)
       for (const client of clients) client.close(1001, 'the agent is going away')
-      await Promise.race([Promise.all(gone), sleep(CLOSE_MS)])
+      await orLate(Promise.all(gone), CLOSE_MS, undefined)
       for (const client of clients) client.terminate()
       for (const one of servers) one.closeAllConnections()
       await Promise.all(closed)

@@ -5,6 +5,7 @@
  */
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
+import { orLate } from '@sandlot/shared/async/or-late'
 import { messageOf } from '@sandlot/shared/errors'
 import { SandboxError } from '@sandlot/sandbox/errors'
 import type { Sandbox } from '@sandlot/sandbox/sandbox'
@@ -92,7 +93,7 @@ export async function instructionsFor(
     ofTeam?.(),
     ofUser(userId),
     project,
-    withinPatience(readAgentsFile(userId, awake)),
+    orLate(readAgentsFile(userId, awake), PATIENCE_MS, ''),
   ])
   const sections = [
     ['From whoever runs this Sandlot', deployment.operator],
@@ -143,18 +144,6 @@ function wholeCharacters(bytes: Uint8Array): Uint8Array {
   let end = bytes.length
   while (end > 0 && ((bytes[end - 1] ?? 0) & 0xc0) === 0x80) end--
   return bytes.subarray(0, Math.max(0, end - 1))
-}
-
-async function withinPatience(reading: Promise<string>): Promise<string> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<string>((done) => {
-    timer = setTimeout(() => done(''), PATIENCE_MS)
-  })
-  try {
-    return await Promise.race([reading, late])
-  } finally {
-    clearTimeout(timer)
-  }
 }
 
 // ── The instructions of one prompt ──────────────────────────────────────────────────────────────

@@ -3,6 +3,7 @@
  * of its sandbox. Names, ids, counts and reasons only: no text of a person, a model or a tool.
  */
 import type { Attributes, Span } from '@opentelemetry/api'
+import { orLate } from '@sandlot/shared/async/or-late'
 import { type EventGroup, isOutcome, metaOf, sandlotEventOf } from '@sandlot/shared/events'
 import { shortOfItsEnd } from '@sandlot/shared/reasons'
 import { type ModelAnswer, ModelError } from '../model/model.ts'
@@ -200,8 +201,11 @@ export async function openTracing({
       }
     },
     async close() {
-      const late = new Promise<void>((resolve) => void setTimeout(resolve, FLUSH_MS).unref())
-      await Promise.race([sdk.shutdown().catch(() => undefined), late])
+      await orLate(
+        sdk.shutdown().catch(() => undefined),
+        FLUSH_MS,
+        undefined,
+      )
     },
   }
 }

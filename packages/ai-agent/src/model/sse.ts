@@ -4,6 +4,7 @@
  * names in capitals or behind spaces, `error:` as a field, plain JSON, and no blank line between
  * events.
  */
+import { orLate } from '@sandlot/shared/async/or-late'
 import { parseJson } from './json.ts'
 import { modelError } from './errors.ts'
 
@@ -41,26 +42,18 @@ export class BodyReader {
     const started = performance.now()
     const { idleMs, progressMs } = this.#limits
     const left = Math.min(idleMs, progressMs - this.#withoutData, atMostMs)
-    const { promise: alarm, resolve: ring } = Promise.withResolvers<'late'>()
-    const timer = setTimeout(() => ring('late'), Math.max(0, left))
-    try {
-      const reading = this.#reader.read()
-      const result = await Promise.race([reading, alarm])
-      this.#withoutData += performance.now() - started
-      if (result !== 'late') return result.value
-      // The read is abandoned; cancelling the body ends it.
-      reading.catch(() => undefined)
-      if (left === atMostMs) return 'late'
-      const seconds = Math.round((left === idleMs ? idleMs : progressMs) / 1_000)
-      throw modelError(
-        'timeout',
-        left === idleMs
-          ? `The model provider sent nothing for ${seconds} s.`
-          : `The model provider sent only signs of life for ${seconds} s, and no answer.`,
-      )
-    } finally {
-      clearTimeout(timer)
-    }
+    const result = await orLate(this.#reader.read(), Math.max(0, left), 'late')
+    this.#withoutData += performance.now() - started
+    if (result !== 'late') return result.value
+    // The read is abandoned; cancelling the body ends it.
+    if (left === atMostMs) return 'late'
+    const seconds = Math.round((left === idleMs ? idleMs : progressMs) / 1_000)
+    throw modelError(
+      'timeout',
+      left === idleMs
+        ? `The model provider sent nothing for ${seconds} s.`
+        : `The model provider sent only signs of life for ${seconds} s, and no answer.`,
+    )
   }
 
   /** Close the connection. Never rejects. */

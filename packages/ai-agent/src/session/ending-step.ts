@@ -1,3 +1,4 @@
+import { orLate } from '@sandlot/shared/async/or-late'
 import { messageOf } from '@sandlot/shared/errors'
 import type { Log } from '../log.ts'
 
@@ -15,13 +16,9 @@ export interface EndingStep {
 
 /** Never rejects. */
 export async function endingStep({ work, problem, withinMs }: EndingStep, log: Log): Promise<void> {
-  const late = Promise.withResolvers<'late'>()
-  const timer = withinMs === undefined ? undefined : setTimeout(() => late.resolve('late'), withinMs)
   try {
-    if ((await Promise.race([work(), late.promise])) === 'late') log.warn({ withinMs }, problem)
+    if ((await orLate(work(), withinMs, 'late')) === 'late') log.warn({ withinMs }, problem)
   } catch (error) {
     log.warn({ error: messageOf(error) }, problem)
-  } finally {
-    clearTimeout(timer)
   }
 }

@@ -11,6 +11,7 @@
  * socket per open tab.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
+import { orLate } from '@sandlot/shared/async/or-late'
 import { EXT, agentMetrics, agentStatus, sessionChanged, settingsAnswer } from '@sandlot/shared/acp-meta'
 import type { AgentMetricsAnswer, AgentStatus, AgentUser, SessionChanged } from '@sandlot/shared/acp-meta'
 import { SandlotError, messageOf } from '@sandlot/shared/errors'
@@ -118,9 +119,7 @@ export class AgentLink {
 
   /** Undefined when it does not answer in time. */
   async #soon(method: string, params: object): Promise<unknown> {
-    const late = new AbortController()
-    const timeout = sleep(STATUS_TIMEOUT_MS, undefined, { signal: late.signal, ref: false })
-    return Promise.race([this.request(method, params), timeout]).finally(() => late.abort())
+    return orLate(this.request(method, params), STATUS_TIMEOUT_MS, undefined)
   }
 
   /** With everything that it has opened. */

@@ -4,6 +4,7 @@
  * forgets nothing.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
+import { orLate } from '@sandlot/shared/async/or-late'
 import type { Readiness } from '@sandlot/shared/api'
 import { backoffMs } from '@sandlot/shared/async/backoff'
 import { messageOf } from '@sandlot/shared/errors'
@@ -141,7 +142,7 @@ export class Alerts {
   async close(): Promise<void> {
     this.#ended.abort()
     // What is being sent has its own bounds; a stop does not wait for them.
-    await Promise.race([this.#running, sleep(CLOSE_MS, undefined, { ref: false })])
+    await orLate(this.#running, CLOSE_MS, undefined)
   }
 
   get #channels(): string[] {

@@ -3,8 +3,8 @@
  * sandbox's one stream. The SDK starts processes on this machine only.
  */
 import { createHash, randomBytes } from 'node:crypto'
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { CommandExit, RunningCommand, Sandbox } from '@sandlot/sandbox/sandbox'
+import { orLate } from '@sandlot/shared/async/or-late'
 import { messageOf } from '@sandlot/shared/errors'
 import { type BytePipe, StdinBlockedError, MAX_UNREAD_BYTES, type StderrLog } from './stdio.ts'
 
@@ -63,7 +63,7 @@ export async function startSandboxProcess(options: SandboxProcess): Promise<Byte
       await Promise.allSettled([running.cancel(GRACE_MS)])
       // Its output is not read any more, so its exit may be stuck behind output that does not fit
       // the window.
-      await Promise.race([exit, sleep(2 * GRACE_MS)])
+      await orLate(exit, 2 * GRACE_MS, undefined)
     },
     ending: async () => {
       const how = await exit

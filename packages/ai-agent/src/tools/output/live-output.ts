@@ -2,6 +2,7 @@
  * The live view of a running command's output: at most 20 pieces a second of at most 64 KiB, each
  * on character borders. A faster command skips ahead; the store has what was skipped.
  */
+import { orLate } from '@sandlot/shared/async/or-late'
 import type { OutputPiece } from '@sandlot/shared/call'
 import { characterStart } from './utf8.ts'
 
@@ -61,7 +62,8 @@ export function createLiveOutput(): LiveOutput {
       for (;;) {
         await changed.promise
         if (!ended) changed = Promise.withResolvers()
-        await orEarlier(shownAt + GAP_MS - performance.now(), finished.promise)
+        const gap = shownAt + GAP_MS - performance.now()
+        if (gap > 0) await orLate(finished.promise, gap, undefined)
         const piece = take()
         if (piece !== undefined) {
           shownAt = performance.now()
@@ -72,17 +74,6 @@ export function createLiveOutput(): LiveOutput {
       }
     },
   }
-}
-
-/** Waits `ms`, or less when `earlier` comes first. */
-async function orEarlier(ms: number, earlier: Promise<void>): Promise<void> {
-  if (ms <= 0) return
-  let timer: NodeJS.Timeout | undefined
-  const slept = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, ms)
-  })
-  await Promise.race([slept, earlier])
-  clearTimeout(timer)
 }
 
 /**
