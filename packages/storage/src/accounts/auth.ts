@@ -19,6 +19,7 @@ import { type NewUser, type Origin, SecondFactorNeeded, type SignedIn, type Tick
 
 const WRONG_PASSWORD = 'That is not your current password.'
 const SIGN_IN_FIRST = 'Sign in first.'
+const TICKET = 'ticket-'
 const PASSWORD_LENGTH = `A password has ${MIN_PASSWORD_CHARS} to ${MAX_PASSWORD_CHARS} characters.`
 
 export interface Auth {
@@ -129,6 +130,12 @@ export function makeAuth(db: Kysely<AccountsSchema>, options: AuthOptions): Auth
     tickets: {
       async put(key, value, validMs) {
         const { internalAdapter } = await $context
+        // better-auth removes what has expired when it looks for something of its own.
+        await db
+          .deleteFrom('auth_verification')
+          .where('identifier', 'like', `${TICKET}%`)
+          .where('expiresAt', '<', new Date().toISOString())
+          .execute()
         const expiresAt = new Date(Date.now() + validMs)
         await internalAdapter.createVerificationValue({ identifier: ticketOf(key), value, expiresAt })
       },
@@ -146,7 +153,7 @@ export function makeAuth(db: Kysely<AccountsSchema>, options: AuthOptions): Auth
 
 /** Who can read the database must not get in by it. */
 function ticketOf(key: string): string {
-  return `ticket-${createHash('sha256').update(key).digest('hex')}`
+  return `${TICKET}${createHash('sha256').update(key).digest('hex')}`
 }
 
 function headersOf({ ip, userAgent }: Origin): Headers {

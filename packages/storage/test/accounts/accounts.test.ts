@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { SandlotError } from '@sandlot/shared/errors'
 import { getMigrations } from 'better-auth/db/migration'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
@@ -8,7 +9,7 @@ import { accountsMigrations } from '../../src/accounts/schema.ts'
 import type { AccountsSchema } from '../../src/accounts/schema.ts'
 import { API_KEY_PREFIX } from '../../src/accounts/store.ts'
 import type { AccountsStore, SignedIn } from '../../src/accounts/store.ts'
-import { openStore } from '../../src/database/open.ts'
+import { openStore, openStoreReader } from '../../src/database/open.ts'
 import { onBoth } from '../support/databases.ts'
 
 const options = { secret: '0123456789abcdefghijklmnopqrstuvwxyzABCDEF', publicUrl: 'http://127.0.0.1:8002' }
@@ -234,6 +235,22 @@ onBoth(({ name, fresh }) => {
       const { setCookies } = await accounts.signIn(ann, {})
       expect(setCookies.join()).toMatch(/^__Secure-sandlot\.session_token=.*Secure/)
     })
+  })
+
+  test('a ticket is taken once and in its time, and one that nobody takes goes by itself', async () => {
+    const { tickets } = accounts
+    await tickets.put('one', 'what it is for', 60_000)
+    const taken = await Promise.all([tickets.take('one'), tickets.take('one'), tickets.take('other')])
+    expect(taken.filter((value) => value !== undefined)).toEqual(['what it is for'])
+    await tickets.put('late', '', 0)
+    await sleep(5)
+    expect(await tickets.take('late')).toBeUndefined()
+    await tickets.put('left', '', 0)
+    await sleep(5)
+    await tickets.put('new', '', 60_000)
+    const { db, close } = await openStoreReader<AccountsSchema>(where, 'accounts', accountsMigrations)
+    expect(await db.selectFrom('auth_verification').select('value').execute()).toHaveLength(1)
+    await close()
   })
 
   describe('a person is removed', () => {
