@@ -1,14 +1,16 @@
-import { SANDBOX_BACKENDS } from '@sandlot/shared/config/sandbox-backends'
+import { createDockerBackend } from '@sandlot/sandbox/backends/docker/backend'
 import { ConfigError } from '@sandlot/shared/config'
+import { engineOf } from '../config.ts'
 import type { Context } from '../context.ts'
 import { askEngine } from '../setup/engine.ts'
-import { createDockerBackend } from '@sandlot/sandbox/backends/docker/backend'
-import { type CliConfig, engineOf } from '../config.ts'
-import { deploymentOf } from './gate.ts'
+import { deploymentOf, needsGate } from './gate.ts'
 
-/** Stops containers that still run after their agent ended: it was killed, or had no engine. */
+/**
+ * Stops containers that still run after their agent ended: it was killed, or had no engine.
+ * Workspaces stay. Rejects with a `SandboxError`.
+ */
 export async function stopLeftSandboxes({ config, steps }: Pick<Context, 'config' | 'steps'>): Promise<void> {
-  if (!SANDBOX_BACKENDS[config.backend].needsEngine) return
+  if (!needsGate(config)) return
   try {
     // Without an engine nothing of ours runs on it either.
     if ((await askEngine(config)) instanceof Error) return
@@ -19,23 +21,14 @@ export async function stopLeftSandboxes({ config, steps }: Pick<Context, 'config
     )
     return
   }
-  const left = await stopSandboxes(config)
-  if (left > 0) steps.note(`Stopped ${left} sandboxes that an earlier run left; workspaces are kept.`)
-}
-
-/**
- * Stop the containers of this deployment that still run, for an agent that could not do it itself:
- * it was killed, or did not end in time. Workspaces stay. Returns their number; rejects with a
- * `SandboxError`, or a `ConfigError` as `engineOf` throws it.
- */
-async function stopSandboxes(config: CliConfig): Promise<number> {
   const deployment = deploymentOf(config)
-  if (!SANDBOX_BACKENDS[config.backend].needsEngine || deployment === undefined) return 0
+  if (deployment === undefined) return
   const backend = createDockerBackend({ deployment, ...engineOf(config) })
   try {
-    const running = (await backend.list({})).filter(({ state }) => state === 'running' || state === 'paused')
-    await Promise.all(running.map(({ id }) => backend.stop(id)))
-    return running.length
+    const left = (await backend.list({})).filter(({ state }) => state === 'running' || state === 'paused')
+    await Promise.all(left.map(({ id }) => backend.stop(id)))
+    if (left.length > 0)
+      steps.note(`Stopped ${left.length} sandboxes that an earlier run left; workspaces are kept.`)
   } finally {
     await backend.inventory.close()
   }
