@@ -33,7 +33,6 @@ export interface ToolListing {
   servers: ListedServer[]
 }
 
-/** Servers of ours that are not on, as listed. */
 /** Those that were not started. */
 export function unknownServers(
   config: { mcpServers: readonly { name: string }[] },
