@@ -1,12 +1,9 @@
 /** The search index finds what a look through every text finds, and nothing that its reader does not see. */
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { searchQuery } from '@sandlot/shared/desk/search'
 import { makeMeta } from '@sandlot/shared/event-meta'
 import { type SessionEvent, makeSandlotEvent, seqOf } from '@sandlot/shared/events'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { campaign, extent, randomFrom } from '../../../../test/campaign.ts'
 import { openWriter } from '../../src/database/database.ts'
 import { openStore, openStoreReader } from '../../src/database/open.ts'
@@ -14,34 +11,17 @@ import { type SessionsSchema, sessionsMigrations } from '../../src/sessions/sche
 import { openSessionReader, openSessionStore } from '../../src/sessions/open.ts'
 import { NO_USER } from '../../src/sessions/rows.ts'
 import type { SessionReader, SessionStore } from '../../src/sessions/store.ts'
-import { type Postgres, postgresPrograms, startPostgres } from '../support/postgres.ts'
+import { onBoth } from '../support/databases.ts'
 
 const AT = 1_790_000_000_000
-const databases = ['SQLite', ...(postgresPrograms === undefined ? [] : ['PostgreSQL'])]
 
-describe.each(databases)('on %s', (name) => {
-  let folder: string
-  let postgres: Postgres | undefined
-  let made = 0
+onBoth(({ name, fresh }) => {
   let where: string
   let store: SessionStore
   let reader: SessionReader
 
-  beforeAll(async () => {
-    folder = mkdtempSync(join(tmpdir(), 'sandlot-search-'))
-    if (name === 'SQLite') return
-    postgres = await startPostgres(postgresPrograms ?? '')
-    const empty = await openSessionStore(await postgres.database('empty'))
-    await empty.close()
-  }, 60_000)
-  afterAll(async () => {
-    await postgres?.stop()
-    rmSync(folder, { recursive: true })
-  })
   beforeEach(async () => {
-    made++
-    where =
-      postgres === undefined ? join(folder, `${made}.db`) : await postgres.database(`search_${made}`, 'empty')
+    where = await fresh()
     store = await openSessionStore(where)
     reader = await openSessionReader(where)
   })
@@ -299,7 +279,7 @@ describe.each(databases)('on %s', (name) => {
     async () => {
       await store.close()
       await reader.close()
-      const path = join(folder, 'old.db')
+      const path = await fresh()
       const before = Object.fromEntries(Object.entries(sessionsMigrations).filter(([name]) => name < '023'))
       const old = await openWriter<Record<'sessions' | 'events', Record<string, unknown>>>(path, before)
       const session = {
