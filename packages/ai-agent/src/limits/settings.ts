@@ -48,7 +48,8 @@ const parsed = z.object(budgetVariables)
 /** The section `limits`. `users`: by user id or e-mail address. */
 export const limitsSection = z.strictObject({ users: byPerson(agentLimits).optional() })
 
-interface PromptLimits {
+/** No interface: declarations elsewhere spell it out. */
+type PromptLimits = {
   maxTurns: number
   budgets: Budgets
 }
