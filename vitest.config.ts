@@ -11,8 +11,8 @@ const common = {
 /** A full run draws hundreds of samples where an ordinary one draws a few: what hangs is only found later. */
 const patience = testConfig().full ? 30 : 1
 
-/** A file of these waits half of its time, for the engine or for a page: two at a time, of either project. */
-const together = { maxWorkers: 2, sequence: { groupOrder: 1 } }
+/** A file of these waits half of its time, for the engine or for a page: three at a time, of either project. */
+const together = { maxWorkers: 3, sequence: { groupOrder: 1 } }
 
 /** `unit` needs nothing; `engine` needs a Docker engine and the sandbox image; `e2e` also Chromium and a build. */
 export default defineConfig({
