@@ -8,7 +8,7 @@ import { RuleBook, withCachedRules } from '../approval/rule-book.ts'
 import type { AgentConfig } from '../config.ts'
 import { givesTools, hasAnyTools } from '../config/tool-offer.ts'
 import { openSettings } from '../config/user-settings.ts'
-import { limitsCost, promptLimits } from '../limits/settings.ts'
+import { type PromptLimits, limitsCost, promptLimits } from '../limits/settings.ts'
 import type { Log } from '../log.ts'
 import { ServerBook } from '../mcp/server-book.ts'
 import { ModelBook } from '../model/model-book.ts'
@@ -116,7 +116,7 @@ export async function openKept(
   const anyTools = (): boolean =>
     config.toolsEnabled || personal.all.some(({ settings: { tools } }) => givesTools(tools))
   /** What this person's prompts may use up. */
-  const limitsOf = (userId: string) =>
+  const limitsOf = (userId: string): PromptLimits =>
     promptLimits(personal.of(userId).limits, [
       ...personal.togetherOf(userId),
       { of: { kind: 'deployment' }, limits: config.limits.total },

@@ -14,14 +14,18 @@ import type { Kept } from './kept.ts'
 
 const GUEST_HAS_NONE = 'Guests have no sandbox of their own.'
 
-export type PersonSandboxes = ReturnType<typeof openPersonSandboxes>
+export type PersonSandboxes = ReturnType<typeof openSandboxes> & {
+  network: ReturnType<typeof userNetwork>
+  starting: Starting
+  watches: FileWatches
+}
 
 export function openPersonSandboxes(
   config: AgentConfig,
   log: Log,
   { keys, store, replica, ownership, audit, people, removals, rules, personal }: Kept,
   tracing: Tracing | undefined,
-) {
+): PersonSandboxes {
   const network = userNetwork(config.sandbox.network, config.file.rules?.hosts === 'ask', personal, rules)
   const sandboxes = openSandboxes(config, keys, store.ledger, log, {
     share: replica && sharedEngine(replica, store.replicas),
@@ -38,12 +42,12 @@ export function openPersonSandboxes(
   void sandboxes.maintain()
   const starting = new Starting()
   const watches = new FileWatches({ connected: (userId) => sandboxes.connected(userId), log })
-  const started = async (userId: string, signal: AbortSignal): Promise<Sandbox> => {
+  const started = async (userId: string, signal?: AbortSignal): Promise<Sandbox> => {
     if (tracing === undefined || (await sandboxes.connected(userId)) !== undefined)
       return sandboxes.acquire(userId, signal)
     return tracing.sandboxStart(userId, sandboxes.acquire(userId, signal))
   }
-  const claimed = async (userId: string, signal: AbortSignal): Promise<Sandbox> => {
+  const claimed = async (userId: string, signal?: AbortSignal): Promise<Sandbox> => {
     await claimSandbox(ownership, userId)
     const sandbox = await started(userId, signal)
     watches.awake(userId, sandbox)
@@ -54,8 +58,7 @@ export function openPersonSandboxes(
     network,
     starting,
     watches,
-    /** Rejects with a `SandboxError`. */
-    acquire(userId: string, signal: AbortSignal): Promise<Sandbox> {
+    acquire(userId, signal) {
       const refusal = removals.has(userId)
         ? 'The account of this user was removed.'
         : people.get(userId)?.role === 'guest'

@@ -81,8 +81,7 @@ function readCredentials(
 
 // ── The network of one person ───────────────────────────────────────────────────────────────────
 
-/** No interface: declarations elsewhere spell it out. */
-type UserNetwork = {
+interface UserNetwork {
   /** Whether the agent may ask this user for hosts beside the list. */
   mayAsk(userId: string): boolean
   /** Whether commands of this user reach any host, by these rules of theirs. */

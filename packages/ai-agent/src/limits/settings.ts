@@ -48,8 +48,7 @@ const parsed = z.object(budgetVariables)
 /** The section `limits`. `users`: by user id or e-mail address. */
 export const limitsSection = z.strictObject({ users: byPerson(agentLimits).optional() })
 
-/** No interface: declarations elsewhere spell it out. */
-type PromptLimits = {
+export interface PromptLimits {
   maxTurns: number
   budgets: Budgets
 }

@@ -84,8 +84,7 @@ export interface SandboxesOptions {
   log?: (message: string, details: { userId?: string; slot?: string; error?: unknown }) => void
 }
 
-/** No interface: declarations elsewhere spell it out. */
-type SandboxStatus = {
+interface SandboxStatus {
   /** `absent`: this user has no container (yet); the files, if any, are kept. */
   state: SandboxState
   /** Whether this controller has a stream to it. */
