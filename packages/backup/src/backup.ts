@@ -3,6 +3,7 @@ import { createReadStream, mkdirSync, mkdtempSync, readdirSync, rmSync, statfsSy
 import { Readable } from 'node:stream'
 import { basename, dirname, join, resolve } from 'node:path'
 import type { VolumeCopies } from '@sandlot/sandbox/backends/docker/volume-copies'
+import { formatBytes } from '@sandlot/shared/format-bytes'
 import { copyTogether } from '@sandlot/storage/database/copy-together'
 import { lockFile } from '@sandlot/storage/lock'
 import { type ArchiveWriter, writeArchive } from './archive.ts'
@@ -206,10 +207,9 @@ function checkRoom(data: string, to: string): void {
   const needed = sizes.reduce((sum, size) => sum + size, 0)
   const { bavail, bsize } = statfsSync(to)
   if (bavail * bsize > needed) return
-  const mebibytes = Math.ceil(needed / 1024 ** 2)
   throw new BackupError(
     'no_space',
-    `There is no room in ${to} for the databases (${mebibytes} MiB); no backup was made.`,
+    `There is no room in ${to} for the databases (${formatBytes(needed)}); no backup was made.`,
     'Make room, or use another disk: ./sandlot backup --to DIR',
   )
 }

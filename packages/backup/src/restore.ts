@@ -4,6 +4,7 @@ import { readdirSync, readFileSync, renameSync, rmSync, statfsSync, statSync, wr
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import type { VolumeCopies } from '@sandlot/sandbox/backends/docker/volume-copies'
+import { formatBytes } from '@sandlot/shared/format-bytes'
 import { inspectPostgres } from '@sandlot/storage/database/postgres-snapshot'
 import { lockFile } from '@sandlot/storage/lock'
 import { z } from 'zod'
@@ -233,7 +234,7 @@ function checkRoom(data: string, parts: readonly Part[]): void {
   if (bavail * bsize > needed) return
   throw new BackupError(
     'no_space',
-    `There is no room in ${data} for the ${Math.ceil(needed / 1024 ** 2)} MiB of this backup. Nothing was restored.`,
+    `There is no room in ${data} for the ${formatBytes(needed)} of this backup. Nothing was restored.`,
     'Make room, or set SANDLOT_DATA to a folder on another disk.',
   )
 }

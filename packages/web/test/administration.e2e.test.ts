@@ -63,7 +63,7 @@ test.each([
 
   await open('sandboxes', 'Sandboxes')
   const list = page.getByRole('list', { name: 'Sandboxes' })
-  await list.getByText('memory 412 MB of 2.1 GB').waitFor()
+  await list.getByText('memory 412 MiB of 2 GiB').waitFor()
   // Those that are not awake are not asked.
   expect(service.administration.measured).toEqual([['u_ada']])
   expect(await lookAt(page, `sandboxes-${name}`)).toEqual([])
@@ -105,7 +105,7 @@ test('of five hundred sandboxes only those that one sees are measured', async ()
   const page = await signedIn()
   await page.goto(`${url()}/settings/sandboxes`)
   const list = page.getByRole('list', { name: 'Sandboxes' })
-  await list.getByText('memory 412 MB').first().waitFor()
+  await list.getByText('memory 412 MiB').first().waitFor()
   expect(service.administration.measured.map((asked) => asked.length)).toEqual([25])
   await page.getByRole('button', { name: 'Show more of 500' }).click()
   await until(() => expect(service.administration.measured.map((asked) => asked.length)).toEqual([25, 25]))

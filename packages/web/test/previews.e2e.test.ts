@@ -244,7 +244,7 @@ test('what is broken or too much says so, and only the head of a large file is r
     .first()
     .waitFor()
   preview = await show(page, 'one-line.txt', 'x'.repeat(3_000_000))
-  await preview.getByText('These are the first 2.1 MB of 3.0 MB').waitFor()
+  await preview.getByText('These are the first 2 MiB of 2.9 MiB').waitFor()
   expect(await page.locator('*').count()).toBeLessThan(1500)
   service.files.sent = 0
   preview = await show(page, 'large.bin', Buffer.alloc(64_000_000))

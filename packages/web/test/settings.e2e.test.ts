@@ -199,7 +199,7 @@ test('instructions: one’s own and, for an administrator, the team’s; everybo
   const own = page.getByLabel('Your instructions')
   await until(async () => expect(await own.inputValue()).toContain('Answer in German'))
   await own.fill('é'.repeat(4097))
-  await page.getByText('8.2 kB of 8.2 kB: too long to be saved.').waitFor()
+  await page.getByText('8 KiB of 8 KiB: too long to be saved.').waitFor()
   const section = page.getByRole('region', { name: 'Instructions', exact: true })
   expect(await section.getByRole('button', { name: 'Save' }).isDisabled()).toBe(true)
   await own.fill('Keep it short.')

@@ -6,9 +6,9 @@ test('says how much of an output is stored, and why no more', () => {
     'None of it was stored: your chats have used up their storage. Delete chats to make room.',
   )
   expect(unstoredWords({ from: 1_400, why: 'disk' })).toBe(
-    'Only the first 1.4 kB were stored: the server’s disk is nearly full.',
+    'Only the first 1.4 KiB were stored: the server’s disk is nearly full.',
   )
   expect(unstoredWords({ from: 5_000_000, why: 'limit' })).toBe(
-    'Only the first 5.0 MB were stored: that is the most for one output.',
+    'Only the first 4.8 MiB were stored: that is the most for one output.',
   )
 })

@@ -1,3 +1,4 @@
+import { formatBytes } from '@sandlot/shared/format-bytes'
 import { NOTHING_SPENT } from '@sandlot/shared/transcript/spent'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -16,7 +17,7 @@ import {
 import { endLines, failuresSentence } from '@sandlot/shared/transcript/end-words'
 import { draftSubject, draftTail } from '../src/chat/calls/draft-words.ts'
 import { shownArguments } from '@sandlot/shared/transcript/call-arguments'
-import { ageGroup, formatBytes, formatDuration } from '../src/lib/format.ts'
+import { ageGroup, formatDuration } from '../src/lib/format.ts'
 import { revealInvisible } from '../src/lib/invisible.ts'
 import { type OwnKeys, shortcutOf } from '../src/lib/shortcuts.ts'
 import { reconnectMs } from '../src/net/backoff.ts'
@@ -238,12 +239,14 @@ test('shortcuts', () => {
 })
 
 test('numbers for people', () => {
-  expect([0, 812, 1400, 52_000_000, 999_999].map(formatBytes)).toEqual([
+  expect([0, 812, 1400, 52_000_000, 999_999, 2 ** 31, 62.9 * 2 ** 30].map(formatBytes)).toEqual([
     '0 B',
     '812 B',
-    '1.4 kB',
-    '52 MB',
-    '1000 kB',
+    '1.4 KiB',
+    '50 MiB',
+    '977 KiB',
+    '2 GiB',
+    '63 GiB',
   ])
   expect([12, 400, 9_990, 59_900, 185_000, 3_720_000].map(formatDuration)).toEqual([
     '12 ms',

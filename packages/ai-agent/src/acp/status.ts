@@ -6,6 +6,7 @@ import { fullImageState } from '@sandlot/shared/api'
 import { LOW_DISK_BYTES } from '@sandlot/shared/config/low-disk'
 import type { FullImageState } from '@sandlot/shared/config/full-image'
 import type { AgentStatus } from '@sandlot/shared/acp-meta'
+import { formatBytes } from '@sandlot/shared/format-bytes'
 import type { Mode } from '@sandlot/shared/mode'
 import { healthText } from '@sandlot/storage/plain-words'
 import type { StorageError } from '@sandlot/storage/storage-error'
@@ -54,7 +55,7 @@ function diskReason(freeBytes: () => number): () => AgentStatus['reasons'] {
     try {
       const free = freeBytes()
       low = free < LOW_DISK_BYTES * (low ? 1.25 : 1)
-      const room = `${(Math.max(free, 0) / 1024 ** 3).toFixed(1)} GiB free for chats and outputs`
+      const room = `${formatBytes(Math.max(free, 0))} free for chats and outputs`
       return [{ part: 'disk', ok: !low, message: low ? `There are only ${room}.` : `There are ${room}.` }]
     } catch {
       return [] // a disk that does not answer is what the store's own check is about

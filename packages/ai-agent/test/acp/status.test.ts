@@ -72,7 +72,7 @@ test('a disk is nearly full below two GiB, and has room again only with a quarte
   expect(await said(3)).toEqual({
     part: 'disk',
     ok: true,
-    message: 'There are 3.0 GiB free for chats and outputs.',
+    message: 'There are 3 GiB free for chats and outputs.',
   })
   expect(await said(1.9)).toMatchObject({
     ok: false,

@@ -133,10 +133,10 @@ test('it tells when the last backup was made, and warns where there is none, one
   const last = { at: '2026-11-27T06:00:00.000Z', file: join(data, 'a.tar'), bytes: 3_000_000, workspaces: 2 }
   record({ last })
   expect(await finding()).toContain(
-    `! Last backup: ${last.at}, 3 MiB, read again whole: ${last.file} is not there`,
+    `! Last backup: ${last.at}, 2.9 MiB, read again whole: ${last.file} is not there`,
   )
   writeFileSync(last.file, '')
-  expect(await finding()).toBe(`✓ Last backup: ${last.at}, 3 MiB, read again whole: ${last.file}`)
+  expect(await finding()).toBe(`✓ Last backup: ${last.at}, 2.9 MiB, read again whole: ${last.file}`)
   record({ last, failed: { at: '2026-11-28T06:00:00.000Z', message: 'The disk is full.' } })
   expect(await finding()).toContain('the one of 2026-11-28T06:00:00.000Z failed: The disk is full.')
 })

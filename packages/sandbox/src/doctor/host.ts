@@ -3,6 +3,7 @@ import type { StatsFs } from 'node:fs'
 import { readFile, statfs } from 'node:fs/promises'
 
 import { check, type Finding, report, unknown } from '#shared/finding'
+import { formatBytes } from '#shared/format-bytes'
 
 interface Setting {
   id: string
@@ -198,12 +199,11 @@ export async function judgeDisk(folder: string | undefined): Promise<Finding[]> 
 /** What statfs(2) says of a file system. One that has no fixed number of `files` says 0. */
 export function judgeRoom(facts: Pick<StatsFs, 'bavail' | 'bsize' | 'files' | 'ffree' | 'type'>): Finding[] {
   const free = facts.bavail * facts.bsize
-  const gibibytes = (free / 1024 ** 3).toFixed(1)
   const entries = facts.files === 0 ? 1 : facts.ffree / facts.files
   return [
     check('warn', 'disk', 'The engine’s disk', free >= FLOOR_BYTES, {
-      ok: `${gibibytes} GiB free`,
-      bad: `only ${gibibytes} GiB free`,
+      ok: `${formatBytes(free)} free`,
+      bad: `only ${formatBytes(free)} free`,
       fix: 'Make room: docker system df shows what the engine holds, ./sandlot sandbox list whose files these are.',
     }),
     check('warn', 'inodes', 'Its file entries', entries >= FLOOR_SHARE, {

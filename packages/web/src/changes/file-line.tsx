@@ -1,6 +1,7 @@
 /** A changed file: what became of it, its path, and how much. */
 import type { FileChange } from '@sandlot/shared/desk/changes'
-import { formatBytes, formatCount } from '../lib/format.ts'
+import { formatBytes } from '@sandlot/shared/format-bytes'
+import { formatCount } from '../lib/format.ts'
 import { cn } from '../lib/cn.ts'
 import { Revealed } from '../ui/revealed.tsx'
 

@@ -1,4 +1,5 @@
 /** The rows of the tree. Only those near what is seen are drawn. */
+import { formatBytes } from '@sandlot/shared/format-bytes'
 import type { WorkspaceEntry } from '@sandlot/shared/person/files'
 import { ChevronRight, File as FileIcon, Folder, FolderOpen, Link2 } from 'lucide-react'
 import {
@@ -11,7 +12,6 @@ import {
   useState,
 } from 'react'
 import { cn } from '../lib/cn.ts'
-import { formatBytes } from '../lib/format.ts'
 import { revealedText } from '../lib/invisible.ts'
 import { Revealed } from '../ui/revealed.tsx'
 import { folderOf, nameOf } from './dropped.ts'

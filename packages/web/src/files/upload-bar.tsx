@@ -1,6 +1,7 @@
 /** Files on their way to the workspace: how far they are, and what asks. */
+import { formatBytes } from '@sandlot/shared/format-bytes'
 import { CircleAlert, RotateCw, X } from 'lucide-react'
-import { formatBytes, formatCount } from '../lib/format.ts'
+import { formatCount } from '../lib/format.ts'
 import { decideUploads, retryUpload, stopUploads, useUploads } from '../state/uploads.ts'
 import { Button, IconButton } from '../ui/button.tsx'
 import { Revealed } from '../ui/revealed.tsx'

@@ -1,19 +1,5 @@
 /** Numbers for people. All pure; times are epoch milliseconds. */
 
-const UNITS = ['B', 'kB', 'MB', 'GB'] as const
-
-/** `812 B`, `1.4 kB`, `52 MB`; decimal units. */
-export function formatBytes(bytes: number): string {
-  let value = bytes
-  let unit = 0
-  while (value >= 1000 && unit < UNITS.length - 1) {
-    value /= 1000
-    unit++
-  }
-  const digits = unit > 0 && value < 10 ? 1 : 0
-  return `${value.toFixed(digits)} ${UNITS[unit] ?? 'B'}`
-}
-
 /** `31 ms`, `0.4 s`, `12 s`, `3 m 05 s`, `1 h 02 m`. */
 export function formatDuration(ms: number): string {
   if (ms < 100) return `${Math.max(0, Math.round(ms))} ms`

@@ -1,5 +1,6 @@
 /** What is in the person's workspace. Paths are relative to it. */
 import { errorBody } from '@sandlot/shared/api'
+import { formatBytes } from '@sandlot/shared/format-bytes'
 import {
   type DirectoryList,
   type FilesFound,
@@ -86,7 +87,10 @@ export async function readText(path: string, signal: AbortSignal): Promise<ReadT
   const etag = response.headers.get('etag') ?? ''
   if (Number(response.headers.get('content-length')) > EDITED_BYTES) {
     await response.body?.cancel()
-    throw new ApiError('too_large', 'Texts of up to 1 MB are edited here. Ask the agent for larger ones.')
+    throw new ApiError(
+      'too_large',
+      `Texts of up to ${formatBytes(EDITED_BYTES)} are edited here. Ask the agent for larger ones.`,
+    )
   }
   const bytes = await response.arrayBuffer()
   try {

@@ -1,4 +1,5 @@
 /** A file that a call wrote or an answer names, small; a click opens it in the dock. */
+import { formatBytes } from '@sandlot/shared/format-bytes'
 import {
   AudioLines,
   File,
@@ -15,7 +16,6 @@ import { useEffect, useMemo, useState } from 'react'
 import { useReading } from '../chat/sharing/reading.ts'
 import { useDesk } from '../desk/use-desk.ts'
 import { cn } from '../lib/cn.ts'
-import { formatBytes } from '../lib/format.ts'
 import { revealedText } from '../lib/invisible.ts'
 import { useSeen } from '../lib/use-seen.ts'
 import { WorkspaceImage } from '../markdown/workspace-file.tsx'

@@ -2,10 +2,10 @@
  * One file of the workspace as it is now, shown by what it is. Fills its parent, which is a column.
  */
 import { messageOf } from '@sandlot/shared/errors'
+import { formatBytes } from '@sandlot/shared/format-bytes'
 import { Download, ExternalLink, SquarePen } from 'lucide-react'
 import { Component, type ReactNode, Suspense, useEffect, useState } from 'react'
 import { cn } from '../lib/cn.ts'
-import { formatBytes } from '../lib/format.ts'
 import { revealedText } from '../lib/invisible.ts'
 import { EDITED_BYTES, fileUrl } from '../net/files.ts'
 import { Alert } from '../ui/alert.tsx'

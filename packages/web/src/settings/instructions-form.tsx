@@ -1,7 +1,7 @@
+import { formatBytes } from '@sandlot/shared/format-bytes'
 import { MAX_INSTRUCTION_BYTES } from '@sandlot/shared/person/instructions'
 import { type SubmitEvent, useEffect, useId, useState } from 'react'
 import { cn } from '../lib/cn.ts'
-import { formatBytes } from '../lib/format.ts'
 import { Alert } from '../ui/alert.tsx'
 import { Button } from '../ui/button.tsx'
 import { INPUT } from '../ui/field.tsx'

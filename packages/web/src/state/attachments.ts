@@ -5,6 +5,7 @@
  * nothing.
  */
 import { messageOf } from '@sandlot/shared/errors'
+import { formatBytes } from '@sandlot/shared/format-bytes'
 import {
   imageId,
   imageType,
@@ -254,12 +255,11 @@ async function typeOf(file: File): Promise<ReturnType<typeof imageTypeOf> | 'unr
 /** Why this file is one too many, in words; null when it fits. */
 function tooMuch(file: { name: string; size: number }, all: readonly Attachment[]): string | null {
   const items = all.filter(({ preview }) => preview !== null)
-  const mib = (bytes: number) => `${bytes / 1024 / 1024} MiB`
-  if (file.size > MAX_IMAGE_BYTES) return `“${file.name}” is larger than ${mib(MAX_IMAGE_BYTES)}.`
+  if (file.size > MAX_IMAGE_BYTES) return `“${file.name}” is larger than ${formatBytes(MAX_IMAGE_BYTES)}.`
   if (items.length >= MAX_IMAGES) return `A message takes ${MAX_IMAGES} images.`
   const together = items.reduce((sum, { bytes }) => sum + bytes, file.size)
   if (together > MAX_MESSAGE_IMAGE_BYTES)
-    return `The images of a message have at most ${mib(MAX_MESSAGE_IMAGE_BYTES)} together.`
+    return `The images of a message have at most ${formatBytes(MAX_MESSAGE_IMAGE_BYTES)} together.`
   return null
 }
 

@@ -1,11 +1,11 @@
 import { memo, useEffect, useMemo, useRef, useState } from 'react'
 import { gapsOf, type LiveOutput } from '@sandlot/shared/transcript/live-output'
 import { messageOf } from '@sandlot/shared/errors'
+import { formatBytes } from '@sandlot/shared/format-bytes'
 import { AnsiText, type Block, type Line, type Rendered } from './ansi-text.ts'
 import { lookOf } from './palette.ts'
 import { fetchOutputRange, fetchOutputTail } from '../net/outputs.ts'
 import type { Filled } from './live-ansi.ts'
-import { formatBytes } from '../lib/format.ts'
 
 /** Rendered terminal text. Full blocks never change, so only the last one is drawn anew. */
 export function AnsiView(props: { rendered: Rendered }) {

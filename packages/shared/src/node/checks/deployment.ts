@@ -7,6 +7,7 @@ import { dirname } from 'node:path'
 import { LOW_DISK_BYTES } from '../../config/low-disk.ts'
 import { messageOf } from '../../errors.ts'
 import { check, failed, type Finding, ok, report } from '../../finding.ts'
+import { formatBytes } from '../../format-bytes.ts'
 import type { AuditChains } from '../../office/audit.ts'
 import { type BackupStatus, backupStatus } from '../../office/backup-status.ts'
 
@@ -35,8 +36,7 @@ export function dataFolderCheck(folder: string): Finding {
     )
   }
   const { bavail, bsize } = statfsSync(nearest)
-  const gibibytes = (bavail * bsize) / 1024 ** 3
-  const free = `${gibibytes.toFixed(gibibytes < 10 ? 1 : 0)} GiB free`
+  const free = `${formatBytes(bavail * bsize)} free`
   return check('must', id, name, bavail * bsize >= LOW_DISK_BYTES, {
     ok: `${folder}, ${free}${existsSync(folder) ? '' : ' (made at the first start)'}`,
     bad: `${folder} has only ${free}`,
@@ -87,7 +87,7 @@ export function backupCheck(
   const made =
     last === undefined
       ? 'none was ever made'
-      : `${last.at}, ${Math.ceil(last.bytes / 1024 ** 2)} MiB, read again whole: ${last.file}`
+      : `${last.at}, ${formatBytes(last.bytes)}, read again whole: ${last.file}`
   if (problem !== undefined)
     return failed('warn', id, name, `${made}; the one of ${problem.at} failed: ${problem.message}`, fix)
   if (last === undefined || !isThere(last.file))

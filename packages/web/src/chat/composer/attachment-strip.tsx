@@ -1,5 +1,5 @@
+import { formatBytes } from '@sandlot/shared/format-bytes'
 import { CircleAlert, File as FileIcon, RotateCw, X } from 'lucide-react'
-import { formatBytes } from '../../lib/format.ts'
 import { IconButton } from '../../ui/button.tsx'
 import { Revealed } from '../../ui/revealed.tsx'
 import type { Attachment } from '../../state/attachments.ts'

@@ -4,6 +4,7 @@
  */
 import type { Mode } from '@sandlot/shared/mode'
 import { type Author, MAX_COMMENT_CHARS } from '@sandlot/shared/team/shares'
+import { formatBytes } from '@sandlot/shared/format-bytes'
 import { MAX_MESSAGE_CHARS } from '@sandlot/shared/frames'
 import { IMAGE_TYPES, MAX_IMAGE_BYTES, MAX_IMAGES } from '@sandlot/shared/images'
 import { ArrowUp, ImagePlus, MessageSquare, Paperclip, Square } from 'lucide-react'
@@ -226,7 +227,7 @@ export function Composer(props: {
   )
 }
 
-const IMAGES = `up to ${MAX_IMAGES} images of ${MAX_IMAGE_BYTES / 1024 / 1024} MiB (PNG, JPEG, GIF, WebP)`
+const IMAGES = `up to ${MAX_IMAGES} images of ${formatBytes(MAX_IMAGE_BYTES)} (PNG, JPEG, GIF, WebP)`
 
 function AttachButton(props: { refusals: Refusals; onFiles: (files: readonly File[]) => void }) {
   const { refusals } = props

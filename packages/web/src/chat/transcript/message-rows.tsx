@@ -1,3 +1,4 @@
+import { formatBytes } from '@sandlot/shared/format-bytes'
 import { cutWords } from '@sandlot/shared/transcript/cause-words'
 import type { MessageImage } from '@sandlot/shared/images'
 import type { CommentEntry, MessageEntry, NoteEntry } from '@sandlot/shared/transcript/entries'
@@ -29,7 +30,6 @@ import { useRemembered } from './remembered.ts'
 import { runWords, type CallRun } from '../calls/call-runs.ts'
 import { ToolCard } from '../calls/tool-card.tsx'
 import { ToolIcon } from '../calls/tool-icon.tsx'
-import { formatBytes } from '../../lib/format.ts'
 import { draftSubject, draftTail } from '../calls/draft-words.ts'
 
 const BUBBLE =

@@ -143,7 +143,7 @@ function Grid(props: { table: Opened; worker: Worker; path: string }) {
       {cut && (
         <Told>
           Only the first part of this table is shown: at most {MOST_ROWS.toLocaleString('en')} rows,{' '}
-          {MOST_COLUMNS} columns and 64 MB. Download the file for the rest.
+          {MOST_COLUMNS} columns and 64 MiB. Download the file for the rest.
         </Told>
       )}
       <div

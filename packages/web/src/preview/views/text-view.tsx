@@ -1,8 +1,8 @@
 /** A text or source code, a window of its lines. */
+import { formatBytes } from '@sandlot/shared/format-bytes'
 import { WrapText } from 'lucide-react'
 import { useMemo, useState } from 'react'
 import { cn } from '../../lib/cn.ts'
-import { formatBytes } from '../../lib/format.ts'
 import { highlight } from '../../markdown/highlight.ts'
 import { IconButton } from '../../ui/button.tsx'
 import { Revealed } from '../../ui/revealed.tsx'

@@ -1,4 +1,5 @@
 /** How long things are kept, for administrators, with what would go before it is set. */
+import { formatBytes } from '@sandlot/shared/format-bytes'
 import {
   LEAST_DAYS,
   RETENTION_KINDS,
@@ -7,7 +8,7 @@ import {
   type RetentionView,
 } from '@sandlot/shared/office/retention'
 import { useId, useState } from 'react'
-import { formatBytes, formatCount, formatDate } from '../../lib/format.ts'
+import { formatCount, formatDate } from '../../lib/format.ts'
 import { fetchRetention, previewRetention, putRetention } from '../../net/audit.ts'
 import { Alert } from '../../ui/alert.tsx'
 import { Button } from '../../ui/button.tsx'

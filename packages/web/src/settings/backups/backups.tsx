@@ -1,4 +1,5 @@
 /** Backups, for administrators: how they went, when the next one is due, and the way back. */
+import { formatBytes } from '@sandlot/shared/format-bytes'
 import {
   type BackupStatus,
   type BackupsView,
@@ -7,7 +8,7 @@ import {
 } from '@sandlot/shared/office/backup-status'
 import { CircleAlert, CircleCheck, RotateCcw } from 'lucide-react'
 import { type ReactNode, useState } from 'react'
-import { formatBytes, formatCount, formatDate } from '../../lib/format.ts'
+import { formatCount, formatDate } from '../../lib/format.ts'
 import { call } from '../../net/http.ts'
 import { Alert, Hint } from '../../ui/alert.tsx'
 import { CopyButton } from '../../ui/copy-button.tsx'

@@ -1,11 +1,12 @@
 /** How this Sandlot is now: health, who is here, what runs and what waits. Renews itself. */
+import { formatBytes } from '@sandlot/shared/format-bytes'
 import { lineWords } from '@sandlot/shared/office/line'
 import { type Overview, overview, type RunningPrompt } from '@sandlot/shared/office/overview'
 import { CircleAlert, CircleCheck } from 'lucide-react'
 import { type ReactNode, useEffect, useRef, useState } from 'react'
 import { Link } from 'wouter'
 import { cn } from '../../lib/cn.ts'
-import { formatBytes, formatCount, formatDuration } from '../../lib/format.ts'
+import { formatCount, formatDuration } from '../../lib/format.ts'
 import { useNow } from '../../lib/use-now.ts'
 import { call } from '../../net/http.ts'
 import { Alert } from '../../ui/alert.tsx'

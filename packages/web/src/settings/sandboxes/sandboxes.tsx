@@ -1,10 +1,11 @@
 /** Everybody's sandboxes: what they are doing, what they use, and to stop or reset one. */
 import type { SandboxUse } from '@sandlot/shared/desk/sandbox'
+import { formatBytes } from '@sandlot/shared/format-bytes'
 import type { SandboxesView } from '@sandlot/shared/office/sandboxes'
 import { Power, RotateCcw } from 'lucide-react'
 import { useEffect, useMemo, useState } from 'react'
 import { cn } from '../../lib/cn.ts'
-import { formatBytes, formatCount, formatDate } from '../../lib/format.ts'
+import { formatCount, formatDate } from '../../lib/format.ts'
 import { actOnSandbox, fetchSandboxes, fetchUses } from '../../net/administration.ts'
 import { STATE_WORDS } from '../../sandbox/sandbox-words.ts'
 import { Alert } from '../../ui/alert.tsx'

@@ -1,10 +1,11 @@
 /** How the agent's tools do: a table that can be sorted. */
+import { formatBytes } from '@sandlot/shared/format-bytes'
 import type { ToolLine, ToolStatsView } from '@sandlot/shared/office/tool-stats'
 import { ArrowDown, ArrowUp } from 'lucide-react'
 import { type ReactNode, useState } from 'react'
 import { Link } from 'wouter'
 import { cn } from '../../lib/cn.ts'
-import { formatBytes, formatCount, formatDuration } from '../../lib/format.ts'
+import { formatCount, formatDuration } from '../../lib/format.ts'
 import { fetchToolStats } from '../../net/administration.ts'
 import { Alert } from '../../ui/alert.tsx'
 import { useAttempt, useOnShow } from '../use-attempt.ts'

@@ -1,4 +1,5 @@
 /** What everybody used up, for administrators: by person, team, model and tool. */
+import { formatBytes } from '@sandlot/shared/format-bytes'
 import {
   type AdminUsageView,
   type CountedTool,
@@ -8,7 +9,7 @@ import {
 import { Download } from 'lucide-react'
 import { type ReactNode, useState } from 'react'
 import { cn } from '../../lib/cn.ts'
-import { formatBytes, formatDuration } from '../../lib/format.ts'
+import { formatDuration } from '../../lib/format.ts'
 import { fetchAllUsage, usageCsv } from '../../net/usage.ts'
 import { Alert } from '../../ui/alert.tsx'
 import { Part } from '../part.tsx'

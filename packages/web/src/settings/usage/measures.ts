@@ -1,6 +1,7 @@
 /** What can be seen of sums of answers and of calls. */
+import { formatBytes } from '@sandlot/shared/format-bytes'
 import type { CountedTool, CountedUsage } from '@sandlot/shared/office/usage'
-import { formatBytes, formatDuration } from '../../lib/format.ts'
+import { formatDuration } from '../../lib/format.ts'
 import type { Measure } from './by-day.tsx'
 import { costWords, dollarWords, tokenWords } from '../../lib/usage-words.ts'
 
