@@ -22,5 +22,5 @@ test('what is not there, and a Sandlot that runs, is not moved; what cannot be r
     await expect(tried()).rejects.toMatchObject({ code: 'running' })
     lock?.release()
   }
-  await expect(tried()).rejects.toMatchObject({ name: 'StorageError', code: 'io' })
+  await expect(tried()).rejects.toMatchObject({ name: 'StorageError', code: 'unreachable' })
 })

@@ -20,6 +20,10 @@ const SAVING: Words = {
     'not_ready',
     'Nothing can be saved: the disk of the server refuses writes. Its administrator must look at it.',
   ],
+  unreachable: [
+    'not_ready',
+    'Nothing can be saved just now: the database cannot be reached. If that stays so, the administrator must look at it.',
+  ],
 }
 
 const IN_CHATS: Words = {
@@ -43,6 +47,10 @@ const AT_SIGN_IN: Words = {
   io: [
     'not_ready',
     'Signing in is not possible: the disk of the server refuses writes. Its administrator must look at it.',
+  ],
+  unreachable: [
+    'not_ready',
+    'Signing in is not possible just now: the database cannot be reached. If that stays so, the administrator must look at it.',
   ],
   corrupt: [
     'not_ready',
@@ -70,6 +78,7 @@ export function healthText(problem: StorageError | undefined): string {
   if (problem === undefined) return 'can be read and written'
   if (problem.code === 'full') return 'cannot be written: the disk is full; make room'
   if (problem.code === 'corrupt') return 'is damaged: stop Sandlot, and restore the file from a backup'
+  if (problem.code === 'unreachable') return 'cannot be reached: see whether PostgreSQL runs'
   return 'cannot be read or written: the disk refuses it'
 }
 

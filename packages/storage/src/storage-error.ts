@@ -11,6 +11,8 @@ export type StorageErrorCode =
   | 'full'
   /** The disk, or what it is on, refused a read or a write. */
   | 'io'
+  /** No connection to the server of the database could be had, or it ended one. */
+  | 'unreachable'
   /** A newer Sandlot has migrated this file. */
   | 'newer_schema'
   /** A reader waited for the writer to make or migrate the file, and it did not. */
@@ -45,6 +47,11 @@ export function notOwner(sessionId: string): StorageError {
     'not_owner',
     `Another agent has taken over session ${sessionId}; this one has stopped working on it.`,
   )
+}
+
+/** The database as a whole does not work now: what failed may succeed later as it is. */
+export function isOutage(error: unknown): boolean {
+  return error instanceof StorageError && (error.code === 'io' || error.code === 'unreachable')
 }
 
 export function isNotOwner(error: unknown): boolean {

@@ -6,7 +6,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { messageOf } from '@sandlot/shared/errors'
 import { type ReplicaRows, SCHEDULES } from '@sandlot/storage/sessions/replicas'
-import { StorageError } from '@sandlot/storage/storage-error'
+import { isNotOwner, isOutage } from '@sandlot/storage/storage-error'
 import type { Log } from '../log.ts'
 import { NotOwnerError, type Ownership, type Reload } from './ownership.ts'
 
@@ -151,7 +151,7 @@ export class Replica implements Ownership {
    * another's, as where the database has lost its last commits.
    */
   resumesAfter(error: unknown): boolean {
-    if (!(error instanceof StorageError) || (error.code !== 'io' && error.code !== 'not_owner')) return false
+    if (!isOutage(error) && !isNotOwner(error)) return false
     const now = performance.now()
     // A store that fails each time must not have the model asked each time.
     const wasSoon = this.#storeFailed !== undefined && now - this.#storeFailed.at < MOST_RESUME_MS

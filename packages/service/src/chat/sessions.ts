@@ -130,6 +130,7 @@ function reasonOf(error: unknown): string {
   if (code === 'newer_schema') return 'they were written by a newer version of Sandlot.'
   if (code === 'corrupt') return 'their file is damaged; it has to be restored from a backup.'
   if (code === 'io') return 'the disk of the server refuses to read them.'
+  if (code === 'unreachable') return 'the database cannot be reached.'
   if (code === 'not_migrated') return 'the agent has not started yet.'
   return messageOf(error).slice(0, 200)
 }

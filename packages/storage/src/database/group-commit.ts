@@ -4,7 +4,7 @@
  */
 import { setImmediate as afterThis } from 'node:timers/promises'
 import { type Kysely, type Transaction, sql } from 'kysely'
-import { StorageError } from '../storage-error.ts'
+import { isOutage } from '../storage-error.ts'
 
 /**
  * Writes in one transaction. The process does nothing else meanwhile, so a long row of them is
@@ -94,7 +94,7 @@ export class GroupCommit<Schema> {
     } catch (error) {
       const [first, ...others] = group
       // None of them reaches a database that cannot be reached.
-      if (error instanceof StorageError && error.code === 'io') for (const one of group) one.reject(error)
+      if (isOutage(error)) for (const one of group) one.reject(error)
       else if (others.length === 0) first?.reject(error)
       else for (const one of group) await this.#writeGroup([one])
       return []

@@ -381,7 +381,10 @@ function asStorageError(where: string, error: unknown): unknown {
   if (code === '58030') return storageError('io', 'its disk refused a read or a write')
   if (code.startsWith('XX0')) return storageError('corrupt', 'it is damaged; restore it from a backup')
   if (code === '53300' || error.message.startsWith('timeout exceeded when trying to connect'))
-    return storageError('io', 'all its connections are in use; try again, or raise its max_connections')
+    return storageError(
+      'unreachable',
+      'all its connections are in use; try again, or raise its max_connections',
+    )
   if (code.startsWith('28') || code === '3D000')
     return storageError('cannot_open', 'it refuses DATABASE_URL; correct name, password or database')
   if (code === '42501')
@@ -404,6 +407,9 @@ function asStorageError(where: string, error: unknown): unknown {
     UNREACHABLE.test(code) ||
     /^(Connection terminated|Client has encountered a connection error)/.test(error.message)
   )
-    return storageError('io', 'it cannot be reached; see whether it runs, and host and port in DATABASE_URL')
+    return storageError(
+      'unreachable',
+      'it cannot be reached; see whether it runs, and host and port in DATABASE_URL',
+    )
   return error
 }

@@ -48,10 +48,11 @@ test('damaged: known from a read that failed, until the next start', async () =>
 })
 
 test('the text has no path; a start names what prevents it', () => {
-  const words = (['full', 'io', 'corrupt'] as const).map((code) =>
+  const words = (['full', 'io', 'unreachable', 'corrupt'] as const).map((code) =>
     healthText(new StorageError(code, '/data/x.db: no')),
   )
   expect(words.join()).not.toContain('/')
+  expect(new Set(words).size).toBe(4)
   const full = Object.assign(new Error('ENOSPC: no space left on device'), {
     code: 'ENOSPC',
     path: '/data/x',

@@ -116,7 +116,7 @@ describeOnPostgres('on PostgreSQL', (postgres) => {
       const found = await stored(url)
       expect(found.toSorted()).toEqual(said.toSorted())
       expect(said.length + refused.length).toBe(APPENDS)
-      for (const error of refused) expect(error).toMatchObject({ name: 'StorageError', code: 'io' })
+      for (const error of refused) expect(error).toMatchObject({ name: 'StorageError', code: 'unreachable' })
     }
     expect(cuts).toBeGreaterThan(2)
     proxy.close()
@@ -173,7 +173,7 @@ describeOnPostgres('on PostgreSQL', (postgres) => {
     await sql`create role small login connection limit 0`.execute(db)
     await expect(openSessionStore(url.replace('sandlot@', 'small@'))).rejects.toMatchObject({
       name: 'StorageError',
-      code: 'io',
+      code: 'unreachable',
       message: expect.stringContaining('all its connections are in use'),
     })
     await close()

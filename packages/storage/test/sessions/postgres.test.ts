@@ -1,5 +1,7 @@
 import { textOf } from '@sandlot/shared/events'
+import { messageOf } from '@sandlot/shared/errors'
 import { beforeAll, expect, test } from 'vitest'
+import { healthText, toAccountUserError, toUserError } from '../../src/plain-words.ts'
 import { openStore } from '../../src/database/open.ts'
 import { openSessionReader, openSessionStore } from '../../src/sessions/open.ts'
 import { type SessionsSchema, sessionsMigrations } from '../../src/sessions/schema.ts'
@@ -28,10 +30,14 @@ describeOnPostgres('on PostgreSQL', (postgres) => {
     await postgres.crash(async () => {
       await expect(store.append('s', [message('lost')])).rejects.toMatchObject({
         name: 'StorageError',
-        code: 'io',
+        code: 'unreachable',
         message: expect.stringMatching(/^PostgreSQL at .*\/crashed: it cannot be reached/),
       })
-      expect(await store.problem()).toMatchObject({ code: 'io' })
+      const problem = await store.problem()
+      expect(problem).toMatchObject({ code: 'unreachable' })
+      expect(healthText(problem)).toContain('cannot be reached')
+      expect(messageOf(toUserError(problem))).toMatch(/^Nothing can be saved just now: the database cannot/)
+      expect(messageOf(toAccountUserError(problem))).toMatch(/^Signing in is not possible just now: the data/)
     })
     expect(await store.problem()).toBeUndefined()
     await store.append('s', [message('after')])
