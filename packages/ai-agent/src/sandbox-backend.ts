@@ -8,7 +8,7 @@ import { createLocalProcessBackend } from '@sandlot/sandbox/backends/local-proce
 import type { EgressOptions } from '@sandlot/sandbox/egress/egress'
 import type { UserRulesOptions } from '@sandlot/sandbox/egress/user-rules'
 import type { SandboxLedger } from '@sandlot/sandbox/ledger'
-import { listWorkspaces } from '@sandlot/sandbox/controller/workspaces'
+import { countAwake, listWorkspaces } from '@sandlot/sandbox/controller/workspaces'
 import { type Sandboxes, type SandboxesOptions, createSandboxes } from '@sandlot/sandbox/sandboxes'
 import type { AgentConfig } from './config.ts'
 import type { DeploymentKeys } from './secrets/keys.ts'
@@ -26,8 +26,10 @@ const DISK_WORDS: Record<BackendCapabilities['quota'], string> = {
 interface AgentSandboxes extends Sandboxes {
   /** What an operator should know, for the status. Does not throw; asks the backend each time. */
   probe(): Promise<{ ok: boolean; message: string }>
-  /** Sandboxes that run or are paused, and the engine’s name and version; absent: no answer. */
+  /** How many people’s sandboxes are awake, and the engine’s name and version, if it answers. */
   facts(): Promise<{ running?: number; engine?: string }>
+  /** The name of what sandboxes are made from now; as configured if the engine does not answer. */
+  imageName(): Promise<string>
   /** Every workspace, with two questions to the backend however many there are. */
   workspaces(): ReturnType<typeof listWorkspaces>
 }
@@ -70,7 +72,11 @@ export function openSandboxes(
   return {
     ...sandboxes,
     probe: () => probe(backend, () => sandboxes.hostDisk()),
-    facts: () => facts(backend),
+    facts: () => facts(backend, ledger),
+    imageName: async () => {
+      const name = await backend.inventory.imageName?.(images.image).catch(() => undefined)
+      return name ?? images.image
+    },
     workspaces: () => listWorkspaces({ backend, ledger }),
   }
 }
@@ -135,13 +141,16 @@ async function probe(
   }
 }
 
-async function facts(backend: SandboxBackend): Promise<{ running?: number; engine?: string }> {
-  const [all, engine] = await Promise.allSettled([backend.list({}), backend.inventory.capabilities()])
+async function facts(
+  backend: SandboxBackend,
+  ledger: SandboxLedger,
+): Promise<{ running?: number; engine?: string }> {
+  const [running, engine] = await Promise.allSettled([
+    countAwake({ backend, ledger }),
+    backend.inventory.capabilities(),
+  ])
   return {
-    running:
-      all.status === 'rejected'
-        ? undefined
-        : all.value.filter(({ state }) => state === 'running' || state === 'paused').length,
+    running: running.status === 'rejected' ? undefined : running.value,
     engine: engine.status === 'rejected' ? undefined : `${engine.value.name} ${engine.value.version}`,
   }
 }

@@ -134,6 +134,8 @@ interface BackendInventory {
    * label differs is replaced. Omitted by a backend whose sandboxes never differ.
    */
   fingerprint?(spec: SandboxSpec, signal?: AbortSignal): Promise<string>
+  /** The name of what a sandbox of this image is made from now. Omitted where that is its own. */
+  imageName?(image: string): Promise<string>
   readonly volumes: BackendVolumes
   /**
    * Free space of the file system that holds the workspaces. Undefined, or omitted, where it cannot

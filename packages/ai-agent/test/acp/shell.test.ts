@@ -59,10 +59,13 @@ async function client(change: { off?: string; ours?: boolean; ceiling?: 'manual'
     connected,
     mayUse: (userId, what) => mayUse(userId, what, { toolsEnabled: true, builtinTools: 'all', personal }),
     desk: {
-      sandboxes: { ...sandboxes, workspaces: () => local.workspaces() },
+      sandboxes: {
+        ...sandboxes,
+        workspaces: () => local.workspaces(),
+        imageName: () => Promise.resolve('sandlot/sandbox-full:latest'),
+      },
       starting: new Starting(),
       jobs: new PersonJobs({ store: core.store, connected, now: Date.now }),
-      image: 'sandlot/sandbox:latest',
       limits: DEFAULT_LIMITS,
     },
   }
@@ -106,7 +109,7 @@ describe('a sandbox', () => {
     const ask = (what: object) => one.request(EXT.sandbox, { user: ADA, ask: what })
     expect(await ask({ do: 'view' })).toMatchObject({
       state: 'none',
-      image: 'sandlot/sandbox:latest',
+      image: 'sandlot/sandbox-full:latest',
       cpus: 2,
       network: { mode: 'none', hosts: [], ask: false },
       allowed: { terminal: true, exec: true },
@@ -158,7 +161,7 @@ describe('everybody’s sandboxes', () => {
       agentSandboxes.parse(await ask({ do: 'list' })).sandboxes.find(({ userId }) => userId === bob.id)
     expect(await rowOf()).toMatchObject({ state: 'ready', since: expect.any(Number) })
     expect(agentSandboxes.parse(await ask({ do: 'list' }))).toMatchObject({
-      image: 'sandlot/sandbox:latest',
+      image: 'sandlot/sandbox-full:latest',
       limits: { cpus: 2, processes: 512 },
       ownerless: [],
     })

@@ -61,6 +61,14 @@ export async function listWorkspaces({ backend, ledger }: Both): Promise<ListedW
   })
 }
 
+/** How many people’s sandboxes run or are paused, without the pool’s. */
+export async function countAwake(both: Both): Promise<number> {
+  return (await listWorkspaces(both)).filter(
+    ({ owner, container }) =>
+      owner === 'claimed' && (container?.state === 'running' || container?.state === 'paused'),
+  ).length
+}
+
 /**
  * Volumes that no slot of the ledger and no container names: files of a ledger that was lost,
  * perhaps.

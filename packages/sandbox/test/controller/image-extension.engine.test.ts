@@ -30,8 +30,10 @@ deployed(
     }
     try {
       expect(await word()).toBe('base')
+      expect(await backend.inventory.imageName?.(image)).toBe(image)
       await build(fixture, extension, image, 'extended')
       expect(await word()).toBe('base')
+      expect(await backend.inventory.imageName?.(image)).toBe(extension)
       expect(await afterStop()).toBe('extended')
       // Made anew: what stands on the one of before is not what this is.
       await build(fixture, image, testConfig.image, 'newer')

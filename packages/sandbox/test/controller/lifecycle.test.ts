@@ -16,6 +16,7 @@ import { DEFAULT_LIMITS } from '../../src/limits.ts'
 import { emptyWorkspace } from '../../src/controller/empty-workspace.ts'
 import { SandboxError } from '../../src/errors.ts'
 import {
+  countAwake,
   ownerlessVolumes,
   pruneVolumes,
   purgeAll,
@@ -65,6 +66,7 @@ describe('the pool', () => {
     expect(await slotsOnEngine(fixture, 'ann')).toEqual([slot])
     await sandboxes.poolFilled()
     expect(await warm()).toHaveLength(2)
+    expect(await countAwake({ backend: fixture.engine.backend, ledger: fixture.ledger })).toBe(1)
     expect(await fixture.problems(2)).toEqual([])
   })
 

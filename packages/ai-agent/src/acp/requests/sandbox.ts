@@ -21,10 +21,11 @@ export interface SandboxDesk {
   sandboxes: Pick<Sandboxes, 'status' | 'reset' | 'stop'> & {
     /** Every workspace there is. */
     workspaces: () => ReturnType<typeof listWorkspaces>
+    /** The name of what sandboxes are made from now. Never rejects. */
+    imageName: () => Promise<string>
   }
   starting: Starting
   jobs: PersonJobs
-  image: string
   limits: SandboxLimits
 }
 
@@ -71,13 +72,13 @@ function useOf(stat: SandboxStat): SandboxUse {
 
 export function sandboxRequests(parts: AcpServerParts): ExtensionHandlers {
   const { shell, settings, audit, log } = parts
-  const view = async ({ sandboxes, starting, image, limits }: SandboxDesk, user: AgentUser) => {
+  const view = async ({ sandboxes, starting, limits }: SandboxDesk, user: AgentUser) => {
     const { state, connected, stat, steps, image: made } = await sandboxes.status(user.id)
     const { network } = settings?.effective(user) ?? {}
     const isReady = state === 'running' && connected
     return {
       state: isReady ? 'ready' : starting.has(user.id) || state === 'running' ? 'starting' : STATES[state],
-      image: made ?? image,
+      image: made ?? (await sandboxes.imageName()),
       steps: [...(steps ?? [])],
       cpus: limits.cpus,
       use: stat && useOf(stat),
@@ -161,8 +162,8 @@ export function sandboxesRequests({ shell, ownership, audit, log }: AcpServerPar
   }
 }
 
-async function listAll({ sandboxes, starting, image, limits }: SandboxDesk): Promise<AgentSandboxes> {
-  const all = await sandboxes.workspaces()
+async function listAll({ sandboxes, starting, limits }: SandboxDesk): Promise<AgentSandboxes> {
+  const [all, image] = await Promise.all([sandboxes.workspaces(), sandboxes.imageName()])
   const rows = all.flatMap(({ userId, since, container }) =>
     userId === undefined
       ? []

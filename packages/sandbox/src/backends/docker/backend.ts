@@ -8,7 +8,7 @@ import { SandboxError } from '../../errors.ts'
 import { claimedName, isDeploymentId, LABEL } from '../../names.ts'
 import { absentIf404, unless, engineAnswer, isForgottenTask } from './engine-error.ts'
 import { post } from './attach.ts'
-import { createSpecBuilder } from './spec-builder.ts'
+import { createImageIds, createSpecBuilder } from './spec-builder.ts'
 import { capabilitiesFrom, type EngineInfo } from './capabilities.ts'
 import type { CircuitOptions } from './circuit-breaker.ts'
 import { type EngineTls, parseDockerHost } from './connection.ts'
@@ -60,7 +60,8 @@ export function createDockerBackend(options: DockerBackendOptions): SandboxBacke
   const throughGate = address.kind === 'unix' && options.gate === true
   const engine = createEngine(throughGate ? { ...address, gate: true } : address, options.circuit)
   const imageNames = new Map<string, string>()
-  const blueprint = createSpecBuilder(engine, deployment, { ...options, imageNames })
+  const imageIdOf = createImageIds(engine, options.imageExtensions ?? {}, imageNames)
+  const blueprint = createSpecBuilder(engine, deployment, imageIdOf, options.seccompFile)
   const quota = createQuotaProbe(engine, deployment)
   const volumes = createVolumes(engine, deployment, quota)
   /** The engine's folder. */
@@ -262,6 +263,10 @@ export function createDockerBackend(options: DockerBackendOptions): SandboxBacke
 
       async fingerprint(spec, signal) {
         return (await blueprint(spec, signal)).fingerprint
+      },
+
+      async imageName(image) {
+        return imageNames.get(await imageIdOf(image)) ?? image
       },
 
       volumes,

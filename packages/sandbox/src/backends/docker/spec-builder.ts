@@ -26,15 +26,10 @@ interface BuiltSpec {
 export function createSpecBuilder(
   engine: Engine,
   deployment: string,
-  options: {
-    seccompFile?: string
-    imageExtensions?: Readonly<Record<string, string>>
-    /** Gets the name of each image that was found, by its id. */
-    imageNames?: Map<string, string>
-  } = {},
+  imageIdOf: ReturnType<typeof createImageIds>,
+  seccompFile?: string,
 ): (spec: SandboxSpec, signal?: AbortSignal) => Promise<BuiltSpec> {
-  const profile = once(() => readSeccompProfile(options.seccompFile))
-  const imageIdOf = createImageIds(engine, options.imageExtensions ?? {}, options.imageNames)
+  const profile = once(() => readSeccompProfile(seccompFile))
   const facts = once(async () => {
     const info = await engine.call('tell about itself', DEADLINE.read, (docker): Promise<EngineInfo> =>
       docker.info(),
@@ -78,11 +73,12 @@ function requireLimits(info: EngineInfo): void {
 /**
  * `extensions`: image → one that was made from it and is used in its place. It is passed over while
  * it is absent, and after the image was made anew without it: then another sbxd may be in it.
+ * `names` gets the name of each image that was found, by its id.
  */
-function createImageIds(
+export function createImageIds(
   engine: Engine,
   extensions: Readonly<Record<string, string>>,
-  names?: Map<string, string>,
+  names: Map<string, string>,
 ): (reference: string, signal?: AbortSignal) => Promise<string> {
   const look = (reference: string, signal?: AbortSignal): Promise<Docker.ImageInspectInfo | undefined> =>
     engine.call(
@@ -98,8 +94,8 @@ function createImageIds(
       extension === undefined ? undefined : look(extension, signal),
     ])
     if (image === undefined) throw missingImage(reference)
-    names?.set(image.Id, reference)
-    if (extension !== undefined && extended !== undefined) names?.set(extended.Id, extension)
+    names.set(image.Id, reference)
+    if (extension !== undefined && extended !== undefined) names.set(extended.Id, extension)
     return extended !== undefined && isMadeFrom(extended, image) ? extended.Id : image.Id
   }
 }
