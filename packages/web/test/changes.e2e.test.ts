@@ -60,6 +60,36 @@ test.each([
   await page.getByText('def total(rows):').first().waitFor()
 })
 
+test('the diff of the only file of the latest prompt is open, and can be closed', async () => {
+  const log = new SessionLog()
+  log.prompt('Sum up only the rows that have a price.')
+  log.happened({
+    type: 'files_changed',
+    files: [{ path: 'total.py', kind: 'changed', size: 110, lines: { added: 2, removed: 1 }, diff: true }],
+    more: 0,
+  })
+  log.end('completed')
+  service.outputs.set(
+    diffsId(log.promptId),
+    Buffer.from(JSON.stringify({ diffs: [{ path: 'total.py', oldText: BEFORE, newText: AFTER }] })),
+  )
+  service.add('s_one', 'Rows with a price', log, { updatedAt: Date.now() })
+  const page = await signedIn()
+  await openChat(page, 's_one')
+  await page.getByTestId('changes-line').click()
+  const panel = page.getByTestId('prompt-changes')
+  await panel.getByText('Of all rows that have a price.').waitFor()
+  expect(await lookAt(page, 'changes-one-file')).toEqual([])
+  await panel.getByRole('button', { name: 'Diff of total.py' }).click()
+  await panel.getByText('Of all rows that have a price.').waitFor({ state: 'detached' })
+  await page.getByRole('tab', { name: 'Terminal' }).click()
+  await page.getByText('No terminal is open').waitFor()
+  expect(await lookAt(page, 'terminal-empty')).toEqual([])
+  await page.getByRole('tab', { name: 'App', exact: true }).click()
+  await page.getByText('No app is running').waitFor()
+  expect(await lookAt(page, 'app-empty')).toEqual([])
+})
+
 test('a reader of somebody else’s chat sees the names and counts, and can open nothing', async () => {
   const owner = { id: 'u_bob', name: 'Bob' }
   service.add('s_changed', 'Rows with a price', changed(), { updatedAt: Date.now(), owner, access: 'watch' })

@@ -199,7 +199,7 @@ test('what runs in the background shows in the tree and in the open file, and se
 test('an empty workspace says what belongs there, and what the agent wrote is saved from its card', async () => {
   const page = await signedIn({ sessionId: 's_fixed' })
   await page.getByRole('button', { name: 'Workspace', exact: true }).click()
-  await page.getByText('Nothing is here yet.').waitFor()
+  await page.getByText('Nothing is here yet').waitFor()
   await page.keyboard.press('Escape')
   const edit = card(page, 'c_edit')
   await edit.getByRole('button').first().click()

@@ -6,6 +6,7 @@ import { type FormEvent, useEffect, useState } from 'react'
 import { call } from '../net/http.ts'
 import { Alert, Hint } from '../ui/alert.tsx'
 import { Button } from '../ui/button.tsx'
+import { EmptyPlace } from '../ui/empty-place.tsx'
 import { Spinner } from '../ui/spinner.tsx'
 
 /** Milliseconds between two looks while the panel is seen. */
@@ -59,15 +60,13 @@ export default function AppPanel() {
 
 function Nothing(props: { awake: boolean }) {
   return (
-    <div className="flex flex-col items-center gap-2 px-6 py-10 text-center">
-      <Globe className="size-6 text-faint" aria-hidden />
-      <p className="text-sm font-medium">No app is running</p>
-      <p className="max-w-76 text-sm text-muted">
+    <EmptyPlace icon={Globe} title="No app is running">
+      <p>
         {props.awake
           ? 'Ask the agent to start one, such as a web server on port 8000. It then shows up here and opens in a tab of its own, for you alone.'
           : 'Your sandbox is stopped. It starts with the next command, and an app that it runs shows up here.'}
       </p>
-    </div>
+    </EmptyPlace>
   )
 }
 

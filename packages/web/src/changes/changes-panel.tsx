@@ -12,6 +12,7 @@ import { cn } from '../lib/cn.ts'
 import { call } from '../net/http.ts'
 import { EMPTY_VIEW } from '../state/chat-state.ts'
 import { Alert } from '../ui/alert.tsx'
+import { EmptyPlace } from '../ui/empty-place.tsx'
 import { Revealed } from '../ui/revealed.tsx'
 import { Spinner } from '../ui/spinner.tsx'
 import { changedWords, linesOf } from '@sandlot/shared/transcript/change-words'
@@ -32,23 +33,20 @@ export default function ChangesPanel() {
     )
   if (sessionId === null || prompts.length === 0)
     return (
-      <div className="flex flex-1 flex-col items-center justify-center gap-2 px-8 py-12 text-center">
-        <FileDiff className="size-6 text-faint" aria-hidden />
-        <p className="text-sm font-medium">No files changed in this chat yet</p>
-        <p className="max-w-72 text-sm text-muted">
-          When the agent creates, changes or removes files, they are listed here with each request.
-        </p>
-      </div>
+      <EmptyPlace icon={FileDiff} title="No files changed in this chat yet">
+        <p>When the agent creates, changes or removes files, they are listed here with each request.</p>
+      </EmptyPlace>
     )
   return (
     <div className="flex min-h-0 flex-1 flex-col gap-6 overflow-y-auto px-4 py-4">
-      {prompts.map(({ entry, asked }) => (
+      {prompts.map(({ entry, asked }, at) => (
         <Prompt
           key={`${sessionId} ${entry.id}`}
           sessionId={sessionId}
           entry={entry}
           asked={asked}
           own={access === 'own'}
+          isLatest={at === 0}
         />
       ))}
     </div>
@@ -71,10 +69,20 @@ function promptsOf(entries: readonly Entry[]): PromptOfPanel[] {
     .toReversed()
 }
 
-function Prompt(props: { sessionId: string; entry: ChangesEntry; asked: string; own: boolean }) {
+function Prompt(props: {
+  sessionId: string
+  entry: ChangesEntry
+  asked: string
+  own: boolean
+  isLatest: boolean
+}) {
   const { sessionId, entry, own } = props
   const { openFile } = useDesk()
-  const [shown, setShown] = useState<ReadonlySet<string>>(new Set())
+  const [shown, setShown] = useState<ReadonlySet<string>>(() => {
+    const [only, ...others] = entry.files
+    const isOnlyOne = only?.diff === true && others.length === 0 && entry.more === 0
+    return new Set(own && props.isLatest && isOnlyOne ? [only.path] : [])
+  })
   const heading = useId()
   const section = useRef<HTMLElement>(null)
   const { promptId } = useShownPrompt()

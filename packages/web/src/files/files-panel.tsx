@@ -1,6 +1,6 @@
 /** What is in the person's workspace: a tree, and one file of it to read or change. */
 import { messageOf } from '@sandlot/shared/errors'
-import { ChevronLeft, X } from 'lucide-react'
+import { ChevronLeft, FolderOpen, X } from 'lucide-react'
 import { type ReactNode, useEffect, useRef, useState } from 'react'
 import { useChat } from '../chat/chat-context.ts'
 import { useDesk } from '../desk/use-desk.ts'
@@ -10,6 +10,7 @@ import { FilePreview } from '../preview/file-preview.tsx'
 import { addUploads, useUploads } from '../state/uploads.ts'
 import { Alert } from '../ui/alert.tsx'
 import { Button, IconButton } from '../ui/button.tsx'
+import { EmptyPlace } from '../ui/empty-place.tsx'
 import { Revealed } from '../ui/revealed.tsx'
 import { Spinner } from '../ui/spinner.tsx'
 import { showToast } from '../ui/toasts.tsx'
@@ -244,10 +245,12 @@ function Browser(props: { onEdit: (path: string) => void }) {
         </p>
       ) : root.entries.length === 0 && root.problem === null ? (
         <DropPlace onDrop={(data) => void drop(data, '')}>
-          <p className="px-5 py-3 text-sm text-muted">
-            Nothing is here yet. What the agent writes is listed here, and files and folders that you add or
-            drop here are there for the agent.
-          </p>
+          <EmptyPlace icon={FolderOpen} title="Nothing is here yet">
+            <p>
+              What the agent writes is listed here, and files and folders that you add or drop here are there
+              for the agent.
+            </p>
+          </EmptyPlace>
         </DropPlace>
       ) : (
         <TreeView
@@ -291,7 +294,7 @@ function Browser(props: { onEdit: (path: string) => void }) {
 function DropPlace(props: { onDrop: (data: DataTransfer) => void; children: ReactNode }) {
   return (
     <div
-      className="min-h-0 flex-1"
+      className="flex min-h-0 flex-1 overflow-y-auto"
       onDragOver={(event) => {
         event.preventDefault()
         event.stopPropagation()

@@ -10,6 +10,7 @@ import { Alert } from '../ui/alert.tsx'
 import { Button, IconButton } from '../ui/button.tsx'
 import { ConfirmDialog } from '../ui/confirm-dialog.tsx'
 import { writeClipboard } from '../ui/copy-button.tsx'
+import { EmptyPlace } from '../ui/empty-place.tsx'
 import { Spinner } from '../ui/spinner.tsx'
 import { showToast } from '../ui/toasts.tsx'
 import { LiveTerminal, type TerminalState } from './live-terminal.ts'
@@ -106,8 +107,7 @@ export default function TerminalPanel() {
         ) : null}
       </p>
       {tabs?.length === 0 && !busy && (
-        <div className="flex flex-1 flex-col items-start gap-3 px-5 py-4 text-sm text-muted">
-          <SquareTerminal className="size-6 text-faint" aria-hidden />
+        <EmptyPlace icon={SquareTerminal} title="No terminal is open">
           <p>
             A terminal is a shell of yours in your sandbox, where the agent works too. The agent does not see
             it, and it goes on while you are away.
@@ -119,7 +119,7 @@ export default function TerminalPanel() {
           <Button variant="primary" onClick={() => void open()}>
             Open a terminal
           </Button>
-        </div>
+        </EmptyPlace>
       )}
       {tabs?.map((tab) => (
         <Screen
