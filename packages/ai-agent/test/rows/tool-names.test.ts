@@ -14,6 +14,7 @@ const RIGHTFUL: Record<string, string> = {
   // Sentences for the model, which has to know with what it goes on.
   'ai-agent/src/tools/background/ends.ts: read_output':
     'a command that ended says how to see what it printed',
+  'ai-agent/src/tools/output/command-output.ts: read_file': 'what was lost says how to read its file',
   'ai-agent/src/tools/output/truncate-output.ts: read_file': 'what was cut says how to read the rest',
   'ai-agent/src/tools/output/truncate-output.ts: read_tool_output': 'what was cut says how to read the rest',
   'ai-agent/src/tools/output/truncate-output.ts: search_text':
