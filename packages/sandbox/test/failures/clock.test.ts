@@ -86,7 +86,8 @@ test('inside: a timeout of a command is neither early nor late', async () => {
   const slow = await sandbox.run({ id: id('2'), command: 'sleep 300', timeoutMs: 300 })
   const exit = await slow.exit
   expect(exit).toMatchObject({ cause: 'timeout' })
-  expect(exit.durationMs).toBeGreaterThanOrEqual(300)
+  // It counts from the START, the duration from the fork behind it; the clock jumps by hours.
+  expect(exit.durationMs).toBeGreaterThan(250)
   expect(exit.durationMs).toBeLessThan(15_000)
 })
 
