@@ -1,10 +1,10 @@
 /** What a long log is read and copied with leaves the process its other work. */
-import { mkdtempSync, rmSync } from 'node:fs'
+import { copyFileSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { makeMeta } from '@sandlot/shared/event-meta'
 import type { SessionEvent } from '@sandlot/shared/events'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { openSqliteWriter } from '../../src/database/sqlite-file.ts'
 import { openSessionStore } from '../../src/sessions/open.ts'
 import type { SessionStore } from '../../src/sessions/store.ts'
@@ -14,18 +14,29 @@ const EVENTS = 8_000
 
 let folder: string
 let store: SessionStore
-beforeEach(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'sandlot-long-'))
-  store = await openSessionStore(join(folder, 'sessions.db'))
-  await store.createSession({ id: 's', userId: 'u', cwd: '/workspace', mode: 'yolo', at: 1 })
-  await store.append(
+/** Written once, since that costs more than what a test does with it. */
+let written: string
+beforeAll(async () => {
+  written = mkdtempSync(join(tmpdir(), 'sandlot-long-'))
+  const first = await openSessionStore(join(written, 'sessions.db'))
+  await first.createSession({ id: 's', userId: 'u', cwd: '/workspace', mode: 'yolo', at: 1 })
+  await first.append(
     's',
     Array.from({ length: EVENTS }, (_, at) => said(`word ${at} `.repeat(200))),
   )
+  await first.close()
+})
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'sandlot-long-'))
+  copyFileSync(join(written, 'sessions.db'), join(folder, 'sessions.db'))
+  store = await openSessionStore(join(folder, 'sessions.db'))
 })
 afterEach(async () => {
   await store.close()
   rmSync(folder, { recursive: true })
+})
+afterAll(() => {
+  rmSync(written, { recursive: true })
 })
 
 function said(text: string): SessionEvent {
