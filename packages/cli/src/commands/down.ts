@@ -1,18 +1,21 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
+import { createDockerBackend } from '@sandlot/sandbox/backends/docker/backend'
+import { ConfigError } from '@sandlot/shared/config'
 import { z } from 'zod'
+import { engineOf } from '../config.ts'
+import { askEngine } from '../setup/engine.ts'
 import { childEnvironment } from '../processes/child-env.ts'
 import { endOrphans } from '../processes/end-orphans.ts'
 import { recordFile } from '../processes/children.ts'
 import type { Command, Context } from '../context.ts'
-import { readRecord, release } from '../processes/pid-file.ts'
+import { type UpRecord, readRecord, release } from '../processes/pid-file.ts'
 import { isRunning, signalProcess, waitForEnd } from '../processes/process-mark.ts'
 import { run } from '../programs/run.ts'
 import { confirmed, engineEnvironment, sandboxAdmin } from '../programs/sandbox-admin.ts'
 import { StepError } from '../steps.ts'
 import { END_SIGNAL } from '../processes/stop-signals.ts'
-import { deploymentOf } from '../deployment/gate.ts'
-import { stopLeftSandboxes } from '../deployment/left-sandboxes.ts'
+import { deploymentOf, needsGate } from '../deployment/gate.ts'
 import { isOnPostgres, replicaId, replicaNumbers } from '../deployment/replicas.ts'
 
 /** As long as `up` may take to end its children, and a little. */
@@ -33,7 +36,7 @@ export const down: Command = async (context) => {
     context.print('Nothing was stopped or removed.')
     return 1
   }
-  if (purge) await refuseOthers(context)
+  if (purge) await refuseOthers(context, readRecord(recordFile(context.config)))
   const code = await end(context, purge || context.args.includes('--end'))
   if (!purge) return code
   const { containers, volumes } = purged.parse(await sandboxAdmin(['purge'], context))
@@ -50,7 +53,7 @@ async function end(context: Context, ends: boolean): Promise<number> {
       await endOrphans(record, context)
       release(file, record)
     }
-    if (ends) await endWhatWasLeft(context)
+    if (ends) await endWhatWasLeft(context, record)
     print('Sandlot is not running.')
     return 0
   }
@@ -64,13 +67,13 @@ async function end(context: Context, ends: boolean): Promise<number> {
   })
   // An `up` of a version that does not know the signal has ended without its processes.
   await endOrphans(record, context)
-  if (ends && !(await isLeftToOthers(context))) await stopLeftSandboxes(context)
+  if (ends && !(await isLeftToOthers(context, record))) await stopLeftSandboxes(context)
   return 0
 }
 
 /** Where they are is not known here: their people's sandboxes may be on the same engine. */
-async function refuseOthers(context: Context): Promise<void> {
-  const others = await agentsElsewhere(context)
+async function refuseOthers(context: Context, record: UpRecord | undefined): Promise<void> {
+  const others = await agentsElsewhere(context, record)
   if (others.length > 0)
     throw new StepError(
       `Other agents run with the same database (${others.join(', ')}), and their people’s files would go too. Nothing was stopped or removed.`,
@@ -79,8 +82,8 @@ async function refuseOthers(context: Context): Promise<void> {
 }
 
 /** Whether other agents have the prompts and sandboxes of all people now; then it is said. */
-async function isLeftToOthers(context: Context): Promise<boolean> {
-  const others = await agentsElsewhere(context)
+async function isLeftToOthers(context: Context, record: UpRecord | undefined): Promise<boolean> {
+  const others = await agentsElsewhere(context, record)
   if (others.length === 0) return false
   context.steps.note(
     `! Other agents run with the same database (${others.join(', ')}): prompts and sandboxes are theirs now, and go on.`,
@@ -88,12 +91,11 @@ async function isLeftToOthers(context: Context): Promise<boolean> {
   return true
 }
 
-/** Names of those on the same PostgreSQL that `up` has not started on this machine. */
-async function agentsElsewhere(context: Context): Promise<string[]> {
+/** Names of those on the same PostgreSQL that the `up` of this record has not started here. */
+async function agentsElsewhere(context: Context, record: UpRecord | undefined): Promise<string[]> {
   const { config } = context
   if (!isOnPostgres(config) || deploymentOf(config) === undefined) return []
-  const started = readRecord(recordFile(config))?.replicas ?? 1
-  const own = new Set(replicaNumbers(started).map((number) => replicaId(config, number)))
+  const own = new Set(replicaNumbers(record?.replicas ?? 1).map((number) => replicaId(config, number)))
   const living = z.array(z.string()).parse(await sandboxAdmin(['agents'], context))
   return living.filter((id) => !own.has(id))
 }
@@ -102,8 +104,8 @@ async function agentsElsewhere(context: Context): Promise<string[]> {
  * Prompts that wait for the next start, and the sandboxes that run on meanwhile: those also where
  * the prompts cannot be ended, which rejects afterwards.
  */
-async function endWhatWasLeft(context: Context): Promise<void> {
-  if (await isLeftToOthers(context)) return
+async function endWhatWasLeft(context: Context, record: UpRecord | undefined): Promise<void> {
+  if (await isLeftToOthers(context, record)) return
   try {
     await endWaitingPrompts(context)
   } finally {
@@ -123,4 +125,33 @@ async function endWaitingPrompts({ config, steps }: Context): Promise<void> {
       fix: 'What it said is above.',
     }),
   )
+}
+
+/**
+ * Stops containers that still run after their agent ended: it was killed, or had no engine.
+ * Workspaces stay. Rejects with a `SandboxError`.
+ */
+async function stopLeftSandboxes({ config, steps }: Context): Promise<void> {
+  if (!needsGate(config)) return
+  try {
+    // Without an engine nothing of ours runs on it either.
+    if ((await askEngine(config)) instanceof Error) return
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error
+    steps.note(
+      `! The engine cannot be asked whether sandboxes are left running: ${error.problems.join('; ')}`,
+    )
+    return
+  }
+  const deployment = deploymentOf(config)
+  if (deployment === undefined) return
+  const backend = createDockerBackend({ deployment, ...engineOf(config) })
+  try {
+    const left = (await backend.list({})).filter(({ state }) => state === 'running' || state === 'paused')
+    await Promise.all(left.map(({ id }) => backend.stop(id)))
+    if (left.length > 0)
+      steps.note(`Stopped ${left.length} sandboxes that an earlier run left; workspaces are kept.`)
+  } finally {
+    await backend.inventory.close()
+  }
 }

@@ -137,12 +137,8 @@ export async function runUntilStopped(
     const building = buildFullImage(config, steps, stop.signal)
     const signal = await stop.requested
     print('')
+    // What agents could not stop is stopped by `down`, which knows whether others use the engine.
     await Promise.all([stopAll(signal), building])
-    if (signal === END_SIGNAL) {
-      // Only now: the client of the engine is larger than all that is needed to watch.
-      const { stopLeftSandboxes } = await import('../deployment/left-sandboxes.ts')
-      await stopLeftSandboxes(context)
-    }
     return 0
   } catch (error) {
     await stopAll(stop.signal.aborted ? await stop.requested : 'SIGTERM')

@@ -1,9 +1,13 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { down } from '../../src/commands/down.ts'
 import { parseCliConfig } from '../../src/config.ts'
+import { writeRecord } from '../../src/processes/pid-file.ts'
+import { markOf } from '../../src/processes/process-mark.ts'
 import { createSteps } from '../../src/steps.ts'
 
 let folder: string
@@ -83,3 +87,24 @@ test.each([[['--end']], [['--purge', '--yes']]])(
     )
   },
 )
+
+test('agents of the `up` that it ends are no others, also where they are still known as living', async () => {
+  agent('', ['here-1', 'here-2'])
+  const up = spawn(process.execPath, ['--eval', 'setInterval(() => {}, 1000)'])
+  await once(up, 'spawn')
+  const mark = markOf(up.pid ?? 0)
+  if (mark === undefined) throw new Error('it has ended')
+  mkdirSync(join(folder, '.sandlot/run'))
+  writeRecord(join(folder, '.sandlot/run/up.json'), {
+    up: mark,
+    url: 'http://127.0.0.1:8002',
+    children: {},
+    replicas: 2,
+  })
+  // As it does itself.
+  up.once('exit', () => rmSync(join(folder, '.sandlot/run/up.json')))
+  const settings = { DATABASE_URL: 'postgres://sandlot@db.example.org/sandlot', SANDLOT_REPLICA: 'here' }
+  expect(await end(settings)).toBe(0)
+  expect(said).not.toContain('Other agents')
+  expect(said).toContain('The engine cannot be asked')
+})
