@@ -93,7 +93,9 @@ function unitOf(config: CliConfig): string {
   const launcher = join(config.root, 'sandlot')
   const set = config.environment['SANDLOT_BACKUP_DIR'] ?? ''
   const backups = set === '' ? undefined : resolve(config.root, set)
-  const special = [config.root, config.data, backups ?? ''].find((path) => /[\s"'\\%$;:]/.test(path))
+  const special = [config.root, config.data, config.keys, backups ?? ''].find((path) =>
+    /[\s"'\\%$;:]/.test(path),
+  )
   if (special !== undefined)
     throw new StepError(
       `A unit cannot name ${special}: it has a space or a sign that means something to systemd.`,
@@ -103,6 +105,7 @@ function unitOf(config: CliConfig): string {
   return unitText({
     root: config.root,
     data: config.data,
+    keys: config.keys,
     backups,
     user,
     home,

@@ -4,6 +4,7 @@ interface UnitParts {
   /** The checkout. No path here has a character that a unit file gives a meaning. */
   root: string
   data: string
+  keys: string
   /** Where backups go, where that is set; it may not be there yet. */
   backups: string | undefined
   /** Who has run `up` here. */
@@ -30,8 +31,14 @@ const STOP_SECONDS = 90
  * prompts to the next start. Memory must stay executable for Node's compiler.
  */
 export function unitText(parts: UnitParts): string {
-  const { root, data, backups, user, home, group, moreGroups, path, localEngine, port } = parts
-  const writable = [root, data, ...(backups === undefined ? [] : [`-${backups}`]), `-${home}/.npm`].join(' ')
+  const { root, data, keys, backups, user, home, group, moreGroups, path, localEngine, port } = parts
+  const writable = [
+    root,
+    data,
+    ...(keys.startsWith(`${data}/`) ? [] : [keys]),
+    ...(backups === undefined ? [] : [`-${backups}`]),
+    `-${home}/.npm`,
+  ].join(' ')
   const low = port < 1024
   return `${UNIT_MARK}${root}
 [Unit]

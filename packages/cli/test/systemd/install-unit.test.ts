@@ -91,6 +91,14 @@ test('--print shows a unit that starts up at boot and ends it as down does, and 
   expect(existsSync(unit())).toBe(false)
 })
 
+test('a folder of keys elsewhere can be written too', async () => {
+  const keys = join(folder, 'keys')
+  mkdirSync(keys)
+  writeFileSync(join(keys, 'deployment.json'), '{}')
+  await install(['--print'], { SANDLOT_KEYS_DIR: keys })
+  expect(said).toContain(`ReadWritePaths=${folder} ${folder}/.sandlot ${keys} -${homedir()}/.npm`)
+})
+
 test('an engine elsewhere is not waited for here', async () => {
   await install(['--print'], { DOCKER_HOST: 'tcp://engine.example.org:2376' })
   expect(said).not.toContain('docker.service')
