@@ -30,23 +30,19 @@ async function main([act = '']: readonly string[]): Promise<Answer> {
   // Before the first start, or with another SANDLOT_DATA than Sandlot's: nothing is made by asking.
   if (!existsSync(join(keysFolder, 'deployment.json')))
     return { rotated: false, reason: 'no_deployment', folder: dataFolder }
-  const store = await openSessionStore(database, { mode: sessionsMode })
-  try {
-    const rotated = await whileNoAgentRuns(dataFolder, store.replicas, async () => {
-      const { key } = deploymentKeys(keysFolder, deployment)
-      const rotating = rotateKeys(keysFolder, key, store.secrets, ([first]) =>
-        store.replicas.changeKey('sealing_key', printOf(first)),
-      )
-      let next = await rotating.next()
-      for (; next.done !== true; next = await rotating.next()) process.stderr.write(`${next.value}\n`)
-      return next.value
-    })
-    if ('result' in rotated) return { rotated: true, ...rotated.result }
-    const agents = rotated.running.length === 0 ? {} : { agents: rotated.running }
-    return { rotated: false, reason: 'running', folder: dataFolder, ...agents }
-  } finally {
-    await store.close()
-  }
+  const open = () => openSessionStore(database, { mode: sessionsMode })
+  const rotated = await whileNoAgentRuns(dataFolder, open, async ({ secrets, replicas }) => {
+    const { key } = deploymentKeys(keysFolder, deployment)
+    const rotating = rotateKeys(keysFolder, key, secrets, ([first]) =>
+      replicas.changeKey('sealing_key', printOf(first)),
+    )
+    let next = await rotating.next()
+    for (; next.done !== true; next = await rotating.next()) process.stderr.write(`${next.value}\n`)
+    return next.value
+  })
+  if ('result' in rotated) return { rotated: true, ...rotated.result }
+  const agents = rotated.running.length === 0 ? {} : { agents: rotated.running }
+  return { rotated: false, reason: 'running', folder: dataFolder, ...agents }
 }
 
 if (import.meta.main) {

@@ -29,43 +29,54 @@ async function main([act = '', ...names]: readonly string[]): Promise<unknown> {
   // Before the first start there is nothing, and nothing is made by asking.
   if (!existsSync(join(config.keysFolder, 'deployment.json')))
     return act === 'purge' ? { containers: 0, volumes: 0 } : []
-  return withStore(config, async ({ ledger, replicas }) => {
-    if (act === 'agents') return (await replicas.list()).filter(({ living }) => living).map(({ id }) => id)
-    const keys = deploymentKeys(config.keysFolder, config.deployment)
-    const backend = createBackend(config, keys)
-    const { images, limits, runtime } = config.sandbox
-    const { image } = images
-    const own = { backend, ledger, deploymentId: keys.id, deploymentKey: keys.key, image, limits }
-    const options = { ...own, runtime, log: warn }
-    try {
-      if (act === 'list') return await listWorkspaces({ backend, ledger })
-      if (act === 'ownerless') return (await ownerlessVolumes({ backend, ledger })).map(({ name }) => name)
-      if (act === 'prune') return await pruneVolumes(names, options)
-      if (act === 'purge') {
-        const purged = await whileNoAgentRuns(config.dataFolder, replicas, () => purgeAll(options))
-        if ('result' in purged) return purged.result
-        const names = purged.running.length === 0 ? '' : ` (${purged.running.join(', ')})`
-        throw new Error(`Sandlot is running${names}. Stop it with ./sandlot down first.`)
-      }
+  const open = () => openSessionStore(config.database, { mode: config.sessionsMode })
+  if (act === 'purge') {
+    const purge = (store: SessionStore) => withBackend(config, store, ({ options }) => purgeAll(options))
+    const purged = await whileNoAgentRuns(config.dataFolder, open, purge)
+    if ('result' in purged) return purged.result
+    const running = purged.running.length === 0 ? '' : ` (${purged.running.join(', ')})`
+    throw new Error(`Sandlot is running${running}. Stop it with ./sandlot down first.`)
+  }
+  const store = await open()
+  try {
+    if (act === 'agents')
+      return (await store.replicas.list()).filter(({ living }) => living).map(({ id }) => id)
+    return await withBackend(config, store, async ({ reads, options }) => {
+      if (act === 'list') return listWorkspaces(reads)
+      if (act === 'ownerless') return (await ownerlessVolumes(reads)).map(({ name }) => name)
+      if (act === 'prune') return pruneVolumes(names, options)
       throw new Error(`There is nothing to do called "${act}".`)
-    } finally {
-      await backend.inventory.close()
-    }
-  })
+    })
+  } finally {
+    await store.close()
+  }
+}
+
+interface Tools {
+  reads: Pick<RemovalOptions, 'backend' | 'ledger'>
+  options: RemovalOptions
+}
+
+async function withBackend<T>(
+  config: AgentConfig,
+  { ledger }: SessionStore,
+  work: (tools: Tools) => Promise<T>,
+): Promise<T> {
+  const keys = deploymentKeys(config.keysFolder, config.deployment)
+  const backend = createBackend(config, keys)
+  const { images, limits, runtime } = config.sandbox
+  const { image } = images
+  const own = { backend, ledger, deploymentId: keys.id, deploymentKey: keys.key, image, limits }
+  try {
+    return await work({ reads: { backend, ledger }, options: { ...own, runtime, log: warn } })
+  } finally {
+    await backend.inventory.close()
+  }
 }
 
 /** On stderr, which the launcher keeps in a log: stdout is the answer. */
 const warn: RemovalOptions['log'] = (message, { slot, error }) =>
   void process.stderr.write(`Slot ${slot}: ${message}: ${messageOf(error)}\n`)
-
-async function withStore<T>(config: AgentConfig, work: (store: SessionStore) => Promise<T>): Promise<T> {
-  const store = await openSessionStore(config.database, { mode: config.sessionsMode })
-  try {
-    return await work(store)
-  } finally {
-    await store.close()
-  }
-}
 
 if (import.meta.main) {
   try {

@@ -2,19 +2,20 @@
 import { existsSync, mkdirSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { type FileLock, lockFile } from '@sandlot/storage/lock'
-import type { ReplicaReads } from '@sandlot/storage/sessions/replicas'
+import type { SessionStore } from '@sandlot/storage/sessions/store'
 
 /** `running`: those that live in the database, and those on this disk, also if cut off from it. */
 type WhileNoneRuns<T> = { result: T } | { running: string[] }
 
 /**
  * Runs `work` with the locks of all agents of `dataFolder`, so that none of them can start
- * meanwhile. Where agents run it answers their names instead: none for the only agent of a file.
+ * meanwhile. Where agents run it answers their names instead: none for the only agent of a file,
+ * beside which `open` is not called, since a file has one writer.
  */
 export async function whileNoAgentRuns<T>(
   dataFolder: string,
-  replicas: Pick<ReplicaReads, 'list'>,
-  work: () => Promise<T>,
+  open: () => Promise<SessionStore>,
+  work: (store: SessionStore) => Promise<T>,
 ): Promise<WhileNoneRuns<T>> {
   const locks: FileLock[] = []
   try {
@@ -23,10 +24,16 @@ export async function whileNoAgentRuns<T>(
       if (lock !== undefined) locks.push(lock)
       return lock === undefined ? [id] : []
     })
-    const living = (await replicas.list()).filter((replica) => replica.living).map(({ id }) => id)
-    if (holders.length === 0 && living.length === 0) return { result: await work() }
-    const names = new Set([...holders, ...living].filter((id) => id !== undefined))
-    return { running: [...names].toSorted() }
+    const here = holders.filter((id) => id !== undefined)
+    if (here.length < holders.length) return { running: here }
+    const store = await open()
+    try {
+      const living = (await store.replicas.list()).filter((replica) => replica.living).map(({ id }) => id)
+      if (holders.length === 0 && living.length === 0) return { result: await work(store) }
+      return { running: [...new Set([...here, ...living])].toSorted() }
+    } finally {
+      await store.close()
+    }
   } finally {
     for (const lock of locks) lock.release()
   }

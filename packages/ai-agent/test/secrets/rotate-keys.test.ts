@@ -1,7 +1,16 @@
 /** A new key for people's secrets, cut off wherever it can be. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -141,6 +150,8 @@ test('beside a running agent nothing is done, and the answer says so', async () 
   expect(JSON.parse(said)).toEqual({ rotated: false, reason: 'running', folder })
   expect(child.exitCode).toBe(3)
   expect(sealingKeys(join(folder, 'keys'), deploymentKey)).toEqual([deploymentKey])
+  // Its file has one writer.
+  expect(existsSync(join(folder, 'sessions.db'))).toBe(false)
   lock?.release()
 }, 60_000)
 
