@@ -63,8 +63,8 @@ export function sharedEngine(
   ownership: Ownership & { readonly id: string },
   replicas: Pick<ReplicaRows, 'ownerOf' | 'freeOf' | 'list' | 'announce'>,
 ): NonNullable<SandboxesOptions['share']> {
-  /** Who was no one's at the last look. */
-  let before: ReadonlySet<string> = new Set()
+  /** Who was no one's when they were last asked for. */
+  const before = new Set<string>()
   return {
     owns: (userId) => ownership.has(userId),
     leads: () => ownership.leads(),
@@ -76,7 +76,8 @@ export function sharedEngine(
       const part = new Set(free.length === 0 ? [] : partOf(ownership.id, free, await replicas.list()))
       // Those whom another one should have taken since.
       if (ownership.leads()) for (const userId of free) if (before.has(userId)) part.add(userId)
-      before = new Set(free)
+      for (const userId of userIds) before.delete(userId)
+      for (const userId of free) before.add(userId)
       await Promise.all([...part].map((userId) => ownership.confirm(userId)))
       return new Set(userIds.filter((userId) => ownership.has(userId)))
     },

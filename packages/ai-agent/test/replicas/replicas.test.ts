@@ -240,6 +240,8 @@ describeOnPostgres('agents on one PostgreSQL', (postgres) => {
     expect(free.length).toBeGreaterThan(0)
     await engine?.takeOver(people)
     expect(await living[0].store.replicas.freeOf(people)).not.toEqual([])
+    // As of those whose sandboxes are paused, in the same round.
+    await engine?.takeOver(['nobody'])
     await engine?.takeOver(people)
     expect(await living[0].store.replicas.freeOf(people)).toEqual([])
     for (const one of [...living, dead]) await one.close()
