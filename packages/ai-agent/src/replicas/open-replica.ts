@@ -88,7 +88,7 @@ interface DeploymentKeys {
 /** Throws where these are not the keys that the database has been used with. */
 async function refuseOtherKeys(
   { id, key, sealing, folder }: DeploymentKeys,
-  rows: Pick<ReplicaRows, 'hasKey'>,
+  rows: Pick<ReplicaRows, 'hasKey' | 'changeKey'>,
 ): Promise<void> {
   const refuse = (file: string, what: string): never => {
     throw new Error(
@@ -104,6 +104,9 @@ async function refuseOtherKeys(
     ))
   )
     refuse('secrets.json', 'secrets of people')
+  // A rotation was cut off before it said so: from now on this agent seals with the new key.
+  const [newest] = sealing
+  if (sealing.length > 1 && newest !== undefined) await rows.changeKey('sealing_key', printOf(newest))
 }
 
 class Reloads {
