@@ -2,7 +2,7 @@
  * What is where in a data folder. With compose the service has a folder of its own in it; a backup
  * has the files of both in one, which the next start of compose parts again.
  */
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, realpathSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { z } from 'zod'
 import type { DatabaseName } from './manifest.ts'
@@ -31,7 +31,9 @@ const DATABASE = /\.db($|-wal$|-shm$|\.before-|\.migrating|\.writing)/
  * the folder itself would bring its owner and mode with it. `keys`: where the folder of keys is.
  */
 export function tarArguments(data: string, target: string, keys = join(data, 'keys')): string[] {
-  const isElsewhere = keys !== join(data, 'keys')
+  // A link alone would be in it.
+  const real = realpathSync(keys)
+  const isElsewhere = real !== join(realpathSync(data), 'keys')
   const service = serviceFolder(data)
   const inside = relative(data, target)
   const left = [
@@ -51,7 +53,7 @@ export function tarArguments(data: string, target: string, keys = join(data, 'ke
     ...namesIn(data),
     ...(service === data ? [] : namesIn(service)),
     // In the backup they are where they are by default.
-    ...(isElsewhere ? [`--transform=s,^\\.${literal(keys)},./keys,`, '-C', '/', `.${keys}`] : []),
+    ...(isElsewhere ? [`--transform=s,^\\.${literal(real)},./keys,`, '-C', '/', `.${real}`] : []),
   ]
 }
 

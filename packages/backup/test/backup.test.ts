@@ -10,6 +10,7 @@ import {
   renameSync,
   rmSync,
   statSync,
+  symlinkSync,
   truncateSync,
   writeFileSync,
 } from 'node:fs'
@@ -99,13 +100,19 @@ test('a restore makes the same Sandlot, once', async () => {
   expect(await problem(restore(file))).toBe('not_empty')
 })
 
-test('keys of another folder are in it too, and come back where they are by default', async () => {
+test('keys of another folder, or behind a link, are in it too, and come back where they are by default', async () => {
   const before = filesIn(data)
   const keys = join(folder, 'keys of [all], once')
   renameSync(join(data, 'keys'), keys)
-  const { file } = await backup({ keys })
-  await restore(file)
-  expect(filesIn(join(folder, 'restored'))).toEqual(before)
+  const link = join(data, 'keys')
+  symlinkSync(keys, link)
+  const made = [await backup({ keys }), await backup({ keys: link, to: join(folder, 'others') })]
+  rmSync(keys, { recursive: true })
+  for (const [number, { file }] of made.entries()) {
+    const restored = join(folder, `restored-${number}`)
+    await restore(file, { data: restored })
+    expect(filesIn(restored)).toEqual(before)
+  }
 })
 
 test('nothing in the file tells a key or a setting, and tar can list it', async () => {
