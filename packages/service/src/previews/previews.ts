@@ -97,7 +97,8 @@ export class Previews {
     const said = key === undefined ? undefined : this.#read(key)
     if (said === undefined || this.idOf(said.userId, said.port) !== previewId) return undefined
     const age = Date.now() - said.at
-    if (age > PASS_MS) return undefined
+    // Until it is made anew, a cookie does not tell of later visits.
+    if (age > PASS_MS + RENEW_MS) return undefined
     const { at: _at, ...mark } = said
     const name = JSON.stringify([said.via, said.id, said.port])
     const pass = this.#passes.get(name) ?? (await this.#hold(name, previewId, mark))

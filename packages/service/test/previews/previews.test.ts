@@ -11,7 +11,7 @@ import { type AddressInfo, connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { randomText } from '@sandlot/shared/ids'
 import { openAccounts } from '@sandlot/storage/accounts/accounts'
-import { beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test, vi } from 'vitest'
 import { WebSocket, WebSocketServer, createWebSocketStream } from 'ws'
 import type { Caller } from '../../src/auth/caller.ts'
 import { Previews } from '../../src/previews/previews.ts'
@@ -349,6 +349,31 @@ test('tickets expire', async () => {
   await new Promise((resolve) => setTimeout(resolve, 20))
   expect(await previews.enter(previews.idOf('u', 80), ticket)).toBeUndefined()
   await accounts.close()
+})
+
+test('a browser stays for 12 hours after its last visit, by a cookie that is made anew each hour', async () => {
+  const { harness, ann } = now()
+  const { host, cookie } = await opened(ann)
+  const hour = 3_600_000
+  const start = Date.now()
+  /** At that hour: the status, and the cookie that follows. */
+  const visit = async (hours: number, by: string): Promise<[number, string | undefined]> => {
+    vi.setSystemTime(start + hours * hour)
+    const { status, headers } = await at(host, '/', { headers: { cookie: by } })
+    return [status, headers['set-cookie']?.[0]?.split(';')[0]]
+  }
+  vi.useFakeTimers({ toFake: ['Date'] })
+  try {
+    expect(await visit(0.9, cookie)).toEqual([200, undefined])
+    const [status, next = ''] = await visit(12.8, cookie)
+    expect([status, next]).toEqual([200, expect.not.stringMatching(`^${cookie}$`)])
+    await harness.restart()
+    expect((await visit(24, next))[0]).toBe(200)
+    expect((await visit(26, cookie))[0]).toBe(403)
+    expect((await visit(26, next))[0]).toBe(403)
+  } finally {
+    vi.useRealTimers()
+  }
 })
 
 test.each([
