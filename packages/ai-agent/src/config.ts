@@ -1,6 +1,7 @@
 /** What an operator can set for the agent. The only file here that reads the environment. */
-import { existsSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
+import { readKeysFolder } from '@sandlot/shared/node/secret-file'
 import {
   type Environment,
   ConfigError,
@@ -216,7 +217,7 @@ export function readAgentConfig(
   }
 
   const dataFolder = resolve(read.SANDLOT_DATA)
-  const keysFolder = readKeysFolder(dataFolder, read.SANDLOT_KEYS_DIR, problems)
+  const keysFolder = readKeysFolder(dataFolder, read.SANDLOT_KEYS_DIR, 'deployment.json', problems)
   const replica = read.DATABASE_URL === undefined ? undefined : read.SANDLOT_REPLICA
   const ownFolder = replica === undefined ? dataFolder : join(dataFolder, 'replicas', replica)
   const socket = join(dataFolder, 'run', replica === undefined ? 'agent.sock' : `agent-${replica}.sock`)
@@ -362,18 +363,6 @@ function namesIn(list: string): string[] {
     .split(',')
     .map((name) => name.trim())
     .filter((name) => name !== '')
-}
-
-/** Those that are left in the data folder would be made anew, and every sandbox be lost. */
-function readKeysFolder(dataFolder: string, set: string | undefined, problems: string[]): string {
-  const usual = join(dataFolder, 'keys')
-  if (set === undefined) return usual
-  const folder = resolve(set)
-  if (existsSync(join(usual, 'deployment.json')) && !existsSync(join(folder, 'deployment.json')))
-    problems.push(
-      `SANDLOT_KEYS_DIR: there are no keys in ${folder}, and this Sandlot has its own in ${usual}; move them there`,
-    )
-  return folder
 }
 
 /** Limits of the host. 0 in a setting is none. */

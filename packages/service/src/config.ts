@@ -5,6 +5,7 @@ import { ConfigError, readConfig, settingRows, wholeNumber } from '@sandlot/shar
 import { databaseUrl } from '@sandlot/shared/config/database-url'
 import { agentToken } from '@sandlot/shared/config/agent-token'
 import type { Environment } from '@sandlot/shared/config'
+import { readKeysFolder } from '@sandlot/shared/node/secret-file'
 import { type OtherSettings, type SettingRow, otherSettings } from '@sandlot/shared/office/configuration'
 import { BACKUP_STATUS_FILE } from '@sandlot/shared/office/backup-status'
 import { type OidcProviderConfig, readOidcProviders } from '@sandlot/shared/team/oidc-config'
@@ -172,13 +173,16 @@ export function readServiceConfig(env: Environment = process.env): ServiceConfig
   if (smtp === undefined && email.length > 0)
     throw new ConfigError(['SANDLOT_ALERT_EMAIL: needs a mail server, SANDLOT_SMTP_URL'])
   const dataFolder = resolve(read.SANDLOT_DATA)
+  const problems: string[] = []
+  const keysFolder = readKeysFolder(dataFolder, read.SANDLOT_KEYS_DIR, 'service-cookies', problems)
+  if (problems.length > 0) throw new ConfigError(problems)
   const sessionsFile = resolve(read.SANDLOT_SESSIONS_DB ?? join(dataFolder, 'sessions.db'))
   return {
     host: read.HOST,
     port: read.PORT,
     logLevel: read.LOG_LEVEL,
     dataFolder,
-    keysFolder: resolve(read.SANDLOT_KEYS_DIR ?? join(dataFolder, 'keys')),
+    keysFolder,
     publicUrl: read.SANDLOT_PUBLIC_URL,
     allowedOrigins: read.SANDLOT_ALLOWED_ORIGINS,
     previewHost: read.SANDLOT_PREVIEW_HOST,

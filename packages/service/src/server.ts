@@ -252,12 +252,14 @@ export async function startService(config: ServiceConfig, deps: ServiceDeps = {}
     })
 
     const { webhook } = config.alerts
+    // Also without one: the folder of keys is copied, or read-only, once all are made.
+    const alertKey = await secretOf('alerts')
     const alerts = new Alerts({
       email: config.alerts.email,
       sendMail,
       webhook: webhook && {
         host: webhook.host,
-        post: alertPoster(webhook, await secretOf('alerts')),
+        post: alertPoster(webhook, alertKey),
       },
       readiness: () =>
         readinessOf({ config, accounts, sessions, agent, external, stopping: stopping.signal }),

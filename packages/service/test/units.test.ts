@@ -164,6 +164,17 @@ describe('configuration', () => {
     expect(config.allowedOrigins).toEqual(['https://a.example', 'http://b.example:81'])
   })
 
+  test('has no keys made anew in another folder while the data folder has some', async () => {
+    const data = await mkdtemp(join(tmpdir(), 'sandlot-keys-'))
+    const read = () => readServiceConfig({ SANDLOT_DATA: data, SANDLOT_KEYS_DIR: join(data, 'shared') })
+    expect(read().keysFolder).toBe(join(data, 'shared'))
+    await ensureSecret(join(data, 'keys'), 'service-cookies')
+    expect(read).toThrow('move the keys there')
+    await ensureSecret(join(data, 'shared'), 'service-cookies')
+    expect(read().keysFolder).toBe(join(data, 'shared'))
+    await rm(data, { recursive: true })
+  })
+
   test('names every problem at once', () => {
     const read = () =>
       readServiceConfig({ PORT: '80000', LOG_LEVEL: 'loud', SANDLOT_PUBLIC_URL: 'chat', SANDLOT_DATTA: 'x' })

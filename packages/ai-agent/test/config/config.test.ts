@@ -111,7 +111,7 @@ describe('keys', () => {
       keys,
     ])
     deploymentKeys(join(data, 'keys'))
-    expect(problems(both)).toEqual([expect.stringContaining(`move them there`)])
+    expect(problems(both)).toEqual([expect.stringContaining('move the keys there')])
     deploymentKeys(keys)
     expect(problems(both)).toEqual([])
   })

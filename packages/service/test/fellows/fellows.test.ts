@@ -1,7 +1,7 @@
 /** Two services on one PostgreSQL, each with a disk of its own: what happens at one holds at the other. */
 import { once } from 'node:events'
 import { type IncomingMessage, request as httpRequest } from 'node:http'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openAccounts } from '@sandlot/storage/accounts/accounts'
@@ -138,7 +138,14 @@ describeOnPostgres('two services on one PostgreSQL', (postgres) => {
     await waitFor(async () => (await at(other.url, '/', cookie)).statusCode === 403)
   })
 
-  test('one with other keys does not start, and says which', async () => {
+  test('all keys are made at the first start, to be copied; one with others does not start, and says which', async () => {
+    expect((await readdir(harness.config.keysFolder)).toSorted()).toEqual([
+      'agent-token',
+      'alerts',
+      'previews',
+      'push',
+      'service-cookies',
+    ])
     const keysFolder = join(folder, 'other-keys')
     await expect(
       startService({ ...harness.config, dataFolder: join(folder, 'third'), keysFolder }),

@@ -5,10 +5,30 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { link, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { randomText } from '../ids.ts'
 
 const SECRET_CHARS = 50
+
+/**
+ * The absolute path of the folder of keys, of which `key` is one. A problem where `set` names one
+ * without it while the data folder has it: made anew, it would open nothing of before.
+ */
+export function readKeysFolder(
+  dataFolder: string,
+  set: string | undefined,
+  key: string,
+  problems: string[],
+): string {
+  const usual = join(dataFolder, 'keys')
+  if (set === undefined) return usual
+  const folder = resolve(set)
+  if (existsSync(join(usual, key)) && !existsSync(join(folder, key)))
+    problems.push(
+      `SANDLOT_KEYS_DIR: there is no ${key} in ${folder}, and this Sandlot has its own in ${usual}; move the keys there`,
+    )
+  return folder
+}
 
 /**
  * Reads the secret of that name, and creates it if there is none. Safe beside another process that
