@@ -46,7 +46,7 @@ export function makeSecondFactors({ db, auth, headersOf, begun }: SecondFactorOp
   /** Whose sign-in waits for a code. */
   const waitingUser = async (cookie: string): Promise<string | undefined> => {
     const [, value = ''] = challengeOf(cookie)?.split('=') ?? []
-    const identifier = decodeURIComponent(value).split('.')[0] ?? ''
+    const identifier = decoded(value).split('.')[0] ?? ''
     if (!identifier.startsWith('2fa-')) return undefined
     return (await (await $context).internalAdapter.findVerificationValue(identifier))?.value
   }
@@ -140,6 +140,14 @@ export function makeSecondFactors({ db, auth, headersOf, begun }: SecondFactorOp
 /** The one cookie that says which sign-in waits for a code. */
 function challengeOf(cookie: string): string | undefined {
   return cookie.split(/;\s*/).find((pair) => COOKIE.test(pair.split('=')[0] ?? ''))
+}
+
+function decoded(value: string): string {
+  try {
+    return decodeURIComponent(value)
+  } catch {
+    return '' // Nothing of ours made it.
+  }
 }
 
 function translate(error: unknown): unknown {
