@@ -1,16 +1,49 @@
-import { StrictMode } from 'react'
+import { Component, type ReactNode, StrictMode } from 'react'
 import { createRoot } from 'react-dom/client'
 import './styles/index.css'
 import { App } from './app.tsx'
 import { watchTheme } from './lib/theme.ts'
+import { Button } from './ui/button.tsx'
+import { LogoMark } from './ui/logo.tsx'
+
+/** A page that was loaded anew so lately is not helped by the same once more. */
+const JUST_RELOADED_MS = 30_000
+
+/** In place of an empty window, where anything of the page throws. */
+class PageGuard extends Component<{ children: ReactNode }, { failed: boolean }> {
+  override state = { failed: false }
+
+  static getDerivedStateFromError(): { failed: boolean } {
+    return { failed: true }
+  }
+
+  override render(): ReactNode {
+    if (!this.state.failed) return this.props.children
+    return (
+      <main className="flex h-full flex-col items-center justify-center gap-3 px-6 text-center">
+        <LogoMark className="size-9" />
+        <h1 className="mt-2 text-lg font-semibold">This page could not be shown</h1>
+        <p role="alert" className="max-w-sm text-sm text-muted">
+          A part of it failed or could not be loaded. What you wrote is kept, and what runs goes on.
+        </p>
+        <Button className="mt-2" onClick={() => location.reload()}>
+          Load it again
+        </Button>
+      </main>
+    )
+  }
+}
 
 const root = document.getElementById('root')
 if (root === null) throw new Error('index.html has no #root')
 watchTheme()
 preventStrayDrops()
+reloadForLostFiles()
 createRoot(root).render(
   <StrictMode>
-    <App />
+    <PageGuard>
+      <App />
+    </PageGuard>
   </StrictMode>,
 )
 
@@ -32,4 +65,17 @@ function preventStrayDrops(): void {
 function takesText({ target, dataTransfer }: DragEvent): boolean {
   if (dataTransfer?.types.includes('Files') === true) return false
   return target instanceof HTMLInputElement || target instanceof HTMLTextAreaElement
+}
+
+/**
+ * Loads the page anew where a file of it has gone: of a version that another has replaced, or lost
+ * on the way. Drafts are kept, and the service has the rest.
+ */
+function reloadForLostFiles(): void {
+  window.addEventListener('vite:preloadError', (event) => {
+    const [navigation] = performance.getEntriesByType('navigation') as PerformanceNavigationTiming[]
+    if (navigation?.type === 'reload' && performance.now() < JUST_RELOADED_MS) return
+    event.preventDefault()
+    location.reload()
+  })
 }

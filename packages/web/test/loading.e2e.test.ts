@@ -4,10 +4,10 @@ import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import { expect, test } from 'vitest'
 import { freshDist } from './fixture/dist.ts'
-import { DESKTOP, PHONE, usePages } from './fixture/pages.ts'
+import { DESKTOP, lookAt, PHONE, usePages } from './fixture/pages.ts'
 import { PERSON } from './fixture/service.ts'
 
-const { service, url, newPage, signedIn, openChat } = usePages()
+const { complaints, service, url, newPage, signedIn, openChat } = usePages()
 
 const MOST_BYTES = 450_000
 /** The sum of a visit; 0.1 is what the web calls good. */
@@ -52,6 +52,32 @@ test('the chat is asked for before it is known who is here', async () => {
   })
   await page.goto(`${url()}/`)
   await page.getByLabel('E-mail').waitFor()
+})
+
+test('a file of the page that has gone is got by loading it anew; what stays away says so', async () => {
+  const page = await signedIn({ sessionId: 's_fixed' })
+  await page.getByTestId('composer').fill('a draft')
+  let lost = 0
+  await page.route('**/assets/settings-page-*.js', async (route) => {
+    lost += 1
+    await (lost === 1 ? route.abort() : route.continue())
+  })
+  const settings = page.getByRole('button', { name: /Settings$/ })
+  await settings.click()
+  await page.getByRole('complementary', { name: 'Settings' }).waitFor()
+  expect(lost).toBe(2)
+  await page.goBack()
+  expect(await page.getByTestId('composer').inputValue()).toBe('a draft')
+
+  await page.route('**/assets/settings-page-*.js', (route) => route.abort())
+  await page.reload()
+  await settings.click()
+  await page.getByRole('heading', { name: 'This page could not be shown' }).waitFor()
+  expect(await lookAt(page, 'not-whole')).toEqual([])
+  await page.unroute('**/assets/settings-page-*.js')
+  await page.getByRole('button', { name: 'Load it again' }).click()
+  await page.getByRole('complementary', { name: 'Settings' }).waitFor()
+  complaints.length = 0
 })
 
 test.each([
