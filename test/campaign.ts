@@ -32,6 +32,14 @@ export function sample<T>(name: string, cases: readonly T[], count: number): T[]
   return cases.filter((_, place) => drawn.has(place))
 }
 
+/**
+ * Leaves a test out of two ordinary runs of three, by the seed and `name`: of those that take ten seconds and more of a
+ * processor, and stand beside quick ones of the same thing.
+ */
+export function oneRunOfThree(name: string, skip: (leaveOut: boolean, reason: string) => void): void {
+  skip(!full && randomFrom(`${seed} ${name}`)() * 3 >= 1, 'in one ordinary run of three, by its seed')
+}
+
 /** Numbers in [0, 1) that depend only on `text`: mulberry32 over its FNV-1a hash. */
 export function randomFrom(text: string): () => number {
   let state = 0x811c9dc5

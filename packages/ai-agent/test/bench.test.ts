@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
+import { oneRunOfThree } from '../../../test/campaign.ts'
 import { nodeEnvironment } from '../../../test/config.ts'
 
 const PROGRAM = fileURLToPath(new URL('../bench/agent.ts', import.meta.url))
@@ -20,7 +21,8 @@ interface Written {
   }[]
 }
 
-test('the goals that need nobody beside us are measured, printed and written', async () => {
+test('the goals that need nobody beside us are measured, printed and written', async ({ skip }) => {
+  oneRunOfThree('goals of the agent', skip)
   const folder = mkdtempSync(join(tmpdir(), 'sandlot-bench-test-'))
   try {
     const json = join(folder, 'figures.json')

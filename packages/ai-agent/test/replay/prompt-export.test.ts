@@ -1,5 +1,6 @@
 import { metaOf } from '@sandlot/shared/events'
 import { expect, test } from 'vitest'
+import { oneRunOfThree } from '../../../../test/campaign.ts'
 import { documentOf, exportPrompt, framesOf } from '../../src/replay/prompt-export.ts'
 import { type RequestFrame, bodyOf, digestOf } from '../../src/replay/mark.ts'
 import { AgentMetrics } from '../../src/metrics/agent-metrics.ts'
@@ -161,7 +162,10 @@ test('a secret in the system prompt, a tool’s words or a message is hidden, an
   expect(bench.provider.requests[0]?.raw).toContain(secret)
 })
 
-test('the document is the record, in pieces, and a long one leaves the process its other work', async () => {
+test('the document is the record, in pieces, and a long one leaves the process its other work', async ({
+  skip,
+}) => {
+  oneRunOfThree('a long document', skip)
   const text = (n: number): string => `line ${n} `.repeat(1_200)
   const calls = Array.from({ length: 60 }, (_, n) =>
     toolCalls([{ id: `c${n}`, name: 'echo', args: { text: text(n) } }]),

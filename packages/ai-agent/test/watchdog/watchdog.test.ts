@@ -7,6 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { pathToFileURL } from 'node:url'
 import { methods } from '@agentclientprotocol/sdk'
 import { describe, expect, test } from 'vitest'
+import { oneRunOfThree } from '../../../../test/campaign.ts'
 import { nodeEnvironment } from '../../../../test/config.ts'
 import { countsResume, takeLastEnd } from '../../src/watchdog/last-end.ts'
 import { writeLastEnd } from '../../src/watchdog/last-end-file.ts'
@@ -25,7 +26,10 @@ function prompt(one: SocketClient, sessionId: string, words: string): Promise<un
   return one.request(methods.agent.session.prompt, { sessionId, prompt: [{ type: 'text', text: words }] })
 }
 
-test('X-A2 an agent whose thread is blocked ends; only the prompt that blocked it counts the resume', async () => {
+test('X-A2 an agent whose thread is blocked ends; only the prompt that blocked it counts the resume', async ({
+  skip,
+}) => {
+  oneRunOfThree('X-A2', skip)
   const hang = { steps: [], after: 'hang' } as const
   const provider = await startFakeProvider([hang, textAnswer('One.'), textAnswer('Two.')])
   await using folder = new AgentFolder()
