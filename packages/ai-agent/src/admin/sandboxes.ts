@@ -12,8 +12,8 @@ import {
   type RemovalOptions,
 } from '@sandlot/sandbox/controller/workspaces'
 import { messageOf } from '@sandlot/shared/errors'
-import { openSessionStore } from '@sandlot/storage/sessions/open'
-import type { SessionStore } from '@sandlot/storage/sessions/store'
+import { isPostgres } from '@sandlot/storage/database/postgres'
+import { openSessionReader, openSessionStore } from '@sandlot/storage/sessions/open'
 import { type AgentConfig, readAgentConfig } from '../config.ts'
 import { deploymentKeys } from '../secrets/keys.ts'
 import { createBackend } from '../sandbox-backend.ts'
@@ -31,44 +31,52 @@ async function main([act = '', ...names]: readonly string[]): Promise<unknown> {
     return act === 'purge' ? { containers: 0, volumes: 0 } : []
   const open = () => openSessionStore(config.database, { mode: config.sessionsMode })
   if (act === 'purge') {
-    const purge = (store: SessionStore) => withBackend(config, store, ({ options }) => purgeAll(options))
-    const purged = await whileNoAgentRuns(config.dataFolder, open, purge)
+    const purged = await whileNoAgentRuns(config.dataFolder, open, ({ ledger }) =>
+      withBackend(config, (own) => purgeAll({ ...own, ledger })),
+    )
     if ('result' in purged) return purged.result
     const running = purged.running.length === 0 ? '' : ` (${purged.running.join(', ')})`
     throw new Error(`Sandlot is running${running}. Stop it with ./sandlot down first.`)
   }
-  const store = await open()
-  try {
-    if (act === 'agents')
-      return (await store.replicas.list()).filter(({ living }) => living).map(({ id }) => id)
-    return await withBackend(config, store, async ({ reads, options }) => {
-      if (act === 'list') return listWorkspaces(reads)
-      if (act === 'ownerless') return (await ownerlessVolumes(reads)).map(({ name }) => name)
-      if (act === 'prune') return pruneVolumes(names, options)
+  if (act === 'prune')
+    return withStore(await open(), ({ ledger }) =>
+      withBackend(config, (own) => pruneVolumes(names, { ...own, ledger })),
+    )
+  // Beside an agent, of which a file has one: nothing is migrated, cleaned up or indexed.
+  const isThere = isPostgres(config.database) || existsSync(config.database)
+  const reader = isThere ? await openSessionReader(config.database, { waitMs: 0 }) : await open()
+  return withStore(reader, async ({ ledger, replicas }) => {
+    if (act === 'agents') return (await replicas.list()).filter(({ living }) => living).map(({ id }) => id)
+    return withBackend(config, async ({ backend }) => {
+      if (act === 'list') return listWorkspaces({ backend, ledger })
+      if (act === 'ownerless') return (await ownerlessVolumes({ backend, ledger })).map(({ name }) => name)
       throw new Error(`There is nothing to do called "${act}".`)
     })
+  })
+}
+
+async function withStore<S extends { close(): Promise<void> }, T>(
+  store: S,
+  work: (store: S) => Promise<T>,
+): Promise<T> {
+  try {
+    return await work(store)
   } finally {
     await store.close()
   }
 }
 
-interface Tools {
-  reads: Pick<RemovalOptions, 'backend' | 'ledger'>
-  options: RemovalOptions
-}
-
 async function withBackend<T>(
   config: AgentConfig,
-  { ledger }: SessionStore,
-  work: (tools: Tools) => Promise<T>,
+  work: (own: Omit<RemovalOptions, 'ledger'>) => Promise<T>,
 ): Promise<T> {
   const keys = deploymentKeys(config.keysFolder, config.deployment)
   const backend = createBackend(config, keys)
   const { images, limits, runtime } = config.sandbox
   const { image } = images
-  const own = { backend, ledger, deploymentId: keys.id, deploymentKey: keys.key, image, limits }
+  const own = { backend, deploymentId: keys.id, deploymentKey: keys.key, image, limits }
   try {
-    return await work({ reads: { backend, ledger }, options: { ...own, runtime, log: warn } })
+    return await work({ ...own, runtime, log: warn })
   } finally {
     await backend.inventory.close()
   }

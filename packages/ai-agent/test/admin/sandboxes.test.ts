@@ -60,6 +60,16 @@ test('lists whose a workspace is, and removes only what is nobody’s', async ()
   expect(existsSync(join(folder, 'workspaces', 'theirs'))).toBe(true)
 }, 60_000)
 
+test('beside an agent what is only asked changes nothing, like a copy of a chat that is being made', async () => {
+  await oneUserAndOneStray()
+  const copy = { id: 'copy', userId: '', cwd: '/workspace', mode: 'manual', at: Date.now() } as const
+  const store = await openSessionStore(join(folder, 'sessions.db'))
+  await store.createSession(copy)
+  for (const act of ['list', 'ownerless', 'agents']) await admin(act)
+  await expect(store.createSession(copy)).rejects.toThrow()
+  await store.close()
+}, 60_000)
+
 test('removes everything only while no agent runs', async () => {
   await oneUserAndOneStray()
   const running = lockFile(join(folder, 'run', 'agent.lock'))

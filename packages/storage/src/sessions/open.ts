@@ -122,6 +122,7 @@ export async function openSessionReader(
     chats: withTypedFailures(health, chatReads(db)),
     usage: withTypedFailures(health, usageReads(db)),
     replicas: withTypedFailures(health, replicaReads(db)),
+    ledger: withTypedFailures(health, { list: () => storedLedger(db).list() }, ledgerFailure),
     audit: withTypedFailures(health, auditReads(db, 'agent')),
     retention: withTypedFailures(health, retentionReads(db)),
     close,

@@ -4,6 +4,7 @@ import { auditReads } from '../audit/audit.ts'
 import { readNotices } from './notices.ts'
 import { type ExpressionBuilder, type Kysely, sql } from 'kysely'
 import { MAX_CHUNK_BYTES } from './output-writer.ts'
+import { storedLedger } from './ledger.ts'
 import { NO_USER, toEvent, toOutputRow, toSessionRow } from './rows.ts'
 import type { SessionsSchema } from './schema.ts'
 import { chatReads, keptBy } from './chats.ts'
@@ -26,6 +27,7 @@ export function sessionReads(db: Kysely<SessionsSchema>): Omit<SessionReader, 'c
       return row === undefined ? undefined : toSessionRow(row)
     },
 
+    ledger: { list: () => storedLedger(db).list() },
     shares: shareReads(db),
     audit: auditReads(db, 'agent'),
     retention: retentionReads(db),

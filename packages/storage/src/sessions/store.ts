@@ -80,6 +80,7 @@ export interface SessionReader {
   readonly chats: ChatReads
   readonly usage: UsageReads
   readonly replicas: ReplicaReads
+  readonly ledger: Pick<SandboxLedger, 'list'>
   getSession(id: string): Promise<SessionRow | undefined>
   /**
    * Newest first: of this user, and, with their teams, also those that are shared with them.
