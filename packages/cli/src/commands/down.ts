@@ -86,7 +86,7 @@ async function isLeftToOthers(context: Context, record: UpRecord | undefined): P
   const others = await agentsElsewhere(context, record)
   if (others.length === 0) return false
   context.steps.note(
-    `! Other agents run with the same database (${others.join(', ')}): prompts and sandboxes are theirs now, and go on.`,
+    `! Other agents run with the same database (${others.join(', ')}): their prompts go on, and all sandboxes are left to them.`,
   )
   return true
 }

@@ -79,7 +79,7 @@ test.each([[['--end']], [['--purge', '--yes']]])(
     expect(said.split('\n')).toEqual(
       args[0] === '--end'
         ? [
-            '! Other agents run with the same database (there-2): prompts and sandboxes are theirs now, and go on.',
+            '! Other agents run with the same database (there-2): their prompts go on, and all sandboxes are left to them.',
             'Sandlot is not running.',
             '',
           ]

@@ -149,7 +149,6 @@ interface RequestFramesTable {
   json: string
 }
 
-/** Numbers that only grow. */
 export interface SessionsSchema extends UsageSumsTables {
   sessions: SessionsTable
   events: EventsTable

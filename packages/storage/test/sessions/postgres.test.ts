@@ -1,5 +1,6 @@
 import { textOf } from '@sandlot/shared/events'
 import { messageOf } from '@sandlot/shared/errors'
+import { sql } from 'kysely'
 import { beforeAll, expect, test } from 'vitest'
 import { healthText, toAccountUserError, toUserError } from '../../src/plain-words.ts'
 import { openStore } from '../../src/database/open.ts'
@@ -47,6 +48,19 @@ describeOnPostgres('on PostgreSQL', (postgres) => {
       ),
     ).toEqual(['before', 'after'])
     await store.close()
+  })
+
+  test('a statement and an idle transaction have an end, who asks has a name, outputs are not compressed', async () => {
+    const url = await postgres.database('settings', 'empty')
+    const { db, close } = await openStore<SessionsSchema>(url, 'sessions', sessionsMigrations)
+    const { rows } = await sql<Record<string, string>>`select current_setting('statement_timeout') statement,
+      current_setting('idle_in_transaction_session_timeout') idle, current_setting('application_name') name,
+      (select attstorage::text from pg_attribute
+        where attrelid = 'sessions.output_chunks'::regclass and attname = 'bytes') storage`.execute(db)
+    expect(rows).toEqual([
+      { statement: '30s', idle: '5s', name: expect.stringMatching(/^sandlot \S+ \d+@/), storage: 'e' },
+    ])
+    await close()
   })
 
   test.each([
