@@ -98,6 +98,24 @@ test('lines of both processes are merged by time, page by page, and exported', a
   ])
 })
 
+test('a chat that the reader sees has its title, and no other has', async () => {
+  const { store } = harness.agent
+  const me = (await (await ann.get('/api/me')).json()) as { id: string }
+  const about = { cwd: '/workspace', mode: 'manual', at: 1 } as const
+  for (const [id, userId] of [
+    ['own', me.id],
+    ['theirs', 'somebody'],
+  ] as const) {
+    await store.createSession({ id, userId, ...about })
+    await store.append(id, [], { title: `Plans of ${id}` })
+    await store.audit.write({ who: { id: userId, name: userId }, what: 'shared', whom: { id } })
+  }
+  await store.audit.write({ who: { id: me.id, name: 'Ann' }, what: 'chat_deleted', whom: { id: 'gone' } })
+  const page = await read('?what=shared,chat_deleted')
+  expect(page.entries).toHaveLength(3)
+  expect(page.chats).toEqual({ own: 'Plans of own' })
+})
+
 test('is for administrators, and refuses what is no search', async () => {
   const bob = await addUser(harness, ann, 'bob@example.org')
   expect((await bob.get('/api/admin/audit')).status).toBe(403)

@@ -76,6 +76,16 @@ const AUDIT_GROUPS = {
 type AuditGroup = keyof typeof AUDIT_GROUPS
 export type AuditKind = (typeof AUDIT_GROUPS)[AuditGroup][number]
 
+/** What these were done to is a chat. */
+const ABOUT_CHATS: ReadonlySet<string> = new Set<AuditKind>([
+  'chat_deleted',
+  'shared',
+  'unshared',
+  'snapshot_made',
+  'snapshot_removed',
+  'approval_answered',
+])
+
 /** Where an act came from, as the service saw it. */
 export const auditFrom = z.object({
   /** The client’s, as a trusted proxy says. */
@@ -145,9 +155,16 @@ const auditEntry = z.object({
 })
 export type AuditEntry = z.infer<typeof auditEntry>
 
+/** The chat that a line is about. Chats that went with their person are only counted. */
+export function chatIdOf({ what, who, whom }: AuditEntry): string | undefined {
+  return ABOUT_CHATS.has(what) && who.id !== SANDLOT.id ? (whom.id ?? undefined) : undefined
+}
+
 /** `GET /api/admin/audit` (administrators), the newest first, of both processes. */
 export const auditPage = z.object({
   entries: z.array(auditEntry),
+  /** Titles by id, of the chats in it that the reader sees; null: it has none yet. */
+  chats: z.record(z.string(), z.string().nullable()).default({}),
   /** For `cursor` of the next page; null: there is none. */
   next: z.string().nullable(),
 })

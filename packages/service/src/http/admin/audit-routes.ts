@@ -7,9 +7,11 @@ import {
   type AuditSource,
   auditAsk,
   auditSource,
+  chatIdOf,
 } from '@sandlot/shared/office/audit'
 import { csvOf } from '@sandlot/shared/office/csv'
 import type { AuditQuery, AuditReads } from '@sandlot/storage/audit/audit'
+import type { ReaderOf } from '@sandlot/storage/sessions/shares'
 import { Hono } from 'hono'
 import { actorOf } from '../../auth/agent-user.ts'
 import { readChains } from '../../office/checks.ts'
@@ -44,6 +46,7 @@ export function auditRoutes(parts: Parts): Hono<AppEnv> {
       const last = entries.length < ask.limit ? undefined : entries.at(-1)
       return c.json({
         entries,
+        chats: await titlesOf(entries, sessions, c.var.caller.account),
         next: last === undefined ? null : `${last.at}-${last.source}-${last.seq}`,
       } satisfies AuditPage)
     })
@@ -63,6 +66,17 @@ export function auditRoutes(parts: Parts): Hono<AppEnv> {
       })
     })
     .get('/chains', async (c) => c.json(await readChains(parts)))
+}
+
+/** Of the chats that this reader sees. */
+async function titlesOf(
+  entries: readonly AuditEntry[],
+  sessions: Parts['sessions'],
+  reader: ReaderOf,
+): Promise<AuditPage['chats']> {
+  const ids = [...new Set(entries.flatMap((entry) => chatIdOf(entry) ?? []))]
+  const seen = await Promise.all(ids.map((id) => sessions.find(reader, id)))
+  return Object.fromEntries(seen.flatMap((one) => (one === undefined ? [] : [[one.row.id, one.row.title]])))
 }
 
 function askOf(c: Ctx): AuditAsk {

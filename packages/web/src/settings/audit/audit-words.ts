@@ -1,5 +1,5 @@
 /** The audit log in words. */
-import type { AuditEntry, AuditKind } from '@sandlot/shared/office/audit'
+import { type AuditEntry, type AuditKind, chatIdOf } from '@sandlot/shared/office/audit'
 
 /** By groups, as the filter shows them. */
 export const AUDIT_WORDS: Record<AuditKind, string> = {
@@ -67,6 +67,32 @@ export const AUDIT_WORDS: Record<AuditKind, string> = {
 export function auditWord(what: string): string {
   const known: Readonly<Record<string, string>> = AUDIT_WORDS
   return known[what] ?? what.replaceAll('_', ' ')
+}
+
+const WHAT_IDS_NAME: Partial<Record<AuditKind, string>> = {
+  terminal_opened: 'terminal',
+  terminal_closed: 'terminal',
+  exec_started: 'command',
+  exec_ended: 'command',
+  prompt_stopped: 'prompt',
+  rule_made: 'rule',
+  rule_revoked: 'rule',
+  rules_changed: 'rule',
+  sandbox_reset: 'person',
+  sandbox_stopped: 'person',
+  team_member_added: 'person',
+  team_member_removed: 'person',
+  sign_in_ended: 'sign-in',
+  invitation_revoked: 'invitation',
+}
+
+/** To whom or what it was done: a name, or a word and the id. Empty: to nothing else. */
+export function whomWords(entry: AuditEntry): string {
+  const { what, whom } = entry
+  if (whom.name !== null || whom.id === null) return whom.name ?? ''
+  const words: Readonly<Record<string, string>> = WHAT_IDS_NAME
+  const word = chatIdOf(entry) === undefined ? words[what] : 'chat'
+  return word === undefined ? whom.id : `${word} ${whom.id}`
 }
 
 /** By a key, from an address; empty: neither is known. */

@@ -1,7 +1,14 @@
 /** Who did what, for administrators: searched, exported, and whether it is whole. */
-import type { AuditChains, AuditEntry, AuditPage, AuditSource } from '@sandlot/shared/office/audit'
+import {
+  type AuditChains,
+  type AuditEntry,
+  type AuditPage,
+  type AuditSource,
+  chatIdOf,
+} from '@sandlot/shared/office/audit'
 import { CircleAlert, CircleCheck, Download } from 'lucide-react'
 import { useEffect, useState } from 'react'
+import { Link } from 'wouter'
 import { formatCount } from '../../lib/format.ts'
 import { type AuditFilter, auditExport, checkAudit, fetchAudit } from '../../net/audit.ts'
 import { Alert } from '../../ui/alert.tsx'
@@ -11,7 +18,7 @@ import { Spinner } from '../../ui/spinner.tsx'
 import { Part } from '../part.tsx'
 import { Choice } from '../people/setting-fields.tsx'
 import { useAttempt, useOnShow } from '../use-attempt.ts'
-import { AUDIT_WORDS, auditWord, changedFacts, fromWords } from './audit-words.ts'
+import { AUDIT_WORDS, auditWord, changedFacts, fromWords, whomWords } from './audit-words.ts'
 
 const ALL: AuditFilter = { who: '', text: '', what: '', from: '', to: '' }
 const LINK =
@@ -33,7 +40,8 @@ export function Audit() {
   const more = (cursor: string) =>
     attempt(async () => {
       const next = await fetchAudit(asked, cursor)
-      setPage({ entries: [...(page?.entries ?? []), ...next.entries], next: next.next })
+      const entries = [...(page?.entries ?? []), ...next.entries]
+      setPage({ entries, chats: { ...page?.chats, ...next.chats }, next: next.next })
     })
   return (
     <>
@@ -54,7 +62,7 @@ export function Audit() {
       ) : (
         <ol aria-label="Lines" className="-mt-4 divide-y divide-line rounded-lg border border-line">
           {page.entries.map((entry) => (
-            <Line key={`${entry.source}-${entry.seq}`} entry={entry} />
+            <Line key={`${entry.source}-${entry.seq}`} entry={entry} chats={page.chats} />
           ))}
         </ol>
       )}
@@ -108,9 +116,11 @@ function Filter(props: { filter: AuditFilter; onChange: (filter: AuditFilter) =>
   )
 }
 
-function Line(props: { entry: AuditEntry }) {
-  const { entry } = props
+function Line(props: { entry: AuditEntry; chats: AuditPage['chats'] }) {
+  const { entry, chats } = props
   const { at, who, whom, what, count } = entry
+  const chatId = chatIdOf(entry)
+  const title = chatId === undefined ? undefined : chats[chatId]
   const facts = changedFacts(entry)
   const from = fromWords(entry)
   return (
@@ -121,9 +131,21 @@ function Line(props: { entry: AuditEntry }) {
           {auditWord(what)}
           {count > 1 && `, ${count.toLocaleString('en')} times`}
         </span>
-        {(whom.name ?? whom.id) !== null && (
-          <span className="[overflow-wrap:anywhere] text-muted">{whom.name ?? whom.id}</span>
-        )}
+        <span className="[overflow-wrap:anywhere] text-muted">
+          {title === undefined ? (
+            whomWords(entry)
+          ) : (
+            <>
+              {whom.name !== null && `${whom.name} in `}
+              <Link
+                href={`/s/${chatId}`}
+                className="inline-flex items-center text-accent underline underline-offset-2 pointer-coarse:h-11"
+              >
+                {title ?? 'New chat'}
+              </Link>
+            </>
+          )}
+        </span>
         <time
           dateTime={new Date(at).toISOString()}
           className="ml-auto text-xs whitespace-nowrap text-muted max-sm:ml-0 max-sm:w-full"
