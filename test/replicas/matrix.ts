@@ -389,6 +389,8 @@ export async function neighbourOf(world: World, personId: string): Promise<Clien
     const other = await world.join()
     await other.say('hello').done
     if (tries === MOST_NEIGHBOURS || (await world.ownerOf(other.id)) !== owner) return other
+    // The services learn of an agent that has just been started within a second.
+    await sleep(300 * tries)
   }
 }
 
