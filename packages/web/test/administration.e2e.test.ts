@@ -1,13 +1,15 @@
 /** The deployment as a whole, as administrators see and change it, in a real browser. */
 import { expect, test } from 'vitest'
-import { DESKTOP, PHONE, lookAt, until, usePages } from './fixture/pages.ts'
+import { DESKTOP, PHONE, lookAt, until, usePages, oneLook } from './fixture/pages.ts'
 
 const { service, signedIn, url } = usePages()
 
-test.each([
-  ['light', { viewport: DESKTOP, theme: 'light' as const }],
-  ['phone-dark', { viewport: PHONE, theme: 'dark' as const }],
-])('tools, sandboxes, rules for everybody and the configuration, %s', async (name, look) => {
+test.each(
+  oneLook('administration', [
+    ['light', { viewport: DESKTOP, theme: 'light' as const }],
+    ['phone-dark', { viewport: PHONE, theme: 'dark' as const }],
+  ]),
+)('tools, sandboxes, rules for everybody and the configuration, %s', async (name, look) => {
   const page = await signedIn(look)
   const wide = look.viewport === DESKTOP
   const open = async (section: string, title: string) => {

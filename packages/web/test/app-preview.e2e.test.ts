@@ -1,14 +1,16 @@
 /** The panel of what listens in the sandbox, in a real browser. */
 import { makeSandlotEvent } from '@sandlot/shared/events'
 import { expect, test } from 'vitest'
-import { DESKTOP, lookAt, PHONE, usePages } from './fixture/pages.ts'
+import { DESKTOP, lookAt, PHONE, usePages, oneLook } from './fixture/pages.ts'
 
 const { service, signedIn } = usePages()
 
-test.each([
-  { viewport: DESKTOP, theme: 'dark' as const },
-  { viewport: PHONE, theme: 'light' as const },
-])('the panel has what listens, when it does, and how to open it, $theme', async (look) => {
+test.each(
+  oneLook('app-preview', [
+    { viewport: DESKTOP, theme: 'dark' as const },
+    { viewport: PHONE, theme: 'light' as const },
+  ]),
+)('the panel has what listens, when it does, and how to open it, $theme', async (look) => {
   const page = await signedIn(look)
   await page.getByRole('button', { name: 'Workspace', exact: true }).click()
   await page.getByRole('tab', { name: 'App' }).click()

@@ -3,17 +3,19 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
-import { DESKTOP, PHONE, lookAt, until, usePages } from './fixture/pages.ts'
+import { DESKTOP, PHONE, lookAt, until, usePages, oneLook } from './fixture/pages.ts'
 import { SessionLog } from './fixture/session-log.ts'
 
 const { service, complaints, signedIn, frames } = usePages()
 
 const file = (name: string, text: string) => ({ name, mimeType: 'text/plain', buffer: Buffer.from(text) })
 
-test.each([
-  ['desktop-dark', { viewport: DESKTOP, theme: 'dark' as const }],
-  ['phone-light', { viewport: PHONE, theme: 'light' as const }],
-])('files of any kind are attached and named in the message, %s', async (name, look) => {
+test.each(
+  oneLook('attached', [
+    ['desktop-dark', { viewport: DESKTOP, theme: 'dark' as const }],
+    ['phone-light', { viewport: PHONE, theme: 'light' as const }],
+  ]),
+)('files of any kind are attached and named in the message, %s', async (name, look) => {
   service.files.set('uploads/figures.csv', Buffer.from('of before'))
   const page = await signedIn({ ...look, sessionId: 's_error' })
   await page

@@ -1,13 +1,15 @@
 /** Audit, retention and one's own data, in a real browser. */
 import { expect, test } from 'vitest'
-import { DESKTOP, PHONE, lookAt, until, usePages } from './fixture/pages.ts'
+import { DESKTOP, PHONE, lookAt, until, usePages, oneLook } from './fixture/pages.ts'
 
 const { service, signedIn, url } = usePages()
 
-test.each([
-  ['audit-light', { viewport: DESKTOP, theme: 'light' as const }],
-  ['audit-phone-dark', { viewport: PHONE, theme: 'dark' as const, touch: true }],
-])('the log is searched, exported and checked; retention shows what would go, %s', async (name, look) => {
+test.each(
+  oneLook('audit', [
+    ['audit-light', { viewport: DESKTOP, theme: 'light' as const }],
+    ['audit-phone-dark', { viewport: PHONE, theme: 'dark' as const, touch: true }],
+  ]),
+)('the log is searched, exported and checked; retention shows what would go, %s', async (name, look) => {
   const page = await signedIn(look)
   await page.goto(`${url()}/settings/audit`)
   const lines = page.getByRole('list', { name: 'Lines' }).getByRole('listitem')

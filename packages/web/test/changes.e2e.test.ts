@@ -1,7 +1,7 @@
 /** What a prompt changed in the workspace, in a real browser. */
 import { diffsId } from '@sandlot/shared/desk/changes'
 import { expect, test } from 'vitest'
-import { DESKTOP, lookAt, PHONE, usePages } from './fixture/pages.ts'
+import { DESKTOP, lookAt, PHONE, usePages, oneLook } from './fixture/pages.ts'
 import { SessionLog } from './fixture/session-log.ts'
 
 const { service, openChat, signedIn } = usePages()
@@ -37,10 +37,12 @@ function changed(): SessionLog {
   return log
 }
 
-test.each([
-  { viewport: DESKTOP, theme: 'light' as const },
-  { viewport: PHONE, theme: 'dark' as const },
-])('a prompt says what it changed, and the panel has the files and their diffs, $theme', async (look) => {
+test.each(
+  oneLook('changes', [
+    { viewport: DESKTOP, theme: 'light' as const },
+    { viewport: PHONE, theme: 'dark' as const },
+  ]),
+)('a prompt says what it changed, and the panel has the files and their diffs, $theme', async (look) => {
   service.add('s_changed', 'Rows with a price', changed(), { updatedAt: Date.now() })
   const page = await signedIn(look)
   service.files.set('total.py', Buffer.from(AFTER))

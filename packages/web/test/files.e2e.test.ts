@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises'
 import type { Page } from 'playwright-core'
 import { expect, test } from 'vitest'
-import { DESKTOP, PHONE, card, lookAt, until, usePages } from './fixture/pages.ts'
+import { DESKTOP, PHONE, card, lookAt, until, usePages, oneLook } from './fixture/pages.ts'
 import { pictureOf } from './fixture/picture.ts'
 import { SessionLog } from './fixture/session-log.ts'
 
@@ -29,10 +29,12 @@ async function openFiles(page: Page) {
 
 const kept = () => [...service.files].map(([path, bytes]) => `${path}=${bytes.toString()}`).toSorted()
 
-test.each([
-  ['desktop-light', { viewport: DESKTOP, theme: 'light' as const }],
-  ['phone-dark', { viewport: PHONE, theme: 'dark' as const }],
-])('the tree is walked by keys: opened, renamed, deleted and restored, %s', async (name, look) => {
+test.each(
+  oneLook('files 1', [
+    ['desktop-light', { viewport: DESKTOP, theme: 'light' as const }],
+    ['phone-dark', { viewport: PHONE, theme: 'dark' as const }],
+  ]),
+)('the tree is walked by keys: opened, renamed, deleted and restored, %s', async (name, look) => {
   for (const path of [
     'report/2026/summary.md',
     'report/notes.txt',
@@ -207,10 +209,12 @@ test('an empty workspace says what belongs there, and what the agent wrote is sa
   expect(await link.getAttribute('href')).toMatch(/^\/api\/files\/content\?path=.+&download=1$/)
 })
 
-test.each([
-  ['desktop-light', { viewport: DESKTOP, theme: 'light' as const }],
-  ['phone-dark', { viewport: PHONE, theme: 'dark' as const }],
-])(
+test.each(
+  oneLook('files 2', [
+    ['desktop-light', { viewport: DESKTOP, theme: 'light' as const }],
+    ['phone-dark', { viewport: PHONE, theme: 'dark' as const }],
+  ]),
+)(
   'what the agent made is shown: in its answer, and in the folded card of its call, %s',
   async (name, look) => {
     service.files.set('sales/plot.png', pictureOf(640, 400))

@@ -1,13 +1,15 @@
 /** Endpoints of models, as administrators add them, in a real browser. */
 import { expect, test } from 'vitest'
-import { DESKTOP, PHONE, lookAt, usePages } from './fixture/pages.ts'
+import { DESKTOP, PHONE, lookAt, usePages, oneLook } from './fixture/pages.ts'
 
 const { service, signedIn, url } = usePages()
 
-test.each([
-  ['models-light', { viewport: DESKTOP, theme: 'light' as const }],
-  ['models-phone-dark', { viewport: PHONE, theme: 'dark' as const }],
-])('the first model is found, tested, saved, changed and removed, %s', async (name, look) => {
+test.each(
+  oneLook('models', [
+    ['models-light', { viewport: DESKTOP, theme: 'light' as const }],
+    ['models-phone-dark', { viewport: PHONE, theme: 'dark' as const }],
+  ]),
+)('the first model is found, tested, saved, changed and removed, %s', async (name, look) => {
   const page = await signedIn(look)
   await page.getByRole('link', { name: 'Add a model' }).click()
   await page.getByRole('heading', { name: 'Models', exact: true }).waitFor()

@@ -1,13 +1,15 @@
 /** The palette of chats and actions, in a real browser. */
 import { expect, test } from 'vitest'
-import { DESKTOP, PHONE, lookAt, until, usePages } from './fixture/pages.ts'
+import { DESKTOP, PHONE, lookAt, until, usePages, oneLook } from './fixture/pages.ts'
 
 const { frames, service, signedIn } = usePages()
 
-test.each([
-  ['palette-light', { viewport: DESKTOP, theme: 'light' as const }],
-  ['palette-phone-dark', { viewport: PHONE, theme: 'dark' as const }],
-])('chats and actions are found by words and done by the keyboard alone, %s', async (name, look) => {
+test.each(
+  oneLook('palette', [
+    ['palette-light', { viewport: DESKTOP, theme: 'light' as const }],
+    ['palette-phone-dark', { viewport: PHONE, theme: 'dark' as const }],
+  ]),
+)('chats and actions are found by words and done by the keyboard alone, %s', async (name, look) => {
   service.files.set('data.csv', Buffer.from('a,b'))
   const page = await signedIn({ ...look, sessionId: 's_fixed' })
   const palette = page.getByRole('dialog', { name: 'Chats and actions' })

@@ -4,7 +4,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Locator, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { DESKTOP, lookAt, PHONE, until, usePages } from './fixture/pages.ts'
+import { DESKTOP, lookAt, PHONE, until, usePages, oneLook } from './fixture/pages.ts'
 import { pdfOf } from './fixture/pdf.ts'
 import { pictureOf } from './fixture/picture.ts'
 import { SessionLog } from './fixture/session-log.ts'
@@ -105,10 +105,12 @@ function wavOf(samples: number): Buffer {
 const csv = (rows: number) =>
   `id,city,people\n${Array.from({ length: rows }, (_, at) => `${at + 1},City ${(at * 7919) % rows},${at === 5 ? 99_000_000 : (at * 104_729) % 1_000_003}`).join('\n')}\n`
 
-test.each([
-  ['desktop-light', { viewport: DESKTOP, theme: 'light' as const }],
-  ['phone-dark', { viewport: PHONE, theme: 'dark' as const }],
-])(
+test.each(
+  oneLook('previews', [
+    ['desktop-light', { viewport: DESKTOP, theme: 'light' as const }],
+    ['phone-dark', { viewport: PHONE, theme: 'dark' as const }],
+  ]),
+)(
   'a file is shown by what it is: %s',
   async (name, look) => {
     const page = await signedIn(look)

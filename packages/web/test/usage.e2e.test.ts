@@ -1,7 +1,7 @@
 /** What was used up, in a real browser: My usage, and what all have used up. */
 import type { Budget } from '@sandlot/shared/office/usage'
 import { expect, test } from 'vitest'
-import { DESKTOP, PHONE, lookAt, until, usePages } from './fixture/pages.ts'
+import { DESKTOP, PHONE, lookAt, until, usePages, oneLook } from './fixture/pages.ts'
 import { SessionLog } from './fixture/session-log.ts'
 
 const { service, signedIn, url, frames } = usePages()
@@ -27,10 +27,12 @@ const TEAM: Budget = {
   warns: false,
 }
 
-test.each([
-  ['usage-light', { viewport: DESKTOP, theme: 'light' as const }],
-  ['usage-phone-dark', { viewport: PHONE, theme: 'dark' as const }],
-])('one’s own by day and model with what is left, and that of all with CSV, %s', async (name, look) => {
+test.each(
+  oneLook('usage 1', [
+    ['usage-light', { viewport: DESKTOP, theme: 'light' as const }],
+    ['usage-phone-dark', { viewport: PHONE, theme: 'dark' as const }],
+  ]),
+)('one’s own by day and model with what is left, and that of all with CSV, %s', async (name, look) => {
   service.usage.budgets = [MONTH, TEAM]
   const page = await signedIn(look)
   await page.goto(`${url()}/settings/usage`)
@@ -72,10 +74,12 @@ test.each([
   expect((await saved).suggestedFilename()).toMatch(/^sandlot-usage-by-model-.*\.csv$/)
 })
 
-test.each([
-  ['gauge-light', { viewport: DESKTOP, theme: 'light' as const }],
-  ['gauge-phone-dark', { viewport: PHONE, theme: 'dark' as const, touch: true }],
-])(
+test.each(
+  oneLook('usage 2', [
+    ['gauge-light', { viewport: DESKTOP, theme: 'light' as const }],
+    ['gauge-phone-dark', { viewport: PHONE, theme: 'dark' as const, touch: true }],
+  ]),
+)(
   'in a chat: how full the context is, what each prompt took, what is left; and compacting, %s',
   async (name, look) => {
     service.usage.budgets = [{ ...MONTH, used: 18.2 }, TEAM]
