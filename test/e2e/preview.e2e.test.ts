@@ -31,7 +31,7 @@ test('an app in the sandbox opens at an origin of its own, and reaches nothing o
   )
   await ada.say('Start my app.')
   await page.getByTestId('changes-line').filter({ hasText: '1 file created' }).click()
-  await page.getByRole('button', { name: 'Diff of app.py' }).click()
+  // The diff of the only file is open.
   await page.getByTestId('prompt-changes').getByText('import http.server').waitFor()
 
   await page.getByRole('tab', { name: 'App' }).click()
