@@ -620,6 +620,7 @@ test('a chat is found by its name, by the keyboard alone', async () => {
     (await page.getByTestId('session-item').getByRole('link').allInnerTexts()).map(
       (text) => text.split('\n')[0],
     )
+  await page.getByTestId('session-item').first().waitFor()
   const all = await titles()
   await page.getByRole('searchbox').focus()
   await page.keyboard.type('WORKSPACE')
