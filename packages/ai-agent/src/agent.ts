@@ -5,7 +5,7 @@
 import { ClientServers } from './acp/client-servers.ts'
 import { type AgentAnswers, answersOf } from './agent/answers.ts'
 import { VERSION, openKept } from './agent/kept.ts'
-import { type AgentLife, lifeOf } from './agent/life.ts'
+import { type AgentLifecycle, lifecycleOf } from './agent/lifecycle.ts'
 import { openPersonSandboxes } from './agent/person-sandboxes.ts'
 import { beyondOf, openAgentMcp } from './agent/reach.ts'
 import type { Running } from './agent/running.ts'
@@ -33,7 +33,7 @@ import { builtinTools } from './tools/builtin/index.ts'
 import { type Tool, idOf } from './tools/tool.ts'
 import { countsResume, takeLastEnd } from './watchdog/last-end.ts'
 
-export type Agent = AgentAnswers & AgentLife
+export type Agent = AgentAnswers & AgentLifecycle
 
 /**
  * Call only while holding the agent's lock. Throws `ConfigError` for what only shows with the
@@ -180,5 +180,5 @@ export async function openAgent(
     retention,
     leaving,
   }
-  return { ...answersOf(config, log, running), ...lifeOf(config, log, running) }
+  return { ...answersOf(config, log, running), ...lifecycleOf(config, log, running) }
 }

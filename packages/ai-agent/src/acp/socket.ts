@@ -8,7 +8,7 @@ import type { ListenOptions, Server as NetServer } from 'node:net'
 import { dirname } from 'node:path'
 import type { Duplex } from 'node:stream'
 import type { Stream, AnyMessage } from '@agentclientprotocol/sdk'
-import { orLate } from '@sandlot/shared/async/or-late'
+import { orTimeout } from '@sandlot/shared/async/or-timeout'
 import { type AgentStatus, STREAM_PATH } from '@sandlot/shared/acp-meta'
 import { jsonRpcSocket } from '@sandlot/shared/node/json-rpc-socket'
 import { messageOf } from '@sandlot/shared/errors'
@@ -102,7 +102,7 @@ export async function listenOnSocket(parts: SocketServerParts): Promise<SocketSe
       const clients = [...sockets.clients, ...byteSockets.clients]
       const gone = clients.map(whenClosed)
       for (const client of clients) client.close(1001, 'the agent is going away')
-      await orLate(Promise.all(gone), CLOSE_MS, undefined)
+      await orTimeout(Promise.all(gone), CLOSE_MS, undefined)
       for (const client of clients) client.terminate()
       for (const one of servers) one.closeAllConnections()
       await Promise.all(closed)

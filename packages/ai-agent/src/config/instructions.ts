@@ -5,7 +5,7 @@
  */
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { orLate } from '@sandlot/shared/async/or-late'
+import { orTimeout } from '@sandlot/shared/async/or-timeout'
 import { messageOf } from '@sandlot/shared/errors'
 import { SandboxError } from '@sandlot/sandbox/errors'
 import type { Sandbox } from '@sandlot/sandbox/sandbox'
@@ -93,7 +93,7 @@ export async function instructionsFor(
     ofTeam?.(),
     ofUser(userId),
     project,
-    orLate(readAgentsFile(userId, awake), PATIENCE_MS, ''),
+    orTimeout(readAgentsFile(userId, awake), PATIENCE_MS, ''),
   ])
   const sections = [
     ['From whoever runs this Sandlot', deployment.operator],

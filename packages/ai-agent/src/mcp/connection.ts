@@ -1,7 +1,7 @@
 /** One connection to one server, from the handshake to its end. */
 import { Client, type Transport } from '@modelcontextprotocol/client'
 import { z } from 'zod'
-import { orLate } from '@sandlot/shared/async/or-late'
+import { orTimeout } from '@sandlot/shared/async/or-timeout'
 import type { Elicit } from './elicitation.ts'
 import { type CallResult, callResult } from './result.ts'
 import type { ToolDefinition } from './tool-definition.ts'
@@ -160,7 +160,7 @@ export class Connection {
     const { transport } = this.#options
     // A server that has gone does not answer.
     if ('terminateSession' in transport && typeof transport.terminateSession === 'function')
-      await orLate(Promise.allSettled([transport.terminateSession()]), 1_000, undefined)
+      await orTimeout(Promise.allSettled([transport.terminateSession()]), 1_000, undefined)
     await Promise.allSettled([this.#client.close()])
     await Promise.allSettled([transport.close()])
     this.#open = false

@@ -3,7 +3,7 @@
  * of its sandbox. Names, ids, counts and reasons only: no text of a person, a model or a tool.
  */
 import type { Attributes, Span } from '@opentelemetry/api'
-import { orLate } from '@sandlot/shared/async/or-late'
+import { orTimeout } from '@sandlot/shared/async/or-timeout'
 import { type EventGroup, isOutcome, metaOf, sandlotEventOf } from '@sandlot/shared/events'
 import { shortOfItsEnd } from '@sandlot/shared/reasons'
 import { type ModelAnswer, ModelError } from '../model/model.ts'
@@ -201,7 +201,7 @@ export async function openTracing({
       }
     },
     async close() {
-      await orLate(
+      await orTimeout(
         sdk.shutdown().catch(() => undefined),
         FLUSH_MS,
         undefined,

@@ -4,7 +4,7 @@
  * names in capitals or behind spaces, `error:` as a field, plain JSON, and no blank line between
  * events.
  */
-import { orLate } from '@sandlot/shared/async/or-late'
+import { orTimeout } from '@sandlot/shared/async/or-timeout'
 import { parseJson } from './json.ts'
 import { modelError } from './errors.ts'
 
@@ -42,7 +42,7 @@ export class BodyReader {
     const started = performance.now()
     const { idleMs, progressMs } = this.#limits
     const left = Math.min(idleMs, progressMs - this.#withoutData, atMostMs)
-    const result = await orLate(this.#reader.read(), Math.max(0, left), 'late')
+    const result = await orTimeout(this.#reader.read(), Math.max(0, left), 'late')
     this.#withoutData += performance.now() - started
     if (result !== 'late') return result.value
     // The read is abandoned; cancelling the body ends it.

@@ -1,4 +1,4 @@
-import { orLate } from '@sandlot/shared/async/or-late'
+import { orTimeout } from '@sandlot/shared/async/or-timeout'
 import { messageOf } from '@sandlot/shared/errors'
 import type { Log } from '../log.ts'
 
@@ -17,7 +17,7 @@ export interface EndingStep {
 /** Never rejects. */
 export async function endingStep({ work, problem, withinMs }: EndingStep, log: Log): Promise<void> {
   try {
-    if ((await orLate(work(), withinMs, 'late')) === 'late') log.warn({ withinMs }, problem)
+    if ((await orTimeout(work(), withinMs, 'late')) === 'late') log.warn({ withinMs }, problem)
   } catch (error) {
     log.warn({ error: messageOf(error) }, problem)
   }

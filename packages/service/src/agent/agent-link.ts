@@ -11,7 +11,7 @@
  * socket per open tab.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { orLate } from '@sandlot/shared/async/or-late'
+import { orTimeout } from '@sandlot/shared/async/or-timeout'
 import { EXT, agentMetrics, agentStatus, sessionChanged, settingsAnswer } from '@sandlot/shared/acp-meta'
 import type { AgentMetricsAnswer, AgentStatus, AgentUser, SessionChanged } from '@sandlot/shared/acp-meta'
 import { SandlotError, messageOf } from '@sandlot/shared/errors'
@@ -119,7 +119,7 @@ export class AgentLink {
 
   /** Undefined when it does not answer in time. */
   async #soon(method: string, params: object): Promise<unknown> {
-    return orLate(this.request(method, params), STATUS_TIMEOUT_MS, undefined)
+    return orTimeout(this.request(method, params), STATUS_TIMEOUT_MS, undefined)
   }
 
   /** With everything that it has opened. */

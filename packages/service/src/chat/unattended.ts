@@ -1,5 +1,5 @@
 /** One prompt of an HTTP request, from its submission to its end, through a chat of its own. */
-import { orLate } from '@sandlot/shared/async/or-late'
+import { orTimeout } from '@sandlot/shared/async/or-timeout'
 import { SandlotError, messageOf } from '@sandlot/shared/errors'
 import { metaOf, sandlotEventOf } from '@sandlot/shared/events'
 import type { Mode } from '@sandlot/shared/mode'
@@ -137,7 +137,7 @@ export async function runPrompt(options: UnattendedOptions): Promise<PromptRef> 
 
 async function stop(chat: Chat, accepted: Promise<PromptRef>, { log }: UnattendedOptions): Promise<void> {
   try {
-    const prompt = await orLate(accepted, ACCEPT_TIMEOUT_MS, undefined)
+    const prompt = await orTimeout(accepted, ACCEPT_TIMEOUT_MS, undefined)
     if (prompt !== undefined) await chat.cancel(prompt.sessionId)
   } catch (error) {
     log.info({ error: messageOf(error) }, 'nothing to stop for a client that disconnected')

@@ -4,7 +4,7 @@
  * forgets nothing.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { orLate } from '@sandlot/shared/async/or-late'
+import { orTimeout } from '@sandlot/shared/async/or-timeout'
 import type { Readiness } from '@sandlot/shared/api'
 import { backoffMs } from '@sandlot/shared/async/backoff'
 import { messageOf } from '@sandlot/shared/errors'
@@ -142,7 +142,7 @@ export class Alerts {
   async close(): Promise<void> {
     this.#ended.abort()
     // What is being sent has its own bounds; a stop does not wait for them.
-    await orLate(this.#running, CLOSE_MS, undefined)
+    await orTimeout(this.#running, CLOSE_MS, undefined)
   }
 
   get #channels(): string[] {

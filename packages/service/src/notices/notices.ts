@@ -4,7 +4,7 @@
  * while the service was down goes out at its start, unless it is older than an hour.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { orLate } from '@sandlot/shared/async/or-late'
+import { orTimeout } from '@sandlot/shared/async/or-timeout'
 import { backoffMs } from '@sandlot/shared/async/backoff'
 import { SandlotError, messageOf } from '@sandlot/shared/errors'
 import { NOTICE_KINDS, type NoticeKind, type NoticeTest } from '@sandlot/shared/team/notices'
@@ -134,7 +134,7 @@ export class Notices {
     this.#ended.abort()
     this.#wake()
     // What is being sent has its own bounds; a stop does not wait for them.
-    await orLate(this.#running, CLOSE_MS, undefined)
+    await orTimeout(this.#running, CLOSE_MS, undefined)
   }
 
   async #run(): Promise<void> {

@@ -9,7 +9,7 @@ import { mkdirSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { Writable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { orLate } from '@sandlot/shared/async/or-late'
+import { orTimeout } from '@sandlot/shared/async/or-timeout'
 import { type BytePipe, StdinBlockedError, MAX_UNREAD_BYTES, type StderrLog } from './stdio.ts'
 
 interface DeploymentProcess {
@@ -58,17 +58,17 @@ export async function startDeploymentProcess(options: DeploymentProcess): Promis
     sendSignal(-group, 'SIGKILL')
     guard.unregister(group)
     // Its last lines may still be in the pipe, which a process outside its group may hold open.
-    await orLate(stderrClosed, GRACE_MS, undefined)
+    await orTimeout(stderrClosed, GRACE_MS, undefined)
     stderr.end()
   })
   const end = async (): Promise<void> => {
     closed = running(child)
     const early = descendantsOf(group)
     stdin.end()
-    await orLate(exited, GRACE_MS, undefined)
+    await orTimeout(exited, GRACE_MS, undefined)
     if (running(child)) {
       sendSignal(-group, 'SIGTERM')
-      await orLate(exited, GRACE_MS, undefined)
+      await orTimeout(exited, GRACE_MS, undefined)
     }
     // Also those that left the group.
     const left = [...early, ...descendantsOf(group)]
@@ -89,7 +89,7 @@ export async function startDeploymentProcess(options: DeploymentProcess): Promis
     close: () => (ending ??= end()),
     async ending() {
       // Its pipe may end a moment before it does.
-      await orLate(exited, GRACE_MS, undefined)
+      await orTimeout(exited, GRACE_MS, undefined)
       // One that could not be run may be closed before its exit is reported.
       const ran = CANNOT_RUN[child.exitCode ?? 0] === undefined
       return closed && ran ? 'it was stopped' : endingOf(child, command, stderr.lastLine())

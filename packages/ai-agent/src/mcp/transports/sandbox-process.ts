@@ -4,7 +4,7 @@
  */
 import { createHash, randomBytes } from 'node:crypto'
 import type { CommandExit, RunningCommand, Sandbox } from '@sandlot/sandbox/sandbox'
-import { orLate } from '@sandlot/shared/async/or-late'
+import { orTimeout } from '@sandlot/shared/async/or-timeout'
 import { messageOf } from '@sandlot/shared/errors'
 import { type BytePipe, StdinBlockedError, MAX_UNREAD_BYTES, type StderrLog } from './stdio.ts'
 
@@ -63,7 +63,7 @@ export async function startSandboxProcess(options: SandboxProcess): Promise<Byte
       await Promise.allSettled([running.cancel(GRACE_MS)])
       // Its output is not read any more, so its exit may be stuck behind output that does not fit
       // the window.
-      await orLate(exit, 2 * GRACE_MS, undefined)
+      await orTimeout(exit, 2 * GRACE_MS, undefined)
     },
     ending: async () => {
       const how = await exit

@@ -2,7 +2,7 @@
  * The live view of a running command's output: at most 20 pieces a second of at most 64 KiB, each
  * on character borders. A faster command skips ahead; the store has what was skipped.
  */
-import { orLate } from '@sandlot/shared/async/or-late'
+import { orTimeout } from '@sandlot/shared/async/or-timeout'
 import type { OutputPiece } from '@sandlot/shared/call'
 import { characterStart } from './utf8.ts'
 
@@ -63,7 +63,7 @@ export function createLiveOutput(): LiveOutput {
         await changed.promise
         if (!ended) changed = Promise.withResolvers()
         const gap = shownAt + GAP_MS - performance.now()
-        if (gap > 0) await orLate(finished.promise, gap, undefined)
+        if (gap > 0) await orTimeout(finished.promise, gap, undefined)
         const piece = take()
         if (piece !== undefined) {
           shownAt = performance.now()

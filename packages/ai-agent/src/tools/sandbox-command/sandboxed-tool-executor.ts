@@ -4,7 +4,7 @@
  * runs or says that it does not know.
  */
 import { inSandbox } from '../../approval/files.ts'
-import { orLate } from '@sandlot/shared/async/or-late'
+import { orTimeout } from '@sandlot/shared/async/or-timeout'
 import type { ExitInfo } from '@sandlot/shared/call'
 import type { FailureReason } from '@sandlot/shared/reasons'
 import type { RefusedHost } from '@sandlot/sandbox/sandbox'
@@ -122,7 +122,7 @@ export async function* acquireSandbox(
   acquire: () => Promise<Sandbox> = () => ctx.sandbox(),
 ): AsyncGenerator<ToolUpdate, Sandbox> {
   const acquiring = acquire()
-  const first = await orLate(acquiring, SLOW_SANDBOX_MS, 'slow')
+  const first = await orTimeout(acquiring, SLOW_SANDBOX_MS, 'slow')
   if (first !== 'slow') return first
   void Promise.allSettled([acquiring])
   yield { type: 'progress', message: 'Starting the sandbox' }

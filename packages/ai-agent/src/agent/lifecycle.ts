@@ -1,4 +1,4 @@
-/** How an agent takes up what an earlier process left, and how it goes. */
+/** Resume what an earlier process left running, drain, interrupt, shut down. */
 import { type EndingStep, endingStep } from '../session/ending-step.ts'
 import type { AgentConfig } from '../config.ts'
 import type { Log } from '../log.ts'
@@ -11,8 +11,8 @@ const END_MS = 20_000
 /** Milliseconds that a shutdown waits until others have its people. */
 const DRAIN_MS = 28_000
 
-export interface AgentLife {
-  /** Take up what an earlier process left running. Returns how many prompts. */
+export interface AgentLifecycle {
+  /** Resume what an earlier process left running. Returns how many prompts. */
   resume(): Promise<number>
   /** Hand everybody over to the other agents of this database. On SQLite nothing happens. */
   drain(): Promise<void>
@@ -27,7 +27,7 @@ export interface AgentLife {
   leave(): Promise<void>
 }
 
-export function lifeOf(config: AgentConfig, log: Log, running: Running): AgentLife {
+export function lifecycleOf(config: AgentConfig, log: Log, running: Running): AgentLifecycle {
   const { kept, manager, retention, line, mcp, sandboxes, metrics, leaving } = running
   const { store, replica, people, personal, audit } = kept
   const end = (step: EndingStep): Promise<void> => endingStep(step, log)
