@@ -4,6 +4,7 @@
  */
 import { execFileSync } from 'node:child_process'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { metaOf } from '@sandlot/shared/events'
 import { afterEach, expect, test } from 'vitest'
 import { openSessionReader } from '../../packages/storage/src/sessions/open.ts'
@@ -22,13 +23,27 @@ afterEach(async () => {
   await provider?.close()
 })
 
+/** Gives the open approval another day: it expired a day after the fixture was written. */
+function extendApprovals(file: string): void {
+  using database = new DatabaseSync(file)
+  const expiresAt = Date.now() + 86_400_000
+  database.prepare('UPDATE approvals SET expires_at = ?').run(expiresAt)
+  const inEvent = '$._meta.sandlot.event.expiresAt'
+  database
+    .prepare(`UPDATE events SET json = json_set(json, ?, ?) WHERE json_extract(json, ?) IS NOT NULL`)
+    .run(inEvent, expiresAt, inEvent)
+}
+
 test.each(['746e6ed', '0c626b5e'])('of %s', async (commit) => {
   provider = await startFakeProvider()
   provider.add(textAnswer('It waited.'))
   const archive = new URL(`../fixtures/older-data/${commit}.tar.gz`, import.meta.url).pathname
   const { url, data } = (sandlot = await startSandlot({
     agent: { OPENAI_BASE_URL: provider.baseUrl, OPENAI_MODEL: 'scripted' },
-    fill: (folder) => execFileSync('tar', ['-C', folder, '-xzf', archive]),
+    fill: (folder) => {
+      execFileSync('tar', ['-C', folder, '-xzf', archive])
+      extendApprovals(join(folder, 'sessions.db'))
+    },
   }))
   const headers: Record<string, string> = { origin: url, 'content-type': 'application/json' }
   const { email, password } = ACCOUNT
