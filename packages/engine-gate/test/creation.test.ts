@@ -380,6 +380,8 @@ function mutate(text: string, { at, kind, name, value }: Mutation): string {
   const written = JSON.stringify(value)
   if (kind === 'remove') delete node[key]
   else if (kind === 'replace') node[key] = value
+  // A list gets another member: its own fields, such as "length", are not JSON.
+  else if (kind === 'add' && Array.isArray(node)) node.push(value)
   else if (kind === 'add')
     Object.defineProperty(node, name, { value, enumerable: true, configurable: true, writable: true })
   else if (kind === 'case') node[key.toUpperCase() === key ? key.toLowerCase() : key.toUpperCase()] = value
