@@ -13,7 +13,7 @@ import {
 } from '@sandlot/shared/person/files'
 import type { Rule } from '@sandlot/shared/rules'
 import { DEFAULT_LIMITS } from '@sandlot/sandbox/limits'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { AgentBench } from '../support/agent-fixture.ts'
 import { openLocalSandboxes } from '../tools/local-sandboxes.ts'
 import { ADA, BOB, connect } from './test-client.ts'
@@ -342,15 +342,18 @@ test('of a file of 10 GB a part is read as of any other', async () => {
 
 test('a full disk refuses an upload in the middle with a sentence, and nothing of it stays', async () => {
   const limits = { ...DEFAULT_LIMITS, diskBytes: 12 * 1024 * 1024 }
-  const { ask, workspace } = await open([], { limits })
+  const { ask, workspace, sandbox } = await open([], { limits })
   const files = await workspace(ADA.id)
   const data = Buffer.alloc(1024 * 1024, 'x').toString('base64')
   const piece = (path: string, n: number, more = true) =>
     ask({ do: 'write', path, data, replace: false, upload: path, offset: n * 1024 * 1024, more })
   for (let n = 0; n < 8; n++) await piece('first', n, n < 7)
-  // What is used is counted behind the writing: as many as it takes.
+  // Over the budget, and below the largest size of one file. Usage is counted after the writing, so the count is awaited.
   const fill = async () => {
-    for (let n = 0; n < 1_000; n++) await piece('big', n)
+    for (let n = 0; n < 5; n++) await piece('big', n)
+    const filled = await sandbox()
+    await vi.waitFor(async () => expect((await filled.stat()).disk.over).toBe(true), { timeout: 30_000 })
+    await piece('big', 5)
   }
   await expect(fill()).rejects.toMatchObject({
     ...refused('too_large'),

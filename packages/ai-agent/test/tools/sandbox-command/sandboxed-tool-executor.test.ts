@@ -110,24 +110,21 @@ describe('how a command ends', () => {
 
   test('Stop ends it and everything it started, and keeps what it printed', async () => {
     const running = batch.run(
-      [{ id: 'c1', name: 'run_shell_command', args: { command: 'echo $$; sleep 100 & wait' } }],
+      [{ id: 'c1', name: 'run_shell_command', args: { command: 'sleep 100 & echo $$ $!; wait' } }],
       (event) => {
         if (hasOutput(event)) batch.stop.abort('cancelled')
       },
     )
     const [outcome] = await running
-    const pid = output().trim()
+    const pids = output().trim()
     expect(outcome).toMatchObject({ status: 'failed', reason: 'cancelled' })
     expect(outcome?.forModel).toBe(
-      `${pid}\n[The user cancelled the command; it and everything it had started was ended.]`,
+      `${pids}\n[The user cancelled the command; it and everything it had started was ended.]`,
     )
-    expect(
-      (
-        await new TestBatch({ sandboxes: () => local.sandboxes }).call('run_shell_command', {
-          command: `ps -e -o args= | grep -c '[s]leep 100'`,
-        })
-      ).forModel,
-    ).toMatch(/^0/)
+    const left = await new TestBatch({ sandboxes: () => local.sandboxes }).call('run_shell_command', {
+      command: `ps -o args= -p ${pids.replace(' ', ',')}`,
+    })
+    expect(left.forModel).not.toContain('sleep')
   })
 
   test('a command that ignores TERM is killed all the same', async () => {
