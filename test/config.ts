@@ -16,13 +16,22 @@ export function testConfig(): { seed: number; full: boolean } {
 const NODE_COMPILE_CACHE = join(import.meta.dirname, '../node_modules/.cache/node-compile')
 
 /** What a Node process of a test gets of this environment, when it is started with nothing else of it. */
-export function nodeEnvironment(): Record<'PATH' | 'NODE_COMPILE_CACHE' | 'SANDLOT_SANDBOX_IMAGE', string> {
+export function nodeEnvironment(): Record<string, string> & { PATH: string } {
   return {
+    ...Object.fromEntries(clockVariables()),
     PATH: process.env['PATH'] ?? '',
     // Alone, whether or not the machine has the larger one.
     SANDLOT_SANDBOX_IMAGE: 'sandlot/sandbox:latest',
     NODE_COMPILE_CACHE,
   }
+}
+
+/** Of a clock that is set ahead, where one is: processes with different clocks misunderstand each other. */
+function clockVariables(): [string, string][] {
+  return ['LD_PRELOAD', 'FAKETIME', 'DONT_FAKE_MONOTONIC'].flatMap((name) => {
+    const value = process.env[name]
+    return value === undefined ? [] : [[name, value]]
+  })
 }
 
 /** What the person has who runs the tests (a home, proxies, certificates), without any setting of Sandlot, and the cache. */

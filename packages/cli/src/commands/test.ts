@@ -13,7 +13,7 @@ import { countLines, lineCounts } from '../testing/line-counts.ts'
 import { runInteractive } from '../programs/run-interactive.ts'
 import { setUp } from '../setup/setup.ts'
 import { succeeds } from '../programs/run.ts'
-import { seconds, type Step } from '../steps.ts'
+import { seconds, type Step, StepError } from '../steps.ts'
 import { listenForStop } from '../processes/stop-signals.ts'
 import { removeTestLeftovers } from '../testing/leftovers.ts'
 import {
@@ -33,6 +33,20 @@ import {
 /** What sbxd is fuzzed with, where Debian puts it. */
 const POSTGRES_PROGRAM = '/usr/lib/postgresql/*/bin/initdb'
 const FUZZER_LIBRARY = '/usr/lib/llvm-*/lib/clang/*/lib/linux/libclang_rt.fuzzer-*.a'
+
+const CLOCK_LIBRARY = '/usr/lib/*/faketime/libfaketime.so.1'
+/** Tests of a full run that are repeated with the clock of their processes 400 days ahead. */
+const AHEAD = [
+  {
+    project: 'unit',
+    // These compare the clock with times of files, which the kernel writes.
+    options: ['chat/uploads', 'chat/order', 'http/images'].flatMap((name) => [
+      '--exclude',
+      `packages/service/test/${name}.test.ts`,
+    ]),
+  },
+  { project: 'e2e', options: ['test/e2e/older-data.e2e.test.ts'] },
+] as const
 
 /** Writes what `runVitest` reads. */
 const REPORTER = fileURLToPath(new URL('../testing/reporter.ts', import.meta.url))
@@ -59,13 +73,14 @@ export const test: Command = async ({ config, args, steps, print }) => {
   }
   using stop = listenForStop()
   const packages = systemPackages(config, stop.signal)
-  await steps.run('Programs for tests', (step) => installTestPrograms(config, packages, step))
+  const full = args.includes('--full')
+  await steps.run('Programs for tests', (step) => installTestPrograms(config, packages, step, full))
   await setUp(config, steps, packages, stop.signal)
 
   const seed = config.testSeed ?? randomInt(2 ** 31 - 1)
-  const environment = testEnvironment(config, seed, args.includes('--full'))
+  const environment = testEnvironment(config, seed, full)
   print(
-    `Seed ${seed}. The same draws again: SANDLOT_TEST_SEED=${seed} ./sandlot test${args.includes('--full') ? ' --full' : ''}`,
+    `Seed ${seed}. The same draws again: SANDLOT_TEST_SEED=${seed} ./sandlot test${full ? ' --full' : ''}`,
   )
 
   const results: { name: string; counts: Counts; ms: number }[] = []
@@ -84,10 +99,19 @@ export const test: Command = async ({ config, args, steps, print }) => {
   for (const projects of RUNS) {
     await measure(projects.join(', '), async () => {
       const first = await runVitest(projects, inRoot)
-      const run = args.includes('--full') ? first : await tryAgain(projects, first, inRoot, unsteady)
+      const run = full ? first : await tryAgain(projects, first, inRoot, unsteady)
       failures.push(...failureLines(run))
       return countVitest(run)
     })
+  }
+  if (full) {
+    const ahead = { ...inRoot, environment: { ...environment, ...clockAhead() } }
+    for (const { project, options } of AHEAD)
+      await measure(`${project}, 400 days ahead`, async () => {
+        const run = await runVitest([project], ahead, options)
+        failures.push(...failureLines(run))
+        return countVitest(run)
+      })
   }
   if (SANDBOX_BACKENDS[config.backend].needsEngine)
     await steps.run('Remove what interrupted tests left', (step) => removeTestLeftovers(config, step))
@@ -111,7 +135,12 @@ export const test: Command = async ({ config, args, steps, print }) => {
  * profile, git for the rules of the repository, ripgrep for the search tools on local-process,
  * PostgreSQL for the stores on it. Only what is missing.
  */
-async function installTestPrograms(config: CliConfig, packages: SystemPackages, step: Step): Promise<void> {
+async function installTestPrograms(
+  config: CliConfig,
+  packages: SystemPackages,
+  step: Step,
+  full: boolean,
+): Promise<void> {
   const has = (program: string): boolean => findProgram(program, config.environment) !== undefined
   const missing = [
     ...(has('chromium') || has('chromium-browser') || has('google-chrome') ? [] : ['chromium']),
@@ -120,6 +149,7 @@ async function installTestPrograms(config: CliConfig, packages: SystemPackages, 
     ...['make', 'git', 'clang'].filter((program) => !has(program)),
     ...(has('rg') ? [] : ['ripgrep']),
     ...(has('initdb') || globSync(POSTGRES_PROGRAM).length > 0 ? [] : ['postgresql']),
+    ...(full && globSync(CLOCK_LIBRARY).length === 0 ? ['faketime'] : []),
   ]
   // Only to have the compose file read by what people use; its test is skipped where a distribution
   // has none.
@@ -154,6 +184,14 @@ function testEnvironment(config: CliConfig, seed: number, full: boolean): Record
   }
 }
 
+/** Sets the clock of the tests and of the processes that they start, and of nothing else. */
+function clockAhead(): Record<string, string> {
+  const [library] = globSync(CLOCK_LIBRARY)
+  if (library === undefined)
+    throw new StepError('faketime is missing.', 'Install it: apt-get install faketime')
+  return { LD_PRELOAD: library, FAKETIME: '+400d', DONT_FAKE_MONOTONIC: '1' }
+}
+
 interface InRoot {
   cwd: string
   environment: Record<string, string>
@@ -175,25 +213,25 @@ async function tryAgain(
 ): Promise<VitestRun> {
   const failed = failedFiles(first)
   if (failed.length === 0 || failed.length > SECOND_TRIES) return first
-  const again = await runVitest(projects, inRoot, failed)
+  const again = await runVitest(projects, inRoot, ['--no-file-parallelism', ...failed])
   const still = new Set(failedFiles(again))
   if (again.errors.length === 0)
     unsteady.push(...failed.filter((file) => again.files.has(file) && !still.has(file)))
   return secondTry(first, again)
 }
 
-/** Only `files`, one after the other; all of the projects, where none is named. */
+/** `options`: of vitest; files among them are the only ones. */
 async function runVitest(
   projects: readonly string[],
   inRoot: InRoot,
-  files: string[] = [],
+  options: readonly string[] = [],
 ): Promise<VitestRun> {
   const folder = mkdtempSync(join(tmpdir(), 'sandlot-test-'))
   const file = join(folder, 'report.json')
   try {
     const args = [
       'run',
-      ...(files.length === 0 ? [] : ['--no-file-parallelism', ...files]),
+      ...options,
       ...projects.flatMap((project) => ['--project', project]),
       '--reporter=default',
       `--reporter=${REPORTER}`,
