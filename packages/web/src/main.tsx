@@ -1,37 +1,29 @@
-import { Component, type ReactNode, StrictMode } from 'react'
+import { StrictMode } from 'react'
 import { createRoot } from 'react-dom/client'
 import './styles/index.css'
 import { App } from './app.tsx'
 import { watchTheme } from './lib/theme.ts'
+import { Boundary } from './ui/boundary.tsx'
 import { Button } from './ui/button.tsx'
 import { LogoMark } from './ui/logo.tsx'
 
 /** A page that was loaded anew so lately is not helped by the same once more. */
 const JUST_RELOADED_MS = 30_000
 
-/** In place of an empty window, where anything of the page throws. */
-class PageGuard extends Component<{ children: ReactNode }, { failed: boolean }> {
-  override state = { failed: false }
-
-  static getDerivedStateFromError(): { failed: boolean } {
-    return { failed: true }
-  }
-
-  override render(): ReactNode {
-    if (!this.state.failed) return this.props.children
-    return (
-      <main className="flex h-full flex-col items-center justify-center gap-3 px-6 text-center">
-        <LogoMark className="size-9" />
-        <h1 className="mt-2 text-lg font-semibold">This page could not be shown</h1>
-        <p role="alert" className="max-w-sm text-sm text-muted">
-          A part of it failed or could not be loaded. What you wrote is kept, and what runs goes on.
-        </p>
-        <Button className="mt-2" onClick={() => location.reload()}>
-          Load it again
-        </Button>
-      </main>
-    )
-  }
+/** In place of an empty window. */
+function PageFailed() {
+  return (
+    <main className="flex h-full flex-col items-center justify-center gap-3 px-6 text-center">
+      <LogoMark className="size-9" />
+      <h1 className="mt-2 text-lg font-semibold">This page could not be shown</h1>
+      <p role="alert" className="max-w-sm text-sm text-muted">
+        A part of it failed or could not be loaded. What you wrote is kept, and what runs goes on.
+      </p>
+      <Button className="mt-2" onClick={() => location.reload()}>
+        Load it again
+      </Button>
+    </main>
+  )
 }
 
 const root = document.getElementById('root')
@@ -41,9 +33,9 @@ preventStrayDrops()
 reloadForLostFiles()
 createRoot(root).render(
   <StrictMode>
-    <PageGuard>
+    <Boundary fallback={<PageFailed />}>
       <App />
-    </PageGuard>
+    </Boundary>
   </StrictMode>,
 )
 

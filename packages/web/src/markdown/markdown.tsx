@@ -15,9 +15,11 @@ import {
   useMemo,
 } from 'react'
 import { Streamdown, defaultRehypePlugins, type Components, useIsCodeFenceIncomplete } from 'streamdown'
+import { Boundary } from '../ui/boundary.tsx'
 import { Revealed } from '../ui/revealed.tsx'
 import { safeHref } from './links.ts'
 import { mathInCode, withMath } from './math-source.ts'
+import { isNestedTooDeep, limitDepth } from './nesting.ts'
 import { WorkspaceImage, WorkspaceLink } from './workspace-file.tsx'
 import { workspacePath, workspacePathInCode } from './workspace-path.ts'
 import { CopyButton } from '../ui/copy-button.tsx'
@@ -26,6 +28,7 @@ import { revealInvisible } from '../lib/invisible.ts'
 
 // Without the `raw` plugin HTML is text from the start; sanitising stays as the second lock.
 const REHYPE = [
+  limitDepth,
   ...Object.entries(defaultRehypePlugins)
     .filter(([name]) => name === 'sanitize')
     .map(([, plugin]) => plugin),
@@ -168,8 +171,31 @@ function Picture(props: { src: string | undefined; alt: string }) {
   )
 }
 
-/** `streaming`: the end of the text may be in the middle of a construct; close it for now. */
+/**
+ * `streaming`: the end of the text may be in the middle of a construct; close it for now. A text
+ * that cannot be laid out is shown as it was written.
+ */
 export const Markdown = memo(function Markdown(props: { text: string; streaming: boolean }) {
+  const tooDeep = useMemo(() => isNestedTooDeep(props.text), [props.text])
+  const source = (
+    <div
+      dir="auto"
+      data-testid="markdown-source"
+      className="whitespace-pre-wrap [overflow-wrap:anywhere] [unicode-bidi:plaintext]"
+    >
+      <Revealed text={props.text} />
+    </div>
+  )
+  return tooDeep ? (
+    source
+  ) : (
+    <Boundary fallback={source}>
+      <LaidOut {...props} />
+    </Boundary>
+  )
+})
+
+function LaidOut(props: { text: string; streaming: boolean }) {
   const text = useMemo(() => withMath(props.text, props.streaming), [props.text, props.streaming])
   return (
     <Streamdown
@@ -183,7 +209,7 @@ export const Markdown = memo(function Markdown(props: { text: string; streaming:
       {text}
     </Streamdown>
   )
-})
+}
 
 /** Has a height before its letters have come. */
 function MathBlock(props: { source: string }) {

@@ -4,11 +4,12 @@
 import { messageOf } from '@sandlot/shared/errors'
 import { formatBytes } from '@sandlot/shared/format-bytes'
 import { Download, ExternalLink, SquarePen } from 'lucide-react'
-import { Component, type ReactNode, Suspense, useEffect, useState } from 'react'
+import { type ReactNode, Suspense, useEffect, useState } from 'react'
 import { cn } from '../lib/cn.ts'
 import { revealedText } from '../lib/invisible.ts'
 import { EDITED_BYTES, fileUrl } from '../net/files.ts'
 import { Alert } from '../ui/alert.tsx'
+import { Boundary } from '../ui/boundary.tsx'
 import { IconButton } from '../ui/button.tsx'
 import { CannotShow, Waiting } from './parts.tsx'
 import { type FileHead, openFile } from './source.ts'
@@ -94,11 +95,14 @@ export function FilePreview(props: {
 function Shown({ file, asSource }: { file: FileHead; asSource: boolean }) {
   const { label, view: View } = VIEWS[file.kind]
   return (
-    <Unbroken key={`${file.path} ${file.version} ${asSource}`}>
+    <Boundary
+      key={`${file.path} ${file.version} ${asSource}`}
+      fallback={<CannotShow>This file cannot be shown here. Download it to open it.</CannotShow>}
+    >
       <Suspense fallback={<Waiting>Opening the {label.toLowerCase()}…</Waiting>}>
         {asSource ? <TextView file={file} /> : <View file={file} />}
       </Suspense>
-    </Unbroken>
+    </Boundary>
   )
 }
 
@@ -161,21 +165,4 @@ function isEdited({ type, size }: FileHead): boolean {
 /** The service sends the others to be saved. */
 function opensInTab({ type }: FileHead): boolean {
   return /^(text|audio|video|image)\//.test(type) && type !== 'image/svg+xml'
-}
-
-/** A view that fails, or cannot be loaded, takes nothing else of the page with it. */
-class Unbroken extends Component<{ children: ReactNode }, { failed: boolean }> {
-  override state = { failed: false }
-
-  static getDerivedStateFromError(): { failed: boolean } {
-    return { failed: true }
-  }
-
-  override render(): ReactNode {
-    return this.state.failed ? (
-      <CannotShow>This file cannot be shown here. Download it to open it.</CannotShow>
-    ) : (
-      this.props.children
-    )
-  }
 }

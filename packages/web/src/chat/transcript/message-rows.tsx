@@ -11,6 +11,8 @@ import { AnswerFiles } from '../../preview/file-card.tsx'
 import { Markdown } from '../../markdown/markdown.tsx'
 import { waitingImageUrl } from '../../net/images.ts'
 import type { PendingMessage } from '../../state/outbox.ts'
+import { Alert } from '../../ui/alert.tsx'
+import { Boundary } from '../../ui/boundary.tsx'
 import { Button } from '../../ui/button.tsx'
 import { CopyButton } from '../../ui/copy-button.tsx'
 import { Revealed } from '../../ui/revealed.tsx'
@@ -331,7 +333,12 @@ export const CallRunRow = memo(function CallRunRow(props: {
         />
       </button>
       <div id={listId} hidden={!open} className="mt-1.5 flex flex-col gap-1.5 border-l-2 border-line pl-2.5">
-        {open && run.calls.map((call) => <ToolCard key={call.id} call={call} sessionId={props.sessionId} />)}
+        {open &&
+          run.calls.map((call) => (
+            <Boundary key={call.id} of={call} fallback={<Alert>This call couldn’t be shown.</Alert>}>
+              <ToolCard call={call} sessionId={props.sessionId} />
+            </Boundary>
+          ))}
       </div>
     </section>
   )

@@ -19,6 +19,7 @@ import {
 import { EMPTY_VIEW, type Notice, type SessionView } from '../../state/chat-state.ts'
 import type { PendingMessage } from '../../state/outbox.ts'
 import { Alert, Hint } from '../../ui/alert.tsx'
+import { Boundary } from '../../ui/boundary.tsx'
 import { Button, IconButton } from '../../ui/button.tsx'
 import { ActivityLine } from './activity-line.tsx'
 import { asksApproval } from '../approvals/approval-bar.tsx'
@@ -217,60 +218,67 @@ const BlockRows = memo(function BlockRows(props: {
   )
 })
 
-const RowOf = memo(function RowOf(props: {
+interface RowProps {
   row: Row
-  gap: string
-  /** What stands behind it. */
+  /** The row after it. */
   next: Row['type'] | undefined
   /** It is the first of its prompt. */
   first: boolean
   shared: Shared
-}) {
-  const { row, shared } = props
+}
+
+const RowOf = memo(function RowOf(props: RowProps & { gap: string }) {
+  const { row } = props
   if (row.type === 'end' && !hasWords(row) && row.spent.answers === 0) return null
   return (
     <div data-entry={row.id} className={props.gap}>
-      {row.type === 'run' ? (
-        <CallRunRow run={row} sessionId={shared.sessionId} wanted={shared.wanted} />
-      ) : row.type === 'call' ? (
-        <ToolCard
-          call={row}
-          sessionId={shared.sessionId}
-          place={placeOf(row, shared.waiting)}
-          keyed={row.id === (shared.marked ?? shared.keyed)}
-          marked={row.id === shared.marked}
-        />
-      ) : row.type === 'end' ? (
-        <EndRow entry={row} shared={shared} isLast={props.next === undefined} />
-      ) : row.type === 'changes' ? (
-        <ChangesLine entry={row} />
-      ) : row.type === 'note' ? (
-        <NoteRow entry={row} />
-      ) : row.type === 'comment' ? (
-        <CommentRow entry={row} />
-      ) : row.role === 'user' ? (
-        <UserMessage
-          entry={row}
-          sessionId={shared.sessionId}
-          // Only of a prompt that has ended.
-          ended={row.promptId === shared.promptId ? undefined : row.promptId}
-          first={props.first}
-          editing={shared.editing === row.id}
-          onEditing={shared.setEditing}
-        />
-      ) : row.role === 'assistant' ? (
-        <AssistantMessage
-          entry={row}
-          sessionId={shared.sessionId}
-          last={isLast(props.next)}
-          newest={row.id === shared.newest}
-        />
-      ) : (
-        <Thought entry={row} />
-      )}
+      <Boundary of={row} fallback={<Alert>This part of the chat couldn’t be shown.</Alert>}>
+        <RowContent {...props} />
+      </Boundary>
     </div>
   )
 })
+
+function RowContent({ row, shared, next, first }: RowProps) {
+  return row.type === 'run' ? (
+    <CallRunRow run={row} sessionId={shared.sessionId} wanted={shared.wanted} />
+  ) : row.type === 'call' ? (
+    <ToolCard
+      call={row}
+      sessionId={shared.sessionId}
+      place={placeOf(row, shared.waiting)}
+      keyed={row.id === (shared.marked ?? shared.keyed)}
+      marked={row.id === shared.marked}
+    />
+  ) : row.type === 'end' ? (
+    <EndRow entry={row} shared={shared} isLast={next === undefined} />
+  ) : row.type === 'changes' ? (
+    <ChangesLine entry={row} />
+  ) : row.type === 'note' ? (
+    <NoteRow entry={row} />
+  ) : row.type === 'comment' ? (
+    <CommentRow entry={row} />
+  ) : row.role === 'user' ? (
+    <UserMessage
+      entry={row}
+      sessionId={shared.sessionId}
+      // Only of a prompt that has ended.
+      ended={row.promptId === shared.promptId ? undefined : row.promptId}
+      first={first}
+      editing={shared.editing === row.id}
+      onEditing={shared.setEditing}
+    />
+  ) : row.role === 'assistant' ? (
+    <AssistantMessage
+      entry={row}
+      sessionId={shared.sessionId}
+      last={isLast(next)}
+      newest={row.id === shared.newest}
+    />
+  ) : (
+    <Thought entry={row} />
+  )
+}
 
 function EndRow(props: { entry: EndEntry; shared: Shared; isLast: boolean }) {
   const { sessionId, retry } = props.shared
