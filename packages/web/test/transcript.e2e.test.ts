@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { SessionLog } from './fixture/session-log.ts'
 import { DESKTOP, PHONE, card, lookAt, until, usePages } from './fixture/pages.ts'
 
-const { service, url, signedIn, openChat, frames } = usePages()
+const { complaints, service, url, signedIn, openChat, frames } = usePages()
 
 /** `calls` of different kinds, so that none are folded together, in prompts of 40. */
 function manyCalls(calls: number): SessionLog {
@@ -283,4 +283,61 @@ test('a link to a message of another version shows that version', async () => {
   await page.evaluate((to) => location.assign(`#${to}`), id)
   await page.getByText('Which of them is the slowest?').waitFor()
   await page.getByRole('group', { name: 'Version 1 of 2' }).waitFor()
+})
+
+test('an answer that cannot be laid out is shown as it was written, and takes nothing else with it', async () => {
+  const log = new SessionLog()
+  log.prompt('Quote it, often')
+  log.text('agent_message_chunk', `${'>'.repeat(2000)} quoted`)
+  log.text('agent_message_chunk', `${'*a '.repeat(500)}x${'*'.repeat(500)} starred`)
+  log.text('agent_message_chunk', '**bold**')
+  log.end('completed')
+  service.add('s_odd', 'Odd', log)
+  const page = await signedIn()
+  await page.goto(`${url()}/s/s_odd`)
+  await page.locator('strong', { hasText: 'bold' }).waitFor()
+  expect(await page.getByTestId('markdown-source').allInnerTexts()).toEqual([
+    expect.stringMatching(/^>{2000} quoted$/),
+    expect.stringMatching(/^\*a .* starred$/),
+  ])
+  await page.getByTestId('composer').waitFor()
+  // React reports what a boundary holds.
+  complaints.length = 0
+})
+
+test('the key that brings a tall approval into view scrolls the conversation alone', async () => {
+  const log = new SessionLog()
+  for (let n = 0; n < 12; n++) {
+    log.prompt(`Question ${n}`)
+    log.text('agent_message_chunk', 'Answer.\n\n'.repeat(9))
+    log.end('completed')
+  }
+  log.prompt('Write it')
+  const command = Array.from({ length: 200 }, (_, n) => `echo ${n}`).join('\n')
+  log.call({
+    toolCallId: 'c_tall',
+    title: command,
+    name: 'run_shell_command',
+    kind: 'execute',
+    rawInput: { command },
+  })
+  log.ask('c_tall', [])
+  service.add('s_tall', 'Tall', log)
+  const page = await signedIn()
+  await page.goto(`${url()}/s/s_tall`)
+  await card(page, 'c_tall').getByTestId('approval').waitFor()
+  for (const share of [0, 1]) {
+    await scrollTo(page, share)
+    await page.keyboard.press('Control+Alt+Enter')
+    await card(page, 'c_tall').getByTestId('approval').waitFor()
+    const moved = await region(page).evaluate((element) => {
+      const tops: number[] = []
+      for (let at = element.parentElement; at !== null; at = at.parentElement) tops.push(at.scrollTop)
+      return [
+        ...tops,
+        element.getBoundingClientRect().top - (element.parentElement?.getBoundingClientRect().top ?? 0),
+      ]
+    })
+    expect(moved.every((top) => top === 0)).toBe(true)
+  }
 })
