@@ -10,6 +10,10 @@ import { Spinner } from '../ui/spinner.tsx'
 
 /** UTF-16 units: a larger one would hold up the page while it is laid out. */
 const MOST_CHARS = 20_000
+/** The image of a node, which Mermaid loads while it measures; escapes may hide its name. */
+const IMAGE_NODE = /@\{[^]*(?:\bimg\b|\\[xuU])/
+/** Settings that a text may not change: with these it would have the page load something. */
+const OWN_SETTINGS = ['htmlLabels', 'themeCSS', 'fontFamily', 'themeVariables', 'dompurifyConfig']
 
 type Drawn = { state: 'drawing' } | { state: 'drawn'; src: string } | { state: 'wrong'; why: string }
 
@@ -71,10 +75,20 @@ let count = 0
 
 function draw(source: string, dark: boolean): Promise<string> {
   if (source.length > MOST_CHARS) return Promise.reject(new Error('it is too large to draw here.'))
+  if (IMAGE_NODE.test(source)) return Promise.reject(new Error('it names an image to load.'))
   const drawing = turn.then(async () => {
     mermaid.initialize({
       startOnLoad: false,
       securityLevel: 'strict',
+      secure: [
+        'secure',
+        'securityLevel',
+        'startOnLoad',
+        'maxTextSize',
+        'maxEdges',
+        'suppressErrorRendering',
+        ...OWN_SETTINGS,
+      ],
       suppressErrorRendering: true,
       htmlLabels: false,
       maxTextSize: MOST_CHARS,
