@@ -255,12 +255,115 @@ test('what is broken or too much says so, and only the head of a large file is r
   complaints.length = 0
 })
 
+/** Ways in which a diagram names something to load. */
+const LOADING_DIAGRAMS = [
+  'flowchart LR\n  A["<img src=ADDRESS>"] --> B',
+  '%%{init: {"flowchart": {"htmlLabels": true}, "htmlLabels": true}}%%\nflowchart LR\n  A["<img src=ADDRESS> <b>x</b>"] --> B',
+  '%%{init: {"securityLevel": "loose", "htmlLabels": true}}%%\nflowchart LR\n  A["<img src=ADDRESS onerror=alert(1)>"] --> B',
+  '---\nconfig:\n  htmlLabels: true\n  flowchart:\n    htmlLabels: true\n---\nflowchart LR\n  A["<img src=ADDRESS>"] --> B',
+  'flowchart LR\n  A["`![x](ADDRESS)`"] --> B',
+  'flowchart LR\n  A@{ img: "ADDRESS", label: "x", w: 60, h: 60 } --> B',
+  'flowchart LR\n  A@{ icon: "fa:star", label: "x" } --> B',
+  'flowchart LR\n  A --> B\n  style A fill:url(ADDRESS)\n  classDef c background:url(ADDRESS)\n  class B c',
+  '%%{init: {"themeCSS": ".node rect { fill: url(ADDRESS); background-image: url(ADDRESS) } @import url(ADDRESS);"}}%%\nflowchart LR\n  A --> B',
+  '%%{init: {"themeVariables": {"primaryColor": "url(ADDRESS)"}, "fontFamily": "x;} @import url(ADDRESS); {"}}%%\nflowchart LR\n  A --> B',
+  'sequenceDiagram\n  A->>B: <img src=ADDRESS>\n  Note over A: <img src=ADDRESS>',
+  'classDiagram\n  class A["<img src=ADDRESS>"]\n  A : <img src=ADDRESS>',
+  'stateDiagram-v2\n  s1 : <img src=ADDRESS>\n  s1 --> s2 : <img src=ADDRESS>',
+  'mindmap\n  root((<img src=ADDRESS>))\n    a["<img src=ADDRESS>"]',
+  'C4Context\n  Person(a, "x", "y", $sprite="ADDRESS")',
+  'block-beta\n  a["<img src=ADDRESS>"]',
+  'kanban\n  a[<img src=ADDRESS>]\n    b[<img src=ADDRESS>]@{ icon: "ADDRESS" }',
+  'architecture-beta\n  service a(cloud)["<img src=ADDRESS>"]',
+  'journey\n  title <img src=ADDRESS>\n  section <img src=ADDRESS>\n    a: 5: <img src=ADDRESS>',
+  'timeline\n  title <img src=ADDRESS>\n  2002 : <img src=ADDRESS>',
+]
+
+test('a diagram loads nothing: not of the network, and not of Sandlot', async () => {
+  const page = await signedIn()
+  const asked: string[] = []
+  page.on('request', (request) => {
+    if (request.url().includes('canary')) asked.push(request.url())
+  })
+  const addresses = [`${away}/canary.png?n=`, '/api/files/content?path=canary.png&n=']
+  const text = addresses.flatMap((address) =>
+    LOADING_DIAGRAMS.map(
+      (source, n) => `\`\`\`mermaid\n${source.replaceAll('ADDRESS', `${address}${n}`)}\n\`\`\``,
+    ),
+  )
+  const preview = await show(page, 'diagrams.md', text.join('\n\n'))
+  const drawn = preview
+    .getByRole('button', { name: /^Open Diagram/ })
+    .or(preview.getByText('cannot be drawn'))
+  await expect.poll(() => drawn.count(), { timeout: 60_000 }).toBe(text.length)
+  expect(asked).toEqual([])
+  complaints.length = 0
+})
+
 test('a drawing with a script is a picture', async () => {
   const page = await signedIn()
   const preview = await show(page, 'logo.svg', SVG)
   await preview.getByText('120 × 80').waitFor()
   expect(await page.evaluate('window.ran')).toBeUndefined()
   expect(await preview.getByRole('link', { name: 'Open in a new tab' }).count()).toBe(0)
+})
+
+const inSvg = (inner: string) =>
+  `<svg xmlns="http://www.w3.org/2000/svg" width="100" height="100">${inner}</svg>`
+/** Each of nine levels refers ten times to the one before it. */
+const levels = (level: (n: number, before: string) => string) =>
+  Array.from({ length: 9 }, (_, n) => level(n + 1, `a${n}`)).join('')
+const tenTimes = (one: string) => one.repeat(10)
+const TOO_COMPLEX: [string, string][] = [
+  [
+    'use',
+    `<g id="a0"><rect width="1" height="1"/></g>${levels((n, before) => `<g id="a${n}">${tenTimes(`<use href="#${before}"/>`)}</g>`)}`,
+  ],
+  [
+    'xlink',
+    `<g id="a0"><rect width="1" height="1"/></g>${levels((n, before) => `<g id="a${n}">${tenTimes(`<use xmlns:x="http://www.w3.org/1999/xlink" x:href="#${before}"/>`)}</g>`)}`,
+  ],
+  [
+    'pattern',
+    `${levels((n, before) => `<pattern id="a${n}" width="1" height="1">${tenTimes(`<rect width="9" height="9" fill="url(#${before})"/>`)}</pattern>`)}<rect width="99" height="99" fill="url(#a9)"/>`,
+  ],
+  [
+    'mask in a style',
+    `${levels((n, before) => `<mask id="a${n}">${tenTimes(`<rect width="9" height="9" style="mask:url('#${before}')"/>`)}</mask>`)}<rect width="99" height="99" mask="url(#a9)"/>`,
+  ],
+  [
+    'filter',
+    `<filter id="f">${'<feTurbulence numOctaves="9"/>'.repeat(50)}</filter>${'<rect width="99" height="99" filter="url(#f)"/>'.repeat(50)}`,
+  ],
+  [
+    'marker',
+    `<marker id="m">${'<rect width="1" height="1"/>'.repeat(500)}</marker><path marker-mid="url(#m)" d="${'M1 1 '.repeat(2000)}"/>`,
+  ],
+  ['depth', `${'<g>'.repeat(3000)}<rect width="1" height="1"/>${'</g>'.repeat(3000)}`],
+  [
+    'drawing in it',
+    `<image width="9" height="9" href="data:image/svg+xml,${encodeURIComponent(inSvg('<rect/>'))}"/>`,
+  ],
+]
+
+test('a drawing that cannot be drawn in time is shown as text, and as a file where an answer shows it', async () => {
+  const page = await signedIn()
+  for (const [name, inner] of TOO_COMPLEX) {
+    const preview = await show(page, `${name}.svg`, inSvg(inner))
+    await preview.getByText('too complex to draw').waitFor()
+    expect(await preview.locator('img').count(), name).toBe(0)
+  }
+  const log = new SessionLog()
+  log.prompt('Show it')
+  log.text('agent_message_chunk', '![bad](<use.svg>)\n\n![good](good.svg)')
+  log.end('completed')
+  const points = '<circle id="p" r="1"/>'.concat('<use href="#p" x="9"/>'.repeat(20_000))
+  service.files.set('good.svg', Buffer.from(inSvg(points)))
+  service.add('s_drawings', 'Drawings', log)
+  await openChat(page, 's_drawings')
+  await page.getByText('bad: too complex to draw here').waitFor()
+  const good = page.getByTestId('workspace-image').locator('img')
+  await expect.poll(() => good.evaluate((image: HTMLImageElement) => image.naturalWidth)).toBe(100)
 })
 
 test('a page of the workspace reaches nothing: not the network, not Sandlot, not the tab that it is in', async () => {

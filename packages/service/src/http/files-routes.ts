@@ -37,6 +37,9 @@ export function filesRoutes(parts: Parts): Hono<AppEnv> {
       const { size } = first
       const beginning = Buffer.from(first.data, 'base64')
       const type = fileTypeOf(beginning)
+      // Drawing it may take hours: the page reads a drawing first, and shows it itself.
+      if (type === 'image/svg+xml' && c.req.header('sec-fetch-dest') === 'image')
+        throw new SandlotError('bad_request', 'A drawing is not given to an <img>.')
       const shown = dispositionOf(path, isDocument(type) ? '1' : c.req.query('download'))
       const headers: Record<string, string> = {
         'content-type': type,

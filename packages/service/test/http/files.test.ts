@@ -120,6 +120,9 @@ test('what is a document to a browser is only saved where its address is opened'
   await put(at('logo.svg'), '<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>')
   const image = await ann.get(at('logo.svg'))
   expect(image.headers.get('content-type')).toBe('image/svg+xml')
+  // The page judges a drawing before it is drawn.
+  const drawn = await ann.get(at('logo.svg'), { 'sec-fetch-dest': 'image' })
+  expect(drawn.status).toBe(400)
   expect(image.headers.get('content-disposition')).toMatch(/^attachment; /)
   expect(image.headers.get('content-security-policy')).toBe("default-src 'none'; sandbox")
 })

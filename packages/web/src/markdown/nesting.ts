@@ -28,7 +28,7 @@ export function isNestedTooDeep(text: string): boolean {
   return false
 }
 
-/** Number of quote marks and columns of the list items with which a line begins, as far as they matter. */
+/** Quote marks and columns of the list items with which a line begins, as far as they matter. */
 function markersAt(text: string, from: number): { quotes: number; items: number[] } {
   let quotes = 0
   const items: number[] = []

@@ -3,11 +3,12 @@
  * dock, read over the files API.
  */
 import { FileX } from 'lucide-react'
-import { type ReactNode, useState } from 'react'
+import type { ReactNode } from 'react'
 import { useReading } from '../chat/sharing/reading.ts'
 import { useDesk } from '../desk/use-desk.ts'
 import { revealedText } from '../lib/invisible.ts'
-import { fileIsGone, fileUrl } from '../net/files.ts'
+import { fileUrl } from '../net/files.ts'
+import { usePicture } from './use-picture.ts'
 
 export function WorkspaceLink(props: { path: string; children: ReactNode }) {
   const { access } = useReading()
@@ -38,45 +39,52 @@ const CHIP =
 
 export function WorkspaceImage(props: { path: string; alt: string }) {
   const { path, alt } = props
-  const { openFile } = useDesk()
-  const [broken, setBroken] = useState<'gone' | 'other' | null>(null)
   const name = revealedText(alt === '' ? path : alt)
   const { access } = useReading()
-  const findOut = async () => setBroken((await fileIsGone(path).catch(() => false)) ? 'gone' : 'other')
-  if (access !== 'own')
+  if (access === 'own') return <OwnImage path={path} name={name} />
+  return (
+    <span className={CHIP}>
+      <FileX className="size-3.5 shrink-0" aria-hidden />
+      {name}: in a workspace that is not yours
+    </span>
+  )
+}
+
+function OwnImage({ path, name }: { path: string; name: string }) {
+  const { openFile } = useDesk()
+  const { picture, onError } = usePicture(path)
+  if (picture.state === 'reading' || picture.state === 'shown')
     return (
-      <span className={CHIP}>
-        <FileX className="size-3.5 shrink-0" aria-hidden />
-        {name}: in a workspace that is not yours
-      </span>
-    )
-  if (broken !== null)
-    return (
-      <span className={CHIP}>
-        <FileX className="size-3.5 shrink-0" aria-hidden />
-        {broken === 'gone' ? (
-          <span>{name}: not in your workspace any more</span>
-        ) : (
-          <WorkspaceLink path={path}>{name}</WorkspaceLink>
+      <button
+        type="button"
+        aria-label={`Open ${name}`}
+        data-testid="workspace-image"
+        onClick={() => openFile(path)}
+        // A height of its own, so that nothing moves when the picture comes.
+        className="block h-80 w-full overflow-hidden rounded-lg border border-line bg-panel max-sm:h-56"
+      >
+        {picture.state === 'shown' && (
+          <img
+            src={picture.src}
+            alt={name}
+            loading="lazy"
+            onError={onError}
+            className="size-full object-scale-down"
+          />
         )}
-      </span>
+      </button>
     )
   return (
-    <button
-      type="button"
-      aria-label={`Open ${name}`}
-      data-testid="workspace-image"
-      onClick={() => openFile(path)}
-      className="block w-full overflow-hidden rounded-lg border border-line bg-panel"
-    >
-      <img
-        src={fileUrl(path)}
-        alt={name}
-        loading="lazy"
-        onError={() => void findOut()}
-        // A height of its own, so that nothing moves when the picture comes.
-        className="h-80 w-full object-scale-down max-sm:h-56"
-      />
-    </button>
+    <span className={CHIP}>
+      <FileX className="size-3.5 shrink-0" aria-hidden />
+      {picture.state === 'gone' ? (
+        <span>{name}: not in your workspace any more</span>
+      ) : (
+        <span>
+          <WorkspaceLink path={path}>{name}</WorkspaceLink>
+          {picture.state === 'complex' && ': too complex to draw here'}
+        </span>
+      )}
+    </span>
   )
 }

@@ -210,8 +210,3 @@ function jsonOf(text: string): unknown {
     return { unreadable: error }
   }
 }
-
-/** Throws what `fetch` does. */
-export async function fileIsGone(path: string): Promise<boolean> {
-  return (await fetch(fileUrl(path), { headers: { range: 'bytes=0-0' } })).status === 404
-}

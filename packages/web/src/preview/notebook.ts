@@ -32,7 +32,7 @@ const notebook = z.object({
 export type Output =
   | { type: 'ansi'; text: string; failed: boolean }
   | { type: 'image'; src: string }
-  | { type: 'html' | 'markdown' | 'math'; text: string }
+  | { type: 'html' | 'markdown' | 'math' | 'drawing'; text: string }
   | { type: 'unknown'; what: string }
 
 export type Cell =
@@ -80,7 +80,7 @@ function outputOf(raw: unknown): Output {
       return { type: 'image', src: `data:${type};base64,${base64}` }
   }
   const svg = has('image/svg+xml')
-  if (svg !== undefined) return { type: 'image', src: `data:image/svg+xml;utf8,${encodeURIComponent(svg)}` }
+  if (svg !== undefined) return { type: 'drawing', text: svg }
   const html = has('text/html')
   if (html !== undefined) return { type: 'html', text: html }
   const markdown = has('text/markdown')

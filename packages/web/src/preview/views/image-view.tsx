@@ -3,10 +3,11 @@ import { Maximize, ZoomIn, ZoomOut } from 'lucide-react'
 import { useEffect, useRef, useState } from 'react'
 import { cn } from '../../lib/cn.ts'
 import { revealedText } from '../../lib/invisible.ts'
-import { fileUrl } from '../../net/files.ts'
+import { usePicture } from '../../markdown/use-picture.ts'
 import { IconButton } from '../../ui/button.tsx'
-import { CannotShow, type ViewProps } from '../parts.tsx'
+import { CannotShow, type ViewProps, Waiting } from '../parts.tsx'
 import { tooManyPixels } from '../picture-size.ts'
+import TextView from './text-view.tsx'
 
 const STEP = 1.25
 const LEAST = 0.05
@@ -16,7 +17,7 @@ export default function ImageView({ file }: ViewProps) {
   const [size, setSize] = useState<{ width: number; height: number } | null>(null)
   /** Of the picture’s own size; null: as large as the panel is. */
   const [zoom, setZoom] = useState<number | null>(null)
-  const [broken, setBroken] = useState(false)
+  const { picture: shown, onError } = usePicture(file.path, file.version)
   const frame = useRef<HTMLDivElement>(null)
   const picture = useRef<HTMLImageElement>(null)
   const shownAt = () =>
@@ -35,7 +36,10 @@ export default function ImageView({ file }: ViewProps) {
   })
   if (tooManyPixels(file.head))
     return <CannotShow>This picture has too many pixels to show here. Download it to open it.</CannotShow>
-  if (broken)
+  if (shown.state === 'complex')
+    return <TextView file={file} notice="This drawing is too complex to draw here, so it is shown as text." />
+  if (shown.state === 'reading') return <Waiting>Opening the picture…</Waiting>
+  if (shown.state !== 'shown')
     return <CannotShow>This picture is damaged, or of a kind that this browser does not show.</CannotShow>
   return (
     <div className="relative flex min-h-0 flex-1 flex-col">
@@ -52,13 +56,13 @@ export default function ImageView({ file }: ViewProps) {
       >
         <img
           ref={picture}
-          src={`${fileUrl(file.path)}&v=${encodeURIComponent(file.version)}`}
+          src={shown.src}
           alt={revealedText(file.path)}
           onLoad={({ currentTarget: { naturalWidth: width, naturalHeight: height } }) =>
             // A drawing may have no size of its own.
             setSize(width === 0 ? null : { width, height })
           }
-          onError={() => setBroken(true)}
+          onError={onError}
           style={zoom === null ? undefined : { width: (size?.width ?? 300) * zoom }}
           className={cn(
             'shadow-2',

@@ -2,8 +2,10 @@
 import { messageOf } from '@sandlot/shared/errors'
 import { useMemo } from 'react'
 import { cn } from '../../lib/cn.ts'
+import { isTooComplex } from '../../lib/drawing-cost.ts'
 import { highlight } from '../../markdown/highlight.ts'
 import { Markdown, MarkdownFolder } from '../../markdown/markdown.tsx'
+import { drawingUrl } from '../../markdown/use-picture.ts'
 import { renderAnsi } from '../../terminal/ansi-text.ts'
 import { AnsiView } from '../../terminal/output-view.tsx'
 import { type Cell, type Notebook, type Output, readNotebook } from '../notebook.ts'
@@ -103,10 +105,9 @@ function OutputView({ output }: { output: Output }) {
     case 'ansi':
       return <AnsiOutput text={output.text} failed={output.failed} />
     case 'image':
-      // Charts of notebooks are drawn for white paper.
-      return (
-        <img src={output.src} alt="Output of the cell" className="max-w-full self-start rounded bg-white" />
-      )
+      return <Chart src={output.src} />
+    case 'drawing':
+      return <Drawing svg={output.text} />
     case 'markdown':
       return <Markdown text={output.text} streaming={false} />
     case 'math':
@@ -163,3 +164,14 @@ function HtmlOutput({ html }: { html: string }) {
 
 const STYLE =
   '<!doctype html><style>body{margin:8px;font:13px/1.5 system-ui,sans-serif}table{border-collapse:collapse;font-size:12px}td,th{padding:3px 10px;text-align:right;border-bottom:1px solid #e5e5e5}</style>'
+
+/** Charts of notebooks are drawn for white paper. */
+function Chart({ src }: { src: string }) {
+  return <img src={src} alt="Output of the cell" className="max-w-full self-start rounded bg-white" />
+}
+
+function Drawing({ svg }: { svg: string }) {
+  const isComplex = useMemo(() => isTooComplex(svg), [svg])
+  if (isComplex) return <p className="text-sm text-muted">This drawing is too complex to draw here.</p>
+  return <Chart src={drawingUrl(svg)} />
+}
