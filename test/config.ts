@@ -18,7 +18,7 @@ const NODE_COMPILE_CACHE = join(import.meta.dirname, '../node_modules/.cache/nod
 /** What a Node process of a test gets of this environment, when it is started with nothing else of it. */
 export function nodeEnvironment(): Record<string, string> & { PATH: string } {
   return {
-    ...Object.fromEntries(clockVariables()),
+    ...clockVariables(),
     PATH: process.env['PATH'] ?? '',
     // Alone, whether or not the machine has the larger one.
     SANDLOT_SANDBOX_IMAGE: 'sandlot/sandbox:latest',
@@ -27,11 +27,12 @@ export function nodeEnvironment(): Record<string, string> & { PATH: string } {
 }
 
 /** Of a clock that is set ahead, where one is: processes with different clocks misunderstand each other. */
-function clockVariables(): [string, string][] {
-  return ['LD_PRELOAD', 'FAKETIME', 'DONT_FAKE_MONOTONIC'].flatMap((name) => {
+export function clockVariables(): Record<string, string> {
+  const set = ['LD_PRELOAD', 'FAKETIME', 'DONT_FAKE_MONOTONIC'].flatMap((name) => {
     const value = process.env[name]
     return value === undefined ? [] : [[name, value]]
   })
+  return Object.fromEntries(set)
 }
 
 /** What the person has who runs the tests (a home, proxies, certificates), without any setting of Sandlot, and the cache. */

@@ -7,6 +7,7 @@ import { PassThrough } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import { type CallToolResult, Client } from '@modelcontextprotocol/client'
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
+import { clockVariables } from '../../../test/config.ts'
 
 export interface RunningServer {
   client: Client
@@ -24,7 +25,7 @@ export interface CallOptions {
   signal?: AbortSignal
 }
 
-/** `main`: URL of the program. `env`: all that it gets. */
+/** `main`: URL of the program. `env`: all that it gets but the clock. */
 export async function startServer(
   main: URL,
   tool: string,
@@ -33,7 +34,7 @@ export async function startServer(
   const transport = new StdioClientTransport({
     command: process.execPath,
     args: ['--conditions=sandlot-source', fileURLToPath(main)],
-    env,
+    env: { ...clockVariables(), ...env },
     stderr: 'pipe',
   })
   let log = ''
