@@ -1,11 +1,13 @@
 #!/bin/sh
-# Gives each process of the compose file its part of the data folder $1, before they start.
+# Gives each process of the compose file its part of the data folder $1, and of the folder of keys $2 where that is
+# set, before they start.
 #
 # The folder is ai-agent's, and its group may read. The service, of that group, has $1/service for
 # itself. In earlier versions both were one user with everything in $1: the service's files move once.
 # Idempotent, also after an interruption: accounts.db moves last.
 set -eu
 data=$1
+keys=${2:-}
 
 # Half of a Sandlot would be started as if it were all of it.
 if [ -e "$data/restoring" ]; then
@@ -45,3 +47,20 @@ chmod 0700 "$data/service" "$data/service/keys"
 for file in "$data"/sessions.db.before-* "$data/sessions.db.migrating" "$data/run/agent.lock"; do
   [ ! -e "$file" ] || chmod 0600 "$file"
 done
+
+# Both make keys in one folder: neither reads, replaces or removes the other's, but for what both show each other.
+[ -n "$keys" ] || exit 0
+chown 10001:10001 "$keys"
+chmod 1770 "$keys"
+if [ ! -e "$keys/agent-token" ]; then
+  (umask 077 && head -c 48 /dev/urandom | base64 -w 0 >"$keys/agent-token.new")
+  mv "$keys/agent-token.new" "$keys/agent-token"
+fi
+give() {
+  [ -f "$keys/$3" ] && [ ! -L "$keys/$3" ] || return 0
+  chown "$1" "$keys/$3"
+  chmod "$2" "$keys/$3"
+}
+for name in deployment.json secrets.json; do give 10001:10001 0600 "$name"; done
+for name in service-cookies setup-token push previews alerts; do give 10003:10003 0600 "$name"; done
+give 10001:10001 0640 agent-token

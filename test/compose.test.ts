@@ -5,7 +5,9 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
+import { namesFor } from '../packages/cli/src/processes/child-env.ts'
 import { nodeEnvironment } from './config.ts'
+import { settingsReference } from './configuration-docs.ts'
 import { read, ROOT } from './source-files.ts'
 
 const run = promisify(execFile)
@@ -28,6 +30,22 @@ interface Service {
 }
 
 const FILE = 'docker/compose.yaml'
+/** A folder of the host, at the same place inside; Debian's docker-compose has no `:+`. */
+const KEYS = '${SANDLOT_KEYS_DIR:-/dev/null}:${SANDLOT_KEYS_DIR:-/no-keys}'
+
+/** Settings of a process that compose does not pass on, and why. */
+const NOT_PASSED: Record<string, string> = {
+  SANDLOT_DATA: 'the folder of each process in the volume "data"',
+  SANDLOT_SESSIONS_DB: 'in that volume',
+  SANDLOT_SESSIONS_DB_MODE: 'the service is of the agent’s group',
+  SANDLOT_AGENT_URL: 'the agent’s socket in that volume',
+  SANDLOT_REPLICA: 'the name of the container',
+  SANDLOT_SANDBOX: 'no other backend works in a container',
+  SANDLOT_DEPLOYMENT: 'set for the gate; the agent reads the gate’s file',
+  SANDLOT_WEB_DIST: 'in the image',
+  HOST: 'PORT is published on loopback by compose',
+  DOCKER_HOST: 'the gate’s socket',
+}
 const compose = parse(read(FILE).text, { merge: true }) as {
   name?: string
   version: string
@@ -98,7 +116,7 @@ describe('the composed deployment', () => {
       user: '0:0',
       network_mode: 'none',
       cap_add: ['CHOWN', 'DAC_OVERRIDE', 'FOWNER'],
-      volumes: ['data:/data'],
+      volumes: ['data:/data', KEYS],
       restart: 'no',
     })
   })
@@ -122,6 +140,30 @@ describe('the composed deployment', () => {
     for (const name of ['ai-agent', 'service', 'backup'])
       expect(named(name).environment).toMatchObject({ DATABASE_URL_FILE: '${DATABASE_URL_FILE:-}' })
     expect(compose.services['postgres']).not.toHaveProperty('environment')
+  })
+
+  test.each(['ai-agent', 'service'] as const)('%s gets every setting that is documented for it', (name) => {
+    const documented = [...settingsReference().matchAll(/^\| `([A-Z_]+)` \|/gm)].map(([, each = '']) => each)
+    const own = namesFor(name).filter((each) => documented.includes(each) && NOT_PASSED[each] === undefined)
+    expect(own).toContain('SANDLOT_KEYS_DIR')
+    const passed = named(name).environment ?? {}
+    expect(own.filter((each) => !passed[each]?.startsWith(`\${${each}:-`))).toEqual([])
+  })
+
+  test('each exception is one, and the folder of keys is where it is said to be', () => {
+    const own = new Set([...namesFor('ai-agent'), ...namesFor('service')])
+    const stale = Object.keys(NOT_PASSED).filter(
+      (each) =>
+        !own.has(each) ||
+        ['ai-agent', 'service'].every((name) => named(name).environment?.[each]?.startsWith('${')),
+    )
+    expect(stale).toEqual([])
+    const withKeys = services.filter(([, { volumes }]) => volumes?.includes(KEYS))
+    expect(withKeys.map(([name]) => name)).toEqual(['prepare-data', 'ai-agent', 'service', 'backup'])
+    expect(named('prepare-data')).toMatchObject({
+      command: ['/app/prepare-data.sh', '/data', '${SANDLOT_KEYS_DIR:-}'],
+    })
+    expect(named('backup').environment).toMatchObject({ SANDLOT_KEYS_DIR: '${SANDLOT_KEYS_DIR:-}' })
   })
 
   test('what the agent may ask for is what the gate lets through', () => {
@@ -251,8 +293,14 @@ const composer = [['docker', 'compose'], ['docker-compose']].find(
 
 test.skipIf(composer === undefined)('compose itself reads the file (skipped without docker compose)', () => {
   const [command = '', ...args] = composer ?? []
-  const shown = execFileSync(command, [...args, '-f', FILE, 'config'], { cwd: ROOT, encoding: 'utf8' })
+  const env = { ...nodeEnvironment(), SANDLOT_KEYS_DIR: '/srv/keys', SANDLOT_TOTAL_COST_PER_MONTH: '100' }
+  const shown = execFileSync(command, [...args, '-f', FILE, 'config'], { cwd: ROOT, encoding: 'utf8', env })
   const read = parse(shown) as { services: Record<string, Service> }
+  expect(read.services['ai-agent']?.environment).toMatchObject({
+    SANDLOT_KEYS_DIR: '/srv/keys',
+    SANDLOT_TOTAL_COST_PER_MONTH: '100',
+  })
+  expect(JSON.stringify(read.services['service']?.volumes)).toContain('/srv/keys')
   expect(Object.keys(read.services).toSorted()).toEqual([
     'ai-agent',
     'backup',

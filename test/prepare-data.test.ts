@@ -8,8 +8,10 @@ import {
   mkdtempSync,
   readFileSync,
   readdirSync,
+  renameSync,
   rmSync,
   statSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -35,8 +37,11 @@ function put(name: string, mode = 0o644): void {
   chownSync(path, 10_001, 10_001)
 }
 
-const prepare = (): string =>
-  execFileSync('/bin/sh', [join(ROOT, 'docker/prepare-data.sh'), data], { encoding: 'utf8', stdio: 'pipe' })
+const prepare = (...keys: string[]): string =>
+  execFileSync('/bin/sh', [join(ROOT, 'docker/prepare-data.sh'), data, ...keys], {
+    encoding: 'utf8',
+    stdio: 'pipe',
+  })
 
 /** Path → owner, group and mode of everything. */
 function owners(): Record<string, string> {
@@ -85,6 +90,34 @@ test.skipIf(reason)(
 
     prepare()
     expect(owners()).toEqual(after)
+  },
+)
+
+test.skipIf(reason)(
+  `in a folder of keys each process has its own, both have the token, and no name leads elsewhere${skipped}`,
+  () => {
+    for (const name of ['keys/deployment.json', 'keys/push', 'elsewhere']) put(name, 0o644)
+    symlinkSync(join(data, 'elsewhere'), join(data, 'keys/previews'))
+    const keys = join(data, 'keys')
+    prepare('')
+    expect(existsSync(join(keys, 'agent-token'))).toBe(false)
+    // What was in the data folder is the service's by now.
+    put('keys/push', 0o644)
+    const elsewhere = join(data, 'mounted')
+    renameSync(keys, elsewhere)
+    prepare(elsewhere)
+    expect(statSync(elsewhere).mode & 0o7777).toBe(0o1770)
+    expect(owners()).toMatchObject({
+      mounted: '10001:10001 770',
+      'mounted/deployment.json': '10001:10001 600',
+      'mounted/push': '10003:10003 600',
+      'mounted/agent-token': '10001:10001 640',
+      elsewhere: '10001:10001 644',
+    })
+    const token = readFileSync(join(elsewhere, 'agent-token'), 'utf8')
+    expect(token).toMatch(/^[\w+/]{64}$/)
+    prepare(elsewhere)
+    expect(readFileSync(join(elsewhere, 'agent-token'), 'utf8')).toBe(token)
   },
 )
 

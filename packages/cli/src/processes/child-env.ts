@@ -26,7 +26,6 @@ const BOTH = [
   // Where values come from, for administrators; the launcher fills it in.
   'SANDLOT_ENV_FILE_NAMES',
   'SANDLOT_DEFAULT_MODE',
-  'SANDLOT_OUTPUT_LIMIT',
   'DATABASE_URL',
   // To the model and MCP servers; to providers of sign-in and push services.
   'HTTP_PROXY',
@@ -66,6 +65,7 @@ const OWN = {
     'SANDLOT_MAX_CONCURRENT_TOOLS',
     'SANDLOT_RESULT_CHARS',
     'SANDLOT_RESULT_LINES',
+    'SANDLOT_OUTPUT_LIMIT',
     'SANDLOT_MAX_TURNS',
     'SANDLOT_CONFIG',
     'SANDLOT_REPLICA',
