@@ -63,6 +63,11 @@ export interface SandboxSpec {
   /** Default `default`. */
   profile?: SandboxProfile
   labels: Record<string, string>
+  /**
+   * Its volume was made before: where it is not there, `create` makes nothing and rejects with
+   * `workspace_missing`. Default false: the volume is made.
+   */
+  hasWorkspace?: boolean
 }
 
 export type SandboxState = 'created' | 'running' | 'paused' | 'stopped' | 'removing' | 'absent'
@@ -153,6 +158,12 @@ interface BackendInventory {
 export interface BackendVolumes {
   /** Every volume of this deployment's sandboxes, in use or not. */
   list(): Promise<BackendVolume[]>
+  has(name: string, signal?: AbortSignal): Promise<boolean>
+  /**
+   * The spec's volume, made if it is not there. Idempotent. Rejects with `exists` when the name
+   * belongs to something else.
+   */
+  ensure(spec: SandboxSpec, signal?: AbortSignal): Promise<void>
   /** Idempotent. Only on an explicit request of a person. */
   remove(name: string): Promise<void>
 }

@@ -8,6 +8,8 @@ export type SandboxErrorCode =
   | 'unsafe_host'
   /** The sandbox existed and went away. */
   | 'sandbox_lost'
+  /** The volume of someone who had a sandbox is not there. A new one would hide that. */
+  | 'workspace_missing'
   | 'invalid_arguments'
   | 'path_outside'
   /** A symbolic link stands on a path that must have none. */
@@ -32,6 +34,14 @@ export type SandboxErrorCode =
   | 'ledger'
   | 'cancelled'
   | 'timeout'
+
+/** Of a volume that held a person's files. Trying again does not help. */
+export function workspaceMissing(volume: string): SandboxError {
+  return new SandboxError(
+    'workspace_missing',
+    `The volume ${volume} with the files of this workspace is missing, so nothing was started. Restore it from a backup, or let an administrator reset the sandbox, which then begins empty.`,
+  )
+}
 
 /**
  * Every failure of this package. `message` is safe to show to a person and ends with what to do

@@ -16,7 +16,8 @@ export interface LedgerSlot {
   volume: string
   /**
    * Of the newest container that was decided on for this slot, made or not; part of its name. 0:
-   * none yet.
+   * none yet. Of a claimed slot it grows only after its volume was made, so that from 1 on a volume
+   * that is not there is missing.
    */
   generation: number
   createdAt: number

@@ -9,6 +9,7 @@ const CODE_OF: Partial<Record<SandboxErrorCode, ErrorCode>> = {
   path_changed: 'conflict',
   not_regular: 'bad_request',
   exists: 'conflict',
+  workspace_missing: 'conflict',
   permission: 'forbidden',
   too_large: 'too_large',
   disk_quota: 'too_large',
@@ -22,6 +23,8 @@ export async function withSandboxErrors<T>(work: () => Promise<T>): Promise<T> {
     return await work()
   } catch (error) {
     if (!(error instanceof SandboxError)) throw error
-    throw new SandlotError(CODE_OF[error.code] ?? 'not_ready', `${error.message}.`, { cause: error })
+    throw new SandlotError(CODE_OF[error.code] ?? 'not_ready', error.message.replace(/\.?$/, '.'), {
+      cause: error,
+    })
   }
 }

@@ -70,7 +70,11 @@ async function client(change: { off?: string; ours?: boolean; ceiling?: 'manual'
     },
   }
   return connect(core, {
-    parts: { shell, ...(ceiling === undefined ? {} : { modeCeilingOf: () => ceiling }) },
+    parts: {
+      shell,
+      audit: core.store.audit,
+      ...(ceiling === undefined ? {} : { modeCeilingOf: () => ceiling }),
+    },
     ...(ours ? {} : { capabilities: {} }),
   })
 }
@@ -175,5 +179,28 @@ describe('everybody’s sandboxes', () => {
     expect(await use()).toEqual({})
     const refused = one.request(EXT.sandboxes, { user: bob, ask: { do: 'stop', userId: ADA.id } })
     expect(await codeOf(refused)).toBe('forbidden')
+  })
+
+  test('whose files are missing does nothing for its person, until an administrator resets it, which is written down', async () => {
+    await using one = await client()
+    const eve = { id: 'u_eve', role: 'member' }
+    const open = () => one.request(EXT.terminals, { user: eve, ask: { do: 'open', ...SIZE } })
+    await open()
+    const volume = await local.loseWorkspace(eve.id)
+    const uses = [open, () => one.request(EXT.sandbox, { user: eve, ask: { do: 'reset' } })]
+    for (const use of uses) {
+      expect(await codeOf(use())).toBe('conflict')
+      await expect(use()).rejects.toThrow(`The volume ${volume} `)
+    }
+    const reset = { do: 'reset', userId: eve.id }
+    expect(await one.request(EXT.sandboxes, { user: ROOT, ask: reset })).toEqual({})
+    await open()
+    expect(await one.request(EXT.sandboxes, { user: ROOT, ask: reset })).toEqual({})
+    const { audit } = (await bench.core()).store
+    const lines = (await audit.page({ limit: 50 })).filter(({ whom }) => whom.id === eve.id)
+    expect(lines.map(({ what, who, before, after }) => ({ what, by: who.id, before, after }))).toEqual([
+      { what: 'sandbox_reset', by: 'u_root', before: null, after: null },
+      { what: 'sandbox_reset', by: 'u_root', before: { missingVolume: volume }, after: { workspace: 'new' } },
+    ])
   })
 })

@@ -22,6 +22,8 @@ export interface LocalSandboxes {
   restartController(): Promise<void>
   /** As when the container restarts: another boot, the same workspace. */
   restartSandbox(userId: string): Promise<void>
+  /** As when an operator removes the volume of a stopped sandbox. Its name. */
+  loseWorkspace(userId: string): Promise<string>
   dispose(): Promise<void>
 }
 
@@ -51,6 +53,12 @@ export async function openLocalSandboxes(
     },
     async restartSandbox(userId: string) {
       await open.sandboxes.stop(userId)
+    },
+    async loseWorkspace(userId: string) {
+      await open.sandboxes.stop(userId)
+      const { volume = '' } = (await options.ledger.find(userId)) ?? {}
+      await rm(join(directory, 'volumes', volume), { recursive: true })
+      return volume
     },
     async dispose() {
       await open.sandboxes.close()

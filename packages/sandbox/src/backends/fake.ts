@@ -16,7 +16,7 @@ const BACKEND_STEPS: readonly (keyof SandboxBackend)[] = [
   'remove',
   'openStream',
 ]
-const VOLUME_STEPS: readonly (keyof BackendVolumes)[] = ['remove']
+const VOLUME_STEPS: readonly (keyof BackendVolumes)[] = ['ensure', 'remove']
 const LEDGER_STEPS: readonly (keyof SandboxLedger)[] = [
   'add',
   'claim',

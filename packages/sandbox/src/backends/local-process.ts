@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
+import { existsSync } from 'node:fs'
 import { mkdir, readdir, realpath, rm } from 'node:fs/promises'
 import { release } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -7,7 +8,7 @@ import { Duplex, type Readable, type Writable } from 'node:stream'
 
 import type { BackendSandbox, SandboxBackend, SandboxSpec, SandboxState } from '../backend.ts'
 import { claimedName, LABEL } from '../names.ts'
-import { SandboxError } from '../errors.ts'
+import { SandboxError, workspaceMissing } from '../errors.ts'
 import { freeSpace } from './free-space.ts'
 
 /** sbxd gets this long to kill its descendants before it is killed itself. */
@@ -73,10 +74,16 @@ export function createLocalProcessBackend(options: LocalProcessOptions): Sandbox
     return join(options.directory, name)
   }
 
+  async function ensure({ volume, labels, hasWorkspace }: SandboxSpec): Promise<void> {
+    if (hasWorkspace && !existsSync(volumePath(volume))) throw workspaceMissing(volume)
+    await mkdir(volumePath(volume), { recursive: true })
+    volumeLabels.set(volume, { ...labels })
+  }
+
   async function start(sandbox: LocalSandbox): Promise<void> {
     if (sandbox.child) return
     const { limits, volume } = sandbox.spec
-    await mkdir(volumePath(volume), { recursive: true })
+    if (!existsSync(volumePath(volume))) throw workspaceMissing(volume)
     const workspace = await realpath(volumePath(volume))
     const args = [
       '--workspace',
@@ -140,10 +147,9 @@ export function createLocalProcessBackend(options: LocalProcessOptions): Sandbox
     async create(spec) {
       const existing = find(spec.name)
       if (existing) return describe(existing)
-      await mkdir(volumePath(spec.volume), { recursive: true })
+      await ensure(spec)
       const meanwhile = find(spec.name)
       if (meanwhile) return describe(meanwhile)
-      volumeLabels.set(spec.volume, { ...spec.labels })
       const id = randomBytes(32).toString('hex')
       const made: LocalSandbox = {
         id,
@@ -232,6 +238,10 @@ export function createLocalProcessBackend(options: LocalProcessOptions): Sandbox
           const names = await readdir(options.directory)
           return names.map((name) => ({ name, labels: volumeLabels.get(name) ?? {} }))
         },
+
+        has: async (name) => existsSync(volumePath(name)),
+
+        ensure,
 
         async remove(name) {
           const user = [...sandboxes.values()].find((sandbox) => sandbox.spec.volume === name)

@@ -44,6 +44,7 @@ export async function removeWorkspace(
     await emptyWorkspace(workspace, options)
   } catch (error) {
     if (!(error instanceof SandboxError)) throw error
+    if (error.code === 'workspace_missing') return
     log('a workspace could not be emptied, so the engine removes it as it is', {
       slot: workspace.slot,
       error,
@@ -66,7 +67,8 @@ export async function emptyWorkspace(
 ): Promise<void> {
   const { backend, deploymentId, deploymentKey, ledger } = options
   const row: LedgerSlot = { slot, uid, volume, state: 'condemned', generation: 0, createdAt: Date.now() }
-  const container = await backend.create(specOf(row, poolName(deploymentId, slot), options))
+  const spec = { ...specOf(row, poolName(deploymentId, slot), options), hasWorkspace: true }
+  const container = await backend.create(spec)
   try {
     const epoch = await ledger.nextEpoch()
     const signal = AbortSignal.timeout(START_MS)

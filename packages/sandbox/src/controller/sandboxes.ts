@@ -119,9 +119,10 @@ export interface Sandboxes {
   status(userId: string): Promise<SandboxStatus>
   /**
    * Kill every process of this user and empty /tmp; the workspace stays. Restarts a sandbox that
-   * does not answer.
+   * does not answer. With `replace`, on the word of an administrator, a user whose volume is
+   * missing gets a new one: resolves with the name of the missing one.
    */
-  reset(userId: string): Promise<void>
+  reset(userId: string, missing?: 'refuse' | 'replace'): Promise<string | undefined>
   /** Stop this user's container; its files stay, and the next `acquire` starts it again. */
   stop(userId: string): Promise<void>
   /**
@@ -348,16 +349,23 @@ export function createSandboxes(options: SandboxesOptions): Sandboxes {
       }
     },
 
-    async reset(userId) {
+    async reset(userId, missing = 'refuse') {
       try {
         await (await acquire(userId)).reset()
+        return undefined
       } catch (error) {
+        if (error instanceof SandboxError && error.code === 'workspace_missing' && missing === 'replace') {
+          const volume = await userSandboxes.forgetMissing(userId)
+          await acquire(userId)
+          return volume
+        }
         // It runs but does not answer: a restart ends every process and empties /tmp as well.
         const silent =
           error instanceof SandboxError && ['timeout', 'protocol', 'sandbox_lost'].includes(error.code)
         if (!silent) throw error
         await userSandboxes.stop(userId)
         await acquire(userId)
+        return undefined
       }
     },
 

@@ -94,7 +94,7 @@ async function fresh(
   options: SlotsOptions,
 ): Promise<LedgerSlot> {
   const slot = await newSlot(containers, options)
-  return { ...slot, state: 'claimed', userId, generation: 1, claimedAt: slot.createdAt }
+  return { ...slot, state: 'claimed', userId, claimedAt: slot.createdAt }
 }
 
 /**

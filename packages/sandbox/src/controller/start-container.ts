@@ -8,8 +8,8 @@ import type {
   SandboxProfile,
   SandboxSpec,
 } from '../backend.ts'
-import { SandboxError } from '../errors.ts'
-import { claimedName, LABEL, ownerTag, parseName, profileOf, slotLabels } from '../names.ts'
+import { SandboxError, workspaceMissing } from '../errors.ts'
+import { claimedName, LABEL, ownerTag, parseName, poolName, profileOf, slotLabels } from '../names.ts'
 import type { LedgerSlot, SandboxLedger } from '../ledger.ts'
 import { generation } from './slots.ts'
 
@@ -47,8 +47,8 @@ const SILENT_MS = 1_000
 /**
  * Make this slot's container run, whatever state it is in, and `connect` to it: running as it is,
  * paused → resume, stopped → start (in a new container if what the spec says has changed), missing
- * → a new container round the same volume. A container that goes away meanwhile is looked at
- * afresh, twice. Rejects with a `SandboxError`.
+ * → a new container round the same volume, which must be there. A container that goes away
+ * meanwhile is looked at afresh, twice. Rejects with a `SandboxError`.
  */
 export async function startContainer<T>(
   slot: LedgerSlot,
@@ -184,6 +184,13 @@ async function current(
       made.add((await create(slot, containers, options, signal, tried)).id)
       continue
     }
+    // An engine starts a container whose volume is missing with an empty one.
+    if (
+      !made.has(keep.id) &&
+      isIdle(keep) &&
+      !(await options.backend.inventory.volumes.has(slot.volume, signal))
+    )
+      throw workspaceMissing(slot.volume)
     for (const container of containers) {
       if (container.id !== keep.id && container.state !== 'removing')
         await options.backend.remove(container.id)
@@ -226,6 +233,8 @@ async function pauseAndResume(container: BackendSandbox, { backend }: ContainerO
   return true
 }
 
+const isIdle = ({ state }: BackendSandbox): boolean => state === 'stopped' || state === 'created'
+
 /** Only a sandbox in which nothing runs moves to a new image. */
 async function isOutdated(
   container: BackendSandbox,
@@ -233,8 +242,7 @@ async function isOutdated(
   options: ContainerOptions,
   signal: AbortSignal,
 ): Promise<boolean> {
-  const idle = container.state === 'stopped' || container.state === 'created'
-  return idle && (await differs(container, slot, options, signal))
+  return isIdle(container) && (await differs(container, slot, options, signal))
 }
 
 /** Whether a container made now would be another one. */
@@ -260,11 +268,17 @@ async function create(
   tried: Tried,
 ): Promise<BackendSandbox> {
   const seen = existing.map((container) => generation(container, options.deploymentId))
+  // Before the ledger says that there was a container: a crash in between leaves it without one.
+  if (slot.generation === 0 && existing.length === 0)
+    await options.backend.inventory.volumes.ensure(
+      specOf(slot, poolName(options.deploymentId, slot.slot), options),
+      signal,
+    )
   const after = Math.max(tried.generation, options.seen?.get(slot.slot) ?? 0, ...seen)
   const next = await options.ledger.nextGeneration(slot.slot, after)
   const name = claimedName(options.deploymentId, slot.slot, ownerOf(slot, next, options).tag, next)
   try {
-    return await options.backend.create(specOf(slot, name, options), signal)
+    return await options.backend.create({ ...specOf(slot, name, options), hasWorkspace: true }, signal)
   } catch (error) {
     if (error instanceof SandboxError && error.code === 'exists') tried.generation = next
     throw error

@@ -124,6 +124,27 @@ export function lifecycleTests({ apart, fixture }: Suite): void {
     await second.bench.remove()
   })
 
+  apart('makes no workspace in place of one that is missing, and finds one that is there', async () => {
+    const { backend } = fixture()
+    const { volumes } = backend.inventory
+    const spec = fixture().spec({ hasWorkspace: true })
+    await expect(backend.create(spec)).rejects.toMatchObject({
+      code: 'workspace_missing',
+      message: expect.stringContaining(spec.volume) as string,
+    })
+    expect(await backend.inventory.inspect(spec.name)).toBeUndefined()
+    expect(await volumes.has(spec.volume)).toBe(false)
+    await volumes.ensure(spec).catch(() => undefined)
+    const { hasWorkspace: _, ...first } = spec
+    await volumes.ensure(first)
+    await volumes.ensure(first)
+    expect(await volumes.has(spec.volume)).toBe(true)
+    const made = await backend.create(spec)
+    await backend.remove(made.id)
+    await volumes.remove(spec.volume)
+    expect(await volumes.has(spec.volume)).toBe(false)
+  })
+
   apart('reports what does not exist', async () => {
     const { backend } = fixture()
     expect(await backend.inventory.inspect('no-such-sandbox')).toBeUndefined()

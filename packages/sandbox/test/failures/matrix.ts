@@ -89,6 +89,21 @@ export const matrix: Row[] = [
     },
   },
   {
+    id: 'volume-removed',
+    inject: 'docker volume rm behind our back, at any step of a first start a crash',
+    during: 'stopped, from the pool, after a lost ledger, acquire',
+    expected: 'workspace_missing with its name, nothing made; who never had one gets one',
+    tests: {
+      'sandbox/test/controller/missing-workspace.engine.test.ts': ['is missing until it is restored'],
+      'sandbox/test/controller/missing-workspace.test.ts': [
+        'of a sandbox %s: every use',
+        'a stopped container is not started without its volume',
+        'a lost ledger hides no missing one',
+        '%s it leaves a person',
+      ],
+    },
+  },
+  {
     id: 'init-killed',
     inject: 'SIGKILL of PID 1 from the host',
     during: 'running, writing a file',

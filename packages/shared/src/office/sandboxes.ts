@@ -51,7 +51,7 @@ export const sandboxesParams = z.object({
   ask: z.discriminatedUnion('do', [
     z.object({ do: z.literal('list') }),
     z.object({ do: z.literal('use'), userIds: z.array(userId).max(MOST_MEASURED) }),
-    /** Every process ends and /tmp is emptied; the workspace stays. */
+    /** Every process ends and /tmp is emptied; the workspace stays. A missing one begins empty. */
     z.object({ do: z.literal('reset'), userId }),
     /** The same, and it is started again by the next command. */
     z.object({ do: z.literal('stop'), userId }),

@@ -146,16 +146,23 @@ export function sandboxesRequests({ shell, ownership, audit, log }: AcpServerPar
           case 'use':
             return measure(desk, ask.userIds)
           case 'reset':
-          case 'stop':
+          case 'stop': {
             await ownership?.claim(ask.userId)
             log.info({ by: user.id, userId: ask.userId }, `an administrator’s ${ask.do} of a sandbox`)
-            await desk.sandboxes[ask.do](ask.userId)
+            const missing =
+              ask.do === 'reset'
+                ? await desk.sandboxes.reset(ask.userId, 'replace')
+                : await desk.sandboxes.stop(ask.userId)
             await audit?.write({
               ...actorOf(user),
               what: ask.do === 'reset' ? 'sandbox_reset' : 'sandbox_stopped',
               whom: { id: ask.userId },
+              ...(missing === undefined
+                ? {}
+                : { before: { missingVolume: missing }, after: { workspace: 'new' } }),
             })
             return {}
+          }
         }
       })
     },

@@ -1,23 +1,17 @@
-import type { BackendVolumes, SandboxSpec } from '../../backend.ts'
-import { SandboxError } from '../../errors.ts'
+import type { BackendVolumes } from '../../backend.ts'
+import { SandboxError, workspaceMissing } from '../../errors.ts'
 import { LABEL, slotLabels } from '../../names.ts'
 import { absentIf404, unless } from './engine-error.ts'
 import { DEADLINE, type Engine } from './engine.ts'
 import type { QuotaKind } from './quota.ts'
 import { isOurs } from './states.ts'
 
-interface Volumes extends BackendVolumes {
-  /**
-   * The spec's volume, made if it is not there. Rejects with `exists` when the name belongs to
-   * something else.
-   */
-  ensure(spec: SandboxSpec, signal?: AbortSignal): Promise<void>
-  /** Idempotent. Rejects with `permission` when the volume is not this deployment's. */
-  remove(name: string): Promise<void>
-}
-
 /** The volumes of one deployment: every workspace is a named one with our labels. */
-export function createVolumes(engine: Engine, deployment: string, quota: () => Promise<QuotaKind>): Volumes {
+export function createVolumes(
+  engine: Engine,
+  deployment: string,
+  quota: () => Promise<QuotaKind>,
+): BackendVolumes {
   async function labelsOf(name: string, signal?: AbortSignal): Promise<Record<string, string> | undefined> {
     const volume = await engine.call(
       'look at the volume',
@@ -29,6 +23,10 @@ export function createVolumes(engine: Engine, deployment: string, quota: () => P
   }
 
   return {
+    async has(name, signal) {
+      return (await labelsOf(name, signal)) !== undefined
+    },
+
     async ensure(spec, signal) {
       const found = await labelsOf(spec.volume, signal)
       if (found && !isOurs(deployment, found)) {
@@ -38,6 +36,7 @@ export function createVolumes(engine: Engine, deployment: string, quota: () => P
         )
       }
       if (found) return
+      if (spec.hasWorkspace) throw workspaceMissing(spec.volume)
       // A volume made anew under an old name would silently have no size until the engine restarts;
       // a slot's name is never used twice, and sbxd checks the size inside.
       const sized = (await quota()) === 'hard'

@@ -34,7 +34,7 @@ const ACTS = {
   reset: {
     title: (name: string) => `Reset the sandbox of ${name}?`,
     about:
-      'Every process in it ends, the chats that wait for one are told, and /tmp is emptied. Files in the workspace are kept.',
+      'Every process in it ends, the chats that wait for one are told, and /tmp is emptied. Files in the workspace are kept. A workspace whose volume is missing begins empty.',
     confirm: 'Reset',
     done: (name: string) => `The sandbox of ${name} is reset.`,
   },

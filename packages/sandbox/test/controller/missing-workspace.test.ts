@@ -1,0 +1,128 @@
+/** A home whose volume is missing is never replaced by an empty one. */
+import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest'
+
+import { createFileLedger } from '../../src/controller/file-ledger.ts'
+import type { Sandboxes } from '../../src/controller/sandboxes.ts'
+import { shell } from '../support/docker-fixture.ts'
+import { type FakeFixture, fakeFixture, removeSbxd } from '../support/fake-fixture.ts'
+
+let fixture: FakeFixture
+beforeEach(async () => {
+  fixture = await fakeFixture()
+}, 60_000)
+afterEach(() => fixture.dispose())
+afterAll(removeSbxd)
+
+const volumes = async (): Promise<string[]> =>
+  (await fixture.engine.backend.inventory.volumes.list()).map(({ name }) => name)
+
+const say = async (sandboxes: Sandboxes, command: string): Promise<string> =>
+  (await shell(await sandboxes.acquire('ann'), command)).output.trim()
+
+/** As an operator does by hand: the volume of a container that does not run, which may stay. */
+async function lose(sandboxes: Sandboxes): Promise<string> {
+  const { volume } = (await fixture.ledger.find('ann')) ?? expect.fail()
+  await sandboxes.stop('ann')
+  for (const { id } of await fixture.engine.backend.list({})) await fixture.engine.backend.remove(id)
+  await fixture.engine.backend.inventory.volumes.remove(volume)
+  return volume
+}
+
+const missing = (volume: string): object => ({
+  name: 'SandboxError',
+  code: 'workspace_missing',
+  message: expect.stringContaining(volume) as string,
+})
+
+const origins = {
+  'made for them': async () => fixture.start(),
+  'taken from the pool': async () => {
+    const started = fixture.start({ pool: { size: 1, everyMs: 1, delayMs: 0 } })
+    await started.sandboxes.maintain()
+    await started.sandboxes.poolFilled()
+    return started
+  },
+}
+
+test.each(Object.entries(origins))(
+  'of a sandbox %s: every use says which volume is missing, nothing is made, and an administrator begins anew',
+  async (_, begin) => {
+    const { sandboxes } = await begin()
+    await say(sandboxes, 'echo mine > file')
+    const volume = await lose(sandboxes)
+    const before = await fixture.engine.backend.list({})
+    for (const use of [
+      () => sandboxes.acquire('ann'),
+      () => sandboxes.acquire('ann'),
+      () => sandboxes.reset('ann'),
+      () => fixture.start().sandboxes.acquire('ann'),
+    ])
+      await expect(use()).rejects.toMatchObject(missing(volume))
+    expect(await volumes()).not.toContain(volume)
+    const ids = (await fixture.engine.backend.list({})).map(({ id }) => id)
+    expect(before.map(({ id }) => id)).toEqual(expect.arrayContaining(ids))
+    expect(await sandboxes.reset('ann', 'replace')).toBe(volume)
+    expect(await say(sandboxes, 'ls')).toBe('')
+    expect((await fixture.ledger.find('ann'))?.volume).not.toBe(volume)
+    // Nothing is missing now, so a reset is what it was.
+    await say(sandboxes, 'echo new > file')
+    expect(await sandboxes.reset('ann', 'replace')).toBeUndefined()
+    expect(await say(sandboxes, 'cat file')).toBe('new')
+  },
+)
+
+test('a stopped container is not started without its volume, which would come back empty', async () => {
+  const { sandboxes } = fixture.start()
+  const { id } = await sandboxes.acquire('ann')
+  await sandboxes.stop('ann')
+  const { volume } = (await fixture.ledger.find('ann')) ?? expect.fail()
+  const { backend } = fixture.engine
+  const hidden = {
+    ...backend,
+    start: () => expect.fail('it was started'),
+    inventory: {
+      ...backend.inventory,
+      volumes: { ...backend.inventory.volumes, has: async (name: string) => name !== volume },
+    },
+  }
+  await expect(fixture.start({ backend: hidden }).sandboxes.acquire('ann')).rejects.toMatchObject(
+    missing(volume),
+  )
+  expect(await backend.inventory.inspect(id)).toMatchObject({ state: 'stopped' })
+})
+
+test('a restored volume is found again, and a lost ledger hides no missing one', async () => {
+  const { sandboxes } = fixture.start()
+  await sandboxes.acquire('ann')
+  await sandboxes.stop('ann')
+  const slot = (await fixture.ledger.find('ann')) ?? expect.fail()
+  const empty = createFileLedger(`${fixture.ledgerFile}.other`)
+  const { backend } = fixture.engine
+  const without = {
+    ...backend,
+    inventory: {
+      ...backend.inventory,
+      volumes: { ...backend.inventory.volumes, has: async () => false },
+    },
+  }
+  const lost = fixture.start({ backend: without, ledger: empty })
+  await expect(lost.sandboxes.acquire('ann')).rejects.toMatchObject(missing(slot.volume))
+  const found = fixture.start({ ledger: empty })
+  await found.sandboxes.acquire('ann')
+  expect((await empty.find('ann'))?.volume).toBe(slot.volume)
+})
+
+describe('a controller that dies at any step of a first start', () => {
+  test.each(['before', 'after'] as const)('%s it leaves a person who then gets a home', async (when) => {
+    for (let step = 1, done = false; !done; step += 1) {
+      const user = `user-${when}-${step}`
+      const { hands, sandboxes } = fixture.start({}, ({ count }) => (count === step ? when : undefined))
+      await sandboxes.acquire(user).catch(() => undefined)
+      done = !hands.dead()
+      const next = fixture.start().sandboxes
+      await shell(await next.acquire(user), 'touch kept')
+      expect(await next.status(user), `step ${step}`).toMatchObject({ state: 'running' })
+      expect(step).toBeLessThan(20)
+    }
+  })
+})
