@@ -122,6 +122,21 @@ export function createBackend(config: AgentConfig, keys: DeploymentKeys): Sandbo
   return CONSTRUCTORS[config.sandbox.backend](config, keys)
 }
 
+/** Undefined: there is none, or it does not answer, which is logged. */
+export async function engineId(
+  config: AgentConfig,
+  keys: DeploymentKeys,
+  log: Log,
+): Promise<string | undefined> {
+  try {
+    return await createBackend(config, keys).inventory.engineId?.()
+  } catch (error) {
+    const words = 'the engine does not answer, so it is not known whether other agents have the same'
+    log.warn({ error: messageOf(error) }, words)
+    return undefined
+  }
+}
+
 async function probe(
   backend: SandboxBackend,
   hostDisk: Sandboxes['hostDisk'],

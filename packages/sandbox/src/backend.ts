@@ -132,6 +132,11 @@ export interface SandboxBackend {
 /** What is there and what it can do. Every method rejects with a `SandboxError`. */
 interface BackendInventory {
   capabilities(signal?: AbortSignal): Promise<BackendCapabilities>
+  /**
+   * What the engine calls itself, the same wherever it is reached from. Omitted where there is none
+   * beside this process.
+   */
+  engineId?(): Promise<string>
   inspect(idOrName: string): Promise<BackendSandbox | undefined>
   /**
    * A hash of what a container made from this spec now would be (image id, limits, hardening),

@@ -22,6 +22,8 @@ export type StorageErrorCode =
   | 'not_empty'
   /** What was begun with other files. */
   | 'other_source'
+  /** Another agent that lives keeps people's files on another engine. */
+  | 'other_engine'
   /** Another agent has taken the session over: stop working on it. */
   | 'not_owner'
   /** A stored value does not have the shape that it was stored with. */

@@ -17,6 +17,7 @@ import { People } from '../people/people.ts'
 import { Removals } from '../people/removal.ts'
 import { openReplica } from '../replicas/open-replica.ts'
 import { soleOwner } from '../replicas/ownership.ts'
+import { engineId } from '../sandbox-backend.ts'
 import { deploymentKeys } from '../secrets/keys.ts'
 import { sealingKeys } from '../secrets/sealing-keys.ts'
 import { UserSecrets } from '../secrets/user-secrets.ts'
@@ -53,6 +54,7 @@ export async function openKept(
     id: config.replica,
     address: config.address,
     version: VERSION,
+    engine: () => engineId(config, keys, log),
     keys: { ...keys, sealing, folder: config.keysFolder },
     rows: store.replicas,
     log,

@@ -19,6 +19,8 @@ interface OpenReplica {
   id: string | undefined
   address: { url: string; certificate?: string | undefined }
   version: string
+  /** Asked once, at the beginning. Never rejects. */
+  engine: () => Promise<string | undefined>
   /** Of the deployment; the same for all its agents. */
   keys: DeploymentKeys
   rows: ReplicaRows

@@ -37,6 +37,8 @@ interface ReplicaParts {
   /** Where other processes find this one. */
   address: { url: string; certificate?: string | undefined }
   version: string
+  /** Id of the engine with its sandboxes; undefined: not known. Never rejects. */
+  engine: () => Promise<string | undefined>
   rows: ReplicaRows
   log: Log
   times?: Partial<ReplicaTimes>
@@ -76,6 +78,7 @@ export class Replica implements Ownership {
   readonly #toResume = new Set<string>()
   readonly #closing = new AbortController()
   #work: PeopleWork | undefined
+  #engine: string | undefined
   #state: 'new' | 'on' | 'draining' | 'replaced' = 'new'
   #renewedAt = Number.NEGATIVE_INFINITY
   #storeFailed: { at: number; pauseMs: number } | undefined
@@ -172,10 +175,11 @@ export class Replica implements Ownership {
 
   /**
    * From now on it lives, and takes people over. Resolves when the first are, with the number of
-   * their prompts.
+   * their prompts. Rejects where another agent that lives has another engine.
    */
   async begin(work: PeopleWork): Promise<number> {
     this.#work = work
+    this.#engine = await this.#parts.engine()
     await this.#register()
     await Promise.allSettled(this.#claiming.values())
     await this.#sweep()
@@ -216,9 +220,11 @@ export class Replica implements Ownership {
   }
 
   async #register(): Promise<void> {
-    const { rows, version, address } = this.#parts
+    const { rows, version, address, log } = this.#parts
     const at = performance.now()
-    await rows.register({ id: this.id, version, ...address })
+    const unknown = await rows.register({ id: this.id, version, engine: this.#engine, ...address })
+    if (this.#engine !== undefined && unknown.length > 0)
+      log.warn({ replicas: unknown }, 'which engine these agents have is not known; all need the same')
     this.#renewedAt = at
     if (this.#state === 'new') this.#state = 'on'
     await this.#renew()

@@ -66,6 +66,7 @@ describeOnPostgres('two agents on PostgreSQL', (postgres) => {
       address,
       version: '1',
       keys: { id: 'books', key, sealing, folder: '/keys' },
+      engine: () => Promise.resolve(undefined),
       rows: store.replicas,
       log,
     })

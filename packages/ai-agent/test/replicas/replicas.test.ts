@@ -187,6 +187,7 @@ describeOnPostgres('agents on one PostgreSQL', (postgres) => {
       address: { url: `ws://${id}` },
       version: '1',
       keys: { ...keys, sealing: [keys.key], folder: keysFolder },
+      engine: () => Promise.resolve(undefined),
       rows: store.replicas,
       log: { info: () => undefined, warn: () => undefined },
       times,

@@ -7,6 +7,7 @@ import { type Kysely, type RawBuilder, sql } from 'kysely'
 import { changePrint, isFirstPrint } from '../database/counters.ts'
 import { dialectOf } from '../database/dialect.ts'
 import { changing, wakeListeners } from '../database/changes.ts'
+import { StorageError } from '../storage-error.ts'
 import type { SessionsSchema } from './schema.ts'
 
 /** A replica whose last heartbeat is older is dead: what it has may be claimed. */
@@ -28,6 +29,8 @@ export interface ReplicasTable {
   heartbeat_at: number
   /** 1: it takes no new people. */
   draining: number
+  /** Id of the engine that has its sandboxes. Null: not known. */
+  engine: string | null
 }
 
 export interface OwnersTable {
@@ -66,6 +69,8 @@ export interface NewReplica {
   url: string
   certificate?: string
   version: string
+  /** Id of the engine that has its sandboxes. Undefined: not known. */
+  engine?: string | undefined
 }
 
 export interface Owned {
@@ -94,9 +99,11 @@ export interface Unowned {
 export interface ReplicaRows extends ReplicaReads {
   /**
    * Begins this replica, which has the people of an earlier one of its id; that one writes no more.
-   * From now on writes that name an epoch need the person of the session to be claimed.
+   * From now on writes that name an epoch need the person of the session to be claimed. Answers the
+   * ids of living ones whose engine is not known. Rejects with `other_engine` where one of another
+   * id lives and has another engine.
    */
-  register(replica: NewReplica): Promise<void>
+  register(replica: NewReplica): Promise<string[]>
   /**
    * Renews it, over a connection of its own. `replaced`: another was registered under its id.
    * `forgotten`: the database has lost it, it must be registered again.
@@ -284,17 +291,20 @@ export function storedReplicas(
 
     announce: (what) => changing(db, { what }, async () => undefined),
 
-    async register({ id, url, certificate = null, version }) {
-      const startedAt = await db.transaction().execute(async (trx) => {
+    async register({ id, url, certificate = null, version, engine = null }) {
+      const { startedAt, unknown } = await db.transaction().execute(async (trx) => {
         await sql`delete from replicas where heartbeat_at < ${now} - ${sql.lit(FORGOTTEN_MS)}`.execute(trx)
+        const others = await othersLiving(trx, id, now)
+        if (engine !== null) refuseOtherEngine(id, engine, others)
         const made = await trx
           .insertInto('replicas')
-          .values({ id, url, certificate, version, started_at: now, heartbeat_at: now, draining: 0 })
+          .values({ id, url, certificate, version, started_at: now, heartbeat_at: now, draining: 0, engine })
           .onConflict((conflict) =>
             conflict.column('id').doUpdateSet({
               url,
               certificate,
               version,
+              engine,
               draining: 0,
               heartbeat_at: now,
               started_at: sql<number>`case when replicas.started_at < ${now} then ${now}
@@ -309,10 +319,12 @@ export function storedReplicas(
           .set((query) => ({ epoch: query('epoch', '+', 1) }))
           .where('replica_id', '=', id)
           .execute()
-        return made.started_at
+        const unknown = others.filter((other) => other.engine === null).map((other) => other.id)
+        return { startedAt: made.started_at, unknown }
       })
       fence.begin(id, startedAt)
       await wakeListeners(db)
+      return unknown
     },
 
     async heartbeat() {
@@ -407,6 +419,34 @@ export function storedReplicas(
   }
 }
 
+type OtherReplica = Pick<ReplicasTable, 'id' | 'engine'>
+
+/** Of two that register at once the second one sees the first. */
+async function othersLiving(
+  trx: Kysely<SessionsSchema>,
+  id: string,
+  now: RawBuilder<number>,
+): Promise<OtherReplica[]> {
+  if (dialectOf(trx) === 'postgres')
+    await sql`select pg_advisory_xact_lock(hashtext('sandlot replicas'))`.execute(trx)
+  return trx
+    .selectFrom('replicas')
+    .select(['id', 'engine'])
+    .where('id', '!=', id)
+    .where(isLiving(now))
+    .orderBy('id')
+    .execute()
+}
+
+function refuseOtherEngine(id: string, engine: string, others: readonly OtherReplica[]): void {
+  const other = others.find((each) => each.engine !== null && each.engine !== engine)
+  if (other === undefined) return
+  throw new StorageError(
+    'other_engine',
+    `Agent ${other.id} on this database uses the Docker engine ${other.engine}, and agent ${id} the engine ${engine}. People's files are on one engine only. Set DOCKER_HOST of all agents to the same engine, or end ${other.id} first.`,
+  )
+}
+
 /** Epoch milliseconds, by the database's clock: those of hosts may differ by minutes. */
 function clock(db: Kysely<SessionsSchema>): RawBuilder<number> {
   return dialectOf(db) === 'sqlite'
@@ -420,6 +460,10 @@ function isLiving(now: RawBuilder<number>): RawBuilder<boolean> {
 
 function living(now: RawBuilder<number>): RawBuilder<number> {
   return sql<number>`case when ${isLiving(now)} then 1 else 0 end`
+}
+
+export async function addReplicaEngine({ schema }: Kysely<unknown>): Promise<void> {
+  await schema.alterTable('replicas').addColumn('engine', 'text').execute()
 }
 
 /** The migration. */

@@ -28,7 +28,7 @@ import { addSearch } from '../search/word-index.ts'
 import { addAudit } from '../audit/audit.ts'
 import { type ChatMarksTable, type ProjectsTable, addChatMarks, addEnds } from './chats.ts'
 import { type ChangesTable, addChanges } from '../database/changes.ts'
-import { type OwnersTable, type ReplicasTable, addReplicas } from './replicas.ts'
+import { type OwnersTable, type ReplicasTable, addReplicaEngine, addReplicas } from './replicas.ts'
 import { type RetentionTable, addRetention } from '../retention/retention.ts'
 import type { NoRoom } from './store-room.ts'
 import { type SharesTable, type SnapshotsTable, addShares } from './shares.ts'
@@ -215,6 +215,7 @@ export const sessionsMigrations: Migrations = {
   '043_replicas': { up: addReplicasAndChanges },
   '045_postgres': { up: forPostgres },
   '047_run_teams': { up: addRunTeams },
+  '048_replica_engine': { up: addReplicaEngine },
 }
 
 async function addReplicasAndChanges(db: Kysely<unknown>): Promise<void> {

@@ -105,6 +105,37 @@ describeOnPostgres('replicas on PostgreSQL', (postgres) => {
     expect(claims.every((claim) => claim?.epoch === 1)).toBe(true)
   })
 
+  test('agents that live have one engine: another is refused and both are named, also when they begin at once', async () => {
+    const begin = async (id: string, engine?: string): Promise<string[]> => {
+      const store = await openSessionStore(url)
+      open.push(store)
+      return store.replicas.register({ id, url: `ws://${id}`, version: '1', engine })
+    }
+    const refused = (...names: string[]): object => ({
+      name: 'StorageError',
+      code: 'other_engine',
+      message: expect.stringMatching(new RegExp(names.join('.*'))) as string,
+    })
+    expect(await begin('a', 'one')).toEqual([])
+    expect(await begin('b', 'one')).toEqual([])
+    await expect(begin('c', 'two')).rejects.toMatchObject(refused('Agent a', 'one', 'agent c', 'two'))
+    // Not known passes, and is named to who knows.
+    expect(await begin('old')).toEqual([])
+    expect(await begin('a', 'one')).toEqual(['old'])
+    for (const id of ['a', 'b']) await lapse(id)
+    // Of its own id an earlier process counts for nothing.
+    expect(await begin('c', 'two')).toEqual(['old'])
+    await expect(begin('b', 'one')).rejects.toMatchObject(refused('Agent c', 'two', 'agent b', 'one'))
+    expect(await begin('c', 'three')).toEqual(['old'])
+
+    await admin.query('truncate replicas, owners')
+    const ids = Array.from({ length: 8 }, (_, n) => `${n}`)
+    const begun = await Promise.allSettled(ids.map((id) => begin(id, `engine ${Number(id) % 2}`)))
+    const { rows } = await admin.query<{ engine: string }>('select distinct engine from replicas')
+    expect(rows).toHaveLength(1)
+    expect(begun.filter(({ status }) => status === 'fulfilled')).toHaveLength(4)
+  })
+
   test('readers see who lives and how many people each has', async () => {
     const [a] = [await replica('a'), await replica('b')]
     await a.replicas.claim('ann')

@@ -64,13 +64,10 @@ export function createDockerBackend(options: DockerBackendOptions): SandboxBacke
   const blueprint = createSpecBuilder(engine, deployment, imageIdOf, options.seccompFile)
   const quota = createQuotaProbe(engine, deployment)
   const volumes = createVolumes(engine, deployment, quota)
+  const info = (signal?: AbortSignal): Promise<EngineInfo> =>
+    engine.call('tell about itself', DEADLINE.read, (docker): Promise<EngineInfo> => docker.info(), signal)
   /** The engine's folder. */
-  const dataRoot = once(async () => {
-    const info = await engine.call('tell about itself', DEADLINE.read, (docker): Promise<EngineInfo> =>
-      docker.info(),
-    )
-    return info.DockerRootDir
-  })
+  const dataRoot = once(async () => (await info()).DockerRootDir)
   /**
    * Id → slot of every container seen to carry our labels; a container never changes its labels.
    */
@@ -246,18 +243,11 @@ export function createDockerBackend(options: DockerBackendOptions): SandboxBacke
 
     inventory: {
       async capabilities(signal) {
-        const [apiVersion, kind, now] = await Promise.all([
-          engine.apiVersion(signal),
-          quota(),
-          engine.call(
-            'tell about itself',
-            DEADLINE.read,
-            (docker): Promise<EngineInfo> => docker.info(),
-            signal,
-          ),
-        ])
+        const [apiVersion, kind, now] = await Promise.all([engine.apiVersion(signal), quota(), info(signal)])
         return capabilitiesFrom(now, apiVersion, kind)
       },
+
+      engineId: async () => (await info()).ID,
 
       inspect: (idOrName) => inspect(idOrName),
 

@@ -3,6 +3,7 @@ import type { QuotaKind } from './quota.ts'
 
 /** What we read of `GET /info`. */
 export interface EngineInfo {
+  ID: string
   ServerVersion: string
   NCPU: number
   CgroupVersion?: string
