@@ -26,6 +26,7 @@ import { createReconciler } from './reconciler.ts'
 import type { Sandbox, SandboxStat } from '../sandbox.ts'
 import { ALONE, anothersError, type SharedEngine } from './shared-engine.ts'
 import { createUserSandboxes } from './user-sandboxes.ts'
+import { forgetMissing } from './workspaces.ts'
 import { orAborted } from '#shared/async/or-aborted'
 
 /** How long `close` waits for an engine that is slow to wake what is paused. */
@@ -355,7 +356,7 @@ export function createSandboxes(options: SandboxesOptions): Sandboxes {
         return undefined
       } catch (error) {
         if (error instanceof SandboxError && error.code === 'workspace_missing' && missing === 'replace') {
-          const volume = await userSandboxes.forgetMissing(userId)
+          const volume = await lock.run(userId, () => forgetMissing(userId, containerOptions))
           await acquire(userId)
           return volume
         }

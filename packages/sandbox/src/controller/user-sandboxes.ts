@@ -58,11 +58,6 @@ export interface UserSandboxes {
    */
   remove(userId: string, files: 'keep' | 'purge'): Promise<void>
   /**
-   * Forget the slot of a user whose volume is missing, and remove what is left of it. Undefined
-   * where nothing is missing, else the name of the volume.
-   */
-  forgetMissing(userId: string): Promise<string | undefined>
-  /**
    * Stop it if nothing runs in it, no call asked for it since, and nothing else is being done with
    * it just now.
    */
@@ -247,18 +242,6 @@ export function createUserSandboxes(context: UserSandboxesContext): UserSandboxe
           context.log(message, { userId, ...details }),
         )
         await ledger.release(slot.slot)
-      }),
-
-    forgetMissing: (userId) =>
-      lock.run(userId, async () => {
-        const slot = await knownSlot(userId, context)
-        if (!slot || (await backend.inventory.volumes.has(slot.volume))) return undefined
-        const containers = await containersOf(slot.slot, context)
-        checkOwner(containers, slot, context)
-        for (const { id } of containers) await backend.remove(id)
-        // The volume stays out of it: it may be restored just now.
-        await ledger.release(slot.slot)
-        return slot.volume
       }),
 
     stopIdle: async ({ userId, sandbox, usedAt }) => {

@@ -1,10 +1,11 @@
 import { allOf } from './all-of.ts'
 import type { BackendVolume, SandboxBackend, SandboxState } from '../backend.ts'
-import type { ContainerOptions } from './start-container.ts'
+import { checkOwner, type ContainerOptions, containersOf } from './start-container.ts'
 import { type RemovalLog, removeWorkspace } from './empty-workspace.ts'
 import { createGate } from '#shared/async/keyed-lock'
 import { LABEL } from '../names.ts'
 import type { SandboxLedger } from '../ledger.ts'
+import { knownSlot } from './slots.ts'
 
 /** An engine that is asked for hundreds at once lets some of them wait beyond their deadline. */
 const REMOVALS_AT_ONCE = 8
@@ -90,6 +91,22 @@ export async function pruneVolumes(names: readonly string[], options: RemovalOpt
   const gate = createGate(REMOVALS_AT_ONCE)
   await allOf(wanted.map((volume) => gate(() => removeLabelled(volume, options))))
   return wanted.map(({ name }) => name)
+}
+
+/**
+ * Forget the slot of a user whose volume is missing, and remove the containers that are left of it,
+ * on the word of a person. Resolves with the name of the volume, or undefined where it is there.
+ */
+export async function forgetMissing(userId: string, options: ContainerOptions): Promise<string | undefined> {
+  const { backend, ledger } = options
+  const slot = await knownSlot(userId, options)
+  if (!slot || (await backend.inventory.volumes.has(slot.volume))) return undefined
+  const containers = await containersOf(slot.slot, options)
+  checkOwner(containers, slot, options)
+  for (const { id } of containers) await backend.remove(id)
+  // Not the volume: it may be restored just now.
+  await ledger.release(slot.slot)
+  return slot.volume
 }
 
 /**
