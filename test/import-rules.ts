@@ -35,7 +35,7 @@ const NARROWER: { from: string; to: RegExp; why: string }[] = [
   },
   {
     from: 'backup',
-    to: /^@sandlot\/(sandbox\/(?!(errors|controller\/images|backends\/docker\/(volume-copies|tls-settings))$)|storage\/(?!(lock|storage-error|migrate\/to-postgres|database\/(copy-together|postgres-snapshot)|(accounts|sessions)\/schema)$))/,
+    to: /^@sandlot\/(sandbox\/(?!(errors|names|controller\/images|backends\/docker\/(volume-copies|tls-settings))$)|storage\/(?!(lock|storage-error|migrate\/to-postgres|database\/(copy-together|postgres-snapshot)|(accounts|sessions)\/schema)$))/,
     why: 'a backup copies files, databases and volumes, and knows nothing of what is in them',
   },
   {

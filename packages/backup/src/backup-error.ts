@@ -6,6 +6,8 @@ type BackupProblem =
   | 'cut'
   /** A part of it is not what was written. */
   | 'damaged'
+  /** An earlier version made it, which did not sign its manifest. */
+  | 'unauthenticated'
   /** It was made by a newer version. */
   | 'newer'
   | 'wrong_passphrase'

@@ -9,7 +9,7 @@ import { lockFile } from '@sandlot/storage/lock'
 import { type ArchiveWriter, writeArchive } from './archive.ts'
 import { asBackupError, BackupError } from './backup-error.ts'
 import { databasePath, deploymentOf, tarArguments } from './data-folder.ts'
-import { checkArchive, type DatabaseName, FORMATS, MANIFEST, type Manifest, type Part } from './manifest.ts'
+import { checkArchive, type DatabaseName, MANIFEST, manifestText, type Part } from './manifest.ts'
 import { beginDump, type PostgresPlace } from './pg-process.ts'
 import { newSealing, type Seal, sealed } from './sealing.ts'
 import { compressed, counted } from './streams.ts'
@@ -76,7 +76,7 @@ async function make(options: Making): Promise<MadeBackup> {
   let archive: ArchiveWriter | undefined
   let path = ''
   try {
-    const { key, sealing } = await newSealing(options.passphrase)
+    const { keys, sealing } = await newSealing(options.passphrase)
     doing('the databases')
     const open = async (moment: string): Promise<ArchiveWriter> => {
       path = join(to, `sandlot-${deployment}-${moment.replaceAll(/[-:]|\.\d+/g, '')}.tar`)
@@ -88,23 +88,23 @@ async function make(options: Making): Promise<MadeBackup> {
     if (archive === undefined) throw new Error('there is no archive')
     doing('keys and settings')
     parts.push({
-      ...(await addSealed(archive, 'data', tarOf(tarArguments(data, to, options.keys)), key)),
+      ...(await addSealed(archive, 'data', tarOf(tarArguments(data, to, options.keys)), keys.seal)),
       kind: 'data',
     })
     const settings = options.settings.filter((file) => statSync(file, { throwIfNoEntry: false }))
     if (settings.length > 0) {
       const names = settings.flatMap((file) => ['-C', dirname(resolve(file)), basename(file)])
-      parts.push({ ...(await addSealed(archive, 'settings', tarOf(names), key)), kind: 'settings' })
+      parts.push({ ...(await addSealed(archive, 'settings', tarOf(names), keys.seal)), kind: 'settings' })
     }
     const workspaces = await addWorkspaces(archive, options)
     parts.push(...workspaces)
     const dialect = options.postgres === undefined ? 'sqlite' : 'postgres'
     const { version } = options
-    const manifest: Manifest = { format: FORMATS[dialect], dialect, version, at, deployment, sealing, parts }
-    await archive.add(MANIFEST, Readable.from([Buffer.from(`${JSON.stringify(manifest, undefined, 2)}\n`)]))
+    const manifest = manifestText({ dialect, version, at, deployment, sealing, parts }, keys.manifest)
+    await archive.add(MANIFEST, Readable.from([Buffer.from(manifest)]))
     await archive.seal()
     doing('reading it again')
-    await checkArchive(`${path}.partial`)
+    await checkArchive(`${path}.partial`, async () => keys)
     await archive.publish()
     return { file: path, at, bytes: statSync(path).size, workspaces: workspaces.length }
   } catch (error) {

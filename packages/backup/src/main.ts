@@ -1,7 +1,7 @@
 /**
  * `./sandlot backup` and `restore`, and the schedule of `up` and of compose, as a process of its
- * own: `backup [--to DIR]`, `restore FILE` or `scheduled`; `./sandlot migrate` too: `migrate`.
- * Prints one line of JSON, and a log for `scheduled`.
+ * own: `backup [--to DIR]`, `restore FILE [--unauthenticated]` or `scheduled`; `./sandlot migrate`
+ * too: `migrate`. Prints one line of JSON, and a log for `scheduled`.
  */
 import { spawnSync } from 'node:child_process'
 import { setPriority } from 'node:os'
@@ -40,6 +40,8 @@ const { values, positionals } = parseArgs({
     to: { type: 'string' },
     /** A file or folder with settings outside of the data folder; may be given several times. */
     settings: { type: 'string', multiple: true, default: [] },
+    /** Restore also what an earlier version made, which signed nothing. */
+    unauthenticated: { type: 'boolean', default: false },
     /** Where the gate keeps what is its own, if not in the data folder. */
     'engine-folder': { type: 'string' },
   },
@@ -66,6 +68,7 @@ async function main(): Promise<Answer | undefined> {
     data,
     postgres,
     passphrase,
+    unauthenticated: values.unauthenticated,
     volumes,
     engineFolder,
     doing: say,

@@ -1,20 +1,22 @@
 /** What a backup says about itself, as the last entry of its archive. */
-import { createHash } from 'node:crypto'
+import { createHash, timingSafeEqual } from 'node:crypto'
 import { buffer } from 'node:stream/consumers'
 import { Readable } from 'node:stream'
+import { isDeploymentId, LABEL, parseName } from '@sandlot/sandbox/names'
 import { accountsMigrations } from '@sandlot/storage/accounts/schema'
 import { sessionsMigrations } from '@sandlot/storage/sessions/schema'
 import { z } from 'zod'
 import { type Entry, readEntries, readEntry } from './archive.ts'
 import { BackupError } from './backup-error.ts'
-import { seal, sealing } from './sealing.ts'
+import { type BackupKeys, seal, sealing, signed } from './sealing.ts'
 
 export const MANIFEST = 'manifest.json'
 /**
- * Of the archive as a whole; a database says its own by its migrations. 2: one of PostgreSQL, which
- * earlier versions refuse as newer; with files it is 1 still.
+ * Of the archive as a whole; a database says its own by its migrations. 3: the manifest is signed.
+ * Before it were 1, with files, and 2, of PostgreSQL, which are not.
  */
-export const FORMATS = { sqlite: 1, postgres: 2 } as const
+const FORMAT = 3
+const EARLIER = [1, 2] as const
 /** A manifest is some hundred bytes for each workspace. */
 const MOST_MANIFEST = 64 * 1024 ** 2
 
@@ -63,7 +65,7 @@ const part = z.discriminatedUnion('kind', [
 export type Part = z.infer<typeof part>
 
 const manifest = z.object({
-  format: z.literal(Object.values(FORMATS)),
+  format: z.literal([...EARLIER, FORMAT]),
   /** Of the databases. */
   dialect: z.enum(['sqlite', 'postgres']).default('sqlite'),
   /** Of the Sandlot that made it. */
@@ -73,23 +75,60 @@ const manifest = z.object({
   deployment: z.string(),
   sealing,
   parts: z.array(part),
+  /** HMAC of the manifest without it; of `FORMAT` alone. */
+  mac: z.string().optional(),
 })
 export type Manifest = z.infer<typeof manifest>
+
+/** Whether a format is one whose manifest is signed. */
+export const isSigned = ({ format }: Pick<Manifest, 'format'>): boolean => format === FORMAT
+
+/** Keys in their order, however they were made: one text for one manifest. */
+function canonical(json: unknown): string {
+  const sorted = (_: string, value: unknown): unknown =>
+    typeof value === 'object' && value !== null && !Array.isArray(value)
+      ? Object.fromEntries(Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1)))
+      : value
+  return `${JSON.stringify(json, sorted, 2)}\n`
+}
+
+/** The text of a manifest, signed. */
+export function manifestText(about: Omit<Manifest, 'format' | 'mac'>, key: Buffer): string {
+  const unsigned = { ...about, format: FORMAT }
+  return canonical({ ...unsigned, mac: signed(key, canonical(unsigned)) })
+}
+
+/** Every byte counts: also what a reader would skip, as blanks or a second key of one name. */
+function isAuthentic({ text, json }: ReadManifest, key: Buffer): boolean {
+  const { mac, ...unsigned } = json
+  const expected = Buffer.from(canonical({ ...unsigned, mac: signed(key, canonical(unsigned)) }))
+  const found = Buffer.from(text)
+  return mac !== undefined && found.length === expected.length && timingSafeEqual(found, expected)
+}
 
 /** An archive whose every byte is what was written. */
 export interface CheckedArchive {
   manifest: Manifest
+  keys: BackupKeys
   /** A part as it is in the archive. */
   read: (part: Part) => AsyncIterable<Buffer>
 }
 
 /**
- * Reads the manifest, and every byte that it describes. Throws `BackupError`: `no_backup`, `cut`,
- * `newer`, `damaged`.
+ * Reads the manifest, who signed it where it is signed, and every byte that it describes. `unlock`:
+ * the keys that belong to it. Throws `BackupError`: `no_backup`, `cut`, `newer`, `damaged`.
  */
-export async function checkArchive(path: string): Promise<CheckedArchive> {
+export async function checkArchive(
+  path: string,
+  unlock: (manifest: Manifest) => Promise<BackupKeys>,
+): Promise<CheckedArchive> {
   const entries = await readEntries(path)
-  const read = await readManifest(path, entries)
+  const described = await readManifest(path, entries)
+  const { manifest: read } = described
+  const keys = await unlock(read)
+  if (isSigned(read) && (keys.manifest === undefined || !isAuthentic(described, keys.manifest)))
+    throw changed(path)
+  checkNames(path, read)
   const found = (wanted: Part): Entry => {
     const entry = entries.get(wanted.name)
     if (entry === undefined || entry.bytes !== wanted.bytes) throw damaged(path, wanted.name)
@@ -100,25 +139,56 @@ export async function checkArchive(path: string): Promise<CheckedArchive> {
     for await (const chunk of readEntry(path, found(each))) hash.update(chunk)
     if (hash.digest('hex') !== each.sha256) throw damaged(path, each.name)
   }
-  return { manifest: read, read: (wanted) => readEntry(path, found(wanted)) }
+  return { manifest: read, keys, read: (wanted) => readEntry(path, found(wanted)) }
 }
 
-async function readManifest(path: string, entries: ReadonlyMap<string, Entry>): Promise<Manifest> {
+/** A volume is made, filled and removed by its name: it is one of the deployment's own. */
+function checkNames(path: string, { deployment, parts }: Manifest): void {
+  const names = new Set(parts.map(({ name }) => name))
+  if (!isDeploymentId(deployment) || names.size < parts.length) throw damaged(path, MANIFEST)
+  for (const part of parts) {
+    if (part.kind !== 'workspace') continue
+    const { name, labels } = part.volume
+    const known = parseName(deployment, name)
+    const isOurs =
+      known?.kind === 'pool' &&
+      part.name === `workspaces/${name}.tar.zst` &&
+      labels[LABEL.deployment] === deployment &&
+      labels[LABEL.role] === 'sandbox' &&
+      (labels[LABEL.volume] ?? name) === name &&
+      (labels[LABEL.slot] ?? known.slot) === known.slot
+    if (!isOurs)
+      throw new BackupError(
+        'damaged',
+        `${path} has a workspace ${JSON.stringify(name)} that is not one of the deployment ${deployment}. Nothing was restored.`,
+        'Take another backup. Where it was just made: a volume of that name has labels of Sandlot; remove it or its labels.',
+      )
+  }
+}
+
+interface ReadManifest {
+  manifest: Manifest
+  text: string
+  /** As it is there, with what is not known of it. */
+  json: Record<string, unknown>
+}
+
+async function readManifest(path: string, entries: ReadonlyMap<string, Entry>): Promise<ReadManifest> {
   const entry = entries.get(MANIFEST)
   if (entry === undefined || entry.bytes > MOST_MANIFEST)
     throw new BackupError('no_backup', `${path} is no backup of Sandlot.`, 'Give the path of a backup.')
+  const text = (await buffer(Readable.from(readEntry(path, entry)))).toString('utf8')
   let json: unknown
   try {
-    json = JSON.parse((await buffer(Readable.from(readEntry(path, entry)))).toString('utf8'))
+    json = JSON.parse(text)
   } catch (error) {
     throw damaged(path, MANIFEST, error)
   }
   const format = z.object({ format: z.int(), version: z.string() }).safeParse(json)
-  if (format.success && format.data.format > Math.max(...Object.values(FORMATS)))
-    throw newer(path, format.data.version)
+  if (format.success && format.data.format > FORMAT) throw newer(path, format.data.version)
   const parsed = manifest.safeParse(json)
   if (!parsed.success) throw damaged(path, MANIFEST, parsed.error)
-  return parsed.data
+  return { manifest: parsed.data, text, json: z.record(z.string(), z.unknown()).parse(json) }
 }
 
 /** Throws `BackupError('newer')` for a database that only a later version can read. */
@@ -140,6 +210,14 @@ function newer(path: string, version: string, detail?: string): BackupError {
     'newer',
     `${path} was made by a newer Sandlot (${version}${detail === undefined ? '' : `; its ${detail}`}). Nothing was restored.`,
     'Restore it with that version, or a later one.',
+  )
+}
+
+function changed(path: string): BackupError {
+  return new BackupError(
+    'damaged',
+    `${path} is not what was made with this passphrase: its manifest was changed. Nothing was restored.`,
+    'Take it again from where it was made, or another backup, and find out who could write to this one.',
   )
 }
 

@@ -10,7 +10,14 @@ import { lockFile } from '@sandlot/storage/lock'
 import { z } from 'zod'
 import { asBackupError, BackupError } from './backup-error.ts'
 import { dataIn, RESTORING } from './data-folder.ts'
-import { type CheckedArchive, checkArchive, type Manifest, type Part, refuseNewer } from './manifest.ts'
+import {
+  type CheckedArchive,
+  checkArchive,
+  isSigned,
+  type Manifest,
+  type Part,
+  refuseNewer,
+} from './manifest.ts'
 import { type PostgresPlace, programOf, restoreDump } from './pg-process.ts'
 import { openSealing, unsealed } from './sealing.ts'
 import { decompressed } from './streams.ts'
@@ -22,6 +29,8 @@ interface RestoreOptions {
   /** Where the databases go; undefined: into the data folder. */
   postgres?: PostgresPlace
   passphrase: string
+  /** On the word of a person: also one whose manifest an earlier version did not sign. */
+  unauthenticated?: boolean
   /** Where workspaces go; undefined where they are folders in the data folder. */
   volumes: ((deployment: string) => VolumeCopies) | undefined
   /** The gate's folder, where it is not the data folder: it gets the deployment's id. */
@@ -33,6 +42,8 @@ export interface Restored {
   at: string
   version: string
   workspaces: number
+  /** What of it is not proven, in a sentence; undefined: all is. */
+  unproven: string | undefined
   /** Where settings are that were outside of the data folder. */
   settings: string | undefined
 }
@@ -50,12 +61,14 @@ const journal = z.object({ deployment: z.string(), volumes: z.array(z.string()) 
 export async function restoreBackup(options: RestoreOptions): Promise<Restored> {
   const { file, data, doing } = options
   doing('reading the backup')
-  const archive = await checkArchive(file)
-  const { manifest } = archive
+  const archive = await checkArchive(file, async (manifest) => {
+    if (!isSigned(manifest) && options.unauthenticated !== true) throw unauthenticated(file)
+    return openSealing(options.passphrase, manifest.sealing, isSigned(manifest))
+  })
+  const { manifest, keys } = archive
   refuseNewer(file, manifest)
   const dump = dumpIn(manifest, options.postgres)
-  const key = await openSealing(options.passphrase, manifest.sealing)
-  await checkSeals(archive, key)
+  await checkSeals(archive, keys.seal)
   const volumes = options.volumes?.(manifest.deployment)
   if (volumes === undefined && manifest.parts.some(({ kind }) => kind === 'workspace'))
     throw new BackupError(
@@ -82,7 +95,7 @@ export async function restoreBackup(options: RestoreOptions): Promise<Restored> 
         writeSynced(join(data, RESTORING), JSON.stringify(begun))
       }
       doing(part.kind === 'workspace' ? `the workspace ${part.volume.name}` : part.name)
-      await restorePart(part, { archive, key, data, volumes })
+      await restorePart(part, { archive, key: keys.seal, data, volumes })
     }
     ownAll(data)
     if (options.engineFolder !== undefined) tellGate(options.engineFolder, manifest.deployment)
@@ -100,8 +113,20 @@ export async function restoreBackup(options: RestoreOptions): Promise<Restored> 
     at: manifest.at,
     version: manifest.version,
     workspaces: begun.volumes.length,
+    unproven: isSigned(manifest) ? undefined : UNPROVEN,
     settings: existsSync(settings) ? settings : undefined,
   }
+}
+
+const UNPROVEN =
+  'It was made by an earlier Sandlot, which sealed keys and settings alone. That chats, accounts, roles and workspaces are as they were then is not proven: whoever could write the file could change them.'
+
+function unauthenticated(file: string): BackupError {
+  return new BackupError(
+    'unauthenticated',
+    `${file} has no signature. ${UNPROVEN} Nothing was restored.`,
+    'If you know that nobody else could write to it, run the same command with --unauthenticated.',
+  )
 }
 
 type DumpPart = Extract<Part, { kind: 'postgres' }>

@@ -1,8 +1,13 @@
-/** What only its passphrase opens: scrypt makes a key of it, AES-256-GCM seals with that. */
+/**
+ * What only its passphrase opens or signs: scrypt makes a secret of it, HKDF a key for each use of
+ * that. AES-256-GCM seals, HMAC-SHA256 signs the manifest.
+ */
 import {
   createCipheriv,
   createDecipheriv,
+  createHmac,
   type DecipherGCM,
+  hkdfSync,
   randomBytes,
   scrypt,
   type ScryptOptions,
@@ -18,6 +23,8 @@ const NONCE_BYTES = 12
 const COST = { N: 2 ** 17, r: 8, p: 1 }
 /** As much as a backup may ask of the machine that restores it. */
 const MOST_MEMORY = 1024 ** 3
+/** Each multiplies the time. */
+const MOST_PARALLEL = 16
 const CHECK = Buffer.from('sandlot backup')
 
 const base64 = z.string().regex(/^[A-Za-z0-9+/]+=*$/)
@@ -28,49 +35,93 @@ export type Seal = z.infer<typeof seal>
 
 export const sealing = z.object({
   cipher: z.literal(CIPHER),
-  scrypt: z.object({ N: z.int(), r: z.int(), p: z.int(), salt: base64 }),
+  scrypt: z.object({ N: z.int(), r: z.int(), p: z.int().max(MOST_PARALLEL), salt: base64 }),
   /** A known text, sealed: whether a passphrase is the right one. */
   check: seal.extend({ text: base64 }),
 })
 type Sealing = z.infer<typeof sealing>
 
-async function keyOf(passphrase: string, { N, r, p, salt }: Sealing['scrypt']): Promise<Buffer> {
+/** Of one backup. */
+export interface BackupKeys {
+  seal: Buffer
+  /** Of an HMAC. Undefined: an earlier version made it, which signed nothing. */
+  manifest: Buffer | undefined
+}
+
+const derived = (secret: Buffer, use: string): Buffer =>
+  Buffer.from(hkdfSync('sha256', secret, '', `sandlot backup ${use}`, KEY_BYTES))
+
+const keysOf = (secret: Buffer): BackupKeys & { manifest: Buffer } => ({
+  seal: derived(secret, 'seal'),
+  manifest: derived(secret, 'manifest'),
+})
+
+/** HMAC-SHA256, hexadecimal. */
+export function signed(key: Buffer, text: string): string {
+  return createHmac('sha256', key).update(text).digest('hex')
+}
+
+async function secretOf(passphrase: string, { N, r, p, salt }: Sealing['scrypt']): Promise<Buffer> {
   const derive = promisify<string, Buffer, number, ScryptOptions, Buffer>(scrypt)
   const options = { N, r, p, maxmem: MOST_MEMORY }
   // The same letters may be typed as different code points.
   return derive(passphrase.normalize('NFKC'), Buffer.from(salt, 'base64'), KEY_BYTES, options)
 }
 
-/** A new key of this passphrase. */
-export async function newSealing(passphrase: string): Promise<{ key: Buffer; sealing: Sealing }> {
+/** New keys of this passphrase. */
+export async function newSealing(
+  passphrase: string,
+): Promise<{ keys: BackupKeys & { manifest: Buffer }; sealing: Sealing }> {
   const cost = { ...COST, salt: randomBytes(16).toString('base64') }
-  const key = await keyOf(passphrase, cost)
+  const keys = keysOf(await secretOf(passphrase, cost))
   const nonce = randomBytes(NONCE_BYTES)
-  const cipher = createCipheriv(CIPHER, key, nonce)
+  const cipher = createCipheriv(CIPHER, keys.seal, nonce)
   const text = Buffer.concat([cipher.update(CHECK), cipher.final()])
   const check = {
     nonce: nonce.toString('base64'),
     tag: cipher.getAuthTag().toString('base64'),
     text: text.toString('base64'),
   }
-  return { key, sealing: { cipher: CIPHER, scrypt: cost, check } }
+  return { keys, sealing: { cipher: CIPHER, scrypt: cost, check } }
 }
 
-/** The key of a backup. Throws `BackupError('wrong_passphrase')`. */
-export async function openSealing(passphrase: string, { scrypt: cost, check }: Sealing): Promise<Buffer> {
-  const key = await keyOf(passphrase, cost)
-  try {
-    const decipher = decipherOf(key, check)
-    decipher.update(Buffer.from(check.text, 'base64'))
-    decipher.final()
-    return key
-  } catch (error) {
+/**
+ * The keys of a backup. `isSigned`: by its format. Earlier versions sealed with the secret itself,
+ * so that what is signed cannot pass for theirs: only who has the passphrase could seal it so.
+ * Throws `BackupError`: `wrong_passphrase`, and `damaged` where the format is not that of its
+ * seals.
+ */
+export async function openSealing(
+  passphrase: string,
+  { scrypt: cost, check }: Sealing,
+  isSigned: boolean,
+): Promise<BackupKeys> {
+  const secret = await secretOf(passphrase, cost)
+  const own = keysOf(secret)
+  const earlier = { seal: secret, manifest: undefined }
+  const [keys, others] = isSigned ? [own, earlier] : [earlier, own]
+  if (opens(keys.seal, check)) return keys
+  if (opens(others.seal, check))
     throw new BackupError(
-      'wrong_passphrase',
-      'The passphrase is not the one that this backup was made with. Nothing was restored.',
-      'Set SANDLOT_BACKUP_PASSPHRASE_FILE to the file that was used then, or type it.',
-      { cause: error },
+      'damaged',
+      'The backup names another format than the one that it was made in, as where somebody has taken its signature away. Nothing was restored.',
+      'Take it again from where it was made, or another backup.',
     )
+  throw new BackupError(
+    'wrong_passphrase',
+    'The passphrase is not the one that this backup was made with. Nothing was restored.',
+    'Set SANDLOT_BACKUP_PASSPHRASE_FILE to the file that was used then, or type it.',
+  )
+}
+
+function opens(key: Buffer, { text, ...how }: Sealing['check']): boolean {
+  try {
+    const decipher = decipherOf(key, how)
+    decipher.update(Buffer.from(text, 'base64'))
+    decipher.final()
+    return true
+  } catch {
+    return false // another key, or another text
   }
 }
 

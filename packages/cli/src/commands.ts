@@ -106,8 +106,9 @@ export const COMMANDS: Record<string, Listed> = {
   },
   restore: {
     run: restore,
-    usage: 'restore FILE',
-    summary: 'make of a backup the same Sandlot, in an empty data folder',
+    usage: 'restore FILE [--unauthenticated]',
+    summary:
+      'make of a backup the same Sandlot, in an empty data folder (--unauthenticated: one of an earlier version)',
   },
   migrate: {
     run: migrate,

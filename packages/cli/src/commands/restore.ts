@@ -10,12 +10,15 @@ import { setUp } from '../setup/setup.ts'
 import { StepError } from '../steps.ts'
 import { listenForStop } from '../processes/stop-signals.ts'
 
+const UNAUTHENTICATED = '--unauthenticated'
+
 /** Makes of a backup the same Sandlot, in an empty data folder. */
 export const restore: Command = async (context) => {
   const { config, args, steps, print } = context
-  const [file, ...rest] = args
+  const unauthenticated = args.filter((arg) => arg === UNAUTHENTICATED)
+  const [file, ...rest] = args.filter((arg) => arg !== UNAUTHENTICATED)
   if (file === undefined || rest.length > 0) {
-    print('Usage: ./sandlot restore FILE')
+    print('Usage: ./sandlot restore FILE [--unauthenticated]')
     return 2
   }
   const record = readRecord(recordFile(config))
@@ -27,10 +30,11 @@ export const restore: Command = async (context) => {
   const passphrase = await askPassphrase(context, { twice: false })
   using stop = listenForStop()
   await setUp(config, steps, systemPackages(config, stop.signal), stop.signal)
-  const { at, workspaces, settings } = await steps.run('Restore', (step) =>
-    backupProgram(['restore', resolve(file)], context, { passphrase, step }),
+  const { at, workspaces, unproven, settings } = await steps.run('Restore', (step) =>
+    backupProgram(['restore', resolve(file), ...unauthenticated], context, { passphrase, step }),
   )
   print(`Sandlot is as it was at ${at}, with ${workspaces} workspaces: ./sandlot up`)
+  if (unproven !== undefined) print(unproven)
   if (settings !== undefined) {
     const own = join(config.root, '.env')
     if (existsSync(join(settings, '.env')) && !existsSync(own))

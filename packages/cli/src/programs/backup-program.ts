@@ -23,6 +23,7 @@ const answer = z.discriminatedUnion('did', [
     at: z.string(),
     version: z.string(),
     workspaces: z.number(),
+    unproven: z.string().optional(),
     settings: z.string().optional(),
   }),
   z.object({
