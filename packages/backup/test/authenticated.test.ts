@@ -53,12 +53,15 @@ const textIn = async (file: string, name = MANIFEST): Promise<Buffer> => {
 const manifestIn = async (file: string): Promise<Manifest> =>
   JSON.parse((await textIn(file)).toString()) as Manifest
 
-/** The same archive with other entries in place of these. */
+/** The same archive with these entries in place of its own, or beside them. */
 async function rewritten(file: string, entries: Record<string, Buffer>): Promise<string> {
   const path = join(here, 'rewritten.tar')
   rmSync(path, { force: true })
   const archive = await writeArchive(path)
-  for (const [name, entry] of await readEntries(file))
+  const own = await readEntries(file)
+  for (const [name, bytes] of Object.entries(entries))
+    if (!own.has(name)) await archive.add(name, Readable.from([bytes]))
+  for (const [name, entry] of own)
     await archive.add(name, entries[name] ? Readable.from([entries[name]]) : readEntry(file, entry))
   await archive.seal()
   await archive.publish()
@@ -248,16 +251,7 @@ describe('a workspace', () => {
       { ...about, parts: [...about.parts, part] } as never,
       keys.manifest ?? expect.fail(),
     )
-    const path = join(here, 'signed.tar')
-    rmSync(path, { force: true })
-    const archive = await writeArchive(path)
-    for (const [each, entry] of await readEntries(original))
-      if (each !== MANIFEST) await archive.add(each, readEntry(original, entry))
-    if (!about.parts.some((each) => each.name === name)) await archive.add(name, Readable.from([]))
-    await archive.add(MANIFEST, Readable.from([Buffer.from(text)]))
-    await archive.seal()
-    await archive.publish()
-    return path
+    return rewritten(original, { [name]: Buffer.alloc(0), [MANIFEST]: Buffer.from(text) })
   }
   const fileOf = (name: string): string => `workspaces/${name}.tar.zst`
 

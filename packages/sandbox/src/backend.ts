@@ -163,6 +163,7 @@ interface BackendInventory {
 export interface BackendVolumes {
   /** Every volume of this deployment's sandboxes, in use or not. */
   list(): Promise<BackendVolume[]>
+  /** Whether there is a volume of this deployment of this name. */
   has(name: string, signal?: AbortSignal): Promise<boolean>
   /**
    * The spec's volume, made if it is not there. Idempotent. Rejects with `exists` when the name

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 
 import { backoffMs } from '#shared/async/backoff'
 import type { BackendSandbox } from '../backend.ts'
-import { containersOf, differs, ownerOf, specOf } from './start-container.ts'
+import { containersOf, differs, isWithoutVolume, ownerOf, specOf } from './start-container.ts'
 import type { ConnectedSandbox } from '../sbxd/client.ts'
 import { SandboxError } from '../errors.ts'
 import { pause } from './idle.ts'
@@ -267,6 +267,7 @@ export function createPool(options: PoolOptions, context: PoolContext): Pool {
       const [container] = containers
       if (containers.length !== 1 || !container || !hasPoolName(container, deploymentId)) continue
       if (await differs(container, row, context)) continue
+      if (await isWithoutVolume(container, row, backend)) continue
       const slot = await claim(row.slot, userId)
       if (slot) return { slot }
     }
@@ -341,7 +342,10 @@ export function createPool(options: PoolOptions, context: PoolContext): Pool {
   }
 
   async function settleOne(row: LedgerSlot, container: BackendSandbox, first: boolean): Promise<void> {
-    const wanted = ready.length < target.current() && !(await differs(container, row, context))
+    const wanted =
+      ready.length < target.current() &&
+      !(await differs(container, row, context)) &&
+      !(await isWithoutVolume(container, row, backend))
     if (!wanted) return drain(row, context)
     if (!first && (container.state === 'running' || container.state === 'paused')) return
     try {

@@ -184,12 +184,7 @@ async function current(
       made.add((await create(slot, containers, options, signal, tried)).id)
       continue
     }
-    // An engine starts a container whose volume is missing with an empty one.
-    if (
-      !made.has(keep.id) &&
-      isIdle(keep) &&
-      !(await options.backend.inventory.volumes.has(slot.volume, signal))
-    )
+    if (!made.has(keep.id) && (await isWithoutVolume(keep, slot, options.backend, signal)))
       throw workspaceMissing(slot.volume)
     for (const container of containers) {
       if (container.id !== keep.id && container.state !== 'removing')
@@ -234,6 +229,16 @@ async function pauseAndResume(container: BackendSandbox, { backend }: ContainerO
 }
 
 const isIdle = ({ state }: BackendSandbox): boolean => state === 'stopped' || state === 'created'
+
+/** An engine would start it with an empty volume. One that runs holds its own. */
+export async function isWithoutVolume(
+  container: BackendSandbox,
+  { volume }: Pick<LedgerSlot, 'volume'>,
+  { inventory }: Pick<SandboxBackend, 'inventory'>,
+  signal?: AbortSignal,
+): Promise<boolean> {
+  return isIdle(container) && !(await inventory.volumes.has(volume, signal))
+}
 
 /** Only a sandbox in which nothing runs moves to a new image. */
 async function isOutdated(

@@ -1,8 +1,13 @@
 /** A home whose volume is missing is never replaced by an empty one. */
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest'
 
+import type { SandboxBackend } from '../../src/backend.ts'
 import { createFileLedger } from '../../src/controller/file-ledger.ts'
 import type { Sandboxes } from '../../src/controller/sandboxes.ts'
+import { LABEL } from '../../src/names.ts'
 import { shell } from '../support/docker-fixture.ts'
 import { type FakeFixture, fakeFixture, removeSbxd } from '../support/fake-fixture.ts'
 
@@ -19,7 +24,7 @@ const volumes = async (): Promise<string[]> =>
 const say = async (sandboxes: Sandboxes, command: string): Promise<string> =>
   (await shell(await sandboxes.acquire('ann'), command)).output.trim()
 
-/** As an operator does by hand: the volume of a container that does not run, which may stay. */
+/** As an operator does by hand. */
 async function lose(sandboxes: Sandboxes): Promise<string> {
   const { volume } = (await fixture.ledger.find('ann')) ?? expect.fail()
   await sandboxes.stop('ann')
@@ -50,7 +55,7 @@ test.each(Object.entries(origins))(
     const { sandboxes } = await begin()
     await say(sandboxes, 'echo mine > file')
     const volume = await lose(sandboxes)
-    const before = await fixture.engine.backend.list({})
+    const slot = (await fixture.ledger.find('ann'))?.slot ?? expect.fail()
     for (const use of [
       () => sandboxes.acquire('ann'),
       () => sandboxes.acquire('ann'),
@@ -59,8 +64,7 @@ test.each(Object.entries(origins))(
     ])
       await expect(use()).rejects.toMatchObject(missing(volume))
     expect(await volumes()).not.toContain(volume)
-    const ids = (await fixture.engine.backend.list({})).map(({ id }) => id)
-    expect(before.map(({ id }) => id)).toEqual(expect.arrayContaining(ids))
+    expect(await fixture.engine.backend.list({ [LABEL.slot]: slot })).toEqual([])
     expect(await sandboxes.reset('ann', 'replace')).toBe(volume)
     expect(await say(sandboxes, 'ls')).toBe('')
     expect((await fixture.ledger.find('ann'))?.volume).not.toBe(volume)
@@ -71,25 +75,45 @@ test.each(Object.entries(origins))(
   },
 )
 
+/** The engine, as it would be if it had lost every volume of its stopped containers. */
+function withoutVolumes(): SandboxBackend {
+  const { backend } = fixture.engine
+  const volumes = { ...backend.inventory.volumes, has: async () => false }
+  return {
+    ...backend,
+    start: () => expect.fail('it was started'),
+    inventory: { ...backend.inventory, volumes },
+  }
+}
+
 test('a stopped container is not started without its volume, which would come back empty', async () => {
   const { sandboxes } = fixture.start()
   const { id } = await sandboxes.acquire('ann')
   await sandboxes.stop('ann')
   const { volume } = (await fixture.ledger.find('ann')) ?? expect.fail()
-  const { backend } = fixture.engine
-  const hidden = {
-    ...backend,
-    start: () => expect.fail('it was started'),
-    inventory: {
-      ...backend.inventory,
-      volumes: { ...backend.inventory.volumes, has: async (name: string) => name !== volume },
-    },
-  }
-  await expect(fixture.start({ backend: hidden }).sandboxes.acquire('ann')).rejects.toMatchObject(
-    missing(volume),
-  )
-  expect(await backend.inventory.inspect(id)).toMatchObject({ state: 'stopped' })
+  const { sandboxes: other } = fixture.start({ backend: withoutVolumes() })
+  await expect(other.acquire('ann')).rejects.toMatchObject(missing(volume))
+  expect(await fixture.engine.backend.inventory.inspect(id)).toMatchObject({ state: 'stopped' })
 })
+
+test.each(['takes none of it', 'fills its pool again'])(
+  'of a stopped warm sandbox: nobody gets it, and a controller %s',
+  async (what) => {
+    const { sandboxes } = await origins['taken from the pool']()
+    const [warm] = await fixture.ledger.list()
+    await sandboxes.stopAll()
+    await sandboxes.close()
+    await rm(join(fixture.folder, 'volumes', warm?.volume ?? expect.fail()), { recursive: true })
+    const next = fixture.start({ pool: { size: 1, everyMs: 1, delayMs: 0 } }).sandboxes
+    if (what === 'fills its pool again') {
+      await next.maintain()
+      await next.poolFilled()
+    }
+    expect(await say(next, 'touch file; ls')).toBe('file')
+    expect((await fixture.ledger.find('ann'))?.volume).not.toBe(warm?.volume)
+    expect(await volumes()).not.toContain(warm?.volume)
+  },
+)
 
 test('a restored volume is found again, and a lost ledger hides no missing one', async () => {
   const { sandboxes } = fixture.start()
@@ -97,15 +121,7 @@ test('a restored volume is found again, and a lost ledger hides no missing one',
   await sandboxes.stop('ann')
   const slot = (await fixture.ledger.find('ann')) ?? expect.fail()
   const empty = createFileLedger(`${fixture.ledgerFile}.other`)
-  const { backend } = fixture.engine
-  const without = {
-    ...backend,
-    inventory: {
-      ...backend.inventory,
-      volumes: { ...backend.inventory.volumes, has: async () => false },
-    },
-  }
-  const lost = fixture.start({ backend: without, ledger: empty })
+  const lost = fixture.start({ backend: withoutVolumes(), ledger: empty })
   await expect(lost.sandboxes.acquire('ann')).rejects.toMatchObject(missing(slot.volume))
   const found = fixture.start({ ledger: empty })
   await found.sandboxes.acquire('ann')

@@ -24,7 +24,9 @@ export function createVolumes(
 
   return {
     async has(name, signal) {
-      return (await labelsOf(name, signal)) !== undefined
+      const labels = await labelsOf(name, signal)
+      // An engine makes one without labels where a container is started by hand after its own went.
+      return labels !== undefined && isOurs(deployment, labels)
     },
 
     async ensure(spec, signal) {
