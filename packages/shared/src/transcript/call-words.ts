@@ -79,7 +79,7 @@ const LONG: Record<FailureReason, string> = {
   cancelled: 'Stopped before it was finished.',
   timeout: 'It ran longer than allowed and was ended.',
   interrupted: 'Sandlot was stopped or the process was killed from outside while this ran.',
-  sandbox_unavailable: 'The sandbox could not be started. Check that the Docker engine is running.',
+  sandbox_unavailable: 'The sandbox could not be started, for the reason in its result.',
   sandbox_lost: 'The sandbox went away while this ran.',
   out_of_memory: 'It needed more memory than the sandbox has and was ended.',
   disk_quota: 'The workspace is full.',
