@@ -1,3 +1,4 @@
+import { parseExactly } from '@sandlot/shared/exact-numbers'
 import { expect, test } from 'vitest'
 import {
   changesOf,
@@ -71,4 +72,20 @@ test('what was changed is told by argument', () => {
     { name: 'n', oldText: '', newText: '2' },
   ])
   expect(changesOf('broken', { a: 'b' })).toHaveLength(1)
+})
+
+test('a number keeps all its digits in the form, as JSON and in what was changed', () => {
+  const call = parseExactly('{"timeout_ms":1234567890123456789,"env":{"A":[0.1234567890123456789]}}')
+  const fields = editFields(SCHEMA, call) ?? []
+  const values = editValues(fields, call)
+  expect(values).toMatchObject({ timeout_ms: '1234567890123456789' })
+  expect(values['env']).toContain('0.1234567890123456789')
+  expect(editedInput(fields, { ...values, command: 'x' })).toMatchObject({ input: call })
+  const edited = editedJson('{"timeout_ms":1234567890123456788}')
+  expect(edited).toEqual({ input: parseExactly('{"timeout_ms":1234567890123456788}') })
+  expect('input' in edited && changesOf(call, edited.input)[0]).toEqual({
+    name: 'timeout_ms',
+    oldText: '1234567890123456789',
+    newText: '1234567890123456788',
+  })
 })

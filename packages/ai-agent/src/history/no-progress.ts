@@ -4,7 +4,7 @@
  * circle. Pure functions over a prompt's turns.
  */
 import { metaOf } from '@sandlot/shared/events'
-import { canonicalJson } from '../model/json.ts'
+import { canonicalJson, parseExactJson } from '../model/json.ts'
 import type { Turn } from './model-messages.ts'
 
 /** Turns of the longest circle that is seen. */
@@ -73,9 +73,6 @@ function resultText(turn: Turn): string {
 /** A refused call keeps its arguments as they came, which may be JSON text. */
 function decoded(args: unknown): unknown {
   if (typeof args !== 'string') return args ?? {}
-  try {
-    return JSON.parse(args)
-  } catch {
-    return args // not JSON: the text itself is what is compared
-  }
+  const read = parseExactJson(args)
+  return read.ok ? read.value : args // not JSON: the text itself is what is compared
 }

@@ -5,6 +5,7 @@
 import stripAnsi from 'strip-ansi'
 import type { ContentBlock, ToolCallContent } from '@sandlot/shared/call'
 import type { FailureReason } from '@sandlot/shared/reasons'
+import { stringifyExactly, withNearest } from '@sandlot/shared/exact-numbers'
 import { z } from 'zod'
 import { type CheckedImage, outcomeImages } from '../tools/image-content.ts'
 import type { ToolOutcome } from '../tools/tool.ts'
@@ -87,7 +88,7 @@ function problemOfOutput({ structuredContent }: CallResult, of: ResultOf): strin
   if (of.outputSchema === undefined) return undefined
   if (structuredContent === undefined)
     return `${of.tool} promises structured content and returned none, so its result cannot be relied on:`
-  const check = checkSchema(of.outputSchema, structuredContent)
+  const check = checkSchema(of.outputSchema, withNearest(structuredContent))
   if (check.fits === 'no')
     return `${of.tool} did not return what its schema promises, so its result cannot be relied on: ${check.problems.slice(0, 5).join('; ')}`
   // A schema in an unknown dialect is not the result's fault; one that times out has checked
@@ -140,7 +141,7 @@ function sizeOf(base64: string): string {
 }
 
 function jsonOf(value: unknown): string {
-  return value === undefined ? '' : JSON.stringify(value, null, 2)
+  return stringifyExactly(value, 2) ?? ''
 }
 
 // ── The screen, and images for the model ─────────────────────────────────────────────────────────

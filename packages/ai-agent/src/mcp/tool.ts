@@ -78,6 +78,7 @@ export function mcpTool(server: McpServer, definition: ToolDefinition, name: str
 function inputOf({ parameters, inputSchema }: ToolDefinition): JsonSchemaInput {
   return {
     parameters,
+    passesNumbersOn: true,
     check(args) {
       const check = checkSchema(inputSchema, args)
       // When its schema cannot be used, the server validates the arguments itself.

@@ -1,5 +1,6 @@
 /** The arguments of one call, from the pieces in which a provider sends them to what may be run. */
-import { JsonScanner, isObject, parseJson } from './json.ts'
+import { stringifyExactly } from '@sandlot/shared/exact-numbers'
+import { JsonScanner, isObject, parseExactJson } from './json.ts'
 import { parseLenient } from './lenient-json.ts'
 import type { ModelCall } from './model.ts'
 
@@ -49,7 +50,7 @@ export class ArgumentsBuffer {
   /** What there is, as text, whatever it was sent as. */
   get shown(): string {
     const whole = this.#object ?? this.#other
-    return whole === undefined ? this.text : JSON.stringify(whole)
+    return whole === undefined ? this.text : (stringifyExactly(whole) ?? '')
   }
 
   /** `piece` as it stood in the stream: text, an object, null, or a mistake. */
@@ -80,14 +81,14 @@ export class ArgumentsBuffer {
     if (typeof piece !== 'string' || !/^\s*\{[^]*\}\s*$/.test(piece)) return false
     this.#value ??= this.#oneValue()
     if (this.#value === false) return false
-    const again = parseJson(piece)
+    const again = parseExactJson(piece)
     return again.ok && this.#value === JSON.stringify(again.value)
   }
 
   /** Where every delta is the whole object, grown, nothing is joined or parsed again for each. */
   #oneValue(): string | false {
     if (this.#scanner.followed) return false
-    const mine = parseJson(this.text)
+    const mine = parseExactJson(this.text)
     return mine.ok && JSON.stringify(mine.value)
   }
 
@@ -99,7 +100,7 @@ export class ArgumentsBuffer {
     const pieces = this.#pieces.filter((piece) => piece.trim() !== '')
     const last = pieces.pop()
     if (last === undefined || pieces.length === 0 || !/^\s*\{[^]*\}\s*$/.test(last)) return undefined
-    if (!parseJson(last).ok || parseJson(this.text).ok) return undefined
+    if (!parseExactJson(last).ok || parseExactJson(this.text).ok) return undefined
     const grown = pieces.every((piece) => last.startsWith(piece)) || last.startsWith(pieces.join(''))
     return grown ? last : undefined
   }
@@ -107,7 +108,7 @@ export class ArgumentsBuffer {
   /** What the call gets. `cut`: the provider said that the answer was cut by its length. */
   read(cut: boolean): ReadArguments {
     if (this.#object !== undefined) return { args: this.#object }
-    if (this.#other !== undefined) return { args: JSON.stringify(this.#other), invalid: 'not_object' }
+    if (this.#other !== undefined) return { args: stringifyExactly(this.#other) ?? '', invalid: 'not_object' }
     const { text } = this
     const whole = this.#wholeAtLast()
     if (whole !== undefined) return readArguments(whole, cut)
@@ -139,7 +140,7 @@ function onlyValue(text: string, cut: boolean): string | undefined {
     const scanner = new JsonScanner()
     scanner.push(rest)
     const next = rest.slice(0, scanner.end)
-    const parsed = parseJson(next)
+    const parsed = parseExactJson(next)
     if (!parsed.ok) return undefined
     rest = rest.slice(next.length).trim()
     if (only === undefined || isPlaceholder(only.value)) only = { text: next, value: parsed.value }
@@ -167,7 +168,7 @@ export function readArguments(text: string, cut: boolean): ReadArguments {
   const parsed = parseLenient(trimmed)
   if (parsed.ok && !cut) return fromValue(parsed.value, text)
   // Of an answer that was cut only what is whole as it stands.
-  const whole = cut ? parseJson(trimmed) : undefined
+  const whole = cut ? parseExactJson(trimmed) : undefined
   if (whole?.ok === true) return fromValue(whole.value, text)
   if (!/^[{["]/.test(trimmed)) return { args: text, invalid: 'malformed' }
   if (parsed.ok || cut) return { args: text, invalid: 'truncated' }

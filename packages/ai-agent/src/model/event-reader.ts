@@ -1,8 +1,9 @@
 /** Events, or a whole body, and what they mean for the answer. */
+import { isExactNumber, mayChange, stringifyExactly, withNearest } from '@sandlot/shared/exact-numbers'
 import type { AnswerAssembler } from './answer.ts'
 import { type ErrorContext, modelError, toModelError } from './errors.ts'
 import { failureInChunk, failureOfResponse, waitFromWords } from './failure.ts'
-import { isObject, member, parseJson, textMember, JsonScanner } from './json.ts'
+import { deeperThan, isObject, JsonScanner, member, parseExactJson, parseJson, textMember } from './json.ts'
 import { type ModelChunk, ModelError } from './model.ts'
 import type { SseEvent } from './sse.ts'
 import { ARGUMENTS_MEMBERS } from './arguments.ts'
@@ -32,7 +33,7 @@ export class EventReader {
   *read({ event, data, complete }: SseEvent): Generator<ModelChunk> {
     this.begun = true
     const inErrorEvent = event === 'error'
-    const parsed = parseJson(data)
+    const parsed = parseEvent(data)
     if (isDone(data)) {
       this.done = true
     } else if (parsed.ok) {
@@ -83,7 +84,7 @@ export class EventReader {
     const trimmed = text.trim()
     if (trimmed.startsWith('<')) throw webPage(trimmed, this.#context)
     if (trimmed === '') return
-    const parsed = parseJson(trimmed)
+    const parsed = parseEvent(trimmed)
     if (!parsed.ok) {
       // One JSON object a line, or a body that was cut.
       yield* this.read({ event: '', data: trimmed, complete: false })
@@ -130,6 +131,28 @@ const PING = /^\s*\{\s*"type"\s*:\s*"(?:ping|heartbeat|keep-?alive)"|"choices"\s
 /** A failure that some proxies write into a stream as it is; text never comes like this. */
 const IN_WORDS =
   /\berror\b|exception|\bfail(?:ed|ure)\b|unavailable|overloaded|timed? ?out|too many requests|bad gateway/i
+
+/** A call's arguments, where they are no text, keep every digit; all else is numbers to us. */
+function parseEvent(text: string): ReturnType<typeof parseJson> {
+  const exact = mayChange(text) ? parseExactJson(text) : undefined
+  if (exact?.ok !== true || deeperThan(exact.value, MAX_DEPTH)) return parseJson(text)
+  return { ok: true, value: exactInArguments(exact.value) }
+}
+
+/** Arguments that are nested deeper do not run. */
+const MAX_DEPTH = 200
+
+function exactInArguments(value: unknown): unknown {
+  if (isExactNumber(value)) return withNearest(value)
+  if (Array.isArray(value)) return value.map(exactInArguments)
+  if (!isObject(value)) return value
+  return Object.fromEntries(
+    Object.entries(value).map(([name, inner]) => [
+      name,
+      ARGUMENTS_MEMBERS.includes(name) ? inner : exactInArguments(inner),
+    ]),
+  )
+}
 
 // ── Events that are not one JSON value ──────────────────────────────────────────────────────────
 
@@ -178,9 +201,9 @@ const TOKENS = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\b(?:NaN|Infinity)\b/gs
 const NO_NUMBER = '\0NaN'
 
 function parseNearly(text: string): ReturnType<typeof parseJson> {
-  const parsed = parseJson(text)
+  const parsed = parseEvent(text)
   if (parsed.ok) return parsed
-  const nearly = parseJson(
+  const nearly = parseEvent(
     text.replaceAll(TOKENS, (token) =>
       token.startsWith('"') ? escapeControls(token) : JSON.stringify(NO_NUMBER),
     ),
@@ -197,7 +220,7 @@ function withoutNumbers(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutNumbers)
   if (!isObject(value)) return value
   const members = Object.entries(value).map(([name, inner]) => {
-    const json = ARGUMENTS_MEMBERS.includes(name) && isObject(inner) ? JSON.stringify(inner) : ''
+    const json = ARGUMENTS_MEMBERS.includes(name) && isObject(inner) ? (stringifyExactly(inner) ?? '') : ''
     const named = json.replaceAll(JSON.stringify(NO_NUMBER), 'NaN')
     return [name, named === json ? withoutNumbers(inner) : named]
   })

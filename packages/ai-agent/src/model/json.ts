@@ -1,4 +1,5 @@
 /** Small readings of untyped JSON, for what providers send. */
+import { parseExactly } from '@sandlot/shared/exact-numbers'
 
 export type JsonObject = Record<string, unknown>
 
@@ -27,6 +28,15 @@ export function numberMember(value: unknown, name: string): number | undefined {
 export function parseJson(text: string): { ok: true; value: unknown } | { ok: false; error: unknown } {
   try {
     return { ok: true, value: JSON.parse(text) as unknown }
+  } catch (error) {
+    return { ok: false, error }
+  }
+}
+
+/** As `parseJson`, but for numbers that JavaScript would change (`exact-numbers.ts`). */
+export function parseExactJson(text: string): ReturnType<typeof parseJson> {
+  try {
+    return { ok: true, value: parseExactly(text) }
   } catch (error) {
     return { ok: false, error }
   }

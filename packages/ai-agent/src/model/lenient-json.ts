@@ -1,9 +1,10 @@
 /**
  * JSON as models write it. What is wrong in its syntax alone is put right: the text is rewritten as
- * strict JSON and parsed as such, so no value is ever made up here. What could be read in two ways
- * is refused, with its place.
+ * strict JSON and parsed as such, so no value is ever made up here, and no number loses digits.
+ * What could be read in two ways is refused, with its place.
  */
-import { parseJson } from './json.ts'
+import { parseExactly } from '@sandlot/shared/exact-numbers'
+import { parseExactJson } from './json.ts'
 
 type LenientJson =
   | { ok: true; value: unknown }
@@ -22,11 +23,11 @@ const QUOTED_CHARS = 24
  * model: where it is, what stands there, and how to write it. Never throws.
  */
 export function parseLenient(text: string): LenientJson {
-  const strict = parseJson(text)
+  const strict = parseExactJson(text)
   if (strict.ok) return { ok: true, value: strict.value }
   const reader = new Reader(text)
   try {
-    return { ok: true, value: JSON.parse(reader.strict()) as unknown }
+    return { ok: true, value: parseExactly(reader.strict()) }
   } catch (error) {
     if (!(error instanceof JsonProblem)) throw error
     const { kind, message } = error

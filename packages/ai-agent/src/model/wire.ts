@@ -3,6 +3,7 @@
  * fixed order.
  */
 import { isDeepStrictEqual } from 'node:util'
+import { stringifyExactly } from '@sandlot/shared/exact-numbers'
 import { type JsonObject, isObject } from './json.ts'
 import type { AssistantMessage, ModelCall, ModelImage, ModelMessage, ModelRequest } from './model.ts'
 import type { Profile } from './profiles.ts'
@@ -143,7 +144,7 @@ function wireCall({ id, name, args, replay }: ModelCall, profile: Profile): Json
   // refused for good. The tool message says what was wrong with them. Cleaned before they become
   // text, where an escape would hide a surrogate.
   const object = isObject(args) ? cleanJson(args) : {}
-  const fn = { name: legalName(name), arguments: JSON.stringify(object) }
+  const fn = { name: legalName(name), arguments: stringifyExactly(object) }
   return { id, type: 'function', function: fn, ...(profile.extraContent ? replay : {}) }
 }
 

@@ -3,6 +3,7 @@
  * written twice.
  */
 import { nearest } from '@sandlot/shared/config/names'
+import { mapExactNumbers, withNearest } from '@sandlot/shared/exact-numbers'
 import { z } from 'zod'
 
 /**
@@ -85,6 +86,8 @@ export interface JsonSchemaInput {
    * throws.
    */
   check(args: Record<string, unknown>): string[]
+  /** The tool sends numbers on as they are written, with more digits than JavaScript's. */
+  readonly passesNumbersOn?: true
 }
 
 export type ToolInput = z.ZodObject | JsonSchemaInput
@@ -111,17 +114,48 @@ export function checkArguments(
   input: ToolInput,
   given: Record<string, unknown>,
 ): { args: Record<string, unknown> } | { problems: string[] } {
+  const held = holdNumbers(input, given)
+  if ('problems' in held) return held
   if (!isZodInput(input)) {
     // A server fills in its own defaults.
-    const problems = input.check(given)
-    return problems.length === 0 ? { args: given } : { problems }
+    const problems = fitProblems(input, held.args)
+    return problems.length === 0 ? held : { problems }
   }
-  const { success, data, error } = input.safeParse(given)
+  const { success, data, error } = input.safeParse(held.args)
   return success ? { args: data } : { problems: problemsOf(input, error) }
 }
 
+/** What `check` finds; it measures numbers as JavaScript has them. */
+export function fitProblems(input: JsonSchemaInput, args: Record<string, unknown>): string[] {
+  return input.check(withNearest(args) as Record<string, unknown>)
+}
+
+/**
+ * The arguments with numbers as this tool takes them. One that computes with them gets the nearest
+ * fraction, but never another whole number.
+ */
+export function holdNumbers(
+  input: ToolInput,
+  given: Record<string, unknown>,
+): { args: Record<string, unknown> } | { problems: string[] } {
+  if (!isZodInput(input) && input.passesNumbersOn === true) return { args: given }
+  const problems: string[] = []
+  const args = mapExactNumbers(given, (digits, path) => {
+    const nearest = Number(digits)
+    if (!Number.isFinite(nearest) || Number.isInteger(nearest))
+      problems.push(
+        `${path.join('.')}: ${digits.slice(0, MAX_DIGITS)} cannot be held as a number here without changing it; send it as text, in double quotes`,
+      )
+    return nearest
+  }) as Record<string, unknown>
+  return problems.length === 0 ? { args } : { problems }
+}
+
+/** Digits of a number that a problem quotes. */
+const MAX_DIGITS = 60
+
 /** One line for each issue; an unknown name with the nearest that there is. */
-export function problemsOf(input: z.ZodObject, error: z.ZodError): string[] {
+function problemsOf(input: z.ZodObject, error: z.ZodError): string[] {
   const known = Object.keys(input.shape)
   return error.issues.flatMap((issue) => {
     if (issue.code === 'unrecognized_keys' && issue.path.length === 0)

@@ -36,6 +36,11 @@ let tools = [
     outputSchema: object({ count: { type: 'integer' } }, { required: ['count'] }),
   },
   { name: 'everything', inputSchema: object() },
+  {
+    name: 'number',
+    inputSchema: object({ id: { type: 'integer' }, any: {}, back: { type: 'string' } }),
+    outputSchema: object({ id: { type: ['integer', 'null'] } }),
+  },
   { name: 'pictures', inputSchema: object({ data: { type: 'string' } }) },
   { name: 'change', inputSchema: object({ times: { type: 'integer' } }) },
   { name: 'listed', inputSchema: object() },
@@ -78,7 +83,8 @@ if (habit === 'bad-tools')
   ]
 
 const pending = new Map()
-function call(id, { name, arguments: args = {}, _meta = {} }) {
+/** `line`: the message as it came. */
+function call(id, { name, arguments: args = {}, _meta = {} }, line) {
   const answer = (result) => send({ id, result })
   switch (name) {
     case 'say':
@@ -149,6 +155,10 @@ function call(id, { name, arguments: args = {}, _meta = {} }) {
           { type: 'resource', resource: { uri: 'file:///c.bin', blob: 'aGVsbG8=' } },
         ],
       })
+    case 'number':
+      return process.stdout.write(
+        `{"jsonrpc":"2.0","id":${id},"result":{"content":[],"structuredContent":{"id":${args.back ?? 'null'},"line":${JSON.stringify(line)}}}}\n`,
+      )
     case 'pictures':
       return answer({
         content: [
@@ -250,7 +260,7 @@ lines.on('line', (line) => {
         },
       })
     } else send({ id, result: { tools } })
-  } else if (method === 'tools/call') call(id, params)
+  } else if (method === 'tools/call') call(id, params, line)
   else if (method === 'notifications/cancelled') cancelled.add(pending.get(params.requestId) ?? 'unknown')
   else if (id !== undefined) send({ id, result: {} })
 })

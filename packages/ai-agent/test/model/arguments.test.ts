@@ -1,7 +1,9 @@
+import { stringifyExactly } from '@sandlot/shared/exact-numbers'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { ArgumentsBuffer } from '../../src/model/arguments.ts'
+import { ARGUMENTS_MEMBERS, ArgumentsBuffer } from '../../src/model/arguments.ts'
 import { parseJson } from '../../src/model/json.ts'
+import { readText } from './read-stream.ts'
 
 const whole = fc
   .dictionary(fc.constantFrom('a', 'b'), fc.constantFrom(1, 'x', '}', ' ', null, []), { maxKeys: 2 })
@@ -39,3 +41,14 @@ test('whatever has come, and however often it is asked: what is there once more 
   )
   expect(again, 'both answers are drawn').toBeGreaterThan(100)
 })
+
+test.each(ARGUMENTS_MEMBERS)(
+  'digits of a call whose %s are an object in the event are kept',
+  async (name) => {
+    const event = `{"created":1234567890123456789,"choices":[{"index":0,"finish_reason":"tool_calls","delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"x","${name}":{"id":1234567890123456789}}}]}}]}`
+    for (const text of [event, event.replace('}}]}}]}', '},"nan":NaN}]}}]}')]) {
+      const { answer } = await readText(`data: ${text}\n\ndata: [DONE]\n\n`)
+      expect(answer.calls.map(({ args }) => stringifyExactly(args))).toEqual(['{"id":1234567890123456789}'])
+    }
+  },
+)

@@ -4,6 +4,7 @@
  */
 import { pauseWhenDue } from '@sandlot/shared/node/time-slices'
 import { type SessionEvent, sandlotEventOf, seqOf } from '@sandlot/shared/events'
+import { stringifyExactly } from '@sandlot/shared/exact-numbers'
 import { type NameOf, entryAsMarkdown, turningBefore } from '@sandlot/shared/transcript/as-markdown'
 import type { Entry } from '@sandlot/shared/transcript/entries'
 import { type Transcript, emptyTranscript, foldTranscript } from '@sandlot/shared/transcript/transcript'
@@ -52,7 +53,7 @@ async function* asJson(
   for await (const event of eventsOf(reader, id)) {
     // Images are at their addresses, as on the page.
     const seen = withoutImageBytes(`/api/sessions/${encodeURIComponent(id)}`, event)
-    yield `${separator}${JSON.stringify(seen)}`
+    yield `${separator}${stringifyExactly(seen)}`
     separator = ',\n'
   }
   yield '\n]}\n'

@@ -1,6 +1,7 @@
 /** Reading a request: its caller, its body, its address. */
 import type { IncomingMessage } from 'node:http'
 import { SandlotError } from '@sandlot/shared/errors'
+import { parseExactly } from '@sandlot/shared/exact-numbers'
 import type { MiddlewareHandler } from 'hono'
 import { createMiddleware } from 'hono/factory'
 import type { z } from 'zod'
@@ -111,7 +112,7 @@ export async function readBody<S extends z.ZodType>(c: Ctx, shape: S): Promise<z
 async function readJson(c: Ctx): Promise<unknown> {
   const text = await c.req.text()
   try {
-    return JSON.parse(text)
+    return parseExactly(text)
   } catch (error) {
     throw new SandlotError('bad_request', 'The body is not JSON.', { cause: error })
   }

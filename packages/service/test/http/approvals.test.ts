@@ -177,6 +177,22 @@ test('a changed call goes to the agent as it is, within its bounds', async () =>
   )
 })
 
+test('a changed call keeps the digits of a number that JavaScript would change', async () => {
+  harness.agent.script = asking
+  const answer = chat({ message: 'clean up', approvals: 'wait' })
+  await waitFor(async () => (await pendingIn('mine').catch(() => [])).length === 1)
+  const given = await fetch(`${harness.service.url}/api/sessions/mine/approvals/c1`, {
+    method: 'POST',
+    headers: { authorization, 'content-type': 'application/json' },
+    body: '{"optionId":"allow_once","input":{"id":1234567890123456789}}',
+  })
+  expect(given.status).toBe(204)
+  await answer
+  expect(harness.agent.received).toContain(
+    'approve c1 allow_once and no rule with {"id":{"sandlot/number":"1234567890123456789"}}',
+  )
+})
+
 describe('an answer', () => {
   test('of an API key makes no rule, on a socket neither; one of a person may', async () => {
     await chat({ message: 'hello' })

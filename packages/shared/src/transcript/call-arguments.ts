@@ -2,6 +2,7 @@
  * A call's arguments as a person reads them. Nothing is left out: what has no place of its own is
  * shown as JSON.
  */
+import { stringifyExactly } from '../exact-numbers.ts'
 
 export interface ShownField {
   name: string
@@ -38,5 +39,5 @@ function field(name: string, value: unknown): ShownField {
 }
 
 function toJson(value: unknown): string {
-  return JSON.stringify(value, null, 2) ?? 'undefined'
+  return stringifyExactly(value, 2) ?? 'undefined'
 }

@@ -11,6 +11,7 @@ import type { Loss } from '../../approval/shell/losses.ts'
 import { acquireSandbox } from '../../tools/sandbox-command/sandboxed-tool-executor.ts'
 import { ToolError, notStartedText } from '../../tools/tool-error.ts'
 import { orAborted } from '@sandlot/shared/async/or-aborted'
+import { stringifyExactly } from '@sandlot/shared/exact-numbers'
 import { quotePath } from '@sandlot/shared/quoted-path'
 import { saidPath } from '../../tools/quoted-path.ts'
 import { checkArguments } from '../../tools/tool-schema.ts'
@@ -95,7 +96,7 @@ const MOST_EDITED_CHARS = 2_000
 
 function editedText(before: Record<string, unknown>, after: Record<string, unknown>): string {
   const lines = [...new Set([...Object.keys(before), ...Object.keys(after)])].flatMap((name) => {
-    const [was, is] = [before[name], after[name]].map((value) => JSON.stringify(value))
+    const [was, is] = [before[name], after[name]].map((value) => stringifyExactly(value))
     if (was === is) return []
     if (is === undefined) return [`${name} was removed`]
     return [

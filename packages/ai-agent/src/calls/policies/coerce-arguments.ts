@@ -3,6 +3,7 @@
  * out. Where the schema wants the one and got exactly the other, it is read; nothing else is
  * guessed.
  */
+import { isExactNumber, parseExactly, stringifyExactly } from '@sandlot/shared/exact-numbers'
 import type { z } from 'zod'
 import { propertiesOf } from '../../tools/tool-schema.ts'
 
@@ -89,7 +90,7 @@ function readAs(expected: string, text: string): unknown {
   if (expected === 'boolean') return { true: true, false: false }[trimmed.toLowerCase()]
   if (expected !== 'array' && expected !== 'object') return undefined
   try {
-    const value: unknown = JSON.parse(trimmed)
+    const value = parseExactly(trimmed)
     const isArray = Array.isArray(value)
     if (typeof value !== 'object' || value === null) return undefined
     return isArray === (expected === 'array') ? value : undefined
@@ -98,14 +99,13 @@ function readAs(expected: string, text: string): unknown {
   }
 }
 
-/** As JSON writes it: `010` can be read in two ways. Not one that would lose digits. */
-function readNumber(text: string): number | undefined {
-  if (!/^-?(?:0|[1-9]\d*)(?:\.\d+)?$/.test(text)) return undefined
-  const number = Number(text)
-  return Number.isSafeInteger(Math.trunc(number)) ? number : undefined
+/** As JSON writes it: `010` can be read in two ways. */
+function readNumber(text: string): unknown {
+  return /^-?(?:0|[1-9]\d*)(?:\.\d+)?$/.test(text) ? parseExactly(text) : undefined
 }
 
 function describe(value: unknown): string {
   if (Array.isArray(value)) return 'a list'
+  if (isExactNumber(value)) return `the number ${stringifyExactly(value)}`
   return typeof value === 'object' ? 'an object' : `the ${typeof value} ${JSON.stringify(value)}`
 }

@@ -4,7 +4,14 @@
  */
 import type { z } from 'zod'
 import { ToolError } from '../../tools/tool-error.ts'
-import { type JsonSchemaInput, argumentNames, isZodInput, problemsOf } from '../../tools/tool-schema.ts'
+import {
+  type JsonSchemaInput,
+  argumentNames,
+  checkArguments,
+  fitProblems,
+  holdNumbers,
+  isZodInput,
+} from '../../tools/tool-schema.ts'
 import type { Policy, ToolCall } from '../../tools/tool.ts'
 import { type CoercedArguments, coerceArguments, coerceToSchema } from './coerce-arguments.ts'
 
@@ -18,7 +25,10 @@ export function validate(): Policy {
       ctx.signal.throwIfAborted()
       if (call.refusal !== undefined) throw new ToolError(call.refusal.reason, call.refusal.message)
       const { input } = call.tool
-      const { args, notes } = isZodInput(input) ? readByZod(call, input) : readBySchema(call, input)
+      const held = holdNumbers(input, call.args)
+      if ('problems' in held) throw doNotFit(call, held.problems)
+      const given = { ...call, args: held.args }
+      const { args, notes } = isZodInput(input) ? readByZod(given, input) : readBySchema(given, input)
       const outcome = yield* next({ ...call, args }, ctx)
       if (notes.length === 0) return outcome
       return { ...outcome, forModel: [outcome.forModel, ...notes].join('\n') }
@@ -29,16 +39,17 @@ function readByZod(call: ToolCall, input: z.ZodObject): CoercedArguments {
   const first = input.safeParse(call.args)
   if (first.success) return { args: first.data, notes: [] }
   const { args, notes } = coerceArguments(call.args, first.error)
-  const second = input.safeParse(args)
-  if (second.success) return { args: second.data, notes }
-  throw doNotFit(call, problemsOf(input, second.error))
+  const second = checkArguments(input, args)
+  if ('args' in second) return { args: second.args, notes }
+  throw doNotFit(call, second.problems)
 }
 
 /** A server fills in its own defaults. */
 function readBySchema(call: ToolCall, input: JsonSchemaInput): CoercedArguments {
-  if (input.check(call.args).length === 0) return { args: call.args, notes: [] }
+  if (fitProblems(input, call.args).length === 0) return { args: call.args, notes: [] }
   const coerced = coerceToSchema(call.args, input.parameters)
-  const problems = input.check(coerced.args)
+  const held = holdNumbers(input, coerced.args)
+  const problems = 'problems' in held ? held.problems : fitProblems(input, held.args)
   if (problems.length === 0) return coerced
   throw doNotFit(call, problems)
 }

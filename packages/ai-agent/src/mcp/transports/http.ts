@@ -9,6 +9,7 @@ import {
 } from '@modelcontextprotocol/client'
 import { boundedFetch } from '@sandlot/shared/node/safe-fetch'
 import { STREAM_ENDED } from '../error.ts'
+import { exactFetch } from '../exact-messages.ts'
 import type { ServerAccess } from '../server-access.ts'
 
 interface HttpTransportOptions {
@@ -39,7 +40,7 @@ export class HttpTransport extends StreamableHTTPClientTransport {
     const onTooLarge = (error: Error): void => {
       this.cutOff = error.message
     }
-    const bounded = boundedFetch(base, { maxBytes: maxMessageBytes, onTooLarge })
+    const bounded = exactFetch(boundedFetch(base, { maxBytes: maxMessageBytes, onTooLarge }))
     super(new URL(url), {
       // The SDK follows redirects within the origin only: headers go nowhere else.
       fetch: auth?.watch(bounded) ?? bounded,

@@ -12,7 +12,9 @@ import {
 } from '@modelcontextprotocol/client'
 import { messageOf } from '@sandlot/shared/errors'
 import { LineSplitter, TOO_LONG } from '@sandlot/shared/node/line-splitter'
+import { withDigits } from '@sandlot/shared/exact-numbers'
 import type { Log } from '../../log.ts'
+import { withExactContent } from '../exact-messages.ts'
 
 interface StdioTransportOptions {
   open: () => Promise<BytePipe>
@@ -51,7 +53,7 @@ export class StdioTransport implements Transport {
 
   async send(message: JSONRPCMessage): Promise<void> {
     if (this.#pipe === undefined || this.#closed) throw new Error(this.ended ?? 'the server is not running')
-    const line = Buffer.from(serializeMessage(message))
+    const line = Buffer.from(withDigits(serializeMessage(message)))
     if (line.length > this.#options.maxMessageBytes)
       throw new Error(`the message is larger than ${this.#options.maxMessageBytes} bytes`)
     await this.#pipe.write(line)
@@ -95,7 +97,7 @@ export class StdioTransport implements Transport {
   #handleLine(line: string): void {
     let message: JSONRPCMessage
     try {
-      message = deserializeMessage(line)
+      message = deserializeMessage(withExactContent(line))
     } catch {
       // Servers print greetings and stray logs: the operator sees them, and the connection goes on.
       this.#options.onInvalidLine(++this.#invalidLines, line.slice(0, SHOWN))

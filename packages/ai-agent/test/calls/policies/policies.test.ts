@@ -252,6 +252,28 @@ describe('validate', () => {
     )
   })
 
+  test('a number that would become another one is refused with advice; a fraction is read as the nearest', async () => {
+    const given: unknown[] = []
+    const input = z.strictObject({ id: z.number().describe('Any.') })
+    // oxlint-disable-next-line require-yield
+    const takes = tool('takes', { input, readOnly: true }, async function* (args) {
+      given.push(args['id'])
+      return { status: 'completed', forModel: 'ran' }
+    })
+    const numbers = new TestBatch({ tools: [takes] })
+    const call = (id: string, n: number) =>
+      numbers.run([{ id: `n${n}`, name: 'takes', args: `{"id":${id}}` }])
+    for (const [n, id] of ['1234567890123456789', '1e400', '1e-400', '-9007199254740993'].entries()) {
+      const [refused] = await call(id, n)
+      expect(reasonOf(refused)).toBe('invalid_arguments')
+      expect(refused?.forModel).toContain(`id: ${id} cannot be held as a number`)
+      expect(refused?.forModel).toContain('send it as text')
+    }
+    await call('0.1234567890123456789', 7)
+    await call('1234567890123456', 8)
+    expect(given).toEqual([Number('0.1234567890123456789'), 1234567890123456])
+  })
+
   test('null for what may be left out is left out; where it must be there, the model is told', async () => {
     const given = { path: 'x', offset: null, limit: null }
     expect(reasonOf(await batch.call('read_file', given))).toBe('sandbox_unavailable')

@@ -3,6 +3,7 @@
  * what was changed in it, afterwards.
  */
 import { messageOf } from '@sandlot/shared/errors'
+import { stringifyExactly } from '@sandlot/shared/exact-numbers'
 import type { CallEntry } from '@sandlot/shared/transcript/entries'
 import { type SubmitEvent, useEffect, useId, useRef, useState } from 'react'
 import { formatCount } from '../../lib/format.ts'
@@ -102,7 +103,7 @@ function FieldsForm(props: EditProps & { fields: readonly EditField[] }) {
 }
 
 function JsonForm(props: EditProps) {
-  const [text, setText] = useState(() => JSON.stringify(props.call.rawInput, null, 2) ?? '{}')
+  const [text, setText] = useState(() => stringifyExactly(props.call.rawInput, 2) ?? '{}')
   const id = useId()
   return (
     <ChangeForm {...props} read={() => editedJson(text)}>

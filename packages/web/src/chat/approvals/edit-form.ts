@@ -2,6 +2,7 @@
  * A form for a call's arguments from its tool's JSON Schema, and what was filled in, as arguments.
  * What a form cannot show is JSON. Pure.
  */
+import { parseExactly, stringifyExactly } from '@sandlot/shared/exact-numbers'
 
 export interface EditField {
   name: string
@@ -64,7 +65,7 @@ export function editValues(fields: readonly EditField[], input: unknown): EditVa
         ? ''
         : typeof given[name] === 'string' && type !== 'json'
           ? given[name]
-          : (JSON.stringify(given[name], null, type === 'json' ? 2 : undefined) ?? ''),
+          : (stringifyExactly(given[name], type === 'json' ? 2 : undefined) ?? ''),
     ]),
   )
 }
@@ -114,12 +115,12 @@ export function changesOf(
 
 function textOf(value: unknown): string {
   if (value === undefined) return ''
-  return typeof value === 'string' ? value : (JSON.stringify(value, null, 2) ?? '')
+  return typeof value === 'string' ? value : (stringifyExactly(value, 2) ?? '')
 }
 
 function readJson(text: string): { value: unknown } | undefined {
   try {
-    return { value: JSON.parse(text) as unknown }
+    return { value: parseExactly(text) }
   } catch {
     return undefined
   }
