@@ -49,7 +49,6 @@ const RULES = {
     'packages/ai-agent/src/mcp/transports/stdio.ts createLineReader': CASES,
     'packages/ai-agent/src/mcp/transports/stdio.ts createMessagePace': PARTS,
     'packages/ai-agent/src/config/user-settings.ts settingsSeeds': PARTS,
-    'packages/ai-agent/src/model/arguments.ts readArguments': CASES,
     'packages/ai-agent/src/model/transport.ts transportError': CASES,
     'packages/ai-agent/src/tools/registry.ts ToolDefinitionError': PROGRAM,
     'packages/cli/src/commands/keys.ts reportResult': CASES,

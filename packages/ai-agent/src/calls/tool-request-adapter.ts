@@ -4,11 +4,11 @@
  */
 import { nearest } from '@sandlot/shared/config/names'
 import type { FailureReason } from '@sandlot/shared/reasons'
-import { argumentsProblem } from '../model/arguments.ts'
-import { parseLenient } from '../model/lenient-json.ts'
+import { argumentsProblem, kindProblem, readWholeArguments } from '../model/arguments.ts'
+import { toolNamed } from '../model/call-names.ts'
 import { NO_PROGRESS } from '../history/no-progress.ts'
 import type { ToolRegistry } from '../tools/registry.ts'
-import type { NormalizedToolRequest } from '../tools/tool.ts'
+import { type NormalizedToolRequest, type Tool, idOf } from '../tools/tool.ts'
 
 /**
  * A call as it arrives. The arguments sit under one of four names, as an object, as JSON text, or
@@ -61,18 +61,26 @@ export class ToolRequestAdapter {
     // First: that there is no such tool has been said before, and did not help.
     if (call.noProgress === true)
       return { ...request, refusal: { reason: 'no_progress', message: NO_PROGRESS } }
-    const tool = this.#registry.getTool(call.name)
+    const tool = this.#toolOf(call.name)
     if (tool === undefined) {
       const names = this.#registry.listTools().map((tool) => tool.name)
       return { ...request, refusal: { reason: 'unknown_tool', message: unknownToolText(call.name, names) } }
     }
     const raw = rawArguments(call)
-    const args = call.invalid === undefined ? readArguments(raw) : { problem: invalidText(call.invalid, raw) }
+    const args = call.invalid === undefined ? argumentsOf(raw) : { problem: invalidText(call.invalid, raw) }
     if ('problem' in args) {
       const message = `${args.problem} Nothing was run.`
       return { ...request, refusal: { reason: 'invalid_arguments', message } }
     }
     return { callId: call.id, name: tool.name, args: args.args }
+  }
+
+  /** Most names are exact, which costs no look at the others. */
+  #toolOf(name: string): Tool | undefined {
+    const exact = this.#registry.getTool(name)
+    if (exact !== undefined) return exact
+    const tools = this.#registry.listTools().map((tool) => ({ name: tool.name, id: idOf(tool), tool }))
+    return toolNamed(name, tools)?.tool
   }
 }
 
@@ -90,14 +98,11 @@ export function rawArguments(call: RawToolCall): unknown {
   return call.args ?? call.parameters ?? call.input ?? call.arguments
 }
 
-function readArguments(raw: unknown): { args: Record<string, unknown> } | { problem: string } {
+function argumentsOf(raw: unknown): { args: Record<string, unknown> } | { problem: string } {
   if (raw === undefined || raw === null) return { args: {} }
   if (typeof raw !== 'string') return objectOf(raw)
-  if (raw.trim() === '') return { args: {} }
-  // Decoded once: text inside the text is the model's mistake, not ours to guess at.
-  const decoded = parseLenient(raw)
-  if (!decoded.ok) return { problem: `${INVALID_TEXT.malformed} ${decoded.problem}` }
-  return decoded.value === null ? { args: {} } : objectOf(decoded.value)
+  const { args, invalid } = readWholeArguments(raw)
+  return invalid === undefined ? objectOf(args) : { problem: invalidText(invalid, raw) }
 }
 
 /**
@@ -105,7 +110,7 @@ function readArguments(raw: unknown): { args: Record<string, unknown> } | { prob
  * text alone.
  */
 function invalidText(invalid: NonNullable<RawToolCall['invalid']>, raw: unknown): string {
-  const problem = invalid === 'malformed' && typeof raw === 'string' ? argumentsProblem(raw) : undefined
+  const problem = invalid !== 'truncated' && typeof raw === 'string' ? argumentsProblem(raw) : undefined
   return problem === undefined ? INVALID_TEXT[invalid] : `${INVALID_TEXT[invalid]} ${problem}`
 }
 
@@ -113,11 +118,10 @@ function objectOf(value: unknown): { args: Record<string, unknown> } | { problem
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
     return { args: value as Record<string, unknown> }
   }
-  const what = Array.isArray(value) ? 'an array' : `a ${typeof value}`
-  return { problem: `${INVALID_TEXT.not_object} It was ${what}.` }
+  return { problem: `${INVALID_TEXT.not_object} ${kindProblem(value)}` }
 }
 
-/** Models also prefix a known name (`functions.read_file`), so the last part is tried as well. */
+/** The last part of a name (`functions.read_fil`) is tried as well. */
 function unknownToolText(name: string, names: readonly string[]): string {
   const shown = name.slice(0, 100)
   const meant = nearest(shown, names) ?? nearest(shown.split(/[.:/]/).at(-1) ?? '', names)

@@ -123,6 +123,13 @@ export class ArgumentsBuffer {
   }
 }
 
+/** What a call gets whose arguments came as one text, as `ArgumentsBuffer` reads them. */
+export function readWholeArguments(text: string): ReadArguments {
+  const buffer = new ArgumentsBuffer()
+  buffer.push(text)
+  return buffer.read(false)
+}
+
 /** The text `null` before a value. */
 const PLACEHOLDER = /^\s*null\s*(?=\S)/
 
@@ -181,16 +188,23 @@ export function readArguments(text: string, cut: boolean): ReadArguments {
 }
 
 /**
- * What is wrong with arguments that `readArguments` calls malformed, for the model; undefined where
- * it knows no more.
+ * What is wrong with arguments that `readArguments` calls malformed or no object, for the model;
+ * undefined where it knows no more.
  */
 export function argumentsProblem(text: string): string | undefined {
   const parsed = parseLenient(withoutFence(text))
   if (parsed.ok && typeof parsed.value === 'string') {
     const inner = parseLenient(parsed.value)
-    return inner.ok || inner.kind === 'truncated' ? undefined : `In the text that was sent: ${inner.problem}`
+    if (inner.ok) return kindProblem(inner.value)
+    return inner.kind === 'truncated' ? undefined : `In the text that was sent: ${inner.problem}`
   }
-  return parsed.ok || parsed.kind === 'truncated' ? undefined : parsed.problem
+  if (parsed.ok) return kindProblem(parsed.value)
+  return parsed.kind === 'truncated' ? undefined : parsed.problem
+}
+
+/** The kind of a value that is no object; undefined for one. */
+export function kindProblem(value: unknown): string | undefined {
+  return isObject(value) ? undefined : `It was ${Array.isArray(value) ? 'an array' : `a ${typeof value}`}.`
 }
 
 const FENCE = /^```[A-Za-z0-9]*\s/

@@ -4,6 +4,7 @@
  * overwrites.
  */
 import { ARGUMENTS_MEMBERS, ArgumentsBuffer } from './arguments.ts'
+import { cleanName } from './call-names.ts'
 import { isObject, member, numberMember, textMember, canonicalJson, deeperThan } from './json.ts'
 import type { ModelCall } from './model.ts'
 
@@ -263,15 +264,6 @@ function readDelta(element: Record<string, unknown>): Delta {
 function argumentsIn(body: unknown): unknown {
   const all = ARGUMENTS_MEMBERS.map((name) => member(body, name)).filter((args) => args !== undefined)
   return all.find((args) => args !== null) ?? all[0]
-}
-
-/**
- * Without white space, and without the control tokens that templates of open models leave behind
- * it.
- */
-function cleanName(name: string | undefined): string | undefined {
-  const clean = name?.replace(/<\|.*$/s, '').trim()
-  return clean === '' ? undefined : clean
 }
 
 function hasArguments(args: unknown): boolean {
