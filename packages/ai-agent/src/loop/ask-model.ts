@@ -20,7 +20,7 @@ import { plainHistory } from '../history/plain.ts'
 import { withoutRepetition } from '../limits/repetition.ts'
 import { RepetitionError, StreamedAnswer, streamAnswer, withdrawnFor } from './streamed-answer.ts'
 import type { LoopContext } from './context.ts'
-import { BUG_TEXT, CHANT_TEXT, brokenHistoryText } from './endings.ts'
+import { BUG_TEXT, CHANT_TEXT, brokenHistoryText, writtenCallText } from './endings.ts'
 import { endBeforeRequest } from './stop-conditions.ts'
 import {
   ModelError,
@@ -30,6 +30,7 @@ import {
   type ModelChunk,
   type ModelMessage,
 } from '../model/model.ts'
+import { writtenCall } from '../model/written-calls.ts'
 import { pause, retryVerdict } from './retry.ts'
 import { takeTurn } from './take-turn.ts'
 import { usageEvent } from './usage.ts'
@@ -55,6 +56,7 @@ export type Asked =
 export async function* askModel(ctx: LoopContext, turn: number): AsyncGenerator<EventGroup, Asked> {
   const signal = AbortSignal.any([ctx.signal, ctx.released])
   let attempt = 0
+  let written = 0
   for (let refused = false; ;) {
     attempt++
     const model = modelOf(ctx)
@@ -73,7 +75,8 @@ export async function* askModel(ctx: LoopContext, turn: number): AsyncGenerator<
         return shown(speech, piece)
       })
       if (!answers) ctx.line?.answered(model.name, true)
-      return answered(ctx, turn, model, speech, answer)
+      const read = yield* readWrittenCall(ctx, turn, model, speech, answer, written++)
+      if (read !== 'again') return read ?? answered(ctx, turn, model, speech, answer)
     } catch (error) {
       if (ctx.signal.aborted) return { got: 'stopped', settled: speech.settled(), text: speech.text }
       ctx.released.throwIfAborted()
@@ -136,6 +139,37 @@ function checkedMessages(
 
 /** Why what was said is taken back. */
 const CHANTING = 'chanting'
+
+/** Why an answer is taken back whose call stands in its text. */
+const WRITTEN_CALL = 'written_call'
+
+/**
+ * Withdraws an answer without calls that calls a tool in its text, and counts what it cost: it is
+ * asked for again once. `before`: how often that was done since this turn was taken up. Undefined
+ * for every other answer.
+ */
+async function* readWrittenCall(
+  ctx: LoopContext,
+  turn: number,
+  model: Model,
+  speech: StreamedAnswer,
+  answer: ModelAnswer,
+  before: number,
+): AsyncGenerator<EventGroup, Asked | 'again' | undefined> {
+  const { text, calls, finish, usage } = answer
+  const readable = calls.length === 0 && finish !== 'content_filter'
+  const tool = readable ? writtenCall(text, ctx.tools)?.name : undefined
+  if (tool === undefined) return undefined
+  ctx.warn({ promptId: ctx.promptId, turn, model: model.name }, 'the model wrote a call as text')
+  // A client that shows nothing leaves nothing to withdraw, so the log alone does not count.
+  const again = before === 0 && withdrawnFor(ctx, turn, WRITTEN_CALL) === 0
+  yield* speech.withdraw(WRITTEN_CALL, answer)
+  const counted = usageEvent(ctx, undefined, model, usage)
+  if (counted !== undefined) yield [counted]
+  if (!again) return { got: 'error', cause: 'malformed_tool_call', message: writtenCallText(tool) }
+  const end = await endBeforeRequest(ctx)
+  return end === undefined || ctx.signal.aborted ? 'again' : { got: 'over', end }
+}
 
 function shown(speech: StreamedAnswer, piece: ModelChunk): EventGroup | undefined {
   const event = piece.type === 'call' ? speech.draft(piece) : speech.add(piece.type, piece.text)

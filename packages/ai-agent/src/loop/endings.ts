@@ -111,6 +111,11 @@ export function poisonText(times: number): string {
   return `Sandlot had to be started again ${times} times while this was running, so it was given up. What was done before is complete. If it happens again with the same message, the log has the details.`
 }
 
+/** `tool`: what was called. */
+export function writtenCallText(tool: string): string {
+  return `The model wrote its call of ${tool} as text, also when it was asked again, so nothing was run. The model’s server did not read the call: check its tool calling for this model (vLLM: --enable-auto-tool-choice with the --tool-call-parser of this model; llama.cpp: --jinja; LM Studio and Ollama: a template with tools).`
+}
+
 export const CHANT_TEXT =
   'Stopped: the model said the same words again and again and would not have ended. Try rephrasing.'
 export const CANCELLED_TEXT = 'You stopped this.'

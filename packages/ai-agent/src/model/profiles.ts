@@ -139,6 +139,80 @@ const ROWS: readonly Row[] = [
   },
 ]
 
+// ── Calls that a server leaves in the text ──────────────────────────────────────────────────────
+
+/**
+ * The tokens round a call, as a model's template has them, for servers that do not read them;
+ * DeepSeek's wide bars and spaces as `|` and `_`.
+ */
+export interface CallEnvelope {
+  /** The call's own text begins behind it, or with it where it ends in `=`. */
+  open: string
+  /** Behind the call's own text, in this order. Stop tokens are left out: servers do so too. */
+  close: readonly string[]
+  /** Between name and arguments, where these are no JSON object with both. */
+  between?: RegExp
+}
+
+const pair = (name: string): CallEnvelope => ({ open: `<${name}>`, close: [`</${name}>`] })
+
+export const CALL_ENVELOPES: readonly CallEnvelope[] = [
+  // Hermes and Qwen (JSON), Qwen Coder (`<function=x>`), GLM (`x<arg_key>`).
+  pair('tool_call'),
+  // Without the outer pair, or with its end alone: Qwen Coder, Llama.
+  { open: '<function=', close: [] },
+  { open: '<function=', close: ['</tool_call>'] },
+  pair('tool_calls'), // MiniMax M1, Jamba
+  pair('function_calls'),
+  pair('minimax:tool_call'),
+  pair('seed:tool_call'),
+  pair('longcat_tool_call'),
+  pair('TOOLCALL'), // Nemotron
+  // DeepSeek V3.2 and later.
+  pair('|DSML|function_calls'),
+  pair('|DSML|tool_calls'),
+  {
+    // DeepSeek R1 and V3 (`function`, the name, JSON in a block), V3.1 (name and JSON).
+    open: '<|tool_call_begin|>',
+    close: ['<|tool_call_end|>', '<|tool_calls_end|>'],
+    between: /<\|tool_sep\|>|\n/,
+  },
+  {
+    // Kimi.
+    open: '<|tool_call_begin|>',
+    close: ['<|tool_call_end|>', '<|tool_calls_section_end|>'],
+    between: /<\|tool_call_argument_begin\|>/,
+  },
+  {
+    // Harmony (gpt-oss), also where a server takes its tokens out.
+    open: 'to=functions.',
+    close: [],
+    between: /(?=[\s<{])(?:\s|<\|(?:channel|constrain|message)\|>|commentary|json|code)*/,
+  },
+  // Mistral: a list, or since 2025 name and arguments.
+  { open: '[TOOL_CALLS]', close: [], between: /(?:\[CALL_ID\][^[]*)?\[ARGS\]|(?=\{)/ },
+  { open: '<|python_tag|>', close: [] }, // Llama
+  { open: '<|tool_call|>', close: [] }, // Granite
+  { open: '<|tool_call|>', close: ['<|/tool_call|>'] }, // Phi
+  { open: '<|action_start|><|plugin|>', close: ['<|action_end|>'] }, // InternLM
+  { open: '<|START_ACTION|>', close: ['<|END_ACTION|>'] }, // Command R
+]
+
+/** Ends of an answer that a server may leave behind it. */
+export const STOP_TOKENS: readonly string[] = [
+  '<|call|>',
+  '<|im_end|>',
+  '<|eot_id|>',
+  '<|eom_id|>',
+  '<|end|>',
+  '<|endoftext|>',
+  '<|end_of_text|>',
+  '<|end_of_sentence|>',
+  '</s>',
+  '<end_of_turn>',
+  '[e~[',
+]
+
 /** What is known about this model at this endpoint, but for what `own` says. */
 export function profileFor(baseUrl: URL, model: string, own: Partial<Profile> = {}): Profile {
   const known = ROWS.filter(

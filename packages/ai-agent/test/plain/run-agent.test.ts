@@ -8,6 +8,7 @@ import { MAX_OUTPUT_BYTES, MemoryStore } from '../../src/plain/memory-store.ts'
 import { plainTool } from '../../src/plain/plain-tool.ts'
 import { Inbox } from '../../src/plain/inbox.ts'
 import { type RunOptions, type RunResult, runAgent } from '../../src/plain/run-agent.ts'
+import type { Model } from '../../src/model/model.ts'
 import { readToolOutput } from '../../src/tools/builtin/read-tool-output.ts'
 import { defineTool, type Tool } from '../../src/tools/tool.ts'
 import { type ScriptedModel, scriptedModel } from '../support/scripted-model.ts'
@@ -31,6 +32,25 @@ const typesOf = async (log: LogStore): Promise<(string | undefined)[]> =>
   (await log.read()).map((event) => sandlotEventOf(event)?.type)
 const asked = (model: ScriptedModel): string[] =>
   model.requests.map(({ messages }) => messages.at(-1)?.content ?? '')
+
+test('a client that shows nothing while it speaks is asked once more for a call that it wrote as text', async () => {
+  let requests = 0
+  const model: Model = {
+    name: 'silent',
+    demo: false,
+    contextWindow: 10_000,
+    // oxlint-disable-next-line require-yield
+    async *stream() {
+      requests++
+      const text = '[TOOL_CALLS]look[ARGS]{}'
+      return { text, thought: '', calls: [], finish: 'stop', usage: {} }
+    },
+  }
+  const look = plainTool({ ...nothing, name: 'look', execute: () => expect.unreachable() })
+  const result = await finish({ model, tools: [look], log: memoryLog(), prompt: 'go' })
+  expect(result).toMatchObject({ reason: 'error', text: expect.stringMatching(/call of look as text/) })
+  expect(requests).toBe(2)
+})
 
 describe('what is sent while it works', () => {
   test.each(['steer', 'queue'] as const)('%s: right behind the end it is a prompt of its own', async (as) => {

@@ -2,6 +2,7 @@
 import type { Script, Step } from './run-script.ts'
 import { announced, call, calls, done, echo, refuses, says, stream, times } from './words.ts'
 
+const WRITTEN = '<tool_call>\n{"name": "echo", "arguments": {"text": "hi"}}\n</tool_call>'
 const twice: readonly Step[] = [{ say: 'go' }, { say: 'and now?' }]
 
 export const ENDINGS: readonly Script[] = [
@@ -129,6 +130,30 @@ export const ENDINGS: readonly Script[] = [
     steps: twice,
     ends: ['loop', 'completed'],
     roles: 'suau',
+  },
+  {
+    name: 'a call written as text: withdrawn, asked again, and run when it comes as one',
+    answers: [says(`I will look.\n${WRITTEN}`), calls(echo('a')), says('Done.')],
+    ends: ['completed'],
+    text: /^Done\.$/,
+    outcomes: ['completed'],
+    requests: 3,
+    roles: 'suat',
+  },
+  {
+    name: 'a call written as text twice ends the prompt, and is never run',
+    answers: [says(WRITTEN), says(`Again:${WRITTEN}`), says('Yes.')],
+    steps: twice,
+    ends: ['error', 'completed'],
+    outcomes: [],
+    roles: 'suau',
+  },
+  {
+    name: 'a call written as text with words behind it is text',
+    answers: [says(`${WRITTEN} is how a call looks.`)],
+    ends: ['completed'],
+    text: /is how a call looks\.$/,
+    requests: 1,
   },
   {
     name: 'a budget of calls',

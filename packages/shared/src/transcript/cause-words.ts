@@ -32,6 +32,7 @@ export const CAUSE_WORDS: Record<ErrorCause, string> = {
 const CUT_WORDS: ReadonlyMap<string, string> = new Map([
   ...Object.entries(CAUSE_WORDS),
   ['chanting', 'The model repeated itself'],
+  ['written_call', 'The model wrote its call as text'],
   ['interrupted', 'Sandlot was restarted'],
 ])
 
