@@ -62,7 +62,11 @@ export function problemsOfAnswer({ requestedSchema }: Question, content: Questio
   return [
     ...missing.map((name) => `${name} is missing.`),
     ...unknown.map((name) => `${name} was not asked for.`),
-    ...wrong.map(([name]) => `${name} must be ${properties[name]?.type ?? 'something else'}.`),
+    ...wrong.map(([name, value]) =>
+      isInexact(value)
+        ? `${name} has more digits than can be sent without changing them.`
+        : `${name} must be ${properties[name]?.type ?? 'something else'}.`,
+    ),
   ]
 }
 
@@ -71,10 +75,16 @@ function fits({ type }: QuestionField, value: QuestionContent[string]): boolean 
     case 'array':
       return Array.isArray(value)
     case 'integer':
-      return typeof value === 'number' && Number.isInteger(value)
-    case 'string':
+      return typeof value === 'number' && Number.isSafeInteger(value)
     case 'number':
+      return typeof value === 'number' && !isInexact(value)
+    case 'string':
     case 'boolean':
       return typeof value === type
   }
+}
+
+/** It may have been rounded where it was typed or parsed. */
+function isInexact(value: QuestionContent[string]): boolean {
+  return typeof value === 'number' && Number.isInteger(value) && !Number.isSafeInteger(value)
 }

@@ -86,6 +86,9 @@ test('an answer that does not fit its form is refused with what is wrong', () =>
   expect(problemsOfAnswer(question, { n: 1, s: 'in my words' })).toEqual([])
   expect(problemsOfAnswer(question, { s: 'a' })).toEqual(['n is missing.'])
   expect(problemsOfAnswer(question, { n: 1.5 })).toEqual(['n must be integer.'])
+  expect(problemsOfAnswer(question, { n: Number('1234567890123456789') })).toEqual([
+    'n has more digits than can be sent without changing them.',
+  ])
   expect(problemsOfAnswer(question, { n: 1, toString: 'x' })).toEqual(['toString was not asked for.'])
 })
 
