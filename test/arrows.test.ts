@@ -28,7 +28,7 @@ const TABLES: FolderTable[] = [
       compaction: ['model', 'history'],
       loop: ['log.ts', 'line', 'model', 'tools', 'history', 'limits', 'calls', 'compaction'],
       mcp: ['log.ts', 'model', 'tools', 'secrets'],
-      config: ['log.ts', 'people', 'model', 'approval', 'tools', 'limits', 'calls', 'mcp'],
+      config: ['log.ts', 'people', 'model', 'approval', 'tools', 'limits', 'mcp'],
       changes: ['log.ts', 'approval', 'tools'],
       session: [
         'log.ts',

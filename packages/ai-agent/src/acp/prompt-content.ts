@@ -3,6 +3,7 @@ import type { ContentBlock } from '@agentclientprotocol/sdk'
 import { SandlotError } from '@sandlot/shared/errors'
 import { MAX_MESSAGE_CHARS } from '@sandlot/shared/frames'
 import { MAX_IMAGES, MAX_MESSAGE_IMAGE_BYTES, WITHOUT_WORDS } from '@sandlot/shared/images'
+import { storableText } from '@sandlot/shared/storable-text'
 import type { ModelImage } from '../model/model.ts'
 import { checkImage } from '../tools/image-content.ts'
 
@@ -18,7 +19,7 @@ export function promptContent(blocks: readonly ContentBlock[], takesImages = fal
   const parts = blocks.map(partOf)
   const texts = parts.flatMap((part) => (typeof part === 'string' ? [part] : []))
   const images = parts.flatMap((part) => (typeof part === 'string' ? [] : [part]))
-  const text = texts.join('\n\n').toWellFormed().replaceAll('\0', '')
+  const text = storableText(texts.join('\n\n'))
   if (text.trim() === '' && images.length === 0)
     throw new SandlotError('bad_request', 'The message is empty.')
   if (text.length > MAX_MESSAGE_CHARS) {

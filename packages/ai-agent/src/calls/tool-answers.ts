@@ -6,6 +6,7 @@
 import { sessionEvent, type SessionEvent } from '@sandlot/shared/events'
 import { messageOf } from '@sandlot/shared/errors'
 import { failureReason } from '@sandlot/shared/reasons'
+import { storableJson, storableText } from '@sandlot/shared/storable-text'
 import type { z } from 'zod'
 import type { ToolCallContent } from '@sandlot/shared/call'
 import { deeperThan } from '../model/json.ts'
@@ -82,13 +83,13 @@ function invalid(why: string): ToolError {
 
 /** Cleans what the model and the screen get. Cuts `forModel` only if its tool did not. */
 export function cleanOutcome(outcome: ToolOutcome, results: ResultLimits): ToolOutcome {
-  const text = cleanText(outcome.forModel)
+  const text = storableText(outcome.forModel)
   const said = text.trim() === '' ? emptyText(outcome) : text
   return {
     ...outcome,
     forModel: truncateToolOutput(said, withOwnWords(results)).text,
     content: outcome.content?.map(cleanContent),
-    data: outcome.data === undefined ? undefined : cleanData(outcome.data),
+    data: storableJson(outcome.data),
   }
 }
 
@@ -112,11 +113,6 @@ function keepsFile(outcome: ToolOutcome): { file?: string } {
   return file === undefined ? {} : { file }
 }
 
-/** Well-formed UTF-16 without NUL: providers answer 400 to the one, databases refuse the other. */
-export function cleanText(text: string): string {
-  return text.toWellFormed().replaceAll('\0', '')
-}
-
 function emptyText(outcome: ToolOutcome): string {
   return outcome.status === 'completed'
     ? 'The call succeeded and returned nothing.'
@@ -129,18 +125,12 @@ function cleanContent(content: ToolCallContent): ToolCallContent {
     return {
       type: 'diff',
       path,
-      oldText: typeof oldText === 'string' ? cleanText(oldText) : oldText,
-      newText: cleanText(newText),
+      oldText: typeof oldText === 'string' ? storableText(oldText) : oldText,
+      newText: storableText(newText),
     }
   }
   const block = content.content
-  return block.type === 'text' ? { ...content, content: { ...block, text: cleanText(block.text) } } : content
-}
-
-/** `data` is whatever JSON the tool made; its texts are cleaned like the others. */
-function cleanData(data: unknown): unknown {
-  if (typeof data === 'string') return cleanText(data)
-  if (Array.isArray(data)) return data.map(cleanData)
-  if (typeof data !== 'object' || data === null) return data
-  return Object.fromEntries(Object.entries(data).map(([key, value]) => [cleanText(key), cleanData(value)]))
+  return block.type === 'text'
+    ? { ...content, content: { ...block, text: storableText(block.text) } }
+    : content
 }

@@ -7,12 +7,12 @@ import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { orTimeout } from '@sandlot/shared/async/or-timeout'
 import { messageOf } from '@sandlot/shared/errors'
+import { storableText } from '@sandlot/shared/storable-text'
 import { SandboxError } from '@sandlot/sandbox/errors'
 import type { Sandbox } from '@sandlot/sandbox/sandbox'
 import { z } from 'zod'
 import type { Project } from '@sandlot/shared/desk/chats'
 import { WORKSPACE } from '../tools/workspace-path.ts'
-import { cleanText } from '../calls/tool-answers.ts'
 import { decodeExactly, statIfExists } from '../tools/workspace-files.ts'
 import { type SessionEvent, makeSandlotEvent, sandlotEventOf } from '@sandlot/shared/events'
 
@@ -106,7 +106,7 @@ export async function instructionsFor(
     ['From AGENTS.md in the workspace', agentsFile],
   ] as const
   return sections
-    .map(([title, said]) => [title, cleanText(said.replaceAll('\r\n', '\n')).trim()] as const)
+    .map(([title, said]) => [title, storableText(said.replaceAll('\r\n', '\n')).trim()] as const)
     .filter(([, said]) => said !== '')
     .map(([title, said]) => `${title}:\n\n${said}`)
     .join('\n\n')

@@ -17,6 +17,7 @@ import {
   type EventGroup,
 } from '@sandlot/shared/events'
 import { newId } from '@sandlot/shared/ids'
+import { storableText } from '@sandlot/shared/storable-text'
 import { commandOf, runCommand } from './compact-command.ts'
 import { makeRoomIfFull } from './make-room.ts'
 import { type Turn, modelCallOf, turnsOf, turnsSinceTold } from '../history/model-messages.ts'
@@ -217,6 +218,9 @@ function withProviderFields(event: SessionEvent, call: ModelCall | undefined): S
   return { ...event, _meta: { ...event._meta, sandlot: { ...metaOf(event), forProvider } } }
 }
 
+/** Of a call’s id. */
+const MAX_ID_CHARS = 256
+
 /**
  * Ids unique in the session, over all its branches. The first use of an id keeps it: providers want
  * their own ids back.
@@ -224,7 +228,8 @@ function withProviderFields(event: SessionEvent, call: ModelCall | undefined): S
 function withUniqueIds(calls: readonly ModelCall[], isUsed: (id: string) => boolean): ModelCall[] {
   const used = new Set<string>()
   return calls.map((call) => {
-    const usable = call.id !== '' && call.id.length <= 256 && !used.has(call.id) && !isUsed(call.id)
+    const isText = call.id !== '' && call.id.length <= MAX_ID_CHARS && storableText(call.id) === call.id
+    const usable = isText && !used.has(call.id) && !isUsed(call.id)
     const id = usable ? call.id : newId('c')
     used.add(id)
     return { ...call, id }

@@ -4,6 +4,7 @@
  */
 import { isDeepStrictEqual } from 'node:util'
 import { stringifyExactly } from '@sandlot/shared/exact-numbers'
+import { storableJson } from '@sandlot/shared/storable-text'
 import { type JsonObject, isObject } from './json.ts'
 import type { AssistantMessage, ModelCall, ModelImage, ModelMessage, ModelRequest } from './model.ts'
 import type { Profile } from './profiles.ts'
@@ -61,7 +62,7 @@ function makeBody(request: ModelRequest, options: WireOptions): JsonObject {
     ...(request.maxTokens === undefined ? {} : { [options.maxTokensName]: request.maxTokens }),
     reasoning_effort: options.effort,
   }
-  return cleanJson(body) as JsonObject
+  return storableJson(body) as JsonObject
 }
 
 /**
@@ -143,7 +144,7 @@ function wireCall({ id, name, args, replay }: ModelCall, profile: Profile): Json
   // Arguments that could not be read go back as an empty object: a history with broken JSON is
   // refused for good. The tool message says what was wrong with them. Cleaned before they become
   // text, where an escape would hide a surrogate.
-  const object = isObject(args) ? cleanJson(args) : {}
+  const object = isObject(args) ? storableJson(args) : {}
   const fn = { name: legalName(name), arguments: stringifyExactly(object) }
   return { id, type: 'function', function: fn, ...(profile.extraContent ? replay : {}) }
 }
@@ -152,35 +153,4 @@ function wireCall({ id, name, args, replay }: ModelCall, profile: Profile): Json
 function legalName(name: string): string {
   const legal = name.replaceAll(/[^a-zA-Z0-9_-]/g, '_').slice(0, 64)
   return legal === '' ? 'unnamed' : legal
-}
-
-// ── Text that no provider takes ─────────────────────────────────────────────────────────────────
-
-function cleanText(text: string): string {
-  const whole = text.isWellFormed() ? text : text.toWellFormed()
-  return whole.includes('\0') ? whole.replaceAll('\0', '') : whole
-}
-
-/**
- * The same for every string in a JSON value, names included. The order of members stays. A value
- * that is well is returned as it is: a long history is looked at with each request, and hardly ever
- * has anything to clean.
- */
-function cleanJson(value: unknown): unknown {
-  if (typeof value === 'string') return cleanText(value)
-  if (Array.isArray(value)) {
-    const cleaned = value.map(cleanJson)
-    return cleaned.every((inner, index) => inner === value[index]) ? value : cleaned
-  }
-  if (!isObject(value)) return value
-  const names = Object.keys(value)
-  // From the first member that is not well; undefined while all are.
-  let members: [string, unknown][] | undefined
-  for (const [index, name] of names.entries()) {
-    const member: [string, unknown] = [cleanText(name), cleanJson(value[name])]
-    if (members === undefined && member[0] === name && member[1] === value[name]) continue
-    members ??= names.slice(0, index).map((before) => [before, value[before]])
-    members.push(member)
-  }
-  return members === undefined ? value : Object.fromEntries(members)
 }

@@ -4,6 +4,7 @@
  */
 import { SandlotError } from '@sandlot/shared/errors'
 import { type SessionEvent, isLive, metaOf } from '@sandlot/shared/events'
+import { storableText } from '@sandlot/shared/storable-text'
 import type {
   ApprovalRow,
   Effects,
@@ -331,7 +332,7 @@ export class MemoryStore
     const latest = events.reduce((at, event) => Math.max(at, metaOf(event).at), 0)
     row.lastSeq += events.length
     row.updatedAt = Math.max(row.updatedAt, latest)
-    row.title = effects.title?.replaceAll('\0', '') ?? row.title
+    row.title = effects.title === undefined ? row.title : storableText(effects.title)
     row.mode = effects.mode ?? row.mode
     const { submission, approvalAsked, approvalAnswered, runningPromptId, output, usage, outcome } = effects
     if (submission !== undefined) {

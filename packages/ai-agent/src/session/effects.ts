@@ -10,6 +10,9 @@ import { isUncountedAnswer } from '../limits/period-budgets.ts'
 import type { Model, ModelRequest } from '../model/model.ts'
 import { RequestMarker } from '../replay/mark.ts'
 
+/** Of a tool’s name as it is counted: a model may write any. */
+const MAX_NAME_CHARS = 256
+
 interface EffectsContext {
   userId: string
   /** The model's name, for usage. */
@@ -79,7 +82,7 @@ function effectsOfOne(event: SessionEvent, { userId, model, toolOf }: EffectsCon
       outcome: {
         promptId,
         callId,
-        tool: toolOf(callId),
+        tool: toolOf(callId).slice(0, MAX_NAME_CHARS),
         status: event.status === 'completed' ? 'completed' : 'failed',
         reason,
         runMs: timing?.runMs ?? 0,

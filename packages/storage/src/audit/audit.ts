@@ -3,6 +3,7 @@
  * that database. Plain SQL, because both schemas have it.
  */
 import type { AuditEntry, AuditFacts, AuditSource, NewAudit } from '@sandlot/shared/office/audit'
+import { storableJson, storableText } from '@sandlot/shared/storable-text'
 import { type Kysely, type QueryExecutorProvider, type Transaction, sql } from 'kysely'
 import { type Change, recordChange, wakeListeners } from '../database/changes.ts'
 import { StorageError } from '../storage-error.ts'
@@ -299,14 +300,13 @@ function parsed(json: string | null): Record<string, unknown> | null {
   }
 }
 
-/** PostgreSQL refuses NUL in text. */
+/** As it is stored, since its hash is of that. */
 function clean(text: string | undefined): string | null {
-  if (text === undefined) return null
-  return text.slice(0, MAX_TEXT_CHARS).toWellFormed().replaceAll('\0', '')
+  return text === undefined ? null : storableText(text.slice(0, MAX_TEXT_CHARS))
 }
 
 function factsJson(value: AuditFacts | undefined): string | null {
   if (value === undefined) return null
-  const json = JSON.stringify(value).replaceAll(String.raw`\u0000`, '')
+  const json = JSON.stringify(storableJson(value))
   return json.length > MAX_FACTS_CHARS ? JSON.stringify({ tooLong: json.length }) : json
 }

@@ -20,6 +20,7 @@ import {
 } from './sqlite-file.ts'
 import type { FileMode, SqliteFile } from './sqlite-file.ts'
 import { withStatementCache } from './statement-cache.ts'
+import { guardParameters } from './storable-parameters.ts'
 import { StorageError } from '../storage-error.ts'
 import { type Health, StoreHealth } from './store-health.ts'
 
@@ -176,6 +177,12 @@ class TransactionalSqliteDriver extends SqliteDriver {
   constructor(file: SqliteFile, database: SqliteDatabase) {
     super({ database })
     this.#file = file
+  }
+
+  override async acquireConnection(): Promise<DatabaseConnection> {
+    const connection = await super.acquireConnection()
+    guardParameters(connection)
+    return connection
   }
 
   override async rollbackTransaction(connection: DatabaseConnection): Promise<void> {

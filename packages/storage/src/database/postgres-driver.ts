@@ -1,4 +1,4 @@
-/** What our transactions on PostgreSQL do that Kysely’s do not. */
+/** What our connections to PostgreSQL do that Kysely’s do not. */
 import {
   CompiledQuery,
   type DatabaseConnection,
@@ -10,6 +10,7 @@ import {
   type TransactionBuilder,
   type TransactionSettings,
 } from 'kysely'
+import { guardParameters } from './storable-parameters.ts'
 
 /** Serialization failure, deadlock: of two that cannot both go on, one is undone. */
 const REPEATABLE: readonly unknown[] = ['40001', '40P01']
@@ -72,6 +73,7 @@ class PatientDriver extends PostgresDriver {
     const connection = await super.acquireConnection(...options)
     if (this.#repeats.has(connection)) return connection
     this.#repeats.add(connection)
+    guardParameters(connection)
     const execute = connection.executeQuery.bind(connection)
     connection.executeQuery = (...query) =>
       this.#inTransaction.has(connection) ? execute(...query) : twiceAtMost(() => execute(...query))

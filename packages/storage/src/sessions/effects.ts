@@ -21,8 +21,7 @@ export function sessionChanges(effects: Effects): {
   ended_at?: number
 } {
   return {
-    // PostgreSQL refuses NUL in text.
-    title: effects.title?.replaceAll('\0', ''),
+    title: effects.title,
     mode: effects.mode,
     running_prompt_id: effects.runningPromptId,
     ended_reason: effects.ended?.reason,

@@ -77,7 +77,7 @@ export async function insertNotices(
         kind,
         session_id: sessionId,
         ref,
-        about: about?.replaceAll('\0', '').slice(0, MAX_ABOUT_CHARS) ?? null,
+        about: about?.slice(0, MAX_ABOUT_CHARS) ?? null,
       })),
     )
     .execute()
