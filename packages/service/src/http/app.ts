@@ -33,6 +33,7 @@ import { operationsRoutes } from './admin/operations-routes.ts'
 import { peopleRoutes } from './admin/people-routes.ts'
 import { exportRoutes } from './chats/export-routes.ts'
 import { projectsRoutes } from './chats/projects-routes.ts'
+import { textAddressesOnly } from './request.ts'
 import { rulesRoutes } from './rules-routes.ts'
 import { searchRoutes } from './chats/search-routes.ts'
 import { sandboxRoutes } from './shell/sandbox-routes.ts'
@@ -83,6 +84,7 @@ export function makeApp(parts: Parts): Hono<AppEnv> {
       }),
     )
     .use('/api/*', neverCached())
+    .use(textAddressesOnly)
     // Before the limit of everything else, because they have their own.
     .route('/api/images', uploadRoutes(parts))
     .route('/api/files', filesRoutes(parts))

@@ -2,6 +2,7 @@
 import type { IncomingMessage } from 'node:http'
 import { SandlotError } from '@sandlot/shared/errors'
 import { parseExactly } from '@sandlot/shared/exact-numbers'
+import { parseStorable } from '@sandlot/shared/storable-text'
 import type { MiddlewareHandler } from 'hono'
 import { createMiddleware } from 'hono/factory'
 import type { z } from 'zod'
@@ -87,6 +88,13 @@ export async function recheckCaller(c: Ctx): Promise<void> {
     c.set('caller', { ...now, setCookies: [...before.setCookies, ...now.setCookies] })
 }
 
+/** Refuses U+0000 in paths and queries: a name without it would be that of something else. */
+export const textAddressesOnly = createMiddleware<AppEnv>(async function addressIsText(c, next) {
+  if (c.req.url.includes('%00'))
+    throw new SandlotError('bad_request', 'The address has the character U+0000 (%00). Leave it out.')
+  await next()
+})
+
 /** Behind `requireCaller`, for routes that only administrators have. */
 export const administratorsOnly = createMiddleware<AppEnv>(async function isAdministrator(c, next) {
   requireAdministrator(c)
@@ -104,7 +112,7 @@ export async function readBody<S extends z.ZodType>(c: Ctx, shape: S): Promise<z
     throw new SandlotError('bad_request', 'Send JSON as application/json.')
   const value = await readJson(c)
   if (c.var.caller !== undefined) await recheckCaller(c)
-  const parsed = shape.safeParse(value)
+  const parsed = parseStorable(shape, value)
   if (parsed.success) return parsed.data
   throw new SandlotError('bad_request', `The body does not fit: ${problemsOf(parsed.error)}`)
 }

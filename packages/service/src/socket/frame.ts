@@ -2,6 +2,7 @@
 import type { ErrorCode } from '@sandlot/shared/errors'
 import { clientFrame } from '@sandlot/shared/frames'
 import type { ClientFrame, ServerFrame } from '@sandlot/shared/frames'
+import { parseStorable } from '@sandlot/shared/storable-text'
 import type { z } from 'zod'
 
 const TYPES = new Set<string>(clientFrame.options.flatMap((option) => [...option.shape.type.values]))
@@ -19,7 +20,7 @@ export function readFrame(text: string): ClientFrame | Extract<ServerFrame, { ty
       `A frame is one JSON object; this is not JSON (${problem.slice(0, 200)}).`,
     )
   }
-  const parsed = clientFrame.safeParse(value)
+  const parsed = parseStorable(clientFrame, value)
   if (parsed.success) return parsed.data
   const about: Record<string, unknown> =
     typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : {}

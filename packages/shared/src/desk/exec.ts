@@ -7,6 +7,7 @@ import { agentUser } from '../acp-meta.ts'
 import { toolResult } from '../api.ts'
 import { ERROR_CODES } from '../errors.ts'
 import { mode } from '../mode.ts'
+import { WITHOUT_NUL } from '../storable-text.ts'
 
 /** The kernel takes no longer one as an argument of bash. */
 const MAX_COMMAND_BYTES = 128 * 1024 - 1
@@ -15,20 +16,18 @@ export const MAX_EXEC_TEXT_BYTES = 1024 * 1024
 /** Bytes of stdin that are sent ahead of what the command has taken. */
 export const EXEC_WINDOW_BYTES = 1024 * 1024
 
-const withoutNul = /^[^\0]*$/
-
 const asked = {
   /** For bash. */
   command: z
     .string()
     .min(1, 'must not be empty')
-    .regex(withoutNul, 'must not have a NUL character')
+    .regex(WITHOUT_NUL, 'must not have a NUL character')
     .refine(
       (command) => new TextEncoder().encode(command).length <= MAX_COMMAND_BYTES,
       `has at most ${MAX_COMMAND_BYTES} bytes; send a longer script as stdin of the command “bash -s”`,
     ),
   /** Relative to the workspace, or absolute below it. Default: the workspace. */
-  cwd: z.string().max(4096).optional(),
+  cwd: z.string().max(4096).regex(WITHOUT_NUL, 'must not have a NUL character').optional(),
   /** For this command. */
   env: z
     .record(
@@ -36,7 +35,7 @@ const asked = {
       z
         .string()
         .max(64 * 1024)
-        .regex(withoutNul, 'must not have a NUL character'),
+        .regex(WITHOUT_NUL, 'must not have a NUL character'),
     )
     .refine((env) => Object.keys(env).length <= 256, 'has at most 256 variables')
     .optional(),

@@ -179,8 +179,8 @@ export const auditAsk = z.object({
   /** Kinds, separated by commas. */
   what: z.string().max(2_000).optional(),
   /** Epoch milliseconds, both included. */
-  from: z.coerce.number().optional(),
-  to: z.coerce.number().optional(),
+  from: z.coerce.number().int().optional(),
+  to: z.coerce.number().int().optional(),
   cursor: z.string().max(100).optional(),
   limit: z.coerce.number().int().min(1).max(200).default(50),
 })

@@ -5,6 +5,7 @@
  */
 import { z } from 'zod'
 import { agentUser } from '../acp-meta.ts'
+import { WITHOUT_NUL } from '../storable-text.ts'
 
 /** Of a file in one message of an upload. A file itself has no limit but the disk. */
 export const MAX_PIECE_BYTES = 4 * 1024 * 1024
@@ -41,7 +42,7 @@ export const PAGE_HEADERS = {
 }
 
 /** Relative to the workspace. Empty: the workspace itself. */
-const path = z.string().max(4096)
+const path = z.string().max(4096).regex(WITHOUT_NUL, 'must not have a NUL character')
 
 const workspaceEntry = z.object({
   name: z.string(),
