@@ -6,7 +6,7 @@ import { Socket } from 'node:net'
 import { hostname } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { OLDEST_POSTGRES } from '@sandlot/shared/config/database-url'
-import { messageOf } from '@sandlot/shared/errors'
+import { SandlotError, messageOf } from '@sandlot/shared/errors'
 import {
   HandleEmptyInListsPlugin,
   Kysely,
@@ -364,6 +364,9 @@ function addressOf(url: string): string {
 /** What says that there is no server to talk to, beside class 08 of its own codes. */
 const UNREACHABLE = /^(ECONN|ENOTFOUND|ENOENT|EHOSTUN|ENETUN|ETIMEDOUT|EPIPE|57P0|25006|25P03)/
 
+/** Data exceptions, as a number out of range, and what is too long for an index. */
+const UNFIT = /^(22|54000)/
+
 /** What pg says of a server that was asked for TLS. */
 const NO_TLS = 'The server does not support SSL connections'
 const UNTRUSTED = /CERT|UNABLE_TO_VERIFY/
@@ -377,6 +380,10 @@ function asStorageError(where: string, error: unknown): unknown {
   const code = 'code' in error && typeof error.code === 'string' ? error.code : ''
   const storageError = (ours: StorageErrorCode, words: string): StorageError =>
     new StorageError(ours, `${where}: ${words} (${messageOf(error)}).`, { cause: error })
+  if (UNFIT.test(code))
+    return new SandlotError('bad_request', `The database cannot hold a value of this request (${code}).`, {
+      cause: error,
+    })
   if (code === '53100') return storageError('full', 'there is no space left on its disk; make room')
   if (code === '58030') return storageError('io', 'its disk refused a read or a write')
   if (code.startsWith('XX0')) return storageError('corrupt', 'it is damaged; restore it from a backup')
