@@ -155,6 +155,8 @@ async function installTestPrograms(
   // has none.
   const composes =
     has('docker-compose') || (await succeeds('docker', ['compose', 'version'], config.environment))
+  // What the stores are also reached through; its test says so where there is none.
+  const pooler = has('pgbouncer') || existsSync('/usr/sbin/pgbouncer') ? [] : ['pgbouncer']
   // Other runtimes, seven megabytes, only as root: the tests of each are skipped where it is
   // missing.
   const runtimes = process.getuid?.() === 0 ? ['crun', 'runsc'].filter((program) => !has(program)) : []
@@ -163,7 +165,7 @@ async function installTestPrograms(
   const fuzzer = globSync(FUZZER_LIBRARY).length > 0 ? [] : ['libclang-rt-14-dev']
   // Browser tests cost half with it.
   const shell = has('chromium-headless-shell') ? [] : ['chromium-headless-shell']
-  const optional = [...shell, ...(composes ? [] : ['docker-compose']), ...runtimes, ...fuzzer]
+  const optional = [...shell, ...(composes ? [] : ['docker-compose']), ...pooler, ...runtimes, ...fuzzer]
   if (missing.length + optional.length > 0) await packages.install(missing, step, optional)
   else step.result('all there')
 }

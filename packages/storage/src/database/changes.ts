@@ -6,7 +6,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Kysely, type Transaction, sql } from 'kysely'
 import { dialectOf } from './dialect.ts'
-import { type ListeningClient, type StoreName, isPostgres, listeningClient } from './postgres.ts'
+import { type ListeningClient, type StoreName, connectListener, isPostgres } from './postgres.ts'
 
 export interface ChangesTable {
   /** In the order of the commits. */
@@ -127,17 +127,9 @@ class Listener implements ChangeListener {
     await this.#running
   }
 
-  async #connect(): Promise<ListeningClient> {
+  #connect(): Promise<ListeningClient> {
     const { where, schema } = this.#options
-    const client = listeningClient({ url: where, schema })
-    try {
-      await client.connect()
-      await client.query(`listen sandlot_${schema}`)
-      return client
-    } catch (error) {
-      await client.end().catch(() => undefined)
-      throw error
-    }
+    return connectListener({ url: where, schema })
   }
 
   /** Never rejects. */

@@ -19,6 +19,7 @@ import pg from 'pg'
 import { StorageError, type StorageErrorCode } from '../storage-error.ts'
 import type { Migrations, OpenDatabase } from './database.ts'
 import { PatientDialect, RepeatingKysely } from './postgres-driver.ts'
+import { beginSession, refusePooledByTransaction } from './pooler.ts'
 import type { Health } from './store-health.ts'
 
 /** Connections of one process. */
@@ -102,12 +103,10 @@ export function connectPostgres(
   const pool = new pg.Pool({
     connectionString: url,
     fallback_application_name: NAME,
-    options: `-c search_path=${schema}`,
+    onConnect: beginSession({ schema, statementMs: 0, idleInTransactionMs: 0 }),
     max: connections,
     connectionTimeoutMillis: CONNECT_MS,
     idleTimeoutMillis: 0,
-    statement_timeout: 0,
-    idle_in_transaction_session_timeout: 0,
     keepAlive: true,
     types: { getTypeParser },
   })
@@ -121,11 +120,13 @@ function poolOf({ url, schema }: PostgresPlace, health: PostgresHealth): pg.Pool
   const pool = new pg.Pool({
     connectionString: url,
     fallback_application_name: NAME,
-    options: `-c search_path=${schema}`,
+    onConnect: beginSession({
+      schema,
+      statementMs: STATEMENT_MS,
+      idleInTransactionMs: IDLE_IN_TRANSACTION_MS,
+    }),
     max: MOST_CONNECTIONS,
     connectionTimeoutMillis: CONNECT_MS,
-    statement_timeout: STATEMENT_MS,
-    idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_MS,
     stream: () => impatientSocket(SILENT_MS),
     types: { getTypeParser },
   })
@@ -144,11 +145,10 @@ export function heartbeatConnection<Schema>({ url, schema }: PostgresPlace): Kys
   const pool = new pg.Pool({
     connectionString: url,
     fallback_application_name: NAME,
-    options: `-c search_path=${schema}`,
+    onConnect: beginSession({ schema, statementMs: HEARTBEAT_MS }),
     max: 1,
     connectionTimeoutMillis: HEARTBEAT_MS,
     query_timeout: HEARTBEAT_MS,
-    statement_timeout: HEARTBEAT_MS,
     idleTimeoutMillis: 0,
     types: { getTypeParser },
   })
@@ -164,16 +164,25 @@ const LISTENING_QUERY_MS = 10_000
 /** One connection of its own, for notifications and locks that last as long as it does. */
 export type ListeningClient = pg.Client
 
-export function listeningClient({ url, schema }: PostgresPlace): ListeningClient {
-  return new pg.Client({
+/** Throws what pg throws. */
+export async function connectListener({ url, schema }: PostgresPlace): Promise<ListeningClient> {
+  const client = new pg.Client({
     connectionString: url,
     fallback_application_name: NAME,
-    options: `-c search_path=${schema}`,
     connectionTimeoutMillis: CONNECT_MS,
     query_timeout: LISTENING_QUERY_MS,
     keepAlive: true,
     types: { getTypeParser },
   })
+  try {
+    await client.connect()
+    await beginSession({ schema })(client)
+    await client.query(`listen sandlot_${schema}`)
+    return client
+  } catch (error) {
+    await client.end().catch(() => undefined)
+    throw error
+  }
 }
 
 /** A connection that is silent for so long is lost. */
@@ -196,6 +205,7 @@ async function migrate(
   const { db, close } = connectPostgres(url, { schema, connections: 2, health })
   try {
     await refuseOld(url, db)
+    await refusePooledByTransaction(db, addressOf(url))
     if (by === 'sandlot') await refuseHalf(db)
     if (await isMigrated(db, schema, migrations)) return
     await db.connection().execute(async (connection) => {
@@ -356,7 +366,7 @@ class PostgresHealth implements Health {
 }
 
 /** Without what signs in. */
-function addressOf(url: string): string {
+export function addressOf(url: string): string {
   const { host, port, database = '' } = new pg.Client(url)
   return `PostgreSQL at ${host}:${port}/${database}`
 }

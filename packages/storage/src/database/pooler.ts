@@ -1,0 +1,58 @@
+/** Works through a pooler that keeps a connection’s session, and refuses one that does not. */
+import { randomText } from '@sandlot/shared/ids'
+import { type Kysely, sql } from 'kysely'
+import { StorageError } from '../storage-error.ts'
+import type { StoreName } from './postgres.ts'
+
+const MARK_CHARS = 20
+
+interface SessionSettings {
+  /** Where tables with short names are. */
+  schema: StoreName
+  /** Milliseconds, 0: no limit. Absent: as the server has it. */
+  statementMs?: number
+  idleInTransactionMs?: number
+}
+
+/**
+ * Sets them by a statement, because a pooler refuses a connection that begins with them as
+ * parameters. A pool of pg awaits what this returns.
+ */
+export function beginSession({
+  schema,
+  statementMs,
+  idleInTransactionMs,
+}: SessionSettings): (client: { query(statement: string): Promise<unknown> }) => unknown {
+  const settings = Object.entries({
+    search_path: schema,
+    statement_timeout: statementMs,
+    idle_in_transaction_session_timeout: idleInTransactionMs,
+  }).flatMap(([name, value]) => (value === undefined ? [] : [`set_config('${name}', '${value}', false)`]))
+  return (client) => client.query(`select ${settings.join(', ')}`)
+}
+
+/**
+ * Throws `cannot_open` where statements of one connection reach several sessions: locks and
+ * notifications belong to one. `db`: of two connections at least. `where`: its address.
+ */
+export async function refusePooledByTransaction(db: Kysely<unknown>, where: string): Promise<void> {
+  const mark = randomText(MARK_CHARS)
+  const seenBy = async (of: Kysely<unknown>): Promise<string | null> => {
+    const { rows } = await sql<{ mark: string | null }>`
+      select current_setting('sandlot.session', true) as mark
+    `.execute(of)
+    return rows[0]?.mark ?? null
+  }
+  await db.connection().execute(async (first) => {
+    await sql`select set_config('sandlot.session', ${mark}, false)`.execute(first)
+    // Servers that take turns show in the first of these, the one used last in the second.
+    const own = [await seenBy(first)]
+    const others = await db.connection().execute(seenBy)
+    own.push(await seenBy(first))
+    if (own.every((seen) => seen === mark) && others !== mark) return
+    throw new StorageError(
+      'cannot_open',
+      `${where}: a pooler in between must work by session, and this one works by transaction. Set pool_mode = session there, or name PostgreSQL itself in DATABASE_URL.`,
+    )
+  })
+}
