@@ -34,6 +34,11 @@ export const migrate: Command = async (context) => {
   const width = Math.max(...tables.map(({ name }) => name.length))
   for (const { name, rows, digest } of tables)
     print(`${name.padEnd(width)}  ${String(rows).padStart(9)} rows  ${digest}`)
+  for (const { name, leftOut } of tables)
+    if (leftOut > 0)
+      print(
+        `Left out of ${name}: ${leftOut} invisible character${leftOut === 1 ? '' : 's'} (U+0000), which PostgreSQL cannot hold. In keys � stands for them.`,
+      )
   print(
     'Every table was read back and is the same. Write the address into a file that only you can read, set',
   )

@@ -28,7 +28,9 @@ const answer = z.discriminatedUnion('did', [
   }),
   z.object({
     did: z.literal('migrate'),
-    tables: z.array(z.object({ name: z.string(), rows: z.number(), digest: z.string() })),
+    tables: z.array(
+      z.object({ name: z.string(), rows: z.number(), digest: z.string(), leftOut: z.number() }),
+    ),
     files: z.array(z.string()),
   }),
   z.object({ did: z.literal('nothing'), code: z.string(), message: z.string(), fix: z.string() }),

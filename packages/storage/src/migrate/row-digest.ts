@@ -1,5 +1,6 @@
 /** Rows in the one form that both databases give them, and digests of tables in any order. */
 import { createHash } from 'node:crypto'
+import { storableText } from '@sandlot/shared/storable-text'
 import { StorageError } from '../storage-error.ts'
 import type { SourceTable } from './source.ts'
 
@@ -8,13 +9,24 @@ class DamagedValue extends Error {
   override readonly name = 'DamagedValue'
 }
 
+/** A table in PostgreSQL. */
+export interface TargetTable {
+  /** By column. */
+  types: ReadonlyMap<string, string>
+  /** Columns of which two rows must differ. */
+  keys: ReadonlySet<string>
+}
+
+/** Stands in a key for U+0000, without which two of them could be the same. */
+const IN_KEYS = '\uFFFD'
+
 /**
- * `types`: of the columns in PostgreSQL. Throws `corrupt` for a row that it cannot have, and names
- * it.
+ * Without U+0000, which PostgreSQL cannot have. Throws `corrupt` for a row that it cannot have
+ * either, and names it.
  */
 export function canonicalRow(
   { store, name, columns }: SourceTable,
-  types: ReadonlyMap<string, string>,
+  { types, keys }: TargetTable,
   row: Readonly<Record<string, unknown>>,
 ): Record<string, unknown> {
   return Object.fromEntries(
@@ -22,7 +34,7 @@ export function canonicalRow(
       // The index is made anew.
       if (name === 'sessions' && column === 'indexed_seq') return [column, 0]
       try {
-        return [column, canonical(row[column], types.get(column) ?? '')]
+        return [column, canonical(row[column], types.get(column) ?? '', keys.has(column) ? IN_KEYS : '')]
       } catch (error) {
         if (!(error instanceof DamagedValue)) throw error
         const keys = Object.entries(row).filter(([key]) => /(^|_)(id|seq|hash|name|kind)$|Id$/.test(key))
@@ -37,8 +49,19 @@ export function canonicalRow(
   )
 }
 
+/** How often U+0000 is in the text of a row, where PostgreSQL cannot have it. */
+export function countNuls({ types }: TargetTable, row: Readonly<Record<string, unknown>>): number {
+  return Object.entries(row).reduce(
+    (count, [column, value]) =>
+      typeof value === 'string' && types.get(column) === 'text'
+        ? count + value.split('\0').length - 1
+        : count,
+    0,
+  )
+}
+
 /** Throws `DamagedValue`. */
-function canonical(value: unknown, type: string): unknown {
+function canonical(value: unknown, type: string, nul: string): unknown {
   if (value === null || value === undefined) return null
   if (type === 'bytea') {
     if (value instanceof Uint8Array) return value
@@ -46,11 +69,7 @@ function canonical(value: unknown, type: string): unknown {
   }
   if (value instanceof Uint8Array) throw new DamagedValue('it is bytes and not text or a number')
   if (typeof value !== 'string' && typeof value !== 'number') throw new DamagedValue(`it is ${typeof value}`)
-  if (type === 'text') {
-    const text = String(value)
-    if (text.includes('\0')) throw new DamagedValue('there is a NUL in its text')
-    return text
-  }
+  if (type === 'text') return storableText(String(value).replaceAll('\0', nul))
   const number = Number(value)
   if (typeof value === 'string' && (value.trim() === '' || !Number.isFinite(number)))
     throw new DamagedValue('it is text and not a number')

@@ -5,11 +5,18 @@
  */
 import { type Kysely, sql } from 'kysely'
 import { GroupCommit } from '../database/group-commit.ts'
-import { MOVING_SCHEMA, type StoreName, connectPostgres, openPostgres } from '../database/postgres.ts'
+import { refusePooledByTransaction } from '../database/pooler.ts'
+import {
+  MOVING_SCHEMA,
+  type StoreName,
+  addressOf,
+  connectPostgres,
+  openPostgres,
+} from '../database/postgres.ts'
 import { indexWaiting } from '../search/late-indexing.ts'
 import type { SessionsSchema } from '../sessions/schema.ts'
 import { StorageError } from '../storage-error.ts'
-import { TableDigest, canonicalRow } from './row-digest.ts'
+import { TableDigest, type TargetTable, canonicalRow, countNuls } from './row-digest.ts'
 import { STORES, type Source, type SourceTable, openSource } from './source.ts'
 
 /** Of one batch. PostgreSQL takes 65,535 values in a statement. */
@@ -28,6 +35,8 @@ export interface MovedTable {
   rows: number
   /** The same of what was read and of what is there now. */
   digest: string
+  /** Characters U+0000 of the file, which PostgreSQL cannot have. */
+  leftOut: number
 }
 
 interface MoveOptions {
@@ -43,8 +52,9 @@ interface MoveOptions {
  * `locked`, and what opening either throws.
  */
 export async function moveToPostgres({ files, folder, url, doing }: MoveOptions): Promise<MovedTable[]> {
-  const { db, health, close } = connectPostgres(url)
+  const { db, health, close } = connectPostgres(url, { connections: 2 })
   try {
+    await refusePooledByTransaction(db, addressOf(url))
     await refuseUnfit(db)
     doing('copying the files')
     const source = await openSource(files, folder)
@@ -153,8 +163,9 @@ class Moving {
   }
 
   async #move(table: SourceTable): Promise<void> {
-    const types = await this.#typesOf(table)
+    const target = await this.#targetOf(table)
     const name = nameOf(table)
+    let leftOut = (await this.#progress(leftOutOf(name)))?.rows ?? 0
     const begun = await this.#progress(name)
     let { place, rows } = begun ?? { place: -(2 ** 53), rows: 0 }
     const digest = new TableDigest(begun?.digest)
@@ -171,13 +182,15 @@ class Moving {
           insert into ${sql.id(table.store, table.name)} (${columns}) overriding system value values ${values}
         `.execute(trx)
         await this.#note(trx, name, { place, rows, digest: digest.toString() })
+        if (leftOut > 0) await this.#note(trx, leftOutOf(name), { place, rows: leftOut, digest: '' })
       })
       this.#doing(`${name}: ${rows} of ${table.rows} rows`)
       batch = []
       bytes = 0
     }
     for (const row of this.#source.rowsOf(table, place)) {
-      const values = canonicalRow(table, types, row.values)
+      const values = canonicalRow(table, target, row.values)
+      leftOut += countNuls(target, row.values)
       digest.add(table.columns, values)
       batch.push(values)
       bytes += Object.values(values).reduce<number>((sum, value) => sum + sizeOf(value), 0)
@@ -198,8 +211,9 @@ class Moving {
   async #compare(table: SourceTable): Promise<MovedTable> {
     const name = nameOf(table)
     this.#doing(`${name}: comparing`)
-    const types = await this.#typesOf(table)
+    const target = await this.#targetOf(table)
     const sent = await this.#progress(name)
+    const leftOut = (await this.#progress(leftOutOf(name)))?.rows ?? 0
     const digest = new TableDigest()
     let count = 0
     await this.#db.transaction().execute(async (trx) => {
@@ -210,7 +224,7 @@ class Moving {
         const { rows } = await sql<Record<string, unknown>>`fetch ${sql.lit(READ_ROWS)} from moved`.execute(
           trx,
         )
-        for (const row of rows) digest.add(table.columns, canonicalRow(table, types, row))
+        for (const row of rows) digest.add(table.columns, canonicalRow(table, target, row))
         count += rows.length
         if (rows.length < READ_ROWS) return
       }
@@ -220,11 +234,11 @@ class Moving {
         'corrupt',
         `${name} is not in PostgreSQL as it is in the file (${count} of ${table.rows} rows, or other values); make another database with createdb.`,
       )
-    return { name, rows: count, digest: digest.toString() }
+    return { name, rows: count, digest: digest.toString(), leftOut }
   }
 
-  /** By name of the column. Throws where the tables do not have the same. */
-  async #typesOf({ store, name, columns }: SourceTable): Promise<Map<string, string>> {
+  /** Throws where the tables do not have the same columns. */
+  async #targetOf({ store, name, columns }: SourceTable): Promise<TargetTable> {
     const { rows } = await sql<{ column: string; type: string }>`
       select column_name::text as column, data_type::text as type from information_schema.columns
       where table_schema = ${store} and table_name = ${name}
@@ -232,7 +246,12 @@ class Moving {
     const types = new Map(rows.map(({ column, type }) => [column, type]))
     const differ = types.size !== columns.length || columns.some((column) => !types.has(column))
     if (differ) throw new Error(`migrate: ${store}.${name} has other columns in PostgreSQL`)
-    return types
+    const unique = await sql<{ column: string }>`
+      select attname::text as column from pg_index
+      join pg_attribute on attrelid = indrelid and attnum = any(indkey)
+      where indisunique and indrelid = ${`${store}.${name}`}::regclass
+    `.execute(this.#db)
+    return { types, keys: new Set(unique.rows.map(({ column }) => column)) }
   }
 
   async #setSequences(): Promise<void> {
@@ -288,6 +307,11 @@ class Moving {
         last_place = excluded.last_place, rows = excluded.rows, digest = excluded.digest
     `.execute(db)
   }
+}
+
+/** In the table of progress, where its `rows` are characters. */
+function leftOutOf(name: string): string {
+  return `left out of ${name}`
 }
 
 function nameOf({ store, name }: SourceTable): string {
