@@ -1,5 +1,6 @@
 /** From a provider's claims to who comes in, and what their groups give them. */
 import type { OidcProviderConfig } from '@sandlot/shared/team/oidc-config'
+import { MAX_NAME_CHARS, emailAddress, personName, visibleName } from '@sandlot/shared/team/account-fields'
 import { type Role, role } from '@sandlot/shared/team/role'
 import type { ExternalIdentity } from '@sandlot/storage/accounts/external'
 
@@ -23,56 +24,135 @@ const SHOWN_GROUPS = 10
 /** Highest first. */
 const BY_RANK = role.options
 
-export function readClaims(claims: Claims, rules: Rules): Reading {
-  const { groups, notes } = readGroups(claims, rules.groupsClaim)
-  const email = text(claims['email'])?.toLowerCase()
+/** `toldLess`: why a part of the claims is missing. */
+export function readClaims(claims: Claims, rules: Rules, toldLess?: string): Reading {
+  const { groups, notes } = readGroups(claims, rules, toldLess)
+  const email = readEmail(claims['email'], notes)
   const verified = claims['email_verified']
+  const subject = text(claims['sub']) ?? ''
   const identity: ExternalIdentity = {
-    subject: text(claims['sub']) ?? '',
-    name: text(claims['name']) ?? text(claims['preferred_username']) ?? email?.split('@')[0] ?? '',
+    subject,
+    name: readName([claims['name'], claims['preferred_username'], email?.split('@')[0], subject]),
     email,
     emailVerified: email !== undefined && (rules.trusted || verified === true || verified === 'true'),
-    ...(rules.roles === undefined ? {} : { role: highest(groups, rules.roles) }),
-    ...(rules.teams === undefined ? {} : { teams: namesOf(groups, rules.teams) }),
+    ...(rules.roles === undefined || groups === 'not told' ? {} : { role: highest(groups, rules.roles) }),
+    ...(rules.teams === undefined || groups === 'not told' ? {} : { teams: namesOf(groups, rules.teams) }),
   }
   if (verified !== undefined && typeof verified !== 'boolean')
     notes.push(`email_verified is ${kindOf(verified)}, not a boolean`)
-  const refused = refusalOf(identity, groups, notes, rules)
-  return { identity: refused === undefined ? identity : { ...identity, refused }, notes }
+  const refused = refusalOf(identity, groups, notes, rules, verified !== undefined)
+  if (groups === 'not told' && (rules.roles ?? rules.teams) !== undefined)
+    notes.push('groups were not told, so role and teams stay as they were')
+  return { identity: refused === undefined ? identity : { ...identity, ...refused }, notes }
 }
 
+/** `isTold`: whether the address is verified. */
 function refusalOf(
   { email, emailVerified }: ExternalIdentity,
-  groups: ReadonlySet<string>,
+  groups: Groups,
   notes: readonly string[],
   { name: provider, requiredGroup, groupsClaim, domains }: Rules,
-): string | undefined {
-  if (requiredGroup !== undefined && !groups.has(requiredGroup))
-    return `${provider} lets in only people of the group “${requiredGroup}”. ${found(groups, groupsClaim, notes)}`
+  isTold: boolean,
+): Pick<ExternalIdentity, 'refused' | 'unproven'> | undefined {
+  if (requiredGroup !== undefined && (groups === 'not told' || !groups.has(requiredGroup)))
+    return {
+      refused: `${provider} lets in only people of the group “${requiredGroup}”. ${found(groups, groupsClaim, notes)}`,
+      ...(groups === 'not told' ? { unproven: true } : {}),
+    }
   if (domains === undefined) return undefined
-  if (!domains.includes(email?.split('@').at(-1) ?? ''))
-    return `${provider} lets in only addresses of ${domains.join(', ')}, and yours is ${email ?? 'absent'}.`
-  if (!emailVerified) return `${provider} does not say that the address ${email} is verified.`
+  if (email === undefined)
+    return {
+      refused: `${provider} lets in only addresses of ${domains.join(', ')}, and yours is absent${inBrackets(notes)}.`,
+      unproven: true,
+    }
+  if (!domains.includes(email.split('@').at(-1) ?? ''))
+    return { refused: `${provider} lets in only addresses of ${domains.join(', ')}, and yours is ${email}.` }
+  if (!emailVerified)
+    return {
+      refused: `${provider} does not say that the address ${email} is verified.`,
+      ...(isTold ? {} : { unproven: true }),
+    }
   return undefined
 }
 
+/** None is an empty set. What was not told, or cannot be read, says nothing about a person. */
+type Groups = ReadonlySet<string> | 'not told'
+
 function readGroups(
   claims: Claims,
-  path: string | undefined,
-): { groups: ReadonlySet<string>; notes: string[] } {
-  if (path === undefined) return { groups: new Set(), notes: [] }
+  rules: Rules,
+  toldLess: string | undefined,
+): { groups: Groups; notes: string[] } {
+  const { groupsClaim: path } = rules
+  const notes = toldLess === undefined ? [] : [toldLess]
+  if (path === undefined) return { groups: 'not told', notes }
   const value = valueAt(claims, path)
-  if (value === undefined) return { groups: new Set(), notes: [`the claim ${path} is absent`] }
-  const list = typeof value === 'string' ? [value] : value
-  if (!Array.isArray(list))
-    return { groups: new Set(), notes: [`the claim ${path} is ${kindOf(value)}, not a list`] }
+  if (value === undefined) {
+    notes.push(
+      isOverage(claims, path)
+        ? `there are too many groups for the claim ${path}, and the provider left it out (overage)`
+        : `the claim ${path} is absent`,
+    )
+    return { groups: 'not told', notes }
+  }
+  const list = typeof value === 'string' ? inText(value, path, rules, notes) : value
+  if (!Array.isArray(list)) {
+    notes.push(`the claim ${path} is ${kindOf(value)}, not a list`)
+    return { groups: 'not told', notes }
+  }
   const usable = list.filter((one): one is string => typeof one === 'string' && one.length <= MAX_GROUP_CHARS)
-  const notes: string[] = []
   if (usable.length < list.length)
     notes.push(`${list.length - usable.length} of ${list.length} entries of ${path} are no names of groups`)
   if (usable.length > MAX_GROUPS)
     notes.push(`${path} has ${usable.length} groups; only the first ${MAX_GROUPS} count`)
+  if (usable.length === 0 && list.length > 0) return { groups: 'not told', notes }
   return { groups: new Set(usable.slice(0, MAX_GROUPS)), notes }
+}
+
+/** Entra names another address for groups that do not fit (`_claim_names`, `hasgroups`). */
+function isOverage(claims: Claims, path: string): boolean {
+  const elsewhere = claims['_claim_names']
+  const has = claims['hasgroups']
+  const isElsewhere = typeof elsewhere === 'object' && elsewhere !== null && Object.hasOwn(elsewhere, path)
+  return isElsewhere || has === true || has === 'true'
+}
+
+/** Several in one text, unless a group of the configuration is called so. */
+function inText(
+  value: string,
+  path: string,
+  { requiredGroup, roles = {}, teams = {} }: Rules,
+  notes: string[],
+): string[] {
+  if (value.trim() === '') return []
+  const known = [requiredGroup, ...Object.keys(roles), ...Object.keys(teams)]
+  if (known.includes(value) || !value.includes(',')) return [value]
+  const groups = value.split(',').flatMap((one) => (one.trim() === '' ? [] : [one.trim()]))
+  notes.push(`the claim ${path} is one text with commas, read as ${groups.length} groups`)
+  return groups
+}
+
+/** The first that an account can be called. */
+function readName(candidates: readonly unknown[]): string {
+  for (const one of candidates) {
+    const name = personName.safeParse(typeof one === 'string' ? shortened(one) : one)
+    if (name.success) return name.data
+  }
+  return ''
+}
+
+function shortened(name: string): string {
+  return visibleName(name)
+    .slice(0, MAX_NAME_CHARS)
+    .replace(/[\uD800-\uDBFF]$/, '')
+}
+
+function readEmail(value: unknown, notes: string[]): string | undefined {
+  const said = text(value)
+  if (said === undefined) return undefined
+  const email = emailAddress.safeParse(said.trim().toLowerCase())
+  if (!email.success) notes.push('email is not one address')
+  return email.data
 }
 
 /** A claim whose own name has dots (`https://example.org/groups`) wins over a path. */
@@ -96,11 +176,16 @@ function namesOf(groups: ReadonlySet<string>, teams: Readonly<Record<string, str
   return [...new Set(names.map(([, name]) => name))]
 }
 
-function found(groups: ReadonlySet<string>, path: string | undefined, notes: readonly string[]): string {
-  if (groups.size === 0) return `It named no groups for you: ${notes.join('; ') || `${path} is empty`}.`
+function found(groups: Groups, path: string | undefined, notes: readonly string[]): string {
+  if (groups === 'not told' || groups.size === 0)
+    return `It named no groups for you: ${notes.join('; ') || `${path} is empty`}.`
   const shown = [...groups].slice(0, SHOWN_GROUPS).join(', ')
   const more = groups.size > SHOWN_GROUPS ? ` and ${groups.size - SHOWN_GROUPS} more` : ''
-  return `It says that you are in ${shown}${more}.`
+  return `It says that you are in ${shown}${more}${inBrackets(notes)}.`
+}
+
+function inBrackets(notes: readonly string[]): string {
+  return notes.length === 0 ? '' : ` (${notes.join('; ')})`
 }
 
 function text(value: unknown): string | undefined {

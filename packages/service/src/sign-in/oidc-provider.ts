@@ -12,6 +12,7 @@ import {
   providerFetch,
   readDiscovery,
 } from '@sandlot/shared/node/oidc-discovery'
+import { storableText } from '@sandlot/shared/storable-text'
 import type { OidcProviderConfig } from '@sandlot/shared/team/oidc-config'
 import type { ExternalIdentity, ExternalProvider, ExternalTokens } from '@sandlot/storage/accounts/external'
 import {
@@ -30,6 +31,8 @@ import { type Claims, readClaims } from './claims.ts'
 const RETRY = { firstMs: 2_000, longestMs: 5 * 60_000 }
 /** A document is read again after so long: endpoints move. */
 const STALE_MS = 60 * 60_000
+/** Of OpenID Connect Core, 2. */
+const MAX_SUBJECT_CHARS = 255
 /** How far the clocks of the provider and of this machine may be apart. */
 const CLOCK_SECONDS = 60
 /** An ID token comes straight from the token endpoint. */
@@ -169,6 +172,11 @@ export class OidcProvider implements ExternalProvider {
     } catch (error) {
       throw this.#refused(`sent an ID token that cannot be accepted: ${this.#tokenProblem(error)}`)
     }
+    // Cleaned for the database, it could be another person’s.
+    const { sub } = payload
+    const isUsable = typeof sub === 'string' && sub !== '' && sub.length <= MAX_SUBJECT_CHARS
+    if (!isUsable || storableText(sub) !== sub)
+      throw this.#refused('sent an ID token whose subject (sub) cannot be used')
     if (payload['nonce'] !== nonce)
       throw this.#refused('sent an ID token of another sign-in (its nonce differs). Try again')
     const several = Array.isArray(payload.aud) && payload.aud.length > 1
@@ -178,8 +186,8 @@ export class OidcProvider implements ExternalProvider {
   }
 
   async identify(idClaims: Claims, accessToken: string | undefined): Promise<ExternalIdentity> {
-    const claims = { ...(await this.#userInfo(idClaims, accessToken)), ...idClaims }
-    const { identity, notes } = readClaims(claims, this.config)
+    const info = await this.#userInfo(idClaims, accessToken)
+    const { identity, notes } = readClaims({ ...info.claims, ...idClaims }, this.config, info.problem)
     if (notes.length > 0) this.#log.warn({ subject: identity.subject, notes }, 'claims are not as expected')
     return identity
   }
@@ -197,22 +205,28 @@ export class OidcProvider implements ExternalProvider {
     return url.href
   }
 
-  /** Claims that only the user info endpoint has. */
-  async #userInfo(idClaims: Claims, accessToken: string | undefined): Promise<Claims> {
+  /**
+   * Claims that only the user info endpoint has. Where it does not answer as it should the ID token
+   * alone counts: what is missing then was not told.
+   */
+  async #userInfo(
+    idClaims: Claims,
+    accessToken: string | undefined,
+  ): Promise<{ claims: Claims; problem?: string }> {
     const { found } = await this.#ready()
-    if (found.userinfo_endpoint === undefined || accessToken === undefined) return {}
-    const { status, json } = await this.#ask(found.userinfo_endpoint, {
+    if (found.userinfo_endpoint === undefined || accessToken === undefined) return { claims: {} }
+    const asked = this.#ask(found.userinfo_endpoint, {
       headers: { accept: 'application/json', authorization: `Bearer ${accessToken}` },
     })
-    // Going on without them would take groups away that the person has.
-    if (status !== 200) throw this.#refused(`does not tell who you are (status ${status} of its user info)`)
+    const answer = await asked.catch((error: unknown) => messageOf(error))
+    if (typeof answer === 'string') return { claims: {}, problem: `its user info cannot be read: ${answer}` }
+    const { status, json } = answer
+    if (status !== 200) return { claims: {}, problem: `its user info answers with status ${status}` }
     const claims = z.record(z.string(), z.unknown()).safeParse(json)
-    if (!claims.success) {
-      this.#log.warn('the user info endpoint answers no JSON; the ID token alone counts')
-      return {}
-    }
+    if (!claims.success)
+      return { claims: {}, problem: 'its user info is not JSON (a signed one is not read)' }
     if (claims.data['sub'] !== idClaims['sub']) throw this.#refused('sent the claims of another person')
-    return claims.data
+    return { claims: claims.data }
   }
 
   async #ask(url: string, init: RequestInit): Promise<{ status: number; json: unknown }> {

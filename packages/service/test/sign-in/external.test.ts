@@ -1,81 +1,22 @@
 import type { ServerResponse } from 'node:http'
-import { createServer } from 'node:net'
-import type { AddressInfo } from 'node:net'
 import type { Account } from '@sandlot/shared/api'
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import type { ServiceConfig } from '../../src/config.ts'
-import { ANN, type Browser, type Harness, setUp, startHarness, waitFor } from '../support/harness.ts'
-import { CLIENT, type Person, type TestProvider, Wanderer, startProvider } from '../support/provider.ts'
+import { describe, expect, test } from 'vitest'
+import { ANN, type Browser, setUp, waitFor } from '../support/harness.ts'
+import { Wanderer } from '../support/provider.ts'
+import {
+  ADA,
+  harness,
+  isSignedIn,
+  me,
+  problemOf,
+  provider,
+  signIn,
+  start,
+  url,
+  useProvider,
+} from '../support/provider-sign-in.ts'
 
-type ProviderConfig = ServiceConfig['providers'][number]
-
-let port: number
-let url: string
-let provider: TestProvider
-let harness: Harness
-
-const ADA: Person = { sub: 'ada-1', name: 'Ada', email: 'ada@example.org', email_verified: true }
-
-const asConfigured = (changes: Partial<ProviderConfig> = {}): ProviderConfig => ({
-  id: 'work',
-  name: 'Work',
-  issuer: provider.issuer,
-  clientId: CLIENT.id,
-  clientSecret: CLIENT.secret,
-  scopes: ['openid', 'profile', 'email'],
-  signUp: true,
-  trusted: false,
-  ...changes,
-})
-
-/** A service whose one provider is configured so. */
-async function start(
-  changes: Partial<ProviderConfig> = {},
-  more: Partial<ServiceConfig> = {},
-  withAgent = false,
-): Promise<void> {
-  harness = await startHarness(
-    { port, providers: [asConfigured(changes)], ...more },
-    { providerRetry: { firstMs: 20, longestMs: 40 } },
-    withAgent,
-  )
-}
-
-/** Where a sign-in ends. */
-async function signIn(who = new Wanderer(), body: unknown = {}): Promise<{ who: Wanderer; at: URL }> {
-  const begun = await who.post(`${url}/api/sign-in/providers/work`, body)
-  if (begun.status !== 200) throw new Error(await begun.text())
-  const { url: there } = (await begun.json()) as { url: string }
-  return { who, at: await who.wander(there, url) }
-}
-
-const me = async (who: Wanderer): Promise<unknown> => (await who.send(`${url}/api/me`)).json()
-
-/** Why a sign-in ended on the page of problems. */
-async function problemOf(at: URL): Promise<string> {
-  const id = at.searchParams.get('problem')
-  if (id === null) throw new Error(`no problem: ${at.href}`)
-  return ((await (await fetch(`${url}/api/sign-in/problems/${id}`)).json()) as { message: string }).message
-}
-
-const isSignedIn = async (who: Wanderer): Promise<boolean> => (await who.send(`${url}/api/me`)).status === 200
-
-beforeAll(async () => {
-  const taken = createServer().listen(0, '127.0.0.1')
-  await new Promise((resolve) => taken.once('listening', resolve))
-  port = (taken.address() as AddressInfo).port
-  await new Promise((resolve) => taken.close(resolve))
-  url = `http://127.0.0.1:${port}`
-  provider = await startProvider([`${url}/api/sign-in/callback/work`], [`${url}/sign-in`])
-})
-
-afterAll(() => provider.close())
-
-afterEach(async () => {
-  provider.lie = undefined
-  provider.instead = undefined
-  await harness.close()
-})
+useProvider()
 
 describe('an invitation', () => {
   let ann: Browser
@@ -235,6 +176,9 @@ describe('a provider that lies', () => {
     ['expired', (claims) => ({ ...claims, exp: now() - 120, iat: now() - 500 }), 'The clock of'],
     ['future', (claims) => ({ ...claims, iat: now() + 600, exp: now() + 1_200 }), 'The clock of'],
     ['no subject', ({ sub: _gone, ...claims }) => claims, 'sub'],
+    ['subject', (claims) => ({ ...claims, sub: `ada-1\0` }), 'cannot be used'],
+    ['subject’s type', (claims) => ({ ...claims, sub: 7 }), 'cannot be used'],
+    ['subject’s length', (claims) => ({ ...claims, sub: 'a'.repeat(256) }), 'cannot be used'],
     ['person', (claims) => ({ ...claims, sub: 'somebody-else' }), 'another person'],
   ])('about the %s is refused, in words', async (_what, lie, words) => {
     await start()
@@ -465,7 +409,7 @@ describe('groups', () => {
     expect(await roleOf(['extern', 'boss'])).toBe('admin')
     expect(await roleOf(['lunch'])).toBe('member')
     expect(await roleOf(['extern'])).toBe('guest')
-    expect(await roleOf(undefined)).toBe('member')
+    expect(await roleOf([])).toBe('member')
     // The agent knows of each before her next request.
     const told = harness.agent.received.filter((line) => line.startsWith('person '))
     expect(told.map((line) => line.split(' ')[2])).toEqual(['guest', 'admin', 'member', 'guest', 'member'])
@@ -484,7 +428,8 @@ describe('groups', () => {
     expect(await teamsOf(['ops'])).toHaveLength(1)
     const [left] = await teamsOf('ops')
     expect([data, operations]).toContain(left)
-    expect(await teamsOf(undefined)).toEqual([])
+    expect(await teamsOf(undefined)).toEqual([left])
+    expect(await teamsOf('')).toEqual([])
     const made = harness.logLines.filter((line) => line.includes('made a team that groups name'))
     expect(made.map((line) => (JSON.parse(line) as { name: string }).name)).toEqual(['Data', 'Operations'])
   })
@@ -493,7 +438,8 @@ describe('groups', () => {
     await start(ROLES)
     await setUp(harness)
     expect(await roleOf(['boss'])).toBe('admin')
-    expect(await roleOf({ boss: true })).toBe('member')
+    expect(await roleOf({ boss: true })).toBe('admin')
+    expect(await roleOf([1, null])).toBe('admin')
     expect(await roleOf([1, null, ['boss'], 'extern'])).toBe('guest')
     const many = Array.from({ length: 5_000 }, (_, n) => `group-${n}`)
     expect(await roleOf(['boss', ...many])).toBe('admin')

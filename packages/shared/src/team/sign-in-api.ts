@@ -3,6 +3,7 @@
  * resets, and the scopes of API keys.
  */
 import { z } from 'zod'
+import { emailAddress, personName } from './account-fields.ts'
 import { role } from './role.ts'
 
 /** An administrator's password is always accepted: the way back when a provider is away. */
@@ -170,8 +171,8 @@ export type InvitationOffer = z.infer<typeof invitationOffer>
 /** `POST /api/invitations/accept` (public) → `Me`, signed in. */
 export const acceptInvitationRequest = z.strictObject({
   token: z.string().min(1).max(200),
-  name: z.string().trim().min(1).max(100),
-  email: z.email().max(254),
+  name: personName,
+  email: emailAddress,
   password: z.string().min(8).max(128),
 })
 

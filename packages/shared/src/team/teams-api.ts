@@ -1,5 +1,6 @@
 /** Bodies of the routes of people and teams, for administrators. */
 import { z } from 'zod'
+import { personName } from './account-fields.ts'
 import { role } from './role.ts'
 
 const teamName = z.string().trim().min(1).max(100)
@@ -36,7 +37,7 @@ export const teamMemberRequest = z.strictObject({ member: z.boolean() })
  */
 export const changePersonRequest = z.strictObject({
   role: role.optional(),
-  name: z.string().trim().min(1).max(100).optional(),
+  name: personName.optional(),
   was: z.object({ role: role.optional(), name: z.string().optional() }).optional(),
 })
 export type ChangePersonRequest = z.infer<typeof changePersonRequest>

@@ -34,6 +34,8 @@ interface FlowsOptions {
 interface Attempt {
   /** As this sign-in has it: an invitation lets in more than the configuration. */
   provider: ExternalProvider
+  /** The sign-in of the browser that came back. */
+  signInId: string | undefined
   nonce?: string
   accessToken?: string | undefined
   claims?: Readonly<Record<string, unknown>>
@@ -45,6 +47,13 @@ interface Attempt {
   excluded?: string
   problem?: unknown
 }
+
+const NOT_BEGUN_HERE = 'This sign-in was not begun here, or took too long. Try again.'
+const SIGN_IN_ENDED = 'Your sign-in here has ended meanwhile. Sign in, and link it again.'
+
+/** In the state of a flow: the key of the provider, and of a link the sign-in. */
+const BEGUN_AT = 'sandlotProvider'
+const BEGUN_BY = 'sandlotSignIn'
 
 /** Where better-auth sends browsers in vain; we answer them ourselves. */
 const ERROR_PATH = '/sign-in'
@@ -67,6 +76,21 @@ export function makeExternalFlows({ db, auth, headersOf, begun }: FlowsOptions):
     }
   }
 
+  /** Before a code is sent. Throws where the flow was begun at another provider or sign-in. */
+  const checkState = async (provider: ExternalProvider, attempt: Attempt): Promise<void> => {
+    const state = await getOAuthState()
+    attempt.returnTo = state?.callbackURL
+    attempt.linking = state?.link !== undefined
+    if (state?.[BEGUN_AT] !== provider.key) throw new SandlotError('unauthenticated', NOT_BEGUN_HERE)
+    if (attempt.linking && (attempt.signInId === undefined || state[BEGUN_BY] !== attempt.signInId))
+      throw new SandlotError('unauthenticated', SIGN_IN_ENDED)
+  }
+
+  const signInOf = async (cookie: string): Promise<string | undefined> => {
+    const headers = new Headers({ cookie })
+    return (await api.getSession({ headers, query: { disableRefresh: true } }))?.session.id
+  }
+
   const decide = async (
     provider: ExternalProvider,
     attempt: Attempt,
@@ -74,16 +98,14 @@ export function makeExternalFlows({ db, auth, headersOf, begun }: FlowsOptions):
     const identity = await provider.identify(attempt.claims ?? {}, attempt.accessToken)
     attempt.identity = identity
     const state = await getOAuthState()
-    attempt.returnTo = state?.callbackURL
     if (state?.link !== undefined) {
-      attempt.linking = true
       if (identity.refused !== undefined) throw new SandlotError('forbidden', identity.refused)
       await checkLink(db, provider, identity, state.link.userId)
       return { ...identity, email: identity.email ?? state.link.email }
     }
     if (identity.refused !== undefined) {
       const owner = await ownerOf(db, provider.key, identity.subject)
-      if (owner !== undefined) {
+      if (owner !== undefined && identity.unproven !== true) {
         await (await $context).internalAdapter.deleteUserSessions(owner.id)
         attempt.excluded = owner.id
       }
@@ -113,6 +135,7 @@ export function makeExternalFlows({ db, auth, headersOf, begun }: FlowsOptions):
           pkce: true,
           getToken: ({ code, codeVerifier = '' }) =>
             noting(async (attempt) => {
+              await checkState(provider, attempt)
               const { idToken, accessToken } = await provider.exchange(code, codeVerifier)
               // Not kept with the account: it is of use for this sign-in alone.
               attempt.accessToken = accessToken
@@ -155,6 +178,7 @@ export function makeExternalFlows({ db, auth, headersOf, begun }: FlowsOptions):
           callbackURL: returnTo,
           errorCallbackURL: ERROR_PATH,
           disableRedirect: true,
+          additionalData: { [BEGUN_AT]: provider.key },
         },
         returnHeaders: true,
       })
@@ -168,6 +192,7 @@ export function makeExternalFlows({ db, auth, headersOf, begun }: FlowsOptions):
           callbackURL: returnTo,
           errorCallbackURL: ERROR_PATH,
           disableRedirect: true,
+          additionalData: { [BEGUN_AT]: provider.key, [BEGUN_BY]: await signInOf(cookie) },
         },
         headers: new Headers({ cookie }),
         returnHeaders: true,
@@ -175,7 +200,8 @@ export function makeExternalFlows({ db, auth, headersOf, begun }: FlowsOptions):
       return { url: response.url, setCookies: headers.getSetCookie() }
     },
     async finish(provider, query, cookie, from) {
-      const attempt: Attempt = { provider, linking: false, linked: false, created: false }
+      const signInId = await signInOf(cookie)
+      const attempt: Attempt = { provider, signInId, linking: false, linked: false, created: false }
       const refuse = (error: unknown): never => {
         if (!(error instanceof SandlotError)) throw error
         throw new ExternalRefusal(error, attempt)
@@ -214,11 +240,11 @@ function problemOf(error: string, provider: string, query: Readonly<Record<strin
   switch (error) {
     case 'state_mismatch':
     case 'state_not_found':
-      return 'This sign-in was not begun here, or took too long. Try again.'
+      return NOT_BEGUN_HERE
     case 'issuer_mismatch':
       return `The answer is not of ${provider}: its issuer is ${query['iss']?.slice(0, 300) ?? 'absent'}.`
     case 'unable_to_link_account':
-      return 'Your sign-in here has ended meanwhile. Sign in, and link it again.'
+      return SIGN_IN_ENDED
     default:
       return `${provider} could not be used to sign in (${error}).`
   }

@@ -18,12 +18,14 @@ export interface ExternalIdentity {
   email: string | undefined
   /** The provider verified it, or is trusted to name only such. */
   emailVerified: boolean
-  /** That groups give; null: none of them does. Absent: groups give no roles. */
+  /** That groups give; null: none of them does. Absent: groups give no roles, or were not told. */
   role?: Role | null
-  /** Names of the teams that groups give. Absent: groups give no teams. */
+  /** Names of the teams that groups give. Absent: groups give no teams, or were not told. */
   teams?: string[]
   /** Why the provider's rules do not let the person in. */
   refused?: string
+  /** The provider did not tell what they ask for: refused now, and nothing ends or is taken. */
+  unproven?: true
 }
 
 export interface ExternalTokens {
@@ -166,7 +168,7 @@ export async function matchIdentity(
   if (email === undefined)
     throw new SandlotError(
       'forbidden',
-      `${provider} sent no e-mail address, which a first sign-in needs. Its client needs the scope email.`,
+      `${provider} sent no e-mail address that an account can have, which a first sign-in needs. Its client needs the scope email.`,
     )
   const user = await db
     .selectFrom('auth_user')

@@ -1,4 +1,5 @@
-import { MAX_NAME_CHARS, MAX_PASSWORD_CHARS, MIN_PASSWORD_CHARS } from '@sandlot/shared/api'
+import { MAX_PASSWORD_CHARS, MIN_PASSWORD_CHARS } from '@sandlot/shared/api'
+import { MAX_NAME_CHARS } from '@sandlot/shared/team/account-fields'
 import { messageOf } from '@sandlot/shared/errors'
 import type { Role } from '@sandlot/shared/team/role'
 import { KeyRound, LogOut } from 'lucide-react'
