@@ -2,7 +2,7 @@
  * Text that every store, model and provider takes: well-formed UTF-16 without U+0000. PostgreSQL
  * has no such character, and half a surrogate pair is no text in UTF-8.
  */
-import type { z } from 'zod'
+import { z } from 'zod'
 
 export const WITHOUT_NUL = /^[^\0]*$/
 
@@ -10,6 +10,10 @@ export function storableText(text: string): string {
   const whole = text.isWellFormed() ? text : text.toWellFormed()
   return whole.includes('\0') ? whole.replaceAll('\0', '') : whole
 }
+
+/** Of what arrives: it is walked through recursively, here and further on. */
+const MAX_DEPTH = 200
+const TOO_DEEP = z.never({ error: `is nested deeper than ${MAX_DEPTH} levels` })
 
 /**
  * The same for every string in a JSON value, names included. The order of members stays. A value
@@ -35,6 +39,11 @@ export function storableJson(value: unknown): unknown {
   return members === undefined ? value : Object.fromEntries(members)
 }
 
+function isDeeperThan(levels: number, value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  return levels === 0 || Object.values(value).some((inner) => isDeeperThan(levels - 1, inner))
+}
+
 /**
  * What arrives from outside, cleaned. It has to fit before as well: a shape that refuses U+0000, as
  * that of a command, must not get another text than was sent.
@@ -43,6 +52,7 @@ export function parseStorable<S extends z.ZodType>(
   shape: S,
   value: unknown,
 ): z.ZodSafeParseResult<z.output<S>> {
+  if (isDeeperThan(MAX_DEPTH, value)) return TOO_DEEP.safeParse(value)
   const parsed = shape.safeParse(value)
   const cleaned = storableJson(value)
   return !parsed.success || cleaned === value ? parsed : shape.safeParse(cleaned)

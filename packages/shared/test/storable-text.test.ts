@@ -31,6 +31,14 @@ test('names keep their order, and nothing becomes a prototype', () => {
   expect(JSON.stringify(cleaned)).toBe('{"b":1,"a":"x","__proto__":{"c":""}}')
 })
 
+test('what is nested too deeply to be walked through is refused', () => {
+  const nested = (levels: number): unknown => JSON.parse('['.repeat(levels) + ']'.repeat(levels))
+  const shape = z.unknown().refine((value) => JSON.stringify(value).length > 0)
+  expect(parseStorable(shape, nested(200)).success).toBe(true)
+  for (const levels of [201, 200_000])
+    expect(parseStorable(shape, nested(levels)).error?.issues[0]?.message).toContain('deeper than 200')
+})
+
 test('a shape has to fit what was sent, and what is left of it', () => {
   const command = z.object({ command: z.string().regex(WITHOUT_NUL) })
   expect(parseStorable(command, { command: 'a\0b' }).success).toBe(false)
