@@ -38,7 +38,11 @@ export type NoticeSettings = z.infer<typeof noticeSettings>
 /** `GET /api/notices/push` → the public VAPID key, base64url: `applicationServerKey`. */
 export const pushKey = z.object({ key: z.string() })
 
-const endpoint = z.url({ protocol: /^https?$/, error: 'must be an https address' }).max(2_000)
+/** As browsers write it: a key of an index has at most 2,704 bytes. */
+const endpoint = z
+  .url({ protocol: /^https?$/, error: 'must be an https address' })
+  .max(2_000)
+  .regex(/^[!-~]+$/, 'must be an https address')
 
 /**
  * `POST /api/notices/push` → 204: a `PushSubscription` as its `toJSON` gives it. The same endpoint
