@@ -1,5 +1,5 @@
 /** The headers of a request to a preview, and of its answer: what goes in and what comes out. */
-import type { IncomingHttpHeaders } from 'node:http'
+import { type IncomingHttpHeaders, validateHeaderName, validateHeaderValue } from 'node:http'
 
 /** Between two neighbours only. */
 const HOP_BY_HOP: ReadonlySet<string> = new Set([
@@ -28,7 +28,7 @@ export const PREVIEW_COOKIE = 'sandlot_preview'
 /** Of our own, with and without the prefixes that browsers know. */
 const OUR_COOKIE = /^\s*(__Host-|__Secure-)?sandlot[._-]/i
 
-type Header = [name: string, value: string]
+export type Header = [name: string, value: string]
 
 /** Where the preview is seen, and where it listens inside. */
 export interface Ends {
@@ -66,7 +66,7 @@ export function headersOutside(raw: readonly string[], { outside, inside }: Ends
   for (let at = 0; at + 1 < raw.length; at += 2) pairs.push([raw[at] ?? '', raw[at + 1] ?? ''])
   const connection = pairs.find(([name]) => name.toLowerCase() === 'connection')?.[1]
   const named = namedByConnection(connection)
-  return pairs.flatMap(([name, value]): Header[] => {
+  return pairs.filter(isSendable).flatMap(([name, value]): Header[] => {
     const known = name.toLowerCase()
     if (known === 'set-cookie') return cookieOutside(value)
     if (HOP_BY_HOP.has(known) || NOT_FOR_BROWSERS.has(known) || named.has(known)) return []
@@ -76,6 +76,17 @@ export function headersOutside(raw: readonly string[], { outside, inside }: Ends
     if (known === 'access-control-allow-origin' && value === inside) return [[name, outside]]
     return [[name, value]]
   })
+}
+
+/** Node reads some headers that it refuses to write. */
+export function isSendable([name, value]: Header): boolean {
+  try {
+    validateHeaderName(name)
+    validateHeaderValue(name, value)
+    return true
+  } catch {
+    return false
+  }
 }
 
 /** Only for the preview's own host, and none that is named as ours. */

@@ -2,18 +2,39 @@
  * Requests at the hosts of previews: let in by a ticket, known by a cookie, passed on to the
  * program in the sandbox. Nothing of our own app answers here.
  */
-import { type IncomingMessage, request as httpRequest, type ServerResponse, STATUS_CODES } from 'node:http'
+import {
+  type ClientRequest,
+  type IncomingMessage,
+  request as httpRequest,
+  type ServerResponse,
+  STATUS_CODES,
+} from 'node:http'
 import type { Duplex } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { messageOf, SandlotError } from '@sandlot/shared/errors'
 import type { Logger } from '../log.ts'
 import type { PreviewPlaces } from './places.ts'
-import { type Ends, headersInside, headersOutside, keyIn, PREVIEW_COOKIE } from './preview-headers.ts'
+import {
+  type Ends,
+  type Header,
+  headersInside,
+  headersOutside,
+  isSendable,
+  keyIn,
+  PREVIEW_COOKIE,
+} from './preview-headers.ts'
 import type { Pass, Previews } from './previews.ts'
 import { PreviewAgent, type Upstreams } from './upstream-socket.ts'
 
 /** Nothing of a program is likely to be there. */
 export const ENTRANCE = '/.sandlot/open'
+
+/** Methods of requests that may be made twice. */
+const REPEATABLE: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
+
+class OddAnswer extends Error {
+  override readonly name = 'OddAnswer'
+}
 
 interface Parts {
   places: PreviewPlaces
@@ -44,8 +65,7 @@ export class PreviewServer {
   serve(request: IncomingMessage, response: ServerResponse): void {
     this.#answer(request, response).catch((error: unknown) => {
       this.#parts.log.debug({ error: messageOf(error) }, 'a preview could not be shown')
-      if (response.headersSent) response.destroy()
-      else refuse(response, error)
+      refuse(response, error)
     })
   }
 
@@ -54,7 +74,7 @@ export class PreviewServer {
     socket.on('error', (error) => log.debug({ error: error.message }, 'a preview’s socket broke'))
     this.#join(request, socket, head).catch((error: unknown) => {
       log.debug({ error: messageOf(error) }, 'a preview’s socket could not be opened')
-      socket.end(rawRefusal(error))
+      refuseRaw(socket, error)
     })
   }
 
@@ -75,26 +95,49 @@ export class PreviewServer {
     }
     const { pass, cookies } = await this.#pass(request, id)
     const ends = this.#ends(request, pass)
-    const sent = httpRequest({
-      agent: this.#agentOf(pass),
-      method: request.method,
-      path: request.url,
-      headers: headersInside(request.headers, ends).flat(),
-      setHost: false,
-    })
-    request.on('aborted', () => sent.destroy())
-    response.on('close', () => sent.destroy())
-    const answered = new Promise<IncomingMessage>((resolve, reject) => {
-      sent.on('response', resolve).on('error', reject)
-    })
-    // A program may answer before it has the whole body, and need not take the rest.
-    pipeline(request, sent).catch(() => undefined)
-    const answer = await answered
-    response.writeHead(answer.statusCode ?? 502, answer.statusMessage, [
-      ...outsideOf(answer, ends),
-      ...cookies.flat(),
-    ])
+    const answer = await this.#ask(request, response, { pass, ends })
+    const status = statusOf(answer)
+    const headers = [...headersOutside(answer.rawHeaders, ends), ...cookies]
+    response.writeHead(status, statusText(status), headers.flat())
     await pipeline(answer, response)
+  }
+
+  /** Throws `OddAnswer`, and what the connection to the program fails with. */
+  async #ask(
+    request: IncomingMessage,
+    response: ServerResponse,
+    { pass, ends }: { pass: Pass; ends: Ends },
+  ): Promise<IncomingMessage> {
+    const isEmpty =
+      request.headers['content-length'] === undefined && request.headers['transfer-encoding'] === undefined
+    const gone = new AbortController()
+    const leave = (): void => gone.abort()
+    request.on('aborted', leave)
+    response.on('close', leave)
+    for (;;) {
+      const sent = httpRequest({
+        agent: this.#agentOf(pass),
+        method: request.method,
+        path: request.url,
+        headers: headersInside(request.headers, ends).flat(),
+        setHost: false,
+        signal: gone.signal,
+      })
+      const answered = answerTo(sent)
+      if (isEmpty) sent.end()
+      // A program may answer before it has the whole body, and need not take the rest.
+      else pipeline(request, sent).catch(() => undefined)
+      try {
+        const { answer, joined } = await answered
+        if (joined === undefined) return answer
+        joined.socket.destroy()
+        throw new OddAnswer('The program switched to a protocol that was not asked for.')
+      } catch (error) {
+        // The program may have closed a kept connection at the moment at which it was used again.
+        const mayRepeat = sent.reusedSocket && isEmpty && REPEATABLE.has(request.method ?? '')
+        if (!mayRepeat || error instanceof OddAnswer || gone.signal.aborted) throw error
+      }
+    }
   }
 
   async #join(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
@@ -118,28 +161,21 @@ export class PreviewServer {
       headers: headers.flat(),
       setHost: false,
     })
-    const taken = new Promise<IncomingMessage>((resolve, reject) => {
-      sent.on('upgrade', (answer, _same, first: Buffer) => {
-        inside.unshift(first)
-        resolve(answer)
-      })
-      sent.on('response', resolve).on('error', reject)
-    })
     sent.end()
-    const answer = await taken
-    const status = answer.statusCode ?? 502
-    if (status !== 101) {
-      socket.write(headOf(status, [...pairsOf(outsideOf(answer, ends)), ['connection', 'close']]))
-      return pipeline(answer, socket)
+    const { answer, joined } = await answerTo(sent)
+    if (joined === undefined) {
+      const refused: Header[] = [...headersOutside(answer.rawHeaders, ends), ['connection', 'close']]
+      socket.write(headOf(statusOf(answer), refused), 'latin1')
+      return void (await Promise.allSettled([pipeline(answer, socket)]))
     }
-    socket.write(
-      headOf(101, [
-        ...pairsOf(outsideOf(answer, ends)),
-        ...cookies,
-        ['connection', 'Upgrade'],
-        ['upgrade', answer.headers.upgrade ?? ''],
-      ]),
-    )
+    const taken: Header[] = [
+      ...headersOutside(answer.rawHeaders, ends),
+      ...cookies,
+      ['connection', 'Upgrade'],
+      ['upgrade', answer.headers.upgrade ?? ''],
+    ]
+    socket.write(headOf(101, taken.filter(isSendable)), 'latin1')
+    inside.unshift(joined.first)
     if (head.length > 0) inside.write(head)
     await Promise.allSettled([pipeline(socket, inside), pipeline(inside, socket)])
   }
@@ -179,28 +215,48 @@ export class PreviewServer {
   }
 }
 
-/** Names and values by turns. */
-function outsideOf(answer: IncomingMessage, ends: Ends): string[] {
-  return headersOutside(answer.rawHeaders, ends).flat()
+interface Answered {
+  answer: IncomingMessage
+  /** Where the program took another protocol: the connection, and what has come over it. */
+  joined?: { socket: Duplex; first: Buffer }
 }
 
-function pairsOf(raw: readonly string[]): [string, string][] {
-  return raw.flatMap((name, at): [string, string][] => (at % 2 === 0 ? [[name, raw[at + 1] ?? '']] : []))
+/** Settles however the connection ends. */
+function answerTo(sent: ClientRequest): Promise<Answered> {
+  return new Promise((resolve, reject) => {
+    sent.on('response', (answer) => resolve({ answer }))
+    sent.on('upgrade', (answer, socket, first) => resolve({ answer, joined: { socket, first } }))
+    sent.on('error', reject)
+    sent.on('close', () => reject(new OddAnswer('The program closed the connection without an answer.')))
+  })
 }
 
-function headOf(status: number, headers: readonly (readonly string[])[]): string {
+/** Throws `OddAnswer` for one that is no status of a whole answer. */
+function statusOf({ statusCode = 0 }: IncomingMessage): number {
+  if (statusCode >= 200) return statusCode
+  throw new OddAnswer(`The program answered with the status ${statusCode}.`)
+}
+
+/** The usual words: a program's own may hold what no answer may. */
+function statusText(status: number): string {
+  return STATUS_CODES[status] ?? 'Unknown'
+}
+
+function headOf(status: number, headers: readonly Header[]): string {
   const lines = headers.map(([name, value]) => `${name}: ${value}`)
-  return [`HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`, ...lines, '', ''].join('\r\n')
+  return [`HTTP/1.1 ${status} ${statusText(status)}`, ...lines, '', ''].join('\r\n')
 }
 
 function refuse(response: ServerResponse, error: unknown): void {
+  if (response.headersSent) return void response.destroy()
   const { status, headers, page } = refusalOf(error)
-  response.writeHead(status, headers).end(page)
+  response.writeHead(status, statusText(status), headers).end(page)
 }
 
-function rawRefusal(error: unknown): string {
+function refuseRaw(socket: Duplex, error: unknown): void {
   const { status, headers, page } = refusalOf(error)
-  return `${headOf(status, [...Object.entries(headers), ['connection', 'close']])}${page}`
+  socket.write(headOf(status, [...Object.entries(headers), ['connection', 'close']]), 'latin1')
+  socket.end(page)
 }
 
 /** A page of plain words, at the preview's origin. */

@@ -34,8 +34,9 @@ export function upstreams(agent: Agents, previews: Previews, idleMs = IDLE_MS): 
         // A WebSocket that is joined, and all that may end it: more than Node takes for usual.
         stream.setMaxListeners(MOST_LISTENERS)
         stream.once('close', leave)
-        // Requests have their own listeners; without one an error would end the process.
+        // Requests have their own listeners; the socket may fail after the stream has ended.
         stream.on('error', () => {})
+        socket.on('error', () => {})
         endWithPass(stream, pass)
         endWhenIdle(socket, stream, idleMs)
         socket.resume()
@@ -61,6 +62,11 @@ function endWhenIdle(socket: WebSocket, stream: Duplex, idleMs: number): void {
   stream.once('close', () => clearTimeout(timer))
 }
 
+/** For requests: nothing comes any more, so no answer to another one does. */
+function endWithPeer(stream: Duplex): Duplex {
+  return stream.once('end', () => stream.destroy())
+}
+
 type Connected = (error: Error | null, stream: Duplex) => void
 
 /** Keeps connections for the requests of one browser. */
@@ -79,7 +85,7 @@ export class PreviewAgent extends Agent {
 
   async #connect(done: Connected | undefined): Promise<void> {
     const [opened] = await Promise.allSettled([this.#open()])
-    if (opened.status === 'fulfilled') done?.(null, opened.value)
+    if (opened.status === 'fulfilled') done?.(null, endWithPeer(opened.value))
     // Node’s types know no failure without a stream.
     else (done as ((failed: unknown) => void) | undefined)?.(opened.reason)
   }
@@ -90,7 +96,8 @@ export class PreviewAgent extends Agent {
     return true
   }
 
-  override reuseSocket(stream: Duplex, _request: ClientRequest): void {
+  override reuseSocket(stream: Duplex, request: ClientRequest): void {
     clearTimeout(this.#free.get(stream))
+    request.reusedSocket = true
   }
 }

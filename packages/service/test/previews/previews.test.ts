@@ -7,18 +7,21 @@ import {
   type Server,
   type ServerResponse,
 } from 'node:http'
-import { type AddressInfo, connect } from 'node:net'
-import { text } from 'node:stream/consumers'
-import { randomText } from '@sandlot/shared/ids'
+import type { AddressInfo } from 'node:net'
 import { openAccounts } from '@sandlot/storage/accounts/accounts'
 import { beforeEach, describe, expect, test, vi } from 'vitest'
-import { WebSocket, WebSocketServer, createWebSocketStream } from 'ws'
+import { WebSocket, WebSocketServer } from 'ws'
 import type { Caller } from '../../src/auth/caller.ts'
 import { Previews } from '../../src/previews/previews.ts'
 import { previewPlaces } from '../../src/previews/places.ts'
 import { Sockets } from '../../src/socket/sockets.ts'
 import { ANN, type Browser, addUser, browser, cookieOf, makeKey, waitFor } from '../support/harness.ts'
-import { refusal } from '../support/scripted-agent.ts'
+import {
+  entranceOf as findEntrance,
+  joinToProgram,
+  openPreview,
+  requestAt,
+} from '../support/preview-browser.ts'
 import { useHarness } from '../support/use-harness.ts'
 
 const now = useHarness()
@@ -46,21 +49,7 @@ beforeEach(async () => {
   )
   await once(program.listen(0, '127.0.0.1'), 'listening')
   port = (program.address() as AddressInfo).port
-  const { agent } = now().harness
-  agent.ports = (user, ask) => {
-    agent.received.push(`ports ${ask.do} ${user.role}`)
-    if (ask.do === 'list') return { awake: true, ports: [port] }
-    if (ask.port !== port) throw refusal('not_found', `Nothing listens on port ${ask.port} of the sandbox.`)
-    const ticket = randomText(12)
-    agent.streams.set(ticket, (socket) => {
-      const outside = createWebSocketStream(socket)
-      const inside = connect(port, '127.0.0.1')
-      outside.pipe(inside).pipe(outside)
-      inside.on('error', () => outside.destroy()).on('close', () => outside.destroy())
-      outside.on('error', () => inside.destroy()).on('close', () => inside.destroy())
-    })
-    return { ticket }
-  }
+  joinToProgram(now().harness, port)
   return async () => {
     for (const socket of sockets.clients) socket.terminate()
     program.closeAllConnections()
@@ -68,53 +57,11 @@ beforeEach(async () => {
   }
 })
 
-interface Answer {
-  status: number
-  headers: IncomingMessage['headers']
-  body: string
-}
-
-/** A request at a host of its own: no name has to lead there. */
-async function at(
-  host: string,
-  path: string,
-  {
-    method = 'GET',
-    headers = {},
-    body,
-  }: { method?: string; headers?: Record<string, string>; body?: string } = {},
-): Promise<Answer> {
-  const own = new URL(now().harness.service.url)
-  const sent = httpRequest({
-    host: own.hostname,
-    port: own.port,
-    method,
-    path,
-    headers: { ...headers, host },
-  })
-  sent.end(body)
-  const [response] = (await once(sent, 'response')) as [IncomingMessage]
-  return { status: response.statusCode ?? 0, headers: response.headers, body: await text(response) }
-}
-
-const entranceOf = async (user: Browser, of = port, host?: string): Promise<URL> => {
-  const url = new URL(now().harness.service.url)
-  const given = await at(host ?? `localhost:${url.port}`, `/api/ports/${of}/open`, {
-    headers: { cookie: user.cookie },
-  })
-  expect([given.status, given.body]).toEqual([303, ''])
-  return new URL(given.headers.location ?? '')
-}
-/** A browser that was let in: its host and its cookie. */
-async function opened(user: Browser, of = port): Promise<{ host: string; cookie: string }> {
-  const { host, pathname, search } = await entranceOf(user, of)
-  const entered = await at(host, pathname + search)
-  expect(entered).toMatchObject({ status: 303, headers: { location: '/' } })
-  const [set = ''] = entered.headers['set-cookie'] ?? []
-  expect(set).toMatch(/^sandlot_preview=\w+; Path=\/; HttpOnly; SameSite=Lax$/)
-  return { host, cookie: set.split(';')[0] ?? '' }
-}
-const words = (page: Answer): string => /<p>(.*)<\/p>/.exec(page.body)?.[1] ?? page.body
+const at = (host: string, path: string, asked?: Parameters<typeof requestAt>[3]) =>
+  requestAt(now().harness, host, path, asked)
+const entranceOf = (user: Browser, of = port) => findEntrance(now().harness, user, of)
+const opened = (user: Browser, of = port) => openPreview(now().harness, user, of)
+const words = (page: { body: string }): string => /<p>(.*)<\/p>/.exec(page.body)?.[1] ?? page.body
 
 describe('a preview', () => {
   test('is an origin of its own, the same each time, where the program is asked as at home', async () => {
