@@ -5,9 +5,11 @@
 import { ConfigError } from '@sandlot/shared/config'
 import { startProblem } from '@sandlot/storage/plain-words'
 import { readServiceConfig } from './config.ts'
+import { endOwner } from './http/own-errors.ts'
 import { startService } from './server.ts'
 
 async function main(): Promise<void> {
+  process.on('uncaughtException', (error) => endOwner(error) || fail(error))
   const service = await startService(readServiceConfig())
   // The launcher and people wait for this line. It is the only place where the set-up token
   // appears.

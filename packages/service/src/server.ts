@@ -21,6 +21,7 @@ import {
   limitConnections,
   timeLimits,
 } from './http/connection-limits.ts'
+import { containOwnErrors, runFor } from './http/own-errors.ts'
 import { authorsOf } from './auth/agent-user.ts'
 import { ensureSecret, printOf } from '@sandlot/shared/node/secret-file'
 import { isStillIn } from './auth/caller.ts'
@@ -305,6 +306,7 @@ export async function startService(config: ServiceConfig, deps: ServiceDeps = {}
     const app = makeApp({ ...parts, stopping: stopping.signal })
     const connections = { ...DEFAULT_CONNECTION_LIMITS, ...deps.connections }
     const server = new Server(timeLimits(connections))
+    containOwnErrors(server, log)
     limitConnections(server, connections)
     const answer = getRequestListener(app.fetch)
     const upgrade = makeUpgrade(parts)
@@ -315,9 +317,11 @@ export async function startService(config: ServiceConfig, deps: ServiceDeps = {}
         : void answer(request, response),
     )
     server.on('upgrade', (request, socket, head) =>
-      previewServer.isFor(request.headers.host)
-        ? previewServer.upgrade(request, socket, head)
-        : upgrade(request, socket, head),
+      runFor(socket, () =>
+        previewServer.isFor(request.headers.host)
+          ? previewServer.upgrade(request, socket, head)
+          : upgrade(request, socket, head),
+      ),
     )
     const port = await listen(server, config)
     url = config.publicUrl ?? `http://${nameOf(config.host)}:${port}`
