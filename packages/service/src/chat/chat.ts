@@ -35,6 +35,7 @@ import { answerApproval } from './approvals.ts'
 import { Cursor } from './cursor.ts'
 import { withoutImageBytes } from './event-images.ts'
 import { InOrder } from './in-order.ts'
+import { NewestOnly } from './newest-only.ts'
 import type { Logger } from '../log.ts'
 import { type Connection, OpenSessions, isUnavailable } from './open-sessions.ts'
 import { type Access, refuseWatchers } from './sessions.ts'
@@ -76,6 +77,9 @@ export interface ChatEnd {
 /** Frames of one session that may wait here; a person does not reach this. */
 const MAX_WAITING_FRAMES = 64
 
+/** Prompts of one reader that have not ended; each holds its message. */
+const MAX_PROMPTS = 128
+
 /** Of the last updates: other readers of the session get the same ones. */
 const readUpdates = new Recent<unknown, ReturnType<typeof sessionEvent.safeParse>>()
 const updateParams = z.object({ sessionId: z.string(), update: z.unknown() })
@@ -89,6 +93,8 @@ export class Chat {
   readonly #prompts: PendingPrompts
   /** By session: frames of a reader about one session are passed on in order. */
   readonly #order = new InOrder(MAX_WAITING_FRAMES)
+  /** Frames that say all of what an earlier one did. */
+  readonly #newest = new NewestOnly()
   #watched: readonly string[] = []
   #watchedBy: ReaderConnection | undefined
   #closed = false
@@ -175,16 +181,19 @@ export class Chat {
 
   /**
    * Never rejects: failures are sent as `ai_chat_error`. Resolves when the frame is handled; for
-   * `ai_chat`, at the prompt's end.
+   * `ai_chat`, when it is passed on, and for what a newer one replaces, at once.
    */
   async handle(frame: Exclude<ClientFrame, { type: 'ai_chat_visible' }>): Promise<void> {
-    try {
-      await this.#dispatch(frame)
-    } catch (error) {
+    const refuse = (error: unknown): void =>
       this.#refuse(error, {
         ...('requestId' in frame ? { requestId: frame.requestId } : {}),
         ...('sessionId' in frame ? { sessionId: frame.sessionId } : {}),
       })
+    try {
+      if (frame.type === 'ai_chat') void (await this.#passOn(frame)).end.catch(refuse)
+      else await this.#dispatch(frame)
+    } catch (error) {
+      refuse(error)
     }
   }
 
@@ -213,13 +222,11 @@ export class Chat {
     this.#options.send({ type: 'ai_chat_error', ...about, code, message })
   }
 
-  async #dispatch(frame: Exclude<ClientFrame, { type: 'ai_chat_visible' }>): Promise<void> {
+  async #dispatch(frame: Exclude<ClientFrame, { type: 'ai_chat_visible' | 'ai_chat' }>): Promise<void> {
     const { user } = this.#options
     switch (frame.type) {
-      case 'ai_chat':
-        return void (await this.prompt(frame))
       case 'ai_chat_resume':
-        return this.resume(frame.sessionId, frame.after)
+        return this.#newest.run(`resume ${frame.sessionId}`, () => this.resume(frame.sessionId, frame.after))
       case 'ai_chat_cancel':
         return frame.toolCallId === undefined
           ? this.#order.run(frame.sessionId, () => this.cancel(frame.sessionId))
@@ -235,9 +242,9 @@ export class Chat {
           ),
         )
       case 'ai_chat_watch':
-        return this.#watch(frame.paths)
+        return this.#newest.run('watch', () => this.#watch(frame.paths))
       case 'ai_chat_typing':
-        return this.#typing(frame.sessionId)
+        return this.#newest.run(`typing ${frame.sessionId}`, () => this.#typing(frame.sessionId))
       case 'ai_chat_model':
         return this.#order.run(frame.sessionId, () =>
           this.#with(frame.sessionId, ({ connection }) => setModel(connection, user, frame.sessionId, frame)),
@@ -250,24 +257,28 @@ export class Chat {
    * undefined when the connection is lost after that: the events follow after the reconnect.
    */
   async prompt(request: PromptRequest): Promise<ChatEnd | undefined> {
-    const { user, uploads, beforePrompt } = this.#options
-    const { end } = await this.#order.run(
-      request.sessionId ?? sessionIdOf(user.id, request.requestId),
-      async () => {
-        await beforePrompt?.()
-        const content = await contentOf(uploads, user.id, request)
-        const { by, sessionId, was } = await this.#with(request.sessionId, async (given) => ({
-          by: given,
-          ...(await sessionFor(given.connection, user, request)),
-        }))
-        if (was === 'made') this.#sessions.open(by.reader, sessionId, new Cursor(0))
-        // A client that repeats the submission of its new session has seen nothing of it.
-        if (was === 'made before' && !this.#sessions.has(sessionId)) await this.resume(sessionId, 0)
-        // Sent: the agent keeps the order of requests, so the next one need not wait for the end.
-        return { end: this.#submit(by, sessionId, content, request) }
-      },
-    )
+    const { end } = await this.#passOn(request)
     return end
+  }
+
+  /** Resolves when the prompt is sent. Throws `SandlotError`. */
+  #passOn(request: PromptRequest): Promise<{ end: Promise<ChatEnd | undefined> }> {
+    const { user, uploads, beforePrompt } = this.#options
+    return this.#order.run(request.sessionId ?? sessionIdOf(user.id, request.requestId), async () => {
+      if (this.#prompts.size >= MAX_PROMPTS)
+        throw new SandlotError('rate_limited', 'Too many messages wait here. Wait for their answers.')
+      await beforePrompt?.()
+      const content = await contentOf(uploads, user.id, request)
+      const { by, sessionId, was } = await this.#with(request.sessionId, async (given) => ({
+        by: given,
+        ...(await sessionFor(given.connection, user, request)),
+      }))
+      if (was === 'made') this.#sessions.open(by.reader, sessionId, new Cursor(0))
+      // A client that repeats the submission of its new session has seen nothing of it.
+      if (was === 'made before' && !this.#sessions.has(sessionId)) await this.resume(sessionId, 0)
+      // Sent: the agent keeps the order of requests, so the next one need not wait for the end.
+      return { end: this.#submit(by, sessionId, content, request) }
+    })
   }
 
   async #submit(
@@ -430,6 +441,10 @@ class PendingPrompts {
   /** `send` must not throw or wait. */
   constructor(send: (frame: ServerFrame) => void) {
     this.#send = send
+  }
+
+  get size(): number {
+    return this.#pending.size
   }
 
   add(requestId: string): PendingPrompt {

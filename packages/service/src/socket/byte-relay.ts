@@ -4,7 +4,7 @@
  */
 import type { WebSocket } from 'ws'
 import type { Caller } from '../auth/caller.ts'
-import { keepAlive } from './keep-alive.ts'
+import { answerPings, keepAlive } from './keep-alive.ts'
 import type { Sockets } from './sockets.ts'
 
 /** Bytes on their way to a peer above which its sender waits, and below which it goes on. */
@@ -27,6 +27,7 @@ export function relayBytes(
   pipeSocket(agent, browser)
   // While the agent takes nothing, the browser's answers wait behind its bytes.
   keepAlive(browser, { isHeld: () => browser.isPaused })
+  answerPings(browser)
   const leave = sockets.add({
     caller,
     // Frames are for chats.

@@ -13,7 +13,8 @@ import type { ChatOptions } from '../chat/chat.ts'
 import type { Limits } from '../auth/limits.ts'
 import type { Metrics } from '../metrics.ts'
 import { readFrame } from './frame.ts'
-import { keepAlive } from './keep-alive.ts'
+import { FrameIntake } from './frame-intake.ts'
+import { answerPings, keepAlive } from './keep-alive.ts'
 import { FrameWriter } from './frame-writer.ts'
 import { CLOSE } from './sockets.ts'
 import type { Sockets } from './sockets.ts'
@@ -95,7 +96,10 @@ export function serveChatSocket(socket: WebSocket, connection: Duplex, options: 
     await chat.handle(frame)
   }
 
-  keepAlive(socket)
+  const intake = new FrameIntake(socket, onText)
+  // While frames wait, the browser's answers wait behind them.
+  keepAlive(socket, { isHeld: () => socket.isPaused })
+  answerPings(socket)
   socket.on('message', (data: Buffer, isBinary) => {
     if (socket.readyState !== WebSocket.OPEN) return
     if (isBinary) {
@@ -106,12 +110,13 @@ export function serveChatSocket(socket: WebSocket, connection: Duplex, options: 
       })
       return
     }
-    void onText(data.toString('utf8'))
+    intake.take(data.toString('utf8'))
   })
   // A protocol error of the peer; `close` follows and cleans up.
   socket.on('error', (error) => log.debug({ error: error.message }, 'a chat socket failed'))
   socket.once('close', () => {
     leave()
+    intake.close()
     chat.close()
   })
 }

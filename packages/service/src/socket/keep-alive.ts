@@ -1,11 +1,11 @@
-/** Detects a peer that is gone: one ping per interval, terminated without a pong until the next. */
+/** Pings of a WebSocket: ours, which detect a peer that is gone, and the peer's. */
 import type { WebSocket } from 'ws'
 
 const PING_EVERY_MS = 30_000
 
 /**
- * Terminates `socket` when it stops answering. Ends by itself when the socket closes. `isHeld`: it
- * is not read at all just now, so that no answer could be seen.
+ * One ping per interval; terminates `socket` without an answer until the next. Ends by itself when
+ * the socket closes. `isHeld`: it is not read at all just now, so that no answer could be seen.
  */
 export function keepAlive(
   socket: WebSocket,
@@ -26,4 +26,26 @@ export function keepAlive(
     answered = true
   })
   socket.once('close', () => clearInterval(timer))
+}
+
+/**
+ * Answers the peer's pings in place of `ws`, which queues an answer to each for a peer that reads
+ * none of them: while one is on its way, only the newest is answered next.
+ */
+export function answerPings(socket: WebSocket): void {
+  let newest: Buffer | undefined
+  let isSending = false
+  const answer = (data: Buffer): void => {
+    isSending = true
+    socket.pong(data, false, () => {
+      isSending = false
+      const next = newest
+      newest = undefined
+      if (next !== undefined && socket.readyState === socket.OPEN) answer(next)
+    })
+  }
+  socket.on('ping', (data: Buffer) => {
+    if (isSending) newest = data
+    else answer(data)
+  })
 }

@@ -44,6 +44,7 @@ export function makeUpgrade(options: UpgradeOptions): OnUpgrade {
     noServer: true,
     maxPayload: MAX_FRAME_BYTES,
     perMessageDeflate: false,
+    autoPong: false,
     WebSocket: ExplainingWebSocket,
   })
 
@@ -51,6 +52,7 @@ export function makeUpgrade(options: UpgradeOptions): OnUpgrade {
     noServer: true,
     maxPayload: MAX_PIECE_BYTES,
     perMessageDeflate: false,
+    autoPong: false,
   })
 
   const upgrade = async (request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> => {

@@ -122,6 +122,8 @@ export class ScriptedAgent {
   answered: (result: object) => object = (result) => result
   /** Awaited before a load is answered. */
   beforeLoad: () => Promise<void> = () => Promise.resolve()
+  /** Awaited before anything that is asked about a session. */
+  beforeOwned: () => Promise<void> = () => Promise.resolve()
   status: AgentStatus = {
     ready: true,
     reasons: [{ part: 'engine', ok: true, message: 'the engine answers' }],
@@ -682,6 +684,7 @@ export class ScriptedAgent {
 
   /** Of their teams it knows nothing. Throws `not_found`. */
   async #owned(userId: string, sessionId: string): Promise<void> {
+    await this.beforeOwned()
     const row = await this.store.getSession(sessionId)
     this.#refuseForeign(row?.userId ?? userId)
     if (row?.userId === userId) return
