@@ -4,6 +4,7 @@ import {
   beginSignInRequest,
   linkProviderRequest,
   secondFactorPassword,
+  secondFactorRemoval,
   secondFactorRequest,
 } from '@sandlot/shared/team/sign-in-api'
 import type { AccountWays, SignInEntry, SignInWays } from '@sandlot/shared/team/sign-in-api'
@@ -112,9 +113,9 @@ export function signInRoutes(parts: Parts): Hono<AppEnv> {
     })
     .post('/account/second-factor/disable', signedInOnly, async (c) => {
       const { account } = requireSignIn(c)
-      const { password } = await readBody(c, secondFactorPassword)
+      const { password, code } = await readBody(c, secondFactorRemoval)
       const after = await limited(c, account.email, () =>
-        accounts.secondFactor.disable(c.req.header('cookie') ?? '', password),
+        accounts.secondFactor.disable(c.req.header('cookie') ?? '', password, code),
       )
       return goOn(c, after, 'second_factor_off')
     })

@@ -2,7 +2,7 @@ import type { ApiKey } from '@sandlot/shared/api'
 import { effectiveSettingsView } from '@sandlot/shared/team/agent-settings'
 import type { NewSecondFactor } from '@sandlot/shared/team/sign-in-api'
 import { expect, test } from 'vitest'
-import { codeOf } from '../../../storage/test/support/totp.ts'
+import { codeOf, nextCode } from '../../../storage/test/support/totp.ts'
 import {
   type Browser,
   ANN,
@@ -146,7 +146,8 @@ test('a second factor is asked for from its confirmation on, and ends other sign
   expect(made.recoveryCodes.length).toBeGreaterThanOrEqual(8)
   expect((await signInAs(PHONE)).cookie).toContain('session')
   expect((await ann.post(`${begin}/confirm`, { code: '000000' })).status).toBe(403)
-  const confirmed = await ann.post(`${begin}/confirm`, { code: codeOf(made.uri) })
+  const used = codeOf(made.uri)
+  const confirmed = await ann.post(`${begin}/confirm`, { code: used })
   expect(confirmed.status).toBe(204)
   const again = browser(url, cookieOf(confirmed))
   expect(await (await again.get('/api/account/ways')).json()).toMatchObject({ secondFactor: true })
@@ -157,7 +158,8 @@ test('a second factor is asked for from its confirmation on, and ends other sign
   const waiting = browser(url, cookieOf(half))
   expect((await waiting.get('/api/me')).status).toBe(401)
   expect((await waiting.post('/api/sign-in/code', { code: '000000' })).status).toBe(401)
-  const whole = await waiting.post('/api/sign-in/code', { code: codeOf(made.uri) })
+  expect((await waiting.post('/api/sign-in/code', { code: used })).status).toBe(401)
+  const whole = await waiting.post('/api/sign-in/code', { code: nextCode(made.uri) })
   expect(await whole.json()).toMatchObject({ email: ANN.email })
   for (const cookie of ['', 'sandlot.two_factor=%'])
     expect((await browser(url, cookie).post('/api/sign-in/code', { code: codeOf(made.uri) })).status).toBe(
@@ -171,8 +173,14 @@ test('a second factor is asked for from its confirmation on, and ends other sign
   }
   expect([await byRecovery(), await byRecovery()]).toEqual([200, 401])
 
-  expect((await again.post(`${begin}/disable`, { password: 'wrong horse' })).status).toBe(403)
-  expect((await again.post(`${begin}/disable`, { password: ANN.password })).status).toBe(204)
+  expect(
+    (await again.post(`${begin}/disable`, { password: 'wrong horse', code: made.recoveryCodes[1] })).status,
+  ).toBe(403)
+  for (const code of ['000000', used, recovery])
+    expect((await again.post(`${begin}/disable`, { password: ANN.password, code })).status).toBe(403)
+  expect((await again.post(`${begin}/disable`, { password: ANN.password })).status).toBe(400)
+  const removal = { password: ANN.password, code: made.recoveryCodes[1] }
+  expect((await again.post(`${begin}/disable`, removal)).status).toBe(204)
   expect((await signInAs(FIREFOX)).cookie).toContain('session')
 })
 

@@ -76,9 +76,13 @@ export type AccountWays = z.infer<typeof accountWays>
 /**
  * `POST /api/account/second-factor` (cookie) → `NewSecondFactor`; it holds once
  * `POST /api/account/second-factor/confirm` has got a code (→ 204). `POST
- * /api/account/second-factor/disable` → 204. An administrator removes that of a person:
+ * /api/account/second-factor/disable` (`secondFactorRemoval`) → 204. An administrator removes that of a person:
  * `DELETE /api/users/:id/second-factor` → 204.
  */
+export const secondFactorRemoval = z.strictObject({
+  password: z.string().min(1).max(128),
+  code: secondFactorRequest.shape.code,
+})
 export const secondFactorPassword = z.strictObject({ password: z.string().min(1).max(128) })
 export const newSecondFactor = z.object({
   /** `otpauth://totp/…`, for a QR code; the secret is its parameter `secret`. */

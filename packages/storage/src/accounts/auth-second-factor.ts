@@ -1,10 +1,11 @@
 /** The second factor through better-auth's plugin: codes of an app, and recovery codes. */
+import { createHash } from 'node:crypto'
 import { SandlotError } from '@sandlot/shared/errors'
 import type { NewSecondFactor } from '@sandlot/shared/team/sign-in-api'
 import { APIError } from 'better-auth/api'
 import type { Kysely } from 'kysely'
 import type { BetterAuth } from './auth-options.ts'
-import { type Credential, credentialOf, whileItHolds } from './credentials.ts'
+import { type Credential, credentialOf, whileItHolds, WRONG_PASSWORD } from './credentials.ts'
 import type { AccountsSchema } from './schema.ts'
 import type { Origin, SignedIn } from './store.ts'
 
@@ -14,8 +15,8 @@ export interface SecondFactors {
   begin(cookie: string, password: string): Promise<NewSecondFactor>
   /** From now on it is asked for. Throws `forbidden` for a wrong code. */
   confirm(cookie: string, code: string): Promise<SignedIn>
-  /** Throws `forbidden`: not the password. */
-  disable(cookie: string, password: string): Promise<SignedIn>
+  /** Throws `forbidden`: not the password, or a wrong code. */
+  disable(cookie: string, password: string, code: string): Promise<SignedIn>
   /** As an administrator, of a person who has lost it. */
   remove(userId: string): Promise<void>
   /** Address of the account whose sign-in waits for a code. */
@@ -33,6 +34,12 @@ interface SecondFactorOptions {
 
 const MODEL = 'twoFactor'
 const THERE_IS_ONE = 'There is a second factor already. Disable it first.'
+const WRONG_CODE = 'That code isn’t valid. Each code works once; wait for the next one.'
+/** Of rows for codes that were used, in the table of what is valid for a while. */
+const USED = 'totp-used-'
+/** Longer than a code is accepted. */
+const USED_MS = 2 * 60_000
+const APP_CODE = /^\d{6}$/
 const COOKIE = /(?:^|[.\-_])two_factor$/
 
 export function makeSecondFactors({ db, auth, headersOf, begun }: SecondFactorOptions): SecondFactors {
@@ -71,6 +78,7 @@ export function makeSecondFactors({ db, auth, headersOf, begun }: SecondFactorOp
     async confirm(cookie, code) {
       const known = await signedInAs(cookie)
       if (known?.secondFactor === true) throw new SandlotError('conflict', THERE_IS_ONE)
+      if (!(await isUnused(db, known?.userId, code))) throw new SandlotError('forbidden', WRONG_CODE)
       return whileItHolds(db, known && { ...known, secondFactor: true }, async () => {
         try {
           const { headers } = await api.verifyTOTP({
@@ -84,8 +92,20 @@ export function makeSecondFactors({ db, auth, headersOf, begun }: SecondFactorOp
         }
       })
     },
-    async disable(cookie, password) {
+    async disable(cookie, password, code) {
       const known = await signedInAs(cookie)
+      const { password: passwords } = await $context
+      // Before the code, which counts once.
+      if (known !== undefined && !(await passwords.verify({ hash: known.hash, password })))
+        throw new SandlotError('forbidden', WRONG_PASSWORD)
+      const given = code.replaceAll(/\s/g, '')
+      if (!(await isUnused(db, known?.userId, given))) throw new SandlotError('forbidden', WRONG_CODE)
+      try {
+        const request = { body: { code: given }, headers: new Headers({ cookie }) }
+        await (APP_CODE.test(given) ? api.verifyTOTP(request) : api.verifyBackupCode(request))
+      } catch (error) {
+        throw translate(error)
+      }
       return whileItHolds(db, known && { ...known, secondFactor: false }, async () => {
         try {
           const { headers } = await api.disableTwoFactor({
@@ -117,9 +137,10 @@ export function makeSecondFactors({ db, auth, headersOf, begun }: SecondFactorOp
       headers.set('cookie', challengeOf(cookie) ?? '')
       const given = code.replaceAll(/\s/g, '')
       const request = { body: { code: given }, headers, returnHeaders: true } as const
+      if (!(await isUnused(db, userId, given))) throw new SandlotError('unauthenticated', WRONG_CODE)
       return whileItHolds(db, known, async () => {
         try {
-          const answer = /^\d{6}$/.test(given)
+          const answer = APP_CODE.test(given)
             ? await api.verifyTOTP(request)
             : await api.verifyBackupCode(request)
           return await begun(answer.headers)
@@ -129,12 +150,36 @@ export function makeSecondFactors({ db, auth, headersOf, begun }: SecondFactorOp
             'unauthenticated',
             /COOKIE|ATTEMPTS|LOCKED/.test(codeOf(error))
               ? 'Sign in again with your password: this try is over.'
-              : 'This code is not right, or is too old.',
+              : WRONG_CODE,
           )
         }
       })
     },
   }
+}
+
+/** Marks a code of an app as used by this person, at all services; false: it was. */
+async function isUnused(
+  db: Kysely<AccountsSchema>,
+  userId: string | undefined,
+  code: string,
+): Promise<boolean> {
+  // Recovery codes are used up by themselves.
+  if (userId === undefined || !APP_CODE.test(code)) return true
+  const now = Date.now()
+  const [at, expiresAt] = [new Date(now).toISOString(), new Date(now + USED_MS).toISOString()]
+  await db
+    .deleteFrom('auth_verification')
+    .where('id', 'like', `${USED}%`)
+    .where('expiresAt', '<', at)
+    .execute()
+  const id = `${USED}${createHash('sha256').update(`${userId} ${code}`).digest('hex')}`
+  const { numInsertedOrUpdatedRows: marked } = await db
+    .insertInto('auth_verification')
+    .values({ id, identifier: id, value: userId, expiresAt, createdAt: at, updatedAt: at })
+    .onConflict((conflict) => conflict.column('id').doNothing())
+    .executeTakeFirstOrThrow()
+  return marked === 1n
 }
 
 /** The one cookie that says which sign-in waits for a code. */
@@ -153,8 +198,9 @@ function decoded(value: string): string {
 function translate(error: unknown): unknown {
   if (!(error instanceof APIError)) return error
   const code = codeOf(error)
-  if (code === 'INVALID_PASSWORD') return new SandlotError('forbidden', 'That is not your current password.')
-  if (code === 'INVALID_CODE') return new SandlotError('forbidden', 'This code is not right, or is too old.')
+  if (code === 'INVALID_PASSWORD') return new SandlotError('forbidden', WRONG_PASSWORD)
+  if (code === 'INVALID_CODE' || code === 'INVALID_BACKUP_CODE')
+    return new SandlotError('forbidden', WRONG_CODE)
   if (code === 'TOTP_ALREADY_ENABLED') return new SandlotError('conflict', THERE_IS_ONE)
   if (code === 'TOTP_NOT_ENABLED')
     return new SandlotError('conflict', 'There is no second factor to confirm.')

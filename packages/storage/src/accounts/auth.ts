@@ -12,12 +12,11 @@ import { accountOf, toAccount } from './account-rows.ts'
 import { makeExternalFlows } from './auth-external.ts'
 import { type AuthOptions, IP_HEADER, authOptions } from './auth-options.ts'
 import { type SecondFactors, makeSecondFactors } from './auth-second-factor.ts'
-import { credentialOf, replacePassword, whileItHolds } from './credentials.ts'
+import { credentialOf, replacePassword, whileItHolds, WRONG_PASSWORD } from './credentials.ts'
 import type { ExternalFlows } from './external.ts'
 import type { AccountsSchema } from './schema.ts'
 import { type NewUser, type Origin, SecondFactorNeeded, type SignedIn, type Tickets } from './store.ts'
 
-const WRONG_PASSWORD = 'That is not your current password.'
 const SIGN_IN_FIRST = 'Sign in first.'
 const TICKET = 'ticket-'
 const PASSWORD_LENGTH = `A password has ${MIN_PASSWORD_CHARS} to ${MAX_PASSWORD_CHARS} characters.`

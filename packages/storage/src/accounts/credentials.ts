@@ -28,6 +28,8 @@ interface NewPassword {
   kept?: string
 }
 
+export const WRONG_PASSWORD = 'That is not your current password.'
+
 /** better-auth's provider id of a password. */
 export const PASSWORD = 'credential'
 /** Of its identifiers of sign-ins that wait for a code. */

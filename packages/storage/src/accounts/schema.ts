@@ -52,7 +52,14 @@ export interface AccountsSchema extends NoticesTables, AlertsTables, ServicesTab
     updatedAt: string
   }
   /** What is valid for a while: a flow at a provider, a sign-in that waits for a code. */
-  auth_verification: { identifier: string; value: string; expiresAt: string }
+  auth_verification: {
+    id: string
+    identifier: string
+    value: string
+    expiresAt: string
+    createdAt: string
+    updatedAt: string
+  }
   sign_in: {
     id: string
     /** Key of the provider by which it began; null: by password. */

@@ -7,7 +7,7 @@ import { accountsMigrations } from '../../src/accounts/schema.ts'
 import { type AccountsStore, SecondFactorNeeded, type SignedIn } from '../../src/accounts/store.ts'
 import { openStore } from '../../src/database/open.ts'
 import { onBoth } from '../support/databases.ts'
-import { codeOf } from '../support/totp.ts'
+import { codeOf, nextCode } from '../support/totp.ts'
 
 const OPTIONS = { secret: '0123456789abcdefghijklmnopqrstuvwxyzABCDEF', publicUrl: 'http://127.0.0.1:8002' }
 const ANN = { name: 'Ann', email: 'ann@example.org', password: 'correct horse', role: 'member' as const }
@@ -105,6 +105,33 @@ onBoth(({ name, fresh }) => {
       }),
     )
     expect((await here.signIns.list(id)).map((one) => one.id)).toEqual([after?.signInId])
+  })
+
+  test('a code of an app counts once, at whichever service and however many ask at once', async () => {
+    await here.createUser(ANN)
+    const { made, asking } = await startSecondFactor()
+    const used = codeOf(made.uri)
+    const after = await here.secondFactor.confirm(cookieOf(asking), used)
+    const half = async (service: AccountsStore): Promise<string> => {
+      const needed: unknown = await service.signIn(ANN, {}).catch((error: unknown) => error)
+      if (!(needed instanceof SecondFactorNeeded)) throw new Error('no code was asked for')
+      return pairs(needed.setCookies)
+    }
+    const finish = async (service: AccountsStore, code: string) =>
+      service.secondFactor.finish(await half(service), code, {})
+    for (const service of [here, there])
+      await expect(finish(service, used)).rejects.toMatchObject({ code: 'unauthenticated' })
+    const next = nextCode(made.uri)
+    const tries = await Promise.allSettled([here, there, here, there].map((one) => finish(one, next)))
+    expect(tries.map(({ status }) => status).toSorted()).toEqual([
+      'fulfilled',
+      'rejected',
+      'rejected',
+      'rejected',
+    ])
+    await expect(there.secondFactor.disable(cookieOf(after), ANN.password, next)).rejects.toMatchObject({
+      code: 'forbidden',
+    })
   })
 
   test('a sign-in that waits for its code ends with the password that began it', async () => {

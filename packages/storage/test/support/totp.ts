@@ -14,3 +14,6 @@ export function codeOf(uri: string, at = Date.now()): string {
   const offset = (digest.at(-1) ?? 0) & 15
   return String((digest.readUInt32BE(offset) & 0x7f_ff_ff_ff) % 1_000_000).padStart(6, '0')
 }
+
+/** The one after it, which is accepted already: each counts once. */
+export const nextCode = (uri: string): string => codeOf(uri, Date.now() + 30_000)

@@ -95,8 +95,8 @@ export async function confirmSecondFactor(code: string): Promise<void> {
   await call(nothing, 'POST', '/api/account/second-factor/confirm', { code })
 }
 
-export async function removeSecondFactor(password: string): Promise<void> {
-  await call(nothing, 'POST', '/api/account/second-factor/disable', { password })
+export async function removeSecondFactor(password: string, code: string): Promise<void> {
+  await call(nothing, 'POST', '/api/account/second-factor/disable', { password, code })
 }
 
 /** One's own, last used first. */

@@ -285,9 +285,10 @@ function PasswordStep(props: {
 }) {
   const { me } = useChat()
   const [password, setPassword] = useState('')
+  const [code, setCode] = useState('')
   const { busy, problem, onSubmit } = useSubmit(async () => {
     if (!props.on) return props.onMade(await beginSecondFactor(password))
-    await removeSecondFactor(password)
+    await removeSecondFactor(password, code)
     await props.onRemoved()
   })
   return (
@@ -306,6 +307,20 @@ function PasswordStep(props: {
         value={password}
         onChange={(event) => setPassword(event.target.value)}
       />
+      {props.on && (
+        <Field
+          label="Code"
+          name="code"
+          autoComplete="one-time-code"
+          autoCapitalize="off"
+          spellCheck={false}
+          required
+          maxLength={50}
+          value={code}
+          hint="From your authenticator app, or one of your recovery codes."
+          onChange={(event) => setCode(event.target.value)}
+        />
+      )}
       <div className="flex justify-end gap-2">
         <Button onClick={props.onLeave}>Cancel</Button>
         <Button type="submit" variant={props.on ? 'danger' : 'primary'} disabled={busy}>
