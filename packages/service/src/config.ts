@@ -1,5 +1,6 @@
 /** What an operator can set for the service. The only file here that reads the environment. */
 import { readFileSync } from 'node:fs'
+import type { BlockList } from 'node:net'
 import { dirname, join, resolve } from 'node:path'
 import { ConfigError, readConfig, settingRows, wholeNumber } from '@sandlot/shared/config'
 import { databaseUrl } from '@sandlot/shared/config/database-url'
@@ -11,6 +12,7 @@ import { BACKUP_STATUS_FILE } from '@sandlot/shared/office/backup-status'
 import { type OidcProviderConfig, readOidcProviders } from '@sandlot/shared/team/oidc-config'
 import { type LocalSignIn, localSignIn } from '@sandlot/shared/team/sign-in-api'
 import { z } from 'zod'
+import { trustedProxies, trustedProxyNames } from './auth/trusted-proxies.ts'
 import type { MailSettings } from './notices/mail.ts'
 
 const readText = (path: string): string => readFileSync(path, 'utf8')
@@ -91,6 +93,7 @@ const variables = z.object({
     .transform((list) => list.split(',').map((origin) => origin.trim()))
     .transform((list) => list.filter((origin) => origin !== ''))
     .pipe(z.array(httpUrl)),
+  SANDLOT_TRUSTED_PROXIES: trustedProxyNames,
   SANDLOT_AGENT_URL: z
     .string()
     .regex(/^(ws|wss|ws\+unix):/, 'must be ws://…, wss://… or ws+unix:///path/agent.sock:/acp')
@@ -136,6 +139,8 @@ export interface ServiceConfig {
   /** Origin of the address people type, where it is not host and port. */
   publicUrl: string | undefined
   allowedOrigins: string[]
+  /** Proxies that say by `X-Forwarded-For` from where a request comes. */
+  trustedProxies: BlockList
   /** Below it each preview has a host of its own; undefined: below `localhost`, if that is us. */
   previewHost: string | undefined
   agentUrl: string
@@ -185,6 +190,7 @@ export function readServiceConfig(env: Environment = process.env): ServiceConfig
     keysFolder,
     publicUrl: read.SANDLOT_PUBLIC_URL,
     allowedOrigins: read.SANDLOT_ALLOWED_ORIGINS,
+    trustedProxies: trustedProxies(read.SANDLOT_TRUSTED_PROXIES, read.SANDLOT_PUBLIC_URL),
     previewHost: read.SANDLOT_PREVIEW_HOST,
     agentUrl: read.SANDLOT_AGENT_URL ?? `ws+unix://${join(dataFolder, 'run', 'agent.sock')}:/acp`,
     agentToken: read.SANDLOT_AGENT_TOKEN,

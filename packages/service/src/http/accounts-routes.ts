@@ -66,7 +66,7 @@ export function accountsRoutes(parts: Parts): Hono<AppEnv> {
     email: string,
     attempt: (from: Origin) => Promise<SignedIn>,
   ): Promise<SignedIn> => {
-    const address = addressOf(c, config.publicUrl)
+    const address = addressOf(c, config.trustedProxies)
     try {
       await limits.beforeSignIn(address, email)
     } catch (error) {
@@ -124,7 +124,7 @@ export function accountsRoutes(parts: Parts): Hono<AppEnv> {
       const administrator = await setup.run(request)
       fellows.tellSetUp()
       log.info({ user: administrator.id }, 'the first administrator was created')
-      const from = { address: addressOf(c, config.publicUrl) }
+      const from = { address: addressOf(c, config.trustedProxies) }
       const after = { role: administrator.role }
       await accounts.audit.write({
         who: NOT_SIGNED_IN,
@@ -153,18 +153,18 @@ export function accountsRoutes(parts: Parts): Hono<AppEnv> {
       return answer(c, await tryIn(c, email, (from) => accounts.secondFactor.finish(cookie, code, from)))
     })
     .post('/invitations/look', ourPagesOnly, async (c) => {
-      await limits.beginSignIn(addressOf(c, config.publicUrl))
+      await limits.beginSignIn(addressOf(c, config.trustedProxies))
       const { token } = await readBody(c, invitationLook)
       const { role, email, createdBy, expiresAt } = await accounts.invitations.look(token)
       return c.json({ role, email, createdBy, expiresAt } satisfies InvitationOffer)
     })
     .post('/invitations/accept', ourPagesOnly, async (c) => {
-      await limits.beginSignIn(addressOf(c, config.publicUrl))
+      await limits.beginSignIn(addressOf(c, config.trustedProxies))
       const { token, ...user } = await readBody(c, acceptInvitationRequest)
       const made = await accounts.invitations.accept(token, user)
       log.info({ user: made.id }, 'accepted an invitation')
       const { id, name, email, role } = made
-      const from = { address: addressOf(c, config.publicUrl) }
+      const from = { address: addressOf(c, config.trustedProxies) }
       await accounts.audit.write({
         who: { id, name, email },
         from,
@@ -181,7 +181,7 @@ export function accountsRoutes(parts: Parts): Hono<AppEnv> {
       if (signInId !== undefined) sockets.signInEnded(signInId)
       if (before !== undefined)
         await accounts.audit.write({
-          ...signedInFrom(before, addressOf(c, config.publicUrl)),
+          ...signedInFrom(before, addressOf(c, config.trustedProxies)),
           what: 'signed_out',
         })
       for (const ended of setCookies) c.header('set-cookie', ended, { append: true })
@@ -193,7 +193,7 @@ export function accountsRoutes(parts: Parts): Hono<AppEnv> {
       const { id, email } = caller.account
       const change = await readBody(c, newPasswordRequest)
       // A stolen sign-in must not allow guessing the password.
-      const address = addressOf(c, config.publicUrl)
+      const address = addressOf(c, config.trustedProxies)
       await limits.beforeSignIn(address, email)
       const after = await accounts.changePassword(c.req.header('cookie') ?? '', change)
       await limits.signInSucceeded(address, email)

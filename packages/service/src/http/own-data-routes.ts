@@ -63,7 +63,7 @@ export function ownDataRoutes(parts: Parts): Hono<AppEnv> {
       if (await accounts.external.hasPassword(id)) {
         if (said.password === undefined || said.password === '')
           throw new SandlotError('forbidden', 'Type your password as well.')
-        const address = addressOf(c, config.publicUrl)
+        const address = addressOf(c, config.trustedProxies)
         // A stolen sign-in must not allow guessing it.
         await limits.beforeSignIn(address, email)
         await accounts.checkPassword(id, said.password)

@@ -1,5 +1,6 @@
 /** Reading a request: its caller, its body, its address. */
 import type { IncomingMessage } from 'node:http'
+import type { BlockList } from 'node:net'
 import { SandlotError } from '@sandlot/shared/errors'
 import { parseExactly } from '@sandlot/shared/exact-numbers'
 import { parseStorable } from '@sandlot/shared/storable-text'
@@ -9,6 +10,7 @@ import type { z } from 'zod'
 import { findCaller } from '../auth/caller.ts'
 import type { Caller } from '../auth/caller.ts'
 import { requireScope, scopeOf } from '../auth/scopes.ts'
+import { clientAddress } from '../auth/trusted-proxies.ts'
 import { problemsOf } from '../socket/frame.ts'
 import type { AppEnv, Ctx, Parts } from './context.ts'
 
@@ -20,7 +22,7 @@ const SAFE_METHODS = new Set(['GET', 'HEAD', 'OPTIONS'])
  */
 export function requireCaller({ accounts, config, isOurs }: Parts): MiddlewareHandler<AppEnv> {
   return createMiddleware<AppEnv>(async function callerIsKnown(c, next) {
-    const address = addressOf(c, config.publicUrl)
+    const address = addressOf(c, config.trustedProxies)
     const credentials = { ...credentialsOf(c), address }
     const look = () => findCaller(accounts, isOurs, credentials, !SAFE_METHODS.has(c.req.method))
     const caller = await look()
@@ -126,22 +128,15 @@ async function readJson(c: Ctx): Promise<unknown> {
   }
 }
 
-/**
- * The address of the client, for limits. Behind a proxy (there is a public URL, and the peer is on
- * a private network) it is what that proxy saw: the last entry of `X-Forwarded-For`; the client
- * controls earlier ones.
- */
-export function addressOf(c: Ctx, publicUrl: string | undefined): string {
-  return addressIn(c.env.incoming, publicUrl)
+/** The address of the client, for limits and the audit log. */
+export function addressOf(c: Ctx, trusted: BlockList): string {
+  return addressIn(c.env.incoming, trusted)
 }
 
 /** The same of a request that Hono does not answer. */
-export function addressIn(request: IncomingMessage, publicUrl: string | undefined): string {
-  const peer = peerOf(request)
-  if (publicUrl === undefined || !isPrivate(peer)) return peer
+export function addressIn(request: IncomingMessage, trusted: BlockList): string {
   const passedOn = request.headers['x-forwarded-for']
-  const last = Array.isArray(passedOn) ? passedOn.at(-1) : passedOn
-  return last?.split(',').at(-1)?.trim() || peer
+  return clientAddress(peerOf(request), Array.isArray(passedOn) ? passedOn.join() : passedOn, trusted)
 }
 
 /** From this machine, and not passed on by a proxy on this machine. */
@@ -154,8 +149,4 @@ export function isLocal(c: Ctx): boolean {
 
 function peerOf(request: IncomingMessage): string {
   return (request.socket.remoteAddress ?? 'unknown').replace(/^::ffff:/, '')
-}
-
-function isPrivate(address: string): boolean {
-  return /^(127\.|10\.|192\.168\.|172\.(1[6-9]|2\d|3[01])\.|::1$|f[cd])/.test(address)
 }

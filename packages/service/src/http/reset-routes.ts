@@ -45,19 +45,19 @@ export function resetRoutes(parts: Parts): Hono<AppEnv> {
           'not_implemented',
           'This Sandlot sends no mail. An administrator can give you a new password.',
         )
-      await limits.beginReset(addressOf(c, config.publicUrl), email)
+      await limits.beginReset(addressOf(c, config.trustedProxies), email)
       // Not awaited: how long it takes would tell whether there is such an account.
-      sendLink(email, { address: addressOf(c, config.publicUrl) }).catch((error: unknown) =>
+      sendLink(email, { address: addressOf(c, config.trustedProxies) }).catch((error: unknown) =>
         log.warn({ error: messageOf(error) }, 'a link for a new password was not sent'),
       )
       return c.body(null, 204)
     })
     .post('/password', async (c) => {
       const { token, password } = await readBody(c, resetPasswordRequest)
-      await limits.beginSignIn(addressOf(c, config.publicUrl))
+      await limits.beginSignIn(addressOf(c, config.trustedProxies))
       const account = await accounts.passwordResets.finish(token, password)
       sockets.signInsEnded(account.id)
-      const from = { address: addressOf(c, config.publicUrl) }
+      const from = { address: addressOf(c, config.trustedProxies) }
       const { id, name } = account
       await accounts.audit.write({
         who: { id, name, email: account.email },

@@ -46,7 +46,7 @@ export function signInRoutes(parts: Parts): Hono<AppEnv> {
       } satisfies SignInWays),
     )
     .post('/sign-in/providers/:id', ourPagesOnly, async (c) => {
-      await limits.beginSignIn(addressOf(c, config.publicUrl))
+      await limits.beginSignIn(addressOf(c, config.trustedProxies))
       const { returnTo, invitation } = await readBody(c, beginSignInRequest)
       const begun = await external.begin(c.req.param('id'), returnTo)
       if (invitation !== undefined) {
@@ -65,7 +65,7 @@ export function signInRoutes(parts: Parts): Hono<AppEnv> {
       return sendTo(c, begun)
     })
     .get('/sign-in/callback/:id', async (c) => {
-      const address = addressOf(c, config.publicUrl)
+      const address = addressOf(c, config.trustedProxies)
       await limits.beginSignIn(address)
       const { to, setCookies } = await external.finish(
         c.req.param('id'),
@@ -166,7 +166,7 @@ export function signInRoutes(parts: Parts): Hono<AppEnv> {
 
   /** As many tries as a sign-in has: a stolen one must not allow guessing. */
   async function limited<T>(c: Ctx, email: string, attempt: () => Promise<T>): Promise<T> {
-    const address = addressOf(c, config.publicUrl)
+    const address = addressOf(c, config.trustedProxies)
     await limits.beforeSignIn(address, email)
     const value = await attempt()
     await limits.signInSucceeded(address, email)

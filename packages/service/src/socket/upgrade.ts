@@ -28,7 +28,7 @@ import { MAX_SOCKETS_PER_USER } from './sockets.ts'
 
 interface UpgradeOptions extends Omit<ChatSocketOptions, 'caller' | 'accessTo'> {
   accounts: AccountsStore
-  config: Pick<ServiceConfig, 'publicUrl'>
+  config: Pick<ServiceConfig, 'trustedProxies'>
   isOurs: OriginRule
   sessions: Sessions
 }
@@ -108,7 +108,7 @@ export function makeUpgrade(options: UpgradeOptions): OnUpgrade {
     const caller = await findCaller(
       given.accounts,
       given.isOurs,
-      { cookie, authorization, origin, host, address: addressIn(request, given.config.publicUrl) },
+      { cookie, authorization, origin, host, address: addressIn(request, given.config.trustedProxies) },
       true,
     )
     if (caller.via === 'key') requireScope(caller.scopes, scope)

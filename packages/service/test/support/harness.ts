@@ -1,5 +1,6 @@
 /** A real service on a free port with a real accounts.db, and real clients for it. */
 import { mkdtemp, rm } from 'node:fs/promises'
+import { BlockList } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { SessionEvent } from '@sandlot/shared/events'
@@ -44,6 +45,7 @@ export async function startHarness(
     keysFolder: join(folder, 'keys'),
     publicUrl: undefined,
     allowedOrigins: [],
+    trustedProxies: new BlockList(),
     previewHost: undefined,
     agentUrl: `ws+unix://${socketPath}:/acp`,
     agentToken: undefined,

@@ -111,6 +111,8 @@ export const CONFIG_NAMES: Record<string, string> = {
   SANDLOT_PREVIEW_HOST:
     'host below which what listens in a sandbox is shown, like preview.chat.example.org (docs/previews.md)',
   SANDLOT_ALLOWED_ORIGINS: 'comma-separated further origins that may open a WebSocket',
+  SANDLOT_TRUSTED_PROXIES:
+    'comma-separated addresses and networks (CIDR) of proxies whose X-Forwarded-For counts; own-networks: with SANDLOT_PUBLIC_URL, the networks of this machine or container (default: with SANDLOT_PUBLIC_URL 127.0.0.0/8 and ::1; compose sets own-networks)',
   SANDLOT_OIDC:
     'JSON: the providers by which people sign in: [{name, issuer, clientId, clientSecret, …}] (docs/sign-in.md)',
   SANDLOT_LOCAL_SIGN_IN:

@@ -76,8 +76,8 @@ export type AccountWays = z.infer<typeof accountWays>
 /**
  * `POST /api/account/second-factor` (cookie) → `NewSecondFactor`; it holds once
  * `POST /api/account/second-factor/confirm` has got a code (→ 204). `POST
- * /api/account/second-factor/disable` (`secondFactorRemoval`) → 204. An administrator removes that of a person:
- * `DELETE /api/users/:id/second-factor` → 204.
+ * /api/account/second-factor/disable` (`secondFactorRemoval`) → 204. An administrator removes that
+ * of a person: `DELETE /api/users/:id/second-factor` → 204.
  */
 export const secondFactorRemoval = z.strictObject({
   password: z.string().min(1).max(128),
