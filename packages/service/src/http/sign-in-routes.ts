@@ -49,10 +49,12 @@ export function signInRoutes(parts: Parts): Hono<AppEnv> {
       await limits.beginSignIn(addressOf(c, config.trustedProxies))
       const { returnTo, invitation } = await readBody(c, beginSignInRequest)
       const begun = await external.begin(c.req.param('id'), returnTo)
+      // Also where this one is refused, which must not be tried at a later sign-in.
+      deleteCookie(c, INVITATION_COOKIE, cookieScope)
       if (invitation !== undefined) {
         await accounts.invitations.look(invitation)
         setCookie(c, INVITATION_COOKIE, invitation, { ...cookieScope, maxAge: INVITATION_SECONDS })
-      } else deleteCookie(c, INVITATION_COOKIE, cookieScope)
+      }
       return sendTo(c, begun)
     })
     .post('/sign-in/providers/:id/link', signedInOnly, async (c) => {
@@ -67,6 +69,8 @@ export function signInRoutes(parts: Parts): Hono<AppEnv> {
     .get('/sign-in/callback/:id', async (c) => {
       const address = addressOf(c, config.trustedProxies)
       await limits.beginSignIn(address)
+      // It counts for this sign-in only, however that ends.
+      deleteCookie(c, INVITATION_COOKIE, cookieScope)
       const { to, setCookies } = await external.finish(
         c.req.param('id'),
         c.req.query(),
@@ -74,7 +78,6 @@ export function signInRoutes(parts: Parts): Hono<AppEnv> {
         { ip: address, userAgent: c.req.header('user-agent') },
         getCookie(c, INVITATION_COOKIE),
       )
-      deleteCookie(c, INVITATION_COOKIE, cookieScope)
       metrics.signIn(setCookies.length > 0 ? 'ok' : 'refused')
       for (const cookie of setCookies) c.header('set-cookie', cookie, { append: true })
       return c.redirect(to)

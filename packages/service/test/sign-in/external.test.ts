@@ -51,6 +51,29 @@ describe('an invitation', () => {
     })
   })
 
+  test('that is none is cleared in the browser, and the next sign-in works', async () => {
+    await start({}, {}, true)
+    await invite()
+    provider.person = ADA
+    for (const bad of ['x'.repeat(32), '', '%00', '%E0%A4%A']) {
+      const who = new Wanderer()
+      await who.post(`${url}/api/sign-in/providers/work`, {})
+      const cookie = `${who.cookie(url)}; sandlot_invitation=${bad}`
+      const back = await fetch(`${url}/api/sign-in/callback/work?state=none&code=x`, {
+        headers: { cookie },
+        redirect: 'manual',
+      })
+      expect(back.status, bad).toBe(302)
+      expect(back.headers.getSetCookie().join(), bad).toMatch(/sandlot_invitation=; Max-Age=0/)
+    }
+    const begun = await new Wanderer().post(`${url}/api/sign-in/providers/work`, {
+      invitation: 'x'.repeat(32),
+    })
+    expect(begun.ok).toBe(false)
+    expect(begun.headers.getSetCookie().join()).toMatch(/sandlot_invitation=; Max-Age=0/)
+    expect(await me((await signIn()).who)).toMatchObject({ name: 'Ada' })
+  })
+
   test('for any address gives nobody the sign-in of the person who has that address', async () => {
     await start({}, {}, true)
     const token = await invite()
