@@ -38,6 +38,11 @@ export interface ErrorBody {
   requestId?: string | undefined
 }
 
+interface SandlotErrorOptions extends ErrorOptions {
+  /** Of a `rate_limited`: sooner is too soon. */
+  retryAfterSeconds?: number
+}
+
 /**
  * An expected failure with a stable code. Anything else that is thrown is a bug and goes out as
  * `internal`.
@@ -45,10 +50,12 @@ export interface ErrorBody {
 export class SandlotError extends Error {
   override readonly name = 'SandlotError'
   readonly code: ErrorCode
+  readonly retryAfterSeconds: number | undefined
 
-  constructor(code: ErrorCode, message: string, options?: ErrorOptions) {
+  constructor(code: ErrorCode, message: string, options?: SandlotErrorOptions) {
     super(message, options)
     this.code = code
+    this.retryAfterSeconds = options?.retryAfterSeconds
   }
 
   get status(): number {

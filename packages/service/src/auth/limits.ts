@@ -62,6 +62,8 @@ export interface Limits {
    * pair.
    */
   signInSucceeded(address: string, email: string): Promise<void>
+  /** The password was not checked: removes what was counted in advance. */
+  signInUnchecked(address: string, email: string): Promise<void>
   /** Before each step of a sign-in by a provider. Throws `rate_limited`. */
   beginSignIn(address: string): Promise<void>
   /** Before a link for a new password is sent. Throws `rate_limited`. */
@@ -124,6 +126,12 @@ export function makeLimits(rates: LimitRates = DEFAULT_RATES): Limits {
       await byAddress.reward(address)
       await byAccount.reward(who)
     },
+    async signInUnchecked(address, email) {
+      const who = email.toLowerCase()
+      await pair.reward(`${address} ${who}`)
+      await byAddress.reward(address)
+      await byAccount.reward(who)
+    },
     beginSignIn: (address) => take(steps, address, 'Too many sign-ins'),
     async beginReset(address, email) {
       await take(steps, address, 'Too many sign-ins')
@@ -132,6 +140,27 @@ export function makeLimits(rates: LimitRates = DEFAULT_RATES): Limits {
     prompt: (userId) => take(prompts, userId, 'Too many messages'),
     noticeTest: (userId) => take(noticeTests, userId, 'Too many tests'),
   }
+}
+
+/** Counts `attempt` as a sign-in, unless the queue of passwords was too full to check it. */
+export async function countSignIn<T>(
+  limits: Limits,
+  { address, email }: { address: string; email: string },
+  attempt: () => Promise<T>,
+): Promise<T> {
+  await limits.beforeSignIn(address, email)
+  try {
+    const value = await attempt()
+    await limits.signInSucceeded(address, email)
+    return value
+  } catch (error) {
+    if (isRateLimited(error)) await limits.signInUnchecked(address, email)
+    throw error
+  }
+}
+
+export function isRateLimited(error: unknown): boolean {
+  return error instanceof SandlotError && error.code === 'rate_limited'
 }
 
 async function take(limiter: RateLimiterMemory, key: string, what: string): Promise<void> {
@@ -153,5 +182,5 @@ async function consume(limiter: RateLimiterMemory, key: string): Promise<RateLim
 function tooMany(what: string, ms: number): SandlotError {
   const seconds = Math.max(1, Math.ceil(ms / 1000))
   const wait = seconds > 90 ? `${Math.ceil(seconds / 60)} minutes` : `${seconds} seconds`
-  return new SandlotError('rate_limited', `${what}. Try again in ${wait}.`)
+  return new SandlotError('rate_limited', `${what}. Try again in ${wait}.`, { retryAfterSeconds: seconds })
 }

@@ -20,6 +20,7 @@ import type { Origin, SignedIn } from '@sandlot/storage/accounts/store'
 import { Hono } from 'hono'
 import { z } from 'zod'
 import { actorOf, agentUserOf, signedInFrom, whomOf } from '../auth/agent-user.ts'
+import { countSignIn, isRateLimited } from '../auth/limits.ts'
 import { tellPersonChanged } from '../people/teams.ts'
 import type { AppEnv, Ctx, Parts } from './context.ts'
 import { addressOf, readBody, requireCaller, requireOurOrigin, requireSignIn } from './request.ts'
@@ -83,6 +84,10 @@ export function accountsRoutes(parts: Parts): Hono<AppEnv> {
       metrics.signIn('ok')
       return signedIn
     } catch (error) {
+      if (isRateLimited(error)) {
+        metrics.signIn('limited')
+        await limits.signInUnchecked(address, email)
+      }
       if (error instanceof SandlotError && error.code === 'unauthenticated') {
         metrics.signIn('refused')
         log.info({ address, requestId: c.var.requestId }, 'a sign-in was refused')
@@ -194,9 +199,9 @@ export function accountsRoutes(parts: Parts): Hono<AppEnv> {
       const change = await readBody(c, newPasswordRequest)
       // A stolen sign-in must not allow guessing the password.
       const address = addressOf(c, config.trustedProxies)
-      await limits.beforeSignIn(address, email)
-      const after = await accounts.changePassword(c.req.header('cookie') ?? '', change)
-      await limits.signInSucceeded(address, email)
+      const after = await countSignIn(limits, { address, email }, () =>
+        accounts.changePassword(c.req.header('cookie') ?? '', change),
+      )
       c.set('caller', { ...after, via: 'sign-in', from: { ...c.var.caller.from, signIn: after.signInId } })
       sockets.signInsEnded(id, { was: caller.signInId, is: after.signInId })
       await accounts.audit.write({ ...actorOf(c.var.caller), what: 'password_changed' })

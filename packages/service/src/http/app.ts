@@ -205,6 +205,8 @@ function answerError(c: Ctx, { log }: Parts, error: unknown): Response {
   const { requestId } = c.var
   if (!(error instanceof SandlotError))
     log.error({ err: error, requestId, path: c.req.path }, 'a request failed')
+  if (error instanceof SandlotError && error.retryAfterSeconds !== undefined)
+    c.header('retry-after', String(error.retryAfterSeconds))
   return c.json(toErrorBody(error, requestId), error instanceof SandlotError ? statusOf(error) : 500)
 }
 

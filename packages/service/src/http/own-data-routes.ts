@@ -9,6 +9,7 @@ import { ruleList } from '@sandlot/shared/person/rules-api'
 import { secretList } from '@sandlot/shared/person/secrets'
 import { Hono } from 'hono'
 import { actorOf, agentUserOf } from '../auth/agent-user.ts'
+import { countSignIn } from '../auth/limits.ts'
 import { fillOwnData } from '../own-data/archive.ts'
 import type { AppEnv, Ctx, Parts } from './context.ts'
 import { streamZip } from './folder-zip.ts'
@@ -61,13 +62,12 @@ export function ownDataRoutes(parts: Parts): Hono<AppEnv> {
       if (said.email.trim().toLowerCase() !== email.toLowerCase())
         throw new SandlotError('bad_request', 'This is not the address of your account.')
       if (await accounts.external.hasPassword(id)) {
-        if (said.password === undefined || said.password === '')
+        const given = said.password
+        if (given === undefined || given === '')
           throw new SandlotError('forbidden', 'Type your password as well.')
         const address = addressOf(c, config.trustedProxies)
         // A stolen sign-in must not allow guessing it.
-        await limits.beforeSignIn(address, email)
-        await accounts.checkPassword(id, said.password)
-        await limits.signInSucceeded(address, email)
+        await countSignIn(limits, { address, email }, () => accounts.checkPassword(id, given))
       }
       const line = { ...actorOf(caller), what: 'person_removed' } as const
       await removals.remove(id, 'purge', line)

@@ -12,6 +12,7 @@ import type { SignedIn } from '@sandlot/storage/accounts/store'
 import { Hono } from 'hono'
 import { deleteCookie, getCookie, setCookie } from 'hono/cookie'
 import { actorOf } from '../auth/agent-user.ts'
+import { countSignIn } from '../auth/limits.ts'
 import type { AppEnv, Ctx, Parts } from './context.ts'
 import { addressOf, readBody, requireCaller, requireOurOrigin, requireSignIn } from './request.ts'
 import { canReset } from './reset-routes.ts'
@@ -169,11 +170,7 @@ export function signInRoutes(parts: Parts): Hono<AppEnv> {
 
   /** As many tries as a sign-in has: a stolen one must not allow guessing. */
   async function limited<T>(c: Ctx, email: string, attempt: () => Promise<T>): Promise<T> {
-    const address = addressOf(c, config.trustedProxies)
-    await limits.beforeSignIn(address, email)
-    const value = await attempt()
-    await limits.signInSucceeded(address, email)
-    return value
+    return countSignIn(limits, { address: addressOf(c, config.trustedProxies), email }, attempt)
   }
 
   /** With this sign-in in place of the caller's; all others end. */

@@ -1,5 +1,4 @@
 /** Options of better-auth. */
-import { hash, verify } from '@node-rs/argon2'
 import { MAX_PASSWORD_CHARS, MIN_PASSWORD_CHARS } from '@sandlot/shared/api'
 import type { Auth, BetterAuthPlugin } from 'better-auth'
 import { createAuthEndpoint, sensitiveSessionMiddleware } from 'better-auth/api'
@@ -8,6 +7,7 @@ import { admin } from 'better-auth/plugins/admin'
 import { adminAc, userAc } from 'better-auth/plugins/admin/access'
 import { twoFactor } from 'better-auth/plugins/two-factor'
 import type { Kysely } from 'kysely'
+import { PasswordHasher } from './auth-passwords.ts'
 import type { AccountsSchema } from './schema.ts'
 
 export interface AuthOptions {
@@ -46,6 +46,7 @@ const ours = {
 } satisfies BetterAuthPlugin
 
 export function authOptions(db: Kysely<AccountsSchema>, options: AuthOptions) {
+  const passwords = new PasswordHasher()
   return {
     appName: 'Sandlot',
     baseURL: options.publicUrl,
@@ -71,10 +72,9 @@ export function authOptions(db: Kysely<AccountsSchema>, options: AuthOptions) {
       disableSignUp: true,
       minPasswordLength: MIN_PASSWORD_CHARS,
       maxPasswordLength: MAX_PASSWORD_CHARS,
-      // The defaults of the library: argon2id, 19 MiB, two passes.
       password: {
-        hash: (password: string) => hash(password),
-        verify: (given: { hash: string; password: string }) => verify(given.hash, given.password),
+        hash: (password: string) => passwords.hash(password),
+        verify: (given: { hash: string; password: string }) => passwords.verify(given),
       },
     },
     // Limits are the service's, by address and by account; better-auth's own count requests only by

@@ -47,18 +47,28 @@ export function makePasswordResets(
     },
     async finish(token, password) {
       // Taken first: of two at once one gets it.
-      const row = await db
+      const taken = await db
         .deleteFrom('password_reset')
         .where('hash', '=', hashOf(token))
-        .returning(['userId', 'expiresAt'])
+        .returningAll()
         .executeTakeFirst()
       const account =
-        row === undefined || row.expiresAt <= Date.now()
+        taken === undefined || taken.expiresAt <= Date.now()
           ? undefined
-          : (await listUsers(db)).find(({ id }) => id === row.userId)
-      if (account === undefined)
+          : (await listUsers(db)).find(({ id }) => id === taken.userId)
+      if (taken === undefined || account === undefined)
         throw new SandlotError('forbidden', 'This link was used or has expired. Ask for another one.')
-      await accounts.setPassword(account.id, password)
+      try {
+        await accounts.setPassword(account.id, password)
+      } catch (error) {
+        // Nothing has changed: the link can be used again, unless a newer one was sent.
+        await db
+          .insertInto('password_reset')
+          .values(taken)
+          .onConflict((conflict) => conflict.doNothing())
+          .execute()
+        throw error
+      }
       return account
     },
   }
