@@ -27,6 +27,7 @@ import { ensureSecret, printOf } from '@sandlot/shared/node/secret-file'
 import { isStillIn } from './auth/caller.ts'
 import { makeLimits } from './auth/limits.ts'
 import type { LimitRates } from './auth/limits.ts'
+import { type Clock, UserTraffic } from './auth/user-traffic.ts'
 import { makeLog } from './log.ts'
 import { AuditRetention } from './people/audit-retention.ts'
 import { adoptTeams, tellPersonChanged } from './people/teams.ts'
@@ -62,6 +63,8 @@ import { openUploads } from './chat/uploads.ts'
 interface ServiceDeps {
   writeLog?: (line: string) => void
   rates?: LimitRates
+  /** Of the shares of users. */
+  clock?: Clock
   connections?: Partial<ConnectionLimits>
   slowReaderBytes?: number
   removalRetryMs?: number
@@ -292,6 +295,7 @@ export async function startService(config: ServiceConfig, deps: ServiceDeps = {}
       audit,
       external,
       limits,
+      traffic: new UserTraffic(deps.clock),
       metrics,
       setup,
       fellows,

@@ -5,6 +5,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { SandlotError } from '@sandlot/shared/errors'
 import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible'
+import { Pace } from './pace.ts'
 
 /** Points in so many seconds. */
 interface Rate {
@@ -84,10 +85,8 @@ export function makeLimits(rates: LimitRates = DEFAULT_RATES): Limits {
   const resets = make(rates.resets)
   const prompts = make(rates.prompts)
   const noticeTests = make(rates.noticeTests)
-  /**
-   * When the next slowed sign-in of an account may be tried, on the clock of `performance.now()`.
-   */
-  const turns = new Map<string, number>()
+  /** Slowed sign-ins, by account. */
+  const slow = new Pace({ everyMs: rates.signInSlow.everyMs, burst: 0 })
   /**
    * Addresses from which an account has signed in, which are never slowed down. Ordered by last
    * sign-in.
@@ -95,13 +94,9 @@ export function makeLimits(rates: LimitRates = DEFAULT_RATES): Limits {
   const known = new Set<string>()
 
   const waitForTurn = async (who: string): Promise<void> => {
-    const { everyMs, longestMs } = rates.signInSlow
-    const now = performance.now()
-    for (const [account, at] of turns) if (at <= now) turns.delete(account)
-    const turn = turns.get(who) ?? now + everyMs
-    if (turn - now > longestMs) throw tooMany('Too many sign-ins of this account wait already', longestMs)
-    turns.set(who, turn + everyMs)
-    await sleep(turn - now)
+    const turn = slow.reserve(who, { longestMs: rates.signInSlow.longestMs })
+    if ('refused' in turn) throw tooMany('Too many sign-ins of this account wait already', turn.retryMs)
+    await sleep(turn.waitMs)
   }
 
   return {
@@ -179,7 +174,7 @@ async function consume(limiter: RateLimiterMemory, key: string): Promise<RateLim
   }
 }
 
-function tooMany(what: string, ms: number): SandlotError {
+export function tooMany(what: string, ms: number): SandlotError {
   const seconds = Math.max(1, Math.ceil(ms / 1000))
   const wait = seconds > 90 ? `${Math.ceil(seconds / 60)} minutes` : `${seconds} seconds`
   return new SandlotError('rate_limited', `${what}. Try again in ${wait}.`, { retryAfterSeconds: seconds })

@@ -8,6 +8,7 @@ import type { Caller } from '../auth/caller.ts'
 import type { ServiceConfig } from '../config.ts'
 import type { FellowServices } from '../fellows/fellow-services.ts'
 import type { Limits } from '../auth/limits.ts'
+import type { UserTraffic } from '../auth/user-traffic.ts'
 import type { Logger } from '../log.ts'
 import type { Metrics } from '../metrics.ts'
 import type { Alerts } from '../notices/alerts.ts'
@@ -42,6 +43,7 @@ export interface Parts {
   /** Sign-in by providers. */
   external: ExternalSignIn
   limits: Limits
+  traffic: UserTraffic
   metrics: Metrics
   setup: Setup
   /** The other services on the same accounts. */

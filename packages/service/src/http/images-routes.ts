@@ -13,7 +13,7 @@ import { requireCaller, recheckCaller } from './request.ts'
 
 /** `/api/images` */
 export function uploadRoutes(parts: Parts): Hono<AppEnv> {
-  const { uploads } = parts
+  const { uploads, traffic } = parts
   return new Hono<AppEnv>()
     .use(requireCaller(parts))
     .post(
@@ -32,6 +32,7 @@ export function uploadRoutes(parts: Parts): Hono<AppEnv> {
             'Send an image as image/png, image/jpeg, image/gif or image/webp.',
           )
         const bytes = Buffer.from(await c.req.arrayBuffer())
+        await traffic.pass(c.var.caller.account.id, bytes.length)
         await recheckCaller(c)
         return c.json(await uploads.add(c.var.caller.account.id, bytes), 201)
       },

@@ -9,6 +9,7 @@ import { createMiddleware } from 'hono/factory'
 import type { z } from 'zod'
 import { findCaller } from '../auth/caller.ts'
 import type { Caller } from '../auth/caller.ts'
+import { kindOfRequest } from '../auth/user-traffic.ts'
 import { requireScope, scopeOf } from '../auth/scopes.ts'
 import { clientAddress } from '../auth/trusted-proxies.ts'
 import { problemsOf } from '../socket/frame.ts'
@@ -17,25 +18,43 @@ import type { AppEnv, Ctx, Parts } from './context.ts'
 const SAFE_METHODS = new Set(['GET', 'HEAD', 'OPTIONS'])
 
 /**
- * Only with a sign-in or an API key; a cookie changes things only from a page of ours. Prolongs the
- * sign-in.
+ * Only with a sign-in or an API key, and within the share of its user; a cookie changes things only
+ * from a page of ours. Prolongs the sign-in.
  */
-export function requireCaller({ accounts, config, isOurs }: Parts): MiddlewareHandler<AppEnv> {
+export function requireCaller({ accounts, config, isOurs, traffic }: Parts): MiddlewareHandler<AppEnv> {
   return createMiddleware<AppEnv>(async function callerIsKnown(c, next) {
+    // Several routers at one address each ask for it.
+    if (c.var.lookAgain !== undefined) return next()
     const address = addressOf(c, config.trustedProxies)
     const credentials = { ...credentialsOf(c), address }
     const look = () => findCaller(accounts, isOurs, credentials, !SAFE_METHODS.has(c.req.method))
     const caller = await look()
     if (caller.via === 'key') requireScope(caller.scopes, scopeOf(c.req.method, c.req.path))
+    const { id } = caller.account
+    await traffic.request(id, kindOfRequest(c.req.method, c.req.path))
     c.set('caller', caller)
     c.set('lookAgain', look)
     await next()
+    const body = streamIn(c.res)
+    if (body !== undefined) c.res = new Response(traffic.paced(id, body), c.res)
     // The handler may have begun another sign-in in place of this one.
     const after = c.var.caller
     if (after.via === 'sign-in') {
       for (const cookie of after.setCookies) c.header('set-cookie', cookie, { append: true })
     }
   })
+}
+
+/** Undefined: the answer is short. */
+function streamIn(answer: Response): ReadableStream<Uint8Array> | undefined {
+  const type = answer.headers.get('content-type')
+  return type === null || type.startsWith('application/json') ? undefined : (answer.body ?? undefined)
+}
+
+/** The body as it comes, at the pace of its user. */
+export function pacedBody(c: Ctx, { traffic }: Parts): ReadableStream<Uint8Array> | undefined {
+  const { body } = c.req.raw
+  return body === null ? undefined : traffic.paced(c.var.caller.account.id, body)
 }
 
 /** Requests without a caller yet (set-up, sign-in): refused from foreign pages. */

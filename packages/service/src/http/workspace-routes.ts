@@ -25,7 +25,7 @@ import { agentUserOf } from '../auth/agent-user.ts'
 import type { AppEnv, Ctx, Parts } from './context.ts'
 import { safeName, zipFolder } from './folder-zip.ts'
 import { dispositionOf, pathOf } from './files-routes.ts'
-import { readBody, recheckCaller, requireCaller } from './request.ts'
+import { pacedBody, readBody, recheckCaller, requireCaller } from './request.ts'
 
 /** Of one person, under way at once: of each a piece is in memory. */
 const MOST_PUTS = 8
@@ -105,7 +105,7 @@ export function workspaceRoutes(parts: Parts): Hono<AppEnv> {
       const leave = puts.enter(c.var.caller.account.id)
       try {
         const replace = c.req.query('replace') === 'true'
-        const result = await put(c, { path, replace, version }, (what) => ask(c, what))
+        const result = await put(c, { path, replace, version }, pacedBody(c, parts), (what) => ask(c, what))
         if ('conflict' in result) return changedMeanwhile(c, result.conflict)
         if ('written' in result) return c.json(result)
         c.header('etag', etagOf(result))
@@ -153,13 +153,18 @@ interface Put {
  * The body in pieces, at the pace at which the agent takes them. With `?upload=` it is a part of a
  * file that several requests bring; else nothing stays of a body that breaks off.
  */
-async function put(c: Ctx, file: Put, ask: (what: FilesAsk) => Promise<unknown>) {
+async function put(
+  c: Ctx,
+  file: Put,
+  body: ReadableStream<Uint8Array> | undefined,
+  ask: (what: FilesAsk) => Promise<unknown>,
+) {
   const named = c.req.query('upload')
   const upload = named ?? randomUUID()
   const more = named !== undefined && c.req.query('more') === 'true'
   let offset = named === undefined ? 0 : Number(c.req.query('offset') ?? 0)
   try {
-    for await (const { bytes, last } of inPieces(c.req.raw.body)) {
+    for await (const { bytes, last } of inPieces(body)) {
       if (last) await recheckCaller(c)
       const data = bytes.toString('base64')
       const what = { do: 'write', ...file, upload, data, offset, more: more || !last } as const
@@ -176,7 +181,7 @@ async function put(c: Ctx, file: Put, ask: (what: FilesAsk) => Promise<unknown>)
 }
 
 async function* inPieces(
-  body: ReadableStream<Uint8Array> | null,
+  body: ReadableStream<Uint8Array> | undefined,
 ): AsyncGenerator<{ bytes: Buffer; last: boolean }> {
   let held: Uint8Array[] = []
   let size = 0

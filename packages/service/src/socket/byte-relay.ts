@@ -4,6 +4,7 @@
  */
 import type { WebSocket } from 'ws'
 import type { Caller } from '../auth/caller.ts'
+import type { UserTraffic } from '../auth/user-traffic.ts'
 import { answerPings, keepAlive } from './keep-alive.ts'
 import type { Sockets } from './sockets.ts'
 
@@ -21,10 +22,11 @@ const CLOSE_GRACE_MS = 5_000
 /** `agent` is paused, as it was opened; it is read from here on. */
 export function relayBytes(
   { browser, agent }: { browser: WebSocket; agent: WebSocket },
-  { caller, sockets }: { caller: Caller; sockets: Sockets },
+  { caller, sockets, traffic }: { caller: Caller; sockets: Sockets; traffic: UserTraffic },
 ): void {
-  pipeSocket(browser, agent)
-  pipeSocket(agent, browser)
+  const take = (bytes: number): number => traffic.take(caller.account.id, bytes)
+  pipeSocket(browser, agent, take)
+  pipeSocket(agent, browser, take)
   // While the agent takes nothing, the browser's answers wait behind its bytes.
   keepAlive(browser, { isHeld: () => browser.isPaused })
   answerPings(browser)
@@ -42,17 +44,28 @@ export function relayBytes(
 }
 
 /**
- * Everything that `from` receives goes to `to`, at the pace at which `to` takes it, and its end
- * too.
+ * Everything that `from` receives goes to `to`, at the pace at which `to` takes it and `take` lets
+ * it, and its end too.
  */
-function pipeSocket(from: WebSocket, to: WebSocket): void {
+function pipeSocket(from: WebSocket, to: WebSocket, take: (bytes: number) => number): void {
+  let held: NodeJS.Timeout | undefined
+  const goOn = (): void => {
+    if (held === undefined && from.isPaused && to.bufferedAmount <= FEW_WAITING_BYTES) from.resume()
+  }
   from.on('message', (data: Buffer, isBinary) => {
     if (to.readyState !== to.OPEN) return
-    to.send(data, { binary: isBinary }, () => {
-      if (from.isPaused && to.bufferedAmount <= FEW_WAITING_BYTES) from.resume()
-    })
-    if (to.bufferedAmount > MOST_WAITING_BYTES) from.pause()
+    to.send(data, { binary: isBinary }, goOn)
+    const waitMs = take(data.length)
+    if (waitMs > 0) {
+      clearTimeout(held)
+      held = setTimeout(() => {
+        held = undefined
+        goOn()
+      }, waitMs)
+    }
+    if (held !== undefined || to.bufferedAmount > MOST_WAITING_BYTES) from.pause()
   })
+  from.once('close', () => clearTimeout(held))
   // Always followed by `close`.
   from.on('error', () => from.terminate())
   from.once('close', (code, reason) => {

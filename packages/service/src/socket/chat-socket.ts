@@ -3,6 +3,7 @@
  * slow).
  */
 import type { Duplex } from 'node:stream'
+import { toErrorBody } from '@sandlot/shared/errors'
 import { MAX_FRAME_BYTES } from '@sandlot/shared/frames'
 import type { ServerFrame } from '@sandlot/shared/frames'
 import { WebSocket } from 'ws'
@@ -11,6 +12,7 @@ import type { Caller } from '../auth/caller.ts'
 import { Chat } from '../chat/chat.ts'
 import type { ChatOptions } from '../chat/chat.ts'
 import type { Limits } from '../auth/limits.ts'
+import { type UserTraffic, kindOfFrame } from '../auth/user-traffic.ts'
 import type { Metrics } from '../metrics.ts'
 import { readFrame } from './frame.ts'
 import { FrameIntake } from './frame-intake.ts'
@@ -30,6 +32,7 @@ export interface ChatSocketOptions extends Omit<ChatOptions, 'send' | 'user' | '
   caller: Caller
   sockets: Sockets
   limits: Limits
+  traffic: UserTraffic
   metrics: Metrics
   /** Bytes that may wait for one reader. */
   slowReaderBytes: number
@@ -48,7 +51,7 @@ export class ExplainingWebSocket extends WebSocket {
 
 /** Serve `socket`, which is open over `connection` and whose caller is known, until it closes. */
 export function serveChatSocket(socket: WebSocket, connection: Duplex, options: ChatSocketOptions): void {
-  const { caller, sockets, limits, metrics, log, slowReaderBytes } = options
+  const { caller, sockets, limits, traffic, metrics, log, slowReaderBytes } = options
 
   const writer = new FrameWriter(connection, (text) => {
     if (socket.readyState === WebSocket.OPEN) socket.send(text)
@@ -84,10 +87,16 @@ export function serveChatSocket(socket: WebSocket, connection: Duplex, options: 
 
   const onText = async (text: string): Promise<void> => {
     const frame = readFrame(text)
-    if (frame.type === 'ai_chat_error') {
-      send(frame)
-      return
+    const isFrame = frame.type !== 'ai_chat_error'
+    try {
+      await traffic.request(user.id, kindOfFrame(isFrame ? frame.type : undefined))
+    } catch (error) {
+      const requestId = 'requestId' in frame ? frame.requestId : undefined
+      const sessionId = 'sessionId' in frame ? frame.sessionId : undefined
+      return send({ type: 'ai_chat_error', requestId, sessionId, ...toErrorBody(error, requestId) })
     }
+    if (socket.readyState !== WebSocket.OPEN) return
+    if (!isFrame) return send(frame)
     metrics.frameIn(frame.type)
     if (frame.type === 'ai_chat_visible') return sockets.looks(open, frame.visible)
     if (frame.type === 'ai_chat_resume') metrics.resumed()

@@ -39,7 +39,7 @@ const MAX_PIECE_BYTES = 1024 * 1024
 type OnUpgrade = (request: IncomingMessage, socket: Duplex, head: Buffer) => void
 
 export function makeUpgrade(options: UpgradeOptions): OnUpgrade {
-  const { log, sockets, sessions } = options
+  const { log, sockets, sessions, traffic } = options
   const server = new WebSocketServer({
     noServer: true,
     maxPayload: MAX_FRAME_BYTES,
@@ -61,6 +61,7 @@ export function makeUpgrade(options: UpgradeOptions): OnUpgrade {
     if (openStream !== undefined) return upgradeBytes(openStream, request, socket, head)
     if (url.pathname !== '/ws') throw new SandlotError('not_found', 'WebSockets are at /ws.')
     const caller = await admit(request, 'chat', options)
+    await traffic.request(caller.account.id, 'first')
     if (socket.destroyed) return
     const { id } = caller.account
     server.handleUpgrade(request, socket, head, (accepted) => {
@@ -80,13 +81,14 @@ export function makeUpgrade(options: UpgradeOptions): OnUpgrade {
     head: Buffer,
   ): Promise<void> => {
     const first = await admit(request, 'exec', options)
+    await traffic.request(first.account.id, 'stream')
     const agent = await openStream(options.agent, agentUserOf(first))
     try {
       // Opening takes a while: the sign-in may have ended meanwhile.
       const caller = await admit(request, 'exec', options)
       if (socket.destroyed) return agent.terminate()
       bytes.handleUpgrade(request, socket, head, (browser) =>
-        relayBytes({ browser, agent }, { caller, sockets }),
+        relayBytes({ browser, agent }, { caller, sockets, traffic }),
       )
     } catch (error) {
       agent.terminate()
@@ -124,6 +126,7 @@ function refuse(socket: Duplex, error: unknown, log: Logger): void {
   const requestId = newId('r')
   if (!(error instanceof SandlotError)) log.error({ err: error, requestId }, 'an upgrade failed')
   const status = error instanceof SandlotError ? error.status : 500
+  const retryAfter = error instanceof SandlotError ? error.retryAfterSeconds : undefined
   const body = JSON.stringify(toErrorBody(error, requestId))
   socket.end(
     [
@@ -132,6 +135,7 @@ function refuse(socket: Duplex, error: unknown, log: Logger): void {
       'Content-Type: application/json',
       `Content-Length: ${Buffer.byteLength(body)}`,
       `X-Request-Id: ${requestId}`,
+      ...(retryAfter === undefined ? [] : [`Retry-After: ${retryAfter}`]),
       '',
       body,
     ].join('\r\n'),

@@ -15,7 +15,7 @@ import { agentUserOf } from '../../auth/agent-user.ts'
 import { type ExecOutput, runExec } from '../../agent/run-exec.ts'
 import { problemsOf } from '../../socket/frame.ts'
 import type { AppEnv, Ctx, Parts } from '../context.ts'
-import { readBody, requireCaller } from '../request.ts'
+import { pacedBody, readBody, requireCaller } from '../request.ts'
 
 const HEADER = 'sandlot-exec'
 /** Proxies cut streams on which nothing happens. */
@@ -37,7 +37,7 @@ export function execRoutes(parts: Parts): Hono<AppEnv> {
     .use(requireCaller(parts))
     .use((c, next) => (c.req.header(HEADER) === undefined ? jsonLimit(c, next) : next()))
     .post('/', async (c) => {
-      const { asked, stdin } = await readExec(c)
+      const { asked, stdin } = await readExec(c, parts)
       const accept = c.req.header('accept') ?? ''
       const raw = accept.includes('application/octet-stream')
       const gone = goneOf(c, parts)
@@ -59,11 +59,14 @@ export function execRoutes(parts: Parts): Hono<AppEnv> {
       if (raw) return answerAsBytes(c, running, gone)
       return accept.includes('text/event-stream')
         ? answerAsStream(c, running, gone)
-        : c.json(await answerAsJson(running))
+        : c.json(await answerAsJson(running, (bytes) => parts.traffic.pass(c.var.caller.account.id, bytes)))
     })
 }
 
-async function readExec(c: Ctx): Promise<{
+async function readExec(
+  c: Ctx,
+  parts: Parts,
+): Promise<{
   asked: Omit<z.output<typeof execRequest>, 'stdin'>
   stdin: AsyncIterable<Uint8Array> | undefined
 }> {
@@ -75,7 +78,7 @@ async function readExec(c: Ctx): Promise<{
   const parsed = execRequest.omit({ stdin: true }).safeParse(readHeader(header))
   if (!parsed.success)
     throw new SandlotError('bad_request', `The header Sandlot-Exec does not fit: ${problemsOf(parsed.error)}`)
-  return { asked: parsed.data, stdin: c.req.raw.body ?? undefined }
+  return { asked: parsed.data, stdin: pacedBody(c, parts) }
 }
 
 function readHeader(header: string): unknown {
@@ -103,7 +106,11 @@ function goneOf(c: Ctx, { sockets }: Parts): AbortController {
 // ── JSON
 // ────────────────────────────────────────────────────────────────────────────────────────────────
 
-async function answerAsJson(running: Running): Promise<ExecResponse> {
+async function answerAsJson(
+  running: Running,
+  /** Also what is left out of the answer was brought here. */
+  pass: (bytes: number) => Promise<void>,
+): Promise<ExecResponse> {
   const kept = { stdout: new Beginning(), stderr: new Beginning() }
   for (;;) {
     const step = await running.next()
@@ -112,7 +119,9 @@ async function answerAsJson(running: Running): Promise<ExecResponse> {
       const truncated = stdout.cut || stderr.cut
       return { ...step.value, stdout: stdout.text(), stderr: stderr.text(), truncated }
     }
-    if (step.value !== 'started') kept[step.value.stream].push(step.value.data)
+    if (step.value === 'started') continue
+    kept[step.value.stream].push(step.value.data)
+    await pass(step.value.data.length)
   }
 }
 
