@@ -2,7 +2,7 @@
 import { auditReads, storedAudit } from '../audit/audit.ts'
 import { dialectOf } from '../database/dialect.ts'
 import { openStore, openStoreReader } from '../database/open.ts'
-import { heartbeatConnection } from '../database/postgres.ts'
+import { heartbeatConnection, isPostgres } from '../database/postgres.ts'
 import { GroupCommit } from '../database/group-commit.ts'
 import { KnownCommits } from '../database/known-commits.ts'
 import { ledgerFailure, storedLedger } from './ledger.ts'
@@ -24,6 +24,7 @@ import { storedSecrets } from './secrets.ts'
 import { shareReads, storedShares } from './shares.ts'
 import type { SessionReader, SessionStore } from './store.ts'
 import { chatReads, storedChats } from './chats.ts'
+import { SearchThread } from '../search/search-thread.ts'
 import { LateIndexing } from '../search/late-indexing.ts'
 import { usageReads } from './usage-sums.ts'
 import { sessionWrites } from './writes.ts'
@@ -116,8 +117,10 @@ export async function openSessionReader(
 ): Promise<SessionReader> {
   const database = await openStoreReader<SessionsSchema>(where, 'sessions', sessionsMigrations, options)
   const { db, health, close } = database
+  const thread = isPostgres(where) ? undefined : new SearchThread(where)
   return withTypedFailures(health, {
     ...sessionReads(db),
+    ...(thread && { search: (who, query) => thread.search(who, query) }),
     shares: withTypedFailures(health, shareReads(db)),
     chats: withTypedFailures(health, chatReads(db)),
     usage: withTypedFailures(health, usageReads(db)),
@@ -125,7 +128,10 @@ export async function openSessionReader(
     ledger: withTypedFailures(health, { list: () => storedLedger(db).list() }, ledgerFailure),
     audit: withTypedFailures(health, auditReads(db, 'agent')),
     retention: withTypedFailures(health, retentionReads(db)),
-    close,
+    close: async () => {
+      await thread?.close()
+      await close()
+    },
   })
 }
 

@@ -1,0 +1,104 @@
+/** The contract of the search itself, over the thread: `search.test.ts`. */
+import { mkdtemp, rename, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setImmediate as turn } from 'node:timers/promises'
+import { pathToFileURL } from 'node:url'
+import { searchQuery } from '@sandlot/shared/desk/search'
+import { makeMeta } from '@sandlot/shared/event-meta'
+import type { SessionEvent } from '@sandlot/shared/events'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { SearchThread } from '../../src/search/search-thread.ts'
+import { openSessionReader, openSessionStore } from '../../src/sessions/open.ts'
+import type { SessionStore } from '../../src/sessions/store.ts'
+
+const ann = { id: 'ann' }
+const query = searchQuery.parse({ q: 'needle' })
+const WORKER = pathToFileURL(join(import.meta.dirname, '../../src/search/search-worker.ts')).href
+const interrupted = { name: 'SandlotError', code: 'not_ready' }
+
+let folder: string
+let path: string
+let store: SessionStore
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'sandlot-search-'))
+  path = join(folder, 'sessions.db')
+  store = await openSessionStore(path)
+  await store.createSession({ id: 's_1', userId: 'ann', cwd: '/workspace', mode: 'manual', at: 1 })
+  const content = { type: 'text', text: 'a needle in hay' } as const
+  const said: SessionEvent = {
+    sessionUpdate: 'user_message_chunk',
+    messageId: 'm_1',
+    content,
+    _meta: makeMeta({}, 1),
+  }
+  await store.append('s_1', [said])
+})
+afterEach(async () => {
+  await store.close()
+  await rm(folder, { recursive: true })
+})
+
+/** Its program is `script`, in which `{flag}` is a path and `{worker}` the true program. */
+const programmed = (script: string): SearchThread => {
+  const text = script.replace('{worker}', WORKER).replaceAll('{flag}', join(folder, 'flag'))
+  return new SearchThread(path, new URL(`data:text/javascript,${encodeURIComponent(text)}`))
+}
+
+test.each([
+  ['exits', 'process.exit(3)'],
+  ['throws', 'throw new Error("out of memory")'],
+])(
+  'a thread that %s is a typed error of the search that ran; the next one has a new thread',
+  async (_, end) => {
+    const thread = programmed(`
+    import { existsSync, writeFileSync } from 'node:fs'
+    import { parentPort } from 'node:worker_threads'
+    if (existsSync('{flag}')) await import('{worker}')
+    else parentPort.once('message', () => { writeFileSync('{flag}', ''); ${end} })
+  `)
+    const [first, waiting] = [thread.search(ann, query), thread.search(ann, query)]
+    await expect(first).rejects.toMatchObject(interrupted)
+    expect((await waiting).hits).toHaveLength(1)
+    await thread.close()
+  },
+)
+
+test('closing ends what runs and what waits, and nothing can be searched any more', async () => {
+  const thread = programmed(`
+    import { parentPort } from 'node:worker_threads'
+    parentPort.on('message', () => undefined)
+  `)
+  const all = Promise.allSettled([thread.search(ann, query), thread.search({ id: 'bob' }, query)])
+  await turn()
+  await thread.close()
+  for (const one of await all) expect(one).toMatchObject({ status: 'rejected', reason: interrupted })
+  await expect(thread.search(ann, query)).rejects.toMatchObject(interrupted)
+})
+
+test('what the file refuses keeps its code across the thread, and is tried again', async () => {
+  const reader = await openSessionReader(path)
+  const away = join(folder, 'away.db')
+  await rename(path, away)
+  await expect(reader.search(ann, query)).rejects.toMatchObject({
+    name: 'StorageError',
+    code: 'not_migrated',
+  })
+  await rename(away, path)
+  expect((await reader.search(ann, query)).hits).toMatchObject([{ sessionId: 's_1', seq: 1 }])
+  await reader.close()
+})
+
+test('a search is beside the thread that asks', async () => {
+  const reader = await openSessionReader(path)
+  await reader.search(ann, query)
+  const order: string[] = []
+  const search = reader.search(ann, query).finally(() => order.push('search'))
+  // Statements on this thread would all be over before its next turn.
+  await turn().then(() => order.push('turn'))
+  await search
+  expect(order).toEqual(['turn', 'search'])
+  expect((await search).hits).toHaveLength(1)
+  await reader.close()
+})
