@@ -1,6 +1,7 @@
 /** Files of a workspace by name. */
 import { SandboxError } from '@sandlot/sandbox/errors'
 import type { FileStat, SandboxFiles } from '@sandlot/sandbox/sandbox'
+import { pauseWhenDue } from '@sandlot/shared/node/time-slices'
 import type { FilesFound } from '@sandlot/shared/person/files'
 
 /** Of one search. What lies deeper, and what is hidden or installed, is looked into last. */
@@ -10,11 +11,47 @@ const SIDE_BY_SIDE = 8
 /** A search as one types makes one walk. */
 const KEPT_MS = 5_000
 const MOST_KEPT = 4
+const ENTRIES_PER_PAUSE = 256
 
 interface Names {
   readonly entries: readonly FileStat[]
   /** Not every directory was looked into. */
   readonly more: boolean
+}
+
+interface Fitting {
+  entry: FileStat
+  /** More is better. */
+  fits: number
+  /** Of those that fit as well: less is better, then the earlier. */
+  orElse: number
+}
+
+/** The best so many. */
+class Best {
+  readonly #most: number
+  #kept: Fitting[] = []
+  count = 0
+
+  constructor(most: number) {
+    this.#most = most
+  }
+
+  add(one: Fitting): void {
+    this.count++
+    // Sorted now and then: all at once would hold the process.
+    if (this.#kept.push(one) >= 4 * this.#most) this.#cut()
+  }
+
+  take(): FileStat[] {
+    this.#cut()
+    return this.#kept.map(({ entry }) => entry)
+  }
+
+  #cut(): void {
+    const sorted = this.#kept.toSorted((a, b) => b.fits - a.fits || a.orElse - b.orElse)
+    this.#kept = sorted.slice(0, this.#most)
+  }
 }
 
 /** Searches of several people. */
@@ -25,22 +62,18 @@ export class FileSearch {
   async find(userId: string, files: SandboxFiles, query: string, most: number): Promise<FilesFound> {
     const { entries, more } = await this.#names(userId, files)
     const wanted = query.toLowerCase().replaceAll(/\s+/g, '')
-    const found =
-      wanted === ''
-        ? entries.filter(({ kind, path }) => kind === 'file' && !isAside(path))
-        : entries.filter(({ path }) => fitness(path, wanted) > 0)
-    const best =
-      wanted === ''
-        ? found.toSorted((a, b) => b.modifiedAt - a.modifiedAt)
-        : found
-            .map((entry) => ({ entry, fits: fitness(entry.path, wanted) }))
-            .toSorted((a, b) => b.fits - a.fits || a.entry.path.length - b.entry.path.length)
-            .map(({ entry }) => entry)
+    const best = new Best(most)
+    for (const [index, entry] of entries.entries()) {
+      // A large workspace must not hold the process.
+      if (index % ENTRIES_PER_PAUSE === 0) await pauseWhenDue()
+      const { kind, path, modifiedAt } = entry
+      const fits = wanted === '' ? 0 : fitness(path, wanted)
+      if (fits > 0) best.add({ entry, fits, orElse: path.length })
+      if (wanted === '' && kind === 'file' && !isAside(path)) best.add({ entry, fits: modifiedAt, orElse: 0 })
+    }
     return {
-      entries: best
-        .slice(0, most)
-        .map(({ path, kind, size, modifiedAt }) => ({ path, kind, size, modifiedAt })),
-      more: more || best.length > most,
+      entries: best.take().map(({ path, kind, size, modifiedAt }) => ({ path, kind, size, modifiedAt })),
+      more: more || best.count > most,
     }
   }
 

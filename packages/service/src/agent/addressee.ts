@@ -11,6 +11,7 @@ interface Addressee {
 }
 
 const someone = z.looseObject({ id: z.string() })
+const asking = z.object({ user: someone })
 const addressed = z.looseObject({
   sessionId: z.string().optional(),
   userId: z.string().optional(),
@@ -33,6 +34,11 @@ export function addresseeOf(method: string, params: object): Addressee {
   const { sessionId, userId, user, ask, _meta } = addressed.parse(params)
   const whose = method === EXT.sandboxes ? (ask?.userId ?? ask?.userIds?.[0]) : userId
   return { session: sessionId, person: whose ?? user?.id ?? _meta?.sandlot.user.id }
+}
+
+/** The id of the user who asks; undefined: it is the service itself. */
+export function askerOf(params: object): string | undefined {
+  return asking.safeParse(params).data?.user.id
 }
 
 /** What only reads, by the word for what is asked. */

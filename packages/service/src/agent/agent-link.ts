@@ -11,6 +11,7 @@
  * socket per open tab.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
+import { createKeyedGate } from '@sandlot/shared/async/keyed-lock'
 import { orTimeout } from '@sandlot/shared/async/or-timeout'
 import { EXT, agentMetrics, agentStatus, sessionChanged, settingsAnswer } from '@sandlot/shared/acp-meta'
 import type { AgentMetricsAnswer, AgentStatus, AgentUser, SessionChanged } from '@sandlot/shared/acp-meta'
@@ -19,8 +20,13 @@ import type { Logger } from '../log.ts'
 import type { WebSocket } from 'ws'
 import { connectAgent, openAgentStream } from './agent-client.ts'
 import type { AgentConnection, AgentPlace, OnNotification } from './agent-client.ts'
+import { askerOf } from './addressee.ts'
 
 const STATUS_TIMEOUT_MS = 3_000
+/** Requests of one user. */
+const MOST_OF_ONE = 8
+/** These pass the user's own: the page and approvals do not wait for a program's requests. */
+const FIRST = new Set<string>([EXT.approve, EXT.approvals, EXT.cancelCall, EXT.settings])
 
 export interface AgentLinkOptions {
   place: AgentPlace
@@ -39,6 +45,7 @@ export class AgentLink {
   #current: AgentConnection | undefined
   /** Each closes a connection or a stream that is open. */
   readonly #opened = new Set<() => void>()
+  readonly #inTurn = createKeyedGate(MOST_OF_ONE)
   readonly #running: Promise<void>
 
   constructor(options: AgentLinkOptions) {
@@ -78,9 +85,14 @@ export class AgentLink {
     return socket
   }
 
-  /** By the lasting connection. Throws `SandlotError`. */
+  /**
+   * By the lasting connection, which is read in order: of one user so few requests are under way
+   * that those of others do not wait behind many. Throws `SandlotError`.
+   */
   async request(method: string, params: object): Promise<unknown> {
-    return this.#connected().request(method, params)
+    const send = async (): Promise<unknown> => this.#connected().request(method, params)
+    const user = FIRST.has(method) ? undefined : askerOf(params)
+    return user === undefined ? send() : this.#inTurn(user, send)
   }
 
   /** By the lasting connection. Throws `agent_unavailable`. */

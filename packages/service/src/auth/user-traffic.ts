@@ -11,7 +11,8 @@ import { Pace, type Reserved } from './pace.ts'
 const REQUESTS = { everyMs: 1_000 / 50, burst: 200 }
 const MIB = 1024 * 1024
 const BYTES_PER_SECOND = 20 * MIB
-const BYTES = { everyMs: 1_000 / BYTES_PER_SECOND, burst: BYTES_PER_SECOND }
+/** A small burst: whatever is in it comes at once, and the others wait for that. */
+const BYTES = { everyMs: 1_000 / BYTES_PER_SECOND, burst: 4 * MIB }
 const LONGEST_MS = 1_000
 /** Where other requests of the user wait for their longest, 50 of these do not wait at all. */
 const FIRST_AHEAD_MS = 2 * LONGEST_MS

@@ -63,3 +63,19 @@ export function createGate(limit: number): Gate {
     }
   }
 }
+
+/** At most `limit` pieces of work of each key at once; the others of that key wait in order. */
+export function createKeyedGate(limit: number): KeyedLock['run'] {
+  const gates = new Map<string, { gate: Gate; pending: number }>()
+  return async (key, work) => {
+    const mine = gates.get(key) ?? { gate: createGate(limit), pending: 0 }
+    gates.set(key, mine)
+    mine.pending += 1
+    try {
+      return await mine.gate(work)
+    } finally {
+      mine.pending -= 1
+      if (mine.pending === 0) gates.delete(key)
+    }
+  }
+}

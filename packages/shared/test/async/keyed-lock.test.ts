@@ -3,7 +3,7 @@ import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 
-import { createGate, createKeyedLock } from '../../src/async/keyed-lock.ts'
+import { createGate, createKeyedGate, createKeyedLock } from '../../src/async/keyed-lock.ts'
 
 test('one at a time and in order for each key, whatever fails', async () => {
   await fc.assert(
@@ -75,6 +75,25 @@ test('a gate lets so many in, and the next when one has left, failed or not', as
   expect(most).toBe(2)
   expect(inside).toBe(0)
   expect(results.filter((result) => result.status === 'rejected')).toHaveLength(4)
+})
+
+test('a keyed gate lets so many of each key in, in order, failed or not', async () => {
+  const run = createKeyedGate(2)
+  const inside = { a: 0, b: 0 }
+  const began: string[] = []
+  const jobs = (['a', 'a', 'a', 'b', 'a', 'b'] as const).map((key, n) =>
+    run(key, async () => {
+      began.push(`${key}${n}`)
+      expect(++inside[key]).toBeLessThanOrEqual(2)
+      await turn()
+      inside[key]--
+      if (n % 2 === 0) throw new Error('on purpose')
+    }),
+  )
+  expect(began).toEqual(['a0', 'a1', 'b3', 'b5'])
+  const results = await Promise.allSettled(jobs)
+  expect(results.filter(({ status }) => status === 'rejected')).toHaveLength(3)
+  expect(began).toEqual(['a0', 'a1', 'b3', 'b5', 'a2', 'a4'])
 })
 
 test('who leaves the line of a gate takes no place, and whose turn has come stays', async () => {
