@@ -13,6 +13,7 @@ import { describeMachine, tables, writeChapter } from '../../sandbox/bench/repor
 import { type BenchContext, openContext } from './context.ts'
 import { held } from './goals/held.ts'
 import { idle } from './goals/idle.ts'
+import { neighbours } from './goals/neighbours.ts'
 import { output } from './goals/output.ts'
 import { reconnect } from './goals/reconnect.ts'
 import { streams } from './goals/streams.ts'
@@ -27,6 +28,7 @@ const GOALS: Goal<BenchContext>[] = [
   { ids: ['V6'], measure: held },
   { ids: ['V7'], measure: watchers },
   { ids: ['V8'], measure: usage },
+  { ids: ['V9'], measure: neighbours },
 ]
 
 const { samples, many, chosen, json, markdown } = readArguments(GOALS, { samples: 100, many: 'streams' })
