@@ -44,6 +44,11 @@ interface Waiter {
   changed: PromiseWithResolvers<void>
 }
 
+/** The longest time between two checks of what waits. */
+const WATCH_MS = 60_000
+/** Without a turn for this long, while something waits, the line is logged. */
+const STILL_MS = 10 * 60_000
+
 export class Line {
   readonly #turns: Turns
   readonly #rows: LineRows | undefined
@@ -57,6 +62,9 @@ export class Line {
   readonly #restored = new Set<string>()
   #writes: Promise<void> = Promise.resolve()
   #timer: NodeJS.Timeout | undefined
+  /** Since when nothing has gone, as the clock says; undefined: nothing waits. */
+  #stillSince: number | undefined
+  #stillLogged = false
 
   constructor({ places, rows, leaving, clock = () => performance.now(), log }: LineParts) {
     this.#turns = new Turns(places ?? Number.POSITIVE_INFINITY)
@@ -118,14 +126,15 @@ export class Line {
     if (this.#leaving.aborted) return
     this.#turns.leave(id)
     this.#unstore(id)
-    if (this.#turns.size > 0) this.#admit()
+    this.#admit()
   }
 
   /** What waits, in its order. */
   view(): { promptId: string; wait: LineWait }[] {
-    return [...this.#states()].map(([{ id }, { state, until }]) => ({
+    const now = this.#clock()
+    return [...this.#states(now)].map(([{ id }, { state, until }]) => ({
       promptId: id,
-      wait: this.#withTime(state, until),
+      wait: withTime(state, until, now),
     }))
   }
 
@@ -155,12 +164,12 @@ export class Line {
     }
     this.#waiters.set(turn.id, waiter)
     this.#store(turn)
-    this.#tell()
+    this.#admit()
     try {
       while (!waiter.granted && !signal.aborted) {
         const { promise } = waiter.changed
         const { until } = waiter
-        yield this.#withTime(waiter.state, until)
+        yield withTime(waiter.state, until, this.#clock())
         if (!waiter.granted) await orAborted(promise, signal).catch(() => undefined)
       }
       if (waiter.granted) yield { ...waiter.state, place: 0, of: 0 }
@@ -170,10 +179,15 @@ export class Line {
     }
   }
 
-  /** Grants every turn that there is room for, and updates the places of the rest. */
+  /**
+   * Grants every turn that there is room for, and updates the places of the rest. The clock is read
+   * once: what is not due by this reading has a timer by the same one.
+   */
   #admit(): void {
     if (this.#leaving.aborted) return
-    for (const { id } of this.#turns.next(this.#clock())) {
+    const now = this.#clock()
+    for (const { id } of this.#turns.next(now)) {
+      this.#stillSince = undefined
       this.#unstore(id)
       const waiter = this.#waiters.get(id)
       if (waiter === undefined) continue
@@ -181,13 +195,12 @@ export class Line {
       waiter.granted = true
       waiter.changed.resolve()
     }
-    this.#tell()
+    this.#tell(now)
+    this.#watch(now)
   }
 
-  #tell(): void {
-    clearTimeout(this.#timer)
-    if (this.#turns.size === 0) return
-    for (const [{ id }, { state, until }] of this.#states()) {
+  #tell(now: number): void {
+    for (const [{ id }, { state, until }] of this.#states(now)) {
       const waiter = this.#waiters.get(id)
       if (waiter === undefined) continue
       const { state: before } = waiter
@@ -201,19 +214,29 @@ export class Line {
       waiter.changed.resolve()
       waiter.changed = Promise.withResolvers()
     }
-    const now = this.#clock()
-    const at = this.#turns.nextAt(now)
-    if (at !== undefined) this.#timer = setTimeout(() => this.#admit(), Math.ceil(at - now)).unref()
   }
 
-  #withTime(state: LineWait, until: number | undefined): LineWait {
-    if (until === undefined) return state
-    return { ...state, waitMs: Math.max(0, Math.round(until - this.#clock())) }
+  /** Checks again when something is due, and now and then in any case. */
+  #watch(now: number): void {
+    clearTimeout(this.#timer)
+    const { size: waiting, held } = this.#turns
+    if (waiting === 0) {
+      this.#stillSince = undefined
+      return
+    }
+    if (this.#stillSince === undefined) this.#stillLogged = false
+    this.#stillSince ??= now
+    if (now - this.#stillSince >= STILL_MS && !this.#stillLogged) {
+      this.#stillLogged = true
+      const fields = { waiting, held, places: this.places, resting: this.#turns.resting(now) }
+      this.#log.warn(fields, 'the line of prompts has not moved for ten minutes')
+    }
+    const dueIn = Math.max(0, Math.ceil((this.#turns.nextAt(now) ?? Infinity) - now))
+    this.#timer = setTimeout(() => this.#admit(), Math.min(dueIn, WATCH_MS)).unref()
   }
 
-  *#states(): Generator<[Turn, { state: LineWait; until: number | undefined }]> {
-    const now = this.#clock()
-    const { places } = this.#turns
+  *#states(now: number): Generator<[Turn, { state: LineWait; until: number | undefined }]> {
+    const { places: limit } = this
     const blocked = this.#turns.inOrder().map((turn) => ({ turn, by: this.#turns.blockedBy(turn, now) }))
     const keyOf = ({ turn, by }: (typeof blocked)[number]): string =>
       by.why === 'model' ? `model ${turn.model}` : by.why
@@ -226,9 +249,10 @@ export class Line {
       before.set(key, place)
       const of = counts.get(key) ?? place
       const { turn, by } = one
-      if (by.why === 'places')
-        yield [turn, { state: { place, of, why: by.why, limit: places }, until: undefined }]
-      else yield [turn, { state: { place, of, why: by.why, model: turn.model }, until: by.until }]
+      if (by.why === 'model')
+        yield [turn, { state: { place, of, why: by.why, model: turn.model }, until: by.until }]
+      else if (limit === undefined) yield [turn, { state: { place, of, why: by.why }, until: undefined }]
+      else yield [turn, { state: { place, of, why: by.why, limit }, until: undefined }]
     }
   }
 
@@ -258,4 +282,9 @@ export class Line {
       this.#log.warn({ error: messageOf(error) }, 'the order of the line could not be stored')
     })
   }
+}
+
+function withTime(state: LineWait, until: number | undefined, now: number): LineWait {
+  if (until === undefined) return state
+  return { ...state, waitMs: Math.max(0, Math.round(until - now)) }
 }

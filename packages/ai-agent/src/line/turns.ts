@@ -172,10 +172,28 @@ export class Turns {
       .map(({ turn }) => turn)
   }
 
-  /** When the first of the models that rest takes requests again; undefined: none rests. */
+  /**
+   * When the first of what waits can go as things are, which may be past; undefined: not by time
+   * alone, but when a place is free or a model answers.
+   */
   nextAt(now: number): number | undefined {
-    const ends = [...this.#throttled.values()].map(({ until }) => until).filter((until) => until > now)
-    return ends.length === 0 ? undefined : Math.min(...ends)
+    const times = [...this.#waiting.values()].flatMap(({ id, model }) => {
+      const throttled = this.#throttled.get(model)
+      if (throttled === undefined) return this.#hasPlace(id) ? [now] : []
+      if (!this.#hasPlace(id) || !isTaking(throttled, id)) return []
+      return [throttled.asking.has(id) ? now : throttled.until]
+    })
+    return times.length === 0 ? undefined : Math.min(...times)
+  }
+
+  /** Models that refused requests: for how long yet, and what they are let answer. */
+  resting(now: number): { model: string; waitMs: number; atOnce: number; asking: number }[] {
+    return [...this.#throttled].map(([model, { until, atOnce, asking }]) => ({
+      model,
+      waitMs: Math.max(0, Math.ceil(until - now)),
+      atOnce,
+      asking: asking.size,
+    }))
   }
 
   /** What keeps this one from going. */
@@ -188,6 +206,10 @@ export class Turns {
   #fits({ id, model }: Turn, now: number): boolean {
     const throttled = this.#throttled.get(model)
     if (throttled !== undefined && !hasRoom(throttled, id, now)) return false
+    return this.#hasPlace(id)
+  }
+
+  #hasPlace(id: string): boolean {
     return this.#holders.has(id) || this.#holders.size < this.#places
   }
 
@@ -214,6 +236,11 @@ export class Turns {
 /** The last turns of so many people are kept while the line is empty. */
 const MOST_PEOPLE = 1_000
 
-function hasRoom({ until, atOnce, asking }: Throttled, id: string, now: number): boolean {
-  return asking.has(id) || (now >= until && asking.size < atOnce)
+function hasRoom(throttled: Throttled, id: string, now: number): boolean {
+  return throttled.asking.has(id) || (now >= throttled.until && isTaking(throttled, id))
+}
+
+/** Whether it takes this one at its time. */
+function isTaking({ atOnce, asking }: Throttled, id: string): boolean {
+  return asking.has(id) || asking.size < atOnce
 }
