@@ -13,6 +13,7 @@ import { messageId, requestId, sessionId } from './ids.ts'
 import { modelChoice } from './model-choice.ts'
 import { follows, onError } from './sandlot-event.ts'
 import { questionContent } from './question.ts'
+import { readReadable } from './readable.ts'
 import { author, shareAccess } from './team/shares.ts'
 
 /** Bytes. A larger frame is answered with `too_large`. */
@@ -163,7 +164,7 @@ export type ReadFrame = { ok: true; frame: ServerFrame } | { ok: false; problem:
 
 /**
  * The frames in one message of the service, as JSON has it: one, or one for each event of an
- * `ai_chat_events`.
+ * `ai_chat_events`. Each without what of it cannot be read.
  */
 export function readServerFrames(message: unknown): ReadFrame[] {
   const { success, data } = eventsFrame.safeParse(message)
@@ -171,7 +172,7 @@ export function readServerFrames(message: unknown): ReadFrame[] {
     ? data.events.map((event) => ({ type: 'ai_chat_event', sessionId: data.sessionId, event }))
     : [message]
   return frames.map((frame) => {
-    const read = serverFrame.safeParse(frame)
-    return read.success ? { ok: true, frame: read.data } : { ok: false, problem: read.error.message }
+    const read = readReadable(serverFrame, frame)
+    return read.ok ? { ok: true, frame: read.data } : { ok: false, problem: read.problems.join('; ') }
   })
 }

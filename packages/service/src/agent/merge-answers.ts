@@ -3,7 +3,9 @@ import type { AgentMetricsAnswer, AgentStatus } from '@sandlot/shared/acp-meta'
 import { SandlotError } from '@sandlot/shared/errors'
 import { type AgentOverview, agentOverview } from '@sandlot/shared/office/overview'
 import { type ToolLine, type ToolStatsView, toolStatsView } from '@sandlot/shared/office/tool-stats'
+import { readReadable } from '@sandlot/shared/readable'
 import type { Replica } from '@sandlot/storage/sessions/replicas'
+import type { z } from 'zod'
 import type { Answered } from './agents.ts'
 
 /** Ready while any is, which takes everybody. Throws `agent_unavailable`: none has answered. */
@@ -37,7 +39,7 @@ function nameOf({ id, version, draining }: Replica, isSilent: boolean): string {
 
 /** Of at least one. The prompts of all; places for prompts are each agent's own. */
 export function mergeOverviews(all: readonly Answered<unknown>[]): AgentOverview {
-  const views = all.map(({ answer }) => agentOverview.parse(answer))
+  const views = readableOf(all, agentOverview)
   const [first] = views
   if (first === undefined) throw new SandlotError('agent_unavailable', 'No agent answers.')
   if (views.length === 1) return first
@@ -53,7 +55,7 @@ export function mergeOverviews(all: readonly Answered<unknown>[]): AgentOverview
 
 /** Counts of all together; times as of the calls of each, weighted, which is near enough to see. */
 export function mergeToolStats(all: readonly Answered<unknown>[]): ToolStatsView {
-  const views = all.map(({ answer }) => toolStatsView.parse(answer))
+  const views = readableOf(all, toolStatsView)
   const byTool = Map.groupBy(
     views.flatMap(({ tools }) => tools),
     ({ id }) => id,
@@ -62,6 +64,18 @@ export function mergeToolStats(all: readonly Answered<unknown>[]): ToolStatsView
     since: Math.min(...views.map(({ since }) => since)),
     tools: [...byTool.values()].flatMap((lines) => lines.reduce(addLines)),
   }
+}
+
+/** What can be read of each; throws `agent_unavailable` where that is nothing of any. */
+function readableOf<T>(all: readonly Answered<unknown>[], schema: z.ZodType<T>): T[] {
+  const reads = all.map(({ answer }) => readReadable(schema, answer))
+  const views = reads.flatMap((read) => (read.ok ? [read.data] : []))
+  if (views.length === 0 && all.length > 0)
+    throw new SandlotError(
+      'agent_unavailable',
+      `What the agent answers cannot be read: ${reads.flatMap(({ problems }) => problems).join('; ')}`,
+    )
+  return views
 }
 
 function addLines(a: ToolLine, b: ToolLine): ToolLine {

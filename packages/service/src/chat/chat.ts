@@ -25,6 +25,7 @@ import {
   seqOf,
   sessionEvent,
 } from '@sandlot/shared/events'
+import { readReadable } from '@sandlot/shared/readable'
 import { type StopReason, stopReason } from '@sandlot/shared/reasons'
 import type { ClientFrame, ServerFrame } from '@sandlot/shared/frames'
 import { z } from 'zod'
@@ -81,7 +82,7 @@ const MAX_WAITING_FRAMES = 64
 const MAX_PROMPTS = 128
 
 /** Of the last updates: other readers of the session get the same ones. */
-const readUpdates = new Recent<unknown, ReturnType<typeof sessionEvent.safeParse>>()
+const readUpdates = new Recent<unknown, ReturnType<typeof readReadable<SessionEvent>>>()
 const updateParams = z.object({ sessionId: z.string(), update: z.unknown() })
 const promptResult = z.object({ stopReason, _meta: z.object({ sandlot: promptResultMeta }) })
 
@@ -410,15 +411,17 @@ export class Chat {
   #onUpdate(sessionId: string, update: unknown): void {
     const cursor = this.#sessions.cursorOf(sessionId)
     if (cursor === undefined) return
-    const parsed = readUpdates.get(update, () => sessionEvent.safeParse(update))
-    if (!parsed.success) {
-      this.#options.log.warn({ problem: parsed.error.message }, 'the agent sent an unknown event')
-      return
+    const read = readUpdates.get(update, () => readReadable(sessionEvent, update))
+    if (read.problems.length > 0) {
+      const message = read.ok ? 'a part of an event cannot be read' : 'the agent sent an unknown event'
+      this.#options.log.warn({ problem: read.problems.join('; ') }, message)
     }
-    const seq = seqOf(parsed.data)
-    if (seq !== undefined && !isLive(parsed.data) && !cursor.take(seq)) return
+    if (!read.ok) return
+    const seq = seqOf(read.data)
+    if (seq !== undefined && !isLive(read.data) && !cursor.take(seq)) return
     // The event as received: parsing drops fields that a newer agent may have added.
-    const event = withoutImageBytes(`/api/sessions/${encodeURIComponent(sessionId)}`, update as SessionEvent)
+    const received = read.value as SessionEvent
+    const event = withoutImageBytes(`/api/sessions/${encodeURIComponent(sessionId)}`, received)
     this.#options.send({ type: 'ai_chat_event', sessionId, event })
     const { promptId } = metaOf(event)
     const inner = sandlotEventOf(event)

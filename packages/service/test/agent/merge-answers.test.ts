@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { mergeMetrics, mergeToolStats } from '../../src/agent/merge-answers.ts'
+import { mergeMetrics, mergeOverviews, mergeToolStats } from '../../src/agent/merge-answers.ts'
 
 const delays = (ms: number) => ({ p50: ms, p99: ms, max: ms })
 
@@ -37,4 +37,24 @@ test('counts of tools are added', () => {
     since: 7,
     tools: [{ ...line, calls: 4, successRate: 0.75, p95Ms: 90, outputBytes: 10 }],
   })
+})
+
+test('an overview has what can be read of each agent', () => {
+  const line = (limit: unknown) => ({ place: 1, of: 1, why: 'places', limit })
+  const prompt = { promptId: 'p_1', person: 'ada', model: 'm', startedAt: 1, doing: 'line', tools: [] }
+  const good = { version: '1', prompts: [{ ...prompt, line: line(2) }], sandboxes: { image: 'i' } }
+  const odd = {
+    ...good,
+    prompts: [
+      { ...prompt, promptId: 'p_2', line: line(null) },
+      { ...prompt, promptId: 7 },
+    ],
+  }
+  expect(mergeOverviews([{ replica: '', answer: odd }]).prompts).toMatchObject([{ promptId: 'p_2' }])
+  const merged = mergeOverviews([
+    { replica: 'one', answer: 'none' },
+    { replica: 'two', answer: good },
+  ])
+  expect(merged.prompts).toMatchObject([{ promptId: 'p_1', line: line(2) }])
+  expect(() => mergeOverviews([{ replica: 'one', answer: 'none' }])).toThrow('cannot be read')
 })

@@ -1,4 +1,5 @@
 /** Resume, several readers, a lost agent, a slow reader: nothing settled is lost, and nothing comes twice. */
+import { sandlotEventOf } from '@sandlot/shared/events'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { Tab, setUp, startHarness, waitFor } from '../support/harness.ts'
 import type { Browser, Harness } from '../support/harness.ts'
@@ -192,17 +193,25 @@ test('a closed tab gives its connection to the agent back', async () => {
   end()
 })
 
-test('an event that is no event is dropped, and the next one passes', async () => {
+test('an event that is no event is dropped; of one with an unreadable part the rest arrives', async () => {
   const tab = await open()
   const { sessionId, turn, end } = await running(tab)
   harness.agent.sendRaw('session/update', { sessionId, update: { sessionUpdate: 'nonsense' } })
   harness.agent.sendRaw('session/update', { nothing: true })
   harness.agent.sendRaw('_else/where', { x: 1 })
+  const event = { type: 'line_waited', place: 1, of: 2, why: 'places', limit: null }
+  const _meta = { sandlot: { v: 1, at: 1, live: true, event } }
+  harness.agent.sendRaw('session/update', {
+    sessionId,
+    update: { sessionUpdate: 'session_info_update', _meta },
+  })
   await turn.say('fine')
   end()
   await tab.get('ai_chat_done')
   expect(seqs(tab.eventsOf(sessionId))).toEqual(upTo(4))
   expect(harness.logLines.join()).toContain('an unknown event')
+  const notices = tab.eventsOf(sessionId).map((one) => sandlotEventOf(one))
+  expect(notices).toContainEqual({ type: 'line_waited', place: 1, of: 2, why: 'places' })
 })
 
 test('stopping the service closes sockets with 1001 and ends no prompt', async () => {
