@@ -1,7 +1,7 @@
 /** One prompt of an HTTP request, from its submission to its end, through a chat of its own. */
 import { orTimeout } from '@sandlot/shared/async/or-timeout'
 import { SandlotError, messageOf } from '@sandlot/shared/errors'
-import { metaOf, sandlotEventOf } from '@sandlot/shared/events'
+import { metaOf, sandlotEventOf, seqOf } from '@sandlot/shared/events'
 import type { Mode } from '@sandlot/shared/mode'
 import type { SessionEvent } from '@sandlot/shared/events'
 import type { ServerFrame } from '@sandlot/shared/frames'
@@ -20,8 +20,11 @@ export interface UnattendedOptions
   images?: readonly string[] | undefined
   mode: Mode | undefined
   create: { defaultMode?: Mode } | undefined
-  /** Where this was submitted before: deliver what is settled after this number. */
-  submitted: { sessionId: string; after: number } | undefined
+  /**
+   * Where this was submitted before: deliver what is settled after this number, to the prompt's end
+   * where that is stored.
+   */
+  submitted: { sessionId: string; after: number; end: number | undefined } | undefined
   /** Aborts when the client went away. */
   gone: AbortSignal
   /** Aborts when the service stops. Prompts go on. */
@@ -58,9 +61,9 @@ export async function runPrompt(options: UnattendedOptions): Promise<PromptRef> 
   let done = false
 
   const pass = (frame: ServerFrame, prompt: PromptRef): void => {
-    if (!isOfPrompt(frame, prompt.promptId)) return
+    // A history begins before what is asked for and goes on after it, with what belongs to no prompt.
+    if (done || !isOfPrompt(frame, prompt.promptId) || !isWithin(frame, submitted)) return
     if (frame.type === 'ai_chat_done') {
-      if (done) return
       done = true
       ended.resolve(prompt)
     }
@@ -145,26 +148,31 @@ async function stop(chat: Chat, accepted: Promise<PromptRef>, { log }: Unattende
 }
 
 /**
- * The first event of the prompt that this request id of this author made, if the log has it. `by`
- * undefined: of the session's owner.
+ * The first event of the prompt that this request id of this person made, if the log of the
+ * owner's session has it, and its end, if it has ended.
  */
 export function findSubmitted(
   log: readonly SessionEvent[],
   requestId: string,
-  by?: string,
-): SessionEvent | undefined {
+  by: string,
+  owner: string,
+): { first: SessionEvent; end: SessionEvent | undefined } | undefined {
   const started = log.find((event) => {
     const inner = sandlotEventOf(event)
-    return inner?.type === 'prompt_started' && inner.requestId === requestId && authorOf(log, event) === by
+    if (inner?.type !== 'prompt_started' || inner.requestId !== requestId) return false
+    return (authorOf(log, event) ?? owner) === by
   })
   if (started === undefined) return undefined
   const { promptId } = metaOf(started)
-  return log.find((event) => metaOf(event).promptId === promptId)
+  const ofPrompt = log.filter((event) => metaOf(event).promptId === promptId)
+  const end = ofPrompt.find((event) => sandlotEventOf(event)?.type === 'prompt_ended')
+  return { first: ofPrompt[0] ?? started, end }
 }
 
-/** Of the message that the prompt of this event began with; undefined: the session's owner. */
+/** Undefined: nobody is named, as in older logs of the owner's own prompts. */
 function authorOf(log: readonly SessionEvent[], started: SessionEvent): string | undefined {
-  const { promptId } = metaOf(started)
+  const { promptId, author } = metaOf(started)
+  if (author !== undefined) return author.id
   const message = log.find(
     (event) => event.sessionUpdate === 'user_message_chunk' && metaOf(event).promptId === promptId,
   )
@@ -175,4 +183,10 @@ function authorOf(log: readonly SessionEvent[], started: SessionEvent): string |
 function isOfPrompt(frame: ServerFrame, promptId: string): boolean {
   if (frame.type === 'ai_chat_event') return (metaOf(frame.event).promptId ?? promptId) === promptId
   return frame.type === 'ai_chat_done' && frame.promptId === promptId
+}
+
+function isWithin(frame: ServerFrame, submitted: UnattendedOptions['submitted']): boolean {
+  const seq = frame.type === 'ai_chat_event' ? seqOf(frame.event) : undefined
+  if (seq === undefined || submitted === undefined) return true
+  return seq > submitted.after && seq <= (submitted.end ?? Infinity)
 }

@@ -156,10 +156,11 @@ async function submittedBefore(
   const seen = await parts.sessions.find(c.var.caller.account, sessionId)
   if (seen === undefined) return undefined
   const reader = await parts.sessions.reader()
-  const by = seen.access === 'owner' ? undefined : id
-  const first = findSubmitted(await reader.readEvents(sessionId), requestId, by)
-  if (first === undefined) return undefined
+  const log = await reader.readEvents(sessionId)
+  const submitted = findSubmitted(log, requestId, id, seen.row.userId)
+  if (submitted === undefined) return undefined
   const lastEventId = Number(c.req.header('last-event-id') ?? '')
-  const before = (seqOf(first) ?? 1) - 1
-  return { sessionId, after: Number.isSafeInteger(lastEventId) ? Math.max(before, lastEventId) : before }
+  const before = (seqOf(submitted.first) ?? 1) - 1
+  const after = Number.isSafeInteger(lastEventId) ? Math.max(before, lastEventId) : before
+  return { sessionId, after, end: submitted.end && seqOf(submitted.end) }
 }

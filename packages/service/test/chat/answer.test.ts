@@ -75,7 +75,7 @@ test('a message that was withdrawn before a prompt took it ends as withdrawn', (
   expect(answerOf('s', 'p1', [sent])).toBeUndefined()
 })
 
-test('a submission is found by its request id, with all of its prompt', () => {
+test('a submission is found by its request id and its person, with all of its prompt', () => {
   const title: SessionEvent = {
     sessionUpdate: 'session_info_update',
     title: 'x',
@@ -87,6 +87,17 @@ test('a submission is found by its request id, with all of its prompt', () => {
     happened({ type: 'prompt_started', requestId: 'r1' }),
     ended,
   ]
-  expect(findSubmitted(log, 'r1')).toBe(title)
-  expect(findSubmitted(log, 'r2')).toBeUndefined()
+  expect(findSubmitted(log, 'r1', 'u_ann', 'u_ann')).toEqual({ first: title, end: ended })
+  expect(findSubmitted(log, 'r2', 'u_ann', 'u_ann')).toBeUndefined()
+  expect(findSubmitted(log, 'r1', 'u_bob', 'u_ann')).toBeUndefined()
+  for (const id of ['u_ann', 'u_bob']) {
+    const author = { id, name: id }
+    const theirs = makeSandlotEvent(
+      { type: 'prompt_started', requestId: 'r1' },
+      { promptId: 'p1', author },
+      1,
+    )
+    expect(findSubmitted([theirs], 'r1', id, 'u_ann')?.first).toBe(theirs)
+    expect(findSubmitted([theirs], 'r1', id === 'u_ann' ? 'u_bob' : 'u_ann', 'u_ann')).toBeUndefined()
+  }
 })
