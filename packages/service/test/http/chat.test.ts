@@ -9,7 +9,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { addUser, makeKey, setUp, startHarness, waitFor } from '../support/harness.ts'
 import type { Browser, Harness } from '../support/harness.ts'
 import { PNG } from '../support/png.ts'
-import type { Script } from '../support/scripted-agent.ts'
+import { twoCalls } from '../support/two-calls.ts'
 
 let harness: Harness
 let ann: Browser
@@ -39,49 +39,6 @@ const chat = (body: object, { headers = {}, signal }: Call = {}): Promise<Respon
   })
 const answerOf = async (response: Response) => chatResponse.parse(await response.json())
 const errorOf = async (response: Response) => errorBody.parse(await response.json())
-
-/** Two calls that end in the other order than they were made, then an answer. */
-const twoCalls: Script = async (turn) => {
-  await turn.say('I will look.')
-  for (const [index, toolCallId] of ['c1', 'c2'].entries()) {
-    await turn.settle((meta) => ({
-      sessionUpdate: 'tool_call',
-      toolCallId,
-      title: 'Run',
-      name: `tool_${index + 1}`,
-      kind: 'execute',
-      status: 'pending',
-      rawInput: {},
-      _meta: meta({ turn: 1 }),
-    }))
-  }
-  await turn.settle((meta) => ({
-    sessionUpdate: 'tool_call_update',
-    toolCallId: 'c2',
-    status: 'failed',
-    rawOutput: { forModel: 'no' },
-    _meta: meta({ reason: 'denied' }),
-  }))
-  const outputInfo = {
-    bytes: 99,
-    lines: 9,
-    truncated: true,
-    url: `/api/sessions/${turn.sessionId}/outputs/c1`,
-  }
-  await turn.settle((meta) => ({
-    sessionUpdate: 'tool_call_update',
-    toolCallId: 'c1',
-    status: 'completed',
-    rawOutput: { forModel: 'yes' },
-    _meta: meta({
-      outputInfo,
-      exit: { code: 0 },
-    }),
-  }))
-  await turn.happen({ type: 'turn_ended', callIds: ['c1', 'c2'] })
-  await turn.say('Done.')
-  return 'completed'
-}
 
 /** The frames of an SSE body, with the ids of the messages. */
 async function framesOf(response: Response): Promise<{ id: string | undefined; frame: ServerFrame }[]> {

@@ -596,16 +596,20 @@ export class ScriptedAgent {
     const promptId = newId('p')
     this.#follow(sessionId, client)
     const at = Date.now()
+    const author = { id: user.id, name: user.name ?? '' }
     const started: SandlotEvent = {
       type: 'prompt_started',
       requestId,
+      model: this.status.model.name,
+      ...(unattended ? { unattended } : {}),
+      onError,
       follows: meta.follows,
     }
     const message: EventOf<'user_message_chunk'> = {
       sessionUpdate: 'user_message_chunk',
       messageId: newId('m'),
       content: { type: 'text', text },
-      _meta: makeMeta({ promptId }, at),
+      _meta: makeMeta({ promptId, author }, at),
     }
     const attached = images.map(({ mimeType, data }, index): SessionEvent => {
       const content = { type: 'image', mimeType, data } as const
@@ -613,7 +617,7 @@ export class ScriptedAgent {
     })
     const stored = await this.store.append(
       sessionId,
-      [makeSandlotEvent(started, { promptId }, at), message, ...attached],
+      [makeSandlotEvent(started, { promptId, author }, at), message, ...attached],
       {
         runningPromptId: promptId,
         submission: requestId === undefined ? undefined : { userId: user.id, requestId, promptId },
@@ -652,6 +656,7 @@ export class ScriptedAgent {
             text: said,
           },
           _meta: meta_({
+            turn: 1,
             usage: {
               input: 10,
               output: 2,
