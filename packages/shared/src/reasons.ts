@@ -86,6 +86,16 @@ export const errorCause = z.enum([
 ])
 export type ErrorCause = z.infer<typeof errorCause>
 
+/**
+ * What an `internal` end was, where more is known. A later version may have more of them, which an
+ * older one reads as absent.
+ */
+export const internalCause = z.enum([
+  /** The store refused an event of the prompt, which is not in the log. */
+  'store_failed',
+])
+export type InternalCause = z.infer<typeof internalCause>
+
 export const stopReason = z.enum(['end_turn', 'max_tokens', 'max_turn_requests', 'refusal', 'cancelled'])
 /** ACP's stop reasons. */
 export type StopReason = z.infer<typeof stopReason>

@@ -6,7 +6,14 @@ import { messageImage } from './images.ts'
 import { mode } from './mode.ts'
 import { lineWait } from './office/line.ts'
 import { question, questionContent } from './question.ts'
-import { endReason, errorCause, failureReason, modelErrorClass, stopReason } from './reasons.ts'
+import {
+  endReason,
+  errorCause,
+  failureReason,
+  internalCause,
+  modelErrorClass,
+  stopReason,
+} from './reasons.ts'
 import { remembered, ruleReason } from './rules.ts'
 import { author } from './team/shares.ts'
 
@@ -253,6 +260,8 @@ export const sandlotEvent = z.discriminatedUnion('type', [
     text: z.string().optional(),
     /** With `error`. Absent in logs of before. */
     cause: errorCause.optional(),
+    /** With `internal`. */
+    internal: internalCause.optional().catch(undefined),
     /** The provider's own name for the request that failed last: what its support asks for. */
     requestId: z.string().optional(),
     /** What became of the command that the prompt was. */

@@ -2,7 +2,7 @@
  * What a prompt ends with in the log: its last events, and the sentences a person reads where the
  * model said nothing.
  */
-import { STOP_REASON_OF, type EndReason, type ErrorCause } from '@sandlot/shared/reasons'
+import { STOP_REASON_OF, type EndReason, type ErrorCause, type InternalCause } from '@sandlot/shared/reasons'
 import { makeSandlotEvent, metaOf, type SessionEvent } from '@sandlot/shared/events'
 import { makeMeta } from '@sandlot/shared/event-meta'
 import { failurePattern, patternSentence } from '@sandlot/shared/transcript/failure-pattern'
@@ -24,14 +24,20 @@ export function endEvent(
 /** `prompt_ended` with `error`. */
 export function errorEvent(
   promptId: string,
-  about: { cause: ErrorCause; requestId?: string | undefined },
+  about: { cause: ErrorCause; internal?: InternalCause | undefined; requestId?: string | undefined },
   text: string,
   at: number,
 ): SessionEvent {
-  const { cause, requestId } = about
+  const { cause, internal, requestId } = about
   const end = { type: 'prompt_ended', stopReason: STOP_REASON_OF.error, reason: 'error' } as const
   const named = requestId === undefined ? {} : { requestId }
-  return makeSandlotEvent({ ...end, text, cause, ...named }, { promptId }, at)
+  const why = internal === undefined ? {} : { internal }
+  return makeSandlotEvent({ ...end, text, cause, ...why, ...named }, { promptId }, at)
+}
+
+/** `prompt_ended` in place of what the store refused. */
+export function storeFailedEnd(promptId: string, at: number): SessionEvent {
+  return errorEvent(promptId, { cause: 'internal', internal: 'store_failed' }, STORE_FAILED_TEXT, at)
 }
 
 const LOST = {
@@ -126,4 +132,8 @@ export const LOOP_TEXT =
   'Stopped: the model made the same calls again and again with the same results, also after it was told. The results above are complete; say what it should do differently.'
 export const LENGTH_TEXT = 'The model reached its limit of tokens before it said anything.'
 export const REFUSAL_TEXT = 'The model’s provider refused to answer this.'
+const STORE_FAILED_TEXT =
+  'This ended early, because what came next could not be saved. What stands above is saved; nothing was run again.'
+export const NOT_SAVED_TEXT =
+  'This ended early and is not saved: the database refuses it. It is saved first when the database accepts it again; until then nothing new begins here.'
 export const BUG_TEXT = 'Something went wrong on our side. The log has the details.'

@@ -2,13 +2,15 @@
  * What the parts of one session share: its log, the one queue through which everything changes it,
  * and what runs.
  */
-import { SandlotError } from '@sandlot/shared/errors'
+import { SandlotError, messageOf } from '@sandlot/shared/errors'
 import { type Mode, MODES } from '@sandlot/shared/mode'
-import type { SessionEvent, EventGroup } from '@sandlot/shared/events'
+import { metaOf, type SessionEvent, type EventGroup } from '@sandlot/shared/events'
 import type { SessionSummary } from '@sandlot/shared/frames'
 import { shortOfItsEnd } from '@sandlot/shared/reasons'
 import type { Effects, SessionRow } from '@sandlot/storage/sessions/store'
 import { isNotOwner } from '@sandlot/storage/storage-error'
+import { unfinishedPrompt } from '../history/read-log.ts'
+import { NOT_SAVED_TEXT, errorEvent, storeFailedEnd } from '../loop/endings.ts'
 import { type Models, allowedModels } from '../loop/model-choice.ts'
 import type { Model } from '../model/model.ts'
 import type { PromptState } from './prompt-waiters.ts'
@@ -45,6 +47,8 @@ export class SessionCore {
   readonly #queue = new SerialQueue()
   readonly #changed: (summary: SessionSummary) => void
   readonly #besides = new Set<Promise<void>>()
+  /** The end of the last prompt, which the store refuses. Nothing else is stored before it. */
+  #unsavedEnd: SessionEvent | undefined
 
   constructor(
     row: SessionRow,
@@ -62,6 +66,60 @@ export class SessionCore {
     this.#changed = changed
     this.modeCeiling = parts.modeCeilingOf?.(row.userId) ?? 'yolo'
     this.released = AbortSignal.any([parts.leaving, this.#lost.signal])
+    const begun = row.unsavedEndAt === undefined ? undefined : unfinishedPrompt(journal.events)
+    if (begun !== undefined) this.#showUnsaved(storeFailedEnd(begun.promptId, row.unsavedEndAt ?? 0))
+  }
+
+  /** The last prompt has ended, and its end is not stored. */
+  get unsavedEnd(): SessionEvent | undefined {
+    return this.#unsavedEnd
+  }
+
+  /**
+   * Ends the running prompt where the store refuses its end. A process that reads the log later
+   * finds that in the session's row; where that is refused too, only this one knows it. Only inside
+   * `inTurn`.
+   */
+  async endUnsaved(promptId: string): Promise<void> {
+    const at = this.parts.now()
+    this.running = undefined
+    this.#showUnsaved(storeFailedEnd(promptId, at))
+    this.tellChanged()
+    try {
+      await this.asOwner(this.journal.append([], { ended: { reason: 'store_failed', at } }))
+    } catch (error) {
+      this.#warnUnsaved(error)
+    }
+  }
+
+  /** Stores the end that was refused, if there is one. True: none is left. Only inside `inTurn`. */
+  async saveEnd(): Promise<boolean> {
+    try {
+      await this.#saveEnd()
+    } catch (error) {
+      this.#warnUnsaved(error)
+    }
+    return this.#unsavedEnd === undefined
+  }
+
+  #showUnsaved(end: SessionEvent): void {
+    this.#unsavedEnd = end
+    const { promptId = '' } = metaOf(end)
+    const about = { cause: 'internal', internal: 'store_failed' } as const
+    const { _meta, ...shown } = errorEvent(promptId, about, NOT_SAVED_TEXT, metaOf(end).at)
+    this.journal.show({ ...shown, _meta: { sandlot: { ..._meta.sandlot, live: true } } })
+  }
+
+  #warnUnsaved(error: unknown): void {
+    const fields = { sessionId: this.id, error: messageOf(error) }
+    this.parts.log.warn(fields, 'the end of a prompt could not be stored')
+  }
+
+  async #saveEnd(): Promise<void> {
+    if (this.#unsavedEnd === undefined) return
+    await this.asOwner(this.journal.append([this.#unsavedEnd]))
+    this.#unsavedEnd = undefined
+    this.tellChanged()
   }
 
   /** The session goes on elsewhere. */
@@ -87,6 +145,8 @@ export class SessionCore {
 
   /** Nothing runs, reads or waits. */
   get idle(): boolean {
+    // What could not be stored is known here.
+    if (this.#unsavedEnd !== undefined) return false
     const isAtWork = this.running !== undefined || this.#besides.size > 0 || this.#queue.size > 0
     return !isAtWork && this.journal.readers === 0
   }
@@ -115,6 +175,7 @@ export class SessionCore {
 
   /** Only inside `inTurn`. */
   async store(events: EventGroup, more: Effects = {}): Promise<void> {
+    await this.#saveEnd()
     const marked = this.#marks.onAnswer(events)
     const effects = { ...marked.effects, ...more }
     const changed = await this.asOwner(this.journal.append(marked.events, effects))
@@ -178,7 +239,9 @@ export class SessionCore {
   }
 
   summary(): SessionSummary {
-    const { title, updatedAt, mode, ended } = this.journal
+    const { title, updatedAt, mode, ended: stored } = this.journal
+    const unsaved = this.#unsavedEnd
+    const ended = unsaved === undefined ? stored : { reason: 'error' as const, at: metaOf(unsaved).at }
     const waiting = this.approvals.pending().length
     const line = { sessionId: this.id, title, updatedAt, mode, running: this.running !== undefined, waiting }
     return ended === undefined ? line : { ...line, endedAt: ended.at, ended: shortOfItsEnd(ended.reason) }
@@ -186,6 +249,7 @@ export class SessionCore {
 
   /** What those who wait for a prompt's end have to know. */
   state(): PromptState {
-    return { events: this.log, seq: this.journal.seq, running: this.running !== undefined }
+    const events = this.#unsavedEnd === undefined ? this.log : [...this.log, this.#unsavedEnd]
+    return { events, seq: this.journal.seq, running: this.running !== undefined }
   }
 }

@@ -27,11 +27,18 @@ export class InFlight {
 
   /** A request to the model waits for its turn or is made again, and nothing has come of it yet. */
   #wait: SessionEvent | undefined
+  /** The end of a prompt that could not be stored yet. */
+  #unsavedEnd: SessionEvent | undefined
 
   /** A live event is being shown. */
   show(event: SessionEvent): void {
     const meta = metaOf(event)
     if (meta.event?.type === 'ports_open') return
+    if (meta.event?.type === 'prompt_ended') {
+      this.#clear()
+      this.#unsavedEnd = event
+      return
+    }
     // All that is live comes one after another while the model is asked.
     this.#wait = isWait(meta.event) ? event : undefined
     const draft = draftOf(event)
@@ -64,10 +71,15 @@ export class InFlight {
     if (endsDrafts(event)) this.#drafts.clear()
     const happened = sandlotEventOf(event)
     if (happened?.type === 'message_withdrawn') this.#texts.delete(happened.messageId)
-    if (happened?.type === 'prompt_ended') {
-      this.#texts.clear()
-      this.#calls.clear()
-    }
+    if (happened?.type === 'prompt_ended') this.#clear()
+  }
+
+  #clear(): void {
+    this.#wait = undefined
+    this.#unsavedEnd = undefined
+    this.#texts.clear()
+    this.#calls.clear()
+    this.#drafts.clear()
   }
 
   /** One live event per thing in flight. */
@@ -91,8 +103,8 @@ export class InFlight {
         },
       }
     })
-    const wait = this.#wait === undefined ? [] : [this.#wait]
-    return [...texts, ...this.#drafts.values(), ...calls, ...wait]
+    const last = [this.#wait, this.#unsavedEnd].filter((event) => event !== undefined)
+    return [...texts, ...this.#drafts.values(), ...calls, ...last]
   }
 }
 

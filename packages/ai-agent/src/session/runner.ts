@@ -26,7 +26,7 @@ import {
   unqueued,
 } from '../history/read-log.ts'
 import { type Spent, spentOf } from '../limits/period-budgets.ts'
-import { ADMINISTRATOR_TEXT, BUG_TEXT, errorEvent, missingOutcomes } from '../loop/endings.ts'
+import { ADMINISTRATOR_TEXT } from '../loop/endings.ts'
 import { chosenIn, levelOfPrompt, modelOfPrompt, replacedChoice, told } from '../loop/model-choice.ts'
 import { MeasuredPrompt } from '../metrics/measured-prompt.ts'
 import type { Model } from '../model/model.ts'
@@ -37,6 +37,7 @@ import { PromptChanges } from '../changes/prompt-changes.ts'
 import type { Answers } from './approvals.ts'
 import { Running, batchContext } from './batch.ts'
 import { type OnBehalf, lowestCeiling } from './access.ts'
+import { breakOff } from './break-off.ts'
 import type { SessionCore } from './core.ts'
 import { type PromptStart, promptIdOf, promptStarted, sentMessage } from '../history/session-messages.ts'
 import { nameChat } from './title.ts'
@@ -92,6 +93,7 @@ export class Runner {
    * failed had broken a prompt off in the middle. Only inside `inTurn`.
    */
   async resumeUnfinished(resumeCounts = true): Promise<void> {
+    if (!(await this.#core.saveEnd())) return
     const begun = this.#core.running === undefined ? unfinishedPrompt(this.#core.log) : undefined
     if (begun === undefined) return
     this.start({ ...begun, resumed: true, resumeCounts })
@@ -226,7 +228,15 @@ export class Runner {
       if (released.aborted || core.releasedBy(error)) return
       const fields = { sessionId: core.id, promptId: running.promptId, error: messageOf(error) }
       log.warn(fields, 'the prompt broke off')
-      await this.#breakOff(running, error)
+      const storeEnd = (end: SessionEvent): Promise<void> => this.#store([end])
+      await breakOff({
+        core,
+        answers: this.#answers,
+        waiters: this.#waiters,
+        running,
+        cause: error,
+        storeEnd,
+      })
     } finally {
       core.parts.line?.leave(running.promptId)
       if (core.lost) this.#lose()
@@ -239,30 +249,6 @@ export class Runner {
     this.#waiters.tell(this.#core.state(), notOwner(this.#core.id))
   }
 
-  /**
-   * A bug or a failing store ended the loop. Say so in the log if that is possible, and to those
-   * who wait in any case.
-   */
-  async #breakOff(running: Running, cause: unknown): Promise<void> {
-    const core = this.#core
-    running.stop.abort('interrupted')
-    try {
-      const at = core.parts.now()
-      await core.inTurn(async () => {
-        // Or a question would wait for ever whose call has ended.
-        await this.#answers.denyUnanswerable()
-        for (const lost of missingOutcomes(core.log, running.promptId, 'tool_error', at))
-          await core.store([lost])
-        await this.#store([errorEvent(running.promptId, { cause: 'internal' }, BUG_TEXT, at)])
-      })
-    } catch (error) {
-      const fields = { sessionId: core.id, promptId: running.promptId, error: messageOf(error) }
-      core.parts.log.warn(fields, 'the end of a prompt could not be stored')
-      core.running = undefined
-      this.#waiters.tell(core.state(), cause)
-    }
-  }
-
   /** Before the prompt's end, what it changed in the workspace; the diffs are stored first. */
   async #withChanges(group: EventGroup, changes: PromptChanges | undefined): Promise<EventGroup> {
     const core = this.#core
@@ -272,10 +258,10 @@ export class Runner {
     const { promptId } = metaOf(end)
     const { changed, diffs } = settled
     const stored = Buffer.from(JSON.stringify({ diffs } satisfies PromptDiffs))
-    const unkept =
+    const storeFailed =
       diffs.length > 0 &&
       (await core.asOwner(core.journal.appendOutput(diffsId(promptId ?? ''), 0, stored))) !== undefined
-    const files = unkept ? changed.files.map((file) => ({ ...file, diff: undefined })) : changed.files
+    const files = storeFailed ? changed.files.map((file) => ({ ...file, diff: undefined })) : changed.files
     const event = makeSandlotEvent(
       { type: 'files_changed', ...changed, files },
       { promptId },

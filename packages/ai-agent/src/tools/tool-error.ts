@@ -69,7 +69,7 @@ export function notStartedText(reason: keyof typeof NOT_STARTED_TEXT): string {
 }
 
 /** The outcome of a call that was aborted. `begun`: the log says that it began to run. */
-export function abortedOutcome(signal: AbortSignal, begun: boolean): ToolOutcome {
+function abortedOutcome(signal: AbortSignal, begun: boolean): ToolOutcome {
   const reason = abortReason(signal)
   return { status: 'failed', reason, forModel: begun ? ABORT_TEXT[reason] : notStartedText(reason) }
 }

@@ -61,7 +61,7 @@ export async function runPrompt(options: UnattendedOptions): Promise<PromptRef> 
   let done = false
 
   const pass = (frame: ServerFrame, prompt: PromptRef): void => {
-    // A history begins before what is asked for and goes on after it, with what belongs to no prompt.
+    // A history goes on after the prompt, with what belongs to none.
     if (done || !isOfPrompt(frame, prompt.promptId) || !isWithin(frame, submitted)) return
     if (frame.type === 'ai_chat_done') {
       done = true
@@ -169,7 +169,7 @@ export function findSubmitted(
   return { first: ofPrompt[0] ?? started, end }
 }
 
-/** Undefined: nobody is named, as in older logs of the owner's own prompts. */
+/** Undefined: the log names none, as older ones of the owner's own prompts. */
 function authorOf(log: readonly SessionEvent[], started: SessionEvent): string | undefined {
   const { promptId, author } = metaOf(started)
   if (author !== undefined) return author.id

@@ -268,7 +268,9 @@ function foldSandlotEvent(transcript: Transcript, event: SandlotEvent, meta: San
         at: meta.at,
       }
       // What was only ever live goes.
-      const entries = transcript.entries.slice(0, firstLiveOf(transcript.entries))
+      const settled = transcript.entries.slice(0, firstLiveOf(transcript.entries))
+      const entries =
+        event.internal === 'store_failed' ? settled.map((entry) => lostCall(entry, meta)) : settled
       names.set(entries, namesOf(transcript.entries))
       return settle({ ...transcript, prompt: null, entries }, end)
     }
@@ -331,7 +333,7 @@ function foldLive(transcript: Transcript, event: SessionEvent): Transcript {
       return foldLiveText(transcript, event, meta.offset ?? 0)
     case 'tool_call_update':
       return changeCall(transcript, event.toolCallId, (call) => {
-        if (call.status === 'completed' || call.status === 'failed') return call
+        if (isOver(call)) return call
         const output = meta.output === undefined ? call.output : addPiece(call.output, meta.output)
         const progress =
           meta.progress === undefined ? call.progress : progressOf(call, meta.progress, meta.at)
@@ -341,6 +343,9 @@ function foldLive(transcript: Transcript, event: SessionEvent): Transcript {
     case 'session_info_update':
       if (meta.event?.type === 'presence') return { ...transcript, people: meta.event.people }
       if (meta.event?.type === 'line_waited') return foldLine(transcript, meta.event, meta)
+      // An end that could not be stored yet; the stored one takes its place.
+      if (meta.event?.type === 'prompt_ended' && transcript.prompt?.id === meta.promptId)
+        return foldSandlotEvent(transcript, meta.event, meta)
       if (meta.event?.type === 'ports_open') return { ...transcript, ports: meta.event.ports }
       return meta.event?.type === 'model_waited'
         ? foldWait(transcript, meta.event, meta)
@@ -419,6 +424,17 @@ function foldLiveText(
 
 // ── Entries
 // ─────────────────────────────────────────────────────────────────────────────────────────────
+
+/** A call of a prompt whose log ends before its outcome. */
+function lostCall(entry: Entry, { promptId, at }: SandlotMeta): Entry {
+  if (entry.type !== 'call' || entry.promptId !== promptId || isOver(entry)) return entry
+  const rawOutput = { forModel: 'Its result could not be saved.' }
+  return { ...entry, status: 'failed', reason: 'unknown_effect', rawOutput, endedAt: at }
+}
+
+function isOver({ status }: { status: CallEntry['status'] }): boolean {
+  return status === 'completed' || status === 'failed'
+}
 
 /**
  * Names of entries that these lists may have: of each at least its own. A long history is folded

@@ -32,13 +32,16 @@ export function toSessionRow(
     runningPromptId: row.running_prompt_id,
     waiting: row.waiting ?? 0,
     ended: toEnd(row),
+    unsavedEndAt: row.ended_reason === 'store_failed' ? (row.ended_at ?? undefined) : undefined,
   }
 }
 
 /** A session's line in a list, the same for each reader. */
 export function lineOf(row: SessionRow): SessionSummary {
-  const { id, title, updatedAt, mode, runningPromptId, waiting, ended } = row
-  const line = { sessionId: id, title, updatedAt, mode, running: runningPromptId !== null, waiting }
+  const { id, title, updatedAt, mode, runningPromptId, waiting, ended, unsavedEndAt } = row
+  const running = runningPromptId !== null && unsavedEndAt === undefined
+  const line = { sessionId: id, title, updatedAt, mode, running, waiting }
+  if (unsavedEndAt !== undefined) return { ...line, endedAt: unsavedEndAt, ended: shortOfItsEnd('error') }
   return ended === undefined ? line : { ...line, endedAt: ended.at, ended: shortOfItsEnd(ended.reason) }
 }
 

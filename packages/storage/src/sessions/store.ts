@@ -46,6 +46,8 @@ export interface SessionRow {
   waiting: number
   /** How its last prompt ended, and when; absent: none has, or it is not known. */
   ended?: { reason: EndReason; at: number } | undefined
+  /** When the prompt that has started ended, where the store refused its end. */
+  unsavedEndAt?: number | undefined
 }
 
 export interface ApprovalRow {
@@ -123,8 +125,8 @@ export interface Effects {
   mode?: Mode
   /** The prompt that runs from now on, or null: none. */
   runningPromptId?: string | null
-  /** How the last prompt ended. */
-  ended?: { reason: EndReason; at: number }
+  /** How the last prompt ended; `store_failed`: the running one has, and its end was refused. */
+  ended?: { reason: EndReason | 'store_failed'; at: number }
   /** The user for whom the run of `runningPromptId` counts; absent: the session's. */
   chargedTo?: string | undefined
   /** Remembers a client's request id with its prompt, for idempotent submission. */
