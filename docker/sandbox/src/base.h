@@ -73,6 +73,8 @@ ssize_t proc_read(int at, const char *path, char *text, size_t size);
  * Returns how many were found (zombies do not count).
  */
 size_t proc_signal_tree(pid_t root, const pid_t *except, size_t excepts, int sig);
+/* Processes below `root` that are alive. */
+size_t proc_count_tree(pid_t root);
 /* Stop, then kill, everything below root. Returns how many were found; call again until it is 0. */
 size_t proc_kill_tree(pid_t root, const pid_t *except, size_t excepts);
 

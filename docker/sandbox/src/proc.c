@@ -202,6 +202,17 @@ size_t proc_signal_tree(pid_t root, const pid_t *except, size_t excepts, int sig
     return count;
 }
 
+size_t proc_count_tree(pid_t root)
+{
+    struct tree t = {0};
+    size_t count = 0;
+    read_tree(&t, root, NULL, 0);
+    for (size_t i = 0; i < t.n; i++)
+        count += t.p[i].below == 1 && t.p[i].alive;
+    free(t.p);
+    return count;
+}
+
 size_t proc_kill_tree(pid_t root, const pid_t *except, size_t excepts)
 {
     /* What is stopped cannot fork: stop until the number no longer grows, then kill. */

@@ -204,6 +204,16 @@ export interface CommandExit {
    * begins where this one did.
    */
   session?: 'kept' | 'unchanged' | 'refused'
+  /**
+   * Processes that the kernel killed for want of memory while it ran, in the whole sandbox: its
+   * own, or those of a command beside it. Absent: none, or an older sbxd.
+   */
+  oomKills?: number
+  /**
+   * Where something stopped it, a person or a limit: its processes at that moment, all of which
+   * have ended, and the time until the last one had. Absent: it ended by itself, or an older sbxd.
+   */
+  stopped?: { processes: number; tookMs: number }
   /** More of what the main process used: getrusage(2). Blocks have 512 bytes. */
   usage?: {
     minorFaults: number

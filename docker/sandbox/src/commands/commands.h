@@ -229,7 +229,10 @@ struct command {
     bool main_ended;
     bool orphaned; /* its shim died without a report: its processes are being swept */
     int status;
-    uint64_t ooms;
+    uint64_t ooms; /* OOM kills in the sandbox before it began; once it has ended, while it ran */
+    /* When it was stopped: its processes, and the time until none was left. 0: it was not */
+    uint64_t stopped_us;
+    uint32_t stopped;
     bool capped; /* it began while nothing may grow: its files may have no size */
     uint64_t user_us, system_us, max_rss_kb;
     uint64_t usage[USAGE_COUNT];
@@ -281,7 +284,7 @@ void command_in_ready(struct source *src, uint32_t events);
 /* Settle the cause of its end; no more output follows. */
 void exit_decide(struct command *c);
 /* The payload of EXIT, at most EXIT_MOST bytes: every fact is in it. */
-#define EXIT_MOST 218
+#define EXIT_MOST 240
 void exit_write(const struct command *c, struct buf *b);
 /* To the attached controller. Idempotent. */
 void exit_send(const struct command *c);

@@ -39,6 +39,10 @@ void command_begin_end(struct command *c, uint8_t cause, uint32_t grace_ms)
     }
     if (!c->cause)
         c->cause = cause;
+    if (!c->stopped_us) {
+        c->stopped_us = now_us();
+        c->stopped = c->shim > 0 ? (uint32_t)proc_count_tree(c->shim) : 0;
+    }
     c->timeout_ms = 0;
     uint64_t due = now_us() / 1000 + grace_ms;
     if (grace_ms == 0) {

@@ -26,7 +26,7 @@ static uint8_t cause_of(const struct command *c)
         return CAUSE_SHIM_KILLED;
     bool killed = WIFSIGNALED(c->status) && WTERMSIG(c->status) == SIGKILL;
     bool child_killed = WIFEXITED(c->status) && WEXITSTATUS(c->status) == 128 + SIGKILL;
-    if ((killed || child_killed) && oom_kills() > c->ooms)
+    if ((killed || child_killed) && c->ooms)
         return CAUSE_OOM;
     if (ended_by_disk(c))
         return CAUSE_DISK_QUOTA;
@@ -52,6 +52,17 @@ static void exit_facts(const struct command *c, struct buf *b)
     buf16(b, sizeof c->usage);
     for (size_t i = 0; i < sizeof c->usage / sizeof *c->usage; i++)
         buf64(b, c->usage[i]);
+    if (c->ooms) {
+        buf8(b, FACT_OOM);
+        buf16(b, 4);
+        buf32(b, (uint32_t)c->ooms);
+    }
+    if (c->stopped_us) {
+        buf8(b, FACT_STOPPED);
+        buf16(b, 12);
+        buf32(b, c->stopped);
+        buf64(b, c->ended_us - c->stopped_us);
+    }
     if (c->session.name[0]) {
         buf8(b, FACT_SESSION);
         buf16(b, 1);
@@ -85,4 +96,9 @@ void exit_send(const struct command *c)
     free(b.p);
 }
 
-void exit_decide(struct command *c) { c->cause = cause_of(c); }
+void exit_decide(struct command *c)
+{
+    uint64_t ooms = oom_kills();
+    c->ooms = ooms > c->ooms ? ooms - c->ooms : 0;
+    c->cause = cause_of(c);
+}

@@ -125,6 +125,8 @@ enum start_option {
 enum exit_fact {
     FACT_CUT = 0x01,
     FACT_RUSAGE = 0x02,
+    FACT_OOM = 0x03,
+    FACT_STOPPED = 0x04,
     FACT_SESSION = 0x22,
 };
 

@@ -52,6 +52,8 @@ const SESSION_OUTCOMES = ['unchanged', 'kept', 'refused'] as const
 
 function readFact(exit: CommandExit, tag: number, fact: ByteReader): void {
   if (tag === ExitFact.CUT) exit.cut = readGaps(exit, fact)
+  if (tag === ExitFact.OOM) exit.oomKills = fact.u32()
+  if (tag === ExitFact.STOPPED) exit.stopped = { processes: fact.u32(), tookMs: fact.u64() / 1_000 }
   if (tag === ExitFact.SESSION) exit.session = SESSION_OUTCOMES[fact.u8()] ?? 'refused'
   if (tag === ExitFact.RUSAGE)
     exit.usage = {

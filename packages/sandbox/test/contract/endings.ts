@@ -125,6 +125,16 @@ export function endingTests({ it, sandbox, bench, fixture, ownProcesses }: Suite
       expect(await survivors(sandbox(), m)).toEqual([])
     })
 
+  it('says how many processes a stop has ended, and in what time; of an end by itself nothing', async () => {
+    const { started, exit } = await running('sleep 100 & sleep 100 & echo up; wait')
+    await started.cancel(2_000)
+    const { cause, stopped } = await exit
+    expect(cause).toBe('cancel')
+    expect(stopped).toEqual({ processes: 3, tookMs: expect.any(Number) })
+    expect(stopped?.tookMs).toBeGreaterThanOrEqual(0)
+    expect(await sh(sandbox(), 'sleep 0.1 & exit 3')).not.toHaveProperty('stopped')
+  })
+
   it('cancels a tree while it grows, whatever is half made then', async () => {
     const rounds = extent(6, 60)
     for (let round = 0; round < rounds; round += 1) {
@@ -325,6 +335,15 @@ export function endingTests({ it, sandbox, bench, fixture, ownProcesses }: Suite
       })
       expect((await sh(small.sandbox, ['tail', '/dev/zero'])).cause).toBe('oom')
       expect((await sh(small.sandbox, 'kill -9 $$')).cause).toBe('signal')
+      // A part of it, whatever the code: known, and no reason of its end.
+      for (const code of [0, 3])
+        expect(await sh(small.sandbox, `tail /dev/zero | cat; exit ${code}`)).toMatchObject({
+          cause: 'exited',
+          code,
+          oomKills: 1,
+        })
+      expect(await sh(small.sandbox, 'exit 137')).toMatchObject({ cause: 'exited', code: 137 })
+      expect(await sh(small.sandbox, 'true')).not.toHaveProperty('oomKills')
       await small.sandbox.close()
       await small.bench.remove()
     })

@@ -31,6 +31,15 @@ describe.skipIf(missing !== undefined)('an older sbxd', () => {
     expect(await again.attach(request.id, {}, { acknowledged: true })).toBeUndefined()
   })
 
+  test('says of a stop only that it was one', async () => {
+    const { sandbox } = await Bench.start(fixture)
+    const command = await sandbox.run({ id: newId(), command: 'sleep 100', autoAcknowledge: true })
+    await command.cancel(1_000)
+    const exit = await command.exit
+    expect(exit.cause).toBe('cancel')
+    expect(exit).not.toHaveProperty('stopped')
+  })
+
   test('does not count frames, so that late bytes of another controller cost the stream, and nothing more', async () => {
     const { bench, sandbox } = await Bench.start(fixture)
     const command = await sandbox.run({ id: newId(), command: 'read -r x; echo "got $x"', stdin: true })

@@ -113,7 +113,7 @@ export const StartOption = {
 export type StartOption = (typeof StartOption)[keyof typeof StartOption]
 
 /** Tags in the list of further facts at the end of EXIT. */
-export const ExitFact = { CUT: 0x01, RUSAGE: 0x02, SESSION: 0x22 } as const
+export const ExitFact = { CUT: 0x01, RUSAGE: 0x02, OOM: 0x03, STOPPED: 0x04, SESSION: 0x22 } as const
 
 export const STREAM = { stdin: 0, stdout: 1, stderr: 2 } as const
 
