@@ -4,7 +4,7 @@
  */
 import type { FailureReason } from '@sandlot/shared/reasons'
 import type { SandboxErrorCode } from '@sandlot/sandbox/errors'
-import type { ExitCause } from '@sandlot/sandbox/sandbox'
+import type { CommandExit, ExitCause } from '@sandlot/sandbox/sandbox'
 
 export const REASON_OF_SANDBOX_ERROR: Record<SandboxErrorCode, FailureReason> = {
   engine_unavailable: 'sandbox_unavailable',
@@ -44,4 +44,19 @@ export const REASON_OF_EXIT: Record<ExitCause, FailureReason | undefined> = {
   output_limit: 'output_limit',
   disk_quota: 'disk_quota',
   shim_killed: 'interrupted',
+}
+
+/** `, 3 processes in 1.2 s`, as far as the sandbox said. */
+export function stoppedWords({ stopped }: Pick<CommandExit, 'stopped'>): string {
+  if (stopped === undefined) return ''
+  const { processes, tookMs } = stopped
+  const took = tookMs < 1_000 ? `${Math.round(tookMs)} ms` : `${(tookMs / 1_000).toFixed(1)} s`
+  return `, ${processes} ${processes === 1 ? 'process' : 'processes'} in ${took}`
+}
+
+/** A kill is counted in the whole sandbox, so whose process it was is not known. */
+export function memoryNote({ cause, oomKills }: Pick<CommandExit, 'cause' | 'oomKills'>): string | undefined {
+  if (oomKills === undefined || cause === 'oom') return undefined
+  const killed = oomKills === 1 ? 'a process in it was' : `${oomKills} processes in it were`
+  return `The sandbox ran out of memory while this ran, and ${killed} killed. If that was a part of this command, its result is incomplete.`
 }

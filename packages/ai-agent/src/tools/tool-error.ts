@@ -36,6 +36,18 @@ export class ToolError extends Error {
 }
 
 /**
+ * Thrown where an abort came before anything was handed to what does the work, although the log
+ * says that the call has begun.
+ */
+export class NotRunError extends Error {
+  override readonly name = 'NotRunError'
+
+  constructor() {
+    super('Stopped before it was sent.')
+  }
+}
+
+/**
  * What an abort means for a call. Anything that is not a timeout or an interruption is a person's
  * wish.
  */
@@ -56,6 +68,19 @@ const ABORT_TEXT = {
   interrupted: 'The call was interrupted before it was finished; whether it had an effect is not known.',
 } as const
 
+/** Of a call that did not end although its signal was aborted. */
+const ABANDONED_TEXT = {
+  cancelled: 'The user cancelled this call, and it did not end.',
+  timeout: 'The call did not end within its time limit, nor when it was stopped.',
+  interrupted: 'The call was interrupted, and it did not end.',
+} as const
+
+const NOT_RUN_TEXT = {
+  cancelled: 'The command was not run: the user stopped it before it was sent. It had no effect.',
+  timeout: 'The command was not run: its time was over before it was sent. It had no effect.',
+  interrupted: 'The command was not run: Sandlot was shut down before it was sent. It had no effect.',
+} as const
+
 const NOT_STARTED_TEXT = {
   cancelled: 'This call was not started, because the user stopped it first. It had no effect.',
   timeout: 'This call was not started in its time. It had no effect.',
@@ -74,11 +99,22 @@ function abortedOutcome(signal: AbortSignal, begun: boolean): ToolOutcome {
   return { status: 'failed', reason, forModel: begun ? ABORT_TEXT[reason] : notStartedText(reason) }
 }
 
+/** The outcome of a call whose tool ignored its signal: nothing says whether it goes on. */
+export function abandonedOutcome(signal: AbortSignal): ToolOutcome {
+  const reason = abortReason(signal)
+  const forModel = `${ABANDONED_TEXT[reason]} It is no longer waited for; its effect is not known.`
+  return { status: 'failed', reason, forModel }
+}
+
 /**
  * The outcome for anything thrown. An abort explains whatever was thrown after it. An error that
  * was not expected is logged whole and shown without its text, which may hold anything.
  */
 export function outcomeOfThrown(thrown: unknown, signal: AbortSignal, log: Log, begun: boolean): ToolOutcome {
+  if (signal.aborted && thrown instanceof NotRunError) {
+    const reason = abortReason(signal)
+    return { status: 'failed', reason, forModel: NOT_RUN_TEXT[reason] }
+  }
   if (signal.aborted) return abortedOutcome(signal, begun)
   if (thrown instanceof ToolError)
     return { status: 'failed', reason: thrown.reason, forModel: thrown.message }

@@ -77,7 +77,7 @@ const LONG: Record<FailureReason, string> = {
   unavailable: 'This tool is not available at the moment.',
   denied: 'This was denied. Nothing ran.',
   cancelled: 'Stopped before it was finished.',
-  timeout: 'It ran longer than allowed and was ended.',
+  timeout: 'It ran longer than allowed.',
   interrupted: 'Sandlot was stopped or the process was killed from outside while this ran.',
   sandbox_unavailable: 'The sandbox could not be started, for the reason in its result.',
   sandbox_lost: 'The sandbox went away while this ran.',

@@ -4,7 +4,13 @@
  * wake is not the call's time.
  */
 import { setImmediate } from 'node:timers/promises'
-import { SHUTDOWN, abortedOutcome, isShutdown } from '../../tools/tool-error.ts'
+import {
+  NotRunError,
+  SHUTDOWN,
+  abandonedOutcome,
+  isShutdown,
+  outcomeOfThrown,
+} from '../../tools/tool-error.ts'
 import { orAborted } from '@sandlot/shared/async/or-aborted'
 import type { Policy, ToolCall, ToolOutcome, ToolUpdate } from '../../tools/tool.ts'
 import { createDeadline } from './deadline.ts'
@@ -38,11 +44,12 @@ export function timeout(defaultMs: number): Policy {
         // At a shutdown a tool detaches from what it runs; one that does not is abandoned without
         // an outcome.
         if (outcome === undefined && isShutdown(signal)) throw SHUTDOWN
-        return outcome ?? timedOutText(abortedOutcome(signal, call.hasBegun()), limitMs)
+        return outcome ?? abandonedOutcome(signal)
       } catch (thrown) {
         // Only our own limit ends here; every other abort is `settle`'s business.
         if (!deadline.signal.aborted || ctx.signal.aborted) throw thrown
-        return timedOutText(abortedOutcome(signal, call.hasBegun()), limitMs)
+        const outcome = outcomeOfThrown(thrown, signal, ctx.log, call.hasBegun())
+        return thrown instanceof NotRunError ? outcome : timedOutText(outcome, limitMs)
       } finally {
         deadline.clear()
       }

@@ -37,13 +37,16 @@ export function endOf(state: Exclude<JobState, { state: 'running' }>): {
   }
 }
 
+/** A kill is counted in the whole sandbox. */
+const OUT_OF_MEMORY = ' (the sandbox ran out of memory while it ran, so its result may be incomplete)'
+
 /** How it ended, in words for the model. */
-export function endWords(state: Exclude<JobState, { state: 'running' }>): string {
+export function endWords(state: { state: 'gone' } | { state: 'ended'; exit: CommandExit }): string {
   if (state.state === 'gone') return 'ended together with its sandbox; its exit code is not known'
-  const { code, signal, cause } = state.exit
+  const { code, signal, cause, oomKills } = state.exit
   switch (cause) {
     case 'exited':
-      return `ended with exit code ${code ?? '?'}`
+      return `ended with exit code ${code ?? '?'}${oomKills === undefined ? '' : OUT_OF_MEMORY}`
     case 'timeout':
       return 'was ended because it had run for a day'
     case 'cancel':

@@ -5,6 +5,7 @@ import { seenData } from '../background/jobs.ts'
 import { defineTool, textArg } from '../tool.ts'
 import { orAborted } from '@sandlot/shared/async/or-aborted'
 import { acquireSandbox } from '../sandbox-command/sandboxed-tool-executor.ts'
+import { stoppedWords } from '../sandbox-reasons.ts'
 
 const input = z.strictObject({
   id: z.string().min(1).max(64).describe('The id of the background command, for example bg1.'),
@@ -32,13 +33,21 @@ export const stop = defineTool({
       return { status: 'completed', forModel: `${job.id} (${job.line}) ${endWords(before)} already.`, data }
     }
     const command = await sandbox.attach(job.command)
-    if (command !== undefined) {
-      void Promise.allSettled([command.exit])
-      yield { type: 'started' }
-      await command.cancel(GRACE_MS)
-      await orAborted(command.exit, ctx.signal)
-    }
-    const text = `Stopped ${job.id} (${job.line}) and everything it had started.`
-    return { status: 'completed', forModel: text, data }
+    if (command === undefined)
+      return {
+        status: 'completed',
+        forModel: `${job.id} (${job.line}) ${endWords({ state: 'gone' })}.`,
+        data,
+      }
+    void Promise.allSettled([command.exit])
+    yield { type: 'started' }
+    await command.cancel(GRACE_MS)
+    const exit = await orAborted(command.exit, ctx.signal)
+    // It may have come to its own end meanwhile.
+    const forModel =
+      exit.cause === 'cancel'
+        ? `Stopped ${job.id} (${job.line}) and everything it had started${stoppedWords(exit)}.`
+        : `${job.id} (${job.line}) ${endWords({ state: 'ended', exit })} before it was stopped.`
+    return { status: 'completed', forModel, data }
   },
 })

@@ -10,12 +10,12 @@ import type { FailureReason } from '@sandlot/shared/reasons'
 import type { RefusedHost } from '@sandlot/sandbox/sandbox'
 import { SandboxError, type SandboxErrorCode } from '@sandlot/sandbox/errors'
 import type { CommandExit, RunningCommand, Sandbox } from '@sandlot/sandbox/sandbox'
-import { ToolError, abortReason } from '../tool-error.ts'
+import { NotRunError, ToolError, abortReason } from '../tool-error.ts'
 import { commandId } from './command-id.ts'
 import { type CommandOutput, createCommandOutput, type FinishedOutput } from '../output/command-output.ts'
 import { type Followed, followToEnd, detachAtShutdown, whileLeased } from './follow-command.ts'
 import { createLiveOutput } from '../output/live-output.ts'
-import { REASON_OF_EXIT, REASON_OF_SANDBOX_ERROR } from '../sandbox-reasons.ts'
+import { REASON_OF_EXIT, REASON_OF_SANDBOX_ERROR, memoryNote, stoppedWords } from '../sandbox-reasons.ts'
 import type { CallContext, ToolUpdate } from '../tool.ts'
 
 interface SandboxCommand {
@@ -155,7 +155,7 @@ async function begin(
     // This boot does not know it: it never arrived, unless it has printed something already.
     if (output.position() > 0) throw unknownEnd(request)
   }
-  ctx.signal.throwIfAborted()
+  if (ctx.signal.aborted) throw new NotRunError()
   const start = (on: Sandbox): Promise<RunningCommand> =>
     on.run({
       id,
@@ -180,7 +180,7 @@ async function begin(
         if (again.bootId !== sandbox.bootId) return undefined
         const arrived = await again.attach(id)
         if (arrived !== undefined) return arrived
-        ctx.signal.throwIfAborted()
+        if (ctx.signal.aborted) throw new NotRunError()
         return await start(again)
       },
       ctx,
@@ -219,7 +219,8 @@ async function finishedResult(
   if ('lost' in end) {
     await output.stored()
     const reason = ctx.signal.aborted ? abortReason(ctx.signal) : REASON_OF_SANDBOX_ERROR[end.lost.code]
-    return { ...output.finish(keep), status: 'failed', reason, message: endText(reason, ctx) }
+    const message = ctx.signal.aborted ? STOPPED_AND_LOST : endText(reason, ctx)
+    return { ...output.finish(keep), status: 'failed', reason, message }
   }
   const { exit } = end
   const isWhole = output.position() === exit.bytes.stdout
@@ -251,7 +252,7 @@ async function finishedResult(
     ...result,
     status: 'failed',
     reason: why,
-    message: endText(why, ctx),
+    message: endText(why, ctx, exit),
     exit: how,
   }
 }
@@ -266,19 +267,23 @@ function notesOf(command: RunningCommand, exit: CommandExit, folder: string | un
             : `The directory where this command should have begun, ${folder} or where the last one stopped, is not there; it began in the workspace.`,
         ]
       : []),
+    ...[memoryNote(exit)].filter((note) => note !== undefined),
     ...(exit.session === 'refused'
       ? ['The exported variables are too large to be kept; the next command begins where this one did.']
       : []),
   ]
 }
 
-function endText(reason: FailureReason, ctx: CallContext): string {
+const STOPPED_AND_LOST =
+  'The command was stopped, and its sandbox could not be reached any more: whether it has ended, and what it did, is not known.'
+
+function endText(reason: FailureReason, ctx: CallContext, exit: Pick<CommandExit, 'stopped'> = {}): string {
   switch (reason) {
     case 'timeout':
-      return `The command did not end within its limit of ${ctx.deadline?.limitMs ?? '?'} ms; it and everything it had started was ended.`
+      return `The command did not end within its limit of ${ctx.deadline?.limitMs ?? '?'} ms; it and everything it had started was ended${stoppedWords(exit)}.`
     case 'cancelled':
       return ctx.signal.aborted
-        ? 'The user cancelled the command; it and everything it had started was ended.'
+        ? `The user cancelled the command; it and everything it had started was ended${stoppedWords(exit)}.`
         : 'The command was ended from outside, because the sandbox was stopped or reset.'
     case 'out_of_memory':
       return 'The sandbox ran out of memory and the command was killed.'

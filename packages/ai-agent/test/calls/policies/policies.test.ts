@@ -501,7 +501,23 @@ describe('timeout', () => {
 
   test('a tool that does not hear is left behind', async () => {
     const batch = new TestBatch({ tools: [tool('t', {}, deaf)], settings: { toolTimeoutMs: 1000 } })
-    expect(reasonOf(await batch.call('t', {}))).toBe('timeout')
+    expect(await batch.call('t', {})).toMatchObject({
+      reason: 'timeout',
+      forModel:
+        'The call did not end within its time limit, nor when it was stopped. It is no longer waited for; its effect is not known.',
+    })
+  })
+
+  test('nor is one that ignores a Stop said to have been ended', async () => {
+    const batch = new TestBatch({ tools: [tool('t', {}, deaf)] })
+    const [outcome] = await batch.run([{ id: 'a', name: 't' }], (event) => {
+      if (metaOf(event).progress !== undefined) batch.stop.abort('cancelled')
+    })
+    expect(outcome).toMatchObject({
+      reason: 'cancelled',
+      forModel:
+        'The user cancelled this call, and it did not end. It is no longer waited for; its effect is not known.',
+    })
   })
 
   test('the model’s own limit counts where the tool has one', async () => {

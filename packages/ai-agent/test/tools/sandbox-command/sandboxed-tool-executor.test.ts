@@ -118,8 +118,10 @@ describe('how a command ends', () => {
     const [outcome] = await running
     const pids = output().trim()
     expect(outcome).toMatchObject({ status: 'failed', reason: 'cancelled' })
-    expect(outcome?.forModel).toBe(
-      `${pids}\n[The user cancelled the command; it and everything it had started was ended.]`,
+    const [printed, receipt] = outcome?.forModel.split('\n') ?? []
+    expect(printed).toBe(pids)
+    expect(receipt).toMatch(
+      /^\[The user cancelled the command; it and everything it had started was ended, 2 processes in \d+(\.\d)? m?s\.]$/,
     )
     const left = await new TestBatch({ sandboxes: () => local.sandboxes }).call('run_shell_command', {
       command: `ps -o args= -p ${pids.replace(' ', ',')}`,
