@@ -91,6 +91,47 @@ export function spreadProblems(files: readonly SourceFile[]): string[] {
     )
 }
 
+/** On a thread of a `WorkerPool`, which can be ended. */
+const ON_A_THREAD = /-worker\.ts$/
+/** Files whose expressions are harmless, and why. */
+const HARMLESS: Record<string, string> = {
+  'packages/ai-agent/src/tools/output/line-matcher.ts': 'only parsed here, and used on a thread',
+  'packages/engine-gate/src/routes.ts': 'made of the verbs in this file',
+}
+
+/**
+ * Regular expressions and validators made of what others wrote: one that never ends holds up everybody. The page is its
+ * person’s own.
+ */
+export function patternProblems(files: readonly SourceFile[]): string[] {
+  return files
+    .filter(({ path }) => SOURCE.test(path) && !path.startsWith('packages/web/'))
+    .filter(({ path }) => !ON_A_THREAD.test(path) && !Object.hasOwn(HARMLESS, path))
+    .flatMap((file) => {
+      const code = withoutComments(file.text)
+      const made = [...code.matchAll(/\bRegExp\(/g)]
+        .map(({ index, 0: head }) => argumentsAt(code, index + head.length))
+        .filter((given) => /[a-z]/.test(namesIn(given)))
+      const validators = [
+        ...specifiers(file.text).filter((one) => /\/validators\/|^@cfworker\/|^ajv/.test(one)),
+        ...(code.match(/\bfromJSONSchema\(/g) ?? []),
+      ]
+      return [...made, ...validators].map(
+        (what) => `${file.path}: ${what} may be made of what others wrote; run it in a WorkerPool`,
+      )
+    })
+}
+
+/** The names in an expression: constants of a file are in capitals. */
+function namesIn(expression: string): string {
+  return expression
+    .replaceAll('String.raw', '')
+    .replaceAll(/'(?:\\.|[^'\\\n])*'/g, '')
+    .replaceAll(/`(?:\\.|[^`\\])*`/g, (template) =>
+      [...template.matchAll(/\$\{([^}]*)\}/g)].map(([, name]) => name).join(' '),
+    )
+}
+
 /** Words with which a thing that acts is made a person; what acts has a name that can be searched. */
 // `nobody` in quotation marks is a value.
 const WORDS = /\b(hears?|heard|is told|are told|whoever|(?<!`)nobody|somebody|anybody|lets? go)\b/i

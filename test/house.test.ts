@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { dustProblems, roomProblems, spreadProblems, wordProblems } from './house-rules.ts'
+import { dustProblems, patternProblems, roomProblems, spreadProblems, wordProblems } from './house-rules.ts'
 import { read, repositoryFiles, type SourceFile } from './source-files.ts'
 
 const files = repositoryFiles()
@@ -8,7 +8,10 @@ const files = repositoryFiles()
 
 describe('the repository', () => {
   test.each(
-    [roomProblems, dustProblems, spreadProblems, wordProblems].map((rule) => ({ name: rule.name, rule })),
+    [roomProblems, dustProblems, spreadProblems, patternProblems, wordProblems].map((rule) => ({
+      name: rule.name,
+      rule,
+    })),
   )('has no $name', ({ rule }) => expect(rule(files)).toEqual([]))
 })
 
@@ -43,6 +46,29 @@ describe('the rules find', () => {
       expect(spreadProblems([file('packages/web/src/a.ts', `// f({ ${text} })`)])).toEqual([])
     },
   )
+
+  test('patterns and validators made of what others wrote', () => {
+    const problems = (text: string, path = 'packages/ai-agent/src/mcp/a.ts'): string[] =>
+      patternProblems([file(path, text)])
+    for (const text of [
+      'new RegExp(schema.pattern)',
+      'RegExp(`^${name}$`, "u")',
+      "RegExp('a' + given)",
+      "import { Validator } from '@cfworker/json-schema'",
+      "import { AjvJsonSchemaValidator } from '@modelcontextprotocol/client/validators/ajv'",
+      'z.fromJSONSchema(schema)',
+    ]) {
+      expect(problems(text), text).toHaveLength(1)
+      expect(problems(text, 'packages/ai-agent/src/mcp/a-worker.ts'), text).toEqual([])
+    }
+    for (const text of [
+      'new RegExp(`^${FILE}$`)',
+      "RegExp('abc', 'u')",
+      'new RegExp(String.raw`\\s${PATH}x`)',
+      '// RegExp(pattern)',
+    ])
+      expect(problems(text), text).toEqual([])
+  })
 
   test('a person where a thing acts, in comments, the log and names, and a comment that is too wide', () => {
     const problems = (text: string): string[] => wordProblems([file('packages/web/src/a.ts', `${text}\n`)])

@@ -99,8 +99,13 @@ export const sandlotMeta = z.object({
   output: outputPiece.optional(),
   outputInfo: outputInfo.optional(),
   exit: exitInfo.optional(),
-  /** Why a call failed; only with status `failed`. */
-  reason: failureReason.optional(),
+  /**
+   * Why a call failed; only with status `failed`. Read with `failureOf`. A reason that a later
+   * version has added is an error of the tool.
+   */
+  reason: failureReason.catch('tool_error').optional(),
+  /** The same, where the version before does not know the reason. */
+  newReason: failureReason.optional().catch(undefined),
   /** A running call's own words about what it is doing. */
   progress: z
     .object({ message: z.string(), done: z.number().optional(), total: z.number().optional() })

@@ -22,10 +22,32 @@ const FAILURE_REASONS = [
   'unknown_effect',
   'needs_auth',
   'invalid_output',
+  'schema_too_slow',
   'tool_error',
 ] as const
 export const failureReason = z.enum(FAILURE_REASONS)
 export type FailureReason = z.infer<typeof failureReason>
+
+/**
+ * Reasons that the version before cannot read, each with one that it can. An event has both
+ * (`failureFields`), since the two versions read the same logs while one is rolled out. A reason
+ * leaves this table one version later.
+ */
+const REASON_BEFORE: Partial<Record<FailureReason, FailureReason>> = { schema_too_slow: 'unavailable' }
+
+/** The members of an event's `_meta` that say why its call failed. */
+export function failureFields(reason: FailureReason): { reason: FailureReason; newReason?: FailureReason } {
+  const before = REASON_BEFORE[reason]
+  return before === undefined ? { reason } : { reason: before, newReason: reason }
+}
+
+/** Why the call of an outcome failed, by its `_meta`. */
+export function failureOf(meta: {
+  reason?: FailureReason | undefined
+  newReason?: FailureReason | undefined
+}): FailureReason | undefined {
+  return meta.newReason ?? meta.reason
+}
 
 /** Why a prompt ended. */
 export const END_REASONS = [

@@ -3,6 +3,7 @@
  * nothing is renamed.
  */
 import { makeMeta, type MetaFields } from '@sandlot/shared/event-meta'
+import { failureFields } from '@sandlot/shared/reasons'
 import { makeSandlotEvent, type SessionEvent } from '@sandlot/shared/events'
 import { toolLocation } from '@sandlot/shared/call'
 import { type ToolCall, type ToolOutcome, type ToolTitle, type ToolUpdate, idOf } from '../tools/tool.ts'
@@ -88,7 +89,7 @@ export function outcomeEvent(
     exit,
     outputInfo,
     timing,
-    ...(outcome.status === 'failed' ? { reason: outcome.reason } : {}),
+    ...(outcome.status === 'failed' ? failureFields(outcome.reason) : {}),
     ...(outcome.status === 'failed' && fatal ? { fatal } : {}),
   }
   return {

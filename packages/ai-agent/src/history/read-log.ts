@@ -3,7 +3,7 @@
  * the truth, and nothing here keeps state. What the model gets is in `history/model-messages.ts`.
  */
 import type { Mode } from '@sandlot/shared/mode'
-import type { EndReason, FailureReason } from '@sandlot/shared/reasons'
+import { type EndReason, type FailureReason, failureOf } from '@sandlot/shared/reasons'
 import { isLive, isOutcome, metaOf, sandlotEventOf, seqOf, type SessionEvent } from '@sandlot/shared/events'
 import type { OnError, SandlotEvent } from '@sandlot/shared/sandlot-event'
 import type { Author } from '@sandlot/shared/team/shares'
@@ -31,11 +31,12 @@ export interface ExecutionResult {
 export function executionResult({ call, outcome }: CallRecord): ExecutionResult {
   const base = { callId: call.toolCallId, name: call.name }
   if (outcome === undefined) return { ...base, status: 'running', text: '', truncated: false }
-  const { reason, outputInfo, timing } = metaOf(outcome)
+  const meta = metaOf(outcome)
+  const { outputInfo, timing } = meta
   return {
     ...base,
     status: outcome.status === 'completed' ? 'completed' : 'failed',
-    reason,
+    reason: failureOf(meta),
     text: outcome.rawOutput?.forModel ?? '',
     truncated: outputInfo?.truncated ?? false,
     outputUrl: outputInfo?.url,

@@ -1,10 +1,11 @@
 /** One connection to one server, from the handshake to its end. */
-import { Client, type Transport } from '@modelcontextprotocol/client'
+import { Client } from '@modelcontextprotocol/client'
 import { z } from 'zod'
 import { orTimeout } from '@sandlot/shared/async/or-timeout'
 import type { Elicit } from './elicitation.ts'
-import { type CallResult, callResult } from './result.ts'
+import { type ReadResult, readResult } from './read-result.ts'
 import type { ToolDefinition } from './tool-definition.ts'
+import type { ToolTransport } from './transports/raw-results.ts'
 
 const CLIENT_INFO = { name: 'sandlot', version: '0.1.0' }
 /** Limits of `tools/list`: far more than a model can use. */
@@ -13,7 +14,7 @@ const MAX_TOOLS = 1_000
 const NEVER_MS = 86_400_000
 
 interface ConnectionOptions {
-  transport: Transport
+  transport: ToolTransport
   /** Negotiate the newest revision before the handshake. On a pipe, silence is no answer. */
   negotiate: boolean
   /** Milliseconds for the handshake. */
@@ -114,7 +115,7 @@ export class Connection {
     tool: Pick<ToolDefinition, 'name' | 'inputSchema'>,
     args: Record<string, unknown>,
     { timeoutMs, maxTimeoutMs, signal, onProgress, meta }: CallOptions,
-  ): Promise<CallResult> {
+  ): Promise<ReadResult> {
     const clock = createIdleClock(timeoutMs)
     const longest = createIdleClock(maxTimeoutMs)
     const pause = (): (() => void) => {
@@ -142,7 +143,7 @@ export class Connection {
           },
         },
       )
-      return callResult.parse(result)
+      return readResult(this.#options.transport.rawResults.take(result))
     } catch (error) {
       signal.throwIfAborted()
       throw error

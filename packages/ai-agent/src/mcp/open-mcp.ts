@@ -21,7 +21,9 @@ import {
   type StdioSpec,
 } from './server-spec.ts'
 import type { ServerBook } from './server-book.ts'
-import { McpServer, type Opened } from './server.ts'
+import { SlowServers } from './slow-servers.ts'
+import { McpServer } from './server.ts'
+import type { Opened } from './server-parts.ts'
 import { McpServers, type ServerState } from './servers.ts'
 import {
   type ClientServerResult,
@@ -142,6 +144,7 @@ export function openMcp(options: OpenMcpOptions): Mcp {
     secret: (userId: string, name: string) => secrets.get(userId, name),
     sandbox,
     access: signIns.access.bind(signIns),
+    slowServers: new SlowServers(),
     log,
   }
   const servers = new McpServers({
@@ -222,6 +225,7 @@ interface OpenServerParts {
   access: (spec: HttpSpec, userId: string) => ServerAccess
   /** How HTTP servers are reached; default: this process's `fetch`. */
   fetch?: FetchLike
+  slowServers: SlowServers
   log: Log
 }
 
@@ -230,7 +234,7 @@ const ARGUMENT = ' arg '
 
 /** Starts nothing. `userId`: undefined for a shared server. */
 function makeServer(spec: ServerSpec, userId: string | undefined, parts: OpenServerParts): McpServer {
-  const { log } = parts
+  const { log, slowServers } = parts
   const secret = (name: string): Promise<string | undefined> =>
     userId === undefined ? Promise.resolve(undefined) : parts.secret(userId, name)
   const access = spec.kind === 'http' ? accessTo(spec, userId, parts) : undefined
@@ -238,6 +242,7 @@ function makeServer(spec: ServerSpec, userId: string | undefined, parts: OpenSer
     spec,
     log,
     access,
+    slowServers,
     settings: () => settingsOf(spec, secret),
     open: (settings, signal) =>
       spec.kind === 'http'

@@ -7,38 +7,13 @@ import type { ContentBlock, ToolCallContent } from '@sandlot/shared/call'
 import type { FailureReason } from '@sandlot/shared/reasons'
 import { stringifyExactly, withNearest } from '@sandlot/shared/exact-numbers'
 import { z } from 'zod'
+import { isObject } from '../model/json.ts'
 import { type CheckedImage, outcomeImages } from '../tools/image-content.ts'
+import { ToolError } from '../tools/tool-error.ts'
 import type { ToolOutcome } from '../tools/tool.ts'
-import { checkSchema } from './schema-check.ts'
+import { type Block, leftOutText, type ReadResult } from './read-result.ts'
+import type { SchemaCheck } from './schema-check.ts'
 import { visibleText } from './visible-text.ts'
-
-/** Validated leniently: an unknown block becomes a sentence, and the others stay. */
-export const callResult = z.looseObject({
-  content: z.array(z.unknown()).catch([]).default([]),
-  structuredContent: z.unknown().optional(),
-  isError: z.boolean().catch(false).default(false),
-})
-export type CallResult = z.output<typeof callResult>
-
-const resourceContents = z.object({
-  uri: z.string(),
-  mimeType: z.string().optional().catch(undefined),
-  text: z.string().optional().catch(undefined),
-  blob: z.string().optional().catch(undefined),
-})
-const block = z.discriminatedUnion('type', [
-  z.object({ type: z.literal('text'), text: z.string() }),
-  z.object({ type: z.enum(['image', 'audio']), data: z.string(), mimeType: z.string() }),
-  z.object({
-    type: z.literal('resource_link'),
-    uri: z.string(),
-    name: z.string().catch(''),
-    mimeType: z.string().optional().catch(undefined),
-    size: z.number().optional().catch(undefined),
-  }),
-  z.object({ type: z.literal('resource'), resource: resourceContents }),
-])
-type Block = z.output<typeof block>
 
 /** Characters of JSON of structured content for the screen. */
 const MAX_DATA_CHARS = 64 * 1024
@@ -46,25 +21,31 @@ const MAX_DATA_CHARS = 64 * 1024
 interface ResultOf {
   server: string
   tool: string
-  outputSchema: Record<string, unknown> | undefined
+  /** It may have changed something: whatever is wrong with its answer, the call is done. */
+  changes: boolean
+  /** Checks structured content, as `SlowServers.check`. Absent: the tool promises none. */
+  check: ((structured: unknown) => Promise<SchemaCheck>) | undefined
 }
 
 /** The text is complete; the policies store it and cut it for the model, as for every tool. */
-export function outcomeOf(result: CallResult, of: ResultOf): ToolOutcome {
-  const wrong = result.isError ? undefined : problemOfOutput(result, of)
-  const blocks = result.content.map((one) => block.safeParse(one).data)
+export async function outcomeOf(result: ReadResult, of: ResultOf): Promise<ToolOutcome> {
+  const { blocks, structured, leftOut } = result
+  const wrong = result.isError ? undefined : await problemOfOutput(result, of)
   const check = outcomeImages()
   const images = blocks.map((one) => imageOf(one, check))
   const said = blocks.map((one, place) => textOf(one, images[place])).join('\n')
-  const text = stripAnsi(said === '' ? jsonOf(result.structuredContent) : said)
+  const usual = said === '' || of.check !== undefined || isObject(structured) || structured === undefined
+  const lost = usual ? leftOut : [...leftOut, 'structured content that is no object']
+  const notes = [said === '' ? jsonOf(structured) : said, leftOutText(lost)]
+  const text = stripAnsi(notes.filter((note) => note !== '').join('\n'))
   const content = blocks.flatMap((one, place) => shownOf(one, images[place]))
   const outcome = {
-    forModel: wrong === undefined ? text : `${wrong}\n${text}`,
+    forModel: wrong === undefined ? text : `${wrong.says}\n${text}`,
     ...(content.length === 0 ? {} : { content }),
-    data: dataOf(result.structuredContent, of),
+    data: dataOf(structured, of),
   }
   if (result.isError) return { ...outcome, status: 'failed', reason: reasonOf(result) }
-  if (wrong !== undefined) return { ...outcome, status: 'failed', reason: 'invalid_output' }
+  if (wrong?.reason !== undefined) return { ...outcome, status: 'failed', reason: wrong.reason }
   return { ...outcome, status: 'completed' }
 }
 
@@ -79,29 +60,47 @@ const REASON_OF_CODE: Record<string, FailureReason> = {
 }
 const failureMeta = z.object({ 'sandlot/failure': z.object({ code: z.string() }) })
 
-function reasonOf(result: CallResult): FailureReason {
-  const code = failureMeta.safeParse(result['_meta']).data?.['sandlot/failure'].code ?? ''
+function reasonOf({ meta }: ReadResult): FailureReason {
+  const code = failureMeta.safeParse(meta).data?.['sandlot/failure'].code ?? ''
   return (Object.hasOwn(REASON_OF_CODE, code) ? REASON_OF_CODE[code] : undefined) ?? 'tool_error'
 }
 
-function problemOfOutput({ structuredContent }: CallResult, of: ResultOf): string | undefined {
-  if (of.outputSchema === undefined) return undefined
-  if (structuredContent === undefined)
-    return `${of.tool} promises structured content and returned none, so its result cannot be relied on:`
-  const check = checkSchema(of.outputSchema, withNearest(structuredContent))
-  if (check.fits === 'no')
-    return `${of.tool} did not return what its schema promises, so its result cannot be relied on: ${check.problems.slice(0, 5).join('; ')}`
-  // A schema in an unknown dialect is not the result's fault; one that times out has checked
-  // nothing.
-  if (check.fits === 'unknown' && check.timedOut)
-    return `What ${of.tool} returned could not be checked against its schema in time, so it cannot be relied on:`
-  return undefined
+/** `reason`: absent where the call has done its work, so that its answer is all that is wrong. */
+interface OutputProblem {
+  says: string
+  reason?: FailureReason
+}
+
+async function problemOfOutput(
+  { structured }: ReadResult,
+  { tool, changes, check }: ResultOf,
+): Promise<OutputProblem | undefined> {
+  if (check === undefined) return undefined
+  const reason = changes ? undefined : 'invalid_output'
+  const unreliable = changes
+    ? 'The call has run, but what it returned cannot be relied on'
+    : 'So its result cannot be relied on'
+  if (structured === undefined)
+    return { says: `${tool} promises structured content and returned none. ${unreliable}:`, reason }
+  try {
+    const checked = await check(withNearest(structured))
+    // A schema that is broken, or in an unknown dialect, is not the result's fault.
+    if (checked.fits !== 'no') return undefined
+    const problems = checked.problems.slice(0, 5).join('; ')
+    return { says: `${tool} did not return what its schema promises (${problems}). ${unreliable}:`, reason }
+  } catch (error) {
+    if (!(error instanceof ToolError)) throw error
+    return {
+      says: `${tool} has run; do not call it again for this. ${error.message} It returned:`,
+      reason: error.reason,
+    }
+  }
 }
 
 /** The image of a block: the block itself, or a file in it. */
-function imageOf(one: Block | undefined, check: ReturnType<typeof outcomeImages>): CheckedImage | undefined {
-  if (one?.type === 'image') return check(one.data, oneLine(one.mimeType))
-  if (one?.type !== 'resource' || one.resource.text !== undefined) return undefined
+function imageOf(one: Block, check: ReturnType<typeof outcomeImages>): CheckedImage | undefined {
+  if (one.type === 'image') return check(one.data, oneLine(one.mimeType))
+  if (one.type !== 'resource' || one.resource.text !== undefined) return undefined
   const { blob, mimeType } = one.resource
   return blob !== undefined && mimeType?.startsWith('image/') === true
     ? check(blob, oneLine(mimeType))
@@ -110,10 +109,9 @@ function imageOf(one: Block | undefined, check: ReturnType<typeof outcomeImages>
 
 // ── Text for the model ───────────────────────────────────────────────────────────────────────────
 
-function textOf(one: Block | undefined, image: CheckedImage | undefined): string {
-  if (one === undefined) return '[Something of a kind that is not known here was left out.]'
+function textOf(one: Block, image: CheckedImage | undefined): string {
   if (image !== undefined) {
-    const what = one.type === 'resource' ? `${oneLine(one.resource.uri)}: an image` : 'An image'
+    const what = one.type === 'resource' ? `${placeOf(one.resource)}: an image` : 'An image'
     return image.fits ? `[${what}, ${image.words}.]` : `[${what} was left out, ${image.words}.]`
   }
   switch (one.type) {
@@ -125,11 +123,15 @@ function textOf(one: Block | undefined, image: CheckedImage | undefined): string
     case 'resource_link':
       return `[Link: ${oneLine(one.name)} <${oneLine(one.uri)}>${one.mimeType === undefined ? '' : ` ${oneLine(one.mimeType)}`}]`
     case 'resource': {
-      const { uri, text, blob = '', mimeType = 'of unknown type' } = one.resource
-      if (text !== undefined) return `[${oneLine(uri)}]\n${text}`
-      return `[${oneLine(uri)}: a file, ${oneLine(mimeType)}, ${sizeOf(blob)}.]`
+      const { text, blob = '', mimeType = 'of unknown type' } = one.resource
+      if (text !== undefined) return `[${placeOf(one.resource)}]\n${text}`
+      return `[${placeOf(one.resource)}: a file, ${oneLine(mimeType)}, ${sizeOf(blob)}.]`
     }
   }
+}
+
+function placeOf({ uri }: { uri: string }): string {
+  return uri === '' ? 'A file without a name' : oneLine(uri)
 }
 
 function oneLine(text: string): string {
@@ -146,9 +148,9 @@ function jsonOf(value: unknown): string {
 
 // ── The screen, and images for the model ─────────────────────────────────────────────────────────
 
-function shownOf(one: Block | undefined, image: CheckedImage | undefined): ToolCallContent[] {
+function shownOf(one: Block, image: CheckedImage | undefined): ToolCallContent[] {
   if (image?.fits === true) return [shown({ type: 'image', ...image.image })]
-  if (one?.type !== 'resource_link' || !/^https?:/i.test(one.uri)) return []
+  if (one.type !== 'resource_link' || !/^https?:/i.test(one.uri)) return []
   const { uri, name, mimeType } = one
   return [
     shown({

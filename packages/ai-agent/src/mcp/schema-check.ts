@@ -1,56 +1,66 @@
 /**
- * Validates a value against a JSON Schema that a server wrote: nothing is compiled, and the time is
- * limited.
+ * Validates values against JSON Schemas that servers wrote, in a pool of threads: such a schema may
+ * take for ever, and everybody's chats share this one.
  */
-import vm from 'node:vm'
-import { CfWorkerJsonSchemaValidator } from '@modelcontextprotocol/client/validators/cf-worker'
 import { nearest } from '@sandlot/shared/config/names'
 import { messageOf } from '@sandlot/shared/errors'
 import { propertiesOf } from '../tools/tool-schema.ts'
+import { JobTooSlowError, WorkerPool } from '../tools/worker-pool.ts'
 
-/** Of the processor: on a busy machine a check may wait for it. */
-const CHECK_MS = 200
-/** Until then the work is begun again where it got less of the processor. */
-const WAIT_MS = 1_600
+/** Milliseconds of the processor for one check. */
+const CHECK_MS = 100
+const THREADS = 2
+const MAX_HEAP_MB = 128
 const SHOWN_CHARS = 300
 const SHOWN_PROBLEMS = 20
 
-type SchemaCheck =
+export type Schema = Record<string, unknown>
+
+export interface CheckJob {
+  schema: Schema
+  value: unknown
+}
+
+/** `problems`: what the validator said. `why`: the schema cannot be used. */
+export type CheckAnswer = { fits: boolean; problems: string[] } | { why: string }
+
+export type SchemaCheck =
   | { fits: 'yes' }
   | { fits: 'no'; problems: string[] }
   /** The schema is broken, in an unknown dialect, or takes too long. */
   | { fits: 'unknown'; why: string; timedOut: boolean }
 
-type Schema = Record<string, unknown>
+const SCRIPT = new URL(
+  import.meta.url.endsWith('.ts') ? './schema-check-worker.ts' : './schema-check-worker.js',
+  import.meta.url,
+)
+const pool = new WorkerPool<CheckJob, CheckAnswer>({
+  script: SCRIPT,
+  threads: THREADS,
+  maxHeapMb: MAX_HEAP_MB,
+})
 
-export function checkSchema(schema: Schema, value: unknown): SchemaCheck {
+/** Never rejects. `cpuMs`: time of the processor. */
+export async function checkSchema(schema: Schema, value: unknown): Promise<SchemaCheck & { cpuMs: number }> {
   try {
-    return runWithinBudget(() => {
-      const validator = new CfWorkerJsonSchemaValidator({ shortcircuit: false })
-      const result = validator.getValidator(schema)(value)
-      if (result.valid) return { fits: 'yes' }
-      return { fits: 'no', problems: problemsOf(result.errorMessage, schema, value) }
-    })
+    const { answer, cpuMs } = await pool.run({ schema, value }, { cpuMs: CHECK_MS })
+    if ('why' in answer) return { fits: 'unknown', why: answer.why, timedOut: false, cpuMs }
+    if (answer.fits) return { fits: 'yes', cpuMs }
+    return { fits: 'no', problems: problemsOf(answer.problems, schema, value), cpuMs }
   } catch (error) {
-    return {
-      fits: 'unknown',
-      why: messageOf(error).slice(0, SHOWN_CHARS),
-      timedOut: error instanceof TimeoutError,
-    }
+    // Its thread was ended: it took too much time, or memory.
+    const cpuMs = error instanceof JobTooSlowError ? error.cpuMs : CHECK_MS
+    return { fits: 'unknown', why: messageOf(error).slice(0, SHOWN_CHARS), timedOut: true, cpuMs }
   }
 }
 
-/** The validator reports every place on the path to a problem; only the problems are kept. */
-const ON_THE_WAY = /does not match (?:additional properties )?schema\.$|A subschema had errors\.$/
-
-function problemsOf(message: string, schema: Schema, value: unknown): string[] {
+function problemsOf(found: readonly string[], schema: Schema, value: unknown): string[] {
   const known = Object.keys(propertiesOf(schema))
   const unknown = schema['additionalProperties'] === false ? unknownNames(value, known) : []
-  const found = message
-    .split('; ')
-    .filter((line) => !ON_THE_WAY.test(line) && !/^#\/[^/]*: False boolean schema\.$/.test(line))
+  const others = found
+    .filter((line) => !/^#\/[^/]*: False boolean schema\.$/.test(line))
     .map((line) => line.replace(/^#\/?/, '').replace(/^: /, '').slice(0, SHOWN_CHARS))
-  const problems = [...unknown, ...found]
+  const problems = [...unknown, ...others]
   return problems.length === 0 ? ['it does not match the schema'] : problems.slice(0, SHOWN_PROBLEMS)
 }
 
@@ -58,61 +68,10 @@ function unknownNames(value: unknown, known: readonly string[]): string[] {
   if (typeof value !== 'object' || value === null) return []
   return Object.keys(value)
     .filter((key) => !known.includes(key))
+    .slice(0, SHOWN_PROBLEMS)
     .map((key) => {
       const shown = key.slice(0, 100)
       const meant = nearest(shown, known)
       return `there is no argument ${JSON.stringify(shown)}${meant === undefined ? '' : `; did you mean ${meant}?`}`
     })
-}
-
-/** The work was terminated at its time limit. */
-class TimeoutError extends Error {
-  override readonly name = 'TookTooLong'
-}
-
-const context = vm.createContext(
-  { work: undefined },
-  { name: 'bounded', codeGeneration: { strings: false, wasm: false } },
-)
-const script = new vm.Script('work()')
-
-/** Throws `TimeoutError` as `runWithTimeout` does, where the work had the time of a check. */
-function runWithinBudget<T>(work: () => T): T {
-  for (let ms = CHECK_MS; ; ms *= 2) {
-    const before = process.threadCpuUsage()
-    try {
-      return runWithTimeout(ms, work)
-    } catch (error) {
-      const { user, system } = process.threadCpuUsage(before)
-      const hadItsTime = (user + system) / 1_000 >= CHECK_MS || ms >= WAIT_MS
-      if (hadItsTime || !(error instanceof TimeoutError)) throw error
-    }
-  }
-}
-
-/**
- * Returns what `work` returns, or throws what it throws. The work is not isolated: the engine
- * checks the clock, also inside a regular expression. Throws `TimeoutError`.
- */
-function runWithTimeout<T>(ms: number, work: () => T): T {
-  let result: { value: T } | undefined
-  context['work'] = (): void => {
-    result = { value: work() }
-  }
-  try {
-    script.runInContext(context, { timeout: ms })
-  } catch (error) {
-    // Not `instanceof`: the error belongs to the other context.
-    const timedOut =
-      typeof error === 'object' &&
-      error !== null &&
-      'code' in error &&
-      error.code === 'ERR_SCRIPT_EXECUTION_TIMEOUT'
-    if (timedOut) throw new TimeoutError(`it took more than ${ms} ms`)
-    throw error
-  } finally {
-    context['work'] = undefined
-  }
-  if (result === undefined) throw new TimeoutError('it did not end')
-  return result.value
 }

@@ -11,7 +11,8 @@ import { signInLink } from './error.ts'
 import type { Mcp } from './open-mcp.ts'
 import type { Actor, BookEntry, ServerBook } from './server-book.ts'
 import type { ServerSpec } from './server-spec.ts'
-import type { McpServer, Offered } from './server.ts'
+import type { Offered } from './server-parts.ts'
+import type { McpServer } from './server.ts'
 import type { McpServers } from './servers.ts'
 
 interface ServerDeskParts {

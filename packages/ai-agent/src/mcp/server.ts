@@ -4,25 +4,24 @@
  */
 import { createHash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Transport } from '@modelcontextprotocol/client'
 import { Connection } from './connection.ts'
 import type { Elicit, Elicitation, ElicitationAnswer } from './elicitation.ts'
 import {
-  type RequiredSignIn,
   isForgottenSession,
   SignInRequiredError,
   reasonOf,
   refusesRevision,
   ServerUnavailableError,
 } from './error.ts'
-import type { CallResult } from './result.ts'
-import { refusalOf, type ServerAccess } from './server-access.ts'
+import type { ReadResult } from './read-result.ts'
+import { refusalOf } from './server-access.ts'
+import type { Offered, Opened, ServerParts } from './server-parts.ts'
 import type { ServerSpec } from './server-spec.ts'
+import type { Schema, SchemaCheck } from './schema-check.ts'
 import { readToolDefinitions, type ReadTools, type ToolDefinition } from './tool-definition.ts'
 import { backoffMs } from '@sandlot/shared/async/backoff'
 import { orAborted } from '@sandlot/shared/async/or-aborted'
 import type { CallContext } from '../tools/tool.ts'
-import type { Log } from '../log.ts'
 
 /** Milliseconds for listing the tools again. */
 const RELIST_MS = 5_000
@@ -162,6 +161,16 @@ export class McpServer {
       log.warn({ server: this.name, problem }, 'a tool of an MCP server cannot be offered')
   }
 
+  /** As `SlowServers.check`. */
+  checkSchema(schema: Schema, value: unknown, userId: string): Promise<SchemaCheck> {
+    return this.#parts.slowServers.check({ spec: this.spec, userId }, schema, value)
+  }
+
+  /** As `SlowServers.whySetAside`. */
+  whySetAside(userId: string): string | undefined {
+    return this.#parts.slowServers.whySetAside({ spec: this.spec, userId })
+  }
+
   // ── Calls ──────────────────────────────────────────────────────────────────────────────────────
 
   /**
@@ -179,7 +188,7 @@ export class McpServer {
       onSent: () => void
       elicit: Elicit
     },
-  ): Promise<CallResult> {
+  ): Promise<ReadResult> {
     this.#calls.set(ctx, options.elicit)
     clearTimeout(this.#idleTimer)
     const meta = this.spec.kind === 'stdio' ? { 'sandlot/user': ctx.ids.userId } : {}
@@ -379,29 +388,6 @@ export class McpServer {
     await this.#disconnect()
   }
 }
-
-/** The transport of one connection. */
-export interface Opened {
-  transport: Transport
-  /** Why it ended, if it did. */
-  ending: () => string | undefined
-}
-
-interface ServerParts {
-  spec: ServerSpec
-  /** The secrets it gets; it is restarted when they change. */
-  settings: () => Promise<Readonly<Record<string, string>>>
-  open: (settings: Readonly<Record<string, string>>, signal: AbortSignal) => Promise<Opened>
-  /** Undefined: requests carry nothing beyond the settings. */
-  access: ServerAccess | undefined
-  log: Log
-}
-
-/** What a server offers when a prompt begins. */
-export type Offered =
-  | { state: 'ready'; tools: readonly ToolDefinition[] }
-  | { state: 'unavailable'; why: string }
-  | { state: 'needs_auth'; signIn: RequiredSignIn }
 
 /** A hash, to compare settings without keeping them. */
 function digest(settings: Readonly<Record<string, string>>): string {

@@ -2,7 +2,8 @@
 import { messageOf } from '@sandlot/shared/errors'
 import { exposedNames, type ServerTool, toolId } from './exposed-names.ts'
 import type { ServerSpec } from './server-spec.ts'
-import type { McpServer, Offered } from './server.ts'
+import type { Offered } from './server-parts.ts'
+import type { McpServer } from './server.ts'
 import { CONNECT, connectTool, mcpTool } from './tool.ts'
 import { createRegistry, type ToolRegistry, validateToolDefinitions } from '../tools/registry.ts'
 import { idOf, type Tool } from '../tools/tool.ts'
@@ -146,7 +147,11 @@ export class McpServers {
   async #find(userId: string, signal: AbortSignal, sessionServers: readonly McpServer[]): Promise<Found[]> {
     const servers = [...this.#sharedServers(), ...this.#serversOf(userId), ...sessionServers]
     return Promise.all(
-      servers.map(async (server) => ({ server, offered: withChosen(server, await server.offered(signal)) })),
+      servers.map(async (server) => {
+        const why = server.whySetAside(userId)
+        if (why !== undefined) return { server, offered: { state: 'unavailable' as const, why } }
+        return { server, offered: withChosen(server, await server.offered(signal)) }
+      }),
     )
   }
 

@@ -10,8 +10,8 @@ import {
 } from './elicitation.ts'
 import { callFailureOf, signInLink, NeedsAuthFailure } from './error.ts'
 import { toolId } from './exposed-names.ts'
-import { type CallResult, outcomeOf } from './result.ts'
-import { checkSchema } from './schema-check.ts'
+import type { ReadResult } from './read-result.ts'
+import { outcomeOf } from './result.ts'
 import type { McpServer } from './server.ts'
 import type { ToolDefinition } from './tool-definition.ts'
 import { visibleText } from './visible-text.ts'
@@ -46,7 +46,7 @@ export function mcpTool(server: McpServer, definition: ToolDefinition, name: str
     name,
     description: definition.description,
     kind: 'other',
-    input: inputOf(definition),
+    input: inputOf(server, definition),
     readOnly,
     runs: {
       as: {
@@ -70,17 +70,17 @@ export function mcpTool(server: McpServer, definition: ToolDefinition, name: str
           'unknown_effect',
           `The call of ${definition.name} was interrupted before its end was known. Whether it had its effect is not known: look before you call it again.`,
         )
-      return yield* run(server, definition, args, ctx, { timeoutMs, maxTimeoutMs })
+      return yield* run({ server, definition, readOnly }, args, ctx, { timeoutMs, maxTimeoutMs })
     },
   }
 }
 
-function inputOf({ parameters, inputSchema }: ToolDefinition): JsonSchemaInput {
+function inputOf(server: McpServer, { parameters, inputSchema }: ToolDefinition): JsonSchemaInput {
   return {
     parameters,
     passesNumbersOn: true,
-    check(args) {
-      const check = checkSchema(inputSchema, args)
+    async check(args, userId) {
+      const check = await server.checkSchema(inputSchema, args, userId)
       // When its schema cannot be used, the server validates the arguments itself.
       return check.fits === 'no' ? check.problems : []
     },
@@ -88,8 +88,7 @@ function inputOf({ parameters, inputSchema }: ToolDefinition): JsonSchemaInput {
 }
 
 async function* run(
-  server: McpServer,
-  definition: ToolDefinition,
+  { server, definition, readOnly }: { server: McpServer; definition: ToolDefinition; readOnly: boolean },
   args: Record<string, unknown>,
   ctx: CallContext,
   limits: { timeoutMs: number; maxTimeoutMs: number },
@@ -121,7 +120,7 @@ async function* run(
     if (asking !== undefined && !asking.told) yield* askUser(asking, ctx, over)
     else yield progressOf(report, definition.title)
   }
-  let result: CallResult
+  let result: ReadResult
   try {
     result = await answer
   } catch (error) {
@@ -131,10 +130,12 @@ async function* run(
     if (failure instanceof NeedsAuthFailure) return needsAuthOutcome(failure)
     throw failure
   }
+  const { outputSchema: schema } = definition
   return outcomeOf(result, {
     server: server.name,
     tool: definition.name,
-    outputSchema: definition.outputSchema,
+    changes: !readOnly,
+    check: schema && ((value) => server.checkSchema(schema, value, ctx.ids.userId)),
   })
 }
 
@@ -201,7 +202,7 @@ export function connectTool(server: McpServer, name: string): Tool {
     name,
     description: `${hasLink(server) ? `Shows the user the link to connect ${server.name}` : `Says what the user has to do to connect ${server.name}`}. Its tools are there with the next message after the user has done that.`,
     kind: 'other',
-    input: { parameters: { type: 'object', properties: {} }, check: () => [] },
+    input: { parameters: { type: 'object', properties: {} }, check: () => Promise.resolve([]) },
     readOnly: true,
     runs: { as: { id: toolId({ server: server.name, tool: CONNECT }) } },
     title: () => `Connect ${server.name}`,

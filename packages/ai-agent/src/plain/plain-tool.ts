@@ -1,5 +1,6 @@
 /** A tool from a plain function, for programs that use the loop by itself. */
 import type { ToolKind } from '@sandlot/shared/call'
+import { SerialQueue } from '@sandlot/shared/async/serial-queue'
 import { messageOf } from '@sandlot/shared/errors'
 import { checkSchema } from '../mcp/schema-check.ts'
 import { ToolError } from '../tools/tool-error.ts'
@@ -29,12 +30,17 @@ export interface PlainTool {
 
 export function plainTool(tool: PlainTool): Tool {
   const { name, description, parameters, readOnly = false, kind = 'other', timeoutMs, fatal } = tool
+  const checks = new SerialQueue()
   return {
     name,
     description,
     kind,
     readOnly,
-    input: { parameters, check: (args: Record<string, unknown>) => problemsOf(parameters, args) },
+    // In the order of the calls, which begin in it.
+    input: {
+      parameters,
+      check: (args: Record<string, unknown>) => checks.run(() => problemsOf(parameters, args)),
+    },
     runs: { timeoutMs, fatal },
     title: () => name,
     // oxlint-disable-next-line require-yield
@@ -85,7 +91,10 @@ function unreadable(name: string, result: unknown, cause?: unknown): ToolError {
 }
 
 /** A schema that we cannot read checks nothing: the function has to. */
-function problemsOf(parameters: Record<string, unknown>, args: Record<string, unknown>): string[] {
-  const checked = checkSchema(parameters, args)
+async function problemsOf(
+  parameters: Record<string, unknown>,
+  args: Record<string, unknown>,
+): Promise<string[]> {
+  const checked = await checkSchema(parameters, args)
   return checked.fits === 'no' ? checked.problems : []
 }

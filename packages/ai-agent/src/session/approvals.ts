@@ -20,6 +20,7 @@ import type { NewAudit } from '@sandlot/shared/office/audit'
 import { isAboutHost, type Remembered, type Rule } from '@sandlot/shared/rules'
 import { SandlotError, messageOf } from '@sandlot/shared/errors'
 import { holdsAt } from '../approval/rule-book.ts'
+import { ToolError } from '../tools/tool-error.ts'
 import { checkArguments, toolParameters } from '../tools/tool-schema.ts'
 import { pendingApprovals } from '@sandlot/shared/pending-approvals'
 import type { Author } from '@sandlot/shared/team/shares'
@@ -295,7 +296,10 @@ export class Answers {
         'bad_request',
         `The tool ${name} is not there now, so its call cannot be changed.`,
       )
-    const checked = checkArguments(tool.input, input)
+    const checked = await checkArguments(tool.input, input, userId).catch((error: unknown) => {
+      if (error instanceof ToolError) return { problems: [error.message] }
+      throw error
+    })
     if ('problems' in checked)
       throw new SandlotError('bad_request', `The changed call does not fit: ${checked.problems.join('; ')}.`)
     const call = { callId: toolCallId, name, args: checked.args, tool }

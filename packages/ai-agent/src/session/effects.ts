@@ -4,6 +4,7 @@
  */
 import { setImmediate as afterThis } from 'node:timers/promises'
 import { isOutcome, metaOf, sandlotEventOf, type EventGroup, type SessionEvent } from '@sandlot/shared/events'
+import { failureOf } from '@sandlot/shared/reasons'
 import type { NewNotice } from '@sandlot/storage/sessions/notices'
 import type { Effects } from '@sandlot/storage/sessions/store'
 import { isUncountedAnswer } from '../limits/period-budgets.ts'
@@ -76,7 +77,7 @@ function effectsOfOne(event: SessionEvent, { userId, model, toolOf }: EffectsCon
     return { usage: { promptId, model: meta.model ?? model, ...tokens, at: meta.at } }
   }
   if (isOutcome(event)) {
-    const { reason, outputInfo, timing } = meta
+    const { outputInfo, timing } = meta
     const callId = event.toolCallId
     return {
       outcome: {
@@ -84,7 +85,7 @@ function effectsOfOne(event: SessionEvent, { userId, model, toolOf }: EffectsCon
         callId,
         tool: toolOf(callId).slice(0, MAX_NAME_CHARS),
         status: event.status === 'completed' ? 'completed' : 'failed',
-        reason,
+        reason: failureOf(meta),
         runMs: timing?.runMs ?? 0,
         waitMs: timing?.waitMs ?? 0,
         outputBytes: outputInfo?.bytes,

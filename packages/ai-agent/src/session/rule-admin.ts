@@ -12,7 +12,7 @@ import {
   type RulesAsk,
 } from '@sandlot/shared/person/rules-api'
 import { type CallRequest, callRequest } from '../approval/request.ts'
-import { checkArguments } from '../tools/tool-schema.ts'
+import { isZodInput } from '../tools/tool-schema.ts'
 import type { Tool } from '../tools/tool.ts'
 import { folderOfChat, inFolder } from '../tools/workspace-path.ts'
 import type { SessionParts } from './parts.ts'
@@ -110,7 +110,7 @@ export class RuleAdmin {
       const folder = folderOfChat(cwd)
       const known = registry.getTool(name)
       const tool = known === undefined || folder === undefined ? known : inFolder(known, folder)
-      const args = tool === undefined ? undefined : checkedArguments(tool, raw)
+      const args = tool === undefined ? undefined : pastArguments(tool, raw)
       return tool === undefined || args === undefined ? undefined : callRequest({ tool, args })
     }
     const calls: PastCall[] = []
@@ -123,9 +123,11 @@ export class RuleAdmin {
   }
 }
 
-/** Undefined where the tool does not take them. */
-function checkedArguments(tool: Tool, raw: unknown): Record<string, unknown> | undefined {
+/**
+ * Undefined where our own tool does not take them. Against the schema of a server the calls of the
+ * past are not checked again: that was done when they were made, and may take long.
+ */
+function pastArguments({ input }: Tool, raw: unknown): Record<string, unknown> | undefined {
   if (typeof raw !== 'object' || raw === null || Array.isArray(raw)) return undefined
-  const checked = checkArguments(tool.input, { ...raw })
-  return 'args' in checked ? checked.args : undefined
+  return isZodInput(input) ? input.safeParse(raw).data : { ...raw }
 }

@@ -82,10 +82,10 @@ export interface JsonSchemaInput {
   /** What the model gets: a JSON Schema of type `object` that every provider takes. */
   readonly parameters: Record<string, unknown>
   /**
-   * What does not fit, one line each; empty when everything does. Bounded in time and length. Never
-   * throws.
+   * What does not fit, one line each; empty when everything does. Bounded in time and length.
+   * `userId`: whose call it is. Rejects with `ToolError` where it cannot be checked in time.
    */
-  check(args: Record<string, unknown>): string[]
+  check(args: Record<string, unknown>, userId: string): Promise<string[]>
   /** The tool sends numbers on as they are written, with more digits than JavaScript's. */
   readonly passesNumbersOn?: true
 }
@@ -109,16 +109,20 @@ export function propertiesOf(schema: Record<string, unknown>): Record<string, un
     : {}
 }
 
-/** Checked arguments with defaults filled in, or what does not fit, one line each. */
-export function checkArguments(
+/**
+ * Checked arguments with defaults filled in, or what does not fit, one line each. Rejects as
+ * `check` does.
+ */
+export async function checkArguments(
   input: ToolInput,
   given: Record<string, unknown>,
-): { args: Record<string, unknown> } | { problems: string[] } {
+  userId: string,
+): Promise<{ args: Record<string, unknown> } | { problems: string[] }> {
   const held = holdNumbers(input, given)
   if ('problems' in held) return held
   if (!isZodInput(input)) {
     // A server fills in its own defaults.
-    const problems = fitProblems(input, held.args)
+    const problems = await fitProblems(input, held.args, userId)
     return problems.length === 0 ? held : { problems }
   }
   const { success, data, error } = input.safeParse(held.args)
@@ -126,8 +130,12 @@ export function checkArguments(
 }
 
 /** What `check` finds; it measures numbers as JavaScript has them. */
-export function fitProblems(input: JsonSchemaInput, args: Record<string, unknown>): string[] {
-  return input.check(withNearest(args) as Record<string, unknown>)
+export function fitProblems(
+  input: JsonSchemaInput,
+  args: Record<string, unknown>,
+  userId: string,
+): Promise<string[]> {
+  return input.check(withNearest(args) as Record<string, unknown>, userId)
 }
 
 /**

@@ -20,7 +20,7 @@ test('a check that waited for the processor is made again, not given up', async 
   const ended = once(stopper, 'close')
   const answers = new Set<string>()
   for (const until = performance.now() + 1_500; performance.now() < until;)
-    answers.add(checkSchema({ ...schema, additionalProperties: false }, value).fits)
+    answers.add((await checkSchema({ ...schema, additionalProperties: false }, value)).fits)
   await ended
   expect([...answers]).toEqual(['no'])
 })
@@ -65,13 +65,7 @@ describe.concurrent('a hostile server', () => {
       forModel: expect.stringContaining('no tool circle'),
     })
     expect(await batch.call('bomb', { a: `${'a'.repeat(50)}!` })).toMatchObject({
-      forModel: expect.stringContaining('no tool bomb'),
-    })
-    expect(
-      checkSchema({ type: 'object', properties: { a: { pattern: '^(a+)+$' } } }, { a: `${'a'.repeat(50)}!` }),
-    ).toMatchObject({
-      fits: 'unknown',
-      timedOut: true,
+      reason: 'schema_too_slow',
     })
   })
 

@@ -48,6 +48,7 @@ let tools = [
   { name: 'stderr', inputSchema: object({ lines: { type: 'integer' } }) },
   { name: 'ask', inputSchema: object() },
   { name: 'send-to', inputSchema: object() },
+  { name: 'raw', inputSchema: object() },
 ]
 if (habit === 'bad-tools')
   tools = [
@@ -195,6 +196,8 @@ function call(id, { name, arguments: args = {}, _meta = {} }, line) {
         method: 'elicitation/create',
         params: { message: 'Which one?', requestedSchema: object({ which: { type: 'string' } }) },
       })
+    case 'raw':
+      return process.stdout.write(`{"jsonrpc":"2.0","id":${id},"error":null,"result":${args.json}}\n`)
     case 'send-to':
       pending.set('question', id)
       return send({

@@ -90,7 +90,14 @@ describe.concurrent('a server of the deployment', () => {
       status: 'completed',
       data: { structured: { count: 2 } },
     })
-    expect(await batch.call('structured', { wrong: true })).toMatchObject({ reason: 'invalid_output' })
+    expect(await batch.call('structured', { wrong: true })).toMatchObject({
+      status: 'completed',
+      forModel: expect.stringContaining('The call has run, but what it returned cannot be relied on'),
+    })
+    await using reads = openMcpBench({ s: scripted('', { readOnly: ['structured'] }) })
+    expect(await batchOf(await reads.tools()).call('structured', { wrong: true })).toMatchObject({
+      reason: 'invalid_output',
+    })
     expect(await batch.call('twice', {}, 'twice')).toMatchObject({ forModel: 'first' })
     expect(batch.log.filter((event) => isOutcome(event) && event.toolCallId === 'twice')).toHaveLength(1)
   })

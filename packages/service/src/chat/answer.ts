@@ -2,7 +2,7 @@
 import type { ChatResponse, ToolResult } from '@sandlot/shared/api'
 import { isLive, isOutcome, metaOf, sandlotEventOf, textOf } from '@sandlot/shared/events'
 import type { SessionEvent } from '@sandlot/shared/events'
-import type { EndReason, StopReason } from '@sandlot/shared/reasons'
+import { type EndReason, failureOf, type StopReason } from '@sandlot/shared/reasons'
 import type { TokenUsage } from '@sandlot/shared/event-meta'
 
 /** A message that waited, and was withdrawn before a prompt took it. */
@@ -70,12 +70,13 @@ function toolResultOf(
   event: Extract<SessionEvent, { sessionUpdate: 'tool_call_update' }>,
   name: string,
 ): ToolResult {
-  const { reason, outputInfo } = metaOf(event)
+  const meta = metaOf(event)
+  const { outputInfo } = meta
   return {
     callId: event.toolCallId,
     name,
     status: event.status === 'completed' ? 'completed' : 'failed',
-    reason,
+    reason: failureOf(meta),
     text: event.rawOutput?.forModel ?? '',
     outputUrl: outputInfo?.url,
     truncated: outputInfo?.truncated ?? false,

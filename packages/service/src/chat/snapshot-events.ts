@@ -71,10 +71,10 @@ function isShownHere(event: EventOf<'session_info_update'>, outputs: boolean): b
 }
 
 function metaOfSnapshot(
-  { v, seq, at, promptId, author, turn, exit, reason, timing, outputInfo, event }: SandlotMeta,
+  { v, seq, at, promptId, author, turn, exit, reason, newReason, timing, outputInfo, event }: SandlotMeta,
   { id, outputs }: Shown,
 ): SandlotMeta {
-  const meta = { v, seq, at, promptId, author, turn, exit, reason, timing, event }
+  const meta = { v, seq, at, promptId, author, turn, exit, reason, newReason, timing, event }
   if (!outputs || outputInfo === undefined) return meta
   const call = outputInfo.url.slice(outputInfo.url.lastIndexOf('/'))
   const url = `/api/snapshots/${encodeURIComponent(id)}/outputs${call}`

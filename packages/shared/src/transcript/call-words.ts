@@ -68,6 +68,7 @@ const SHORT: Record<FailureReason, string> = {
   unknown_effect: 'Effect unknown',
   needs_auth: 'Needs sign-in',
   invalid_output: 'Invalid output',
+  schema_too_slow: 'Schema too slow',
   tool_error: 'Failed',
 }
 
@@ -91,6 +92,8 @@ const LONG: Record<FailureReason, string> = {
   unknown_effect: 'The connection was lost while it ran; whether it took effect is not known.',
   needs_auth: 'The server behind this tool wants you to sign in first.',
   invalid_output: 'The tool answered in a form that does not fit its own description.',
+  schema_too_slow:
+    'Checking this call against the schema of its server took too long. The server is not used until it is added again.',
   tool_error: 'The tool reported an error.',
 }
 

@@ -1,5 +1,6 @@
 /** How a call's entry comes to be and changes with its settled events. */
 import { type EventOf, isOutcome, metaOf } from '../events.ts'
+import { failureOf } from '../reasons.ts'
 import { type FailurePattern, patternOf } from './failure-pattern.ts'
 import { EMPTY_OUTPUT } from './live-output.ts'
 import type { CallEntry, Entry } from './entries.ts'
@@ -37,7 +38,7 @@ export function updatedCall(call: CallEntry, event: EventOf<'tool_call_update'>)
     rawOutput: event.rawOutput ?? call.rawOutput,
     outputInfo: meta.outputInfo ?? call.outputInfo,
     exit: meta.exit ?? call.exit,
-    reason: meta.reason ?? call.reason,
+    reason: failureOf(meta) ?? call.reason,
     timing: meta.timing ?? call.timing,
   }
   if (isOutcome(event)) return { ...withoutProgress(changed), output: EMPTY_OUTPUT, endedAt: meta.at }

@@ -3,7 +3,7 @@
  * the log: the text at the end of a prompt says so; nothing is stored.
  */
 import type { ExitInfo } from '../call.ts'
-import type { FailureReason } from '../reasons.ts'
+import { type FailureReason, failureOf } from '../reasons.ts'
 import { type SessionEvent, isOutcome, metaOf } from '../events.ts'
 
 /**
@@ -47,7 +47,8 @@ export function failurePattern(log: readonly SessionEvent[], promptId: string): 
     if (event.sessionUpdate !== 'tool_call' || metaOf(event).promptId !== promptId) return []
     const outcome = outcomes.get(event.toolCallId)
     if (outcome === undefined) return []
-    const { reason, exit } = metaOf(outcome)
+    const meta = metaOf(outcome)
+    const [reason, exit] = [failureOf(meta), meta.exit]
     const text = outcome.rawOutput?.forModel ?? ''
     return [{ callId: event.toolCallId, failed: outcome.status === 'failed', reason, exit, text }]
   })

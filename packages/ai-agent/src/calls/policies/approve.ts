@@ -78,7 +78,7 @@ async function* runEdited(
   ctx: CallContext,
   input: Record<string, unknown>,
 ): AsyncGenerator<ToolUpdate, ToolOutcome> {
-  const checked = checkArguments(call.tool.input, input)
+  const checked = await checkArguments(call.tool.input, input, ctx.ids.userId)
   if ('problems' in checked)
     throw new ToolError(
       'invalid_arguments',

@@ -28,28 +28,35 @@ export function validate(): Policy {
       const held = holdNumbers(input, call.args)
       if ('problems' in held) throw doNotFit(call, held.problems)
       const given = { ...call, args: held.args }
-      const { args, notes } = isZodInput(input) ? readByZod(given, input) : readBySchema(given, input)
+      const { userId } = ctx.ids
+      const { args, notes } = isZodInput(input)
+        ? await readByZod(given, input, userId)
+        : await readBySchema(given, input, userId)
       const outcome = yield* next({ ...call, args }, ctx)
       if (notes.length === 0) return outcome
       return { ...outcome, forModel: [outcome.forModel, ...notes].join('\n') }
     }
 }
 
-function readByZod(call: ToolCall, input: z.ZodObject): CoercedArguments {
+async function readByZod(call: ToolCall, input: z.ZodObject, userId: string): Promise<CoercedArguments> {
   const first = input.safeParse(call.args)
   if (first.success) return { args: first.data, notes: [] }
   const { args, notes } = coerceArguments(call.args, first.error)
-  const second = checkArguments(input, args)
+  const second = await checkArguments(input, args, userId)
   if ('args' in second) return { args: second.args, notes }
   throw doNotFit(call, second.problems)
 }
 
 /** A server fills in its own defaults. */
-function readBySchema(call: ToolCall, input: JsonSchemaInput): CoercedArguments {
-  if (fitProblems(input, call.args).length === 0) return { args: call.args, notes: [] }
+async function readBySchema(
+  call: ToolCall,
+  input: JsonSchemaInput,
+  userId: string,
+): Promise<CoercedArguments> {
+  if ((await fitProblems(input, call.args, userId)).length === 0) return { args: call.args, notes: [] }
   const coerced = coerceToSchema(call.args, input.parameters)
   const held = holdNumbers(input, coerced.args)
-  const problems = 'problems' in held ? held.problems : fitProblems(input, held.args)
+  const problems = 'problems' in held ? held.problems : await fitProblems(input, held.args, userId)
   if (problems.length === 0) return coerced
   throw doNotFit(call, problems)
 }

@@ -11,6 +11,7 @@ import { boundedFetch } from '@sandlot/shared/node/safe-fetch'
 import { STREAM_ENDED } from '../error.ts'
 import { exactFetch } from '../exact-messages.ts'
 import type { ServerAccess } from '../server-access.ts'
+import { RawResults, type ToolTransport } from './raw-results.ts'
 
 interface HttpTransportOptions {
   url: string
@@ -32,25 +33,30 @@ const RECONNECTION = {
   maxRetries: 4,
 }
 
-export class HttpTransport extends StreamableHTTPClientTransport {
+export class HttpTransport extends StreamableHTTPClientTransport implements ToolTransport {
   /** Why a response was cut off. */
   cutOff: string | undefined
+  readonly rawResults: RawResults
 
   constructor({ url, headers, auth, maxMessageBytes, fetch: base = fetch }: HttpTransportOptions) {
     const onTooLarge = (error: Error): void => {
       this.cutOff = error.message
     }
     const bounded = exactFetch(boundedFetch(base, { maxBytes: maxMessageBytes, onTooLarge }))
+    const rawResults = new RawResults()
+    const watched = auth?.watch(bounded) ?? bounded
     super(new URL(url), {
       // The SDK follows redirects within the origin only: headers go nowhere else.
-      fetch: auth?.watch(bounded) ?? bounded,
+      fetch: async (...request) => rawResults.ofResponse(await watched(...request)),
       requestInit: { headers: { ...headers } },
       reconnectionOptions: RECONNECTION,
       authProvider: auth?.provider(),
     })
+    this.rawResults = rawResults
   }
 
   override send(message: JSONRPCMessage | JSONRPCMessage[], options?: SendOptions): Promise<void> {
+    this.rawResults.sent(message)
     const id = !Array.isArray(message) && 'method' in message && 'id' in message ? message.id : undefined
     if (id === undefined) return super.send(message, options)
     const onRequestStreamEnd = (): void => {

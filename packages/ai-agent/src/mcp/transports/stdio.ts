@@ -4,15 +4,11 @@
  * process itself.
  */
 import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises'
-import {
-  deserializeMessage,
-  type JSONRPCMessage,
-  serializeMessage,
-  type Transport,
-} from '@modelcontextprotocol/client'
+import { type JSONRPCMessage, parseJSONRPCMessage, serializeMessage } from '@modelcontextprotocol/client'
 import { messageOf } from '@sandlot/shared/errors'
 import { LineSplitter, TOO_LONG } from '@sandlot/shared/node/line-splitter'
 import { withDigits } from '@sandlot/shared/exact-numbers'
+import { RawResults, type ToolTransport } from './raw-results.ts'
 import type { Log } from '../../log.ts'
 import { withExactContent } from '../exact-messages.ts'
 
@@ -26,10 +22,11 @@ interface StdioTransportOptions {
 
 const SHOWN = 200
 
-export class StdioTransport implements Transport {
+export class StdioTransport implements ToolTransport {
   onclose?: () => void
   onerror?: (error: Error) => void
   onmessage?: (message: JSONRPCMessage) => void
+  readonly rawResults = new RawResults()
   readonly #options: StdioTransportOptions
   #pipe: BytePipe | undefined
   #closed = false
@@ -56,6 +53,7 @@ export class StdioTransport implements Transport {
     const line = Buffer.from(withDigits(serializeMessage(message)))
     if (line.length > this.#options.maxMessageBytes)
       throw new Error(`the message is larger than ${this.#options.maxMessageBytes} bytes`)
+    this.rawResults.sent(message)
     await this.#pipe.write(line)
   }
 
@@ -97,7 +95,7 @@ export class StdioTransport implements Transport {
   #handleLine(line: string): void {
     let message: JSONRPCMessage
     try {
-      message = deserializeMessage(withExactContent(line))
+      message = parseJSONRPCMessage(this.rawResults.ticketed(JSON.parse(withExactContent(line))))
     } catch {
       // Servers print greetings and stray logs: the operator sees them, and the connection goes on.
       this.#options.onInvalidLine(++this.#invalidLines, line.slice(0, SHOWN))

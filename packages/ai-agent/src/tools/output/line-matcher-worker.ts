@@ -10,3 +10,4 @@ const expression = new RegExp(source, flags)
 parentPort?.on('message', (lines: readonly string[]) => {
   parentPort?.postMessage(lines.flatMap((line, index) => (expression.test(line) ? [index] : [])))
 })
+parentPort?.postMessage('loaded')

@@ -273,6 +273,8 @@ describe.concurrent('a server to which the deployment itself signs in', () => {
     await using bench = openMcpBench(machine(server.url))
     await bench.tools()
     expect(await why(bench)).toContain('its sign-in gives no token to ours (invalid_client')
+    // Or it would be tried again by itself, with the client that is known from here on.
+    await bench.close()
     server.clients.set('ours', SECRET)
     server.grants = () => 'read'
     await using known = openMcpBench(machine(server.url))
