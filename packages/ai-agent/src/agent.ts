@@ -31,7 +31,7 @@ import { endJobs } from './tools/background/end-jobs.ts'
 import { lookAtJobs } from './tools/background/ends.ts'
 import { builtinTools } from './tools/builtin/index.ts'
 import { type Tool, idOf } from './tools/tool.ts'
-import { countsResume, takeLastEnd } from './watchdog/last-end.ts'
+import { countsResume, isToBlame, takeLastEnd } from './watchdog/last-end.ts'
 
 export type Agent = AgentAnswers & AgentLifecycle
 
@@ -126,6 +126,7 @@ export async function openAgent(
     membersOf: (teamId) => [...people.all].flatMap(([id, { teams }]) => (teams.includes(teamId) ? [id] : [])),
     beyond,
     resumeCounts: (promptId, userId) => replica?.countsResume(userId) ?? countsResume(lastEnd, promptId),
+    blockedAgent: (promptId) => isToBlame(lastEnd, promptId),
     resumesAfter: (error) => replica?.resumesAfter(error) === true,
     namesChats: true,
     maxTurns: config.limits.everybody.maxTurns,

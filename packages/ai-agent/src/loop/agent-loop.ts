@@ -35,6 +35,7 @@ import {
   maxTurnsText,
   missingOutcomes,
   noAnswerText,
+  BLOCKED_TEXT,
   poisonText,
 } from './endings.ts'
 import { callRefusal, endBeforeRequest } from './stop-conditions.ts'
@@ -118,10 +119,14 @@ export async function* runPrompt(ctx: LoopContext): AsyncGenerator<EventGroup, v
 /**
  * Say in the log that the prompt is taken up, before anything else: what ends the process does so
  * behind it. A prompt that only waits for a person may do that over as many restarts as it takes,
- * and so may one that is not to blame for them.
+ * and so may one that is not to blame for them. One that blocked everybody is not run again.
  */
 async function* countResume(ctx: LoopContext): AsyncGenerator<EventGroup, 'go on' | 'given up'> {
   const log = ctx.log()
+  if (ctx.blockedAgent === true) {
+    yield* giveUp(ctx, BLOCKED_TEXT)
+    return 'given up'
+  }
   if (ctx.resumeCounts === false || pendingApproval(log, ctx.promptId)) return 'go on'
   const times = log.filter(
     (event) => sandlotEventOf(event)?.type === 'prompt_resumed' && metaOf(event).promptId === ctx.promptId,
@@ -131,9 +136,13 @@ async function* countResume(ctx: LoopContext): AsyncGenerator<EventGroup, 'go on
     yield [makeSandlotEvent(event, { promptId: ctx.promptId }, ctx.now())]
     return 'go on'
   }
-  for (const outcome of missingOutcomes(log, ctx.promptId, 'interrupted', ctx.now())) yield [outcome]
-  yield [errorEvent(ctx.promptId, { cause: 'given_up' }, poisonText(times + 1), ctx.now())]
+  yield* giveUp(ctx, poisonText(times + 1))
   return 'given up'
+}
+
+function* giveUp(ctx: LoopContext, text: string): Generator<EventGroup, void> {
+  for (const outcome of missingOutcomes(ctx.log(), ctx.promptId, 'interrupted', ctx.now())) yield [outcome]
+  yield [errorEvent(ctx.promptId, { cause: 'given_up' }, text, ctx.now())]
 }
 
 // ── Calls ────────────────────────────────────────────────────────────────────────────────────────

@@ -21,6 +21,8 @@ export interface LoopContext {
    * count. Default true.
    */
   resumeCounts?: boolean
+  /** A step of it blocked the process that ran it before, which was ended for that. */
+  blockedAgent?: boolean | undefined
   /** Every settled event of the prompt's branch, in order, as stored. */
   log: () => readonly SessionEvent[]
   model: Model

@@ -2,7 +2,13 @@
  * What a prompt ends with in the log: its last events, and the sentences a person reads where the
  * model said nothing.
  */
-import { STOP_REASON_OF, type EndReason, type ErrorCause, type InternalCause } from '@sandlot/shared/reasons'
+import {
+  STOP_REASON_OF,
+  type EndReason,
+  type ErrorCause,
+  type InternalCause,
+  failureOf,
+} from '@sandlot/shared/reasons'
 import { makeSandlotEvent, metaOf, type SessionEvent } from '@sandlot/shared/events'
 import { makeMeta } from '@sandlot/shared/event-meta'
 import { failurePattern, patternSentence } from '@sandlot/shared/transcript/failure-pattern'
@@ -98,7 +104,7 @@ function failuresOf(turns: readonly Turn[]): string[] {
   const phrases = new Map<string, number>()
   for (const { call, outcome } of last?.calls ?? []) {
     if (outcome?.status !== 'failed') continue
-    const phrase = `${call.title === '' ? call.name : call.title} (${(metaOf(outcome).reason ?? 'tool_error').replaceAll('_', ' ')})`
+    const phrase = `${call.title === '' ? call.name : call.title} (${(failureOf(metaOf(outcome)) ?? 'tool_error').replaceAll('_', ' ')})`
     phrases.set(phrase, (phrases.get(phrase) ?? 0) + 1)
   }
   return [...phrases].map(([phrase, times]) => (times === 1 ? phrase : `${phrase}, ${times} times`))
@@ -122,6 +128,8 @@ export function writtenCallText(tool: string): string {
   return `The model wrote its call of ${tool} as text, also when it was asked again, so nothing was run. The model’s server did not read the call: check its tool calling for this model (vLLM: --enable-auto-tool-choice with the --tool-call-parser of this model; llama.cpp: --jinja; LM Studio and Ollama: a template with tools).`
 }
 
+export const BLOCKED_TEXT =
+  'A step of this blocked Sandlot for everybody, so Sandlot was restarted and this was ended. What was done before is complete, and nothing is run again. The log has the details.'
 export const CHANT_TEXT =
   'Stopped: the model said the same words again and again and would not have ended. Try rephrasing.'
 export const CANCELLED_TEXT = 'You stopped this.'

@@ -78,6 +78,8 @@ export interface RunnerParts {
    * Whether resuming this prompt of an earlier process counts towards being given up. Absent: yes.
    */
   resumeCounts?: (promptId: string, userId: string) => boolean
+  /** Whether the process before this one was ended because this prompt blocked it. Absent: no. */
+  blockedAgent?: (promptId: string) => boolean
   /**
    * Whether what this error of the store broke off is resumed by itself later: then the session is
    * released, and what runs in the sandbox runs on. Absent: no.

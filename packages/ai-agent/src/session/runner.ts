@@ -179,6 +179,7 @@ export class Runner {
         promptId: running.promptId,
         resumed,
         resumeCounts,
+        blockedAgent: parts.blockedAgent?.(running.promptId),
         log: () => branchOf(core.log),
         signal: running.stop.signal,
         stopText: () => (running.stoppedByAdministrator ? ADMINISTRATOR_TEXT : undefined),

@@ -32,8 +32,12 @@ export function takeLastEnd(dataFolder: string): LastEnd | undefined {
  * Whether resuming this prompt counts: any may have ended a process that could not say which did.
  */
 export function countsResume(end: LastEnd | undefined, promptId: string): boolean {
-  if (end === undefined) return true
-  return end.how === 'blocked' && end.step?.promptId === promptId
+  return end === undefined || isToBlame(end, promptId)
+}
+
+/** Whether a step of this prompt certainly blocked that process. */
+export function isToBlame(end: LastEnd | undefined, promptId: string): boolean {
+  return end?.how === 'blocked' && end.step?.promptId === promptId
 }
 
 /** A full disk leaves an empty or a cut file: it says nothing. */

@@ -26,12 +26,12 @@ function prompt(one: SocketClient, sessionId: string, words: string): Promise<un
   return one.request(methods.agent.session.prompt, { sessionId, prompt: [{ type: 'text', text: words }] })
 }
 
-test('X-A2 an agent whose thread is blocked ends; only the prompt that blocked it counts the resume', async ({
+test('X-A2 an agent whose thread is blocked ends; only the prompt that blocked it is not resumed', async ({
   skip,
 }) => {
   oneRunOfThree('X-A2', skip)
   const hang = { steps: [], after: 'hang' } as const
-  const provider = await startFakeProvider([hang, textAnswer('One.'), textAnswer('Two.')])
+  const provider = await startFakeProvider([hang, textAnswer('One.')])
   await using folder = new AgentFolder()
   const env = { OPENAI_BASE_URL: provider.baseUrl, OPENAI_API_KEY: 'sk-test', OPENAI_MODEL: 'fake' }
   const preload = `--import=${pathToFileURL(here('block-in-fetch.ts')).href}`
@@ -52,12 +52,14 @@ test('X-A2 an agent whose thread is blocked ends; only the prompt that blocked i
   for (const sessionId of [innocent, guilty])
     await two.request(methods.agent.session.load, { sessionId, cwd: '/workspace', mcpServers: [] })
   await expect.poll(() => happened(two.events, 'prompt_ended').length, { timeout: 20_000 }).toBe(2)
-  expect(happened(two.events, 'prompt_ended')).toMatchObject([
+  expect(
+    happened(two.events, 'prompt_ended').toSorted((a, b) => (a.reason < b.reason ? -1 : 1)),
+  ).toMatchObject([
     { reason: 'completed' },
-    { reason: 'completed' },
+    { reason: 'error', cause: 'given_up', text: expect.stringContaining('blocked Sandlot for everybody') },
   ])
-  const blamed = happened(two.events, 'prompt_resumed')
-  expect(blamed).toEqual([{ type: 'prompt_resumed', times: 1 }])
+  expect(happened(two.events, 'prompt_resumed')).toEqual([])
+  expect(provider.requests).toHaveLength(2)
   await provider.close()
 }, 120_000)
 
@@ -103,6 +105,23 @@ describe('the last end', () => {
     expect(countsResume({ how: 'blocked', step }, 'p')).toBe(true)
     expect(countsResume({ how: 'blocked', step }, 'another')).toBe(false)
     rmSync(folder, { recursive: true })
+  })
+
+  test('a prompt that blocked the process before is not run again, and says so', async () => {
+    const hang = { steps: [], after: 'hang' } as const
+    await using bench = await AgentBench.start([hang])
+    const first = await bench.core()
+    const { id } = await newSession(first)
+    await (await first.manager.get('u_ada', id)).prompt('go')
+    await expect.poll(() => bench.provider.requests.length).toBe(1)
+    await first.leave()
+    const core = await bench.core({ parts: { blockedAgent: () => true } })
+    const session = await core.manager.get('u_ada', id)
+    await whenIdle(session)
+    expect(happened(session.log, 'prompt_ended')).toMatchObject([
+      { reason: 'error', cause: 'given_up', text: expect.stringContaining('nothing is run again') },
+    ])
+    expect(bench.provider.requests).toHaveLength(1)
   })
 
   test('a prompt that is not to blame is resumed as often as it takes', async () => {
