@@ -4,6 +4,7 @@
  */
 import { nearest } from '@sandlot/shared/config/names'
 import { messageOf } from '@sandlot/shared/errors'
+import type { Schema } from './schema-dialects.ts'
 import { propertiesOf } from '../tools/tool-schema.ts'
 import { JobTooSlowError, WorkerPool } from '../tools/worker-pool.ts'
 
@@ -13,8 +14,6 @@ const THREADS = 2
 const MAX_HEAP_MB = 128
 const SHOWN_CHARS = 300
 const SHOWN_PROBLEMS = 20
-
-export type Schema = Record<string, unknown>
 
 export interface CheckJob {
   schema: Schema

@@ -17,7 +17,8 @@ import type { ReadResult } from './read-result.ts'
 import { refusalOf } from './server-access.ts'
 import type { Offered, Opened, ServerParts } from './server-parts.ts'
 import type { ServerSpec } from './server-spec.ts'
-import type { Schema, SchemaCheck } from './schema-check.ts'
+import type { SchemaCheck } from './schema-check.ts'
+import { checkedSchema, type Schema } from './schema-dialects.ts'
 import { readToolDefinitions, type ReadTools, type ToolDefinition } from './tool-definition.ts'
 import { backoffMs } from '@sandlot/shared/async/backoff'
 import { orAborted } from '@sandlot/shared/async/or-aborted'
@@ -161,9 +162,9 @@ export class McpServer {
       log.warn({ server: this.name, problem }, 'a tool of an MCP server cannot be offered')
   }
 
-  /** As `SlowServers.check`. */
+  /** As `SlowServers.check`. `schema`: as the server wrote it. */
   checkSchema(schema: Schema, value: unknown, userId: string): Promise<SchemaCheck> {
-    return this.#parts.slowServers.check({ spec: this.spec, userId }, schema, value)
+    return this.#parts.slowServers.check({ spec: this.spec, userId }, checkedSchema(schema), value)
   }
 
   /** As `SlowServers.whySetAside`. */

@@ -4,7 +4,8 @@
  */
 import { SerialQueue } from '@sandlot/shared/async/serial-queue'
 import { ToolError } from '../tools/tool-error.ts'
-import { type Schema, type SchemaCheck, checkSchema } from './schema-check.ts'
+import { type SchemaCheck, checkSchema } from './schema-check.ts'
+import type { Schema } from './schema-dialects.ts'
 import type { ServerSpec } from './server-spec.ts'
 
 /** Milliseconds of the processor for all checks of one person in a window. */

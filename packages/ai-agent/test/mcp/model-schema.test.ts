@@ -34,7 +34,7 @@ test.each<[string, unknown, unknown]>([
 
 test.each<[string, unknown]>([
   ['a type that the members of the choice do not repeat', { type: 'object', anyOf: [{ required: ['a'] }] }],
-  ['a tuple', { type: 'array', prefixItems: [{ type: 'string' }] }],
+  ['a tuple', { type: 'array', prefixItems: [{ type: 'string' }], items: {} }],
   [
     'members named like keywords',
     { type: 'object', properties: { items: { type: 'string' }, anyOf: { type: 'number' } } },
