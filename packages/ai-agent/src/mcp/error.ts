@@ -67,12 +67,21 @@ export function challengeOf(error: unknown): Challenge | undefined {
   return { scope: error.requiredScope, resourceMetadataUrl: error.resourceMetadataUrl }
 }
 
+/** Words of servers that do not know a session, in the body of a refused request. */
+const NO_SESSION = /\bsession|not initiali[sz]ed/i
+/** The same as a whole message: a tool may fail for a session of its own. */
+const ONLY_NO_SESSION =
+  /^(bad request: )?(session (id )?(not found|unknown|expired|invalid)|(no valid|invalid|missing|unknown|expired) session( id)?( provided)?|server not initiali[sz]ed)\.?$/i
+
 /**
  * The server does not know the session any more, so the request was not executed; begin a new
- * session.
+ * session. The protocol says 404; many servers say something else.
  */
 export function isForgottenSession(error: unknown): boolean {
-  return error instanceof SdkHttpError && error.status === 404
+  if (error instanceof ProtocolError) return ONLY_NO_SESSION.test(error.message)
+  if (!(error instanceof SdkHttpError)) return false
+  const { status = 0, message } = error
+  return status === 404 || ((status === 400 || status === 410 || status === 422) && NO_SESSION.test(message))
 }
 
 /** The server refused the handshake: it may support another revision of the protocol. */

@@ -135,6 +135,11 @@ export class McpServer {
       this.#updateTools(await connection.list(RELIST_MS), connection)
     } catch (error) {
       this.#stale = true
+      if (isForgottenSession(error)) {
+        this.#abandon(connection)
+        await this.#connect(this.#closed.signal)
+        return
+      }
       // It is connected but did not list: keep the known tools. A lost connection is an error.
       if (!connection.open) throw error
       this.#parts.log.warn(
@@ -211,7 +216,7 @@ export class McpServer {
             if (this.spec.kind === 'http') this.#stale = true
             throw means === 'again' ? error : means
           }
-          if (forgotten) await this.#disconnect()
+          if (forgotten) this.#abandon(connection)
         }
       }
     } finally {
@@ -365,6 +370,13 @@ export class McpServer {
       this.#backoff.reset()
       void this.#disconnect()
     }, this.spec.config.idleMs).unref()
+  }
+
+  /** Its session is over: each of its other calls learns that from the server itself. */
+  #abandon(connection: Connection): void {
+    if (this.#connection?.is !== connection) return
+    this.#connection = undefined
+    setTimeout(() => void connection.close(), RETIRED_MS).unref()
   }
 
   async #disconnect(): Promise<void> {

@@ -32,6 +32,58 @@ describe.concurrent('a server over HTTP', () => {
     expect(calls(server.seen).filter((rpc) => rpc === 'initialize')).toHaveLength(2)
   })
 
+  test.each<[string, number, string]>([
+    ['as the protocol says', 404, ''],
+    ['as servers made from an example do', 400, 'Bad Request: No valid session ID provided'],
+    ['in other words', 400, 'Invalid or missing session ID'],
+    ['as servers that have restarted do', 400, 'Bad Request: Server not initialized'],
+    ['as something that was', 410, 'Session expired'],
+    ['in an answer', 200, 'Session not found'],
+  ])(
+    'that has lost the session and says so %s: two calls and a list go on in a new one',
+    async (_, status, message) => {
+      await using server = await startHttpServer()
+      await using bench = openMcpBench({ web: { url: server.url, readOnly: ['look', 'other'] } })
+      const batch = batchOf(await bench.tools())
+      const lost = new Set(server.sessions)
+      server.sessions.clear()
+      server.intercept = (request, response, rpc) => {
+        if (!lost.has(String(request.headers['mcp-session-id']))) return false
+        const error = { code: -32_000, message }
+        response.writeHead(status, { 'content-type': 'application/json' })
+        response.end(JSON.stringify({ jsonrpc: '2.0', error, id: status === 200 ? (rpc?.id ?? null) : null }))
+        return true
+      }
+      const both = await batch.run(['look', 'other'].map((name) => ({ id: name, name, args: {} })))
+      expect(both.map((outcome) => outcome.status)).toEqual(['completed', 'completed'])
+      expect(calls(server.seen).filter((rpc) => rpc === 'initialize')).toHaveLength(2)
+      const forget = server.intercept
+      server.intercept = (_request, response) => {
+        response.writeHead(400).end('that is no city')
+        return true
+      }
+      // What fails is listed again with the next prompt.
+      expect(await batch.call('look', {}, 'refused')).toMatchObject({ status: 'failed' })
+      for (const session of server.sessions) lost.add(session)
+      server.sessions.clear()
+      server.intercept = forget
+      expect((await bench.tools()).has('web::look')).toBe(true)
+    },
+  )
+
+  test('that refuses a call by 400 for another reason is not called again', async () => {
+    await using server = await startHttpServer()
+    await using bench = openMcpBench({ web: { url: server.url } })
+    const batch = batchOf(await bench.tools())
+    server.intercept = (_request, response, message) => {
+      if (message?.method !== 'tools/call') return false
+      response.writeHead(400).end('that is no city')
+      return true
+    }
+    expect(await batch.call('look', {})).toMatchObject({ status: 'failed' })
+    expect(calls(server.seen).filter((rpc) => rpc === 'tools/call')).toHaveLength(1)
+  })
+
   test('whose stream ends without a result: the call ends at once, with an unknown effect', async () => {
     await using server = await startHttpServer()
     await using bench = openMcpBench({ web: { url: server.url } })
