@@ -219,6 +219,8 @@ export const sandlotEvent = z.discriminatedUnion('type', [
   z.object({ type: z.literal('model_chosen'), model: z.string(), thoughtLevel: z.string().optional() }),
   /** This prompt goes on with another model. */
   z.object({ type: z.literal('model_changed'), model: z.string(), why: z.string().optional() }),
+  /** More tools than a request may have: some of these servers are left out from here on. */
+  z.object({ type: z.literal('tools_left_out'), servers: z.array(z.string()) }),
   /** The provider refused the history; from here on it is sent in its plainest form. */
   z.object({ type: z.literal('history_mended'), why: z.string() }),
   /** A command that this call left running in the background has ended. */

@@ -34,7 +34,7 @@ export function noticeText({ title, description }: Notice): string {
 
 /** The notice for an event that the page shows beside the conversation. */
 function noticeOfEvent(event: NoteEvent): Notice {
-  return { severity: event.type === 'model_changed' ? 'warning' : 'info', title: noteWords(event) }
+  return { severity: event.type === 'compacted' ? 'info' : 'warning', title: noteWords(event) }
 }
 
 /** Characters of a call's output that are repeated for a client without the terminal convention. */
@@ -149,7 +149,11 @@ function sandlotEvent(
     }
   }
   // A requested compaction gets an answer.
-  if (happened?.type === 'model_changed' || (happened?.type === 'compacted' && happened.why !== 'asked'))
+  if (
+    happened?.type === 'model_changed' ||
+    happened?.type === 'tools_left_out' ||
+    (happened?.type === 'compacted' && happened.why !== 'asked')
+  )
     return { state, updates: notices === true ? [noticeUpdate(noticeOfEvent(happened))] : [] }
   if (happened?.type === 'message_withdrawn') {
     const shown = state.messages.get(happened.messageId) ?? 0

@@ -3,6 +3,7 @@
  * away.
  */
 import { nearest } from '@sandlot/shared/config/names'
+import { makeSandlotEvent, sandlotEventOf, type SessionEvent } from '@sandlot/shared/events'
 import { type Tool, type ToolRuns, idOf } from '../tools/tool.ts'
 import {
   type AgentSettings,
@@ -143,6 +144,35 @@ export function unknownToolProblems(
   })
 }
 
+// ── As many as a request may have ───────────────────────────────────────────────────────────────
+
+/** OpenAI refuses a request with more. */
+const MOST_IN_REQUEST = 128
+
+/** Our own tools first, then those of servers by their ids: the same ones each time. */
+function withinRequest(all: ToolRegistry): ToolRegistry {
+  const order = (tool: Tool): string => `${serverOf(tool) === '' ? 0 : 1} ${idOf(tool)}`
+  const sorted = all.listTools().toSorted((a, b) => (order(a) < order(b) ? -1 : 1))
+  if (sorted.length <= MOST_IN_REQUEST) return all
+  const registry = createRegistry()
+  registry.register(...sorted.slice(0, MOST_IN_REQUEST))
+  const leftOut = new Set(sorted.slice(MOST_IN_REQUEST).map(serverOf))
+  return { ...registry, leftOut: [...leftOut] }
+}
+
+/** The note for the log that names the servers; undefined where the last one there says the same. */
+export function leftOutNote(
+  log: readonly SessionEvent[],
+  { leftOut = [] }: Pick<ToolRegistry, 'leftOut'>,
+  promptId: string,
+  at: number,
+): SessionEvent | undefined {
+  if (leftOut.length === 0) return undefined
+  const last = log.map(sandlotEventOf).findLast((event) => event?.type === 'tools_left_out')
+  if (last?.type === 'tools_left_out' && last.servers.join() === leftOut.join()) return undefined
+  return makeSandlotEvent({ type: 'tools_left_out', servers: [...leftOut] }, { promptId }, at)
+}
+
 // ── The registry of one person ──────────────────────────────────────────────────────────────────
 
 /** `sessionId`: with the tools of the servers that this session brought. */
@@ -163,7 +193,13 @@ export function offeredToolsOf(all: ToolsOf, settings: OfferSettings): ToolsOf {
     registry.register(...offeredTools(userId, from.listTools(), settings))
     return registry
   }
-  return async (userId, signal, sessionId) => {
+  const fitting = new WeakMap<ToolRegistry, ToolRegistry>()
+  const cut = (registry: ToolRegistry): ToolRegistry => {
+    const known = fitting.get(registry) ?? withinRequest(registry)
+    fitting.set(registry, known)
+    return known
+  }
+  const offerOf: ToolsOf = async (userId, signal, sessionId) => {
     if (!hasAnyTools(userId, settings)) return nothing
     const from = await all(userId, signal, sessionId)
     if (hasOwnTools(userId, settings)) return offer(userId, from)
@@ -175,6 +211,7 @@ export function offeredToolsOf(all: ToolsOf, settings: OfferSettings): ToolsOf {
     known.set(withheld, made)
     return made
   }
+  return async (...asked) => cut(await offerOf(...asked))
 }
 
 /** The tools that say of themselves that they are not for this user, as one text. */

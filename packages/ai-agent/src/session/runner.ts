@@ -45,6 +45,7 @@ import { systemPrompt } from '../loop/system-prompt.ts'
 import { folderOfChat, inFolder } from '../tools/workspace-path.ts'
 import type { ToolRegistry } from '../tools/registry.ts'
 import { takeInstructions } from '../config/instructions.ts'
+import { leftOutNote } from '../config/tool-offer.ts'
 import { startsJob } from '../tools/background/jobs.ts'
 import { commandId } from '../tools/sandbox-command/command-id.ts'
 
@@ -144,6 +145,8 @@ export class Runner {
       const folder = folderOfChat(core.cwd)
       const tools = folder === undefined ? registry : toolsIn(folder, registry)
       if (released.aborted) return
+      const note = leftOutNote(core.log, registry, running.promptId, core.parts.now())
+      if (note !== undefined) await core.inTurn(() => core.store([note]))
       const instructions = await takeInstructions({
         promptId: running.promptId,
         resumed,

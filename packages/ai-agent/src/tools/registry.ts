@@ -17,6 +17,8 @@ export interface ToolRegistry {
   listTools(): readonly Tool[]
   /** What a request to the model carries: sorted by name, the same bytes each time. */
   modelTools(): readonly ModelTool[]
+  /** Servers some of whose tools are not here, because there were too many. Absent: none. */
+  readonly leftOut?: readonly string[]
 }
 
 /** A tool that cannot be registered. The message names every tool and every problem. */

@@ -64,7 +64,7 @@ export function waitWords({ why, retry, of }: ModelWait, seconds: number): strin
 }
 
 /** What happened beside the conversation, in words: on the page, and in an editor. */
-export type NoteEvent = Extract<SandlotEvent, { type: 'compacted' | 'model_changed' }>
+export type NoteEvent = Extract<SandlotEvent, { type: 'compacted' | 'model_changed' | 'tools_left_out' }>
 
 /**
  * Why another model answers; the model's error classes for which the agent goes on with the next
@@ -84,6 +84,8 @@ export function noteWords(event: NoteEvent): string {
       ? 'Older results were left out to make room'
       : 'Earlier messages were summarised to make room'
   }
+  if (event.type === 'tools_left_out')
+    return `There are more tools than a request may have: some of ${event.servers.join(', ')} were left out`
   const because = event.why === undefined ? undefined : BECAUSE.get(event.why)
   return because === undefined
     ? `Answered by ${event.model} from here on`

@@ -244,7 +244,8 @@ function foldSandlotEvent(transcript: Transcript, event: SandlotEvent, meta: San
         queued: transcript.queued.filter((queued) => queued.messageId !== event.messageId),
       }
     case 'compacted':
-    case 'model_changed': {
+    case 'model_changed':
+    case 'tools_left_out': {
       const id = `note_${meta.seq ?? 0}`
       return addNote(transcript, { type: 'note', id, event, promptId: meta.promptId, at: meta.at })
     }

@@ -298,7 +298,7 @@ describe('the fold', () => {
             ? entry.id
             : entry.event.type === 'compacted'
               ? `compacted ${entry.event.summary}`
-              : entry.event.model,
+              : 'model' in entry.event && entry.event.model,
         )
     recorder.happened({ type: 'prompt_started' }, { promptId: 'p' })
     recorder.settled(text('user_message_chunk', 'u', 'hello', { promptId: 'p' }))
