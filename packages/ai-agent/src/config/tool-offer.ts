@@ -144,7 +144,7 @@ export function unknownToolProblems(
   })
 }
 
-// ── As many as a request may have ───────────────────────────────────────────────────────────────
+// ── As many as a request may have ──────────────────────────────────────────────────────────────
 
 /** OpenAI refuses a request with more. */
 const MOST_IN_REQUEST = 128
@@ -160,7 +160,7 @@ function withinRequest(all: ToolRegistry): ToolRegistry {
   return { ...registry, leftOut: [...leftOut] }
 }
 
-/** The note for the log that names the servers; undefined where the last one there says the same. */
+/** The note that names the servers; undefined where the last one in the log says the same. */
 export function leftOutNote(
   log: readonly SessionEvent[],
   { leftOut = [] }: Pick<ToolRegistry, 'leftOut'>,

@@ -50,7 +50,11 @@ export class Connection {
   static async open(options: ConnectionOptions, signal: AbortSignal): Promise<Connection> {
     const connection = new Connection(options)
     try {
-      await connection.#client.connect(options.transport, { timeout: options.startTimeoutMs, signal })
+      const { startTimeoutMs: timeout } = options
+      const connected = connection.#client.connect(options.transport, { timeout, signal })
+      // It asks one or two questions, each with its limit, and then waits as long as it takes.
+      if ((await orTimeout(connected, 2 * timeout, 'late')) === 'late')
+        throw new Error('it did not finish the handshake in time')
       connection.#open = true
       return connection
     } catch (error) {

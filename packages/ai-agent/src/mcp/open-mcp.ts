@@ -44,7 +44,7 @@ import type { Tool } from '../tools/tool.ts'
 import type { Log } from '../log.ts'
 
 /** Bytes of one message of a server, on every transport. A longer one ends the connection. */
-const MAX_MESSAGE_BYTES = 16 * 1024 * 1024
+const MAX_MESSAGE_BYTES = 8 * 1024 * 1024
 
 interface OpenMcpOptions {
   /** Those of the configuration. */

@@ -96,7 +96,7 @@ describe.concurrent('a hostile server', () => {
     const batch = batchOf(await bench.tools())
     expect(await batch.call('large', { bytes: 50_000_000 })).toMatchObject({
       reason: 'interrupted',
-      forModel: expect.stringContaining('it sent a message of more than 16777216 bytes'),
+      forModel: expect.stringContaining('it sent a message of more than 8388608 bytes'),
     })
     expect((await bench.tools()).has('s::say')).toBe(true)
   })

@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http'
 import { describe, expect, test } from 'vitest'
 import { json, startHttpServer } from './http-server.ts'
 import { batchOf, openMcpBench } from './mcp-bench.ts'
@@ -84,6 +85,80 @@ describe.concurrent('a server over HTTP', () => {
     expect(calls(server.seen).filter((rpc) => rpc === 'tools/call')).toHaveLength(1)
   })
 
+  test.each<[string, string, string]>([
+    ['an answer', 'application/json', '{"jsonrpc":'],
+    ['an event', 'text/event-stream', 'data: {"jsonrpc":'],
+  ])(
+    'that begins %s and never ends it is given up, before the call has had its time',
+    async (_, type, begun) => {
+      await using server = await startHttpServer()
+      await using bench = openMcpBench({ web: { url: server.url, timeoutMs: 300_000 } })
+      const batch = batchOf(await bench.tools())
+      server.intercept = (_request, response, message) => {
+        if (message?.method !== 'tools/call') return false
+        response.writeHead(200, { 'content-type': type })
+        response.write(begun)
+        const drip = setInterval(() => response.write(' '), 100)
+        response.on('close', () => clearInterval(drip))
+        return true
+      }
+      expect(await batch.call('look', {})).toMatchObject({
+        reason: 'interrupted',
+        forModel: expect.stringContaining('did not send the whole of a message within 5 s'),
+      })
+      server.intercept = () => false
+      expect(await batch.call('look', {}, 'again')).toMatchObject({ status: 'completed' })
+    },
+    60_000,
+  )
+
+  test('that reports progress and sends comments for longer than that is waited for', async () => {
+    await using server = await startHttpServer()
+    await using bench = openMcpBench({ web: { url: server.url, timeoutMs: 3_000 } })
+    const batch = batchOf(await bench.tools())
+    server.intercept = (_request, response, message, body) => {
+      if (message?.method !== 'tools/call') return false
+      const { progressToken } = (JSON.parse(body) as { params: { _meta: { progressToken: number } } }).params
+        ._meta
+      response.writeHead(200, { 'content-type': 'text/event-stream' })
+      let step = 0
+      const report = setInterval(() => {
+        step++
+        response.write(': still here\n')
+        const params = { progressToken, progress: step }
+        response.write(
+          `data: ${JSON.stringify({ jsonrpc: '2.0', method: 'notifications/progress', params })}\n\n`,
+        )
+        if (step < 13) return
+        clearInterval(report)
+        const result = { content: [{ type: 'text', text: 'after 6 s' }] }
+        response.end(`: and\ndata: ${JSON.stringify({ jsonrpc: '2.0', id: message.id, result })}\n\n`)
+      }, 500)
+      return true
+    }
+    expect(await batch.call('look', {})).toMatchObject({ status: 'completed', forModel: 'after 6 s' })
+  }, 60_000)
+
+  test.each<[string, (response: ServerResponse) => void]>([
+    ['at all', () => undefined],
+    ['to its end', (response) => void response.writeHead(202).write(' ')],
+  ])(
+    'that does not answer the end of the handshake %s holds up no prompt',
+    async (_, half) => {
+      await using server = await startHttpServer()
+      server.intercept = (_request, response, message) => {
+        if (message?.method !== 'notifications/initialized') return false
+        half(response)
+        return true
+      }
+      await using bench = openMcpBench({ web: { url: server.url, startTimeoutMs: 1_000 } })
+      expect((await bench.tools()).listTools()).toEqual([])
+      const [state] = await bench.mcp.servers.states('u_test', AbortSignal.abort())
+      expect(state).toMatchObject({ state: 'unavailable' })
+    },
+    60_000,
+  )
+
   test('whose stream ends without a result: the call ends at once, with an unknown effect', async () => {
     await using server = await startHttpServer()
     await using bench = openMcpBench({ web: { url: server.url } })
@@ -156,7 +231,7 @@ describe.concurrent('a server over HTTP', () => {
       const outcome = await batch.call('look', {})
       expect(outcome).toMatchObject({
         status: 'failed',
-        forModel: expect.stringContaining('more than 16777216 bytes'),
+        forModel: expect.stringContaining('more than 8388608 bytes'),
       })
       expect(written).toBeLessThan(40_000_000)
     },

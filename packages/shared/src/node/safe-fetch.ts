@@ -24,8 +24,15 @@ interface FetchBounds {
    * Milliseconds for a request with its whole response. Absent for streams: the caller aborts them.
    */
   timeoutMs?: number
-  /** Called when a response body was cut off. */
+  /**
+   * Milliseconds from the headers of a response to the end of its body, or from the first byte of
+   * an event of a stream to its last.
+   */
+  transferMs?: number
+  /** Called when a response body was cut off at `maxBytes`. */
   onTooLarge?: (error: ResponseTooLargeError) => void
+  /** Called when one was cut off after `transferMs`. */
+  onTooSlow?: (error: ResponseTooSlowError) => void
 }
 
 interface SafeFetchOptions extends FetchBounds {
@@ -48,6 +55,13 @@ class ResponseTooLargeError extends Error {
   override readonly name = 'ResponseTooLargeError'
   constructor(maxBytes: number) {
     super(`it sent a message of more than ${maxBytes} bytes`)
+  }
+}
+
+class ResponseTooSlowError extends Error {
+  override readonly name = 'ResponseTooSlowError'
+  constructor(ms: number) {
+    super(`it did not send the whole of a message within ${ms / 1_000} s`)
   }
 }
 
@@ -95,9 +109,10 @@ function portOf({ port, protocol }: URL): number {
 
 /**
  * `base` with bounds, for addresses that an operator names. The body throws
- * `ResponseTooLargeError`.
+ * `ResponseTooLargeError` or `ResponseTooSlowError`.
  */
-export function boundedFetch(base: Fetch, { maxBytes, timeoutMs, onTooLarge }: FetchBounds): Fetch {
+export function boundedFetch(base: Fetch, bounds: FetchBounds): Fetch {
+  const { maxBytes, timeoutMs } = bounds
   return async (url, init) => {
     const timeout = timeoutMs === undefined ? [] : [AbortSignal.timeout(timeoutMs)]
     const signals = [...timeout, ...(init?.signal == null ? [] : [init.signal])]
@@ -105,7 +120,7 @@ export function boundedFetch(base: Fetch, { maxBytes, timeoutMs, onTooLarge }: F
     const response = await base(url, { ...init, signal })
     if (response.body === null || maxBytes === undefined) return response
     const isStream = response.headers.get('content-type')?.includes('text/event-stream') === true
-    const bounded = response.body.pipeThrough(byteLimit(maxBytes, isStream, onTooLarge))
+    const bounded = response.body.pipeThrough(bodyLimit({ ...bounds, maxBytes }, isStream))
     const { status, statusText, headers } = response
     return new Response(bounded, { status, statusText, headers })
   }
@@ -114,34 +129,64 @@ export function boundedFetch(base: Fetch, { maxBytes, timeoutMs, onTooLarge }: F
 const NEWLINE = 10
 const RETURN = 13
 
-function byteLimit(
-  maxBytes: number,
+const COLON = 58
+
+function bodyLimit(
+  { maxBytes, transferMs, onTooLarge, onTooSlow }: FetchBounds & { maxBytes: number },
   isStream: boolean,
-  onTooLarge: FetchBounds['onTooLarge'],
 ): TransformStream<Uint8Array, Uint8Array> {
   let count = 0
   let lineIsEmpty = true
-  return new TransformStream({
+  let timer: NodeJS.Timeout | undefined
+  type Controller = TransformStreamDefaultController<Uint8Array>
+  const begin = (controller: Controller): void => {
+    if (transferMs === undefined) return
+    timer ??= setTimeout(() => {
+      const error = new ResponseTooSlowError(transferMs)
+      onTooSlow?.(error)
+      controller.error(error)
+    }, transferMs)
+  }
+  const end = (): void => {
+    clearTimeout(timer)
+    timer = undefined
+  }
+  // `cancel` is not among the types yet.
+  const transformer: Transformer<Uint8Array, Uint8Array> & { cancel: () => void } = {
+    start(controller) {
+      if (!isStream) begin(controller)
+    },
     transform(chunk, controller) {
       if (isStream) {
         // An empty line ends an event. Counted per byte, because a chunk may end anywhere.
         for (const byte of chunk) {
           count++
           if (byte === NEWLINE) {
-            if (lineIsEmpty) count = 0
+            if (lineIsEmpty) {
+              count = 0
+              end()
+            }
             lineIsEmpty = true
-          } else if (byte !== RETURN) lineIsEmpty = false
+          } else if (byte !== RETURN) {
+            // A comment keeps a stream open, and begins no event.
+            if (lineIsEmpty && byte !== COLON) begin(controller)
+            lineIsEmpty = false
+          }
           if (count > maxBytes) break
         }
       } else count += chunk.length
       if (count > maxBytes) {
+        end()
         const error = new ResponseTooLargeError(maxBytes)
         onTooLarge?.(error)
         throw error
       }
       controller.enqueue(chunk)
     },
-  })
+    flush: end,
+    cancel: end,
+  }
+  return new TransformStream(transformer)
 }
 
 const resolveAll: Resolve = (hostname, done) => lookup(hostname, { all: true }, done)

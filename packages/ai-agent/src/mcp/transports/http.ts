@@ -25,6 +25,9 @@ interface HttpTransportOptions {
 
 type SendOptions = NonNullable<Parameters<StreamableHTTPClientTransport['send']>[1]>
 
+/** A message that has begun is whole by then. A call may take longer before it is answered. */
+const TRANSFER_MS = 5_000
+
 /** Delays before a stream is resumed, in milliseconds. */
 const RECONNECTION = {
   initialReconnectionDelay: 250,
@@ -39,10 +42,17 @@ export class HttpTransport extends StreamableHTTPClientTransport implements Tool
   readonly rawResults: RawResults
 
   constructor({ url, headers, auth, maxMessageBytes, fetch: base = fetch }: HttpTransportOptions) {
-    const onTooLarge = (error: Error): void => {
+    const onCutOff = (error: Error): void => {
       this.cutOff = error.message
     }
-    const bounded = exactFetch(boundedFetch(base, { maxBytes: maxMessageBytes, onTooLarge }))
+    const bounded = exactFetch(
+      boundedFetch(base, {
+        maxBytes: maxMessageBytes,
+        transferMs: TRANSFER_MS,
+        onTooLarge: onCutOff,
+        onTooSlow: onCutOff,
+      }),
+    )
     const rawResults = new RawResults()
     const watched = auth?.watch(bounded) ?? bounded
     super(new URL(url), {
