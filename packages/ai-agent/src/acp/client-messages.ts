@@ -12,7 +12,7 @@ import {
 import { messageOf } from '@sandlot/shared/errors'
 import { z } from 'zod'
 import type { Log } from '../log.ts'
-import { type Notice, type ForeignOptions, textUpdate, noticeUpdate, noticeText } from './foreign-client.ts'
+import { type Notice, type ForeignOptions, textUpdate, noticeUpdate } from './foreign-client.ts'
 import { serviceCapability } from '@sandlot/shared/acp-meta'
 
 // ── Capabilities of a client ────────────────────────────────────────────────────────────────────
@@ -90,13 +90,12 @@ export class ClientMessages {
   }
 
   /**
-   * Sends notices; to a client without notices, a text in brackets before the agent's next message.
+   * Sends notices. A client without them gets none: as text they would be a part of the model's
+   * answer, which programs read.
    */
   async sendNotices(sessionId: string, notices: readonly Notice[]): Promise<void> {
-    if (notices.length === 0) return
-    if (this.#features.notices === true)
-      for (const notice of notices) await this.#update(sessionId, noticeUpdate(notice))
-    else await this.sendText(sessionId, inBrackets(notices.map(noticeText).join(' ')))
+    if (this.#features.notices !== true) return
+    for (const notice of notices) await this.#update(sessionId, noticeUpdate(notice))
   }
 
   /** Sends one notice in the background. Never throws. */

@@ -93,11 +93,10 @@ export class ClientServers {
     for (const secret of secrets) redact(secret, session.id)
     this.#held.get(session.id)?.replaced.abort()
     this.#held.delete(session.id)
-    const usable = servers.filter((server) => !isSse(server))
     const results = mcp.setSessionServers(
       session.userId,
       session.id,
-      usable.map((server) => this.#described(server, session)),
+      servers.map((server) => this.#described(server, session)),
       // A running prompt may still call a replaced server.
       () => session.settled(),
     )
@@ -106,9 +105,6 @@ export class ClientServers {
     const noTools = servers.length > 0 && !this.#parts.hasTools(session.userId)
     return [
       ...(noTools ? [NO_TOOLS] : []),
-      ...servers
-        .filter(isSse)
-        .map(({ name }) => cannotBeUsed(name, 'it speaks the old SSE, not streamable HTTP')),
       ...results.flatMap((one) => ('problem' in one ? [cannotBeUsed(one.name, one.problem)] : [])),
     ]
   }
@@ -180,10 +176,6 @@ export class ClientServers {
     const folder = isFolder(cwd) ? { cwd } : {}
     return { name, command, args, env, baseEnv: hostEnvironment, ...folder, where: 'deployment' }
   }
-}
-
-function isSse(server: McpServer): boolean {
-  return 'type' in server && server.type === 'sse'
 }
 
 function record(pairs: readonly { name: string; value: string }[]): Record<string, string> {

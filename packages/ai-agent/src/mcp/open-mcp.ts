@@ -4,6 +4,7 @@ import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { FetchLike } from '@modelcontextprotocol/client'
 import type { Sandbox } from '@sandlot/sandbox/sandbox'
+import { orTimeout } from '@sandlot/shared/async/or-timeout'
 import type { RemovedData } from '@sandlot/shared/api'
 import { makeScrubber } from '@sandlot/shared/scrub'
 import { ClientServerSignIns } from './oauth/client-server-sign-ins.ts'
@@ -45,6 +46,8 @@ import type { Log } from '../log.ts'
 
 /** Bytes of one message of a server, on every transport. A longer one ends the connection. */
 const MAX_MESSAGE_BYTES = 8 * 1024 * 1024
+/** Milliseconds that a person who has signed in waits for the tools of the server. */
+const SIGNED_IN_MS = 3_000
 
 interface OpenMcpOptions {
   /** Those of the configuration. */
@@ -198,7 +201,15 @@ export function openMcp(options: OpenMcpOptions): Mcp {
         servers.leave(spec, userId)
       },
     },
-    finishSignIn: (userId, answer) => signIns.finish(userId, answer),
+    async finishSignIn(userId, answer) {
+      const ended = await signIns.finish(userId, answer)
+      const spec = 'server' in ended && allSpecs(userId).find(({ name }) => name === ended.server)
+      const server = spec ? servers.serverOf(spec, userId) : undefined
+      // The page that the person returns to shows how it stands, and asks nothing by itself.
+      const checked = server?.check(AbortSignal.timeout(SIGNED_IN_MS))
+      if (checked !== undefined) await orTimeout(checked, SIGNED_IN_MS, undefined)
+      return ended
+    },
     async close() {
       await Promise.all([servers.close(), sessions.closeAll()])
       await Promise.allSettled([guard.close(), clientServerSignIns.close()])

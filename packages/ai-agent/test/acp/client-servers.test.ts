@@ -24,12 +24,15 @@ import {
   connect,
   newSession,
   said,
+  shown,
   text,
 } from './test-client.ts'
 
 type Resolve = NonNullable<NonNullable<Parameters<typeof safeFetch>[0]>['resolve']>
 
 const FOREIGN = { capabilities: {} }
+/** An editor that shows what the agent has to say beside the model’s answers. */
+const WITH_NOTICES = { ...FOREIGN, clientCapabilities: { session: { notices: {} } } }
 const CWD = '/'
 
 interface Editor extends AsyncDisposable {
@@ -76,7 +79,7 @@ async function editor(
     mcp,
     servers,
     hidden,
-    client: (more = FOREIGN) => connect(core, { ...more, parts: { clientServers: servers } }),
+    client: (more = WITH_NOTICES) => connect(core, { ...more, parts: { clientServers: servers } }),
     offered: (request) =>
       (bench.provider.requests[request]?.body.tools ?? []).map(
         (tool) => (tool as { function: { name: string } }).function.name,
@@ -344,8 +347,8 @@ describe('MCP servers of an editor', () => {
       /The user has to connect \w+ first\. It has no sign-in by a link here: .*a token in its headers/
     const open = await newSession(one, { cwd: CWD, mcpServers: [http('open', guarded.url)] })
     await prompt(one, open)
-    expect(said(one, open)).toContain(
-      'The MCP server “open” cannot be used: it wants a sign-in; give it a token in its headers.',
+    expect(shown(one, open)).toContain(
+      'The MCP server “open” cannot be used: it wants a sign-in; give it a token in its headers\n',
     )
     const bearer = { Authorization: 'Bearer a-token-of-the-editor' }
     const ended = await newSession(one, { cwd: CWD, mcpServers: [http('ended', guarded.url, bearer)] })
@@ -375,16 +378,14 @@ describe('MCP servers of an editor', () => {
     const mcpServers = [
       program('gone', {}, { command: '/no/such/program' }),
       http('broken', web.url),
-      { type: 'sse', name: 'old', url: web.url, headers: [] },
       http('odd', 'ftp://example.org'),
       program('mine'),
     ]
     const sessionId = await newSession(one, { cwd: '/workspace', mcpServers })
     await prompt(one, sessionId)
-    const first = said(one, sessionId)
+    const first = shown(one, sessionId)
     expect(first).toContain('“gone” cannot be used: its command /no/such/program was not found')
     expect(first).toContain('“broken” cannot be used: it answered 500: ')
-    expect(first).toContain('“old” cannot be used: it speaks the old SSE')
     expect(first).toContain('“odd” cannot be used: ')
     expect(first).not.toContain('“mine”')
     expect(first.endsWith('one')).toBe(true)
@@ -395,14 +396,41 @@ describe('MCP servers of an editor', () => {
       return states.some(({ name, state }) => name === 'broken' && state === 'ready')
     })
     await prompt(one, sessionId)
-    const second = said(one, sessionId).slice(first.length)
-    expect(second).toBe('(The MCP server “broken” can be used again.)\n\ntwo')
+    const second = shown(one, sessionId).slice(first.length)
+    expect(second).toBe('The MCP server “broken” can be used again: \ntwo')
 
     await one.request(methods.agent.session.prompt, { sessionId, prompt: text('/mcp') })
-    const third = said(one, sessionId).slice(first.length + second.length)
+    const third = shown(one, sessionId).slice(first.length + second.length)
     expect(third).toContain('- mine: ready; ')
     expect(third).toContain('- broken: ready; look')
     expect(third).toContain('- gone: cannot be used; its command /no/such/program was not found')
+  })
+
+  test('over SSE are refused with the session, whichever way it is opened', async () => {
+    await using its = await editor([textAnswer('done')])
+    await using one = await its.client()
+    const mcpServers = [
+      program('mine'),
+      { type: 'sse', name: 'old', url: 'http://127.0.0.1:1/sse', headers: [] },
+    ]
+    const refused = { code: -32602, message: expect.stringContaining('SSE') as unknown }
+    await expect(newSession(one, { cwd: CWD, mcpServers })).rejects.toMatchObject(refused)
+    expect(await one.request(methods.agent.session.list, {})).toMatchObject({ sessions: [] })
+    const sessionId = await newSession(one, { cwd: CWD, mcpServers: [] })
+    for (const method of [methods.agent.session.load, methods.agent.session.resume])
+      await expect(one.request(method, { sessionId, cwd: CWD, mcpServers })).rejects.toMatchObject(refused)
+  })
+
+  test('a client without notices gets the model’s answer alone', async () => {
+    await using its = await editor([textAnswer('done')])
+    await using one = await its.client(FOREIGN)
+    const mcpServers = [
+      program('gone', {}, { command: '/no/such/program' }),
+      http('odd', 'ftp://example.org'),
+    ]
+    const sessionId = await newSession(one, { cwd: '/home/ada/project', mcpServers })
+    await prompt(one, sessionId)
+    expect(shown(one, sessionId)).toBe('done')
   })
 
   test('a program is started in the user’s sandbox by an agent that was not started by the editor', async () => {
@@ -411,7 +439,7 @@ describe('MCP servers of an editor', () => {
     const sessionId = await newSession(one, { cwd: CWD, mcpServers: [program('mine')] })
     await prompt(one, sessionId)
     // The bench has none, and says so when it is asked for one.
-    expect(said(one, sessionId)).toContain('“mine” cannot be used: There is no sandbox here.')
+    expect(shown(one, sessionId)).toContain('“mine” cannot be used: There is no sandbox here')
   })
 
   test('reach the internet and this machine, but no private network and no host that a rule denies', async () => {
@@ -429,7 +457,7 @@ describe('MCP servers of an editor', () => {
     ]
     const sessionId = await newSession(one, { cwd: '/workspace', mcpServers })
     await prompt(one, sessionId)
-    const words = said(one, sessionId)
+    const words = shown(one, sessionId)
     for (const name of ['metadata', 'router', 'mapped', 'number'])
       expect(words).toMatch(new RegExp(`“${name}” cannot be used: [^\\n]*is an address of a private network`))
     expect(words).toMatch(/“denied” cannot be used: [^\n]*a rule denies/)
@@ -494,7 +522,7 @@ describe('MCP servers of an editor', () => {
       expect(everything).not.toContain(secret)
       expect(its.hidden).toContain(secret)
     }
-    expect(said(one, sessionId)).toContain('“web” cannot be used: it answered 403: nobody knows [hidden]')
+    expect(shown(one, sessionId)).toContain('“web” cannot be used: it answered 403: nobody knows [hidden]')
     // A folder is no secret.
     expect(everything).toContain('/srv/data/of/ada/2026')
   })

@@ -124,12 +124,21 @@ export async function newSession(one: TestClient, params: object = by(ADA)): Pro
 
 /** What the agent has said to this client in this session, put together. */
 export function said(one: TestClient, sessionId: string): string {
+  return shown(
+    { ...one, updates: one.updates.filter(({ update }) => update.sessionUpdate !== 'notice') },
+    sessionId,
+  )
+}
+
+/** The same with the notices, a line each. */
+export function shown(one: Pick<TestClient, 'updates'>, sessionId: string): string {
   return one.updates
     .filter((notification) => notification.sessionId === sessionId)
-    .map(({ update }) =>
-      update.sessionUpdate === 'agent_message_chunk' && update.content.type === 'text'
+    .map(({ update }) => {
+      if (update.sessionUpdate === 'notice') return `${update.title}: ${update.description ?? ''}\n`
+      return update.sessionUpdate === 'agent_message_chunk' && update.content.type === 'text'
         ? update.content.text
-        : '',
-    )
+        : ''
+    })
     .join('')
 }

@@ -378,6 +378,10 @@ describe('a person’s own server', () => {
     expect(await agent.finish(guarded.agree(url), BOB)).toHaveProperty('problem')
     const again = serverSignIn.parse(await agent.ask({ do: 'sign_in', of: 'own', id }))
     expect(await agent.finish(guarded.agree(again.url))).toEqual({ server: 'mine' })
+    expect((await agent.view({ do: 'list', of: 'own' })).servers[0]?.status).toMatchObject({
+      state: 'ready',
+      signedIn: true,
+    })
     expect(await agent.tried('own', id)).toMatchObject({
       state: 'ready',
       tools: [{ name: 'look' }, { name: 'other' }],

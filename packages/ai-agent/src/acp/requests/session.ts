@@ -42,6 +42,7 @@ export function addSessionRequests(app: AgentApp, context: HandlerContext): void
         const project = meta?.project === undefined ? undefined : await manager.project(user.id, meta.project)
         const cwd = project === undefined ? checkedCwd(params.cwd) : folderOf(project)
         refuseDirectories(params.additionalDirectories)
+        refuseSse(params.mcpServers)
         const fallback = project?.mode ?? meta?.defaultMode ?? parts.defaultMode
         const mode = modeOfNew(meta?.mode, fallback, user.modeCeiling)
         const { sessionId = newId('s'), thoughtLevel } = meta ?? {}
@@ -65,6 +66,7 @@ export function addSessionRequests(app: AgentApp, context: HandlerContext): void
         const after = connection.meta(loadSessionMeta, params._meta)?.after ?? 0
         checkedCwd(params.cwd)
         refuseDirectories(params.additionalDirectories)
+        refuseSse(params.mcpServers)
         const { session, pump } = await connection.runInOrder(params.sessionId, async () => {
           const { session: found, access } = await manager.open(user, params.sessionId, 'read')
           const pump = connection.follow(found, after, user, access)
@@ -84,6 +86,7 @@ export function addSessionRequests(app: AgentApp, context: HandlerContext): void
         const user = connection.user(params._meta)
         checkedCwd(params.cwd)
         refuseDirectories(params.additionalDirectories)
+        refuseSse(params.mcpServers)
         const session = await connection.runInOrder(params.sessionId, async () => {
           const { session: found, access } = await manager.open(user, params.sessionId, 'read')
           connection.ensureFollowed(found, user, access)
@@ -204,6 +207,18 @@ function refuseDirectories(directories: readonly string[] | null | undefined): v
   throw new SandlotError(
     'bad_request',
     `A session has no folder but ${WORKSPACE} of its sandbox; open a single one, or leave additionalDirectories out.`,
+  )
+}
+
+/** Before the session is made: we do not say that we can, so the client has to know. */
+function refuseSse(servers: readonly McpServer[] | null | undefined): void {
+  const names = (servers ?? []).flatMap((server) =>
+    'type' in server && server.type === 'sse' ? [server.name] : [],
+  )
+  if (names.length === 0) return
+  throw new SandlotError(
+    'bad_request',
+    `The SSE transport of MCP is not supported (${names.join(', ')}); name servers over streamable HTTP, or leave these out.`,
   )
 }
 

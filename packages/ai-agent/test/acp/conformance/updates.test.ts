@@ -141,7 +141,7 @@ overBothWires((its) => {
     const one = await its.another()
     await initialized(one, { ...EDITOR, session: { notices: {} } })
     const mcpServers = [
-      { type: 'sse', name: 'old', url: 'http://127.0.0.1:9/', headers: [] },
+      { type: 'http', name: 'old', url: 'ftp://127.0.0.1:9/', headers: [] },
       { type: 'http', name: 'files', url: 'http://127.0.0.1:9/', headers: [] },
     ]
     const sessionId = await newSession(one, { cwd: '/home/ada/x', mcpServers })
