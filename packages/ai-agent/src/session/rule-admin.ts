@@ -12,7 +12,7 @@ import {
   type RulesAsk,
 } from '@sandlot/shared/person/rules-api'
 import { type CallRequest, callRequest } from '../approval/request.ts'
-import { isZodInput } from '../tools/tool-schema.ts'
+import { holdNumbers, isZodInput } from '../tools/tool-schema.ts'
 import type { Tool } from '../tools/tool.ts'
 import { folderOfChat, inFolder } from '../tools/workspace-path.ts'
 import type { SessionParts } from './parts.ts'
@@ -129,5 +129,7 @@ export class RuleAdmin {
  */
 function pastArguments({ input }: Tool, raw: unknown): Record<string, unknown> | undefined {
   if (typeof raw !== 'object' || raw === null || Array.isArray(raw)) return undefined
-  return isZodInput(input) ? input.safeParse(raw).data : { ...raw }
+  const held = holdNumbers(input, { ...raw })
+  if ('problems' in held) return undefined
+  return isZodInput(input) ? input.safeParse(held.args).data : held.args
 }

@@ -163,7 +163,7 @@ export function holdNumbers(
 const MAX_DIGITS = 60
 
 /** One line for each issue; an unknown name with the nearest that there is. */
-function problemsOf(input: z.ZodObject, error: z.ZodError): string[] {
+export function problemsOf(input: z.ZodObject, error: z.ZodError): string[] {
   const known = Object.keys(input.shape)
   return error.issues.flatMap((issue) => {
     if (issue.code === 'unrecognized_keys' && issue.path.length === 0)

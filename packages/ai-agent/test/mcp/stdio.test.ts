@@ -193,7 +193,7 @@ describe.concurrent('a server of the deployment', () => {
         .filter((tool) => idOf(tool).startsWith('t::') && tool.readOnly)
         .map(idOf),
     ).toEqual(['t::say'])
-    expect(tools.listTools()).toHaveLength(25)
+    expect(tools.listTools()).toHaveLength(26)
     expect(bench.logged).toContainEqual(
       expect.objectContaining({
         fields: {

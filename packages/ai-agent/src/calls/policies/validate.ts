@@ -7,10 +7,10 @@ import { ToolError } from '../../tools/tool-error.ts'
 import {
   type JsonSchemaInput,
   argumentNames,
-  checkArguments,
   fitProblems,
   holdNumbers,
   isZodInput,
+  problemsOf,
 } from '../../tools/tool-schema.ts'
 import type { Policy, ToolCall } from '../../tools/tool.ts'
 import { type CoercedArguments, coerceArguments, coerceToSchema } from './coerce-arguments.ts'
@@ -30,7 +30,7 @@ export function validate(): Policy {
       const given = { ...call, args: held.args }
       const { userId } = ctx.ids
       const { args, notes } = isZodInput(input)
-        ? await readByZod(given, input, userId)
+        ? readByZod(given, input)
         : await readBySchema(given, input, userId)
       const outcome = yield* next({ ...call, args }, ctx)
       if (notes.length === 0) return outcome
@@ -38,13 +38,15 @@ export function validate(): Policy {
     }
 }
 
-async function readByZod(call: ToolCall, input: z.ZodObject, userId: string): Promise<CoercedArguments> {
+function readByZod(call: ToolCall, input: z.ZodObject): CoercedArguments {
   const first = input.safeParse(call.args)
   if (first.success) return { args: first.data, notes: [] }
   const { args, notes } = coerceArguments(call.args, first.error)
-  const second = await checkArguments(input, args, userId)
-  if ('args' in second) return { args: second.args, notes }
-  throw doNotFit(call, second.problems)
+  const held = holdNumbers(input, args)
+  if ('problems' in held) throw doNotFit(call, held.problems)
+  const second = input.safeParse(held.args)
+  if (second.success) return { args: second.data, notes }
+  throw doNotFit(call, problemsOf(input, second.error))
 }
 
 /** A server fills in its own defaults. */
