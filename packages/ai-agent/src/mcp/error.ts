@@ -80,7 +80,7 @@ const ONLY_NO_SESSION =
 export function isForgottenSession(error: unknown): boolean {
   if (error instanceof ProtocolError) return ONLY_NO_SESSION.test(error.message)
   if (!(error instanceof SdkHttpError)) return false
-  const { status = 0, message } = error
+  const { status, message } = error
   return status === 404 || ((status === 400 || status === 410 || status === 422) && NO_SESSION.test(message))
 }
 
