@@ -107,7 +107,10 @@ export const me = z.object({
   model: z.object({ name: z.string(), demo: z.boolean(), images: z.boolean().optional() }),
   /** All that a session may choose, the deployment's own first. */
   models: z.array(modelAbout).optional(),
+  /** The mode of a new chat of theirs. */
   defaultMode: mode,
+  /** The highest mode they may choose. Absent: any, or not known while the agent is away. */
+  modeCeiling: mode.optional(),
   /** Of the larger image of the sandboxes, while it is being made or could not be. */
   fullImage: fullImageState.optional(),
 })

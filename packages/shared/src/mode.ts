@@ -8,3 +8,16 @@ export const mode = z.enum(MODES)
  * sandbox that reaches nothing. `yolo`: everything runs that no rule denies.
  */
 export type Mode = z.infer<typeof mode>
+
+/** True when a person with this ceiling may choose the mode. */
+export function isWithin(ceiling: Mode | undefined, chosen: Mode): boolean {
+  return ceiling === undefined || MODES.indexOf(chosen) <= MODES.indexOf(ceiling)
+}
+
+/** Undefined: no limit. */
+export function lowerMode(one: Mode, other: Mode | undefined): Mode
+export function lowerMode(one: Mode | undefined, other: Mode | undefined): Mode | undefined
+export function lowerMode(one: Mode | undefined, other: Mode | undefined): Mode | undefined {
+  if (one === undefined || other === undefined) return one ?? other
+  return MODES.indexOf(one) < MODES.indexOf(other) ? one : other
+}

@@ -260,12 +260,17 @@ test('a refused message stays, with the reason, until it is sent again or discar
     }
   }
   const chat = open()
-  const requestId = chat.send(null, 'hello')
+  const requestId = chat.send(null, 'hello', { mode: 'auto-edit' })
   await until(() => expect(chat.store.getState().outbox[0]?.problem?.message).toBe('Too many.'))
   expect(isBusy(chat.store.getState(), null)).toBe(false)
   answer = serve
-  chat.sendAgain(requestId)
+  chat.sendAgain(requestId, 'manual')
   await until(() => expect(texts(chat, 's_new')).toEqual(['hello']))
+  const sent = received.filter((frame) => frame.type === 'ai_chat')
+  expect(sent).toMatchObject([
+    { requestId, mode: 'auto-edit' },
+    { requestId, mode: 'manual' },
+  ])
   expect(chat.store.getState().outbox).toEqual([])
 })
 

@@ -106,6 +106,33 @@ test('a first message that was refused waits above the composer, and the new cha
   expect(await refused.count()).toBe(0)
 })
 
+test('above one’s ceiling no chat begins: such modes say why, and what was refused is sent in the mode of now', async () => {
+  const page = await signedIn()
+  const refused = page.getByTestId('refused')
+  service.answering = false
+  await page.getByTestId('composer').fill('Do it')
+  await page.keyboard.press('Enter')
+  await until(() => expect(frames('ai_chat')).toMatchObject([{ mode: 'auto-edit' }]))
+  const [first] = frames('ai_chat') as { requestId: string }[]
+  const { requestId } = first ?? { requestId: '' }
+  service.answering = true
+  // An administrator has just set it.
+  service.modeCeiling = 'manual'
+  const message = 'Your administrator allows no mode above “manual”.'
+  service.tell({ type: 'ai_chat_error', requestId, code: 'forbidden', message })
+  await refused.getByText(message).waitFor()
+  await page.locator('[data-testid=mode][data-mode=manual]').click()
+  const above = page.getByRole('menuitemradio', { name: /Auto-edit/ })
+  expect(await above.innerText()).toBe('Auto-edit\nYour administrator allows no mode above Manual.')
+  expect(await above.getAttribute('aria-disabled')).toBe('true')
+  expect(await lookAt(page, 'mode-ceiling')).toEqual([])
+  await above.click({ force: true })
+  await page.keyboard.press('Escape')
+  await refused.getByRole('button', { name: 'Send again' }).click()
+  await page.getByTestId('message-user').getByText('Do it').waitFor()
+  expect(frames('ai_chat').at(-1)).toMatchObject({ requestId, mode: 'manual' })
+})
+
 test('words from right to left begin at the right, code does not, and a wide table scrolls', async () => {
   const cells = Array.from({ length: 9 }, (_, n) => `Column ${n} with a long name`)
   const table = [cells, cells.map(() => '---'), cells.map((_, n) => `some words of cell ${n}`)]

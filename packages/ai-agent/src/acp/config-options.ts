@@ -4,7 +4,7 @@
  */
 import type { SessionConfigOption, SessionModeState } from '@agentclientprotocol/sdk'
 import { SandlotError } from '@sandlot/shared/errors'
-import { MODES, type Mode, mode as modeShape } from '@sandlot/shared/mode'
+import { MODES, type Mode, isWithin, mode as modeShape } from '@sandlot/shared/mode'
 import { z } from 'zod'
 import type { Session } from '../session/session.ts'
 import { parseParams } from './errors.ts'
@@ -19,15 +19,10 @@ const MODE_NAMES: Record<Mode, { name: string; description: string }> = {
   yolo: { name: 'Yolo', description: 'Everything runs without asking.' },
 }
 
-/** True when a user with this ceiling may choose the mode. */
-export function allows(ceiling: Mode | undefined, mode: Mode): boolean {
-  return ceiling === undefined || MODES.indexOf(mode) <= MODES.indexOf(ceiling)
-}
-
 export function modesOf(session: Session, ceiling: Mode | undefined): SessionModeState {
   return {
     currentModeId: session.mode,
-    availableModes: MODES.filter((mode) => allows(ceiling, mode)).map((id) => ({ id, ...MODE_NAMES[id] })),
+    availableModes: MODES.filter((mode) => isWithin(ceiling, mode)).map((id) => ({ id, ...MODE_NAMES[id] })),
   }
 }
 
@@ -46,7 +41,7 @@ export function configOptionsOf(session: Session, ceiling: Mode | undefined): Se
       category: 'mode',
       type: 'select',
       currentValue: session.mode,
-      options: MODES.filter((mode) => allows(ceiling, mode)).map((value) => ({
+      options: MODES.filter((mode) => isWithin(ceiling, mode)).map((value) => ({
         value,
         ...MODE_NAMES[value],
       })),

@@ -5,7 +5,7 @@
  */
 import { messageOf } from '@sandlot/shared/errors'
 import { randomText } from '@sandlot/shared/ids'
-import { type Mode, MODES, mode } from '@sandlot/shared/mode'
+import { mode } from '@sandlot/shared/mode'
 import {
   type AgentSettings,
   ALL_TOOLS,
@@ -82,15 +82,6 @@ export function settingsSeeds(
     rows: [...ofTeams, ...ofPeople],
     sections: Object.entries(given).flatMap(([name, { length }]) => (length === 0 ? [] : [name])),
   }
-}
-
-/**
- * The lower of what the service says and what the administrator has set here. Undefined: no
- * ceiling.
- */
-export function lowerMode(set: Mode | undefined, said: Mode | undefined): Mode | undefined {
-  if (set === undefined || said === undefined) return set ?? said
-  return MODES.indexOf(set) < MODES.indexOf(said) ? set : said
 }
 
 /** What settings may name. */

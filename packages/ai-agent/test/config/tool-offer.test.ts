@@ -8,7 +8,7 @@ import {
   unknownToolProblems,
 } from '../../src/config/tool-offer.ts'
 import type { AgentSettings } from '@sandlot/shared/team/agent-settings'
-import { lowerMode } from '../../src/config/user-settings.ts'
+import { lowerMode } from '@sandlot/shared/mode'
 import { personalSettings } from '../support/personal-settings.ts'
 import { builtinTools } from '../../src/tools/builtin/index.ts'
 import { createRegistry } from '../../src/tools/registry.ts'

@@ -15,6 +15,7 @@ import { createKeyedGate } from '@sandlot/shared/async/keyed-lock'
 import { orTimeout } from '@sandlot/shared/async/or-timeout'
 import { EXT, agentMetrics, agentStatus, sessionChanged, settingsAnswer } from '@sandlot/shared/acp-meta'
 import type { AgentMetricsAnswer, AgentStatus, AgentUser, SessionChanged } from '@sandlot/shared/acp-meta'
+import type { EffectiveSettings } from '@sandlot/shared/team/agent-settings'
 import { SandlotError, messageOf } from '@sandlot/shared/errors'
 import type { Logger } from '../log.ts'
 import type { WebSocket } from 'ws'
@@ -118,13 +119,13 @@ export class AgentLink {
     }
   }
 
-  /** Names of the models that this user may choose; undefined: not known now. Does not throw. */
-  async modelsOf(user: AgentUser): Promise<readonly string[] | undefined> {
+  /** The settings that hold for this user; undefined: not known now. Does not throw. */
+  async settingsOf(user: AgentUser): Promise<EffectiveSettings | undefined> {
     try {
       const answer = await this.#soon(EXT.settings, { user, ask: { do: 'own' } })
-      return answer === undefined ? undefined : settingsAnswer.parse(answer).effective?.models.value
+      return answer === undefined ? undefined : settingsAnswer.parse(answer).effective
     } catch (error) {
-      this.#options.log.debug({ error: messageOf(error) }, 'no models of a user from the agent')
+      this.#options.log.debug({ error: messageOf(error) }, 'no settings of a user from the agent')
       return undefined
     }
   }

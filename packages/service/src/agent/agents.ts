@@ -6,6 +6,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { AgentMetricsAnswer, AgentStatus, AgentUser, SessionChanged } from '@sandlot/shared/acp-meta'
+import type { EffectiveSettings } from '@sandlot/shared/team/agent-settings'
 import { streamTicket } from '@sandlot/shared/acp-meta'
 import { SandlotError, messageOf } from '@sandlot/shared/errors'
 import type { Replica, ReplicaReads } from '@sandlot/storage/sessions/replicas'
@@ -265,10 +266,10 @@ export class Agents {
     )
   }
 
-  /** Names of the models that this user may choose; undefined: not known now. Does not throw. */
-  async modelsOf(user: AgentUser): Promise<readonly string[] | undefined> {
+  /** The settings that hold for this user; undefined: not known now. Does not throw. */
+  async settingsOf(user: AgentUser): Promise<EffectiveSettings | undefined> {
     const member = await this.#memberOf(user.id).catch(() => undefined)
-    return member?.link.modelsOf(user)
+    return member?.link.settingsOf(user)
   }
 
   /** Resolves when any is reachable. Rejects when `signal` aborts or this is closed. */

@@ -8,6 +8,7 @@ import {
 } from '@sandlot/shared/api'
 import type { Account, Me } from '@sandlot/shared/api'
 import { SandlotError } from '@sandlot/shared/errors'
+import { lowerMode } from '@sandlot/shared/mode'
 import { NOT_SIGNED_IN } from '@sandlot/shared/office/audit'
 import {
   acceptInvitationRequest,
@@ -36,7 +37,7 @@ export function accountsRoutes(parts: Parts): Hono<AppEnv> {
 
   const me = async (account: Account): Promise<Me> => {
     const { id, name, email, role } = account
-    const [status, allowed] = await Promise.all([agent.lastStatus(), agent.modelsOf(agentUserOf(account))])
+    const [status, own] = await Promise.all([agent.lastStatus(), agent.settingsOf(agentUserOf(account))])
     // Before the agent was ever reachable its model is unknown; the page shows that the agent is
     // away.
     const { model, models, defaultMode, fullImage } = status ?? {
@@ -45,16 +46,18 @@ export function accountsRoutes(parts: Parts): Hono<AppEnv> {
       defaultMode: 'auto-edit',
       fullImage: undefined,
     }
-    const own = models?.filter((one) => allowed?.includes(one.name) ?? true)
+    const allowed = models?.filter((one) => own?.models.value.includes(one.name) ?? true)
+    const modeCeiling = own?.modeCeiling.value
     return {
       id,
       name,
       email,
       role,
       // What a chat of theirs asks that chooses none.
-      model: { ...model, ...(own?.[0] && { name: own[0].name, images: own[0].images }) },
-      models: own,
-      defaultMode,
+      model: { ...model, ...(allowed?.[0] && { name: allowed[0].name, images: allowed[0].images }) },
+      models: allowed,
+      defaultMode: lowerMode(defaultMode, modeCeiling),
+      modeCeiling,
       fullImage,
     }
   }

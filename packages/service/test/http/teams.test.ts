@@ -1,5 +1,6 @@
 /** People, teams, and what administrators set for them. */
 import { account, errorBody, userList } from '@sandlot/shared/api'
+import type { Mode } from '@sandlot/shared/mode'
 import { effectiveSettingsView, settingsAnswer, settingsView } from '@sandlot/shared/team/agent-settings'
 import { team, teamList } from '@sandlot/shared/team/teams-api'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
@@ -158,6 +159,27 @@ describe('a person', () => {
     expect(await (await ann.get('/api/me')).json()).toMatchObject({
       models: [{ name: 'scripted' }, { name: 'small' }],
     })
+  })
+})
+
+test('a team’s ceiling is the mode of a member’s new chat, and said to their page', async () => {
+  const { id } = await makeTeam('Careful')
+  await ann.put(`/api/teams/${id}/members/${bobId}`, { member: true })
+  const set = async (modeCeiling: Mode, revision: number) =>
+    ann.put(`/api/teams/${id}/settings`, { settings: { modeCeiling }, revision })
+  expect((await set('manual', 0)).status).toBe(200)
+  expect(await (await bob.get('/api/me')).json()).toMatchObject({
+    defaultMode: 'manual',
+    modeCeiling: 'manual',
+  })
+  expect(await (await ann.get('/api/me')).json()).toMatchObject({
+    defaultMode: 'auto-edit',
+    modeCeiling: 'yolo',
+  })
+  await set('auto', 1)
+  expect(await (await bob.get('/api/me')).json()).toMatchObject({
+    defaultMode: 'auto-edit',
+    modeCeiling: 'auto',
   })
 })
 

@@ -1,5 +1,5 @@
 import { pendingApprovals } from '@sandlot/shared/transcript/activity'
-import type { Mode } from '@sandlot/shared/mode'
+import { type Mode, lowerMode } from '@sandlot/shared/mode'
 import { Eye, Globe, SearchX, UserX, X } from 'lucide-react'
 import { useEffect, useEffectEvent, useMemo, useRef, useState } from 'react'
 import type { Me } from '@sandlot/shared/api'
@@ -57,7 +57,8 @@ export function ChatPage(props: { sessionId: string | null }) {
   const online = useChatState((state) => state.connection.status === 'open')
   const busy = useChatState((state) => isBusy(state, sessionId))
   const knownMode = useChatState((state) => (sessionId === null ? null : modeOf(state, sessionId)))
-  const [newMode, setNewMode] = useState<Mode>(me.defaultMode)
+  const [chosenMode, setNewMode] = useState<Mode>(me.defaultMode)
+  const newMode = lowerMode(chosenMode, me.modeCeiling)
   const [draft, setDraft] = useDraft(sessionId)
   const [drawn, setDrawn] = useState(false)
   const [newModel, setNewModel] = useState<ModelChoice>({ model: me.model.name, thoughtLevel: null })
@@ -221,7 +222,11 @@ export function ChatPage(props: { sessionId: string | null }) {
             onStop={() => chat.stopPrompt(sessionId)}
             // What is not the owner's never joins a prompt that runs.
             placeholder={owner !== null && busy ? 'Sent when what runs has ended…' : undefined}
-            mode={owner !== null ? null : sessionId === null ? newMode : (knownMode ?? me.defaultMode)}
+            mode={
+              owner !== null
+                ? null
+                : lowerMode(sessionId === null ? newMode : (knownMode ?? me.defaultMode), me.modeCeiling)
+            }
             onMode={(mode) => (sessionId === null ? setNewMode(mode) : chat.setMode(sessionId, mode))}
             lastSaid={lastSaid}
             comments={
@@ -263,7 +268,7 @@ export function ChatPage(props: { sessionId: string | null }) {
               <>
                 <BudgetWarning budgets={budgets} />
                 <ApprovalBar waiting={waiting} onAnswer={approvals.answerAll} />
-                <RefusedMessages messages={refused} />
+                <RefusedMessages messages={refused} mode={newMode} />
                 {owner === null && <PortsCard sessionId={sessionId} />}
                 <PlanPanel plan={shown.plan} running={shown.prompt !== null} />
                 {sessionId !== null && (

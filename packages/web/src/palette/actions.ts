@@ -1,5 +1,5 @@
 /** What can be done from the palette, in the groups that it shows. */
-import { MODES } from '@sandlot/shared/mode'
+import { MODES, isWithin } from '@sandlot/shared/mode'
 import {
   ArrowDownToDot,
   Copy,
@@ -108,7 +108,7 @@ export function useActions(frame: FrameActions): PaletteGroup[] {
     },
     own && { id: 'rename', label: 'Rename this chat…', icon: PencilLine, run: frame.rename },
     ...(own
-      ? MODES.map((mode) => ({
+      ? MODES.filter((mode) => isWithin(me.modeCeiling, mode)).map((mode) => ({
           id: `mode-${mode}`,
           label: `Approval mode: ${MODE_WORDS[mode].name}`,
           icon: MODE_WORDS[mode].icon,

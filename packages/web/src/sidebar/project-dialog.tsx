@@ -1,5 +1,5 @@
 import { type NewProject, type Project, newProject } from '@sandlot/shared/desk/chats'
-import { MODES } from '@sandlot/shared/mode'
+import { MODES, isWithin } from '@sandlot/shared/mode'
 import { MAX_INSTRUCTION_BYTES } from '@sandlot/shared/person/instructions'
 import { useState } from 'react'
 import { useSubmit } from '../auth/use-submit.ts'
@@ -84,7 +84,10 @@ export function ProjectDialog(props: {
               value={said.mode ?? ''}
               options={[
                 ['', 'The usual mode'],
-                ...MODES.map((mode) => [mode, MODE_WORDS[mode].name] as const),
+                // What was chosen before a ceiling was set stays; the agent lowers it.
+                ...MODES.filter((mode) => mode === said.mode || isWithin(me.modeCeiling, mode)).map(
+                  (mode) => [mode, MODE_WORDS[mode].name] as const,
+                ),
               ]}
               onChange={(mode) => set({ mode: MODES.find((one) => one === mode) ?? null })}
             />

@@ -115,11 +115,12 @@ export class Chat {
     return message.requestId
   }
 
-  /** Send a refused message again, as the same one. */
-  sendAgain(requestId: string): void {
+  /** Send a refused message again, as the same one; one that begins a chat in `mode`. */
+  sendAgain(requestId: string, mode?: Mode): void {
     const message = this.#state.outbox.find((pending) => pending.requestId === requestId)
     if (message === undefined) return
-    const { problem: _forgotten, ...again } = message
+    const { problem: _forgotten, mode: before, ...rest } = message
+    const again = { ...rest, ...(rest.sessionId === null ? { mode: mode ?? before } : {}) }
     this.#line.setOutbox(this.#state.outbox.map((pending) => (pending === message ? again : pending)))
     this.#line.say(again)
   }

@@ -5,10 +5,10 @@ import { type AgentUser, loadSessionMeta, newSessionMeta } from '@sandlot/shared
 import { SandlotError } from '@sandlot/shared/errors'
 import type { Project } from '@sandlot/shared/desk/chats'
 import { newId } from '@sandlot/shared/ids'
-import { type Mode, mode as modeShape } from '@sandlot/shared/mode'
+import { type Mode, isWithin, lowerMode, mode as modeShape } from '@sandlot/shared/mode'
 import { WORKSPACE } from '../../loop/system-prompt.ts'
 import type { Session } from '../../session/session.ts'
-import { allows, configOptionsOf, modesOf, setConfigOption } from '../config-options.ts'
+import { configOptionsOf, modesOf, setConfigOption } from '../config-options.ts'
 import { actorOf } from '../actor.ts'
 import { parseParams } from '../errors.ts'
 import type { Link } from '../client-messages.ts'
@@ -181,10 +181,9 @@ export function addSessionRequests(app: AgentApp, context: HandlerContext): void
  * `forbidden` when what was asked for is above it.
  */
 export function modeOfNew(asked: Mode | undefined, fallback: Mode, ceiling: Mode | undefined): Mode {
-  if (asked !== undefined && !allows(ceiling, asked))
+  if (asked !== undefined && !isWithin(ceiling, asked))
     throw new SandlotError('forbidden', `Your administrator allows no mode above “${ceiling}”.`)
-  const wanted = asked ?? fallback
-  return allows(ceiling, wanted) ? wanted : (ceiling ?? wanted)
+  return lowerMode(asked ?? fallback, ceiling)
 }
 
 function folderOf({ folder }: Project): string {

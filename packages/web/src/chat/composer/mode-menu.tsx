@@ -1,8 +1,9 @@
 import { Menu } from '@base-ui/react/menu'
-import { MODES, type Mode } from '@sandlot/shared/mode'
+import { MODES, type Mode, isWithin } from '@sandlot/shared/mode'
 import { Box, Check, ChevronDown, type LucideIcon, PencilLine, ShieldCheck, Zap } from 'lucide-react'
 import { useRef } from 'react'
 import { cn } from '../../lib/cn.ts'
+import { useChat } from '../chat-context.ts'
 
 export const MODE_WORDS: Record<Mode, { name: string; means: string; icon: LucideIcon }> = {
   manual: { name: 'Manual', means: 'Reads run. Everything else asks first.', icon: ShieldCheck },
@@ -24,7 +25,15 @@ function isMode(value: unknown): value is Mode {
   return MODES.some((mode) => mode === value)
 }
 
+/** Says why a mode cannot be chosen; undefined where it can. */
+function modeRefusal(ceiling: Mode | undefined, mode: Mode): string | undefined {
+  return isWithin(ceiling, mode)
+    ? undefined
+    : `Your administrator allows no mode above ${MODE_WORDS[ceiling ?? mode].name}.`
+}
+
 export function ModeMenu(props: { mode: Mode; onChange: (mode: Mode) => void }) {
+  const { me } = useChat()
   const words = MODE_WORDS[props.mode]
   const Icon = words.icon
   // Inside the page’s landmark, not at the end of the body.
@@ -50,7 +59,7 @@ export function ModeMenu(props: { mode: Mode; onChange: (mode: Mode) => void }) 
                 onValueChange={(value) => isMode(value) && props.onChange(value)}
               >
                 {MODES.map((mode) => (
-                  <ModeItem key={mode} mode={mode} />
+                  <ModeItem key={mode} mode={mode} refusal={modeRefusal(me.modeCeiling, mode)} />
                 ))}
               </Menu.RadioGroup>
             </Menu.Popup>
@@ -61,19 +70,20 @@ export function ModeMenu(props: { mode: Mode; onChange: (mode: Mode) => void }) 
   )
 }
 
-function ModeItem(props: { mode: Mode }) {
+function ModeItem(props: { mode: Mode; refusal: string | undefined }) {
   const words = MODE_WORDS[props.mode]
   const Icon = words.icon
   return (
     <Menu.RadioItem
       value={props.mode}
       closeOnClick
-      className="flex w-full cursor-pointer items-start gap-2.5 rounded-lg px-2.5 py-2 outline-none data-highlighted:bg-hover"
+      disabled={props.refusal !== undefined}
+      className="group flex w-full cursor-pointer items-start gap-2.5 rounded-lg px-2.5 py-2 outline-none data-disabled:cursor-not-allowed data-highlighted:bg-hover"
     >
-      <Icon className="mt-0.5 size-4 shrink-0 text-muted" aria-hidden />
+      <Icon className="mt-0.5 size-4 shrink-0 text-muted group-data-disabled:text-faint" aria-hidden />
       <span className="min-w-0 flex-1">
-        <span className="block text-sm font-medium">{words.name}</span>
-        <span className="block text-xs text-muted">{words.means}</span>
+        <span className="block text-sm font-medium group-data-disabled:text-faint">{words.name}</span>
+        <span className="block text-xs text-muted">{props.refusal ?? words.means}</span>
       </span>
       <Menu.RadioItemIndicator>
         <Check className="mt-0.5 size-4 text-accent" aria-hidden />

@@ -1,5 +1,7 @@
 import type { QueuedEntry } from '@sandlot/shared/transcript/entries'
+import type { Mode } from '@sandlot/shared/mode'
 import { CircleAlert, X } from 'lucide-react'
+import { useEffect } from 'react'
 import { imageSrc } from '../../net/images.ts'
 import { Button, IconButton } from '../../ui/button.tsx'
 import type { PendingMessage } from '../../state/outbox.ts'
@@ -100,8 +102,13 @@ function beginningOf({ text, images }: QueuedEntry): string {
 }
 
 /** First messages that the service refused, each with why and what can be done about it. */
-export function RefusedMessages(props: { messages: readonly PendingMessage[] }) {
-  const { chat } = useChat()
+export function RefusedMessages(props: { messages: readonly PendingMessage[]; mode: Mode }) {
+  const { chat, renewMe } = useChat()
+  const forbidden = props.messages.some(({ problem }) => problem?.code === 'forbidden')
+  // What this person may choose has changed since the page was opened.
+  useEffect(() => {
+    if (forbidden) void renewMe()
+  }, [forbidden, renewMe])
   if (props.messages.length === 0) return null
   return (
     <ul aria-label="Not sent" data-testid="refused" className="divide-y divide-line border-b border-line">
@@ -117,7 +124,11 @@ export function RefusedMessages(props: { messages: readonly PendingMessage[] }) 
             </p>
           </div>
           <div className="flex gap-1">
-            <Button size="sm" className="max-md:h-11" onClick={() => chat.sendAgain(message.requestId)}>
+            <Button
+              size="sm"
+              className="max-md:h-11"
+              onClick={() => chat.sendAgain(message.requestId, props.mode)}
+            >
               Send again
             </Button>
             <Button
