@@ -1,5 +1,6 @@
 /** Class F: names that are not what they say, and files by which a workspace would run something unasked. */
 import { expect } from 'vitest'
+import { READS_ONLY } from '../../packages/ai-agent/src/approval/shell/git.ts'
 
 import { extent } from '../campaign.ts'
 import { begun, type Row } from './row.ts'
@@ -23,14 +24,19 @@ const tell = (name: string): string =>
   `'#!/bin/sh\\ntouch /workspace/ran-${name}\\n[ ! -t 0 ] && cat \\"$@\\" 2>/dev/null\\nexit 0\\n'`
 
 /** What a command that nobody is asked about has run. */
-async function ran(me: ToolCaller, commands: readonly string[]): Promise<string> {
+/** Names of the programs that ran, of commands that end so where nobody answers a question. */
+async function ran(
+  me: ToolCaller,
+  commands: readonly string[],
+  ends: ToolResult['status'] = 'completed',
+): Promise<string> {
   for (const command of commands) {
     const { status, forModel }: ToolResult = await me.call(
       'run_shell_command',
       { command },
       { mode: 'manual' },
     )
-    expect(status, `${command}: ${forModel}`).toBe('completed')
+    expect(status, `${command}: ${forModel}`).toBe(ends)
   }
   return (await me.shell('cd /workspace; ls -d ran-* 2>/dev/null; true')).output
 }
@@ -141,7 +147,7 @@ export const rows: Row[] = [
   },
   {
     id: 'X-F6',
-    what: 'git that runs unasked starts no program of a repository’s configuration',
+    what: 'git asks where a repository’s configuration names programs, and starts none',
     async run({ me }) {
       const made = ['fsmonitor', 'external', 'textconv', 'command', 'clean', 'process', 'gpg', 'hook']
       await me.shell(
@@ -169,12 +175,62 @@ export const rows: Row[] = [
         'blame a',
         'stash list',
       ]
-      const unasked = commands.map((command) => `git ${command}`)
-      expect(await ran(me, [...unasked, 'timeout 20 git diff', 'cd /workspace && git -C repo diff'])).toBe('')
+      const unasked = commands.map((command) => `git -C /workspace/repo ${command}`)
+      const others = ['timeout 20 git -C /workspace/repo diff', 'cd /workspace && git -C repo diff']
+      expect(await ran(me, [...unasked, ...others], 'failed')).toBe('')
       // The programs are what would have run: a person's own git starts them.
       await me.shell('cd /workspace/repo; touch /workspace/bin; git status; git diff; git log -p; true')
       expect((await me.shell('cd /workspace; ls -d ran-*')).output).toMatch(/ran-fsmonitor/)
       await me.shell('cd /workspace; rm -rf repo bin ran-*')
+    },
+  },
+  {
+    id: 'X-F6',
+    what: 'git that runs unasked starts no hook of a repository, and looks into no submodule',
+    async run({ me }) {
+      await me.shell(
+        [
+          `printf ${tell('hook')} > m; chmod +x m; git init -q repo; git init -q inner; cd repo`,
+          'git -C ../inner commit -qm one --allow-empty; git -c protocol.file.allow=always submodule add -q ../inner sub',
+          'git config -f .gitmodules submodule.sub.ignore none; git add .; git commit -qm one; echo x > sub/f; git -C sub add f',
+          'for g in .git .git/modules/sub; do for h in post-index-change reference-transaction; do cp ../m $g/hooks/$h; done; done',
+          'touch sub/f; rm -f ../ran-*',
+        ].join('\n'),
+      )
+      expect(
+        await ran(
+          me,
+          ['status', 'diff', 'log -p', 'stash list'].map((words) => `cd /workspace/repo && git ${words}`),
+        ),
+      ).toBe('')
+      await me.shell('cd /workspace/repo; touch sub/f; git status; true')
+      expect((await me.shell('cd /workspace; ls -d ran-*')).output).toMatch(/ran-hook/)
+      await me.shell('cd /workspace; rm -rf repo inner m ran-*')
+    },
+  },
+  {
+    id: 'X-F6',
+    what: 'git fetches no object that is missing, by whatever program or address',
+    async run({ me }) {
+      await me.shell(
+        [
+          `printf '#!/bin/sh\\ntouch /workspace/ran-fetch\\n' > m; chmod +x m; git init -q full; cd full; echo one > a; git add .; git commit -qm one`,
+          'git config uploadpack.allowFilter true; git config uploadpack.allowAnySHA1InWant true; cd ..',
+          'git clone -q --no-checkout --filter=blob:none file:///workspace/full repo; cd repo',
+          'git config remote.origin.uploadpack "/workspace/m; git-upload-pack"',
+        ].join('\n'),
+      )
+      expect(await ran(me, ['git -C repo show HEAD:a', 'cd repo && git log -p'], 'failed')).toBe('')
+      // The environment alone would have held it back too.
+      await me.shell(
+        `${Object.entries(READS_ONLY)
+          .map(([name, value]) => `${name}='${value}'`)
+          .join(' ')} git -C repo show HEAD:a; true`,
+      )
+      expect((await me.shell('ls -d ran-*; true')).output).not.toContain('ran-fetch')
+      await me.shell('touch m; git -C repo show HEAD:a; true')
+      expect((await me.shell('ls -d ran-*; true')).output).toContain('ran-fetch')
+      await me.shell('cd /workspace; rm -rf repo full m ran-*')
     },
   },
   {

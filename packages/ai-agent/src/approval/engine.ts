@@ -23,8 +23,8 @@ export interface Judgement {
    */
   open: Part[]
   /**
-   * It would run if git held what these delete or overwrite, which has not been looked up. Empty:
-   * they decide nothing.
+   * Not looked up yet. Where it asks, it would run if git held what these delete or overwrite;
+   * where it is allowed, it asks if one of them is found. Empty: they decide nothing.
    */
   atRisk: Loss[]
 }
@@ -60,14 +60,12 @@ export function judge(
   )
   const ruled = deciding.some(({ byRule }) => byRule)
   const asks = verdict === 'ask'
+  const settled = asks && deciding.some(({ atRisk }) => atRisk === undefined)
   return {
     verdict,
     why: distinct(why).slice(0, MAX_REASONS),
     open: asks && !ruled ? deciding.map(({ part }) => part) : [],
-    atRisk:
-      asks && deciding.every((one) => one.atRisk !== undefined)
-        ? deciding.flatMap((one) => one.atRisk ?? [])
-        : [],
+    atRisk: settled ? [] : judged.flatMap((one) => one.atRisk ?? []),
   }
 }
 
@@ -109,10 +107,18 @@ function judgePart(
   const allowing = rules.find((rule) => rule.effect === 'allow' && covers(rule.match, part, request))
   if (allowing !== undefined)
     return { verdict: 'allow', because: ruleWords(allowing, 'yes'), ruleId: allowing.id }
+  if (mode !== 'yolo' && part.usual === 'read') return judgeRead(part, reach?.lost)
   if (runsIn(mode, part)) return { verdict: 'allow' }
   return mode === 'auto' && reach !== undefined && part.usual === 'act'
     ? judgeInAuto(part, request, reach)
     : { verdict: 'ask', because: part.because }
+}
+
+/** Git reads without a question only where its configuration is known to run nothing. */
+function judgeRead({ losses = [] }: Part, lost: SandboxReach['lost']): PartVerdict {
+  if (losses.length > 0 && lost === undefined) return { verdict: 'allow', atRisk: losses }
+  const found = losses.find((loss) => lost?.has(lossKey(loss)) === true)
+  return found === undefined ? { verdict: 'allow' } : { verdict: 'ask', because: LOSS_WORDS[found.does] }
 }
 
 /** What the sandbox has decides, and whether git holds what the part shows to be lost. */

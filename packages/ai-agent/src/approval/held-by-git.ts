@@ -1,10 +1,12 @@
 /**
  * Whether git holds what a call would delete or overwrite: asked in the sandbox, of the files that
- * the call shows. What exists and is not committed as it is, is lost.
+ * the call shows. What exists and is not committed as it is, is lost; so is what a repository holds
+ * whose configuration may run programs, which proves nothing.
  */
 import { randomBytes } from 'node:crypto'
 import type { Sandbox } from '@sandlot/sandbox/sandbox'
 import { READS_ONLY } from './shell/git.ts'
+import { PLAIN_CONFIG } from './shell/git-config.ts'
 import { inSandbox } from './files.ts'
 import { type Loss, lossKey } from './shell/losses.ts'
 
@@ -19,10 +21,21 @@ const OUTPUT_BYTES = 16 * 1024
  * elsewhere counts. Flags other than H (assume-unchanged, skip-worktree) hide changes from git.
  */
 const SCRIPT = String.raw`
+${PLAIN_CONFIG}
+plain_environment
+plain=$?
 unset GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE GIT_OBJECT_DIRECTORY GIT_COMMON_DIR GIT_NAMESPACE
 quiet_git() { git --no-optional-locks --literal-pathspecs "$@" 2>/dev/null; }
+plain_folder() {
+  [ "$1" = "$last" ] || { plain_config "$1"; verdict=$?; last=$1; }
+  return "$verdict"
+}
 held() {
   local path=$2 folder gitdir tracked status
+  if [ "$1" = runs ]; then
+    [ "$plain" = 0 ] && plain_config "$path"
+    return
+  fi
   case $1 in
     overwrites | replaces) path=$(realpath -m -- "$path") || return 1 ;;
     *) path=$(realpath -m -- "$(dirname -- "$path")")/$(basename -- "$path") || return 1 ;;
@@ -31,6 +44,7 @@ held() {
   case $path/ in "$workspace"/*) ;; *) return 0 ;; esac
   if [ "$1" = discards ]; then
     quiet_git -C "$path" rev-parse --git-dir >/dev/null || return 0
+    plain_folder "$path" || return 1
     status=$(quiet_git -C "$path" status --porcelain --untracked-files=no) || return 1
     [ -z "$status" ]
     return
@@ -41,6 +55,7 @@ held() {
     [ -n "$(find "$path" ! -type d -print -quit)" ] || return 0
   fi
   folder=$(dirname -- "$path")
+  plain_folder "$folder" || return 1
   gitdir=$(quiet_git -C "$folder" rev-parse --absolute-git-dir) || return 1
   case $(realpath -m -- "$gitdir")/ in "$path"/*) return 1 ;; esac
   tracked=$(quiet_git -C "$folder" ls-files -v -s -- "$path") || return 1
@@ -52,6 +67,7 @@ held() {
 workspace=$(realpath -m -- "$1")
 shift
 at=0
+last=
 while [ $# -gt 1 ]; do
   held "$1" "$2" || echo "$at"
   shift 2
@@ -98,5 +114,6 @@ export async function lostToGit(
   await running.exit
   const lines = printed.trimEnd().split('\n')
   if (lines.pop() !== 'end') return all
-  return new Set(lines.flatMap((line) => asked[Number(line)]?.key ?? []))
+  const unknown = losses.filter(({ paths }) => paths === undefined).map(lossKey)
+  return new Set([...unknown, ...lines.flatMap((line) => asked[Number(line)]?.key ?? [])])
 }

@@ -161,12 +161,13 @@ export const LOSS_WORDS: Record<Loss['does'], string> = {
   overwrites: 'overwrites what git does not hold',
   replaces: 'overwrites what git does not hold',
   discards: DISCARDS,
+  runs: 'reads with git, and the configuration there may have it run programs',
 }
 const DESTROYS = new Set([
   'deletes without asking',
   'overwrites what others may have pushed',
   'overwrites a disk or a file',
-  ...Object.values(LOSS_WORDS),
+  ...Object.values(LOSS_WORDS).filter((words) => words !== LOSS_WORDS.runs),
 ])
 const DELETES = 'deletes files'
 

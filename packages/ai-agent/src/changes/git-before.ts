@@ -1,12 +1,13 @@
 /**
  * What files that git tracks held before a prompt, also where they differed from the last commit:
  * the state is written as a tree into a folder of its own outside the repository, which stays as it
- * is. Only files that differ from the index are read, and no program of the repository's
- * configuration runs.
+ * is. Only files that differ from the index are read, and of a repository whose configuration may
+ * run programs none.
  */
 import { newCommandId } from '@sandlot/sandbox/collect'
 import type { Sandbox } from '@sandlot/sandbox/sandbox'
 import { READS_ONLY } from '../approval/shell/git.ts'
+import { PLAIN_CONFIG } from '../approval/shell/git-config.ts'
 
 export interface GitBefore {
   /** The contents of these files of the workspace, of those that git tracked. Never rejects. */
@@ -20,18 +21,11 @@ const TIMEOUT_MS = 4_000
 const MOST_WRITTEN_BYTES = 16 * 1024 * 1024
 const MOST_READ_BYTES = 8 * 1024 * 1024
 
-const ENTER = `
+const ENTER = `${PLAIN_CONFIG}
 enter() {
-  cd "./$1" || return
+  cd "./$1" && plain_config . || return
   store=$(git rev-parse --path-format=absolute --git-path objects) || return
   index=$(git rev-parse --path-format=absolute --git-path index) || return
-  off=$GIT_CONFIG_COUNT
-  # As the image's git that only reads does, for sandboxes without an image.
-  while IFS= read -r -d '' name; do
-    export "GIT_CONFIG_KEY_$off=$name" "GIT_CONFIG_VALUE_$off="
-    off=$((off + 1))
-  done < <(git config --null --name-only --get-regexp '^filter\\..*\\.(clean|smudge|process|required)$')
-  export GIT_CONFIG_COUNT=$off
   export GIT_INDEX_FILE="$2/index" GIT_OBJECT_DIRECTORY="$2/objects" GIT_ALTERNATE_OBJECT_DIRECTORIES="$store"
 }`
 const TAKE = `${ENTER}
@@ -40,6 +34,8 @@ folder=$1; shift; n=0
 for repository; do
   at="$folder/$n"; n=$((n + 1))
   (enter "$repository" "$at" && mkdir -p "$at/objects" && { [ ! -e "$index" ] || cp -p "$index" "$at/index"; } &&
+    # A hook of a submodule is no configuration: none is looked into.
+    git ls-files --stage -z | sed -zn 's/^160000 \\([^ ]*\\) [0-3]/0 \\1/p' | git update-index -z --index-info &&
     git add -u . && git write-tree > "$at/tree") 2>/dev/null
 done`
 const READ = `${ENTER}

@@ -203,7 +203,7 @@ async function* runCommand(
     id: randomBytes(16).toString('hex'),
     command,
     cwd: place,
-    env: { ...shellEnvironment(command), ...env },
+    env: { ...(ctx.judged?.unasked === true && shellEnvironment(command)), ...env },
     merge,
     stdin: true,
     autoAcknowledge: true,

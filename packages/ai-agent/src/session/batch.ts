@@ -138,7 +138,8 @@ export async function rulingOf(
   const { rules, beyond } = held.parts
   const request = callRequest(call, by?.paths)
   const ruled = [...(await rules.of(userId, at)), ...approvals.rulesAt(at)]
-  const reach = beyond && { beyond: beyond(at.sessionId, userId, ruled), lost: by?.lost }
+  const reached = beyond === undefined ? 'may reach a network' : beyond(at.sessionId, userId, ruled)
+  const reach = { beyond: reached, lost: by?.lost }
   const judgement = judge(request, ruled, mode, reach)
   return { ...judgement, options: approvalOptions(request, judgement, rules.remember) }
 }

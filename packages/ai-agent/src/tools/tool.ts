@@ -98,7 +98,7 @@ export interface Ruling {
   why: RuleReason[]
   /** The answers to choose from when it asks. */
   options: ApprovalOption[]
-  /** It asks only until it is known whether git holds what these delete or overwrite. */
+  /** As of `Judgement`. */
   atRisk: readonly Loss[]
 }
 
@@ -238,13 +238,18 @@ export interface CallContext {
   events(): readonly SessionEvent[]
   /** A saved attempt of this call before a restart, when there was one. */
   previous?: { n: number; boot: string }
-  /**
-   * Where the call's paths lead, as it was judged; the others have no symbolic link. Set by the
-   * approve policy.
-   */
-  paths?: ResolvedPaths
+  /** Set by the approve policy. */
+  judged?: JudgedCall
   /** Epoch milliseconds, as in the log. */
   now: () => number
+}
+
+/** A call as it was let run. */
+interface JudgedCall {
+  /** Where its paths lead; the others have no symbolic link. */
+  paths?: ResolvedPaths | undefined
+  /** No person was asked about it: git that only reads starts no program then. */
+  unasked?: boolean
 }
 
 /** A call with what only policies need of it. */

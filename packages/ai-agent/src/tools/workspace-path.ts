@@ -86,7 +86,7 @@ export async function* openWorkspace(
   // Commands of a backend without containers see the workspace under another name, and models
   // repeat what they see.
   const named = workspacePath(path, [WORKSPACE, sandbox.workspace])
-  return { sandbox, files: sandbox.files.withoutLinks, path: ctx.paths?.get(path)?.path ?? named }
+  return { sandbox, files: sandbox.files.withoutLinks, path: ctx.judged?.paths?.get(path)?.path ?? named }
 }
 
 /** The folder in which a chat with this `cwd` works; undefined: the workspace itself. */

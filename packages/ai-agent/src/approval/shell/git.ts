@@ -1,13 +1,17 @@
 /**
- * `git` where it only reads. What git runs by its configuration is off where such a command is run
- * (`READS_ONLY`), and that configuration can only be written by what was itself allowed, because
- * edits of it always ask (`files.ts`).
+ * `git` where it only reads: in a repository whose configuration can name no program
+ * (`git-config.ts`), with what needs no configuration off (`READS_ONLY`): hooks, which are files,
+ * and every way to fetch an object that is missing.
  */
 import { type Options, usesOnly as keepsToAny } from './options.ts'
 import { type ArgWord, mayBeOption } from './words.ts'
 
 const OFF = {
   'core.fsmonitor': 'false',
+  'core.sshCommand': 'false',
+  'protocol.allow': 'never',
+  'submodule.recurse': 'false',
+  'diff.ignoreSubmodules': 'all',
   'core.hooksPath': '/dev/null',
   'core.pager': 'cat',
   'log.showSignature': 'false',
@@ -24,6 +28,9 @@ const OFF = {
  */
 export const READS_ONLY: Readonly<Record<string, string>> = {
   PATH: '/usr/lib/sandlot/reads:/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin',
+  GIT_NO_LAZY_FETCH: '1',
+  // No protocol has this name. It also counts in submodules, and against `protocol.file.allow`.
+  GIT_ALLOW_PROTOCOL: 'none',
   GIT_CONFIG_COUNT: String(Object.keys(OFF).length),
   ...Object.fromEntries(
     Object.entries(OFF).flatMap(([key, value], n) => [
@@ -36,7 +43,7 @@ export const READS_ONLY: Readonly<Record<string, string>> = {
 const FORMAT =
   'oneline pretty=? format=? abbrev-commit no-abbrev-commit abbrev=? date= decorate=? no-decorate graph color=? no-color encoding=? no-notes relative-date parents children left-right'
 const DIFF =
-  'patch no-patch unified= raw stat=? numstat shortstat dirstat=? summary name-only name-status cached staged merge-base minimal patience histogram diff-algorithm= word-diff=? color-words=? no-renames find-renames=? find-copies=? diff-filter= exit-code quiet ignore-all-space ignore-space-change ignore-space-at-eol ignore-blank-lines ignore-cr-at-eol function-context inter-hunk-context= full-index binary check no-ext-diff no-textconv text relative=? src-prefix= dst-prefix= no-prefix submodule=? ignore-submodules=? no-index pickaxe-all pickaxe-regex line-prefix= compact-summary'
+  'patch no-patch unified= raw stat=? numstat shortstat dirstat=? summary name-only name-status cached staged merge-base minimal patience histogram diff-algorithm= word-diff=? color-words=? no-renames find-renames=? find-copies=? diff-filter= exit-code quiet ignore-all-space ignore-space-change ignore-space-at-eol ignore-blank-lines ignore-cr-at-eol function-context inter-hunk-context= full-index binary check no-ext-diff no-textconv text relative=? src-prefix= dst-prefix= no-prefix no-index pickaxe-all pickaxe-regex line-prefix= compact-summary'
 const CHOICE =
   'max-count= skip= since= after= until= before= author= committer= grep= all-match invert-grep regexp-ignore-case extended-regexp fixed-strings perl-regexp merges no-merges first-parent min-parents=? max-parents=? all branches=? tags=? remotes=? glob= exclude= follow full-history simplify-merges topo-order date-order author-date-order reverse not source name-only name-status cherry-pick cherry-mark ancestry-path boundary walk-reflogs no-walk count cc'
 
@@ -50,7 +57,7 @@ const LOG: Options = {
 const COMMANDS: Readonly<Record<string, Options | ((words: readonly ArgWord[]) => boolean)>> = {
   status: {
     flags: 'sbvzu',
-    long: 'short branch show-stash porcelain=? long verbose untracked-files=? ignore-submodules=? ignored=? column=? no-column ahead-behind no-ahead-behind renames no-renames find-renames=?',
+    long: 'short branch show-stash porcelain=? long verbose untracked-files=? ignored=? column=? no-column ahead-behind no-ahead-behind renames no-renames find-renames=?',
   },
   log: LOG,
   shortlog: {
@@ -69,7 +76,7 @@ const COMMANDS: Readonly<Record<string, Options | ((words: readonly ArgWord[]) =
   'ls-files': {
     flags: 'cdmoistukvzf',
     valued: 'x',
-    long: 'cached deleted modified others ignored stage unmerged killed full-name error-unmatch directory no-empty-directory eol deduplicate exclude= exclude-standard abbrev=? recurse-submodules',
+    long: 'cached deleted modified others ignored stage unmerged killed full-name error-unmatch directory no-empty-directory eol deduplicate exclude= exclude-standard abbrev=?',
   },
   'ls-tree': {
     flags: 'drtlz',

@@ -9,9 +9,10 @@ import { type ArgWord, systemName } from './words.ts'
 export interface Loss {
   /**
    * `replaces`: overwrites a file, and leaves a folder as it is. `discards`: what is not committed
-   * in the repository there.
+   * in the repository there. `runs`: nothing, if no program is named by the configuration of the
+   * repository there, which git only reads.
    */
-  does: 'deletes' | 'overwrites' | 'replaces' | 'discards'
+  does: 'deletes' | 'overwrites' | 'replaces' | 'discards' | 'runs'
   /**
    * Where: absolute, or from where the command line begins; several where a `cd` may fail. A
    * folder stands for all below it. Undefined: not known before it runs.
@@ -62,11 +63,18 @@ const MOST_FOLDERS = 4
 
 function lossesOfPart(part: ShellPart): Loss[] {
   if (part.type === 'write') return part.appends ? [] : [at('overwrites', part.path)]
-  return part.type === 'run' && part.effect === 'acts' ? lossesOfRun(part) : []
+  if (part.type !== 'run' || part.effect === 'carries') return []
+  return part.effect === 'acts' ? lossesOfRun(part) : runsByReading(part)
 }
 
 function at(does: Loss['does'], path: string | undefined): Loss {
   return { does, paths: path === undefined ? undefined : [path] }
+}
+
+function runsByReading({ words: [name, ...rest] }: Run): Loss[] {
+  if (systemName(name?.literal) !== 'git') return []
+  const { place, verb } = gitCommand(rest)
+  return verb === 'version' || rest[0]?.literal === '--version' ? [] : [at('runs', place)]
 }
 
 function lossesOfRun({ words }: Run): Loss[] {
@@ -143,20 +151,7 @@ function intoLast(operands: Arguments['operands'], has: Arguments['has']): Loss[
 
 /** Git keeps what is committed; these throw away what is not, or what only git still has. */
 function lossesOfGit(words: readonly ArgWord[]): Loss[] {
-  let place: string | undefined = '.'
-  let first = 0
-  for (; words[first]?.prefix.startsWith('-') === true; first++) {
-    const option = words[first]?.literal
-    if (option === '-c') first++
-    if (option !== '-C') {
-      if (option !== '-c' && option !== '--no-pager') place = undefined
-      continue
-    }
-    const to = words[++first]?.literal
-    place = place === undefined || to === undefined ? undefined : join(place, to)
-  }
-  const verb = words[first]?.literal
-  const rest = words.slice(first + 1)
+  const { place, verb, rest } = gitCommand(words)
   const { operands, has } = readArguments(rest)
   const says = (...texts: string[]): boolean => rest.some(({ literal = '' }) => texts.includes(literal))
   const discards = [at('discards', place)]
@@ -198,4 +193,27 @@ function lossesOfGit(words: readonly ArgWord[]): Loss[] {
 /** More likely a file than the name of a branch. */
 function isPathLike(operand: string | undefined): boolean {
   return operand === undefined || /[./]/.test(operand)
+}
+
+const NO_PLACE = new Set(['-c', '-P', '--no-pager', '--no-optional-locks', '--literal-pathspecs'])
+
+/** `place`: where it runs, undefined where that is not known. */
+function gitCommand(words: readonly ArgWord[]): {
+  place: string | undefined
+  verb: string | undefined
+  rest: readonly ArgWord[]
+} {
+  let place: string | undefined = '.'
+  let first = 0
+  for (; words[first]?.prefix.startsWith('-') === true; first++) {
+    const option = words[first]?.literal
+    if (option === '-c') first++
+    if (option !== '-C') {
+      if (!NO_PLACE.has(option ?? '')) place = undefined
+      continue
+    }
+    const to = words[++first]?.literal
+    place = place === undefined || to === undefined ? undefined : join(place, to)
+  }
+  return { place, verb: words[first]?.literal, rest: words.slice(first + 1) }
 }

@@ -39,7 +39,8 @@ export function approve(ttlMs: number): Policy {
       }
       if (standing.state !== 'judged') {
         const { paths, refusal } = yield* pathsAfterRestart(call, ctx, standing.state === 'begun')
-        return refusal ?? (yield* next(call, { ...ctx, paths }))
+        const unasked = standing.state === 'begun'
+        return refusal ?? (yield* next(call, { ...ctx, judged: { paths, unasked } }))
       }
       const asNamed = standing.ruling
       if (isForbidden(asNamed)) return forbiddenOutcome(asNamed)
@@ -49,8 +50,7 @@ export function approve(ttlMs: number): Policy {
       )
       const named = elsewhere ? await orAborted(call.judge(call.args, { paths }), ctx.signal) : asNamed
       const ruling = named.atRisk.length === 0 ? named : yield* lookAtGit(named.atRisk, call, ctx, paths)
-      const judged = paths === undefined ? ctx : { ...ctx, paths }
-      if (ruling.verdict === 'allow') return yield* next(call, judged)
+      if (ruling.verdict === 'allow') return yield* next(call, { ...ctx, judged: { paths, unasked: true } })
       if (isForbidden(ruling)) return forbiddenOutcome(ruling)
       const { options, why } = ruling
       const links = [...(paths ?? [])].flatMap(([path, { path: leadsTo, linked }]) =>
@@ -66,7 +66,7 @@ export function approve(ttlMs: number): Policy {
       const answer = await answered(call, ctx)
       if (!answer.allowed) return deniedOutcome(answer)
       return answer.input === undefined
-        ? yield* next(call, judged)
+        ? yield* next(call, { ...ctx, judged: { paths } })
         : yield* runEdited(next, call, ctx, answer.input)
     }
 }
@@ -88,7 +88,7 @@ async function* runEdited(
   const about = call.tool.title(checked.args)
   yield { type: 'title', ...(typeof about === 'string' ? { title: about } : about) }
   const { paths, refusal } = yield* pathsAfterRestart(edited, ctx, false)
-  const outcome = refusal ?? (yield* next(edited, { ...ctx, paths }))
+  const outcome = refusal ?? (yield* next(edited, { ...ctx, judged: { paths } }))
   return { ...outcome, forModel: `${editedText(call.args, checked.args)}\n${outcome.forModel}` }
 }
 

@@ -86,7 +86,7 @@ export const runShellCommand = defineTool({
   title: (args) => textArg(args, 'description') ?? firstLine(textArg(args, 'command') ?? 'Run a command'),
   async *execute(args, ctx) {
     const cwd = args.cwd === undefined ? {} : { cwd: workspacePath(args.cwd) || '.' }
-    const env = shellEnvironment(args.command)
+    const env = ctx.judged?.unasked === true ? shellEnvironment(args.command) : undefined
     const request = { command: args.command, ...cwd, env }
     if (args.background) return yield* startInBackground(request, ctx)
     const result = yield* new SandboxedToolExecutor(ctx).run({ ...request, inSession: true })
