@@ -6,7 +6,7 @@
 import type { Mode } from '@sandlot/shared/mode'
 import { type Rule, type RuleReason, type Verdict, VERDICTS, describeMatch } from '@sandlot/shared/rules'
 import { LOSS_WORDS, type Part, riskReason, partsOf } from './parts.ts'
-import { type Loss, lossKey } from './shell/losses.ts'
+import { type Loss, lossKey } from './shell/loss.ts'
 import { type Answer, concerns, covers } from './match.ts'
 import type { CallRequest } from './request.ts'
 

@@ -3,7 +3,8 @@ import { quotePath } from '@sandlot/shared/quoted-path'
 import { hostBlock } from './hosts.ts'
 import { absolutePath, isInstructionsFile, isOrdersFile, isOwnFile } from './files.ts'
 import type { CallRequest, RuleRequest } from './request.ts'
-import { type Loss, lossesOf } from './shell/losses.ts'
+import type { Loss } from './shell/loss.ts'
+import { lossesOf } from './shell/losses.ts'
 import { shellParts, shorten } from './shell/shell-parts.ts'
 import type { ShellPart } from './shell/parts.ts'
 
@@ -160,7 +161,13 @@ export const LOSS_WORDS: Record<Loss['does'], string> = {
   deletes: 'deletes what git does not hold',
   overwrites: 'overwrites what git does not hold',
   replaces: 'overwrites what git does not hold',
+  moves: 'moves what git does not hold out of the workspace',
+  untars: 'overwrites what git does not hold',
+  unzips: 'overwrites what git does not hold',
   discards: DISCARDS,
+  resets: DISCARDS,
+  restores: DISCARDS,
+  checks: DISCARDS,
   runs: 'reads with git, and the configuration there may have it run programs',
 }
 const DESTROYS = new Set([

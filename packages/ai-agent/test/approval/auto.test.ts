@@ -5,7 +5,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { type SandboxReach, judge } from '../../src/approval/engine.ts'
 import type { CallRequest, RuleRequest } from '../../src/approval/request.ts'
-import { lossKey } from '../../src/approval/shell/losses.ts'
+import { lossKey } from '../../src/approval/shell/loss.ts'
 import { RULES } from './corpus/corpus.ts'
 import { effects } from './corpus/effects.ts'
 import { misread } from './corpus/misread.ts'
@@ -45,7 +45,7 @@ describe('where the sandbox reaches nothing', () => {
     'python3 clean.py',
     'touch a; mkdir -p b/c; echo x >> log',
     'ls | sort > /dev/null',
-    'git commit -am wip && git checkout main',
+    'git commit -am wip && git switch main',
     'git rm old.ts',
     '$TOOL --version',
   ])('%s runs', (command) => {
@@ -67,15 +67,15 @@ describe('where the sandbox reaches nothing', () => {
     ['cd web && rm -f a.txt', ['deletes a.txt web/a.txt']],
     ['cd /workspace/web && rm a', ['deletes a /workspace/web/a']],
     ['echo x > out.txt', ['overwrites out.txt']],
-    ['mv a/one b', ['replaces b', 'overwrites b/one']],
+    ['mv a/one b', ['moves a/one', 'replaces b', 'overwrites b/one']],
     ['cp -r src dist', ['replaces dist', 'overwrites dist/src']],
-    ['sed -i s/a/b/ x.txt', ['overwrites s/a/b/', 'overwrites x.txt']],
+    ['sed -i s/a/b/ x.txt', ['overwrites x.txt']],
     ['cat x | tee y', ['overwrites y']],
     ['timeout 5 rm x', ['deletes x']],
     ["bash -c 'rm x'", ['deletes x']],
     ['git reset --hard', ['discards .']],
-    ['git -C sub checkout -- .', ['discards sub']],
-    ['git -c core.pager=cat restore a.ts', ['discards .']],
+    ['git -C sub checkout -- .', ['checks sub']],
+    ['git -c core.pager=cat restore a.ts', ['restores a.ts']],
     ['dd if=a of=b', ['overwrites b']],
   ])('%s waits for what git holds', (command, expected) => {
     const { verdict, atRisk } = inAuto(shell(command))

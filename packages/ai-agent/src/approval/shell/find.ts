@@ -8,7 +8,7 @@ const ONE_VALUE =
   '-maxdepth -mindepth -regextype -amin -anewer -atime -cmin -cnewer -ctime -fstype -gid -group -ilname -iname -inum -ipath -iregex -iwholename -links -lname -mmin -mtime -name -newer -path -perm -regex -samefile -size -type -uid -used -user -wholename -xtype -printf'
 
 /** Tests, options and actions that only read, with the number of words that belong to each. */
-const PRIMARIES = new Map([
+export const PRIMARIES = new Map([
   ...NO_VALUE.split(' ').map((name) => [name, 0] as const),
   ...ONE_VALUE.split(' ').map((name) => [name, 1] as const),
 ])

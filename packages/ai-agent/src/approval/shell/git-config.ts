@@ -49,7 +49,10 @@ const HARMLESS: Readonly<Record<string, string>> = {
 }
 
 const KEYS = Object.entries(HARMLESS)
-  .map(([section, names]) => `${section.replace('*', '.+').replace('.', String.raw`\.`)}\\.(${names.replaceAll(' ', '|')})`)
+  .map(
+    ([section, names]) =>
+      `${section.replace('*', '.+').replace('.', String.raw`\.`)}\\.(${names.replaceAll(' ', '|')})`,
+  )
   .join('|')
 
 /** Set by git’s user without naming a program or a place. */

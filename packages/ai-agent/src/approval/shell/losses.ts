@@ -3,41 +3,34 @@
  * do so too, and nothing here sees that.
  */
 import { posix } from 'node:path'
+import { lossesOfGit, runsByReading } from './losses-git.ts'
+import { LOSING, lossesOfProgram } from './losses-programs.ts'
+import { type Loss, lost } from './loss.ts'
 import type { ShellPart } from './parts.ts'
-import { type ArgWord, systemName } from './words.ts'
-
-export interface Loss {
-  /**
-   * `replaces`: overwrites a file, and leaves a folder as it is. `discards`: what is not committed
-   * in the repository there. `runs`: nothing, if no program is named by the configuration of the
-   * repository there, which git only reads.
-   */
-  does: 'deletes' | 'overwrites' | 'replaces' | 'discards' | 'runs'
-  /**
-   * Where: absolute, or from where the command line begins; several where a `cd` may fail. A
-   * folder stands for all below it. Undefined: not known before it runs.
-   */
-  paths: readonly string[] | undefined
-}
-
-/** The same for the same loss, whenever the line is read. */
-export function lossKey({ does, paths }: Loss): string {
-  return JSON.stringify([does, paths])
-}
-
-type Run = Extract<ShellPart, { type: 'run' }>
+import { systemName } from './words.ts'
 
 /** Of each part what it shows to be lost, in the order of `parts`. */
 export function lossesOf(parts: readonly ShellPart[]): Loss[][] {
   const bases = basesOf(parts)
-  const placed = ({ does, paths }: Loss): Loss => ({
-    does,
-    paths:
-      bases === undefined && paths?.some((path) => !path.startsWith('/')) === true
-        ? undefined
-        : paths?.flatMap((path) => [...new Set((bases ?? ['.']).map((base) => join(base, path)))]),
-  })
-  return parts.map((part) => lossesOfPart(part).map(placed))
+  return parts.map((part) =>
+    (hidesLoss(part, parts) ? lost('deletes', undefined) : lossesOfPart(part)).flatMap((loss) =>
+      placed(loss, bases),
+    ),
+  )
+}
+
+function placed(loss: Loss, bases: readonly string[] | undefined): Loss[] {
+  const { does, paths, into } = loss
+  const all = [...(paths ?? []), ...(into === undefined ? [] : [into])]
+  if (paths === undefined || all.every((path) => path.startsWith('/'))) return [loss]
+  if (bases === undefined) return [{ does, paths: undefined }]
+  if (into !== undefined)
+    return bases.map((base) => ({
+      does,
+      paths: paths.map((path) => join(base, path)),
+      into: join(base, into),
+    }))
+  return [{ does, paths: paths.flatMap((path) => [...new Set(bases.map((base) => join(base, path)))]) }]
 }
 
 function join(base: string, path: string): string {
@@ -51,6 +44,9 @@ function basesOf(parts: readonly ShellPart[]): string[] | undefined {
     if (part.type !== 'run') continue
     const [name, ...rest] = part.words.map(({ literal }) => literal)
     if (name === 'pushd' || name === 'popd') return undefined
+    // They run what they carry elsewhere.
+    if (name === 'env' && changesFolder(rest)) return undefined
+    if (name === 'find' && rest.some((word) => word === '-execdir' || word === '-okdir')) return undefined
     if (name !== 'cd') continue
     const [to] = rest
     if (rest.length !== 1 || to === undefined || to.startsWith('-')) return undefined
@@ -61,159 +57,38 @@ function basesOf(parts: readonly ShellPart[]): string[] | undefined {
 
 const MOST_FOLDERS = 4
 
-function lossesOfPart(part: ShellPart): Loss[] {
-  if (part.type === 'write') return part.appends ? [] : [at('overwrites', part.path)]
-  if (part.type !== 'run' || part.effect === 'carries') return []
-  return part.effect === 'acts' ? lossesOfRun(part) : runsByReading(part)
+function changesFolder(words: readonly (string | undefined)[]): boolean {
+  const command = words.findIndex(
+    (word, at) => word !== undefined && !/^-|=/.test(word) && !/^(-u|--unset)$/.test(words[at - 1] ?? ''),
+  )
+  return words.slice(0, command).some((word = '') => /^(-[a-zA-Z0]*C|--c)/.test(word))
 }
 
-function at(does: Loss['does'], path: string | undefined): Loss {
-  return { does, paths: path === undefined ? undefined : [path] }
-}
-
-function runsByReading({ words: [name, ...rest] }: Run): Loss[] {
-  if (systemName(name?.literal) !== 'git') return []
-  const { place, verb } = gitCommand(rest)
-  return verb === 'version' || rest[0]?.literal === '--version' ? [] : [at('runs', place)]
-}
-
-function lossesOfRun({ words }: Run): Loss[] {
-  const [name, ...rest] = words
+function lossesOfPart(part: ShellPart): readonly Loss[] {
+  if (part.type === 'write') return part.appends ? [] : lost('overwrites', part.path)
+  if (part.type !== 'run') return []
+  const [name, ...rest] = part.words
   const program = systemName(name?.literal)
-  const { operands, has } = readArguments(rest)
-  switch (program) {
-    case 'rm':
-    case 'unlink':
-    case 'shred':
-      return operands.map((path) => at('deletes', path))
-    case 'mv':
-    case 'cp':
-    case 'install':
-    case 'rsync':
-      return has('n', '--no-clobber') && program !== 'rsync' ? [] : intoLast(operands, has)
-    case 'ln':
-      return has('f', '--force') ? intoLast(operands, has) : []
-    case 'tee':
-      return has('a', '--append') ? [] : operands.map((path) => at('overwrites', path))
-    case 'truncate':
-      return operands.map((path) => at('overwrites', path))
-    case 'sed':
-    case 'perl':
-      return has('i', '--in-place') ? operands.map((path) => at('overwrites', path)) : []
-    case 'dd':
-      return rest.flatMap(({ literal, prefix }) =>
-        prefix.startsWith('of=') ? [at('overwrites', literal?.slice('of='.length))] : [],
-      )
-    case 'find':
-      return rest.some(({ literal }) => literal === '-delete') ? [at('deletes', undefined)] : []
-    case 'git':
-      return lossesOfGit(rest)
-    default:
-      return []
-  }
+  if (program === undefined) return []
+  if (program === 'git') return part.effect === 'acts' ? lossesOfGit(rest) : runsByReading(rest)
+  return part.effect === 'acts' ? lossesOfProgram(program, rest) : []
 }
 
-interface Arguments {
-  /** Words that are no options; undefined: not known before it runs. */
-  operands: (string | undefined)[]
-  has: (short: string, long: string) => boolean
+// * What is carried out by a program that is not followed: it may be one that loses files where a
+// word of it has that one's name.
+
+const FROM_INPUT = /^has a shell run what it reads/
+const UNFOLLOWED =
+  /^(?:runs (?:a program whose|commands in a way)|has (?:a shell|find) run|has words that are not|starts a shell|gives \S+ (?:the option|a (?:word|value)|options)|expands .* as bash source|is read by sh)/
+const UNREAD = /^(?:is (?:too long|not complete|a command in)|could not be|has (?:a NUL|more parts))/
+
+function hidesLoss(part: ShellPart, parts: readonly ShellPart[]): boolean {
+  if (part.type !== 'unknown') return false
+  if (UNREAD.test(part.because)) return true
+  if (FROM_INPUT.test(part.because)) return parts.some(({ text }) => namesLosing(text))
+  return UNFOLLOWED.test(part.because) && namesLosing(part.text)
 }
 
-function readArguments(words: readonly ArgWord[]): Arguments {
-  const end = words.findIndex(({ literal }) => literal === '--')
-  const before = end < 0 ? words : words.slice(0, end)
-  const options = before.flatMap(({ prefix }) => (prefix.startsWith('-') ? [prefix] : []))
-  return {
-    operands: [
-      ...before.filter(({ prefix }) => !prefix.startsWith('-') || prefix === '-'),
-      ...(end < 0 ? [] : words.slice(end + 1)),
-    ].map(({ literal }) => literal),
-    has: (short, long) =>
-      options.some(
-        (word) =>
-          word === long ||
-          word.startsWith(`${long}=`) ||
-          (/^-[A-Za-z0-9]/.test(word) && word.slice(1).includes(short)),
-      ),
-  }
-}
-
-/** The last operand is a file, or a folder that gets the others under their own names. */
-function intoLast(operands: Arguments['operands'], has: Arguments['has']): Loss[] {
-  const to = operands.at(-1)
-  const from = operands.slice(0, -1)
-  if (from.length === 0 || to === undefined || has('t', '--target-directory'))
-    return [at('overwrites', undefined)]
-  if (from.includes(undefined)) return [at('overwrites', undefined)]
-  const names = from.map((path) => posix.join(to, posix.basename(path ?? '')))
-  return [at('replaces', to), { does: 'overwrites', paths: names }]
-}
-
-/** Git keeps what is committed; these throw away what is not, or what only git still has. */
-function lossesOfGit(words: readonly ArgWord[]): Loss[] {
-  const { place, verb, rest } = gitCommand(words)
-  const { operands, has } = readArguments(rest)
-  const says = (...texts: string[]): boolean => rest.some(({ literal = '' }) => texts.includes(literal))
-  const discards = [at('discards', place)]
-  const gone = [at('deletes', undefined)]
-  switch (verb) {
-    case 'clean':
-      return has('f', '--force') && !has('n', '--dry-run') ? gone : []
-    case 'reset':
-      return says('--hard', '--merge', '--keep') ? discards : []
-    case 'checkout':
-      return says('--', '.', '-f', '--force') || operands.length > 1 || operands.some(isPathLike)
-        ? discards
-        : []
-    case 'switch':
-      return has('f', '--force') || says('--discard-changes') ? discards : []
-    case 'restore':
-      return says('--staged', '-S') && !says('--worktree', '-W') ? [] : discards
-    case 'rm':
-      return has('f', '--force') ? discards : []
-    case 'stash':
-      return says('drop', 'clear') ? gone : []
-    case 'branch':
-      return says('-D', '-Df', '-fd', '-df') ? gone : []
-    case 'reflog':
-      return says('expire', 'delete') ? gone : []
-    case 'update-ref':
-      return says('-d') ? gone : []
-    case 'prune':
-      return gone
-    case 'gc':
-      return rest.some(({ prefix }) => prefix.startsWith('--prune')) ? gone : []
-    case 'worktree':
-      return says('remove') && has('f', '--force') ? gone : []
-    default:
-      return []
-  }
-}
-
-/** More likely a file than the name of a branch. */
-function isPathLike(operand: string | undefined): boolean {
-  return operand === undefined || /[./]/.test(operand)
-}
-
-const NO_PLACE = new Set(['-c', '-P', '--no-pager', '--no-optional-locks', '--literal-pathspecs'])
-
-/** `place`: where it runs, undefined where that is not known. */
-function gitCommand(words: readonly ArgWord[]): {
-  place: string | undefined
-  verb: string | undefined
-  rest: readonly ArgWord[]
-} {
-  let place: string | undefined = '.'
-  let first = 0
-  for (; words[first]?.prefix.startsWith('-') === true; first++) {
-    const option = words[first]?.literal
-    if (option === '-c') first++
-    if (option !== '-C') {
-      if (!NO_PLACE.has(option ?? '')) place = undefined
-      continue
-    }
-    const to = words[++first]?.literal
-    place = place === undefined || to === undefined ? undefined : join(place, to)
-  }
-  return { place, verb: words[first]?.literal, rest: words.slice(first + 1) }
+function namesLosing(text: string): boolean {
+  return text.split(/[^\w.-]+/).some((word) => LOSING.has(word))
 }

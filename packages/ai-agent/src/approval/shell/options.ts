@@ -21,6 +21,21 @@ export interface Options {
   peeks?: true
 }
 
+/** Of `sort`, without what writes. */
+export const SORT = {
+  flags: 'bdfgiMhnRrVcCmsuz',
+  valued: 'kt',
+  long: 'reverse numeric-sort unique key= field-separator= ignore-case version-sort human-numeric-sort general-numeric-sort stable check=? merge zero-terminated ignore-leading-blanks dictionary-order month-sort',
+} satisfies Options
+
+/** Of `uniq`; its second operand is a file to write. */
+export const UNIQ = {
+  flags: 'cdDiuz',
+  valued: 'fsw',
+  long: 'count repeated all-repeated=? unique ignore-case skip-fields= skip-chars= check-chars= zero-terminated group=?',
+  most: 1,
+} satisfies Options
+
 /**
  * True when every word behind the name is an option of the list, its value, or no option.
  * Abbreviations are not on the list.

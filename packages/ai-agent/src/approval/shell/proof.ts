@@ -5,7 +5,7 @@
  */
 import { isPlainFind } from './find.ts'
 import { isReadOnlyGit } from './git.ts'
-import { type Options, usesOnly } from './options.ts'
+import { type Options, SORT, UNIQ, usesOnly } from './options.ts'
 import { isPlainSedScript } from './sed.ts'
 import { type ArgWord, knownWord, systemName } from './words.ts'
 
@@ -26,18 +26,9 @@ const PROOFS: Readonly<Record<string, Proof>> = {
   git: isReadOnlyGit,
   sed: isReadOnlySed,
   // The last word of these is a file to write.
-  uniq: {
-    flags: 'cdDiuz',
-    valued: 'fsw',
-    long: 'count repeated all-repeated=? unique ignore-case skip-fields= skip-chars= check-chars= zero-terminated group=?',
-    most: 1,
-  },
+  uniq: UNIQ,
   xxd: { flags: 'bEeiupC', valued: 'cglos', most: 1 },
-  sort: {
-    flags: 'bdfgiMhnRrVcCmsuz',
-    valued: 'kt',
-    long: 'reverse numeric-sort unique key= field-separator= ignore-case version-sort human-numeric-sort general-numeric-sort stable check=? merge zero-terminated ignore-leading-blanks dictionary-order month-sort',
-  },
+  sort: SORT,
   tree: {
     flags: 'adfilxpsugDFqNQhCnrtvUXJ',
     valued: 'LPI',

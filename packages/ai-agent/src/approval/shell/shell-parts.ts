@@ -185,7 +185,7 @@ class Reader {
     this.#add(
       reads
         ? { type: 'read', ...file }
-        : { type: 'write', ...file, appends: ['>>', '&>>', '<>'].includes(operator) },
+        : { type: 'write', ...file, appends: ['>>', '&>>'].includes(operator) },
     )
   }
 

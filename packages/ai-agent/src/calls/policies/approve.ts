@@ -7,7 +7,7 @@
 import { absolutePath } from '../../approval/files.ts'
 import { lostToGit } from '../../approval/held-by-git.ts'
 import { type ResolvedPath, type ResolvedPaths, callRequest } from '../../approval/request.ts'
-import type { Loss } from '../../approval/shell/losses.ts'
+import type { Loss } from '../../approval/shell/loss.ts'
 import { acquireSandbox } from '../../tools/sandbox-command/sandboxed-tool-executor.ts'
 import { ToolError, notStartedText } from '../../tools/tool-error.ts'
 import { orAborted } from '@sandlot/shared/async/or-aborted'
