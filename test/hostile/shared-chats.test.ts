@@ -21,6 +21,7 @@ type Right = 'read' | 'take_part' | 'approve' | 'own'
 const RIGHTS: Record<string, readonly Right[]> = {
   owner: ['read', 'take_part', 'approve', 'own'],
   approver: ['read', 'take_part', 'approve'],
+  'approver who watches': ['read', 'approve'],
   participant: ['read', 'take_part'],
   'guest who takes part': ['read', 'take_part'],
   watcher: ['read'],
@@ -111,6 +112,7 @@ beforeAll(async () => {
     return approvals.length > 0 ? true : undefined
   })
   await share('approver', { access: 'take_part', mayApprove: true })
+  await share('approver who watches', { access: 'watch', mayApprove: true })
   for (const name of ['participant', 'guest who takes part']) await share(name, { access: 'take_part' })
   for (const name of ['watcher', 'guest who watches']) await share(name, { access: 'watch' })
   const ended = await share('former participant', { access: 'take_part', mayApprove: true })

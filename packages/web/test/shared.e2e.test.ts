@@ -174,6 +174,17 @@ describe('a chat of another', () => {
     expect(await lookAt(page, `shared-watch-${look.theme}`)).toEqual([])
   })
 
+  test('who watches and may approve allows a call as it is, and is told that they cannot change it', async () => {
+    share('s_bob', BOB, { access: 'watch', mayApprove: true })
+    const page = await signedIn({ sessionId: 's_bob' })
+    const publish = card(page, 'c_publish')
+    expect(await publish.getByRole('button', { name: 'Edit' }).isDisabled()).toBe(true)
+    await publish.getByText('As you watch, you allow or deny it as it is.').waitFor()
+    expect(await lookAt(page, 'shared-watch-approve')).toEqual([])
+    await publish.getByRole('button', { name: 'Allow' }).click()
+    await until(() => expect(frames('ai_chat_approve')).toMatchObject([{ toolCallId: 'c_publish' }]))
+  })
+
   test('a participant writes in the owner’s sandbox, and approves where they may', async () => {
     share('s_bob', BOB, { access: 'take_part', mayApprove: true, modeCeiling: 'auto-edit' })
     const page = await signedIn({ sessionId: 's_bob' })

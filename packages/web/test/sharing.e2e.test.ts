@@ -37,7 +37,7 @@ test.each(LOOKS)('a chat is shared, changed and revoked with the keyboard, $them
   await dialog.getByRole('radio', { name: /Take part/ }).focus()
   await page.keyboard.press('Space')
   await dialog.getByLabel('What their messages may do').selectOption('auto-edit')
-  await dialog.getByLabel('May answer approvals').check()
+  await dialog.getByLabel(/^May answer approvals/).check()
   await dialog.getByRole('combobox', { name: 'Until' }).first().selectOption('week')
   expect(await lookAt(page, `share-terms-${look.theme}`)).toEqual([])
   await dialog.getByRole('button', { name: 'Share', exact: true }).click()

@@ -16,7 +16,8 @@ export type Access = 'owner' | SharedAccess
 
 /**
  * What a request needs. `read`: the transcript, its outputs and what waits. `take_part`: write,
- * comment, stop. `approve`: answer approvals. `own`: everything else.
+ * comment, stop. `approve`: answer approvals; to change a call or have an answer remembered both.
+ * `own`: everything else.
  */
 export type Right = 'read' | 'take_part' | 'approve' | 'own'
 

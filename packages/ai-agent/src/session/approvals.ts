@@ -198,6 +198,9 @@ export class Approvals {
   }
 }
 
+const ONLY_THIS_CALL =
+  'You may allow or deny this call as it is. To change it, or to have an answer remembered, its owner has to let you take part.'
+
 export type ListedApproval = ReturnType<typeof pendingApprovals>[number]
 
 export interface AnswerOptions {
@@ -209,6 +212,8 @@ export interface AnswerOptions {
   input?: Record<string, unknown> | undefined
   /** False: an answer that makes a rule for later sessions is refused. */
   mayMakeRules?: boolean
+  /** False: they answer this one call as it is; what goes beyond that is refused. */
+  takesPart?: boolean
   /** Who answers; absent: the owner. */
   author?: Author | undefined
   /** The same for the audit log. */
@@ -230,7 +235,7 @@ export class Answers {
   answer(
     toolCallId: string,
     optionId: string,
-    { reason, content, input, mayMakeRules = true, author, actor }: AnswerOptions = {},
+    { reason, content, input, mayMakeRules = true, takesPart = true, author, actor }: AnswerOptions = {},
   ): Promise<{ answered: boolean; by?: string }> {
     const { approvals, parts, id, userId } = this.#core
     return this.#core.inTurn(async () => {
@@ -247,6 +252,9 @@ export class Answers {
           'forbidden',
           'Only the owner makes rules, on the page. Choose an answer that remembers nothing.',
         )
+      // Either decides on more than the call that was read: as much as a message does.
+      if (!takesPart && (input !== undefined || option.remembers !== undefined))
+        throw new SandlotError('forbidden', ONLY_THIS_CALL)
       const allowed = option.kind === 'allow_once' || option.kind === 'allow_always'
       if (input !== undefined) await this.#checkEdit(asked, option, input)
       const said = {

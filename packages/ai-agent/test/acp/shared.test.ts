@@ -150,6 +150,37 @@ describe('what each may do', () => {
   })
 })
 
+test('who watches and may approve answers a call as it is: an edit, and an answer that is remembered, need taking part', async () => {
+  await share({ access: 'watch', mayApprove: true })
+  bench.provider.add(toolCalls([{ id: 'c', name: 'change', args: { key: 'k' } }]), textAnswer('Done.'))
+  await load(ada, ADA)
+  await ada.request(methods.agent.session.setMode, { sessionId, modeId: 'manual', ...by(ADA) })
+  const done = prompt(ada, ADA, 'Change it.')
+  await expect.poll(() => kinds(ada)).toContain('approval_asked')
+  const asked = happened(await log(), 'approval_asked')[0]
+  const answer = (more: object) =>
+    comesTo(
+      bob.request(EXT.approve, {
+        user: BOB,
+        sessionId,
+        toolCallId: asked?.toolCallId,
+        optionId: 'allow_once',
+        ...more,
+      }),
+    )
+  const kept = (asked?.options ?? []).flatMap(({ optionId, remembers }) =>
+    remembers === undefined ? [] : [optionId],
+  )
+  expect(kept).toContain('allow_session')
+  for (const optionId of kept) expect(await answer({ optionId })).toBe('forbidden')
+  expect(await answer({ input: { key: 'other' } })).toBe('forbidden')
+  expect(happened(await log(), 'approval_answered')).toEqual([])
+  await share({ access: 'take_part', mayApprove: true })
+  change.release('other')
+  expect(await answer({ input: { key: 'other' } })).toBe('ok')
+  await done
+})
+
 describe('a participant’s message', () => {
   test('runs in the share’s mode, says who wrote it, and only the owner or who is named answers', async () => {
     await share({ access: 'take_part' })

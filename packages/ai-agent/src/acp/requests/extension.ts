@@ -60,7 +60,8 @@ export function extensionRequests(parts: AcpServerParts): ExtensionHandlers {
       return inSession(connection, user, sessionId, 'approve', (session, { access, author, actor }) => {
         // Rules are the owner's: another's answer makes none that outlive the chat.
         const mayMakeRules = more.mayMakeRules && access === 'owner'
-        return session.answer(toolCallId, optionId, { ...more, mayMakeRules, author, actor })
+        const takesPart = access === 'owner' || access.access === 'take_part'
+        return session.answer(toolCallId, optionId, { ...more, mayMakeRules, takesPart, author, actor })
       })
     },
     [EXT.approvals]: async ({ params, connection }) => {

@@ -110,7 +110,7 @@ export function ApprovalPanel(props: {
           ))}
           {allow !== undefined && (
             <Button
-              disabled={answered}
+              disabled={answered || access === 'watch'}
               className="h-8 px-3 pointer-coarse:flex-1"
               title="Change the call, then allow it"
               onClick={() => setEditing(true)}
@@ -125,6 +125,9 @@ export function ApprovalPanel(props: {
             onAnswer={(option) => answer(option)}
             onExplain={reject === undefined ? undefined : () => setExplaining(true)}
           />
+          {access === 'watch' && (
+            <span className="text-xs text-muted">As you watch, you allow or deny it as it is.</span>
+          )}
           {props.marked && <span className="text-xs text-muted">Press the keys again to answer</span>}
         </div>
       )}

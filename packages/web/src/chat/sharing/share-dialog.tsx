@@ -250,7 +250,14 @@ function TermsForm(props: {
           checked={mayApprove}
           onChange={(event) => setMayApprove(event.target.checked)}
         />
-        May answer approvals, as you do
+        <span>
+          May answer approvals
+          <span className="block text-xs text-muted">
+            {access === 'watch'
+              ? 'Allows or denies calls as they are.'
+              : 'Also changes calls before they run, in your sandbox.'}
+          </span>
+        </span>
       </label>
       <label className="flex flex-col gap-1.5 text-sm font-medium">
         Until
