@@ -24,24 +24,24 @@ export function isInstructionsFile(path: string): boolean {
   return absolutePath(path) === `${WORKSPACE}/AGENTS.md`
 }
 
+/** Read by shells, editors, debuggers, interpreters and package managers wherever they start. */
+const STARTS =
+  /^\.(((bash|zsh)(rc|_profile|_login|_logout|_aliases|env))|z(profile|login|logout)|(k|c|tc)shrc|profile|login|inputrc|npmrc|curlrc|wgetrc|netrc|envrc|direnvrc|exrc|g?vimrc|nvimrc|nvim\.lua|dir-locals\.el|emacs|tmux\.conf|screenrc|gdbinit|lldbinit|pdbrc|pythonrc|Rprofile|irbrc|pryrc|psqlrc|sqliterc|yarnrc(\.yml)?|pnpmfile\.c?js|pre-commit-config\.yaml|mcp\.json|pam_environment|xprofile|xsession)$|^(site|user)customize\.py$|^lefthook\.ya?ml$|\.pth$/
+
+/** Folders whose files a program runs, or keeps to, without naming them. */
+const FOLDERS =
+  /\/(\.git|\.hg|\.husky|\.vscode|\.idea|\.zed|\.devcontainer|\.mvn|\.yarn|\.bundle|\.emacs\.d|node_modules\/\.bin|\.?venv\/bin)(\/|$)|\/\.cargo\/config(\.toml)?$|\/\.claude\/settings[^/]*$|\/\.cursor\/mcp\.json$|^\/workspace\/\.(ssh|gnupg|config|local|gradle|m2|cargo|docker|vim)(\/|$)/
+
 /**
  * Files that configure programs: git's own (a pager, a hook or a file-system monitor is a command
- * line there), the shell's start-up files, keys, and the first folders in PATH. HOME is the
- * workspace. An edit of one decides what later commands run. Guarding them makes `git status` a
- * read-only command.
+ * line there), start-up files, keys, settings of editors, and folders in PATH. HOME is the
+ * workspace. An edit of one decides what later commands run, without a word of theirs. A Makefile
+ * or a package.json runs when it is asked for, and is none of them.
  */
 export function isOrdersFile(path: string): boolean {
   const absolute = absolutePath(path)
-  const names = absolute.split('/')
-  const name = names.at(-1) ?? ''
+  const name = posix.basename(absolute)
   // `HEAD` makes any folder a repository with a configuration of its own.
-  if (names.includes('.git') || name === 'HEAD' || name === '.gitconfig' || name === '.gitmodules')
-    return true
-  if (
-    /^\.(bash|zsh)(rc|_profile|_login|_logout|_aliases|env)$|^\.(profile|zshrc|inputrc|npmrc|curlrc|wgetrc|netrc)$/.test(
-      name,
-    )
-  )
-    return true
-  return /^\/workspace\/(\.ssh|\.gnupg|\.config|\.local)(\/|$)/.test(absolute)
+  if (name === 'HEAD' || name === '.gitconfig' || name === '.gitmodules') return true
+  return STARTS.test(name) || FOLDERS.test(absolute)
 }
