@@ -118,11 +118,11 @@ function namesFile(
   const reads = subject.effect !== 'acts'
   if (access === 'write' && reads) return 'no'
   if (OPENS_NOTHING.has(head?.literal ?? '')) return 'no'
-  const named = rest.some(
-    ({ literal }) => literal !== undefined && pathsIn(literal).some((path) => matchesPath(file, path)),
-  )
-  if (named) return 'yes'
-  return subject.effect === 'proven' || rest.some(({ literal }) => literal === undefined) ? 'maybe' : 'no'
+  const paths = rest.flatMap(({ literal }) => (literal === undefined ? [] : pathsIn(literal)))
+  if (paths.some((path) => matchesPath(file, path))) return 'yes'
+  const opensUnnamed = subject.effect === 'proven' || rest.some(({ literal }) => literal === undefined)
+  // A folder that is moved, packed or copied takes along what is in it.
+  return opensUnnamed || paths.some((path) => mayBeBelow(file, path)) ? 'maybe' : 'no'
 }
 
 /** What a word may name: itself, and what stands behind the `=` of an option. */
