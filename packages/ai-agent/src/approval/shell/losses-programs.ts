@@ -144,6 +144,10 @@ const UTILITIES: Readonly<Record<string, Utility>> = {
         ? []
         : intoLast(given, { whole: /(^|\/)\.{0,2}$/ }),
   },
+  scp: {
+    options: { flags: 'rpqCv346', valued: 'PilFcJ' },
+    loses: (given) => (/^[^/]+:/.test(given.operands.at(-1) ?? '') ? [] : intoLast(given)),
+  },
   tee: {
     options: { flags: 'aip', long: 'append ignore-interrupts output-error=?' },
     reads: true,
@@ -225,7 +229,12 @@ const UTILITIES: Readonly<Record<string, Utility>> = {
   bunzip2: BZIP,
   xz: XZ,
   unxz: XZ,
+  pigz: GZIP,
+  pbzip2: BZIP,
   lzma: compresses('.lzma'),
+  lzip: compresses('.lz'),
+  compress: compresses('.Z'),
+  uncompress: compresses('.Z'),
   zstd: {
     options: {
       flags: 'cdfklqtvz0123456789T',
@@ -286,6 +295,10 @@ const ALWAYS: Readonly<Record<string, RegExp>> = {
   '7z': /^[lt]$/,
   '7za': /^[lt]$/,
   mkfs: /^--help$/,
+  jar: /^-?t/,
+  pax: /^--help$/,
+  lz4: /^-(t|-test|-list)$/,
+  brotli: /^(-t|--test)$/,
   wipe: /^-h$/,
   srm: /^--help$/,
 }
