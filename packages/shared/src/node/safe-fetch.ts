@@ -8,6 +8,7 @@ import * as http from 'node:http'
 import * as https from 'node:https'
 import { type LookupFunction, isIP } from 'node:net'
 import { Readable } from 'node:stream'
+import type { Transformer } from 'node:stream/web'
 import { isLoopback, isPublicAddress, withoutBrackets } from './addresses.ts'
 
 export type Fetch = (url: string | URL, init?: RequestInit) => Promise<Response>

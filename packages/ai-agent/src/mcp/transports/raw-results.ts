@@ -60,7 +60,7 @@ export class RawResults {
       return new Response(body.pipeThrough(this.#events()), { status, statusText, headers })
     if (type.includes('json')) {
       const json = response.json.bind(response)
-      response.json = async () => this.ticketed(await json())
+      Object.defineProperty(response, 'json', { value: async () => this.ticketed(await json()) })
     }
     return response
   }
