@@ -151,7 +151,7 @@ export const ACP_ROWS: Record<string, Record<string, readonly string[]>> = {
       'packages/ai-agent/test/acp/acpx.test.ts :: beside a running agent: sessions made, prompted, resumed, set, listed, closed',
     ],
     'an editor’s folder': [
-      'packages/ai-agent/test/acp/server.test.ts :: is the local user, gets no metadata of ours, no copy of what was streamed, and is told about its folder',
+      'packages/ai-agent/test/acp/conformance/sessions.test.ts :: session/new: an editor’s folder is recorded; without notices the answer is the model’s alone; SSE is refused',
     ],
     'live shell output, terminal': [
       `${FOREIGN} :: with the convention %s: a terminal, its data, its exit`,
