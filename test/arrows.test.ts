@@ -1,138 +1,9 @@
 /** The folders of a package point one way: nothing below imports anything above, also not by type. */
 import { describe, expect, test } from 'vitest'
 
-import { type FolderTable, arrowProblems, arrowsOf, tableProblems } from './arrows.ts'
+import { TABLES } from './arrow-tables.ts'
+import { type FolderTable, arrowProblems, arrowsOf, readTables, tableProblems } from './arrows.ts'
 import { read, repositoryFiles, type SourceFile } from './source-files.ts'
-
-const TABLES: FolderTable[] = [
-  {
-    root: 'packages/ai-agent/src/',
-    allowed: {
-      'log.ts': [],
-      people: ['log.ts'],
-      terminals: ['log.ts'],
-      watchdog: ['log.ts'],
-      line: ['log.ts'],
-      replicas: ['log.ts'],
-      workspace: [],
-      model: [],
-      approval: [],
-      tools: ['log.ts', 'model', 'approval'],
-      secrets: ['tools'],
-      history: ['model', 'tools'],
-      limits: ['people', 'history'],
-      replay: ['model', 'history', 'limits'],
-      metrics: ['model'],
-      calls: ['log.ts', 'model', 'approval', 'tools', 'secrets', 'history', 'metrics'],
-      exec: ['log.ts', 'approval', 'tools', 'history', 'calls'],
-      compaction: ['model', 'history'],
-      loop: ['log.ts', 'line', 'model', 'tools', 'history', 'limits', 'calls', 'compaction'],
-      mcp: ['log.ts', 'model', 'tools', 'secrets'],
-      config: ['log.ts', 'people', 'model', 'approval', 'tools', 'limits', 'mcp'],
-      changes: ['log.ts', 'approval', 'tools'],
-      session: [
-        'log.ts',
-        'line',
-        'replicas',
-        'watchdog',
-        'model',
-        'approval',
-        'tools',
-        'secrets',
-        'history',
-        'limits',
-        'replay',
-        'metrics',
-        'calls',
-        'loop',
-        'config',
-        'changes',
-      ],
-      plain: [
-        'log.ts',
-        'model',
-        'approval',
-        'tools',
-        'history',
-        'limits',
-        'metrics',
-        'calls',
-        'loop',
-        'mcp',
-        'session',
-      ],
-      acp: [
-        'log.ts',
-        'replicas',
-        'people',
-        'terminals',
-        'exec',
-        'model',
-        'approval',
-        'tools',
-        'secrets',
-        'replay',
-        'loop',
-        'mcp',
-        'config',
-        'session',
-        'workspace',
-      ],
-      'config.ts': ['people', 'model', 'tools', 'limits', 'mcp', 'config'],
-      'sandbox-backend.ts': ['log.ts', 'secrets', 'config.ts'],
-      admin: ['replicas', 'tools', 'secrets', 'config', 'config.ts', 'sandbox-backend.ts'],
-      agent: [
-        'log.ts',
-        'line',
-        'replicas',
-        'people',
-        'terminals',
-        'exec',
-        'watchdog',
-        'model',
-        'approval',
-        'tools',
-        'secrets',
-        'limits',
-        'metrics',
-        'loop',
-        'mcp',
-        'config',
-        'session',
-        'acp',
-        'config.ts',
-        'sandbox-backend.ts',
-      ],
-      'agent.ts': [
-        'log.ts',
-        'line',
-        'replicas',
-        'watchdog',
-        'tools',
-        'metrics',
-        'calls',
-        'loop',
-        'config',
-        'session',
-        'acp',
-        'config.ts',
-        'agent',
-      ],
-      'main.ts': ['log.ts', 'watchdog', 'tools', 'replicas', 'acp', 'config.ts', 'agent.ts'],
-    },
-  },
-  {
-    root: 'packages/sandbox/src/',
-    allowed: {
-      '.': [],
-      egress: ['.'],
-      sbxd: ['.', 'egress'],
-      backends: ['.', 'sbxd'],
-      controller: ['.', 'egress', 'sbxd'],
-      doctor: ['.', 'backends', 'controller'],
-    },
-  },
-]
 
 describe.each(TABLES)('the folders of $root', (table) => {
   const files = repositoryFiles()
@@ -144,6 +15,23 @@ describe.each(TABLES)('the folders of $root', (table) => {
 
   test('have a table that leads one way, and no more in it than they need', () =>
     expect(tableProblems(arrows, table)).toEqual([]))
+})
+
+test('every package has a table', () => {
+  const roots = repositoryFiles().flatMap((path) => /^(?:packages|mcp)\/[^/]+\/src\//.exec(path) ?? [])
+  expect(TABLES.map(({ root }) => root).toSorted()).toEqual([...new Set(roots)].toSorted())
+})
+
+test('a table is read from text', () => {
+  const text = '\nsrc/\n  low:\n  high: low ↑ main.ts\n    top\n  main.ts: high\n\nother/\n  .:\n'
+  expect(readTables(text)).toEqual([
+    {
+      root: 'src/',
+      allowed: { low: [], high: ['low'], 'main.ts': ['high'] },
+      remaining: ['high → main.ts', 'high → top'],
+    },
+    { root: 'other/', allowed: { '.': [] }, remaining: [] },
+  ])
 })
 
 describe('the rules find', () => {

@@ -23,6 +23,29 @@ export interface Arrow {
   why: string
 }
 
+/**
+ * Tables from text: an unindented line names a root, an indented one a place, `:` and the places that it may name, with
+ * those that remain behind `↑`; what is indented further belongs to the line before.
+ */
+export function readTables(text: string): FolderTable[] {
+  return text.split(/\n(?=\S)/).flatMap((block) => {
+    const [root = '', ...lines] = block.trim().split(/\n {2}(?=\S)/)
+    if (root === '') return []
+    const rows = lines.map((line) => {
+      const [place = '', names = ''] = line.split(':')
+      const [below = [], above = []] = names.split('↑').map((part) => part.match(/\S+/g) ?? [])
+      return { place, below, above }
+    })
+    return [
+      {
+        root,
+        allowed: Object.fromEntries(rows.map(({ place, below }) => [place, below])),
+        remaining: rows.flatMap(({ place, above }) => above.map((to) => `${place} → ${to}`)),
+      },
+    ]
+  })
+}
+
 const WHAT_TO_DO =
   'move the name down to where both may see it, hand it in as an argument, or move the file to its user'
 
@@ -52,7 +75,7 @@ export function arrowsOf(files: readonly SourceFile[], table: FolderTable): Arro
 export function arrowProblems(arrows: readonly Arrow[], { allowed, remaining = [] }: FolderTable): string[] {
   return arrows.flatMap(({ from, to, why }) => {
     const places = allowed[from]
-    if (places === undefined) return [`${why}: ${from} has no line in test/arrows.test.ts; give it one`]
+    if (places === undefined) return [`${why}: ${from} has no line in test/arrow-tables.ts; give it one`]
     if (places.includes(to) || remaining.includes(`${from} → ${to}`)) return []
     return [`${why}: ${from} may name only ${places.join(', ') || 'itself'}; ${WHAT_TO_DO}`]
   })
