@@ -1,11 +1,8 @@
 /** The folders of sbxd point one way: nothing below names anything above, in its includes or by a name that it uses. */
-import { posix } from 'node:path'
-
 import { describe, expect, test } from 'vitest'
 
+import { type Arrow, arrowsOf, placeOf, ROOT } from './sbxd-includes.ts'
 import { read, repositoryFiles, type SourceFile } from './source-files.ts'
-
-const ROOT = 'docker/sandbox/src/'
 
 /** From the ground floor up: each place with those that its files may name, besides the ground. */
 const ALLOWED: Record<string, readonly string[]> = {
@@ -22,79 +19,9 @@ const ALLOWED: Record<string, readonly string[]> = {
   main: ['wire', 'disk', 'files', 'sessions', 'commands', 'connections', 'egress', 'ports', 'loop'],
 }
 
-/** The files at the root that are a floor of their own; the others there are the ground. */
-const FLOORS = new Set(['loop', 'main'])
-
-/** Included by sbxd and by the library of a session's bash. */
-const AGREED = 'docker/sandbox/session/session.h'
-
 const WHAT_TO_DO =
   'move what it needs down to where both may see it, let loop.c call both, or let main.c hand it in: a frame by the ' +
   'table of handlers, anything else as a hook or an argument'
-
-function placeOf(path: string): string {
-  const [first = '', ...rest] = path.slice(ROOT.length).split('/')
-  const name = first.replace(/\.[ch]$/, '')
-  return rest.length > 0 ? first : FLOORS.has(name) ? name : 'base'
-}
-
-/** Without comments and the text of strings; the names of included files stay. */
-function code({ text }: SourceFile): string {
-  return text.replace(
-    /\/\*[\s\S]*?\*\/|\/\/.*|^#include.*|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'/gm,
-    (found) => (found.startsWith('#') ? found : found.startsWith('/') ? ' ' : '""'),
-  )
-}
-
-function includesOf(file: SourceFile): string[] {
-  return [...code(file).matchAll(/^#include "([^"]+)"/gm)].map(([, name]) =>
-    posix.join(posix.dirname(file.path), name ?? ''),
-  )
-}
-
-/** What a .c file defines at its top level: functions with a body, and variables; with whether the rest sees them. */
-function definitionsOf(file: SourceFile): { name: string; isStatic: boolean }[] {
-  const found = code(file).matchAll(
-    /^(?!extern\b|typedef\b|return\b|#)([A-Za-z_][\w \t*]*?[ \t*])(\w+)(?:\([^;{}]*\)\s*\{|(?:\[[^\]]*\])*\s*[=;,])/gm,
-  )
-  return [...found].map(([, before, name]) => ({
-    name: name ?? '',
-    isStatic: /\bstatic\b/.test(before ?? ''),
-  }))
-}
-
-/** A call, a declaration of a function, or a variable that is declared as another file's. A member is no name. */
-const NAMED = /(?<![\w.]|->)([A-Za-z_]\w*)\s*\(|^extern\b[^;]*?(\w+)(?:\[[^\]]*\])*;/gm
-
-interface Arrow {
-  from: string
-  to: string
-  why: string
-}
-
-/** Which place names which other one: by an include, or by a name that another place defines, however declared. */
-function arrowsOf(files: readonly SourceFile[]): Arrow[] {
-  const definedIn = new Map<string, string>()
-  for (const file of files.filter(({ path }) => path.endsWith('.c')))
-    for (const { name, isStatic } of definitionsOf(file)) if (!isStatic) definedIn.set(name, file.path)
-  return files.flatMap((file) => {
-    const from = placeOf(file.path)
-    const own = new Set(definitionsOf(file).map(({ name }) => name))
-    const included = includesOf(file)
-      .filter((path) => path !== AGREED)
-      .map((path) => ({ from, to: placeOf(path), why: `${file.path} includes ${path}` }))
-    const names = new Set(
-      [...code(file).matchAll(NAMED)].map(([, called, declared]) => called ?? declared ?? ''),
-    )
-    const used = [...names].flatMap((name) => {
-      const path = own.has(name) ? undefined : definedIn.get(name)
-      return path === undefined
-        ? []
-        : [{ from, to: placeOf(path), why: `${file.path} names ${name} of ${path}` }]
-    })
-    return [...included, ...used].filter(({ to }) => to !== from)
-  })
-}
 
 function circleProblems(arrows: readonly Arrow[]): string[] {
   const next = Map.groupBy(arrows, ({ from }) => from)
