@@ -168,7 +168,7 @@ function pathPatternProblem(pattern: string): string | undefined {
  * `*` and `?` within a name, `**` over folders; `folder/**` also means the folder. Relative
  * patterns begin at the workspace.
  */
-export function matchesPath(pattern: string, path: string): boolean {
+function matchesPath(pattern: string, path: string): boolean {
   // Which beginnings of the path the steps so far can stand for.
   let reached = new Uint8Array(path.length + 1)
   reached[0] = 1

@@ -53,7 +53,7 @@ function configuredTool(tool: Tool, section: ToolsSection): Tool {
   return { ...tool, runs: changed }
 }
 
-export interface OfferSettings {
+interface OfferSettings {
   /** `SANDLOT_TOOLS_ENABLED`. */
   toolsEnabled: boolean
   /** `SANDLOT_BUILTIN_TOOLS`, by name. */

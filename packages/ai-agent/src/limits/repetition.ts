@@ -29,7 +29,7 @@ export class RepetitionDetector {
 }
 
 /** True when a text ends in such a run. */
-export function endsInRepetition(text: string): boolean {
+function endsInRepetition(text: string): boolean {
   const period = periodOfEnd(text)
   return period !== undefined && /\p{L}{2}/u.test(text.slice(-period))
 }

@@ -217,7 +217,7 @@ interface EnvironmentReader {
  * Resolves the references to the environment. Adds problems to `problems`, each a sentence that
  * begins with `place`, and values to `secrets`.
  */
-export function readTemplate(
+function readTemplate(
   text: string,
   place: string,
   from: EnvironmentReader,

@@ -110,7 +110,7 @@ const recordingShape = z.object({
   events: z.array(sessionEvent),
   frames: z.record(z.string(), z.unknown()),
 })
-export type Recording = z.infer<typeof recordingShape>
+type Recording = z.infer<typeof recordingShape>
 
 /** Throws `bad_request` when the text is no recording. */
 export function readRecording(text: string): Recording {

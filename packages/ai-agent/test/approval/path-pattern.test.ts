@@ -1,8 +1,16 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { matchProblem, matchesPath } from '../../src/approval/match.ts'
+import { absolutePath } from '../../src/approval/files.ts'
+import { concerns, matchProblem } from '../../src/approval/match.ts'
 import { certainlyMatches, patternProblem } from '../../src/approval/shell/pattern.ts'
 import type { ArgWord } from '../../src/approval/shell/words.ts'
+
+/** A rule about files against a call that reads this one. */
+function matchesPath(file: string, path: string): boolean {
+  const subject = { type: 'file', access: 'read', path, below: false } as const
+  const part = { text: path, subject, usual: 'read', because: 'is read' } as const
+  return concerns({ file }, part, { tool: 'read_file', kind: 'read', readOnly: true, asks: [] }) === 'yes'
+}
 
 /** What a pattern means, as a regular expression: right, and for some patterns never done. */
 function reference(pattern: string, path: string): boolean {
@@ -27,7 +35,7 @@ test('means the same as the regular expression', () => {
       text('/', 'a', 'b', 'ab', '.', '/a', '\n', '['),
       fc.boolean(),
       (pattern, path, inWorkspace) => {
-        const whole = inWorkspace ? `/workspace/${path}` : `/${path}`
+        const whole = absolutePath(inWorkspace ? `/workspace/${path}` : `/${path}`)
         const expected = reference(pattern, whole)
         if (expected) matched++
         expect(matchesPath(pattern, whole)).toBe(expected)

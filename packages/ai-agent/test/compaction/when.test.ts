@@ -1,6 +1,6 @@
 /** Row "compaction": when the next request would pass 80 % of the window, to the token. */
 import { expect, test } from 'vitest'
-import { SUMMARY_REQUEST } from '../../src/compaction/summary.ts'
+import { SUMMARY_REQUEST } from '../support/summary-request.ts'
 import { messageTokens } from '../../src/model/tokens.ts'
 import { memoryLog } from '../../src/plain/log-store.ts'
 import { runAgent } from '../../src/plain/run-agent.ts'

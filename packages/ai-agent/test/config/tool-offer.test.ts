@@ -1,18 +1,15 @@
 import { describe, expect, test } from 'vitest'
 import { AgentBench, ask, echoTool, newSession, outcomes } from '../support/agent-fixture.ts'
 import { textAnswer, toolCalls } from '../support/fake-provider.ts'
-import {
-  type OfferSettings,
-  offeredToolsOf,
-  offeredTools,
-  unknownToolProblems,
-} from '../../src/config/tool-offer.ts'
+import { offeredToolsOf, offeredTools, unknownToolProblems } from '../../src/config/tool-offer.ts'
 import type { AgentSettings } from '@sandlot/shared/team/agent-settings'
 import { lowerMode } from '@sandlot/shared/mode'
 import { personalSettings } from '../support/personal-settings.ts'
 import { builtinTools } from '../../src/tools/builtin/index.ts'
 import { createRegistry } from '../../src/tools/registry.ts'
 import { type Tool, idOf } from '../../src/tools/tool.ts'
+
+type OfferSettings = Parameters<typeof offeredTools>[2]
 
 const EVERYTHING: OfferSettings = { toolsEnabled: true, builtinTools: 'all' }
 const names = (userId: string, settings: OfferSettings, tools: readonly Tool[] = builtinTools()) =>

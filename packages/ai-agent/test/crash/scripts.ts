@@ -5,7 +5,7 @@
  */
 import { type SessionEvent, isOutcome, metaOf } from '@sandlot/shared/events'
 import { ANSWER_OPTION } from '@sandlot/shared/question'
-import { SUMMARY_REQUEST } from '../../src/compaction/summary.ts'
+import { SUMMARY_REQUEST } from '../support/summary-request.ts'
 import type { Session } from '../../src/session/session.ts'
 import type { PromptOptions } from '../../src/session/intake.ts'
 import { happened } from '../support/agent-fixture.ts'

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { readConfigFile } from '../../src/config/file.ts'
 import { mcpServersSection } from '../../src/mcp/config.ts'
-import { fillTemplate, fillTemplates, readServerSpecs, readTemplate } from '../../src/mcp/server-spec.ts'
+import { fillTemplate, fillTemplates, readServerSpecs } from '../../src/mcp/server-spec.ts'
 import { configFile } from '../support/config-fixture.ts'
 
 /** What the configuration file of these servers is told to be wrong. */
@@ -75,13 +75,18 @@ describe('the section mcpServers', () => {
 
 describe('references', () => {
   test('stand for the environment, for files, for secrets of users, or for themselves', async () => {
-    const problems: string[] = []
-    const secrets: string[] = []
-    const from = { env: { A: 'one', B_FILE: '/b' }, readFile: () => 'two\n' }
-    const template = readTemplate('${A}-${B}-${secret:C}-$${A}-$A', 'here', from, problems, secrets)
+    const headers = { X: '${A}-${B}-${secret:C}-$${A}-$A' }
+    const { specs, problems, secrets } = specsOf(
+      { web: { url: 'https://a.example', headers } },
+      { A: 'one', B_FILE: '/b' },
+    )
     expect(problems).toEqual([])
-    expect(secrets).toEqual(['one', 'two'])
-    expect(await fillTemplate(template, async (name) => `secret ${name}`)).toBe('one-two-secret C-${A}-$A')
+    expect(secrets).toEqual(['one', 'from /b'])
+    const [spec] = specs
+    const template = (spec?.kind === 'http' ? spec.headers['X'] : undefined) ?? expect.fail()
+    expect(await fillTemplate(template, async (name) => `secret ${name}`)).toBe(
+      'one-from /b-secret C-${A}-$A',
+    )
   })
 
   test('that cannot be resolved are reported with their place, and never with a value', () => {

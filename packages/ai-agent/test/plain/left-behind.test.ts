@@ -7,7 +7,7 @@ import { type LogStore, memoryLog } from '../../src/plain/log-store.ts'
 import { plainTool } from '../../src/plain/plain-tool.ts'
 import { type RunOptions, type RunResult, runAgent } from '../../src/plain/run-agent.ts'
 import { defineTool, type Tool } from '../../src/tools/tool.ts'
-import { SUMMARY_REQUEST } from '../../src/compaction/summary.ts'
+import { SUMMARY_REQUEST } from '../support/summary-request.ts'
 import { scriptedModel } from '../support/scripted-model.ts'
 
 const never = (): Promise<never> => Promise.withResolvers<never>().promise

@@ -4,7 +4,7 @@ import { type SessionEvent, isOutcome, metaOf } from '@sandlot/shared/events'
 import { makeScrubber } from '@sandlot/shared/scrub'
 import { openSessionReader } from '@sandlot/storage/sessions/open'
 import { describe, expect, test } from 'vitest'
-import { type Recording, readRecording, record, replay } from '../../src/replay/replay.ts'
+import { readRecording, record, replay } from '../../src/replay/replay.ts'
 import { AgentBench, ask, heldTool, newSession } from '../support/agent-fixture.ts'
 import { deltaChunk, sse, textAnswer, toolCalls } from '../support/fake-provider.ts'
 
@@ -14,7 +14,7 @@ const SECRET = 'sk-abcdefghijklmnopqrstuvwx'
 async function recorded(
   bench: AgentBench,
   scrub?: (text: string) => string,
-): Promise<{ recording: Recording; bodies: string[] }> {
+): Promise<{ recording: ReturnType<typeof readRecording>; bodies: string[] }> {
   const slow = heldTool('slow', true)
   const core = await bench.core({ tools: [slow.tool] })
   const session = await newSession(core)

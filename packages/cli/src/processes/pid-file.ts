@@ -54,7 +54,7 @@ function isMark(value: unknown): value is ProcessMark {
 /**
  * Replaces the record in one step, so that no reader sees half of it. Throws the error of the disk.
  */
-export function writeRecord(file: string, record: UpRecord): void {
+function writeRecord(file: string, record: UpRecord): void {
   renameSync(temporaryRecord(file, record), file)
 }
 

@@ -8,7 +8,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { recordFile } from '../../src/processes/children.ts'
 import { parseCliConfig } from '../../src/config.ts'
 import { gateSocket } from '../../src/deployment/gate.ts'
-import { writeRecord } from '../../src/processes/pid-file.ts'
+import { recordWriter } from '../../src/processes/pid-file.ts'
 import { markOf, ownMark, type ProcessMark } from '../../src/processes/process-mark.ts'
 import { gate } from '../../src/checks/sandbox-checks.ts'
 
@@ -43,7 +43,7 @@ test.each([
   const host = through ? gateSocket(config) : '/var/run/docker.sock'
   const agent = await running({ DOCKER_HOST: `unix://${host}` })
   const children = { 'ai-agent': agent, 'engine-gate': beside ? await running({}) : GONE }
-  writeRecord(recordFile(config), { up: ownMark(), url: 'http://127.0.0.1:1', children })
+  recordWriter(recordFile(config), expect.fail).write({ up: ownMark(), url: 'http://127.0.0.1:1', children })
   expect(gate(config)).toMatchObject({ id: 'engine-gate', ...expected })
 })
 
@@ -51,7 +51,7 @@ test('an agent without an address in its environment reaches the engine itself',
   const config = parseCliConfig({ SANDLOT_DATA: join(folder, 'data') }, folder)
   mkdirSync(join(config.data, 'run'), { recursive: true })
   const children = { 'ai-agent': await running({}), 'engine-gate': await running({}) }
-  writeRecord(recordFile(config), { up: ownMark(), url: 'http://127.0.0.1:1', children })
+  recordWriter(recordFile(config), expect.fail).write({ up: ownMark(), url: 'http://127.0.0.1:1', children })
   expect(gate(config)).toMatchObject({ group: 'must', state: 'failed' })
 })
 

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { down } from '../../src/commands/down.ts'
 import { parseCliConfig } from '../../src/config.ts'
-import { writeRecord } from '../../src/processes/pid-file.ts'
+import { recordWriter } from '../../src/processes/pid-file.ts'
 import { markOf } from '../../src/processes/process-mark.ts'
 import { createSteps } from '../../src/steps.ts'
 
@@ -95,7 +95,7 @@ test('agents of the `up` that it ends are no others, also where they are still k
   const mark = markOf(up.pid ?? 0)
   if (mark === undefined) throw new Error('it has ended')
   mkdirSync(join(folder, '.sandlot/run'))
-  writeRecord(join(folder, '.sandlot/run/up.json'), {
+  recordWriter(join(folder, '.sandlot/run/up.json'), expect.fail).write({
     up: mark,
     url: 'http://127.0.0.1:8002',
     children: {},

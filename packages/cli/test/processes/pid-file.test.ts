@@ -4,14 +4,7 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync 
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import {
-  claim,
-  readRecord,
-  recordWriter,
-  release,
-  type UpRecord,
-  writeRecord,
-} from '../../src/processes/pid-file.ts'
+import { claim, readRecord, recordWriter, release, type UpRecord } from '../../src/processes/pid-file.ts'
 import {
   isRunning,
   markOf,
@@ -74,7 +67,7 @@ describe('a claim of the data directory', () => {
   test('tells its children as they start', () => {
     const ours = record(ourMark())
     claim(file, ours)
-    writeRecord(file, { ...ours, children: { 'ai-agent': ourMark() } })
+    recordWriter(file, expect.fail).write({ ...ours, children: { 'ai-agent': ourMark() } })
     expect(readRecord(file)?.children).toEqual({ 'ai-agent': ourMark() })
     expect(readdirSync(join(folder, 'run'))).toEqual(['up.json'])
   })

@@ -19,12 +19,12 @@ interface HostUse {
 }
 
 /** What this many sandboxes with these limits use at most. */
-export function hostUse(sandboxes: number, limits: Pick<SandboxLimits, 'memoryBytes'>): HostUse {
+function hostUse(sandboxes: number, limits: Pick<SandboxLimits, 'memoryBytes'>): HostUse {
   return { sandboxes, memoryBytes: sandboxes * limits.memoryBytes }
 }
 
 /** Why `use` is more than the host is meant for, for people; undefined when it is not. */
-export function overHostLimit(use: HostUse, limits: HostLimits): string | undefined {
+function overHostLimit(use: HostUse, limits: HostLimits): string | undefined {
   if (limits.sandboxes !== undefined && use.sandboxes > limits.sandboxes)
     return `${limits.sandboxes} sandboxes may run at once on this host (SANDLOT_HOST_SANDBOXES)`
   if (limits.memoryBytes !== undefined && use.memoryBytes > limits.memoryBytes) {

@@ -7,7 +7,7 @@ import { type Authority, readAuthority } from './host.ts'
  * Named lists that may stand in an allow-list. Each host is there because a client of that
  * ecosystem asks it.
  */
-export const EGRESS_PRESETS = {
+const EGRESS_PRESETS = {
   'package-registries': [
     'registry.npmjs.org',
     'registry.yarnpkg.com',

@@ -6,7 +6,7 @@ import { isPublicAddress } from '@sandlot/shared/node/addresses'
 import { readAddressList, createPolicy, type EgressPolicyOptions } from '../../src/egress/policy.ts'
 import { createBudget, DEFAULT_BUDGETS } from '../../src/egress/budget.ts'
 import { EgressRefused } from '../../src/egress/refusal.ts'
-import { EGRESS_PRESETS, readRules } from '../../src/egress/rules.ts'
+import { readRules } from '../../src/egress/rules.ts'
 
 const never = new AbortController().signal
 const refusal = async (work: () => unknown): Promise<string> => {
@@ -51,7 +51,7 @@ describe('the allow-list', () => {
 
   test('presets are lists of rules', () => {
     const both = readRules(['package-registries', 'git-hosts'])
-    for (const host of Object.values(EGRESS_PRESETS).flat())
+    for (const host of ['registry.npmjs.org', 'pypi.org', 'github.com', 'gitlab.com'])
       expect(both.allows({ host, port: 443 })).toBe('yes')
     expect(both.allows({ host: 'example.org', port: 443 })).toBe('no')
   })
