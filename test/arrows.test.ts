@@ -70,6 +70,10 @@ describe('the rules find', () => {
     const arrows = arrowsOf([file('low/b.ts', "import { a } from '../high/a.ts'")], remaining)
     expect([...arrowProblems(arrows, remaining), ...tableProblems(arrows, remaining)]).toEqual([])
     expect(tableProblems([], remaining)).toEqual([expect.stringContaining('take it out')])
+    const down = arrowsOf([file('high/b.ts', "import { a } from '../low/a.ts'")], remaining)
+    expect(tableProblems(down, { ...remaining, remaining: ['high → low'] })).toEqual([
+      expect.stringContaining('points down'),
+    ])
   })
 
   test('a circle in the table itself', () => {

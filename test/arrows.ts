@@ -92,5 +92,9 @@ export function tableProblems(arrows: readonly Arrow[], { allowed, remaining = [
   const unused = [...listed.map(({ from, to }) => `${from} → ${to}`), ...remaining]
     .filter((arrow) => !found.has(arrow))
     .map((arrow) => `${arrow}: no file needs it any more; take it out of the table`)
-  return [...down, ...unused]
+  const needless = places
+    .flatMap((to, at) => places.slice(at + 1).map((from) => `${from} → ${to}`))
+    .filter((arrow) => remaining.includes(arrow))
+    .map((arrow) => `${arrow}: points down; it belongs to those that are allowed`)
+  return [...down, ...unused, ...needless]
 }
