@@ -4,12 +4,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { SANDBOX_BACKENDS } from '@sandlot/shared/config/sandbox-backends'
-import { messageOf } from '@sandlot/shared/errors'
 import { systemPackages, type SystemPackages } from '../setup/apt.ts'
 import type { CliConfig } from '../config.ts'
 import type { Command } from '../context.ts'
 import { findProgram } from '../programs/find-program.ts'
-import { countLines, lineCounts } from '../testing/line-counts.ts'
 import { runInteractive } from '../programs/run-interactive.ts'
 import { setUp } from '../setup/setup.ts'
 import { succeeds } from '../programs/run.ts'
@@ -54,6 +52,7 @@ const REPORTER = fileURLToPath(new URL('../testing/reporter.ts', import.meta.url
 /** Checks that are one thing each, cheapest first. */
 const CHECKS = [
   { name: 'format', command: 'oxfmt', args: ['--check'] },
+  { name: 'weight', command: process.execPath, args: ['--conditions=sandlot-source', 'test/weigh.ts'] },
   { name: 'lint', command: 'oxlint', args: ['--type-aware'] },
   { name: 'types', command: 'tsc', args: ['-p', 'tsconfig.json'] },
 ] as const
@@ -116,11 +115,6 @@ export const test: Command = async ({ config, args, steps, print }) => {
   if (SANDBOX_BACKENDS[config.backend].needsEngine)
     await steps.run('Remove what interrupted tests left', (step) => removeTestLeftovers(config, step))
 
-  print('')
-  const lines = await countLines(config.root).then(lineCounts, (error: unknown) => [
-    `Lines could not be compared: ${messageOf(error)}`,
-  ])
-  for (const line of lines) print(line)
   print('')
   for (const { name, counts, ms } of results)
     print(`${name.padEnd(11)} ${closingLine(counts)}  (${seconds(ms)})`)
