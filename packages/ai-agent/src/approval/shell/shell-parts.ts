@@ -246,14 +246,9 @@ function isForReadAlone(node: SyntaxNode, child: SyntaxNode): boolean {
   return child.name === 'IFS' && child.value.type === 'Word' && argWord(child.value).literal !== undefined
 }
 
-const HARMLESS_TARGETS = new Set([
-  '/dev/null',
-  '/dev/stdout',
-  '/dev/stderr',
-  '/dev/stdin',
-  '/dev/fd/1',
-  '/dev/fd/2',
-])
+const HARMLESS_TARGETS = new Set(
+  '/dev/null /dev/stdout /dev/stderr /dev/stdin /dev/fd/1 /dev/fd/2'.split(' '),
+)
 
 function argumentWord(argument: Command['args'][number]): ArgWord {
   if (argument.type === 'Word') return argWord(argument)
@@ -325,26 +320,11 @@ function readsAlike(script: string): boolean {
 // Which variables a command line may set without changing what its commands, or later ones, do.
 
 /** Read by programs, and harmless: language, time, colour, width, log level. */
-const HARMLESS = new Set([
-  'LANG',
-  'LANGUAGE',
-  'TZ',
-  'CI',
-  'COLUMNS',
-  'LINES',
-  'NO_COLOR',
-  'FORCE_COLOR',
-  'CLICOLOR',
-  'CLICOLOR_FORCE',
-  'NODE_ENV',
-  'RUST_BACKTRACE',
-  'RUST_LOG',
-  'DEBIAN_FRONTEND',
-  'PYTHONUNBUFFERED',
-  'PYTHONDONTWRITEBYTECODE',
-  'GIT_TERMINAL_PROMPT',
-  'GIT_OPTIONAL_LOCKS',
-])
+const HARMLESS = new Set(
+  'LANG LANGUAGE TZ CI COLUMNS LINES NO_COLOR FORCE_COLOR CLICOLOR CLICOLOR_FORCE NODE_ENV RUST_BACKTRACE RUST_LOG DEBIAN_FRONTEND PYTHONUNBUFFERED PYTHONDONTWRITEBYTECODE GIT_TERMINAL_PROMPT GIT_OPTIONAL_LOCKS'.split(
+    ' ',
+  ),
+)
 
 /** Small letters, and yet read by programs. */
 const READ_BY_PROGRAMS = /^(no_proxy|npm_|pnpm_|yarn_|histchars$|auto_resume$)|_proxy$/
