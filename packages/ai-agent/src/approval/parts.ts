@@ -95,7 +95,7 @@ function filePart(ask: Extract<RuleRequest, { kind: 'file' }>, { kind }: Pick<Ca
 function partsOfLine(command: string): Part[] {
   const parts = shellParts(command)
   const runner = runsDownload(parts)
-  const losses = lossesOf(parts)
+  const losses = lossesOf(parts, command)
   return parts.map((part, at) => ({
     ...shellPart(part),
     losses: losses[at],

@@ -48,6 +48,12 @@ describe('where the sandbox reaches nothing', () => {
     'git commit -am wip && git switch main',
     'git rm old.ts',
     '$TOOL --version',
+    '$TOOL build && git commit -m x',
+    'rsync --version && cp --help',
+    'GIT_EDITOR=true git rebase --continue',
+    'git -c core.pager=cat -c user.name="$A" log',
+    "sed '/x/a new line' a",
+    'ln -s "$HOME/a" b',
   ])('%s runs', (command) => {
     expect(inAuto(shell(command))).toMatchObject({ verdict: 'allow', why: [] })
   })
@@ -77,6 +83,14 @@ describe('where the sandbox reaches nothing', () => {
     ['git -C sub checkout -- .', ['checks sub']],
     ['git -c core.pager=cat restore a.ts', ['restores a.ts']],
     ['dd if=a of=b', ['overwrites b']],
+    ['git reset --hard "$REV"', ['resets .']],
+    ['zip -r a.zip "$DIR" -x b', ['overwrites a.zip']],
+    ['wget http://a/b.tgz; tar xf b.tgz', ['overwrites .']],
+    ['tar xf b.tgz; rm b.tgz', ['untars b.tgz', 'deletes b.tgz']],
+    ['tree -o a', ['overwrites a']],
+    ['scp host:a .', ['replaces .', 'overwrites a']],
+    ['rsync -rt host:a/b c', ['replaces c', 'overwrites c/b']],
+    ['rsync -a host: c', ['overwrites c']],
   ])('%s waits for what git holds', (command, expected) => {
     const { verdict, atRisk } = inAuto(shell(command))
     expect(verdict).toBe('ask')
@@ -96,6 +110,14 @@ describe('where the sandbox reaches nothing', () => {
     'git stash drop',
     'cd "$X" && rm a',
     'echo x > "$OUT"',
+    'strace -o x true',
+    'gawk -ox 1 y',
+    'ls | cpio -o -O x',
+    'git whatchanged --output=x',
+    'git clone -qu "rm x" y z',
+    'git -c core.worktree=a checkout .',
+    'git -c core.pager="$A" log',
+    'GIT_WORK_TREE=a git checkout .',
   ])('%s asks at once: what it deletes is not known', (command) => {
     const judged = inAuto(shell(command))
     expect(judged).toMatchObject({ verdict: 'ask', atRisk: [] })

@@ -131,7 +131,7 @@ test.each([
   ['a worktree', 'git worktree add -q ../w', 'cd ../w && git log -p'],
   [
     'names and colours',
-    'git config --global alias.st status; git config --global color.ui never; git config --global user.name Ada',
+    'git config --global alias.st status; git config --global color.ui never; git config --global user.name Ada; git config --global core.editor vim; git config --global credential.helper store',
     'git log',
   ],
 ])('%s is read unasked', async (_, made, command) => {

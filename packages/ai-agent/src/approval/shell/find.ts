@@ -8,12 +8,15 @@ const ONE_VALUE =
   '-maxdepth -mindepth -regextype -amin -anewer -atime -cmin -cnewer -ctime -fstype -gid -group -ilname -iname -inum -ipath -iregex -iwholename -links -lname -mmin -mtime -name -newer -path -perm -regex -samefile -size -type -uid -used -user -wholename -xtype -printf'
 
 /** Tests, options and actions that only read, with the number of words that belong to each. */
-export const PRIMARIES = new Map([
+const PRIMARIES = new Map([
   ...NO_VALUE.split(' ').map((name) => [name, 0] as const),
   ...ONE_VALUE.split(' ').map((name) => [name, 1] as const),
 ])
 
-const NEWER = /^-newer[aBcm][aBcmt]$/
+/** How many words belong to this one; undefined: it is none of them. */
+export function arityOf(name: string): number | undefined {
+  return PRIMARIES.get(name) ?? (/^-newer[aBcm][aBcmt]$/.test(name) ? 1 : undefined)
+}
 
 /**
  * True when every word is a place, or one of the tests and actions that only read. The first word
@@ -27,7 +30,7 @@ export function isPlainFind(words: readonly ArgWord[]): boolean {
       if (mayBeOption(word)) return false
       continue
     }
-    const arity = PRIMARIES.get(word.literal) ?? (NEWER.test(word.literal) ? 1 : undefined)
+    const arity = arityOf(word.literal)
     if (arity !== undefined) {
       const values = words.slice(at + 1, at + 1 + arity)
       // A word that becomes several would push the next ones out of their place.

@@ -48,6 +48,9 @@ const HARMLESS: Readonly<Record<string, string>> = {
   maintenance: 'auto strategy',
 }
 
+/** Their programs are none that reading starts. */
+const UNREAD = String.raw`core\.editor|sequence\.editor|credential\.helper`
+
 const KEYS = Object.entries(HARMLESS)
   .map(
     ([section, names]) =>
@@ -55,9 +58,19 @@ const KEYS = Object.entries(HARMLESS)
   )
   .join('|')
 
+const HARMLESS_SETTING = new RegExp(
+  String.raw`^(?!core\.worktree=)(?:(?:${KEYS})(?:=|$)|[^=]*=(?:true|false|cat|:|always|never|\d*)$)`,
+  'i',
+)
+
+/** Of `git -c`: it names no program that may lose something, and no other place. */
+export function isHarmlessSetting(setting: string): boolean {
+  return HARMLESS_SETTING.test(setting)
+}
+
 /** Set by git’s user without naming a program or a place. */
 const VARIABLES =
-  'CONFIG_COUNT|CONFIG_(KEY|VALUE)_[0-9]+|NO_LAZY_FETCH|ALLOW_PROTOCOL|TERMINAL_PROMPT|OPTIONAL_LOCKS|SSL_[A-Z]+|(AUTHOR|COMMITTER)_(NAME|EMAIL|DATE)'
+  'CONFIG_COUNT|CONFIG_(KEY|VALUE)_[0-9]+|NO_LAZY_FETCH|ALLOW_PROTOCOL|TERMINAL_PROMPT|OPTIONAL_LOCKS|SSL_[A-Z]+|(AUTHOR|COMMITTER)_(NAME|EMAIL|DATE)|(SEQUENCE_)?EDITOR|MERGE_AUTOEDIT'
 
 /**
  * For bash: `plain_environment` and `plain_config FOLDER` succeed where git there is known to run
@@ -71,7 +84,7 @@ plain_config() {
   [ -d "$1" ] || return 0
   [ "$((depth))" -lt 5 ] || return 1
   keys=$(GIT_CONFIG_COUNT=0 GIT_CONFIG_NOSYSTEM=1 git -C "$1" config --list --name-only 2>/dev/null) || return 1
-  ! grep -qvE '^(${KEYS})$' <<<"$keys" || [ -z "$keys" ] || return 1
+  ! grep -qvE '^(${KEYS}|${UNREAD})$' <<<"$keys" || [ -z "$keys" ] || return 1
   top=$(git -C "$1" rev-parse --show-toplevel 2>/dev/null) || return 0
   while IFS= read -r -d '' path; do
     [ ! -e "$top/$path/.git" ] || plain_config "$top/$path" $((depth + 1)) || return 1

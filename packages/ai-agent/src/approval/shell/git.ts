@@ -47,64 +47,33 @@ const DIFF =
 const CHOICE =
   'max-count= skip= since= after= until= before= author= committer= grep= all-match invert-grep regexp-ignore-case extended-regexp fixed-strings perl-regexp merges no-merges first-parent min-parents=? max-parents=? all branches=? tags=? remotes=? glob= exclude= follow full-history simplify-merges topo-order date-order author-date-order reverse not source name-only name-status cherry-pick cherry-mark ancestry-path boundary walk-reflogs no-walk count cc'
 
-const LOG: Options = {
-  flags: 'pszwabBMCREFiPtcmgu',
-  valued: 'nUSGLl',
-  numbers: true,
-  long: `${FORMAT} ${DIFF} ${CHOICE}`,
-}
+const LOG: Options = `-pszwabBMCREFiPtcmgu -nUSGLl= -<n> ${FORMAT} ${DIFF} ${CHOICE}`
 
 const COMMANDS: Readonly<Record<string, Options | ((words: readonly ArgWord[]) => boolean)>> = {
-  status: {
-    flags: 'sbvzu',
-    long: 'short branch show-stash porcelain=? long verbose untracked-files=? ignored=? column=? no-column ahead-behind no-ahead-behind renames no-renames find-renames=?',
-  },
+  status:
+    '-sbvzu short branch show-stash porcelain=? long verbose untracked-files=? ignored=? column=? no-column ahead-behind no-ahead-behind renames no-renames find-renames=?',
   log: LOG,
-  shortlog: {
-    flags: 'nsecw',
-    numbers: true,
-    long: `numbered summary email committer group= ${CHOICE}`,
-  },
+  shortlog: `-nsecw -<n> numbered summary email committer group= ${CHOICE}`,
   show: LOG,
-  diff: { flags: 'puszwabBMCR', valued: 'USGl', numbers: true, long: DIFF },
-  'diff-tree': { flags: 'prtszmcvuMCRB', valued: 'US', long: `root no-commit-id stdin ${DIFF} ${FORMAT}` },
-  'rev-parse': {
-    flags: 'q',
-    long: 'show-toplevel show-prefix show-cdup git-dir absolute-git-dir git-common-dir is-inside-work-tree is-inside-git-dir is-bare-repository is-shallow-repository verify quiet short=? abbrev-ref=? symbolic symbolic-full-name all branches=? tags=? remotes=? default= revs-only no-revs flags no-flags',
-  },
+  diff: `-puszwabBMCR -USGl= -<n> ${DIFF}`,
+  'diff-tree': `-prtszmcvuMCRB -US= root no-commit-id stdin ${DIFF} ${FORMAT}`,
+  'rev-parse':
+    '-q show-toplevel show-prefix show-cdup git-dir absolute-git-dir git-common-dir is-inside-work-tree is-inside-git-dir is-bare-repository is-shallow-repository verify quiet short=? abbrev-ref=? symbolic symbolic-full-name all branches=? tags=? remotes=? default= revs-only no-revs flags no-flags',
   'rev-list': LOG,
-  'ls-files': {
-    flags: 'cdmoistukvzf',
-    valued: 'x',
-    long: 'cached deleted modified others ignored stage unmerged killed full-name error-unmatch directory no-empty-directory eol deduplicate exclude= exclude-standard abbrev=?',
-  },
-  'ls-tree': {
-    flags: 'drtlz',
-    long: 'long name-only name-status object-only full-name full-tree abbrev=? format=',
-  },
-  'cat-file': { flags: 'etps', long: 'batch batch-check batch-all-objects unordered' },
-  blame: {
-    flags: 'lbtefnswcpCM',
-    valued: 'LS',
-    long: 'show-name show-number show-email porcelain line-porcelain incremental root show-stats since= abbrev=? date= ignore-rev= color-lines color-by-age no-textconv',
-  },
-  describe: {
-    long: 'tags all contains abbrev=? long always exact-match candidates= match= exclude= first-parent',
-  },
-  'name-rev': { long: 'name-only tags refs= exclude= all always no-undefined' },
-  'merge-base': { flags: 'a', long: 'all octopus independent is-ancestor fork-point' },
-  'count-objects': { flags: 'vH', long: 'verbose human-readable', most: 0 },
-  'check-ignore': { flags: 'qvzn', long: 'quiet verbose non-matching no-index stdin' },
-  'for-each-ref': {
-    long: 'count= sort= format= points-at= merged=? no-merged=? contains=? no-contains=? ignore-case',
-  },
-  grep: {
-    flags: 'niIrwvhHEGFPlLzcoaWpqt',
-    valued: 'eABCmf',
-    numbers: true,
-    long: 'cached no-index untracked no-exclude-standard exclude-standard ignore-case word-regexp invert-match full-name extended-regexp basic-regexp fixed-strings perl-regexp line-number column files-with-matches files-without-match null count only-matching color=? no-color heading break context= after-context= before-context= show-function function-context max-depth= max-count= and or not all-match quiet threads= recursive',
-  },
-  version: { long: 'build-options', most: 0 },
+  'ls-files':
+    '-cdmoistukvzf -x= cached deleted modified others ignored stage unmerged killed full-name error-unmatch directory no-empty-directory eol deduplicate exclude= exclude-standard abbrev=?',
+  'ls-tree': '-drtlz long name-only name-status object-only full-name full-tree abbrev=? format=',
+  'cat-file': '-etps batch batch-check batch-all-objects unordered',
+  blame:
+    '-lbtefnswcpCM -LS= show-name show-number show-email porcelain line-porcelain incremental root show-stats since= abbrev=? date= ignore-rev= color-lines color-by-age no-textconv',
+  describe: 'tags all contains abbrev=? long always exact-match candidates= match= exclude= first-parent',
+  'name-rev': 'name-only tags refs= exclude= all always no-undefined',
+  'merge-base': '-a all octopus independent is-ancestor fork-point',
+  'count-objects': '-vH verbose human-readable <0>',
+  'check-ignore': '-qvzn quiet verbose non-matching no-index stdin',
+  'for-each-ref': 'count= sort= format= points-at= merged=? no-merged=? contains=? no-contains=? ignore-case',
+  grep: '-niIrwvhHEGFPlLzcoaWpqt -eABCmf= -<n> cached no-index untracked no-exclude-standard exclude-standard ignore-case word-regexp invert-match full-name extended-regexp basic-regexp fixed-strings perl-regexp line-number column files-with-matches files-without-match null count only-matching color=? no-color heading break context= after-context= before-context= show-function function-context max-depth= max-count= and or not all-match quiet threads= recursive',
+  version: 'build-options <0>',
   reflog: (words) =>
     words.every(
       ({ literal }) => literal !== undefined && !/^(expire|delete|drop|write|exists)$/.test(literal),
@@ -114,30 +83,20 @@ const COMMANDS: Readonly<Record<string, Options | ((words: readonly ArgWord[]) =
   branch: (words) =>
     lists(
       words,
-      {
-        flags: 'arvi',
-        long: 'all remotes verbose show-current list no-color color=? column=? no-column ignore-case sort= format= contains=? no-contains=? merged=? no-merged=? points-at= abbrev=? no-abbrev',
-      },
+      '-arvi all remotes verbose show-current list no-color color=? column=? no-column ignore-case sort= format= contains=? no-contains=? merged=? no-merged=? points-at= abbrev=? no-abbrev',
       /^(--list|-l|--contains.*|--merged.*|--no-merged.*|--no-contains.*|--points-at.*)$/,
     ),
   tag: (words) =>
     lists(
       words,
-      {
-        flags: 'li',
-        valued: '',
-        numbers: true,
-        long: 'list sort= format= contains=? no-contains=? merged=? no-merged=? points-at= column=? no-column color=? ignore-case',
-      },
+      '-li -<n> list sort= format= contains=? no-contains=? merged=? no-merged=? points-at= column=? no-column color=? ignore-case',
       /^(--list|-[a-z]*l[a-z]*|-n\d*|--contains.*|--merged.*|--no-merged.*|--no-contains.*|--points-at.*)$/,
     ),
   remote: (words) =>
     words.length === 0 ||
     (words.length === 1 && (words[0]?.literal === '-v' || words[0]?.literal === '--verbose')) ||
-    (words[0]?.literal === 'get-url' && usesOnly({ long: 'push all' }, words.slice(1))),
-  worktree: (words) =>
-    words[0]?.literal === 'list' &&
-    usesOnly({ flags: 'vz', long: 'porcelain verbose', most: 0 }, words.slice(1)),
+    (words[0]?.literal === 'get-url' && usesOnly('push all', words.slice(1))),
+  worktree: (words) => words[0]?.literal === 'list' && usesOnly('-vz porcelain verbose <0>', words.slice(1)),
   config: readsConfig,
 }
 
@@ -152,10 +111,7 @@ function readsConfig(words: readonly ArgWord[]): boolean {
     others.every(({ literal }) => literal !== undefined) &&
     others.length <= 2 &&
     usesOnly(
-      {
-        flags: 'lz',
-        long: 'get get-all get-regexp list local global system worktree show-origin show-scope name-only null includes no-includes type=? bool int path',
-      },
+      '-lz get get-all get-regexp list local global system worktree show-origin show-scope name-only null includes no-includes type=? bool int path',
       options,
     )
   )
@@ -166,7 +122,7 @@ function readsConfig(words: readonly ArgWord[]): boolean {
  * what it says.
  */
 function usesOnly(options: Options, words: readonly ArgWord[]): boolean {
-  return keepsToAny({ ...options, peeks: true }, words)
+  return keepsToAny(options, words, { peeks: true })
 }
 
 /** `words` without git's own name. */
@@ -198,5 +154,5 @@ function lists(words: readonly ArgWord[], options: Options, looking: RegExp): bo
   const looks = words
     .slice(0, end < 0 ? words.length : end)
     .some(({ literal }) => literal !== undefined && looking.test(literal))
-  return usesOnly({ ...options, flags: `${options.flags ?? ''}l`, ...(looks ? {} : { most: 0 }) }, words)
+  return usesOnly(`${options} -l${looks ? '' : ' <0>'}`, words)
 }

@@ -1,9 +1,8 @@
 /**
- * What utilities for files, archives and downloads lose by their words. Of each the options are
- * listed that are known, and what its operands lose with them; any other option may lose anything.
+ * What utilities for files, archives and downloads lose by their words. To add one is to add a row:
+ * the options that are known of it, and what its operands lose with them.
  */
 import { posix } from 'node:path'
-import { type Arguments, readArguments } from './arguments.ts'
 import { type Loss, UNKNOWN, each, lost } from './loss.ts'
 import {
   lossesInPlace,
@@ -13,336 +12,121 @@ import {
   lossesOfSed,
   lossesOfTar,
 } from './losses-languages.ts'
-import { type Options, SORT, UNIQ } from './options.ts'
+import { type Loses, lossesTable } from './losses-table.ts'
+import { type Arguments, SORT, UNIQ, XXD, asXxd } from './options.ts'
 import type { ArgWord } from './words.ts'
 
-interface Utility {
-  options: Options
-  /** Its first operand is not a file that it writes, so a quoted variable there is trusted. */
-  reads?: true
-  loses: (given: Arguments) => readonly Loss[]
-}
-
-const outputs =
-  (...names: string[]) =>
-  ({ values }: Arguments) =>
-    each(
-      'overwrites',
-      values(...names).filter((value) => value !== '-'),
-    )
-const all =
-  (does: Loss['does']) =>
-  ({ operands }: Arguments) =>
-    each(does, operands)
-
-/** The last operand is a file, or a folder that gets the others under their own names. */
-function intoLast(
-  given: Arguments,
-  { moves = false, keeps = 'n', whole = /(^|\/)\.{1,2}$/ } = {},
-): readonly Loss[] {
-  const { operands, has, values } = given
-  const [folder] = values('t', 'target-directory')
-  const to = has('t', 'target-directory') ? folder : operands.at(-1)
-  const from = has('t', 'target-directory') ? operands : operands.slice(0, -1)
-  if (from.length === 0 || to === undefined || from.includes(undefined)) return UNKNOWN
-  const names = from.map((path = '') =>
-    posix.join(to, has('parents') ? path.replace(/^\/+/, '') : posix.basename(path)),
-  )
-  // Where `whole` is the end of a path, all that is in it is meant.
-  const all = has('T', 'no-target-directory') || from.some((path = '') => whole.test(path))
-  return [
-    ...(moves ? from.flatMap((path) => lost('moves', path, to)) : []),
-    ...(has(keeps, 'no-clobber')
-      ? []
-      : all
-        ? lost('overwrites', to)
-        : [...lost('replaces', to), { does: 'overwrites' as const, paths: names }]),
-  ]
-}
-
-/** They take the file away that they have read. */
-function compresses(suffix: string): Utility {
-  return {
-    options: {
-      flags: 'cdfklnNqrtvz0123456789Te',
-      long: 'stdout to-stdout decompress uncompress compress force keep list test quiet verbose recursive no-name name best fast extreme',
-    },
-    loses: ({ operands, has }) => {
-      if (has('c', 'stdout', 'to-stdout', 'l', 'list', 't', 'test')) return []
-      const made = operands.map(
-        (path) => path && (path.endsWith(suffix) ? path.slice(0, -suffix.length) : path + suffix),
-      )
-      return [
-        ...(has('k', 'keep') ? [] : each('deletes', operands)),
-        ...(has('f', 'force') ? each('overwrites', made) : []),
-      ]
-    },
-  }
-}
-
-const GZIP = compresses('.gz')
-const BZIP = compresses('.bz2')
-const XZ = compresses('.xz')
 const COPIES =
-  'force interactive update=? verbose backup=? suffix= target-directory= no-target-directory strip-trailing-slashes no-clobber'
+  'force interactive update=? verbose target-directory= no-target-directory strip-trailing-slashes'
 
-const UTILITIES: Readonly<Record<string, Utility>> = {
-  rm: {
-    options: {
-      flags: 'rRfidvI',
-      long: 'recursive force verbose dir interactive=? one-file-system preserve-root=? no-preserve-root',
-    },
-    loses: all('deletes'),
-  },
-  unlink: { options: {}, loses: all('deletes') },
-  shred: {
-    options: { flags: 'fuvxz', valued: 'ns', long: 'force iterations= size= remove=? verbose exact zero' },
-    loses: ({ operands }) => [...each('overwrites', operands), ...each('deletes', operands)],
-  },
-  mv: {
-    options: { flags: 'finuvTZb', valued: 'tS', long: COPIES },
-    loses: (given) => intoLast(given, { moves: true }),
-  },
-  cp: {
-    options: {
-      flags: 'aRrpPfiuvTbdHLlnsxZ',
-      valued: 'tS',
-      long: `${COPIES} archive recursive dereference no-dereference preserve=? no-preserve= parents link symbolic-link one-file-system reflink=? sparse= remove-destination attributes-only`,
-    },
-    loses: (given) => intoLast(given),
-  },
-  install: {
-    options: {
-      flags: 'bcCDpsTvd',
-      valued: 'mogtS',
-      long: `${COPIES} directory mode= owner= group= compare preserve-timestamps strip`,
-    },
-    loses: (given) => (given.has('d', 'directory') ? [] : intoLast(given)),
-  },
-  ln: {
-    options: {
-      flags: 'bfiLnPrsTv',
-      valued: 'tS',
-      long: `${COPIES} symbolic no-dereference relative logical physical`,
-    },
-    loses: (given) => {
-      if (!given.has('f', 'force')) return []
-      const [only] = given.operands
-      return given.operands.length === 1 && only !== undefined
-        ? lost('overwrites', posix.basename(only))
-        : intoLast(given, { keeps: 'no-clobber' })
-    },
-  },
-  rsync: {
-    options: {
-      flags: 'avzrltgoDpPnhqciuxHAXSRKLkWOJ',
-      valued: 'e',
-      long: 'archive verbose compress recursive links perms times group owner progress partial dry-run human-readable quiet checksum update existing ignore-existing exclude= include= exclude-from= include-from= info= stats itemize-changes no-perms no-owner no-group mkpath',
-    },
-    loses: (given) =>
-      given.has('n', 'dry-run') || /^[^/]+:/.test(given.operands.at(-1) ?? '')
-        ? []
-        : intoLast(given, { whole: /(^|\/)\.{0,2}$/ }),
-  },
-  scp: {
-    options: { flags: 'rpqCv346', valued: 'PilFcJ' },
-    loses: (given) => (/^[^/]+:/.test(given.operands.at(-1) ?? '') ? [] : intoLast(given)),
-  },
-  tee: {
-    options: { flags: 'aip', long: 'append ignore-interrupts output-error=?' },
-    reads: true,
-    loses: ({ operands, has }) => (has('a', 'append') ? [] : each('overwrites', operands)),
-  },
-  sponge: {
-    options: { flags: 'a' },
-    loses: ({ operands, has }) => (has('a') ? [] : each('overwrites', operands)),
-  },
-  truncate: {
-    options: { flags: 'co', valued: 'rs', long: 'no-create io-blocks reference= size=' },
-    loses: all('overwrites'),
-  },
-  fallocate: {
-    options: { flags: 'nvx', valued: 'lo', long: 'keep-size length= offset= verbose posix' },
-    loses: () => [],
-  },
-  sort: {
-    options: {
-      ...SORT,
-      valued: `${SORT.valued}oTS`,
-      long: `${SORT.long} output= temporary-directory= buffer-size= parallel=`,
-    },
-    reads: true,
-    loses: outputs('o', 'output'),
-  },
-  shuf: {
-    options: {
-      flags: 'erz',
-      valued: 'nio',
-      long: 'echo input-range= head-count= output= random-source= repeat zero-terminated',
-    },
-    reads: true,
-    loses: outputs('o', 'output'),
-  },
-  uniq: {
-    options: { ...UNIQ, most: undefined },
-    reads: true,
-    loses: ({ operands }) =>
+const UTILITIES = lossesTable(
+  `
+rm: -rRfidvI recursive force verbose dir interactive=? one-file-system preserve-root=? no-preserve-root | deletes
+unlink: | deletes
+shred: -fuvxz -ns= force iterations= size= remove=? verbose exact zero | shreds
+mv: -finuvTZ -t= no-clobber ${COPIES} | copies moving
+cp: -aRrpPfiuvTdHLlnsxZ -t= no-clobber ${COPIES} archive recursive dereference no-dereference preserve=? no-preserve= parents link symbolic-link one-file-system reflink=? sparse= remove-destination attributes-only | copies
+install: -cCDpsTvd -mogt= ${COPIES} directory mode= owner= group= compare preserve-timestamps strip | copies unless d directory
+ln: -fiLnPrsTv -t= ${COPIES} symbolic no-dereference relative logical physical | links
+rsync: -avzrltgoDpPnhqciuxHAXSKLkWOJ -e= archive verbose compress recursive links perms times group owner progress partial dry-run human-readable quiet checksum update existing ignore-existing exclude= include= exclude-from= include-from= info= stats itemize-changes no-perms no-owner no-group mkpath | fetches unless n dry-run
+scp: -rpqCv346 -PilFcJ= | fetches
+tee sponge: -aip append ignore-interrupts output-error=? | overwrites unless a append
+truncate: -co -rs= no-create io-blocks reference= size= | overwrites
+fallocate: -nvx -lo= keep-size length= offset= verbose posix | nothing
+sort: ${SORT} -oTS= output= temporary-directory= buffer-size= parallel= | writes o output
+shuf: -erz -nio= echo input-range= head-count= output= random-source= repeat zero-terminated | writes o output
+uniq: ${UNIQ} | second
+xxd: ${XXD} | second
+iconv: -cls -fto= from-code= to-code= output= list silent | writes o output
+tree: -adfilxpsugDFqNQhCnrtvUXJ -LPIo= noreport dirsfirst filesfirst gitignore prune du si | writes o
+dos2unix unix2dos: -kq | overwrites
+patch: -NRstflucE -piFdor= strip= input= dry-run reverse forward silent quiet batch force fuzz= directory= output= reject-file= | patches unless dry-run
+rename prename file-rename: -nv nono verbose no-act | unknown unless n nono no-act
+gzip gunzip pigz unpigz: -cdfklnNqrtv0123456789 stdout to-stdout decompress uncompress force keep list test quiet verbose recursive no-name name best fast | compresses .gz unless c stdout to-stdout l list t test
+bzip2 bunzip2 pbzip2 lbzip2: -cdfkqtvz0123456789 stdout decompress compress force keep test quiet verbose best fast | compresses .bz2 unless c stdout t test
+xz unxz: -cdfklqtvze0123456789T stdout to-stdout decompress compress force keep list test quiet verbose extreme | compresses .xz unless c stdout to-stdout l list t test
+lzma unlzma: -cdfkqtvz stdout decompress force keep test | compresses .lzma unless c stdout t test
+lzip lunzip plzip: -cdfkqtv stdout decompress force keep test | compresses .lz unless c stdout t test
+compress uncompress: -cdfv | compresses .Z unless c
+zstd unzstd zstdmt: -cdfklqtvz0123456789T -o= stdout decompress compress force keep list test quiet verbose rm ultra | zstd unless c stdout l list t test
+zip: -rqvjyuoX0123456789g@ recurse-paths quiet junk-paths symlinks update | zips
+unzip: -qnocljptvaCLVzZ1 -d= | unzips unless n c l p t v z Z
+ar 7z 7za 7zr rar unrar: | verbs t tv l
+jar: -tvf list file= | verbs t tf tvf unless t list
+cpio: -itov list create | unknown unless t o list create
+lz4 brotli: -tkq test list | unknown unless t test list
+curl: -sSfLkiIvgG#46012NnjaOR -XHdAeubmrxwYyzEFPtTCoDc= silent show-error fail fail-with-body location insecure include head verbose get compressed request= header= data= data-raw= data-binary= data-urlencode= json= user-agent= referer= user= cookie= max-time= connect-timeout= retry= retry-delay= retry-max-time= retry-connrefused retry-all-errors range= proxy= noproxy= write-out= form= form-string= url= cacert= cert= key= http1.1 http2 http3 ipv4 ipv6 no-progress-meter progress-bar location-trusted path-as-is globoff resolve= max-redirs= limit-rate= no-buffer upload-file= unix-socket= create-dirs output= remote-name remote-time cookie-jar= dump-header= etag-save= etag-compare= continue-at= | downloads
+wget: -nqvSd46b -OoaPtTUiQwl= quiet no-verbose server-response output-document= output-file= append-output= directory-prefix= tries= timeout= user-agent= header= post-data= method= body-data= no-check-certificate no-clobber show-progress progress= spider user= password= ca-certificate= no-proxy wait= limit-rate= content-on-error input-file= | writes O output-document o output-file
+split csplit mkfs pax wipe srm ed ex vi vim bsdtar lzop mmv uudecode aria2c: | unknown
+`,
+  {
+    copies,
+    links,
+    compresses,
+    downloads,
+    fetches: (given) => (/^[^/]+:/.test(given.operands.at(-1) ?? '') ? [] : copies(given, ['fetching'])),
+    shreds: ({ operands }) => [...each('overwrites', operands), ...each('deletes', operands)],
+    second: ({ operands }) =>
       each(
         'overwrites',
         operands.slice(1).filter((path) => path !== '-'),
       ),
-  },
-  xxd: {
-    options: { flags: 'abEeiupCr', valued: 'cglos' },
-    reads: true,
-    loses: ({ operands }) => each('overwrites', operands.slice(1)),
-  },
-  iconv: {
-    options: { flags: 'cls', valued: 'fto', long: 'from-code= to-code= output= list silent' },
-    reads: true,
-    loses: outputs('o', 'output'),
-  },
-  dos2unix: { options: { flags: 'kq' }, loses: all('overwrites') },
-  unix2dos: { options: { flags: 'kq' }, loses: all('overwrites') },
-  ed: { options: { flags: 's' }, loses: all('overwrites') },
-  ex: { options: { flags: 's' }, loses: all('overwrites') },
-  patch: {
-    options: {
-      flags: 'NRstflucEb',
-      valued: 'piFdorV',
-      long: 'strip= input= dry-run reverse forward silent quiet batch force fuzz= directory= output= reject-file= backup',
-    },
-    loses: ({ operands, has }) =>
-      has('dry-run')
-        ? []
-        : operands.length === 0 || has('o', 'output', 'r', 'reject-file', 'd', 'directory')
-          ? UNKNOWN
-          : each('overwrites', operands.slice(0, 1)),
-  },
-  rename: {
-    options: { flags: 'nv', long: 'nono verbose no-act' },
-    loses: ({ has }) => (has('n', 'nono', 'no-act') ? [] : UNKNOWN),
-  },
-  gzip: GZIP,
-  gunzip: GZIP,
-  bzip2: BZIP,
-  bunzip2: BZIP,
-  xz: XZ,
-  unxz: XZ,
-  pigz: GZIP,
-  pbzip2: BZIP,
-  lzma: compresses('.lzma'),
-  lzip: compresses('.lz'),
-  compress: compresses('.Z'),
-  uncompress: compresses('.Z'),
-  zstd: {
-    options: {
-      flags: 'cdfklqtvz0123456789T',
-      valued: 'o',
-      long: 'stdout decompress compress force keep list test quiet verbose rm ultra',
-    },
-    loses: (given) => {
-      const { operands, has, values } = given
-      if (has('c', 'stdout', 'l', 'list', 't', 'test')) return []
-      const made = operands.map((path) => path && (path.endsWith('.zst') ? path.slice(0, -4) : `${path}.zst`))
-      const to = has('o') ? values('o') : made
-      return [
-        ...(has('f', 'force') ? each('overwrites', to) : []),
-        ...(has('rm') ? each('deletes', operands) : []),
-      ]
-    },
-  },
-  zip: {
-    options: { flags: 'rqvjyuoX0123456789g', long: 'recurse-paths quiet junk-paths symlinks update' },
-    loses: ({ operands: [archive] }) =>
+    patches: ({ operands, has }) =>
+      operands.length === 0 || has('o', 'output', 'r', 'reject-file', 'd', 'directory')
+        ? UNKNOWN
+        : each('overwrites', operands.slice(0, 1)),
+    zstd: ({ operands, has, values }) => [
+      ...each(
+        'overwrites',
+        has('o')
+          ? values('o')
+          : operands.flatMap((path) => [path && `${path}.zst`, path?.replace(/\.\w+$/, '')]),
+      ),
+      ...(has('rm') ? each('deletes', operands) : []),
+    ],
+    zips: ({ operands: [archive] }) =>
       lost('overwrites', archive && (posix.extname(archive) === '' ? `${archive}.zip` : archive)),
-  },
-  unzip: {
-    options: { flags: 'qnoljptvaCLVzZ1', valued: 'd' },
-    loses: ({ operands: [archive], has, values: valuesOf }) =>
-      has('n', 'l', 'p', 't', 'v', 'z', 'Z')
-        ? []
-        : archive === undefined || valuesOf('d').includes(undefined)
-          ? UNKNOWN
-          : lost('unzips', archive, valuesOf('d')[0] ?? '.'),
-  },
-  curl: {
-    options: {
-      flags: 'sSfLkiIvgG#46012NnjaOR',
-      valued: 'XHdAeubmrxwYyzEFPtTCoDc',
-      long: 'silent show-error fail fail-with-body location insecure include head verbose get compressed request= header= data= data-raw= data-binary= data-urlencode= json= user-agent= referer= user= cookie= max-time= connect-timeout= retry= retry-delay= retry-max-time= retry-connrefused retry-all-errors range= proxy= noproxy= write-out= form= form-string= url= cacert= cert= key= http1.1 http2 http3 ipv4 ipv6 no-progress-meter progress-bar location-trusted path-as-is globoff resolve= max-redirs= limit-rate= no-buffer upload-file= unix-socket= create-dirs output= remote-name remote-time cookie-jar= dump-header= etag-save= etag-compare= continue-at=',
+    unzips: ({ operands: [archive], has, values }) => {
+      const [into] = has('d') ? values('d') : ['.']
+      if (archive === undefined || into === undefined) return UNKNOWN
+      // With these the files have other names than in the archive.
+      return has('j', 'L') ? lost('overwrites', into) : lost('unzips', archive, into)
     },
-    reads: true,
-    loses: downloads,
   },
-  wget: {
-    options: {
-      flags: 'nqvSd46b',
-      valued: 'OoaPtTUiQwl',
-      long: 'quiet no-verbose server-response output-document= output-file= append-output= directory-prefix= tries= timeout= user-agent= header= post-data= method= body-data= no-check-certificate no-clobber show-progress progress= spider user= password= ca-certificate= no-proxy wait= limit-rate= content-on-error input-file=',
-    },
-    reads: true,
-    loses: outputs('O', 'output-document', 'o', 'output-file'),
-  },
-}
+)
 
-/** Of these no form is known that loses nothing, but for those that say so. */
-const ALWAYS: Readonly<Record<string, RegExp>> = {
-  split: /^--(help|version)$/,
-  csplit: /^--(help|version)$/,
-  cpio: /^-(t|o|-list|-create)$/,
-  ar: /^[tp]v?$/,
-  '7z': /^[lt]$/,
-  '7za': /^[lt]$/,
-  mkfs: /^--help$/,
-  jar: /^-?t/,
-  pax: /^--help$/,
-  lz4: /^-(t|-test|-list)$/,
-  brotli: /^(-t|--test)$/,
-  wipe: /^-h$/,
-  srm: /^--help$/,
-}
+const LANGUAGES: ReadonlyMap<string, (words: readonly ArgWord[]) => readonly Loss[]> = new Map([
+  ['tar', lossesOfTar],
+  ['sed', lossesOfSed],
+  ['perl', lossesInPlace],
+  ['ruby', lossesInPlace],
+  ['awk', lossesOfAwk],
+  ['gawk', lossesOfAwk],
+  ['mawk', lossesOfAwk],
+  ['dd', lossesOfDd],
+  ['find', lossesOfFind],
+  ['strace', (words) => (words.some(({ prefix }) => /^-[a-zA-Z]*o/.test(prefix)) ? UNKNOWN : [])],
+])
 
 /** Programs that lose files by their words. */
 export const LOSING: ReadonlySet<string> = new Set([
-  ...Object.keys(UTILITIES),
-  ...Object.keys(ALWAYS),
-  ...'tar bsdtar sed perl ruby awk gawk mawk dd find git time script'.split(' '),
+  ...UTILITIES.names,
+  ...LANGUAGES.keys(),
+  'git',
+  'time',
+  'script',
 ])
 
-export function lossesOfProgram(name: string, words: readonly ArgWord[]): readonly Loss[] {
-  const utility = Object.hasOwn(UTILITIES, name) ? UTILITIES[name] : undefined
-  if (utility !== undefined) {
-    const given = readArguments(utility.options, asRead(name, words), utility.reads)
-    return given === undefined ? UNKNOWN : utility.loses(given)
-  }
-  const always = name.replace(/^mkfs\..*/, 'mkfs')
-  const harmless = Object.hasOwn(ALWAYS, always) ? ALWAYS[always] : undefined
-  if (harmless !== undefined) return harmless.test(words[0]?.literal ?? '') ? [] : UNKNOWN
-  switch (name) {
-    case 'tar':
-    case 'bsdtar':
-      return lossesOfTar(words)
-    case 'sed':
-      return lossesOfSed(words)
-    case 'perl':
-    case 'ruby':
-      return lossesInPlace(words)
-    case 'awk':
-    case 'gawk':
-    case 'mawk':
-      return lossesOfAwk(words)
-    case 'dd':
-      return lossesOfDd(words)
-    case 'find':
-      return lossesOfFind(words)
-    default:
-      return []
-  }
+export function lossesOfProgram(program: string, words: readonly ArgWord[]): readonly Loss[] {
+  const name = program.replace(/^mkfs\..*/, 'mkfs')
+  const language = LANGUAGES.get(name)
+  if (language !== undefined) return language(words)
+  return UTILITIES.has(name) ? UTILITIES.losses(name, asRead(name, words)) : []
 }
 
 /** Without the patterns of `zip … -x a b`; `wget -nc` is one option. */
 function asRead(name: string, words: readonly ArgWord[]): readonly ArgWord[] {
+  if (name === 'xxd') return asXxd(words)
   if (name === 'wget') return words.filter(({ literal }) => literal !== '-nc')
   const patterns =
     name === 'zip' ? words.findIndex(({ literal }) => literal === '-x' || literal === '-i') : -1
@@ -352,20 +136,60 @@ function asRead(name: string, words: readonly ArgWord[]): readonly ArgWord[] {
     : words.slice(0, patterns)
 }
 
+/** The last operand is a file, or a folder that gets the others under their own names. */
+function copies({ operands, has, values }: Arguments, [how]: Parameters<Loses>[1]): readonly Loss[] {
+  const fetching = how === 'fetching'
+  const into = fetching ? [] : values('t', 'target-directory')
+  const to = into.length > 0 ? into[0] : operands.at(-1)
+  const from = into.length > 0 ? operands : operands.slice(0, -1)
+  if (from.length === 0 || to === undefined || from.includes(undefined)) return UNKNOWN
+  const paths = from.map((path = '') => (fetching ? path.replace(/^[^/:]*::?/, '') : path))
+  const moved = how === 'moving' ? paths.flatMap((path) => lost('moves', path, to)) : []
+  if (has('n', 'no-clobber') && !has('f', 'force', 'i', 'interactive', 'u', 'update')) return moved
+  // All that is in a folder is meant, by its name or by the end of that.
+  const whole = fetching ? /(^|\/)\.{0,2}$/ : /(^|\/)\.{1,2}$/
+  if (has('T', 'no-target-directory') || paths.some((path) => whole.test(path)))
+    return [...moved, ...lost('overwrites', to)]
+  const names = paths.map((path) =>
+    posix.join(to, has('parents') ? path.replace(/^\/+/, '') : posix.basename(path)),
+  )
+  return [...moved, ...lost('replaces', to), { does: 'overwrites', paths: names }]
+}
+
+function links(given: Arguments, says: readonly string[]): readonly Loss[] {
+  const { operands, has } = given
+  if (!has('f', 'force', 'i', 'interactive')) return []
+  const [only] = operands
+  return operands.length === 1 && only !== undefined
+    ? lost('overwrites', posix.basename(only))
+    : copies(given, says)
+}
+
+/** They take the file away that they have read, and may add the end of its name themselves. */
+function compresses({ operands, has }: Arguments, [suffix = '']: readonly string[]): readonly Loss[] {
+  const made = operands.map(
+    (path) => path && (path.endsWith(suffix) ? path.slice(0, -suffix.length) : path + suffix),
+  )
+  const overwritten = has('f', 'force')
+    ? each('overwrites', has('r', 'recursive') ? [...operands, ...made] : made)
+    : []
+  return has('k', 'keep') ? overwritten : [...overwritten, ...each('deletes', [...operands, ...made])]
+}
+
 function downloads({ operands, has, values }: Arguments): readonly Loss[] {
   const files = values('o', 'output', 'D', 'dump-header', 'c', 'cookie-jar', 'etag-save').filter(
     (file) => file !== '-',
   )
+  const urls = [...operands, ...values('url')]
   // curl writes there itself, or puts a part of the address in.
   if (
     files.some((file) => file?.includes('#') === true) ||
-    values('w', 'write-out').some((text) => text === undefined || /%output|^@/.test(text))
+    values('w', 'write-out').some((text) => text === undefined || /%output|^@/.test(text)) ||
+    (has('T', 'upload-file') && urls.some((url) => url === undefined || /^file:/i.test(url)))
   )
     return UNKNOWN
   const named = has('O', 'remote-name')
-    ? [...operands, ...values('url')].map(
-        (url) => /^[^?#{}[\]]*\/([^/?#{}[\]]+)(?:[?#].*)?$/.exec(url ?? '')?.[1],
-      )
+    ? urls.map((url) => /^[^?#{}[\]]*\/([^/?#{}[\]]+)(?:[?#].*)?$/.exec(url ?? '')?.[1])
     : []
   return each('overwrites', [...files, ...named])
 }

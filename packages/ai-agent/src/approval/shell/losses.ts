@@ -9,14 +9,26 @@ import { type Loss, lost } from './loss.ts'
 import type { ShellPart } from './parts.ts'
 import { systemName } from './words.ts'
 
-/** Of each part what it shows to be lost, in the order of `parts`. */
-export function lossesOf(parts: readonly ShellPart[]): Loss[][] {
+/** Of each part of the line what it shows to be lost, in the order of `parts`. */
+export function lossesOf(parts: readonly ShellPart[], line: string): Loss[][] {
   const bases = basesOf(parts)
-  return parts.map((part) =>
-    (hidesLoss(part, parts) ? lost('deletes', undefined) : lossesOfPart(part)).flatMap((loss) =>
-      placed(loss, bases),
-    ),
+  return parts.map((part, at) =>
+    (hidesLoss(part, parts, line) ? lost('deletes', undefined) : lossesOfPart(part))
+      .map((loss) => unlessUnread(loss, parts.slice(0, at)))
+      .flatMap((loss) => placed(loss, bases)),
   )
+}
+
+/** What an archive has that the line itself makes cannot be read before: all may be in it. */
+function unlessUnread(loss: Loss, before: readonly ShellPart[]): Loss {
+  const [archive] = loss.paths ?? []
+  if ((loss.does !== 'untars' && loss.does !== 'unzips') || archive === undefined) return loss
+  const makes = before.some(
+    (part) =>
+      (part.type === 'write' || (part.type === 'run' && part.effect === 'acts')) &&
+      part.text.includes(posix.basename(archive)),
+  )
+  return makes ? { does: 'overwrites', paths: loss.into === undefined ? undefined : [loss.into] } : loss
 }
 
 function placed(loss: Loss, bases: readonly string[] | undefined): Loss[] {
@@ -69,7 +81,8 @@ function lossesOfPart(part: ShellPart): readonly Loss[] {
   if (part.type !== 'run') return []
   const [name, ...rest] = part.words
   const program = systemName(name?.literal)
-  if (program === undefined) return []
+  if (program === undefined || (rest.length === 1 && /^--(help|version)$/.test(rest[0]?.literal ?? '')))
+    return []
   if (program === 'git') return part.effect === 'acts' ? lossesOfGit(rest) : runsByReading(rest)
   return part.effect === 'acts' ? lossesOfProgram(program, rest) : []
 }
@@ -81,14 +94,36 @@ const FROM_INPUT = /^has a shell run what it reads/
 const UNFOLLOWED =
   /^(?:runs (?:a program whose|commands in a way)|has (?:a shell|find) run|has words that are not|starts a shell|gives \S+ (?:the option|a (?:word|value)|options)|expands .* as bash source|is read by sh)/
 const UNREAD = /^(?:is (?:too long|not complete|a command in)|could not be|has (?:a NUL|more parts))/
+const UNNAMED = 'runs a program whose name is not known before it runs'
+/** Programs take options from these, or other places than their words say. */
+const REDIRECTS =
+  /^sets (?:GIT_(?:DIR|WORK_TREE|INDEX_FILE|COMMON_DIR|EXEC_PATH|CONFIG\w*)|TAR_OPTIONS|ZIPOPT|UNZIP|GZIP|BZIP2?|XZ_\w+|POSIXLY_CORRECT),/
+/** And these they run. */
+const STARTS = /^sets (?:GIT_\w+|EDITOR|VISUAL|PAGER|BASH_ENV|RSYNC_RSH),/
 
-function hidesLoss(part: ShellPart, parts: readonly ShellPart[]): boolean {
+function hidesLoss(part: ShellPart, parts: readonly ShellPart[], line: string): boolean {
   if (part.type !== 'unknown') return false
-  if (UNREAD.test(part.because)) return true
-  if (FROM_INPUT.test(part.because)) return parts.some(({ text }) => namesLosing(text))
-  return UNFOLLOWED.test(part.because) && namesLosing(part.text)
+  const { because, text } = part
+  if (UNREAD.test(because)) return true
+  if (FROM_INPUT.test(because)) return parts.some((other) => namesLosing(other.text))
+  if (because === UNNAMED && namesOther(parts, line)) return true
+  if (REDIRECTS.test(because)) return parts.some((other) => other.type === 'run' && namesLosing(other.text))
+  if (STARTS.test(because)) return namesLosing(text.replaceAll(/\bgit\b/g, ''))
+  return (UNFOLLOWED.test(because) || /^(source|\.)\s.*<\(/s.test(text)) && namesLosing(text)
+}
+
+/** `c=rm; $c x`: a variable may get the name of a program that the line does not run itself. */
+function namesOther(parts: readonly ShellPart[], line: string): boolean {
+  const names = parts.flatMap((part) => (part.type === 'run' ? (part.words[0]?.literal ?? []) : []))
+  const run = (program: string): number => names.filter((name) => name.split('/').at(-1) === program).length
+  const named = losingIn(line)
+  return named.some((program) => named.filter((other) => other === program).length > run(program))
 }
 
 function namesLosing(text: string): boolean {
-  return text.split(/[^\w.-]+/).some((word) => LOSING.has(word))
+  return losingIn(text).length > 0
+}
+
+function losingIn(text: string): string[] {
+  return text.split(/[^\w.-]+/).filter((word) => LOSING.has(word))
 }

@@ -1,86 +1,140 @@
-/** The options of a program that only reads, as data, and whether given words keep to them. */
-import { type ArgWord, mayBeOption } from './words.ts'
+/** The words behind a program's name, read by the options that are known of it. */
+import { type ArgWord, knownWord, mayBeOption } from './words.ts'
 
-export interface Options {
-  /** Letters of options without a value. */
-  flags?: string
-  /** Letters of options with one. */
-  valued?: string
-  /** Names of long options, without dashes; `name=` has a value, `name=?` may have one. */
-  long?: string
-  /** `-5`. */
-  numbers?: true
-  /** Words that are no options: how many at most. */
-  most?: number
-  /** How each of them begins. */
-  others?: RegExp
+/**
+ * `-ab` are letters, `-o=` letters with a value, `-<n>` any number; all others are names of long
+ * options: `name`, `name=` with a value, `name=?` where it may be left out. `<1>`: one word at most
+ * is no option. Abbreviations are not known: programs differ in what they take them for.
+ */
+export type Options = string
+
+export const SORT =
+  '-bdfgiMhnRrVcCmsuz -kt= reverse numeric-sort unique key= field-separator= ignore-case version-sort human-numeric-sort general-numeric-sort stable check=? merge zero-terminated ignore-leading-blanks dictionary-order month-sort'
+/** Of these the second operand is a file to write. */
+export const UNIQ =
+  '-cdDiuz -fsw= count repeated all-repeated=? unique ignore-case skip-fields= skip-chars= check-chars= zero-terminated group=?'
+export const XXD = '-abeEiupCr -cglos='
+
+/** It reads two characters of an option without a value: `-ps` is `-p`. */
+export function asXxd(words: readonly ArgWord[]): readonly ArgWord[] {
+  return words.map((word) =>
+    /^-[abeEiupCr]./.test(word.literal ?? '') ? knownWord(word.prefix.slice(0, 2)) : word,
+  )
+}
+
+interface Known {
+  flags: string
+  valued: string
+  numbers: boolean
+  most: number
+  /** With what stands behind each name. */
+  long: ReadonlyMap<string, string>
+}
+
+const KNOWN = new Map<Options, Known>()
+
+export function knownOf(options: Options): Known {
+  const before = KNOWN.get(options)
+  if (before !== undefined) return before
+  const words = options.split(/\s+/)
+  const letters = (form: RegExp): string => words.flatMap((word) => form.exec(word)?.[1] ?? []).join('')
+  const known = {
+    flags: letters(/^-([^<][^=]*)$/),
+    valued: letters(/^-(.+)=$/),
+    numbers: words.includes('-<n>'),
+    most: Number(words.flatMap((word) => /^<(\d)>$/.exec(word)?.[1] ?? []).at(0) ?? Infinity),
+    long: new Map(
+      words.flatMap((word) => {
+        const [, name, value = ''] = /^([^-=<][^=]*)(=\??)?$/.exec(word) ?? []
+        return name === undefined ? [] : [[name, value] as const]
+      }),
+    ),
+  }
+  KNOWN.set(options, known)
+  return known
+}
+
+export interface Arguments {
+  /** Words that are no options. */
+  others: readonly ArgWord[]
+  /** What they are; undefined: not known before it runs, and twice what may become more words. */
+  operands: readonly (string | undefined)[]
+  /** True when one of these options is given, by letter or name. */
+  has: (...names: string[]) => boolean
+  /** What is given with these options; undefined: not known before it runs. */
+  values: (...names: string[]) => readonly (string | undefined)[]
+}
+
+interface Reading {
+  /** A quoted variable and a pattern of files count as no option. */
+  trusts?: boolean
   /**
    * Where a value is missing it takes the next word for an option: what stands in for a value must
    * not look like one.
    */
-  peeks?: true
+  peeks?: boolean
 }
 
-/** Of `sort`, without what writes. */
-export const SORT = {
-  flags: 'bdfgiMhnRrVcCmsuz',
-  valued: 'kt',
-  long: 'reverse numeric-sort unique key= field-separator= ignore-case version-sort human-numeric-sort general-numeric-sort stable check=? merge zero-terminated ignore-leading-blanks dictionary-order month-sort',
-} satisfies Options
-
-/** Of `uniq`; its second operand is a file to write. */
-export const UNIQ = {
-  flags: 'cdDiuz',
-  valued: 'fsw',
-  long: 'count repeated all-repeated=? unique ignore-case skip-fields= skip-chars= check-chars= zero-terminated group=?',
-  most: 1,
-} satisfies Options
-
-/**
- * True when every word behind the name is an option of the list, its value, or no option.
- * Abbreviations are not on the list.
- */
-export function usesOnly(options: Options, words: readonly ArgWord[]): boolean {
-  const long = new Map(
-    (options.long ?? '').split(' ').map((name) => {
-      const [bare = '', value] = name.split('=')
-      return [bare, value === undefined ? 'none' : value === '?' ? 'maybe' : 'needed'] as const
-    }),
-  )
-  let others = 0
-  let ended = false
+/** Undefined where a word is an option that is not known, or may be one. */
+export function readArguments(
+  options: Options,
+  words: readonly ArgWord[],
+  { trusts = false, peeks = false }: Reading = {},
+): Arguments | undefined {
+  const { flags, valued, numbers, long } = knownOf(options)
+  const others: ArgWord[] = []
+  const given: [name: string, value: string | undefined][] = []
   for (let at = 0; at < words.length; at++) {
     const word = words[at]
     if (word === undefined) break
-    if (!ended && word.literal === '--') {
-      ended = true
+    const { literal, prefix } = word
+    if (literal === '--') {
+      others.push(...words.slice(at + 1))
+      break
+    }
+    if (literal === '-' || !mayBeOption(word) || (trusts && !word.loose && !prefix.startsWith('-'))) {
+      others.push(word)
       continue
     }
-    if (ended || !mayBeOption(word) || word.literal === '-') {
-      others += word.several ? Number.POSITIVE_INFINITY : 1
-      if (options.others?.test(word.prefix) === false) return false
-      continue
+    if (word.several) return undefined
+    if (numbers && /^-\d+$/.test(prefix)) continue
+    let [, name = '', equals] = /^--([^=]+)(=)?/.exec(prefix) ?? []
+    let value = literal?.slice(name.length + 3)
+    let isNext = false
+    if (name !== '') {
+      const takes = long.get(name)
+      if (takes === undefined || (equals === undefined ? literal === undefined : takes === ''))
+        return undefined
+      isNext = equals === undefined && takes === '='
+    } else {
+      const letters = Array.from(prefix.slice(1))
+      const valueAt = letters.findIndex((letter) => valued.includes(letter))
+      const bare = valueAt < 0 ? letters : letters.slice(0, valueAt)
+      if (literal === undefined || bare.some((letter) => !flags.includes(letter))) return undefined
+      given.push(...bare.map((letter): [string, undefined] => [letter, undefined]))
+      if (valueAt < 0) continue
+      name = letters[valueAt] ?? ''
+      isNext = valueAt === letters.length - 1
+      value = literal.slice(valueAt + 2)
     }
-    const text = word.literal
-    if (text === undefined) return false
-    if (text.startsWith('--')) {
-      const equals = text.indexOf('=')
-      const kind = long.get(equals < 0 ? text.slice(2) : text.slice(2, equals))
-      if (kind === undefined || (kind === 'none' && equals >= 0)) return false
-      if (kind === 'needed' && equals < 0 && !isValue(words[++at], options)) return false
-      continue
+    if (isNext) {
+      const next = words[++at]
+      if (next === undefined || next.several) return undefined
+      if (peeks && mayBeOption(next) && !/^-\d+$/.test(next.literal ?? '')) return undefined
+      value = next.literal
     }
-    if (options.numbers === true && /^-\d+$/.test(text)) continue
-    const letters = Array.from(text.slice(1))
-    const valueAt = letters.findIndex((letter) => options.valued?.includes(letter) === true)
-    const flags = valueAt < 0 ? letters : letters.slice(0, valueAt)
-    if (flags.some((letter) => options.flags?.includes(letter) !== true)) return false
-    if (valueAt === letters.length - 1 && valueAt >= 0 && !isValue(words[++at], options)) return false
+    given.push([name, value])
   }
-  return options.most === undefined || others <= options.most
+  return {
+    others,
+    operands: others.flatMap(({ literal, several }) => (several ? [undefined, undefined] : [literal])),
+    has: (...names) => given.some(([name]) => names.includes(name)),
+    values: (...names) => given.flatMap(([name, value]) => (names.includes(name) ? [value] : [])),
+  }
 }
 
-function isValue(word: ArgWord | undefined, { peeks }: Options): boolean {
-  if (word === undefined || word.several) return false
-  return peeks !== true || !mayBeOption(word) || /^-\d+$/.test(word.literal ?? '')
+/** True when every word is an option that is known, its value, or no option. */
+export function usesOnly(options: Options, words: readonly ArgWord[], reading: Reading = {}): boolean {
+  const given = readArguments(options, words, reading)
+  return given !== undefined && given.operands.length <= knownOf(options).most
 }

@@ -295,5 +295,5 @@ function sedEscapes(words: readonly ArgWord[]): boolean {
   })
   const [first] = words.filter(({ literal = '' }) => !literal.startsWith('-'))
   if (scripts.length === 0 && first?.literal !== undefined) scripts.push(first.literal)
-  return !scripts.every(isPlainSedScript)
+  return !scripts.every((script) => isPlainSedScript(script))
 }

@@ -5,7 +5,7 @@
  */
 import { isPlainFind } from './find.ts'
 import { isReadOnlyGit } from './git.ts'
-import { type Options, SORT, UNIQ, usesOnly } from './options.ts'
+import { type Options, SORT, UNIQ, XXD, asXxd, readArguments, usesOnly } from './options.ts'
 import { isPlainSedScript } from './sed.ts'
 import { type ArgWord, knownWord, systemName } from './words.ts'
 
@@ -26,40 +26,23 @@ const PROOFS: Readonly<Record<string, Proof>> = {
   git: isReadOnlyGit,
   sed: isReadOnlySed,
   // The last word of these is a file to write.
-  uniq: UNIQ,
-  xxd: { flags: 'bEeiupC', valued: 'cglos', most: 1 },
+  uniq: `${UNIQ} <1>`,
+  xxd: (words) => usesOnly(`${XXD} <1>`, asXxd(words)),
   sort: SORT,
-  tree: {
-    flags: 'adfilxpsugDFqNQhCnrtvUXJ',
-    valued: 'LPI',
-    long: 'noreport dirsfirst filesfirst gitignore prune du si charset= filelimit= matchdirs ignore-case metafirst sort=? inodes device',
-  },
-  file: {
-    flags: 'bchiLkNnprsv0',
-    valued: 'eFfP',
-    long: 'brief mime mime-type mime-encoding dereference no-dereference keep-going extension',
-  },
+  tree: '-adfilxpsugDFqNQhCnrtvUXJ -LPI= noreport dirsfirst filesfirst gitignore prune du si charset= filelimit= matchdirs ignore-case metafirst sort=? inodes device',
+  file: '-bchiLkNnprsv0 -eFfP= brief mime mime-type mime-encoding dereference no-dereference keep-going extension',
   date: (words) =>
-    usesOnly(
-      {
-        flags: 'uR',
-        valued: 'dr',
-        long: 'utc universal date= reference= iso-8601=? rfc-3339= rfc-email',
-        // A word that is no option and no format would set the clock.
-        others: /^\+/,
-      },
+    // A word that is no option and no format would set the clock.
+    readArguments(
+      '-uR -dr= utc universal date= reference= iso-8601=? rfc-3339= rfc-email',
       words.map(dateFlag),
-    ),
-  hostname: { flags: 'sfidAI', long: 'short fqdn ip-address all-ip-addresses', most: 0 },
-  rg: {
-    flags: 'niIlcwvFoSUsuLpPNHhx0aq.',
-    valued: 'egtTABCmrjEdM',
-    long: 'line-number no-line-number ignore-case case-sensitive smart-case files-with-matches files-without-match count count-matches word-regexp invert-match fixed-strings only-matching multiline multiline-dotall hidden no-hidden no-ignore no-ignore-vcs no-heading heading with-filename no-filename files type-list json stats pretty pcre2 null sort= sortr= regexp= glob= iglob= type= type-not= after-context= before-context= context= max-count= max-depth= replace= color= colors= column no-column trim vimgrep passthru line-regexp quiet no-messages max-columns= max-columns-preview max-filesize= text follow unrestricted threads= encoding= debug no-config',
-  },
+    )?.others.every(({ prefix }) => prefix.startsWith('+')) === true,
+  hostname: '-sfidAI short fqdn ip-address all-ip-addresses <0>',
+  rg: '-niIlcwvFoSUsuLpPNHhx0aq. -egtTABCmrjEdM= line-number no-line-number ignore-case case-sensitive smart-case files-with-matches files-without-match count count-matches word-regexp invert-match fixed-strings only-matching multiline multiline-dotall hidden no-hidden no-ignore no-ignore-vcs no-heading heading with-filename no-filename files type-list json stats pretty pcre2 null sort= sortr= regexp= glob= iglob= type= type-not= after-context= before-context= context= max-count= max-depth= replace= color= colors= column no-column trim vimgrep passthru line-regexp quiet no-messages max-columns= max-columns-preview max-filesize= text follow unrestricted threads= encoding= debug no-config',
   test: isPlainTest,
   '[': isPlainTest,
   printf: isPlainPrintf,
-  read: (words) => usesOnly({ flags: 'rs', valued: 'dnNtpu' }, words) && namesOnly(words),
+  read: (words) => usesOnly('-rs -dnNtpu=', words) && namesOnly(words),
   set: (words) =>
     words.every(({ literal }) => literal !== undefined && /^([-+][euxo]+|pipefail)$/.test(literal)),
   exit: isNumberOrNothing,
@@ -153,24 +136,12 @@ function isNumberOrNothing(words: readonly ArgWord[]): boolean {
 }
 
 function isReadOnlySed(words: readonly ArgWord[]): boolean {
-  const options: Options = {
-    flags: 'nErsuz',
-    valued: 'el',
-    long: 'quiet silent regexp-extended separate unbuffered null-data posix sandbox debug expression= line-length=',
-  }
-  if (!usesOnly(options, words)) return false
-  const scripts: (string | undefined)[] = []
-  const others: ArgWord[] = []
-  for (let at = 0; at < words.length; at++) {
-    const word = words[at]
-    if (word === undefined) break
-    const text = word.literal ?? ''
-    const joined = /^(--expression=|-[nErsuz]*e)(?<script>[^]+)$/.exec(text)?.groups?.['script']
-    if (joined !== undefined) scripts.push(joined)
-    else if (text === '--expression' || /^-[nErsuz]*e$/.test(text)) scripts.push(words[++at]?.literal)
-    else if (text === '-l' || text === '--line-length') at++
-    else if (!text.startsWith('-')) others.push(word)
-  }
-  if (scripts.length === 0) scripts.push(others[0]?.literal)
+  const given = readArguments(
+    '-nErsuz -el= quiet silent regexp-extended separate unbuffered null-data posix sandbox debug expression= line-length=',
+    words,
+  )
+  if (given === undefined) return false
+  const { operands, has, values } = given
+  const scripts = has('e', 'expression') ? values('e', 'expression') : [operands[0]]
   return scripts.every((script) => script !== undefined && isPlainSedScript(script))
 }

@@ -12,13 +12,14 @@ const REGEX = String.raw`\/(?:[^/\\\n[]|\\[^\n]|${BRACKETS})*\/[IM]*`
 const ADDRESS = new RegExp(
   String.raw`^(?:(?:\d+(?:~\d+)?|\$|${REGEX})(?:\s*,\s*(?:[+~]?\d+|\$|${REGEX}))?)?\s*!?\s*`,
 )
+const TEXT = /^.(?:\\[^]|[^\\\n])*/
 const BRACKETS_HERE = new RegExp(BRACKETS, 'y')
 
 /**
- * True when every command of the script is one of the harmless ones. What is not understood is not
- * harmless.
+ * True when every command of the script is one of the harmless ones, with `adds` also one that adds
+ * text or a file. What is not understood is not harmless.
  */
-export function isPlainSedScript(script: string): boolean {
+export function isPlainSedScript(script: string, adds = false): boolean {
   let rest = script
   for (let guard = 0; guard < 200; guard++) {
     rest = rest.replace(/^[\s;}]+/, '')
@@ -29,7 +30,7 @@ export function isPlainSedScript(script: string): boolean {
     }
     const address = ADDRESS.exec(rest)
     rest = rest.slice(address?.[0].length ?? 0)
-    const after = command(rest)
+    const after = adds && /^[aicr]/.test(rest) ? rest.replace(TEXT, '') : command(rest)
     if (after === undefined) return false
     rest = after
   }

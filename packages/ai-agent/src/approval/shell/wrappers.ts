@@ -3,17 +3,12 @@
  * given that is not listed here is a problem, and a problem asks.
  */
 import { findRuns } from './find.ts'
+import { type Options, knownOf } from './options.ts'
 import { type ScriptReader, type Wrapped, nothing } from './parts.ts'
 import { type ArgWord, ANYTHING, mayBeOption, systemName } from './words.ts'
 
 interface Shape {
-  /** Options without a value, one letter each. */
-  flags?: string
-  /** One letter, with a value that is joined or the next word. */
-  valued?: string
-  /** Long options without a value, and with one (`--name=value` or `--name value`). */
-  long?: readonly string[]
-  longValued?: readonly string[]
+  options?: Options
   /** Words between the options and the command: `timeout 5 cmd` has one. */
   before?: number
   /** The wrapper itself has an effect: `sudo`, `ssh`. */
@@ -27,47 +22,38 @@ interface Shape {
 }
 
 const SHAPES: Readonly<Record<string, Shape>> = {
-  timeout: {
-    flags: 'fpv',
-    valued: 'ks',
-    long: ['--foreground', '--preserve-status', '--verbose'],
-    longValued: ['--kill-after', '--signal'],
-    before: 1,
-  },
-  nice: { valued: 'n', longValued: ['--adjustment'] },
-  ionice: { flags: 't', valued: 'cn', longValued: ['--class', '--classdata'] },
+  timeout: { options: '-fpv -ks= foreground preserve-status verbose kill-after= signal=', before: 1 },
+  nice: { options: '-n= adjustment=' },
+  ionice: { options: '-t -cn= class= classdata=' },
   nohup: {},
-  setsid: { flags: 'cfw', long: ['--ctty', '--fork', '--wait'] },
-  stdbuf: { valued: 'ioe', longValued: ['--input', '--output', '--error'] },
-  unbuffer: { flags: 'p' },
+  setsid: { options: '-cfw ctty fork wait' },
+  stdbuf: { options: '-ioe= input= output= error=' },
+  unbuffer: { options: '-p' },
   chronic: {},
   taskset: { before: 1 },
-  exec: { flags: 'cl', valued: 'a' },
+  exec: { options: '-cl -a=' },
   builtin: {},
-  time: { flags: 'pv' },
+  time: { options: '-pv' },
   xargs: {
-    flags: '0rtx',
-    valued: 'nPLsdaE',
     // The value of --max-lines may be left out, so the next word is never it.
-    long: ['--null', '--no-run-if-empty', '--verbose', '--exit', '--max-lines'],
-    longValued: ['--max-args', '--max-procs', '--max-chars', '--delimiter', '--arg-file'],
+    options:
+      '-0rtx -nPLsdaE= null no-run-if-empty verbose exit max-lines max-args= max-procs= max-chars= delimiter= arg-file=',
     appends: true,
   },
-  watch: { flags: 'bcdegptx', valued: 'n', joined: 'sh' },
+  watch: { options: '-bcdegptx -n=', joined: 'sh' },
   eval: { joined: 'this' },
-  sudo: { flags: 'AbEHKknPS', valued: 'ugpCThr', acts: true, assigns: true },
-  doas: { flags: 'Lns', valued: 'uC', acts: true },
+  sudo: { options: '-AbEHKknPS -ugpCThr=', acts: true, assigns: true },
+  doas: { options: '-Lns -uC=', acts: true },
+  // Not -o, -F and -J, which name programs of their own.
   ssh: {
-    flags: '46AaCfGgKkMNnqsTtVvXxYy',
-    // Not -o, -F and -J, which name programs of their own.
-    valued: 'BbcDEeIiLlmOpQRSWw',
+    options: '-46AaCfGgKkMNnqsTtVvXxYy -BbcDEeIiLlmOpQRSWw=',
     before: 1,
     joined: 'sh',
     acts: true,
   },
   chroot: { before: 1, acts: true },
-  flock: { flags: 'sxnuo', valued: 'wE', before: 1, acts: true },
-  strace: { flags: 'fqvyT', valued: 'eops', acts: true },
+  flock: { options: '-sxnuo -wE=', before: 1, acts: true },
+  strace: { options: '-fqvyT -eops=', acts: true },
   busybox: {},
   toybox: {},
 }
@@ -84,19 +70,7 @@ const SHELLS: ReadonlyMap<string, ScriptReader> = new Map([
   ['ash', 'sh'],
 ])
 /** They read another language: what our parser finds in it may not be all. */
-const OTHER_SHELLS = new Set([
-  'zsh',
-  'ksh',
-  'mksh',
-  'ksh93',
-  'fish',
-  'tcsh',
-  'csh',
-  'pwsh',
-  'nu',
-  'elvish',
-  'xonsh',
-])
+const OTHER_SHELLS = new Set('zsh ksh mksh ksh93 fish tcsh csh pwsh nu elvish xonsh'.split(' '))
 
 /** What `words` would run beside itself; undefined when it runs nothing else that we know of. */
 export function unwrap(
@@ -152,7 +126,7 @@ function plain(name: string, rest: readonly ArgWord[]): Wrapped {
   const shape = SHAPES[name] ?? {}
   if (shape.assigns === true) return assigning(name, rest, shape)
   const effect = shape.acts === true ? 'acts' : 'carries'
-  const start = afterOptions(rest, shape)
+  const start = afterOptions(rest, shape.options)
   if (typeof start !== 'number') return { ...nothing(effect), problems: [`gives ${name} ${start.problem}`] }
   const from = start + (shape.before ?? 0)
   const inner = rest.slice(from)
@@ -190,7 +164,8 @@ function joined(
 const SEVERAL = { problem: 'a value that may become several words' }
 
 /** The index of the first word that is no option, or what is wrong. */
-function afterOptions(words: readonly ArgWord[], shape: Shape): number | { problem: string } {
+function afterOptions(words: readonly ArgWord[], options = ''): number | { problem: string } {
+  const { flags, valued, long } = knownOf(options)
   for (let at = 0; at < words.length; at++) {
     const word = words[at]
     if (word === undefined) break
@@ -203,35 +178,32 @@ function afterOptions(words: readonly ArgWord[], shape: Shape): number | { probl
     if (!text.startsWith('-') || text === '-') return at
     if (text.startsWith('--')) {
       const [option = '', value] = text.split('=', 2)
-      if (shape.long?.includes(text) === true) continue
-      if (shape.longValued?.includes(option) !== true) return { problem: `the option ${text}` }
+      const takes = long.get(option.slice(2))
+      if (takes === '' && value === undefined) continue
+      if (takes !== '=') return { problem: `the option ${text}` }
       if (value === undefined && words[++at]?.several === true) return SEVERAL
       continue
     }
-    const valueAt = Array.from(text.slice(1)).findIndex((letter) => shape.valued?.includes(letter) === true)
-    const flags = valueAt < 0 ? text.slice(1) : text.slice(1, valueAt + 1)
-    if (Array.from(flags).some((letter) => shape.flags?.includes(letter) !== true) && !/^-\d+$/.test(text))
+    const valueAt = Array.from(text.slice(1)).findIndex((letter) => valued.includes(letter))
+    const bare = valueAt < 0 ? text.slice(1) : text.slice(1, valueAt + 1)
+    if (Array.from(bare).some((letter) => !flags.includes(letter)) && !/^-\d+$/.test(text))
       return { problem: `the option ${text}` }
     if (valueAt >= 0 && valueAt + 2 === text.length && words[++at]?.several === true) return SEVERAL
   }
   return words.length
 }
 
-const ENV: Shape = {
-  flags: 'i0v',
-  valued: 'uC',
-  long: ['--ignore-environment', '--null', '--debug'],
-  longValued: ['--unset', '--chdir'],
-}
+const ENV: Shape = { options: '-i0v -uC= ignore-environment null debug unset= chdir=' }
 
 /** `env` and `sudo`: settings may stand before the command. */
 function assigning(program: string, rest: readonly ArgWord[], shape: Shape): Wrapped {
   const effect = shape.acts === true ? 'acts' : 'carries'
-  const start = afterOptions(rest, shape)
+  const start = afterOptions(rest, shape.options)
   if (typeof start !== 'number')
     return { ...nothing('acts'), problems: [`gives ${program} ${start.problem}`] }
   const sets: Wrapped['sets'] = []
-  for (let at = start; at < rest.length; at++) {
+  // `env - command` is `env -i command`.
+  for (let at = rest[start]?.literal === '-' ? start + 1 : start; at < rest.length; at++) {
     const word = rest[at]
     if (word === undefined) break
     const name = word.prefix.match(/^([A-Za-z_]\w*)=/)?.[1]
@@ -254,18 +226,14 @@ function assigning(program: string, rest: readonly ArgWord[], shape: Shape): Wra
 
 function command(rest: readonly ArgWord[]): Wrapped {
   if (/^-[vV]+$/.test(rest[0]?.literal ?? '')) return nothing('proven')
-  const start = afterOptions(rest, { flags: 'p' })
+  const start = afterOptions(rest, '-p')
   if (typeof start !== 'number') return { ...nothing('acts'), problems: [`gives command ${start.problem}`] }
   const inner = rest.slice(start)
   return inner.length === 0 ? nothing('proven') : { ...nothing('carries'), commands: [inner] }
 }
 
 /** Where the command begins, an option that replaces among those before it. */
-const REPLACING: Shape = {
-  ...SHAPES['xargs'],
-  flags: `${SHAPES['xargs']?.flags}i`,
-  valued: `${SHAPES['xargs']?.valued}I`,
-}
+const REPLACING = `${SHAPES['xargs']?.options} -i -I=`
 
 function xargs(rest: readonly ArgWord[]): Wrapped {
   const start = afterOptions(rest, REPLACING)

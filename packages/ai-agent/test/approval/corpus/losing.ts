@@ -142,6 +142,40 @@ curl -s --trace notes.md file:///etc/hostname
 curl -s --stderr notes.md nowhere:
 wget -qO notes.md http://127.0.0.1:9/
 wget -o notes.md http://127.0.0.1:9/
+x='1 -o notes.md'; sort --key=$x kept.txt
+uniq [kn]*t*.[tm]*
+xxd -ps kept.txt notes.md
+xxd -pc kept.txt notes.md
+curl -sT kept.txt "file://$PWD/notes.md"
+m=xf; tar "$m" a.tar
+mkdir n; echo x > n/notes.md; tar cf b.tar -C n notes.md; tar xf b.tar
+mkdir n; echo x > n/notes.md; zip -qr b.zip n; unzip -qjo b.zip
+cp kept.txt x; sed -iaa s/o/p/ x
+cp kept.txt x; perl -iaa -pe s/o/p/ x
+cp new/d1.txt .; sed -i'draft/*' s/o/p/ d1.txt
+sed '1e rm notes.md' kept.txt
+sed 's/one/rm notes.md/e' kept.txt
+perl -0777pi -e 's/e/E/' notes.md
+awk '{print(toupper($0)) > "notes.md"}' kept.txt
+awk '{print > "notes" ".md"}' kept.txt
+awk 'BEGIN{system("rm notes.md")}'
+awk '{print | "cat > notes.md"}' kept.txt
+env - rm notes.md
+source <(echo rm notes.md)
+mv -n -f kept.txt notes.md
+yes | ln -si kept.txt notes.md
+gunzip old
+yes | zstd kept.txt -o notes.md
+ed -s kept.txt <<< $'w notes.md\nq'
+git grep -Orm since
+git -c diff.external='rm -f notes.md;:' diff
+git ls-remote --upload-pack='rm notes.md;git-upload-pack' .
+GIT_EXTERNAL_DIFF='rm -f notes.md;:' git diff
+TAR_OPTIONS=--remove-files tar cf new.tar notes.md
+c=rm; $c notes.md
+R=/bin/rm; $R notes.md
+c=$(echo rm); $c notes.md
+f() { "$@"; }; f rm notes.md
 echo x > notes.md
 echo x >| notes.md
 echo x &> notes.md

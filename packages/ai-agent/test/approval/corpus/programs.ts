@@ -65,6 +65,7 @@ export const programs: readonly Case[] = [
   ['env rm x', 'deny'],
   ['env A=1 rm x', 'deny'],
   ['env -i rm x', 'deny'],
+  ['env - rm x', 'deny'],
   ['env -u HOME rm x', 'deny'],
   ['env -C /tmp rm x', 'deny'],
   ['env -- rm x', 'deny'],
