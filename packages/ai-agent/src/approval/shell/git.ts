@@ -93,8 +93,7 @@ const COMMANDS: Readonly<Record<string, Options | ((words: readonly ArgWord[]) =
       /^(--list|-[a-z]*l[a-z]*|-n\d*|--contains.*|--merged.*|--no-merged.*|--no-contains.*|--points-at.*)$/,
     ),
   remote: (words) =>
-    words.length === 0 ||
-    (words.length === 1 && (words[0]?.literal === '-v' || words[0]?.literal === '--verbose')) ||
+    usesOnly('-v verbose <0>', words) ||
     (words[0]?.literal === 'get-url' && usesOnly('push all', words.slice(1))),
   worktree: (words) => words[0]?.literal === 'list' && usesOnly('-vz porcelain verbose <0>', words.slice(1)),
   config: readsConfig,

@@ -45,5 +45,12 @@ export function lost(does: Loss['does'], path: string | undefined, into?: string
 export const each = (does: Loss['does'], paths: readonly (string | undefined)[]): Loss[] =>
   paths.flatMap((path) => lost(does, path))
 
+/** Files that are written; `-` is none. */
+export const written = (paths: readonly (string | undefined)[]): Loss[] =>
+  each(
+    'overwrites',
+    paths.filter((path) => path !== '-'),
+  )
+
 /** Something that is not known before it runs. */
 export const UNKNOWN: readonly Loss[] = lost('overwrites', undefined)

@@ -3,7 +3,7 @@
  * letters of `tar`, the scripts of `sed` and `awk`.
  */
 import { arityOf } from './find.ts'
-import { type Loss, UNKNOWN, each, lost } from './loss.ts'
+import { type Loss, UNKNOWN, each, lost, written } from './loss.ts'
 import { readArguments } from './options.ts'
 import { isPlainSedScript } from './sed.ts'
 import { type ArgWord, knownWord } from './words.ts'
@@ -49,11 +49,7 @@ export function lossesOfTar([first, ...others]: readonly ArgWord[]): readonly Lo
   const { has, values } = given
   const archives = values('f', 'file')
   if (has('t', 'list', 'd', 'diff', 'compare')) return []
-  if (!has('x', 'extract', 'get'))
-    return each(
-      'overwrites',
-      archives.filter((path) => path !== '-'),
-    )
+  if (!has('x', 'extract', 'get')) return written(archives)
   if (has('P', 'absolute-names', 'transform')) return UNKNOWN
   if (has('k', 'keep-old-files', 'skip-old-files', 'O', 'to-stdout')) return []
   const folders = values('C', 'directory')

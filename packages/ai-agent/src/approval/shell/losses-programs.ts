@@ -3,7 +3,7 @@
  * the options that are known of it, and what its operands lose with them.
  */
 import { posix } from 'node:path'
-import { type Loss, UNKNOWN, each, lost } from './loss.ts'
+import { type Loss, UNKNOWN, each, lost, written } from './loss.ts'
 import {
   lossesInPlace,
   lossesOfAwk,
@@ -66,11 +66,7 @@ split csplit mkfs pax wipe srm ed ex vi vim bsdtar lzop mmv uudecode aria2c: | u
     downloads,
     fetches: (given) => (/^[^/]+:/.test(given.operands.at(-1) ?? '') ? [] : copies(given, ['fetching'])),
     shreds: ({ operands }) => [...each('overwrites', operands), ...each('deletes', operands)],
-    second: ({ operands }) =>
-      each(
-        'overwrites',
-        operands.slice(1).filter((path) => path !== '-'),
-      ),
+    second: ({ operands }) => written(operands.slice(1)),
     patches: ({ operands, has }) =>
       operands.length === 0 || has('o', 'output', 'r', 'reject-file', 'd', 'directory')
         ? UNKNOWN
@@ -177,9 +173,7 @@ function compresses({ operands, has }: Arguments, [suffix = '']: readonly string
 }
 
 function downloads({ operands, has, values }: Arguments): readonly Loss[] {
-  const files = values('o', 'output', 'D', 'dump-header', 'c', 'cookie-jar', 'etag-save').filter(
-    (file) => file !== '-',
-  )
+  const files = values('o', 'output', 'D', 'dump-header', 'c', 'cookie-jar', 'etag-save')
   const urls = [...operands, ...values('url')]
   // curl writes there itself, or puts a part of the address in.
   if (
@@ -191,5 +185,5 @@ function downloads({ operands, has, values }: Arguments): readonly Loss[] {
   const named = has('O', 'remote-name')
     ? urls.map((url) => /^[^?#{}[\]]*\/([^/?#{}[\]]+)(?:[?#].*)?$/.exec(url ?? '')?.[1])
     : []
-  return each('overwrites', [...files, ...named])
+  return written([...files, ...named])
 }

@@ -1,6 +1,6 @@
 /** Programs by the options that are known of them; any other option may lose anything. */
 import { type Arguments, readArguments } from './options.ts'
-import { type Loss, UNKNOWN, each, lost } from './loss.ts'
+import { type Loss, UNKNOWN, each, lost, written } from './loss.ts'
 import type { ArgWord } from './words.ts'
 
 /** `says`: the words of the row behind its name. `place`: where it runs. */
@@ -21,11 +21,7 @@ const LOSES: Readonly<Record<string, Loses>> = {
   deletes: ({ operands }) => each('deletes', operands),
   overwrites: ({ operands }) => each('overwrites', operands),
   /** The values of these options. */
-  writes: ({ values }, says) =>
-    each(
-      'overwrites',
-      values(...says).filter((path) => path !== '-'),
-    ),
+  writes: ({ values }, says) => written(values(...says)),
   /** Nothing, if its first operand is one of these. */
   verbs: ({ operands: [verb] }, says) => (verb === undefined || !says.includes(verb) ? UNKNOWN : []),
   discards: (_given, _says, place) => lost('discards', place),
