@@ -53,6 +53,8 @@ describe('where the sandbox reaches nothing', () => {
     'GIT_EDITOR=true git rebase --continue',
     'git -c core.pager=cat -c user.name="$A" log',
     "sed '/x/a new line' a",
+    `awk -F"$S" '{print $1}' a`,
+    'sort -t"$S" -k2 a && awk --version',
     'ln -s "$HOME/a" b',
   ])('%s runs', (command) => {
     expect(inAuto(shell(command))).toMatchObject({ verdict: 'allow', why: [] })
@@ -110,6 +112,7 @@ describe('where the sandbox reaches nothing', () => {
     'git stash drop',
     'cd "$X" && rm a',
     'echo x > "$OUT"',
+    'sort -o"$S" a',
     'strace -o x true',
     'gawk -ox 1 y',
     'ls | cpio -o -O x',

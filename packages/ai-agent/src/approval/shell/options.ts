@@ -110,12 +110,14 @@ export function readArguments(
       const letters = Array.from(prefix.slice(1))
       const valueAt = letters.findIndex((letter) => valued.includes(letter))
       const bare = valueAt < 0 ? letters : letters.slice(0, valueAt)
-      if (literal === undefined || bare.some((letter) => !flags.includes(letter))) return undefined
+      // Where `-k"$x"` is `-k` alone, it takes the next word for its value.
+      if (literal === undefined && (!trusts || valueAt < 0)) return undefined
+      if (bare.some((letter) => !flags.includes(letter))) return undefined
       given.push(...bare.map((letter): [string, undefined] => [letter, undefined]))
       if (valueAt < 0) continue
       name = letters[valueAt] ?? ''
-      isNext = valueAt === letters.length - 1
-      value = literal.slice(valueAt + 2)
+      isNext = literal !== undefined && valueAt === letters.length - 1
+      value = literal?.slice(valueAt + 2)
     }
     if (isNext) {
       const next = words[++at]
