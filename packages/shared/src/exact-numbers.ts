@@ -11,9 +11,11 @@ interface ExactNumber {
   readonly [NAME]: string
 }
 
-const NUMBER = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/
+const NUMBER = /^(-?)(0|[1-9]\d*)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/
 /** At most 15 significant digits in the range of a double come back as they were written. */
 const MAY_CHANGE = /[\d.]{16}|\d[eE][+-]?\d{3}/
+/** Such a number as a whole. */
+const LONG = /-?(?:\d(?=[\d.]{15})[\d.]*(?:[eE][+-]?\d+)?|\d[\d.]*[eE][+-]?\d{3,})/g
 /** Cannot match within a JSON string, where a quote has a backslash before it. */
 const WRITTEN = /\{\s*"sandlot\/number":\s*"(-?\d[\d.eE+-]*)"\s*\}/g
 
@@ -22,18 +24,35 @@ export function mayChange(json: string): boolean {
   return MAY_CHANGE.test(json)
 }
 
-/** As `JSON.parse`, but for numbers that would change. Throws what it throws. */
+/**
+ * As `JSON.parse`, but for numbers that would change. Throws what it throws. No reviver: the one
+ * that gets the text of each number takes seconds for megabytes.
+ */
 export function parseExactly(text: string): unknown {
-  return (mayChange(text) ? JSON.parse(text, exactly) : JSON.parse(text)) as unknown
+  if (!mayChange(text)) return JSON.parse(text) as unknown
+  const parts: string[] = []
+  let copied = 0
+  let outside = 0
+  let quote = text.indexOf('"')
+  for (const { 0: source, index } of text.matchAll(LONG)) {
+    while (quote !== -1 && quote < index) {
+      outside = endOfString(text, quote)
+      quote = text.indexOf('"', outside)
+    }
+    if (index < outside || !changes(source)) continue
+    parts.push(text.slice(copied, index), JSON.stringify({ [NAME]: source }))
+    copied = index + source.length
+  }
+  return JSON.parse(parts.join('') + text.slice(copied)) as unknown
 }
 
-function exactly(_name: string, value: unknown, context?: { source?: string }): unknown {
-  if (typeof value !== 'number') return value
-  // Browsers of before 2025 do not give it.
-  const source = context?.source ?? String(value)
-  if (context?.source === undefined && Math.abs(value) > Number.MAX_SAFE_INTEGER)
-    throw new SyntaxError(`${source} may have had more digits. Put the number into double quotes.`)
-  return changes(source) ? { [NAME]: source } : value
+function endOfString(text: string, quote: number): number {
+  for (let end = text.indexOf('"', quote + 1); end !== -1; end = text.indexOf('"', end + 1)) {
+    let slashes = 0
+    while (text[end - 1 - slashes] === '\\') slashes++
+    if (slashes % 2 === 0) return end + 1
+  }
+  return text.length
 }
 
 /** As `JSON.stringify`, with all digits of exact numbers. */
@@ -54,34 +73,41 @@ export function isExactNumber(value: unknown): value is ExactNumber {
   return Object.keys(value).length === 1 && typeof digits === 'string' && changes(digits)
 }
 
+type ReadExact = (digits: string, path: readonly string[], stored: ExactNumber) => unknown
+
 /**
- * A copy in which `read` gives what stands for each exact number. `path`: the names that lead
- * there.
+ * The value with what `read` gives in place of each exact number: a copy where there are any.
+ * `path`: the names that lead there. `stored`: the exact number itself.
  */
-export function mapExactNumbers(
-  value: unknown,
-  read: (digits: string, path: readonly string[]) => unknown,
-  path: readonly string[] = [],
-): unknown {
-  if (isExactNumber(value)) return read(value[NAME], path)
-  if (typeof value !== 'object' || value === null) return value
-  const inner = Object.entries(value).map(([name, one]): [string, unknown] => [
-    name,
-    mapExactNumbers(one, read, [...path, name]),
-  ])
-  return Array.isArray(value) ? inner.map(([, one]) => one) : Object.fromEntries(inner)
+export function mapExactNumbers(value: unknown, read: ReadExact): unknown {
+  const json = JSON.stringify(value) as string | undefined
+  return json?.includes(NAME) === true ? mapped(value, read, []) : value
 }
 
-/** A copy with the nearest JavaScript number for each, for what only measures them. */
+function mapped(value: unknown, read: ReadExact, path: string[]): unknown {
+  if (typeof value !== 'object' || value === null) return value
+  if (isExactNumber(value)) return read(value[NAME], [...path], value)
+  const inner = (name: string, one: unknown): unknown => {
+    path.push(name)
+    const made = mapped(one, read, path)
+    path.pop()
+    return made
+  }
+  if (Array.isArray(value)) return value.map((one, place) => inner(String(place), one))
+  return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, inner(name, one)]))
+}
+
+/** With the nearest JavaScript number for each, for what only measures them. */
 export function withNearest(value: unknown): unknown {
-  return mapExactNumbers(value, Number)
+  return mapExactNumbers(value, (digits) => Number(digits))
 }
 
 /**
  * True when JavaScript's number is another one; how it is written (`1.0`, `-0`) does not matter.
  */
 function changes(source: string): boolean {
-  return NUMBER.test(source) && decimalOf(source) !== decimalOf(String(Number(source)))
+  if (!mayChange(source) || !NUMBER.test(source)) return false
+  return decimalOf(source) !== decimalOf(String(Number(source)))
 }
 
 /** The same text for the same number. */

@@ -58,6 +58,30 @@ describe('a JSON number', () => {
   )
 })
 
+test('digits in a text stay a text, whatever stands round them', () => {
+  const part = fc.constantFrom('1234567890123456789', '"', '\\', ':1e400', ',', '{', '\n', 'a')
+  const text = fc.array(part).map((parts) => parts.join(''))
+  fc.assert(
+    fc.property(fc.dictionary(text, fc.oneof(text, fc.constant(5))), text, (value, last) => {
+      const json = JSON.stringify([value, last])
+      expect(parseExactly(json)).toEqual(JSON.parse(json))
+      const exact = `[${json},-1234567890123456789,${json}]`
+      expect(stringifyExactly(parseExactly(exact))).toBe(exact)
+    }),
+  )
+})
+
+test.each([
+  '01234567890123456789',
+  '1234567890123456789.',
+  '.1234567890123456789',
+  '1.2.3456789012345678',
+  '--1e400',
+  '1e400x',
+  '{1234567890123456789:1}',
+  '"1e400',
+])('%s is no JSON', (text) => expect(() => parseExactly(text)).toThrow(SyntaxError))
+
 test('what only looks like an exact number stays what it is', () => {
   const values = [
     { 'sandlot/number': '5' },

@@ -1,5 +1,5 @@
 /** Events, or a whole body, and what they mean for the answer. */
-import { isExactNumber, mayChange, stringifyExactly, withNearest } from '@sandlot/shared/exact-numbers'
+import { mapExactNumbers, mayChange, stringifyExactly } from '@sandlot/shared/exact-numbers'
 import type { AnswerAssembler } from './answer.ts'
 import { type ErrorContext, modelError, toModelError } from './errors.ts'
 import { failureInChunk, failureOfResponse, waitFromWords } from './failure.ts'
@@ -136,23 +136,16 @@ const IN_WORDS =
 function parseEvent(text: string): ReturnType<typeof parseJson> {
   const exact = mayChange(text) ? parseExactJson(text) : undefined
   if (exact?.ok !== true || deeperThan(exact.value, MAX_DEPTH)) return parseJson(text)
-  return { ok: true, value: exactInArguments(exact.value) }
+  const isArgument = (path: readonly string[]): boolean =>
+    path.some((name) => ARGUMENTS_MEMBERS.includes(name))
+  const value = mapExactNumbers(exact.value, (digits, path, stored) =>
+    isArgument(path) ? stored : Number(digits),
+  )
+  return { ok: true, value }
 }
 
 /** Arguments that are nested deeper do not run. */
 const MAX_DEPTH = 200
-
-function exactInArguments(value: unknown): unknown {
-  if (isExactNumber(value)) return withNearest(value)
-  if (Array.isArray(value)) return value.map(exactInArguments)
-  if (!isObject(value)) return value
-  return Object.fromEntries(
-    Object.entries(value).map(([name, inner]) => [
-      name,
-      ARGUMENTS_MEMBERS.includes(name) ? inner : exactInArguments(inner),
-    ]),
-  )
-}
 
 // ── Events that are not one JSON value ──────────────────────────────────────────────────────────
 
