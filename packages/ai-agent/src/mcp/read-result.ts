@@ -2,11 +2,14 @@
  * Reads the result of a tool as servers really send it. A part that cannot be used is left out and
  * named; the others stay, whatever is wrong with it: the call has run.
  */
+import { isExactNumber, stringifyExactly } from '@sandlot/shared/exact-numbers'
 import { z } from 'zod'
-import { deeperThan, isObject } from '../model/json.ts'
+import { deeperThan, isObject, member } from '../model/json.ts'
 
 /** Levels of structured content that a log and a screen take. */
 const MAX_DEPTH = 64
+/** Reading each costs everybody time. */
+const MAX_BLOCKS = 10_000
 /** Different kinds of what was left out that are named. */
 const SHOWN_KINDS = 5
 const KIND_CHARS = 40
@@ -56,44 +59,38 @@ export function readResult(raw: unknown): ReadResult {
   const result = isObject(raw) ? raw : { content: raw }
   const { content, structuredContent, isError, _meta: meta } = result
   const leftOut: string[] = []
-  const blocks = partsOf(content).flatMap((part) => {
+  // One block for several, or a text for blocks, as some servers write.
+  const parts: unknown[] = [content ?? []].flat()
+  const blocks = parts.slice(0, MAX_BLOCKS).flatMap((part) => {
     const read = readBlock(part)
     if (typeof read === 'object') return [read]
     leftOut.push(read)
     return []
   })
+  if (parts.length > MAX_BLOCKS) leftOut.push(`all but the first ${MAX_BLOCKS} blocks`)
   const tooDeep = deeperThan(structuredContent, MAX_DEPTH)
   if (tooDeep) leftOut.push(`structured content that is nested more than ${MAX_DEPTH} deep`)
   const structured = tooDeep ? undefined : (structuredContent ?? undefined)
   const others = otherMembers(result)
-  if (content === undefined && structured === undefined && !tooDeep && others !== undefined)
+  if ((content ?? structured) === undefined && !tooDeep && others !== undefined)
     blocks.push({ type: 'text', text: others })
   return {
     blocks,
     structured,
-    isError: isError === true || isError === 1 || /^true$/i.test(String(isError)),
+    isError: isError === true || isError === 1 || (typeof isError === 'string' && /^true$/i.test(isError)),
     meta,
     leftOut,
   }
 }
 
-/** One block for several, or a text for blocks, as some servers write. */
-function partsOf(content: unknown): unknown[] {
-  if (content === undefined || content === null) return []
-  return Array.isArray(content) ? content : [content]
-}
-
 /** A block, or what it is that cannot be used. */
 function readBlock(part: unknown): Block | string {
-  if (!isObject(part)) {
-    const said = plainText(part)
-    return said === undefined ? 'something that is no block' : { type: 'text', text: said }
-  }
   const read = block.safeParse(part).data
   if (read !== undefined) return read
-  const { type } = part
-  const said = plainText(part['text'])
+  const said = plainText(part) ?? plainText(member(part, 'text'))
   if (said !== undefined) return { type: 'text', text: said }
+  if (!isObject(part)) return 'something that is no block'
+  const { type } = part
   if (typeof type !== 'string') return 'a block without a type'
   const known = block.options.some(({ shape }) => shape.type.safeParse(type).success)
   const kind = JSON.stringify(type.slice(0, KIND_CHARS))
@@ -103,14 +100,15 @@ function readBlock(part: unknown): Block | string {
 /** What can only be meant as text. */
 function plainText(value: unknown): string | undefined {
   if (typeof value === 'string') return value
-  return typeof value === 'number' || typeof value === 'boolean' ? String(value) : undefined
+  const isPlain = typeof value === 'number' || typeof value === 'boolean' || isExactNumber(value)
+  return isPlain ? stringifyExactly(value) : undefined
 }
 
 /** What is in a result without content, as earlier revisions allowed. */
 function otherMembers(result: Record<string, unknown>): string | undefined {
   const { content: _c, structuredContent: _s, isError: _e, _meta: _m, resultType: _r, ...others } = result
   if (Object.keys(others).length === 0 || deeperThan(others, MAX_DEPTH)) return undefined
-  return JSON.stringify(others, null, 2)
+  return stringifyExactly(others, 2)
 }
 
 /** One sentence for the model; empty when nothing was left out. */

@@ -5,7 +5,7 @@
 import stripAnsi from 'strip-ansi'
 import type { ContentBlock, ToolCallContent } from '@sandlot/shared/call'
 import type { FailureReason } from '@sandlot/shared/reasons'
-import { stringifyExactly, withNearest } from '@sandlot/shared/exact-numbers'
+import { stringifyExactly } from '@sandlot/shared/exact-numbers'
 import { z } from 'zod'
 import { isObject } from '../model/json.ts'
 import { type CheckedImage, outcomeImages } from '../tools/image-content.ts'
@@ -36,7 +36,7 @@ export async function outcomeOf(result: ReadResult, of: ResultOf): Promise<ToolO
   const said = blocks.map((one, place) => textOf(one, images[place])).join('\n')
   const usual = said === '' || of.check !== undefined || isObject(structured) || structured === undefined
   const lost = usual ? leftOut : [...leftOut, 'structured content that is no object']
-  const notes = [said === '' ? jsonOf(structured) : said, leftOutText(lost)]
+  const notes = [said === '' ? (stringifyExactly(structured, 2) ?? '') : said, leftOutText(lost)]
   const text = stripAnsi(notes.filter((note) => note !== '').join('\n'))
   const content = blocks.flatMap((one, place) => shownOf(one, images[place]))
   const outcome = {
@@ -44,9 +44,8 @@ export async function outcomeOf(result: ReadResult, of: ResultOf): Promise<ToolO
     ...(content.length === 0 ? {} : { content }),
     data: dataOf(structured, of),
   }
-  if (result.isError) return { ...outcome, status: 'failed', reason: reasonOf(result) }
-  if (wrong?.reason !== undefined) return { ...outcome, status: 'failed', reason: wrong.reason }
-  return { ...outcome, status: 'completed' }
+  const reason = result.isError ? reasonOf(result) : wrong?.reason
+  return reason === undefined ? { ...outcome, status: 'completed' } : { ...outcome, status: 'failed', reason }
 }
 
 /** Sandlot's own servers name the kind of failure in `_meta`; for others it is `tool_error`. */
@@ -83,7 +82,7 @@ async function problemOfOutput(
   if (structured === undefined)
     return { says: `${tool} promises structured content and returned none. ${unreliable}:`, reason }
   try {
-    const checked = await check(withNearest(structured))
+    const checked = await check(structured)
     // A schema that is broken, or in an unknown dialect, is not the result's fault.
     if (checked.fits !== 'no') return undefined
     const problems = checked.problems.slice(0, 5).join('; ')
@@ -142,28 +141,14 @@ function sizeOf(base64: string): string {
   return `${Math.floor((base64.length * 3) / 4)} bytes`
 }
 
-function jsonOf(value: unknown): string {
-  return stringifyExactly(value, 2) ?? ''
-}
-
 // ── The screen, and images for the model ─────────────────────────────────────────────────────────
 
 function shownOf(one: Block, image: CheckedImage | undefined): ToolCallContent[] {
-  if (image?.fits === true) return [shown({ type: 'image', ...image.image })]
+  const shown = (content: ContentBlock): ToolCallContent[] => [{ type: 'content', content }]
+  if (image?.fits === true) return shown({ type: 'image', ...image.image })
   if (one.type !== 'resource_link' || !/^https?:/i.test(one.uri)) return []
   const { uri, name, mimeType } = one
-  return [
-    shown({
-      type: 'resource_link',
-      uri,
-      name: name === '' ? uri : name,
-      mimeType,
-    }),
-  ]
-}
-
-function shown(content: ContentBlock): ToolCallContent {
-  return { type: 'content', content }
+  return shown({ type: 'resource_link', uri, name: name === '' ? uri : name, mimeType })
 }
 
 function dataOf(structured: unknown, { server, tool }: ResultOf): Record<string, unknown> {

@@ -25,21 +25,19 @@ export function numberMember(value: unknown, name: string): number | undefined {
   return typeof found === 'string' && /^\d+$/.test(found) ? Number(found) : undefined
 }
 
-export function parseJson(text: string): { ok: true; value: unknown } | { ok: false; error: unknown } {
+type ParsedJson = { ok: true; value: unknown } | { ok: false; error: unknown }
+
+export function parseJson(text: string, parse: (text: string) => unknown = JSON.parse): ParsedJson {
   try {
-    return { ok: true, value: JSON.parse(text) as unknown }
+    return { ok: true, value: parse(text) }
   } catch (error) {
     return { ok: false, error }
   }
 }
 
 /** As `parseJson`, but for numbers that JavaScript would change (`exact-numbers.ts`). */
-export function parseExactJson(text: string): ReturnType<typeof parseJson> {
-  try {
-    return { ok: true, value: parseExactly(text) }
-  } catch (error) {
-    return { ok: false, error }
-  }
+export function parseExactJson(text: string): ParsedJson {
+  return parseJson(text, parseExactly)
 }
 
 /**

@@ -155,22 +155,18 @@ export interface CallEnvelope {
 }
 
 const pair = (name: string): CallEnvelope => ({ open: `<${name}>`, close: [`</${name}>`] })
+/**
+ * Hermes and Qwen (JSON), Qwen Coder (`<function=x>`) and GLM (`x<arg_key>`); MiniMax M1 and Jamba;
+ * and by their names; Nemotron; DeepSeek V3.2 and later.
+ */
+const PAIRS =
+  'tool_call tool_calls function_calls minimax:tool_call seed:tool_call longcat_tool_call TOOLCALL |DSML|function_calls |DSML|tool_calls'
 
 export const CALL_ENVELOPES: readonly CallEnvelope[] = [
-  // Hermes and Qwen (JSON), Qwen Coder (`<function=x>`), GLM (`x<arg_key>`).
-  pair('tool_call'),
+  ...PAIRS.split(' ').map(pair),
   // Without the outer pair, or with its end alone: Qwen Coder, Llama.
   { open: '<function=', close: [] },
   { open: '<function=', close: ['</tool_call>'] },
-  pair('tool_calls'), // MiniMax M1, Jamba
-  pair('function_calls'),
-  pair('minimax:tool_call'),
-  pair('seed:tool_call'),
-  pair('longcat_tool_call'),
-  pair('TOOLCALL'), // Nemotron
-  // DeepSeek V3.2 and later.
-  pair('|DSML|function_calls'),
-  pair('|DSML|tool_calls'),
   {
     // DeepSeek R1 and V3 (`function`, the name, JSON in a block), V3.1 (name and JSON).
     open: '<|tool_call_begin|>',
@@ -199,19 +195,10 @@ export const CALL_ENVELOPES: readonly CallEnvelope[] = [
 ]
 
 /** Ends of an answer that a server may leave behind it. */
-export const STOP_TOKENS: readonly string[] = [
-  '<|call|>',
-  '<|im_end|>',
-  '<|eot_id|>',
-  '<|eom_id|>',
-  '<|end|>',
-  '<|endoftext|>',
-  '<|end_of_text|>',
-  '<|end_of_sentence|>',
-  '</s>',
-  '<end_of_turn>',
-  '[e~[',
-]
+export const STOP_TOKENS: readonly string[] =
+  '<|call|> <|im_end|> <|eot_id|> <|eom_id|> <|end|> <|endoftext|> <|end_of_text|> <|end_of_sentence|> </s> <end_of_turn> [e~['.split(
+    ' ',
+  )
 
 /** What is known about this model at this endpoint, but for what `own` says. */
 export function profileFor(baseUrl: URL, model: string, own: Partial<Profile> = {}): Profile {

@@ -25,21 +25,20 @@ export function writtenCall<T extends NamedTool>(text: string, tools: readonly T
     for (const [at, from] of beginnings(inner, envelope.open)) {
       const named = nameIn(inner.slice(from).trim(), envelope)
       const tool = named === undefined ? undefined : toolNamed(named, tools)
-      if (tool !== undefined) return isInCode(text, at) ? undefined : tool
+      if (tool === undefined) continue
+      const isCode = codeIn(text).spans.some((code) => code.from <= at && at < code.to)
+      return isCode ? undefined : tool
     }
   }
   return undefined
 }
 
 function withoutStopTokens(text: string): string {
-  let rest = text.trimEnd()
-  for (let token = endOf(rest); token !== undefined; token = endOf(rest))
+  for (let rest = text.trimEnd(); ;) {
+    const token = STOP_TOKENS.find((end) => rest.endsWith(end))
+    if (token === undefined) return rest
     rest = rest.slice(0, -token.length).trimEnd()
-  return rest
-}
-
-function endOf(text: string): string | undefined {
-  return STOP_TOKENS.find((token) => text.endsWith(token))
+  }
 }
 
 /** Undefined where it does not end so. */
@@ -61,10 +60,6 @@ function* beginnings(text: string, open: string): Generator<[at: number, from: n
   }
 }
 
-function isInCode(text: string, at: number): boolean {
-  return codeIn(text).spans.some(({ from, to }) => from <= at && at < to)
-}
-
 // ── One call ────────────────────────────────────────────────────────────────────────────────────
 
 /** The name of the call that this text is, as a whole; of several, the last one's. */
@@ -83,7 +78,7 @@ function nameInJson(text: string): string | undefined {
     : text
         .split(/\n|;\s*(?=\{)/)
         .filter((line) => line.trim() !== '')
-        .map(parseJson)
+        .map((line) => parseJson(line))
   if (!lines.every((line) => line.ok)) return undefined
   const calls = lines.flatMap(({ value }) => (Array.isArray(value) ? (value as unknown[]) : [value]))
   const names = calls.map(nameOfObject)
@@ -99,9 +94,7 @@ function nameOfObject(call: unknown): string | undefined {
   return fits ? (textMember(body, 'name') ?? textMember(body, 'tool_name')) : undefined
 }
 
-function isArguments(text: string): boolean {
-  return readArguments(text, false).invalid === undefined
-}
+const isArguments = (text: string): boolean => readArguments(text, false).invalid === undefined
 
 /** `<function=x>`, and `<invoke name="x">` with or without a namespace. */
 const CALL_TAG = /<(?:(function)=([^\s<>]+)|((?:[\w-]+:|\|DSML\|)?invoke) name="([^"<>]+)")>/g

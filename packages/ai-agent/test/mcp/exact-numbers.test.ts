@@ -1,11 +1,9 @@
-import { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseExactly, stringifyExactly } from '@sandlot/shared/exact-numbers'
 import { pendingApprovals } from '@sandlot/shared/pending-approvals'
 import { shownArguments } from '@sandlot/shared/transcript/call-arguments'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { exactFetch } from '../../src/mcp/exact-messages.ts'
 import { AgentBench, ask, newSession, textsForModel, whenHappened } from '../support/agent-fixture.ts'
 import { type Scripted, textAnswer, toolCalls } from '../support/fake-provider.ts'
 import { json, startHttpServer } from './http-server.ts'
@@ -139,35 +137,4 @@ describe('a number with more digits than JavaScript’s', () => {
     expect(read).toContain(`[The argument id was text and was read as the number ${BIG}.]`)
     expect(refused).toMatch(/Nothing was run[^]*back/)
   })
-})
-
-test('an event stream stays the same events, however it is cut', async () => {
-  const event = (line: string, data: string): string => `id: 7${line}data: ${data}${line}${line}`
-  await fc.assert(
-    fc.asyncProperty(
-      fc.array(fc.tuple(fc.constantFrom('\n', '\r\n', '\r'), fc.constantFrom(BIG, '5', '"é🙂"')), {
-        minLength: 1,
-      }),
-      fc.integer({ min: 1, max: 40 }),
-      async (parts, size) => {
-        const sent = parts
-          .map(([line, id]) => event(line, `{"result":{"structuredContent":{"id":${id}}}}`))
-          .join('')
-        const bytes = new TextEncoder().encode(sent)
-        const cut = Array.from({ length: Math.ceil(bytes.length / size) }, (_, at) =>
-          bytes.slice(at * size, (at + 1) * size),
-        )
-        const base = async (): Promise<Response> =>
-          new Response(Readable.toWeb(Readable.from(cut)) as BodyInit, {
-            headers: { 'content-type': 'text/event-stream' },
-          })
-        const read = await (await exactFetch(base)('http://localhost/')).text()
-        const data = read.split(/\r\n|\n|\r/).filter((line) => line.startsWith('data: '))
-        expect(data.map((line) => stringifyExactly(JSON.parse(line.slice(6))))).toEqual(
-          parts.map(([, id]) => `{"result":{"structuredContent":{"id":${id}}}}`),
-        )
-        expect(read.split(/\n\n|\r\n\r\n|\r\r/)).toHaveLength(parts.length + 1)
-      },
-    ),
-  )
 })

@@ -112,27 +112,51 @@ describe.concurrent('a server over HTTP', () => {
     60_000,
   )
 
-  test('that reports progress and sends comments for longer than that is waited for', async () => {
+  test.each(['\n', '\r'])(
+    'that reports progress and sends comments for longer than that is waited for: %j',
+    async (end) => {
+      await using server = await startHttpServer()
+      await using bench = openMcpBench({ web: { url: server.url, timeoutMs: 3_000 } })
+      const batch = batchOf(await bench.tools())
+      server.intercept = (_request, response, message, body) => {
+        if (message?.method !== 'tools/call') return false
+        const { progressToken } = (JSON.parse(body) as { params: { _meta: { progressToken: number } } })
+          .params._meta
+        response.writeHead(200, { 'content-type': 'Text/Event-Stream' })
+        let step = 0
+        const report = setInterval(() => {
+          step++
+          response.write(`: still here${end}`)
+          const params = { progressToken, progress: step }
+          response.write(
+            `data: ${JSON.stringify({ jsonrpc: '2.0', method: 'notifications/progress', params })}${end}${end}`,
+          )
+          if (step < 13) return
+          clearInterval(report)
+          const result = { content: [{ type: 'text', text: 'after 6 s' }] }
+          response.end(
+            `: and${end}data: ${JSON.stringify({ jsonrpc: '2.0', id: message.id, result })}${end}${end}`,
+          )
+        }, 500)
+        return true
+      }
+      expect(await batch.call('look', {})).toMatchObject({ status: 'completed', forModel: 'after 6 s' })
+    },
+    60_000,
+  )
+
+  test('that keeps its one answer open with white space for longer than that is waited for', async () => {
     await using server = await startHttpServer()
-    await using bench = openMcpBench({ web: { url: server.url, timeoutMs: 3_000 } })
+    await using bench = openMcpBench({ web: { url: server.url } })
     const batch = batchOf(await bench.tools())
-    server.intercept = (_request, response, message, body) => {
+    server.intercept = (_request, response, message) => {
       if (message?.method !== 'tools/call') return false
-      const { progressToken } = (JSON.parse(body) as { params: { _meta: { progressToken: number } } }).params
-        ._meta
-      response.writeHead(200, { 'content-type': 'text/event-stream' })
-      let step = 0
-      const report = setInterval(() => {
-        step++
-        response.write(': still here\n')
-        const params = { progressToken, progress: step }
-        response.write(
-          `data: ${JSON.stringify({ jsonrpc: '2.0', method: 'notifications/progress', params })}\n\n`,
-        )
-        if (step < 13) return
-        clearInterval(report)
-        const result = { content: [{ type: 'text', text: 'after 6 s' }] }
-        response.end(`: and\ndata: ${JSON.stringify({ jsonrpc: '2.0', id: message.id, result })}\n\n`)
+      response.writeHead(200, { 'content-type': 'application/json' })
+      let spaces = 0
+      const open = setInterval(() => {
+        if (++spaces < 13) return void response.write(' ')
+        clearInterval(open)
+        response.end(JSON.stringify({ jsonrpc: '2.0', id: message.id, result: { content: 'after 6 s' } }))
       }, 500)
       return true
     }

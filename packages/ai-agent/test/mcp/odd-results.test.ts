@@ -1,5 +1,6 @@
 /** Results as servers really send them: the call has run, so an odd part loses only itself. */
 import { Readable } from 'node:stream'
+import { stringifyExactly } from '@sandlot/shared/exact-numbers'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { RawResults } from '../../src/mcp/transports/raw-results.ts'
@@ -10,6 +11,8 @@ import { batchOf, openMcpBench, scripted } from './mcp-bench.ts'
 const GOOD = { type: 'text', text: 'the answer is 42' }
 const NOTHING = 'The call succeeded and returned nothing.'
 const LEFT_OUT = '[Left out of this result: '
+/** Sent with these digits. */
+const LONG = { 'sandlot/number': '12345678901234567890' }
 const deep = JSON.parse('['.repeat(500) + ']'.repeat(500)) as unknown
 const beside = (...parts: unknown[]): object => ({ content: [GOOD, ...parts] })
 
@@ -80,10 +83,18 @@ const ODD: [name: string, result: unknown, says: string, leftOut?: string][] = [
     '"resource"',
   ],
   ['a file that is a text', beside({ type: 'resource', resource: 'a' }), GOOD.text, '"resource"'],
+  ['a failure that is an object', { ...beside(), isError: { toString: 1 } }, GOOD.text],
+  ['a number of many digits', { content: [12, { text: LONG }] }, `12\n${LONG['sandlot/number']}`],
   ['odd notes', { ...beside(), _meta: 'x', annotations: 1, more: [] }, GOOD.text],
   ['a progress token that is none', { ...beside(), _meta: { progressToken: {} } }, GOOD.text],
   ['annotations that are none', { content: [{ ...GOOD, annotations: 'x', _meta: 3 }] }, GOOD.text],
   ['a result type of no revision', { ...beside(), resultType: 5 }, GOOD.text],
+  [
+    'very many blocks',
+    beside(...Array.from({ length: 10_000 }, () => ({ type: 'x' }))),
+    GOOD.text,
+    '"x" (9999 times), all but the first 10000 blocks',
+  ],
   [
     'many odd blocks',
     beside(...Array.from({ length: 3 }, () => ({ type: 'x' }))),
@@ -107,7 +118,7 @@ async function withResult(
   await using server = await startHttpServer()
   server.intercept = (_request, response, message) => {
     if (message?.method !== 'tools/call') return false
-    const answer = JSON.stringify({ jsonrpc: '2.0', id: message.id, error: null, result })
+    const answer = stringifyExactly({ jsonrpc: '2.0', id: message.id, error: null, result }) ?? ''
     const type = way === 'a stream' ? 'text/event-stream' : 'application/json'
     response.writeHead(200, { 'content-type': type })
     response.end(way === 'a stream' ? `: hi\n\nid: 1\nevent: message\ndata: ${answer}\n\n` : answer)
@@ -121,7 +132,7 @@ describe.each<Way>(['a pipe', 'one JSON', 'a stream'])('over %s', (way) => {
   test.each(ODD)('%s', async (_, result, says, leftOut) => {
     await withResult(way, result, async (batch) => {
       const tool = way === 'a pipe' ? 'raw' : 'look'
-      const outcome = await batch.call(tool, { json: JSON.stringify(result) })
+      const outcome = await batch.call(tool, { json: stringifyExactly(result) })
       expect(outcome).toMatchObject({ status: 'completed' })
       const [said = '', note] = outcome.forModel.split(LEFT_OUT)
       expect(said.trim()).toBe(says)
@@ -141,26 +152,83 @@ describe.each<Way>(['a pipe', 'one JSON', 'a stream'])('over %s', (way) => {
   })
 })
 
-test('a result in a stream is found however its bytes are cut, and nothing else is changed', async () => {
-  const result = { content: [{ type: 'text', text: 'ü\n\n“' }] }
-  const others = [': ping\r\n\r\n', 'data: {"jsonrpc":"2.0","method":"n","params":{"result":1}}\n\n']
-  const answer = `id: 7\r\ndata: ${JSON.stringify({ jsonrpc: '2.0', id: 3, result })}\r\n\r\n`
-  const bytes = Buffer.from([...others, answer, others[0] ?? '', 'data: cut'].join(''))
+test.each<[string, unknown, string]>([
+  ['without a code', { message: 'no such city' }, 'look failed: no such city'],
+  ['that is a text', 'no such city', 'look failed: no such city'],
+  [
+    'with a code that is a text',
+    { code: 'E1', message: 'no such city', data: {} },
+    'look failed: no such city',
+  ],
+  ['without words', { code: -1, reason: 5 }, 'look failed: {"code":-1,"reason":5}'],
+])('an error %s is the answer', async (_, error, says) => {
+  await using server = await startHttpServer()
+  server.intercept = (_request, response, message) => {
+    if (message?.method !== 'tools/call') return false
+    response.writeHead(200, { 'content-type': 'application/json' })
+    response.end(JSON.stringify({ jsonrpc: '2.0', id: message.id, error }))
+    return true
+  }
+  await using bench = openMcpBench({ s: { url: server.url } })
+  const outcome = await batchOf(await bench.tools()).call('look', {})
+  expect(outcome).toMatchObject({ status: 'failed', reason: 'tool_error', forModel: says })
+})
+
+test('a stream stays the same events however it is cut, with each result as it came', async () => {
+  const result = (value: string): string =>
+    `{"content":[{"type":"text","text":"ü\\n\\n“"}],"structuredContent":{"id":${value}}}`
+  const others = [
+    ': ping',
+    'event: x\ndata: {"jsonrpc":"2.0","method":"n","params":{"result":1}}',
+    'retry: 10',
+    'data: no JSON',
+  ]
+  const drawn = fc.tuple(
+    fc.constantFrom('\n', '\r\n', '\r'),
+    fc.oneof(fc.constantFrom(...others), fc.constantFrom(1234567890123456789n, -5n, 2n ** 90n)),
+  )
   await fc.assert(
-    fc.asyncProperty(fc.array(fc.integer({ min: 1, max: 40 }), { maxLength: 60 }), async (cuts) => {
-      const raw = new RawResults()
-      raw.sent({ jsonrpc: '2.0', id: 3, method: 'tools/call', params: {} })
-      let from = 0
-      const pieces = [...cuts, bytes.length].map((length) => bytes.subarray(from, (from += length)))
-      const stream = Readable.toWeb(Readable.from(pieces)) as ReadableStream<Uint8Array>
-      const headers = { 'content-type': 'text/event-stream' }
-      const text = await raw.ofResponse(new Response(stream, { headers })).text()
-      const [before = '', after = ''] = text.split('id: 7\n')
-      expect(before).toBe(others.join(''))
-      const [data = '', ...rest] = after.split('\n\n')
-      expect(rest.join('\n\n')).toBe(`${others[0] ?? ''}data: cut`)
-      const message = JSON.parse(data.replace('data: ', '')) as { result: object }
-      expect(raw.take(message.result)).toEqual(result)
-    }),
+    fc.asyncProperty(
+      fc.array(drawn),
+      fc.array(fc.integer({ min: 1, max: 40 }), { maxLength: 60 }),
+      async (parts, cuts) => {
+        const raw = new RawResults()
+        const events = parts.map(([, part], id) => {
+          if (typeof part === 'string') return part
+          raw.sent({ jsonrpc: '2.0', id, method: 'tools/call', params: {} })
+          return `id: ${id}\ndata: {"jsonrpc":"2.0","id":${id},\ndata: "result":${result(String(part))}}`
+        })
+        const sent = parts.map(([line], place) => `${events[place]}\n\n`.replaceAll('\n', line)).join('')
+        const bytes = Buffer.from(`${sent}data: cut`)
+        let from = 0
+        const pieces = [...cuts, bytes.length].map((length) => bytes.subarray(from, (from += length)))
+        const fetch = raw.fetch(async () => {
+          const stream = Readable.toWeb(Readable.from(pieces)) as ReadableStream<Uint8Array>
+          return new Response(stream, { headers: { 'content-type': 'Text/Event-Stream; charset=utf-8' } })
+        })
+        const read = (await (await fetch('http://localhost/')).text()).split(/(?:\r\n|\n|\r(?!\n)){2}/)
+        expect(read.pop()?.trim()).toBe('data: cut')
+        expect(read).toHaveLength(parts.length)
+        for (const [place, text] of read.entries()) {
+          const data =
+            text
+              .split(/\r\n|\n|\r/)
+              .findLast((line) => line.startsWith('data: '))
+              ?.slice(6) ?? ''
+          const event = events[place] ?? ''
+          if (!event.startsWith('id: '))
+            expect(
+              text
+                .trim()
+                .split(/\r\n|\n|\r/)
+                .join('\n'),
+            ).toBe(event)
+          else
+            expect(stringifyExactly(raw.take((JSON.parse(data) as { result: object }).result))).toBe(
+              result(String(parts[place]?.[1])),
+            )
+        }
+      },
+    ),
   )
 })

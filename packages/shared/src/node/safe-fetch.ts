@@ -26,14 +26,12 @@ interface FetchBounds {
    */
   timeoutMs?: number
   /**
-   * Milliseconds from the headers of a response to the end of its body, or from the first byte of
-   * an event of a stream to its last.
+   * Milliseconds from the first byte of a body, or of an event of a stream, to its last. White
+   * space and comments may keep a connection open before it.
    */
   transferMs?: number
-  /** Called when a response body was cut off at `maxBytes`. */
-  onTooLarge?: (error: ResponseTooLargeError) => void
-  /** Called when one was cut off after `transferMs`. */
-  onTooSlow?: (error: ResponseTooSlowError) => void
+  /** Called when a response body was cut off at `maxBytes` or after `transferMs`. */
+  onCutOff?: (error: ResponseCutOffError) => void
 }
 
 interface SafeFetchOptions extends FetchBounds {
@@ -52,18 +50,8 @@ export class AddressNotAllowedError extends Error {
   override readonly name = 'AddressNotAllowedError'
 }
 
-class ResponseTooLargeError extends Error {
-  override readonly name = 'ResponseTooLargeError'
-  constructor(maxBytes: number) {
-    super(`it sent a message of more than ${maxBytes} bytes`)
-  }
-}
-
-class ResponseTooSlowError extends Error {
-  override readonly name = 'ResponseTooSlowError'
-  constructor(ms: number) {
-    super(`it did not send the whole of a message within ${ms / 1_000} s`)
-  }
+class ResponseCutOffError extends Error {
+  override readonly name = 'ResponseCutOffError'
 }
 
 /**
@@ -109,8 +97,7 @@ function portOf({ port, protocol }: URL): number {
 }
 
 /**
- * `base` with bounds, for addresses that an operator names. The body throws
- * `ResponseTooLargeError` or `ResponseTooSlowError`.
+ * `base` with bounds, for addresses that an operator names. The body throws `ResponseCutOffError`.
  */
 export function boundedFetch(base: Fetch, bounds: FetchBounds): Fetch {
   const { maxBytes, timeoutMs } = bounds
@@ -120,7 +107,7 @@ export function boundedFetch(base: Fetch, bounds: FetchBounds): Fetch {
     const signal = signals.length > 1 ? AbortSignal.any(signals) : signals[0]
     const response = await base(url, { ...init, signal })
     if (response.body === null || maxBytes === undefined) return response
-    const isStream = response.headers.get('content-type')?.includes('text/event-stream') === true
+    const isStream = /text\/event-stream/i.test(response.headers.get('content-type') ?? '')
     const bounded = response.body.pipeThrough(bodyLimit({ ...bounds, maxBytes }, isStream))
     const { status, statusText, headers } = response
     return new Response(bounded, { status, statusText, headers })
@@ -129,60 +116,63 @@ export function boundedFetch(base: Fetch, bounds: FetchBounds): Fetch {
 
 const NEWLINE = 10
 const RETURN = 13
-
+const SPACE = 32
 const COLON = 58
 
 function bodyLimit(
-  { maxBytes, transferMs, onTooLarge, onTooSlow }: FetchBounds & { maxBytes: number },
+  { maxBytes, transferMs, onCutOff }: FetchBounds & { maxBytes: number },
   isStream: boolean,
 ): TransformStream<Uint8Array, Uint8Array> {
   let count = 0
   let lineIsEmpty = true
+  let last = 0
   let timer: NodeJS.Timeout | undefined
   type Controller = TransformStreamDefaultController<Uint8Array>
-  const begin = (controller: Controller): void => {
-    if (transferMs === undefined) return
-    timer ??= setTimeout(() => {
-      const error = new ResponseTooSlowError(transferMs)
-      onTooSlow?.(error)
-      controller.error(error)
-    }, transferMs)
-  }
   const end = (): void => {
     clearTimeout(timer)
     timer = undefined
   }
+  const cutOff = (controller: Controller, why: string): void => {
+    end()
+    const error = new ResponseCutOffError(why)
+    onCutOff?.(error)
+    controller.error(error)
+  }
+  const begin = (controller: Controller): void => {
+    if (transferMs === undefined) return
+    const why = `it did not send the whole of a message within ${transferMs / 1_000} s`
+    timer ??= setTimeout(cutOff, transferMs, controller, why)
+  }
+  /** Counted per byte, because a chunk may end anywhere. An empty line ends an event. */
+  const readEvents = (byte: number, controller: Controller): void => {
+    count++
+    if (byte === NEWLINE || byte === RETURN) {
+      if (byte === NEWLINE && last === RETURN) return
+      if (lineIsEmpty) {
+        count = 0
+        end()
+      }
+      lineIsEmpty = true
+    } else {
+      // A comment keeps a stream open, and begins no event.
+      if (lineIsEmpty && byte !== COLON) begin(controller)
+      lineIsEmpty = false
+    }
+  }
   // `cancel` is not among the types yet.
   const transformer: Transformer<Uint8Array, Uint8Array> & { cancel: () => void } = {
-    start(controller) {
-      if (!isStream) begin(controller)
-    },
     transform(chunk, controller) {
-      if (isStream) {
-        // An empty line ends an event. Counted per byte, because a chunk may end anywhere.
+      if (!isStream) {
+        count += chunk.length
+        if (chunk.some((byte) => byte > SPACE)) begin(controller)
+      } else
         for (const byte of chunk) {
-          count++
-          if (byte === NEWLINE) {
-            if (lineIsEmpty) {
-              count = 0
-              end()
-            }
-            lineIsEmpty = true
-          } else if (byte !== RETURN) {
-            // A comment keeps a stream open, and begins no event.
-            if (lineIsEmpty && byte !== COLON) begin(controller)
-            lineIsEmpty = false
-          }
           if (count > maxBytes) break
+          readEvents(byte, controller)
+          last = byte
         }
-      } else count += chunk.length
-      if (count > maxBytes) {
-        end()
-        const error = new ResponseTooLargeError(maxBytes)
-        onTooLarge?.(error)
-        throw error
-      }
-      controller.enqueue(chunk)
+      if (count > maxBytes) cutOff(controller, `it sent a message of more than ${maxBytes} bytes`)
+      else controller.enqueue(chunk)
     },
     flush: end,
     cancel: end,

@@ -132,8 +132,8 @@ describe('a server that answers without end', () => {
   test.each(['application/json', 'text/event-stream'])('is cut off at the bound: %s', async (type) => {
     await using server = await endless({ 'content-type': type })
     const cut: string[] = []
-    const onTooLarge = ({ message }: Error): void => void cut.push(message)
-    const fetch = safeFetch({ loopback: true, maxBytes: 5_000, onTooLarge })
+    const onCutOff = ({ message }: Error): void => void cut.push(message)
+    const fetch = safeFetch({ loopback: true, maxBytes: 5_000, onCutOff })
     await expect((await fetch(server.url)).text()).rejects.toThrow('more than 5000 bytes')
     expect(cut).toEqual(['it sent a message of more than 5000 bytes'])
   })

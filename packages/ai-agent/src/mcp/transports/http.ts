@@ -9,7 +9,6 @@ import {
 } from '@modelcontextprotocol/client'
 import { boundedFetch } from '@sandlot/shared/node/safe-fetch'
 import { STREAM_ENDED } from '../error.ts'
-import { exactFetch } from '../exact-messages.ts'
 import type { ServerAccess } from '../server-access.ts'
 import { RawResults, type ToolTransport } from './raw-results.ts'
 
@@ -45,19 +44,15 @@ export class HttpTransport extends StreamableHTTPClientTransport implements Tool
     const onCutOff = (error: Error): void => {
       this.cutOff = error.message
     }
-    const bounded = exactFetch(
-      boundedFetch(base, {
-        maxBytes: maxMessageBytes,
-        transferMs: TRANSFER_MS,
-        onTooLarge: onCutOff,
-        onTooSlow: onCutOff,
-      }),
-    )
+    const bounded = boundedFetch(base, {
+      maxBytes: maxMessageBytes,
+      transferMs: TRANSFER_MS,
+      onCutOff,
+    })
     const rawResults = new RawResults()
-    const watched = auth?.watch(bounded) ?? bounded
     super(new URL(url), {
       // The SDK follows redirects within the origin only: headers go nowhere else.
-      fetch: async (...request) => rawResults.ofResponse(await watched(...request)),
+      fetch: rawResults.fetch(auth?.watch(bounded) ?? bounded),
       requestInit: { headers: { ...headers } },
       reconnectionOptions: RECONNECTION,
       authProvider: auth?.provider(),

@@ -1,9 +1,11 @@
 /**
- * Takes the results of tool calls out of the messages of a server before the SDK parses them: it
- * refuses a whole result for one odd part. `readResult` reads them instead.
+ * Reads what a server sends before the SDK does, which parses it with `JSON`, so that long numbers
+ * change, and refuses a whole result for one odd part. The SDK gets a ticket in place of the result
+ * of a call, and `readResult` the result as it came, with every digit.
  */
-import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client'
-import { isObject } from '../../model/json.ts'
+import type { FetchLike, JSONRPCMessage, Transport } from '@modelcontextprotocol/client'
+import { mayChange, withDigits } from '@sandlot/shared/exact-numbers'
+import { isObject, member, parseExactJson, textMember } from '../../model/json.ts'
 
 /** A transport that keeps results from the SDK. */
 export interface ToolTransport extends Transport {
@@ -11,9 +13,11 @@ export interface ToolTransport extends Transport {
 }
 
 const TICKET = 'sandlot/raw'
-/** The end of one event of a stream. */
-const EVENT_END = /\r\n\r\n|\n\n|\r\r/
-const LINE_END = /\r\n|\n|\r/
+const INTERNAL_ERROR = -32_603
+/** Two line ends, of which each may be of three kinds. */
+const EVENT_END = /(?:\r\n|\n|\r(?!\n)){2}/
+/** Characters of an end that may be cut between two pieces. */
+const END_CHARS = 3
 
 export class RawResults {
   /** Ids of calls without an answer. */
@@ -22,86 +26,106 @@ export class RawResults {
 
   /** To be called with each message before it is sent. */
   sent(message: JSONRPCMessage | JSONRPCMessage[]): void {
-    for (const one of Array.isArray(message) ? message : [message]) {
+    for (const one of [message].flat()) {
       if (!('method' in one)) continue
       if (one.method === 'tools/call' && 'id' in one) this.#calls.add(Number(one.id))
-      if (one.method === 'notifications/cancelled') this.#calls.delete(Number(one.params?.['requestId']))
+      if (one.method !== 'notifications/cancelled') continue
+      const id = Number(one.params?.['requestId'])
+      this.#calls.delete(id)
+      this.#results.delete(String(id))
     }
   }
 
-  /** The message, or in place of one with the result of a call another with a ticket for `take`. */
-  ticketed(message: unknown): unknown {
-    if (Array.isArray(message)) return message.map((one) => this.ticketed(one))
-    if (!isObject(message) || !('result' in message) || (message['error'] ?? null) !== null) return message
-    const { id, result } = message
-    if (!this.#calls.delete(Number(id))) return message
+  /** The message of this text, or the messages, for the SDK. Throws `SyntaxError`. */
+  read(text: string): unknown {
+    const plain: unknown = JSON.parse(text)
+    if (this.#calls.size === 0) return plain
+    const parsed = mayChange(text) ? parseExactJson(text) : undefined
+    // Nested too deep: its numbers stay what JavaScript makes of them.
+    const exact = parsed?.ok === true ? parsed.value : plain
+    if (!Array.isArray(plain)) return this.#ticketed(plain, exact)
+    return plain.map((one, place) => this.#ticketed(one, (exact as unknown[])[place]))
+  }
+
+  #ticketed(message: unknown, exact: unknown): unknown {
+    if (!isObject(message) || 'method' in message) return message
+    const id = Number(message['id'])
+    if (!this.#calls.delete(id)) return message
+    const error = message['error'] ?? undefined
+    if (error !== undefined) return { jsonrpc: '2.0', id, error: readError(error) }
     // The answer follows in another result.
-    if (isObject(result) && result['resultType'] === 'input_required') return message
+    if (member(message['result'], 'resultType') === 'input_required') return message
     const ticket = String(id)
-    this.#results.set(ticket, result)
+    this.#results.set(ticket, member(exact, 'result'))
     const structuredContent = { [TICKET]: ticket }
     return { jsonrpc: '2.0', id, result: { resultType: 'complete', content: [], structuredContent } }
   }
 
   /** The result as the server sent it, by what the SDK made of its ticket. */
   take({ structuredContent }: { structuredContent?: unknown }): unknown {
-    const ticket = isObject(structuredContent) ? String(structuredContent[TICKET]) : ''
+    const ticket = textMember(structuredContent, TICKET) ?? ''
     const result = this.#results.get(ticket)
     this.#results.delete(ticket)
     return result
   }
 
-  /** The response with its messages `ticketed`. */
-  ofResponse(response: Response): Response {
-    const { body, status, statusText, headers } = response
-    if (body === null || !response.ok) return response
-    const type = headers.get('content-type') ?? ''
-    if (type.includes('text/event-stream'))
-      return new Response(body.pipeThrough(this.#events()), { status, statusText, headers })
-    if (type.includes('json')) {
-      const json = response.json.bind(response)
-      Object.defineProperty(response, 'json', { value: async () => this.ticketed(await json()) })
+  /** `base` that sends the digits of exact numbers, and whose answers are `read`. */
+  fetch(base: FetchLike): FetchLike {
+    return async (url, init) => {
+      const sent = typeof init?.body === 'string' ? { ...init, body: withDigits(init.body) } : init
+      const response = await base(url, sent)
+      const { body, status, statusText, headers } = response
+      if (body === null || !response.ok) return response
+      if (/^\s*text\/event-stream\b/i.test(headers.get('content-type') ?? '')) {
+        const events = body.pipeThrough(new TextDecoderStream()).pipeThrough(this.#events())
+        return new Response(events.pipeThrough(new TextEncoderStream()), { status, statusText, headers })
+      }
+      Object.defineProperty(response, 'json', { value: async () => this.read(await response.text()) })
+      return response
     }
-    return response
   }
 
-  #events(): TransformStream<Uint8Array, Uint8Array> {
-    const decoder = new TextDecoder()
-    const encoder = new TextEncoder()
+  /** Each event by itself, once it is whole. */
+  #events(): TransformStream<string, string> {
     /** Of an event that has begun: joined once, however small its pieces are. */
     let pieces: string[] = []
-    let last = ''
+    let tail = ''
     return new TransformStream({
-      transform: (bytes, controller) => {
-        const piece = decoder.decode(bytes, { stream: true })
+      transform: (piece, controller) => {
         pieces.push(piece)
-        const seen = last.slice(-3) + piece
-        last = seen
-        if (!EVENT_END.test(seen)) return
-        const events = pieces.join('').split(/(?<=\r\n\r\n|\n\n|\r\r)/)
-        last = EVENT_END.test(events.at(-1)?.slice(-4) ?? '') ? '' : (events.pop() ?? '')
-        pieces = [last]
-        for (const event of events) controller.enqueue(encoder.encode(this.#event(event)))
+        tail += piece
+        if (EVENT_END.test(tail)) {
+          const events = pieces.join('').split(EVENT_END)
+          tail = events.pop() ?? ''
+          pieces = [tail]
+          for (const event of events) controller.enqueue(`${this.#event(event)}\n\n`)
+        }
+        tail = tail.slice(-END_CHARS)
       },
       // An event without its end counts for nothing; the SDK says so.
-      flush: (controller) => controller.enqueue(encoder.encode(pieces.join(''))),
+      flush: (controller) => controller.enqueue(pieces.join('')),
     })
   }
 
-  /** One event with its end. */
   #event(event: string): string {
-    if (!event.includes('"result"')) return event
-    const lines = event.split(LINE_END)
+    const lines = event.split(/\r\n|\n|\r/)
     const data = lines.flatMap((line) => /^data: ?(.*)$/s.exec(line)?.[1] ?? []).join('\n')
-    let message: unknown
     try {
-      message = JSON.parse(data)
+      const read = JSON.stringify(this.read(data))
+      return [...lines.filter((line) => !line.startsWith('data:')), `data: ${read}`].join('\n')
     } catch {
-      return event
+      return event // No JSON: the SDK says so.
     }
-    const ticketed = this.ticketed(message)
-    if (ticketed === message) return event
-    const others = lines.filter((line) => line !== '' && !line.startsWith('data:'))
-    return [...others, `data: ${JSON.stringify(ticketed)}`, '', ''].join('\n')
+  }
+}
+
+/** An error that the SDK does not refuse for its form. */
+function readError(error: unknown): object {
+  const code = member(error, 'code')
+  const message = textMember(error, 'message') ?? (typeof error === 'string' ? error : JSON.stringify(error))
+  return {
+    ...(isObject(error) ? error : {}),
+    code: Number.isSafeInteger(code) ? code : INTERNAL_ERROR,
+    message,
   }
 }

@@ -10,7 +10,6 @@ import { LineSplitter, TOO_LONG } from '@sandlot/shared/node/line-splitter'
 import { withDigits } from '@sandlot/shared/exact-numbers'
 import { RawResults, type ToolTransport } from './raw-results.ts'
 import type { Log } from '../../log.ts'
-import { withExactContent } from '../exact-messages.ts'
 
 interface StdioTransportOptions {
   open: () => Promise<BytePipe>
@@ -95,7 +94,7 @@ export class StdioTransport implements ToolTransport {
   #handleLine(line: string): void {
     let message: JSONRPCMessage
     try {
-      message = parseJSONRPCMessage(this.rawResults.ticketed(JSON.parse(withExactContent(line))))
+      message = parseJSONRPCMessage(this.rawResults.read(line))
     } catch {
       // Servers print greetings and stray logs: the operator sees them, and the connection goes on.
       this.#options.onInvalidLine(++this.#invalidLines, line.slice(0, SHOWN))
