@@ -4,6 +4,7 @@
  */
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
+import { FairTurns } from '@sandlot/shared/async/fair-turns'
 import { orAborted } from '@sandlot/shared/async/or-aborted'
 
 interface WorkerPoolOptions {
@@ -25,6 +26,12 @@ interface JobLimits {
   cpuMs?: number
 }
 
+interface Thread {
+  worker: Worker
+  loaded: Promise<unknown>
+  ended: AbortSignal
+}
+
 /** Milliseconds between two looks at the CPU time of a thread. */
 const LOOK_MS = 20
 
@@ -39,30 +46,22 @@ export class JobTooSlowError extends Error {
 
 export class WorkerPool<Job, Answer> {
   readonly #options: WorkerPoolOptions
-  readonly #idle: Worker[] = []
+  readonly #turns: FairTurns
+  readonly #idle: Thread[] = []
   readonly #all = new Set<Worker>()
-  readonly #waiting: (() => void)[] = []
-  #running = 0
 
   /** Starts nothing. */
   constructor(options: WorkerPoolOptions) {
     this.#options = options
+    this.#turns = new FairTurns(options.threads)
   }
 
-  /** Rejects with `JobTooSlowError`, the signal's reason, or the error that ended the thread. */
-  async run(job: Job, limits: JobLimits): Promise<{ answer: Answer; cpuMs: number }> {
-    if (this.#running < this.#options.threads) this.#running++
-    else await new Promise<void>((resolve) => void this.#waiting.push(resolve))
-    try {
-      return await this.#runNow(job, limits)
-    } finally {
-      const next = this.#waiting.shift()
-      if (next === undefined) this.#running--
-      else next()
-    }
+  /** Rejects with `JobTooSlowError`, the signal's reason, or why the thread ended. */
+  run(job: Job, limits: JobLimits): Promise<{ answer: Answer; cpuMs: number }> {
+    return this.#turns.run('', () => this.#runNow(job, limits))
   }
 
-  /** Ends the threads. A job that runs does not resolve. */
+  /** Ends the threads, so that a job that runs rejects. */
   async close(): Promise<void> {
     await Promise.all([...this.#all].map((worker) => worker.terminate()))
   }
@@ -71,56 +70,57 @@ export class WorkerPool<Job, Answer> {
     job: Job,
     { signal, cpuMs = Infinity }: JobLimits,
   ): Promise<{ answer: Answer; cpuMs: number }> {
-    const worker = this.#idle.pop() ?? (await this.#start())
+    const thread = this.#idle.pop() ?? this.#start()
+    const { worker, loaded, ended } = thread
     worker.ref()
     const over = new AbortController()
+    const limit = AbortSignal.any([ended, over.signal, ...(signal === undefined ? [] : [signal])])
+    let looks: NodeJS.Timeout | undefined
     try {
+      await orAborted(loaded, limit)
       const before = await worker.cpuUsage()
+      const used = async (): Promise<number> => {
+        const { user, system } = await worker.cpuUsage(before)
+        return (user + system) / 1_000
+      }
+      const look = async (): Promise<void> => {
+        const ms = await used()
+        if (ms >= cpuMs) over.abort(new JobTooSlowError(ms))
+      }
+      looks = setInterval(() => void Promise.allSettled([look()]), LOOK_MS)
       const message = once(worker, 'message')
       worker.postMessage(job)
-      const looks = setInterval(() => {
-        void cpuMsSince(worker, before).then((used) => {
-          if (used >= cpuMs) over.abort(new JobTooSlowError(used))
-        })
-      }, LOOK_MS)
-      const limit = signal === undefined ? over.signal : AbortSignal.any([signal, over.signal])
-      const [answer] = (await orAborted(message, limit).finally(() => clearInterval(looks))) as [Answer]
-      const used = await cpuMsSince(worker, before)
+      const [answer] = (await orAborted(message, limit)) as [Answer]
+      const done = { answer, cpuMs: await used() }
       worker.unref()
-      this.#idle.push(worker)
-      return { answer, cpuMs: used }
+      this.#idle.push(thread)
+      return done
     } catch (error) {
       void worker.terminate()
       throw error
+    } finally {
+      clearInterval(looks)
     }
   }
 
-  async #start(): Promise<Worker> {
+  #start(): Thread {
     const { script, workerData, maxHeapMb } = this.#options
     const worker = new Worker(script, {
       workerData,
       execArgv: [],
       resourceLimits: { maxOldGenerationSizeMb: maxHeapMb },
     })
+    const ended = new AbortController()
+    const thread = { worker, loaded: once(worker, 'message'), ended: ended.signal }
     this.#all.add(worker)
     // An error rejects the job that runs; without a listener it would end the process.
     worker.on('error', () => undefined)
     worker.on('exit', () => {
+      ended.abort(new Error('its thread ended'))
       this.#all.delete(worker)
-      const place = this.#idle.indexOf(worker)
+      const place = this.#idle.indexOf(thread)
       if (place !== -1) this.#idle.splice(place, 1)
     })
-    await once(worker, 'message')
-    return worker
-  }
-}
-
-/** 0 for a thread that has ended. */
-async function cpuMsSince(worker: Worker, before: NodeJS.CpuUsage): Promise<number> {
-  try {
-    const { user, system } = await worker.cpuUsage(before)
-    return (user + system) / 1_000
-  } catch {
-    return 0
+    return thread
   }
 }
