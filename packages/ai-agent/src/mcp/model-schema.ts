@@ -4,6 +4,7 @@
  * provider that finds one schema illegal refuses the whole request. Arguments are validated against
  * the server's own schema.
  */
+import { unescape } from 'node:querystring'
 import { deeperThan, isObject } from '../model/json.ts'
 import { propertiesOf } from '../tools/tool-schema.ts'
 import { modernSchema, type Schema } from './schema-dialects.ts'
@@ -29,7 +30,8 @@ export function modelSchema(schema: unknown): { parameters: Schema } | { problem
   if (root['type'] !== undefined && root['type'] !== 'object')
     return { problem: 'its input schema is not of type object' }
   const kept = Object.entries(root).filter(([key]) => !NOT_AT_ROOT.includes(key))
-  return { parameters: { ...Object.fromEntries(kept), type: 'object', properties: propertiesOf(root) } }
+  const found = { ...Object.fromEntries(kept), type: 'object', properties: propertiesOf(root) }
+  return { parameters: modernSchema(found, (one) => withoutDangling(one, found)) }
 }
 
 /** A root that only refers to one of its own definitions, as generators write it. */
@@ -42,6 +44,19 @@ function withoutReference(schema: Schema): Schema {
   return isObject(target) ? { ...rest, ...target } : schema
 }
 
+/** Where it refers to nothing in the root, anything is allowed. */
+function withoutDangling(schema: Schema, root: Schema): Schema {
+  const { $ref, ...rest } = schema
+  if (typeof $ref !== 'string') return schema
+  const [start, ...path] = $ref.split('/')
+  const names = path.map((part) => unescape(part).replaceAll('~1', '/').replaceAll('~0', '~'))
+  const target = names.reduce<unknown>((at, name) => {
+    const isThere = typeof at === 'object' && at !== null && Object.hasOwn(at, name)
+    return isThere ? (at as Schema)[name] : undefined
+  }, root)
+  return start === '#' && target !== undefined ? schema : rest
+}
+
 function forProviders(schema: Schema): Schema {
   const kept = Object.entries(schema).filter(([key]) => !NOWHERE.includes(key))
   return withItems(typedOnce(Object.fromEntries(kept)))
@@ -50,13 +65,12 @@ function forProviders(schema: Schema): Schema {
 /** Every array has one schema for the items that no other describes; a tuple ends by its length. */
 function withItems(schema: Schema): Schema {
   const { type, items, prefixItems, maxItems = Infinity } = schema
-  const isArray = type === 'array' || (Array.isArray(type) && type.includes('array'))
   if (items === false) {
     const length = Array.isArray(prefixItems) ? prefixItems.length : 0
     return { ...schema, items: {}, maxItems: Math.min(Number(maxItems), length) }
   }
-  const isOpen = (isArray || prefixItems !== undefined) && (items ?? true) === true
-  return isOpen ? { ...schema, items: {} } : schema
+  const isArray = [type].flat().includes('array') || prefixItems !== undefined
+  return items === true || (items === undefined && isArray) ? { ...schema, items: {} } : schema
 }
 
 /** Next to `anyOf` whose members all have a type, another `type` adds nothing. */

@@ -6,42 +6,61 @@ import { isObject } from '../model/json.ts'
 import { propertiesOf } from '../tools/tool-schema.ts'
 
 export type Schema = Record<string, unknown>
+/** The value of a keyword in 2020-12; undefined: it is none, and is left out. */
+type Read = (value: unknown, modern: (schema: unknown) => Schema) => unknown
 
-/** Keywords with subschemas: by name, in a list, or a single one. */
-const NAMED = ['properties', 'patternProperties', '$defs', 'dependentSchemas']
-const LISTED = ['anyOf', 'oneOf', 'allOf', 'prefixItems']
-const ALONE = ['contains', 'propertyNames', 'if', 'then', 'else', 'not', 'contentSchema']
-/** Single ones that every provider also takes as true or false. */
-const ALONE_OR_BOOLEAN = ['items', 'additionalProperties', 'unevaluatedItems', 'unevaluatedProperties']
+const isText = (value: unknown): boolean => typeof value === 'string'
+const isFlag = (value: unknown): boolean => typeof value === 'boolean'
+const isNumber = (value: unknown): boolean => typeof value === 'number'
+const isCount = (value: unknown): boolean => Number.isInteger(value) && Number(value) >= 0
+const texts = (value: unknown): unknown[] => [...new Set([value].flat().filter(isText))]
+const mapped = (named: unknown, each: (value: unknown) => unknown): Schema | undefined =>
+  isObject(named)
+    ? Object.fromEntries(Object.entries(named).map(([name, value]) => [name, each(value)]))
+    : undefined
+const when =
+  (fits: (value: unknown) => boolean): Read =>
+  (value) =>
+    fits(value) ? value : undefined
+const named = (shape: RegExp): Read => when((value) => typeof value === 'string' && shape.test(value))
+const all = (keywords: string, read: Read): Record<string, Read> =>
+  Object.fromEntries(keywords.split(' ').map((keyword) => [keyword, read]))
+
+/** Keywords with subschemas by name. */
+const NAMED = 'properties patternProperties $defs dependentSchemas'
 const TYPES = ['null', 'boolean', 'object', 'array', 'number', 'integer', 'string']
 
-type Check = (value: unknown) => boolean
-const isText: Check = (value) => typeof value === 'string'
-const isFlag: Check = (value) => typeof value === 'boolean'
-const isNumber: Check = (value) => typeof value === 'number'
-const isCount: Check = (value) => Number.isInteger(value) && Number(value) >= 0
-const isNamed =
-  (shape: RegExp): Check =>
-  (value) =>
-    typeof value === 'string' && shape.test(value)
-const allOf = (check: Check, ...keywords: string[]): Record<string, Check> =>
-  Object.fromEntries(keywords.map((keyword) => [keyword, check]))
-
-/** A keyword whose value is none in 2020-12 is left out. One that is not here stays as it is. */
-const CHECKS: Record<string, Check> = {
-  ...allOf(isText, '$comment', 'title', 'description', 'format', 'pattern', '$ref', '$dynamicRef'),
-  ...allOf(isText, 'contentEncoding', 'contentMediaType'),
-  ...allOf(isFlag, 'uniqueItems', 'deprecated', 'readOnly', 'writeOnly'),
-  ...allOf(isNumber, 'minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum'),
-  ...allOf(isCount, 'minLength', 'maxLength', 'minItems', 'maxItems', 'minContains', 'maxContains'),
-  ...allOf(isCount, 'minProperties', 'maxProperties'),
-  ...allOf(isNamed(/^[^#]*#?$/), '$id'),
-  ...allOf(isNamed(/^[A-Za-z_][-A-Za-z0-9._]*$/), '$anchor', '$dynamicAnchor'),
-  ...allOf(() => false, '$schema', '$vocabulary', '$recursiveAnchor'),
-  multipleOf: (value) => typeof value === 'number' && value > 0,
+/** A keyword that is not here stays as it is. */
+const KEYWORDS: Record<string, Read> = {
+  ...all(NAMED, mapped),
+  ...all('anyOf oneOf allOf prefixItems', (value, modern) =>
+    Array.isArray(value) && value.length > 0 ? value.map(modern) : undefined,
+  ),
+  ...all('contains propertyNames if then else not contentSchema', (value, modern) => modern(value)),
+  // Every provider takes these as true or false too.
+  ...all('items additionalProperties unevaluatedItems unevaluatedProperties', (value, modern) =>
+    isFlag(value) ? value : modern(value),
+  ),
+  ...all('$comment title description format pattern $ref $dynamicRef', when(isText)),
+  ...all('contentEncoding contentMediaType', when(isText)),
+  ...all('uniqueItems deprecated readOnly writeOnly', when(isFlag)),
+  ...all('minimum maximum exclusiveMinimum exclusiveMaximum', when(isNumber)),
+  ...all('minLength maxLength minItems maxItems minContains maxContains', when(isCount)),
+  ...all('minProperties maxProperties', when(isCount)),
+  ...all('$id', named(/^[^#]*#?$/)),
+  ...all('$anchor $dynamicAnchor', named(/^[A-Za-z_][-A-Za-z0-9._]*$/)),
+  ...all('$schema $vocabulary $recursiveAnchor', () => undefined),
+  multipleOf: when((value) => typeof value === 'number' && value > 0),
   // An empty one allows nothing; some provider refuses it.
-  enum: (value) => Array.isArray(value) && value.length > 0,
-  examples: Array.isArray,
+  enum: when((value) => Array.isArray(value) && value.length > 0),
+  examples: when(Array.isArray),
+  required: (value) => (Array.isArray(value) ? texts(value) : undefined),
+  dependentRequired: (value) => mapped(value, texts),
+  type(value) {
+    const given = [value].flat()
+    const types = given.includes('any') ? [] : texts(value).filter((type) => TYPES.includes(String(type)))
+    return types.length > 1 ? types : types[0]
+  },
 }
 
 /** `each` gets every schema in it, the innermost first. Its depth is already limited. */
@@ -49,70 +68,38 @@ export function modernSchema(schema: unknown, each: (schema: Schema) => Schema):
   if (schema === false) return each({ not: each({}) })
   if (!isObject(schema)) return each({})
   const inside = Object.entries(renewed(schema)).flatMap(([key, value]) => {
-    const read = valueOf(key, value, each)
-    return read === undefined ? [] : [[key, read] as const]
+    const read = Object.hasOwn(KEYWORDS, key) ? KEYWORDS[key] : undefined
+    const made = read === undefined ? value : read(value, (one) => modernSchema(one, each))
+    return made === undefined ? [] : [[key, made] as const]
   })
   return each(Object.fromEntries(inside))
 }
 
-/** The value of a keyword; undefined: it is left out. */
-function valueOf(key: string, value: unknown, each: (schema: Schema) => Schema): unknown {
-  const modern = (one: unknown): Schema => modernSchema(one, each)
-  if (NAMED.includes(key)) return isObject(value) ? mapped(value, modern) : undefined
-  if (LISTED.includes(key)) return Array.isArray(value) && value.length > 0 ? value.map(modern) : undefined
-  if (ALONE.includes(key)) return modern(value)
-  if (ALONE_OR_BOOLEAN.includes(key)) return isFlag(value) ? value : modern(value)
-  if (key === 'required') return Array.isArray(value) ? texts(value) : undefined
-  if (key === 'dependentRequired') return isObject(value) ? mapped(value, texts) : undefined
-  if (key === 'type') return typeOf(value)
-  return Object.hasOwn(CHECKS, key) && CHECKS[key]?.(value) === false ? undefined : value
-}
-
-function mapped(named: Schema, each: (value: unknown) => unknown): Schema {
-  return Object.fromEntries(Object.entries(named).map(([name, value]) => [name, each(value)]))
-}
-
-function texts(value: unknown): unknown[] {
-  return [...new Set([value].flat().filter(isText))]
-}
-
-function typeOf(value: unknown): unknown {
-  const given = [value].flat()
-  const named = new Set(given.filter((type) => TYPES.some((known) => known === type)))
-  const types = given.includes('any') ? [] : [...named]
-  return types.length > 1 ? types : types[0]
-}
-
 /** The keywords of earlier drafts as those of 2020-12. */
 function renewed(schema: Schema): Schema {
-  const { id, definitions, dependencies, divisibleBy, additionalItems, ...rest } = schema
-  const made: Schema = { ...rest }
-  // A member of data may be called so; as a keyword it is the place of the schema.
-  if (id !== undefined && !isText(id)) made['id'] = id
-  if (isObject(definitions))
-    made['$defs'] = { ...definitions, ...(isObject(rest['$defs']) ? rest['$defs'] : {}) }
+  const { id: _id, definitions, dependencies, divisibleBy, additionalItems, $recursiveRef, ...made } = schema
+  if (isObject(definitions)) made['$defs'] = { ...definitions, ...(isObject(made['$defs']) && made['$defs']) }
   if (divisibleBy !== undefined) made['multipleOf'] ??= divisibleBy
-  if (Array.isArray(rest['items'])) {
-    made['prefixItems'] = rest['items']
+  if (Array.isArray(made['items'])) {
+    made['prefixItems'] = made['items']
+    made['items'] = additionalItems
     if (additionalItems === undefined) delete made['items']
-    else made['items'] = additionalItems
   }
-  for (const bound of ['minimum', 'maximum']) renewBound(made, bound)
+  renewBound(made, 'minimum', 'exclusiveMinimum')
+  renewBound(made, 'maximum', 'exclusiveMaximum')
   renewRequired(made)
   renewDependencies(made, dependencies)
   renewDraft3(made)
-  if (rest['$recursiveRef'] !== undefined) made['$ref'] ??= rest['$recursiveRef']
-  delete made['$recursiveRef']
-  if (typeof made['$ref'] === 'string') made['$ref'] = renewedReference(made['$ref'])
+  const reference = made['$ref'] ?? $recursiveRef
+  if (typeof reference === 'string') made['$ref'] = renewedReference(reference)
   return made
 }
 
-function renewBound(made: Schema, bound: string): void {
-  const exclusive = `exclusive${bound === 'minimum' ? 'Minimum' : 'Maximum'}`
+function renewBound(made: Schema, bound: string, exclusive: string): void {
   const isExclusive = made[exclusive]
-  if (typeof isExclusive !== 'boolean') return
+  if (!isFlag(isExclusive)) return
   delete made[exclusive]
-  if (!isExclusive || !isNumber(made[bound])) return
+  if (isExclusive !== true || !isNumber(made[bound])) return
   made[exclusive] = made[bound]
   delete made[bound]
 }
@@ -122,33 +109,30 @@ function renewRequired(made: Schema): void {
   const required = Object.entries(propertiesOf(made)).flatMap(([name, property]) =>
     isObject(property) && property['required'] === true ? [name] : [],
   )
-  if (required.length === 0) return
-  const listed = Array.isArray(made['required']) ? made['required'] : []
-  made['required'] = [...listed, ...required]
+  if (required.length > 0) made['required'] = texts([made['required'], required].flat(2))
 }
 
 function renewDependencies(made: Schema, dependencies: unknown): void {
   if (!isObject(dependencies)) return
-  const isSchema = ([, needs]: [string, unknown]): boolean => isObject(needs) || isFlag(needs)
-  const entries = Object.entries(dependencies)
-  const [schemas, names] = [entries.filter(isSchema), entries.filter((entry) => !isSchema(entry))]
-  if (schemas.length > 0) made['dependentSchemas'] ??= Object.fromEntries(schemas)
-  if (names.length > 0) made['dependentRequired'] ??= Object.fromEntries(names)
+  const { schemas, names } = Object.groupBy(Object.entries(dependencies), ([, needs]) =>
+    isObject(needs) || isFlag(needs) ? 'schemas' : 'names',
+  )
+  if (schemas !== undefined) made['dependentSchemas'] ??= Object.fromEntries(schemas)
+  if (names !== undefined) made['dependentRequired'] ??= Object.fromEntries(names)
 }
 
 /** Unions of schemas, `extends` and `disallow`. */
 function renewDraft3(made: Schema): void {
-  const { type, extends: base, disallow } = made
-  const union = Array.isArray(type) && type.some(isObject) ? type : undefined
-  const all = [
-    ...(isObject(base) || Array.isArray(base) ? [base].flat() : []),
-    ...(union === undefined ? [] : [{ anyOf: union.map((one) => (isObject(one) ? one : { type: one })) }]),
-    ...(disallow === undefined ? [] : [{ not: { type: disallow } }]),
-  ]
-  if (union !== undefined) delete made['type']
+  const { type, extends: base, disallow, allOf = [] } = made
+  const added: unknown[] = typeof base === 'object' && base !== null ? [base].flat() : []
+  if (Array.isArray(type) && type.some(isObject)) {
+    added.push({ anyOf: type.map((one: unknown) => (isObject(one) ? one : { type: one })) })
+    delete made['type']
+  }
+  if (disallow !== undefined) added.push({ not: { type: disallow } })
   delete made['extends']
   delete made['disallow']
-  if (all.length > 0) made['allOf'] = [...(Array.isArray(made['allOf']) ? made['allOf'] : []), ...all]
+  if (added.length > 0) made['allOf'] = [...(Array.isArray(allOf) ? allOf : []), ...added]
 }
 
 const RENAMED = new Map([
@@ -160,35 +144,27 @@ const RENAMED = new Map([
 /** `#/definitions/a/items/0` → `#/$defs/a/prefixItems/0`; names of members stay. */
 function renewedReference(reference: string): string {
   if (!reference.startsWith('#/')) return reference
-  const path: string[] = []
+  const parts = reference.split('/')
   let isName = false
-  for (const part of reference.slice(2).split('/')) {
-    if (isName) {
-      path.push(part)
-      isName = false
-      continue
-    }
-    if (/^\d+$/.test(part) && path.at(-1) === 'items') path[path.length - 1] = 'prefixItems'
-    const keyword = RENAMED.get(part) ?? part
-    path.push(keyword)
-    isName = NAMED.includes(keyword)
-  }
-  return `#/${path.join('/')}`
-}
-
-/**
- * The schema that values are checked against: that of the server, but in 2020-12 where the
- * validator does not know its draft, or it names none. Made once for a schema.
- */
-export function checkedSchema(schema: Schema): Schema {
-  const { $schema } = schema
-  const isOld = typeof $schema === 'string' && /\/draft-0[34]\//.test($schema)
-  if ($schema !== undefined && !isOld) return schema
-  const known = checked.get(schema)
-  if (known !== undefined) return known
-  const made = modernSchema(schema, (one) => one)
-  checked.set(schema, made)
-  return made
+  const renewed = parts.map((part, at) => {
+    const isTuple = part === 'items' && /^\d+$/.test(parts[at + 1] ?? '')
+    const keyword = isName ? part : isTuple ? 'prefixItems' : (RENAMED.get(part) ?? part)
+    isName = !isName && NAMED.split(' ').includes(keyword)
+    return keyword
+  })
+  return renewed.join('/')
 }
 
 const checked = new WeakMap<Schema, Schema>()
+
+/**
+ * The schema that values are checked against: that of the server, but brought to 2020-12 unless it
+ * names a draft between that and 4, which the validator knows. Made once for a schema.
+ */
+export function checkedSchema(schema: Schema): Schema {
+  const { $schema = '' } = schema
+  if (typeof $schema !== 'string' || !/^$|\/draft-0[34]\/|\/2020-12\//.test($schema)) return schema
+  const made = checked.get(schema) ?? modernSchema(schema, (one) => one)
+  checked.set(schema, made)
+  return made
+}

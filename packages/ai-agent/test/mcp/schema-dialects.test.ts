@@ -19,7 +19,8 @@ function offered(property: unknown, more: object = {}): Record<string, unknown> 
   return made.parameters
 }
 
-const it = (property: unknown): unknown => (offered(property)['properties'] as Record<string, unknown>)['it']
+const it = (property: unknown): unknown =>
+  (offered(property, { $defs: { 'a/b': {} } })['properties'] as Record<string, unknown>)['it']
 
 test.each<[string, unknown, unknown]>([
   ['an exclusive bound', { minimum: 0, exclusiveMinimum: true }, { exclusiveMinimum: 0 }],
@@ -60,6 +61,9 @@ test.each<[string, unknown, unknown]>([
   ],
   ['a tuple of 2020-12', { prefixItems: [{}] }, { prefixItems: [{}], items: {} }],
   ['a negation of a tuple', { not: { items: [{}] } }, { not: { prefixItems: [{}], items: {} } }],
+  ['items of any kind', { items: true }, { items: {} }],
+  ['references to nowhere', { $ref: '#/definitions/x', not: { $ref: 'x.json' } }, { not: {} }],
+  ['a reference to a name that is written otherwise', { $ref: '#/$defs/a~1%62' }, { $ref: '#/$defs/a~1%62' }],
   ['values of the wrong kind', { minLength: '3', enum: 'a', title: 4, uniqueItems: 'yes', anyOf: [] }, {}],
 ])('%s', (_, announced, expected) => {
   expect(it(announced)).toEqual(expected)
@@ -182,6 +186,9 @@ describe('means the same', () => {
     const draft04 = { $schema: 'http://json-schema.org/draft-04/schema#', minimum: 0, exclusiveMinimum: true }
     expect(await checkSchema(checkedSchema(draft04), 0)).toMatchObject({ fits: 'no' })
     expect(await checkSchema(checkedSchema(draft04), 0.5)).toMatchObject({ fits: 'yes' })
+    const mixed = { ...draft04, $schema: 'https://json-schema.org/draft/2020-12/schema' }
+    expect(await checkSchema(checkedSchema(mixed), 0)).toMatchObject({ fits: 'no' })
+    expect(await checkSchema(checkedSchema(mixed), 0.5)).toMatchObject({ fits: 'yes' })
     const draft07 = {
       $schema: 'http://json-schema.org/draft-07/schema#',
       items: [{}],
