@@ -6,6 +6,7 @@ import { nearest } from '@sandlot/shared/config/names'
 import type { FailureReason } from '@sandlot/shared/reasons'
 import { argumentsProblem, kindProblem, readWholeArguments } from '../model/arguments.ts'
 import { toolNamed } from '../model/call-names.ts'
+import { isObject } from '../model/json.ts'
 import { NO_PROGRESS } from '../history/no-progress.ts'
 import type { ToolRegistry } from '../tools/registry.ts'
 import { type NormalizedToolRequest, type Tool, idOf } from '../tools/tool.ts'
@@ -100,9 +101,10 @@ export function rawArguments(call: RawToolCall): unknown {
 
 function argumentsOf(raw: unknown): { args: Record<string, unknown> } | { problem: string } {
   if (raw === undefined || raw === null) return { args: {} }
-  if (typeof raw !== 'string') return objectOf(raw)
-  const { args, invalid } = readWholeArguments(raw)
-  return invalid === undefined ? objectOf(args) : { problem: invalidText(invalid, raw) }
+  const read = typeof raw === 'string' ? readWholeArguments(raw) : undefined
+  if (read?.invalid !== undefined) return { problem: invalidText(read.invalid, raw) }
+  const args = read === undefined ? raw : read.args
+  return isObject(args) ? { args } : { problem: `${INVALID_TEXT.not_object} ${kindProblem(args)}` }
 }
 
 /**
@@ -112,13 +114,6 @@ function argumentsOf(raw: unknown): { args: Record<string, unknown> } | { proble
 function invalidText(invalid: NonNullable<RawToolCall['invalid']>, raw: unknown): string {
   const problem = invalid !== 'truncated' && typeof raw === 'string' ? argumentsProblem(raw) : undefined
   return problem === undefined ? INVALID_TEXT[invalid] : `${INVALID_TEXT[invalid]} ${problem}`
-}
-
-function objectOf(value: unknown): { args: Record<string, unknown> } | { problem: string } {
-  if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
-    return { args: value as Record<string, unknown> }
-  }
-  return { problem: `${INVALID_TEXT.not_object} ${kindProblem(value)}` }
 }
 
 /** The last part of a name (`functions.read_fil`) is tried as well. */

@@ -2,10 +2,10 @@
  * Validates values against JSON Schemas that servers wrote, in a pool of threads: such a schema may
  * take for ever, and everybody's chats share this one.
  */
-import { nearest } from '@sandlot/shared/config/names'
 import { messageOf } from '@sandlot/shared/errors'
 import type { Schema } from './schema-dialects.ts'
-import { propertiesOf } from '../tools/tool-schema.ts'
+import { isObject } from '../model/json.ts'
+import { propertiesOf, unknownText } from '../tools/tool-schema.ts'
 import { JobTooSlowError, WorkerPool } from '../tools/worker-pool.ts'
 
 /** Milliseconds of the processor for one check. */
@@ -64,13 +64,6 @@ function problemsOf(found: readonly string[], schema: Schema, value: unknown): s
 }
 
 function unknownNames(value: unknown, known: readonly string[]): string[] {
-  if (typeof value !== 'object' || value === null) return []
-  return Object.keys(value)
-    .filter((key) => !known.includes(key))
-    .slice(0, SHOWN_PROBLEMS)
-    .map((key) => {
-      const shown = key.slice(0, 100)
-      const meant = nearest(shown, known)
-      return `there is no argument ${JSON.stringify(shown)}${meant === undefined ? '' : `; did you mean ${meant}?`}`
-    })
+  const unknown = isObject(value) ? Object.keys(value).filter((key) => !known.includes(key)) : []
+  return unknown.slice(0, SHOWN_PROBLEMS).map((key) => unknownText(key, known))
 }

@@ -44,8 +44,7 @@ export class ServerDesk {
     switch (ask.do) {
       case 'test': {
         const server = this.#server(of, userId, ask.id)
-        const why = server.whySetAside(userId)
-        const status = stateOf(server, why === undefined ? await server.check(signal) : setAside(why))
+        const status = stateOf(server, server.setAsideFor(userId) ?? (await server.check(signal)))
         return { status: await this.#withSignIn(status, server.spec, userId) }
       }
       case 'sign_out':
@@ -98,9 +97,7 @@ export class ServerDesk {
   #standing(spec: ServerSpec, userId: string): ServerStateView {
     const server = this.#parts.servers.serverOf(spec, userId)
     if (server === undefined) return IDLE
-    const why = server.whySetAside(userId)
-    if (why !== undefined) return stateOf(server, setAside(why))
-    const { standing } = server
+    const standing = server.setAsideFor(userId) ?? server.standing
     return typeof standing === 'string' ? { ...IDLE, state: standing } : stateOf(server, standing)
   }
 
@@ -186,10 +183,6 @@ function stateOf({ problems }: McpServer, offered: Offered): ServerStateView {
     })),
     problems: [...problems],
   }
-}
-
-function setAside(why: string): Offered {
-  return { state: 'unavailable', why }
 }
 
 function whyOf(offered: Offered): string | undefined {

@@ -172,9 +172,10 @@ export class McpServer {
     return this.#parts.slowServers.check({ spec: this.spec, userId }, checkedSchema(schema), value)
   }
 
-  /** As `SlowServers.whySetAside`. */
-  whySetAside(userId: string): string | undefined {
-    return this.#parts.slowServers.whySetAside({ spec: this.spec, userId })
+  /** Its offer to a person for whom it is set aside; see `SlowServers`. */
+  setAsideFor(userId: string): Offered | undefined {
+    const why = this.#parts.slowServers.whySetAside({ spec: this.spec, userId })
+    return why === undefined ? undefined : { state: 'unavailable', why }
   }
 
   // ── Calls ──────────────────────────────────────────────────────────────────────────────────────

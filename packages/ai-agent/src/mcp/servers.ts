@@ -148,9 +148,8 @@ export class McpServers {
     const servers = [...this.#sharedServers(), ...this.#serversOf(userId), ...sessionServers]
     return Promise.all(
       servers.map(async (server) => {
-        const why = server.whySetAside(userId)
-        if (why !== undefined) return { server, offered: { state: 'unavailable' as const, why } }
-        return { server, offered: withChosen(server, await server.offered(signal)) }
+        const offered = server.setAsideFor(userId) ?? withChosen(server, await server.offered(signal))
+        return { server, offered }
       }),
     )
   }

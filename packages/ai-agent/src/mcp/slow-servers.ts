@@ -3,6 +3,7 @@
  * set aside for that person, so that its schemas hold up no other person.
  */
 import { SerialQueue } from '@sandlot/shared/async/serial-queue'
+import { withNearest } from '@sandlot/shared/exact-numbers'
 import { ToolError } from '../tools/tool-error.ts'
 import { type SchemaCheck, checkSchema } from './schema-check.ts'
 import type { Schema } from './schema-dialects.ts'
@@ -11,7 +12,7 @@ import type { ServerSpec } from './server-spec.ts'
 /** Milliseconds of the processor for all checks of one person in a window. */
 const MOST_MS = 1_000
 const WINDOW_MS = 60_000
-/** People whose window is over are forgotten beyond so many. */
+/** Those who checked nothing for the longest are forgotten beyond so many. */
 const MAX_PEOPLE = 1_000
 
 /** Why such a server is not used, for people and for the model. */
@@ -48,12 +49,13 @@ export class SlowServers {
 
   /** Rejects with `ToolError` (`schema_too_slow`) where the server is, or is hereby, set aside. */
   check(call: CheckedCall, schema: Schema, value: unknown): Promise<SchemaCheck> {
-    const spent = this.#spentBy(call.userId)
-    return spent.queue.run(async () => {
+    const { queue, ms } = this.#spentBy(call.userId)
+    return queue.run(async () => {
       if (this.whySetAside(call) !== undefined) throw tooSlow(call.spec)
-      this.#refuseBeyondLimit(call, spent)
-      const check = await checkSchema(schema, value)
-      spent.ms.set(call.spec, (spent.ms.get(call.spec) ?? 0) + check.cpuMs)
+      this.#refuseBeyondLimit(call, ms)
+      // The validator measures numbers as JavaScript has them.
+      const check = await checkSchema(schema, withNearest(value))
+      ms.set(call.spec, (ms.get(call.spec) ?? 0) + check.cpuMs)
       if (check.fits !== 'unknown' || !check.timedOut) return check
       this.#add(call)
       throw tooSlow(call.spec)
@@ -61,7 +63,7 @@ export class SlowServers {
   }
 
   /** Sets aside the server that took the most of this person's time. */
-  #refuseBeyondLimit({ spec, userId }: CheckedCall, { ms }: Spent): void {
+  #refuseBeyondLimit({ spec, userId }: CheckedCall, ms: Spent['ms']): void {
     const total = [...ms.values()].reduce((sum, one) => sum + one, 0)
     if (total < MOST_MS) return
     const [slowest = spec] = [...ms].toSorted(([, a], [, b]) => b - a)[0] ?? []
@@ -77,18 +79,12 @@ export class SlowServers {
   #spentBy(userId: string): Spent {
     const now = this.#now()
     const known = this.#spent.get(userId)
-    if (known !== undefined) {
-      if (now - known.since >= WINDOW_MS) {
-        known.since = now
-        known.ms.clear()
-      }
-      return known
-    }
-    const isOver = ({ since, queue }: Spent): boolean => now - since >= WINDOW_MS && queue.size === 0
-    if (this.#spent.size >= MAX_PEOPLE)
-      for (const [other, spent] of this.#spent) if (isOver(spent)) this.#spent.delete(other)
-    const made: Spent = { since: now, ms: new Map(), queue: new SerialQueue() }
+    if (known !== undefined && now - known.since < WINDOW_MS) return known
+    const made: Spent = { since: now, ms: new Map(), queue: known?.queue ?? new SerialQueue() }
+    this.#spent.delete(userId)
     this.#spent.set(userId, made)
+    const [oldest] = this.#spent.keys()
+    if (this.#spent.size > MAX_PEOPLE && oldest !== undefined) this.#spent.delete(oldest)
     return made
   }
 }

@@ -3,7 +3,7 @@
  * written twice.
  */
 import { nearest } from '@sandlot/shared/config/names'
-import { mapExactNumbers, withNearest } from '@sandlot/shared/exact-numbers'
+import { mapExactNumbers } from '@sandlot/shared/exact-numbers'
 import { z } from 'zod'
 
 /**
@@ -110,32 +110,23 @@ export function propertiesOf(schema: Record<string, unknown>): Record<string, un
 }
 
 /**
- * Checked arguments with defaults filled in, or what does not fit, one line each. Rejects as
- * `check` does.
+ * Checked arguments with defaults filled in, or what does not fit, one line each; `error`: as zod
+ * says it. Rejects as `check` does.
  */
 export async function checkArguments(
   input: ToolInput,
   given: Record<string, unknown>,
   userId: string,
-): Promise<{ args: Record<string, unknown> } | { problems: string[] }> {
+): Promise<{ args: Record<string, unknown> } | { problems: string[]; error?: z.ZodError }> {
   const held = holdNumbers(input, given)
   if ('problems' in held) return held
   if (!isZodInput(input)) {
     // A server fills in its own defaults.
-    const problems = await fitProblems(input, held.args, userId)
+    const problems = await input.check(held.args, userId)
     return problems.length === 0 ? held : { problems }
   }
-  const { success, data, error } = input.safeParse(held.args)
-  return success ? { args: data } : { problems: problemsOf(input, error) }
-}
-
-/** What `check` finds; it measures numbers as JavaScript has them. */
-export function fitProblems(
-  input: JsonSchemaInput,
-  args: Record<string, unknown>,
-  userId: string,
-): Promise<string[]> {
-  return input.check(withNearest(args) as Record<string, unknown>, userId)
+  const { data, error } = input.safeParse(held.args)
+  return error === undefined ? { args: data } : { problems: problemsOf(input, error), error }
 }
 
 /**
@@ -163,7 +154,7 @@ export function holdNumbers(
 const MAX_DIGITS = 60
 
 /** One line for each issue; an unknown name with the nearest that there is. */
-export function problemsOf(input: z.ZodObject, error: z.ZodError): string[] {
+function problemsOf(input: z.ZodObject, error: z.ZodError): string[] {
   const known = Object.keys(input.shape)
   return error.issues.flatMap((issue) => {
     if (issue.code === 'unrecognized_keys' && issue.path.length === 0)
@@ -172,7 +163,7 @@ export function problemsOf(input: z.ZodObject, error: z.ZodError): string[] {
   })
 }
 
-function unknownText(key: string, known: readonly string[]): string {
+export function unknownText(key: string, known: readonly string[]): string {
   const shown = key.slice(0, 100)
   const meant = nearest(shown, known)
   return `there is no argument ${JSON.stringify(shown)}${meant === undefined ? '' : `; did you mean ${meant}?`}`

@@ -2,16 +2,8 @@
  * Nothing behind this policy sees arguments that do not fit the tool's schema. Defaults are filled
  * in here.
  */
-import type { z } from 'zod'
 import { ToolError } from '../../tools/tool-error.ts'
-import {
-  type JsonSchemaInput,
-  argumentNames,
-  fitProblems,
-  holdNumbers,
-  isZodInput,
-  problemsOf,
-} from '../../tools/tool-schema.ts'
+import { argumentNames, checkArguments, isZodInput, toolParameters } from '../../tools/tool-schema.ts'
 import type { Policy, ToolCall } from '../../tools/tool.ts'
 import { type CoercedArguments, coerceArguments, coerceToSchema } from './coerce-arguments.ts'
 
@@ -24,43 +16,24 @@ export function validate(): Policy {
       // it.
       ctx.signal.throwIfAborted()
       if (call.refusal !== undefined) throw new ToolError(call.refusal.reason, call.refusal.message)
-      const { input } = call.tool
-      const held = holdNumbers(input, call.args)
-      if ('problems' in held) throw doNotFit(call, held.problems)
-      const given = { ...call, args: held.args }
-      const { userId } = ctx.ids
-      const { args, notes } = isZodInput(input)
-        ? readByZod(given, input)
-        : await readBySchema(given, input, userId)
+      const { args, notes } = await fittingArguments(call, ctx.ids.userId)
       const outcome = yield* next({ ...call, args }, ctx)
       if (notes.length === 0) return outcome
       return { ...outcome, forModel: [outcome.forModel, ...notes].join('\n') }
     }
 }
 
-function readByZod(call: ToolCall, input: z.ZodObject): CoercedArguments {
-  const first = input.safeParse(call.args)
-  if (first.success) return { args: first.data, notes: [] }
-  const { args, notes } = coerceArguments(call.args, first.error)
-  const held = holdNumbers(input, args)
-  if ('problems' in held) throw doNotFit(call, held.problems)
-  const second = input.safeParse(held.args)
-  if (second.success) return { args: second.data, notes }
-  throw doNotFit(call, problemsOf(input, second.error))
-}
-
-/** A server fills in its own defaults. */
-async function readBySchema(
-  call: ToolCall,
-  input: JsonSchemaInput,
-  userId: string,
-): Promise<CoercedArguments> {
-  if ((await fitProblems(input, call.args, userId)).length === 0) return { args: call.args, notes: [] }
-  const coerced = coerceToSchema(call.args, input.parameters)
-  const held = holdNumbers(input, coerced.args)
-  const problems = 'problems' in held ? held.problems : await fitProblems(input, held.args, userId)
-  if (problems.length === 0) return coerced
-  throw doNotFit(call, problems)
+async function fittingArguments(call: ToolCall, userId: string): Promise<CoercedArguments> {
+  const { input } = call.tool
+  const first = await checkArguments(input, call.args, userId)
+  if ('args' in first) return { args: first.args, notes: [] }
+  const { problems, error } = first
+  if (isZodInput(input) && error === undefined) throw doNotFit(call, problems)
+  const { args, notes } =
+    error === undefined ? coerceToSchema(call.args, toolParameters(input)) : coerceArguments(call.args, error)
+  const second = await checkArguments(input, args, userId)
+  if ('args' in second) return { args: second.args, notes }
+  throw doNotFit(call, second.problems)
 }
 
 function doNotFit({ name, tool }: ToolCall, problems: readonly string[]): ToolError {
