@@ -59,14 +59,15 @@ export function isOutage(error: unknown): boolean {
 /** Codes of PostgreSQL (data, integrity, limits, a trigger), of SQLite, and of Node. */
 const REFUSED = /^((22|23|44|54|P0)[0-9A-Z]{3}|SQLITE_(CONSTRAINT|TOOBIG|MISMATCH).*|ERR_STRING_TOO_LONG)$/
 
-/**
- * The database works and will not have this value, now or later.
- */
+/** The database works and refuses this value, now and later. */
 export function isRefusal(error: unknown): boolean {
   if (!(error instanceof Error) || error instanceof StorageError) return false
   // V8's own, of JSON that is longer than a text may be.
   if (error.message === 'Invalid string length') return true
-  return 'code' in error && typeof error.code === 'string' && REFUSED.test(error.code)
+  // A store throws some of them as the cause of a typed error.
+  return (
+    ('code' in error && typeof error.code === 'string' && REFUSED.test(error.code)) || isRefusal(error.cause)
+  )
 }
 
 export function isNotOwner(error: unknown): boolean {
