@@ -3,6 +3,7 @@
  * runs at a time; people who wait take turns. The thread is started by the first search, and by the
  * next one after it has failed.
  */
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { Worker } from 'node:worker_threads'
 import { FairTurns } from '@sandlot/shared/async/fair-turns'
 import type { SearchQuery } from '@sandlot/shared/desk/search'
@@ -25,10 +26,15 @@ export type SearchAnswer =
 const isSource = import.meta.url.endsWith('.ts')
 const WORKER = new URL(isSource ? './search-worker.ts' : './search-worker.js', import.meta.url)
 
+/** Searches of one person: more than a page starts while one runs. */
+const MOST_WAITING = 32
+
 export class SearchThread {
   readonly #path: string
   readonly #file: URL
-  readonly #turns = new FairTurns(1)
+  readonly #turns = new FairTurns(1, MOST_WAITING)
+  /** The thread is of all who search: it begins in no one's context. */
+  readonly #outside = AsyncLocalStorage.snapshot()
   #worker: Worker | undefined
   #closed = false
 
@@ -39,8 +45,8 @@ export class SearchThread {
   }
 
   /**
-   * As `searchTexts`. Throws `not_ready` where the thread ended before it had an answer, and what
-   * opening the file throws.
+   * As `searchTexts`. Throws `not_ready` where the thread ended before it had an answer,
+   * `rate_limited` where too many of one person wait, and what opening the file throws.
    */
   async search(who: ReaderOf, query: SearchQuery): Promise<FoundTexts> {
     const given = await this.#turns.run(who.id, () => this.#ask({ who, query }))
@@ -58,7 +64,7 @@ export class SearchThread {
 
   async #ask(asked: SearchAsked): Promise<SearchAnswer> {
     if (this.#closed) throw interrupted(new Error('the chats are closed'))
-    const worker = (this.#worker ??= this.#start())
+    const worker = (this.#worker ??= this.#outside(() => this.#start()))
     // Only a search that runs keeps the process.
     worker.ref()
     const ended = Promise.withResolvers<SearchAnswer>()

@@ -10,19 +10,17 @@ import type { SearchAnswer, SearchAsked } from './search-thread.ts'
 
 const { path } = workerData as { path: string }
 const open = () => openReader<SessionsSchema>(path, sessionsMigrations, { waitMs: 0 })
-let opened: ReturnType<typeof open> | undefined
+/** Undefined until it could be opened; one search runs at a time. */
+let file: Awaited<ReturnType<typeof open>> | undefined
 
 async function answer({ who, query }: SearchAsked): Promise<SearchAnswer> {
   try {
-    opened ??= open()
-    return { found: await searchTexts((await opened).db, who, query) }
+    file ??= await open()
+    return { found: await searchTexts(file.db, who, query) }
   } catch (thrown) {
     const error = asStorageError(path, thrown)
     // A thread hands over neither classes nor codes.
-    if (error instanceof StorageError) {
-      if (error.code === 'not_migrated' || error.code === 'cannot_open') opened = undefined
-      return { storage: [error.code, error.message] }
-    }
+    if (error instanceof StorageError) return { storage: [error.code, error.message] }
     if (error instanceof SandlotError) return { refused: [error.code, error.message] }
     return { bug: error }
   }

@@ -1,5 +1,6 @@
 /** The contract of the search itself, over the thread: `search.test.ts`. */
-import { mkdtemp, rename, rm } from 'node:fs/promises'
+import { renameSync } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setImmediate as turn } from 'node:timers/promises'
@@ -8,6 +9,7 @@ import { searchQuery } from '@sandlot/shared/desk/search'
 import { makeMeta } from '@sandlot/shared/event-meta'
 import type { SessionEvent } from '@sandlot/shared/events'
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import { openSqliteWriter } from '../../src/database/sqlite-file.ts'
 import { SearchThread } from '../../src/search/search-thread.ts'
 import { openSessionReader, openSessionStore } from '../../src/sessions/open.ts'
 import type { SessionStore } from '../../src/sessions/store.ts'
@@ -77,15 +79,24 @@ test('closing ends what runs and what waits, and nothing can be searched any mor
   await expect(thread.search(ann, query)).rejects.toMatchObject(interrupted)
 })
 
-test('what the file refuses keeps its code across the thread, and is tried again', async () => {
+const away = (): string => join(folder, 'away.db')
+const change = (statement: string): void => {
+  const file = openSqliteWriter(path)
+  file.exec(statement)
+  file.close()
+}
+test.each([
+  ['not_migrated', () => renameSync(path, away()), () => renameSync(away(), path)],
+  [
+    'newer_schema',
+    () => change(`insert into kysely_migration values ('999_later', '2026')`),
+    () => change(`delete from kysely_migration where name = '999_later'`),
+  ],
+])('a file that cannot be opened is %s across the thread, and is tried again', async (code, spoil, mend) => {
   const reader = await openSessionReader(path)
-  const away = join(folder, 'away.db')
-  await rename(path, away)
-  await expect(reader.search(ann, query)).rejects.toMatchObject({
-    name: 'StorageError',
-    code: 'not_migrated',
-  })
-  await rename(away, path)
+  spoil()
+  await expect(reader.search(ann, query)).rejects.toMatchObject({ name: 'StorageError', code })
+  mend()
   expect((await reader.search(ann, query)).hits).toMatchObject([{ sessionId: 's_1', seq: 1 }])
   await reader.close()
 })
