@@ -4,6 +4,7 @@
  * their sandbox at a time. Which one can change at any moment, so what is safe to repeat is asked
  * again for a while.
  */
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { AgentMetricsAnswer, AgentStatus, AgentUser, SessionChanged } from '@sandlot/shared/acp-meta'
 import type { EffectiveSettings } from '@sandlot/shared/team/agent-settings'
@@ -76,6 +77,8 @@ export class Agents {
   #looking: Promise<void> | undefined
   #lastStatus: AgentStatus | undefined
   readonly #running: Promise<void>
+  /** Links are of everybody: they begin in the context of no request, also where one finds them. */
+  readonly #outside = AsyncLocalStorage.snapshot()
 
   constructor(options: AgentsOptions) {
     this.#options = options
@@ -387,7 +390,7 @@ export class Agents {
 
   /** Never rejects: what is known stays, until the database can be read. */
   #look(): Promise<void> {
-    this.#looking ??= this.#lookNow()
+    this.#looking ??= this.#outside(() => this.#lookNow())
       .catch((error: unknown) => {
         this.#options.log.debug({ error: messageOf(error) }, 'the agents could not be read')
       })

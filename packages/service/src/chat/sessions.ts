@@ -2,6 +2,7 @@
  * Reads sessions of ai-agent's database for one person: their own and those that are shared with
  * them; others are not found.
  */
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { SandlotError, messageOf } from '@sandlot/shared/errors'
 import type { SessionSummary } from '@sandlot/shared/frames'
 import type { Author, Share } from '@sandlot/shared/team/shares'
@@ -37,10 +38,12 @@ export interface Sessions {
  */
 export function openSessions(where: string): Sessions {
   let opening: Promise<SessionReader> | undefined
+  // Of everybody, also where a request opens them.
+  const outside = AsyncLocalStorage.snapshot()
   const ended = new AbortController()
 
   const reader = async (): Promise<SessionReader> => {
-    opening ??= openSessionReader(where, { waitMs: WAIT_MS, signal: ended.signal })
+    opening ??= outside(() => openSessionReader(where, { waitMs: WAIT_MS, signal: ended.signal }))
     const mine = opening
     try {
       return await mine

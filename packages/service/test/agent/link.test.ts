@@ -1,6 +1,10 @@
 /** The one connection for requests: what one user sends does not stand before another's. */
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { errorBody } from '@sandlot/shared/api'
+import type { Replica } from '@sandlot/storage/sessions/replicas'
 import { expect, test } from 'vitest'
+import { Agents } from '../../src/agent/agents.ts'
+import { makeLog } from '../../src/log.ts'
 import { addUser, waitFor } from '../support/harness.ts'
 import { useHarness } from '../support/use-harness.ts'
 
@@ -31,4 +35,33 @@ test('of one user eight requests are at the agent; others’ and the user’s ow
   released.resolve()
   for (const response of await Promise.all(many)) expect(response.status).toBe(200)
   expect(most).toBe(8)
+})
+
+test('a link that a request finds is of everybody: what becomes of it is in no request', async () => {
+  const context = new AsyncLocalStorage<string>()
+  const seen: unknown[] = []
+  const log = makeLog(
+    'debug',
+    (text) => text,
+    (line) => void (line.includes('"replica":"a"') && seen.push(context.getStore())),
+  )
+  const away = { url: 'ws+unix:///nowhere.sock:/acp' }
+  let list: Replica[] = []
+  const agents = new Agents({
+    at: {
+      find: async () => ({ list: async () => list, ownerOf: async () => undefined }),
+      token: undefined,
+      otherwise: away,
+    },
+    personOf: async () => undefined,
+    log,
+    onSessionChanged: () => undefined,
+    onConnected: () => undefined,
+  })
+  await agents.lookAgain()
+  list = [{ id: 'a', ...away, version: '1', draining: false, living: true, people: 0 }]
+  await context.run('a request', () => agents.lookAgain())
+  await waitFor(() => seen.length > 0)
+  expect(new Set(seen)).toEqual(new Set([undefined]))
+  await agents.close()
 })

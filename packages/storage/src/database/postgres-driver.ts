@@ -1,4 +1,5 @@
 /** What our connections to PostgreSQL do that Kysely’s do not. */
+import { AsyncLocalStorage } from 'node:async_hooks'
 import {
   CompiledQuery,
   type DatabaseConnection,
@@ -60,6 +61,8 @@ class PatientDriver extends PostgresDriver {
   readonly #serial: boolean
   readonly #inTransaction = new WeakSet<DatabaseConnection>()
   readonly #repeats = new WeakSet<DatabaseConnection>()
+  /** Connections are of everybody: they begin in the context of no request. */
+  readonly #outside = AsyncLocalStorage.snapshot()
 
   constructor(config: PostgresDialectConfig, serial: boolean) {
     super(config)
@@ -70,7 +73,7 @@ class PatientDriver extends PostgresDriver {
   override async acquireConnection(
     ...options: Parameters<PostgresDriver['acquireConnection']>
   ): Promise<DatabaseConnection> {
-    const connection = await super.acquireConnection(...options)
+    const connection = await this.#outside(() => super.acquireConnection(...options))
     if (this.#repeats.has(connection)) return connection
     this.#repeats.add(connection)
     guardParameters(connection)
