@@ -64,8 +64,8 @@ export function headersInside(headers: IncomingHttpHeaders, { outside, inside }:
 export function headersOutside(raw: readonly string[], { outside, inside }: Ends): Header[] {
   const pairs: Header[] = []
   for (let at = 0; at + 1 < raw.length; at += 2) pairs.push([raw[at] ?? '', raw[at + 1] ?? ''])
-  const connection = pairs.find(([name]) => name.toLowerCase() === 'connection')?.[1]
-  const named = namedByConnection(connection)
+  const connection = pairs.filter(([name]) => name.toLowerCase() === 'connection')
+  const named = namedByConnection(connection.map(([, value]) => value).join(','))
   return pairs.filter(isSendable).flatMap(([name, value]): Header[] => {
     const known = name.toLowerCase()
     if (known === 'set-cookie') return cookieOutside(value)

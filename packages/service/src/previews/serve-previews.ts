@@ -81,8 +81,9 @@ export class PreviewServer {
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { places, previews } = this.#parts
     const id = places.idOf(request.headers.host) ?? ''
-    const url = new URL(request.url ?? '/', 'http://preview.invalid')
-    if (url.pathname === ENTRANCE) {
+    // Null: a program may have addresses that are no URL, as `//`.
+    const url = URL.parse(request.url ?? '/', 'http://preview.invalid')
+    if (url?.pathname === ENTRANCE) {
       const key = await previews.enter(id, url.searchParams.get('ticket') ?? '')
       if (key === undefined) throw new SandlotError('forbidden', ENDED)
       response.writeHead(303, {

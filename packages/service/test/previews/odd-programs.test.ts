@@ -225,6 +225,22 @@ test.each([
   expect(rest).not.toContain('HTTP/1.1')
 })
 
+test('what any of several Connection headers names stays between us and the program', async () => {
+  const named = 'connection: x-one\r\nx-one: 1\r\nconnection: close, x-two\r\nx-two: 2\r\nx-three: 3'
+  answer = (socket) => send(socket, `HTTP/1.1 200 X\r\n${named}\r\ncontent-length: 2\r\n\r\nhi`)
+  const { headers } = await ask('/')
+  expect([headers['x-one'], headers['x-two'], headers['x-three']]).toEqual([undefined, undefined, '3'])
+})
+
+test.each(['//', '//a:b/c', '/%', '/a?b=%zz'])(
+  'the program is asked for the address %s as it is',
+  async (path) => {
+    answer = (socket, asked) =>
+      send(socket, `HTTP/1.1 200 X\r\ncontent-length: ${asked.length}\r\n\r\n${asked}`)
+    expect((await ask(path)).body).toBe(path)
+  },
+)
+
 const LAST = 'HTTP/1.1 200 X\r\ncontent-length: 2\r\n\r\nhi'
 
 test('a kept connection that the program closes halfway is not used again', async () => {
