@@ -58,39 +58,41 @@ export function makeSecondFactors({ db, auth, headersOf, begun }: SecondFactorOp
     return (await (await $context).internalAdapter.findVerificationValue(identifier))?.value
   }
 
+  /** The headers of the answer. Throws `APIError`. `by`: an app, or recovery codes too. */
+  const verify = async (
+    userId: string | undefined,
+    code: string,
+    headers: Headers,
+    by: 'app' | 'any' = 'any',
+  ): Promise<Headers> => {
+    const given = code.replaceAll(/\s/g, '')
+    if (!(await isUnused(db, userId, given))) throw new APIError('UNAUTHORIZED', { code: 'INVALID_CODE' })
+    const request = { body: { code: given }, headers, returnHeaders: true } as const
+    const isOfApp = by === 'app' || APP_CODE.test(given)
+    const answer = isOfApp ? await api.verifyTOTP(request) : await api.verifyBackupCode(request)
+    return answer.headers
+  }
+
   return {
     async isOn(userId) {
       const user = await (await $context).internalAdapter.findUserById(userId)
       return user !== null && 'twoFactorEnabled' in user && user.twoFactorEnabled === true
     },
-    async begin(cookie, password) {
-      try {
+    begin: (cookie, password) =>
+      translated(async () => {
         const made = await api.enableTwoFactor({
           body: { password, method: 'totp' },
           headers: new Headers({ cookie }),
         })
         if (made.method !== 'totp') throw new Error('accounts: another second factor than asked for')
         return { uri: made.totpURI, recoveryCodes: made.backupCodes }
-      } catch (error) {
-        throw translate(error)
-      }
-    },
+      }),
     async confirm(cookie, code) {
       const known = await signedInAs(cookie)
       if (known?.secondFactor === true) throw new SandlotError('conflict', THERE_IS_ONE)
-      if (!(await isUnused(db, known?.userId, code))) throw new SandlotError('forbidden', WRONG_CODE)
-      return whileItHolds(db, known && { ...known, secondFactor: true }, async () => {
-        try {
-          const { headers } = await api.verifyTOTP({
-            body: { code },
-            headers: new Headers({ cookie }),
-            returnHeaders: true,
-          })
-          return await begun(headers)
-        } catch (error) {
-          throw translate(error)
-        }
-      })
+      return whileItHolds(db, known && { ...known, secondFactor: true }, () =>
+        translated(async () => begun(await verify(known?.userId, code, new Headers({ cookie }), 'app'))),
+      )
     },
     async disable(cookie, password, code) {
       const known = await signedInAs(cookie)
@@ -98,26 +100,14 @@ export function makeSecondFactors({ db, auth, headersOf, begun }: SecondFactorOp
       // Before the code, which counts once.
       if (known !== undefined && !(await passwords.verify({ hash: known.hash, password })))
         throw new SandlotError('forbidden', WRONG_PASSWORD)
-      const given = code.replaceAll(/\s/g, '')
-      if (!(await isUnused(db, known?.userId, given))) throw new SandlotError('forbidden', WRONG_CODE)
-      try {
-        const request = { body: { code: given }, headers: new Headers({ cookie }) }
-        await (APP_CODE.test(given) ? api.verifyTOTP(request) : api.verifyBackupCode(request))
-      } catch (error) {
-        throw translate(error)
-      }
-      return whileItHolds(db, known && { ...known, secondFactor: false }, async () => {
-        try {
-          const { headers } = await api.disableTwoFactor({
-            body: { password },
-            headers: new Headers({ cookie }),
-            returnHeaders: true,
-          })
-          return await begun(headers)
-        } catch (error) {
-          throw translate(error)
-        }
-      })
+      const headers = new Headers({ cookie })
+      await translated(() => verify(known?.userId, code, headers))
+      return whileItHolds(db, known && { ...known, secondFactor: false }, () =>
+        translated(async () => {
+          const disabled = await api.disableTwoFactor({ body: { password }, headers, returnHeaders: true })
+          return begun(disabled.headers)
+        }),
+      )
     },
     async remove(userId) {
       const { adapter, internalAdapter } = await $context
@@ -135,15 +125,9 @@ export function makeSecondFactors({ db, auth, headersOf, begun }: SecondFactorOp
       const headers = headersOf(from)
       // Without that of a sign-in, whose own account would be meant.
       headers.set('cookie', challengeOf(cookie) ?? '')
-      const given = code.replaceAll(/\s/g, '')
-      const request = { body: { code: given }, headers, returnHeaders: true } as const
-      if (!(await isUnused(db, userId, given))) throw new SandlotError('unauthenticated', WRONG_CODE)
       return whileItHolds(db, known, async () => {
         try {
-          const answer = APP_CODE.test(given)
-            ? await api.verifyTOTP(request)
-            : await api.verifyBackupCode(request)
-          return await begun(answer.headers)
+          return await begun(await verify(userId, code, headers))
         } catch (error) {
           if (!(error instanceof APIError)) throw error
           throw new SandlotError(
@@ -192,6 +176,15 @@ function decoded(value: string): string {
     return decodeURIComponent(value)
   } catch {
     return '' // Nothing of ours made it.
+  }
+}
+
+/** Rejects with what people can be shown of an `APIError`. */
+async function translated<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    throw translate(error)
   }
 }
 
