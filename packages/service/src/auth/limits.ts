@@ -53,18 +53,13 @@ const KNOWN_ADDRESSES = 10_000
 
 export interface Limits {
   /**
-   * Counts a failure in advance: otherwise many concurrent tries would pass before the first fails.
-   * Resolves after a delay where an account had too many failures from anywhere. Throws
-   * `rate_limited` after too many from this address, or when too many wait already.
+   * Counts `attempt` as a failed sign-in in advance: otherwise many concurrent tries would pass
+   * before the first fails. The count is removed where it succeeds, with earlier failures of this
+   * pair, and where the password was not checked (`rate_limited`). Waits where an account had too
+   * many failures from anywhere. Throws `rate_limited` after too many from this address, or when
+   * too many wait already, and what `attempt` throws.
    */
-  beforeSignIn(address: string, email: string): Promise<void>
-  /**
-   * The password was right: removes what was counted in advance, and the earlier failures of this
-   * pair.
-   */
-  signInSucceeded(address: string, email: string): Promise<void>
-  /** The password was not checked: removes what was counted in advance. */
-  signInUnchecked(address: string, email: string): Promise<void>
+  signIn<T>(by: { address: string; email: string }, attempt: () => Promise<T>): Promise<T>
   /** Before each step of a sign-in by a provider. Throws `rate_limited`. */
   beginSignIn(address: string): Promise<void>
   /** Before a link for a new password is sent. Throws `rate_limited`. */
@@ -100,32 +95,29 @@ export function makeLimits(rates: LimitRates = DEFAULT_RATES): Limits {
   }
 
   return {
-    async beforeSignIn(address, email) {
-      const who = email.toLowerCase()
-      // The narrowest first: what it refuses must not use up what others share.
-      await take(pair, `${address} ${who}`, 'Too many failed sign-ins')
-      await take(byAddress, address, 'Too many failed sign-ins')
-      if (!(await consume(byAccount, who)) || known.has(`${address} ${who}`)) return
-      await waitForTurn(who)
-    },
-    async signInSucceeded(address, email) {
+    async signIn({ address, email }, attempt) {
       const who = email.toLowerCase()
       const here = `${address} ${who}`
-      known.delete(here)
-      known.add(here)
-      for (const oldest of known) {
-        if (known.size <= KNOWN_ADDRESSES) break
-        known.delete(oldest)
+      // The narrowest first: what it refuses must not use up what others share.
+      await take(pair, here, 'Too many failed sign-ins')
+      await take(byAddress, address, 'Too many failed sign-ins')
+      const isOften = (await consume(byAccount, who)) !== undefined
+      const uncount = (): Promise<unknown> => Promise.all([byAddress.reward(address), byAccount.reward(who)])
+      try {
+        if (isOften && !known.has(here)) await waitForTurn(who)
+        const value = await attempt()
+        known.delete(here)
+        known.add(here)
+        const [oldest = here] = known
+        if (known.size > KNOWN_ADDRESSES) known.delete(oldest)
+        await pair.delete(here)
+        await uncount()
+        return value
+      } catch (error) {
+        if (error instanceof SandlotError && error.code === 'rate_limited')
+          await Promise.all([pair.reward(here), uncount()])
+        throw error
       }
-      await pair.delete(here)
-      await byAddress.reward(address)
-      await byAccount.reward(who)
-    },
-    async signInUnchecked(address, email) {
-      const who = email.toLowerCase()
-      await pair.reward(`${address} ${who}`)
-      await byAddress.reward(address)
-      await byAccount.reward(who)
     },
     beginSignIn: (address) => take(steps, address, 'Too many sign-ins'),
     async beginReset(address, email) {
@@ -135,27 +127,6 @@ export function makeLimits(rates: LimitRates = DEFAULT_RATES): Limits {
     prompt: (userId) => take(prompts, userId, 'Too many messages'),
     noticeTest: (userId) => take(noticeTests, userId, 'Too many tests'),
   }
-}
-
-/** Counts `attempt` as a sign-in, unless the queue of passwords was too full to check it. */
-export async function countSignIn<T>(
-  limits: Limits,
-  { address, email }: { address: string; email: string },
-  attempt: () => Promise<T>,
-): Promise<T> {
-  await limits.beforeSignIn(address, email)
-  try {
-    const value = await attempt()
-    await limits.signInSucceeded(address, email)
-    return value
-  } catch (error) {
-    if (isRateLimited(error)) await limits.signInUnchecked(address, email)
-    throw error
-  }
-}
-
-export function isRateLimited(error: unknown): boolean {
-  return error instanceof SandlotError && error.code === 'rate_limited'
 }
 
 async function take(limiter: RateLimiterMemory, key: string, what: string): Promise<void> {

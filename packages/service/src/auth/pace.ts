@@ -22,7 +22,7 @@ interface Reserve {
 }
 
 /** Nothing was reserved where it was `refused`; the same may pass after `retryMs`. */
-export type Reserved = { waitMs: number } | { refused: true; retryMs: number }
+type Reserved = { waitMs: number } | { refused: true; retryMs: number }
 
 const SWEEP_EVERY_MS = 1_000
 
@@ -47,6 +47,12 @@ export class Pace {
     if (waitMs > longestMs) return { refused: true, retryMs: waitMs - longestMs }
     this.#fullAt.set(key, fullAt)
     return { waitMs: Math.max(0, waitMs) }
+  }
+
+  /** The wait, however long. */
+  take(key: string, cost = 1): number {
+    const taken = this.reserve(key, { cost, longestMs: Infinity })
+    return 'refused' in taken ? 0 : taken.waitMs
   }
 
   #sweep(now: number): void {

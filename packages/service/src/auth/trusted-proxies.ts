@@ -22,6 +22,7 @@ function isNetwork(name: string): boolean {
   const most = { 4: 32, 6: 128 }[isIP(address)]
   return (
     most !== undefined &&
+    !address.includes('%') &&
     more.length === 0 &&
     (bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= most))
   )
@@ -52,7 +53,7 @@ function ownNetworks(): string[] {
  * `X-Forwarded-For` that is of none. Clients control those before it.
  */
 export function clientAddress(peer: string, forwardedFor: string | undefined, trusted: BlockList): string {
-  const hops = (forwardedFor ?? '').split(',').map((hop) => plainAddress(hop.trim()))
+  const hops = (forwardedFor ?? '').split(',').map(plainAddress)
   let client = plainAddress(peer)
   while (isIP(client) !== 0 && trusted.check(client, familyOf(client))) {
     const before = hops.pop()
@@ -66,6 +67,8 @@ function familyOf(address: string): 'ipv4' | 'ipv6' {
   return isIP(address) === 6 ? 'ipv6' : 'ipv4'
 }
 
-function plainAddress(address: string): string {
-  return address.replace(/^::ffff:/i, '')
+/** Without the port that some proxies add, the brackets of IPv6 before it, and a zone. */
+export function plainAddress(address: string): string {
+  const [, bracketed, v4] = /^\[([^\]]+)\](?::\d+)?$|^([\d.]+):\d+$/.exec(address.trim()) ?? []
+  return (bracketed ?? v4 ?? address.trim()).replace(/^::ffff:(?=[\d.]+$)/i, '').replace(/%.*$/, '')
 }

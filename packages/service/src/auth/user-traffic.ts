@@ -6,9 +6,11 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { ClientFrame } from '@sandlot/shared/frames'
 import { tooMany } from './limits.ts'
-import { Pace, type Reserved } from './pace.ts'
+import { Pace } from './pace.ts'
 
 const REQUESTS = { everyMs: 1_000 / 50, burst: 200 }
+/** Refusals take work too: beyond as many, each comes later. */
+const REFUSALS = REQUESTS
 const MIB = 1024 * 1024
 const BYTES_PER_SECOND = 20 * MIB
 /** A small burst: whatever is in it comes at once, and the others wait for that. */
@@ -33,33 +35,35 @@ const REAL: Clock = {
 export class UserTraffic {
   readonly #requests: Pace
   readonly #bytes: Pace
+  readonly #refusals: Pace
   readonly #sleep: Clock['sleep']
 
   constructor({ now, sleep }: Clock = REAL) {
     this.#requests = new Pace({ ...REQUESTS, now })
     this.#bytes = new Pace({ ...BYTES, now })
+    this.#refusals = new Pace({ ...REFUSALS, now })
     this.#sleep = sleep
   }
 
   /** Resolves when the request may be answered. Throws `rate_limited`. */
   async request(userId: string, kind: Kind): Promise<void> {
     const longestMs = LONGEST_MS
-    const forBytes = kind === 'stream' ? waitOf(this.#bytes.reserve(userId, { cost: 0, longestMs })) : 0
     const aheadMs = kind === 'first' ? FIRST_AHEAD_MS : 0
-    const forTurn = waitOf(this.#requests.reserve(userId, { longestMs, aheadMs }))
-    if (forBytes + forTurn > 0) await this.#sleep(Math.max(forBytes, forTurn))
+    const forBytes = kind === 'stream' ? this.#bytes.reserve(userId, { cost: 0, longestMs }) : { waitMs: 0 }
+    if ('refused' in forBytes) return this.#refuse(userId, forBytes.retryMs)
+    const forTurn = this.#requests.reserve(userId, { longestMs, aheadMs })
+    if ('refused' in forTurn) return this.#refuse(userId, forTurn.retryMs)
+    await this.#pause(Math.max(forBytes.waitMs, forTurn.waitMs))
   }
 
   /** Milliseconds after which more bytes of this user's streams may follow these. */
   take(userId: string, bytes: number): number {
-    const taken = this.#bytes.reserve(userId, { cost: bytes, longestMs: Infinity })
-    return 'refused' in taken ? 0 : taken.waitMs
+    return this.#bytes.take(userId, bytes)
   }
 
   /** Resolves when bytes may follow these. */
   async pass(userId: string, bytes: number): Promise<void> {
-    const waitMs = this.take(userId, bytes)
-    if (waitMs > 0) await this.#sleep(waitMs)
+    await this.#pause(this.take(userId, bytes))
   }
 
   /**
@@ -81,11 +85,15 @@ export class UserTraffic {
       { highWaterMark: 0 },
     )
   }
-}
 
-function waitOf(reserved: Reserved): number {
-  if ('refused' in reserved) throw tooMany('Too many requests of yours at once', reserved.retryMs)
-  return reserved.waitMs
+  async #refuse(userId: string, retryMs: number): Promise<never> {
+    await this.#pause(Math.min(this.#refusals.take(userId), LONGEST_MS))
+    throw tooMany('Too many requests of yours at once', retryMs)
+  }
+
+  async #pause(ms: number): Promise<void> {
+    if (ms > 0) await this.#sleep(ms)
+  }
 }
 
 /** The first load of the page, answers to approvals, and Stop. */

@@ -21,10 +21,9 @@ import type { Origin, SignedIn } from '@sandlot/storage/accounts/store'
 import { Hono } from 'hono'
 import { z } from 'zod'
 import { actorOf, agentUserOf, signedInFrom, whomOf } from '../auth/agent-user.ts'
-import { countSignIn, isRateLimited } from '../auth/limits.ts'
 import { tellPersonChanged } from '../people/teams.ts'
 import type { AppEnv, Ctx, Parts } from './context.ts'
-import { addressOf, readBody, requireCaller, requireOurOrigin, requireSignIn } from './request.ts'
+import { readBody, requireCaller, requireOurOrigin, requireSignIn } from './request.ts'
 
 const DAY_MS = 24 * 60 * 60 * 1000
 
@@ -70,33 +69,24 @@ export function accountsRoutes(parts: Parts): Hono<AppEnv> {
     email: string,
     attempt: (from: Origin) => Promise<SignedIn>,
   ): Promise<SignedIn> => {
-    const address = addressOf(c, config.trustedProxies)
+    const { address, requestId } = c.var
+    const from = { ip: address, userAgent: c.req.header('user-agent') }
     try {
-      await limits.beforeSignIn(address, email)
-    } catch (error) {
-      metrics.signIn('limited')
-      refused(address, email, 'too many tries')
-      throw error
-    }
-    const userAgent = c.req.header('user-agent')
-    try {
-      const signedIn = await attempt({ ip: address, userAgent })
-      await limits.signInSucceeded(address, email)
+      const signedIn = await limits.signIn({ address, email }, () => attempt(from))
       await checkLocal(signedIn)
       await accounts.audit.write({ ...signedInFrom(signedIn, address), what: 'signed_in' })
       metrics.signIn('ok')
       return signedIn
     } catch (error) {
-      if (isRateLimited(error)) {
-        metrics.signIn('limited')
-        await limits.signInUnchecked(address, email)
-      }
-      if (error instanceof SandlotError && error.code === 'unauthenticated') {
+      if (!(error instanceof SandlotError)) throw error
+      const { code, message } = error
+      if (code === 'rate_limited') metrics.signIn('limited')
+      if (code === 'unauthenticated') {
         metrics.signIn('refused')
-        log.info({ address, requestId: c.var.requestId }, 'a sign-in was refused')
+        log.info({ address, requestId }, 'a sign-in was refused')
       }
-      if (error instanceof SandlotError)
-        refused(address, email, error.code === 'unauthenticated' ? 'wrong' : error.message)
+      const why = code === 'rate_limited' ? 'too many tries' : code === 'unauthenticated' ? 'wrong' : message
+      refused(address, email, why)
       throw error
     }
   }
@@ -132,7 +122,7 @@ export function accountsRoutes(parts: Parts): Hono<AppEnv> {
       const administrator = await setup.run(request)
       fellows.tellSetUp()
       log.info({ user: administrator.id }, 'the first administrator was created')
-      const from = { address: addressOf(c, config.trustedProxies) }
+      const from = { address: c.var.address }
       const after = { role: administrator.role }
       await accounts.audit.write({
         who: NOT_SIGNED_IN,
@@ -161,18 +151,18 @@ export function accountsRoutes(parts: Parts): Hono<AppEnv> {
       return answer(c, await tryIn(c, email, (from) => accounts.secondFactor.finish(cookie, code, from)))
     })
     .post('/invitations/look', ourPagesOnly, async (c) => {
-      await limits.beginSignIn(addressOf(c, config.trustedProxies))
+      await limits.beginSignIn(c.var.address)
       const { token } = await readBody(c, invitationLook)
       const { role, email, createdBy, expiresAt } = await accounts.invitations.look(token)
       return c.json({ role, email, createdBy, expiresAt } satisfies InvitationOffer)
     })
     .post('/invitations/accept', ourPagesOnly, async (c) => {
-      await limits.beginSignIn(addressOf(c, config.trustedProxies))
+      await limits.beginSignIn(c.var.address)
       const { token, ...user } = await readBody(c, acceptInvitationRequest)
       const made = await accounts.invitations.accept(token, user)
       log.info({ user: made.id }, 'accepted an invitation')
       const { id, name, email, role } = made
-      const from = { address: addressOf(c, config.trustedProxies) }
+      const from = { address: c.var.address }
       await accounts.audit.write({
         who: { id, name, email },
         from,
@@ -189,7 +179,7 @@ export function accountsRoutes(parts: Parts): Hono<AppEnv> {
       if (signInId !== undefined) sockets.signInEnded(signInId)
       if (before !== undefined)
         await accounts.audit.write({
-          ...signedInFrom(before, addressOf(c, config.trustedProxies)),
+          ...signedInFrom(before, c.var.address),
           what: 'signed_out',
         })
       for (const ended of setCookies) c.header('set-cookie', ended, { append: true })
@@ -201,8 +191,7 @@ export function accountsRoutes(parts: Parts): Hono<AppEnv> {
       const { id, email } = caller.account
       const change = await readBody(c, newPasswordRequest)
       // A stolen sign-in must not allow guessing the password.
-      const address = addressOf(c, config.trustedProxies)
-      const after = await countSignIn(limits, { address, email }, () =>
+      const after = await limits.signIn({ address: c.var.address, email }, () =>
         accounts.changePassword(c.req.header('cookie') ?? '', change),
       )
       c.set('caller', { ...after, via: 'sign-in', from: { ...c.var.caller.from, signIn: after.signInId } })

@@ -33,7 +33,7 @@ import { operationsRoutes } from './admin/operations-routes.ts'
 import { peopleRoutes } from './admin/people-routes.ts'
 import { exportRoutes } from './chats/export-routes.ts'
 import { projectsRoutes } from './chats/projects-routes.ts'
-import { textAddressesOnly } from './request.ts'
+import { addressIn, textAddressesOnly } from './request.ts'
 import { rulesRoutes } from './rules-routes.ts'
 import { searchRoutes } from './chats/search-routes.ts'
 import { sandboxRoutes } from './shell/sandbox-routes.ts'
@@ -151,10 +151,11 @@ export function makeApp(parts: Parts): Hono<AppEnv> {
 }
 
 /** Every answer carries the id under which the log has it. */
-function numbered({ log, metrics }: Parts) {
+function numbered({ config, log, metrics }: Parts) {
   return createMiddleware<AppEnv>(async function requestIsNumbered(c, next) {
     const requestId = newId('r')
     c.set('requestId', requestId)
+    c.set('address', addressIn(c.env.incoming, config.trustedProxies))
     c.header('x-request-id', requestId)
     const began = performance.now()
     await next()

@@ -67,6 +67,8 @@ export interface AppEnv {
   Bindings: HttpBindings
   Variables: {
     requestId: string
+    /** Of the client. */
+    address: string
     /** Set by `requireCaller`. */
     caller: Caller
     /** Who sends this, looked up anew. Set by `requireCaller`. */

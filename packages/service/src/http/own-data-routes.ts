@@ -9,15 +9,14 @@ import { ruleList } from '@sandlot/shared/person/rules-api'
 import { secretList } from '@sandlot/shared/person/secrets'
 import { Hono } from 'hono'
 import { actorOf, agentUserOf } from '../auth/agent-user.ts'
-import { countSignIn } from '../auth/limits.ts'
 import { fillOwnData } from '../own-data/archive.ts'
 import type { AppEnv, Ctx, Parts } from './context.ts'
 import { streamZip } from './folder-zip.ts'
-import { addressOf, readBody, requireCaller, requireSignIn } from './request.ts'
+import { readBody, requireCaller, requireSignIn } from './request.ts'
 
 /** `/api/export`, `/api/account/delete` */
 export function ownDataRoutes(parts: Parts): Hono<AppEnv> {
-  const { accounts, config, limits, log, removals, sessions } = parts
+  const { accounts, limits, log, removals, sessions } = parts
   const exporting = new Set<string>()
   return new Hono<AppEnv>()
     .get('/export', requireCaller(parts), async (c) => {
@@ -65,9 +64,8 @@ export function ownDataRoutes(parts: Parts): Hono<AppEnv> {
         const given = said.password
         if (given === undefined || given === '')
           throw new SandlotError('forbidden', 'Type your password as well.')
-        const address = addressOf(c, config.trustedProxies)
         // A stolen sign-in must not allow guessing it.
-        await countSignIn(limits, { address, email }, () => accounts.checkPassword(id, given))
+        await limits.signIn({ address: c.var.address, email }, () => accounts.checkPassword(id, given))
       }
       const line = { ...actorOf(caller), what: 'person_removed' } as const
       await removals.remove(id, 'purge', line)

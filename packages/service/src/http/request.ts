@@ -11,7 +11,7 @@ import { findCaller } from '../auth/caller.ts'
 import type { Caller } from '../auth/caller.ts'
 import { kindOfRequest } from '../auth/user-traffic.ts'
 import { requireScope, scopeOf } from '../auth/scopes.ts'
-import { clientAddress } from '../auth/trusted-proxies.ts'
+import { clientAddress, plainAddress } from '../auth/trusted-proxies.ts'
 import { problemsOf } from '../socket/frame.ts'
 import type { AppEnv, Ctx, Parts } from './context.ts'
 
@@ -21,12 +21,11 @@ const SAFE_METHODS = new Set(['GET', 'HEAD', 'OPTIONS'])
  * Only with a sign-in or an API key, and within the share of its user; a cookie changes things only
  * from a page of ours. Prolongs the sign-in.
  */
-export function requireCaller({ accounts, config, isOurs, traffic }: Parts): MiddlewareHandler<AppEnv> {
+export function requireCaller({ accounts, isOurs, traffic }: Parts): MiddlewareHandler<AppEnv> {
   return createMiddleware<AppEnv>(async function callerIsKnown(c, next) {
     // Several routers at one address each ask for it.
     if (c.var.lookAgain !== undefined) return next()
-    const address = addressOf(c, config.trustedProxies)
-    const credentials = { ...credentialsOf(c), address }
+    const credentials = { ...credentialsIn(c.env.incoming), address: c.var.address }
     const look = () => findCaller(accounts, isOurs, credentials, !SAFE_METHODS.has(c.req.method))
     const caller = await look()
     if (caller.via === 'key') requireScope(caller.scopes, scopeOf(c.req.method, c.req.path))
@@ -35,20 +34,17 @@ export function requireCaller({ accounts, config, isOurs, traffic }: Parts): Mid
     c.set('caller', caller)
     c.set('lookAgain', look)
     await next()
-    const body = streamIn(c.res)
-    if (body !== undefined) c.res = new Response(traffic.paced(id, body), c.res)
+    const { body, headers } = c.res
+    const isData = headers.get('content-type')?.startsWith('application/json') ?? true
+    // Data is short, but for what is saved as a file.
+    if (body !== null && (!isData || headers.has('content-disposition')))
+      c.res = new Response(traffic.paced(id, body), c.res)
     // The handler may have begun another sign-in in place of this one.
     const after = c.var.caller
     if (after.via === 'sign-in') {
       for (const cookie of after.setCookies) c.header('set-cookie', cookie, { append: true })
     }
   })
-}
-
-/** Undefined: the answer is short. */
-function streamIn(answer: Response): ReadableStream<Uint8Array> | undefined {
-  const type = answer.headers.get('content-type')
-  return type === null || type.startsWith('application/json') ? undefined : (answer.body ?? undefined)
 }
 
 /** The body as it comes, at the pace of its user. */
@@ -86,13 +82,9 @@ export function requireSignIn(c: Ctx): Extract<Caller, { via: 'sign-in' }> {
   throw new SandlotError('forbidden', 'An API key cannot do this. Sign in on the page.')
 }
 
-function credentialsOf(c: Ctx): Record<'cookie' | 'authorization' | 'origin' | 'host', string | undefined> {
-  return {
-    cookie: c.req.header('cookie'),
-    authorization: c.req.header('authorization'),
-    origin: c.req.header('origin'),
-    host: c.req.header('host'),
-  }
+/** Headers by which `findCaller` finds who sends a request. */
+export function credentialsIn({ headers: { cookie, authorization, origin, host } }: IncomingMessage) {
+  return { cookie, authorization, origin, host }
 }
 
 /**
@@ -148,14 +140,10 @@ async function readJson(c: Ctx): Promise<unknown> {
 }
 
 /** The address of the client, for limits and the audit log. */
-export function addressOf(c: Ctx, trusted: BlockList): string {
-  return addressIn(c.env.incoming, trusted)
-}
-
-/** The same of a request that Hono does not answer. */
 export function addressIn(request: IncomingMessage, trusted: BlockList): string {
-  const passedOn = request.headers['x-forwarded-for']
-  return clientAddress(peerOf(request), Array.isArray(passedOn) ? passedOn.join() : passedOn, trusted)
+  // Node joins several headers of this name with commas.
+  const passedOn = request.headers['x-forwarded-for']?.toString()
+  return clientAddress(peerOf(request), passedOn, trusted)
 }
 
 /** From this machine, and not passed on by a proxy on this machine. */
@@ -167,5 +155,5 @@ export function isLocal(c: Ctx): boolean {
 }
 
 function peerOf(request: IncomingMessage): string {
-  return (request.socket.remoteAddress ?? 'unknown').replace(/^::ffff:/, '')
+  return plainAddress(request.socket.remoteAddress ?? 'unknown')
 }

@@ -5,7 +5,7 @@ import { resetPasswordRequest, resetRequest } from '@sandlot/shared/team/sign-in
 import { Hono } from 'hono'
 import { whomOf } from '../auth/agent-user.ts'
 import type { AppEnv, Parts } from './context.ts'
-import { addressOf, readBody, requireOurOrigin } from './request.ts'
+import { readBody, requireOurOrigin } from './request.ts'
 
 /**
  * The link is made from the public address alone: a request's own `Host` is its sender's word, and
@@ -45,19 +45,19 @@ export function resetRoutes(parts: Parts): Hono<AppEnv> {
           'not_implemented',
           'This Sandlot sends no mail. An administrator can give you a new password.',
         )
-      await limits.beginReset(addressOf(c, config.trustedProxies), email)
+      await limits.beginReset(c.var.address, email)
       // Not awaited: how long it takes would tell whether there is such an account.
-      sendLink(email, { address: addressOf(c, config.trustedProxies) }).catch((error: unknown) =>
+      sendLink(email, { address: c.var.address }).catch((error: unknown) =>
         log.warn({ error: messageOf(error) }, 'a link for a new password was not sent'),
       )
       return c.body(null, 204)
     })
     .post('/password', async (c) => {
       const { token, password } = await readBody(c, resetPasswordRequest)
-      await limits.beginSignIn(addressOf(c, config.trustedProxies))
+      await limits.beginSignIn(c.var.address)
       const account = await accounts.passwordResets.finish(token, password)
       sockets.signInsEnded(account.id)
-      const from = { address: addressOf(c, config.trustedProxies) }
+      const from = { address: c.var.address }
       const { id, name } = account
       await accounts.audit.write({
         who: { id, name, email: account.email },

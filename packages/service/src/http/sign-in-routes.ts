@@ -12,9 +12,8 @@ import type { SignedIn } from '@sandlot/storage/accounts/store'
 import { Hono } from 'hono'
 import { deleteCookie, getCookie, setCookie } from 'hono/cookie'
 import { actorOf } from '../auth/agent-user.ts'
-import { countSignIn } from '../auth/limits.ts'
 import type { AppEnv, Ctx, Parts } from './context.ts'
-import { addressOf, readBody, requireCaller, requireOurOrigin, requireSignIn } from './request.ts'
+import { readBody, requireCaller, requireOurOrigin, requireSignIn } from './request.ts'
 import { canReset } from './reset-routes.ts'
 
 /** The invitation with which a browser went to a provider. */
@@ -47,7 +46,7 @@ export function signInRoutes(parts: Parts): Hono<AppEnv> {
       } satisfies SignInWays),
     )
     .post('/sign-in/providers/:id', ourPagesOnly, async (c) => {
-      await limits.beginSignIn(addressOf(c, config.trustedProxies))
+      await limits.beginSignIn(c.var.address)
       const { returnTo, invitation } = await readBody(c, beginSignInRequest)
       const begun = await external.begin(c.req.param('id'), returnTo)
       // Also where this one is refused, which must not be tried at a later sign-in.
@@ -68,7 +67,7 @@ export function signInRoutes(parts: Parts): Hono<AppEnv> {
       return sendTo(c, begun)
     })
     .get('/sign-in/callback/:id', async (c) => {
-      const address = addressOf(c, config.trustedProxies)
+      const address = c.var.address
       await limits.beginSignIn(address)
       // It counts for this sign-in only, however that ends.
       deleteCookie(c, INVITATION_COOKIE, cookieScope)
@@ -170,7 +169,7 @@ export function signInRoutes(parts: Parts): Hono<AppEnv> {
 
   /** As many tries as a sign-in has: a stolen one must not allow guessing. */
   async function limited<T>(c: Ctx, email: string, attempt: () => Promise<T>): Promise<T> {
-    return countSignIn(limits, { address: addressOf(c, config.trustedProxies), email }, attempt)
+    return limits.signIn({ address: c.var.address, email }, attempt)
   }
 
   /** With this sign-in in place of the caller's; all others end. */

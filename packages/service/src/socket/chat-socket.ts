@@ -110,16 +110,8 @@ export function serveChatSocket(socket: WebSocket, connection: Duplex, options: 
   keepAlive(socket, { isHeld: () => socket.isPaused })
   answerPings(socket)
   socket.on('message', (data: Buffer, isBinary) => {
-    if (socket.readyState !== WebSocket.OPEN) return
-    if (isBinary) {
-      send({
-        type: 'ai_chat_error',
-        code: 'invalid_frame',
-        message: 'A frame is one JSON object in a text message.',
-      })
-      return
-    }
-    intake.take(data.toString('utf8'))
+    // A binary one is refused in its turn, as what is not JSON.
+    if (socket.readyState === WebSocket.OPEN) intake.take(isBinary ? '' : data.toString('utf8'))
   })
   // A protocol error of the peer; `close` follows and cleans up.
   socket.on('error', (error) => log.debug({ error: error.message }, 'a chat socket failed'))

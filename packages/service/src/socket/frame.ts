@@ -17,7 +17,7 @@ export function readFrame(text: string): ClientFrame | Extract<ServerFrame, { ty
     return refusal(
       {},
       'invalid_frame',
-      `A frame is one JSON object; this is not JSON (${problem.slice(0, 200)}).`,
+      `A frame is one JSON object in a text message; this is not JSON (${problem.slice(0, 200)}).`,
     )
   }
   const parsed = parseStorable(clientFrame, value)

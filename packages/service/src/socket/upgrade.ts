@@ -9,7 +9,7 @@ import { SandlotError, toErrorBody } from '@sandlot/shared/errors'
 import { MAX_FRAME_BYTES } from '@sandlot/shared/frames'
 import { newId } from '@sandlot/shared/ids'
 import type { ServiceConfig } from '../config.ts'
-import { addressIn } from '../http/request.ts'
+import { addressIn, credentialsIn } from '../http/request.ts'
 import type { AccountsStore } from '@sandlot/storage/accounts/store'
 import { WebSocketServer } from 'ws'
 import type { Sessions } from '../chat/sessions.ts'
@@ -39,31 +39,23 @@ const MAX_PIECE_BYTES = 1024 * 1024
 type OnUpgrade = (request: IncomingMessage, socket: Duplex, head: Buffer) => void
 
 export function makeUpgrade(options: UpgradeOptions): OnUpgrade {
-  const { log, sockets, sessions, traffic } = options
-  const server = new WebSocketServer({
-    noServer: true,
-    maxPayload: MAX_FRAME_BYTES,
-    perMessageDeflate: false,
-    autoPong: false,
-    WebSocket: ExplainingWebSocket,
-  })
-
-  const bytes = new WebSocketServer({
-    noServer: true,
-    maxPayload: MAX_PIECE_BYTES,
-    perMessageDeflate: false,
-    autoPong: false,
-  })
+  const { accounts, config, isOurs, log, sockets, sessions, traffic } = options
+  const common = { noServer: true, perMessageDeflate: false, autoPong: false }
+  const frames = { ...common, maxPayload: MAX_FRAME_BYTES, WebSocket: ExplainingWebSocket }
+  const server = new WebSocketServer(frames)
+  const bytes = new WebSocketServer({ ...common, maxPayload: MAX_PIECE_BYTES })
 
   const upgrade = async (request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> => {
-    const url = new URL(request.url ?? '', 'http://sandlot.invalid')
-    const openStream = byteRoute(url)
+    const url = URL.parse(request.url ?? '', 'http://sandlot.invalid')
+    const openStream = url === null ? undefined : byteRoute(url)
     if (openStream !== undefined) return upgradeBytes(openStream, request, socket, head)
-    if (url.pathname !== '/ws') throw new SandlotError('not_found', 'WebSockets are at /ws.')
-    const caller = await admit(request, 'chat', options)
-    await traffic.request(caller.account.id, 'first')
-    if (socket.destroyed) return
+    if (url?.pathname !== '/ws') throw new SandlotError('not_found', 'WebSockets are at /ws.')
+    const caller = await admit(request, 'chat')
     const { id } = caller.account
+    await traffic.request(id, 'first')
+    if (socket.destroyed) return
+    // Others may have opened while this one waited.
+    requireRoom(id)
     server.handleUpgrade(request, socket, head, (accepted) => {
       serveChatSocket(accepted, socket, {
         ...options,
@@ -80,12 +72,12 @@ export function makeUpgrade(options: UpgradeOptions): OnUpgrade {
     socket: Duplex,
     head: Buffer,
   ): Promise<void> => {
-    const first = await admit(request, 'exec', options)
+    const first = await admit(request, 'exec')
     await traffic.request(first.account.id, 'stream')
     const agent = await openStream(options.agent, agentUserOf(first))
     try {
       // Opening takes a while: the sign-in may have ended meanwhile.
-      const caller = await admit(request, 'exec', options)
+      const caller = await admit(request, 'exec')
       if (socket.destroyed) return agent.terminate()
       bytes.handleUpgrade(request, socket, head, (browser) =>
         relayBytes({ browser, agent }, { caller, sockets, traffic }),
@@ -105,16 +97,16 @@ export function makeUpgrade(options: UpgradeOptions): OnUpgrade {
       .catch((error: unknown) => refuse(socket, error, log))
   }
 
-  async function admit(request: IncomingMessage, scope: KeyScope, given: UpgradeOptions): Promise<Caller> {
-    const { cookie, authorization, origin, host } = request.headers
-    const caller = await findCaller(
-      given.accounts,
-      given.isOurs,
-      { cookie, authorization, origin, host, address: addressIn(request, given.config.trustedProxies) },
-      true,
-    )
+  async function admit(request: IncomingMessage, scope: KeyScope): Promise<Caller> {
+    const address = addressIn(request, config.trustedProxies)
+    const caller = await findCaller(accounts, isOurs, { ...credentialsIn(request), address }, true)
     if (caller.via === 'key') requireScope(caller.scopes, scope)
-    if (sockets.countOf(caller.account.id) < MAX_SOCKETS_PER_USER) return caller
+    requireRoom(caller.account.id)
+    return caller
+  }
+
+  function requireRoom(userId: string): void {
+    if (sockets.countOf(userId) < MAX_SOCKETS_PER_USER) return
     throw new SandlotError(
       'rate_limited',
       `You have ${MAX_SOCKETS_PER_USER} open connections. Close some tabs.`,

@@ -36,6 +36,17 @@ test.each<[string, string | undefined, string | undefined, string, string | unde
     '1.1.1.1, 203.0.113.5, 10.0.0.3',
     '203.0.113.5',
   ],
+  ['hops have ports', '10.0.0.2', PUBLIC, '10.0.0.2', '203.0.113.5:4711, 10.0.0.2:80', '203.0.113.5'],
+  ['… of IPv6', 'fd00::/8', PUBLIC, 'fd00::2', '[2001:db8::1]:4711, [fd00::2]', '2001:db8::1'],
+  ['addresses have zones', 'fe80::/10', PUBLIC, 'fe80::2%eth0', 'fe80::3%eth1, 2001:db8::1%0', '2001:db8::1'],
+  [
+    'an address is IPv4 within IPv6 in hexadecimal',
+    '10.0.0.2',
+    PUBLIC,
+    '::ffff:a00:2',
+    '203.0.113.5',
+    '203.0.113.5',
+  ],
   ['a hop is no address', '10.0.0.2', PUBLIC, '10.0.0.2', '203.0.113.5, <script>', '10.0.0.2'],
   [
     'own networks are named, and no public address',
@@ -68,7 +79,7 @@ test('the networks of this machine are a name for them', () => {
   expect(clientAddress('198.51.100.1', '203.0.113.5', trusted)).toBe('198.51.100.1')
 })
 
-test.each(['proxy', '10.0.0.0/33', '10.0.0.0/8/8', 'fd00::/129', '10.0.0.1/-1', '10.0.0.1/'])(
+test.each(['proxy', '10.0.0.0/33', '10.0.0.0/8/8', 'fd00::/129', '10.0.0.1/-1', '10.0.0.1/', 'fe80::1%eth0'])(
   'what is no address is refused: %s',
   (names) => expect(() => trustedBy(names)).toThrow('SANDLOT_TRUSTED_PROXIES'),
 )

@@ -106,6 +106,42 @@ test('frames that read again wait with the requests; an answer to an approval pa
   await tab.close()
 })
 
+test('sockets that wait are counted when they open', async () => {
+  const { url } = harness.service
+  const open = async (count: number): Promise<number> => {
+    const headers = { cookie: ann.cookie, origin: url }
+    const all = Array.from({ length: count }, () => refusedUpgrade(url, headers))
+    return (await Promise.allSettled(all)).filter(({ status }) => status === 'rejected').length
+  }
+  const MOST = 50
+  expect(await open(10)).toBe(10)
+  // All that does not wait, also of what passes other requests.
+  await Promise.all(Array.from({ length: BURST + 100 - 10 }, () => ann.get('/api/me')))
+  const opened = open(WAITING)
+  await waitFor(() => asleep.length === WAITING)
+  for (const { wake } of asleep) wake()
+  expect(await opened).toBe(MOST - 10)
+})
+
+test('beyond 200 refusals each takes its time, whatever the frames are, and each frame is answered', async () => {
+  const tab = await Tab.of(ann, harness.service.url)
+  const frames = [
+    '{oops',
+    '{}',
+    Buffer.from('binary'),
+    '{"type":"ai_chat_resume","sessionId":"s_1","after":-1}',
+  ]
+  const sent = 2_000
+  for (let n = 0; n < sent; n++) tab.socket.send(frames[n % frames.length] ?? '')
+  const errors = () => tab.frames.filter(({ type }) => type === 'ai_chat_error')
+  // The socket itself was one request; so many frames are on their way at once.
+  await waitFor(() => asleep.length === 64 && errors().length === BURST - 1 + BURST)
+  passing = true
+  for (const { wake } of asleep) wake()
+  await waitFor(() => errors().length === sent)
+  await tab.close()
+})
+
 test('uploads and downloads go on at 20 MiB a second beyond as many at once; a further stream waits for them', async () => {
   passing = true
   const body = randomBytes(24 * MIB)
@@ -123,6 +159,24 @@ test('uploads and downloads go on at 20 MiB a second beyond as many at once; a f
   const further = await fetch(url, { headers })
   expect([further.status, further.headers.get('retry-after')]).toEqual([429, '1'])
   expect((await ann.get('/api/keys')).status).toBe(200)
+})
+
+test.each(['json', 'markdown'])('an export as %s is a stream as well', async (format) => {
+  const { url } = harness.service
+  const tab = await Tab.of(ann, url)
+  tab.send({ type: 'ai_chat', requestId: 'r1', text: 'hello' })
+  const { sessionId } = await tab.get('ai_chat_accepted')
+  await tab.get('ai_chat_done')
+  await tab.close()
+  passing = true
+  const headers = { cookie: ann.cookie, origin: url }
+  const body = randomBytes(4 * MIB)
+  await fetch(`${url}/api/files/content?path=large.bin`, { method: 'PUT', headers, body })
+  const began = clock
+  const answer = await fetch(`${url}/api/sessions/${sessionId}/export?format=${format}`, { headers })
+  const { length } = Buffer.from(await answer.arrayBuffer())
+  expect(length).toBeGreaterThan(0)
+  expect(clock - began).toBeCloseTo((length / (20 * MIB)) * 1_000, 6)
 })
 
 test('the bytes of a terminal are the user’s too: beyond them neither end is read', async () => {

@@ -104,7 +104,8 @@ describe('the upgrade', () => {
     expect(await refusedUpgrade(url, { authorization, origin: 'https://evil.example' })).toMatchObject({
       status: 403,
     })
-    expect(await refusedUpgrade(url, { authorization }, '/elsewhere')).toMatchObject({ status: 404 })
+    for (const path of ['/elsewhere', '//'])
+      expect(await refusedUpgrade(url, { authorization }, path)).toMatchObject({ status: 404 })
   })
 
   test('closes the sockets of a sign-in that ends, and of a key that is deleted', async () => {
