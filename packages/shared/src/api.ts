@@ -4,7 +4,7 @@ import { ERROR_CODES, type ErrorBody } from './errors.ts'
 import { endReason, failureReason, stopReason } from './reasons.ts'
 import { mode } from './mode.ts'
 import { role } from './team/role.ts'
-import { emailAddress, personName } from './team/account-fields.ts'
+import { emailAddress as email, personName as name } from './team/account-fields.ts'
 import { keyScope } from './team/sign-in-api.ts'
 import { tokenUsage } from './event-meta.ts'
 import { requestId, sessionId } from './ids.ts'
@@ -122,8 +122,6 @@ export type Me = z.infer<typeof me>
 export const MIN_PASSWORD_CHARS = 8
 export const MAX_PASSWORD_CHARS = 128
 
-const name = personName
-const email = emailAddress
 const password = z.string().min(MIN_PASSWORD_CHARS).max(MAX_PASSWORD_CHARS)
 
 /** `GET /api/setup`: true while no account exists. */

@@ -11,7 +11,7 @@ export type Mode = z.infer<typeof mode>
 
 /** True when a person with this ceiling may choose the mode. */
 export function isWithin(ceiling: Mode | undefined, chosen: Mode): boolean {
-  return ceiling === undefined || MODES.indexOf(chosen) <= MODES.indexOf(ceiling)
+  return lowerMode(chosen, ceiling) === chosen
 }
 
 /** Undefined: no limit. */

@@ -47,21 +47,10 @@ function pathIn(value: unknown, path: Path): Path {
 }
 
 function without(value: unknown, paths: readonly Path[]): unknown {
-  if (typeof value !== 'object' || value === null) return value
+  if (paths.length === 0 || typeof value !== 'object' || value === null) return value
   const left = Object.entries(value).flatMap(([key, item]: [string, unknown]) => {
-    const here = paths.filter(([first]) => String(first) === key)
-    if (here.some(({ length }) => length === 1)) return []
-    return [
-      [
-        key,
-        here.length === 0
-          ? item
-          : without(
-              item,
-              here.map(([, ...deeper]) => deeper),
-            ),
-      ] as const,
-    ]
+    const deeper = paths.flatMap(([first, ...rest]) => (String(first) === key ? [rest] : []))
+    return deeper.some(({ length }) => length === 0) ? [] : [[key, without(item, deeper)] as const]
   })
   return Array.isArray(value) ? left.map(([, item]) => item) : Object.fromEntries(left)
 }

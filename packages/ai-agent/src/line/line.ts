@@ -251,7 +251,6 @@ export class Line {
       const { turn, by } = one
       if (by.why === 'model')
         yield [turn, { state: { place, of, why: by.why, model: turn.model }, until: by.until }]
-      else if (limit === undefined) yield [turn, { state: { place, of, why: by.why }, until: undefined }]
       else yield [turn, { state: { place, of, why: by.why, limit }, until: undefined }]
     }
   }

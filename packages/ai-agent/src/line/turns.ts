@@ -178,10 +178,10 @@ export class Turns {
    */
   nextAt(now: number): number | undefined {
     const times = [...this.#waiting.values()].flatMap(({ id, model }) => {
+      if (!this.#hasPlace(id)) return []
       const throttled = this.#throttled.get(model)
-      if (throttled === undefined) return this.#hasPlace(id) ? [now] : []
-      if (!this.#hasPlace(id) || !isTaking(throttled, id)) return []
-      return [throttled.asking.has(id) ? now : throttled.until]
+      if (throttled === undefined || throttled.asking.has(id)) return [now]
+      return isTaking(throttled, id) ? [throttled.until] : []
     })
     return times.length === 0 ? undefined : Math.min(...times)
   }

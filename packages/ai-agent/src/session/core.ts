@@ -3,7 +3,7 @@
  * and what runs.
  */
 import { SandlotError, messageOf } from '@sandlot/shared/errors'
-import { type Mode, MODES } from '@sandlot/shared/mode'
+import { type Mode, lowerMode } from '@sandlot/shared/mode'
 import { metaOf, type SessionEvent, type EventGroup } from '@sandlot/shared/events'
 import type { SessionSummary } from '@sandlot/shared/frames'
 import { shortOfItsEnd } from '@sandlot/shared/reasons'
@@ -139,8 +139,7 @@ export class SessionCore {
 
   /** The session's mode, bounded by the ceilings of its owner and of the running prompt. */
   get effectiveMode(): Mode {
-    const modes = [this.journal.mode, this.modeCeiling, this.running?.modeCeiling ?? 'yolo']
-    return MODES[Math.min(...modes.map((mode) => MODES.indexOf(mode)))] ?? 'manual'
+    return lowerMode(lowerMode(this.journal.mode, this.modeCeiling), this.running?.modeCeiling)
   }
 
   /** Nothing runs, reads or waits. */

@@ -109,23 +109,22 @@ export class AgentLink {
   }
 
   /** The agent's metrics; undefined when it does not answer in time. Does not throw. */
-  async metrics(): Promise<AgentMetricsAnswer | undefined> {
-    try {
-      const answer = await this.#soon(EXT.metrics, {})
-      return answer === undefined ? undefined : agentMetrics.parse(answer)
-    } catch (error) {
-      this.#options.log.debug({ error: messageOf(error) }, 'no metrics from the agent')
-      return undefined
-    }
+  metrics(): Promise<AgentMetricsAnswer | undefined> {
+    return this.#readSoon(EXT.metrics, {}, (answer) => agentMetrics.parse(answer))
   }
 
   /** The settings that hold for this user; undefined: not known now. Does not throw. */
-  async settingsOf(user: AgentUser): Promise<EffectiveSettings | undefined> {
+  settingsOf(user: AgentUser): Promise<EffectiveSettings | undefined> {
+    const params = { user, ask: { do: 'own' } }
+    return this.#readSoon(EXT.settings, params, (answer) => settingsAnswer.parse(answer).effective)
+  }
+
+  async #readSoon<T>(method: string, params: object, read: (answer: unknown) => T): Promise<T | undefined> {
     try {
-      const answer = await this.#soon(EXT.settings, { user, ask: { do: 'own' } })
-      return answer === undefined ? undefined : settingsAnswer.parse(answer).effective
+      const answer = await this.#soon(method, params)
+      return answer === undefined ? undefined : read(answer)
     } catch (error) {
-      this.#options.log.debug({ error: messageOf(error) }, 'no settings of a user from the agent')
+      this.#options.log.debug({ method, error: messageOf(error) }, 'the agent did not answer')
       return undefined
     }
   }

@@ -85,27 +85,23 @@ function readGroups(
 ): { groups: Groups; notes: string[] } {
   const { groupsClaim: path } = rules
   const notes = toldLess === undefined ? [] : [toldLess]
-  if (path === undefined) return { groups: 'not told', notes }
+  const notTold = (...more: string[]) => ({ groups: 'not told' as const, notes: [...notes, ...more] })
+  if (path === undefined) return notTold()
   const value = valueAt(claims, path)
-  if (value === undefined) {
-    notes.push(
+  if (value === undefined)
+    return notTold(
       isOverage(claims, path)
         ? `there are too many groups for the claim ${path}, and the provider left it out (overage)`
         : `the claim ${path} is absent`,
     )
-    return { groups: 'not told', notes }
-  }
   const list = typeof value === 'string' ? inText(value, path, rules, notes) : value
-  if (!Array.isArray(list)) {
-    notes.push(`the claim ${path} is ${kindOf(value)}, not a list`)
-    return { groups: 'not told', notes }
-  }
+  if (!Array.isArray(list)) return notTold(`the claim ${path} is ${kindOf(value)}, not a list`)
   const usable = list.filter((one): one is string => typeof one === 'string' && one.length <= MAX_GROUP_CHARS)
   if (usable.length < list.length)
     notes.push(`${list.length - usable.length} of ${list.length} entries of ${path} are no names of groups`)
   if (usable.length > MAX_GROUPS)
     notes.push(`${path} has ${usable.length} groups; only the first ${MAX_GROUPS} count`)
-  if (usable.length === 0 && list.length > 0) return { groups: 'not told', notes }
+  if (usable.length === 0 && list.length > 0) return notTold()
   return { groups: new Set(usable.slice(0, MAX_GROUPS)), notes }
 }
 

@@ -173,13 +173,7 @@ export function makeExternalFlows({ db, auth, headersOf, begun }: FlowsOptions):
     async begin(provider, returnTo) {
       await register(provider)
       const { headers, response } = await api.signInSocial({
-        body: {
-          provider: provider.key,
-          callbackURL: returnTo,
-          errorCallbackURL: ERROR_PATH,
-          disableRedirect: true,
-          additionalData: { [BEGUN_AT]: provider.key },
-        },
+        body: flowOf(provider, returnTo),
         returnHeaders: true,
       })
       return { url: response.url ?? '', setCookies: headers.getSetCookie() }
@@ -187,13 +181,7 @@ export function makeExternalFlows({ db, auth, headersOf, begun }: FlowsOptions):
     async beginLink(provider, returnTo, cookie) {
       await register(provider)
       const { headers, response } = await api.linkSocialAccount({
-        body: {
-          provider: provider.key,
-          callbackURL: returnTo,
-          errorCallbackURL: ERROR_PATH,
-          disableRedirect: true,
-          additionalData: { [BEGUN_AT]: provider.key, [BEGUN_BY]: await signInOf(cookie) },
-        },
+        body: flowOf(provider, returnTo, await signInOf(cookie)),
         headers: new Headers({ cookie }),
         returnHeaders: true,
       })
@@ -230,6 +218,16 @@ export function makeExternalFlows({ db, auth, headersOf, begun }: FlowsOptions):
         returnTo,
       }
     },
+  }
+}
+
+function flowOf({ key }: ExternalProvider, returnTo: string, signInId?: string) {
+  return {
+    provider: key,
+    callbackURL: returnTo,
+    errorCallbackURL: ERROR_PATH,
+    disableRedirect: true,
+    additionalData: { [BEGUN_AT]: key, [BEGUN_BY]: signInId },
   }
 }
 

@@ -71,7 +71,13 @@ export async function openPostgres<Schema>(
   by: 'moving' | 'sandlot' = 'sandlot',
 ): Promise<OpenDatabase<Schema>> {
   const health = new PostgresHealth(place)
-  const pool = poolOf(place, health)
+  const onConnect = beginSession({
+    schema: place.schema,
+    statementMs: STATEMENT_MS,
+    idleInTransactionMs: IDLE_IN_TRANSACTION_MS,
+  })
+  const config = { onConnect, max: MOST_CONNECTIONS, stream: () => impatientSocket(SILENT_MS) }
+  const pool = poolOf(place.url, config, (error) => health.typed(error))
   const db = new RepeatingKysely<Schema>({
     dialect: new PatientDialect({ pool }, place.schema === 'accounts'),
     // SQLite takes an empty list.
@@ -100,41 +106,29 @@ export function connectPostgres(
     health = new PostgresHealth({ url, schema }),
   }: { schema?: StoreName; connections?: number; health?: PostgresHealth } = {},
 ): OpenDatabase<unknown> {
-  const pool = new pg.Pool({
-    connectionString: url,
-    fallback_application_name: NAME,
-    onConnect: beginSession({ schema, statementMs: 0, idleInTransactionMs: 0 }),
-    max: connections,
-    connectionTimeoutMillis: CONNECT_MS,
-    idleTimeoutMillis: 0,
-    keepAlive: true,
-    types: { getTypeParser },
-  })
-  pool.on('error', (error) => health.typed(error))
-  pool.on('connect', (client) => client.on('error', (error) => health.typed(error)))
+  const onConnect = beginSession({ schema, statementMs: 0, idleInTransactionMs: 0 })
+  const config = { onConnect, max: connections, idleTimeoutMillis: 0, keepAlive: true }
+  const pool = poolOf(url, config, (error) => health.typed(error))
   const db = new Kysely<unknown>({ dialect: new PostgresDialect({ pool }) })
   return { db, health, close: () => db.destroy() }
 }
 
-function poolOf({ url, schema }: PostgresPlace, health: PostgresHealth): pg.Pool {
-  const pool = new pg.Pool({
-    connectionString: url,
-    fallback_application_name: NAME,
-    onConnect: beginSession({
-      schema,
-      statementMs: STATEMENT_MS,
-      idleInTransactionMs: IDLE_IN_TRANSACTION_MS,
-    }),
-    max: MOST_CONNECTIONS,
-    connectionTimeoutMillis: CONNECT_MS,
-    stream: () => impatientSocket(SILENT_MS),
-    types: { getTypeParser },
-  })
+function poolOf(url: string, config: pg.PoolConfig, onLost: (error: Error) => unknown): pg.Pool {
+  const pool = new pg.Pool({ ...clientConfig(url), ...config })
   // A connection that rests is lost; the next statement opens another.
-  pool.on('error', (error) => health.typed(error))
+  pool.on('error', onLost)
   // One that is lost between two statements of a transaction would end the process.
-  pool.on('connect', (client) => client.on('error', (error) => health.typed(error)))
+  pool.on('connect', (client) => client.on('error', onLost))
   return pool
+}
+
+function clientConfig(connectionString: string): pg.ClientConfig {
+  return {
+    connectionString,
+    fallback_application_name: NAME,
+    connectionTimeoutMillis: CONNECT_MS,
+    types: { getTypeParser },
+  }
 }
 
 /** Milliseconds. */
@@ -142,19 +136,15 @@ const HEARTBEAT_MS = 2_500
 
 /** One connection for a heartbeat: a statement that is not answered soon is a missed beat. */
 export function heartbeatConnection<Schema>({ url, schema }: PostgresPlace): Kysely<Schema> {
-  const pool = new pg.Pool({
-    connectionString: url,
-    fallback_application_name: NAME,
+  const config = {
     onConnect: beginSession({ schema, statementMs: HEARTBEAT_MS }),
     max: 1,
     connectionTimeoutMillis: HEARTBEAT_MS,
     query_timeout: HEARTBEAT_MS,
     idleTimeoutMillis: 0,
-    types: { getTypeParser },
-  })
+  }
   // The next beat fails by itself.
-  pool.on('error', () => undefined)
-  pool.on('connect', (client) => client.on('error', () => undefined))
+  const pool = poolOf(url, config, () => undefined)
   return new Kysely<Schema>({ dialect: new PostgresDialect({ pool }) })
 }
 
@@ -166,14 +156,8 @@ export type ListeningClient = pg.Client
 
 /** Throws what pg throws. */
 export async function connectListener({ url, schema }: PostgresPlace): Promise<ListeningClient> {
-  const client = new pg.Client({
-    connectionString: url,
-    fallback_application_name: NAME,
-    connectionTimeoutMillis: CONNECT_MS,
-    query_timeout: LISTENING_QUERY_MS,
-    keepAlive: true,
-    types: { getTypeParser },
-  })
+  const config = { query_timeout: LISTENING_QUERY_MS, keepAlive: true }
+  const client = new pg.Client({ ...clientConfig(url), ...config })
   try {
     await client.connect()
     await beginSession({ schema })(client)
