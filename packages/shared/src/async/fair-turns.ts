@@ -1,5 +1,3 @@
-import { SandlotError } from '../errors.ts'
-
 /**
  * Runs so many pieces of work at once. Keys that wait take turns, so that the many pieces of one
  * key stand before one piece of each other key at most.
@@ -7,19 +5,13 @@ import { SandlotError } from '../errors.ts'
 export class FairTurns {
   /** By key, in the order of their turns: each starts a piece of work. */
   readonly #waiting = new Map<string, (() => void)[]>()
-  readonly #mostWaiting: number
   #free: number
 
-  /** `mostWaiting`: of one key. */
-  constructor(atOnce: number, mostWaiting = Infinity) {
+  constructor(atOnce: number) {
     this.#free = atOnce
-    this.#mostWaiting = mostWaiting
   }
 
-  /**
-   * Resolves or rejects as `work` does; work of one key begins in the order of the calls. Throws
-   * `rate_limited` where too much of this key waits.
-   */
+  /** Resolves or rejects as `work` does; work of one key begins in the order of the calls. */
   async run<T>(key: string, work: () => Promise<T>): Promise<T> {
     if (this.#free > 0) this.#free--
     else await this.#turn(key)
@@ -30,12 +22,16 @@ export class FairTurns {
     }
   }
 
+  /** Pieces of work of this key that have not begun. */
+  waitingOf(key: string): number {
+    return this.#waiting.get(key)?.length ?? 0
+  }
+
   #turn(key: string): Promise<void> {
-    return new Promise((resolve, reject) => {
+    return new Promise((resolve) => {
       const mine = this.#waiting.get(key)
       if (mine === undefined) this.#waiting.set(key, [resolve])
-      else if (mine.length < this.#mostWaiting) mine.push(resolve)
-      else reject(new SandlotError('rate_limited', 'Too much of yours waits already. Try again in a moment.'))
+      else mine.push(resolve)
     })
   }
 

@@ -3,18 +3,6 @@ import { expect, test } from 'vitest'
 import { FairTurns } from '../../src/async/fair-turns.ts'
 
 const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
-test('of one key so much waits, and more is refused; other keys wait as ever', async () => {
-  const turns = new FairTurns(1, 2)
-  const first = Promise.withResolvers<void>()
-  const work = (): Promise<void> => first.promise
-  const accepted = [turns.run('ann', work), turns.run('ann', work), turns.run('ann', work)]
-  await expect(turns.run('ann', work)).rejects.toMatchObject({ code: 'rate_limited' })
-  accepted.push(turns.run('bob', work))
-  first.resolve()
-  await Promise.all(accepted)
-  await turns.run('ann', work)
-})
-
 const step = fc.oneof(
   fc.record({ key: fc.constantFrom('ann', 'bob', 'cid'), fails: fc.boolean() }),
   fc.record({ ends: fc.nat() }),

@@ -32,7 +32,7 @@ const MOST_WAITING = 32
 export class SearchThread {
   readonly #path: string
   readonly #file: URL
-  readonly #turns = new FairTurns(1, MOST_WAITING)
+  readonly #turns = new FairTurns(1)
   /** The thread is of all who search: it begins in no one's context. */
   readonly #outside = AsyncLocalStorage.snapshot()
   #worker: Worker | undefined
@@ -49,6 +49,11 @@ export class SearchThread {
    * `rate_limited` where too many of one person wait, and what opening the file throws.
    */
   async search(who: ReaderOf, query: SearchQuery): Promise<FoundTexts> {
+    if (this.#turns.waitingOf(who.id) >= MOST_WAITING)
+      throw new SandlotError(
+        'rate_limited',
+        'Too many searches of yours wait already. Try again in a moment.',
+      )
     const given = await this.#turns.run(who.id, () => this.#ask({ who, query }))
     if ('found' in given) return given.found
     if ('storage' in given) throw new StorageError(...given.storage)

@@ -67,6 +67,20 @@ test.each([
   },
 )
 
+test('of one person so many searches wait, and more are refused; others wait as ever', async () => {
+  const thread = programmed(`
+    import { parentPort } from 'node:worker_threads'
+    parentPort.on('message', () => undefined)
+  `)
+  const all = Promise.allSettled(Array.from({ length: 33 }, () => thread.search(ann, query)))
+  await expect(thread.search(ann, query)).rejects.toMatchObject({ code: 'rate_limited' })
+  const other = expect(thread.search({ id: 'bob' }, query)).rejects.toMatchObject(interrupted)
+  await turn()
+  await thread.close()
+  for (const one of await all) expect(one).toMatchObject({ status: 'rejected', reason: interrupted })
+  await other
+})
+
 test('closing ends what runs and what waits, and nothing can be searched any more', async () => {
   const thread = programmed(`
     import { parentPort } from 'node:worker_threads'
