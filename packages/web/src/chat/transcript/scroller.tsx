@@ -44,7 +44,7 @@ export function Scroller(props: { children: ReactNode; below: ReactNode; ref?: R
       {/* Focusable, so that the keyboard can scroll it. */}
       <div
         ref={scroll.scrollRef}
-        className="relative h-full overflow-y-auto overscroll-contain focus-visible:-outline-offset-2"
+        className="h-full overflow-y-auto overscroll-contain focus-visible:-outline-offset-2"
         data-scrolls
         tabIndex={0}
         role="group"
