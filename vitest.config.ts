@@ -11,6 +11,23 @@ const common = {
 /** A full run draws hundreds of samples where an ordinary one draws a few: what hangs is only found later. */
 const patience = testConfig().full ? 30 : 1
 
+/** With the clock ahead these are left out: they compare it with that of the kernel, for times of files, or of PostgreSQL. */
+const OTHER_CLOCKS = [
+  'backup/test/postgres',
+  'cli/test/upgrade/upgrade',
+  'sandbox/test/backends/local-process',
+  'sandbox/test/controller/file-lock',
+  'sandbox/test/sbxd/walk',
+  'service/test/agent/scripted-shape',
+  'service/test/chat/order',
+  'service/test/chat/uploads',
+  'service/test/fellows/fellows',
+  'service/test/http/chat',
+  'service/test/http/images',
+  'storage/test/database/database',
+].map((name) => `packages/${name}.test.ts`)
+const leftOut = process.env['FAKETIME'] === undefined ? [] : OTHER_CLOCKS
+
 /** A file of these waits half of its time, for the engine or for a page: three at a time, of either project. */
 const together = { maxWorkers: 3, sequence: { groupOrder: 1 } }
 
@@ -32,7 +49,7 @@ export default defineConfig({
             'mcp/*/test/**/*.test.ts',
             'test/**/*.test.ts',
           ],
-          exclude: ['**/*.engine.test.ts', '**/*.e2e.test.ts', '**/node_modules/**'],
+          exclude: ['**/*.engine.test.ts', '**/*.e2e.test.ts', '**/node_modules/**', ...leftOut],
           testTimeout: 60_000 * patience,
           hookTimeout: 120_000,
           // One more than there are cores: some of the tests wait.

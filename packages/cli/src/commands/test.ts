@@ -35,14 +35,7 @@ const FUZZER_LIBRARY = '/usr/lib/llvm-*/lib/clang/*/lib/linux/libclang_rt.fuzzer
 const CLOCK_LIBRARY = '/usr/lib/*/faketime/libfaketime.so.1'
 /** Tests of a full run that are repeated with the clock of their processes 400 days ahead. */
 const AHEAD = [
-  {
-    project: 'unit',
-    // These compare the clock with times of files, which the kernel writes.
-    options: ['chat/uploads', 'chat/order', 'http/images'].flatMap((name) => [
-      '--exclude',
-      `packages/service/test/${name}.test.ts`,
-    ]),
-  },
+  { project: 'unit', options: [] },
   { project: 'e2e', options: ['test/e2e/older-data.e2e.test.ts'] },
 ] as const
 
