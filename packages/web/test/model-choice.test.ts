@@ -3,7 +3,7 @@ import { me as meShape } from '@sandlot/shared/api'
 import { emptyTranscript, foldTranscript } from '@sandlot/shared/transcript/transcript'
 import { makeSandlotEvent } from '@sandlot/shared/events'
 import { expect, test } from 'vitest'
-import { changeOf, hasChoice, modelOf, withModel } from '../src/chat/composer/model-choice.ts'
+import { changeOf, hasChoice, modelOf, withModel } from '../src/state/model-choice.ts'
 import { frameOf } from '../src/state/outbox.ts'
 
 const about = (name: string, thoughtLevels: string[] = []) => ({ name, thoughtLevels, images: true })

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { cpuShare, networkWords, stepWords } from '../src/sandbox/sandbox-words.ts'
+import { cpuShare, networkWords, stepWords } from '../src/lib/sandbox-text.ts'
 
 test('what a sandbox may reach is said in a sentence', () => {
   const words = (mode: 'none' | 'egress', hosts: string[] = [], ask = false) =>

@@ -11,7 +11,7 @@ import {
   spentLine,
   spentRows,
   tokenWords,
-} from '../src/lib/usage-words.ts'
+} from '../src/lib/usage-text.ts'
 
 const spent = {
   answers: 2,

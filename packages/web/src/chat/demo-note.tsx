@@ -2,7 +2,7 @@ import { Popover } from '@base-ui/react/popover'
 import { FlaskConical, Plus } from 'lucide-react'
 import { useRef } from 'react'
 import { Link } from 'wouter'
-import { useChat } from './chat-context.ts'
+import { useChat } from '../state/chat-context.ts'
 
 /**
  * Without a model of one's own the demo model answers. Its words must not be taken for a real

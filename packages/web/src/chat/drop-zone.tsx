@@ -5,8 +5,8 @@
 import { messageOf } from '@sandlot/shared/errors'
 import { ImagePlus, Paperclip } from 'lucide-react'
 import { type DragEvent, type ReactNode, useRef, useState } from 'react'
-import { useDesk } from '../desk/use-desk.ts'
-import { splitDrop } from '../files/dropped.ts'
+import { useDesk } from '../state/use-workspace.ts'
+import { splitDrop } from '../state/dropped.ts'
 import { ATTACHED, addUploads } from '../state/uploads.ts'
 import { showToast } from '../ui/toasts.tsx'
 

@@ -10,10 +10,10 @@ import {
 } from 'lucide-react'
 import type { Me } from '@sandlot/shared/api'
 import { useEffect, useState } from 'react'
-import { useChat, useChatState } from './chat-context.ts'
+import { useChat, useChatState } from '../state/chat-context.ts'
 import { DemoExplanation } from './demo-note.tsx'
 import { fetchMe } from '../net/http.ts'
-import { InProject } from '../sidebar/chat-hooks.tsx'
+import { InProject } from '../state/chat-hooks.tsx'
 
 const IDEAS: { icon: LucideIcon; title: string; text: string }[] = [
   {

@@ -4,8 +4,8 @@
  */
 import { FileX } from 'lucide-react'
 import type { ReactNode } from 'react'
-import { useReading } from '../chat/sharing/reading.ts'
-import { useDesk } from '../desk/use-desk.ts'
+import { useReading } from '../state/reading.ts'
+import { useDesk } from '../state/use-workspace.ts'
 import { revealedText } from '../lib/invisible.ts'
 import { fileUrl } from '../net/files.ts'
 import { usePicture } from './use-picture.ts'

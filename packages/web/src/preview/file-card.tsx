@@ -13,8 +13,8 @@ import {
   Video,
 } from 'lucide-react'
 import { useEffect, useMemo, useState } from 'react'
-import { useReading } from '../chat/sharing/reading.ts'
-import { useDesk } from '../desk/use-desk.ts'
+import { useReading } from '../state/reading.ts'
+import { useDesk } from '../state/use-workspace.ts'
 import { cn } from '../lib/cn.ts'
 import { revealedText } from '../lib/invisible.ts'
 import { useSeen } from '../lib/use-seen.ts'

@@ -1,7 +1,7 @@
 import type { ApiKey } from '@sandlot/shared/api'
 import { DEFAULT_KEY_SCOPES, type KeyScope } from '@sandlot/shared/team/sign-in-api'
 import { type SubmitEvent, useEffect, useState } from 'react'
-import { useChat } from '../chat/chat-context.ts'
+import { useChat } from '../state/chat-context.ts'
 import { cn } from '../lib/cn.ts'
 import { formatDate } from '../lib/format.ts'
 import { createKey, fetchKeys, revokeKey } from '../net/http.ts'
@@ -9,8 +9,8 @@ import { Alert } from '../ui/alert.tsx'
 import { Button } from '../ui/button.tsx'
 import { CopyButton } from '../ui/copy-button.tsx'
 import { INPUT } from '../ui/field.tsx'
-import { KeptLine } from './kept-line.tsx'
-import { useAttempt } from './use-attempt.ts'
+import { KeptLine } from './revocable-row.tsx'
+import { useAttempt } from '../lib/use-attempt.ts'
 
 const SCOPE_WORDS: Record<KeyScope, string> = {
   chat: 'Send messages, change chats and settings',

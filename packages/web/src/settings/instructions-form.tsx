@@ -5,7 +5,7 @@ import { cn } from '../lib/cn.ts'
 import { Alert } from '../ui/alert.tsx'
 import { Button } from '../ui/button.tsx'
 import { INPUT } from '../ui/field.tsx'
-import { useAttempt } from './use-attempt.ts'
+import { useAttempt } from '../lib/use-attempt.ts'
 
 /**
  * A text that the agent keeps to. `load` and `save` answer what is kept and must keep their

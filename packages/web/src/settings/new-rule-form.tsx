@@ -7,7 +7,7 @@ import { addRule, previewRule } from '../net/routes.ts'
 import { Alert } from '../ui/alert.tsx'
 import { Button } from '../ui/button.tsx'
 import { INPUT } from '../ui/field.tsx'
-import { useAttempt } from './use-attempt.ts'
+import { useAttempt } from '../lib/use-attempt.ts'
 
 type Kind = 'shell' | 'file' | 'host' | 'tool'
 

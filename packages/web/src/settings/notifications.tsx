@@ -21,7 +21,7 @@ import { Alert } from '../ui/alert.tsx'
 import { Button } from '../ui/button.tsx'
 import { Part } from './part.tsx'
 import { NotificationSwitch } from './preferences.tsx'
-import { useAttempt, useOnShow } from './use-attempt.ts'
+import { useAttempt, useOnShow } from '../lib/use-attempt.ts'
 
 const KINDS: Record<NoticeKind, { title: string; text: string }> = {
   approval: { title: 'A chat waits for you', text: 'For an approval or an answer.' },

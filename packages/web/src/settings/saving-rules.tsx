@@ -9,7 +9,7 @@ import { Alert } from '../ui/alert.tsx'
 import { Button } from '../ui/button.tsx'
 import { Revealed } from '../ui/revealed.tsx'
 import { Preview } from './new-rule-form.tsx'
-import { useAttempt } from './use-attempt.ts'
+import { useAttempt } from '../lib/use-attempt.ts'
 
 /** `known`: how many rules there are; another number asks anew. */
 export function SavingRules(props: { known: number; onAdded: () => void }) {

@@ -5,8 +5,8 @@ import { fetchSecrets, removeSecret, setSecret } from '../net/routes.ts'
 import { Alert } from '../ui/alert.tsx'
 import { Button } from '../ui/button.tsx'
 import { INPUT } from '../ui/field.tsx'
-import { KeptLine } from './kept-line.tsx'
-import { useAttempt } from './use-attempt.ts'
+import { KeptLine } from './revocable-row.tsx'
+import { useAttempt } from '../lib/use-attempt.ts'
 
 /**
  * Tokens that tools use for this person. A value goes in here and is never shown again, here or

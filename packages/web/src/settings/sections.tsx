@@ -27,7 +27,7 @@ import {
 } from 'lucide-react'
 import type { Role } from '@sandlot/shared/team/role'
 import type { ReactNode } from 'react'
-import { useChat } from '../chat/chat-context.ts'
+import { useChat } from '../state/chat-context.ts'
 import { Account } from './account.tsx'
 import { ApiKeys } from './api-keys.tsx'
 import { OwnInstructions, TeamInstructions } from './instructions.tsx'

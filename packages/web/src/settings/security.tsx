@@ -4,7 +4,7 @@ import { messageOf } from '@sandlot/shared/errors'
 import { KeyRound, Link2, ShieldCheck } from 'lucide-react'
 import { useEffect, useState } from 'react'
 import { useSubmit } from '../auth/use-submit.ts'
-import { useChat } from '../chat/chat-context.ts'
+import { useChat } from '../state/chat-context.ts'
 import { formatDate } from '../lib/format.ts'
 import {
   beginSecondFactor,
@@ -25,9 +25,9 @@ import { Field } from '../ui/field.tsx'
 import { PasswordField, PasswordOwner } from '../ui/password-field.tsx'
 import { Spinner } from '../ui/spinner.tsx'
 import { Password } from './account.tsx'
-import { KeptLine } from './kept-line.tsx'
+import { KeptLine } from './revocable-row.tsx'
 import { Part } from './part.tsx'
-import { useAttempt, useOnShow } from './use-attempt.ts'
+import { useAttempt, useOnShow } from '../lib/use-attempt.ts'
 
 interface Known {
   account: AccountWays

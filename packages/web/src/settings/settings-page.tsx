@@ -5,7 +5,7 @@
 import { ArrowLeft, ChevronRight, CircleUser } from 'lucide-react'
 import { useEffect, useEffectEvent, useRef } from 'react'
 import { Link, Redirect } from 'wouter'
-import { useChat } from '../chat/chat-context.ts'
+import { useChat } from '../state/chat-context.ts'
 import { useGlobalKeys } from '../chat/use-global-keys.ts'
 import { cn } from '../lib/cn.ts'
 import { useIsWide } from '../lib/wide.ts'

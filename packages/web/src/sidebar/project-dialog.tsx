@@ -3,14 +3,14 @@ import { MODES, isWithin } from '@sandlot/shared/mode'
 import { MAX_INSTRUCTION_BYTES } from '@sandlot/shared/person/instructions'
 import { useState } from 'react'
 import { useSubmit } from '../auth/use-submit.ts'
-import { useChat } from '../chat/chat-context.ts'
+import { useChat } from '../state/chat-context.ts'
 import { MODE_WORDS } from '../chat/composer/mode-menu.tsx'
 import { saveProject } from '../net/chats.ts'
 import { Alert } from '../ui/alert.tsx'
 import { Button } from '../ui/button.tsx'
 import { Choice, Field, INPUT, Labelled } from '../ui/field.tsx'
 import { TitledDialog } from '../ui/titled-dialog.tsx'
-import { loadProjects } from './keeping.ts'
+import { loadProjects } from '../state/chat-list-state.ts'
 
 /** A new project, or one that is changed. `onSaved` gets what is kept. */
 export function ProjectDialog(props: {

@@ -6,7 +6,7 @@ import { cn } from '../lib/cn.ts'
 import { PersonMark } from '../ui/person-mark.tsx'
 import { Revealed } from '../ui/revealed.tsx'
 import { Spinner } from '../ui/spinner.tsx'
-import { toggleChosen, useKeeping } from './keeping.ts'
+import { toggleChosen, useKeeping } from '../state/chat-list-state.ts'
 import { SessionMenu } from './session-menu.tsx'
 
 /** One line of the list: title, and what goes on there. */

@@ -18,10 +18,10 @@ import {
   Trash2,
 } from 'lucide-react'
 import type { ReactNode, RefObject } from 'react'
-import { useChat } from '../chat/chat-context.ts'
+import { useChat } from '../state/chat-context.ts'
 import { cn } from '../lib/cn.ts'
 import { Revealed } from '../ui/revealed.tsx'
-import { choose, mark, useKeeping } from './keeping.ts'
+import { choose, mark, useKeeping } from '../state/chat-list-state.ts'
 
 const POPUP =
   'popup max-h-(--available-height) min-w-48 overflow-y-auto rounded-xl border border-line bg-raised p-1.5 shadow-3 outline-none'

@@ -2,11 +2,11 @@
 import { messageOf } from '@sandlot/shared/errors'
 import { useCallback } from 'react'
 import { useLocation } from 'wouter'
-import { useChat } from '../chat/chat-context.ts'
+import { useChat } from '../state/chat-context.ts'
 import { deleteSession } from '../net/http.ts'
 import type { Chat } from '../state/chat.ts'
 import { showToast } from '../ui/toasts.tsx'
-import { useKeeping } from './keeping.ts'
+import { useKeeping } from '../state/chat-list-state.ts'
 
 /** Until they are deleted, in seconds. */
 const UNDO_SECONDS = 10

@@ -8,7 +8,7 @@ import type { SessionSummary } from '@sandlot/shared/frames'
 import type { QueuedEntry } from '@sandlot/shared/transcript/entries'
 import { createStore, type StoreApi } from 'zustand/vanilla'
 import { withOpened, withoutViews } from './catching-up.ts'
-import { ChatLine, type ChatLineParts } from './chat-line.ts'
+import { ChatLine, type ChatLineParts } from './chat-connection.ts'
 import {
   changeView,
   type ChatState,

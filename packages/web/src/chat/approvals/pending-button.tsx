@@ -5,7 +5,7 @@ import { create } from 'zustand'
 import { formatCount } from '../../lib/format.ts'
 import { waitingCount } from '../../state/chat-state.ts'
 import { TitledDialog } from '../../ui/titled-dialog.tsx'
-import { useChatState } from '../chat-context.ts'
+import { useChatState } from '../../state/chat-context.ts'
 import { useGlobalKeys } from '../use-global-keys.ts'
 
 const PendingList = lazy(() => import('./pending-list.tsx'))

@@ -19,7 +19,7 @@ import { PersonMark } from '../../ui/person-mark.tsx'
 import { Revealed } from '../../ui/revealed.tsx'
 import { ToolArguments } from '../calls/tool-arguments.tsx'
 import { ToolIcon } from '../calls/tool-icon.tsx'
-import { useChatState } from '../chat-context.ts'
+import { useChatState } from '../../state/chat-context.ts'
 import { ApprovalWhy } from './approval-panel.tsx'
 
 type Kind = 'allow_once' | 'reject_once'

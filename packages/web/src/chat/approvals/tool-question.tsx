@@ -10,7 +10,7 @@ import type { CallEntry } from '@sandlot/shared/transcript/entries'
 import { type SubmitEvent, useId, useState } from 'react'
 import { Button } from '../../ui/button.tsx'
 import { INPUT } from '../../ui/field.tsx'
-import { useChat } from '../chat-context.ts'
+import { useChat } from '../../state/chat-context.ts'
 
 type Value = QuestionContent[string]
 

@@ -7,7 +7,7 @@ import { useEffect, useLayoutEffect, useRef, useState } from 'react'
 import { formatCount } from '../../lib/format.ts'
 import { revealedText } from '../../lib/invisible.ts'
 import { answerCalls, asksApproval } from './approval-bar.tsx'
-import { useChat } from '../chat-context.ts'
+import { useChat } from '../../state/chat-context.ts'
 
 type Kind = 'allow_once' | 'reject_once'
 

@@ -3,10 +3,10 @@ import type { Budget } from '@sandlot/shared/office/usage'
 import { TriangleAlert, X } from 'lucide-react'
 import { useEffect, useState } from 'react'
 import { Link } from 'wouter'
-import { againWords, budgetName, budgetUse, percentUsed } from '../../lib/usage-words.ts'
+import { againWords, budgetName, budgetUse, percentUsed } from '../../lib/usage-text.ts'
 import { fetchBudgets } from '../../net/usage.ts'
 import { IconButton } from '../../ui/button.tsx'
-import { useChat } from '../chat-context.ts'
+import { useChat } from '../../state/chat-context.ts'
 
 /** The page comes first. */
 const LATER_MS = 1_500

@@ -9,9 +9,9 @@ import { FoldVertical } from 'lucide-react'
 import { type ReactNode, useRef, useState } from 'react'
 import { Link } from 'wouter'
 import { cn } from '../../lib/cn.ts'
-import { budgetName, budgetUse, spentRows, tokenWords } from '../../lib/usage-words.ts'
+import { budgetName, budgetUse, spentRows, tokenWords } from '../../lib/usage-text.ts'
 import { Button } from '../../ui/button.tsx'
-import { useChat } from '../chat-context.ts'
+import { useChat } from '../../state/chat-context.ts'
 
 /** From here on the ring warns: at 0.8 the older part becomes a summary by itself. */
 const NEAR = 0.7

@@ -1,7 +1,7 @@
 /** What is typed and not sent, per session, kept across a reload. */
 import { useState } from 'react'
 import type { UnsentStorage } from '../../lib/storage.ts'
-import { useChat } from '../chat-context.ts'
+import { useChat } from '../../state/chat-context.ts'
 
 const keyOf = (sessionId: string | null) => `sandlot.draft.${sessionId ?? 'new'}`
 

@@ -3,7 +3,7 @@ import { MODES, type Mode, isWithin } from '@sandlot/shared/mode'
 import { Box, Check, ChevronDown, type LucideIcon, PencilLine, ShieldCheck, Zap } from 'lucide-react'
 import { useRef } from 'react'
 import { cn } from '../../lib/cn.ts'
-import { useChat } from '../chat-context.ts'
+import { useChat } from '../../state/chat-context.ts'
 
 export const MODE_WORDS: Record<Mode, { name: string; means: string; icon: LucideIcon }> = {
   manual: { name: 'Manual', means: 'Reads run. Everything else asks first.', icon: ShieldCheck },

@@ -3,7 +3,7 @@ import { Menu } from '@base-ui/react/menu'
 import type { Me } from '@sandlot/shared/api'
 import { Check, ChevronDown } from 'lucide-react'
 import { useRef } from 'react'
-import { type ModelChoice, aboutModel, withModel } from './model-choice.ts'
+import { type ModelChoice, aboutModel, withModel } from '../../state/model-choice.ts'
 
 export function ModelMenu(props: { me: Me; choice: ModelChoice; onChange: (choice: ModelChoice) => void }) {
   const { me, choice, onChange } = props

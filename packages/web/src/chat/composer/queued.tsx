@@ -7,8 +7,8 @@ import { Button, IconButton } from '../../ui/button.tsx'
 import type { PendingMessage } from '../../state/outbox.ts'
 import { PersonMark } from '../../ui/person-mark.tsx'
 import { Revealed } from '../../ui/revealed.tsx'
-import { useChat } from '../chat-context.ts'
-import { useOther, useReading } from '../sharing/reading.ts'
+import { useChat } from '../../state/chat-context.ts'
+import { useOther, useReading } from '../../state/reading.ts'
 
 /**
  * Sent while a prompt ran, and not read yet. `asked`: ids of those that were asked back. `running`:

@@ -1,6 +1,6 @@
 import { useSyncExternalStore } from 'react'
 import { type Attached, type Refusals, blockedBy } from '../../state/attachments.ts'
-import { useChat } from '../chat-context.ts'
+import { useChat } from '../../state/chat-context.ts'
 
 /** What is attached in one composer, and what can be done with it. */
 export interface ComposerAttachments extends Attached {

@@ -6,8 +6,8 @@ import { useRef } from 'react'
 import { Button } from '../../ui/button.tsx'
 import { PersonMark } from '../../ui/person-mark.tsx'
 import { Revealed } from '../../ui/revealed.tsx'
-import { useChat, useChatState, useSettledView } from '../chat-context.ts'
-import { type Reading, useReadingOf } from './reading.ts'
+import { useChat, useChatState, useSettledView } from '../../state/chat-context.ts'
+import { type Reading, useReadingOf } from '../../state/reading.ts'
 
 const MOST_MARKS = 3
 

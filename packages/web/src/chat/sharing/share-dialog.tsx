@@ -8,7 +8,7 @@ import { type KeyboardEvent, type SubmitEvent, useEffect, useId, useState } from
 import { cn } from '../../lib/cn.ts'
 import { formatDate } from '../../lib/format.ts'
 import { fetchShares, findPeople, putShare, revokeShare } from '../../net/shares.ts'
-import { useAttempt, useOnShow } from '../../settings/use-attempt.ts'
+import { useAttempt, useOnShow } from '../../lib/use-attempt.ts'
 import { Alert } from '../../ui/alert.tsx'
 import { Button } from '../../ui/button.tsx'
 import { CopyButton } from '../../ui/copy-button.tsx'
@@ -18,7 +18,7 @@ import { Revealed } from '../../ui/revealed.tsx'
 import { Spinner } from '../../ui/spinner.tsx'
 import { TitledDialog } from '../../ui/titled-dialog.tsx'
 import { SnapshotLinks } from './snapshot-links.tsx'
-import { MODE_SAYS } from './mode-says.ts'
+import { MODE_SAYS } from '../../state/mode-effects.ts'
 import { END_CHOICES, type EndChoice, endOf } from './ends.ts'
 
 type Share = ShareList['shares'][number]

@@ -14,10 +14,10 @@ import { Button } from '../../ui/button.tsx'
 import { PersonMark } from '../../ui/person-mark.tsx'
 import { Revealed } from '../../ui/revealed.tsx'
 import { Spinner } from '../../ui/spinner.tsx'
-import { useChat } from '../chat-context.ts'
+import { useChat } from '../../state/chat-context.ts'
 import { BranchesProvider } from '../transcript/branches.ts'
 import { TranscriptView } from '../transcript/transcript-view.tsx'
-import { type Reading, ReadingProvider } from './reading.ts'
+import { type Reading, ReadingProvider } from '../../state/reading.ts'
 
 type Found =
   | { state: 'loading' }

@@ -1,6 +1,6 @@
 import { PersonMark } from '../../ui/person-mark.tsx'
 import { Revealed } from '../../ui/revealed.tsx'
-import { useReading } from './reading.ts'
+import { useReading } from '../../state/reading.ts'
 
 /** In place of the buttons of who may not answer. As high as they are. */
 export function WaitingForOwner() {

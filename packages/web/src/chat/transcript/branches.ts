@@ -4,8 +4,8 @@ import type { MessageEntry } from '@sandlot/shared/transcript/entries'
 import type { Transcript } from '@sandlot/shared/transcript/transcript'
 import { createContext, useContext, useMemo, useState } from 'react'
 import type { PendingMessage } from '../../state/outbox.ts'
-import { useChat, useSettledView } from '../chat-context.ts'
-import { useReading } from '../sharing/reading.ts'
+import { useChat, useSettledView } from '../../state/chat-context.ts'
+import { useReading } from '../../state/reading.ts'
 import { type Said, sayAgain } from './say-again.ts'
 
 interface Branches {

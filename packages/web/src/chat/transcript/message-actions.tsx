@@ -10,7 +10,7 @@ import { useLocation } from 'wouter'
 import { forkSession } from '../../net/routes.ts'
 import { CopyButton } from '../../ui/copy-button.tsx'
 import { cn } from '../../lib/cn.ts'
-import { useReading } from '../sharing/reading.ts'
+import { useReading } from '../../state/reading.ts'
 import { useBranches } from './branches.ts'
 import { ACTION } from './message-action.ts'
 

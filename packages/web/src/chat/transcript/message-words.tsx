@@ -1,11 +1,11 @@
 /** The words of a person's message, with the files that they name as ways to look at them. */
 import { File as FileIcon } from 'lucide-react'
 import { cn } from '../../lib/cn.ts'
-import { useDesk } from '../../desk/use-desk.ts'
+import { useDesk } from '../../state/use-workspace.ts'
 import { revealedText } from '../../lib/invisible.ts'
 import { Revealed } from '../../ui/revealed.tsx'
 import { partsWithPaths } from '../attached-files.ts'
-import { useReading } from '../sharing/reading.ts'
+import { useReading } from '../../state/reading.ts'
 
 export function MessageWords({ words }: { words: string }) {
   const { openFile } = useDesk()

@@ -2,10 +2,10 @@ import type { EndEntry } from '@sandlot/shared/transcript/entries'
 import { CircleAlert, CircleSlash, RotateCcw } from 'lucide-react'
 import { memo, useState } from 'react'
 import { cn } from '../../lib/cn.ts'
-import { spentLine, spentRows } from '../../lib/usage-words.ts'
+import { spentLine, spentRows } from '../../lib/usage-text.ts'
 import { Button } from '../../ui/button.tsx'
 import { CopyButton } from '../../ui/copy-button.tsx'
-import { useReading } from '../sharing/reading.ts'
+import { useReading } from '../../state/reading.ts'
 import { END_WORDS, endLines, failuresSentence } from '@sandlot/shared/transcript/end-words'
 
 /** There is something to say about how it ended. */

@@ -34,8 +34,8 @@ import {
   UserMessage,
 } from './message-rows.tsx'
 import { withRuns } from '../calls/call-runs.ts'
-import { useChat, useChatState } from '../chat-context.ts'
-import { useReading } from '../sharing/reading.ts'
+import { useChat, useChatState } from '../../state/chat-context.ts'
+import { useReading } from '../../state/reading.ts'
 import { type Block, Blocks, promptOfRow, type Row } from './blocks.ts'
 import { hasWords, PromptEnd, PromptSpent } from './prompt-end.tsx'
 import { RememberedProvider } from './remembered.ts'

@@ -1,6 +1,6 @@
 /** A patch, file by file. */
 import { useMemo } from 'react'
-import { DiffRow, DiffStat } from '../../diff/diff-view.tsx'
+import { DiffRow, DiffStat } from '../diff-view.tsx'
 import { Revealed } from '../../ui/revealed.tsx'
 import { CannotShow, useText, type ViewProps, Waiting, Windowed } from '../parts.tsx'
 import { patchRows } from '../patch.ts'

@@ -17,7 +17,7 @@ import { Field } from '../../ui/field.tsx'
 import { Spinner } from '../../ui/spinner.tsx'
 import { Part } from '../part.tsx'
 import { Choice } from '../people/setting-fields.tsx'
-import { useAttempt, useOnShow } from '../use-attempt.ts'
+import { useAttempt, useOnShow } from '../../lib/use-attempt.ts'
 import { AUDIT_WORDS, auditWord, changedFacts, fromWords, whomWords } from './audit-words.ts'
 
 const ALL: AuditFilter = { who: '', text: '', what: '', from: '', to: '' }

@@ -17,7 +17,7 @@ import { INPUT } from '../../ui/field.tsx'
 import { Spinner } from '../../ui/spinner.tsx'
 import { showToast } from '../../ui/toasts.tsx'
 import { Setting } from '../people/setting-fields.tsx'
-import { useAttempt, useOnShow } from '../use-attempt.ts'
+import { useAttempt, useOnShow } from '../../lib/use-attempt.ts'
 
 const WORDS: Record<RetentionKind, { title: string; hint: string; one: string; start: number }> = {
   chats: {

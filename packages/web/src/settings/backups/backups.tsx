@@ -14,7 +14,7 @@ import { Alert, Hint } from '../../ui/alert.tsx'
 import { CopyButton } from '../../ui/copy-button.tsx'
 import { Spinner } from '../../ui/spinner.tsx'
 import { Part } from '../part.tsx'
-import { useAttempt, useOnShow } from '../use-attempt.ts'
+import { useAttempt, useOnShow } from '../../lib/use-attempt.ts'
 
 /** A schedule that is so late is not kept. */
 const LATE_MS = 2 * 3_600_000

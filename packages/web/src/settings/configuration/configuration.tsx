@@ -8,7 +8,7 @@ import { fetchConfiguration } from '../../net/administration.ts'
 import { Alert } from '../../ui/alert.tsx'
 import { SearchField } from '../../ui/search-field.tsx'
 import { Part } from '../part.tsx'
-import { useAttempt, useOnShow } from '../use-attempt.ts'
+import { useAttempt, useOnShow } from '../../lib/use-attempt.ts'
 
 const SOURCES: Record<SettingRow['source'], string> = {
   environment: 'environment',

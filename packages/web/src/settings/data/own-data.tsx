@@ -2,7 +2,7 @@
 import { Download } from 'lucide-react'
 import { useState } from 'react'
 import { useSubmit } from '../../auth/use-submit.ts'
-import { useChat } from '../../chat/chat-context.ts'
+import { useChat } from '../../state/chat-context.ts'
 import { deleteAccount, fetchAccountWays } from '../../net/sign-in.ts'
 import { Alert } from '../../ui/alert.tsx'
 import { Button } from '../../ui/button.tsx'
@@ -10,7 +10,7 @@ import { Field } from '../../ui/field.tsx'
 import { PasswordField } from '../../ui/password-field.tsx'
 import { Spinner } from '../../ui/spinner.tsx'
 import { Part } from '../part.tsx'
-import { useAttempt, useOnShow } from '../use-attempt.ts'
+import { useAttempt, useOnShow } from '../../lib/use-attempt.ts'
 
 export function OwnData() {
   const { me } = useChat()

@@ -10,7 +10,7 @@ import { Choice, Field, type FieldProps, INPUT } from '../../ui/field.tsx'
 import { PasswordField } from '../../ui/password-field.tsx'
 import { Spinner } from '../../ui/spinner.tsx'
 import { showToast } from '../../ui/toasts.tsx'
-import { useAttempt } from '../use-attempt.ts'
+import { useAttempt } from '../../lib/use-attempt.ts'
 import { type ModelDraft, draftOf, emptyModel, modelOf, PRESETS } from './endpoint-draft.ts'
 
 export function EndpointForm(props: {

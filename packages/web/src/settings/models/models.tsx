@@ -3,14 +3,14 @@ import type { EndpointView, ModelPrice, ModelsView } from '@sandlot/shared/team/
 import { Pencil, Plus, Trash2 } from 'lucide-react'
 import { useState } from 'react'
 import { Link } from 'wouter'
-import { useChat } from '../../chat/chat-context.ts'
+import { useChat } from '../../state/chat-context.ts'
 import { fetchModels, removeEndpoint } from '../../net/models.ts'
 import { Alert } from '../../ui/alert.tsx'
 import { Button, IconButton } from '../../ui/button.tsx'
 import { Spinner } from '../../ui/spinner.tsx'
 import { showToast } from '../../ui/toasts.tsx'
 import { Part } from '../part.tsx'
-import { useAttempt, useOnShow } from '../use-attempt.ts'
+import { useAttempt, useOnShow } from '../../lib/use-attempt.ts'
 import { EndpointForm } from './endpoint-form.tsx'
 
 export function ModelsSection() {

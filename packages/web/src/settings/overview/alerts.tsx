@@ -8,7 +8,7 @@ import { call } from '../../net/http.ts'
 import { Alert } from '../../ui/alert.tsx'
 import { Button } from '../../ui/button.tsx'
 import { Part } from '../part.tsx'
-import { useAttempt } from '../use-attempt.ts'
+import { useAttempt } from '../../lib/use-attempt.ts'
 
 /** Milliseconds between two questions; the service itself looks as often. */
 const RENEW_MS = 30_000

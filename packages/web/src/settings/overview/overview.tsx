@@ -16,7 +16,7 @@ import { PersonMark } from '../../ui/person-mark.tsx'
 import { Spinner } from '../../ui/spinner.tsx'
 import { showToast } from '../../ui/toasts.tsx'
 import { Part } from '../part.tsx'
-import { useAttempt } from '../use-attempt.ts'
+import { useAttempt } from '../../lib/use-attempt.ts'
 import { AlertsPart } from './alerts.tsx'
 import { ChecksPart } from './checks.tsx'
 

@@ -11,8 +11,8 @@ import { CopyButton } from '../../ui/copy-button.tsx'
 import { Field, INPUT } from '../../ui/field.tsx'
 import { Spinner } from '../../ui/spinner.tsx'
 import { ROLE_WORDS } from '../account.tsx'
-import { KeptLine } from '../kept-line.tsx'
-import { useAttempt, useOnShow } from '../use-attempt.ts'
+import { KeptLine } from '../revocable-row.tsx'
+import { useAttempt, useOnShow } from '../../lib/use-attempt.ts'
 
 const DAYS = [1, 7, 30, 90]
 

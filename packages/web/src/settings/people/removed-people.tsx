@@ -4,8 +4,8 @@ import { formatDate } from '../../lib/format.ts'
 import { removePerson } from '../../net/routes.ts'
 import { Alert } from '../../ui/alert.tsx'
 import { Button } from '../../ui/button.tsx'
-import { KeptLine } from '../kept-line.tsx'
-import { useAttempt } from '../use-attempt.ts'
+import { KeptLine } from '../revocable-row.tsx'
+import { useAttempt } from '../../lib/use-attempt.ts'
 import { RemovePersonForm } from './remove-person-form.tsx'
 
 /** Those whose files and chats are still here, or whose removal is under way. */

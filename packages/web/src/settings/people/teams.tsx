@@ -14,9 +14,9 @@ import { Button } from '../../ui/button.tsx'
 import { Field, INPUT } from '../../ui/field.tsx'
 import { SearchField } from '../../ui/search-field.tsx'
 import { Spinner } from '../../ui/spinner.tsx'
-import { KeptLine } from '../kept-line.tsx'
+import { KeptLine } from '../revocable-row.tsx'
 import { Part } from '../part.tsx'
-import { useAttempt, useOnShow } from '../use-attempt.ts'
+import { useAttempt, useOnShow } from '../../lib/use-attempt.ts'
 import { AgentSettingsForm } from './agent-settings-form.tsx'
 
 /** How many of those found are shown to be added. */

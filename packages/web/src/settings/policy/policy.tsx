@@ -8,7 +8,7 @@ import { Button } from '../../ui/button.tsx'
 import { NewRuleForm } from '../new-rule-form.tsx'
 import { Part } from '../part.tsx'
 import { EFFECT, RuleLine } from '../rules.tsx'
-import { useAttempt, useOnShow } from '../use-attempt.ts'
+import { useAttempt, useOnShow } from '../../lib/use-attempt.ts'
 
 export function PolicySection() {
   const [view, setView] = useState<DeploymentRules | null>(null)

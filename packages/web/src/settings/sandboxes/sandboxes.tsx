@@ -7,7 +7,7 @@ import { useEffect, useMemo, useState } from 'react'
 import { cn } from '../../lib/cn.ts'
 import { formatCount, formatDate } from '../../lib/format.ts'
 import { actOnSandbox, fetchSandboxes, fetchUses } from '../../net/administration.ts'
-import { STATE_WORDS } from '../../sandbox/sandbox-words.ts'
+import { STATE_WORDS } from '../../lib/sandbox-text.ts'
 import { Alert } from '../../ui/alert.tsx'
 import { Button, IconButton } from '../../ui/button.tsx'
 import { ConfirmDialog } from '../../ui/confirm-dialog.tsx'
@@ -15,7 +15,7 @@ import { SearchField } from '../../ui/search-field.tsx'
 import { Spinner } from '../../ui/spinner.tsx'
 import { showToast } from '../../ui/toasts.tsx'
 import { Part } from '../part.tsx'
-import { useAttempt, useOnShow } from '../use-attempt.ts'
+import { useAttempt, useOnShow } from '../../lib/use-attempt.ts'
 
 type Row = SandboxesView['sandboxes'][number]
 

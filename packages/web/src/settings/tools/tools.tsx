@@ -8,7 +8,7 @@ import { cn } from '../../lib/cn.ts'
 import { formatCount, formatDuration } from '../../lib/format.ts'
 import { fetchToolStats } from '../../net/administration.ts'
 import { Alert } from '../../ui/alert.tsx'
-import { useAttempt, useOnShow } from '../use-attempt.ts'
+import { useAttempt, useOnShow } from '../../lib/use-attempt.ts'
 
 interface Column {
   key: 'id' | 'calls' | 'successRate' | 'p50Ms' | 'p95Ms' | 'truncationRate' | 'outputBytes'

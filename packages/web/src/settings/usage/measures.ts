@@ -3,7 +3,7 @@ import { formatBytes } from '@sandlot/shared/format-bytes'
 import type { CountedTool, CountedUsage } from '@sandlot/shared/office/usage'
 import { formatDuration } from '../../lib/format.ts'
 import type { Measure } from './by-day.tsx'
-import { costWords, dollarWords, tokenWords } from '../../lib/usage-words.ts'
+import { costWords, dollarWords, tokenWords } from '../../lib/usage-text.ts'
 
 const whole = (value: number): string => value.toLocaleString('en')
 

@@ -6,7 +6,7 @@ import { fetchUsage } from '../../net/usage.ts'
 import { Alert } from '../../ui/alert.tsx'
 import { Part } from '../part.tsx'
 import { Choice } from '../people/setting-fields.tsx'
-import { useAttempt, useOnShow } from '../use-attempt.ts'
+import { useAttempt, useOnShow } from '../../lib/use-attempt.ts'
 import { ByDay } from './by-day.tsx'
 import { DaysChoice, daysOf } from './days.tsx'
 import { USAGE_MEASURES } from './measures.ts'
@@ -19,7 +19,7 @@ import {
   percentUsed,
   tokenWords,
   unpricedWords,
-} from '../../lib/usage-words.ts'
+} from '../../lib/usage-text.ts'
 
 const ALL_MODELS = ''
 

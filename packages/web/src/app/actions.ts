@@ -1,0 +1,170 @@
+/** What can be done from the palette, in the groups that it shows. */
+import { MODES, isWithin } from '@sandlot/shared/mode'
+import {
+  ArrowDownToDot,
+  Copy,
+  FileCode,
+  Inbox,
+  Keyboard,
+  type LucideIcon,
+  LogOut,
+  Monitor,
+  Moon,
+  PanelLeft,
+  PanelRight,
+  PencilLine,
+  Share2,
+  Square,
+  SquarePen,
+  Sun,
+  Trash2,
+} from 'lucide-react'
+import { useLocation } from 'wouter'
+import { usePendingList } from '../chat/approvals/pending-button.tsx'
+import { useChat, useChatState } from '../state/chat-context.ts'
+import { MODE_WORDS } from '../chat/composer/mode-menu.tsx'
+import { useReadingOf } from '../state/reading.ts'
+import { PANELS } from '../workspace/dock.tsx'
+import { useDesk } from '../state/use-workspace.ts'
+import { ownKeys } from '../lib/own-keys.ts'
+import { type Shortcut, keysOf } from '../lib/shortcuts.ts'
+import { setTheme } from '../lib/theme.ts'
+import { signOut } from '../net/http.ts'
+import { groupsOf } from '../settings/sections.tsx'
+import { useDeleteChats } from '../sidebar/use-delete-chats.ts'
+import { isBusy } from '../state/chat-state.ts'
+import { copyLastCode, copyLastReply } from './copy-last.ts'
+
+export interface PaletteItem {
+  id: string
+  label: string
+  icon: LucideIcon
+  keys?: string
+  run: () => void
+}
+
+export interface PaletteGroup {
+  title: string
+  items: readonly PaletteItem[]
+}
+
+/** What only the page's frame can do. */
+export interface FrameActions {
+  toggleSidebar: () => void
+  share: () => void
+  rename: () => void
+  showShortcuts: () => void
+  focusComposer: () => void
+}
+
+export function useActions(frame: FrameActions): PaletteGroup[] {
+  const { chat, me, onSignedOut } = useChat()
+  const [, navigate] = useLocation()
+  const desk = useDesk()
+  const setPending = usePendingList((state) => state.setOpen)
+  const sessionId = useChatState((state) => state.activeId)
+  const known = useChatState(({ views }) => sessionId !== null && (views[sessionId]?.transcript.seq ?? 0) > 0)
+  const busy = useChatState((state) => isBusy(state, sessionId))
+  const { access } = useReadingOf(sessionId)
+  const own = known && access === 'own'
+  const guest = me.role === 'guest'
+  const deleteChats = useDeleteChats()
+  const ofKey = (shortcut: Shortcut) => ({ id: shortcut, keys: keysOf(shortcut, ownKeys()) })
+  const transcript = () =>
+    sessionId === null ? undefined : chat.store.getState().views[sessionId]?.transcript
+  const chatActions: (PaletteItem | false)[] = [
+    !guest && { ...ofKey('new-chat'), label: 'New chat', icon: SquarePen, run: () => navigate('/') },
+    busy &&
+      access !== 'watch' && {
+        ...ofKey('stop'),
+        label: 'Stop the agent',
+        icon: Square,
+        run: () => chat.stopPrompt(sessionId),
+      },
+    access !== 'watch' && {
+      ...ofKey('focus-composer'),
+      label: 'Go to the field for messages',
+      icon: ArrowDownToDot,
+      run: frame.focusComposer,
+    },
+    known && {
+      ...ofKey('copy-reply'),
+      label: 'Copy the last answer',
+      icon: Copy,
+      run: () => copyLastReply(transcript()?.entries),
+    },
+    known && {
+      ...ofKey('copy-code'),
+      label: 'Copy the last code block',
+      icon: FileCode,
+      run: () => copyLastCode(transcript()?.entries),
+    },
+    own && { id: 'share', label: 'Share this chat…', icon: Share2, run: frame.share },
+    own && {
+      ...ofKey('delete-chat'),
+      label: 'Delete this chat',
+      icon: Trash2,
+      run: () => deleteChats(sessionId === null ? [] : [sessionId]),
+    },
+    own && { id: 'rename', label: 'Rename this chat…', icon: PencilLine, run: frame.rename },
+    ...(own
+      ? MODES.filter((mode) => isWithin(me.modeCeiling, mode)).map((mode) => ({
+          id: `mode-${mode}`,
+          label: `Approval mode: ${MODE_WORDS[mode].name}`,
+          icon: MODE_WORDS[mode].icon,
+          run: () => chat.setMode(sessionId ?? '', mode),
+        }))
+      : []),
+  ]
+  const view: (PaletteItem | false)[] = [
+    ...(guest
+      ? []
+      : PANELS.map(({ id, label, icon }) => ({
+          id: `panel-${id}`,
+          label: `Open the workspace: ${label}`,
+          icon,
+          run: () => desk.open(id),
+        }))),
+    !guest && {
+      ...ofKey('toggle-workspace'),
+      label: 'Show or hide the workspace',
+      icon: PanelRight,
+      run: desk.toggle,
+    },
+    {
+      ...ofKey('toggle-sidebar'),
+      label: 'Show or hide the list of chats',
+      icon: PanelLeft,
+      run: frame.toggleSidebar,
+    },
+    { id: 'theme-light', label: 'Theme: light', icon: Sun, run: () => setTheme('light') },
+    { id: 'theme-dark', label: 'Theme: dark', icon: Moon, run: () => setTheme('dark') },
+    { id: 'theme-system', label: 'Theme: as the system', icon: Monitor, run: () => setTheme('system') },
+    {
+      ...ofKey('pending'),
+      label: 'What waits for you in all chats',
+      icon: Inbox,
+      run: () => setPending(true),
+    },
+    { ...ofKey('shortcuts'), label: 'Keyboard shortcuts', icon: Keyboard, run: frame.showShortcuts },
+  ]
+  const settings = groupsOf(me.role)
+    .flatMap(({ sections }) => sections)
+    .map(({ id, title, icon }) => ({
+      id: `settings-${id}`,
+      label: `Settings: ${title}`,
+      icon,
+      run: () => navigate(`/settings/${id}`),
+    }))
+  const leave = {
+    id: 'sign-out',
+    label: 'Sign out',
+    icon: LogOut,
+    run: () => void signOut().finally(onSignedOut),
+  }
+  return [
+    { title: 'This chat', items: chatActions.filter((item) => item !== false) },
+    { title: 'View', items: view.filter((item) => item !== false) },
+    { title: 'Settings', items: [...settings, leave] },
+  ]
+}

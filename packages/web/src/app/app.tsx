@@ -1,0 +1,150 @@
+/** Who is here decides what is shown: set up, sign in, or the chat. */
+import type { Me } from '@sandlot/shared/api'
+import { messageOf } from '@sandlot/shared/errors'
+import { lazy, Suspense, useCallback, useEffect, useState } from 'react'
+import { useLocation } from 'wouter'
+import type { SignInWays } from '@sandlot/shared/team/sign-in-api'
+import { AuthLayout } from '../auth/auth-layout.tsx'
+import { InvitationPage, ResetPage, SetupPage } from '../auth/link-pages.tsx'
+import { SignInPage } from '../auth/sign-in-page.tsx'
+import { ApiError, fetchMe, fetchSetupNeeded, signOut } from '../net/http.ts'
+import { fetchSignInWays } from '../net/sign-in.ts'
+import { Button } from '../ui/button.tsx'
+import { LogoMark } from '../ui/logo.tsx'
+
+// The pages before it stay light, and it comes while the person types.
+const SignedIn = lazy(() => import('./signed-in.tsx'))
+
+type Who =
+  | { state: 'asking' }
+  | { state: 'unreachable'; message: string }
+  | { state: 'nobody'; setupNeeded: boolean; ways: SignInWays }
+  /** `justNow`: by what they did on this page. */
+  | { state: 'known'; me: Me; justNow?: true }
+
+/** A password is always a way in, at least for administrators, whatever is known of others. */
+const BY_PASSWORD: SignInWays = { local: 'all', providers: [], reset: false }
+
+async function findOut(): Promise<Who> {
+  try {
+    return { state: 'known', me: await fetchMe() }
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.code !== 'unauthenticated') {
+      return { state: 'unreachable', message: messageOf(error) }
+    }
+  }
+  try {
+    const ways = fetchSignInWays().catch(() => BY_PASSWORD)
+    return { state: 'nobody', setupNeeded: await fetchSetupNeeded(), ways: await ways }
+  } catch (error) {
+    return { state: 'unreachable', message: messageOf(error) }
+  }
+}
+
+export function App() {
+  const [who, setWho] = useState<Who>({ state: 'asking' })
+  const [path, navigate] = useLocation()
+  const ask = useCallback(async () => setWho(await findOut()), [])
+  const onSignedOut = useCallback(() => {
+    setWho({ state: 'asking' })
+    void ask()
+  }, [ask])
+  useEffect(() => {
+    void ask()
+  }, [ask])
+
+  // The address follows from who is here. The address of a chat or of settings is kept, so
+  // that a sign-in leads back to it.
+  const wanted = addressOf(who, path)
+  useEffect(() => {
+    if (wanted !== path) navigate(wanted + (wanted === '/setup' ? location.search : ''), { replace: true })
+  }, [wanted, path, navigate])
+
+  switch (who.state) {
+    case 'asking':
+      return null
+    case 'unreachable':
+      return <Unreachable message={who.message} onRetry={() => void ask()} />
+    case 'nobody':
+      return (
+        <BeforeSignIn
+          path={wanted}
+          setupNeeded={who.setupNeeded}
+          ways={who.ways}
+          onSignedIn={async () => {
+            const now = await findOut()
+            setWho(now.state === 'known' ? { ...now, justNow: true } : now)
+          }}
+        />
+      )
+    case 'known':
+      if (path === '/invitation' && who.justNow === undefined)
+        return <SignedInAlready me={who.me} onSignedOut={onSignedOut} />
+      return (
+        <Suspense fallback={null}>
+          <SignedIn key={who.me.id} me={who.me} onSignedOut={onSignedOut} onStale={ask} />
+        </Suspense>
+      )
+  }
+}
+
+const BEFORE_SIGN_IN = ['/setup', '/sign-in', '/reset']
+
+/** Where who is here belongs: `path` itself, wherever it may be. */
+function addressOf(who: Who, path: string): string {
+  switch (who.state) {
+    case 'nobody':
+      if (who.setupNeeded) return '/setup'
+      return /^\/(?:s|settings|snapshots)\/|^\/(?:invitation|reset)$/.test(path) ? path : '/sign-in'
+    case 'known':
+      return BEFORE_SIGN_IN.includes(path) || (path === '/invitation' && who.justNow === true) ? '/' : path
+    case 'asking':
+    case 'unreachable':
+      return path
+  }
+}
+
+function BeforeSignIn(props: {
+  path: string
+  setupNeeded: boolean
+  ways: SignInWays
+  onSignedIn: () => Promise<void>
+}) {
+  const { path, ways, onSignedIn } = props
+  const token = new URLSearchParams(location.search).get('token') ?? ''
+  if (props.setupNeeded) return <SetupPage token={token} onSignedIn={onSignedIn} />
+  if (path === '/invitation') return <InvitationPage token={token} ways={ways} onSignedIn={onSignedIn} />
+  if (path === '/reset') return <ResetPage token={token} />
+  return <SignInPage ways={ways} onSignedIn={onSignedIn} />
+}
+
+/** An invitation makes an account, which is not for who has one. */
+function SignedInAlready(props: { me: Me; onSignedOut: () => void }) {
+  const [, navigate] = useLocation()
+  return (
+    <AuthLayout
+      title="You are signed in already"
+      text={`This invitation makes a new account, and you are ${props.me.email}. Sign out to use it for another address.`}
+    >
+      <div className="flex flex-col gap-2.5">
+        <Button variant="primary" onClick={() => navigate('/', { replace: true })}>
+          Go to your chats
+        </Button>
+        <Button onClick={() => void signOut().finally(props.onSignedOut)}>Sign out</Button>
+      </div>
+    </AuthLayout>
+  )
+}
+
+function Unreachable(props: { message: string; onRetry: () => void }) {
+  return (
+    <main className="flex h-full flex-col items-center justify-center gap-3 px-6 text-center">
+      <LogoMark className="size-9" />
+      <h1 className="mt-2 text-lg font-semibold">Sandlot cannot be reached</h1>
+      <p className="max-w-sm text-sm text-muted">{props.message}</p>
+      <Button className="mt-2" onClick={props.onRetry}>
+        Try again
+      </Button>
+    </main>
+  )
+}

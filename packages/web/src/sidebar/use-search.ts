@@ -1,0 +1,47 @@
+import { type SearchHit, type SearchKind, type SearchResult, searchResult } from '@sandlot/shared/desk/search'
+import { MAX_TITLE_CHARS, type SessionSummary } from '@sandlot/shared/frames'
+import { call, findSessions } from '../net/http.ts'
+import { type Pages, usePages } from '../lib/use-pages.ts'
+
+/** What is looked for beside the words; absent: everything. */
+export interface SearchFilters {
+  kinds?: readonly SearchKind[] | undefined
+  /** Epoch milliseconds, also of `until`. */
+  since?: number | undefined
+  until?: number | undefined
+  /** Who wrote it: a person’s id, or `agent`. */
+  who?: string | undefined
+  /** Of the reader: a project’s id, and whether the chat is in the archive. */
+  project?: string | undefined
+  archived?: boolean | undefined
+  /** A chat's id. */
+  chat?: string | undefined
+}
+
+/** A page of what was found, newest first; `before` is the `next` of the page before it. */
+function fetchHits(text: string, filters: SearchFilters = {}, before?: number): Promise<SearchResult> {
+  const { kinds, ...others } = filters
+  const query = new URLSearchParams({ q: text })
+  if (kinds !== undefined) query.set('kind', kinds.join(','))
+  for (const [name, value] of Object.entries({ ...others, before }))
+    if (value !== undefined) query.set(name, String(value))
+  return call(searchResult, 'GET', `/api/search?${query}`)
+}
+
+/** What is found in chats, newest first. */
+export function useSearch(text: string, filters: SearchFilters = {}): Pages<SearchHit> {
+  const words = text.trim()
+  return usePages(words === '' ? '' : JSON.stringify([words, filters]), async (before) => {
+    const { hits: items, next } = await fetchHits(words, filters, before)
+    return { items, next }
+  })
+}
+
+/** Chats by a part of their names. */
+export function useNamed(text: string): Pages<SessionSummary> {
+  const name = text.trim().slice(0, MAX_TITLE_CHARS)
+  return usePages(name, async (before) => {
+    const { sessions: items, next } = await findSessions(name, before)
+    return { items, next }
+  })
+}

@@ -1,0 +1,105 @@
+import type { BackgroundJob } from '@sandlot/shared/desk/sandbox'
+import { useEffect, useState } from 'react'
+import { Link } from 'wouter'
+import { formatDuration } from '../lib/format.ts'
+import { endJob, fetchJobOutput, fetchJobs } from '../net/sandbox.ts'
+import { useAttempt } from '../lib/use-attempt.ts'
+import { Alert } from '../ui/alert.tsx'
+import { Button } from '../ui/button.tsx'
+import { Revealed } from '../ui/revealed.tsx'
+import { Spinner } from '../ui/spinner.tsx'
+
+const LOOK_MS = 5_000
+
+/** What goes on in the background, of all chats. `running`: commands of any kind, seen last. */
+export function BackgroundJobs(props: { running: number }) {
+  const { running } = props
+  const [jobs, setJobs] = useState<readonly BackgroundJob[] | null>(null)
+  const { problem, attempt } = useAttempt()
+  const look = () => attempt(async () => setJobs(running === 0 ? [] : await fetchJobs()), 'again')
+  useEffect(() => {
+    void look()
+    if (running === 0) return undefined
+    const timer = setInterval(() => {
+      if (document.visibilityState === 'visible') void look()
+    }, LOOK_MS)
+    return () => clearInterval(timer)
+    // `look` is made anew by each drawing, and does the same.
+    // oxlint-disable-next-line react-hooks/exhaustive-deps
+  }, [running])
+  return (
+    <section aria-labelledby="background-jobs" className="flex flex-col gap-2">
+      <h2 id="background-jobs" className="text-sm font-semibold">
+        In the background
+      </h2>
+      {problem !== null && <Alert>{problem}</Alert>}
+      {jobs === null && problem === null && (
+        <p role="status" className="flex items-center gap-2 text-sm text-muted">
+          <Spinner /> Looking for what runs…
+        </p>
+      )}
+      {jobs?.length === 0 && (
+        <p className="text-sm text-muted">
+          Nothing runs in the background. Servers and long jobs that the agent starts are listed here.
+        </p>
+      )}
+      {jobs !== null && jobs.length > 0 && (
+        <ul className="divide-y divide-line rounded-xl border border-line">
+          {jobs.map((job) => (
+            <Job key={job.id} job={job} onEnded={() => void look()} />
+          ))}
+        </ul>
+      )}
+    </section>
+  )
+}
+
+function Job(props: { job: BackgroundJob; onEnded: () => void }) {
+  const { id, line, startedAt, session, by } = props.job
+  const [output, setOutput] = useState<string | null>(null)
+  const { busy, problem, attempt } = useAttempt()
+  const toggle = () =>
+    output === null ? attempt(async () => setOutput(await fetchJobOutput(id))) : setOutput(null)
+  return (
+    <li className="flex flex-col gap-2 px-3 py-2.5">
+      <p className="font-mono text-xs text-ink [overflow-wrap:anywhere]">
+        <Revealed text={line} />
+      </p>
+      <p className="text-xs text-muted">
+        {formatDuration(Date.now() - startedAt)}
+        {by === undefined ? '' : `, for ${by.name}`}, from{' '}
+        <Link href={`/s/${session.id}`} className="text-accent underline-offset-2 hover:underline">
+          {session.title ?? 'New chat'}
+        </Link>
+      </p>
+      <div className="flex flex-wrap gap-2">
+        <Button size="sm" aria-expanded={output !== null} onClick={() => void toggle()}>
+          {output === null ? 'Show output' : 'Hide output'}
+        </Button>
+        <Button
+          size="sm"
+          variant="danger"
+          disabled={busy}
+          onClick={() =>
+            void attempt(async () => {
+              await endJob(id)
+              props.onEnded()
+            })
+          }
+        >
+          Stop
+        </Button>
+      </div>
+      {problem !== null && <Alert>{problem}</Alert>}
+      {output !== null && (
+        <pre
+          tabIndex={0}
+          aria-label="The last of its output"
+          className="max-h-60 overflow-auto rounded-lg bg-sunken p-2.5 font-mono text-xs whitespace-pre-wrap [overflow-wrap:anywhere]"
+        >
+          {output === '' ? 'Nothing was printed yet.' : <Revealed text={output} />}
+        </pre>
+      )}
+    </li>
+  )
+}

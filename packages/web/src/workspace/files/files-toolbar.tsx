@@ -1,0 +1,85 @@
+/** Above the tree: search, what is new, and what is about the workspace as a whole. */
+import { Menu } from '@base-ui/react/menu'
+import { Archive, Ellipsis, FilePlus, FolderPlus, FolderUp, RotateCw, Trash2, Upload } from 'lucide-react'
+import { useRef } from 'react'
+import { zipUrl } from '../../net/files.ts'
+import { IconButton } from '../../ui/button.tsx'
+import { SearchField } from '../../ui/search-field.tsx'
+import { folderOf, nameOf } from '../../state/dropped.ts'
+import { type EntryActions, ITEM, POPUP } from './entry-menu.tsx'
+import { refreshTree, useTree } from './use-tree.ts'
+
+export function FilesToolbar(props: {
+  query: string
+  onQuery: (query: string) => void
+  actions: EntryActions
+  onFolders: () => void
+  onTrash: () => void
+}) {
+  const { actions } = props
+  const host = useRef<HTMLDivElement>(null)
+  const at = useTree((tree) => tree.at)
+  const item = (label: string, Icon: typeof Upload, onClick: () => void) => (
+    <Menu.Item className={ITEM} onClick={onClick}>
+      <Icon className="size-4 text-muted" aria-hidden /> {label}
+    </Menu.Item>
+  )
+  /** Where the keys are: in that folder, or beside that file. */
+  const folder = (): string => {
+    const entry = at === null ? undefined : entryAt(at)
+    return at === null || entry === undefined ? '' : entry.kind === 'directory' ? at : folderOf(at)
+  }
+  return (
+    <div ref={host} className="flex items-center gap-1 border-b border-line py-1.5 pr-2 pl-3">
+      <SearchField
+        label="Search for files"
+        placeholder="Search for files"
+        compact
+        value={props.query}
+        onChange={props.onQuery}
+        onKeyDown={(event) => {
+          if (event.key !== 'Escape' || props.query === '') return
+          event.nativeEvent.stopImmediatePropagation()
+          props.onQuery('')
+        }}
+      />
+      <IconButton label="New file" onClick={() => actions.addFile(folder())} className="max-sm:hidden">
+        <FilePlus aria-hidden />
+      </IconButton>
+      <IconButton label="New folder" onClick={() => actions.addFolder(folder())} className="max-sm:hidden">
+        <FolderPlus aria-hidden />
+      </IconButton>
+      <IconButton label="Add files" onClick={() => actions.upload(folder())}>
+        <Upload aria-hidden />
+      </IconButton>
+      <Menu.Root>
+        <Menu.Trigger
+          render={<IconButton label="More about the workspace" className="data-popup-open:bg-hover" />}
+        >
+          <Ellipsis aria-hidden />
+        </Menu.Trigger>
+        <Menu.Portal container={host}>
+          <Menu.Positioner positionMethod="fixed" side="bottom" align="end" sideOffset={4} className="z-50">
+            <Menu.Popup className={POPUP}>
+              {item('New file', FilePlus, () => actions.addFile(folder()))}
+              {item('New folder', FolderPlus, () => actions.addFolder(folder()))}
+              {item('Add a folder', FolderUp, props.onFolders)}
+              <Menu.LinkItem className={ITEM} href={zipUrl('')} download closeOnClick>
+                <Archive className="size-4 text-muted" aria-hidden /> Download all as zip
+              </Menu.LinkItem>
+              {item('Trash', Trash2, props.onTrash)}
+              {item('Look again', RotateCw, () => void refreshTree())}
+            </Menu.Popup>
+          </Menu.Positioner>
+        </Menu.Portal>
+      </Menu.Root>
+    </div>
+  )
+}
+
+function entryAt(path: string) {
+  return useTree
+    .getState()
+    .folders.get(folderOf(path))
+    ?.entries.find(({ name }) => name === nameOf(path))
+}

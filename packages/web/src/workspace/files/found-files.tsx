@@ -1,0 +1,72 @@
+/** What fits the words that are searched for, as a list. */
+import { messageOf } from '@sandlot/shared/errors'
+import type { FilesFound } from '@sandlot/shared/person/files'
+import { useEffect, useState } from 'react'
+import { searchFiles } from '../../net/files.ts'
+import { Alert } from '../../ui/alert.tsx'
+import { Revealed } from '../../ui/revealed.tsx'
+import { Spinner } from '../../ui/spinner.tsx'
+import { folderOf, nameOf } from '../../state/dropped.ts'
+
+/** So long after the last letter. */
+const PAUSE_MS = 150
+const MOST_SHOWN = 100
+
+export function FoundFiles(props: { query: string; onOpen: (path: string, kind: string) => void }) {
+  const { query } = props
+  const [found, setFound] = useState<FilesFound | { problem: string } | null>(null)
+  useEffect(() => {
+    let over = false
+    const timer = setTimeout(() => {
+      searchFiles(query, MOST_SHOWN).then(
+        (files) => !over && setFound(files),
+        (error: unknown) => !over && setFound({ problem: messageOf(error) }),
+      )
+    }, PAUSE_MS)
+    return () => {
+      over = true
+      clearTimeout(timer)
+    }
+  }, [query])
+  if (found === null)
+    return (
+      <p role="status" className="flex items-center gap-2 px-5 py-3 text-sm text-muted">
+        <Spinner /> Searching…
+      </p>
+    )
+  if ('problem' in found)
+    return (
+      <div className="p-3">
+        <Alert>{found.problem}</Alert>
+      </div>
+    )
+  return (
+    <div className="min-h-0 flex-1 overflow-y-auto py-1">
+      {found.entries.length === 0 && <p className="px-5 py-2 text-sm text-muted">Nothing is called so.</p>}
+      <ul aria-label="Found files">
+        {found.entries.map(({ path, kind }) => (
+          <li key={path}>
+            <button
+              type="button"
+              onClick={() => props.onOpen(path, kind)}
+              className="flex min-h-9 w-full flex-col justify-center px-4 py-1 text-left hover:bg-hover focus-visible:-outline-offset-2 pointer-coarse:min-h-11"
+            >
+              <span className="max-w-full truncate text-sm">
+                <Revealed text={nameOf(path)} />
+                {kind === 'directory' && '/'}
+              </span>
+              {folderOf(path) !== '' && (
+                <span className="max-w-full truncate text-xs text-muted">
+                  <Revealed text={folderOf(path)} />
+                </span>
+              )}
+            </button>
+          </li>
+        ))}
+      </ul>
+      {found.more && (
+        <p className="px-4 py-2 text-xs text-muted">There may be more. Write more of the name.</p>
+      )}
+    </div>
+  )
+}

@@ -1,0 +1,88 @@
+/** What was deleted on this page, to be restored. */
+import { TRASH_DAYS, type TrashList } from '@sandlot/shared/person/files'
+import { Trash2 } from 'lucide-react'
+import { useState } from 'react'
+import { formatDate } from '../../lib/format.ts'
+import { emptyTrash, fetchTrash, restoreFile } from '../../net/files.ts'
+import { useAttempt, useOnShow } from '../../lib/use-attempt.ts'
+import { Alert } from '../../ui/alert.tsx'
+import { Button } from '../../ui/button.tsx'
+import { Revealed } from '../../ui/revealed.tsx'
+import { Spinner } from '../../ui/spinner.tsx'
+import { TitledDialog } from '../../ui/titled-dialog.tsx'
+
+export function TrashDialog(props: { onRestored: (path: string) => void; onClose: () => void }) {
+  const [list, setList] = useState<TrashList | null>(null)
+  const [sure, setSure] = useState(false)
+  const { busy, problem, attempt } = useAttempt()
+  const look = () => attempt(async () => setList(await fetchTrash()))
+  useOnShow(() => void look())
+  return (
+    <TitledDialog
+      open
+      onOpenChange={(open) => !open && props.onClose()}
+      title="Trash"
+      size="h-[30rem] max-h-[calc(100dvh-2rem)] w-[32rem]"
+    >
+      <p className="border-b border-line px-5 py-2 text-xs text-muted">
+        Deleted files stay here for {TRASH_DAYS} days and count towards the space of your workspace.
+      </p>
+      <div className="min-h-0 flex-1 overflow-y-auto">
+        {problem !== null && (
+          <div className="p-3">
+            <Alert>{problem}</Alert>
+          </div>
+        )}
+        {list === null && problem === null && (
+          <p role="status" className="flex items-center gap-2 px-5 py-3 text-sm text-muted">
+            <Spinner /> Looking into the trash…
+          </p>
+        )}
+        {list?.entries.length === 0 && <p className="px-5 py-3 text-sm text-muted">The trash is empty.</p>}
+        <ul aria-label="Trash" className="divide-y divide-line">
+          {list?.entries.map(({ id, path, removedAt }) => (
+            <li key={id} className="flex items-center gap-3 py-1.5 pr-3 pl-5 text-sm">
+              <span className="min-w-0 flex-1 [overflow-wrap:anywhere]">
+                <Revealed text={path} />
+              </span>
+              <span className="shrink-0 text-xs text-muted max-sm:hidden">{formatDate(removedAt)}</span>
+              <Button
+                size="sm"
+                disabled={busy}
+                onClick={() =>
+                  void attempt(async () => {
+                    const restored = await restoreFile(id)
+                    setList(await fetchTrash())
+                    props.onRestored(restored)
+                  })
+                }
+              >
+                Restore
+              </Button>
+            </li>
+          ))}
+        </ul>
+      </div>
+      {list !== null && list.entries.length > 0 && (
+        <div className="flex flex-wrap items-center justify-end gap-2 border-t border-line px-5 py-3">
+          {sure && <p className="flex-1 text-sm">Delete everything in it for good?</p>}
+          {sure && <Button onClick={() => setSure(false)}>Cancel</Button>}
+          <Button
+            variant="danger"
+            disabled={busy}
+            onClick={() => {
+              if (!sure) return setSure(true)
+              setSure(false)
+              void attempt(async () => {
+                await emptyTrash()
+                setList(await fetchTrash())
+              })
+            }}
+          >
+            <Trash2 className="size-4" aria-hidden /> {sure ? 'Delete for good' : 'Empty the trash'}
+          </Button>
+        </div>
+      )}
+    </TitledDialog>
+  )
+}

@@ -1,0 +1,104 @@
+/** What is done with files: made, moved, deleted, each with a way back where there is one. */
+import { messageOf } from '@sandlot/shared/errors'
+import { useState } from 'react'
+import { moveFile, removeFile, restoreFile } from '../../net/files.ts'
+import { ApiError } from '../../net/http.ts'
+import { showToast } from '../../ui/toasts.tsx'
+import { below, nameOf } from '../../state/dropped.ts'
+import { namesOf } from './tree-view.tsx'
+import { refreshTree, reveal, toggleFolder } from './use-tree.ts'
+
+/** `onMade` gets the path of what was made, under a name that it is to lose. */
+export function useFileActions(onMade: (path: string) => void) {
+  const [problem, setProblem] = useState<string | null>(null)
+  const [forever, setForever] = useState<readonly string[] | null>(null)
+
+  /** Shows what went wrong, and looks again either way. */
+  const attempt = async (work: () => Promise<void>) => {
+    setProblem(null)
+    try {
+      await work()
+    } catch (error) {
+      setProblem(messageOf(error))
+    }
+    await refreshTree()
+  }
+  const make = (folder: string, name: string, put: (path: string) => Promise<void>) =>
+    attempt(async () => {
+      if (folder !== '') toggleFolder(folder, true)
+      const path = await firstFree(below(folder, name), put)
+      await reveal(path)
+      onMade(path)
+    })
+  const move = (paths: readonly string[], folder: string) =>
+    attempt(async () => {
+      const back: { path: string; to: string }[] = []
+      try {
+        for (const path of paths) {
+          const to = below(folder, nameOf(path))
+          if (to === path) continue
+          await moveFile(path, to)
+          back.unshift({ path: to, to: path })
+        }
+      } finally {
+        if (back.length > 0)
+          showToast(`${namesOf(back.map(({ to }) => to))} moved.`, {
+            action: {
+              label: 'Undo',
+              onClick: () =>
+                void attempt(async () => {
+                  for (const one of back) await moveFile(one.path, one.to)
+                }),
+            },
+          })
+      }
+    })
+  const remove = (paths: readonly string[]) =>
+    attempt(async () => {
+      const ids: string[] = []
+      const left = [...paths]
+      try {
+        for (const path of paths) {
+          const id = await removeFile(path)
+          if (id !== null) ids.push(id)
+          left.shift()
+        }
+      } catch (error) {
+        // A full disk has no room for the trash either.
+        if (!(error instanceof ApiError) || error.code !== 'too_large') throw error
+        setForever(left)
+      } finally {
+        const gone = paths.slice(0, paths.length - left.length)
+        if (gone.length > 0)
+          showToast(`${namesOf(gone)} deleted.`, {
+            action: {
+              label: 'Undo',
+              onClick: () =>
+                void attempt(async () => {
+                  for (const id of ids.toReversed()) await reveal(await restoreFile(id))
+                }),
+            },
+          })
+      }
+    })
+  const removeForGood = (paths: readonly string[]) =>
+    attempt(async () => {
+      setForever(null)
+      for (const path of paths) await removeFile(path, { forever: true })
+    })
+  return { problem, setProblem, forever, setForever, attempt, make, move, remove, removeForGood }
+}
+
+/** `new file.txt`, `new file (2).txt` …, whichever is not there. */
+async function firstFree(path: string, put: (path: string) => Promise<void>): Promise<string> {
+  const [, stem = path, ending = ''] = /^(.*[^/])(\.[^./]+)$/.exec(path) ?? []
+  for (let n = 1; ; n++) {
+    const place = n === 1 ? path : `${stem} (${n})${ending}`
+    try {
+      await put(place)
+      return place
+    } catch (error) {
+      if (n === 50 || !(error instanceof ApiError) || error.code !== 'conflict') throw error
+    }
+  }
+}

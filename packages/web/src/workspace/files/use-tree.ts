@@ -1,0 +1,189 @@
+/** The tree of the workspace: what is open, marked and known of it. */
+import { messageOf } from '@sandlot/shared/errors'
+import type { WorkspaceEntry } from '@sandlot/shared/person/files'
+import { create } from 'zustand'
+import { fetchDirectory } from '../../net/files.ts'
+import { below, folderOf } from '../../state/dropped.ts'
+
+export interface Row {
+  path: string
+  entry: WorkspaceEntry
+  /** 0: directly in the workspace. */
+  level: number
+  /** Of a folder. */
+  open: boolean
+  /** Of those beside it, from 1, and how many those are. */
+  place: number
+  of: number
+}
+
+/** Below an open folder: what is not there yet, or is more than is listed. */
+export interface NoteRow {
+  folder: string
+  level: number
+  note: 'loading' | 'empty' | 'more' | 'failed'
+  words: string
+}
+
+interface Folder {
+  entries: readonly WorkspaceEntry[]
+  /** How many more there are behind the listed ones. */
+  left: number
+  problem: string | null
+}
+
+interface Tree {
+  folders: ReadonlyMap<string, Folder>
+  open: ReadonlySet<string>
+  marked: ReadonlySet<string>
+  /** Where the keys are. */
+  at: string | null
+  /** One end of a range that is marked with Shift. */
+  from: string | null
+}
+
+const nowhere = (): Tree => ({
+  folders: new Map(),
+  open: new Set(),
+  marked: new Set(),
+  at: null,
+  from: null,
+})
+
+export const useTree = create<Tree>()(nowhere)
+
+/** Reads a folder anew. What is on the screen stays there until the answer is. Never rejects. */
+export async function loadFolder(path: string): Promise<void> {
+  try {
+    const { entries, left } = await fetchDirectory(path)
+    setFolder(path, { entries: inOrder(entries), left, problem: null })
+  } catch (error) {
+    const known = useTree.getState().folders.get(path)
+    setFolder(path, { entries: known?.entries ?? [], left: known?.left ?? 0, problem: messageOf(error) })
+  }
+}
+
+/** The next entries of a folder that has more than are listed. */
+export async function loadMore(path: string): Promise<void> {
+  const known = useTree.getState().folders.get(path)
+  if (known === undefined) return
+  const last = known.entries.map(({ name }) => name).reduce((a, b) => (a > b ? a : b), '')
+  try {
+    const { entries, left } = await fetchDirectory(path, last)
+    setFolder(path, { entries: inOrder([...known.entries, ...entries]), left, problem: null })
+  } catch (error) {
+    setFolder(path, { ...known, problem: messageOf(error) })
+  }
+}
+
+/** All that is open, again. */
+export async function refreshTree(): Promise<void> {
+  const { open } = useTree.getState()
+  await Promise.all(['', ...open].map(loadFolder))
+}
+
+export function toggleFolder(path: string, open?: boolean): void {
+  const now = useTree.getState().open
+  const next = new Set(now)
+  if (open ?? !now.has(path)) next.add(path)
+  else next.delete(path)
+  useTree.setState({ open: next })
+  if (next.has(path)) void loadFolder(path)
+}
+
+/** Opens the folders above it, and puts the keys there. */
+export async function reveal(path: string): Promise<void> {
+  const above: string[] = []
+  for (let folder = folderOf(path); folder !== ''; folder = folderOf(folder)) above.unshift(folder)
+  useTree.setState(({ open }) => ({ open: new Set([...open, ...above]) }))
+  await Promise.all(['', ...above].map(loadFolder))
+  mark(path)
+}
+
+/** `add`: beside what is marked. `to`: everything from where the mark was begun. */
+export function mark(path: string, how: 'only' | 'add' | 'to' = 'only'): void {
+  const { marked, from } = useTree.getState()
+  if (how === 'only') useTree.setState({ marked: new Set([path]), at: path, from: path })
+  else if (how === 'add') {
+    const next = new Set(marked)
+    if (!next.delete(path)) next.add(path)
+    useTree.setState({ marked: next, at: path, from: path })
+  } else {
+    const paths = rowsOf(useTree.getState()).flatMap((row) => ('entry' in row ? [row.path] : []))
+    const [a, b] = [paths.indexOf(from ?? path), paths.indexOf(path)].toSorted((x, y) => x - y)
+    useTree.setState({ marked: new Set(paths.slice(Math.max(0, a ?? 0), (b ?? 0) + 1)), at: path })
+  }
+}
+
+export function unmark(): void {
+  useTree.setState({ marked: new Set() })
+}
+
+/** What is marked, without what lies in a marked folder. */
+function markedPaths({ marked }: Tree): string[] {
+  return [...marked].filter((path) => {
+    for (let folder = folderOf(path); folder !== ''; folder = folderOf(folder))
+      if (marked.has(folder)) return false
+    return true
+  })
+}
+
+/** What an action on this entry is about: all that is marked, where it is. */
+export function pathsFor(path: string): string[] {
+  const tree = useTree.getState()
+  return tree.marked.has(path) ? markedPaths(tree) : [path]
+}
+
+/** All rows from top to bottom. Pure. */
+export function rowsOf({ folders, open }: Tree): (Row | NoteRow)[] {
+  const rows: (Row | NoteRow)[] = []
+  const add = (path: string, level: number): void => {
+    const folder = folders.get(path)
+    if (folder === undefined) {
+      rows.push({ folder: path, level, note: 'loading', words: 'Looking…' })
+      return
+    }
+    folder.entries.forEach((entry, index) => {
+      const here = below(path, entry.name)
+      const isOpen = entry.kind === 'directory' && open.has(here)
+      rows.push({ path: here, entry, level, open: isOpen, place: index + 1, of: folder.entries.length })
+      if (isOpen) add(here, level + 1)
+    })
+    if (folder.problem !== null) rows.push({ folder: path, level, note: 'failed', words: folder.problem })
+    else if (folder.left > 0)
+      rows.push({ folder: path, level, note: 'more', words: `${folder.left.toLocaleString('en')} more` })
+    else if (folder.entries.length === 0 && path !== '')
+      rows.push({ folder: path, level, note: 'empty', words: 'Empty' })
+  }
+  add('', 0)
+  return rows
+}
+
+function setFolder(path: string, folder: Folder): void {
+  useTree.setState((tree) => {
+    const folders = new Map(tree.folders).set(path, folder)
+    if (folder.problem !== null) return { folders }
+    // What has gone from it is not open, marked or the place of the keys any more.
+    const there = new Set(folder.entries.map(({ name }) => below(path, name)))
+    const isGone = (one: string): boolean => {
+      if (path !== '' && !one.startsWith(`${path}/`)) return false
+      const rest = path === '' ? one : one.slice(path.length + 1)
+      return folder.left === 0 && !there.has(below(path, rest.split('/')[0] ?? ''))
+    }
+    const kept = (set: ReadonlySet<string>) => new Set([...set].filter((one) => !isGone(one)))
+    for (const known of folders.keys())
+      if (known !== path && known !== '' && isGone(known)) folders.delete(known)
+    return {
+      folders,
+      open: kept(tree.open),
+      marked: kept(tree.marked),
+      at: tree.at !== null && isGone(tree.at) ? null : tree.at,
+    }
+  })
+}
+
+/** Folders first, what is hidden last. */
+function inOrder(entries: readonly WorkspaceEntry[]): WorkspaceEntry[] {
+  const rank = ({ name, kind }: WorkspaceEntry) => (name.startsWith('.') ? 2 : kind === 'directory' ? 0 : 1)
+  return entries.toSorted((a, b) => rank(a) - rank(b) || (a.name < b.name ? -1 : 1))
+}

@@ -1,0 +1,289 @@
+import type { SandboxView } from '@sandlot/shared/desk/sandbox'
+import { messageOf } from '@sandlot/shared/errors'
+import { formatBytes } from '@sandlot/shared/format-bytes'
+import { type ReactNode, useEffect, useRef, useState } from 'react'
+import { cn } from '../lib/cn.ts'
+import { formatCount, formatDay } from '../lib/format.ts'
+import { fetchSandbox, resetSandbox, stopSandbox } from '../net/sandbox.ts'
+import { useAttempt } from '../lib/use-attempt.ts'
+import { Alert } from '../ui/alert.tsx'
+import { Button } from '../ui/button.tsx'
+import { ConfirmDialog } from '../ui/confirm-dialog.tsx'
+import { Spinner } from '../ui/spinner.tsx'
+import { showToast } from '../ui/toasts.tsx'
+import { BackgroundJobs } from './background-jobs.tsx'
+import { STATE_WORDS, cpuShare, networkWords, stepWords } from '../lib/sandbox-text.ts'
+
+/** Between two looks. One that starts is looked at more often. */
+const LOOK_MS = 3_000
+const STARTING_LOOK_MS = 700
+
+interface Seen {
+  view: SandboxView
+  at: number
+  /** 0 to 1, of its processors; null: not known before the second look. */
+  cpu: number | null
+}
+
+const ASKED = {
+  reset: {
+    title: 'Reset your sandbox?',
+    confirm: 'Reset it',
+    about:
+      'Everything that runs in it ends: commands of the agent, background commands and terminals. /tmp is emptied. Your workspace is kept.',
+    done: 'Your sandbox was reset. Your workspace is as it was.',
+    work: resetSandbox,
+  },
+  stop: {
+    title: 'Stop your sandbox?',
+    confirm: 'Stop it',
+    about:
+      'Everything that runs in it ends, also background commands and terminals. The next command starts it again. Your workspace is kept.',
+    done: 'Your sandbox is stopped. Your workspace is kept.',
+    work: stopSandbox,
+  },
+} as const
+
+/** What the person's sandbox is, does and uses. */
+export default function SandboxPanel() {
+  const { seen, problem, look } = useSandbox()
+  const [asked, setAsked] = useState<keyof typeof ASKED | null>(null)
+  const { busy, problem: refused, attempt } = useAttempt()
+  const question = asked === null ? null : ASKED[asked]
+  const view = seen?.view
+  const isThere = view !== undefined && view.state !== 'none' && view.state !== 'stopped'
+  return (
+    <div className="min-h-0 flex-1 overflow-y-auto" aria-busy={seen === null}>
+      <div className="flex flex-col gap-6 px-5 py-4">
+        {(refused ?? problem) !== null && <Alert>{refused ?? problem}</Alert>}
+        {seen === null && problem === null && (
+          <p role="status" className="flex items-center gap-2 text-sm text-muted">
+            <Spinner /> Looking at your sandbox…
+          </p>
+        )}
+        {view !== undefined && (
+          <>
+            <section aria-labelledby="sandbox-state" className="flex flex-col gap-1">
+              <h2 id="sandbox-state" className="flex items-center gap-2 text-base font-semibold">
+                <span role="status" className="flex items-center gap-2">
+                  {view.state === 'starting' ? (
+                    <Spinner />
+                  ) : (
+                    <span
+                      aria-hidden
+                      className={cn(
+                        'size-2 rounded-full',
+                        view.state === 'ready' ? 'bg-well' : 'bg-line-strong',
+                      )}
+                    />
+                  )}
+                  {STATE_WORDS[view.state].title}
+                </span>
+              </h2>
+              <p className="text-sm text-muted">{STATE_WORDS[view.state].about}</p>
+              <StartSteps view={view} />
+              <div className="mt-2 flex flex-wrap gap-2">
+                <Button size="sm" disabled={!isThere || busy} onClick={() => setAsked('reset')}>
+                  Reset…
+                </Button>
+                <Button size="sm" disabled={!isThere || busy} onClick={() => setAsked('stop')}>
+                  Stop…
+                </Button>
+                {busy && (
+                  <p role="status" className="flex items-center gap-2 text-xs text-muted">
+                    <Spinner className="size-3.5" /> Ending what runs…
+                  </p>
+                )}
+              </div>
+            </section>
+            {view.use !== undefined && <Meters use={view.use} cpus={view.cpus} cpu={seen?.cpu ?? null} />}
+            <BackgroundJobs running={view.use?.commands ?? 0} />
+            <Facts view={view} />
+          </>
+        )}
+      </div>
+      {question !== null && (
+        <ConfirmDialog
+          title={question.title}
+          confirm={question.confirm}
+          open
+          onCancel={() => setAsked(null)}
+          onConfirm={() => {
+            setAsked(null)
+            void attempt(async () => {
+              await question.work()
+              await look()
+              showToast(question.done)
+            })
+          }}
+        >
+          {question.about}
+        </ConfirmDialog>
+      )}
+    </div>
+  )
+}
+
+/** While it starts, what has happened so far; afterwards how it went, for those who ask. */
+function StartSteps({ view }: { view: SandboxView }) {
+  const { steps, state, image } = view
+  const [first] = steps
+  const last = steps.at(-1)
+  if (first === undefined || last === undefined || state === 'none' || state === 'stopped') return null
+  const took = last.at - first.at
+  const lines = (
+    <ol
+      aria-label="How it started"
+      className="mt-1 flex flex-col gap-1 rounded-lg bg-sunken px-3 py-2 font-mono text-xs"
+    >
+      {steps.map((step) => (
+        <li key={`${step.step} ${step.at}`} className="flex gap-3">
+          <span className="w-14 shrink-0 text-right text-muted tabular-nums">
+            {((step.at - first.at) / 1_000).toFixed(1)} s
+          </span>
+          <span className="min-w-0 [overflow-wrap:anywhere]">{stepWords(step, image)}</span>
+        </li>
+      ))}
+    </ol>
+  )
+  if (state === 'starting') return lines
+  return (
+    <details className="text-xs text-muted">
+      <summary className="w-fit cursor-pointer rounded hover:text-ink">
+        Started in {took < 1_000 ? 'less than a second' : `${(took / 1_000).toFixed(1)} seconds`},{' '}
+        {formatDay(last.at, Date.now())}
+      </summary>
+      {lines}
+    </details>
+  )
+}
+
+/** Looked at again and again while the page is seen. */
+function useSandbox(): { seen: Seen | null; problem: string | null; look: () => Promise<void> } {
+  const [seen, setSeen] = useState<Seen | null>(null)
+  const [problem, setProblem] = useState<string | null>(null)
+  const last = useRef<{ cpuMs: number; at: number } | null>(null)
+  const look = async (): Promise<void> => {
+    try {
+      const view = await fetchSandbox()
+      const at = Date.now()
+      const cpuMs = view.use?.cpuMs
+      const before = last.current
+      const cpu = before === null || cpuMs === undefined ? null : cpuShare(before, { cpuMs, at }, view.cpus)
+      last.current = cpuMs === undefined ? null : { cpuMs, at }
+      setSeen({ view, at, cpu })
+      setProblem(null)
+    } catch (error) {
+      setProblem(messageOf(error))
+    }
+  }
+  const state = seen?.view.state
+  useEffect(() => {
+    void look()
+    const every = state === 'starting' ? STARTING_LOOK_MS : LOOK_MS
+    const timer = setInterval(() => {
+      if (document.visibilityState === 'visible') void look()
+    }, every)
+    return () => clearInterval(timer)
+    // `look` is made anew by each drawing, and does the same.
+    // oxlint-disable-next-line react-hooks/exhaustive-deps
+  }, [state === 'starting'])
+  return { seen, problem, look }
+}
+
+function Meters(props: { use: NonNullable<SandboxView['use']>; cpus: number; cpu: number | null }) {
+  const { use, cpus, cpu } = props
+  return (
+    <section aria-label="What it uses" className="flex flex-col gap-3">
+      <Meter
+        label="Processors"
+        share={cpu}
+        text={
+          cpu === null
+            ? formatCount(cpus, 'processor')
+            : `${(cpu * cpus).toFixed(1)} of ${formatCount(cpus, 'processor')}`
+        }
+      />
+      <Meter label="Memory" {...bytesOf(use.memory)} />
+      <Meter label="Workspace" {...bytesOf(use.disk)} />
+      <Meter label="Temporary files" {...bytesOf(use.scratch)} />
+      <Meter
+        label="Processes"
+        share={shareOf(use.processes)}
+        text={`${use.processes.used}${use.processes.limit === undefined ? '' : ` of ${use.processes.limit}`}`}
+      />
+    </section>
+  )
+}
+
+interface Amount {
+  used: number
+  limit?: number | undefined
+}
+
+const shareOf = ({ used, limit }: Amount): number | null =>
+  limit === undefined || limit === 0 ? null : Math.min(1, used / limit)
+
+function bytesOf(amount: Amount): { share: number | null; text: string } {
+  const { used, limit } = amount
+  return {
+    share: shareOf(amount),
+    text: limit === undefined ? formatBytes(used) : `${formatBytes(used)} of ${formatBytes(limit)}`,
+  }
+}
+
+/** Above this there is not much left. */
+const NEARLY_FULL = 0.9
+
+function Meter(props: { label: string; share: number | null; text: string }) {
+  const { label, share, text } = props
+  return (
+    <div className="flex flex-col gap-1">
+      <div className="flex justify-between gap-3 text-xs">
+        <span className="text-muted">{label}</span>
+        <span className="text-ink tabular-nums">{text}</span>
+      </div>
+      {share !== null && (
+        <div
+          role="meter"
+          aria-label={label}
+          aria-valuenow={Math.round(share * 100)}
+          aria-valuemin={0}
+          aria-valuemax={100}
+          aria-valuetext={text}
+          className="h-1.5 overflow-hidden rounded-full bg-active"
+        >
+          <div
+            className={cn('h-full rounded-full', share > NEARLY_FULL ? 'bg-failed' : 'bg-accent')}
+            style={{ width: `${share * 100}%` }}
+          />
+        </div>
+      )}
+    </div>
+  )
+}
+
+function Facts(props: { view: SandboxView }) {
+  const { image, network, allowed } = props.view
+  const off = [allowed.terminal ? [] : 'terminals', allowed.exec ? [] : 'commands by POST /api/exec'].flat()
+  return (
+    <section aria-label="About it" className="flex flex-col gap-3 text-sm">
+      <Fact name="Network">{networkWords(network)}</Fact>
+      <Fact name="Image">
+        <span className="font-mono text-xs [overflow-wrap:anywhere]">{image}</span>
+      </Fact>
+      {off.length > 0 && (
+        <Fact name="Switched off for you">{`An administrator has switched off ${off.join(' and ')}.`}</Fact>
+      )}
+    </section>
+  )
+}
+
+function Fact(props: { name: string; children: ReactNode }) {
+  return (
+    <div>
+      <h3 className="text-xs text-muted">{props.name}</h3>
+      <p className="text-ink">{props.children}</p>
+    </div>
+  )
+}
