@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { chatResponse, newApiKey } from '@sandlot/shared/api'
 import { metaOf, type SessionEvent } from '@sandlot/shared/events'
 import { describe, expect, test } from 'vitest'
-import { openSessionReader } from '../../packages/storage/src/sessions/open.ts'
+import { openSessionReader } from '../../packages/storage/src/store/open.ts'
 import type { Person } from './browser.ts'
 import { useWorld } from './fixture.ts'
 

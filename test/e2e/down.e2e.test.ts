@@ -4,7 +4,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { openSessionStore } from '../../packages/storage/src/sessions/open.ts'
+import { openSessionStore } from '../../packages/storage/src/store/open.ts'
 import { testConfig } from '../../packages/sandbox/test/support/config.ts'
 import {
   type DockerFixture,

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { metaOf } from '@sandlot/shared/events'
 import { afterEach, expect, test } from 'vitest'
-import { openSessionReader } from '../../packages/storage/src/sessions/open.ts'
+import { openSessionReader } from '../../packages/storage/src/store/open.ts'
 import {
   type FakeProvider,
   startFakeProvider,

@@ -15,7 +15,7 @@ import {
   textAnswer,
   toolCalls,
 } from '../../packages/ai-agent/test/support/fake-provider.ts'
-import { openSessionReader } from '../../packages/storage/src/sessions/open.ts'
+import { openSessionReader } from '../../packages/storage/src/store/open.ts'
 import { readRecord } from '../../packages/cli/src/processes/pid-file.ts'
 import { isRunning, signalProcess, waitForEnd } from '../../packages/cli/src/processes/process-mark.ts'
 import { personEnvironment } from '../config.ts'

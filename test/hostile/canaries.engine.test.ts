@@ -25,7 +25,7 @@ import { killGate, startGateProcess } from '../../packages/engine-gate/test/gate
 import { parseDockerHost } from '../../packages/sandbox/src/backends/docker/connection.ts'
 import { testConfig } from '../../packages/sandbox/test/support/config.ts'
 import { dockerFixture } from '../../packages/sandbox/test/support/docker-fixture.ts'
-import { openSessionStore } from '../../packages/storage/src/sessions/open.ts'
+import { openSessionStore } from '../../packages/storage/src/store/open.ts'
 import { campaign } from '../campaign.ts'
 import { SEARCH } from './secrets.ts'
 

@@ -1,10 +1,10 @@
 /** What fails while several agents and services work, and what is true afterwards: the rows of `matrix.ts`. */
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, onTestFailed, test } from 'vitest'
-import { accountsMigrations } from '../../packages/storage/src/accounts/schema.ts'
+import { accountsMigrations } from '../../packages/storage/src/tables/accounts.ts'
 import type { Migration } from '../../packages/storage/src/database/database.ts'
 import { openStore } from '../../packages/storage/src/database/open.ts'
-import { sessionsMigrations } from '../../packages/storage/src/sessions/schema.ts'
+import { sessionsMigrations } from '../../packages/storage/src/tables/sessions.ts'
 import { postgresPrograms } from '../../packages/storage/test/support/postgres.ts'
 import { sample } from '../campaign.ts'
 import { THIS_VERSION } from '../e2e/processes.ts'

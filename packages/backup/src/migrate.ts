@@ -1,7 +1,7 @@
 /** Moves the databases of a data folder into PostgreSQL. */
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { type FileLock, lockFile } from '@sandlot/storage/lock'
+import { type FileLock, lockFile } from '@sandlot/storage/database/lock'
 import { type MovedTable, moveToPostgres } from '@sandlot/storage/migrate/to-postgres'
 import { BackupError } from './backup-error.ts'
 import { databasePath, deploymentOf } from './data-folder.ts'

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { lockFile } from '@sandlot/storage/lock'
+import { lockFile } from '@sandlot/storage/database/lock'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { migrate } from '../src/migrate.ts'
 import { makeDeployment } from './support/deployment.ts'

@@ -9,7 +9,7 @@ import type { AuditChains } from '@sandlot/shared/office/audit'
 import { readAccountsAudit } from '@sandlot/storage/accounts/accounts'
 import type { ChainState } from '@sandlot/storage/audit/chain'
 import { isPostgres } from '@sandlot/storage/database/postgres'
-import { openSessionReader } from '@sandlot/storage/sessions/open'
+import { openSessionReader } from '@sandlot/storage/store/open'
 import { StorageError } from '@sandlot/storage/storage-error'
 import { readServiceConfig } from './config.ts'
 

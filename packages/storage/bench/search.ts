@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { searchQuery } from '@sandlot/shared/desk/search'
 import type { SessionEvent } from '@sandlot/shared/events'
-import { openSessionReader, openSessionStore } from '../src/sessions/open.ts'
+import { openSessionReader, openSessionStore } from '../src/store/open.ts'
 import { makeCorpus } from './corpus.ts'
 
 const GOAL_MS = 100

@@ -1,7 +1,7 @@
 /** A year of answers that were counted, for benchmarks. */
 import { sql } from 'kysely'
 import { openWriter } from '../src/database/database.ts'
-import { type SessionsSchema, sessionsMigrations } from '../src/sessions/schema.ts'
+import { type SessionsSchema, sessionsMigrations } from '../src/tables/sessions.ts'
 
 export const USAGE_DAYS = { from: '2025-01-01', to: '2025-12-31' }
 

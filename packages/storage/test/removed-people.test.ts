@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { openAccounts } from '../src/accounts/accounts.ts'
-import { openSessionStore } from '../src/sessions/open.ts'
+import { openSessionStore } from '../src/store/open.ts'
 
 /** `remove`: with the person. `purge`: with their chats. Else why a row stays, or what removes it. */
 const SESSIONS: Record<string, string> = {

@@ -13,7 +13,7 @@ import {
 } from '@sandlot/sandbox/controller/workspaces'
 import { messageOf } from '@sandlot/shared/errors'
 import { isPostgres } from '@sandlot/storage/database/postgres'
-import { openSessionReader, openSessionStore } from '@sandlot/storage/sessions/open'
+import { openSessionReader, openSessionStore } from '@sandlot/storage/store/open'
 import { type AgentConfig, readAgentConfig } from '../config.ts'
 import { deploymentKeys } from '../secrets/keys.ts'
 import { createBackend } from '../sandbox-backend.ts'

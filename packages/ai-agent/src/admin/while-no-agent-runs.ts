@@ -1,7 +1,7 @@
 /** Whether agents of this deployment run, for what must be done while none does. */
 import { existsSync, mkdirSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { type FileLock, lockFile } from '@sandlot/storage/lock'
+import { type FileLock, lockFile } from '@sandlot/storage/database/lock'
 import type { SessionStore } from '@sandlot/storage/sessions/store'
 
 /** `running`: those that live in the database, and those on this disk, also if cut off from it. */

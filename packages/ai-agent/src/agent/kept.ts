@@ -1,8 +1,8 @@
 /** What the deployment keeps, opened: the store, who has whom, and what is read at the start. */
 import { PERSON_TOOLS } from '@sandlot/shared/team/agent-settings'
 import { BackgroundAudit } from '@sandlot/storage/audit/background-audit'
-import { freeBytesFor } from '@sandlot/storage/free-bytes'
-import { openSessionStore } from '@sandlot/storage/sessions/open'
+import { freeBytesFor } from '@sandlot/storage/database/free-bytes'
+import { openSessionStore } from '@sandlot/storage/store/open'
 import { ruleSettings } from '../approval/config.ts'
 import { RuleBook, withCachedRules } from '../approval/rule-book.ts'
 import type { AgentConfig } from '../config.ts'

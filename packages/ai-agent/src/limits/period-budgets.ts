@@ -9,7 +9,7 @@
  * is what the agent does and not the person's clock.
  */
 import type { SessionStore } from '@sandlot/storage/sessions/store'
-import type { SpentTogether, UserSpent } from '@sandlot/storage/sessions/usage'
+import type { SpentTogether, UserSpent } from '@sandlot/storage/usage/usage'
 import { type SessionEvent, metaOf, sandlotEventOf } from '@sandlot/shared/events'
 
 export type Period = 'day' | 'month'

@@ -6,7 +6,7 @@
 import { orAborted } from '@sandlot/shared/async/or-aborted'
 import { messageOf } from '@sandlot/shared/errors'
 import type { LineWait } from '@sandlot/shared/office/line'
-import type { LineRows } from '@sandlot/storage/sessions/line'
+import type { LineRows } from '@sandlot/storage/usage/prompt-queue'
 import type { Log } from '../log.ts'
 import { type Turn, Turns } from './turns.ts'
 

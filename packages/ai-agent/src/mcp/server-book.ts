@@ -15,7 +15,7 @@ import {
   serverValues,
 } from '@sandlot/shared/office/mcp-servers'
 import type { AuditFacts, NewAudit } from '@sandlot/shared/office/audit'
-import type { McpServerRecord, McpServerRows } from '@sandlot/storage/office/mcp-servers'
+import type { McpServerRecord, McpServerRows } from '@sandlot/storage/people/mcp-servers'
 import { mcpServersSection } from './config.ts'
 import { type ServerSpec, type Template, addedServerSpec, needsUser, valueTemplate } from './server-spec.ts'
 import { folded } from './session-servers.ts'

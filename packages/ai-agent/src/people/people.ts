@@ -5,7 +5,7 @@
  */
 import { messageOf } from '@sandlot/shared/errors'
 import type { Role } from '@sandlot/shared/team/role'
-import type { KnownPerson, PeopleRows } from '@sandlot/storage/sessions/people'
+import type { KnownPerson, PeopleRows } from '@sandlot/storage/people/people'
 import type { Log } from '../log.ts'
 
 /** What a request or the service says of a person. Absent: as it was. */

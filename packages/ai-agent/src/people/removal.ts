@@ -7,7 +7,7 @@ import { createKeyedLock } from '@sandlot/shared/async/keyed-lock'
 import type { RemovedData } from '@sandlot/shared/api'
 import { SandlotError, messageOf } from '@sandlot/shared/errors'
 import { type NewAudit, SANDLOT } from '@sandlot/shared/office/audit'
-import type { PeopleRows } from '@sandlot/storage/sessions/people'
+import type { PeopleRows } from '@sandlot/storage/people/people'
 
 interface RemovalParts {
   rows: Pick<PeopleRows, 'remove' | 'purge'>

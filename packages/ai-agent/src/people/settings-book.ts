@@ -21,8 +21,8 @@ import {
   toolsByName,
 } from '@sandlot/shared/team/agent-settings'
 import type { OwnServers } from '@sandlot/shared/office/mcp-servers'
-import type { AgentSettingsRows, SettingsRecord } from '@sandlot/storage/sessions/agent-settings'
-import type { KnownPerson } from '@sandlot/storage/sessions/people'
+import type { AgentSettingsRows, SettingsRecord } from '@sandlot/storage/people/agent-settings'
+import type { KnownPerson } from '@sandlot/storage/people/people'
 import type { Log } from '../log.ts'
 
 /** What is set about one person’s tools, by everything that speaks of them. */

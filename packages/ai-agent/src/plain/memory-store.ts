@@ -14,8 +14,8 @@ import type {
   SessionRow,
   SessionStore,
 } from '@sandlot/storage/sessions/store'
-import type { SpentTogether, UserSpent } from '@sandlot/storage/sessions/usage'
-import { DAY_MS, type Together, dayOf } from '@sandlot/storage/sessions/usage-sums'
+import type { SpentTogether, UserSpent } from '@sandlot/storage/usage/usage'
+import { DAY_MS, type Together, dayOf } from '@sandlot/storage/usage/usage-sums'
 import { notOwner } from '@sandlot/storage/storage-error'
 import { effectsOf } from '../session/effects.ts'
 import { SerialQueue } from '@sandlot/shared/async/serial-queue'

@@ -5,7 +5,7 @@
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { makeScrubber } from '@sandlot/shared/scrub'
-import { openSessionReader } from '@sandlot/storage/sessions/open'
+import { openSessionReader } from '@sandlot/storage/store/open'
 import { readDatabase } from './config.ts'
 import { readRecording, record, replay } from './replay.ts'
 

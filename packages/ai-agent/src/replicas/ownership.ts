@@ -5,13 +5,13 @@
 import { SandboxError } from '@sandlot/sandbox/errors'
 import type { SandboxesOptions } from '@sandlot/sandbox/sandboxes'
 import { SandlotError } from '@sandlot/shared/errors'
-import { ledgerFailure } from '@sandlot/storage/sessions/ledger'
+import { ledgerFailure } from '@sandlot/storage/replicas/ledger'
 import {
   type Replica as Known,
   type ReplicaReads,
   type ReplicaRows,
   SCHEDULES,
-} from '@sandlot/storage/sessions/replicas'
+} from '@sandlot/storage/replicas/replicas'
 
 export interface Ownership {
   /** Claims this person. Throws `not_owner` where a living replica has them. Cheap when ours. */

@@ -5,7 +5,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { messageOf } from '@sandlot/shared/errors'
-import { type ReplicaRows, SCHEDULES } from '@sandlot/storage/sessions/replicas'
+import { type ReplicaRows, SCHEDULES } from '@sandlot/storage/replicas/replicas'
 import { isNotOwner, isOutage } from '@sandlot/storage/storage-error'
 import type { Log } from '../log.ts'
 import { NotOwnerError, type Ownership, type Reload } from './ownership.ts'

@@ -8,7 +8,7 @@ import { closeSync, fsyncSync, openSync, readFileSync, renameSync, writeFileSync
 import { dirname, join } from 'node:path'
 import { z } from 'zod'
 import { randomBytes } from 'node:crypto'
-import type { SecretRows } from '@sandlot/storage/sessions/secrets'
+import type { SecretRows } from '@sandlot/storage/people/secrets'
 import { UserSecrets } from './user-secrets.ts'
 import { createVault } from './vault.ts'
 

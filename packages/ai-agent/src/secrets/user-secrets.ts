@@ -6,7 +6,7 @@
 import { SandlotError } from '@sandlot/shared/errors'
 import type { NewAudit } from '@sandlot/shared/office/audit'
 import { MAX_SECRET_CHARS, secretName } from '@sandlot/shared/person/secrets'
-import type { SecretRows } from '@sandlot/storage/sessions/secrets'
+import type { SecretRows } from '@sandlot/storage/people/secrets'
 import type { Vault } from './vault.ts'
 
 /** Sealed again in one transaction each; so many are read at a time. */

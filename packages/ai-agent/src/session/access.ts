@@ -6,7 +6,7 @@ import type { AgentUser } from '@sandlot/shared/acp-meta'
 import { SandlotError } from '@sandlot/shared/errors'
 import { type Mode, MODES } from '@sandlot/shared/mode'
 import type { Author } from '@sandlot/shared/team/shares'
-import { type ReaderOf, type SharedAccess, accessBy } from '@sandlot/storage/sessions/shares'
+import { type ReaderOf, type SharedAccess, accessBy } from '@sandlot/storage/shares/shares'
 import type { SessionStore } from '@sandlot/storage/sessions/store'
 
 /** A user, as far as access goes. */

@@ -5,7 +5,7 @@
 import { setImmediate as afterThis } from 'node:timers/promises'
 import { isOutcome, metaOf, sandlotEventOf, type EventGroup, type SessionEvent } from '@sandlot/shared/events'
 import { failureOf } from '@sandlot/shared/reasons'
-import type { NewNotice } from '@sandlot/storage/sessions/notices'
+import type { NewNotice } from '@sandlot/storage/shares/notifications'
 import type { Effects } from '@sandlot/storage/sessions/store'
 import { isUncountedAnswer } from '../limits/period-budgets.ts'
 import type { Model, ModelRequest } from '../model/model.ts'

@@ -2,7 +2,7 @@
 import type { RemovedData } from '@sandlot/shared/api'
 import { messageOf } from '@sandlot/shared/errors'
 import type { NewAudit } from '@sandlot/shared/office/audit'
-import { lineOf } from '@sandlot/storage/sessions/rows'
+import { lineOf } from '@sandlot/storage/tables/rows'
 import type { SessionRow } from '@sandlot/storage/sessions/store'
 import { StorageError } from '@sandlot/storage/storage-error'
 import { openJobsOf } from '../tools/background/jobs.ts'

@@ -18,7 +18,7 @@ import type {
   SnapshotList,
   SnapshotsAsk,
 } from '@sandlot/shared/team/shares'
-import { accessBy } from '@sandlot/storage/sessions/shares'
+import { accessBy } from '@sandlot/storage/shares/shares'
 import type { Access, Actor } from './access.ts'
 import type { LoadedSessions } from './loaded.ts'
 import type { SessionParts } from './parts.ts'

@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import { methods } from '@agentclientprotocol/sdk'
 import { type SessionEvent, makeSandlotEvent } from '@sandlot/shared/events'
-import { openSessionReader } from '@sandlot/storage/sessions/open'
+import { openSessionReader } from '@sandlot/storage/store/open'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { choose, chosenIn, modelOfPrompt } from '../../src/loop/model-choice.ts'

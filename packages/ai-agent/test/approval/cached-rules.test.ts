@@ -1,7 +1,7 @@
 /** Rules are read once until something changes, and a change counts for whoever asks after it. */
 import { makeSandlotEvent } from '@sandlot/shared/events'
 import type { SessionStore } from '@sandlot/storage/sessions/store'
-import { openSessionStore } from '@sandlot/storage/sessions/open'
+import { openSessionStore } from '@sandlot/storage/store/open'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -8,7 +8,7 @@ import { createLocalProcessBackend } from '@sandlot/sandbox/backends/local-proce
 import type { Sandbox } from '@sandlot/sandbox/sandbox'
 import { type Sandboxes, createSandboxes } from '@sandlot/sandbox/sandboxes'
 import type { SessionStore } from '@sandlot/storage/sessions/store'
-import { openSessionStore } from '@sandlot/storage/sessions/open'
+import { openSessionStore } from '@sandlot/storage/store/open'
 import type { Model } from '../../src/model/model.ts'
 import { createOpenAIModel } from '../../src/model/openai.ts'
 import { builtinTools } from '../../src/tools/builtin/index.ts'

@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import { methods } from '@agentclientprotocol/sdk'
 import { type SessionEvent, makeSandlotEvent, metaOf, sandlotEventOf } from '@sandlot/shared/events'
-import { openSessionReader } from '@sandlot/storage/sessions/open'
+import { openSessionReader } from '@sandlot/storage/store/open'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { commandIn } from '../../src/loop/compact-command.ts'

@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import { type SessionEvent, isOutcome, metaOf } from '@sandlot/shared/events'
 import { makeScrubber } from '@sandlot/shared/scrub'
-import { openSessionReader } from '@sandlot/storage/sessions/open'
+import { openSessionReader } from '@sandlot/storage/store/open'
 import { describe, expect, test } from 'vitest'
 import { readRecording, record, replay } from '../../src/replay/replay.ts'
 import { AgentBench, ask, heldTool, newSession } from '../support/agent-fixture.ts'

@@ -1,7 +1,7 @@
 /** Two agents on one PostgreSQL: what one changes for all, the other one goes by. */
 import type { AddedServer } from '@sandlot/shared/office/mcp-servers'
 import { printOf } from '@sandlot/shared/node/secret-file'
-import { openSessionStore } from '@sandlot/storage/sessions/open'
+import { openSessionStore } from '@sandlot/storage/store/open'
 import { afterEach, beforeAll, expect, test } from 'vitest'
 import { describeOnPostgres } from '../../../storage/test/support/on-postgres.ts'
 import { ruleSettings } from '../../src/approval/config.ts'

@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import { methods } from '@agentclientprotocol/sdk'
 import { type SessionEvent, seqOf } from '@sandlot/shared/events'
-import { openSessionReader, openSessionStore } from '@sandlot/storage/sessions/open'
+import { openSessionReader, openSessionStore } from '@sandlot/storage/store/open'
 import type { SessionReader } from '@sandlot/storage/sessions/store'
 import { afterAll, expect, test, vi } from 'vitest'
 import { describeOnPostgres } from '../../../storage/test/support/on-postgres.ts'

@@ -1,7 +1,7 @@
 /** Secrets with real parts: the SQLite store, the real session, a scripted provider. */
 import { readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import type { SecretRows } from '@sandlot/storage/sessions/secrets'
+import type { SecretRows } from '@sandlot/storage/people/secrets'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { makeRedactor, makeLog } from '../../src/log.ts'

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { openSessionStore } from '@sandlot/storage/sessions/open'
+import { openSessionStore } from '@sandlot/storage/store/open'
 import { isOutcome } from '@sandlot/shared/events'
 import { expect, test } from 'vitest'
 import { z } from 'zod'

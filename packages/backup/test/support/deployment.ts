@@ -2,7 +2,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { openAccounts } from '@sandlot/storage/accounts/accounts'
-import { openSessionStore } from '@sandlot/storage/sessions/open'
+import { openSessionStore } from '@sandlot/storage/store/open'
 
 export const DEPLOYMENT = 'test-backup'
 

@@ -7,7 +7,7 @@ import { promisify } from 'node:util'
 
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 
-import { openSessionStore } from '../../../storage/src/sessions/open.ts'
+import { openSessionStore } from '../../../storage/src/store/open.ts'
 import { createFileLedger } from '../../src/controller/file-ledger.ts'
 import { dockerFixture, type DockerFixture, shell } from '../support/docker-fixture.ts'
 import { fillDisk } from './own-engine.ts'

@@ -1,6 +1,6 @@
 /** P5 to P8: two agents and two services beside one of each: what they bring through, and how people change hands. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { openSessionReader } from '@sandlot/storage/sessions/open'
+import { openSessionReader } from '@sandlot/storage/store/open'
 import { inTurns, p50, quantile } from '../../../sandbox/bench/measure.ts'
 import { type Result, atLeast, below, loadNow } from '../../../sandbox/bench/report.ts'
 import { promptIn } from '../context.ts'

@@ -10,7 +10,7 @@ import type { AgentMetricsAnswer, AgentStatus, AgentUser, SessionChanged } from 
 import type { EffectiveSettings } from '@sandlot/shared/team/agent-settings'
 import { streamTicket } from '@sandlot/shared/acp-meta'
 import { SandlotError, messageOf } from '@sandlot/shared/errors'
-import type { Replica, ReplicaReads } from '@sandlot/storage/sessions/replicas'
+import type { Replica, ReplicaReads } from '@sandlot/storage/replicas/replicas'
 import type { WebSocket } from 'ws'
 import type { Logger } from '../log.ts'
 import { addresseeOf, isRepeatable } from './addressee.ts'

@@ -4,7 +4,7 @@ import { SandlotError } from '@sandlot/shared/errors'
 import { type AgentOverview, agentOverview } from '@sandlot/shared/office/overview'
 import { type ToolLine, type ToolStatsView, toolStatsView } from '@sandlot/shared/office/tool-stats'
 import { readReadable } from '@sandlot/shared/readable'
-import type { Replica } from '@sandlot/storage/sessions/replicas'
+import type { Replica } from '@sandlot/storage/replicas/replicas'
 import type { z } from 'zod'
 import type { Answered } from './agents.ts'
 

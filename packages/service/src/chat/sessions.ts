@@ -6,9 +6,9 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { SandlotError, messageOf } from '@sandlot/shared/errors'
 import type { SessionSummary } from '@sandlot/shared/frames'
 import type { Author, Share } from '@sandlot/shared/team/shares'
-import { type ReaderOf, type SharedAccess, accessBy } from '@sandlot/storage/sessions/shares'
-import type { ChatMark } from '@sandlot/storage/sessions/chats'
-import { openSessionReader } from '@sandlot/storage/sessions/open'
+import { type ReaderOf, type SharedAccess, accessBy } from '@sandlot/storage/shares/shares'
+import type { ChatMark } from '@sandlot/storage/shares/chats'
+import { openSessionReader } from '@sandlot/storage/store/open'
 import type { SessionReader, SessionRow } from '@sandlot/storage/sessions/store'
 
 /** How long a request waits for the agent to make or migrate its database. */

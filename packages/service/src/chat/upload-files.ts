@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import type { Dirent } from 'node:fs'
 import { mkdir, readFile, readdir, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { freeBytes } from '@sandlot/storage/free-bytes'
+import { freeBytes } from '@sandlot/storage/database/free-bytes'
 import { RESERVE_BYTES } from '@sandlot/storage/sessions/store-room'
 import type { UploadsShelf } from './uploads.ts'
 

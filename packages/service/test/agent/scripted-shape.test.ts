@@ -3,7 +3,7 @@
  * service reads of a log is tested over the scripted agent elsewhere, and would not see a field that only the real one has.
  */
 import { type SessionEvent, sandlotEventOf } from '@sandlot/shared/events'
-import { openSessionReader } from '@sandlot/storage/sessions/open'
+import { openSessionReader } from '@sandlot/storage/store/open'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import {
   errorAnswer,

@@ -1,5 +1,5 @@
 import { makeSandlotEvent } from '@sandlot/shared/events'
-import type { NewNotice } from '@sandlot/storage/sessions/notices'
+import type { NewNotice } from '@sandlot/storage/shares/notifications'
 import { SMTPServer } from 'smtp-server'
 import type { AddressInfo } from 'node:net'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'

@@ -6,7 +6,7 @@ import type { NewAudit } from '@sandlot/shared/office/audit'
 import type { Kysely } from 'kysely'
 import { refuseLastAdministrator } from './removals.ts'
 import { appendAudit } from '../audit/audit.ts'
-import type { AccountsSchema } from './schema.ts'
+import type { AccountsSchema } from '../tables/accounts.ts'
 
 interface UserRow {
   id: string

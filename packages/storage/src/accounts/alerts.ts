@@ -1,7 +1,7 @@
 /** How the alerts to an operator stand, so that a restart says nothing twice. */
 import type { Kysely } from 'kysely'
 import type { Migration } from '../database/database.ts'
-import type { AccountsSchema } from './schema.ts'
+import type { AccountsSchema } from '../tables/accounts.ts'
 
 export interface AlertsTables {
   alert_state: { kind: string; state: string }

@@ -19,7 +19,7 @@ import {
   matchIdentity,
   ownerOf,
 } from './external.ts'
-import type { AccountsSchema } from './schema.ts'
+import type { AccountsSchema } from '../tables/accounts.ts'
 import type { Origin, SignedIn } from './store.ts'
 
 interface FlowsOptions {

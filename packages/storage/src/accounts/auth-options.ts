@@ -8,7 +8,7 @@ import { adminAc, userAc } from 'better-auth/plugins/admin/access'
 import { twoFactor } from 'better-auth/plugins/two-factor'
 import type { Kysely } from 'kysely'
 import { PasswordHasher } from './auth-passwords.ts'
-import type { AccountsSchema } from './schema.ts'
+import type { AccountsSchema } from '../tables/accounts.ts'
 
 export interface AuthOptions {
   /** Signs the cookies. At least 32 random characters. */

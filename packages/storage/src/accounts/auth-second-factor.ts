@@ -6,7 +6,7 @@ import { APIError } from 'better-auth/api'
 import type { Kysely } from 'kysely'
 import type { BetterAuth } from './auth-options.ts'
 import { type Credential, credentialOf, whileItHolds, WRONG_PASSWORD } from './credentials.ts'
-import type { AccountsSchema } from './schema.ts'
+import type { AccountsSchema } from '../tables/accounts.ts'
 import type { Origin, SignedIn } from './store.ts'
 
 export interface SecondFactors {

@@ -14,7 +14,7 @@ import { type AuthOptions, IP_HEADER, authOptions } from './auth-options.ts'
 import { type SecondFactors, makeSecondFactors } from './auth-second-factor.ts'
 import { credentialOf, replacePassword, whileItHolds, WRONG_PASSWORD } from './credentials.ts'
 import type { ExternalFlows } from './external.ts'
-import type { AccountsSchema } from './schema.ts'
+import type { AccountsSchema } from '../tables/accounts.ts'
 import { type NewUser, type Origin, SecondFactorNeeded, type SignedIn, type Tickets } from './store.ts'
 
 const SIGN_IN_FIRST = 'Sign in first.'

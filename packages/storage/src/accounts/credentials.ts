@@ -7,7 +7,7 @@ import { SandlotError } from '@sandlot/shared/errors'
 import { newId } from '@sandlot/shared/ids'
 import type { Kysely } from 'kysely'
 import { dialectOf } from '../database/dialect.ts'
-import type { AccountsSchema } from './schema.ts'
+import type { AccountsSchema } from '../tables/accounts.ts'
 import { SecondFactorNeeded, type SignedIn } from './store.ts'
 
 /** What a sign-in is checked against. */

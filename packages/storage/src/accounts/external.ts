@@ -7,7 +7,7 @@ import { type Role, role } from '@sandlot/shared/team/role'
 import type { Kysely, Transaction } from 'kysely'
 import { isUnproven } from './account-rows.ts'
 import { PASSWORD } from './credentials.ts'
-import type { AccountsSchema } from './schema.ts'
+import type { AccountsSchema } from '../tables/accounts.ts'
 import type { Origin, SignedIn } from './store.ts'
 
 /** Of a person whose ID token has been verified. */

@@ -6,7 +6,7 @@ import { randomText } from '@sandlot/shared/ids'
 import { role } from '@sandlot/shared/team/role'
 import type { Invitation } from '@sandlot/shared/team/sign-in-api'
 import type { Kysely, Selectable } from 'kysely'
-import type { AccountsSchema } from './schema.ts'
+import type { AccountsSchema } from '../tables/accounts.ts'
 import type { NewUser } from './store.ts'
 import type { TeamsStore } from './teams.ts'
 

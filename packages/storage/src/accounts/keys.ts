@@ -8,7 +8,7 @@ import { DEFAULT_KEY_SCOPES, type KeyScope, keyScope } from '@sandlot/shared/tea
 import type { Kysely } from 'kysely'
 import { inTransaction } from '../audit/audit.ts'
 import { accountOf } from './account-rows.ts'
-import type { AccountsSchema } from './schema.ts'
+import type { AccountsSchema } from '../tables/accounts.ts'
 import { API_KEY_PREFIX, MAX_KEYS_PER_USER } from './store.ts'
 import type { FoundKey, KeyGrant } from './store.ts'
 

@@ -5,7 +5,7 @@ import { SandlotError } from '@sandlot/shared/errors'
 import { randomText } from '@sandlot/shared/ids'
 import type { Kysely } from 'kysely'
 import { listUsers } from './account-rows.ts'
-import type { AccountsSchema } from './schema.ts'
+import type { AccountsSchema } from '../tables/accounts.ts'
 
 const TOKEN_CHARS = 40
 const VALID_MS = 60 * 60_000

@@ -8,7 +8,7 @@ import { SandlotError } from '@sandlot/shared/errors'
 import type { NewAudit } from '@sandlot/shared/office/audit'
 import type { Kysely, Selectable, Transaction } from 'kysely'
 import { appendAudit } from '../audit/audit.ts'
-import type { AccountsSchema } from './schema.ts'
+import type { AccountsSchema } from '../tables/accounts.ts'
 
 const MAX_PROBLEM_CHARS = 1_000
 

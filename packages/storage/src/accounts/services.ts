@@ -7,7 +7,7 @@ import { type ChangesTable, addChanges, changing } from '../database/changes.ts'
 import type { Migration } from '../database/database.ts'
 import { dialectOf } from '../database/dialect.ts'
 import { type CountersTable, addCounters, isFirstPrint } from '../database/counters.ts'
-import type { AccountsSchema } from './schema.ts'
+import type { AccountsSchema } from '../tables/accounts.ts'
 
 export interface ServicesTables {
   changes: ChangesTable

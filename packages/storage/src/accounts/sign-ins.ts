@@ -1,6 +1,6 @@
 /** The sign-ins of a person: where they are, and ending them. */
 import type { Kysely } from 'kysely'
-import type { AccountsSchema } from './schema.ts'
+import type { AccountsSchema } from '../tables/accounts.ts'
 
 /** A sign-in in steady use would else write on every request. */
 const LAST_USED_STEP_MS = 60_000

@@ -3,7 +3,7 @@ import { SandlotError } from '@sandlot/shared/errors'
 import { randomText } from '@sandlot/shared/ids'
 import type { MemberSource, Team } from '@sandlot/shared/team/teams-api'
 import type { Kysely } from 'kysely'
-import type { AccountsSchema } from './schema.ts'
+import type { AccountsSchema } from '../tables/accounts.ts'
 
 const MAX_TEAMS = 1_000
 

@@ -5,7 +5,7 @@
 import { type Kysely, sql } from 'kysely'
 import type { Migration } from '../database/database.ts'
 import { dialectOf } from '../database/dialect.ts'
-import type { AccountsSchema } from './schema.ts'
+import type { AccountsSchema } from '../tables/accounts.ts'
 
 export interface UploadsTable {
   id: string

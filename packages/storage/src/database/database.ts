@@ -9,7 +9,7 @@ import { Kysely, SqliteAdapter, SqliteDialect, SqliteDriver } from 'kysely'
 import type { DatabaseConnection, DialectAdapter, Driver, SqliteDatabase } from 'kysely'
 import { Migrator } from 'kysely/migration'
 import type { Migration } from 'kysely/migration'
-import { waitForLock } from '../lock.ts'
+import { waitForLock } from './lock.ts'
 import {
   appliedMigrations,
   asStorageError,

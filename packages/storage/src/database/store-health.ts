@@ -3,7 +3,7 @@
  * almost nothing.
  */
 import { dirname } from 'node:path'
-import { freeBytes } from '../free-bytes.ts'
+import { freeBytes } from './free-bytes.ts'
 import { asStorageError } from './sqlite-file.ts'
 import { StorageError } from '../storage-error.ts'
 

@@ -14,7 +14,7 @@ import {
   openPostgres,
 } from '../database/postgres.ts'
 import { indexWaiting } from '../search/late-indexing.ts'
-import type { SessionsSchema } from '../sessions/schema.ts'
+import type { SessionsSchema } from '../tables/sessions.ts'
 import { StorageError } from '../storage-error.ts'
 import { TableDigest, type TargetTable, canonicalRow, countNuls } from './row-digest.ts'
 import { STORES, type Source, type SourceTable, openSource } from './source.ts'

@@ -6,7 +6,7 @@ import { pauseWhenDue } from '@sandlot/shared/node/time-slices'
 import { type Kysely, sql } from 'kysely'
 import { dialectOf } from '../database/dialect.ts'
 import type { GroupCommit } from '../database/group-commit.ts'
-import type { SessionsSchema } from '../sessions/schema.ts'
+import type { SessionsSchema } from '../tables/sessions.ts'
 
 /** Sessions or frames that are read at once. */
 const PAGE = 200

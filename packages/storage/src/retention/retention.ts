@@ -13,9 +13,9 @@ import type { NewAudit } from '@sandlot/shared/office/audit'
 import { type Kysely, type RawBuilder, sql } from 'kysely'
 import { inTransaction } from '../audit/audit.ts'
 import type { GroupCommit } from '../database/group-commit.ts'
-import { NO_USER } from '../sessions/rows.ts'
-import type { SessionsSchema } from '../sessions/schema.ts'
-import { DAY_MS } from '../sessions/usage-sums.ts'
+import { NO_USER } from '../tables/rows.ts'
+import type { SessionsSchema } from '../tables/sessions.ts'
+import { DAY_MS } from '../usage/usage-sums.ts'
 
 /** Chunks of outputs, or events, in one commit. */
 const PER_COMMIT = 16

@@ -1,6 +1,6 @@
 /** The words of searched texts on SQLite. All SQL of FTS5 is in this file. */
 import { type Transaction, sql } from 'kysely'
-import type { SessionsSchema } from '../sessions/schema.ts'
+import type { SessionsSchema } from '../tables/sessions.ts'
 import type { SearchTextsTable } from './table.ts'
 import type { SearchIndex } from './word-index.ts'
 import type { Term } from './text.ts'

@@ -2,7 +2,7 @@
 import { SEARCH_KINDS } from '@sandlot/shared/desk/search'
 import { type SessionEvent, metaOf, seqOf } from '@sandlot/shared/events'
 import type { Kysely, Transaction } from 'kysely'
-import type { SessionsSchema } from '../sessions/schema.ts'
+import type { SessionsSchema } from '../tables/sessions.ts'
 import { PER_SECOND, firstOf, kindWord, ownerWord, sessionWord } from './table.ts'
 import { MAX_SEARCHED, type Searchable, indexedText, outputText, searchableOf } from './text.ts'
 import { searchIndexOf } from './word-index.ts'

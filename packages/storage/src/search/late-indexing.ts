@@ -4,8 +4,8 @@ import type { SessionEvent } from '@sandlot/shared/events'
 import type { Kysely, Transaction } from 'kysely'
 import { dialectOf } from '../database/dialect.ts'
 import type { GroupCommit } from '../database/group-commit.ts'
-import { NO_USER, readableEvent } from '../sessions/rows.ts'
-import type { SessionsSchema } from '../sessions/schema.ts'
+import { NO_USER, readableEvent } from '../tables/rows.ts'
+import type { SessionsSchema } from '../tables/sessions.ts'
 import { indexEvents, removeIndexed } from './index-texts.ts'
 
 type Trx = Transaction<SessionsSchema>

@@ -8,7 +8,7 @@ import { Worker } from 'node:worker_threads'
 import { FairTurns } from '@sandlot/shared/async/fair-turns'
 import type { SearchQuery } from '@sandlot/shared/desk/search'
 import { type ErrorCode, SandlotError } from '@sandlot/shared/errors'
-import type { ReaderOf } from '../sessions/shares.ts'
+import type { ReaderOf } from '../shares/shares.ts'
 import { StorageError, type StorageErrorCode } from '../storage-error.ts'
 import type { FoundTexts } from './search.ts'
 

@@ -1,7 +1,7 @@
 /** Where the words of searched texts are, by database: FTS5 on SQLite, `tsvector` on PostgreSQL. */
 import type { Kysely, RawBuilder, Transaction } from 'kysely'
 import { dialectOf } from '../database/dialect.ts'
-import type { SessionsSchema } from '../sessions/schema.ts'
+import type { SessionsSchema } from '../tables/sessions.ts'
 import type { SearchTextsTable } from './table.ts'
 import { fts5 } from './fts5.ts'
 import type { Term } from './text.ts'

@@ -3,12 +3,12 @@ import { randomUUID } from 'node:crypto'
 import { SandlotError } from '@sandlot/shared/errors'
 import type { Transaction } from 'kysely'
 import { appendAudit } from '../audit/audit.ts'
-import { type NewNotice, insertNotices } from './notices.ts'
+import { type NewNotice, insertNotices } from '../shares/notifications.ts'
 import { endRules, insertRules } from './rules.ts'
-import type { SessionsSchema } from './schema.ts'
+import type { SessionsSchema } from '../tables/sessions.ts'
 import type { Effects } from './store.ts'
-import { recordRun } from './usage.ts'
-import { sumOutcome, sumUsage, teamsOf } from './usage-sums.ts'
+import { recordRun } from '../usage/usage.ts'
+import { sumOutcome, sumUsage, teamsOf } from '../usage/usage-sums.ts'
 
 type Trx = Transaction<SessionsSchema>
 

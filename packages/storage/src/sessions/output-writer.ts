@@ -6,8 +6,8 @@ import { SandlotError } from '@sandlot/shared/errors'
 import type { Selectable, Transaction } from 'kysely'
 import type { GroupCommit } from '../database/group-commit.ts'
 import { notOwner } from '../storage-error.ts'
-import type { SessionsSchema } from './schema.ts'
-import type { Fence } from './replicas.ts'
+import type { SessionsSchema } from '../tables/sessions.ts'
+import type { Fence } from '../replicas/replicas.ts'
 import type { NoRoom, StoreRoom } from './store-room.ts'
 
 /** No stored chunk is larger; reads rely on it. */

@@ -8,10 +8,10 @@ import type { Kysely } from 'kysely'
 import { appendAudit } from '../audit/audit.ts'
 import { dialectOf } from '../database/dialect.ts'
 import type { GroupCommit } from '../database/group-commit.ts'
-import { NO_USER } from './rows.ts'
-import type { SessionsSchema } from './schema.ts'
+import { NO_USER } from '../tables/rows.ts'
+import type { SessionsSchema } from '../tables/sessions.ts'
 import { removeIndexed } from '../search/index-texts.ts'
-import { recordRun } from './usage.ts'
+import { recordRun } from '../usage/usage.ts'
 
 /** In one commit; a chunk has at most 256 KiB. */
 const CHUNKS_PER_COMMIT = 16

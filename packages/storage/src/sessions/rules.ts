@@ -8,7 +8,7 @@ import { type Rule, ruleEffect, ruleMatch } from '@sandlot/shared/rules'
 import type { Kysely, Selectable, Transaction } from 'kysely'
 import { inSharedChange } from '../audit/audit.ts'
 import { StorageError } from '../storage-error.ts'
-import type { SessionsSchema } from './schema.ts'
+import type { SessionsSchema } from '../tables/sessions.ts'
 
 /** Rules of one person: every call is compared with each. */
 const MAX_RULES = 1_000

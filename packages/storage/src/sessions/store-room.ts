@@ -4,7 +4,7 @@
  */
 import { SandlotError } from '@sandlot/shared/errors'
 import { type Kysely, sql } from 'kysely'
-import type { SessionsSchema } from './schema.ts'
+import type { SessionsSchema } from '../tables/sessions.ts'
 
 /**
  * Why something is not stored: its user's budget is used up, or the disk of the database is nearly

@@ -7,7 +7,7 @@ import { sql } from 'kysely'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { openReader, openWriter } from '../../src/database/database.ts'
 import type { Migrations } from '../../src/database/database.ts'
-import { lockFile, waitForLock } from '../../src/lock.ts'
+import { lockFile, waitForLock } from '../../src/database/lock.ts'
 import { openSqliteReader } from '../../src/database/sqlite-file.ts'
 
 interface Schema {
@@ -197,7 +197,7 @@ describe('the lock', () => {
         '--input-type=module',
         '-e',
         HOLDER,
-        join(import.meta.dirname, '../../src/lock.ts'),
+        join(import.meta.dirname, '../../src/database/lock.ts'),
         lock,
       ],
       { stdio: ['ignore', 'pipe', 'inherit'] },

@@ -10,11 +10,11 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { extent } from '../../../../test/campaign.ts'
 import { type OpenDatabase, openWriter } from '../../src/database/database.ts'
 import { GroupCommit } from '../../src/database/group-commit.ts'
-import { type SessionsSchema, sessionsMigrations } from '../../src/sessions/schema.ts'
+import { type SessionsSchema, sessionsMigrations } from '../../src/tables/sessions.ts'
 import { sessionReads } from '../../src/sessions/reads.ts'
 import type { Effects } from '../../src/sessions/store.ts'
 import { StoreRoom } from '../../src/sessions/store-room.ts'
-import { Fence } from '../../src/sessions/replicas.ts'
+import { Fence } from '../../src/replicas/replicas.ts'
 import { sessionWrites } from '../../src/sessions/writes.ts'
 
 const MAX_RULES = 1_000

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { textOf } from '@sandlot/shared/events'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { openSessionStore } from '../../src/sessions/open.ts'
+import { openSessionStore } from '../../src/store/open.ts'
 import { message } from '../support/contract.ts'
 import { describeOnPostgres } from '../support/on-postgres.ts'
 

@@ -6,7 +6,7 @@ import { makeMeta } from '@sandlot/shared/event-meta'
 import { seqOf, type SessionEvent } from '@sandlot/shared/events'
 import fc from 'fast-check'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { openSessionStore } from '../../src/sessions/open.ts'
+import { openSessionStore } from '../../src/store/open.ts'
 import type { SessionStore } from '../../src/sessions/store.ts'
 
 const SESSIONS = ['a', 'b', 'c'] as const

@@ -15,7 +15,7 @@ import { nodeEnvironment } from '../../../../test/config.ts'
 import { openAccounts } from '../../src/accounts/accounts.ts'
 import { connectPostgres } from '../../src/database/postgres.ts'
 import { moveToPostgres } from '../../src/migrate/to-postgres.ts'
-import { openSessionReader, openSessionStore } from '../../src/sessions/open.ts'
+import { openSessionReader, openSessionStore } from '../../src/store/open.ts'
 import { describeOnPostgres } from '../support/on-postgres.ts'
 
 const CHILD = join(import.meta.dirname, '../support/move-child.ts')

@@ -11,7 +11,7 @@ import type { SessionEvent } from '@sandlot/shared/events'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { openSqliteWriter } from '../../src/database/sqlite-file.ts'
 import { SearchThread } from '../../src/search/search-thread.ts'
-import { openSessionReader, openSessionStore } from '../../src/sessions/open.ts'
+import { openSessionReader, openSessionStore } from '../../src/store/open.ts'
 import type { SessionStore } from '../../src/sessions/store.ts'
 
 const ann = { id: 'ann' }

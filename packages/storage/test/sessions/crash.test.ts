@@ -7,7 +7,7 @@ import { text } from 'node:stream/consumers'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { nodeEnvironment } from '../../../../test/config.ts'
 import { openSqliteReader } from '../../src/database/sqlite-file.ts'
-import { openSessionStore } from '../../src/sessions/open.ts'
+import { openSessionStore } from '../../src/store/open.ts'
 import { message } from '../support/crash-message.ts'
 
 const CHILD = join(import.meta.dirname, '../support/crash-child.ts')

@@ -5,8 +5,8 @@ import type { LedgerSlot } from '@sandlot/sandbox/ledger'
 import { beforeAll, expect, test } from 'vitest'
 import { extent } from '../../../../test/campaign.ts'
 import { testLedger, warmSlot } from '../../../sandbox/test/support/ledger-contract.ts'
-import { storedLedger } from '../../src/sessions/ledger.ts'
-import { type SessionsSchema, sessionsMigrations } from '../../src/sessions/schema.ts'
+import { storedLedger } from '../../src/replicas/ledger.ts'
+import { type SessionsSchema, sessionsMigrations } from '../../src/tables/sessions.ts'
 import { describeOnPostgres } from '../support/on-postgres.ts'
 
 describeOnPostgres('on PostgreSQL', (postgres) => {

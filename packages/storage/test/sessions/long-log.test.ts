@@ -6,7 +6,7 @@ import { makeMeta } from '@sandlot/shared/event-meta'
 import type { SessionEvent } from '@sandlot/shared/events'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { openSqliteWriter } from '../../src/database/sqlite-file.ts'
-import { openSessionStore } from '../../src/sessions/open.ts'
+import { openSessionStore } from '../../src/store/open.ts'
 import type { SessionStore } from '../../src/sessions/store.ts'
 
 /** Far more than a fast machine reads in the slices that a test asks for. */

@@ -1,12 +1,12 @@
 /** The outbox of notices with several writers: whoever reads on after a number misses no row. */
 import type { Kysely } from 'kysely'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { insertNotices, readNotices } from '../../src/sessions/notices.ts'
-import { openSessionStore } from '../../src/sessions/open.ts'
-import type { SessionsSchema } from '../../src/sessions/schema.ts'
+import { insertNotices, readNotices } from '../../src/shares/notifications.ts'
+import { openSessionStore } from '../../src/store/open.ts'
+import type { SessionsSchema } from '../../src/tables/sessions.ts'
 import type { SessionStore } from '../../src/sessions/store.ts'
 import { openStore } from '../../src/database/open.ts'
-import { sessionsMigrations } from '../../src/sessions/schema.ts'
+import { sessionsMigrations } from '../../src/tables/sessions.ts'
 import { describeOnPostgres } from '../support/on-postgres.ts'
 
 describeOnPostgres('on PostgreSQL', (postgres) => {

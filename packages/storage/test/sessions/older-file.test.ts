@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { openWriter } from '../../src/database/database.ts'
-import { type SessionsSchema, sessionsMigrations } from '../../src/sessions/schema.ts'
-import { openSessionStore } from '../../src/sessions/open.ts'
+import { type SessionsSchema, sessionsMigrations } from '../../src/tables/sessions.ts'
+import { openSessionStore } from '../../src/store/open.ts'
 
 test('from before the limits of a day: tokens stay, what runs counts from its last event on', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'sandlot-older-'))

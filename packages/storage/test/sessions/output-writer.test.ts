@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test, vi } from 'vitest'
-import { openSessionStore } from '../../src/sessions/open.ts'
+import { openSessionStore } from '../../src/store/open.ts'
 
 test.each([
   ['a Buffer', Buffer.from('what was printed')],

@@ -1,9 +1,9 @@
 import { makeSandlotEvent } from '@sandlot/shared/events'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { logBytes } from '../../src/free-bytes.ts'
+import { logBytes } from '../../src/database/free-bytes.ts'
 import { openWriter } from '../../src/database/database.ts'
-import { type SessionsSchema, sessionsMigrations } from '../../src/sessions/schema.ts'
-import { openSessionStore } from '../../src/sessions/open.ts'
+import { type SessionsSchema, sessionsMigrations } from '../../src/tables/sessions.ts'
+import { openSessionStore } from '../../src/store/open.ts'
 import type { SessionStore } from '../../src/sessions/store.ts'
 import { onBoth } from '../support/databases.ts'
 

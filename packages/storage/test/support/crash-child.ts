@@ -1,6 +1,6 @@
 /** Appends for ever and says on stdout what is durable. Killed by crash.test.ts. */
 import { writeSync } from 'node:fs'
-import { openSessionStore } from '../../src/sessions/open.ts'
+import { openSessionStore } from '../../src/store/open.ts'
 import { message } from './crash-message.ts'
 
 const [path = ''] = process.argv.slice(2)

@@ -6,7 +6,7 @@
 import { closeSync, openSync, writeSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { openSessionReader, openSessionStore } from '../../src/sessions/open.ts'
+import { openSessionReader, openSessionStore } from '../../src/store/open.ts'
 import { StorageError } from '../../src/storage-error.ts'
 import { message } from './crash-message.ts'
 

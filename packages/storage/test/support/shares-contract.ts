@@ -1,7 +1,7 @@
 /** What the shares of every sessions store must do. */
 import type { Share } from '@sandlot/shared/team/shares'
 import { describe, expect, test } from 'vitest'
-import { type ReaderOf, accessBy } from '../../src/sessions/shares.ts'
+import { type ReaderOf, accessBy } from '../../src/shares/shares.ts'
 import type { OpenedStore } from './contract.ts'
 
 const NEVER: Omit<Share, 'id' | 'targetId'> = {

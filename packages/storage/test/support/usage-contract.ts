@@ -3,7 +3,7 @@ import { makeSandlotEvent } from '@sandlot/shared/events'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { Effects, SessionStore } from '../../src/sessions/store.ts'
-import { DAY_MS, type UsageReads, dayOf } from '../../src/sessions/usage-sums.ts'
+import { DAY_MS, type UsageReads, dayOf } from '../../src/usage/usage-sums.ts'
 
 const DAY = 20_000
 const AT = DAY * DAY_MS

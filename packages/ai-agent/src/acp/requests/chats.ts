@@ -2,7 +2,7 @@
 import { EXT } from '@sandlot/shared/acp-meta'
 import { markChatsParams, projectsParams } from '@sandlot/shared/desk/chats'
 import { SandlotError } from '@sandlot/shared/errors'
-import { noProject } from '@sandlot/storage/sessions/chats'
+import { noProject } from '@sandlot/storage/shares/chats'
 import { parseParams } from '../errors.ts'
 import type { AcpServerParts, ExtensionHandlers } from '../handler-context.ts'
 

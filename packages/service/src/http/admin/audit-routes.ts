@@ -11,7 +11,7 @@ import {
 } from '@sandlot/shared/office/audit'
 import { csvOf } from '@sandlot/shared/office/csv'
 import type { AuditQuery, AuditReads } from '@sandlot/storage/audit/audit'
-import type { ReaderOf } from '@sandlot/storage/sessions/shares'
+import type { ReaderOf } from '@sandlot/storage/shares/shares'
 import { Hono } from 'hono'
 import { actorOf } from '../../auth/agent-user.ts'
 import { readChains } from '../../office/checks.ts'

@@ -17,7 +17,7 @@ import {
   budgetList,
   usageQuery,
 } from '@sandlot/shared/office/usage'
-import { DAY_MS, type KeyValues, type UsageReads, dayOf } from '@sandlot/storage/sessions/usage-sums'
+import { DAY_MS, type KeyValues, type UsageReads, dayOf } from '@sandlot/storage/usage/usage-sums'
 import { Hono } from 'hono'
 import type { z } from 'zod'
 import { agentUserOf } from '../../auth/agent-user.ts'

@@ -12,7 +12,7 @@ import {
 } from '@sandlot/shared/team/agent-settings'
 import type { Kysely } from 'kysely'
 import { inChange } from '../audit/audit.ts'
-import type { SessionsSchema } from './schema.ts'
+import type { SessionsSchema } from '../tables/sessions.ts'
 
 export interface AgentSettingsTable {
   /** `team:<id>` or `person:<id or address>`. */

@@ -3,7 +3,7 @@ import { SandlotError } from '@sandlot/shared/errors'
 import { type ChatMarks, MAX_PROJECTS, type Project } from '@sandlot/shared/desk/chats'
 import { MODES } from '@sandlot/shared/mode'
 import type { ExpressionBuilder, Kysely, Selectable, Transaction } from 'kysely'
-import type { SessionsSchema } from './schema.ts'
+import type { SessionsSchema } from '../tables/sessions.ts'
 
 /** One person's, of one chat. */
 export interface ChatMarksTable {

@@ -4,7 +4,7 @@ import type { LedgerSlot, SandboxLedger } from '@sandlot/sandbox/ledger'
 import { type Insertable, type Kysely, type Selectable, type Transaction, sql } from 'kysely'
 import { dialectOf } from '../database/dialect.ts'
 import { StorageError } from '../storage-error.ts'
-import type { SessionsSchema } from './schema.ts'
+import type { SessionsSchema } from '../tables/sessions.ts'
 
 /**
  * On PostgreSQL several controllers may share the database, each with connections of its own. A

@@ -7,7 +7,7 @@ import {
 } from '@sandlot/shared/team/notices'
 import type { Kysely } from 'kysely'
 import type { Migration } from '../database/database.ts'
-import type { AccountsSchema } from './schema.ts'
+import type { AccountsSchema } from '../tables/accounts.ts'
 
 export interface NoticesTables {
   push_subscription: {

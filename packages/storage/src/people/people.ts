@@ -9,7 +9,7 @@ import { inChange } from '../audit/audit.ts'
 import { changing } from '../database/changes.ts'
 import type { GroupCommit } from '../database/group-commit.ts'
 import { purgePerson } from '../retention/purge.ts'
-import type { SessionsSchema } from './schema.ts'
+import type { SessionsSchema } from '../tables/sessions.ts'
 
 export interface PeopleTable {
   user_id: string

@@ -6,7 +6,7 @@ import type { NewAudit } from '@sandlot/shared/office/audit'
 import { type Endpoint, endpoint } from '@sandlot/shared/team/models-api'
 import type { Kysely } from 'kysely'
 import { inChange } from '../audit/audit.ts'
-import type { SessionsSchema } from './schema.ts'
+import type { SessionsSchema } from '../tables/sessions.ts'
 
 export interface ModelEndpointsTable {
   id: string

@@ -5,7 +5,7 @@
 import { randomUUID } from 'node:crypto'
 import { idList } from '@sandlot/shared/team/agent-settings'
 import { type ColumnType, type Generated, type Kysely, type Transaction, sql } from 'kysely'
-import type { SessionsSchema } from './schema.ts'
+import type { SessionsSchema } from '../tables/sessions.ts'
 import { DAY_MS, type Together, teamsOf, usageReads } from './usage-sums.ts'
 
 type Trx = Transaction<SessionsSchema>

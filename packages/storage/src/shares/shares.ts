@@ -6,8 +6,8 @@ import type { NewAudit } from '@sandlot/shared/office/audit'
 import type { Share, ShareAccess, Snapshot } from '@sandlot/shared/team/shares'
 import type { Kysely, Selectable } from 'kysely'
 import { appendAudit, inTransaction } from '../audit/audit.ts'
-import { insertNotices } from './notices.ts'
-import type { SessionsSchema } from './schema.ts'
+import { insertNotices } from './notifications.ts'
+import type { SessionsSchema } from '../tables/sessions.ts'
 
 /** Shares of one chat, and snapshots of one. */
 const MOST_PER_CHAT = 200

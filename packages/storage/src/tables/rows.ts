@@ -11,8 +11,8 @@ import type { SessionEvent } from '@sandlot/shared/events'
 import { messageOf } from '@sandlot/shared/errors'
 import type { Selectable } from 'kysely'
 import { StorageError } from '../storage-error.ts'
-import type { SessionsSchema } from './schema.ts'
-import type { ApprovalRow, OutputRow, SessionRow } from './store.ts'
+import type { SessionsSchema } from './sessions.ts'
+import type { ApprovalRow, OutputRow, SessionRow } from '../sessions/store.ts'
 
 /** The user of a session that is being copied or removed. */
 export const NO_USER = ''

@@ -6,7 +6,7 @@ import { SandlotError } from '@sandlot/shared/errors'
 import type { NewAudit } from '@sandlot/shared/office/audit'
 import { type ColumnType, type Kysely, sql } from 'kysely'
 import { inSharedChange } from '../audit/audit.ts'
-import type { SessionsSchema } from './schema.ts'
+import type { SessionsSchema } from '../tables/sessions.ts'
 
 /** Secrets of one person. */
 const MAX_SECRETS = 200

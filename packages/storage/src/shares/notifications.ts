@@ -4,7 +4,7 @@
  */
 import type { NoticeKind } from '@sandlot/shared/team/notices'
 import type { Kysely, Transaction } from 'kysely'
-import type { SessionsSchema } from './schema.ts'
+import type { SessionsSchema } from '../tables/sessions.ts'
 
 export interface NoticesTable {
   /** Grows with every row, also over those that were pruned. */

@@ -3,7 +3,7 @@ import { type Project, newProject } from '@sandlot/shared/desk/chats'
 import { searchQuery } from '@sandlot/shared/desk/search'
 import { makeMeta } from '@sandlot/shared/event-meta'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { openSessionStore } from '../../src/sessions/open.ts'
+import { openSessionStore } from '../../src/store/open.ts'
 import type { SessionStore } from '../../src/sessions/store.ts'
 import { onBoth } from '../support/databases.ts'
 

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { testLedger } from '../../../sandbox/test/support/ledger-contract.ts'
-import { openSessionStore } from '../../src/sessions/open.ts'
+import { openSessionStore } from '../../src/store/open.ts'
 
 testLedger('sessions store', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'sandlot-ledger-'))

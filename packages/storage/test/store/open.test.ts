@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { openSessionReader, openSessionStore } from '../../src/sessions/open.ts'
+import { openSessionReader, openSessionStore } from '../../src/store/open.ts'
 import { testSessionStore } from '../support/contract.ts'
 
 testSessionStore('sqlite', async () => {

@@ -1,6 +1,6 @@
 /** Prompts that wait for their turn: one row each, so that a restart keeps their order. */
 import type { Kysely } from 'kysely'
-import type { SessionsSchema } from './schema.ts'
+import type { SessionsSchema } from '../tables/sessions.ts'
 
 export interface LineTable {
   prompt_id: string

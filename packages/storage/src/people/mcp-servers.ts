@@ -6,7 +6,7 @@ import { type AddedServer, addedServer } from '@sandlot/shared/office/mcp-server
 import type { NewAudit } from '@sandlot/shared/office/audit'
 import type { Kysely } from 'kysely'
 import { inChange } from '../audit/audit.ts'
-import type { SessionsSchema } from '../sessions/schema.ts'
+import type { SessionsSchema } from '../tables/sessions.ts'
 
 export interface McpServersTable {
   id: string

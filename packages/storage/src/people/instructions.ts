@@ -2,7 +2,7 @@
 import type { NewAudit } from '@sandlot/shared/office/audit'
 import type { Kysely } from 'kysely'
 import { inTransaction } from '../audit/audit.ts'
-import type { SessionsSchema } from './schema.ts'
+import type { SessionsSchema } from '../tables/sessions.ts'
 
 export interface InstructionsTable {
   user_id: string

@@ -8,7 +8,7 @@ import { changePrint, isFirstPrint } from '../database/counters.ts'
 import { dialectOf } from '../database/dialect.ts'
 import { changing, wakeListeners } from '../database/changes.ts'
 import { StorageError } from '../storage-error.ts'
-import type { SessionsSchema } from './schema.ts'
+import type { SessionsSchema } from '../tables/sessions.ts'
 
 /** A replica whose last heartbeat is older is dead: what it has may be claimed. */
 export const LIVING_MS = 7_000

@@ -5,8 +5,8 @@
  * that holds it; closing any handle would drop the lock.)
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { openSqliteLock } from './database/sqlite-file.ts'
-import { StorageError } from './storage-error.ts'
+import { openSqliteLock } from './sqlite-file.ts'
+import { StorageError } from '../storage-error.ts'
 
 export interface FileLock {
   readonly path: string

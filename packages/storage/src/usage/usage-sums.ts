@@ -9,8 +9,8 @@
 import { idList } from '@sandlot/shared/team/agent-settings'
 import type { CountedTool, CountedUsage } from '@sandlot/shared/office/usage'
 import { type Kysely, type Transaction, sql } from 'kysely'
-import type { SessionsSchema } from './schema.ts'
-import type { Effects } from './store.ts'
+import type { SessionsSchema } from '../tables/sessions.ts'
+import type { Effects } from '../sessions/store.ts'
 
 type Trx = Transaction<SessionsSchema>
 

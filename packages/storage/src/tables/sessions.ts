@@ -8,30 +8,30 @@ import { type CountersTable, addCounters } from '../database/counters.ts'
 import type { Migrations } from '../database/database.ts'
 import { dialectOf } from '../database/dialect.ts'
 import { addCommits } from '../database/known-commits.ts'
-import { type InstructionsTable, addInstructions } from './instructions.ts'
-import { type LineTable, addLine } from './line.ts'
-import { type McpServersTable, addMcpServers } from '../office/mcp-servers.ts'
-import { type ModelEndpointsTable, addModelEndpoints } from './model-endpoints.ts'
-import { type NoticesTable, addNotices } from './notices.ts'
-import { type RulesTable, addRuleEnds, addRules } from './rules.ts'
-import { type SecretsTable, addSecrets } from './secrets.ts'
-import { type AgentSettingsTable, addAgentSettings } from './agent-settings.ts'
+import { type InstructionsTable, addInstructions } from '../people/instructions.ts'
+import { type LineTable, addLine } from '../usage/prompt-queue.ts'
+import { type McpServersTable, addMcpServers } from '../people/mcp-servers.ts'
+import { type ModelEndpointsTable, addModelEndpoints } from '../people/model-endpoints.ts'
+import { type NoticesTable, addNotices } from '../shares/notifications.ts'
+import { type RulesTable, addRuleEnds, addRules } from '../sessions/rules.ts'
+import { type SecretsTable, addSecrets } from '../people/secrets.ts'
+import { type AgentSettingsTable, addAgentSettings } from '../people/agent-settings.ts'
 import {
   type PeopleTable,
   type RemovedPeopleTable,
   addPeople,
   addRemovedPeople,
   addRolesOfPeople,
-} from './people.ts'
+} from '../people/people.ts'
 import type { SearchTextsTable } from '../search/table.ts'
 import { addSearch } from '../search/word-index.ts'
 import { addAudit } from '../audit/audit.ts'
-import { type ChatMarksTable, type ProjectsTable, addChatMarks, addEnds } from './chats.ts'
+import { type ChatMarksTable, type ProjectsTable, addChatMarks, addEnds } from '../shares/chats.ts'
 import { type ChangesTable, addChanges } from '../database/changes.ts'
-import { type OwnersTable, type ReplicasTable, addReplicaEngine, addReplicas } from './replicas.ts'
+import { type OwnersTable, type ReplicasTable, addReplicaEngine, addReplicas } from '../replicas/replicas.ts'
 import { type RetentionTable, addRetention } from '../retention/retention.ts'
-import type { NoRoom } from './store-room.ts'
-import { type SharesTable, type SnapshotsTable, addShares } from './shares.ts'
+import type { NoRoom } from '../sessions/store-room.ts'
+import { type SharesTable, type SnapshotsTable, addShares } from '../shares/shares.ts'
 import {
   type RunsTable,
   type UsageTable,
@@ -39,8 +39,8 @@ import {
   addRuns,
   addUsageCalls,
   addUsageCost,
-} from './usage.ts'
-import { type UsageSumsTables, addUsageSums, addWhoseUsage } from './usage-sums.ts'
+} from '../usage/usage.ts'
+import { type UsageSumsTables, addUsageSums, addWhoseUsage } from '../usage/usage-sums.ts'
 
 interface SessionsTable {
   id: string
