@@ -13,7 +13,7 @@ import { type OidcProviderConfig, readOidcProviders } from '@sandlot/shared/team
 import { type LocalSignIn, localSignIn } from '@sandlot/shared/team/sign-in-api'
 import { z } from 'zod'
 import { trustedProxies, trustedProxyNames } from './auth/trusted-proxies.ts'
-import type { MailSettings } from './notices/mail.ts'
+import type { MailSettings } from './notifications/mail.ts'
 
 const readText = (path: string): string => readFileSync(path, 'utf8')
 

@@ -11,7 +11,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { ANN, addUser, browser, setUp, startHarness, waitFor } from './support/harness.ts'
 import type { Browser, Harness } from './support/harness.ts'
 
-const PROGRAM = fileURLToPath(new URL('../src/people-admin.ts', import.meta.url))
+const PROGRAM = fileURLToPath(new URL('../src/people/people-admin.ts', import.meta.url))
 let harness: Harness
 let ann: Browser
 

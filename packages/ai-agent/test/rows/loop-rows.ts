@@ -28,7 +28,7 @@ export const LOOP_ROWS: Record<string, Record<string, readonly string[]>> = {
     ],
     'accumulated text': [
       'packages/ai-agent/test/plain/endings.test.ts :: property: the text of every turn is kept with it, and the prompt’s answer is that of the last',
-      'packages/service/test/http/chat.test.ts :: answers with the last text, the results in the model’s order, and the usage',
+      'packages/service/test/http/chats/chat.test.ts :: answers with the last text, the results in the model’s order, and the usage',
     ],
     'guaranteed answer': [
       'packages/ai-agent/test/plain/endings.test.ts :: guaranteed answer: %s, %s',

@@ -22,7 +22,7 @@ import { pauseWhenDue } from '@sandlot/shared/node/time-slices'
 import { type ClientOptions, WebSocket } from 'ws'
 import { z } from 'zod'
 import { Recent } from '@sandlot/shared/async/recent'
-import { keepAlive } from '../socket/keep-alive.ts'
+import { keepAlive } from '@sandlot/shared/node/keep-alive'
 
 /** Where an agent listens. */
 export interface AgentPlace {

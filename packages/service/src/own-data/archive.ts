@@ -17,7 +17,7 @@ import { DAY_MS } from '@sandlot/storage/usage/usage-sums'
 import type { SessionReader, SessionRow } from '@sandlot/storage/sessions/store'
 import { exportChat } from '../chat/chat-export.ts'
 import { imagesIn } from '../chat/event-images.ts'
-import { type FolderReader, type ZipFilling, addFolder, safeName } from '../http/folder-zip.ts'
+import { type FolderReader, type ZipFilling, addFolder, safeName } from './folder-zip.ts'
 
 /** Chats, events or lines that are read at once. */
 const PAGE = 100

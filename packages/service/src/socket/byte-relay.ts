@@ -5,7 +5,7 @@
 import type { WebSocket } from 'ws'
 import type { Caller } from '../auth/caller.ts'
 import type { UserTraffic } from '../auth/user-traffic.ts'
-import { answerPings, keepAlive } from './keep-alive.ts'
+import { answerPings, keepAlive } from '@sandlot/shared/node/keep-alive'
 import type { Sockets } from './sockets.ts'
 
 /** Bytes on their way to a peer above which its sender waits, and below which it goes on. */

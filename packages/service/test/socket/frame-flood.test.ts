@@ -10,7 +10,7 @@ import { WebSocket, WebSocketServer } from 'ws'
 import { DEFAULT_RATES } from '../../src/auth/limits.ts'
 import type { Clock } from '../../src/auth/user-traffic.ts'
 import { NewestOnly } from '../../src/chat/in-order.ts'
-import { answerPings } from '../../src/socket/keep-alive.ts'
+import { answerPings } from '../../../shared/src/node/keep-alive.ts'
 import { type Harness, Tab, waitFor } from '../support/harness.ts'
 import { useHarness } from '../support/use-harness.ts'
 

@@ -14,7 +14,7 @@ import type { AuditQuery, AuditReads } from '@sandlot/storage/audit/audit'
 import type { ReaderOf } from '@sandlot/storage/shares/shares'
 import { Hono } from 'hono'
 import { actorOf } from '../../auth/agent-user.ts'
-import { readChains } from '../../office/checks.ts'
+import { readChains } from '../../operations/checks.ts'
 import type { AppEnv, Ctx, Parts } from '../context.ts'
 import { administratorsOnly, requireCaller } from '../request.ts'
 

@@ -1,0 +1,111 @@
+/** One's own data: all of it as an archive, and the end of one's account. */
+import { EXT } from '@sandlot/shared/acp-meta'
+import { SandlotError } from '@sandlot/shared/errors'
+import { serversView } from '@sandlot/shared/office/mcp-servers'
+import { deleteAccountRequest } from '@sandlot/shared/office/own-data'
+import { directoryList, filePiece } from '@sandlot/shared/person/files'
+import { instructions } from '@sandlot/shared/person/instructions'
+import { ruleList } from '@sandlot/shared/person/rules-api'
+import { secretList } from '@sandlot/shared/person/secrets'
+import { Hono } from 'hono'
+import { actorOf, agentUserOf } from '../../auth/agent-user.ts'
+import { fillOwnData } from '../../own-data/archive.ts'
+import type { AppEnv, Ctx, Parts } from '../context.ts'
+import { streamZip } from '../../own-data/folder-zip.ts'
+import { readBody, requireCaller, requireSignIn } from '../request.ts'
+
+/** `/api/export`, `/api/account/delete` */
+export function ownDataRoutes(parts: Parts): Hono<AppEnv> {
+  const { accounts, limits, log, removals, sessions } = parts
+  const exporting = new Set<string>()
+  return new Hono<AppEnv>()
+    .get('/export', requireCaller(parts), async (c) => {
+      const { account } = requireSignIn(c)
+      if (exporting.has(account.id))
+        throw new SandlotError(
+          'rate_limited',
+          'Your data is being exported already. Wait until that is done, or end it.',
+        )
+      exporting.add(account.id)
+      try {
+        const data = {
+          account,
+          facts: await factsOf(parts, account.id),
+          reader: await sessions.reader(),
+          audit: [(await sessions.reader()).audit, accounts.audit],
+          agent: account.role === 'guest' ? undefined : await askAgent(parts, c),
+        }
+        await accounts.audit.write({ ...actorOf(c.var.caller), what: 'data_exported' })
+        const body = streamZip(
+          (into) => fillOwnData(into, data),
+          () => exporting.delete(account.id),
+        )
+        const day = new Date().toISOString().slice(0, 10)
+        return new Response(body, {
+          headers: {
+            'content-type': 'application/zip',
+            'x-content-type-options': 'nosniff',
+            'content-disposition': `attachment; filename="sandlot-my-data-${day}.zip"`,
+            'cache-control': 'no-store',
+          },
+        })
+      } catch (error) {
+        exporting.delete(account.id)
+        throw error
+      }
+    })
+    .post('/account/delete', requireCaller(parts), async (c) => {
+      const caller = requireSignIn(c)
+      const { id, email } = caller.account
+      const said = await readBody(c, deleteAccountRequest)
+      if (said.email.trim().toLowerCase() !== email.toLowerCase())
+        throw new SandlotError('bad_request', 'This is not the address of your account.')
+      if (await accounts.external.hasPassword(id)) {
+        const given = said.password
+        if (given === undefined || given === '')
+          throw new SandlotError('forbidden', 'Type your password as well.')
+        // A stolen sign-in must not allow guessing it.
+        await limits.signIn({ address: c.var.address, email }, () => accounts.checkPassword(id, given))
+      }
+      const line = { ...actorOf(caller), what: 'person_removed' } as const
+      await removals.remove(id, 'purge', line)
+      log.info({ user: id }, 'ended their own account')
+      c.set('caller', { ...caller, setCookies: [] })
+      for (const ended of (await accounts.signOut(c.req.header('cookie') ?? '')).setCookies)
+        c.header('set-cookie', ended, { append: true })
+      return c.body(null, 204)
+    })
+}
+
+async function factsOf({ accounts }: Parts, userId: string): Promise<Record<string, unknown>> {
+  const teams = (await accounts.teams.list()).filter(({ members }) =>
+    members.some((member) => member.userId === userId),
+  )
+  return {
+    teams: teams.map(({ id, name }) => ({ id, name })),
+    hasPassword: await accounts.external.hasPassword(userId),
+    secondFactor: await accounts.secondFactor.isOn(userId),
+    providers: await accounts.external.links(userId),
+    signIns: await accounts.signIns.list(userId),
+    keys: await accounts.listKeys(userId),
+    notices: (await accounts.notices.recipient(userId))?.choice,
+  }
+}
+
+/** Throws `agent_unavailable`: an archive without what it has is none. */
+async function askAgent({ agent }: Parts, c: Ctx) {
+  const user = agentUserOf(c.var.caller)
+  const list = { user, ask: { do: 'list' } }
+  return {
+    rules: ruleList.parse(await agent.request(EXT.rules, list)),
+    secrets: secretList.parse(await agent.request(EXT.secrets, list)),
+    servers: serversView.parse(await agent.request(EXT.mcpServers, { user, ask: { do: 'list', of: 'own' } })),
+    instructions: instructions.parse(await agent.request(EXT.instructions, { user, of: 'own' })),
+    files: {
+      list: async (path: string, after?: string) =>
+        directoryList.parse(await agent.request(EXT.files, { user, ask: { do: 'list', path, after } })),
+      read: async (path: string, offset: number) =>
+        filePiece.parse(await agent.request(EXT.files, { user, ask: { do: 'read', path, offset } })),
+    },
+  }
+}

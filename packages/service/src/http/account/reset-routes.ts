@@ -1,0 +1,71 @@
+/** A forgotten password: a link by mail, and the new password behind it. */
+import { SandlotError, messageOf } from '@sandlot/shared/errors'
+import { type AuditFrom, NOT_SIGNED_IN } from '@sandlot/shared/office/audit'
+import { resetPasswordRequest, resetRequest } from '@sandlot/shared/team/sign-in-api'
+import { Hono } from 'hono'
+import { whomOf } from '../../auth/agent-user.ts'
+import type { AppEnv, Parts } from '../context.ts'
+import { readBody, requireOurOrigin } from '../request.ts'
+
+/**
+ * The link is made from the public address alone: a request's own `Host` is its sender's word, and
+ * would send the token elsewhere.
+ */
+export function canReset({ config, sendMail }: Pick<Parts, 'config' | 'sendMail'>): boolean {
+  return sendMail !== undefined && config.publicUrl !== undefined
+}
+
+export function resetRoutes(parts: Parts): Hono<AppEnv> {
+  const { accounts, config, limits, log, sendMail, sockets } = parts
+
+  const sendLink = async (email: string, from: AuditFrom): Promise<void> => {
+    const begun = await accounts.passwordResets.begin(email)
+    if (begun === undefined || (config.localSignIn === 'admins' && begun.account.role !== 'admin')) return
+    const { account, token } = begun
+    await sendMail?.({
+      to: account.email,
+      subject: 'A new password for Sandlot',
+      text: `Hello ${account.name},\n\na new password was asked for. Set it within an hour:\n\n${config.publicUrl}/reset?token=${token}\n\nIf that was not you, ignore this message: your password stays as it is.\n`,
+    })
+    await accounts.audit.write({
+      who: NOT_SIGNED_IN,
+      from,
+      what: 'password_reset_sent',
+      whom: whomOf(account),
+    })
+    log.info({ user: account.id }, 'sent a link for a new password')
+  }
+
+  return new Hono<AppEnv>()
+    .use(requireOurOrigin(parts))
+    .post('/', async (c) => {
+      const { email } = await readBody(c, resetRequest)
+      if (!canReset(parts))
+        throw new SandlotError(
+          'not_implemented',
+          'This Sandlot sends no mail. An administrator can give you a new password.',
+        )
+      await limits.beginReset(c.var.address, email)
+      // Not awaited: how long it takes would tell whether there is such an account.
+      sendLink(email, { address: c.var.address }).catch((error: unknown) =>
+        log.warn({ error: messageOf(error) }, 'a link for a new password was not sent'),
+      )
+      return c.body(null, 204)
+    })
+    .post('/password', async (c) => {
+      const { token, password } = await readBody(c, resetPasswordRequest)
+      await limits.beginSignIn(c.var.address)
+      const account = await accounts.passwordResets.finish(token, password)
+      sockets.signInsEnded(account.id)
+      const from = { address: c.var.address }
+      const { id, name } = account
+      await accounts.audit.write({
+        who: { id, name, email: account.email },
+        from,
+        what: 'password_reset',
+        whom: whomOf(account),
+      })
+      log.info({ user: account.id }, 'set a new password by a link')
+      return c.body(null, 204)
+    })
+}

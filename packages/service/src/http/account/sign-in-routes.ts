@@ -1,0 +1,226 @@
+/** Sign-in by providers: which there are, there and back, and links to one's account. */
+import { SandlotError } from '@sandlot/shared/errors'
+import {
+  beginSignInRequest,
+  linkProviderRequest,
+  secondFactorPassword,
+  secondFactorRemoval,
+  secondFactorRequest,
+} from '@sandlot/shared/team/sign-in-api'
+import type { AccountWays, SignInEntry, SignInWays } from '@sandlot/shared/team/sign-in-api'
+import type { SignedIn } from '@sandlot/storage/accounts/store'
+import { Hono } from 'hono'
+import { deleteCookie, getCookie, setCookie } from 'hono/cookie'
+import { actorOf } from '../../auth/agent-user.ts'
+import type { AppEnv, Ctx, Parts } from '../context.ts'
+import { readBody, requireCaller, requireOurOrigin, requireSignIn } from '../request.ts'
+import { canReset } from './reset-routes.ts'
+
+/** The invitation with which a browser went to a provider. */
+const INVITATION_COOKIE = 'sandlot_invitation'
+const INVITATION_SECONDS = 10 * 60
+
+export function signInRoutes(parts: Parts): Hono<AppEnv> {
+  const { accounts, config, external, limits, log, metrics, sockets } = parts
+  const ourPagesOnly = requireOurOrigin(parts)
+  const signedInOnly = requireCaller(parts)
+
+  const secure = config.publicUrl?.startsWith('https:') === true
+  const cookieScope = { path: '/api/sign-in', httpOnly: true, sameSite: 'Lax', secure } as const
+
+  const sendTo = (c: Ctx, { url, setCookies }: { url: string; setCookies: string[] }): Response => {
+    for (const cookie of setCookies) c.header('set-cookie', cookie, { append: true })
+    return c.json({ url })
+  }
+
+  return new Hono<AppEnv>()
+    .get('/sign-in/providers', (c) =>
+      c.json({
+        local: config.localSignIn,
+        providers: external.providers.map((provider) => ({
+          id: provider.config.id,
+          name: provider.name,
+          ready: provider.problem === undefined,
+        })),
+        reset: canReset(parts),
+      } satisfies SignInWays),
+    )
+    .post('/sign-in/providers/:id', ourPagesOnly, async (c) => {
+      await limits.beginSignIn(c.var.address)
+      const { returnTo, invitation } = await readBody(c, beginSignInRequest)
+      const begun = await external.begin(c.req.param('id'), returnTo)
+      // Also where this one is refused, which must not be tried at a later sign-in.
+      deleteCookie(c, INVITATION_COOKIE, cookieScope)
+      if (invitation !== undefined) {
+        await accounts.invitations.look(invitation)
+        setCookie(c, INVITATION_COOKIE, invitation, { ...cookieScope, maxAge: INVITATION_SECONDS })
+      }
+      return sendTo(c, begun)
+    })
+    .post('/sign-in/providers/:id/link', signedInOnly, async (c) => {
+      const { account } = requireSignIn(c)
+      const { returnTo, password } = await readBody(c, linkProviderRequest)
+      // A stolen sign-in must not become a way in that stays.
+      if (await accounts.external.hasPassword(account.id)) await checkPassword(c, password)
+      const begun = await external.beginLink(c.req.param('id'), returnTo, c.req.header('cookie') ?? '')
+      deleteCookie(c, INVITATION_COOKIE, cookieScope)
+      return sendTo(c, begun)
+    })
+    .get('/sign-in/callback/:id', async (c) => {
+      const address = c.var.address
+      await limits.beginSignIn(address)
+      // It counts for this sign-in only, however that ends.
+      deleteCookie(c, INVITATION_COOKIE, cookieScope)
+      const { to, setCookies } = await external.finish(
+        c.req.param('id'),
+        c.req.query(),
+        c.req.header('cookie') ?? '',
+        { ip: address, userAgent: c.req.header('user-agent') },
+        getCookie(c, INVITATION_COOKIE),
+      )
+      metrics.signIn(setCookies.length > 0 ? 'ok' : 'refused')
+      for (const cookie of setCookies) c.header('set-cookie', cookie, { append: true })
+      return c.redirect(to)
+    })
+    .get('/sign-in/problems/:id', (c) => {
+      const message = external.problem(c.req.param('id'))
+      if (message === undefined) throw new SandlotError('not_found', 'There is no such problem any more.')
+      return c.json({ message })
+    })
+    .get('/account/ways', signedInOnly, async (c) => {
+      const { account } = requireSignIn(c)
+      const links = await accounts.external.links(account.id)
+      return c.json({
+        password: await accounts.external.hasPassword(account.id),
+        secondFactor: await accounts.secondFactor.isOn(account.id),
+        providers: external.providers.flatMap(({ key, name, config: { id } }) =>
+          links.filter((link) => link.key === key).map(({ linkedAt }) => ({ id, name, linkedAt })),
+        ),
+      } satisfies AccountWays)
+    })
+    .post('/account/second-factor', signedInOnly, async (c) => {
+      const { account } = requireSignIn(c)
+      const { password } = await readBody(c, secondFactorPassword)
+      const begun = await limited(c, account.email, () =>
+        accounts.secondFactor.begin(c.req.header('cookie') ?? '', password),
+      )
+      return c.json(begun)
+    })
+    .post('/account/second-factor/confirm', signedInOnly, async (c) => {
+      const { account } = requireSignIn(c)
+      const { code } = await readBody(c, secondFactorRequest)
+      const after = await limited(c, account.email, () =>
+        accounts.secondFactor.confirm(c.req.header('cookie') ?? '', code),
+      )
+      return goOn(c, after, 'second_factor_on')
+    })
+    .post('/account/second-factor/disable', signedInOnly, async (c) => {
+      const { account } = requireSignIn(c)
+      const { password, code } = await readBody(c, secondFactorRemoval)
+      const after = await limited(c, account.email, () =>
+        accounts.secondFactor.disable(c.req.header('cookie') ?? '', password, code),
+      )
+      return goOn(c, after, 'second_factor_off')
+    })
+    .get('/account/sign-ins', signedInOnly, async (c) => {
+      const { account, signInId } = requireSignIn(c)
+      const rows = await accounts.signIns.list(account.id)
+      return c.json({
+        signIns: rows.map(({ id, ip, userAgent, provider, since, lastUsedAt }) => ({
+          id,
+          current: id === signInId,
+          device: deviceOf(userAgent ?? ''),
+          address: ip,
+          provider: provider === null ? null : external.nameOf(provider),
+          since,
+          lastUsedAt,
+        })),
+      } satisfies { signIns: SignInEntry[] })
+    })
+    .delete('/account/sign-ins', signedInOnly, async (c) => {
+      const { account, signInId } = requireSignIn(c)
+      await accounts.signIns.endOthers(account.id, signInId)
+      sockets.signInsEnded(account.id, { was: signInId, is: signInId })
+      const whom = { name: 'All others' }
+      await accounts.audit.write({ ...actorOf(c.var.caller), what: 'sign_in_ended', whom })
+      log.info({ user: account.id }, 'ended their other sign-ins')
+      return c.body(null, 204)
+    })
+    .delete('/account/sign-ins/:id', signedInOnly, async (c) => {
+      const { account } = requireSignIn(c)
+      const id = c.req.param('id')
+      if (!(await accounts.signIns.end(account.id, id)))
+        throw new SandlotError('not_found', 'You have no such sign-in.')
+      sockets.signInEnded(id)
+      await accounts.audit.write({ ...actorOf(c.var.caller), what: 'sign_in_ended', whom: { id } })
+      log.info({ user: account.id }, 'ended one of their sign-ins')
+      return c.body(null, 204)
+    })
+    .delete('/account/providers/:id', signedInOnly, async (c) => {
+      const { account } = requireSignIn(c)
+      const id = c.req.param('id')
+      if (!(await accounts.external.unlink(account.id, external.keyOf(id))))
+        throw new SandlotError('not_found', 'Your account is not linked to this provider.')
+      const whom = { id, name: external.nameOf(external.keyOf(id)) }
+      await accounts.audit.write({ ...actorOf(c.var.caller), what: 'provider_unlinked', whom })
+      log.info({ user: account.id, provider: id }, 'unlinked a provider')
+      return c.body(null, 204)
+    })
+
+  /** As many tries as a sign-in has: a stolen one must not allow guessing. */
+  async function limited<T>(c: Ctx, email: string, attempt: () => Promise<T>): Promise<T> {
+    return limits.signIn({ address: c.var.address, email }, attempt)
+  }
+
+  /** With this sign-in in place of the caller's; all others end. */
+  async function goOn(
+    c: Ctx,
+    after: SignedIn,
+    what: 'second_factor_on' | 'second_factor_off',
+  ): Promise<Response> {
+    const { account, signInId } = requireSignIn(c)
+    await accounts.signIns.endOthers(account.id, after.signInId)
+    sockets.signInsEnded(account.id, { was: signInId, is: after.signInId })
+    c.set('caller', { ...after, via: 'sign-in', from: { ...c.var.caller.from, signIn: after.signInId } })
+    await accounts.audit.write({ ...actorOf(c.var.caller), what })
+    log.info({ user: account.id }, what)
+    return c.body(null, 204)
+  }
+
+  async function checkPassword(c: Ctx, password: string | undefined): Promise<void> {
+    const { account } = requireSignIn(c)
+    if (password === undefined) throw new SandlotError('forbidden', 'Give your password to link a provider.')
+    await limited(c, account.email, () => accounts.checkPassword(account.id, password))
+  }
+}
+
+/** In the order in which they are tried: an earlier one also names later ones. */
+const BROWSERS: readonly [RegExp, string][] = [
+  [/\bEdg(?:e|A|iOS)?\//, 'Edge'],
+  [/\bOPR\/|\bOpera\b/, 'Opera'],
+  [/\bFirefox\/|\bFxiOS\//, 'Firefox'],
+  [/\bChrom(?:e|ium)\/|\bCriOS\//, 'Chrome'],
+  [/\bSafari\//, 'Safari'],
+]
+
+const SYSTEMS: readonly [RegExp, string][] = [
+  [/\biPhone\b/, 'iPhone'],
+  [/\biPad\b/, 'iPad'],
+  [/\bAndroid\b/, 'Android'],
+  [/\bWindows\b/, 'Windows'],
+  [/\bMac OS X\b|\bMacintosh\b/, 'macOS'],
+  [/\bCrOS\b/, 'ChromeOS'],
+  [/\bLinux\b/, 'Linux'],
+]
+
+const MAX_CHARS = 60
+
+/** “Firefox on Linux”, from the header of a request; as it is where it is of no browser. */
+function deviceOf(userAgent: string): string {
+  const name = (all: readonly [RegExp, string][]): string | undefined =>
+    all.find(([pattern]) => pattern.test(userAgent))?.[1]
+  const browser = name(BROWSERS)
+  const system = name(SYSTEMS)
+  if (browser === undefined && system === undefined) return userAgent.slice(0, MAX_CHARS) || 'unknown'
+  return [browser ?? 'A browser', ...(system === undefined ? [] : [system])].join(' on ')
+}

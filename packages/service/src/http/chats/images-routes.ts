@@ -1,0 +1,100 @@
+/** Images: those that wait for their message, and those of sessions that one sees. */
+import { SandlotError } from '@sandlot/shared/errors'
+import { type SessionEvent, seqOf } from '@sandlot/shared/events'
+import { type ImageType, MAX_IMAGE_BYTES, imageType } from '@sandlot/shared/images'
+import type { SessionReader } from '@sandlot/storage/sessions/store'
+import { Hono } from 'hono'
+import { bodyLimit } from 'hono/body-limit'
+import { etag } from 'hono/etag'
+import { imagesIn } from '../../chat/event-images.ts'
+import { tooLarge } from '../../chat/uploads.ts'
+import type { AppEnv, Ctx, Parts } from '../context.ts'
+import { requireCaller, recheckCaller } from '../request.ts'
+
+/** `/api/images` */
+export function uploadRoutes(parts: Parts): Hono<AppEnv> {
+  const { uploads, traffic } = parts
+  return new Hono<AppEnv>()
+    .use(requireCaller(parts))
+    .post(
+      '/',
+      bodyLimit({
+        maxSize: MAX_IMAGE_BYTES,
+        onError: () => {
+          throw tooLarge()
+        },
+      }),
+      async (c) => {
+        // Other types can be sent across sites without asking.
+        if (!imageType.safeParse(c.req.header('content-type')).success)
+          throw new SandlotError(
+            'bad_request',
+            'Send an image as image/png, image/jpeg, image/gif or image/webp.',
+          )
+        const bytes = Buffer.from(await c.req.arrayBuffer())
+        await traffic.pass(c.var.caller.account.id, bytes.length)
+        await recheckCaller(c)
+        return c.json(await uploads.add(c.var.caller.account.id, bytes), 201)
+      },
+    )
+    .get('/:id', async (c) => {
+      const { mimeType, bytes } = await uploads.read(c.var.caller.account.id, c.req.param('id'))
+      // It may be removed or expire: the page must learn that instead of showing a cached copy.
+      return sendImage(c, mimeType, bytes, 'no-store')
+    })
+    .delete('/:id', async (c) => {
+      await uploads.remove(c.var.caller.account.id, c.req.param('id'))
+      return c.body(null, 204)
+    })
+}
+
+/** `/api/sessions/:id/images/:seq/:index`: of the event with that number. */
+export function sessionImageRoutes(parts: Parts): Hono<AppEnv> {
+  const { sessions } = parts
+  return new Hono<AppEnv>().get('/:id/images/:seq/:index', requireCaller(parts), etag(), async (c) => {
+    const { id, seq, index } = c.req.param()
+    await sessions.get(c.var.caller.account, id)
+    return sendEventImage(c, await sessions.reader(), { sessionId: id, seq, index })
+  })
+}
+
+interface WantedImage {
+  sessionId: string
+  /** As the address has them. */
+  seq: string
+  index: string
+}
+
+/**
+ * The image of an event, as far as `shown` shows that event. To be called once it is checked that
+ * the caller may read it. Throws `not_found`.
+ */
+export async function sendEventImage(
+  c: Ctx,
+  reader: SessionReader,
+  { sessionId, seq, index }: WantedImage,
+  shown: (event: SessionEvent) => SessionEvent | undefined = (event) => event,
+): Promise<Response> {
+  const number = /^[1-9]\d{0,14}$/.test(seq) ? Number(seq) : Number.NaN
+  if (Number.isNaN(number)) throw noImage()
+  const [found] = await reader.readEvents(sessionId, number - 1, 1)
+  const event = found === undefined || seqOf(found) !== number ? undefined : shown(found)
+  const image = event === undefined ? undefined : imagesIn(event)[Number(index)]
+  const known = imageType.safeParse(image?.mimeType)
+  if (image === undefined || !known.success) throw noImage()
+  // Not cached: a session id can be used again after deletion, and each request is authorized.
+  return sendImage(c, known.data, Buffer.from(image.data, 'base64'), 'private, no-cache')
+}
+
+function sendImage(c: Ctx, mimeType: ImageType, bytes: Buffer, caching: string): Response {
+  return c.body(new Uint8Array(bytes), 200, {
+    'content-type': mimeType,
+    'x-content-type-options': 'nosniff',
+    'content-disposition': 'inline',
+    'cache-control': caching,
+  })
+}
+
+function noImage(): SandlotError {
+  return new SandlotError('not_found', 'There is no such image.')
+}

@@ -1,0 +1,214 @@
+/**
+ * The session list, one session, and the full output of a call: of one's own sessions and of those
+ * that are shared with one. What else a person may do in a session, the agent decides.
+ */
+import { methods } from '@agentclientprotocol/sdk'
+import { type AgentUser, EXT, forkParams, forkResult, renameParams } from '@sandlot/shared/acp-meta'
+import type { WaitingApprovals } from '@sandlot/shared/desk/pending'
+import { approvalAnswer } from '@sandlot/shared/api'
+import { chatMarks } from '@sandlot/shared/desk/chats'
+import { pendingApprovalList } from '@sandlot/shared/pending-approvals'
+import { isDiffsId } from '@sandlot/shared/desk/changes'
+import { SandlotError } from '@sandlot/shared/errors'
+import type { SessionSummary } from '@sandlot/shared/frames'
+import { lineOf } from '@sandlot/storage/tables/rows'
+import type { ReaderOf } from '@sandlot/storage/shares/shares'
+import type { SessionRow } from '@sandlot/storage/sessions/store'
+import { Hono } from 'hono'
+import { z } from 'zod'
+import { agentUserOf, authorsOf } from '../../auth/agent-user.ts'
+import { answerApproval } from '../../chat/approvals.ts'
+import { InOrder } from '../../chat/in-order.ts'
+import { openExport } from '../../chat/prompt-export.ts'
+import { problemsOf } from '../../socket/frame.ts'
+import { lineFor, refuseOthers, refuseWatchers } from '../../chat/sessions.ts'
+import type { AppEnv, Parts } from '../context.ts'
+import { sendOutput } from './outputs.ts'
+import { readBody, requireCaller } from '../request.ts'
+
+const PAGE = 50
+const MAX_PAGE = 200
+/** Records of prompts that one person may wait for; they are made one after another. */
+const MAX_WAITING_EXPORTS = 4
+
+const flag = z
+  .enum(['true', 'false'])
+  .transform((said) => said === 'true')
+  .optional()
+const page = z.object({
+  limit: z.coerce.number().int().min(1).max(MAX_PAGE).default(PAGE),
+  before: z.coerce.number().int().positive().optional(),
+  title: renameParams.shape.title.optional(),
+  archived: flag,
+  pinned: flag,
+  project: z.string().max(64).optional(),
+})
+
+const renameBody = renameParams.pick({ title: true })
+const forkBody = forkParams.pick({ promptId: true, where: true })
+
+export function sessionsRoutes(parts: Parts): Hono<AppEnv> {
+  const { agent, sessions } = parts
+  const exportsInOrder = new InOrder(MAX_WAITING_EXPORTS)
+  return new Hono<AppEnv>()
+    .use(requireCaller(parts))
+    .get('/', async (c) => {
+      const asked = page.safeParse(c.req.query())
+      if (!asked.success) throw new SandlotError('bad_request', problemsOf(asked.error))
+      const { limit, before, title, ...kept } = asked.data
+      const reader = await sessions.reader()
+      const { account } = c.var.caller
+      const rows = await reader.listSessions(account, {
+        limit,
+        before,
+        title,
+        kept,
+      })
+      const next = rows.length < limit ? null : (rows.at(-1)?.updatedAt ?? null)
+      return c.json({ sessions: await linesFor(parts, account, rows), next })
+    })
+    .put('/marks', async (c) => {
+      const marks = await readBody(c, chatMarks)
+      await agent.request(EXT.markChats, { user: agentUserOf(c.var.caller), marks })
+      return c.body(null, 204)
+    })
+    .get('/:id', async (c) => {
+      const { account } = c.var.caller
+      const { row } = await sessions.get(account, c.req.param('id'))
+      const [line] = await linesFor(parts, account, [row])
+      // Its share has ended between the two reads.
+      if (line === undefined) throw new SandlotError('not_found', 'There is no such chat.')
+      return c.json(line)
+    })
+    .patch('/:id', async (c) => {
+      const { title } = await readBody(c, renameBody)
+      const user = agentUserOf(c.var.caller)
+      const sessionId = c.req.param('id')
+      await sessions.get(c.var.caller.account, sessionId)
+      await agent.request(EXT.rename, { sessionId, title, user })
+      return c.body(null, 204)
+    })
+    .post('/:id/fork', async (c) => {
+      const asked = await readBody(c, forkBody)
+      const user = agentUserOf(c.var.caller)
+      const sessionId = c.req.param('id')
+      await sessions.get(c.var.caller.account, sessionId)
+      const made = await agent.request(EXT.fork, { ...asked, sessionId, user })
+      return c.json(forkResult.parse(made), 201)
+    })
+    .post('/:id/cancel', async (c) => {
+      const user = agentUserOf(c.var.caller)
+      const sessionId = c.req.param('id')
+      const { access } = await sessions.get(c.var.caller.account, sessionId)
+      // A notification is not answered.
+      refuseWatchers(access)
+      await agent.notify(methods.agent.session.cancel, {
+        sessionId,
+        _meta: { sandlot: { user } },
+      })
+      return c.body(null, 204)
+    })
+    .get('/:id/approvals', async (c) => {
+      const user = agentUserOf(c.var.caller)
+      const sessionId = c.req.param('id')
+      await sessions.get(c.var.caller.account, sessionId)
+      const pending = await agent.request(EXT.approvals, { sessionId, user })
+      return c.json(pendingApprovalList.parse(pending))
+    })
+    .post('/:id/approvals/:callId', async (c) => {
+      const answer = await readBody(c, approvalAnswer)
+      const { via } = c.var.caller
+      const user = agentUserOf(c.var.caller)
+      const { id: sessionId, callId: toolCallId } = c.req.param()
+      await sessions.get(c.var.caller.account, sessionId)
+      const by = { user, mayMakeRules: via === 'sign-in' }
+      await answerApproval(agent, by, { ...answer, sessionId, toolCallId })
+      return c.body(null, 204)
+    })
+    .get('/:id/prompts/:promptId/export', async (c) => {
+      const user = agentUserOf(c.var.caller)
+      const { id: sessionId, promptId } = c.req.param()
+      await sessions.get(c.var.caller.account, sessionId)
+      const opened = Promise.withResolvers<ReadableStream<Uint8Array>>()
+      exportsInOrder
+        .run(user.id, async () => {
+          const { document, sent } = await openExport(agent, { sessionId, promptId, user })
+          opened.resolve(document)
+          await sent
+        })
+        .catch(opened.reject)
+      const document = await opened.promise
+      const name = `prompt-${promptId.replaceAll(/[^A-Za-z0-9_.-]/g, '_').slice(0, 100)}.json`
+      return c.body(document, 200, {
+        'content-type': 'application/json',
+        'content-disposition': `attachment; filename="${name}"`,
+      })
+    })
+    .delete('/:id', async (c) => {
+      const user = agentUserOf(c.var.caller)
+      const sessionId = c.req.param('id')
+      const { access } = await sessions.get(c.var.caller.account, sessionId)
+      // To delete what is not there is no failure for the agent.
+      refuseOthers(access)
+      await agent.request(methods.agent.session.delete, {
+        sessionId,
+        _meta: { sandlot: { user } },
+      })
+      return c.body(null, 204)
+    })
+    .get('/:id/outputs/:callId', async (c) => {
+      const { id: sessionId, callId } = c.req.param()
+      const { access } = await sessions.get(c.var.caller.account, sessionId)
+      // Whole texts of the owner's files, also of those that no call has shown.
+      if (isDiffsId(callId)) refuseOthers(access)
+      return sendOutput(c, await sessions.reader(), sessionId, callId)
+    })
+}
+
+/** `GET /api/approvals`: what waits in all chats in which this person may answer. */
+export function approvalsRoutes(parts: Parts): Hono<AppEnv> {
+  const { agent, sessions } = parts
+  return new Hono<AppEnv>().use(requireCaller(parts)).get('/', async (c) => {
+    const { account } = c.var.caller
+    const user = agentUserOf(c.var.caller)
+    const rows = await (await sessions.reader()).listSessions(account, { waiting: true, limit: PAGE })
+    const open = (await linesFor(parts, account, rows)).filter(({ waiting }) => waiting > 0)
+    const found = await Promise.all(
+      open.map(async ({ sessionId, title: chat, owner }) => {
+        const approvals = await pendingIn(agent, sessionId, user)
+        return approvals.map((one) => ({ ...one, sessionId, chat, owner }))
+      }),
+    )
+    const approvals = found.flat().toSorted((a, b) => a.askedAt - b.askedAt)
+    return c.json({ approvals, more: rows.length >= PAGE } satisfies WaitingApprovals)
+  })
+}
+
+/** None, where the chat was deleted or its share has ended meanwhile. */
+async function pendingIn(agent: Parts['agent'], sessionId: string, user: AgentUser) {
+  try {
+    return pendingApprovalList.parse(await agent.request(EXT.approvals, { sessionId, user })).approvals
+  } catch (error) {
+    if (error instanceof SandlotError && error.code === 'not_found') return []
+    throw error
+  }
+}
+
+/** The lines of these sessions in this person's list. */
+async function linesFor(
+  { accounts, sessions }: Parts,
+  who: ReaderOf,
+  rows: readonly SessionRow[],
+): Promise<SessionSummary[]> {
+  const ids = rows.map(({ id }) => id)
+  const reader = await sessions.reader()
+  const shares = await reader.shares.ofAll(ids)
+  const marks = await reader.chats.marks(who.id, ids)
+  const owners = rows.some(({ userId }) => userId !== who.id) ? await authorsOf(accounts) : new Map()
+  const now = Date.now()
+  return rows.flatMap((row) => {
+    const owner = owners.get(row.userId) ?? { id: row.userId, name: '' }
+    const mark = marks.get(row.id)
+    return lineFor(who, lineOf(row), { owner, shares: shares.get(row.id) ?? [], mark, now }) ?? []
+  })
+}

@@ -1,0 +1,39 @@
+/** `/api/ports`: programs that listen in a person's sandbox, and the way to one of them. */
+import { EXT } from '@sandlot/shared/acp-meta'
+import { listeningPorts, port, type PortList, type PortsAsk } from '@sandlot/shared/desk/ports'
+import { SandlotError } from '@sandlot/shared/errors'
+import { Hono } from 'hono'
+import { agentUserOf } from '../../auth/agent-user.ts'
+import { PREVIEWS_OFF } from '../../previews/places.ts'
+import { ENTRANCE } from '../../previews/serve-previews.ts'
+import type { AppEnv, Parts } from '../context.ts'
+import { requireCaller } from '../request.ts'
+
+export function portsRoutes(parts: Parts): Hono<AppEnv> {
+  const { previews, places } = parts
+  return new Hono<AppEnv>()
+    .use(requireCaller(parts))
+    .get('/', async (c) => {
+      const user = agentUserOf(c.var.caller)
+      const ask = { do: 'list' } satisfies PortsAsk
+      const listening = listeningPorts.parse(await parts.agent.request(EXT.ports, { user, ask }))
+      const isOn = places.originOf('', c.req.header('host')) !== undefined
+      return c.json({ ...listening, off: isOn ? undefined : PREVIEWS_OFF } satisfies PortList)
+    })
+    .get('/:port/open', async (c) => {
+      const asked = port.safeParse(c.req.param('port'))
+      if (!asked.success) throw new SandlotError('bad_request', 'A port is a number from 1 to 65535.')
+      // A page of another site could lead a person here.
+      const from = c.req.header('sec-fetch-site')
+      if (from !== undefined && from !== 'same-origin' && from !== 'none')
+        throw new SandlotError('bad_origin', 'Previews are opened in Sandlot.')
+      const { caller } = c.var
+      if (caller.account.role === 'guest')
+        throw new SandlotError('forbidden', 'Guests have no sandbox of their own.')
+      const id = previews.idOf(caller.account.id, asked.data)
+      const origin = places.originOf(id, c.req.header('host'))
+      if (origin === undefined) throw new SandlotError('not_implemented', PREVIEWS_OFF)
+      const ticket = await previews.offer(caller, asked.data)
+      return c.redirect(`${origin}${ENTRANCE}?ticket=${ticket}`, 303)
+    })
+}

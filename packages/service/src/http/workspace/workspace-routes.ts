@@ -1,0 +1,223 @@
+/** A user's workspace: changes, search and whole folders, passed through to the agent. */
+import { randomUUID } from 'node:crypto'
+import { EXT } from '@sandlot/shared/acp-meta'
+import { SandlotError, toErrorBody } from '@sandlot/shared/errors'
+import {
+  type DirectoryList,
+  type FilePiece,
+  type FilesAsk,
+  type FileVersion,
+  MAX_FOUND,
+  directoryList,
+  etagOf,
+  filePiece,
+  fileRemoved,
+  fileRestored,
+  fileWritten,
+  filesFound,
+  folderRequest,
+  moveRequest,
+  trashList,
+  versionOf,
+} from '@sandlot/shared/person/files'
+import { Hono } from 'hono'
+import { agentUserOf } from '../../auth/agent-user.ts'
+import type { AppEnv, Ctx, Parts } from '../context.ts'
+import { safeName, zipFolder } from '../../own-data/folder-zip.ts'
+import { dispositionOf, pathOf } from './files-routes.ts'
+import { pacedBody, readBody, recheckCaller, requireCaller } from '../request.ts'
+
+/** Of one person, under way at once: of each a piece is in memory. */
+const MOST_PUTS = 8
+const MOST_ZIPS = 2
+/** Of an upload, in one message to the agent. */
+const PIECE_BYTES = 512 * 1024
+
+/** `/api/files` */
+export function workspaceRoutes(parts: Parts): Hono<AppEnv> {
+  const ask = (c: Ctx, what: FilesAsk): Promise<unknown> =>
+    parts.agent.request(EXT.files, { user: agentUserOf(c.var.caller), ask: what })
+  const list = async (c: Ctx, path: string, after?: string): Promise<DirectoryList> =>
+    directoryList.parse(await ask(c, { do: 'list', path, after }))
+  const read = async (c: Ctx, path: string, offset: number): Promise<FilePiece> =>
+    filePiece.parse(await ask(c, { do: 'read', path, offset }))
+  const puts = new AtOnce(MOST_PUTS)
+  const zips = new AtOnce(MOST_ZIPS)
+  return new Hono<AppEnv>()
+    .use(requireCaller(parts))
+    .get('/', async (c) => c.json(await list(c, c.req.query('path') ?? '', c.req.query('after'))))
+    .delete('/', async (c) => {
+      const forever = c.req.query('forever') === 'true'
+      return c.json(fileRemoved.parse(await ask(c, { do: 'remove', path: pathOf(c), forever })))
+    })
+    .get('/search', async (c) => {
+      const query = c.req.query('q') ?? ''
+      if (query.length > 200) throw new SandlotError('bad_request', 'A search has at most 200 characters.')
+      const most = Math.min(Math.max(Math.trunc(Number(c.req.query('most') ?? 50)) || 50, 1), MAX_FOUND)
+      return c.json(filesFound.parse(await ask(c, { do: 'search', query, most })))
+    })
+    .post('/folder', async (c) => {
+      const { path } = await readBody(c, folderRequest)
+      await ask(c, { do: 'mkdir', path })
+      return c.body(null, 204)
+    })
+    .post('/move', async (c) => {
+      const { path, to } = await readBody(c, moveRequest)
+      await ask(c, { do: 'move', path, to })
+      return c.body(null, 204)
+    })
+    .get('/trash', async (c) => c.json(trashList.parse(await ask(c, { do: 'trash' }))))
+    .delete('/trash', async (c) => {
+      await ask(c, { do: 'empty_trash' })
+      return c.body(null, 204)
+    })
+    .post('/trash/:id/restore', async (c) =>
+      c.json(fileRestored.parse(await ask(c, { do: 'restore', id: c.req.param('id') }))),
+    )
+    .get('/zip', async (c) => {
+      const paths = (c.req.queries('path') ?? ['']).map((one) => one.replaceAll(/^\/+|\/+$/g, ''))
+      // Of several, what lies above all of them.
+      const path = paths.length === 1 ? (paths[0] ?? '') : folderAbove(paths)
+      const first = await list(c, path)
+      const name = safeName(path.split('/').findLast((part) => part !== '') ?? '') || 'workspace'
+      const leave = zips.enter(c.var.caller.account.id)
+      const reader = {
+        list: (at: string, after?: string) => list(c, at, after),
+        read: (at: string, offset: number) => read(c, at, offset),
+      }
+      const body = zipFolder(
+        reader,
+        { path, name, first, ...(paths.length === 1 ? {} : { only: paths }) },
+        leave,
+      )
+      return new Response(body, {
+        headers: {
+          'content-type': 'application/zip',
+          'x-content-type-options': 'nosniff',
+          'content-disposition': dispositionOf(`${name}.zip`, '1'),
+          'cache-control': 'no-store',
+        },
+      })
+    })
+    .put('/content', async (c) => {
+      const path = pathOf(c)
+      const version = expectedVersion(c)
+      const leave = puts.enter(c.var.caller.account.id)
+      try {
+        const replace = c.req.query('replace') === 'true'
+        const result = await put(c, { path, replace, version }, pacedBody(c, parts), (what) => ask(c, what))
+        if ('conflict' in result) return changedMeanwhile(c, result.conflict)
+        if ('written' in result) return c.json(result)
+        c.header('etag', etagOf(result))
+        return c.body(null, 204)
+      } finally {
+        leave()
+      }
+    })
+    .delete('/uploads/:upload', async (c) => {
+      await ask(c, { do: 'abort', upload: c.req.param('upload') })
+      return c.body(null, 204)
+    })
+}
+
+/** So much of each person’s at once. */
+class AtOnce {
+  readonly #most: number
+  readonly #under = new Map<string, number>()
+
+  constructor(most: number) {
+    this.#most = most
+  }
+
+  /** Call what it returns once, at the end. Throws `rate_limited`. */
+  enter(userId: string): () => void {
+    const now = this.#under.get(userId) ?? 0
+    if (now >= this.#most)
+      throw new SandlotError('rate_limited', 'Too much was sent at once. Wait for the answers, then go on.')
+    this.#under.set(userId, now + 1)
+    return () => {
+      const left = (this.#under.get(userId) ?? 1) - 1
+      if (left === 0) this.#under.delete(userId)
+      else this.#under.set(userId, left)
+    }
+  }
+}
+
+interface Put {
+  path: string
+  replace: boolean
+  version: FileVersion | undefined
+}
+
+/**
+ * The body in pieces, at the pace at which the agent takes them. With `?upload=` it is a part of a
+ * file that several requests bring; else nothing stays of a body that breaks off.
+ */
+async function put(
+  c: Ctx,
+  file: Put,
+  body: ReadableStream<Uint8Array> | undefined,
+  ask: (what: FilesAsk) => Promise<unknown>,
+) {
+  const named = c.req.query('upload')
+  const upload = named ?? randomUUID()
+  const more = named !== undefined && c.req.query('more') === 'true'
+  let offset = named === undefined ? 0 : Number(c.req.query('offset') ?? 0)
+  try {
+    for await (const { bytes, last } of inPieces(body)) {
+      if (last) await recheckCaller(c)
+      const data = bytes.toString('base64')
+      const what = { do: 'write', ...file, upload, data, offset, more: more || !last } as const
+      const result = fileWritten.parse(await ask(what))
+      if (last || 'conflict' in result) return result
+      offset += bytes.length
+    }
+  } catch (error) {
+    // The client gets the reason, also when this fails.
+    if (named === undefined) await ask({ do: 'abort', upload }).catch(() => undefined)
+    throw error
+  }
+  throw new Error('files: a body without a last piece')
+}
+
+async function* inPieces(
+  body: ReadableStream<Uint8Array> | undefined,
+): AsyncGenerator<{ bytes: Buffer; last: boolean }> {
+  let held: Uint8Array[] = []
+  let size = 0
+  for await (const chunk of body ?? []) {
+    if (size > 0 && size + chunk.length > PIECE_BYTES) {
+      yield { bytes: Buffer.concat(held), last: false }
+      held = []
+      size = 0
+    }
+    held.push(chunk)
+    size += chunk.length
+  }
+  yield { bytes: Buffer.concat(held), last: true }
+}
+
+/** Of `If-Match`. Throws `bad_request` for what is no version of ours. */
+function expectedVersion(c: Ctx): FileVersion | undefined {
+  const header = c.req.header('if-match')
+  if (header === undefined) return undefined
+  const version = versionOf(header)
+  if (version === undefined)
+    throw new SandlotError('bad_request', 'If-Match takes the ETag of the file as it was read.')
+  return version
+}
+
+function changedMeanwhile(c: Ctx, current: FileVersion | null): Response {
+  const words =
+    current === null
+      ? 'This file was removed or renamed since you opened it.'
+      : 'This file was changed since you opened it.'
+  return c.json({ ...toErrorBody(new SandlotError('conflict', words), c.var.requestId), current }, 409)
+}
+
+function folderAbove(paths: readonly string[]): string {
+  const parts = paths.map((path) => path.split('/').slice(0, -1))
+  const [first = []] = parts
+  const shared = first.findIndex((name, at) => parts.some((other) => other[at] !== name))
+  return first.slice(0, shared === -1 ? first.length : shared).join('/')
+}

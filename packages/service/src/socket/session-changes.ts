@@ -1,0 +1,73 @@
+/**
+ * Tells everybody who sees a chat how its line in the list has changed: its owner at once, others
+ * as their share is now, and those who lost it that it is gone. Of one chat in the agent's order.
+ */
+import type { Readers, SessionChanged } from '@sandlot/shared/acp-meta'
+import { createKeyedLock } from '@sandlot/shared/async/keyed-lock'
+import { messageOf } from '@sandlot/shared/errors'
+import type { SessionSummary } from '@sandlot/shared/frames'
+import type { Author } from '@sandlot/shared/team/shares'
+import type { ReaderOf } from '@sandlot/storage/shares/shares'
+import type { Logger } from '../log.ts'
+import type { Sockets } from './sockets.ts'
+import { type Sessions, lineFor } from '../chat/sessions.ts'
+
+interface SessionChangesParts {
+  sessions: Sessions
+  sockets: Pick<Sockets, 'sendTo' | 'people'>
+  /** By id. */
+  authors: () => Promise<ReadonlyMap<string, Author>>
+  log: Logger
+}
+
+/** Returns what takes a change; it never throws. */
+export function sessionChanges(parts: SessionChangesParts): (change: SessionChanged) => void {
+  const { sockets, log } = parts
+  const lock = createKeyedLock()
+  return (change) => {
+    // Gone for its owner, whatever can be read of it.
+    if (change.summary.deleted === true) sockets.sendTo(change.userId, changed(change.summary))
+    lock
+      .run(change.summary.sessionId, () => tellReaders(parts, change))
+      .catch((error: unknown) =>
+        log.warn({ error: messageOf(error) }, 'a chat has changed, and not everybody was told'),
+      )
+  }
+}
+
+async function tellReaders(
+  { sessions, sockets, authors }: SessionChangesParts,
+  { userId, summary, sharedWith, unsharedFrom }: SessionChanged,
+): Promise<void> {
+  const isShared = sharedWith !== undefined || unsharedFrom !== undefined
+  const people = sockets.people().filter(({ id }) => (id === userId ? summary.deleted !== true : isShared))
+  if (people.length === 0) return
+  const { sessionId } = summary
+  const { shares: shareRows, chats } = await sessions.reader()
+  const shares = await shareRows.of(sessionId)
+  const owner = people.every(({ id }) => id === userId)
+    ? { id: userId, name: '' }
+    : ((await authors()).get(userId) ?? { id: userId, name: '' })
+  const now = Date.now()
+  for (const who of people) {
+    const mark = (await chats.marks(who.id, [sessionId])).get(sessionId)
+    const line = lineFor(who, summary, { owner, shares, mark, now })
+    if (line !== undefined) sockets.sendTo(who.id, changed(line))
+    else if (isAmong(who, sharedWith) || isAmong(who, unsharedFrom))
+      sockets.sendTo(who.id, changed(goneOf(summary)))
+  }
+}
+
+function isAmong({ id, teams }: ReaderOf, readers: Readers | undefined): boolean {
+  if (readers === undefined) return false
+  return readers.people.includes(id) || readers.teams.some((team) => teams?.includes(team))
+}
+
+/** Nothing of what it is now. */
+function goneOf({ sessionId, updatedAt, mode }: SessionSummary): SessionSummary {
+  return { sessionId, title: null, updatedAt, mode, running: false, waiting: 0, deleted: true }
+}
+
+function changed(summary: SessionSummary) {
+  return { type: 'ai_chat_sessions' as const, changed: [summary] }
+}
