@@ -1,8 +1,8 @@
 /** docs/api.md, tried out: its curl examples in their order, and the shapes of its table, against a service and an agent. */
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
-import { chatResponse, newApiKey } from '@sandlot/shared/api'
-import { pendingApprovalList } from '@sandlot/shared/pending-approvals'
+import { chatResponse, newApiKey } from '@sandlot/shared/account/api'
+import { pendingApprovalList } from '@sandlot/shared/chat/pending-approvals'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import {
   type FakeProvider,

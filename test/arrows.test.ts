@@ -59,7 +59,7 @@ describe('the rules find', () => {
     ['high/deep/b.ts', "import { a } from '../a.ts'"],
     ['low/b.ts', "import { a } from '../types.ts'"],
     ['low/b.ts', "// import { a } from '../high/a.ts'"],
-    ['low/b.ts', "import { a } from '@sandlot/shared/events'"],
+    ['low/b.ts', "import { a } from '@sandlot/shared/chat/events'"],
   ])('nothing to say of %s %s', (path, text) => expect(problems(file(path, text))).toEqual([]))
 
   test('a folder without a line', () =>

@@ -26,7 +26,7 @@ describe('the repository', () => {
       expect.arrayContaining([
         'package.json',
         'sandlot',
-        'packages/shared/src/events.ts',
+        'packages/shared/src/chat/events.ts',
         'docker/sandbox/Dockerfile',
       ]),
     )

@@ -1,6 +1,6 @@
 /** Every route of the real app, asked with keys that lack a scope. */
-import { newApiKey } from '@sandlot/shared/api'
-import { type KeyScope, keyScope } from '@sandlot/shared/team/sign-in-api'
+import { newApiKey } from '@sandlot/shared/account/api'
+import { type KeyScope, keyScope } from '@sandlot/shared/account/sign-in-api'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import {
   type Harness,

@@ -9,7 +9,7 @@ const file = (path: string, text: string): SourceFile => ({ path, text })
 /** The places that have to be there. */
 const PLACES = [
   file('packages/shared/src/config/names.ts', '  SANDLOT_DATA:\n  SANDLOT_CONFIG:\n'),
-  file('packages/shared/src/acp-meta.ts', "  a: '_sandlot/approve',\n"),
+  file('packages/shared/src/acp/meta.ts', "  a: '_sandlot/approve',\n"),
   file(
     'test/key-scopes.test.ts',
     "  'GET /api/a': 'read',\n  'POST /api/a': 'read',\n  'GET /api/b': 'read',\n",

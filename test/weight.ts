@@ -55,7 +55,7 @@ export function weigh(
       tables: new Set(
         sources.flatMap(({ text }) => [...text.matchAll(/\.createTable\('(\w+)'/g)].map(([, name]) => name)),
       ).size,
-      'agent methods': countIn(files, 'packages/shared/src/acp-meta.ts', /'_sandlot\/\w+'/g),
+      'agent methods': countIn(files, 'packages/shared/src/acp/meta.ts', /'_sandlot\/\w+'/g),
       'words of docs': files
         .filter(({ path }) => /^docs\/[^/]+\.md$/.test(path))
         .flatMap(({ text }) => text.match(/\S+/g) ?? []).length,

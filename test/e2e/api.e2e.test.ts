@@ -1,6 +1,6 @@
 import { join } from 'node:path'
-import { chatResponse, newApiKey } from '@sandlot/shared/api'
-import { metaOf, type SessionEvent } from '@sandlot/shared/events'
+import { chatResponse, newApiKey } from '@sandlot/shared/account/api'
+import { metaOf, type SessionEvent } from '@sandlot/shared/chat/events'
 import { describe, expect, test } from 'vitest'
 import { openSessionReader } from '../../packages/storage/src/store/open.ts'
 import type { Person } from './browser.ts'

@@ -5,7 +5,7 @@
 import { execFileSync } from 'node:child_process'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { metaOf } from '@sandlot/shared/events'
+import { metaOf } from '@sandlot/shared/chat/events'
 import { afterEach, expect, test } from 'vitest'
 import { openSessionReader } from '../../packages/storage/src/store/open.ts'
 import {

@@ -3,8 +3,8 @@
  * processes, with a real store; what a right gives is said once, in `RIGHTS`.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { ServerFrame } from '@sandlot/shared/frames'
-import { newId } from '@sandlot/shared/ids'
+import type { ServerFrame } from '@sandlot/shared/chat/frames'
+import { newId } from '@sandlot/shared/base/ids'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import {
   type FakeProvider,

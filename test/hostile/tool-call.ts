@@ -8,8 +8,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
 import { TestBatch } from '../../packages/ai-agent/test/calls/test-batch.ts'
-import type { Mode } from '../../packages/shared/src/mode.ts'
-import type { Rule } from '../../packages/shared/src/rules.ts'
+import type { Mode } from '../../packages/shared/src/chat/mode.ts'
+import type { Rule } from '../../packages/shared/src/chat/rules.ts'
 import type { Sandboxes } from '../../packages/sandbox/src/controller/sandboxes.ts'
 
 /** What a person or a model would know of a call, and its stored bytes. */

@@ -1,9 +1,9 @@
 /** A person by the HTTP API, who repeats a request at the next service when one does not answer, as a script should. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { messageOf } from '@sandlot/shared/errors'
-import { type SessionEvent, metaOf, seqOf } from '@sandlot/shared/events'
-import type { ServerFrame } from '@sandlot/shared/frames'
-import { newId } from '@sandlot/shared/ids'
+import { messageOf } from '@sandlot/shared/base/errors'
+import { type SessionEvent, metaOf, seqOf } from '@sandlot/shared/chat/events'
+import type { ServerFrame } from '@sandlot/shared/chat/frames'
+import { newId } from '@sandlot/shared/base/ids'
 import { eventually } from '../e2e/processes.ts'
 
 const AGAIN_MS = 200

@@ -1,9 +1,9 @@
 /** What is made to fail, when, and how; docs/growing.md has the same rows for people. */
 import { existsSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { messageOf } from '@sandlot/shared/errors'
-import { type SessionEvent, sandlotEventOf, seqOf } from '@sandlot/shared/events'
-import { randomText } from '@sandlot/shared/ids'
+import { messageOf } from '@sandlot/shared/base/errors'
+import { type SessionEvent, sandlotEventOf, seqOf } from '@sandlot/shared/chat/events'
+import { randomText } from '@sandlot/shared/base/ids'
 import { openSessionReader } from '../../packages/storage/src/store/open.ts'
 import { expect } from 'vitest'
 import { eventually } from '../e2e/processes.ts'

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { randomText } from '@sandlot/shared/ids'
+import { randomText } from '@sandlot/shared/base/ids'
 import type { Version } from '../e2e/processes.ts'
 import { ROOT } from '../source-files.ts'
 

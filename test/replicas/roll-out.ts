@@ -1,7 +1,7 @@
 /** A version takes another's place, one process after the other, while people work: as docs/postgresql.md says. */
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
-import { randomText } from '@sandlot/shared/ids'
+import { randomText } from '@sandlot/shared/base/ids'
 import { expect } from 'vitest'
 import { campaign, extent } from '../campaign.ts'
 import { nodeEnvironment } from '../config.ts'

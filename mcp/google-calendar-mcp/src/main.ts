@@ -2,7 +2,7 @@
 /** The server as a process: MCP on stdin and stdout, its log on stderr. */
 import { makeLog } from '@sandlot/mcp-kit/log'
 import { serveTool } from '@sandlot/mcp-kit/serve'
-import { messageOf } from '@sandlot/shared/errors'
+import { messageOf } from '@sandlot/shared/base/errors'
 import { readCalendarConfig } from './config.ts'
 import { listEvents } from './list-events.ts'
 

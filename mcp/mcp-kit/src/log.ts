@@ -2,7 +2,7 @@
  * Lines of JSON on stderr: stdout is the protocol. What looks like a credential, or is one of ours,
  * is hidden.
  */
-import { makeScrubber } from '@sandlot/shared/scrub'
+import { makeScrubber } from '@sandlot/shared/base/scrub'
 
 export interface Log {
   info(fields: Record<string, unknown>, message: string): void

@@ -1,7 +1,7 @@
 /** One MCP server over stdin and stdout. The only file here that imports the MCP library. */
 import { McpServer, type CallToolResult } from '@modelcontextprotocol/server'
 import { serveStdio } from '@modelcontextprotocol/server/stdio'
-import { messageOf } from '@sandlot/shared/errors'
+import { messageOf } from '@sandlot/shared/base/errors'
 import type { z } from 'zod'
 import type { Log } from './log.ts'
 import { ToolFailure } from './tool-failure.ts'

@@ -2,7 +2,7 @@
  * The only file here that imports pino: JSON lines on stderr (stdout is the protocol on stdio),
  * without secrets.
  */
-import { makeScrubber } from '@sandlot/shared/scrub'
+import { makeScrubber } from '@sandlot/shared/base/scrub'
 import { pino } from 'pino'
 import type { Logger } from 'pino'
 

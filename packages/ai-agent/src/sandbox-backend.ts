@@ -1,7 +1,7 @@
 /** Which sandboxes this agent uses, from its configuration. */
 import { join } from 'node:path'
 import { SANDBOX_BACKENDS, type SandboxBackendName } from '@sandlot/shared/config/sandbox-backends'
-import { messageOf } from '@sandlot/shared/errors'
+import { messageOf } from '@sandlot/shared/base/errors'
 import type { BackendCapabilities, SandboxBackend } from '@sandlot/sandbox/backend'
 import { createDockerBackend } from '@sandlot/sandbox/backends/docker/backend'
 import { createLocalProcessBackend } from '@sandlot/sandbox/backends/local-process'

@@ -1,7 +1,7 @@
 /** The agent as a process with real containers. */
 import { join } from 'node:path'
 import { methods } from '@agentclientprotocol/sdk'
-import { isLive, isOutcome, metaOf } from '@sandlot/shared/events'
+import { isLive, isOutcome, metaOf } from '@sandlot/shared/chat/events'
 import { createDockerBackend } from '@sandlot/sandbox/backends/docker/backend'
 import { expect, onTestFinished, test } from 'vitest'
 import { type GateProcess, killGate, startGateProcess } from '../../engine-gate/test/gate-process.ts'

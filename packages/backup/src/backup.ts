@@ -3,7 +3,7 @@ import { createReadStream, mkdirSync, mkdtempSync, readdirSync, rmSync, statfsSy
 import { Readable } from 'node:stream'
 import { basename, dirname, join, resolve } from 'node:path'
 import type { VolumeCopies } from '@sandlot/sandbox/backends/docker/volume-copies'
-import { formatBytes } from '@sandlot/shared/format-bytes'
+import { formatBytes } from '@sandlot/shared/base/format-bytes'
 import { copyTogether } from '@sandlot/storage/database/copy-together'
 import { lockFile } from '@sandlot/storage/database/lock'
 import { type ArchiveWriter, writeArchive } from './archive.ts'

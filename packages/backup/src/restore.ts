@@ -4,7 +4,7 @@ import { readdirSync, readFileSync, renameSync, rmSync, statfsSync, statSync, wr
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import type { VolumeCopies } from '@sandlot/sandbox/backends/docker/volume-copies'
-import { formatBytes } from '@sandlot/shared/format-bytes'
+import { formatBytes } from '@sandlot/shared/base/format-bytes'
 import { inspectPostgres } from '@sandlot/storage/database/postgres-snapshot'
 import { lockFile } from '@sandlot/storage/database/lock'
 import { z } from 'zod'

@@ -2,7 +2,7 @@
 import { chownSync, existsSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { messageOf } from '@sandlot/shared/errors'
+import { messageOf } from '@sandlot/shared/base/errors'
 import {
   BACKUP_STATUS_FILE,
   type BackupSettings,
@@ -11,7 +11,7 @@ import {
   KEPT_TRIES,
   backupStatus,
   nextBackup,
-} from '@sandlot/shared/office/backup-status'
+} from '@sandlot/shared/admin/backup-status'
 import { type MadeBackup, backupsIn } from './backup.ts'
 import type { Restored } from './restore.ts'
 

@@ -5,7 +5,7 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, wr
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { backupStatus } from '@sandlot/shared/office/backup-status'
+import { backupStatus } from '@sandlot/shared/admin/backup-status'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { nodeEnvironment } from '../../../test/config.ts'
 import { DEPLOYMENT, makeDeployment } from './support/deployment.ts'

@@ -6,7 +6,7 @@ import type { EngineTls } from '@sandlot/sandbox/backends/docker/connection'
 import { type EngineTlsVariables, readEngineTls } from '@sandlot/sandbox/backends/docker/tls-settings'
 import { ConfigError, type Environment, readConfig, settingRows, wholeNumber } from '@sandlot/shared/config'
 import { SANDBOX_BACKEND_NAMES, type SandboxBackendName } from '@sandlot/shared/config/sandbox-backends'
-import type { OtherSettings } from '@sandlot/shared/office/configuration'
+import type { OtherSettings } from '@sandlot/shared/admin/configuration'
 import { z } from 'zod'
 import { namesFor } from './processes/child-env.ts'
 

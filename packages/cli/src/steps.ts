@@ -1,4 +1,4 @@
-import { messageOf } from '@sandlot/shared/errors'
+import { messageOf } from '@sandlot/shared/base/errors'
 
 /**
  * A step that could not be done: what happened, what to do about it, and (optionally) the last

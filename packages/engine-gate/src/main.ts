@@ -6,7 +6,7 @@ import { dirname } from 'node:path'
 import { randomBytes } from 'node:crypto'
 
 import { ConfigError } from '@sandlot/shared/config'
-import { messageOf } from '@sandlot/shared/errors'
+import { messageOf } from '@sandlot/shared/base/errors'
 import { debugProfile } from '@sandlot/sandbox/backends/docker/debug-profile'
 import { readSeccompProfile } from '@sandlot/sandbox/backends/docker/seccomp'
 import { isDeploymentId } from '@sandlot/sandbox/names'

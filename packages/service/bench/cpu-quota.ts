@@ -1,7 +1,7 @@
 /** A share of one core for a process, by a cgroup of its own, where this process may make one. */
 import { existsSync, mkdirSync, rmdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { messageOf } from '@sandlot/shared/errors'
+import { messageOf } from '@sandlot/shared/base/errors'
 
 const ROOT = '/sys/fs/cgroup'
 const PERIOD_US = 100_000

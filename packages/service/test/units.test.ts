@@ -10,7 +10,7 @@ import { readRange } from '../src/http/workspace/range.ts'
 import { ensureSecret, secretsEqual } from '@sandlot/shared/node/secret-file'
 import { makeLog } from '../src/log.ts'
 import { originRule } from '../src/auth/origin.ts'
-import { makeScrubber } from '@sandlot/shared/scrub'
+import { makeScrubber } from '@sandlot/shared/base/scrub'
 
 describe('a cursor', () => {
   test('passes each event once and in order, whatever an older load still sends between', () => {

@@ -5,7 +5,7 @@
  */
 import { z } from 'zod'
 import { CONFIG_NAMES, isSecretName, unknownConfigNames } from './config/names.ts'
-import type { SettingRow } from './office/configuration.ts'
+import type { SettingRow } from './admin/configuration.ts'
 
 export type Environment = Record<string, string | undefined>
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { isExactNumber, parseExactly, stringifyExactly, withNearest } from '../src/exact-numbers.ts'
+import { isExactNumber, parseExactly, stringifyExactly, withNearest } from '../src/base/exact-numbers.ts'
 
 const digits = fc.stringMatching(/^(?:0|[1-9]\d{0,40})$/)
 const number = fc

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { SandlotError, toErrorBody } from '../src/errors.ts'
-import { clientFrame } from '../src/frames.ts'
-import { newId, randomText, sessionId } from '../src/ids.ts'
+import { SandlotError, toErrorBody } from '../src/base/errors.ts'
+import { clientFrame } from '../src/chat/frames.ts'
+import { newId, randomText, sessionId } from '../src/base/ids.ts'
 
 describe('ids', () => {
   test('are unique, of the promised length, and valid where they are used', () => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { metaOf, sessionEvent } from '../src/events.ts'
+import { metaOf, sessionEvent } from '../src/chat/events.ts'
 
 const read = (event: unknown) =>
   sessionEvent.safeParse({

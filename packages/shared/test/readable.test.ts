@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { makeSandlotEvent, sessionEvent } from '../src/events.ts'
-import { readServerFrames } from '../src/frames.ts'
-import { agentOverview } from '../src/office/overview.ts'
-import { readReadable } from '../src/readable.ts'
+import { makeSandlotEvent, sessionEvent } from '../src/chat/events.ts'
+import { readServerFrames } from '../src/chat/frames.ts'
+import { agentOverview } from '../src/admin/overview.ts'
+import { readReadable } from '../src/base/readable.ts'
 
 const wait = { place: 2, of: 3, why: 'places' as const, limit: 4 }
 const waited = makeSandlotEvent({ type: 'line_waited', ...wait }, { promptId: 'p_1', live: true }, 5)

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { makeScrubber } from '../src/scrub.ts'
+import { makeScrubber } from '../src/base/scrub.ts'
 
 const scrub = makeScrubber(['configured-value', 'short'])
 

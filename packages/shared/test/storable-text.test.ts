@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
-import { WITHOUT_NUL, parseStorable, storableJson, storableText } from '../src/storable-text.ts'
+import { WITHOUT_NUL, parseStorable, storableJson, storableText } from '../src/base/storable-text.ts'
 
 const anyText = fc.string({
   unit: fc.integer({ min: 0, max: 0xffff }).map((unit) => String.fromCharCode(unit)),

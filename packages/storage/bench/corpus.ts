@@ -1,6 +1,6 @@
 /** Messages to search in, of people who write by Zipf's law, and what is searched for. */
-import { makeMeta } from '@sandlot/shared/event-meta'
-import type { SessionEvent } from '@sandlot/shared/events'
+import { makeMeta } from '@sandlot/shared/chat/event-meta'
+import type { SessionEvent } from '@sandlot/shared/chat/events'
 import { randomFrom } from '../../../test/campaign.ts'
 import type { SessionStore } from '../src/sessions/store.ts'
 

@@ -6,8 +6,8 @@
 import { mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { searchQuery } from '@sandlot/shared/desk/search'
-import type { SessionEvent } from '@sandlot/shared/events'
+import { searchQuery } from '@sandlot/shared/chat/search'
+import type { SessionEvent } from '@sandlot/shared/chat/events'
 import { openSessionReader, openSessionStore } from '../src/store/open.ts'
 import { makeCorpus } from './corpus.ts'
 

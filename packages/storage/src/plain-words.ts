@@ -2,7 +2,7 @@
  * What a failing store means for people, in sentences. Paths and causes are the operator's: they
  * are in the log.
  */
-import { SandlotError, messageOf } from '@sandlot/shared/errors'
+import { SandlotError, messageOf } from '@sandlot/shared/base/errors'
 import { StorageError, type StorageErrorCode } from './storage-error.ts'
 
 type Words = Partial<Record<StorageErrorCode, ConstructorParameters<typeof SandlotError>>>

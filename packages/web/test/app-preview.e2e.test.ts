@@ -1,5 +1,5 @@
 /** The panel of what listens in the sandbox, in a real browser. */
-import { makeSandlotEvent } from '@sandlot/shared/events'
+import { makeSandlotEvent } from '@sandlot/shared/chat/events'
 import { expect, test } from 'vitest'
 import { DESKTOP, lookAt, PHONE, usePages, oneLook } from './fixture/pages.ts'
 

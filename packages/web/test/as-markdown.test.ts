@@ -1,5 +1,5 @@
-import type { SessionEvent } from '@sandlot/shared/events'
-import type { SandlotEvent } from '@sandlot/shared/sandlot-event'
+import type { SessionEvent } from '@sandlot/shared/chat/events'
+import type { SandlotEvent } from '@sandlot/shared/chat/sandlot-event'
 import { type Transcript, emptyTranscript, foldTranscript } from '@sandlot/shared/transcript/transcript'
 import { expect, test } from 'vitest'
 import { entryAsMarkdown, turningBefore } from '@sandlot/shared/transcript/as-markdown'

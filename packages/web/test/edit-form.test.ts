@@ -1,4 +1,4 @@
-import { parseExactly } from '@sandlot/shared/exact-numbers'
+import { parseExactly } from '@sandlot/shared/base/exact-numbers'
 import { expect, test } from 'vitest'
 import {
   changesOf,

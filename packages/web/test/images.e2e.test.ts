@@ -1,5 +1,5 @@
 /** Images of a message, from the composer to the transcript, in a real browser. */
-import { MAX_IMAGE_BYTES } from '@sandlot/shared/images'
+import { MAX_IMAGE_BYTES } from '@sandlot/shared/chat/images'
 import type { Page } from 'playwright-core'
 import { expect, test } from 'vitest'
 import { lookAt, until, usePages } from './fixture/pages.ts'

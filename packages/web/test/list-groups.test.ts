@@ -1,4 +1,4 @@
-import type { SessionSummary } from '@sandlot/shared/frames'
+import type { SessionSummary } from '@sandlot/shared/chat/frames'
 import { expect, test } from 'vitest'
 import { listGroups } from '../src/sidebar/list-groups.ts'
 

@@ -1,4 +1,4 @@
-import type { OutputPiece } from '@sandlot/shared/call'
+import type { OutputPiece } from '@sandlot/shared/chat/call'
 import { addPiece, EMPTY_OUTPUT } from '@sandlot/shared/transcript/live-output'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'

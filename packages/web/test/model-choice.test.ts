@@ -1,7 +1,7 @@
 /** Which model the page shows, and what it sends when another is chosen. */
-import { me as meShape } from '@sandlot/shared/api'
+import { me as meShape } from '@sandlot/shared/account/api'
 import { emptyTranscript, foldTranscript } from '@sandlot/shared/transcript/transcript'
-import { makeSandlotEvent } from '@sandlot/shared/events'
+import { makeSandlotEvent } from '@sandlot/shared/chat/events'
 import { expect, test } from 'vitest'
 import { changeOf, hasChoice, modelOf, withModel } from '../src/state/model-choice.ts'
 import { frameOf } from '../src/state/outbox.ts'

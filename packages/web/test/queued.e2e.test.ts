@@ -1,5 +1,5 @@
 /** Messages that wait behind a running prompt, and how they are taken back, in a real browser. */
-import type { SandlotEvent } from '@sandlot/shared/sandlot-event'
+import type { SandlotEvent } from '@sandlot/shared/chat/sandlot-event'
 import { expect, test } from 'vitest'
 import { sample } from '../../../test/campaign.ts'
 import { DESKTOP, type Look, PHONE, lookAt, until, usePages } from './fixture/pages.ts'

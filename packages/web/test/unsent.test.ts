@@ -1,5 +1,5 @@
 /** What is written and attached and not sent yet: whose it is, and where it goes. */
-import { MAX_IMAGES, type UploadedImage } from '@sandlot/shared/images'
+import { MAX_IMAGES, type UploadedImage } from '@sandlot/shared/chat/images'
 import { expect, test, vi } from 'vitest'
 import { draftOf, moveDraft } from '../src/chat/composer/drafts.ts'
 import { memoryStorage, unsentStorage } from '../src/lib/storage.ts'

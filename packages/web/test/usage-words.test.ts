@@ -1,5 +1,5 @@
 /** What was used up, in words. */
-import type { Budget } from '@sandlot/shared/office/usage'
+import type { Budget } from '@sandlot/shared/admin/usage'
 import { expect, test } from 'vitest'
 import {
   againWords,

@@ -1,5 +1,5 @@
 /** What was used up, in a real browser: My usage, and what all have used up. */
-import type { Budget } from '@sandlot/shared/office/usage'
+import type { Budget } from '@sandlot/shared/admin/usage'
 import { expect, test } from 'vitest'
 import { DESKTOP, PHONE, lookAt, until, usePages, oneLook } from './fixture/pages.ts'
 import { SessionLog } from './fixture/session-log.ts'

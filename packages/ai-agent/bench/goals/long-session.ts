@@ -1,6 +1,6 @@
 /** A6: a session with 10,000 events: how long its history takes to read, and what it adds to a prompt. */
-import { type SessionEvent, makeSandlotEvent } from '@sandlot/shared/events'
-import { makeMeta } from '@sandlot/shared/event-meta'
+import { type SessionEvent, makeSandlotEvent } from '@sandlot/shared/chat/events'
+import { makeMeta } from '@sandlot/shared/chat/event-meta'
 import { inTurns, p50, p99 } from '../../../sandbox/bench/measure.ts'
 import { type Result, atMost, below, loadNow } from '../../../sandbox/bench/report.ts'
 import { modelMessages } from '../../src/history/model-messages.ts'

@@ -1,6 +1,6 @@
 /** Who acts and from where, as a line of the audit log has it. */
-import type { AgentUser } from '@sandlot/shared/acp-meta'
-import type { NewAudit } from '@sandlot/shared/office/audit'
+import type { AgentUser } from '@sandlot/shared/acp/meta'
+import type { NewAudit } from '@sandlot/shared/admin/audit'
 
 export function actorOf({ id, name, email, from }: AgentUser): Pick<NewAudit, 'who' | 'from'> {
   return { who: { id, name: name ?? email ?? id, email }, from }

@@ -2,8 +2,8 @@
  * Byte streams beside ACP: an extension request offers one and answers with a ticket, and our
  * service opens a binary WebSocket at `/stream/<ticket>` for it.
  */
-import { randomText } from '@sandlot/shared/ids'
-import { SandlotError } from '@sandlot/shared/errors'
+import { randomText } from '@sandlot/shared/base/ids'
+import { SandlotError } from '@sandlot/shared/base/errors'
 import type { WebSocket } from 'ws'
 
 const TICKET_CHARS = 32

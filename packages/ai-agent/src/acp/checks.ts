@@ -2,8 +2,8 @@
 import { judgeGate, judgeIsolation, judgeOwnerless, OWNERLESS } from '@sandlot/sandbox/doctor/deployment'
 import { examineEngine } from '@sandlot/sandbox/doctor/machine'
 import { SANDBOX_BACKENDS, type SandboxBackendName } from '@sandlot/shared/config/sandbox-backends'
-import { messageOf } from '@sandlot/shared/errors'
-import { type Finding, unknown } from '@sandlot/shared/finding'
+import { messageOf } from '@sandlot/shared/base/errors'
+import { type Finding, unknown } from '@sandlot/shared/base/finding'
 import { dataFolderCheck, modelCheck, nodeCheck } from '@sandlot/shared/node/checks/deployment'
 
 type EnginePlace = Pick<Parameters<typeof examineEngine>[0], 'dockerHost' | 'tls' | 'runtime'>

@@ -9,11 +9,11 @@ import {
   type ClientCapabilities,
   methods,
 } from '@agentclientprotocol/sdk'
-import { messageOf } from '@sandlot/shared/errors'
+import { messageOf } from '@sandlot/shared/base/errors'
 import { z } from 'zod'
 import type { Log } from '../log.ts'
 import { type Notice, type ForeignOptions, textUpdate, noticeUpdate } from './foreign-client.ts'
-import { serviceCapability } from '@sandlot/shared/acp-meta'
+import { serviceCapability } from '@sandlot/shared/acp/meta'
 
 // ── Capabilities of a client ────────────────────────────────────────────────────────────────────
 

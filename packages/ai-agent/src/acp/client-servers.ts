@@ -4,8 +4,8 @@
  */
 import { statSync } from 'node:fs'
 import type { McpServer } from '@agentclientprotocol/sdk'
-import { SandlotError } from '@sandlot/shared/errors'
-import { makeScrubber } from '@sandlot/shared/scrub'
+import { SandlotError } from '@sandlot/shared/base/errors'
+import { makeScrubber } from '@sandlot/shared/base/scrub'
 import type { ServerState } from '../mcp/servers.ts'
 import type { Mcp } from '../mcp/open-mcp.ts'
 import type { ClientServer, ClientServerStatus } from '../mcp/session-servers.ts'

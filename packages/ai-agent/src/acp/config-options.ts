@@ -3,8 +3,8 @@
  * level.
  */
 import type { SessionConfigOption, SessionModeState } from '@agentclientprotocol/sdk'
-import { SandlotError } from '@sandlot/shared/errors'
-import { MODES, type Mode, isWithin, mode as modeShape } from '@sandlot/shared/mode'
+import { SandlotError } from '@sandlot/shared/base/errors'
+import { MODES, type Mode, isWithin, mode as modeShape } from '@sandlot/shared/chat/mode'
 import { z } from 'zod'
 import type { Session } from '../session/session.ts'
 import { parseParams } from './errors.ts'

@@ -1,9 +1,9 @@
 /** One client's connection: its user, the sessions it follows, and its open permission requests. */
 import { type AgentContext, type ClientCapabilities, RequestError, methods } from '@agentclientprotocol/sdk'
-import { type AgentUser, EXT, agentUser } from '@sandlot/shared/acp-meta'
+import { type AgentUser, EXT, agentUser } from '@sandlot/shared/acp/meta'
 import { Recent } from '@sandlot/shared/async/recent'
-import { SandlotError, messageOf } from '@sandlot/shared/errors'
-import { type SessionEvent, isOutcome, sandlotEventOf, seqOf } from '@sandlot/shared/events'
+import { SandlotError, messageOf } from '@sandlot/shared/base/errors'
+import { type SessionEvent, isOutcome, sandlotEventOf, seqOf } from '@sandlot/shared/chat/events'
 import { z } from 'zod'
 import type { Access } from '../session/access.ts'
 import type { Session } from '../session/session.ts'

@@ -4,7 +4,7 @@
  */
 import { RequestError } from '@agentclientprotocol/sdk'
 import { NotOwnerError } from '../replicas/ownership.ts'
-import { type ErrorCode, SandlotError, toErrorBody } from '@sandlot/shared/errors'
+import { type ErrorCode, SandlotError, toErrorBody } from '@sandlot/shared/base/errors'
 import type { z } from 'zod'
 import { toUserError } from '@sandlot/storage/plain-words'
 import { isNotOwner } from '@sandlot/storage/storage-error'

@@ -2,7 +2,7 @@
  * Which directories of whose workspace are being shown, and to whom: all of a person's pages share
  * one set of watches in their sandbox. Nothing is stored, and no sandbox is started for it.
  */
-import { messageOf } from '@sandlot/shared/errors'
+import { messageOf } from '@sandlot/shared/base/errors'
 import type { Sandbox } from '@sandlot/sandbox/sandbox'
 import type { Log } from '../log.ts'
 

@@ -8,11 +8,11 @@ import {
   type ClientCapabilities,
   methods,
 } from '@agentclientprotocol/sdk'
-import { SandlotError } from '@sandlot/shared/errors'
-import type { PermissionOption } from '@sandlot/shared/sandlot-event'
+import { SandlotError } from '@sandlot/shared/base/errors'
+import type { PermissionOption } from '@sandlot/shared/chat/sandlot-event'
 import { z } from 'zod'
 import type { Session } from '../session/session.ts'
-import { ANSWER_OPTION, DECLINE_OPTION, questionContent } from '@sandlot/shared/question'
+import { ANSWER_OPTION, DECLINE_OPTION, questionContent } from '@sandlot/shared/chat/question'
 import type { PendingApproval } from '../session/approvals.ts'
 
 /** What the SDK does not check. */

@@ -1,9 +1,9 @@
 /** The content blocks of a prompt as what the model gets: one text, and the images behind it. */
 import type { ContentBlock } from '@agentclientprotocol/sdk'
-import { SandlotError } from '@sandlot/shared/errors'
-import { MAX_MESSAGE_CHARS } from '@sandlot/shared/frames'
-import { MAX_IMAGES, MAX_MESSAGE_IMAGE_BYTES, WITHOUT_WORDS } from '@sandlot/shared/images'
-import { storableText } from '@sandlot/shared/storable-text'
+import { SandlotError } from '@sandlot/shared/base/errors'
+import { MAX_MESSAGE_CHARS } from '@sandlot/shared/chat/frames'
+import { MAX_IMAGES, MAX_MESSAGE_IMAGE_BYTES, WITHOUT_WORDS } from '@sandlot/shared/chat/images'
+import { storableText } from '@sandlot/shared/base/storable-text'
 import type { ModelImage } from '../model/model.ts'
 import { checkImage } from '../tools/image-content.ts'
 

@@ -1,6 +1,6 @@
 /** Failures of a sandbox that a person can act on, as our own errors. */
 import { SandboxError, type SandboxErrorCode } from '@sandlot/sandbox/errors'
-import { type ErrorCode, SandlotError } from '@sandlot/shared/errors'
+import { type ErrorCode, SandlotError } from '@sandlot/shared/base/errors'
 
 const CODE_OF: Partial<Record<SandboxErrorCode, ErrorCode>> = {
   not_found: 'not_found',

@@ -1,6 +1,6 @@
 /** Sends one session's events to one client, in order, at the client's pace. */
-import type { SessionEvent } from '@sandlot/shared/events'
-import { seqOf } from '@sandlot/shared/events'
+import type { SessionEvent } from '@sandlot/shared/chat/events'
+import { seqOf } from '@sandlot/shared/chat/events'
 import { pauseWhenDue } from '@sandlot/shared/node/time-slices'
 import type { Session } from '../session/session.ts'
 import type { Actor } from '../session/access.ts'

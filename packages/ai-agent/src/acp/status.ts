@@ -2,12 +2,12 @@
  * What the agent says about itself: whether it can work, and if not, why, in words for an operator.
  */
 import { readFile } from 'node:fs/promises'
-import { fullImageState } from '@sandlot/shared/api'
+import { fullImageState } from '@sandlot/shared/account/api'
 import { LOW_DISK_BYTES } from '@sandlot/shared/config/low-disk'
 import type { FullImageState } from '@sandlot/shared/config/full-image'
-import type { AgentStatus } from '@sandlot/shared/acp-meta'
-import { formatBytes } from '@sandlot/shared/format-bytes'
-import type { Mode } from '@sandlot/shared/mode'
+import type { AgentStatus } from '@sandlot/shared/acp/meta'
+import { formatBytes } from '@sandlot/shared/base/format-bytes'
+import type { Mode } from '@sandlot/shared/chat/mode'
 import { healthText } from '@sandlot/storage/plain-words'
 import type { StorageError } from '@sandlot/storage/storage-error'
 import { type Models, modelsOf } from '../loop/model-choice.ts'

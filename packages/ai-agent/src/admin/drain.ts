@@ -5,7 +5,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { startProblem } from '@sandlot/storage/plain-words'
-import { messageOf } from '@sandlot/shared/errors'
+import { messageOf } from '@sandlot/shared/base/errors'
 import { openSessionStore } from '@sandlot/storage/store/open'
 import { readAgentConfig } from '../config.ts'
 import { builtinTools } from '../tools/builtin/index.ts'

@@ -4,7 +4,7 @@
  */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { messageOf } from '@sandlot/shared/errors'
+import { messageOf } from '@sandlot/shared/base/errors'
 import { printOf } from '@sandlot/shared/node/secret-file'
 import { openSessionStore } from '@sandlot/storage/store/open'
 import { readAgentConfig } from '../config.ts'

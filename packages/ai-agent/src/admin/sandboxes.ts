@@ -11,7 +11,7 @@ import {
   purgeAll,
   type RemovalOptions,
 } from '@sandlot/sandbox/controller/workspaces'
-import { messageOf } from '@sandlot/shared/errors'
+import { messageOf } from '@sandlot/shared/base/errors'
 import { isPostgres } from '@sandlot/storage/database/postgres'
 import { openSessionReader, openSessionStore } from '@sandlot/storage/store/open'
 import { type AgentConfig, readAgentConfig } from '../config.ts'

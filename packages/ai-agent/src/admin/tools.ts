@@ -4,7 +4,7 @@
  * configuration offers them.
  */
 import { request } from 'node:http'
-import { messageOf } from '@sandlot/shared/errors'
+import { messageOf } from '@sandlot/shared/base/errors'
 import { type AgentConfig, readAgentConfig } from '../config.ts'
 import { socketOfRunning } from '../replicas/open-replica.ts'
 import { builtinTools } from '../tools/builtin/index.ts'

@@ -1,5 +1,5 @@
 /** What the deployment keeps, opened: the store, who has whom, and what is read at the start. */
-import { PERSON_TOOLS } from '@sandlot/shared/team/agent-settings'
+import { PERSON_TOOLS } from '@sandlot/shared/account/agent-settings'
 import { BackgroundAudit } from '@sandlot/storage/audit/background-audit'
 import { freeBytesFor } from '@sandlot/storage/database/free-bytes'
 import { openSessionStore } from '@sandlot/storage/store/open'

@@ -1,7 +1,7 @@
 /** People's sandboxes: who may have one, what starts with it, and what it reaches. */
 import { SandboxError } from '@sandlot/sandbox/errors'
 import type { Sandbox } from '@sandlot/sandbox/sandbox'
-import { SANDLOT } from '@sandlot/shared/office/audit'
+import { SANDLOT } from '@sandlot/shared/admin/audit'
 import { FileWatches } from '../acp/file-watches.ts'
 import { Starting } from '../acp/requests/sandbox.ts'
 import type { AgentConfig } from '../config.ts'

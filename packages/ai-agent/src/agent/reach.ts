@@ -1,7 +1,7 @@
 /** What is reached from an agent: by its MCP servers, and by commands beside the workspace. */
 import { join } from 'node:path'
 import { SANDBOX_BACKENDS } from '@sandlot/shared/config/sandbox-backends'
-import { MCP_SIGN_IN_PATH } from '@sandlot/shared/mcp-client'
+import { MCP_SIGN_IN_PATH } from '@sandlot/shared/base/mcp-client'
 import { type Fetch, refusingFetch, safeFetch } from '@sandlot/shared/node/safe-fetch'
 import { hostRefusal } from '../approval/hosts.ts'
 import type { AgentConfig } from '../config.ts'

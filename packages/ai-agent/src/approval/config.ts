@@ -2,7 +2,7 @@
  * The section `rules` of the configuration file: rules for all users, and how long approvals are
  * remembered.
  */
-import { type Rule, type RuleMatch, RULE_EFFECTS, ruleMatch } from '@sandlot/shared/rules'
+import { type Rule, type RuleMatch, RULE_EFFECTS, ruleMatch } from '@sandlot/shared/chat/rules'
 import { z } from 'zod'
 import { matchProblem } from './match.ts'
 import type { Remembering } from './options.ts'

@@ -3,8 +3,8 @@
  * the mode in, a verdict with its reasons out. Built-in blocks > deny > ask > allow > what the tool
  * is > the mode, for every part of the call on its own; the strictest part decides.
  */
-import type { Mode } from '@sandlot/shared/mode'
-import { type Rule, type RuleReason, type Verdict, VERDICTS, describeMatch } from '@sandlot/shared/rules'
+import type { Mode } from '@sandlot/shared/chat/mode'
+import { type Rule, type RuleReason, type Verdict, VERDICTS, describeMatch } from '@sandlot/shared/chat/rules'
 import { LOSS_WORDS, type Part, riskReason, partsOf } from './parts.ts'
 import { type Loss, lossKey } from './shell/loss.ts'
 import { type Answer, concerns, covers } from './match.ts'

@@ -1,7 +1,7 @@
 /** Hosts of rules and requests, and what a person's rules say about a connection to one. */
 import { readAuthority, readHost } from '@sandlot/sandbox/egress/host'
 import type { HostRules } from '@sandlot/sandbox/egress/user-rules'
-import { type Rule, describeMatch } from '@sandlot/shared/rules'
+import { type Rule, describeMatch } from '@sandlot/shared/chat/rules'
 
 /** Names that never lead to the public internet. */
 const NOT_PUBLIC = /(^|\.)(localhost|local|internal|home\.arpa|invalid|test|onion)$/

@@ -1,5 +1,5 @@
 /** One rule against one part of a call. */
-import type { RuleMatch } from '@sandlot/shared/rules'
+import type { RuleMatch } from '@sandlot/shared/chat/rules'
 import { absolutePath, isOrdersFile } from './files.ts'
 import { matchesHost, hostPatternProblem } from './hosts.ts'
 import type { Part } from './parts.ts'

@@ -2,8 +2,8 @@
  * The options of an approval request, made from the call. The rules that an option would store are
  * part of it: they are shown before it is chosen, and stored as shown.
  */
-import type { PermissionOption } from '@sandlot/shared/sandlot-event'
-import { type RuleMatch, MAX_RULE_CHARS, describeMatch, isAboutHost } from '@sandlot/shared/rules'
+import type { PermissionOption } from '@sandlot/shared/chat/sandlot-event'
+import { type RuleMatch, MAX_RULE_CHARS, describeMatch, isAboutHost } from '@sandlot/shared/chat/rules'
 import type { Judgement } from './engine.ts'
 import { isOrdersFile } from './files.ts'
 import type { Part } from './parts.ts'

@@ -1,5 +1,5 @@
 /** Splits a call into the parts that are judged separately. */
-import { quotePath } from '@sandlot/shared/quoted-path'
+import { quotePath } from '@sandlot/shared/base/quoted-path'
 import { hostBlock } from './hosts.ts'
 import { absolutePath, isInstructionsFile, isOrdersFile, isOwnFile } from './files.ts'
 import type { CallRequest, RuleRequest } from './request.ts'

@@ -1,8 +1,8 @@
 /** What a rule would have answered to the calls of the past: logs in, verdicts out. */
-import type { Mode } from '@sandlot/shared/mode'
-import { type SessionEvent, metaOf, sandlotEventOf } from '@sandlot/shared/events'
-import type { Rule, RuleMatch, Verdict } from '@sandlot/shared/rules'
-import type { PermissionOption } from '@sandlot/shared/sandlot-event'
+import type { Mode } from '@sandlot/shared/chat/mode'
+import { type SessionEvent, metaOf, sandlotEventOf } from '@sandlot/shared/chat/events'
+import type { Rule, RuleMatch, Verdict } from '@sandlot/shared/chat/rules'
+import type { PermissionOption } from '@sandlot/shared/chat/sandlot-event'
 import { pauseWhenDue } from '@sandlot/shared/node/time-slices'
 import { type SandboxReach, judge } from './engine.ts'
 import type { CallRequest } from './request.ts'

@@ -1,5 +1,5 @@
 /** The permissions that a call needs: made by its tool from the arguments, judged by the engine. */
-import type { ToolKind } from '@sandlot/shared/call'
+import type { ToolKind } from '@sandlot/shared/chat/call'
 
 export type RuleRequest =
   /** A command line for bash. `cwd`: where it begins; absent: where the chat’s shell stands. */

@@ -2,10 +2,10 @@
  * The rules that hold for a person: everybody's, of the configuration and of administrators, and
  * their own.
  */
-import { SandlotError } from '@sandlot/shared/errors'
-import { randomText } from '@sandlot/shared/ids'
-import type { NewAudit } from '@sandlot/shared/office/audit'
-import type { Rule, RuleEffect, RuleMatch } from '@sandlot/shared/rules'
+import { SandlotError } from '@sandlot/shared/base/errors'
+import { randomText } from '@sandlot/shared/base/ids'
+import type { NewAudit } from '@sandlot/shared/admin/audit'
+import type { Rule, RuleEffect, RuleMatch } from '@sandlot/shared/chat/rules'
 import type { RuleStore, UserRule } from '@sandlot/storage/sessions/rules'
 import { matchProblem } from './match.ts'
 import type { Remembering } from './options.ts'

@@ -1,7 +1,7 @@
 /** What the loop gives the scheduler for one turn's calls, beside the calls themselves. */
 import type { NoRoom } from '@sandlot/storage/sessions/store-room'
-import type { FailureReason } from '@sandlot/shared/reasons'
-import type { SessionEvent } from '@sandlot/shared/events'
+import type { FailureReason } from '@sandlot/shared/chat/reasons'
+import type { SessionEvent } from '@sandlot/shared/chat/events'
 import type { Sandbox } from '@sandlot/sandbox/sandbox'
 import type { CallsBefore } from '../history/read-log.ts'
 import type { ToolRegistry } from '../tools/registry.ts'

@@ -2,10 +2,10 @@
  * What a tool yields and returns → the events of its call. The scheduler adds whose call it was;
  * nothing is renamed.
  */
-import { makeMeta, type MetaFields } from '@sandlot/shared/event-meta'
-import { failureFields } from '@sandlot/shared/reasons'
-import { makeSandlotEvent, type SessionEvent } from '@sandlot/shared/events'
-import { toolLocation } from '@sandlot/shared/call'
+import { makeMeta, type MetaFields } from '@sandlot/shared/chat/event-meta'
+import { failureFields } from '@sandlot/shared/chat/reasons'
+import { makeSandlotEvent, type SessionEvent } from '@sandlot/shared/chat/events'
+import { toolLocation } from '@sandlot/shared/chat/call'
 import { type ToolCall, type ToolOutcome, type ToolTitle, type ToolUpdate, idOf } from '../tools/tool.ts'
 import type { Log } from '../log.ts'
 

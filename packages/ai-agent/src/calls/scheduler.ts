@@ -3,7 +3,7 @@
  * reads together and a call that changes things alone, waits for every one, and returns the
  * outcomes in call order: that return is "all tool calls complete".
  */
-import type { SessionEvent } from '@sandlot/shared/events'
+import type { SessionEvent } from '@sandlot/shared/chat/events'
 import { mergeGenerators } from '@sandlot/shared/async/streams'
 import { orAborted } from '@sandlot/shared/async/or-aborted'
 import { z } from 'zod'

@@ -3,12 +3,12 @@
  * otherwise take the other calls of its turn with it or, once stored, make the whole session
  * unreadable.
  */
-import { sessionEvent, type SessionEvent } from '@sandlot/shared/events'
-import { messageOf } from '@sandlot/shared/errors'
-import { failureReason } from '@sandlot/shared/reasons'
-import { storableJson, storableText } from '@sandlot/shared/storable-text'
+import { sessionEvent, type SessionEvent } from '@sandlot/shared/chat/events'
+import { messageOf } from '@sandlot/shared/base/errors'
+import { failureReason } from '@sandlot/shared/chat/reasons'
+import { storableJson, storableText } from '@sandlot/shared/base/storable-text'
 import type { z } from 'zod'
-import type { ToolCallContent } from '@sandlot/shared/call'
+import type { ToolCallContent } from '@sandlot/shared/chat/call'
 import { deeperThan } from '../model/json.ts'
 import { ToolError } from '../tools/tool-error.ts'
 import type { ToolOutcome, ToolUpdate } from '../tools/tool.ts'

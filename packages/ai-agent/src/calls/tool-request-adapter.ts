@@ -3,7 +3,7 @@
  * a refusal that says what is wrong. Nothing behind this file looks at a raw call.
  */
 import { nearest } from '@sandlot/shared/config/names'
-import type { FailureReason } from '@sandlot/shared/reasons'
+import type { FailureReason } from '@sandlot/shared/chat/reasons'
 import { argumentsProblem, kindProblem, readWholeArguments } from '../model/arguments.ts'
 import { toolNamed } from '../model/call-names.ts'
 import { isObject } from '../model/json.ts'

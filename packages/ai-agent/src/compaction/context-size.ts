@@ -2,7 +2,7 @@
  * How full the window will be with the next request: what the provider counted last, and an
  * estimate of what is new.
  */
-import { type SessionEvent, metaOf, sandlotEventOf } from '@sandlot/shared/events'
+import { type SessionEvent, metaOf, sandlotEventOf } from '@sandlot/shared/chat/events'
 import { modelMessages, type Reader } from '../history/model-messages.ts'
 import { messagesTokens, toolsTokens } from '../model/tokens.ts'
 import type { ModelTool } from '../model/model.ts'

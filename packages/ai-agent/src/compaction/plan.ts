@@ -1,7 +1,7 @@
 /**
  * What to leave out when the window gets full. Pure: from the log and the size of the window alone.
  */
-import { type SessionEvent, seqOf } from '@sandlot/shared/events'
+import { type SessionEvent, seqOf } from '@sandlot/shared/chat/events'
 import { isWorthPruning, readItems, type Item } from '../history/model-messages.ts'
 import { textTokens } from '../model/tokens.ts'
 import { compactionOf } from '../history/compaction.ts'

@@ -1,5 +1,5 @@
 /** The request for a summary, and what stands in for one that cannot be had. Pure. */
-import type { SessionEvent } from '@sandlot/shared/events'
+import type { SessionEvent } from '@sandlot/shared/chat/events'
 import { readItems } from '../history/model-messages.ts'
 import { atMostTokens, messageTokens, messagesTokens } from '../model/tokens.ts'
 import type { ModelMessage } from '../model/model.ts'

@@ -8,8 +8,8 @@
  */
 import { readFileSync } from 'node:fs'
 import { nearest } from '@sandlot/shared/config/names'
-import { messageOf } from '@sandlot/shared/errors'
-import type { SettingRow } from '@sandlot/shared/office/configuration'
+import { messageOf } from '@sandlot/shared/base/errors'
+import type { SettingRow } from '@sandlot/shared/admin/configuration'
 import { z } from 'zod'
 import { limitsSection } from '../limits/settings.ts'
 import { mcpServersSection } from '../mcp/config.ts'

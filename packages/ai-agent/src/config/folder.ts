@@ -7,7 +7,7 @@ import { existsSync, readFileSync, statSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { parseEnv } from 'node:util'
 import type { Environment } from '@sandlot/shared/config'
-import { messageOf } from '@sandlot/shared/errors'
+import { messageOf } from '@sandlot/shared/base/errors'
 
 const CONFIG_FILE = 'sandlot.json'
 const ENV_FILE = 'agent.env'

@@ -6,15 +6,15 @@
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { orTimeout } from '@sandlot/shared/async/or-timeout'
-import { messageOf } from '@sandlot/shared/errors'
-import { storableText } from '@sandlot/shared/storable-text'
+import { messageOf } from '@sandlot/shared/base/errors'
+import { storableText } from '@sandlot/shared/base/storable-text'
 import { SandboxError } from '@sandlot/sandbox/errors'
 import type { Sandbox } from '@sandlot/sandbox/sandbox'
 import { z } from 'zod'
-import type { Project } from '@sandlot/shared/desk/chats'
+import type { Project } from '@sandlot/shared/chat/chats'
 import { WORKSPACE } from '../tools/workspace-path.ts'
 import { decodeExactly, statIfExists } from '../tools/workspace-files.ts'
-import { type SessionEvent, makeSandlotEvent, sandlotEventOf } from '@sandlot/shared/events'
+import { type SessionEvent, makeSandlotEvent, sandlotEventOf } from '@sandlot/shared/chat/events'
 
 /** Bytes of the operator's and of the team's text each. */
 const MAX_TEXT = 64 * 1024

@@ -1,7 +1,7 @@
 /** What the sandboxes may reach, read from the settings. */
-import { messageOf } from '@sandlot/shared/errors'
+import { messageOf } from '@sandlot/shared/base/errors'
 import { type EgressPolicyOptions, createPolicy } from '@sandlot/sandbox/egress/policy'
-import { type Rule, isAboutHost } from '@sandlot/shared/rules'
+import { type Rule, isAboutHost } from '@sandlot/shared/chat/rules'
 import { z } from 'zod'
 import type { UserRulesOptions } from '@sandlot/sandbox/egress/user-rules'
 import { hostRules } from '../approval/hosts.ts'

@@ -1,5 +1,5 @@
 /** The tools for an operator to look at: what `./sandlot tools` shows, and the reference page. */
-import type { ToolKind } from '@sandlot/shared/call'
+import type { ToolKind } from '@sandlot/shared/chat/call'
 import { type Tool, idOf } from '../tools/tool.ts'
 import { toolParameters } from '../tools/tool-schema.ts'
 

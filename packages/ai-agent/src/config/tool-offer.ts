@@ -3,14 +3,14 @@
  * away.
  */
 import { nearest } from '@sandlot/shared/config/names'
-import { makeSandlotEvent, sandlotEventOf, type SessionEvent } from '@sandlot/shared/events'
+import { makeSandlotEvent, sandlotEventOf, type SessionEvent } from '@sandlot/shared/chat/events'
 import { type Tool, type ToolRuns, idOf } from '../tools/tool.ts'
 import {
   type AgentSettings,
   ALL_TOOLS,
   type PersonTool,
   toolsByName,
-} from '@sandlot/shared/team/agent-settings'
+} from '@sandlot/shared/account/agent-settings'
 import type { PersonalSettings } from '../people/settings-book.ts'
 import { z } from 'zod'
 import { type ToolRegistry, createRegistry } from '../tools/registry.ts'

@@ -3,15 +3,15 @@
  * people and for groups of them. They and `limits.users` are read once, as the first rows of
  * `SettingsBook`.
  */
-import { messageOf } from '@sandlot/shared/errors'
-import { randomText } from '@sandlot/shared/ids'
-import { mode } from '@sandlot/shared/mode'
+import { messageOf } from '@sandlot/shared/base/errors'
+import { randomText } from '@sandlot/shared/base/ids'
+import { mode } from '@sandlot/shared/chat/mode'
 import {
   type AgentSettings,
   ALL_TOOLS,
   networkSettings,
   toolsByName,
-} from '@sandlot/shared/team/agent-settings'
+} from '@sandlot/shared/account/agent-settings'
 import { readRules } from '@sandlot/sandbox/egress/rules'
 import { z } from 'zod'
 import type { SessionStore } from '@sandlot/storage/sessions/store'

@@ -12,14 +12,14 @@ import {
   type ExecEnd,
   type ExecNotice,
   execRequest,
-} from '@sandlot/shared/desk/exec'
-import { type ErrorCode, messageOf } from '@sandlot/shared/errors'
-import { sandlotEventOf } from '@sandlot/shared/events'
-import { newId } from '@sandlot/shared/ids'
-import type { Mode } from '@sandlot/shared/mode'
-import type { NewAudit } from '@sandlot/shared/office/audit'
-import type { FailureReason } from '@sandlot/shared/reasons'
-import type { Rule, RuleReason } from '@sandlot/shared/rules'
+} from '@sandlot/shared/workspace/exec'
+import { type ErrorCode, messageOf } from '@sandlot/shared/base/errors'
+import { sandlotEventOf } from '@sandlot/shared/chat/events'
+import { newId } from '@sandlot/shared/base/ids'
+import type { Mode } from '@sandlot/shared/chat/mode'
+import type { NewAudit } from '@sandlot/shared/admin/audit'
+import type { FailureReason } from '@sandlot/shared/chat/reasons'
+import type { Rule, RuleReason } from '@sandlot/shared/chat/rules'
 import { z } from 'zod'
 import { judge } from '../approval/engine.ts'
 import { callRequest } from '../approval/request.ts'

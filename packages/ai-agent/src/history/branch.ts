@@ -1,5 +1,5 @@
 /** What of a session's log belongs to one branch: all that the model may read. Pure. */
-import { type SessionEvent, metaOf, sandlotEventOf } from '@sandlot/shared/events'
+import { type SessionEvent, metaOf, sandlotEventOf } from '@sandlot/shared/chat/events'
 import { branchTo, placeOf, type PromptPlace } from '@sandlot/shared/transcript/branches'
 import { growingFold } from './growing-fold.ts'
 

@@ -1,5 +1,5 @@
 /** What the log says about a conversation that was made shorter for the model. Pure. */
-import { type SessionEvent, metaOf, sandlotEventOf } from '@sandlot/shared/events'
+import { type SessionEvent, metaOf, sandlotEventOf } from '@sandlot/shared/chat/events'
 
 export interface Compaction {
   /** Stands for everything up to `upTo`. */

@@ -1,4 +1,4 @@
-import type { SessionEvent } from '@sandlot/shared/events'
+import type { SessionEvent } from '@sandlot/shared/chat/events'
 
 /**
  * A fold of a log that only grows: where the same log was read before, only what is new is read, so

@@ -7,14 +7,14 @@ import {
   seqOf,
   type EventOf,
   type SessionEvent,
-} from '@sandlot/shared/events'
-import type { EndReason } from '@sandlot/shared/reasons'
+} from '@sandlot/shared/chat/events'
+import type { EndReason } from '@sandlot/shared/chat/reasons'
 import { PRUNED, compactionOf, openingText, type Compaction } from './compaction.ts'
 import { bareCall, foreignId, plainHistory } from './plain.ts'
 import { atMostTokens } from '../model/tokens.ts'
 import type { AssistantMessage, ModelCall, ModelImage, ModelMessage, ToolMessage } from '../model/model.ts'
-import type { SandlotEvent } from '@sandlot/shared/sandlot-event'
-import type { Author } from '@sandlot/shared/team/shares'
+import type { SandlotEvent } from '@sandlot/shared/chat/sandlot-event'
+import type { Author } from '@sandlot/shared/chat/shares'
 import { truncateToolOutput } from '../tools/output/truncate-output.ts'
 import { growingFold } from './growing-fold.ts'
 

@@ -3,7 +3,7 @@
  * results*, one turn or a few turns long, again and again. Asking for something that changes is no
  * circle. Pure functions over a prompt's turns.
  */
-import { metaOf } from '@sandlot/shared/events'
+import { metaOf } from '@sandlot/shared/chat/events'
 import { canonicalJson, parseExactJson } from '../model/json.ts'
 import type { Turn } from './model-messages.ts'
 

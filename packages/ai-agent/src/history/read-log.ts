@@ -2,11 +2,11 @@
  * The agent's folds of the log: how calls went, where a prompt stands, what waits. Pure; the log is
  * the truth, and nothing here keeps state. What the model gets is in `history/model-messages.ts`.
  */
-import type { Mode } from '@sandlot/shared/mode'
-import { type EndReason, type FailureReason, failureOf } from '@sandlot/shared/reasons'
-import { isLive, isOutcome, metaOf, sandlotEventOf, seqOf, type SessionEvent } from '@sandlot/shared/events'
-import type { OnError, SandlotEvent } from '@sandlot/shared/sandlot-event'
-import type { Author } from '@sandlot/shared/team/shares'
+import type { Mode } from '@sandlot/shared/chat/mode'
+import { type EndReason, type FailureReason, failureOf } from '@sandlot/shared/chat/reasons'
+import { isLive, isOutcome, metaOf, sandlotEventOf, seqOf, type SessionEvent } from '@sandlot/shared/chat/events'
+import type { OnError, SandlotEvent } from '@sandlot/shared/chat/sandlot-event'
+import type { Author } from '@sandlot/shared/chat/shares'
 import { isEmpty, modelCallOf, turnsOf, turnsSinceTold, type CallRecord } from './model-messages.ts'
 import type { ModelCall, ModelImage } from '../model/model.ts'
 import { isStuck } from './no-progress.ts'

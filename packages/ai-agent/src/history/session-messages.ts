@@ -1,9 +1,9 @@
 /** The events by which a user's message enters a session. */
-import { type SessionEvent, makeSandlotEvent } from '@sandlot/shared/events'
-import { makeMeta } from '@sandlot/shared/event-meta'
-import type { Mode } from '@sandlot/shared/mode'
-import type { Command, OnError } from '@sandlot/shared/sandlot-event'
-import type { Author } from '@sandlot/shared/team/shares'
+import { type SessionEvent, makeSandlotEvent } from '@sandlot/shared/chat/events'
+import { makeMeta } from '@sandlot/shared/chat/event-meta'
+import type { Mode } from '@sandlot/shared/chat/mode'
+import type { Command, OnError } from '@sandlot/shared/chat/sandlot-event'
+import type { Author } from '@sandlot/shared/chat/shares'
 import type { QueuedMessage } from './read-log.ts'
 import type { ModelImage } from '../model/model.ts'
 

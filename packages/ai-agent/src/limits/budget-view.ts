@@ -1,5 +1,5 @@
 /** What is left of limits of a day and a month, for people. */
-import type { Budget } from '@sandlot/shared/office/usage'
+import type { Budget } from '@sandlot/shared/admin/usage'
 import { type LastingBudgets, PERIODS, type PeriodBudgets, type Spent, endOf } from './period-budgets.ts'
 
 /**

@@ -2,7 +2,7 @@
  * What a prompt may use up. Pure functions over the log, so that a restart changes nothing: the
  * time counts from `prompt_started`, tokens and cost from what providers counted.
  */
-import { type SessionEvent, metaOf, sandlotEventOf } from '@sandlot/shared/events'
+import { type SessionEvent, metaOf, sandlotEventOf } from '@sandlot/shared/chat/events'
 import { growingFold } from '../history/growing-fold.ts'
 import {
   type LastingBudgets,

@@ -3,8 +3,8 @@
  * on. A prompt may ask to stop at the first failure, and a tool may say that nothing goes without
  * it. Pure functions over the log.
  */
-import type { OnError } from '@sandlot/shared/sandlot-event'
-import { type SessionEvent, isOutcome, metaOf, sandlotEventOf } from '@sandlot/shared/events'
+import type { OnError } from '@sandlot/shared/chat/sandlot-event'
+import { type SessionEvent, isOutcome, metaOf, sandlotEventOf } from '@sandlot/shared/chat/events'
 import { growingFold } from '../history/growing-fold.ts'
 
 interface Failing {

@@ -10,7 +10,7 @@
  */
 import type { SessionStore } from '@sandlot/storage/sessions/store'
 import type { SpentTogether, UserSpent } from '@sandlot/storage/usage/usage'
-import { type SessionEvent, metaOf, sandlotEventOf } from '@sandlot/shared/events'
+import { type SessionEvent, metaOf, sandlotEventOf } from '@sandlot/shared/chat/events'
 
 export type Period = 'day' | 'month'
 

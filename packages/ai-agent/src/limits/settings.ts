@@ -3,7 +3,7 @@
  * the configuration file is read once (`settingsSeeds`).
  */
 import { wholeNumber } from '@sandlot/shared/config'
-import { type AgentLimits, type TeamLimits, agentLimits } from '@sandlot/shared/team/agent-settings'
+import { type AgentLimits, type TeamLimits, agentLimits } from '@sandlot/shared/account/agent-settings'
 import { z } from 'zod'
 import { byPerson } from '../people/person-key.ts'
 import type { Budgets } from './budgets.ts'

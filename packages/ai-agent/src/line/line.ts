@@ -4,8 +4,8 @@
  * look-ups and writes nothing.
  */
 import { orAborted } from '@sandlot/shared/async/or-aborted'
-import { messageOf } from '@sandlot/shared/errors'
-import type { LineWait } from '@sandlot/shared/office/line'
+import { messageOf } from '@sandlot/shared/base/errors'
+import type { LineWait } from '@sandlot/shared/admin/prompt-queue'
 import type { LineRows } from '@sandlot/storage/usage/prompt-queue'
 import type { Log } from '../log.ts'
 import { type Turn, Turns } from './turns.ts'

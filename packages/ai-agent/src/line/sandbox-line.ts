@@ -5,7 +5,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { SandboxError } from '@sandlot/sandbox/errors'
 import type { Sandbox } from '@sandlot/sandbox/sandbox'
-import type { LineWait } from '@sandlot/shared/office/line'
+import type { LineWait } from '@sandlot/shared/admin/prompt-queue'
 import type { Line } from './line.ts'
 
 /** Milliseconds between two tries of the one in front. */

@@ -7,7 +7,7 @@
  * generator goes on only after its consumer has stored the group, so nothing takes effect before it
  * is in the log.
  */
-import { messageOf } from '@sandlot/shared/errors'
+import { messageOf } from '@sandlot/shared/base/errors'
 import {
   type SessionEvent,
   isOutcome,
@@ -15,9 +15,9 @@ import {
   metaOf,
   sandlotEventOf,
   type EventGroup,
-} from '@sandlot/shared/events'
-import { newId } from '@sandlot/shared/ids'
-import { storableText } from '@sandlot/shared/storable-text'
+} from '@sandlot/shared/chat/events'
+import { newId } from '@sandlot/shared/base/ids'
+import { storableText } from '@sandlot/shared/base/storable-text'
 import { commandOf, runCommand } from './compact-command.ts'
 import { makeRoomIfFull } from './make-room.ts'
 import { type Turn, modelCallOf, turnsOf, turnsSinceTold } from '../history/model-messages.ts'

@@ -9,9 +9,9 @@ import {
   sandlotEventOf,
   type EventGroup,
   type SessionEvent,
-} from '@sandlot/shared/events'
-import { messageOf } from '@sandlot/shared/errors'
-import type { ErrorCause, ModelErrorClass } from '@sandlot/shared/reasons'
+} from '@sandlot/shared/chat/events'
+import { messageOf } from '@sandlot/shared/base/errors'
+import type { ErrorCause, ModelErrorClass } from '@sandlot/shared/chat/reasons'
 import { overflowedBefore } from '../history/compaction.ts'
 import { makeRoom } from './make-room.ts'
 import { historyProblems, repairHistory } from '../history/check.ts'

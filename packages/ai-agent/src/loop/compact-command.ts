@@ -3,15 +3,15 @@
  * prompt like any other in the log: it can be stopped, survives a restart, and its end says what
  * became of it. What was said stays.
  */
-import type { Command } from '@sandlot/shared/sandlot-event'
+import type { Command } from '@sandlot/shared/chat/sandlot-event'
 import {
   type SessionEvent,
   makeSandlotEvent,
   metaOf,
   sandlotEventOf,
   type EventGroup,
-} from '@sandlot/shared/events'
-import { STOP_REASON_OF } from '@sandlot/shared/reasons'
+} from '@sandlot/shared/chat/events'
+import { STOP_REASON_OF } from '@sandlot/shared/chat/reasons'
 import type { LoopContext } from './context.ts'
 import { modelOf } from './ask-model.ts'
 import { endBeforeRequest } from './stop-conditions.ts'

@@ -1,5 +1,5 @@
 /** What one run of the agent loop works with, and what it yields. */
-import type { SessionEvent } from '@sandlot/shared/events'
+import type { SessionEvent } from '@sandlot/shared/chat/events'
 import type { Budgets } from '../limits/budgets.ts'
 import type { Spent } from '../limits/period-budgets.ts'
 import type { RetryRules } from './retry.ts'

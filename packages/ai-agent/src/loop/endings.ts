@@ -8,9 +8,9 @@ import {
   type ErrorCause,
   type InternalCause,
   failureOf,
-} from '@sandlot/shared/reasons'
-import { makeSandlotEvent, metaOf, type SessionEvent } from '@sandlot/shared/events'
-import { makeMeta } from '@sandlot/shared/event-meta'
+} from '@sandlot/shared/chat/reasons'
+import { makeSandlotEvent, metaOf, type SessionEvent } from '@sandlot/shared/chat/events'
+import { makeMeta } from '@sandlot/shared/chat/event-meta'
 import { failurePattern, patternSentence } from '@sandlot/shared/transcript/failure-pattern'
 import { callsBefore } from '../history/read-log.ts'
 import { turnsOf, type Turn } from '../history/model-messages.ts'

@@ -11,10 +11,10 @@ import {
   metaOf,
   sandlotEventOf,
   type EventGroup,
-} from '@sandlot/shared/events'
-import { makeMeta } from '@sandlot/shared/event-meta'
-import { messageOf } from '@sandlot/shared/errors'
-import type { ErrorCause } from '@sandlot/shared/reasons'
+} from '@sandlot/shared/chat/events'
+import { makeMeta } from '@sandlot/shared/chat/event-meta'
+import { messageOf } from '@sandlot/shared/base/errors'
+import type { ErrorCause } from '@sandlot/shared/chat/reasons'
 import { modelMessages } from '../history/model-messages.ts'
 import type { LoopContext } from './context.ts'
 import { endBeforeRequest } from './stop-conditions.ts'

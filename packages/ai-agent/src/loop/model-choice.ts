@@ -3,8 +3,8 @@
  * says. A prompt keeps what it began with, also over a restart. Pure functions over the log and the
  * models that there are.
  */
-import { SandlotError } from '@sandlot/shared/errors'
-import { type SessionEvent, metaOf, sandlotEventOf } from '@sandlot/shared/events'
+import { SandlotError } from '@sandlot/shared/base/errors'
+import { type SessionEvent, metaOf, sandlotEventOf } from '@sandlot/shared/chat/events'
 import type { Model } from '../model/model.ts'
 
 /** The models of a deployment: `model` unless a session has chosen one of `choices`. */

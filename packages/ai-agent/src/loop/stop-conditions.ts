@@ -1,8 +1,8 @@
 /**
  * Which calls of a turn must not start any more, and when the prompt ends before its next request.
  */
-import type { FailureReason } from '@sandlot/shared/reasons'
-import type { SessionEvent } from '@sandlot/shared/events'
+import type { FailureReason } from '@sandlot/shared/chat/reasons'
+import type { SessionEvent } from '@sandlot/shared/chat/events'
 import type { LoopContext } from './context.ts'
 import { callOverBudget, callsOf, overBudget, spentBy } from '../limits/budgets.ts'
 import { callOverPeriods, overPeriods } from '../limits/period-budgets.ts'

@@ -9,9 +9,9 @@ import {
   type EventGroup,
   type EventOf,
   type SessionEvent,
-} from '@sandlot/shared/events'
+} from '@sandlot/shared/chat/events'
 import { draftText } from '@sandlot/shared/transcript/call-drafts'
-import { makeMeta } from '@sandlot/shared/event-meta'
+import { makeMeta } from '@sandlot/shared/chat/event-meta'
 import { RepetitionDetector } from '../limits/repetition.ts'
 import type { Model, ModelAnswer, ModelChunk, ModelRequest } from '../model/model.ts'
 import { normalizeAnswer } from '../model/normalize-answer.ts'

@@ -1,5 +1,5 @@
 /** Where a prompt waits for its turn before the model is asked. */
-import { makeSandlotEvent, type EventGroup } from '@sandlot/shared/events'
+import { makeSandlotEvent, type EventGroup } from '@sandlot/shared/chat/events'
 import type { Model } from '../model/model.ts'
 import type { LoopContext } from './context.ts'
 

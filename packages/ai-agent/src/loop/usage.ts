@@ -1,6 +1,6 @@
 /** The event that says what an answer took. */
-import { type SessionEvent, metaOf } from '@sandlot/shared/events'
-import { type TokenUsage, makeMeta } from '@sandlot/shared/event-meta'
+import { type SessionEvent, metaOf } from '@sandlot/shared/chat/events'
+import { type TokenUsage, makeMeta } from '@sandlot/shared/chat/event-meta'
 import type { LoopContext } from './context.ts'
 import type { Model } from '../model/model.ts'
 import { costOf } from '../model/prices.ts'

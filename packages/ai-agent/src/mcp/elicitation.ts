@@ -9,7 +9,7 @@ import {
   type QuestionContent,
   question,
   questionContent,
-} from '@sandlot/shared/question'
+} from '@sandlot/shared/chat/question'
 import { z } from 'zod'
 import type { ApprovalAnswer, ApprovalOption } from '../tools/tool.ts'
 import { visibleSchema, visibleText } from './visible-text.ts'

@@ -12,7 +12,7 @@ import {
   UnauthorizedError,
   UrlElicitationRequiredError,
 } from '@modelcontextprotocol/client'
-import { messageOf } from '@sandlot/shared/errors'
+import { messageOf } from '@sandlot/shared/base/errors'
 import { ToolError } from '../tools/tool-error.ts'
 
 /** The error code of the agent's own response for a stream that ended without one. */

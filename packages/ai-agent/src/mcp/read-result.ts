@@ -2,7 +2,7 @@
  * Reads the result of a tool as servers really send it. A part that cannot be used is left out and
  * named; the others stay, whatever is wrong with it: the call has run.
  */
-import { isExactNumber, stringifyExactly } from '@sandlot/shared/exact-numbers'
+import { isExactNumber, stringifyExactly } from '@sandlot/shared/base/exact-numbers'
 import { z } from 'zod'
 import { deeperThan, isObject, member } from '../model/json.ts'
 

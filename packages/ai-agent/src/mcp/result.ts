@@ -3,9 +3,9 @@
  * for the screen.
  */
 import stripAnsi from 'strip-ansi'
-import type { ContentBlock, ToolCallContent } from '@sandlot/shared/call'
-import type { FailureReason } from '@sandlot/shared/reasons'
-import { stringifyExactly } from '@sandlot/shared/exact-numbers'
+import type { ContentBlock, ToolCallContent } from '@sandlot/shared/chat/call'
+import type { FailureReason } from '@sandlot/shared/chat/reasons'
+import { stringifyExactly } from '@sandlot/shared/base/exact-numbers'
 import { z } from 'zod'
 import { isObject } from '../model/json.ts'
 import { type CheckedImage, outcomeImages } from '../tools/image-content.ts'

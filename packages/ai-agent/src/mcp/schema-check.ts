@@ -2,7 +2,7 @@
  * Validates values against JSON Schemas that servers wrote, in a pool of threads: such a schema may
  * take for ever, and everybody's chats share this one.
  */
-import { messageOf } from '@sandlot/shared/errors'
+import { messageOf } from '@sandlot/shared/base/errors'
 import type { Schema } from './schema-dialects.ts'
 import { isObject } from '../model/json.ts'
 import { propertiesOf, unknownText } from '../tools/tool-schema.ts'

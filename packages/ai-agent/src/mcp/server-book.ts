@@ -4,8 +4,8 @@
  */
 import { createHash } from 'node:crypto'
 import { SerialQueue } from '@sandlot/shared/async/serial-queue'
-import { SandlotError } from '@sandlot/shared/errors'
-import { randomText } from '@sandlot/shared/ids'
+import { SandlotError } from '@sandlot/shared/base/errors'
+import { randomText } from '@sandlot/shared/base/ids'
 import { isPrivateHost } from '@sandlot/shared/node/addresses'
 import {
   type AddedServer,
@@ -13,8 +13,8 @@ import {
   type ServerScope,
   type ServerValues,
   serverValues,
-} from '@sandlot/shared/office/mcp-servers'
-import type { AuditFacts, NewAudit } from '@sandlot/shared/office/audit'
+} from '@sandlot/shared/admin/mcp-servers'
+import type { AuditFacts, NewAudit } from '@sandlot/shared/admin/audit'
 import type { McpServerRecord, McpServerRows } from '@sandlot/storage/people/mcp-servers'
 import { mcpServersSection } from './config.ts'
 import { type ServerSpec, type Template, addedServerSpec, needsUser, valueTemplate } from './server-spec.ts'

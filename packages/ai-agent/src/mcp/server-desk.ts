@@ -1,12 +1,12 @@
 /** What people and administrators see of MCP servers on the page, and change there. */
-import type { McpServersAsk } from '@sandlot/shared/acp-meta'
-import { SandlotError } from '@sandlot/shared/errors'
+import type { McpServersAsk } from '@sandlot/shared/acp/meta'
+import { SandlotError } from '@sandlot/shared/base/errors'
 import type {
   GivenServer,
   ServerScope,
   ServerStateView,
   ServersView,
-} from '@sandlot/shared/office/mcp-servers'
+} from '@sandlot/shared/admin/mcp-servers'
 import { signInLink } from './error.ts'
 import type { Mcp } from './open-mcp.ts'
 import type { Actor, BookEntry, ServerBook } from './server-book.ts'

@@ -1,6 +1,6 @@
 /** A configured server with its `${…}` references resolved. */
 import type { Environment } from '@sandlot/shared/config'
-import { messageOf } from '@sandlot/shared/errors'
+import { messageOf } from '@sandlot/shared/base/errors'
 import {
   type HttpServerConfig,
   isHttp,

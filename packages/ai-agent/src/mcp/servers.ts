@@ -1,5 +1,5 @@
 /** All configured servers: which ones a user has, and which tools a prompt gets from them. */
-import { messageOf } from '@sandlot/shared/errors'
+import { messageOf } from '@sandlot/shared/base/errors'
 import { exposedNames, type ServerTool, toolId } from './exposed-names.ts'
 import type { ServerSpec } from './server-spec.ts'
 import type { Offered } from './server-parts.ts'

@@ -3,7 +3,7 @@
  * set aside for that person, so that its schemas hold up no other person.
  */
 import { SerialQueue } from '@sandlot/shared/async/serial-queue'
-import { withNearest } from '@sandlot/shared/exact-numbers'
+import { withNearest } from '@sandlot/shared/base/exact-numbers'
 import { ToolError } from '../tools/tool-error.ts'
 import { type SchemaCheck, checkSchema } from './schema-check.ts'
 import type { Schema } from './schema-dialects.ts'

@@ -1,6 +1,6 @@
 /** A server's tool as a `Tool`: the same for policies, scheduler and screen. */
 import { randomUUID } from 'node:crypto'
-import type { Question } from '@sandlot/shared/question'
+import type { Question } from '@sandlot/shared/chat/question'
 import {
   type ElicitationAnswer,
   elicitationAnswer,

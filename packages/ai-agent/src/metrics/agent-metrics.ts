@@ -2,9 +2,9 @@
  * Measures prompts and the agent's own delays in them, in bounded memory. Tools are in
  * `tool-metrics.ts`.
  */
-import { END_REASONS, type EndReason } from '@sandlot/shared/reasons'
-import type { PromptTiming, TokenUsage } from '@sandlot/shared/event-meta'
-import type { AgentMetricsAnswer } from '@sandlot/shared/acp-meta'
+import { END_REASONS, type EndReason } from '@sandlot/shared/chat/reasons'
+import type { PromptTiming, TokenUsage } from '@sandlot/shared/chat/event-meta'
+import type { AgentMetricsAnswer } from '@sandlot/shared/acp/meta'
 import { LoopDelay, type LoopDelays } from '@sandlot/shared/node/loop-delay'
 import type { ToolMetrics, ToolStats } from './tool-metrics.ts'
 import { Histogram, type Summary } from './histogram.ts'

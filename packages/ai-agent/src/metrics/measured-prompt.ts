@@ -2,7 +2,7 @@
  * Measures one running prompt: wraps its model to time requests, reads its events, and adds the
  * times to its end.
  */
-import type { PromptTiming } from '@sandlot/shared/event-meta'
+import type { PromptTiming } from '@sandlot/shared/chat/event-meta'
 import {
   type SessionEvent,
   isLive,
@@ -10,7 +10,7 @@ import {
   metaOf,
   sandlotEventOf,
   type EventGroup,
-} from '@sandlot/shared/events'
+} from '@sandlot/shared/chat/events'
 import { type Model, ModelError } from '../model/model.ts'
 import type { AgentMetrics, PromptRecord } from './agent-metrics.ts'
 import type { PromptTrace } from './tracing.ts'

@@ -2,8 +2,8 @@
  * Whether each model’s provider serves us, by the requests that prompts make: no request is made
  * to find out.
  */
-import type { AgentStatus } from '@sandlot/shared/acp-meta'
-import type { ModelErrorClass } from '@sandlot/shared/reasons'
+import type { AgentStatus } from '@sandlot/shared/acp/meta'
+import type { ModelErrorClass } from '@sandlot/shared/chat/reasons'
 
 /** The provider did not serve us, whatever we asked; anything else is about that one request. */
 const UNSERVED: ReadonlySet<ModelErrorClass> = new Set([

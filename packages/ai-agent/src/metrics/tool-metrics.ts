@@ -1,5 +1,5 @@
 /** Counts finished calls, in bounded memory for any number of calls and tool names. */
-import type { FailureReason } from '@sandlot/shared/reasons'
+import type { FailureReason } from '@sandlot/shared/chat/reasons'
 import { Histogram } from './histogram.ts'
 
 interface CallRecord {

@@ -1,5 +1,5 @@
 /** The figures of all tools, for administrators. */
-import type { ToolLine, ToolStatsView } from '@sandlot/shared/office/tool-stats'
+import type { ToolLine, ToolStatsView } from '@sandlot/shared/admin/tool-stats'
 import type { ToolMetrics } from './tool-metrics.ts'
 
 interface ToolsToList {

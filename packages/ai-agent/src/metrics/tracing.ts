@@ -4,8 +4,8 @@
  */
 import type { Attributes, Span } from '@opentelemetry/api'
 import { orTimeout } from '@sandlot/shared/async/or-timeout'
-import { type EventGroup, isOutcome, metaOf, sandlotEventOf } from '@sandlot/shared/events'
-import { shortOfItsEnd } from '@sandlot/shared/reasons'
+import { type EventGroup, isOutcome, metaOf, sandlotEventOf } from '@sandlot/shared/chat/events'
+import { shortOfItsEnd } from '@sandlot/shared/chat/reasons'
 import { type ModelAnswer, ModelError } from '../model/model.ts'
 
 /**

@@ -1,5 +1,5 @@
 /** A whole answer, put together from Chat Completions chunks (or from one whole completion). */
-import type { TokenUsage } from '@sandlot/shared/event-meta'
+import type { TokenUsage } from '@sandlot/shared/chat/event-meta'
 import { type ShownCall, CallAssembler } from './tool-calls.ts'
 import { finishReason } from './finish-words.ts'
 import { Increments, Reasoning } from './reasoning.ts'

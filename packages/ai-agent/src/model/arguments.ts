@@ -1,5 +1,5 @@
 /** The arguments of one call, from the pieces in which a provider sends them to what may be run. */
-import { stringifyExactly } from '@sandlot/shared/exact-numbers'
+import { stringifyExactly } from '@sandlot/shared/base/exact-numbers'
 import { JsonScanner, isObject, parseExactJson } from './json.ts'
 import { parseLenient } from './lenient-json.ts'
 import type { ModelCall } from './model.ts'

@@ -1,9 +1,9 @@
 /**
  * Whether an endpoint works: its list of models, and one streamed answer that has to call a tool.
  */
-import { messageOf } from '@sandlot/shared/errors'
+import { messageOf } from '@sandlot/shared/base/errors'
 import { boundedFetch } from '@sandlot/shared/node/safe-fetch'
-import type { EndpointTest, EndpointTestResult } from '@sandlot/shared/team/models-api'
+import type { EndpointTest, EndpointTestResult } from '@sandlot/shared/account/models-api'
 import { z } from 'zod'
 import { parseJson } from './json.ts'
 import { ModelError } from './model.ts'

@@ -4,7 +4,7 @@
  */
 import type { ProviderFailure } from './failure.ts'
 import { ModelError } from './model.ts'
-import type { ModelErrorClass } from '@sandlot/shared/reasons'
+import type { ModelErrorClass } from '@sandlot/shared/chat/reasons'
 
 /** Whether asking again with the same body may help. */
 const RETRYABLE: Record<ModelErrorClass, boolean> = {

@@ -1,5 +1,5 @@
 /** Events, or a whole body, and what they mean for the answer. */
-import { mapExactNumbers, mayChange, stringifyExactly } from '@sandlot/shared/exact-numbers'
+import { mapExactNumbers, mayChange, stringifyExactly } from '@sandlot/shared/base/exact-numbers'
 import type { AnswerAssembler } from './answer.ts'
 import { type ErrorContext, modelError, toModelError } from './errors.ts'
 import { failureInChunk, failureOfResponse, waitFromWords } from './failure.ts'

@@ -1,5 +1,5 @@
 /** Small readings of untyped JSON, for what providers send. */
-import { parseExactly } from '@sandlot/shared/exact-numbers'
+import { parseExactly } from '@sandlot/shared/base/exact-numbers'
 
 export type JsonObject = Record<string, unknown>
 

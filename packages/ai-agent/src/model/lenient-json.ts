@@ -3,7 +3,7 @@
  * strict JSON and parsed as such, so no value is ever made up here, and no number loses digits.
  * What could be read in two ways is refused, with its place.
  */
-import { parseExactly } from '@sandlot/shared/exact-numbers'
+import { parseExactly } from '@sandlot/shared/base/exact-numbers'
 import { parseExactJson } from './json.ts'
 
 type LenientJson =

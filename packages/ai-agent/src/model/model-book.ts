@@ -3,10 +3,10 @@
  * administrators have added, which change while the agent runs. The demo answers where there are
  * none.
  */
-import { SandlotError } from '@sandlot/shared/errors'
-import { randomText } from '@sandlot/shared/ids'
-import type { NewAudit } from '@sandlot/shared/office/audit'
-import type { Endpoint, EndpointView, ModelPrice, ModelsView } from '@sandlot/shared/team/models-api'
+import { SandlotError } from '@sandlot/shared/base/errors'
+import { randomText } from '@sandlot/shared/base/ids'
+import type { NewAudit } from '@sandlot/shared/admin/audit'
+import type { Endpoint, EndpointView, ModelPrice, ModelsView } from '@sandlot/shared/account/models-api'
 import type { EndpointRecord, ModelEndpointRows } from '@sandlot/storage/people/model-endpoints'
 import { createDemoModel } from './demo/demo.ts'
 import type { Model, Price } from './model.ts'

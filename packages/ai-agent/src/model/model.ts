@@ -3,8 +3,8 @@
  * returns the whole answer. Implementations: `openai.ts` (any OpenAI-compatible endpoint),
  * `demo.ts` (in process).
  */
-import type { TokenUsage } from '@sandlot/shared/event-meta'
-import type { ModelErrorClass } from '@sandlot/shared/reasons'
+import type { TokenUsage } from '@sandlot/shared/chat/event-meta'
+import type { ModelErrorClass } from '@sandlot/shared/chat/reasons'
 import type { WireOptions } from './wire.ts'
 
 export interface SystemMessage {

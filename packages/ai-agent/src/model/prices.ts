@@ -2,7 +2,7 @@
  * What models cost. A short table of our own, for names that mean the same everywhere; the
  * configuration adds and overrides.
  */
-import type { TokenUsage } from '@sandlot/shared/event-meta'
+import type { TokenUsage } from '@sandlot/shared/chat/event-meta'
 import type { Price } from './model.ts'
 
 /**

@@ -3,7 +3,7 @@
  * file.
  */
 import { wholeNumber } from '@sandlot/shared/config'
-import { messageOf } from '@sandlot/shared/errors'
+import { messageOf } from '@sandlot/shared/base/errors'
 import { z } from 'zod'
 import type { Price } from './model.ts'
 import { priceOf } from './prices.ts'

@@ -7,7 +7,7 @@ import { type ErrorContext, modelError, toModelError, withRequestId } from './er
 import { type ProviderFailure, failureOfResponse } from './failure.ts'
 import type { JsonObject } from './json.ts'
 import { existsSync } from 'node:fs'
-import { messageOf } from '@sandlot/shared/errors'
+import { messageOf } from '@sandlot/shared/base/errors'
 import type { ModelError } from './model.ts'
 
 interface TransportOptions {

@@ -3,8 +3,8 @@
  * fixed order.
  */
 import { isDeepStrictEqual } from 'node:util'
-import { stringifyExactly } from '@sandlot/shared/exact-numbers'
-import { storableJson } from '@sandlot/shared/storable-text'
+import { stringifyExactly } from '@sandlot/shared/base/exact-numbers'
+import { storableJson } from '@sandlot/shared/base/storable-text'
 import { type JsonObject, isObject } from './json.ts'
 import type { AssistantMessage, ModelCall, ModelImage, ModelMessage, ModelRequest } from './model.ts'
 import type { Profile } from './profiles.ts'

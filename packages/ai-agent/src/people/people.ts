@@ -3,8 +3,8 @@
  * request; it is persisted, so that what an administrator has set applies to prompts that are
  * resumed after a restart, before any request.
  */
-import { messageOf } from '@sandlot/shared/errors'
-import type { Role } from '@sandlot/shared/team/role'
+import { messageOf } from '@sandlot/shared/base/errors'
+import type { Role } from '@sandlot/shared/account/role'
 import type { KnownPerson, PeopleRows } from '@sandlot/storage/people/people'
 import type { Log } from '../log.ts'
 

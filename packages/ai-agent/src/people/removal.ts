@@ -4,9 +4,9 @@
  * finds; then everything ends. The caller repeats it until it succeeds.
  */
 import { createKeyedLock } from '@sandlot/shared/async/keyed-lock'
-import type { RemovedData } from '@sandlot/shared/api'
-import { SandlotError, messageOf } from '@sandlot/shared/errors'
-import { type NewAudit, SANDLOT } from '@sandlot/shared/office/audit'
+import type { RemovedData } from '@sandlot/shared/account/api'
+import { SandlotError, messageOf } from '@sandlot/shared/base/errors'
+import { type NewAudit, SANDLOT } from '@sandlot/shared/admin/audit'
 import type { PeopleRows } from '@sandlot/storage/people/people'
 
 interface RemovalParts {

@@ -3,9 +3,9 @@
  * call. A change is stored first and holds from the next prompt on.
  */
 import { SerialQueue } from '@sandlot/shared/async/serial-queue'
-import { SandlotError, messageOf } from '@sandlot/shared/errors'
-import type { Mode } from '@sandlot/shared/mode'
-import type { NewAudit } from '@sandlot/shared/office/audit'
+import { SandlotError, messageOf } from '@sandlot/shared/base/errors'
+import type { Mode } from '@sandlot/shared/chat/mode'
+import type { NewAudit } from '@sandlot/shared/admin/audit'
 import {
   ALL_TOOLS,
   type AgentLimits,
@@ -19,8 +19,8 @@ import {
   type TeamSettings,
   effectiveSettings,
   toolsByName,
-} from '@sandlot/shared/team/agent-settings'
-import type { OwnServers } from '@sandlot/shared/office/mcp-servers'
+} from '@sandlot/shared/account/agent-settings'
+import type { OwnServers } from '@sandlot/shared/admin/mcp-servers'
 import type { AgentSettingsRows, SettingsRecord } from '@sandlot/storage/people/agent-settings'
 import type { KnownPerson } from '@sandlot/storage/people/people'
 import type { Log } from '../log.ts'

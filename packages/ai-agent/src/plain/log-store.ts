@@ -1,6 +1,6 @@
 /** Where the plain loop keeps a session: any list of events that only grows. */
-import { SandlotError } from '@sandlot/shared/errors'
-import { type SessionEvent, isLive, metaOf } from '@sandlot/shared/events'
+import { SandlotError } from '@sandlot/shared/base/errors'
+import { type SessionEvent, isLive, metaOf } from '@sandlot/shared/chat/events'
 
 /** One session's log. `append` is all or nothing, and durable when it resolves. */
 export interface LogStore {

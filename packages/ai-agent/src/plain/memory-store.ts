@@ -2,9 +2,9 @@
  * Sessions in memory. The events of each are in a log of its own; all else lives as long as this
  * object.
  */
-import { SandlotError } from '@sandlot/shared/errors'
-import { type SessionEvent, isLive, metaOf } from '@sandlot/shared/events'
-import { storableText } from '@sandlot/shared/storable-text'
+import { SandlotError } from '@sandlot/shared/base/errors'
+import { type SessionEvent, isLive, metaOf } from '@sandlot/shared/chat/events'
+import { storableText } from '@sandlot/shared/base/storable-text'
 import type {
   ApprovalRow,
   Effects,

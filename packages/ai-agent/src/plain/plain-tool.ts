@@ -1,7 +1,7 @@
 /** A tool from a plain function, for programs that use the loop by itself. */
-import type { ToolKind } from '@sandlot/shared/call'
+import type { ToolKind } from '@sandlot/shared/chat/call'
 import { SerialQueue } from '@sandlot/shared/async/serial-queue'
-import { messageOf } from '@sandlot/shared/errors'
+import { messageOf } from '@sandlot/shared/base/errors'
 import { checkSchema } from '../mcp/schema-check.ts'
 import { ToolError } from '../tools/tool-error.ts'
 import { orAborted } from '@sandlot/shared/async/or-aborted'

@@ -14,8 +14,8 @@
  *     step.value.text                                                          // the answer
  */
 import { z } from 'zod'
-import { type SessionEvent, metaOf, sandlotEventOf, seqOf } from '@sandlot/shared/events'
-import type { OnError } from '@sandlot/shared/sandlot-event'
+import { type SessionEvent, metaOf, sandlotEventOf, seqOf } from '@sandlot/shared/chat/events'
+import type { OnError } from '@sandlot/shared/chat/sandlot-event'
 import { SandboxError } from '@sandlot/sandbox/errors'
 import type { Sandbox } from '@sandlot/sandbox/sandbox'
 import { RuleBook } from '../approval/rule-book.ts'

@@ -5,7 +5,7 @@
  * have the same.
  */
 import { createHash } from 'node:crypto'
-import type { RequestMark } from '@sandlot/shared/event-meta'
+import type { RequestMark } from '@sandlot/shared/chat/event-meta'
 import type { ModelMessage, ModelRequest, ModelTool } from '../model/model.ts'
 import { type WireOptions, requestBody } from '../model/wire.ts'
 

@@ -4,7 +4,7 @@
  * differ. Run by `./sandlot replay`. Exit code 0: the same, 1: not, 2: wrong use.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
-import { makeScrubber } from '@sandlot/shared/scrub'
+import { makeScrubber } from '@sandlot/shared/base/scrub'
 import { openSessionReader } from '@sandlot/storage/store/open'
 import { readDatabase } from './config.ts'
 import { readRecording, record, replay } from './replay.ts'

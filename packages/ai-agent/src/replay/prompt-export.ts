@@ -4,9 +4,9 @@
  * loop: that of a long prompt takes seconds. Secrets are masked by shape (their values never enter
  * a log), long texts are cut, outputs are references.
  */
-import { type SessionEvent, isLive, metaOf, sandlotEventOf } from '@sandlot/shared/events'
-import type { PromptTiming, RequestMark, TokenUsage } from '@sandlot/shared/event-meta'
-import { makeScrubber } from '@sandlot/shared/scrub'
+import { type SessionEvent, isLive, metaOf, sandlotEventOf } from '@sandlot/shared/chat/events'
+import type { PromptTiming, RequestMark, TokenUsage } from '@sandlot/shared/chat/event-meta'
+import { makeScrubber } from '@sandlot/shared/base/scrub'
 import { pauseWhenDue } from '@sandlot/shared/node/time-slices'
 import { type ExecutionResult, executionResult, promptEndOf } from '../history/read-log.ts'
 import { branchOf } from '../history/branch.ts'

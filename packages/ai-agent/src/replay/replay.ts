@@ -2,13 +2,13 @@
  * Makes the requests of a recorded session again, from its log alone: no model, no sandbox. Each
  * must have the bytes that the recording says; the first message that differs is named.
  */
-import { type SessionEvent, seqOf, sessionEvent } from '@sandlot/shared/events'
+import { type SessionEvent, seqOf, sessionEvent } from '@sandlot/shared/chat/events'
 import { historyProblems, repairHistory } from '../history/check.ts'
 import { branchOf } from '../history/branch.ts'
 import { modelMessages } from '../history/model-messages.ts'
 import type { ModelMessage } from '../model/model.ts'
 import { type RequestFrame, bodyOf, digestOf, messageDigests, RequestMarker, requestOf } from './mark.ts'
-import { SandlotError } from '@sandlot/shared/errors'
+import { SandlotError } from '@sandlot/shared/base/errors'
 import type { SessionReader } from '@sandlot/storage/sessions/store'
 import { z } from 'zod'
 

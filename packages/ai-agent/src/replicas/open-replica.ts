@@ -1,8 +1,8 @@
 /** The replica that this process is, where several share a database. */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { messageOf } from '@sandlot/shared/errors'
-import { randomText } from '@sandlot/shared/ids'
+import { messageOf } from '@sandlot/shared/base/errors'
+import { randomText } from '@sandlot/shared/base/ids'
 import { printOf } from '@sandlot/shared/node/secret-file'
 import { type Change, listenToChanges } from '@sandlot/storage/database/changes'
 import { isPostgres } from '@sandlot/storage/database/postgres'

@@ -4,7 +4,7 @@
  */
 import { SandboxError } from '@sandlot/sandbox/errors'
 import type { SandboxesOptions } from '@sandlot/sandbox/sandboxes'
-import { SandlotError } from '@sandlot/shared/errors'
+import { SandlotError } from '@sandlot/shared/base/errors'
 import { ledgerFailure } from '@sandlot/storage/replicas/ledger'
 import {
   type Replica as Known,

@@ -4,7 +4,7 @@
  * believes may be late; the database decides, and refuses the writes of an earlier owner.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { messageOf } from '@sandlot/shared/errors'
+import { messageOf } from '@sandlot/shared/base/errors'
 import { type ReplicaRows, SCHEDULES } from '@sandlot/storage/replicas/replicas'
 import { isNotOwner, isOutage } from '@sandlot/storage/storage-error'
 import type { Log } from '../log.ts'

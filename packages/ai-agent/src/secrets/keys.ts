@@ -5,7 +5,7 @@
 import { randomBytes } from 'node:crypto'
 import { closeSync, fsyncSync, linkSync, mkdirSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
-import { randomText } from '@sandlot/shared/ids'
+import { randomText } from '@sandlot/shared/base/ids'
 import { z } from 'zod'
 
 export interface DeploymentKeys {

@@ -3,9 +3,9 @@
  * A value goes to a tool or a server that works for that person, and nowhere else: not into a log,
  * an event, a sandbox or an export.
  */
-import { SandlotError } from '@sandlot/shared/errors'
-import type { NewAudit } from '@sandlot/shared/office/audit'
-import { MAX_SECRET_CHARS, secretName } from '@sandlot/shared/person/secrets'
+import { SandlotError } from '@sandlot/shared/base/errors'
+import type { NewAudit } from '@sandlot/shared/admin/audit'
+import { MAX_SECRET_CHARS, secretName } from '@sandlot/shared/account/secrets'
 import type { SecretRows } from '@sandlot/storage/people/secrets'
 import type { Vault } from './vault.ts'
 

@@ -2,10 +2,10 @@
  * Who may do what in a session: its owner everything, others what its shares give them. Looked up
  * for every request, so that what is revoked ends at once.
  */
-import type { AgentUser } from '@sandlot/shared/acp-meta'
-import { SandlotError } from '@sandlot/shared/errors'
-import { type Mode, MODES } from '@sandlot/shared/mode'
-import type { Author } from '@sandlot/shared/team/shares'
+import type { AgentUser } from '@sandlot/shared/acp/meta'
+import { SandlotError } from '@sandlot/shared/base/errors'
+import { type Mode, MODES } from '@sandlot/shared/chat/mode'
+import type { Author } from '@sandlot/shared/chat/shares'
 import { type ReaderOf, type SharedAccess, accessBy } from '@sandlot/storage/shares/shares'
 import type { SessionStore } from '@sandlot/storage/sessions/store'
 

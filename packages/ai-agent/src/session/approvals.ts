@@ -2,28 +2,28 @@
  * The approvals of one session: a fold of its log, with the calls that wait on an answer and the
  * clocks that end them.
  */
-import type { PermissionOption, SandlotEvent } from '@sandlot/shared/sandlot-event'
+import type { PermissionOption, SandlotEvent } from '@sandlot/shared/chat/sandlot-event'
 import {
   isOutcome,
   makeSandlotEvent,
   metaOf,
   sandlotEventOf,
   type SessionEvent,
-} from '@sandlot/shared/events'
+} from '@sandlot/shared/chat/events'
 import {
   ANSWER_OPTION,
   problemsOfAnswer,
   type Question,
   type QuestionContent,
-} from '@sandlot/shared/question'
-import type { NewAudit } from '@sandlot/shared/office/audit'
-import { isAboutHost, type Remembered, type Rule } from '@sandlot/shared/rules'
-import { SandlotError, messageOf } from '@sandlot/shared/errors'
+} from '@sandlot/shared/chat/question'
+import type { NewAudit } from '@sandlot/shared/admin/audit'
+import { isAboutHost, type Remembered, type Rule } from '@sandlot/shared/chat/rules'
+import { SandlotError, messageOf } from '@sandlot/shared/base/errors'
 import { holdsAt } from '../approval/rule-book.ts'
 import { ToolError } from '../tools/tool-error.ts'
 import { checkArguments, toolParameters } from '../tools/tool-schema.ts'
-import { pendingApprovals } from '@sandlot/shared/pending-approvals'
-import type { Author } from '@sandlot/shared/team/shares'
+import { pendingApprovals } from '@sandlot/shared/chat/pending-approvals'
+import type { Author } from '@sandlot/shared/chat/shares'
 import type { UserRule } from '@sandlot/storage/sessions/rules'
 import type { ApprovalAnswer, ApprovedLink, CallApproval, Tool } from '../tools/tool.ts'
 import { rulingOf } from './batch.ts'

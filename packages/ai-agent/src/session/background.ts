@@ -3,8 +3,8 @@
  * with their sandbox (a restart, a lease, out of memory), are said to have ended: a prompt looks at
  * them itself. On which ports the sandbox listens meanwhile is shown, and not stored.
  */
-import { messageOf, SandlotError } from '@sandlot/shared/errors'
-import { makeSandlotEvent } from '@sandlot/shared/events'
+import { messageOf, SandlotError } from '@sandlot/shared/base/errors'
+import { makeSandlotEvent } from '@sandlot/shared/chat/events'
 import type { SessionCore } from './core.ts'
 import { takeEndedJobs } from '../tools/background/ends.ts'
 import { openJobsOf } from '../tools/background/jobs.ts'

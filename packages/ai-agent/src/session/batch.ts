@@ -1,6 +1,6 @@
 /** What a running prompt's calls get of their session. */
-import type { Mode } from '@sandlot/shared/mode'
-import { type SessionEvent, makeSandlotEvent } from '@sandlot/shared/events'
+import type { Mode } from '@sandlot/shared/chat/mode'
+import { type SessionEvent, makeSandlotEvent } from '@sandlot/shared/chat/events'
 import { callsBefore } from '../history/read-log.ts'
 import { judge } from '../approval/engine.ts'
 import { approvalOptions } from '../approval/options.ts'

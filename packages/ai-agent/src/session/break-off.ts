@@ -1,6 +1,6 @@
 /** The end of a prompt whose loop was ended by a bug, or by a store that failed. */
-import { messageOf } from '@sandlot/shared/errors'
-import type { SessionEvent } from '@sandlot/shared/events'
+import { messageOf } from '@sandlot/shared/base/errors'
+import type { SessionEvent } from '@sandlot/shared/chat/events'
 import { isRefusal } from '@sandlot/storage/storage-error'
 import { BUG_TEXT, errorEvent, missingOutcomes, storeFailedEnd } from '../loop/endings.ts'
 import type { Answers } from './approvals.ts'

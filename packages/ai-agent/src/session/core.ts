@@ -2,11 +2,11 @@
  * What the parts of one session share: its log, the one queue through which everything changes it,
  * and what runs.
  */
-import { SandlotError, messageOf } from '@sandlot/shared/errors'
-import { type Mode, lowerMode } from '@sandlot/shared/mode'
-import { metaOf, type SessionEvent, type EventGroup } from '@sandlot/shared/events'
-import type { SessionSummary } from '@sandlot/shared/frames'
-import { shortOfItsEnd } from '@sandlot/shared/reasons'
+import { SandlotError, messageOf } from '@sandlot/shared/base/errors'
+import { type Mode, lowerMode } from '@sandlot/shared/chat/mode'
+import { metaOf, type SessionEvent, type EventGroup } from '@sandlot/shared/chat/events'
+import type { SessionSummary } from '@sandlot/shared/chat/frames'
+import { shortOfItsEnd } from '@sandlot/shared/chat/reasons'
 import type { Effects, SessionRow } from '@sandlot/storage/sessions/store'
 import { isNotOwner } from '@sandlot/storage/storage-error'
 import { unfinishedPrompt } from '../history/read-log.ts'

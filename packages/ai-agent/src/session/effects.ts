@@ -3,8 +3,8 @@
  * log stays the truth.
  */
 import { setImmediate as afterThis } from 'node:timers/promises'
-import { isOutcome, metaOf, sandlotEventOf, type EventGroup, type SessionEvent } from '@sandlot/shared/events'
-import { failureOf } from '@sandlot/shared/reasons'
+import { isOutcome, metaOf, sandlotEventOf, type EventGroup, type SessionEvent } from '@sandlot/shared/chat/events'
+import { failureOf } from '@sandlot/shared/chat/reasons'
 import type { NewNotice } from '@sandlot/storage/shares/notifications'
 import type { Effects } from '@sandlot/storage/sessions/store'
 import { isUncountedAnswer } from '../limits/period-budgets.ts'

@@ -1,5 +1,5 @@
 import { orTimeout } from '@sandlot/shared/async/or-timeout'
-import { messageOf } from '@sandlot/shared/errors'
+import { messageOf } from '@sandlot/shared/base/errors'
 import type { Log } from '../log.ts'
 
 /**

@@ -3,9 +3,9 @@
  * again; what belonged to the old session alone stays there: approvals and their answers, messages
  * that waited, request ids, Stops, background commands.
  */
-import { SandlotError } from '@sandlot/shared/errors'
-import type { SandlotEvent } from '@sandlot/shared/sandlot-event'
-import { type SessionEvent, isOutcome, metaOf, sandlotEventOf, seqOf } from '@sandlot/shared/events'
+import { SandlotError } from '@sandlot/shared/base/errors'
+import type { SandlotEvent } from '@sandlot/shared/chat/sandlot-event'
+import { type SessionEvent, isOutcome, metaOf, sandlotEventOf, seqOf } from '@sandlot/shared/chat/events'
 import { branchWith } from '../history/branch.ts'
 import { leftElsewhere } from '../tools/background/jobs.ts'
 import { outputUrl } from '../tools/output/truncate-output.ts'

@@ -3,9 +3,9 @@
  * written, the wait for a model that is asked again, and the last output of each call. Live events
  * are not stored, so this is all that a late joiner can get of them.
  */
-import type { OutputPiece } from '@sandlot/shared/call'
-import { type SessionEvent, isOutcome, metaOf, sandlotEventOf, textOf } from '@sandlot/shared/events'
-import type { SandlotEvent } from '@sandlot/shared/sandlot-event'
+import type { OutputPiece } from '@sandlot/shared/chat/call'
+import { type SessionEvent, isOutcome, metaOf, sandlotEventOf, textOf } from '@sandlot/shared/chat/events'
+import type { SandlotEvent } from '@sandlot/shared/chat/sandlot-event'
 import { draftOf, endsDrafts } from '@sandlot/shared/transcript/call-drafts'
 import { EMPTY_OUTPUT, type LiveOutput, addPiece } from '@sandlot/shared/transcript/live-output'
 

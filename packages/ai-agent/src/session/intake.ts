@@ -1,10 +1,10 @@
 /** How a message enters a session: as a prompt of its own, or behind the one that runs. */
-import { SandlotError, messageOf } from '@sandlot/shared/errors'
-import type { Mode } from '@sandlot/shared/mode'
-import { type SessionEvent, metaOf, sandlotEventOf } from '@sandlot/shared/events'
-import { makeMeta } from '@sandlot/shared/event-meta'
-import type { Command, OnError } from '@sandlot/shared/sandlot-event'
-import { newId } from '@sandlot/shared/ids'
+import { SandlotError, messageOf } from '@sandlot/shared/base/errors'
+import type { Mode } from '@sandlot/shared/chat/mode'
+import { type SessionEvent, metaOf, sandlotEventOf } from '@sandlot/shared/chat/events'
+import { makeMeta } from '@sandlot/shared/chat/event-meta'
+import type { Command, OnError } from '@sandlot/shared/chat/sandlot-event'
+import { newId } from '@sandlot/shared/base/ids'
 import { noRoomError } from '@sandlot/storage/sessions/store-room'
 import { isNotOwner } from '@sandlot/storage/storage-error'
 import { promptsOf } from '../history/branch.ts'
@@ -17,7 +17,7 @@ import {
   unqueued,
 } from '../history/read-log.ts'
 import type { ModelImage } from '../model/model.ts'
-import type { Author } from '@sandlot/shared/team/shares'
+import type { Author } from '@sandlot/shared/chat/shares'
 import { type OnBehalf, lowestCeiling } from './access.ts'
 import type { SessionCore } from './core.ts'
 import {

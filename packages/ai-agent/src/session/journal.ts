@@ -2,9 +2,9 @@
  * A session's log in memory and in the store: numbers and stores what is settled, folds it, keeps
  * what is in flight, and shows both to the readers. All appends go through one queue.
  */
-import { SandlotError } from '@sandlot/shared/errors'
-import type { Mode } from '@sandlot/shared/mode'
-import { metaOf, sandlotEventOf, seqOf, type SessionEvent } from '@sandlot/shared/events'
+import { SandlotError } from '@sandlot/shared/base/errors'
+import type { Mode } from '@sandlot/shared/chat/mode'
+import { metaOf, sandlotEventOf, seqOf, type SessionEvent } from '@sandlot/shared/chat/events'
 import type { Effects, Ownership, SessionRow } from '@sandlot/storage/sessions/store'
 import type { NoRoom } from '@sandlot/storage/sessions/store-room'
 import type { Approvals } from './approvals.ts'

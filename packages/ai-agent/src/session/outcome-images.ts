@@ -2,7 +2,7 @@
  * Images of an outcome that the store has no room for: a sentence stands for them, to the model and
  * on the card.
  */
-import { isOutcome, type EventGroup, type SessionEvent } from '@sandlot/shared/events'
+import { isOutcome, type EventGroup, type SessionEvent } from '@sandlot/shared/chat/events'
 import { NO_ROOM_TEXTS, type NoRoom } from '@sandlot/storage/sessions/store-room'
 
 /** As it is stored: base64. */

@@ -1,8 +1,8 @@
 /** What sessions work with: made once at start and handed to each. */
-import type { SessionEvent } from '@sandlot/shared/events'
-import type { Mode } from '@sandlot/shared/mode'
-import type { LineWait } from '@sandlot/shared/office/line'
-import type { Rule } from '@sandlot/shared/rules'
+import type { SessionEvent } from '@sandlot/shared/chat/events'
+import type { Mode } from '@sandlot/shared/chat/mode'
+import type { LineWait } from '@sandlot/shared/admin/prompt-queue'
+import type { Rule } from '@sandlot/shared/chat/rules'
 import type { Sandbox } from '@sandlot/sandbox/sandbox'
 import type { SessionRecords, SessionStore } from '@sandlot/storage/sessions/store'
 import type { LoopContext } from '../loop/context.ts'

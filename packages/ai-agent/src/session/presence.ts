@@ -1,5 +1,5 @@
 /** Who reads a shared session now: a live event for its readers. Nothing of it is stored. */
-import { makeSandlotEvent, type SessionEvent } from '@sandlot/shared/events'
+import { makeSandlotEvent, type SessionEvent } from '@sandlot/shared/chat/events'
 import type { Actor } from './access.ts'
 
 /** Changes within this time make one event: 200 readers who come at once get one each. */

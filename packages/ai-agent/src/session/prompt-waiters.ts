@@ -1,4 +1,4 @@
-import type { SessionEvent } from '@sandlot/shared/events'
+import type { SessionEvent } from '@sandlot/shared/chat/events'
 import { promptEndOf, type PromptEnd, unqueued } from '../history/read-log.ts'
 import { messageIdOf } from '../history/session-messages.ts'
 

@@ -1,7 +1,7 @@
 /** How sessions go: deleted, expired, handed over, or ended with the account of their owner. */
-import type { RemovedData } from '@sandlot/shared/api'
-import { messageOf } from '@sandlot/shared/errors'
-import type { NewAudit } from '@sandlot/shared/office/audit'
+import type { RemovedData } from '@sandlot/shared/account/api'
+import { messageOf } from '@sandlot/shared/base/errors'
+import type { NewAudit } from '@sandlot/shared/admin/audit'
 import { lineOf } from '@sandlot/storage/tables/rows'
 import type { SessionRow } from '@sandlot/storage/sessions/store'
 import { StorageError } from '@sandlot/storage/storage-error'

@@ -4,9 +4,9 @@
  * closed.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { SandlotError, messageOf } from '@sandlot/shared/errors'
+import { SandlotError, messageOf } from '@sandlot/shared/base/errors'
 import { pauseWhenDue } from '@sandlot/shared/node/time-slices'
-import { type NewAudit, SANDLOT } from '@sandlot/shared/office/audit'
+import { type NewAudit, SANDLOT } from '@sandlot/shared/admin/audit'
 import {
   RETENTION_KINDS,
   type RetentionAsk,
@@ -14,7 +14,7 @@ import {
   type RetentionKind,
   type RetentionPreview,
   type RetentionView,
-} from '@sandlot/shared/office/retention'
+} from '@sandlot/shared/admin/retention'
 import type { AuditLog } from '@sandlot/storage/audit/audit'
 import type { AgedChat, OfChats, RetentionRows } from '@sandlot/storage/retention/retention'
 import type { Log } from '../log.ts'

@@ -1,7 +1,7 @@
 /** Where people look at their rules: list, write down, revoke, and try one on what has been. */
-import { SandlotError } from '@sandlot/shared/errors'
-import type { NewAudit } from '@sandlot/shared/office/audit'
-import type { Rule } from '@sandlot/shared/rules'
+import { SandlotError } from '@sandlot/shared/base/errors'
+import type { NewAudit } from '@sandlot/shared/admin/audit'
+import type { Rule } from '@sandlot/shared/chat/rules'
 import {
   type AskedReport,
   MAX_PREVIEWED,
@@ -10,7 +10,7 @@ import {
   type RuleList,
   type RulePreview,
   type RulesAsk,
-} from '@sandlot/shared/person/rules-api'
+} from '@sandlot/shared/account/rules-api'
 import { type CallRequest, callRequest } from '../approval/request.ts'
 import { holdNumbers, isZodInput } from '../tools/tool-schema.ts'
 import type { Tool } from '../tools/tool.ts'
@@ -18,7 +18,7 @@ import { folderOfChat, inFolder } from '../tools/workspace-path.ts'
 import type { SessionParts } from './parts.ts'
 import { matchProblem } from '../approval/match.ts'
 import { type PastCall, pastCalls, preview, savingRules } from '../approval/preview.ts'
-import type { SessionEvent } from '@sandlot/shared/events'
+import type { SessionEvent } from '@sandlot/shared/chat/events'
 
 /** How far back a preview looks. */
 const SESSIONS = 30

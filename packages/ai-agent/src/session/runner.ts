@@ -1,7 +1,7 @@
 /**
  * Runs the prompts of one session, one after another: drives the loop and stores what it yields.
  */
-import { messageOf } from '@sandlot/shared/errors'
+import { messageOf } from '@sandlot/shared/base/errors'
 import {
   isLive,
   isOutcome,
@@ -10,10 +10,10 @@ import {
   sandlotEventOf,
   type EventGroup,
   type SessionEvent,
-} from '@sandlot/shared/events'
-import { diffsId, type PromptDiffs } from '@sandlot/shared/desk/changes'
+} from '@sandlot/shared/chat/events'
+import { diffsId, type PromptDiffs } from '@sandlot/shared/workspace/changes'
 import { notOwner } from '@sandlot/storage/storage-error'
-import type { FailureReason } from '@sandlot/shared/reasons'
+import type { FailureReason } from '@sandlot/shared/chat/reasons'
 import { branchOf } from '../history/branch.ts'
 import { runPrompt } from '../loop/agent-loop.ts'
 import {

@@ -2,8 +2,8 @@
  * One session: runs one prompt at a time, takes messages that come meanwhile, decides approvals.
  * Everything that changes the log goes through one queue, so that decisions see the log as it is.
  */
-import { SandlotError } from '@sandlot/shared/errors'
-import { type Mode, MODES } from '@sandlot/shared/mode'
+import { SandlotError } from '@sandlot/shared/base/errors'
+import { type Mode, MODES } from '@sandlot/shared/chat/mode'
 import {
   type SessionEvent,
   makeSandlotEvent,
@@ -11,11 +11,11 @@ import {
   isOutcome,
   metaOf,
   sandlotEventOf,
-} from '@sandlot/shared/events'
-import { makeMeta } from '@sandlot/shared/event-meta'
-import type { RunningPrompt } from '@sandlot/shared/office/overview'
-import type { SessionSummary } from '@sandlot/shared/frames'
-import type { Author, NewComment } from '@sandlot/shared/team/shares'
+} from '@sandlot/shared/chat/events'
+import { makeMeta } from '@sandlot/shared/chat/event-meta'
+import type { RunningPrompt } from '@sandlot/shared/admin/overview'
+import type { SessionSummary } from '@sandlot/shared/chat/frames'
+import type { Author, NewComment } from '@sandlot/shared/chat/shares'
 import type { Ownership, SessionRow } from '@sandlot/storage/sessions/store'
 import { type Unqueued, queuedMessages, sentBehindStop, unfinishedPrompt } from '../history/read-log.ts'
 import { type ModelChoice, choose, chosenIn, modelOfPrompt, modelsOf } from '../loop/model-choice.ts'

@@ -2,12 +2,12 @@
  * With whom sessions are shared: kept in the store, told to the lists of those who see them, and
  * ended at once for those who do not any more.
  */
-import type { Readers } from '@sandlot/shared/acp-meta'
+import type { Readers } from '@sandlot/shared/acp/meta'
 import { LatestByKey } from '@sandlot/shared/async/latest-by-key'
-import { SandlotError, messageOf } from '@sandlot/shared/errors'
-import type { SessionSummary } from '@sandlot/shared/frames'
-import { randomText } from '@sandlot/shared/ids'
-import type { NewAudit } from '@sandlot/shared/office/audit'
+import { SandlotError, messageOf } from '@sandlot/shared/base/errors'
+import type { SessionSummary } from '@sandlot/shared/chat/frames'
+import { randomText } from '@sandlot/shared/base/ids'
+import type { NewAudit } from '@sandlot/shared/admin/audit'
 import type {
   Author,
   NewShare,
@@ -17,7 +17,7 @@ import type {
   Snapshot,
   SnapshotList,
   SnapshotsAsk,
-} from '@sandlot/shared/team/shares'
+} from '@sandlot/shared/chat/shares'
 import { accessBy } from '@sandlot/storage/shares/shares'
 import type { Access, Actor } from './access.ts'
 import type { LoadedSessions } from './loaded.ts'

@@ -2,7 +2,7 @@
  * One reader of a session: what it missed, then the live tail. A slow one is closed and resumes; it
  * never blocks.
  */
-import type { SessionEvent } from '@sandlot/shared/events'
+import type { SessionEvent } from '@sandlot/shared/chat/events'
 import { Queue } from '@sandlot/shared/async/streams'
 import type { Actor } from './access.ts'
 

@@ -1,7 +1,7 @@
 /** A chat's name: its first words at once, and after the first answer what the model calls it. */
-import { messageOf } from '@sandlot/shared/errors'
-import { makeMeta } from '@sandlot/shared/event-meta'
-import { type SessionEvent, metaOf, sandlotEventOf, textOf } from '@sandlot/shared/events'
+import { messageOf } from '@sandlot/shared/base/errors'
+import { makeMeta } from '@sandlot/shared/chat/event-meta'
+import { type SessionEvent, metaOf, sandlotEventOf, textOf } from '@sandlot/shared/chat/events'
 import { modelOfPrompt, told } from '../loop/model-choice.ts'
 import { endBeforeRequest } from '../loop/stop-conditions.ts'
 import { streamAnswer } from '../loop/streamed-answer.ts'

@@ -11,10 +11,10 @@ import {
   TERMINAL_TAKEN,
   type Terminal as TerminalView,
   type TerminalNotice,
-} from '@sandlot/shared/desk/terminals'
+} from '@sandlot/shared/workspace/terminals'
 import type { SandboxState } from '@sandlot/sandbox/backend'
-import { SandlotError, messageOf } from '@sandlot/shared/errors'
-import type { NewAudit } from '@sandlot/shared/office/audit'
+import { SandlotError, messageOf } from '@sandlot/shared/base/errors'
+import type { NewAudit } from '@sandlot/shared/admin/audit'
 import type { Log } from '../log.ts'
 import { Scrollback } from './scrollback.ts'
 import { Viewer, type ViewerSocket } from './viewer.ts'

@@ -4,7 +4,7 @@ import {
   type TerminalNotice,
   TERMINAL_WINDOW_BYTES,
   terminalAsk,
-} from '@sandlot/shared/desk/terminals'
+} from '@sandlot/shared/workspace/terminals'
 import type { Scrollback } from './scrollback.ts'
 
 const PIECE_BYTES = 64 * 1024

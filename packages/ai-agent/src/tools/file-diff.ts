@@ -1,5 +1,5 @@
 /** The change of a file, for the screen. */
-import type { ToolCallContent } from '@sandlot/shared/call'
+import type { ToolCallContent } from '@sandlot/shared/chat/call'
 import { shownPath } from './workspace-path.ts'
 
 /** Characters of both sides together. */

@@ -1,4 +1,4 @@
-import { sandlotEventOf } from '@sandlot/shared/events'
+import { sandlotEventOf } from '@sandlot/shared/chat/events'
 import type { CallContext } from './tool.ts'
 
 /**

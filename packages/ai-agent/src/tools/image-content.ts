@@ -2,7 +2,7 @@
  * Which images may go to a model, wherever they come from: known by their bytes, whole, and
  * bounded.
  */
-import { MAX_IMAGE_BYTES, MAX_IMAGES } from '@sandlot/shared/images'
+import { MAX_IMAGE_BYTES, MAX_IMAGES } from '@sandlot/shared/chat/images'
 import type { ModelImage } from '../model/model.ts'
 import { type ImageInfo, MAX_SIDE, imageInfo } from './image-info.ts'
 import { grouped } from './output/truncate-output.ts'

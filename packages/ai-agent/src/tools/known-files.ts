@@ -3,7 +3,7 @@
  * after a restart.
  */
 import { createHash } from 'node:crypto'
-import { type SessionEvent, isOutcome } from '@sandlot/shared/events'
+import { type SessionEvent, isOutcome } from '@sandlot/shared/chat/events'
 import { z } from 'zod'
 
 /** A `contentHash`. */

@@ -1,5 +1,5 @@
 /** Paths of tools as what a model and people read. */
-import { quotePath } from '@sandlot/shared/quoted-path'
+import { quotePath } from '@sandlot/shared/base/quoted-path'
 import { textArg } from './tool.ts'
 import { shownPath } from './workspace-path.ts'
 

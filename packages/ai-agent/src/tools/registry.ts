@@ -1,5 +1,5 @@
 /** The tools there are, found by id or by the name that the model uses. */
-import { toolKind } from '@sandlot/shared/call'
+import { toolKind } from '@sandlot/shared/chat/call'
 import { z } from 'zod'
 import type { ModelTool } from '../model/model.ts'
 import { type Tool, idOf } from './tool.ts'

@@ -5,7 +5,7 @@
 import { ToolError } from './tool-error.ts'
 import { saidPath } from './quoted-path.ts'
 import { WORKSPACE } from './workspace-path.ts'
-import { HIDDEN_CLASSES } from '@sandlot/shared/quoted-path'
+import { HIDDEN_CLASSES } from '@sandlot/shared/base/quoted-path'
 import type { CommandResult } from './sandbox-command/sandboxed-tool-executor.ts'
 import { type PageRoom } from './output/line-page.ts'
 import type { ToolOutcome } from './tool.ts'

@@ -2,7 +2,7 @@
  * Why a sandbox could not do something, or how a command ended there → why the call failed. The
  * only such tables.
  */
-import type { FailureReason } from '@sandlot/shared/reasons'
+import type { FailureReason } from '@sandlot/shared/chat/reasons'
 import type { SandboxErrorCode } from '@sandlot/sandbox/errors'
 import type { CommandExit, ExitCause } from '@sandlot/sandbox/sandbox'
 

@@ -1,5 +1,5 @@
 /** Expected failures of a call, and the one place where anything thrown becomes an outcome. */
-import type { FailureReason } from '@sandlot/shared/reasons'
+import type { FailureReason } from '@sandlot/shared/chat/reasons'
 import { SandboxError } from '@sandlot/sandbox/errors'
 import { REASON_OF_SANDBOX_ERROR } from './sandbox-reasons.ts'
 import type { ToolOutcome } from './tool.ts'

@@ -3,7 +3,7 @@
  * written twice.
  */
 import { nearest } from '@sandlot/shared/config/names'
-import { mapExactNumbers } from '@sandlot/shared/exact-numbers'
+import { mapExactNumbers } from '@sandlot/shared/base/exact-numbers'
 import { z } from 'zod'
 
 /**

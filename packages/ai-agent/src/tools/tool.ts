@@ -11,11 +11,11 @@ import type {
   ToolCallContent,
   ToolKind,
   ToolLocation,
-} from '@sandlot/shared/call'
-import type { FailureReason } from '@sandlot/shared/reasons'
-import type { SessionEvent } from '@sandlot/shared/events'
-import type { Question, QuestionContent } from '@sandlot/shared/question'
-import type { Remembered, RuleReason, Verdict } from '@sandlot/shared/rules'
+} from '@sandlot/shared/chat/call'
+import type { FailureReason } from '@sandlot/shared/chat/reasons'
+import type { SessionEvent } from '@sandlot/shared/chat/events'
+import type { Question, QuestionContent } from '@sandlot/shared/chat/question'
+import type { Remembered, RuleReason, Verdict } from '@sandlot/shared/chat/rules'
 import type { Sandbox } from '@sandlot/sandbox/sandbox'
 import type { z } from 'zod'
 import type { ResolvedPaths, RuleRequest } from '../approval/request.ts'

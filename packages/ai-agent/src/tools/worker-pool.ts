@@ -4,7 +4,7 @@
  */
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
-import { FairTurns } from '@sandlot/shared/async/fair-turns'
+import { FairTurns } from '@sandlot/shared/async/fair-queue'
 import { orAborted } from '@sandlot/shared/async/or-aborted'
 
 interface WorkerPoolOptions {

@@ -3,7 +3,7 @@
  */
 import { posix } from 'node:path'
 import type { Sandbox, SandboxFiles } from '@sandlot/sandbox/sandbox'
-import type { ToolLocation } from '@sandlot/shared/call'
+import type { ToolLocation } from '@sandlot/shared/chat/call'
 import { ToolError } from './tool-error.ts'
 import { acquireSandbox } from './sandbox-command/sandboxed-tool-executor.ts'
 import type { CallContext, Tool, ToolTitle, ToolUpdate } from './tool.ts'

@@ -2,7 +2,7 @@
 import { SandboxError } from '@sandlot/sandbox/errors'
 import type { FileStat, SandboxFiles } from '@sandlot/sandbox/sandbox'
 import { pauseWhenDue } from '@sandlot/shared/node/time-slices'
-import type { FilesFound } from '@sandlot/shared/person/files'
+import type { FilesFound } from '@sandlot/shared/workspace/files'
 
 /** Of one search. What lies deeper, and what is hidden or installed, is looked into last. */
 const MOST_ENTRIES = 50_000

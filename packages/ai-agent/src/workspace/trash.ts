@@ -6,8 +6,8 @@
 import { randomBytes } from 'node:crypto'
 import { SandboxError } from '@sandlot/sandbox/errors'
 import type { SandboxFiles } from '@sandlot/sandbox/sandbox'
-import { SandlotError } from '@sandlot/shared/errors'
-import { MAX_TRASHED, TRASH, TRASH_DAYS, type TrashList } from '@sandlot/shared/person/files'
+import { SandlotError } from '@sandlot/shared/base/errors'
+import { MAX_TRASHED, TRASH, TRASH_DAYS, type TrashList } from '@sandlot/shared/workspace/files'
 
 const DAY_MS = 86_400_000
 /** Other names for something that is restored to where something is. */

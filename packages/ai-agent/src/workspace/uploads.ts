@@ -1,7 +1,7 @@
 /** Files that people upload, in pieces that come with one request each. */
 import type { FileWriter } from '@sandlot/sandbox/sandbox'
 import { createKeyedLock } from '@sandlot/shared/async/keyed-lock'
-import { SandlotError } from '@sandlot/shared/errors'
+import { SandlotError } from '@sandlot/shared/base/errors'
 
 /** Under way at once for one person; a sandbox has places for 32. */
 const MOST_UPLOADS = 8

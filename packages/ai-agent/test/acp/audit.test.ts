@@ -1,7 +1,7 @@
 /** What people do over ACP is written down, with who they are and from where; values and texts are not. */
 import { randomBytes } from 'node:crypto'
 import { methods } from '@agentclientprotocol/sdk'
-import { EXT } from '@sandlot/shared/acp-meta'
+import { EXT } from '@sandlot/shared/acp/meta'
 import { expect, test } from 'vitest'
 import { UserSecrets } from '../../src/secrets/user-secrets.ts'
 import { createVault } from '../../src/secrets/vault.ts'

@@ -1,6 +1,6 @@
 /** Projects and marks over ACP, as our service asks for them. */
-import { EXT } from '@sandlot/shared/acp-meta'
-import type { Project } from '@sandlot/shared/desk/chats'
+import { EXT } from '@sandlot/shared/acp/meta'
+import type { Project } from '@sandlot/shared/chat/chats'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { instructionsFor } from '../../src/config/instructions.ts'
 import { AgentBench, type Core } from '../support/agent-fixture.ts'

@@ -1,4 +1,4 @@
-import { EXT } from '@sandlot/shared/acp-meta'
+import { EXT } from '@sandlot/shared/acp/meta'
 import {
   MAX_LISTED,
   MAX_PIECE_BYTES,
@@ -10,8 +10,8 @@ import {
   fileWritten,
   filesFound,
   trashList,
-} from '@sandlot/shared/person/files'
-import type { Rule } from '@sandlot/shared/rules'
+} from '@sandlot/shared/workspace/files'
+import type { Rule } from '@sandlot/shared/chat/rules'
 import { DEFAULT_LIMITS } from '@sandlot/sandbox/limits'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { AgentBench } from '../support/agent-fixture.ts'

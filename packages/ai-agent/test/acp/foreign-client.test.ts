@@ -1,6 +1,6 @@
 import type { SessionUpdate } from '@agentclientprotocol/sdk'
-import { type SessionEvent, makeSandlotEvent } from '@sandlot/shared/events'
-import { makeMeta } from '@sandlot/shared/event-meta'
+import { type SessionEvent, makeSandlotEvent } from '@sandlot/shared/chat/events'
+import { makeMeta } from '@sandlot/shared/chat/event-meta'
 import { describe, expect, test } from 'vitest'
 import {
   FOREIGN_START,

@@ -1,7 +1,7 @@
 /** A session chooses its model and how hard it thinks: over ACP, in the log, and from the next prompt on. */
 import { join } from 'node:path'
 import { methods } from '@agentclientprotocol/sdk'
-import { type SessionEvent, makeSandlotEvent } from '@sandlot/shared/events'
+import { type SessionEvent, makeSandlotEvent } from '@sandlot/shared/chat/events'
 import { openSessionReader } from '@sandlot/storage/store/open'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'

@@ -1,4 +1,4 @@
-import { MAX_IMAGE_BYTES, MAX_MESSAGE_IMAGE_BYTES } from '@sandlot/shared/images'
+import { MAX_IMAGE_BYTES, MAX_MESSAGE_IMAGE_BYTES } from '@sandlot/shared/chat/images'
 import { expect, test } from 'vitest'
 import { promptContent } from '../../src/acp/prompt-content.ts'
 import { pngOf } from '../tools/png.ts'

@@ -4,9 +4,9 @@ import {
   type RequestPermissionResponse,
   methods,
 } from '@agentclientprotocol/sdk'
-import { EXT, approveResult, promptAccepted, sessionChanged } from '@sandlot/shared/acp-meta'
-import { type SessionEvent, metaOf } from '@sandlot/shared/events'
-import { pendingApprovalList } from '@sandlot/shared/pending-approvals'
+import { EXT, approveResult, promptAccepted, sessionChanged } from '@sandlot/shared/acp/meta'
+import { type SessionEvent, metaOf } from '@sandlot/shared/chat/events'
+import { pendingApprovalList } from '@sandlot/shared/chat/pending-approvals'
 import { describe, expect, test } from 'vitest'
 import { AgentBench, heldTool, whenIdle } from '../support/agent-fixture.ts'
 import { type FakeAnswer, deltaChunk, sse, textAnswer, toolCalls } from '../support/fake-provider.ts'

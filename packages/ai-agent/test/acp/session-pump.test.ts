@@ -1,4 +1,4 @@
-import type { SessionEvent } from '@sandlot/shared/events'
+import type { SessionEvent } from '@sandlot/shared/chat/events'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { batches } from '../../src/acp/session-pump.ts'

@@ -4,8 +4,8 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { methods } from '@agentclientprotocol/sdk'
-import { EXT } from '@sandlot/shared/acp-meta'
-import { type SessionEvent, sandlotEventOf, seqOf } from '@sandlot/shared/events'
+import { EXT } from '@sandlot/shared/acp/meta'
+import { type SessionEvent, sandlotEventOf, seqOf } from '@sandlot/shared/chat/events'
 import { accessBy } from '@sandlot/storage/shares/shares'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'

@@ -1,9 +1,9 @@
 /** A session that is shared: what its owner, a participant, an approver, a watcher and others can do, over ACP. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { methods } from '@agentclientprotocol/sdk'
-import { EXT } from '@sandlot/shared/acp-meta'
-import { type SessionEvent, metaOf, sandlotEventOf } from '@sandlot/shared/events'
-import { type NewShare, type ShareList, shareList } from '@sandlot/shared/team/shares'
+import { EXT } from '@sandlot/shared/acp/meta'
+import { type SessionEvent, metaOf, sandlotEventOf } from '@sandlot/shared/chat/events'
+import { type NewShare, type ShareList, shareList } from '@sandlot/shared/chat/shares'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { AgentBench, type Core, type Held, happened, heldTool } from '../support/agent-fixture.ts'
 import { textAnswer, toolCalls } from '../support/fake-provider.ts'

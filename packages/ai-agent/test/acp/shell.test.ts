@@ -1,6 +1,6 @@
 /** Who may use the sandbox themselves: terminals, commands, and the sandbox as a whole. */
-import { EXT } from '@sandlot/shared/acp-meta'
-import { agentSandboxes, sandboxUses } from '@sandlot/shared/office/sandboxes'
+import { EXT } from '@sandlot/shared/acp/meta'
+import { agentSandboxes, sandboxUses } from '@sandlot/shared/admin/sandboxes'
 import { DEFAULT_LIMITS } from '@sandlot/sandbox/limits'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ByteStreams } from '../../src/acp/byte-streams.ts'

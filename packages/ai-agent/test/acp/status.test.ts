@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { agentStatus } from '@sandlot/shared/acp-meta'
+import { agentStatus } from '@sandlot/shared/acp/meta'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { makeStatus } from '../../src/acp/status.ts'
 import { ModelHealth } from '../../src/metrics/model-health.ts'

@@ -12,7 +12,7 @@ import {
   client,
   methods,
 } from '@agentclientprotocol/sdk'
-import { EXT } from '@sandlot/shared/acp-meta'
+import { EXT } from '@sandlot/shared/acp/meta'
 import { createAcpServer } from '../../src/acp/server.ts'
 import type { AcpServerParts } from '../../src/acp/handler-context.ts'
 import type { Core } from '../support/agent-fixture.ts'

@@ -1,5 +1,5 @@
 import type { SessionUpdate } from '@agentclientprotocol/sdk'
-import type { SessionEvent } from '@sandlot/shared/events'
+import type { SessionEvent } from '@sandlot/shared/chat/events'
 import { expectTypeOf, test } from 'vitest'
 
 // Checked by the compiler (`tsc -p tsconfig.json` includes the tests), not when it runs.

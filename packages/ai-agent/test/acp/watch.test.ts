@@ -1,5 +1,5 @@
 /** What pages show of a workspace is told to be looked at again, by whomever it was changed. */
-import { EXT } from '@sandlot/shared/acp-meta'
+import { EXT } from '@sandlot/shared/acp/meta'
 import { expect, onTestFinished, test } from 'vitest'
 import { FileWatches } from '../../src/acp/file-watches.ts'
 import { AgentBench } from '../support/agent-fixture.ts'

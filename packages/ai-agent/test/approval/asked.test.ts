@@ -1,11 +1,11 @@
 /** How often a person was asked, and what rules would have saved them. */
 import { expect, test } from 'vitest'
 import { z } from 'zod'
-import type { AskedReport } from '@sandlot/shared/person/rules-api'
+import type { AskedReport } from '@sandlot/shared/account/rules-api'
 import type { Session } from '../../src/session/session.ts'
 import { defineTool, type Tool } from '../../src/tools/tool.ts'
 import { AgentBench, newSession, whenEvent } from '../support/agent-fixture.ts'
-import { sandlotEventOf } from '@sandlot/shared/events'
+import { sandlotEventOf } from '@sandlot/shared/chat/events'
 import { textAnswer, toolCalls } from '../support/fake-provider.ts'
 
 const shell: Tool = defineTool({

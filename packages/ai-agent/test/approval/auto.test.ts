@@ -1,6 +1,6 @@
 /** Mode `auto`: between auto-edit and yolo, by what the sandbox has. */
-import { MODES, type Mode } from '@sandlot/shared/mode'
-import { type Rule, type RuleMatch, VERDICTS } from '@sandlot/shared/rules'
+import { MODES, type Mode } from '@sandlot/shared/chat/mode'
+import { type Rule, type RuleMatch, VERDICTS } from '@sandlot/shared/chat/rules'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { type SandboxReach, judge } from '../../src/approval/engine.ts'

@@ -1,5 +1,5 @@
 /** Rules are read once until something changes, and a change counts for whoever asks after it. */
-import { makeSandlotEvent } from '@sandlot/shared/events'
+import { makeSandlotEvent } from '@sandlot/shared/chat/events'
 import type { SessionStore } from '@sandlot/storage/sessions/store'
 import { openSessionStore } from '@sandlot/storage/store/open'
 import { mkdtempSync, rmSync } from 'node:fs'

@@ -1,5 +1,5 @@
 /** Every command of the corpus gets the verdict that is written beside it. */
-import type { Rule, Verdict } from '@sandlot/shared/rules'
+import type { Rule, Verdict } from '@sandlot/shared/chat/rules'
 import { expect, test } from 'vitest'
 import { judge } from '../../src/approval/engine.ts'
 import type { CallRequest } from '../../src/approval/request.ts'

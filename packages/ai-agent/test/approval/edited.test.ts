@@ -1,5 +1,5 @@
 /** A person changes a call before they allow it, and allows a kind of call until a prompt ends. */
-import { metaOf, sandlotEventOf } from '@sandlot/shared/events'
+import { metaOf, sandlotEventOf } from '@sandlot/shared/chat/events'
 import { emptyTranscript, foldTranscript } from '@sandlot/shared/transcript/transcript'
 import { expect, test } from 'vitest'
 import { z } from 'zod'

@@ -1,5 +1,5 @@
 /** Files by which programs are started later without being asked for: an edit of one asks in `auto-edit`. */
-import type { Rule } from '@sandlot/shared/rules'
+import type { Rule } from '@sandlot/shared/chat/rules'
 import { expect, test } from 'vitest'
 import { judge } from '../../src/approval/engine.ts'
 

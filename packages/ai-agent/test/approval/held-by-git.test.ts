@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Sandbox } from '@sandlot/sandbox/sandbox'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { sandlotEventOf } from '@sandlot/shared/events'
+import { sandlotEventOf } from '@sandlot/shared/chat/events'
 import { TestBatch } from '../calls/test-batch.ts'
 import { type LocalSandboxes, openLocalSandboxes } from '../tools/local-sandboxes.ts'
 

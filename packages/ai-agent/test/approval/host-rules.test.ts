@@ -1,5 +1,5 @@
 /** What rules say of a host at the way out of a sandbox. */
-import type { Rule, RuleEffect } from '@sandlot/shared/rules'
+import type { Rule, RuleEffect } from '@sandlot/shared/chat/rules'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { extent } from '../../../../test/campaign.ts'

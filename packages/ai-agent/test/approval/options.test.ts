@@ -1,5 +1,5 @@
 /** What a question offers: from the call, exactly what is remembered, and enough that the same call is not asked again. */
-import type { Rule } from '@sandlot/shared/rules'
+import type { Rule } from '@sandlot/shared/chat/rules'
 import { expect, test } from 'vitest'
 import { judge } from '../../src/approval/engine.ts'
 import { type Remembering, approvalOptions } from '../../src/approval/options.ts'

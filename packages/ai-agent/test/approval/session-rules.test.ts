@@ -1,6 +1,6 @@
 /** Rules as a session lives with them: remembered, kept over a restart, revoked, held down by everybody's. */
-import { sandlotEventOf } from '@sandlot/shared/events'
-import type { RuleMatch } from '@sandlot/shared/rules'
+import { sandlotEventOf } from '@sandlot/shared/chat/events'
+import type { RuleMatch } from '@sandlot/shared/chat/rules'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { rulesSection } from '../../src/approval/config.ts'

@@ -1,5 +1,5 @@
 /** What holds for any two commands, and for any text at all. */
-import { VERDICTS } from '@sandlot/shared/rules'
+import { VERDICTS } from '@sandlot/shared/chat/rules'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { judge } from '../../src/approval/engine.ts'

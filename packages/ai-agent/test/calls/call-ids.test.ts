@@ -1,5 +1,5 @@
 /** Ids of calls on a change of model: each provider takes its own, few take those of all others. */
-import { type SessionEvent, metaOf, sandlotEventOf } from '@sandlot/shared/events'
+import { type SessionEvent, metaOf, sandlotEventOf } from '@sandlot/shared/chat/events'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { historyProblems } from '../../src/history/check.ts'

@@ -1,5 +1,5 @@
 /** Several calls of one turn that ask: the questions go out together, the calls run in the order of the model. */
-import { metaOf, sandlotEventOf } from '@sandlot/shared/events'
+import { metaOf, sandlotEventOf } from '@sandlot/shared/chat/events'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { defineTool, type ApprovalAnswer, type Tool } from '../../src/tools/tool.ts'

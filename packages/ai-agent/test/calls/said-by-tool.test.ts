@@ -1,5 +1,5 @@
 /** Tools of other people, and of no types: whatever they say, the log can hold it and their siblings are not touched. */
-import { sessionEvent } from '@sandlot/shared/events'
+import { sessionEvent } from '@sandlot/shared/chat/events'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { z } from 'zod'

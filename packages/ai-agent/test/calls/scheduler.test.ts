@@ -6,7 +6,7 @@ import {
   metaOf,
   sandlotEventOf,
   sessionEvent,
-} from '@sandlot/shared/events'
+} from '@sandlot/shared/chat/events'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'

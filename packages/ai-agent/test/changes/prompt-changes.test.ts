@@ -1,5 +1,5 @@
-import { diffsId, type FilesChanged, promptDiffs } from '@sandlot/shared/desk/changes'
-import { sandlotEventOf } from '@sandlot/shared/events'
+import { diffsId, type FilesChanged, promptDiffs } from '@sandlot/shared/workspace/changes'
+import { sandlotEventOf } from '@sandlot/shared/chat/events'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import type { Session } from '../../src/session/session.ts'
 import { builtinTools } from '../../src/tools/builtin/index.ts'

@@ -1,6 +1,6 @@
 /** Logs of any session, for property tests: prompts, turns, calls with and without outcomes, steered messages. */
-import { type SessionEvent, makeSandlotEvent } from '@sandlot/shared/events'
-import { makeMeta } from '@sandlot/shared/event-meta'
+import { type SessionEvent, makeSandlotEvent } from '@sandlot/shared/chat/events'
+import { makeMeta } from '@sandlot/shared/chat/event-meta'
 import fc from 'fast-check'
 
 interface AnyCall {

@@ -1,5 +1,5 @@
 /** Row "compaction", bugs 21 and 26: what is left out, what stays, and that every cut leaves a history that may be sent. */
-import { type SessionEvent, makeSandlotEvent, sandlotEventOf } from '@sandlot/shared/events'
+import { type SessionEvent, makeSandlotEvent, sandlotEventOf } from '@sandlot/shared/chat/events'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { PRUNED, changedFiles } from '../../src/history/compaction.ts'

@@ -1,7 +1,7 @@
 /** Summaries that would leave no room: too long, or asked for again and again although they do not help. */
 import { setImmediate } from 'node:timers/promises'
-import { type SessionEvent, makeSandlotEvent } from '@sandlot/shared/events'
-import { makeMeta } from '@sandlot/shared/event-meta'
+import { type SessionEvent, makeSandlotEvent } from '@sandlot/shared/chat/events'
+import { makeMeta } from '@sandlot/shared/chat/event-meta'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { summaryMessages, summaryText } from '../../src/compaction/summary.ts'

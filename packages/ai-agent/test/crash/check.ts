@@ -1,6 +1,6 @@
 /** What must hold after any number of crashes, once the last life has gone to its end. */
-import { messageOf } from '@sandlot/shared/errors'
-import { type SessionEvent, isOutcome, metaOf, sandlotEventOf, seqOf } from '@sandlot/shared/events'
+import { messageOf } from '@sandlot/shared/base/errors'
+import { type SessionEvent, isOutcome, metaOf, sandlotEventOf, seqOf } from '@sandlot/shared/chat/events'
 import { emptyTranscript, foldTranscript } from '@sandlot/shared/transcript/transcript'
 import { expect } from 'vitest'
 import { modelMessages } from '../../src/history/model-messages.ts'

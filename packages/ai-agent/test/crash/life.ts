@@ -3,8 +3,8 @@
  * sandbox or the model) and ends at one of them: as a process by SIGKILL, inside a test by freezing, so that nothing that
  * it would have done next is ever done.
  */
-import type { SessionEvent } from '@sandlot/shared/events'
-import { isLive, isOutcome, sandlotEventOf } from '@sandlot/shared/events'
+import type { SessionEvent } from '@sandlot/shared/chat/events'
+import { isLive, isOutcome, sandlotEventOf } from '@sandlot/shared/chat/events'
 import type { Sandbox } from '@sandlot/sandbox/sandbox'
 import type { SessionStore } from '@sandlot/storage/sessions/store'
 import type { Model } from '../../src/model/model.ts'

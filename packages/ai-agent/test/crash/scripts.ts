@@ -3,8 +3,8 @@
  * was asked, and a client that does the same again in every life: it sends its messages under request ids, as a client that
  * reconnects does.
  */
-import { type SessionEvent, isOutcome, metaOf } from '@sandlot/shared/events'
-import { ANSWER_OPTION } from '@sandlot/shared/question'
+import { type SessionEvent, isOutcome, metaOf } from '@sandlot/shared/chat/events'
+import { ANSWER_OPTION } from '@sandlot/shared/chat/question'
 import { SUMMARY_REQUEST } from '../support/summary-request.ts'
 import type { Session } from '../../src/session/session.ts'
 import type { PromptOptions } from '../../src/session/intake.ts'

@@ -5,7 +5,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { isOutcome, metaOf } from '@sandlot/shared/events'
+import { isOutcome, metaOf } from '@sandlot/shared/chat/events'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { extent, sample } from '../../../../test/campaign.ts'
 import { buildSbxd } from '../../../sandbox/test/support/build-sbxd.ts'

@@ -1,6 +1,6 @@
 /** Branches of one log: random trees of prompts, and what the model reads of each. */
-import { makeMeta } from '@sandlot/shared/event-meta'
-import { type SessionEvent, makeSandlotEvent, metaOf } from '@sandlot/shared/events'
+import { makeMeta } from '@sandlot/shared/chat/event-meta'
+import { type SessionEvent, makeSandlotEvent, metaOf } from '@sandlot/shared/chat/events'
 import { branchTo, shownBranch } from '@sandlot/shared/transcript/branches'
 import { branchShown, emptyTranscript, foldTranscript, promptOf } from '@sandlot/shared/transcript/transcript'
 import fc from 'fast-check'

@@ -1,5 +1,5 @@
-import { type SessionEvent, makeSandlotEvent, metaOf } from '@sandlot/shared/events'
-import { makeMeta } from '@sandlot/shared/event-meta'
+import { type SessionEvent, makeSandlotEvent, metaOf } from '@sandlot/shared/chat/events'
+import { makeMeta } from '@sandlot/shared/chat/event-meta'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { modelMessages } from '../../src/history/model-messages.ts'

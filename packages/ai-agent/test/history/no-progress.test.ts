@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import type { SessionEvent } from '@sandlot/shared/events'
+import type { SessionEvent } from '@sandlot/shared/chat/events'
 import { type Turn, turnsOf } from '../../src/history/model-messages.ts'
 import { isStuck, makeNoProgress } from '../../src/history/no-progress.ts'
 import { memoryLog } from '../../src/plain/log-store.ts'

@@ -1,6 +1,6 @@
 /** Row "budgets": per prompt, checked before each request and each call. */
-import { makeSandlotEvent, type SessionEvent } from '@sandlot/shared/events'
-import { makeMeta } from '@sandlot/shared/event-meta'
+import { makeSandlotEvent, type SessionEvent } from '@sandlot/shared/chat/events'
+import { makeMeta } from '@sandlot/shared/chat/event-meta'
 import { describe, expect, test } from 'vitest'
 import { callOverBudget, overBudget, spentBy } from '../../src/limits/budgets.ts'
 import { AgentBench, ask, happened, newSession } from '../support/agent-fixture.ts'

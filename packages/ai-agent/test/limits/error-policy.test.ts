@@ -1,7 +1,7 @@
 /** Row "error policy": which failures end a prompt. */
-import { makeMeta } from '@sandlot/shared/event-meta'
-import { type SessionEvent, makeSandlotEvent } from '@sandlot/shared/events'
-import type { FailureReason } from '@sandlot/shared/reasons'
+import { makeMeta } from '@sandlot/shared/chat/event-meta'
+import { type SessionEvent, makeSandlotEvent } from '@sandlot/shared/chat/events'
+import type { FailureReason } from '@sandlot/shared/chat/reasons'
 import { expect, test } from 'vitest'
 import { endingFailure } from '../../src/limits/error-policy.ts'
 

@@ -1,5 +1,5 @@
 /** Row "budgets": per user, team and deployment, of a day and a month, checked before each request and each call. */
-import { isOutcome } from '@sandlot/shared/events'
+import { isOutcome } from '@sandlot/shared/chat/events'
 import { describe, expect, test } from 'vitest'
 import {
   type Period,

@@ -1,7 +1,7 @@
 /** Row "budgets": which answers count as ones of which nobody knows what they cost. */
-import { type TokenUsage, makeMeta } from '@sandlot/shared/event-meta'
-import { type SessionEvent, makeSandlotEvent } from '@sandlot/shared/events'
-import { type EndReason, STOP_REASON_OF } from '@sandlot/shared/reasons'
+import { type TokenUsage, makeMeta } from '@sandlot/shared/chat/event-meta'
+import { type SessionEvent, makeSandlotEvent } from '@sandlot/shared/chat/events'
+import { type EndReason, STOP_REASON_OF } from '@sandlot/shared/chat/reasons'
 import { expect, test } from 'vitest'
 import { isUncountedAnswer } from '../../src/limits/period-budgets.ts'
 

@@ -1,5 +1,5 @@
 /** Refusals of a model under a clock that moves between any two reads: the queue always moves. */
-import { lineWait, type LineWait } from '@sandlot/shared/office/line'
+import { lineWait, type LineWait } from '@sandlot/shared/admin/prompt-queue'
 import fc from 'fast-check'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { Line } from '../../src/line/line.ts'

@@ -1,7 +1,7 @@
 /** The line in a real session manager: places, a model that refuses, Stop, a restart. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { sandlotEventOf, type SessionEvent } from '@sandlot/shared/events'
-import { lineWords } from '@sandlot/shared/office/line'
+import { sandlotEventOf, type SessionEvent } from '@sandlot/shared/chat/events'
+import { lineWords } from '@sandlot/shared/admin/prompt-queue'
 import { expect, test } from 'vitest'
 import { Line } from '../../src/line/line.ts'
 import type { Session } from '../../src/session/session.ts'

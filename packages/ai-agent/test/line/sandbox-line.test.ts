@@ -1,6 +1,6 @@
 import { SandboxError } from '@sandlot/sandbox/errors'
 import type { Sandbox } from '@sandlot/sandbox/sandbox'
-import { lineWords } from '@sandlot/shared/office/line'
+import { lineWords } from '@sandlot/shared/admin/prompt-queue'
 import { expect, test } from 'vitest'
 import { Line } from '../../src/line/line.ts'
 import { SandboxLine } from '../../src/line/sandbox-line.ts'

@@ -1,5 +1,5 @@
-import { isOutcome, metaOf, sandlotEventOf, textOf } from '@sandlot/shared/events'
-import { makeMeta } from '@sandlot/shared/event-meta'
+import { isOutcome, metaOf, sandlotEventOf, textOf } from '@sandlot/shared/chat/events'
+import { makeMeta } from '@sandlot/shared/chat/event-meta'
 import { describe, expect, test } from 'vitest'
 import {
   AgentBench,

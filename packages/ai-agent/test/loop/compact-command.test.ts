@@ -1,7 +1,7 @@
 /** `/compact`: what it does, what it says, and that the model hears nothing of the command itself. */
 import { join } from 'node:path'
 import { methods } from '@agentclientprotocol/sdk'
-import { type SessionEvent, makeSandlotEvent, metaOf, sandlotEventOf } from '@sandlot/shared/events'
+import { type SessionEvent, makeSandlotEvent, metaOf, sandlotEventOf } from '@sandlot/shared/chat/events'
 import { openSessionReader } from '@sandlot/storage/store/open'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'

@@ -1,5 +1,5 @@
-import { metaOf, type SessionEvent } from '@sandlot/shared/events'
-import { makeMeta } from '@sandlot/shared/event-meta'
+import { metaOf, type SessionEvent } from '@sandlot/shared/chat/events'
+import { makeMeta } from '@sandlot/shared/chat/event-meta'
 import { expect, test } from 'vitest'
 import { missingOutcomes } from '../../src/loop/endings.ts'
 

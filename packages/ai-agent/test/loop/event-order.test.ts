@@ -1,5 +1,5 @@
 /** The row *event order*: everything that one prompt makes, in one log, in the order in which it happened. */
-import { isLive, isOutcome, sandlotEventOf, seqOf } from '@sandlot/shared/events'
+import { isLive, isOutcome, sandlotEventOf, seqOf } from '@sandlot/shared/chat/events'
 import { expect, test } from 'vitest'
 import { AgentBench, heldTool, newSession, whenHappened } from '../support/agent-fixture.ts'
 import { textAnswer, toolCalls } from '../support/fake-provider.ts'

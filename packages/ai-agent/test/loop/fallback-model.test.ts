@@ -1,7 +1,7 @@
 /** Row "fallback model": only a provider that cannot serve us now is a reason to ask another model. */
-import { sandlotEventOf } from '@sandlot/shared/events'
+import { sandlotEventOf } from '@sandlot/shared/chat/events'
 import { expect, test } from 'vitest'
-import type { ModelErrorClass } from '@sandlot/shared/reasons'
+import type { ModelErrorClass } from '@sandlot/shared/chat/reasons'
 import { ModelError } from '../../src/model/model.ts'
 import { memoryLog } from '../../src/plain/log-store.ts'
 import { runAgent } from '../../src/plain/run-agent.ts'

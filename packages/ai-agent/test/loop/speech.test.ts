@@ -1,4 +1,4 @@
-import { sandlotEventOf } from '@sandlot/shared/events'
+import { sandlotEventOf } from '@sandlot/shared/chat/events'
 import { expect, test } from 'vitest'
 import { StreamedAnswer } from '../../src/loop/streamed-answer.ts'
 

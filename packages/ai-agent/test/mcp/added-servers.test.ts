@@ -3,14 +3,14 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type AnyMessage, PROTOCOL_VERSION, client, methods } from '@agentclientprotocol/sdk'
-import { type AgentUser, EXT, type McpServersAsk, type SettingsAsk } from '@sandlot/shared/acp-meta'
+import { type AgentUser, EXT, type McpServersAsk, type SettingsAsk } from '@sandlot/shared/acp/meta'
 import {
   type ServerRequest,
   serverRequest,
   serverSignIn,
   serverStatus,
   serversView,
-} from '@sandlot/shared/office/mcp-servers'
+} from '@sandlot/shared/admin/mcp-servers'
 import { afterAll, afterEach, describe, expect, test } from 'vitest'
 import { openAgent } from '../../src/agent.ts'
 import { readAgentConfig } from '../../src/config.ts'

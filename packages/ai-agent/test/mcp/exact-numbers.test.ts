@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { parseExactly, stringifyExactly } from '@sandlot/shared/exact-numbers'
-import { pendingApprovals } from '@sandlot/shared/pending-approvals'
+import { parseExactly, stringifyExactly } from '@sandlot/shared/base/exact-numbers'
+import { pendingApprovals } from '@sandlot/shared/chat/pending-approvals'
 import { shownArguments } from '@sandlot/shared/transcript/call-arguments'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'

@@ -1,6 +1,6 @@
 /** Results as servers really send them: the call has run, so an odd part loses only itself. */
 import { Readable } from 'node:stream'
-import { stringifyExactly } from '@sandlot/shared/exact-numbers'
+import { stringifyExactly } from '@sandlot/shared/base/exact-numbers'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { RawResults } from '../../src/mcp/transports/raw-results.ts'

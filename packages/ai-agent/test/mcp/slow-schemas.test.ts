@@ -1,7 +1,7 @@
 /** Schemas of servers that take for ever: they cost their own person's calls, and hold up no other's. */
-import { makeMeta } from '@sandlot/shared/event-meta'
-import { metaOf, type SessionEvent, sessionEvent } from '@sandlot/shared/events'
-import { failureOf } from '@sandlot/shared/reasons'
+import { makeMeta } from '@sandlot/shared/chat/event-meta'
+import { metaOf, type SessionEvent, sessionEvent } from '@sandlot/shared/chat/events'
+import { failureOf } from '@sandlot/shared/chat/reasons'
 import { describe, expect, test } from 'vitest'
 import { checkSchema } from '../../src/mcp/schema-check.ts'
 import { readServerSpecs, type ServerSpec } from '../../src/mcp/server-spec.ts'

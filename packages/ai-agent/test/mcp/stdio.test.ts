@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { isOutcome, metaOf } from '@sandlot/shared/events'
+import { isOutcome, metaOf } from '@sandlot/shared/chat/events'
 import { describe, expect, test } from 'vitest'
 import { SCRIPT, batchOf, isAlive, openMcpBench, scripted, until } from './mcp-bench.ts'
 import { idOf } from '../../src/tools/tool.ts'

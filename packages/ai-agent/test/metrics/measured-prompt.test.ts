@@ -1,6 +1,6 @@
 /** What counts as our own delay, to the millisecond: one prompt on a clock of the test's own. */
-import { makeMeta } from '@sandlot/shared/event-meta'
-import { type SessionEvent, makeSandlotEvent, metaOf, type EventGroup } from '@sandlot/shared/events'
+import { makeMeta } from '@sandlot/shared/chat/event-meta'
+import { type SessionEvent, makeSandlotEvent, metaOf, type EventGroup } from '@sandlot/shared/chat/events'
 import { expect, test } from 'vitest'
 import { AgentMetrics } from '../../src/metrics/agent-metrics.ts'
 import { MeasuredPrompt } from '../../src/metrics/measured-prompt.ts'

@@ -1,4 +1,4 @@
-import { stringifyExactly } from '@sandlot/shared/exact-numbers'
+import { stringifyExactly } from '@sandlot/shared/base/exact-numbers'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { ARGUMENTS_MEMBERS, ArgumentsBuffer } from '../../src/model/arguments.ts'

@@ -1,5 +1,5 @@
 /** The demo model with the real loop, scheduler, tools and a sandbox: whatever it promises is really done. */
-import { type SessionEvent, isOutcome, metaOf, textOf } from '@sandlot/shared/events'
+import { type SessionEvent, isOutcome, metaOf, textOf } from '@sandlot/shared/chat/events'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { createDemoModel } from '../../src/model/demo/demo.ts'
 import type { Session } from '../../src/session/session.ts'

@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import { toModelError } from '../../src/model/errors.ts'
 import { failureOfResponse } from '../../src/model/failure.ts'
-import type { ModelErrorClass } from '@sandlot/shared/reasons'
+import type { ModelErrorClass } from '@sandlot/shared/chat/reasons'
 import type { ModelError } from '../../src/model/model.ts'
 
 const CONTEXT = { model: 'm', baseUrl: 'https://api.example/v1', apiKey: 'sk-abcdef' }

@@ -1,7 +1,7 @@
 /** Bug 16: what is an error in the middle of a 200 stream, and what only looks like one. From public threads and documentation. */
 import { describe, expect, test } from 'vitest'
 import { sse } from '../support/fake-provider.ts'
-import type { ModelErrorClass } from '@sandlot/shared/reasons'
+import type { ModelErrorClass } from '@sandlot/shared/chat/reasons'
 import { AnswerAssembler } from '../../src/model/answer.ts'
 import { deltas, readText, streamOf } from './read-stream.ts'
 

@@ -1,8 +1,8 @@
 /** Somebody is removed: with a real store, a real sandbox and prompts that run. */
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { EXT } from '@sandlot/shared/acp-meta'
-import type { RemovedData } from '@sandlot/shared/api'
+import { EXT } from '@sandlot/shared/acp/meta'
+import type { RemovedData } from '@sandlot/shared/account/api'
 import { expect, test } from 'vitest'
 import { Removals } from '../../src/people/removal.ts'
 import { ADA, by, connect, newSession as asked, text } from '../acp/test-client.ts'

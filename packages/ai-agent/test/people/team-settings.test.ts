@@ -9,7 +9,7 @@ import {
   client,
   methods,
 } from '@agentclientprotocol/sdk'
-import { type AgentUser, EXT, type SettingsAnswer, type SettingsAsk } from '@sandlot/shared/acp-meta'
+import { type AgentUser, EXT, type SettingsAnswer, type SettingsAsk } from '@sandlot/shared/acp/meta'
 import { afterAll, afterEach, describe, expect, test } from 'vitest'
 import { type Agent, openAgent } from '../../src/agent.ts'
 import { readAgentConfig } from '../../src/config.ts'

@@ -1,10 +1,10 @@
 /** However a prompt ends, there is a text to show, it is in the log, and the conversation can go on from it. */
-import { metaOf, sandlotEventOf } from '@sandlot/shared/events'
+import { metaOf, sandlotEventOf } from '@sandlot/shared/chat/events'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { turnsOf } from '../../src/history/model-messages.ts'
 import { historyProblems } from '../../src/history/check.ts'
-import type { ModelErrorClass } from '@sandlot/shared/reasons'
+import type { ModelErrorClass } from '@sandlot/shared/chat/reasons'
 import { ModelError } from '../../src/model/model.ts'
 import { createOpenAIModel } from '../../src/model/openai.ts'
 import { memoryLog } from '../../src/plain/log-store.ts'

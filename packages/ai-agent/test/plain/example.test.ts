@@ -1,5 +1,5 @@
 /** The model client and the loop as plain functions: no Docker, no database, no session. Also an example of their use. */
-import { type SessionEvent, isLive, sandlotEventOf } from '@sandlot/shared/events'
+import { type SessionEvent, isLive, sandlotEventOf } from '@sandlot/shared/chat/events'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { ModelError } from '../../src/model/model.ts'

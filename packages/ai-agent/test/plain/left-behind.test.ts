@@ -1,5 +1,5 @@
 /** Models and tools that listen to nobody: the loop does not wait for them, and what waits beside them goes on. */
-import { type SessionEvent, isLive, isOutcome, sandlotEventOf } from '@sandlot/shared/events'
+import { type SessionEvent, isLive, isOutcome, sandlotEventOf } from '@sandlot/shared/chat/events'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 import type { Model } from '../../src/model/model.ts'

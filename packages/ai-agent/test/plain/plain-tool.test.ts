@@ -1,5 +1,5 @@
 /** A tool from a plain function, through the loop as a program uses it. */
-import { isOutcome, metaOf } from '@sandlot/shared/events'
+import { isOutcome, metaOf } from '@sandlot/shared/chat/events'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { ModelCall } from '../../src/model/model.ts'

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, expect, test } from 'vitest'
 import { modelError } from '../../src/model/errors.ts'
-import type { ModelErrorClass } from '@sandlot/shared/reasons'
+import type { ModelErrorClass } from '@sandlot/shared/chat/reasons'
 import type { RunOptions } from '../../src/plain/run-agent.ts'
 import { errorAnswer, startFakeProvider, textAnswer, toolCalls } from '../support/fake-provider.ts'
 

@@ -1,5 +1,5 @@
 /** Sessions of the plain loop: what waits, who writes, what is sent twice, and what earlier calls printed. */
-import { type SessionEvent, isOutcome, sandlotEventOf } from '@sandlot/shared/events'
+import { type SessionEvent, isOutcome, sandlotEventOf } from '@sandlot/shared/chat/events'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'

@@ -1,4 +1,4 @@
-import { metaOf } from '@sandlot/shared/events'
+import { metaOf } from '@sandlot/shared/chat/events'
 import { expect, test } from 'vitest'
 import { oneRunOfThree } from '../../../../test/campaign.ts'
 import { documentOf, exportPrompt, framesOf } from '../../src/replay/prompt-export.ts'

@@ -1,7 +1,7 @@
 /** A recorded session makes its requests again, byte for byte, from its log alone. */
 import { join } from 'node:path'
-import { type SessionEvent, isOutcome, metaOf } from '@sandlot/shared/events'
-import { makeScrubber } from '@sandlot/shared/scrub'
+import { type SessionEvent, isOutcome, metaOf } from '@sandlot/shared/chat/events'
+import { makeScrubber } from '@sandlot/shared/base/scrub'
 import { openSessionReader } from '@sandlot/storage/store/open'
 import { describe, expect, test } from 'vitest'
 import { readRecording, record, replay } from '../../src/replay/replay.ts'

@@ -1,5 +1,5 @@
 /** Two agents on one PostgreSQL: what one changes for all, the other one goes by. */
-import type { AddedServer } from '@sandlot/shared/office/mcp-servers'
+import type { AddedServer } from '@sandlot/shared/admin/mcp-servers'
 import { printOf } from '@sandlot/shared/node/secret-file'
 import { openSessionStore } from '@sandlot/storage/store/open'
 import { afterEach, beforeAll, expect, test } from 'vitest'

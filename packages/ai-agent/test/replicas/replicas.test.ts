@@ -1,7 +1,7 @@
 /** Agents as processes on one PostgreSQL: what one leaves, another goes on with. */
 import { join } from 'node:path'
 import { methods } from '@agentclientprotocol/sdk'
-import { type SessionEvent, seqOf } from '@sandlot/shared/events'
+import { type SessionEvent, seqOf } from '@sandlot/shared/chat/events'
 import { openSessionReader, openSessionStore } from '@sandlot/storage/store/open'
 import type { SessionReader } from '@sandlot/storage/sessions/store'
 import { afterAll, expect, test, vi } from 'vitest'

@@ -1,5 +1,5 @@
 /** What breaks into a prompt: a Stop, a message, the death of the process. The history stays valid and nothing runs twice. */
-import { type SessionEvent, sandlotEventOf } from '@sandlot/shared/events'
+import { type SessionEvent, sandlotEventOf } from '@sandlot/shared/chat/events'
 import { toolCalls } from '../support/fake-provider.ts'
 import type { Script, Step } from './run-script.ts'
 import {

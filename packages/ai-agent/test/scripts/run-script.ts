@@ -1,6 +1,6 @@
 /** Plays one script over HTTP against the plain loop, and gathers what came of it. */
-import type { SessionEvent } from '@sandlot/shared/events'
-import { sandlotEventOf } from '@sandlot/shared/events'
+import type { SessionEvent } from '@sandlot/shared/chat/events'
+import { sandlotEventOf } from '@sandlot/shared/chat/events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createOpenAIModel } from '../../src/model/openai.ts'
 import { memoryLog } from '../../src/plain/log-store.ts'

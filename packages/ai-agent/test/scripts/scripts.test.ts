@@ -2,7 +2,7 @@
  * Whole conversations over HTTP against the plain loop, without Docker, database or session. Of every request that is sent a
  * strict reader says whether a provider would take it; of every script the endings, outcomes and the last request are known.
  */
-import { type SessionEvent, isOutcome, metaOf } from '@sandlot/shared/events'
+import { type SessionEvent, isOutcome, metaOf } from '@sandlot/shared/chat/events'
 import { describe, expect, test } from 'vitest'
 import { SCRIPTS } from './all.ts'
 import { type Played, ends, play } from './run-script.ts'

@@ -1,6 +1,6 @@
 /** Short words for scripts. */
-import type { SandlotEvent } from '@sandlot/shared/sandlot-event'
-import { type SessionEvent, isLive, isOutcome, sandlotEventOf } from '@sandlot/shared/events'
+import type { SandlotEvent } from '@sandlot/shared/chat/sandlot-event'
+import { type SessionEvent, isLive, isOutcome, sandlotEventOf } from '@sandlot/shared/chat/events'
 import {
   type FakeAnswer,
   type FakeCall,

@@ -1,6 +1,6 @@
 /** Saying something anew in a session: another branch of its one log. */
-import type { SessionEvent } from '@sandlot/shared/events'
-import { metaOf } from '@sandlot/shared/events'
+import type { SessionEvent } from '@sandlot/shared/chat/events'
+import { metaOf } from '@sandlot/shared/chat/events'
 import { expect, test } from 'vitest'
 import { AgentBench, ask, happened, heldTool, newSession } from '../support/agent-fixture.ts'
 import { textAnswer, toolCalls } from '../support/fake-provider.ts'

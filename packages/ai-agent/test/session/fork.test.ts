@@ -1,5 +1,5 @@
 /** A session goes on from any prompt of another one. */
-import { type SessionEvent, isOutcome, metaOf, seqOf } from '@sandlot/shared/events'
+import { type SessionEvent, isOutcome, metaOf, seqOf } from '@sandlot/shared/chat/events'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { forkedLog } from '../../src/session/fork.ts'

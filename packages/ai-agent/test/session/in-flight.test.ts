@@ -1,6 +1,6 @@
 /** What a late joiner gets of what is in flight. */
-import { type SessionEvent, makeSandlotEvent, textOf } from '@sandlot/shared/events'
-import { makeMeta } from '@sandlot/shared/event-meta'
+import { type SessionEvent, makeSandlotEvent, textOf } from '@sandlot/shared/chat/events'
+import { makeMeta } from '@sandlot/shared/chat/event-meta'
 import { expect, test } from 'vitest'
 import { InFlight } from '../../src/session/in-flight.ts'
 

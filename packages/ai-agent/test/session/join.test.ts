@@ -1,5 +1,5 @@
 /** The join of history and live tail: whoever comes when, and however often, ends with the same log and the same screen. */
-import { type SessionEvent, isLive, metaOf, seqOf } from '@sandlot/shared/events'
+import { type SessionEvent, isLive, metaOf, seqOf } from '@sandlot/shared/chat/events'
 import { emptyTranscript, foldTranscript } from '@sandlot/shared/transcript/transcript'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { makeMeta } from '@sandlot/shared/event-meta'
-import type { SessionEvent } from '@sandlot/shared/events'
+import { makeMeta } from '@sandlot/shared/chat/event-meta'
+import type { SessionEvent } from '@sandlot/shared/chat/events'
 import { expect, test } from 'vitest'
 import { LoadedSessions } from '../../src/session/loaded.ts'
 import type { SessionParts } from '../../src/session/parts.ts'

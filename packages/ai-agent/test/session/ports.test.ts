@@ -1,5 +1,5 @@
 /** What listens in the sandbox is shown in the chat whose background commands run, and not stored. */
-import { type SessionEvent, sandlotEventOf } from '@sandlot/shared/events'
+import { type SessionEvent, sandlotEventOf } from '@sandlot/shared/chat/events'
 import { emptyTranscript, foldTranscript } from '@sandlot/shared/transcript/transcript'
 import { expect, onTestFinished, test } from 'vitest'
 import { builtinTools } from '../../src/tools/builtin/index.ts'

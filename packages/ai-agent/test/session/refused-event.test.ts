@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { isLive, metaOf, type SessionEvent, sandlotEventOf } from '@sandlot/shared/events'
+import { isLive, metaOf, type SessionEvent, sandlotEventOf } from '@sandlot/shared/chat/events'
 import { emptyTranscript, foldTranscript } from '@sandlot/shared/transcript/transcript'
 import { openSqliteWriter } from '@sandlot/storage/database/sqlite-file'
 import { openSessionStore } from '@sandlot/storage/store/open'

@@ -1,5 +1,5 @@
 /** What is older than it is kept goes, on a real store; a chat that is in use stays. */
-import { KEPT_FOR_EVER, type RetentionDays } from '@sandlot/shared/office/retention'
+import { KEPT_FOR_EVER, type RetentionDays } from '@sandlot/shared/admin/retention'
 import { expect, test } from 'vitest'
 import { Retention } from '../../src/session/retention.ts'
 import { AgentBench, type Core, heldTool } from '../support/agent-fixture.ts'

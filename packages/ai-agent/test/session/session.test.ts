@@ -1,4 +1,4 @@
-import { metaOf } from '@sandlot/shared/events'
+import { metaOf } from '@sandlot/shared/chat/events'
 import { emptyTranscript, foldTranscript } from '@sandlot/shared/transcript/transcript'
 import { describe, expect, test } from 'vitest'
 import type { SessionParts } from '../../src/session/parts.ts'

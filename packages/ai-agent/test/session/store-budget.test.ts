@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { openSessionStore } from '@sandlot/storage/store/open'
-import { isOutcome } from '@sandlot/shared/events'
+import { isOutcome } from '@sandlot/shared/chat/events'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { defineTool } from '../../src/tools/tool.ts'

@@ -1,4 +1,4 @@
-import { metaOf } from '@sandlot/shared/events'
+import { metaOf } from '@sandlot/shared/chat/events'
 import { describe, expect, test } from 'vitest'
 import { titleOf } from '../../src/session/title.ts'
 import { AgentBench, ask, newSession } from '../support/agent-fixture.ts'

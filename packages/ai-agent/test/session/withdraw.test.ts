@@ -1,6 +1,6 @@
 /** A message that waits is taken back by its person: it is withdrawn, or the agent has read it; never both, never neither. */
 import { setImmediate as turn } from 'node:timers/promises'
-import { type SessionEvent, metaOf, sandlotEventOf } from '@sandlot/shared/events'
+import { type SessionEvent, metaOf, sandlotEventOf } from '@sandlot/shared/chat/events'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { extent } from '../../../../test/campaign.ts'

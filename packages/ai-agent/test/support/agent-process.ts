@@ -12,8 +12,8 @@ import {
   client,
   methods,
 } from '@agentclientprotocol/sdk'
-import { EXT } from '@sandlot/shared/acp-meta'
-import type { SessionEvent } from '@sandlot/shared/events'
+import { EXT } from '@sandlot/shared/acp/meta'
+import type { SessionEvent } from '@sandlot/shared/chat/events'
 import { nodeEnvironment } from '../../../../test/config.ts'
 import { WebSocket } from 'ws'
 import { webSocketStream } from '../../src/acp/socket.ts'

@@ -3,13 +3,13 @@ import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { STREAM_PATH } from '@sandlot/shared/acp-meta'
+import { STREAM_PATH } from '@sandlot/shared/acp/meta'
 import {
   TERMINAL_TAKEN,
   TERMINAL_WINDOW_BYTES,
   type TerminalAsk,
   type TerminalNotice,
-} from '@sandlot/shared/desk/terminals'
+} from '@sandlot/shared/workspace/terminals'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { WebSocket } from 'ws'
 import { ByteStreams } from '../../src/acp/byte-streams.ts'

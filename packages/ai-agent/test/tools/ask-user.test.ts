@@ -1,5 +1,5 @@
-import { sandlotEventOf } from '@sandlot/shared/events'
-import { problemsOfAnswer } from '@sandlot/shared/question'
+import { sandlotEventOf } from '@sandlot/shared/chat/events'
+import { problemsOfAnswer } from '@sandlot/shared/chat/question'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { askUser } from '../../src/tools/builtin/ask-user.ts'
 import type { ApprovalAnswer, ToolOutcome } from '../../src/tools/tool.ts'

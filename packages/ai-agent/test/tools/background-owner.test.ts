@@ -1,5 +1,5 @@
 /** A background command belongs to the session that started it: it ends with that one, and a fork cannot touch it. */
-import { isOutcome, sandlotEventOf } from '@sandlot/shared/events'
+import { isOutcome, sandlotEventOf } from '@sandlot/shared/chat/events'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { builtinTools } from '../../src/tools/builtin/index.ts'
 import { endJobs } from '../../src/tools/background/end-jobs.ts'

@@ -1,4 +1,4 @@
-import { metaOf, sandlotEventOf, type SessionEvent } from '@sandlot/shared/events'
+import { metaOf, sandlotEventOf, type SessionEvent } from '@sandlot/shared/chat/events'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type LookAtJobs, lookAtJobs, takeEndedJobs } from '../../src/tools/background/ends.ts'
 import { jobsOf } from '../../src/tools/background/jobs.ts'

@@ -1,7 +1,7 @@
 /** A chat with a folder of its own: its shell begins there, and relative paths of the tools too. */
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { isOutcome } from '@sandlot/shared/events'
+import { isOutcome } from '@sandlot/shared/chat/events'
 import { expect, onTestFinished, test } from 'vitest'
 import { builtinTools } from '../../src/tools/builtin/index.ts'
 import { AgentBench, type CoreOptions, ask, textsForModel } from '../support/agent-fixture.ts'

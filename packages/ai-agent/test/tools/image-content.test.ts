@@ -1,5 +1,5 @@
 /** Which images go to a model: known by their bytes, whole, bounded. */
-import { MAX_IMAGE_BYTES, MAX_IMAGES } from '@sandlot/shared/images'
+import { MAX_IMAGE_BYTES, MAX_IMAGES } from '@sandlot/shared/chat/images'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { beginsLikeImage, checkImage, outcomeImages } from '../../src/tools/image-content.ts'

@@ -1,9 +1,9 @@
 /** A file is judged, read and written as what its path leads to, never by its name. */
 import { randomBytes } from 'node:crypto'
-import type { Rule, RuleMatch } from '@sandlot/shared/rules'
+import type { Rule, RuleMatch } from '@sandlot/shared/chat/rules'
 import type { Sandbox } from '@sandlot/sandbox/sandbox'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { sandlotEventOf } from '@sandlot/shared/events'
+import { sandlotEventOf } from '@sandlot/shared/chat/events'
 import type { ApprovalAnswer, ToolOutcome } from '../../src/tools/tool.ts'
 import { TestBatch, type TestBatchOptions } from '../calls/test-batch.ts'
 import { type LocalSandboxes, hasRipgrep, openLocalSandboxes } from './local-sandboxes.ts'

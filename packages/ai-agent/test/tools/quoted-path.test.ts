@@ -1,7 +1,7 @@
 /** Names reach the model as git quotes them, the same by every tool. */
 import type { Sandbox } from '@sandlot/sandbox/sandbox'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { quotePath } from '@sandlot/shared/quoted-path'
+import { quotePath } from '@sandlot/shared/base/quoted-path'
 import { TestBatch } from '../calls/test-batch.ts'
 import { type LocalSandboxes, hasRipgrep, openLocalSandboxes } from './local-sandboxes.ts'
 

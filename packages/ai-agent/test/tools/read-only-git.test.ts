@@ -1,5 +1,5 @@
 /** Git in a command that runs unasked because it only reads: it starts no program that a repository names. */
-import { sandlotEventOf } from '@sandlot/shared/events'
+import { sandlotEventOf } from '@sandlot/shared/chat/events'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { shellEnvironment } from '../../src/approval/shell/shell-parts.ts'
 import { TestBatch } from '../calls/test-batch.ts'

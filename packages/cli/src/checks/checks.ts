@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { messageOf } from '@sandlot/shared/errors'
-import { failed, type Finding, inOrder, ok } from '@sandlot/shared/finding'
+import { messageOf } from '@sandlot/shared/base/errors'
+import { failed, type Finding, inOrder, ok } from '@sandlot/shared/base/finding'
 import {
   auditChecks,
   backupCheck,
@@ -13,9 +13,9 @@ import {
 } from '@sandlot/shared/node/checks/deployment'
 import { publicUrlCheck } from '@sandlot/shared/node/checks/public-url'
 import { SIGN_IN_FIX, signInChecks } from '@sandlot/shared/node/checks/sign-in'
-import { auditChains } from '@sandlot/shared/office/audit'
-import { BACKUP_STATUS_FILE } from '@sandlot/shared/office/backup-status'
-import { readOidcProviders } from '@sandlot/shared/team/oidc-config'
+import { auditChains } from '@sandlot/shared/admin/audit'
+import { BACKUP_STATUS_FILE } from '@sandlot/shared/admin/backup-status'
+import { readOidcProviders } from '@sandlot/shared/account/oidc-config'
 import { childEnvironment } from '../processes/child-env.ts'
 import { recordFile } from '../processes/children.ts'
 import type { CliConfig } from '../config.ts'

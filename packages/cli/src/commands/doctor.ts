@@ -1,4 +1,4 @@
-import type { Finding, Group } from '@sandlot/shared/finding'
+import type { Finding, Group } from '@sandlot/shared/base/finding'
 import { runChecks } from '../checks/checks.ts'
 import type { Command } from '../context.ts'
 

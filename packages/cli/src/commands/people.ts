@@ -1,12 +1,12 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { REMOVAL_HELP, type Removal, account, removal, userList } from '@sandlot/shared/api'
+import { REMOVAL_HELP, type Removal, account, removal, userList } from '@sandlot/shared/account/api'
 import {
   type EffectiveSettings,
   type SettingSource,
   effectiveSettingsView,
-} from '@sandlot/shared/team/agent-settings'
-import { type Role, role } from '@sandlot/shared/team/role'
+} from '@sandlot/shared/account/agent-settings'
+import { type Role, role } from '@sandlot/shared/account/role'
 import { z } from 'zod'
 import { childEnvironment } from '../processes/child-env.ts'
 import type { Command, Context } from '../context.ts'

@@ -1,7 +1,7 @@
 import { get, type IncomingMessage } from 'node:http'
 import { createServer } from 'node:net'
 import { json } from 'node:stream/consumers'
-import { readiness, type Readiness } from '@sandlot/shared/api'
+import { readiness, type Readiness } from '@sandlot/shared/account/api'
 import { StepError } from '../steps.ts'
 
 /**

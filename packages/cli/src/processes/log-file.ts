@@ -1,6 +1,6 @@
 import { createWriteStream, existsSync, mkdirSync, renameSync, statSync, type WriteStream } from 'node:fs'
 import { dirname } from 'node:path'
-import { messageOf } from '@sandlot/shared/errors'
+import { messageOf } from '@sandlot/shared/base/errors'
 
 const ROTATE_BYTES = 16 * 1024 * 1024
 /** Levels as pino numbers them. */

@@ -1,6 +1,6 @@
 import { linkSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { messageOf } from '@sandlot/shared/errors'
+import { messageOf } from '@sandlot/shared/base/errors'
 import { isRunning, type ProcessMark } from './process-mark.ts'
 import { StepError } from '../steps.ts'
 

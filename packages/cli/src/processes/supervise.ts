@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { backoffMs } from '@sandlot/shared/async/backoff'
-import { messageOf } from '@sandlot/shared/errors'
+import { messageOf } from '@sandlot/shared/base/errors'
 import { keepLog, lineSplitter, problemIn } from './log-file.ts'
 import { markOf, type ProcessMark } from './process-mark.ts'
 

@@ -3,7 +3,7 @@ import { mkdirSync, openSync, closeSync, readFileSync, rmSync, existsSync } from
 import { join } from 'node:path'
 import type { BackendCapabilities } from '@sandlot/sandbox/backend'
 import { createDockerBackend } from '@sandlot/sandbox/backends/docker/backend'
-import { messageOf } from '@sandlot/shared/errors'
+import { messageOf } from '@sandlot/shared/base/errors'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { SystemPackages } from './apt.ts'
 import { type CliConfig, engineOf } from '../config.ts'

@@ -2,7 +2,7 @@
  * Sandlot's processes from their start to their end, after everything that they need was prepared.
  */
 import { join } from 'node:path'
-import type { Readiness } from '@sandlot/shared/api'
+import type { Readiness } from '@sandlot/shared/account/api'
 import type { ChildName } from '../processes/child-env.ts'
 import { childSpec, labelOf, logOf, recordFile } from '../processes/children.ts'
 import type { Context } from '../context.ts'

@@ -4,7 +4,7 @@
  * modules out of the supervisor's memory.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Readiness } from '@sandlot/shared/api'
+import type { Readiness } from '@sandlot/shared/account/api'
 import { askReadiness } from '../deployment/ready.ts'
 
 async function waitUntilReady(url: string, timeoutMs: number): Promise<Readiness | undefined> {

@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Finding } from '@sandlot/shared/finding'
+import type { Finding } from '@sandlot/shared/base/finding'
 import type { Environment } from '@sandlot/shared/config'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { nodeEnvironment } from '../../../../test/config.ts'

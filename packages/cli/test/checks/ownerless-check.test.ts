@@ -2,7 +2,7 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Finding } from '@sandlot/shared/finding'
+import type { Finding } from '@sandlot/shared/base/finding'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { nodeEnvironment } from '../../../../test/config.ts'
 import { deploymentKeys } from '../../../ai-agent/src/secrets/keys.ts'

@@ -6,7 +6,7 @@ import type { SandboxBackend, SandboxProfile } from '../backend.ts'
 import { collect } from '../sbxd/collect.ts'
 import { SandboxError } from '../errors.ts'
 import type { Sandbox } from '../sandbox.ts'
-import { check, type Finding, isSafe } from '#shared/finding'
+import { check, type Finding, isSafe } from '#shared/base/finding'
 
 const TIMEOUT_MS = 30_000
 

@@ -1,5 +1,5 @@
 /** What is said of the sandboxes of a deployment by the process that can see it. */
-import { check, type Finding } from '#shared/finding'
+import { check, type Finding } from '#shared/base/finding'
 
 /** A backend that isolates nothing. */
 export function judgeIsolation(backend: string): Finding {

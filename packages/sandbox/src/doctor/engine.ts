@@ -1,7 +1,7 @@
 /** What an engine says about itself, as findings. */
 import { unlimited } from '../backends/docker/capabilities.ts'
 import type { EngineDescription } from '../backends/docker/describe.ts'
-import { check, type Finding, report } from '#shared/finding'
+import { check, type Finding, report } from '#shared/base/finding'
 import { judgeVersions } from './versions.ts'
 
 type EngineKind = 'Docker Engine' | 'Docker Desktop' | 'rootless Docker' | 'Podman'

@@ -2,8 +2,8 @@
 import type { StatsFs } from 'node:fs'
 import { readFile, statfs } from 'node:fs/promises'
 
-import { check, type Finding, report, unknown } from '#shared/finding'
-import { formatBytes } from '#shared/format-bytes'
+import { check, type Finding, report, unknown } from '#shared/base/finding'
+import { formatBytes } from '#shared/base/format-bytes'
 
 interface Setting {
   id: string

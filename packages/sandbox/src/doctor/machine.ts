@@ -15,7 +15,7 @@ import { SandboxError } from '../errors.ts'
 import { createFileLedger } from '../controller/file-ledger.ts'
 import { createSandboxes } from '../controller/sandboxes.ts'
 import { engineKind, judgeEngine } from './engine.ts'
-import { check, type Finding, inOrder, report } from '#shared/finding'
+import { check, type Finding, inOrder, report } from '#shared/base/finding'
 import { judgeDisk, judgeHost } from './host.ts'
 import { judgeProof, probeSandbox } from '../controller/proof.ts'
 

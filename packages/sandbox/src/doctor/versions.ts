@@ -1,5 +1,5 @@
 /** Known holes of engines and runtimes, and where Sandlot stands to each. */
-import { check, type Finding, unknown } from '#shared/finding'
+import { check, type Finding, unknown } from '#shared/base/finding'
 
 interface Hole {
   id: string

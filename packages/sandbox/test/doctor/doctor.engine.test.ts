@@ -10,7 +10,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 
 import { createDockerBackend } from '../../src/backends/docker/backend.ts'
 import { connectSandbox } from '../../src/sbxd/client.ts'
-import { isSafe } from '@sandlot/shared/finding'
+import { isSafe } from '@sandlot/shared/base/finding'
 import { examineEngine, examineMachine } from '../../src/doctor/machine.ts'
 import { judgeProof, probeSandbox, requireProof } from '../../src/controller/proof.ts'
 import { deriveSandboxKey } from '../../src/controller/key.ts'

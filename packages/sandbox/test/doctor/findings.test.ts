@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 
 import type { EngineDescription } from '../../src/backends/docker/describe.ts'
 import { architecture, engineKind, judgeEngine } from '../../src/doctor/engine.ts'
-import { type Finding, isSafe } from '@sandlot/shared/finding'
+import { type Finding, isSafe } from '@sandlot/shared/base/finding'
 import { judgeHost } from '../../src/doctor/host.ts'
 import { judgeProof } from '../../src/controller/proof.ts'
 import { hasFix, judgeVersions } from '../../src/doctor/versions.ts'

@@ -1,6 +1,6 @@
 /** Which of several agents a request is for, and whether it may be sent again. */
 import { methods } from '@agentclientprotocol/sdk'
-import { EXT } from '@sandlot/shared/acp-meta'
+import { EXT } from '@sandlot/shared/acp/meta'
 import { z } from 'zod'
 
 /** That of the person who owns the session, where there is such a one; else that of `person`. */

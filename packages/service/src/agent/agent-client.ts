@@ -15,9 +15,9 @@ import {
   client,
   methods,
 } from '@agentclientprotocol/sdk'
-import { STREAM_PATH, rpcErrorData } from '@sandlot/shared/acp-meta'
+import { STREAM_PATH, rpcErrorData } from '@sandlot/shared/acp/meta'
 import { type JsonRpcSocket, jsonRpcSocket } from '@sandlot/shared/node/json-rpc-socket'
-import { type ErrorCode, SandlotError, messageOf } from '@sandlot/shared/errors'
+import { type ErrorCode, SandlotError, messageOf } from '@sandlot/shared/base/errors'
 import { pauseWhenDue } from '@sandlot/shared/node/time-slices'
 import { type ClientOptions, WebSocket } from 'ws'
 import { z } from 'zod'

@@ -3,7 +3,7 @@
  * sessions are open.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { messageOf } from '@sandlot/shared/errors'
+import { messageOf } from '@sandlot/shared/base/errors'
 import type { Logger } from '../log.ts'
 import type { AgentConnection, OnNotification } from './agent-client.ts'
 import { type Agents, isNotOwner } from './agents.ts'

@@ -2,7 +2,7 @@
  * One command of a person over a byte stream of the agent: stdin in, output out, both at the pace
  * of their readers.
  */
-import { EXT } from '@sandlot/shared/acp-meta'
+import { EXT } from '@sandlot/shared/acp/meta'
 import { Queue } from '@sandlot/shared/async/streams'
 import {
   END_OF_STDIN,
@@ -12,8 +12,8 @@ import {
   type ExecNotice,
   execNotice,
   type execParams,
-} from '@sandlot/shared/desk/exec'
-import { SandlotError } from '@sandlot/shared/errors'
+} from '@sandlot/shared/workspace/exec'
+import { SandlotError } from '@sandlot/shared/base/errors'
 import type { WebSocket } from 'ws'
 import type { z } from 'zod'
 import type { Agents } from './agents.ts'

@@ -1,8 +1,8 @@
 /** A signed-in person as the agent gets to know them, and as others read them. */
-import type { AgentUser } from '@sandlot/shared/acp-meta'
-import type { Account } from '@sandlot/shared/api'
-import type { NewAudit } from '@sandlot/shared/office/audit'
-import type { Author } from '@sandlot/shared/team/shares'
+import type { AgentUser } from '@sandlot/shared/acp/meta'
+import type { Account } from '@sandlot/shared/account/api'
+import type { NewAudit } from '@sandlot/shared/admin/audit'
+import type { Author } from '@sandlot/shared/chat/shares'
 import type { AccountsStore, SignedIn } from '@sandlot/storage/accounts/store'
 import type { Caller } from './caller.ts'
 

@@ -1,10 +1,10 @@
 /**
  * Identifies the caller by the cookie of a sign-in or by an API key, for HTTP and for the upgrade.
  */
-import type { Account, ApiKey } from '@sandlot/shared/api'
-import { SandlotError } from '@sandlot/shared/errors'
-import { type AuditFrom, auditFrom } from '@sandlot/shared/office/audit'
-import type { KeyScope } from '@sandlot/shared/team/sign-in-api'
+import type { Account, ApiKey } from '@sandlot/shared/account/api'
+import { SandlotError } from '@sandlot/shared/base/errors'
+import { type AuditFrom, auditFrom } from '@sandlot/shared/admin/audit'
+import type { KeyScope } from '@sandlot/shared/account/sign-in-api'
 import type { AccountsStore } from '@sandlot/storage/accounts/store'
 import { z } from 'zod'
 import type { OriginRule } from './origin.ts'

@@ -3,7 +3,7 @@
  * for itself, so that together they let pass so many times as much.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { SandlotError } from '@sandlot/shared/errors'
+import { SandlotError } from '@sandlot/shared/base/errors'
 import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible'
 import { Pace } from './pace.ts'
 

@@ -1,6 +1,6 @@
 /** Which scope an API key needs for a route. */
-import { SandlotError } from '@sandlot/shared/errors'
-import type { KeyScope } from '@sandlot/shared/team/sign-in-api'
+import { SandlotError } from '@sandlot/shared/base/errors'
+import type { KeyScope } from '@sandlot/shared/account/sign-in-api'
 
 const READING = new Set(['GET', 'HEAD', 'OPTIONS'])
 const FILES = /^\/api\/(files|images)(\/|$)/

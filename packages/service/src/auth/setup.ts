@@ -4,8 +4,8 @@
  * share a database make the same token of the key that they share.
  */
 import { createHmac } from 'node:crypto'
-import type { Account, SetupRequest } from '@sandlot/shared/api'
-import { SandlotError } from '@sandlot/shared/errors'
+import type { Account, SetupRequest } from '@sandlot/shared/account/api'
+import { SandlotError } from '@sandlot/shared/base/errors'
 import type { AccountsStore } from '@sandlot/storage/accounts/store'
 import { deleteSecret, ensureSecret, secretsEqual } from '@sandlot/shared/node/secret-file'
 

@@ -4,7 +4,7 @@
  * refused; a stream that has begun is slowed down. Kept in memory, as `limits.ts` says.
  */
 import { setTimeout as delay } from 'node:timers/promises'
-import type { ClientFrame } from '@sandlot/shared/frames'
+import type { ClientFrame } from '@sandlot/shared/chat/frames'
 import { tooMany } from './limits.ts'
 import { Pace } from './pace.ts'
 

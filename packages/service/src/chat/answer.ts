@@ -1,9 +1,9 @@
 /** What `POST /api/chat` answers: a fold of the log of one prompt. */
-import type { ChatResponse, ToolResult } from '@sandlot/shared/api'
-import { isLive, isOutcome, metaOf, sandlotEventOf, textOf } from '@sandlot/shared/events'
-import type { SessionEvent } from '@sandlot/shared/events'
-import { type EndReason, failureOf, type StopReason } from '@sandlot/shared/reasons'
-import type { TokenUsage } from '@sandlot/shared/event-meta'
+import type { ChatResponse, ToolResult } from '@sandlot/shared/account/api'
+import { isLive, isOutcome, metaOf, sandlotEventOf, textOf } from '@sandlot/shared/chat/events'
+import type { SessionEvent } from '@sandlot/shared/chat/events'
+import { type EndReason, failureOf, type StopReason } from '@sandlot/shared/chat/reasons'
+import type { TokenUsage } from '@sandlot/shared/chat/event-meta'
 
 /** A message that waited, and was withdrawn before a prompt took it. */
 const TAKEN_BACK = {

@@ -1,8 +1,8 @@
 /** Answers to approvals, from a browser's socket or an HTTP request. */
-import { EXT, approveResult } from '@sandlot/shared/acp-meta'
-import type { AgentUser } from '@sandlot/shared/acp-meta'
-import { SandlotError } from '@sandlot/shared/errors'
-import type { QuestionContent } from '@sandlot/shared/question'
+import { EXT, approveResult } from '@sandlot/shared/acp/meta'
+import type { AgentUser } from '@sandlot/shared/acp/meta'
+import { SandlotError } from '@sandlot/shared/base/errors'
+import type { QuestionContent } from '@sandlot/shared/chat/question'
 import type { AgentConnection } from '../agent/agent-client.ts'
 
 interface ApprovalAnswer {

@@ -3,8 +3,8 @@
  * out is in memory.
  */
 import { pauseWhenDue } from '@sandlot/shared/node/time-slices'
-import { type SessionEvent, sandlotEventOf, seqOf } from '@sandlot/shared/events'
-import { stringifyExactly } from '@sandlot/shared/exact-numbers'
+import { type SessionEvent, sandlotEventOf, seqOf } from '@sandlot/shared/chat/events'
+import { stringifyExactly } from '@sandlot/shared/base/exact-numbers'
 import { type NameOf, entryAsMarkdown, turningBefore } from '@sandlot/shared/transcript/as-markdown'
 import type { Entry } from '@sandlot/shared/transcript/entries'
 import { type Transcript, emptyTranscript, foldTranscript } from '@sandlot/shared/transcript/transcript'

@@ -14,9 +14,9 @@ import {
   sessionClosed,
   sessionUpdates,
   unqueueResult,
-} from '@sandlot/shared/acp-meta'
+} from '@sandlot/shared/acp/meta'
 import { Recent } from '@sandlot/shared/async/recent'
-import { SandlotError, toErrorBody } from '@sandlot/shared/errors'
+import { SandlotError, toErrorBody } from '@sandlot/shared/base/errors'
 import {
   type SessionEvent,
   isLive,
@@ -24,10 +24,10 @@ import {
   sandlotEventOf,
   seqOf,
   sessionEvent,
-} from '@sandlot/shared/events'
-import { readReadable } from '@sandlot/shared/readable'
-import { type StopReason, stopReason } from '@sandlot/shared/reasons'
-import type { ClientFrame, ServerFrame } from '@sandlot/shared/frames'
+} from '@sandlot/shared/chat/events'
+import { readReadable } from '@sandlot/shared/base/readable'
+import { type StopReason, stopReason } from '@sandlot/shared/chat/reasons'
+import type { ClientFrame, ServerFrame } from '@sandlot/shared/chat/frames'
 import { z } from 'zod'
 import type { AgentConnection } from '../agent/agent-client.ts'
 import type { Agents } from '../agent/agents.ts'

@@ -2,9 +2,9 @@
  * Images of events. Readers get addresses instead of bytes: a chat with screenshots opens as fast
  * as one without, and a browser loads only the images that it shows.
  */
-import type { ToolCallContent } from '@sandlot/shared/call'
-import { type SessionEvent, sandlotEventOf, seqOf } from '@sandlot/shared/events'
-import type { MessageImage } from '@sandlot/shared/images'
+import type { ToolCallContent } from '@sandlot/shared/chat/call'
+import { type SessionEvent, sandlotEventOf, seqOf } from '@sandlot/shared/chat/events'
+import type { MessageImage } from '@sandlot/shared/chat/images'
 
 /** The images of an event, in order. */
 export function imagesIn(event: SessionEvent): MessageImage[] {

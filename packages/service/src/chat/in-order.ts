@@ -3,7 +3,7 @@
  * waits; work under different keys side by side.
  */
 import { createKeyedLock } from '@sandlot/shared/async/keyed-lock'
-import { SandlotError } from '@sandlot/shared/errors'
+import { SandlotError } from '@sandlot/shared/base/errors'
 
 export class InOrder {
   readonly #most: number

@@ -1,8 +1,8 @@
 /** The sessions that one reader follows, and how far each of them has been read. */
 import { methods } from '@agentclientprotocol/sdk'
-import type { AgentUser } from '@sandlot/shared/acp-meta'
-import { SandlotError } from '@sandlot/shared/errors'
-import type { ServerFrame } from '@sandlot/shared/frames'
+import type { AgentUser } from '@sandlot/shared/acp/meta'
+import { SandlotError } from '@sandlot/shared/base/errors'
+import type { ServerFrame } from '@sandlot/shared/chat/frames'
 import type { AgentConnection } from '../agent/agent-client.ts'
 import { isNotOwner } from '../agent/agents.ts'
 import type { ReaderConnection } from '../agent/reader-connection.ts'

@@ -2,8 +2,8 @@
  * The record of a prompt, as the agent sends it: in pieces, by a connection of its own, which ends
  * with it.
  */
-import { EXT, exportPiece } from '@sandlot/shared/acp-meta'
-import type { AgentUser } from '@sandlot/shared/acp-meta'
+import { EXT, exportPiece } from '@sandlot/shared/acp/meta'
+import type { AgentUser } from '@sandlot/shared/acp/meta'
 import { Queue } from '@sandlot/shared/async/streams'
 import type { Agents } from '../agent/agents.ts'
 

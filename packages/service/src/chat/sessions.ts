@@ -3,9 +3,9 @@
  * them; others are not found.
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
-import { SandlotError, messageOf } from '@sandlot/shared/errors'
-import type { SessionSummary } from '@sandlot/shared/frames'
-import type { Author, Share } from '@sandlot/shared/team/shares'
+import { SandlotError, messageOf } from '@sandlot/shared/base/errors'
+import type { SessionSummary } from '@sandlot/shared/chat/frames'
+import type { Author, Share } from '@sandlot/shared/chat/shares'
 import { type ReaderOf, type SharedAccess, accessBy } from '@sandlot/storage/shares/shares'
 import type { ChatMark } from '@sandlot/storage/shares/chats'
 import { openSessionReader } from '@sandlot/storage/store/open'

@@ -1,7 +1,7 @@
 /** What a snapshot shows of a session's events. What is not named here is not in it. */
-import type { SandlotMeta } from '@sandlot/shared/event-meta'
-import { type EventOf, type SessionEvent, metaOf, sandlotEventOf, seqOf } from '@sandlot/shared/events'
-import type { Snapshot } from '@sandlot/shared/team/shares'
+import type { SandlotMeta } from '@sandlot/shared/chat/event-meta'
+import { type EventOf, type SessionEvent, metaOf, sandlotEventOf, seqOf } from '@sandlot/shared/chat/events'
+import type { Snapshot } from '@sandlot/shared/chat/shares'
 import { withoutImageBytes } from './event-images.ts'
 
 type Shown = Pick<Snapshot, 'id' | 'sessionId' | 'upTo' | 'outputs'>

@@ -3,15 +3,15 @@
  * was lost can be sent again, also after a restart; each waits for a day, whether a message took it
  * or not.
  */
-import { SandlotError } from '@sandlot/shared/errors'
-import { newId } from '@sandlot/shared/ids'
+import { SandlotError } from '@sandlot/shared/base/errors'
+import { newId } from '@sandlot/shared/base/ids'
 import {
   type ImageType,
   MAX_IMAGE_BYTES,
   type UploadedImage,
   imageId,
   imageTypeOf,
-} from '@sandlot/shared/images'
+} from '@sandlot/shared/chat/images'
 import type { UploadShelf } from '@sandlot/storage/accounts/uploads'
 import { noRoomError } from '@sandlot/storage/sessions/store-room'
 import { InOrder } from './in-order.ts'

@@ -1,8 +1,8 @@
 /** The HTTP app: what holds for every answer, then the routes. */
-import { SandlotError, toErrorBody } from '@sandlot/shared/errors'
-import { MAX_FRAME_BYTES } from '@sandlot/shared/frames'
-import { newId } from '@sandlot/shared/ids'
-import { PAGE_HEADERS } from '@sandlot/shared/person/files'
+import { SandlotError, toErrorBody } from '@sandlot/shared/base/errors'
+import { MAX_FRAME_BYTES } from '@sandlot/shared/chat/frames'
+import { newId } from '@sandlot/shared/base/ids'
+import { PAGE_HEADERS } from '@sandlot/shared/workspace/files'
 import { Hono } from 'hono'
 import { bodyLimit } from 'hono/body-limit'
 import { createMiddleware } from 'hono/factory'

@@ -1,9 +1,9 @@
 /** Reading a request: its caller, its body, its address. */
 import type { IncomingMessage } from 'node:http'
 import type { BlockList } from 'node:net'
-import { SandlotError } from '@sandlot/shared/errors'
-import { parseExactly } from '@sandlot/shared/exact-numbers'
-import { parseStorable } from '@sandlot/shared/storable-text'
+import { SandlotError } from '@sandlot/shared/base/errors'
+import { parseExactly } from '@sandlot/shared/base/exact-numbers'
+import { parseStorable } from '@sandlot/shared/base/storable-text'
 import type { MiddlewareHandler } from 'hono'
 import { createMiddleware } from 'hono/factory'
 import type { z } from 'zod'

@@ -1,7 +1,7 @@
 /** The built web app: its files, and `index.html` for every address that the page itself routes. */
 import { readFile, stat } from 'node:fs/promises'
 import { join, sep } from 'node:path'
-import { SandlotError } from '@sandlot/shared/errors'
+import { SandlotError } from '@sandlot/shared/base/errors'
 import { Hono } from 'hono'
 import { parseAccept } from 'hono/utils/accept'
 import { getMimeType } from 'hono/utils/mime'

@@ -4,7 +4,7 @@
  */
 import { createHmac } from 'node:crypto'
 import { boundedFetch } from '@sandlot/shared/node/safe-fetch'
-import { randomText } from '@sandlot/shared/ids'
+import { randomText } from '@sandlot/shared/base/ids'
 
 /** What is posted, as JSON. `text` is what chat programs show of it. */
 interface AlertPost {

@@ -5,10 +5,10 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { orTimeout } from '@sandlot/shared/async/or-timeout'
-import type { Readiness } from '@sandlot/shared/api'
+import type { Readiness } from '@sandlot/shared/account/api'
 import { backoffMs } from '@sandlot/shared/async/backoff'
-import { messageOf } from '@sandlot/shared/errors'
-import { ALERT_KINDS, type AlertKind, type AlertTest, type AlertsView } from '@sandlot/shared/office/alerts'
+import { messageOf } from '@sandlot/shared/base/errors'
+import { ALERT_KINDS, type AlertKind, type AlertTest, type AlertsView } from '@sandlot/shared/admin/alerts'
 import type { AlertsStore } from '@sandlot/storage/accounts/alerts'
 import { z } from 'zod'
 import type { Logger } from '../log.ts'

@@ -4,10 +4,10 @@
  */
 import { createECDH, createHash } from 'node:crypto'
 import { createGate } from '@sandlot/shared/async/keyed-lock'
-import { SandlotError } from '@sandlot/shared/errors'
+import { SandlotError } from '@sandlot/shared/base/errors'
 import { isLoopback, isPrivateHost } from '@sandlot/shared/node/addresses'
 import { AddressNotAllowedError, safeFetch } from '@sandlot/shared/node/safe-fetch'
-import type { PushSubscriptionBody } from '@sandlot/shared/team/notices'
+import type { PushSubscriptionBody } from '@sandlot/shared/chat/notifications'
 import webPush from 'web-push'
 
 /** What the page's worker gets: words, a key of the notice that it replaces, and a path. */

@@ -1,14 +1,14 @@
 /** What the backup process says of itself, for administrators and for the audit log. */
 import { readFile } from 'node:fs/promises'
-import { messageOf } from '@sandlot/shared/errors'
-import { type AuditKind, type NewAudit, OPERATOR, SANDLOT } from '@sandlot/shared/office/audit'
+import { messageOf } from '@sandlot/shared/base/errors'
+import { type AuditKind, type NewAudit, OPERATOR, SANDLOT } from '@sandlot/shared/admin/audit'
 import {
   type BackupStatus,
   type BackupTry,
   type BackupsView,
   backupStatus,
   nextBackup,
-} from '@sandlot/shared/office/backup-status'
+} from '@sandlot/shared/admin/backup-status'
 import type { AuditLog } from '@sandlot/storage/audit/audit'
 import type { Logger } from '../log.ts'
 

@@ -4,8 +4,8 @@
  */
 import { existsSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { messageOf } from '@sandlot/shared/errors'
-import { failed, type Finding, inOrder } from '@sandlot/shared/finding'
+import { messageOf } from '@sandlot/shared/base/errors'
+import { failed, type Finding, inOrder } from '@sandlot/shared/base/finding'
 import {
   auditChecks,
   backupCheck,
@@ -15,8 +15,8 @@ import {
 } from '@sandlot/shared/node/checks/deployment'
 import { publicUrlCheck } from '@sandlot/shared/node/checks/public-url'
 import { signInChecks } from '@sandlot/shared/node/checks/sign-in'
-import type { AuditChains } from '@sandlot/shared/office/audit'
-import type { ChecksView } from '@sandlot/shared/office/checks'
+import type { AuditChains } from '@sandlot/shared/admin/audit'
+import type { ChecksView } from '@sandlot/shared/admin/checks'
 import type { AccountsStore } from '@sandlot/storage/accounts/store'
 import type { Sessions } from '../chat/sessions.ts'
 import type { ServiceConfig } from '../config.ts'

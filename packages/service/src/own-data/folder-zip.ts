@@ -4,8 +4,8 @@
  */
 import { type PassThrough, Readable } from 'node:stream'
 import { finished } from 'node:stream/promises'
-import { SandlotError, messageOf } from '@sandlot/shared/errors'
-import type { DirectoryList, FilePiece, WorkspaceEntry } from '@sandlot/shared/person/files'
+import { SandlotError, messageOf } from '@sandlot/shared/base/errors'
+import type { DirectoryList, FilePiece, WorkspaceEntry } from '@sandlot/shared/workspace/files'
 import { ZipFile } from 'yazl'
 
 /** Each takes some memory until the end. */

@@ -3,8 +3,8 @@
  * them runs what may run once. Of a file there is one service, which leads and tells nothing.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { messageOf } from '@sandlot/shared/errors'
-import { newId } from '@sandlot/shared/ids'
+import { messageOf } from '@sandlot/shared/base/errors'
+import { newId } from '@sandlot/shared/base/ids'
 import type { ServicesStore } from '@sandlot/storage/accounts/services'
 import type { AccountsStore } from '@sandlot/storage/accounts/store'
 import { type Change, type ChangeListener, listenToChanges } from '@sandlot/storage/database/changes'

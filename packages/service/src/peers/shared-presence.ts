@@ -1,5 +1,5 @@
 /** Who looks at a page, at any of the services: those who do get no notices. */
-import { messageOf } from '@sandlot/shared/errors'
+import { messageOf } from '@sandlot/shared/base/errors'
 import type { ServicesStore } from '@sandlot/storage/accounts/services'
 import type { Logger } from '../log.ts'
 import type { Sockets } from '../socket/sockets.ts'

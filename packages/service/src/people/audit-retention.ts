@@ -2,8 +2,8 @@
  * Applies the retention of the audit log to the service's own lines. The days are in the agent's
  * database; while that cannot be read, nothing goes.
  */
-import { messageOf } from '@sandlot/shared/errors'
-import { SANDLOT } from '@sandlot/shared/office/audit'
+import { messageOf } from '@sandlot/shared/base/errors'
+import { SANDLOT } from '@sandlot/shared/admin/audit'
 import type { AuditLog } from '@sandlot/storage/audit/audit'
 import type { Sessions } from '../chat/sessions.ts'
 import type { Logger } from '../log.ts'

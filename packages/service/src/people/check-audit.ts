@@ -4,8 +4,8 @@
  * is left out.
  */
 import { existsSync } from 'node:fs'
-import { messageOf } from '@sandlot/shared/errors'
-import type { AuditChains } from '@sandlot/shared/office/audit'
+import { messageOf } from '@sandlot/shared/base/errors'
+import type { AuditChains } from '@sandlot/shared/admin/audit'
 import { readAccountsAudit } from '@sandlot/storage/accounts/accounts'
 import type { ChainState } from '@sandlot/storage/audit/chain'
 import { isPostgres } from '@sandlot/storage/database/postgres'

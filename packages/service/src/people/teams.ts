@@ -2,8 +2,8 @@
  * People and teams as far as the agent has to know of them: what changed about a person, and teams
  * of its configuration file, which the accounts adopt once.
  */
-import { EXT, teamSeedsResult } from '@sandlot/shared/acp-meta'
-import { messageOf } from '@sandlot/shared/errors'
+import { EXT, teamSeedsResult } from '@sandlot/shared/acp/meta'
+import { messageOf } from '@sandlot/shared/base/errors'
 import type { AccountsStore } from '@sandlot/storage/accounts/store'
 import type { Agents } from '../agent/agents.ts'
 import { addressFor } from '../auth/agent-user.ts'

@@ -5,8 +5,8 @@
  * key, which must be there still.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto'
-import { SandlotError } from '@sandlot/shared/errors'
-import { randomText } from '@sandlot/shared/ids'
+import { SandlotError } from '@sandlot/shared/base/errors'
+import { randomText } from '@sandlot/shared/base/ids'
 import type { AccountsStore } from '@sandlot/storage/accounts/store'
 import { z } from 'zod'
 import { type Caller, type CallerMark, callerMark, findMarked, markOf } from '../auth/caller.ts'

@@ -11,7 +11,7 @@ import {
 } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { messageOf, SandlotError } from '@sandlot/shared/errors'
+import { messageOf, SandlotError } from '@sandlot/shared/base/errors'
 import type { Logger } from '../log.ts'
 import type { PreviewPlaces } from './places.ts'
 import {

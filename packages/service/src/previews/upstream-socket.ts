@@ -1,8 +1,8 @@
 /** Connections of a preview into the sandbox, through the agent. */
 import { Agent, type ClientRequest } from 'node:http'
 import type { Duplex } from 'node:stream'
-import { EXT } from '@sandlot/shared/acp-meta'
-import type { PortsAsk } from '@sandlot/shared/desk/ports'
+import { EXT } from '@sandlot/shared/acp/meta'
+import type { PortsAsk } from '@sandlot/shared/workspace/ports'
 import { createWebSocketStream, type WebSocket } from 'ws'
 import type { Agents } from '../agent/agents.ts'
 import { agentUserOf } from '../auth/agent-user.ts'

@@ -1,7 +1,7 @@
 /** Sign-in by providers: begins it, finishes it, and gives people what their groups give them. */
-import { SandlotError, messageOf } from '@sandlot/shared/errors'
-import { NOT_SIGNED_IN } from '@sandlot/shared/office/audit'
-import { randomText } from '@sandlot/shared/ids'
+import { SandlotError, messageOf } from '@sandlot/shared/base/errors'
+import { NOT_SIGNED_IN } from '@sandlot/shared/admin/audit'
+import { randomText } from '@sandlot/shared/base/ids'
 import type { BackgroundAudit } from '@sandlot/storage/audit/background-audit'
 import { ExternalRefusal } from '@sandlot/storage/accounts/external'
 import type { ExternalBegin, ExternalIdentity, ExternalProvider } from '@sandlot/storage/accounts/external'

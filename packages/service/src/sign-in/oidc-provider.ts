@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto'
 import { backoffMs } from '@sandlot/shared/async/backoff'
-import { SandlotError, messageOf } from '@sandlot/shared/errors'
+import { SandlotError, messageOf } from '@sandlot/shared/base/errors'
 import type { Fetch } from '@sandlot/shared/node/safe-fetch'
 import {
   type OidcDiscovery,
@@ -12,8 +12,8 @@ import {
   providerFetch,
   readDiscovery,
 } from '@sandlot/shared/node/oidc-discovery'
-import { storableText } from '@sandlot/shared/storable-text'
-import type { OidcProviderConfig } from '@sandlot/shared/team/oidc-config'
+import { storableText } from '@sandlot/shared/base/storable-text'
+import type { OidcProviderConfig } from '@sandlot/shared/account/oidc-config'
 import type { ExternalIdentity, ExternalProvider, ExternalTokens } from '@sandlot/storage/accounts/external'
 import {
   type JWTPayload,

@@ -1,7 +1,7 @@
 /** The addresses whose WebSockets carry bytes, and what each asks of the agent. */
-import { EXT, type AgentUser } from '@sandlot/shared/acp-meta'
-import { type TerminalsAsk, terminalsParams } from '@sandlot/shared/desk/terminals'
-import { SandlotError } from '@sandlot/shared/errors'
+import { EXT, type AgentUser } from '@sandlot/shared/acp/meta'
+import { type TerminalsAsk, terminalsParams } from '@sandlot/shared/workspace/terminals'
+import { SandlotError } from '@sandlot/shared/base/errors'
 import type { WebSocket } from 'ws'
 import type { Agents } from '../agent/agents.ts'
 import { problemsOf } from './frame.ts'

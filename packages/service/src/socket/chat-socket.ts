@@ -3,9 +3,9 @@
  * slow).
  */
 import type { Duplex } from 'node:stream'
-import { toErrorBody } from '@sandlot/shared/errors'
-import { MAX_FRAME_BYTES } from '@sandlot/shared/frames'
-import type { ServerFrame } from '@sandlot/shared/frames'
+import { toErrorBody } from '@sandlot/shared/base/errors'
+import { MAX_FRAME_BYTES } from '@sandlot/shared/chat/frames'
+import type { ServerFrame } from '@sandlot/shared/chat/frames'
 import { WebSocket } from 'ws'
 import { agentUserOf } from '../auth/agent-user.ts'
 import type { Caller } from '../auth/caller.ts'

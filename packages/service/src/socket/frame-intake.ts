@@ -2,7 +2,7 @@
  * Frames of one browser on their way to the agent: a bounded number and length at once. While more
  * are there, the socket is not read, so that the browser waits.
  */
-import { MAX_FRAME_BYTES } from '@sandlot/shared/frames'
+import { MAX_FRAME_BYTES } from '@sandlot/shared/chat/frames'
 import type { WebSocket } from 'ws'
 
 /** More than a person reaches. */

@@ -5,8 +5,8 @@
  */
 import type { Writable } from 'node:stream'
 import { Recent } from '@sandlot/shared/async/recent'
-import type { SessionEvent } from '@sandlot/shared/events'
-import type { ServerFrame } from '@sandlot/shared/frames'
+import type { SessionEvent } from '@sandlot/shared/chat/events'
+import type { ServerFrame } from '@sandlot/shared/chat/frames'
 
 /** Characters that do not wait for the end of the turn. */
 const MAX_WAITING_CHARS = 256 * 1024

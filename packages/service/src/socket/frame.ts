@@ -1,8 +1,8 @@
 /** Reading one WebSocket text message as a chat frame. */
-import type { ErrorCode } from '@sandlot/shared/errors'
-import { clientFrame } from '@sandlot/shared/frames'
-import type { ClientFrame, ServerFrame } from '@sandlot/shared/frames'
-import { parseStorable } from '@sandlot/shared/storable-text'
+import type { ErrorCode } from '@sandlot/shared/base/errors'
+import { clientFrame } from '@sandlot/shared/chat/frames'
+import type { ClientFrame, ServerFrame } from '@sandlot/shared/chat/frames'
+import { parseStorable } from '@sandlot/shared/base/storable-text'
 import type { z } from 'zod'
 
 const TYPES = new Set<string>(clientFrame.options.flatMap((option) => [...option.shape.type.values]))

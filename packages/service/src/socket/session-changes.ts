@@ -2,11 +2,11 @@
  * Tells everybody who sees a chat how its line in the list has changed: its owner at once, others
  * as their share is now, and those who lost it that it is gone. Of one chat in the agent's order.
  */
-import type { Readers, SessionChanged } from '@sandlot/shared/acp-meta'
+import type { Readers, SessionChanged } from '@sandlot/shared/acp/meta'
 import { createKeyedLock } from '@sandlot/shared/async/keyed-lock'
-import { messageOf } from '@sandlot/shared/errors'
-import type { SessionSummary } from '@sandlot/shared/frames'
-import type { Author } from '@sandlot/shared/team/shares'
+import { messageOf } from '@sandlot/shared/base/errors'
+import type { SessionSummary } from '@sandlot/shared/chat/frames'
+import type { Author } from '@sandlot/shared/chat/shares'
 import type { ReaderOf } from '@sandlot/storage/shares/shares'
 import type { Logger } from '../log.ts'
 import type { Sockets } from './sockets.ts'

@@ -2,8 +2,8 @@
  * The open chat sockets: sends frames to all tabs of a user, and closes those whose sign-in or key
  * has ended.
  */
-import type { Account } from '@sandlot/shared/api'
-import type { ServerFrame } from '@sandlot/shared/frames'
+import type { Account } from '@sandlot/shared/account/api'
+import type { ServerFrame } from '@sandlot/shared/chat/frames'
 import { z } from 'zod'
 import type { Caller } from '../auth/caller.ts'
 

@@ -1,6 +1,6 @@
 /** The one connection for requests: what one user sends does not stand before another's. */
 import { AsyncLocalStorage } from 'node:async_hooks'
-import { errorBody } from '@sandlot/shared/api'
+import { errorBody } from '@sandlot/shared/account/api'
 import type { Replica } from '@sandlot/storage/replicas/replicas'
 import { expect, test } from 'vitest'
 import { Agents } from '../../src/agent/agents.ts'

@@ -2,7 +2,7 @@
  * The scripted agent writes what the real one writes: of one prompt of each kind, each event by its shape. What the
  * service reads of a log is tested over the scripted agent elsewhere, and would not see a field that only the real one has.
  */
-import { type SessionEvent, sandlotEventOf } from '@sandlot/shared/events'
+import { type SessionEvent, sandlotEventOf } from '@sandlot/shared/chat/events'
 import { openSessionReader } from '@sandlot/storage/store/open'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import {

@@ -1,5 +1,5 @@
 import { availableParallelism } from 'node:os'
-import { errorBody } from '@sandlot/shared/api'
+import { errorBody } from '@sandlot/shared/account/api'
 import { openAccounts } from '@sandlot/storage/accounts/accounts'
 import { expect, test } from 'vitest'
 import { DEFAULT_RATES } from '../../src/auth/limits.ts'

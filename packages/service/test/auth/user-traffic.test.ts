@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { errorBody } from '@sandlot/shared/api'
+import { errorBody } from '@sandlot/shared/account/api'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { WebSocket } from 'ws'
 import {

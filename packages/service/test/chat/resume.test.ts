@@ -1,6 +1,6 @@
 /** A stream of `POST /api/chat` that broke off, over the real agent: what comes after the cut is exactly the rest. */
-import { metaOf, sandlotEventOf, seqOf, type SessionEvent } from '@sandlot/shared/events'
-import { serverFrame, type ServerFrame } from '@sandlot/shared/frames'
+import { metaOf, sandlotEventOf, seqOf, type SessionEvent } from '@sandlot/shared/chat/events'
+import { serverFrame, type ServerFrame } from '@sandlot/shared/chat/frames'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Scripted, textAnswer, toolCalls } from '../../../ai-agent/test/support/fake-provider.ts'
 import { addUser, type Browser, makeKey, setUp } from '../support/harness.ts'

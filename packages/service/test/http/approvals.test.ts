@@ -1,7 +1,7 @@
 /** What asks is answered, and a prompt is stopped, without a browser. */
-import { errorBody, chatResponse } from '@sandlot/shared/api'
-import { waitingApprovals } from '@sandlot/shared/desk/pending'
-import { pendingApprovalList } from '@sandlot/shared/pending-approvals'
+import { errorBody, chatResponse } from '@sandlot/shared/account/api'
+import { waitingApprovals } from '@sandlot/shared/chat/pending'
+import { pendingApprovalList } from '@sandlot/shared/chat/pending-approvals'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { Tab, addUser, makeKey, setUp, startHarness, waitFor } from '../support/harness.ts'
 import type { Browser, Harness } from '../support/harness.ts'

@@ -1,5 +1,5 @@
 /** Who did what, as administrators read it. */
-import type { AuditChains, AuditPage } from '@sandlot/shared/office/audit'
+import type { AuditChains, AuditPage } from '@sandlot/shared/admin/audit'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { ANN, addUser, browser, makeKey, setUp, startHarness } from '../support/harness.ts'
 import type { Browser, Harness } from '../support/harness.ts'

@@ -1,5 +1,5 @@
-import { makeMeta } from '@sandlot/shared/event-meta'
-import { type SessionEvent, makeSandlotEvent } from '@sandlot/shared/events'
+import { makeMeta } from '@sandlot/shared/chat/event-meta'
+import { type SessionEvent, makeSandlotEvent } from '@sandlot/shared/chat/events'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { addUser, setUp, startHarness } from '../support/harness.ts'
 import type { Browser, Harness } from '../support/harness.ts'

@@ -1,7 +1,7 @@
 /** The deployment as a whole, for administrators. */
-import { configurationView } from '@sandlot/shared/office/configuration'
-import { checksView } from '@sandlot/shared/office/checks'
-import { MOST_MEASURED, sandboxesView } from '@sandlot/shared/office/sandboxes'
+import { configurationView } from '@sandlot/shared/admin/configuration'
+import { checksView } from '@sandlot/shared/admin/checks'
+import { MOST_MEASURED, sandboxesView } from '@sandlot/shared/admin/sandboxes'
 import { expect, test } from 'vitest'
 import { addUser, makeKey } from '../support/harness.ts'
 import { useHarness } from '../support/use-harness.ts'

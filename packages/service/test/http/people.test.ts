@@ -3,7 +3,7 @@ import { readdir } from 'node:fs/promises'
 import { request } from 'node:http'
 import type { IncomingMessage } from 'node:http'
 import { join } from 'node:path'
-import { errorBody, userList } from '@sandlot/shared/api'
+import { errorBody, userList } from '@sandlot/shared/account/api'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { DEFAULT_RATES } from '../../src/auth/limits.ts'
 import {

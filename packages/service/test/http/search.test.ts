@@ -1,5 +1,5 @@
-import { searchResult } from '@sandlot/shared/desk/search'
-import { makeMeta } from '@sandlot/shared/event-meta'
+import { searchResult } from '@sandlot/shared/chat/search'
+import { makeMeta } from '@sandlot/shared/chat/event-meta'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { addUser, setUp, startHarness } from '../support/harness.ts'
 import type { Browser, Harness } from '../support/harness.ts'

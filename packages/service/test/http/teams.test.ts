@@ -1,8 +1,8 @@
 /** People, teams, and what administrators set for them. */
-import { account, errorBody, userList } from '@sandlot/shared/api'
-import type { Mode } from '@sandlot/shared/mode'
-import { effectiveSettingsView, settingsAnswer, settingsView } from '@sandlot/shared/team/agent-settings'
-import { team, teamList } from '@sandlot/shared/team/teams-api'
+import { account, errorBody, userList } from '@sandlot/shared/account/api'
+import type { Mode } from '@sandlot/shared/chat/mode'
+import { effectiveSettingsView, settingsAnswer, settingsView } from '@sandlot/shared/account/agent-settings'
+import { team, teamList } from '@sandlot/shared/account/teams-api'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { Tab, addUser, browser, makeKey, setUp, startHarness, waitFor } from '../support/harness.ts'
 import type { Browser, Harness } from '../support/harness.ts'

@@ -1,8 +1,8 @@
 /** What was used up: one's own, and that of all for administrators. */
-import { errorBody, userList } from '@sandlot/shared/api'
-import { makeSandlotEvent } from '@sandlot/shared/events'
-import { type Budget, adminUsageView, usageView } from '@sandlot/shared/office/usage'
-import { team } from '@sandlot/shared/team/teams-api'
+import { errorBody, userList } from '@sandlot/shared/account/api'
+import { makeSandlotEvent } from '@sandlot/shared/chat/events'
+import { type Budget, adminUsageView, usageView } from '@sandlot/shared/admin/usage'
+import { team } from '@sandlot/shared/account/teams-api'
 import type { Effects } from '@sandlot/storage/sessions/store'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Browser, type Harness, addUser, setUp, startHarness, waitFor } from '../support/harness.ts'

@@ -1,4 +1,4 @@
-import { makeSandlotEvent } from '@sandlot/shared/events'
+import { makeSandlotEvent } from '@sandlot/shared/chat/events'
 import type { NewNotice } from '@sandlot/storage/shares/notifications'
 import { SMTPServer } from 'smtp-server'
 import type { AddressInfo } from 'node:net'

@@ -1,7 +1,7 @@
 /** What administrators see of backups, and what the audit log has of them. */
 import { writeFileSync } from 'node:fs'
-import { backupsView } from '@sandlot/shared/office/backup-status'
-import { auditPage } from '@sandlot/shared/office/audit'
+import { backupsView } from '@sandlot/shared/admin/backup-status'
+import { auditPage } from '@sandlot/shared/admin/audit'
 import { expect, test, vi } from 'vitest'
 import { addUser, browser } from '../support/harness.ts'
 import { useHarness } from '../support/use-harness.ts'

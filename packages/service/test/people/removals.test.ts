@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { RemovedData } from '@sandlot/shared/api'
+import type { RemovedData } from '@sandlot/shared/account/api'
 import { openAccounts } from '@sandlot/storage/accounts/accounts'
 import { accountsMigrations } from '@sandlot/storage/tables/accounts'
 import type { AccountsSchema } from '@sandlot/storage/tables/accounts'

@@ -1,6 +1,6 @@
-import type { ApiKey } from '@sandlot/shared/api'
-import { effectiveSettingsView } from '@sandlot/shared/team/agent-settings'
-import type { NewSecondFactor } from '@sandlot/shared/team/sign-in-api'
+import type { ApiKey } from '@sandlot/shared/account/api'
+import { effectiveSettingsView } from '@sandlot/shared/account/agent-settings'
+import type { NewSecondFactor } from '@sandlot/shared/account/sign-in-api'
 import { expect, test } from 'vitest'
 import { codeOf, nextCode } from '../../../storage/test/support/totp.ts'
 import {

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http'
-import type { Account } from '@sandlot/shared/api'
+import type { Account } from '@sandlot/shared/account/api'
 import { describe, expect, test } from 'vitest'
 import { ANN, type Browser, setUp, waitFor } from '../support/harness.ts'
 import { Wanderer } from '../support/provider.ts'

@@ -1,5 +1,5 @@
 /** Groups that a provider does not tell, and flows that end elsewhere than they were begun. */
-import type { Account } from '@sandlot/shared/api'
+import type { Account } from '@sandlot/shared/account/api'
 import { describe, expect, test } from 'vitest'
 import { ANN, type Browser, setUp } from '../support/harness.ts'
 import { Wanderer, startProvider } from '../support/provider.ts'

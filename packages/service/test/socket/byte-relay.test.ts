@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { SandlotError } from '@sandlot/shared/errors'
+import { SandlotError } from '@sandlot/shared/base/errors'
 import { expect, test } from 'vitest'
 import { WebSocket } from 'ws'
 import {

@@ -1,6 +1,6 @@
-import { newId } from '@sandlot/shared/ids'
+import { newId } from '@sandlot/shared/base/ids'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { MAX_FRAME_BYTES } from '@sandlot/shared/frames'
+import { MAX_FRAME_BYTES } from '@sandlot/shared/chat/frames'
 import {
   ANN,
   Tab,

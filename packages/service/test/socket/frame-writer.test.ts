@@ -1,8 +1,8 @@
 /** Whatever is sent, and whenever a turn ends: the same frames arrive, in their order. */
 import { setImmediate as turn } from 'node:timers/promises'
-import { makeMeta } from '@sandlot/shared/event-meta'
-import type { SessionEvent } from '@sandlot/shared/events'
-import { type ServerFrame, readServerFrames } from '@sandlot/shared/frames'
+import { makeMeta } from '@sandlot/shared/chat/event-meta'
+import type { SessionEvent } from '@sandlot/shared/chat/events'
+import { type ServerFrame, readServerFrames } from '@sandlot/shared/chat/frames'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { FrameWriter } from '../../src/socket/frame-writer.ts'

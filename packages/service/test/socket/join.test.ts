@@ -1,5 +1,5 @@
 /** Resume, several readers, a lost agent, a slow reader: nothing settled is lost, and nothing comes twice. */
-import { sandlotEventOf } from '@sandlot/shared/events'
+import { sandlotEventOf } from '@sandlot/shared/chat/events'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { Tab, setUp, startHarness, waitFor } from '../support/harness.ts'
 import type { Browser, Harness } from '../support/harness.ts'

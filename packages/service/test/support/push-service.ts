@@ -2,7 +2,7 @@
 import { createDecipheriv, createECDH, hkdfSync, randomBytes } from 'node:crypto'
 import { type IncomingHttpHeaders, createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { PushSubscriptionBody } from '@sandlot/shared/team/notices'
+import type { PushSubscriptionBody } from '@sandlot/shared/chat/notifications'
 
 interface Pushed {
   path: string

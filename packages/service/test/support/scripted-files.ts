@@ -1,6 +1,6 @@
 /** Files of people for the scripted agent, in memory; pieces are small, so that there are several. */
 import { RequestError } from '@agentclientprotocol/sdk'
-import type { FilesAsk } from '@sandlot/shared/person/files'
+import type { FilesAsk } from '@sandlot/shared/workspace/files'
 
 const PIECE_BYTES = 128 * 1024
 const NOTHING = Buffer.alloc(0)

@@ -1,6 +1,6 @@
 /** A provider's discovery document (OpenID Connect Discovery 1.0), checked. */
 import { z } from 'zod'
-import { messageOf } from '../errors.ts'
+import { messageOf } from '../base/errors.ts'
 import { type Fetch, boundedFetch, safeFetch } from './safe-fetch.ts'
 
 const MAX_BYTES = 1024 * 1024

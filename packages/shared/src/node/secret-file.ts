@@ -6,7 +6,7 @@ import { createHash, timingSafeEqual } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { link, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import { randomText } from '../ids.ts'
+import { randomText } from '../base/ids.ts'
 
 const SECRET_CHARS = 50
 

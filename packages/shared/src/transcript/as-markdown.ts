@@ -5,7 +5,7 @@
 import { cutWords } from './cause-words.ts'
 import { noteWords } from './cause-words.ts'
 import type { CallEntry, Entry } from './entries.ts'
-import type { Author } from '../team/shares.ts'
+import type { Author } from '../chat/shares.ts'
 import { type Transcript, promptOf } from './transcript.ts'
 import { changedWords } from './change-words.ts'
 import { shownArguments } from './call-arguments.ts'

@@ -2,7 +2,7 @@
  * A call's arguments as a person reads them. Nothing is left out: what has no place of its own is
  * shown as JSON.
  */
-import { stringifyExactly } from '../exact-numbers.ts'
+import { stringifyExactly } from '../base/exact-numbers.ts'
 
 export interface ShownField {
   name: string

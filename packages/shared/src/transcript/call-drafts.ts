@@ -2,8 +2,8 @@
  * Calls that the model is writing: shown while they grow, gone when their message is whole or
  * withdrawn.
  */
-import { type SessionEvent, isLive, metaOf, sandlotEventOf } from '../events.ts'
-import type { SandlotEvent } from '../sandlot-event.ts'
+import { type SessionEvent, isLive, metaOf, sandlotEventOf } from '../chat/events.ts'
+import type { SandlotEvent } from '../chat/sandlot-event.ts'
 
 export type DraftedCall = Extract<SandlotEvent, { type: 'call_drafted' }>
 

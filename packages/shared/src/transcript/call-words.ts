@@ -2,7 +2,7 @@
  * What a call's state is called on the screen. Closed lists, so that a new reason cannot be
  * forgotten here.
  */
-import type { FailureReason } from '../reasons.ts'
+import type { FailureReason } from '../chat/reasons.ts'
 import type { CallEntry } from './entries.ts'
 
 /**

@@ -1,6 +1,6 @@
 /** How a call's entry comes to be and changes with its settled events. */
-import { type EventOf, isOutcome, metaOf } from '../events.ts'
-import { failureOf } from '../reasons.ts'
+import { type EventOf, isOutcome, metaOf } from '../chat/events.ts'
+import { failureOf } from '../chat/reasons.ts'
 import { type FailurePattern, patternOf } from './failure-pattern.ts'
 import { EMPTY_OUTPUT } from './live-output.ts'
 import type { CallEntry, Entry } from './entries.ts'

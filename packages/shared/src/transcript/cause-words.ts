@@ -2,8 +2,8 @@
  * What kept a model from answering, and why a prompt broke off, in words: on the page, and in an
  * editor.
  */
-import type { ErrorCause, ModelErrorClass } from '../reasons.ts'
-import type { SandlotEvent } from '../sandlot-event.ts'
+import type { ErrorCause, ModelErrorClass } from '../chat/reasons.ts'
+import type { SandlotEvent } from '../chat/sandlot-event.ts'
 
 /** A line, without a full stop. */
 export const CAUSE_WORDS: Record<ErrorCause, string> = {

@@ -1,6 +1,6 @@
 /** How a prompt ended, in words. */
 import { CAUSE_WORDS } from './cause-words.ts'
-import type { EndReason, ErrorCause } from '../reasons.ts'
+import type { EndReason, ErrorCause } from '../chat/reasons.ts'
 import { patternSentence } from './failure-pattern.ts'
 import type { EndEntry } from './entries.ts'
 

@@ -8,18 +8,18 @@ import type {
   ToolCallContent,
   ToolKind,
   ToolLocation,
-} from '../call.ts'
-import { type EventKind, type EventOf, metaOf } from '../events.ts'
-import type { FilesChanged } from '../desk/changes.ts'
+} from '../chat/call.ts'
+import { type EventKind, type EventOf, metaOf } from '../chat/events.ts'
+import type { FilesChanged } from '../workspace/changes.ts'
 import type { FailurePattern } from './failure-pattern.ts'
-import { type MessageImage, WITHOUT_WORDS } from '../images.ts'
+import { type MessageImage, WITHOUT_WORDS } from '../chat/images.ts'
 import type { LiveOutput } from './live-output.ts'
 import type { NoteEvent } from './cause-words.ts'
-import type { Question, QuestionContent } from '../question.ts'
-import type { EndReason, ErrorCause, FailureReason, StopReason } from '../reasons.ts'
-import type { RuleReason } from '../rules.ts'
-import type { PermissionOption, SandlotEvent } from '../sandlot-event.ts'
-import type { Author } from '../team/shares.ts'
+import type { Question, QuestionContent } from '../chat/question.ts'
+import type { EndReason, ErrorCause, FailureReason, StopReason } from '../chat/reasons.ts'
+import type { RuleReason } from '../chat/rules.ts'
+import type { PermissionOption, SandlotEvent } from '../chat/sandlot-event.ts'
+import type { Author } from '../chat/shares.ts'
 
 /** Who wrote something; absent: the chat's owner. */
 interface Authored {

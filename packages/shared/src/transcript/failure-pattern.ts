@@ -2,9 +2,9 @@
  * Whether a prompt's calls fail for one and the same cause, one after another. A pure function over
  * the log: the text at the end of a prompt says so; nothing is stored.
  */
-import type { ExitInfo } from '../call.ts'
-import { type FailureReason, failureOf } from '../reasons.ts'
-import { type SessionEvent, isOutcome, metaOf } from '../events.ts'
+import type { ExitInfo } from '../chat/call.ts'
+import { type FailureReason, failureOf } from '../chat/reasons.ts'
+import { type SessionEvent, isOutcome, metaOf } from '../chat/events.ts'
 
 /**
  * `missing_file`: of the workspace. `auth`: something wants to be signed in to, or refused what we

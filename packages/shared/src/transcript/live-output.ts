@@ -4,7 +4,7 @@
  * and `data` is text, so a piece is never cut: one that overlaps in part replaces every piece that
  * it touches.
  */
-import type { OutputPiece } from '../call.ts'
+import type { OutputPiece } from '../chat/call.ts'
 
 export interface LiveOutput {
   /** Ascending, not overlapping, each with at least one byte. */

@@ -1,5 +1,5 @@
 /** What a prompt and a chat have used up, as a part of the fold. Pure. */
-import { type SessionEvent, metaOf, sandlotEventOf } from '../events.ts'
+import { type SessionEvent, metaOf, sandlotEventOf } from '../chat/events.ts'
 
 /** A sum of answers of the model. */
 export interface Spent {

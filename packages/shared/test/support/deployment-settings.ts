@@ -1,5 +1,5 @@
 /** What holds for everybody where an operator has set nothing, for fixtures. */
-import type { DeploymentSettings } from '../../src/team/agent-settings.ts'
+import type { DeploymentSettings } from '../../src/account/agent-settings.ts'
 
 interface Change extends Partial<Omit<DeploymentSettings, 'limits'>> {
   limits?: Partial<DeploymentSettings['limits']> | undefined

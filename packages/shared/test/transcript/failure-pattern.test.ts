@@ -1,9 +1,9 @@
 /** Row "failure pattern": two or more calls in a row that fail with one cause. */
 import { expect, test } from 'vitest'
-import type { ExitInfo } from '../../src/call.ts'
-import type { FailureReason } from '../../src/reasons.ts'
-import type { SessionEvent } from '../../src/events.ts'
-import { makeMeta } from '../../src/event-meta.ts'
+import type { ExitInfo } from '../../src/chat/call.ts'
+import type { FailureReason } from '../../src/chat/reasons.ts'
+import type { SessionEvent } from '../../src/chat/events.ts'
+import { makeMeta } from '../../src/chat/event-meta.ts'
 import { failurePattern } from '../../src/transcript/failure-pattern.ts'
 
 interface Call {

@@ -1,8 +1,8 @@
 /** Sessions for tests, as a store and an agent would make them: settled events numbered densely, live ones between. */
 import fc from 'fast-check'
-import { type EventOf, makeSandlotEvent, type SessionEvent } from '../../src/events.ts'
-import { makeMeta, type MetaFields } from '../../src/event-meta.ts'
-import type { SandlotEvent } from '../../src/sandlot-event.ts'
+import { type EventOf, makeSandlotEvent, type SessionEvent } from '../../src/chat/events.ts'
+import { makeMeta, type MetaFields } from '../../src/chat/event-meta.ts'
+import type { SandlotEvent } from '../../src/chat/sandlot-event.ts'
 
 /** Numbers settled events as a store does. */
 export class Recorder {

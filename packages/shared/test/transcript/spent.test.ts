@@ -1,8 +1,8 @@
 /** What a prompt and a chat have used up, folded from the log. */
 import { describe, expect, test } from 'vitest'
-import type { SessionEvent } from '../../src/events.ts'
-import { makeMeta, type TokenUsage } from '../../src/event-meta.ts'
-import { type EndReason, STOP_REASON_OF } from '../../src/reasons.ts'
+import type { SessionEvent } from '../../src/chat/events.ts'
+import { makeMeta, type TokenUsage } from '../../src/chat/event-meta.ts'
+import { type EndReason, STOP_REASON_OF } from '../../src/chat/reasons.ts'
 import { costOf } from '../../src/transcript/spent.ts'
 import { emptyTranscript, foldTranscript } from '../../src/transcript/transcript.ts'
 import { call, outcome, Recorder, text } from './scripts.ts'

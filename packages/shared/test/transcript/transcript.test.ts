@@ -9,12 +9,12 @@ import {
   sessionEvent,
   type SessionEvent,
   textOf,
-} from '../../src/events.ts'
+} from '../../src/chat/events.ts'
 import { activityOf, pendingApprovals } from '../../src/transcript/activity.ts'
 import { secondsLeft, waitWords } from '../../src/transcript/cause-words.ts'
 import { draftOf, draftText, endsDrafts } from '../../src/transcript/call-drafts.ts'
-import { makeMeta } from '../../src/event-meta.ts'
-import { WITHOUT_WORDS } from '../../src/images.ts'
+import { makeMeta } from '../../src/chat/event-meta.ts'
+import { WITHOUT_WORDS } from '../../src/chat/images.ts'
 import type { CallEntry } from '../../src/transcript/entries.ts'
 import { emptyTranscript, foldTranscript, leavesHole } from '../../src/transcript/transcript.ts'
 import { call, callUpdate, draft, outcome, Recorder, session, text } from './scripts.ts'

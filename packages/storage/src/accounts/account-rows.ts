@@ -1,8 +1,8 @@
 /** Rows of `auth_user` and `team_member` as accounts. */
-import { type Account, account } from '@sandlot/shared/api'
-import { SandlotError } from '@sandlot/shared/errors'
-import type { ChangePersonRequest } from '@sandlot/shared/team/teams-api'
-import type { NewAudit } from '@sandlot/shared/office/audit'
+import { type Account, account } from '@sandlot/shared/account/api'
+import { SandlotError } from '@sandlot/shared/base/errors'
+import type { ChangePersonRequest } from '@sandlot/shared/account/teams-api'
+import type { NewAudit } from '@sandlot/shared/admin/audit'
 import type { Kysely } from 'kysely'
 import { refuseLastAdministrator } from './removals.ts'
 import { appendAudit } from '../audit/audit.ts'

@@ -1,8 +1,8 @@
 /** Opens the accounts for their one writing process and returns an `AccountsStore`. */
-import type { Account, Removal } from '@sandlot/shared/api'
-import { SandlotError } from '@sandlot/shared/errors'
-import { randomText } from '@sandlot/shared/ids'
-import type { Team } from '@sandlot/shared/team/teams-api'
+import type { Account, Removal } from '@sandlot/shared/account/api'
+import { SandlotError } from '@sandlot/shared/base/errors'
+import { randomText } from '@sandlot/shared/base/ids'
+import type { Team } from '@sandlot/shared/account/teams-api'
 import { type Kysely, sql } from 'kysely'
 import { auditReads, storedAudit } from '../audit/audit.ts'
 import type { ChainState } from '../audit/chain.ts'

@@ -4,7 +4,7 @@
  * ID tokens are the provider's (`ExternalProvider`), and who may come in is `external.ts`'s.
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
-import { SandlotError } from '@sandlot/shared/errors'
+import { SandlotError } from '@sandlot/shared/base/errors'
 import type { AuthContext } from 'better-auth'
 import { getOAuthState } from 'better-auth/api'
 import { genericOAuth } from 'better-auth/plugins/generic-oauth'

@@ -2,7 +2,7 @@
 import { availableParallelism } from 'node:os'
 import { hash, verify } from '@node-rs/argon2'
 import { type Gate, createGate } from '@sandlot/shared/async/keyed-lock'
-import { SandlotError } from '@sandlot/shared/errors'
+import { SandlotError } from '@sandlot/shared/base/errors'
 
 /** Cores for each hash that runs: the others stay free for everything else. */
 const CORES_PER_HASH = 2

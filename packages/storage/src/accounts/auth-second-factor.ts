@@ -1,7 +1,7 @@
 /** The second factor through better-auth's plugin: codes of an app, and recovery codes. */
 import { createHash } from 'node:crypto'
-import { SandlotError } from '@sandlot/shared/errors'
-import type { NewSecondFactor } from '@sandlot/shared/team/sign-in-api'
+import { SandlotError } from '@sandlot/shared/base/errors'
+import type { NewSecondFactor } from '@sandlot/shared/account/sign-in-api'
 import { APIError } from 'better-auth/api'
 import type { Kysely } from 'kysely'
 import type { BetterAuth } from './auth-options.ts'

@@ -3,8 +3,8 @@
  * cookies, its errors.
  */
 import { createHash } from 'node:crypto'
-import { type Account, MAX_PASSWORD_CHARS, MIN_PASSWORD_CHARS } from '@sandlot/shared/api'
-import { SandlotError } from '@sandlot/shared/errors'
+import { type Account, MAX_PASSWORD_CHARS, MIN_PASSWORD_CHARS } from '@sandlot/shared/account/api'
+import { SandlotError } from '@sandlot/shared/base/errors'
 import { betterAuth } from 'better-auth'
 import { APIError } from 'better-auth/api'
 import type { Kysely } from 'kysely'

@@ -3,8 +3,8 @@
  * and checking a password takes a while: each is checked again after it was begun and before its
  * browser learns of it, so that none outlives what it was checked against.
  */
-import { SandlotError } from '@sandlot/shared/errors'
-import { newId } from '@sandlot/shared/ids'
+import { SandlotError } from '@sandlot/shared/base/errors'
+import { newId } from '@sandlot/shared/base/ids'
 import type { Kysely } from 'kysely'
 import { dialectOf } from '../database/dialect.ts'
 import type { AccountsSchema } from '../tables/accounts.ts'

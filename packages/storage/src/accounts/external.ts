@@ -2,8 +2,8 @@
  * People who sign in by a provider: the seam to that provider, who may come in with an identity,
  * and the role that groups give.
  */
-import { SandlotError } from '@sandlot/shared/errors'
-import { type Role, role } from '@sandlot/shared/team/role'
+import { SandlotError } from '@sandlot/shared/base/errors'
+import { type Role, role } from '@sandlot/shared/account/role'
 import type { Kysely, Transaction } from 'kysely'
 import { isUnproven } from './account-rows.ts'
 import { PASSWORD } from './credentials.ts'

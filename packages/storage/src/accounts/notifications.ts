@@ -4,7 +4,7 @@ import {
   type NoticeChoice,
   type PushSubscriptionBody,
   noticeChoice,
-} from '@sandlot/shared/team/notices'
+} from '@sandlot/shared/chat/notifications'
 import type { Kysely } from 'kysely'
 import type { Migration } from '../database/database.ts'
 import type { AccountsSchema } from '../tables/accounts.ts'

@@ -1,8 +1,8 @@
 /** A new password by a link that was sent to the person's address. */
 import { createHash } from 'node:crypto'
-import type { Account } from '@sandlot/shared/api'
-import { SandlotError } from '@sandlot/shared/errors'
-import { randomText } from '@sandlot/shared/ids'
+import type { Account } from '@sandlot/shared/account/api'
+import { SandlotError } from '@sandlot/shared/base/errors'
+import { randomText } from '@sandlot/shared/base/ids'
 import type { Kysely } from 'kysely'
 import { listUsers } from './account-rows.ts'
 import type { AccountsSchema } from '../tables/accounts.ts'

@@ -3,9 +3,9 @@
  * and API keys, and it is written down what is left to do elsewhere. That stays until it is done,
  * over restarts.
  */
-import type { Removal, RemovedData } from '@sandlot/shared/api'
-import { SandlotError } from '@sandlot/shared/errors'
-import type { NewAudit } from '@sandlot/shared/office/audit'
+import type { Removal, RemovedData } from '@sandlot/shared/account/api'
+import { SandlotError } from '@sandlot/shared/base/errors'
+import type { NewAudit } from '@sandlot/shared/admin/audit'
 import type { Kysely, Selectable, Transaction } from 'kysely'
 import { appendAudit } from '../audit/audit.ts'
 import type { AccountsSchema } from '../tables/accounts.ts'

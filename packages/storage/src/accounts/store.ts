@@ -2,14 +2,14 @@
  * Who may come in: users, their sign-ins, their API keys. One writing process (the service).
  * Passwords are kept as argon2id, API keys as SHA-256 of 206 random bits; neither can be read back.
  */
-import type { Account, ApiKey, NewApiKey, Removal, RemovedData } from '@sandlot/shared/api'
-import type { NewAudit } from '@sandlot/shared/office/audit'
-import type { ChangePersonRequest } from '@sandlot/shared/team/teams-api'
+import type { Account, ApiKey, NewApiKey, Removal, RemovedData } from '@sandlot/shared/account/api'
+import type { NewAudit } from '@sandlot/shared/admin/audit'
+import type { ChangePersonRequest } from '@sandlot/shared/account/teams-api'
 import type { AuditLog } from '../audit/audit.ts'
 import type { AlertsStore } from './alerts.ts'
 import type { NoticesStore } from './notifications.ts'
 import type { TeamsStore } from './teams.ts'
-import type { KeyScope } from '@sandlot/shared/team/sign-in-api'
+import type { KeyScope } from '@sandlot/shared/account/sign-in-api'
 import type { ExternalSignIns } from './external.ts'
 import type { SecondFactors } from './auth-second-factor.ts'
 import type { InvitationsStore } from './invitations.ts'

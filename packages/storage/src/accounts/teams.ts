@@ -1,7 +1,7 @@
 /** Teams and who is in them. */
-import { SandlotError } from '@sandlot/shared/errors'
-import { randomText } from '@sandlot/shared/ids'
-import type { MemberSource, Team } from '@sandlot/shared/team/teams-api'
+import { SandlotError } from '@sandlot/shared/base/errors'
+import { randomText } from '@sandlot/shared/base/ids'
+import type { MemberSource, Team } from '@sandlot/shared/account/teams-api'
 import type { Kysely } from 'kysely'
 import type { AccountsSchema } from '../tables/accounts.ts'
 

@@ -2,8 +2,8 @@
  * The audit log: one table of one shape in each database, written by the one process that writes
  * that database. Plain SQL, because both schemas have it.
  */
-import type { AuditEntry, AuditFacts, AuditSource, NewAudit } from '@sandlot/shared/office/audit'
-import { storableJson, storableText } from '@sandlot/shared/storable-text'
+import type { AuditEntry, AuditFacts, AuditSource, NewAudit } from '@sandlot/shared/admin/audit'
+import { storableJson, storableText } from '@sandlot/shared/base/storable-text'
 import { type Kysely, type QueryExecutorProvider, type Transaction, sql } from 'kysely'
 import { type Change, recordChange, wakeListeners } from '../database/changes.ts'
 import { StorageError } from '../storage-error.ts'

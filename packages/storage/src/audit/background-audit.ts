@@ -2,7 +2,7 @@
  * Lines that no request waits for. Of those that a stranger can cause at will the first is written
  * at once, and what is the same within ten minutes is written together, with its count.
  */
-import type { NewAudit } from '@sandlot/shared/office/audit'
+import type { NewAudit } from '@sandlot/shared/admin/audit'
 import type { AuditLog } from './audit.ts'
 
 const WINDOW_MS = 10 * 60_000

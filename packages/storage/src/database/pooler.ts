@@ -1,5 +1,5 @@
 /** Works through a pooler that keeps a connection’s session, and refuses one that does not. */
-import { randomText } from '@sandlot/shared/ids'
+import { randomText } from '@sandlot/shared/base/ids'
 import { type Kysely, sql } from 'kysely'
 import { StorageError } from '../storage-error.ts'
 import type { StoreName } from './postgres.ts'

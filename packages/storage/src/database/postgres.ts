@@ -6,7 +6,7 @@ import { Socket } from 'node:net'
 import { hostname } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { OLDEST_POSTGRES } from '@sandlot/shared/config/database-url'
-import { SandlotError, messageOf } from '@sandlot/shared/errors'
+import { SandlotError, messageOf } from '@sandlot/shared/base/errors'
 import {
   HandleEmptyInListsPlugin,
   Kysely,

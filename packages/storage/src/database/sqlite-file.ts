@@ -4,7 +4,7 @@
  */
 import { chmodSync, closeSync, fdatasyncSync, mkdirSync, openSync, rmSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { messageOf } from '@sandlot/shared/errors'
+import { messageOf } from '@sandlot/shared/base/errors'
 import Database from 'better-sqlite3'
 import { StorageError, type StorageErrorCode } from '../storage-error.ts'
 

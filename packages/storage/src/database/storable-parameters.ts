@@ -1,5 +1,5 @@
 /** The last door before either database: text of parameters is text that PostgreSQL holds. */
-import { storableJson } from '@sandlot/shared/storable-text'
+import { storableJson } from '@sandlot/shared/base/storable-text'
 import type { CompiledQuery, DatabaseConnection } from 'kysely'
 
 const guarded = new WeakSet<DatabaseConnection>()

@@ -1,6 +1,6 @@
 /** Rows in the one form that both databases give them, and digests of tables in any order. */
 import { createHash } from 'node:crypto'
-import { storableText } from '@sandlot/shared/storable-text'
+import { storableText } from '@sandlot/shared/base/storable-text'
 import { StorageError } from '../storage-error.ts'
 import type { SourceTable } from './source.ts'
 

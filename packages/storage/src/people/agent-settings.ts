@@ -2,14 +2,14 @@
  * What administrators have set about the agent for teams and people: one row each. All of them are
  * read at start and kept in memory by the agent, so that no prompt waits for them.
  */
-import { SandlotError } from '@sandlot/shared/errors'
-import type { NewAudit } from '@sandlot/shared/office/audit'
+import { SandlotError } from '@sandlot/shared/base/errors'
+import type { NewAudit } from '@sandlot/shared/admin/audit'
 import {
   type AgentSettings,
   type SettingsSubject,
   agentSettings,
   idList,
-} from '@sandlot/shared/team/agent-settings'
+} from '@sandlot/shared/account/agent-settings'
 import type { Kysely } from 'kysely'
 import { inChange } from '../audit/audit.ts'
 import type { SessionsSchema } from '../tables/sessions.ts'

@@ -1,5 +1,5 @@
 /** What people want the agent to keep to in all their sessions: one text each. */
-import type { NewAudit } from '@sandlot/shared/office/audit'
+import type { NewAudit } from '@sandlot/shared/admin/audit'
 import type { Kysely } from 'kysely'
 import { inTransaction } from '../audit/audit.ts'
 import type { SessionsSchema } from '../tables/sessions.ts'

@@ -2,8 +2,8 @@
  * MCP servers that were added on the page: one row each. Values of headers and variables are among
  * the secrets of the same owner.
  */
-import { type AddedServer, addedServer } from '@sandlot/shared/office/mcp-servers'
-import type { NewAudit } from '@sandlot/shared/office/audit'
+import { type AddedServer, addedServer } from '@sandlot/shared/admin/mcp-servers'
+import type { NewAudit } from '@sandlot/shared/admin/audit'
 import type { Kysely } from 'kysely'
 import { inChange } from '../audit/audit.ts'
 import type { SessionsSchema } from '../tables/sessions.ts'

@@ -2,8 +2,8 @@
  * Endpoints of models that administrators have added: one row each. Their keys are among the
  * secrets.
  */
-import type { NewAudit } from '@sandlot/shared/office/audit'
-import { type Endpoint, endpoint } from '@sandlot/shared/team/models-api'
+import type { NewAudit } from '@sandlot/shared/admin/audit'
+import { type Endpoint, endpoint } from '@sandlot/shared/account/models-api'
 import type { Kysely } from 'kysely'
 import { inChange } from '../audit/audit.ts'
 import type { SessionsSchema } from '../tables/sessions.ts'

@@ -2,8 +2,8 @@
  * What the service has said of people, by id: their address, role and teams, which prompts need
  * that are resumed before any request; and removed people.
  */
-import { idList } from '@sandlot/shared/team/agent-settings'
-import { type Role, role } from '@sandlot/shared/team/role'
+import { idList } from '@sandlot/shared/account/agent-settings'
+import { type Role, role } from '@sandlot/shared/account/role'
 import type { Kysely } from 'kysely'
 import { inChange } from '../audit/audit.ts'
 import { changing } from '../database/changes.ts'

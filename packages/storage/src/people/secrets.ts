@@ -2,8 +2,8 @@
  * Users' secrets, as they are kept: sealed by ai-agent, which alone has the key. Here they are
  * bytes with a name.
  */
-import { SandlotError } from '@sandlot/shared/errors'
-import type { NewAudit } from '@sandlot/shared/office/audit'
+import { SandlotError } from '@sandlot/shared/base/errors'
+import type { NewAudit } from '@sandlot/shared/admin/audit'
 import { type ColumnType, type Kysely, sql } from 'kysely'
 import { inSharedChange } from '../audit/audit.ts'
 import type { SessionsSchema } from '../tables/sessions.ts'

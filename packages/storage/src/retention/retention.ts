@@ -8,8 +8,8 @@ import {
   type RetentionView,
   removedCounts,
   retentionDays,
-} from '@sandlot/shared/office/retention'
-import type { NewAudit } from '@sandlot/shared/office/audit'
+} from '@sandlot/shared/admin/retention'
+import type { NewAudit } from '@sandlot/shared/admin/audit'
 import { type Kysely, type RawBuilder, sql } from 'kysely'
 import { inTransaction } from '../audit/audit.ts'
 import type { GroupCommit } from '../database/group-commit.ts'

@@ -1,6 +1,6 @@
 /** Texts go into the search index in the transaction that stores them, and out of it. */
-import { SEARCH_KINDS } from '@sandlot/shared/desk/search'
-import { type SessionEvent, metaOf, seqOf } from '@sandlot/shared/events'
+import { SEARCH_KINDS } from '@sandlot/shared/chat/search'
+import { type SessionEvent, metaOf, seqOf } from '@sandlot/shared/chat/events'
 import type { Kysely, Transaction } from 'kysely'
 import type { SessionsSchema } from '../tables/sessions.ts'
 import { PER_SECOND, firstOf, kindWord, ownerWord, sessionWord } from './table.ts'

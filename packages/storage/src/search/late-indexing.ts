@@ -1,6 +1,6 @@
 /** What is stored but not indexed (copies, chats handed over) is indexed behind the rest. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { SessionEvent } from '@sandlot/shared/events'
+import type { SessionEvent } from '@sandlot/shared/chat/events'
 import type { Kysely, Transaction } from 'kysely'
 import { dialectOf } from '../database/dialect.ts'
 import type { GroupCommit } from '../database/group-commit.ts'

@@ -5,9 +5,9 @@
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { Worker } from 'node:worker_threads'
-import { FairTurns } from '@sandlot/shared/async/fair-turns'
-import type { SearchQuery } from '@sandlot/shared/desk/search'
-import { type ErrorCode, SandlotError } from '@sandlot/shared/errors'
+import { FairTurns } from '@sandlot/shared/async/fair-queue'
+import type { SearchQuery } from '@sandlot/shared/chat/search'
+import { type ErrorCode, SandlotError } from '@sandlot/shared/base/errors'
 import type { ReaderOf } from '../shares/shares.ts'
 import { StorageError, type StorageErrorCode } from '../storage-error.ts'
 import type { FoundTexts } from './search.ts'

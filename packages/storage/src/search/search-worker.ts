@@ -1,6 +1,6 @@
 /** Searches a file of SQLite on a thread of its own, by a read-only handle of its own. */
 import { parentPort, workerData } from 'node:worker_threads'
-import { SandlotError } from '@sandlot/shared/errors'
+import { SandlotError } from '@sandlot/shared/base/errors'
 import { openReader } from '../database/database.ts'
 import { asStorageError } from '../database/sqlite-file.ts'
 import { type SessionsSchema, sessionsMigrations } from '../tables/sessions.ts'

@@ -6,8 +6,8 @@ import {
   type SearchHit,
   type SearchKind,
   type SearchQuery,
-} from '@sandlot/shared/desk/search'
-import { metaOf } from '@sandlot/shared/events'
+} from '@sandlot/shared/chat/search'
+import { metaOf } from '@sandlot/shared/chat/events'
 import { type Kysely, type RawBuilder, sql } from 'kysely'
 import { readableEvent } from '../tables/rows.ts'
 import type { SessionsSchema } from '../tables/sessions.ts'

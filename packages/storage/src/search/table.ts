@@ -7,7 +7,7 @@
  * far. What came before, copies and handed-over chats are indexed in small slices behind that.
  */
 import { createHash } from 'node:crypto'
-import type { SearchKind } from '@sandlot/shared/desk/search'
+import type { SearchKind } from '@sandlot/shared/chat/search'
 
 export interface SearchTextsTable {
   /** The second it was written in, and a number within that. */

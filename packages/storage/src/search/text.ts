@@ -3,9 +3,9 @@
  * of text that shows a match. Independent of the database that keeps the index.
  */
 import { stripVTControlCharacters } from 'node:util'
-import type { SearchKind, SnippetPart } from '@sandlot/shared/desk/search'
-import { type SessionEvent, isOutcome, metaOf, sandlotEventOf, textOf } from '@sandlot/shared/events'
-import { WITHOUT_WORDS } from '@sandlot/shared/images'
+import type { SearchKind, SnippetPart } from '@sandlot/shared/chat/search'
+import { type SessionEvent, isOutcome, metaOf, sandlotEventOf, textOf } from '@sandlot/shared/chat/events'
+import { WITHOUT_WORDS } from '@sandlot/shared/chat/images'
 
 /** Of one text, in characters; of one output, in bytes. */
 export const MAX_SEARCHED = 64 * 1024

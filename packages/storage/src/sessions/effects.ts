@@ -1,6 +1,6 @@
 /** What changes together with stored events, in their transaction. */
 import { randomUUID } from 'node:crypto'
-import { SandlotError } from '@sandlot/shared/errors'
+import { SandlotError } from '@sandlot/shared/base/errors'
 import type { Transaction } from 'kysely'
 import { appendAudit } from '../audit/audit.ts'
 import { type NewNotice, insertNotices } from '../shares/notifications.ts'

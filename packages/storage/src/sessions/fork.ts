@@ -3,8 +3,8 @@
  * neither the process nor other sessions' writes wait for a long one. Until the last piece it
  * belongs to no user, so no read finds it.
  */
-import { SandlotError } from '@sandlot/shared/errors'
-import { type SessionEvent, metaOf } from '@sandlot/shared/events'
+import { SandlotError } from '@sandlot/shared/base/errors'
+import { type SessionEvent, metaOf } from '@sandlot/shared/chat/events'
 import type { Kysely } from 'kysely'
 import type { GroupCommit } from '../database/group-commit.ts'
 import { removeRows } from './remove.ts'

@@ -2,7 +2,7 @@
  * Output bytes on their way into the database. They are gathered for a moment and written together,
  * so that a command that prints a lot costs the events of other sessions few commits.
  */
-import { SandlotError } from '@sandlot/shared/errors'
+import { SandlotError } from '@sandlot/shared/base/errors'
 import type { Selectable, Transaction } from 'kysely'
 import type { GroupCommit } from '../database/group-commit.ts'
 import { notOwner } from '../storage-error.ts'

@@ -1,5 +1,5 @@
 /** The reads of the sessions store, the same for the writer and for read-only processes. */
-import type { SessionEvent } from '@sandlot/shared/events'
+import type { SessionEvent } from '@sandlot/shared/chat/events'
 import { auditReads } from '../audit/audit.ts'
 import { readNotices } from '../shares/notifications.ts'
 import { type ExpressionBuilder, type Kysely, sql } from 'kysely'

@@ -3,7 +3,7 @@
  * other sessions' writes wait for gigabytes. With the first it belongs to no user, so no read finds
  * what is left of it.
  */
-import type { NewAudit } from '@sandlot/shared/office/audit'
+import type { NewAudit } from '@sandlot/shared/admin/audit'
 import type { Kysely } from 'kysely'
 import { appendAudit } from '../audit/audit.ts'
 import { dialectOf } from '../database/dialect.ts'

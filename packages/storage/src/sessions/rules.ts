@@ -2,9 +2,9 @@
  * The rules that people keep: what they answered “always” to, and what they wrote down. Revoking
  * one removes its row.
  */
-import { SandlotError, messageOf } from '@sandlot/shared/errors'
-import type { NewAudit } from '@sandlot/shared/office/audit'
-import { type Rule, ruleEffect, ruleMatch } from '@sandlot/shared/rules'
+import { SandlotError, messageOf } from '@sandlot/shared/base/errors'
+import type { NewAudit } from '@sandlot/shared/admin/audit'
+import { type Rule, ruleEffect, ruleMatch } from '@sandlot/shared/chat/rules'
 import type { Kysely, Selectable, Transaction } from 'kysely'
 import { inSharedChange } from '../audit/audit.ts'
 import { StorageError } from '../storage-error.ts'

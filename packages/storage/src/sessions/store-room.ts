@@ -2,7 +2,7 @@
  * Whether there is room for what chats may do without: outputs, images, copies. Texts and events
  * are stored in any case, so a person who has used up their budget can still write, and delete.
  */
-import { SandlotError } from '@sandlot/shared/errors'
+import { SandlotError } from '@sandlot/shared/base/errors'
 import { type Kysely, sql } from 'kysely'
 import type { SessionsSchema } from '../tables/sessions.ts'
 

@@ -3,10 +3,10 @@
  * for lists and output ranges (`SessionReader`). A settled event and its effects are one
  * transaction.
  */
-import type { EndReason, FailureReason } from '@sandlot/shared/reasons'
-import type { NewAudit } from '@sandlot/shared/office/audit'
-import type { Mode } from '@sandlot/shared/mode'
-import type { SessionEvent } from '@sandlot/shared/events'
+import type { EndReason, FailureReason } from '@sandlot/shared/chat/reasons'
+import type { NewAudit } from '@sandlot/shared/admin/audit'
+import type { Mode } from '@sandlot/shared/chat/mode'
+import type { SessionEvent } from '@sandlot/shared/chat/events'
 import type { SandboxLedger } from '@sandlot/sandbox/ledger'
 import type { AuditLog, AuditReads } from '../audit/audit.ts'
 import type { StorageError } from '../storage-error.ts'
@@ -24,7 +24,7 @@ import type { SecretRows } from '../people/secrets.ts'
 import type { NoRoom } from './store-room.ts'
 import type { FoundTexts } from '../search/search.ts'
 import type { ChatReads, ChatRows, KeptFilter } from '../shares/chats.ts'
-import type { SearchQuery } from '@sandlot/shared/desk/search'
+import type { SearchQuery } from '@sandlot/shared/chat/search'
 import type { ReaderOf, ShareReads, ShareRows } from '../shares/shares.ts'
 import type { SpentTogether, UserSpent } from '../usage/usage.ts'
 import type { Together, UsageReads } from '../usage/usage-sums.ts'

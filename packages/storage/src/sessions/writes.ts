@@ -1,7 +1,7 @@
 /** The writes of the sessions store. */
-import { SandlotError } from '@sandlot/shared/errors'
-import { isLive, metaOf } from '@sandlot/shared/events'
-import type { SessionEvent } from '@sandlot/shared/events'
+import { SandlotError } from '@sandlot/shared/base/errors'
+import { isLive, metaOf } from '@sandlot/shared/chat/events'
+import type { SessionEvent } from '@sandlot/shared/chat/events'
 import type { Kysely, Transaction } from 'kysely'
 import { applyEffects, sessionChanges } from './effects.ts'
 import { keepIn } from '../shares/chats.ts'

@@ -1,7 +1,7 @@
 /** How people keep their chats: what each has pinned, archived and seen, and their projects. */
-import { SandlotError } from '@sandlot/shared/errors'
-import { type ChatMarks, MAX_PROJECTS, type Project } from '@sandlot/shared/desk/chats'
-import { MODES } from '@sandlot/shared/mode'
+import { SandlotError } from '@sandlot/shared/base/errors'
+import { type ChatMarks, MAX_PROJECTS, type Project } from '@sandlot/shared/chat/chats'
+import { MODES } from '@sandlot/shared/chat/mode'
 import type { ExpressionBuilder, Kysely, Selectable, Transaction } from 'kysely'
 import type { SessionsSchema } from '../tables/sessions.ts'
 

@@ -2,7 +2,7 @@
  * The outbox of notices: a row for each person who may want to know, written in the transaction of
  * what happened. The service reads it after a cursor of its own, so nothing here is marked as sent.
  */
-import type { NoticeKind } from '@sandlot/shared/team/notices'
+import type { NoticeKind } from '@sandlot/shared/chat/notifications'
 import type { Kysely, Transaction } from 'kysely'
 import type { SessionsSchema } from '../tables/sessions.ts'
 

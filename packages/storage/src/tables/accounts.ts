@@ -4,8 +4,8 @@
  * role by groups, an unlinked provider, the end of one sign-in, a new password.
  */
 import type { Generated } from 'kysely'
-import type { RemovedData } from '@sandlot/shared/api'
-import type { Role } from '@sandlot/shared/team/role'
+import type { RemovedData } from '@sandlot/shared/account/api'
+import type { Role } from '@sandlot/shared/account/role'
 import type { Migrations } from '../database/database.ts'
 import { addAudit } from '../audit/audit.ts'
 import { type AlertsTables, alertsTables } from '../accounts/alerts.ts'

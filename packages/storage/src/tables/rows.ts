@@ -2,13 +2,13 @@
  * Database rows → the shapes of the seam. What is stored as text is checked here, where it enters
  * again.
  */
-import { MODES } from '@sandlot/shared/mode'
-import { END_REASONS, shortOfItsEnd } from '@sandlot/shared/reasons'
-import { sessionEvent } from '@sandlot/shared/events'
-import type { SessionSummary } from '@sandlot/shared/frames'
-import type { Mode } from '@sandlot/shared/mode'
-import type { SessionEvent } from '@sandlot/shared/events'
-import { messageOf } from '@sandlot/shared/errors'
+import { MODES } from '@sandlot/shared/chat/mode'
+import { END_REASONS, shortOfItsEnd } from '@sandlot/shared/chat/reasons'
+import { sessionEvent } from '@sandlot/shared/chat/events'
+import type { SessionSummary } from '@sandlot/shared/chat/frames'
+import type { Mode } from '@sandlot/shared/chat/mode'
+import type { SessionEvent } from '@sandlot/shared/chat/events'
+import { messageOf } from '@sandlot/shared/base/errors'
 import type { Selectable } from 'kysely'
 import { StorageError } from '../storage-error.ts'
 import type { SessionsSchema } from './sessions.ts'

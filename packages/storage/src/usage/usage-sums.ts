@@ -6,8 +6,8 @@
  * Each sum knows the teams in which its person was at the time. Older ones do not, and count for
  * the person's teams of today.
  */
-import { idList } from '@sandlot/shared/team/agent-settings'
-import type { CountedTool, CountedUsage } from '@sandlot/shared/office/usage'
+import { idList } from '@sandlot/shared/account/agent-settings'
+import type { CountedTool, CountedUsage } from '@sandlot/shared/admin/usage'
 import { type Kysely, type Transaction, sql } from 'kysely'
 import type { SessionsSchema } from '../tables/sessions.ts'
 import type { Effects } from '../sessions/store.ts'

@@ -3,7 +3,7 @@
  * outlive their session.
  */
 import { randomUUID } from 'node:crypto'
-import { idList } from '@sandlot/shared/team/agent-settings'
+import { idList } from '@sandlot/shared/account/agent-settings'
 import { type ColumnType, type Generated, type Kysely, type Transaction, sql } from 'kysely'
 import type { SessionsSchema } from '../tables/sessions.ts'
 import { DAY_MS, type Together, teamsOf, usageReads } from './usage-sums.ts'

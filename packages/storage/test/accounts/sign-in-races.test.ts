@@ -1,5 +1,5 @@
 /** A sign-in does not outlive what it was checked against, at whichever service that has changed. */
-import type { NewSecondFactor } from '@sandlot/shared/team/sign-in-api'
+import type { NewSecondFactor } from '@sandlot/shared/account/sign-in-api'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { openAccounts } from '../../src/accounts/accounts.ts'
 import type { AccountsSchema } from '../../src/tables/accounts.ts'

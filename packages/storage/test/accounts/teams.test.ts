@@ -1,4 +1,4 @@
-import type { Account } from '@sandlot/shared/api'
+import type { Account } from '@sandlot/shared/account/api'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { openAccounts } from '../../src/accounts/accounts.ts'
 import type { AccountsStore } from '../../src/accounts/store.ts'

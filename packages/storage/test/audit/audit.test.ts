@@ -1,4 +1,4 @@
-import type { NewAudit } from '@sandlot/shared/office/audit'
+import type { NewAudit } from '@sandlot/shared/admin/audit'
 import fc from 'fast-check'
 import { sql } from 'kysely'
 import { afterEach, beforeEach, expect, test } from 'vitest'

@@ -1,5 +1,5 @@
 /** Two versions on one PostgreSQL, as while the later one is rolled out: what its migrations may do to the one before. */
-import { textOf } from '@sandlot/shared/events'
+import { textOf } from '@sandlot/shared/chat/events'
 import { type Kysely, sql } from 'kysely'
 import { beforeAll, expect, test } from 'vitest'
 import type { Migrations } from '../../src/database/database.ts'

@@ -1,5 +1,5 @@
 /** What no request passed through on its way: words of models, programs and servers, at the last door. */
-import { SandlotError } from '@sandlot/shared/errors'
+import { SandlotError } from '@sandlot/shared/base/errors'
 import { sql } from 'kysely'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { openSessionReader, openSessionStore } from '../../src/store/open.ts'

@@ -1,8 +1,8 @@
 /** The search index finds what a look through every text finds, and nothing that its reader does not see. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { searchQuery } from '@sandlot/shared/desk/search'
-import { makeMeta } from '@sandlot/shared/event-meta'
-import { type SessionEvent, makeSandlotEvent, seqOf } from '@sandlot/shared/events'
+import { searchQuery } from '@sandlot/shared/chat/search'
+import { makeMeta } from '@sandlot/shared/chat/event-meta'
+import { type SessionEvent, makeSandlotEvent, seqOf } from '@sandlot/shared/chat/events'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { campaign, extent, randomFrom } from '../../../../test/campaign.ts'
 import { openWriter } from '../../src/database/database.ts'

@@ -1,5 +1,5 @@
-import { textOf } from '@sandlot/shared/events'
-import { messageOf } from '@sandlot/shared/errors'
+import { textOf } from '@sandlot/shared/chat/events'
+import { messageOf } from '@sandlot/shared/base/errors'
 import { sql } from 'kysely'
 import { beforeAll, expect, test } from 'vitest'
 import { healthText, toAccountUserError, toUserError } from '../../src/plain-words.ts'

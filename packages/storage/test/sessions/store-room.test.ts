@@ -1,4 +1,4 @@
-import { makeSandlotEvent } from '@sandlot/shared/events'
+import { makeSandlotEvent } from '@sandlot/shared/chat/events'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { logBytes } from '../../src/database/free-bytes.ts'
 import { openWriter } from '../../src/database/database.ts'

@@ -1,7 +1,7 @@
 /** How people keep their chats, each for themselves. */
-import { type Project, newProject } from '@sandlot/shared/desk/chats'
-import { searchQuery } from '@sandlot/shared/desk/search'
-import { makeMeta } from '@sandlot/shared/event-meta'
+import { type Project, newProject } from '@sandlot/shared/chat/chats'
+import { searchQuery } from '@sandlot/shared/chat/search'
+import { makeMeta } from '@sandlot/shared/chat/event-meta'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { openSessionStore } from '../../src/store/open.ts'
 import type { SessionStore } from '../../src/sessions/store.ts'

@@ -2,11 +2,11 @@
  * What every sessions store must do. `open` gives an empty store and, where there is one, a second opening of the same
  * data for reading. The suite closes both.
  */
-import { makeMeta } from '@sandlot/shared/event-meta'
-import { metaOf, seqOf } from '@sandlot/shared/events'
-import type { MetaFields } from '@sandlot/shared/event-meta'
-import type { SessionEvent } from '@sandlot/shared/events'
-import { KEPT_FOR_EVER } from '@sandlot/shared/office/retention'
+import { makeMeta } from '@sandlot/shared/chat/event-meta'
+import { metaOf, seqOf } from '@sandlot/shared/chat/events'
+import type { MetaFields } from '@sandlot/shared/chat/event-meta'
+import type { SessionEvent } from '@sandlot/shared/chat/events'
+import { KEPT_FOR_EVER } from '@sandlot/shared/admin/retention'
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { SessionReader, SessionRecords, SessionStore } from '../../src/sessions/store.ts'

@@ -1,5 +1,5 @@
-import { makeMeta } from '@sandlot/shared/event-meta'
-import type { SessionEvent } from '@sandlot/shared/events'
+import { makeMeta } from '@sandlot/shared/chat/event-meta'
+import type { SessionEvent } from '@sandlot/shared/chat/events'
 
 export function message(n: number): SessionEvent {
   return {

@@ -1,5 +1,5 @@
 /** What every store must do with people's rules. Part of the sessions contract. */
-import { makeSandlotEvent } from '@sandlot/shared/events'
+import { makeSandlotEvent } from '@sandlot/shared/chat/events'
 import { expect, test } from 'vitest'
 import { type UserRule } from '../../src/sessions/rules.ts'
 import type { SessionStore } from '../../src/sessions/store.ts'

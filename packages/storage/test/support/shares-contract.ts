@@ -1,5 +1,5 @@
 /** What the shares of every sessions store must do. */
-import type { Share } from '@sandlot/shared/team/shares'
+import type { Share } from '@sandlot/shared/chat/shares'
 import { describe, expect, test } from 'vitest'
 import { type ReaderOf, accessBy } from '../../src/shares/shares.ts'
 import type { OpenedStore } from './contract.ts'

@@ -1,5 +1,5 @@
 /** What every store must know of what people have used up. Part of the sessions contract. */
-import { makeSandlotEvent } from '@sandlot/shared/events'
+import { makeSandlotEvent } from '@sandlot/shared/chat/events'
 import { expect, test } from 'vitest'
 import type { Effects, SessionStore } from '../../src/sessions/store.ts'
 

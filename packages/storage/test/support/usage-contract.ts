@@ -1,5 +1,5 @@
 /** What every store must know of usage by day, person, team, model and tool. Part of the sessions contract. */
-import { makeSandlotEvent } from '@sandlot/shared/events'
+import { makeSandlotEvent } from '@sandlot/shared/chat/events'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { Effects, SessionStore } from '../../src/sessions/store.ts'

@@ -1,5 +1,5 @@
 /** What can be done from the palette, in the groups that it shows. */
-import { MODES, isWithin } from '@sandlot/shared/mode'
+import { MODES, isWithin } from '@sandlot/shared/chat/mode'
 import {
   ArrowDownToDot,
   Copy,

@@ -1,9 +1,9 @@
 /** Who is here decides what is shown: set up, sign in, or the chat. */
-import type { Me } from '@sandlot/shared/api'
-import { messageOf } from '@sandlot/shared/errors'
+import type { Me } from '@sandlot/shared/account/api'
+import { messageOf } from '@sandlot/shared/base/errors'
 import { lazy, Suspense, useCallback, useEffect, useState } from 'react'
 import { useLocation } from 'wouter'
-import type { SignInWays } from '@sandlot/shared/team/sign-in-api'
+import type { SignInWays } from '@sandlot/shared/account/sign-in-api'
 import { AuthLayout } from '../auth/auth-layout.tsx'
 import { InvitationPage, ResetPage, SetupPage } from '../auth/link-pages.tsx'
 import { SignInPage } from '../auth/sign-in-page.tsx'

@@ -2,7 +2,7 @@
  * Everything behind the sign-in: makes this tab's chat, ties it to the browser's own signals, and
  * shows the page.
  */
-import type { Me } from '@sandlot/shared/api'
+import type { Me } from '@sandlot/shared/account/api'
 import { Activity, lazy, Suspense, useEffect, useEffectEvent, useMemo, useRef, useState } from 'react'
 import { Route, Switch, useLocation } from 'wouter'
 import { useStore } from 'zustand'

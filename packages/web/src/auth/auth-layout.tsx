@@ -1,5 +1,5 @@
-import type { SignInWays } from '@sandlot/shared/team/sign-in-api'
-import { messageOf } from '@sandlot/shared/errors'
+import type { SignInWays } from '@sandlot/shared/account/sign-in-api'
+import { messageOf } from '@sandlot/shared/base/errors'
 import { type ReactNode, useState } from 'react'
 import { leaveForProvider } from '../net/sign-in.ts'
 import { Alert } from '../ui/alert.tsx'

@@ -1,7 +1,7 @@
 /** Pages that a link with a token leads to: the first set-up, an invitation, a new password. */
-import { MAX_PASSWORD_CHARS, MIN_PASSWORD_CHARS } from '@sandlot/shared/api'
-import { messageOf } from '@sandlot/shared/errors'
-import type { InvitationOffer, SignInWays } from '@sandlot/shared/team/sign-in-api'
+import { MAX_PASSWORD_CHARS, MIN_PASSWORD_CHARS } from '@sandlot/shared/account/api'
+import { messageOf } from '@sandlot/shared/base/errors'
+import type { InvitationOffer, SignInWays } from '@sandlot/shared/account/sign-in-api'
 import { useEffect, useState } from 'react'
 import { Link } from 'wouter'
 import { formatDate } from '../lib/format.ts'

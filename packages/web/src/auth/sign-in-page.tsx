@@ -1,4 +1,4 @@
-import type { SignInWays } from '@sandlot/shared/team/sign-in-api'
+import type { SignInWays } from '@sandlot/shared/account/sign-in-api'
 import { type ReactNode, useEffect, useRef, useState } from 'react'
 import { askForReset, fetchSignInProblem, sendCode, signIn } from '../net/sign-in.ts'
 import { Alert } from '../ui/alert.tsx'

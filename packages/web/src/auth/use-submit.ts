@@ -1,4 +1,4 @@
-import { messageOf } from '@sandlot/shared/errors'
+import { messageOf } from '@sandlot/shared/base/errors'
 import { type SubmitEvent, useState } from 'react'
 
 /** A form that does one thing: whether it is on its way, and what went wrong. */

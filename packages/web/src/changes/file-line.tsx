@@ -1,6 +1,6 @@
 /** A changed file: what became of it, its path, and how much. */
-import type { FileChange } from '@sandlot/shared/desk/changes'
-import { formatBytes } from '@sandlot/shared/format-bytes'
+import type { FileChange } from '@sandlot/shared/workspace/changes'
+import { formatBytes } from '@sandlot/shared/base/format-bytes'
 import { formatCount } from '../lib/format.ts'
 import { cn } from '../lib/cn.ts'
 import { Revealed } from '../ui/revealed.tsx'

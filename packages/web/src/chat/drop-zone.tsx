@@ -2,7 +2,7 @@
  * What is dropped on a chat: files are attached, folders go to the workspace and are named in the
  * message.
  */
-import { messageOf } from '@sandlot/shared/errors'
+import { messageOf } from '@sandlot/shared/base/errors'
 import { ImagePlus, Paperclip } from 'lucide-react'
 import { type DragEvent, type ReactNode, useRef, useState } from 'react'
 import { useDesk } from '../state/use-workspace.ts'

@@ -8,7 +8,7 @@ import {
   UsersRound,
   type LucideIcon,
 } from 'lucide-react'
-import type { Me } from '@sandlot/shared/api'
+import type { Me } from '@sandlot/shared/account/api'
 import { useEffect, useState } from 'react'
 import { useChat, useChatState } from '../state/chat-context.ts'
 import { DemoExplanation } from './demo-note.tsx'

@@ -1,5 +1,5 @@
 /** A sandbox in words. Pure. */
-import type { SandboxView } from '@sandlot/shared/desk/sandbox'
+import type { SandboxView } from '@sandlot/shared/workspace/sandbox'
 
 export const STATE_WORDS: Record<SandboxView['state'], { title: string; about: string }> = {
   none: {

@@ -1,5 +1,5 @@
 /** What was used up, in words. Pure. */
-import type { Budget, CountedUsage } from '@sandlot/shared/office/usage'
+import type { Budget, CountedUsage } from '@sandlot/shared/admin/usage'
 import { type Spent, costOf } from '@sandlot/shared/transcript/spent'
 import { formatCount, formatDuration } from './format.ts'
 

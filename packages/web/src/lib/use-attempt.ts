@@ -1,4 +1,4 @@
-import { messageOf } from '@sandlot/shared/errors'
+import { messageOf } from '@sandlot/shared/base/errors'
 import { useEffect, useState } from 'react'
 
 interface Attempt {

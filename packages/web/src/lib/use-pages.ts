@@ -1,5 +1,5 @@
 /** Something that is looked for while a person types, and comes in pages. */
-import { messageOf } from '@sandlot/shared/errors'
+import { messageOf } from '@sandlot/shared/base/errors'
 import { useEffect, useEffectEvent, useState } from 'react'
 
 /** A person who types is not asked about every letter, in milliseconds. */

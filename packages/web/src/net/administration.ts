@@ -1,18 +1,18 @@
 /** The deployment as a whole, for administrators. Failures are `ApiError`s. */
-import { type ConfigurationView, configurationView } from '@sandlot/shared/office/configuration'
+import { type ConfigurationView, configurationView } from '@sandlot/shared/admin/configuration'
 import {
   type DeploymentRules,
   type NewDeploymentRule,
   deploymentRules,
-} from '@sandlot/shared/office/deployment-rules'
+} from '@sandlot/shared/admin/deployment-rules'
 import {
   MOST_MEASURED,
   type SandboxUses,
   type SandboxesView,
   sandboxUses,
   sandboxesView,
-} from '@sandlot/shared/office/sandboxes'
-import { type ToolStatsView, toolStatsView } from '@sandlot/shared/office/tool-stats'
+} from '@sandlot/shared/admin/sandboxes'
+import { type ToolStatsView, toolStatsView } from '@sandlot/shared/admin/tool-stats'
 import { z } from 'zod'
 import { call } from './http.ts'
 

@@ -1,12 +1,12 @@
 /** The audit log and how long things are kept, for administrators. Failures are `ApiError`s. */
-import { type AuditChains, auditChains, type AuditPage, auditPage } from '@sandlot/shared/office/audit'
+import { type AuditChains, auditChains, type AuditPage, auditPage } from '@sandlot/shared/admin/audit'
 import {
   type RetentionDays,
   type RetentionPreview,
   retentionPreview,
   type RetentionView,
   retentionView,
-} from '@sandlot/shared/office/retention'
+} from '@sandlot/shared/admin/retention'
 import { call } from './http.ts'
 
 export interface AuditFilter {

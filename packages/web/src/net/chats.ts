@@ -5,8 +5,8 @@ import {
   type Project,
   project,
   projectList,
-} from '@sandlot/shared/desk/chats'
-import { type SessionList, sessionList } from '@sandlot/shared/api'
+} from '@sandlot/shared/chat/chats'
+import { type SessionList, sessionList } from '@sandlot/shared/account/api'
 import { z } from 'zod'
 import { call } from './http.ts'
 

@@ -1,6 +1,6 @@
 /** What is in the person's workspace. Paths are relative to it. */
-import { errorBody } from '@sandlot/shared/api'
-import { formatBytes } from '@sandlot/shared/format-bytes'
+import { errorBody } from '@sandlot/shared/account/api'
+import { formatBytes } from '@sandlot/shared/base/format-bytes'
 import {
   type DirectoryList,
   type FilesFound,
@@ -10,7 +10,7 @@ import {
   fileRestored,
   filesFound,
   trashList,
-} from '@sandlot/shared/person/files'
+} from '@sandlot/shared/workspace/files'
 import { z } from 'zod'
 import { ApiError, call, problemOf } from './http.ts'
 

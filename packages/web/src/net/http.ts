@@ -15,10 +15,10 @@ import {
   sessionList,
   setupState,
   type SetupRequest,
-} from '@sandlot/shared/api'
-import { messageOf, type ErrorCode } from '@sandlot/shared/errors'
-import { type SessionSummary, sessionSummary } from '@sandlot/shared/frames'
-import { signedOut } from '@sandlot/shared/team/sign-in-api'
+} from '@sandlot/shared/account/api'
+import { messageOf, type ErrorCode } from '@sandlot/shared/base/errors'
+import { type SessionSummary, sessionSummary } from '@sandlot/shared/chat/frames'
+import { signedOut } from '@sandlot/shared/account/sign-in-api'
 import { z } from 'zod'
 
 /**

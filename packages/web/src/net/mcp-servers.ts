@@ -7,7 +7,7 @@ import {
   type ServerStateView,
   serverStatus,
   serversView,
-} from '@sandlot/shared/office/mcp-servers'
+} from '@sandlot/shared/admin/mcp-servers'
 import { call } from './http.ts'
 
 const PATH: Record<ServerScope, string> = { own: '/api/mcp-servers', deployment: '/api/admin/mcp-servers' }

@@ -6,7 +6,7 @@ import {
   endpointTestResult,
   type ModelsView,
   modelsView,
-} from '@sandlot/shared/team/models-api'
+} from '@sandlot/shared/account/models-api'
 import { call } from './http.ts'
 
 export function fetchModels(): Promise<ModelsView> {

@@ -6,7 +6,7 @@ import {
   noticeSettings,
   noticeTest,
   pushKey,
-} from '@sandlot/shared/team/notices'
+} from '@sandlot/shared/chat/notifications'
 import { z } from 'zod'
 import { call } from './http.ts'
 

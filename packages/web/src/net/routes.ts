@@ -1,12 +1,12 @@
 /** What pages and dialogs ask of the service, as functions over HTTP. Failures are `ApiError`s. */
-import { instructions, teamInstructions, type TeamInstructions } from '@sandlot/shared/person/instructions'
-import { secretList, type SecretList } from '@sandlot/shared/person/secrets'
+import { instructions, teamInstructions, type TeamInstructions } from '@sandlot/shared/account/instructions'
+import { secretList, type SecretList } from '@sandlot/shared/account/secrets'
 import { z } from 'zod'
-import { account, removal, type RemovedData, type UserList, userList } from '@sandlot/shared/api'
-import type { Role } from '@sandlot/shared/team/role'
-import { type WaitingApprovals, waitingApprovals } from '@sandlot/shared/desk/pending'
-import { pendingApprovalList } from '@sandlot/shared/pending-approvals'
-import { rule, type Rule } from '@sandlot/shared/rules'
+import { account, removal, type RemovedData, type UserList, userList } from '@sandlot/shared/account/api'
+import type { Role } from '@sandlot/shared/account/role'
+import { type WaitingApprovals, waitingApprovals } from '@sandlot/shared/chat/pending'
+import { pendingApprovalList } from '@sandlot/shared/chat/pending-approvals'
+import { rule, type Rule } from '@sandlot/shared/chat/rules'
 import {
   type AskedReport,
   askedReport,
@@ -15,7 +15,7 @@ import {
   type NewRule,
   type RuleList,
   type RulePreview,
-} from '@sandlot/shared/person/rules-api'
+} from '@sandlot/shared/account/rules-api'
 import { call } from './http.ts'
 
 /** One's own; empty when there are none. */

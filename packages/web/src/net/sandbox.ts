@@ -5,7 +5,7 @@ import {
   backgroundJobs,
   jobOutput,
   sandboxView,
-} from '@sandlot/shared/desk/sandbox'
+} from '@sandlot/shared/workspace/sandbox'
 import { z } from 'zod'
 import { call } from './http.ts'
 

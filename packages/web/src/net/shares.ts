@@ -9,8 +9,8 @@ import {
   shareList,
   snapshot,
   snapshotList,
-} from '@sandlot/shared/team/shares'
-import { type Directory, type SnapshotView, directory, snapshotView } from '@sandlot/shared/team/shares-api'
+} from '@sandlot/shared/chat/shares'
+import { type Directory, type SnapshotView, directory, snapshotView } from '@sandlot/shared/chat/shares-api'
 import { z } from 'zod'
 import { call } from './http.ts'
 

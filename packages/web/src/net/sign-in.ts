@@ -13,8 +13,8 @@ import {
   signInUrl,
   type SignInWays,
   signInWays,
-} from '@sandlot/shared/team/sign-in-api'
-import type { SignInRequest } from '@sandlot/shared/api'
+} from '@sandlot/shared/account/sign-in-api'
+import type { SignInRequest } from '@sandlot/shared/account/api'
 import { z } from 'zod'
 import { call } from './http.ts'
 

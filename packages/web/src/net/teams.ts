@@ -1,5 +1,5 @@
 /** People, teams and what is set for them, for administrators. Failures are `ApiError`s. */
-import { type Account, account } from '@sandlot/shared/api'
+import { type Account, account } from '@sandlot/shared/account/api'
 import {
   type EffectiveSettings,
   effectiveSettingsView,
@@ -8,16 +8,16 @@ import {
   type SettingsSubject,
   type SettingsView,
   settingsView,
-} from '@sandlot/shared/team/agent-settings'
-import type { Role } from '@sandlot/shared/team/role'
+} from '@sandlot/shared/account/agent-settings'
+import type { Role } from '@sandlot/shared/account/role'
 import {
   type Invitation,
   invitationList,
   type NewInvitation,
   newInvitation,
   newPassword,
-} from '@sandlot/shared/team/sign-in-api'
-import { type ChangePersonRequest, type Team, team, teamList } from '@sandlot/shared/team/teams-api'
+} from '@sandlot/shared/account/sign-in-api'
+import { type ChangePersonRequest, type Team, team, teamList } from '@sandlot/shared/account/teams-api'
 import { z } from 'zod'
 import { call } from './http.ts'
 

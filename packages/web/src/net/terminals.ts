@@ -1,5 +1,5 @@
 /** A person's terminals, over HTTP. Each is shown over its own WebSocket. */
-import { type Terminal, openedTerminal, terminalList } from '@sandlot/shared/desk/terminals'
+import { type Terminal, openedTerminal, terminalList } from '@sandlot/shared/workspace/terminals'
 import { z } from 'zod'
 import { call } from './http.ts'
 

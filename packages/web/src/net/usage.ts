@@ -7,7 +7,7 @@ import {
   adminUsageView,
   budgetList,
   usageView,
-} from '@sandlot/shared/office/usage'
+} from '@sandlot/shared/admin/usage'
 import { call } from './http.ts'
 
 /** Days like `2026-11-27`, both in it. */

@@ -1,5 +1,5 @@
 /** A file that a call wrote or an answer names, small; a click opens it in the dock. */
-import { formatBytes } from '@sandlot/shared/format-bytes'
+import { formatBytes } from '@sandlot/shared/base/format-bytes'
 import {
   AudioLines,
   File,

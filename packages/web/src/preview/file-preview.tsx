@@ -1,8 +1,8 @@
 /**
  * One file of the workspace as it is now, shown by what it is. Fills its parent, which is a column.
  */
-import { messageOf } from '@sandlot/shared/errors'
-import { formatBytes } from '@sandlot/shared/format-bytes'
+import { messageOf } from '@sandlot/shared/base/errors'
+import { formatBytes } from '@sandlot/shared/base/format-bytes'
 import { Download, ExternalLink, SquarePen } from 'lucide-react'
 import { type ReactNode, Suspense, useEffect, useState } from 'react'
 import { cn } from '../lib/cn.ts'

@@ -1,5 +1,5 @@
 /** What the views share: reading a text, a window over many rows, words while one waits. */
-import { messageOf } from '@sandlot/shared/errors'
+import { messageOf } from '@sandlot/shared/base/errors'
 import { useVirtualizer } from '@tanstack/react-virtual'
 import { Info } from 'lucide-react'
 import { type ReactNode, useEffect, useRef, useState } from 'react'

@@ -1,5 +1,5 @@
 /** Holds the rows of one table away from the page; answers what the window shows. */
-import { messageOf } from '@sandlot/shared/errors'
+import { messageOf } from '@sandlot/shared/base/errors'
 import { type Arrangement, arrange, parseTable, type Table } from './table.ts'
 
 export type TableAsk =

@@ -1,5 +1,5 @@
-import type { ApiKey } from '@sandlot/shared/api'
-import { DEFAULT_KEY_SCOPES, type KeyScope } from '@sandlot/shared/team/sign-in-api'
+import type { ApiKey } from '@sandlot/shared/account/api'
+import { DEFAULT_KEY_SCOPES, type KeyScope } from '@sandlot/shared/account/sign-in-api'
 import { type SubmitEvent, useEffect, useState } from 'react'
 import { useChat } from '../state/chat-context.ts'
 import { cn } from '../lib/cn.ts'

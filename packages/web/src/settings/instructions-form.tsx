@@ -1,5 +1,5 @@
-import { formatBytes } from '@sandlot/shared/format-bytes'
-import { MAX_INSTRUCTION_BYTES } from '@sandlot/shared/person/instructions'
+import { formatBytes } from '@sandlot/shared/base/format-bytes'
+import { MAX_INSTRUCTION_BYTES } from '@sandlot/shared/account/instructions'
 import { type SubmitEvent, useEffect, useId, useState } from 'react'
 import { cn } from '../lib/cn.ts'
 import { Alert } from '../ui/alert.tsx'

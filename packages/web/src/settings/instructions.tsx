@@ -1,6 +1,6 @@
 /** The layers of the agent's instructions: the operator's, the team's, the person's. */
-import type { TeamInstructions as Told } from '@sandlot/shared/person/instructions'
-import { messageOf } from '@sandlot/shared/errors'
+import type { TeamInstructions as Told } from '@sandlot/shared/account/instructions'
+import { messageOf } from '@sandlot/shared/base/errors'
 import { useEffect, useState } from 'react'
 import {
   fetchInstructions,

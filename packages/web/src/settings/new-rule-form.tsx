@@ -1,6 +1,6 @@
 /** A rule that one writes oneself, and what it would have answered to what has been. */
-import type { RuleEffect, RuleMatch, Verdict } from '@sandlot/shared/rules'
-import type { RulePreview } from '@sandlot/shared/person/rules-api'
+import type { RuleEffect, RuleMatch, Verdict } from '@sandlot/shared/chat/rules'
+import type { RulePreview } from '@sandlot/shared/account/rules-api'
 import { type SubmitEvent, useId, useState } from 'react'
 import { formatCount } from '../lib/format.ts'
 import { addRule, previewRule } from '../net/routes.ts'

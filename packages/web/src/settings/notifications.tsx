@@ -4,7 +4,7 @@ import {
   type NoticeKind,
   type NoticeSettings,
   type NoticeTest,
-} from '@sandlot/shared/team/notices'
+} from '@sandlot/shared/chat/notifications'
 import { useState } from 'react'
 import { formatCount } from '../lib/format.ts'
 import { turnSound, useIsSoundOn } from '../lib/notifications.ts'

@@ -1,7 +1,7 @@
 /** How often the person was asked, and the rules that would have answered. */
-import { type RuleMatch, describeMatch } from '@sandlot/shared/rules'
-import type { AskedReport, RulePreview } from '@sandlot/shared/person/rules-api'
-import { messageOf } from '@sandlot/shared/errors'
+import { type RuleMatch, describeMatch } from '@sandlot/shared/chat/rules'
+import type { AskedReport, RulePreview } from '@sandlot/shared/account/rules-api'
+import { messageOf } from '@sandlot/shared/base/errors'
 import { useEffect, useState } from 'react'
 import { formatCount } from '../lib/format.ts'
 import { addRule, fetchAsked, previewRule } from '../net/routes.ts'

@@ -1,4 +1,4 @@
-import { MAX_SECRET_CHARS, type SecretList, secretName } from '@sandlot/shared/person/secrets'
+import { MAX_SECRET_CHARS, type SecretList, secretName } from '@sandlot/shared/account/secrets'
 import { type SubmitEvent, useEffect, useState } from 'react'
 import { formatDate } from '../lib/format.ts'
 import { fetchSecrets, removeSecret, setSecret } from '../net/routes.ts'

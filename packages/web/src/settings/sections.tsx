@@ -25,7 +25,7 @@ import {
   UsersRound,
   Wrench,
 } from 'lucide-react'
-import type { Role } from '@sandlot/shared/team/role'
+import type { Role } from '@sandlot/shared/account/role'
 import type { ReactNode } from 'react'
 import { useChat } from '../state/chat-context.ts'
 import { Account } from './account.tsx'

@@ -1,8 +1,8 @@
 /** The chats themselves: pinned, projects, by age; or the archive. */
 import { Menu } from '@base-ui/react/menu'
-import type { Project } from '@sandlot/shared/desk/chats'
-import { messageOf } from '@sandlot/shared/errors'
-import type { SessionSummary } from '@sandlot/shared/frames'
+import type { Project } from '@sandlot/shared/chat/chats'
+import { messageOf } from '@sandlot/shared/base/errors'
+import type { SessionSummary } from '@sandlot/shared/chat/frames'
 import { Archive, ArrowLeft, ChevronRight, Ellipsis, Folder, FolderPlus, SquarePen } from 'lucide-react'
 import { useEffect, useMemo, useRef, useState } from 'react'
 import { useLocation } from 'wouter'

@@ -1,6 +1,6 @@
 /** The list of chats in its groups: pinned, projects, then by age. */
-import type { Project } from '@sandlot/shared/desk/chats'
-import type { SessionSummary } from '@sandlot/shared/frames'
+import type { Project } from '@sandlot/shared/chat/chats'
+import type { SessionSummary } from '@sandlot/shared/chat/frames'
 import { ageGroup } from '../lib/format.ts'
 
 export interface ListGroup {

@@ -1,4 +1,4 @@
-import type { SearchHit, SearchKind } from '@sandlot/shared/desk/search'
+import type { SearchHit, SearchKind } from '@sandlot/shared/chat/search'
 import {
   Bot,
   type LucideIcon,

@@ -1,6 +1,6 @@
 /** What is found in the chats themselves, and what that is narrowed to. */
-import { BY_AGENT, SEARCH_KINDS, type SearchKind } from '@sandlot/shared/desk/search'
-import type { Author } from '@sandlot/shared/team/shares'
+import { BY_AGENT, SEARCH_KINDS, type SearchKind } from '@sandlot/shared/chat/search'
+import type { Author } from '@sandlot/shared/chat/shares'
 import { SlidersHorizontal } from 'lucide-react'
 import { useEffect, useState } from 'react'
 import { useChat, useChatState } from '../state/chat-context.ts'

@@ -1,4 +1,4 @@
-import type { SessionSummary } from '@sandlot/shared/frames'
+import type { SessionSummary } from '@sandlot/shared/chat/frames'
 import { Pin, UsersRound } from 'lucide-react'
 import { memo, useRef } from 'react'
 import { Link } from 'wouter'

@@ -1,5 +1,5 @@
 import { Menu } from '@base-ui/react/menu'
-import type { SessionSummary } from '@sandlot/shared/frames'
+import type { SessionSummary } from '@sandlot/shared/chat/frames'
 import {
   Archive,
   ArchiveRestore,

@@ -1,4 +1,4 @@
-import { MAX_SEARCH_CHARS } from '@sandlot/shared/desk/search'
+import { MAX_SEARCH_CHARS } from '@sandlot/shared/chat/search'
 import { Search, Settings, SquarePen } from 'lucide-react'
 import { useState } from 'react'
 import { Link } from 'wouter'

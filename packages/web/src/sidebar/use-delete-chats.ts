@@ -1,5 +1,5 @@
 /** Deletes chats after a while in which it can be taken back. */
-import { messageOf } from '@sandlot/shared/errors'
+import { messageOf } from '@sandlot/shared/base/errors'
 import { useCallback } from 'react'
 import { useLocation } from 'wouter'
 import { useChat } from '../state/chat-context.ts'

@@ -1,5 +1,5 @@
-import { type SearchHit, type SearchKind, type SearchResult, searchResult } from '@sandlot/shared/desk/search'
-import { MAX_TITLE_CHARS, type SessionSummary } from '@sandlot/shared/frames'
+import { type SearchHit, type SearchKind, type SearchResult, searchResult } from '@sandlot/shared/chat/search'
+import { MAX_TITLE_CHARS, type SessionSummary } from '@sandlot/shared/chat/frames'
 import { call, findSessions } from '../net/http.ts'
 import { type Pages, usePages } from '../lib/use-pages.ts'
 

@@ -4,8 +4,8 @@
  * draft, across a reload. It lives outside the page of a session, so that going elsewhere stops
  * nothing.
  */
-import { messageOf } from '@sandlot/shared/errors'
-import { formatBytes } from '@sandlot/shared/format-bytes'
+import { messageOf } from '@sandlot/shared/base/errors'
+import { formatBytes } from '@sandlot/shared/base/format-bytes'
 import {
   imageId,
   imageType,
@@ -14,7 +14,7 @@ import {
   MAX_IMAGES,
   MAX_MESSAGE_IMAGE_BYTES,
   type UploadedImage,
-} from '@sandlot/shared/images'
+} from '@sandlot/shared/chat/images'
 import { z } from 'zod'
 import type { KeyValue } from '../lib/storage.ts'
 import { waitingImageUrl } from '../net/images.ts'

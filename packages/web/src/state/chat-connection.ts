@@ -3,8 +3,8 @@
  * also over a reload; what arrives goes into the store. After every break the missed events come
  * first, then the unsent frames go out.
  */
-import type { SessionList } from '@sandlot/shared/api'
-import type { ClientFrame, ServerFrame, SessionSummary } from '@sandlot/shared/frames'
+import type { SessionList } from '@sandlot/shared/account/api'
+import type { ClientFrame, ServerFrame, SessionSummary } from '@sandlot/shared/chat/frames'
 import type { StoreApi } from 'zustand/vanilla'
 import type { KeyValue } from '../lib/storage.ts'
 import { Connection, type ConnectionState } from '../net/connection.ts'

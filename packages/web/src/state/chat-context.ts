@@ -1,5 +1,5 @@
 /** What every part of the signed-in app can reach: the chat of this tab and the person. */
-import type { Me } from '@sandlot/shared/api'
+import type { Me } from '@sandlot/shared/account/api'
 import { createContext, useContext, useState } from 'react'
 import { useStore } from 'zustand'
 import type { UnsentStorage } from '../lib/storage.ts'

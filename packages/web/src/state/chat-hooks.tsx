@@ -1,5 +1,5 @@
 /** What a chat's page does for the list: says what was seen, and begins chats in projects. */
-import type { Mode } from '@sandlot/shared/mode'
+import type { Mode } from '@sandlot/shared/chat/mode'
 import { Folder, X } from 'lucide-react'
 import { useEffect, useEffectEvent } from 'react'
 import { useChat, useChatState } from './chat-context.ts'

@@ -1,10 +1,10 @@
 /** What the list knows beside the chats: projects, what is being deleted, what is chosen. */
-import type { Project } from '@sandlot/shared/desk/chats'
-import { messageOf } from '@sandlot/shared/errors'
+import type { Project } from '@sandlot/shared/chat/chats'
+import { messageOf } from '@sandlot/shared/base/errors'
 import { create } from 'zustand'
 import { fetchProjects, markChats } from '../net/chats.ts'
 import { showToast } from '../ui/toasts.tsx'
-import type { ChatMarks } from '@sandlot/shared/desk/chats'
+import type { ChatMarks } from '@sandlot/shared/chat/chats'
 
 interface Keeping {
   /** Null until they are known. */

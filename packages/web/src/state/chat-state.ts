@@ -2,16 +2,16 @@
  * What the screen knows, and how a batch of frames changes it. Pure: frames in, state out, with the
  * identity of everything that did not change.
  */
-import { sandlotEventOf } from '@sandlot/shared/events'
-import type { Mode } from '@sandlot/shared/mode'
-import type { ClientFrame, ServerFrame, SessionSummary } from '@sandlot/shared/frames'
+import { sandlotEventOf } from '@sandlot/shared/chat/events'
+import type { Mode } from '@sandlot/shared/chat/mode'
+import type { ClientFrame, ServerFrame, SessionSummary } from '@sandlot/shared/chat/frames'
 import {
   emptyTranscript,
   foldTranscript,
   leavesHole,
   type Transcript,
 } from '@sandlot/shared/transcript/transcript'
-import type { Author } from '@sandlot/shared/team/shares'
+import type { Author } from '@sandlot/shared/chat/shares'
 import type { ConnectionState } from '../net/connection.ts'
 import { isInTranscript, type PendingMessage } from './outbox.ts'
 import { NOTHING_WITHDRAWN, type WithdrawnMessages, withUnqueued } from './withdrawn-messages.ts'

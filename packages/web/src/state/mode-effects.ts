@@ -1,4 +1,4 @@
-import type { Mode } from '@sandlot/shared/mode'
+import type { Mode } from '@sandlot/shared/chat/mode'
 
 /** What messages of a participant do in each mode, behind a name. */
 export const MODE_SAYS: Record<Mode, string> = {

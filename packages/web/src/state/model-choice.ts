@@ -1,6 +1,6 @@
 /** Which model answers a session, as the page knows it. */
-import type { Me } from '@sandlot/shared/api'
-import type { ModelAbout } from '@sandlot/shared/model-choice'
+import type { Me } from '@sandlot/shared/account/api'
+import type { ModelAbout } from '@sandlot/shared/chat/model-choice'
 import type { Transcript } from '@sandlot/shared/transcript/transcript'
 
 export interface ModelChoice {

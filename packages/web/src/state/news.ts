@@ -1,5 +1,5 @@
 /** Notifications about chats that are not in view. */
-import type { SessionSummary } from '@sandlot/shared/frames'
+import type { SessionSummary } from '@sandlot/shared/chat/frames'
 
 /**
  * `waiting`: for an approval or an answer. `done`: nothing runs any more in a chat of the reader’s.

@@ -2,13 +2,13 @@
  * Messages that were sent and are not yet known to have arrived. Each keeps its `requestId`, so
  * sending it again after a reconnect or a reload is the same prompt and never a second one.
  */
-import { type ClientFrame, MAX_MESSAGE_CHARS } from '@sandlot/shared/frames'
-import { type Mode, mode } from '@sandlot/shared/mode'
-import { uploadedImage } from '@sandlot/shared/images'
-import { requestId, sessionId } from '@sandlot/shared/ids'
+import { type ClientFrame, MAX_MESSAGE_CHARS } from '@sandlot/shared/chat/frames'
+import { type Mode, mode } from '@sandlot/shared/chat/mode'
+import { uploadedImage } from '@sandlot/shared/chat/images'
+import { requestId, sessionId } from '@sandlot/shared/base/ids'
 import type { Transcript } from '@sandlot/shared/transcript/transcript'
-import { modelChoice } from '@sandlot/shared/model-choice'
-import { follows } from '@sandlot/shared/sandlot-event'
+import { modelChoice } from '@sandlot/shared/chat/model-choice'
+import { follows } from '@sandlot/shared/chat/sandlot-event'
 import { z } from 'zod'
 import { persistedList } from './persisted-list.ts'
 

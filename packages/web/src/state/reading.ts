@@ -1,8 +1,8 @@
 /** Whose the chat on the screen is, who is in it, and what its reader may do there. */
-import type { Me } from '@sandlot/shared/api'
-import type { SessionSummary } from '@sandlot/shared/frames'
-import type { Mode } from '@sandlot/shared/mode'
-import type { Author, ShareAccess } from '@sandlot/shared/team/shares'
+import type { Me } from '@sandlot/shared/account/api'
+import type { SessionSummary } from '@sandlot/shared/chat/frames'
+import type { Mode } from '@sandlot/shared/chat/mode'
+import type { Author, ShareAccess } from '@sandlot/shared/chat/shares'
 import { createContext, useContext, useEffect, useMemo, useState } from 'react'
 import { fetchShares } from '../net/shares.ts'
 import { useChat, useChatState, useSettledView } from './chat-context.ts'

@@ -1,7 +1,7 @@
 /**
  * Files on their way to the workspace. Outside the page that shows them: closing it stops nothing.
  */
-import { messageOf } from '@sandlot/shared/errors'
+import { messageOf } from '@sandlot/shared/base/errors'
 import { create } from 'zustand'
 import { makeFolder, removeFile, uploadFile } from '../net/files.ts'
 import { ApiError } from '../net/http.ts'

@@ -3,8 +3,8 @@
  * received of it, so it is kept in the tab over a reload, as the messages in the outbox are: a mode
  * that was shown must not be another when these are sent.
  */
-import { type ClientFrame, clientFrame } from '@sandlot/shared/frames'
-import type { Mode } from '@sandlot/shared/mode'
+import { type ClientFrame, clientFrame } from '@sandlot/shared/chat/frames'
+import type { Mode } from '@sandlot/shared/chat/mode'
 import { persistedList } from './persisted-list.ts'
 
 export const persistedWaiting = persistedList('sandlot.waiting', clientFrame, 'Choices that were not sent')

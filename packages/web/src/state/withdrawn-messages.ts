@@ -2,7 +2,7 @@
  * Queued messages that a person takes back: what this tab has asked for, and what the log then
  * said.
  */
-import type { SandlotEvent } from '@sandlot/shared/sandlot-event'
+import type { SandlotEvent } from '@sandlot/shared/chat/sandlot-event'
 import type { QueuedEntry } from '@sandlot/shared/transcript/entries'
 
 export interface WithdrawnMessages {

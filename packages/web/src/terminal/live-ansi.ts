@@ -3,7 +3,7 @@
  * grow at the end, unless one replaced others or a gap was filled; then it is rendered anew. Of a
  * flood only the end is read: the rest is gone before it is seen, and would hold up the page.
  */
-import type { OutputPiece } from '@sandlot/shared/call'
+import type { OutputPiece } from '@sandlot/shared/chat/call'
 import { AnsiText, type Rendered } from './ansi-text.ts'
 
 /** Characters that are read at once, but for a piece that has more. */

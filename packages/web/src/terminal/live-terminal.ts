@@ -11,7 +11,7 @@ import {
   type TerminalAsk,
   TERMINAL_WINDOW_BYTES,
   terminalNotice,
-} from '@sandlot/shared/desk/terminals'
+} from '@sandlot/shared/workspace/terminals'
 import { reconnectMs } from '../net/backoff.ts'
 import { fetchTerminals } from '../net/terminals.ts'
 import { screenText } from './screen-text.ts'

@@ -1,6 +1,6 @@
 /** What listens in the person's sandbox, each to be opened in a tab of its own. */
-import { type PortList, portList } from '@sandlot/shared/desk/ports'
-import { messageOf } from '@sandlot/shared/errors'
+import { type PortList, portList } from '@sandlot/shared/workspace/ports'
+import { messageOf } from '@sandlot/shared/base/errors'
 import { ExternalLink, Globe } from 'lucide-react'
 import { type FormEvent, useEffect, useState } from 'react'
 import { call } from '../net/http.ts'

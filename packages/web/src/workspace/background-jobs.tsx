@@ -1,4 +1,4 @@
-import type { BackgroundJob } from '@sandlot/shared/desk/sandbox'
+import type { BackgroundJob } from '@sandlot/shared/workspace/sandbox'
 import { useEffect, useState } from 'react'
 import { Link } from 'wouter'
 import { formatDuration } from '../lib/format.ts'

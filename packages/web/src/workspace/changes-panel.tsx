@@ -1,6 +1,6 @@
 /** The files that changed in the chat on the screen, prompt by prompt, the latest first. */
-import { diffsId, type PromptDiffs, promptDiffs } from '@sandlot/shared/desk/changes'
-import { messageOf } from '@sandlot/shared/errors'
+import { diffsId, type PromptDiffs, promptDiffs } from '@sandlot/shared/workspace/changes'
+import { messageOf } from '@sandlot/shared/base/errors'
 import type { ChangesEntry, Entry } from '@sandlot/shared/transcript/entries'
 import { ChevronRight, FileDiff } from 'lucide-react'
 import { useEffect, useId, useMemo, useRef, useState } from 'react'

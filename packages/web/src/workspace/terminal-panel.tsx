@@ -1,5 +1,5 @@
-import { messageOf } from '@sandlot/shared/errors'
-import { MAX_TERMINALS } from '@sandlot/shared/desk/terminals'
+import { messageOf } from '@sandlot/shared/base/errors'
+import { MAX_TERMINALS } from '@sandlot/shared/workspace/terminals'
 import { ClipboardPaste, Copy, MessageSquareShare, Plus, SquareTerminal, X } from 'lucide-react'
 import { type RefObject, useEffect, useRef, useState } from 'react'
 import { handToComposer } from '../state/composer-text.ts'

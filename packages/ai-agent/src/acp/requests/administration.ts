@@ -2,16 +2,16 @@
  * What administrators see of the whole deployment and change, for our own service: how the tools
  * do, rules for everybody, the agent's settings.
  */
-import { type AgentUser, EXT } from '@sandlot/shared/acp-meta'
-import { SandlotError } from '@sandlot/shared/errors'
+import { type AgentUser, EXT } from '@sandlot/shared/acp/meta'
+import { SandlotError } from '@sandlot/shared/base/errors'
 import {
   type ProcessSettings,
   type SettingRow,
   configurationParams,
-} from '@sandlot/shared/office/configuration'
-import { type DeploymentRules, deploymentRulesParams } from '@sandlot/shared/office/deployment-rules'
-import { type ToolStatsView, toolStatsParams } from '@sandlot/shared/office/tool-stats'
-import type { Rule } from '@sandlot/shared/rules'
+} from '@sandlot/shared/admin/configuration'
+import { type DeploymentRules, deploymentRulesParams } from '@sandlot/shared/admin/deployment-rules'
+import { type ToolStatsView, toolStatsParams } from '@sandlot/shared/admin/tool-stats'
+import type { Rule } from '@sandlot/shared/chat/rules'
 import type { RuleBook } from '../../approval/rule-book.ts'
 import { actorOf } from '../actor.ts'
 import type { ClientConnection } from '../connection.ts'

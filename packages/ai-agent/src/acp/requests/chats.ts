@@ -1,7 +1,7 @@
 /** `_sandlot/mark_chats`, `_sandlot/projects`: how people keep their chats, for our own service. */
-import { EXT } from '@sandlot/shared/acp-meta'
-import { markChatsParams, projectsParams } from '@sandlot/shared/desk/chats'
-import { SandlotError } from '@sandlot/shared/errors'
+import { EXT } from '@sandlot/shared/acp/meta'
+import { markChatsParams, projectsParams } from '@sandlot/shared/chat/chats'
+import { SandlotError } from '@sandlot/shared/base/errors'
 import { noProject } from '@sandlot/storage/shares/chats'
 import { parseParams } from '../errors.ts'
 import type { AcpServerParts, ExtensionHandlers } from '../handler-context.ts'

@@ -1,7 +1,7 @@
 /** `_sandlot/exec`: a command of a person, for our own service. */
-import { EXT } from '@sandlot/shared/acp-meta'
-import { execParams } from '@sandlot/shared/desk/exec'
-import { SandlotError } from '@sandlot/shared/errors'
+import { EXT } from '@sandlot/shared/acp/meta'
+import { execParams } from '@sandlot/shared/workspace/exec'
+import { SandlotError } from '@sandlot/shared/base/errors'
 import { actorOf } from '../actor.ts'
 import { parseParams } from '../errors.ts'
 import type { AcpServerParts, ExtensionHandlers } from '../handler-context.ts'

@@ -12,10 +12,10 @@ import {
   sharesParams,
   snapshotsParams,
   unqueueParams,
-} from '@sandlot/shared/acp-meta'
-import { SandlotError } from '@sandlot/shared/errors'
-import type { NewAudit } from '@sandlot/shared/office/audit'
-import type { Author } from '@sandlot/shared/team/shares'
+} from '@sandlot/shared/acp/meta'
+import { SandlotError } from '@sandlot/shared/base/errors'
+import type { NewAudit } from '@sandlot/shared/admin/audit'
+import type { Author } from '@sandlot/shared/chat/shares'
 import { documentOf, exportPrompt, framesOf } from '../../replay/prompt-export.ts'
 import type { RequestFrame } from '../../replay/mark.ts'
 import { type Access, type Right, authorOf, requireRight } from '../../session/access.ts'

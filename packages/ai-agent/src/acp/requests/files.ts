@@ -4,9 +4,9 @@
  */
 import { SandboxError } from '@sandlot/sandbox/errors'
 import type { SandboxFiles } from '@sandlot/sandbox/sandbox'
-import { EXT } from '@sandlot/shared/acp-meta'
-import { SandlotError } from '@sandlot/shared/errors'
-import type { Rule } from '@sandlot/shared/rules'
+import { EXT } from '@sandlot/shared/acp/meta'
+import { SandlotError } from '@sandlot/shared/base/errors'
+import type { Rule } from '@sandlot/shared/chat/rules'
 import {
   type DirectoryList,
   type FilePiece,
@@ -17,7 +17,7 @@ import {
   MAX_PIECE_BYTES,
   type ParsedFilesAsk,
   filesParams,
-} from '@sandlot/shared/person/files'
+} from '@sandlot/shared/workspace/files'
 import { fileProblem } from '../../approval/engine.ts'
 import { absolutePath } from '../../approval/files.ts'
 import { statIfExists } from '../../tools/workspace-files.ts'

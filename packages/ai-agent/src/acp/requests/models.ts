@@ -1,7 +1,7 @@
 /** `_sandlot/models`: endpoints of models, for administrators. */
-import { EXT, modelsParams } from '@sandlot/shared/acp-meta'
-import { SandlotError } from '@sandlot/shared/errors'
-import type { EndpointTestResult, ModelsView } from '@sandlot/shared/team/models-api'
+import { EXT, modelsParams } from '@sandlot/shared/acp/meta'
+import { SandlotError } from '@sandlot/shared/base/errors'
+import type { EndpointTestResult, ModelsView } from '@sandlot/shared/account/models-api'
 import { testEndpoint } from '../../model/endpoint-test.ts'
 import { actorOf } from '../actor.ts'
 import { parseParams } from '../errors.ts'

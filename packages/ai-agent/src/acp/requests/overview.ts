@@ -1,8 +1,8 @@
 /** `_sandlot/overview`: what runs and what waits, for administrators, who may stop it. */
-import { EXT, overviewParams } from '@sandlot/shared/acp-meta'
-import { SandlotError } from '@sandlot/shared/errors'
-import type { Finding } from '@sandlot/shared/finding'
-import type { AgentOverview } from '@sandlot/shared/office/overview'
+import { EXT, overviewParams } from '@sandlot/shared/acp/meta'
+import { SandlotError } from '@sandlot/shared/base/errors'
+import type { Finding } from '@sandlot/shared/base/finding'
+import type { AgentOverview } from '@sandlot/shared/admin/overview'
 import { actorOf } from '../actor.ts'
 import { parseParams } from '../errors.ts'
 import type { AcpServerParts, ExtensionHandlers } from '../handler-context.ts'

@@ -2,10 +2,10 @@
  * Requests about one person, from our own service: secrets, MCP sign-ins, instructions, rules,
  * removal.
  */
-import { EXT, mcpSignInParams, removePersonParams } from '@sandlot/shared/acp-meta'
-import { SandlotError, messageOf } from '@sandlot/shared/errors'
-import type { NewAudit } from '@sandlot/shared/office/audit'
-import { type SecretList, secretsParams } from '@sandlot/shared/person/secrets'
+import { EXT, mcpSignInParams, removePersonParams } from '@sandlot/shared/acp/meta'
+import { SandlotError, messageOf } from '@sandlot/shared/base/errors'
+import type { NewAudit } from '@sandlot/shared/admin/audit'
+import { type SecretList, secretsParams } from '@sandlot/shared/account/secrets'
 import { actorOf } from '../actor.ts'
 import { parseParams } from '../errors.ts'
 import type { AcpServerParts, ExtensionHandlers } from '../handler-context.ts'
@@ -14,9 +14,9 @@ import {
   type Instructions,
   type TeamInstructions,
   instructionsParams,
-} from '@sandlot/shared/person/instructions'
+} from '@sandlot/shared/account/instructions'
 import { TEAM } from '../../config/instructions.ts'
-import { rulesParams } from '@sandlot/shared/person/rules-api'
+import { rulesParams } from '@sandlot/shared/account/rules-api'
 
 /** `_sandlot/secrets`: a person's secrets by name. Values are written and never returned. */
 export function secretsRequests(parts: AcpServerParts): ExtensionHandlers {

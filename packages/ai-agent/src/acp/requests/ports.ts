@@ -1,9 +1,9 @@
 /** `_sandlot/ports`: programs that listen in a person's own sandbox, for our own service. */
 import type { Duplex } from 'node:stream'
 import { SandboxError } from '@sandlot/sandbox/errors'
-import { EXT } from '@sandlot/shared/acp-meta'
-import { portsParams } from '@sandlot/shared/desk/ports'
-import { SandlotError } from '@sandlot/shared/errors'
+import { EXT } from '@sandlot/shared/acp/meta'
+import { portsParams } from '@sandlot/shared/workspace/ports'
+import { SandlotError } from '@sandlot/shared/base/errors'
 import { createWebSocketStream } from 'ws'
 import { parseParams } from '../errors.ts'
 import type { AcpServerParts, ExtensionHandlers } from '../handler-context.ts'

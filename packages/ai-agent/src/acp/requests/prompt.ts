@@ -1,8 +1,8 @@
 /** `session/prompt`, pending until the prompt has ended, and `session/cancel`. */
 import { type AgentApp, methods } from '@agentclientprotocol/sdk'
-import { EXT, foreignPromptMeta, promptMeta, typingParams } from '@sandlot/shared/acp-meta'
-import { SandlotError, messageOf } from '@sandlot/shared/errors'
-import { newId } from '@sandlot/shared/ids'
+import { EXT, foreignPromptMeta, promptMeta, typingParams } from '@sandlot/shared/acp/meta'
+import { SandlotError, messageOf } from '@sandlot/shared/base/errors'
+import { newId } from '@sandlot/shared/base/ids'
 import { takesImages } from '../../model/model.ts'
 import { promptContent } from '../prompt-content.ts'
 import { parseParams } from '../errors.ts'

@@ -1,7 +1,7 @@
 /** `_sandlot/retention`: how long things are kept, for administrators. */
-import { EXT } from '@sandlot/shared/acp-meta'
-import { SandlotError } from '@sandlot/shared/errors'
-import { type RetentionPreview, type RetentionView, retentionParams } from '@sandlot/shared/office/retention'
+import { EXT } from '@sandlot/shared/acp/meta'
+import { SandlotError } from '@sandlot/shared/base/errors'
+import { type RetentionPreview, type RetentionView, retentionParams } from '@sandlot/shared/admin/retention'
 import { actorOf } from '../actor.ts'
 import { parseParams } from '../errors.ts'
 import type { AcpServerParts, ExtensionHandlers } from '../handler-context.ts'

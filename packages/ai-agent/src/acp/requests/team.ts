@@ -11,9 +11,9 @@ import {
   putPersonParams,
   settingsParams,
   teamSeedsParams,
-} from '@sandlot/shared/acp-meta'
-import { SandlotError } from '@sandlot/shared/errors'
-import type { BudgetList } from '@sandlot/shared/office/usage'
+} from '@sandlot/shared/acp/meta'
+import { SandlotError } from '@sandlot/shared/base/errors'
+import type { BudgetList } from '@sandlot/shared/admin/usage'
 import type { SettingsBook } from '../../people/settings-book.ts'
 import { actorOf } from '../actor.ts'
 import { parseParams } from '../errors.ts'

@@ -1,7 +1,7 @@
 /** `_sandlot/terminals`: a person's own terminals, for our own service. */
-import { EXT } from '@sandlot/shared/acp-meta'
-import { terminalsParams } from '@sandlot/shared/desk/terminals'
-import { SandlotError } from '@sandlot/shared/errors'
+import { EXT } from '@sandlot/shared/acp/meta'
+import { terminalsParams } from '@sandlot/shared/workspace/terminals'
+import { SandlotError } from '@sandlot/shared/base/errors'
 import { actorOf } from '../actor.ts'
 import { parseParams } from '../errors.ts'
 import type { AcpServerParts, ExtensionHandlers } from '../handler-context.ts'

@@ -1,6 +1,6 @@
 /** `_sandlot/watch`: the directories of a person's workspace that a page of theirs shows. */
-import { EXT, watchParams } from '@sandlot/shared/acp-meta'
-import { SandlotError } from '@sandlot/shared/errors'
+import { EXT, watchParams } from '@sandlot/shared/acp/meta'
+import { SandlotError } from '@sandlot/shared/base/errors'
 import { parseParams } from '../errors.ts'
 import type { AcpServerParts, ExtensionHandlers } from '../handler-context.ts'
 import { withSandboxErrors } from '../sandbox-error.ts'

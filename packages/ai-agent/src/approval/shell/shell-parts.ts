@@ -3,7 +3,7 @@
  * `unknown` part, so that nothing is ever left out. Never throws, and bounded: what is too long or
  * too deep is unknown as a whole.
  */
-import { messageOf } from '@sandlot/shared/errors'
+import { messageOf } from '@sandlot/shared/base/errors'
 import {
   type Assignment,
   type Command,

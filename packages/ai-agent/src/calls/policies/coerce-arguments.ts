@@ -3,7 +3,7 @@
  * out. Where the schema wants the one and got exactly the other, it is read; nothing else is
  * guessed.
  */
-import { isExactNumber, parseExactly, stringifyExactly } from '@sandlot/shared/exact-numbers'
+import { isExactNumber, parseExactly, stringifyExactly } from '@sandlot/shared/base/exact-numbers'
 import type { z } from 'zod'
 import { propertiesOf } from '../../tools/tool-schema.ts'
 

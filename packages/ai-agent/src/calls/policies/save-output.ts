@@ -3,7 +3,7 @@
  * it bytes are only counted and the command runs on. One append is under way per call; what arrives
  * meanwhile goes with the next one, so a fast command makes few, large ones.
  */
-import type { OutputInfo } from '@sandlot/shared/call'
+import type { OutputInfo } from '@sandlot/shared/chat/call'
 import { newlinesInBytes } from '../../tools/output/count-newlines.ts'
 import { outputUrl, truncateToolOutput, withOwnWords } from '../../tools/output/truncate-output.ts'
 import type { CallContext, CallOutput, Policy, ToolCall, ToolOutcome } from '../../tools/tool.ts'

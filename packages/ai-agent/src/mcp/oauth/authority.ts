@@ -14,7 +14,7 @@ import {
   type OAuthProtectedResourceMetadata,
   resourceUrlFromServerUrl,
 } from '@modelcontextprotocol/client'
-import { messageOf } from '@sandlot/shared/errors'
+import { messageOf } from '@sandlot/shared/base/errors'
 import { AddressNotAllowedError } from '@sandlot/shared/node/safe-fetch'
 import { ServerUnavailableError } from '../error.ts'
 

@@ -6,7 +6,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { AuthProvider } from '@modelcontextprotocol/client'
-import { MCP_SIGN_IN_PATH } from '@sandlot/shared/mcp-client'
+import { MCP_SIGN_IN_PATH } from '@sandlot/shared/base/mcp-client'
 import { SignInRequiredError, reasonOf } from '../error.ts'
 import { OAuthAccess } from './access.ts'
 import { type ClientServerFetch, oauthFetch } from './fetch.ts'

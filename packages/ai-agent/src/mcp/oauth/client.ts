@@ -8,7 +8,7 @@ import {
   type OAuthClientMetadata,
   registerClient,
 } from '@modelcontextprotocol/client'
-import { MCP_CLIENT_PATH, mcpClientDocument } from '@sandlot/shared/mcp-client'
+import { MCP_CLIENT_PATH, mcpClientDocument } from '@sandlot/shared/base/mcp-client'
 import { isPrivateHost } from '@sandlot/shared/node/addresses'
 import { z } from 'zod'
 import { ServerUnavailableError } from '../error.ts'

@@ -3,7 +3,7 @@
  * was redirected before a restart of the agent comes back to the same. Each can be used once, and
  * expires.
  */
-import { MAX_SECRET_CHARS } from '@sandlot/shared/person/secrets'
+import { MAX_SECRET_CHARS } from '@sandlot/shared/account/secrets'
 import { z } from 'zod'
 import { SealError } from '../../secrets/vault.ts'
 import { SerialQueue } from '@sandlot/shared/async/serial-queue'

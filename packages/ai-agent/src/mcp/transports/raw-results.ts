@@ -4,7 +4,7 @@
  * of a call, and `readResult` the result as it came, with every digit.
  */
 import type { FetchLike, JSONRPCMessage, Transport } from '@modelcontextprotocol/client'
-import { mayChange, withDigits } from '@sandlot/shared/exact-numbers'
+import { mayChange, withDigits } from '@sandlot/shared/base/exact-numbers'
 import { isObject, member, parseExactJson, textMember } from '../../model/json.ts'
 
 /** A transport that keeps results from the SDK. */

@@ -5,7 +5,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import type { CommandExit, RunningCommand, Sandbox } from '@sandlot/sandbox/sandbox'
 import { orTimeout } from '@sandlot/shared/async/or-timeout'
-import { messageOf } from '@sandlot/shared/errors'
+import { messageOf } from '@sandlot/shared/base/errors'
 import { type BytePipe, StdinBlockedError, MAX_UNREAD_BYTES, type StderrLog } from './stdio.ts'
 
 interface SandboxProcess {

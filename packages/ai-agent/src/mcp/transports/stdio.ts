@@ -5,9 +5,9 @@
  */
 import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises'
 import { type JSONRPCMessage, parseJSONRPCMessage, serializeMessage } from '@modelcontextprotocol/client'
-import { messageOf } from '@sandlot/shared/errors'
+import { messageOf } from '@sandlot/shared/base/errors'
 import { LineSplitter, TOO_LONG } from '@sandlot/shared/node/line-splitter'
-import { withDigits } from '@sandlot/shared/exact-numbers'
+import { withDigits } from '@sandlot/shared/base/exact-numbers'
 import { RawResults, type ToolTransport } from './raw-results.ts'
 import type { Log } from '../../log.ts'
 

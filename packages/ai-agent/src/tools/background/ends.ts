@@ -2,7 +2,7 @@
  * Background commands that have ended since the last turn: said in the log, so that the model and
  * the screen know.
  */
-import { type SessionEvent, makeSandlotEvent } from '@sandlot/shared/events'
+import { type SessionEvent, makeSandlotEvent } from '@sandlot/shared/chat/events'
 import type { Sandboxes } from '@sandlot/sandbox/sandboxes'
 import { type JobState, endOf, endWords, jobState } from './job-state.ts'
 import { type Job, openJobsOf } from './jobs.ts'

@@ -1,6 +1,6 @@
 /** How a background command stands, asked of the sandbox that runs it. */
-import type { ExitInfo } from '@sandlot/shared/call'
-import type { FailureReason } from '@sandlot/shared/reasons'
+import type { ExitInfo } from '@sandlot/shared/chat/call'
+import type { FailureReason } from '@sandlot/shared/chat/reasons'
 import type { CommandExit, Sandbox } from '@sandlot/sandbox/sandbox'
 import { REASON_OF_EXIT } from '../sandbox-reasons.ts'
 import type { Job } from './jobs.ts'

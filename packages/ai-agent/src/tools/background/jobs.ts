@@ -2,7 +2,7 @@
  * Commands that go on after their call: a fold of the session's log, so that a restart knows them
  * too.
  */
-import { type OutcomeEvent, type SessionEvent, isOutcome, sandlotEventOf } from '@sandlot/shared/events'
+import { type OutcomeEvent, type SessionEvent, isOutcome, sandlotEventOf } from '@sandlot/shared/chat/events'
 import { z } from 'zod'
 
 /** `data.background` of an outcome: what started, was read or was stopped. */

@@ -1,9 +1,9 @@
 /** What runs in the background of a person's sandbox, whichever of their chats started it. */
 import type { Sandbox } from '@sandlot/sandbox/sandbox'
 import { orAborted } from '@sandlot/shared/async/or-aborted'
-import type { BackgroundJob } from '@sandlot/shared/desk/sandbox'
-import { SandlotError } from '@sandlot/shared/errors'
-import { type SessionEvent, metaOf } from '@sandlot/shared/events'
+import type { BackgroundJob } from '@sandlot/shared/workspace/sandbox'
+import { SandlotError } from '@sandlot/shared/base/errors'
+import { type SessionEvent, metaOf } from '@sandlot/shared/chat/events'
 import type { SessionReader } from '@sandlot/storage/sessions/store'
 import { jobsOf, logPath } from './jobs.ts'
 

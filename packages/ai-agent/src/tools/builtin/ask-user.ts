@@ -5,7 +5,7 @@ import {
   type QuestionContent,
   type QuestionField,
   questionContent,
-} from '@sandlot/shared/question'
+} from '@sandlot/shared/chat/question'
 import { z } from 'zod'
 import { ToolError } from '../tool-error.ts'
 import {

@@ -4,7 +4,7 @@ import { ToolError } from '../tool-error.ts'
 import { defineTool } from '../tool.ts'
 import { grouped, truncateToolOutput } from '../output/truncate-output.ts'
 import { pathArg, saidPath } from '../quoted-path.ts'
-import { quotePath } from '@sandlot/shared/quoted-path'
+import { quotePath } from '@sandlot/shared/base/quoted-path'
 import { WORKSPACE, openWorkspace, pathLocations } from '../workspace-path.ts'
 import { statIfExists } from '../workspace-files.ts'
 

@@ -1,4 +1,4 @@
-import { MAX_IMAGE_BYTES } from '@sandlot/shared/images'
+import { MAX_IMAGE_BYTES } from '@sandlot/shared/chat/images'
 import type { SandboxFiles } from '@sandlot/sandbox/sandbox'
 import { z } from 'zod'
 import { ToolError } from '../tool-error.ts'

@@ -1,5 +1,5 @@
-import type { OutputInfo } from '@sandlot/shared/call'
-import { isOutcome, metaOf, isAnnounced } from '@sandlot/shared/events'
+import type { OutputInfo } from '@sandlot/shared/chat/call'
+import { isOutcome, metaOf, isAnnounced } from '@sandlot/shared/chat/events'
 import { z } from 'zod'
 import { createTerminalCleaner } from '../output/ansi-text.ts'
 import { ToolError } from '../tool-error.ts'

@@ -3,7 +3,7 @@
  * tail to the model. Bytes are acknowledged to the sandbox once they are stored, so that neither
  * side's crash loses any.
  */
-import type { OutputInfo } from '@sandlot/shared/call'
+import type { OutputInfo } from '@sandlot/shared/chat/call'
 import { createTerminalCleaner } from './ansi-text.ts'
 import { newlinesInBytes } from './count-newlines.ts'
 import type { LiveOutput } from './live-output.ts'

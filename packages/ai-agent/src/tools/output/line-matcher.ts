@@ -2,7 +2,7 @@
  * Finds lines by a pattern that a model wrote, on a thread of its own: such a pattern may take for
  * ever.
  */
-import { messageOf } from '@sandlot/shared/errors'
+import { messageOf } from '@sandlot/shared/base/errors'
 import { ToolError } from '../tool-error.ts'
 import { WorkerPool } from '../worker-pool.ts'
 

@@ -3,7 +3,7 @@
  * on character borders. A faster command skips ahead; the store has what was skipped.
  */
 import { orTimeout } from '@sandlot/shared/async/or-timeout'
-import type { OutputPiece } from '@sandlot/shared/call'
+import type { OutputPiece } from '@sandlot/shared/chat/call'
 import { characterStart } from './utf8.ts'
 
 const MAX_PIECE_BYTES = 64 * 1024

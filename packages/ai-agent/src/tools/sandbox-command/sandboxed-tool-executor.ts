@@ -5,8 +5,8 @@
  */
 import { inSandbox } from '../../approval/files.ts'
 import { orTimeout } from '@sandlot/shared/async/or-timeout'
-import type { ExitInfo } from '@sandlot/shared/call'
-import type { FailureReason } from '@sandlot/shared/reasons'
+import type { ExitInfo } from '@sandlot/shared/chat/call'
+import type { FailureReason } from '@sandlot/shared/chat/reasons'
 import type { RefusedHost } from '@sandlot/sandbox/sandbox'
 import { SandboxError, type SandboxErrorCode } from '@sandlot/sandbox/errors'
 import type { CommandExit, RunningCommand, Sandbox } from '@sandlot/sandbox/sandbox'

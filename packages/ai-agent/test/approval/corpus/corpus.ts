@@ -2,7 +2,7 @@
  * Commands and what must become of them, under one stated set of rules in the mode `manual`. `deny`: the denied program
  * is there to be seen. `ask`: it may be there, or nothing is known. `allow`: proven to only read, or allowed by a rule.
  */
-import type { Rule, RuleEffect, Verdict } from '@sandlot/shared/rules'
+import type { Rule, RuleEffect, Verdict } from '@sandlot/shared/chat/rules'
 
 export type Case = readonly [command: string, expected: Verdict]
 

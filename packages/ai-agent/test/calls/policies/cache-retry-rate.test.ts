@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { isOutcome, metaOf } from '@sandlot/shared/events'
+import { isOutcome, metaOf } from '@sandlot/shared/chat/events'
 import { cache } from '../../../src/calls/policies/cache.ts'
 import { rateLimit } from '../../../src/calls/policies/rate-limit.ts'
 import { ToolError } from '../../../src/tools/tool-error.ts'

@@ -1,5 +1,5 @@
 /** The order of the policies, pair by pair, by what a user or an operator would see if two of them changed places. */
-import { isOutcome, metaOf } from '@sandlot/shared/events'
+import { isOutcome, metaOf } from '@sandlot/shared/chat/events'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { ToolError } from '../../../src/tools/tool-error.ts'

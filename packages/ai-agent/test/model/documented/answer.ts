@@ -1,5 +1,5 @@
 /** Answers as provider families send them, written from their documentation and from public reports. */
-import type { ModelErrorClass } from '@sandlot/shared/reasons'
+import type { ModelErrorClass } from '@sandlot/shared/chat/reasons'
 import type { ModelAnswer } from '../../../src/model/model.ts'
 
 export interface DocumentedAnswer {

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { OutputPiece } from '@sandlot/shared/call'
+import type { OutputPiece } from '@sandlot/shared/chat/call'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { createLiveOutput } from '../../../src/tools/output/live-output.ts'

@@ -3,7 +3,7 @@
  * it wrote, and the processes that are left.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type SessionEvent, isLive, metaOf } from '@sandlot/shared/events'
+import { type SessionEvent, isLive, metaOf } from '@sandlot/shared/chat/events'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { sample } from '../../../../../test/campaign.ts'
 import { TestBatch } from '../../calls/test-batch.ts'

@@ -5,17 +5,17 @@ import {
   newPasswordRequest,
   setupRequest,
   signInRequest,
-} from '@sandlot/shared/api'
-import type { Account, Me } from '@sandlot/shared/api'
-import { SandlotError } from '@sandlot/shared/errors'
-import { lowerMode } from '@sandlot/shared/mode'
-import { NOT_SIGNED_IN } from '@sandlot/shared/office/audit'
+} from '@sandlot/shared/account/api'
+import type { Account, Me } from '@sandlot/shared/account/api'
+import { SandlotError } from '@sandlot/shared/base/errors'
+import { lowerMode } from '@sandlot/shared/chat/mode'
+import { NOT_SIGNED_IN } from '@sandlot/shared/admin/audit'
 import {
   acceptInvitationRequest,
   invitationLook,
   secondFactorRequest,
-} from '@sandlot/shared/team/sign-in-api'
-import type { InvitationOffer } from '@sandlot/shared/team/sign-in-api'
+} from '@sandlot/shared/account/sign-in-api'
+import type { InvitationOffer } from '@sandlot/shared/account/sign-in-api'
 import { SecondFactorNeeded } from '@sandlot/storage/accounts/store'
 import type { Origin, SignedIn } from '@sandlot/storage/accounts/store'
 import { Hono } from 'hono'

@@ -2,8 +2,8 @@
  * `GET /api/people?query=`: with whom one may share. Names and ids; an address only where two have
  * the same name. A guest gets nothing.
  */
-import { SandlotError } from '@sandlot/shared/errors'
-import { type Directory, MAX_FOUND } from '@sandlot/shared/team/shares-api'
+import { SandlotError } from '@sandlot/shared/base/errors'
+import { type Directory, MAX_FOUND } from '@sandlot/shared/chat/shares-api'
 import { Hono } from 'hono'
 import { z } from 'zod'
 import { problemsOf } from '../../socket/frame.ts'

@@ -1,6 +1,6 @@
 /** Standing instructions of users and of the team, passed through to the agent. */
-import { EXT } from '@sandlot/shared/acp-meta'
-import { instructions, teamInstructions } from '@sandlot/shared/person/instructions'
+import { EXT } from '@sandlot/shared/acp/meta'
+import { instructions, teamInstructions } from '@sandlot/shared/account/instructions'
 import { Hono } from 'hono'
 import { agentUserOf } from '../../auth/agent-user.ts'
 import type { AppEnv, Ctx, Parts } from '../context.ts'

@@ -1,7 +1,7 @@
 /** The OAuth redirect of MCP servers. ai-agent finishes the sign-in; the page shows the result. */
-import { EXT, mcpSignInResult } from '@sandlot/shared/acp-meta'
-import { MCP_SIGN_IN_PATH, publishedMcpClient } from '@sandlot/shared/mcp-client'
-import { type ServerScope, serverScope } from '@sandlot/shared/office/mcp-servers'
+import { EXT, mcpSignInResult } from '@sandlot/shared/acp/meta'
+import { MCP_SIGN_IN_PATH, publishedMcpClient } from '@sandlot/shared/base/mcp-client'
+import { type ServerScope, serverScope } from '@sandlot/shared/admin/mcp-servers'
 import { Hono } from 'hono'
 import { deleteCookie, getCookie } from 'hono/cookie'
 import { agentUserOf } from '../../auth/agent-user.ts'

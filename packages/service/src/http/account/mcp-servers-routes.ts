@@ -1,14 +1,14 @@
 /** MCP servers that are added on the page: passed on to the agent, which keeps their values. */
-import { EXT, type McpServersAsk } from '@sandlot/shared/acp-meta'
-import { SandlotError } from '@sandlot/shared/errors'
+import { EXT, type McpServersAsk } from '@sandlot/shared/acp/meta'
+import { SandlotError } from '@sandlot/shared/base/errors'
 import {
   type ServerScope,
   serverRequest,
   serverSignIn,
   serverStatus,
   serversView,
-} from '@sandlot/shared/office/mcp-servers'
-import { MCP_SIGN_IN_PATH } from '@sandlot/shared/mcp-client'
+} from '@sandlot/shared/admin/mcp-servers'
+import { MCP_SIGN_IN_PATH } from '@sandlot/shared/base/mcp-client'
 import { Hono } from 'hono'
 import { setCookie } from 'hono/cookie'
 import { agentUserOf } from '../../auth/agent-user.ts'

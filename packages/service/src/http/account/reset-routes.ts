@@ -1,7 +1,7 @@
 /** A forgotten password: a link by mail, and the new password behind it. */
-import { SandlotError, messageOf } from '@sandlot/shared/errors'
-import { type AuditFrom, NOT_SIGNED_IN } from '@sandlot/shared/office/audit'
-import { resetPasswordRequest, resetRequest } from '@sandlot/shared/team/sign-in-api'
+import { SandlotError, messageOf } from '@sandlot/shared/base/errors'
+import { type AuditFrom, NOT_SIGNED_IN } from '@sandlot/shared/admin/audit'
+import { resetPasswordRequest, resetRequest } from '@sandlot/shared/account/sign-in-api'
 import { Hono } from 'hono'
 import { whomOf } from '../../auth/agent-user.ts'
 import type { AppEnv, Parts } from '../context.ts'

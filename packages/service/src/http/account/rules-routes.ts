@@ -1,7 +1,7 @@
 /** The user's own approval rules, passed through to ai-agent, which keeps and applies them. */
-import { EXT } from '@sandlot/shared/acp-meta'
-import { rule } from '@sandlot/shared/rules'
-import { type RulesAsk, askedReport, newRule, ruleList, rulePreview } from '@sandlot/shared/person/rules-api'
+import { EXT } from '@sandlot/shared/acp/meta'
+import { rule } from '@sandlot/shared/chat/rules'
+import { type RulesAsk, askedReport, newRule, ruleList, rulePreview } from '@sandlot/shared/account/rules-api'
 import { Hono } from 'hono'
 import { agentUserOf } from '../../auth/agent-user.ts'
 import type { AppEnv, Ctx, Parts } from '../context.ts'

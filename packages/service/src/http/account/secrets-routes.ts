@@ -2,9 +2,9 @@
  * A user's secrets: names can be listed, values only set. Passed through to the agent, which keeps
  * them.
  */
-import { EXT } from '@sandlot/shared/acp-meta'
-import { SandlotError } from '@sandlot/shared/errors'
-import { type SecretList, secretList, secretName, secretValue } from '@sandlot/shared/person/secrets'
+import { EXT } from '@sandlot/shared/acp/meta'
+import { SandlotError } from '@sandlot/shared/base/errors'
+import { type SecretList, secretList, secretName, secretValue } from '@sandlot/shared/account/secrets'
 import { Hono } from 'hono'
 import { agentUserOf } from '../../auth/agent-user.ts'
 import { problemsOf } from '../../socket/frame.ts'

@@ -1,13 +1,13 @@
 /** Sign-in by providers: which there are, there and back, and links to one's account. */
-import { SandlotError } from '@sandlot/shared/errors'
+import { SandlotError } from '@sandlot/shared/base/errors'
 import {
   beginSignInRequest,
   linkProviderRequest,
   secondFactorPassword,
   secondFactorRemoval,
   secondFactorRequest,
-} from '@sandlot/shared/team/sign-in-api'
-import type { AccountWays, SignInEntry, SignInWays } from '@sandlot/shared/team/sign-in-api'
+} from '@sandlot/shared/account/sign-in-api'
+import type { AccountWays, SignInEntry, SignInWays } from '@sandlot/shared/account/sign-in-api'
 import type { SignedIn } from '@sandlot/storage/accounts/store'
 import { Hono } from 'hono'
 import { deleteCookie, getCookie, setCookie } from 'hono/cookie'

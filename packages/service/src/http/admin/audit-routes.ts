@@ -1,5 +1,5 @@
 /** The audit log of both processes, for administrators: read, searched, exported, checked. */
-import { SandlotError } from '@sandlot/shared/errors'
+import { SandlotError } from '@sandlot/shared/base/errors'
 import {
   type AuditAsk,
   type AuditEntry,
@@ -8,8 +8,8 @@ import {
   auditAsk,
   auditSource,
   chatIdOf,
-} from '@sandlot/shared/office/audit'
-import { csvOf } from '@sandlot/shared/office/csv'
+} from '@sandlot/shared/admin/audit'
+import { csvOf } from '@sandlot/shared/admin/csv'
 import type { AuditQuery, AuditReads } from '@sandlot/storage/audit/audit'
 import type { ReaderOf } from '@sandlot/storage/shares/shares'
 import { Hono } from 'hono'

@@ -1,7 +1,7 @@
 /** Invitations, for administrators: make, list, revoke. */
-import { SandlotError } from '@sandlot/shared/errors'
-import { newInvitationRequest } from '@sandlot/shared/team/sign-in-api'
-import type { NewInvitation } from '@sandlot/shared/team/sign-in-api'
+import { SandlotError } from '@sandlot/shared/base/errors'
+import { newInvitationRequest } from '@sandlot/shared/account/sign-in-api'
+import type { NewInvitation } from '@sandlot/shared/account/sign-in-api'
 import { Hono } from 'hono'
 import { actorOf } from '../../auth/agent-user.ts'
 import type { AppEnv, Parts } from '../context.ts'

@@ -1,11 +1,11 @@
 /** Endpoints of models, for administrators: passed on to the agent, which keeps their keys. */
-import { EXT, type ModelsAsk } from '@sandlot/shared/acp-meta'
+import { EXT, type ModelsAsk } from '@sandlot/shared/acp/meta'
 import {
   endpointRequest,
   endpointTestRequest,
   endpointTestResult,
   modelsView,
-} from '@sandlot/shared/team/models-api'
+} from '@sandlot/shared/account/models-api'
 import { Hono } from 'hono'
 import { agentUserOf } from '../../auth/agent-user.ts'
 import type { AppEnv, Ctx, Parts } from '../context.ts'

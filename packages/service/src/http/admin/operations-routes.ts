@@ -1,12 +1,12 @@
 /** The deployment as a whole, for administrators: tools, sandboxes, rules, settings. */
-import { EXT } from '@sandlot/shared/acp-meta'
-import { SandlotError } from '@sandlot/shared/errors'
-import { type ConfigurationView, processSettings } from '@sandlot/shared/office/configuration'
+import { EXT } from '@sandlot/shared/acp/meta'
+import { SandlotError } from '@sandlot/shared/base/errors'
+import { type ConfigurationView, processSettings } from '@sandlot/shared/admin/configuration'
 import {
   type DeploymentRulesAsk,
   deploymentRules,
   newDeploymentRule,
-} from '@sandlot/shared/office/deployment-rules'
+} from '@sandlot/shared/admin/deployment-rules'
 import {
   MOST_MEASURED,
   type SandboxesAsk,
@@ -14,8 +14,8 @@ import {
   type SandboxesView,
   agentSandboxes,
   sandboxUses,
-} from '@sandlot/shared/office/sandboxes'
-import { rule } from '@sandlot/shared/rules'
+} from '@sandlot/shared/admin/sandboxes'
+import { rule } from '@sandlot/shared/chat/rules'
 import { Hono } from 'hono'
 import { mergeToolStats } from '../../agent/merge-answers.ts'
 import { agentUserOf } from '../../auth/agent-user.ts'

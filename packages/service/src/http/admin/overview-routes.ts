@@ -1,8 +1,8 @@
 /** How this Sandlot is: health, who is here, what runs and waits; for administrators. */
-import { EXT, type OverviewAsk } from '@sandlot/shared/acp-meta'
-import { findings } from '@sandlot/shared/office/checks'
-import type { AgentOverview, Overview } from '@sandlot/shared/office/overview'
-import { messageOf } from '@sandlot/shared/errors'
+import { EXT, type OverviewAsk } from '@sandlot/shared/acp/meta'
+import { findings } from '@sandlot/shared/admin/checks'
+import type { AgentOverview, Overview } from '@sandlot/shared/admin/overview'
+import { messageOf } from '@sandlot/shared/base/errors'
 import { Hono } from 'hono'
 import { mergeOverviews } from '../../agent/merge-answers.ts'
 import { agentUserOf, authorsOf } from '../../auth/agent-user.ts'

@@ -1,8 +1,8 @@
 /** Accounts, for administrators: list, add, remove. */
-import { EXT } from '@sandlot/shared/acp-meta'
-import { newUserRequest, removedData } from '@sandlot/shared/api'
-import type { UserList } from '@sandlot/shared/api'
-import { SandlotError } from '@sandlot/shared/errors'
+import { EXT } from '@sandlot/shared/acp/meta'
+import { newUserRequest, removedData } from '@sandlot/shared/account/api'
+import type { UserList } from '@sandlot/shared/account/api'
+import { SandlotError } from '@sandlot/shared/base/errors'
 import { Hono } from 'hono'
 import { actorOf, whomOf } from '../../auth/agent-user.ts'
 import type { AppEnv, Parts } from '../context.ts'

@@ -1,5 +1,5 @@
 /** How long things are kept, for administrators: set, and what would go. */
-import { EXT } from '@sandlot/shared/acp-meta'
+import { EXT } from '@sandlot/shared/acp/meta'
 import {
   type RetentionAsk,
   type RetentionPreview,
@@ -7,7 +7,7 @@ import {
   putRetention,
   retentionPreview,
   retentionView,
-} from '@sandlot/shared/office/retention'
+} from '@sandlot/shared/admin/retention'
 import { Hono } from 'hono'
 import { agentUserOf } from '../../auth/agent-user.ts'
 import type { AppEnv, Ctx, Parts } from '../context.ts'

@@ -2,11 +2,11 @@
  * Teams, and what administrators set for teams and people. Membership is in the accounts, settings
  * are the agent's. What would be half done without the agent is not begun without it.
  */
-import { EXT, type SettingsAsk, settingsAnswer } from '@sandlot/shared/acp-meta'
-import type { Account } from '@sandlot/shared/api'
-import { SandlotError, messageOf, toErrorBody } from '@sandlot/shared/errors'
-import type { NewAudit } from '@sandlot/shared/office/audit'
-import { type SettingsSubject, putSettingsRequest } from '@sandlot/shared/team/agent-settings'
+import { EXT, type SettingsAsk, settingsAnswer } from '@sandlot/shared/acp/meta'
+import type { Account } from '@sandlot/shared/account/api'
+import { SandlotError, messageOf, toErrorBody } from '@sandlot/shared/base/errors'
+import type { NewAudit } from '@sandlot/shared/admin/audit'
+import { type SettingsSubject, putSettingsRequest } from '@sandlot/shared/account/agent-settings'
 import {
   type Team,
   type TeamList,
@@ -14,7 +14,7 @@ import {
   newTeamRequest,
   renameTeamRequest,
   teamMemberRequest,
-} from '@sandlot/shared/team/teams-api'
+} from '@sandlot/shared/account/teams-api'
 import { Hono } from 'hono'
 import { actorOf, addressFor, agentUserOf } from '../../auth/agent-user.ts'
 import { tellPersonChanged } from '../../people/teams.ts'

@@ -2,9 +2,9 @@
  * What was used up: one’s own at `/api/usage`, that of all at `/api/admin/usage` for
  * administrators. Read from the agent’s database; what is left of limits the agent itself says.
  */
-import { EXT } from '@sandlot/shared/acp-meta'
-import { SandlotError } from '@sandlot/shared/errors'
-import { csvOf } from '@sandlot/shared/office/csv'
+import { EXT } from '@sandlot/shared/acp/meta'
+import { SandlotError } from '@sandlot/shared/base/errors'
+import { csvOf } from '@sandlot/shared/admin/csv'
 import {
   type AdminUsageView,
   type Budget,
@@ -16,7 +16,7 @@ import {
   adminUsageQuery,
   budgetList,
   usageQuery,
-} from '@sandlot/shared/office/usage'
+} from '@sandlot/shared/admin/usage'
 import { DAY_MS, type KeyValues, type UsageReads, dayOf } from '@sandlot/storage/usage/usage-sums'
 import { Hono } from 'hono'
 import type { z } from 'zod'

@@ -8,12 +8,12 @@
  * answers, the same prompt; with `Last-Event-ID` a stream goes on after that number. So a client
  * that goes away ends a prompt only if it left no `requestId` to come back with.
  */
-import { chatRequest } from '@sandlot/shared/api'
-import type { ChatRequest, ChatResponse } from '@sandlot/shared/api'
-import { SandlotError, toErrorBody } from '@sandlot/shared/errors'
-import { seqOf } from '@sandlot/shared/events'
-import type { ServerFrame } from '@sandlot/shared/frames'
-import { newId } from '@sandlot/shared/ids'
+import { chatRequest } from '@sandlot/shared/account/api'
+import type { ChatRequest, ChatResponse } from '@sandlot/shared/account/api'
+import { SandlotError, toErrorBody } from '@sandlot/shared/base/errors'
+import { seqOf } from '@sandlot/shared/chat/events'
+import type { ServerFrame } from '@sandlot/shared/chat/frames'
+import { newId } from '@sandlot/shared/base/ids'
 import { Queue } from '@sandlot/shared/async/streams'
 import { Hono } from 'hono'
 import { streamSSE } from 'hono/streaming'

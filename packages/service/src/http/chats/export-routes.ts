@@ -1,5 +1,5 @@
 /** `GET /api/sessions/:id/export?format=`: for everybody who sees the chat. */
-import { SandlotError } from '@sandlot/shared/errors'
+import { SandlotError } from '@sandlot/shared/base/errors'
 import { Hono } from 'hono'
 import { authorsOf } from '../../auth/agent-user.ts'
 import { EXPORT_FORMATS, type ExportFormat, exportChat, exportName } from '../../chat/chat-export.ts'

@@ -1,7 +1,7 @@
 /** Images: those that wait for their message, and those of sessions that one sees. */
-import { SandlotError } from '@sandlot/shared/errors'
-import { type SessionEvent, seqOf } from '@sandlot/shared/events'
-import { type ImageType, MAX_IMAGE_BYTES, imageType } from '@sandlot/shared/images'
+import { SandlotError } from '@sandlot/shared/base/errors'
+import { type SessionEvent, seqOf } from '@sandlot/shared/chat/events'
+import { type ImageType, MAX_IMAGE_BYTES, imageType } from '@sandlot/shared/chat/images'
 import type { SessionReader } from '@sandlot/storage/sessions/store'
 import { Hono } from 'hono'
 import { bodyLimit } from 'hono/body-limit'

@@ -1,5 +1,5 @@
 /** The stored output of a call, in the pieces that the client asks for and as it takes them. */
-import { SandlotError, toErrorBody } from '@sandlot/shared/errors'
+import { SandlotError, toErrorBody } from '@sandlot/shared/base/errors'
 import type { SessionReader } from '@sandlot/storage/sessions/store'
 import type { Ctx } from '../context.ts'
 import { type ByteRange, readRange } from '../workspace/range.ts'

@@ -1,8 +1,8 @@
 /** A person's projects. They are the agent's rows; here they are read. */
-import { EXT } from '@sandlot/shared/acp-meta'
-import { type NewProject, type Project, newProject } from '@sandlot/shared/desk/chats'
-import { SandlotError } from '@sandlot/shared/errors'
-import { randomText } from '@sandlot/shared/ids'
+import { EXT } from '@sandlot/shared/acp/meta'
+import { type NewProject, type Project, newProject } from '@sandlot/shared/chat/chats'
+import { SandlotError } from '@sandlot/shared/base/errors'
+import { randomText } from '@sandlot/shared/base/ids'
 import { Hono } from 'hono'
 import { agentUserOf } from '../../auth/agent-user.ts'
 import type { AppEnv, Ctx, Parts } from '../context.ts'

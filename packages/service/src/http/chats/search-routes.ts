@@ -1,6 +1,6 @@
 /** `GET /api/search`: in one's own chats and in those that are shared with one. */
-import { type SearchHit, type SearchResult, searchQuery } from '@sandlot/shared/desk/search'
-import { SandlotError } from '@sandlot/shared/errors'
+import { type SearchHit, type SearchResult, searchQuery } from '@sandlot/shared/chat/search'
+import { SandlotError } from '@sandlot/shared/base/errors'
 import { Hono } from 'hono'
 import { authorsOf } from '../../auth/agent-user.ts'
 import { problemsOf } from '../../socket/frame.ts'

@@ -1,6 +1,6 @@
 /** `/api/sessions/:id/…`: with whom a chat is shared, links to what it was, and comments in it. */
-import { EXT } from '@sandlot/shared/acp-meta'
-import { SandlotError } from '@sandlot/shared/errors'
+import { EXT } from '@sandlot/shared/acp/meta'
+import { SandlotError } from '@sandlot/shared/base/errors'
 import {
   type NewShare,
   type Share,
@@ -10,7 +10,7 @@ import {
   newSnapshot,
   shareList,
   snapshotList,
-} from '@sandlot/shared/team/shares'
+} from '@sandlot/shared/chat/shares'
 import { Hono } from 'hono'
 import { agentUserOf } from '../../auth/agent-user.ts'
 import { refuseOthers } from '../../chat/sessions.ts'

@@ -3,10 +3,10 @@
  * in and has it. Nothing later, nothing of people's comments, and without outputs only what was
  * said and what each call was.
  */
-import { SandlotError } from '@sandlot/shared/errors'
-import { isOutcome, seqOf } from '@sandlot/shared/events'
-import type { Snapshot } from '@sandlot/shared/team/shares'
-import type { SnapshotView } from '@sandlot/shared/team/shares-api'
+import { SandlotError } from '@sandlot/shared/base/errors'
+import { isOutcome, seqOf } from '@sandlot/shared/chat/events'
+import type { Snapshot } from '@sandlot/shared/chat/shares'
+import type { SnapshotView } from '@sandlot/shared/chat/shares-api'
 import type { SessionReader, SessionRow } from '@sandlot/storage/sessions/store'
 import { Hono } from 'hono'
 import { etag } from 'hono/etag'

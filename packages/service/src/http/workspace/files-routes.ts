@@ -1,14 +1,14 @@
 /** The files of a user's workspace, read through the agent. */
-import { EXT } from '@sandlot/shared/acp-meta'
-import { SandlotError, toErrorBody } from '@sandlot/shared/errors'
-import { fileTypeOf, isDocument, LOOKED_AT } from '@sandlot/shared/person/file-type'
+import { EXT } from '@sandlot/shared/acp/meta'
+import { SandlotError, toErrorBody } from '@sandlot/shared/base/errors'
+import { fileTypeOf, isDocument, LOOKED_AT } from '@sandlot/shared/workspace/file-type'
 import {
   type FilesAsk,
   type FilePiece,
   MAX_SHOWN_PAGE_BYTES,
   etagOf,
   filePiece,
-} from '@sandlot/shared/person/files'
+} from '@sandlot/shared/workspace/files'
 import { Hono } from 'hono'
 import { agentUserOf } from '../../auth/agent-user.ts'
 import type { AppEnv, Ctx, Parts } from '../context.ts'

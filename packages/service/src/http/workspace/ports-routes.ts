@@ -1,7 +1,7 @@
 /** `/api/ports`: programs that listen in a person's sandbox, and the way to one of them. */
-import { EXT } from '@sandlot/shared/acp-meta'
-import { listeningPorts, port, type PortList, type PortsAsk } from '@sandlot/shared/desk/ports'
-import { SandlotError } from '@sandlot/shared/errors'
+import { EXT } from '@sandlot/shared/acp/meta'
+import { listeningPorts, port, type PortList, type PortsAsk } from '@sandlot/shared/workspace/ports'
+import { SandlotError } from '@sandlot/shared/base/errors'
 import { Hono } from 'hono'
 import { agentUserOf } from '../../auth/agent-user.ts'
 import { PREVIEWS_OFF } from '../../previews/places.ts'

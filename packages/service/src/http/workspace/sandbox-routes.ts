@@ -1,13 +1,13 @@
 /** `/api/sandbox`: the caller's sandbox, and what runs in its background. */
-import { EXT } from '@sandlot/shared/acp-meta'
+import { EXT } from '@sandlot/shared/acp/meta'
 import {
   type SandboxAsk,
   backgroundJobs,
   jobOutput,
   sandboxParams,
   sandboxView,
-} from '@sandlot/shared/desk/sandbox'
-import { SandlotError } from '@sandlot/shared/errors'
+} from '@sandlot/shared/workspace/sandbox'
+import { SandlotError } from '@sandlot/shared/base/errors'
 import { Hono } from 'hono'
 import { agentUserOf } from '../../auth/agent-user.ts'
 import { problemsOf } from '../../socket/frame.ts'

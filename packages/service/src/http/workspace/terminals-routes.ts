@@ -1,13 +1,13 @@
 /** `/api/terminals`: a person's terminals. One of them is shown by a WebSocket at its address. */
-import { EXT } from '@sandlot/shared/acp-meta'
+import { EXT } from '@sandlot/shared/acp/meta'
 import {
   type TerminalsAsk,
   openTerminalRequest,
   openedTerminal,
   terminalList,
   terminalsParams,
-} from '@sandlot/shared/desk/terminals'
-import { SandlotError } from '@sandlot/shared/errors'
+} from '@sandlot/shared/workspace/terminals'
+import { SandlotError } from '@sandlot/shared/base/errors'
 import { Hono } from 'hono'
 import { agentUserOf } from '../../auth/agent-user.ts'
 import { problemsOf } from '../../socket/frame.ts'

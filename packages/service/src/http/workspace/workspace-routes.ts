@@ -1,7 +1,7 @@
 /** A user's workspace: changes, search and whole folders, passed through to the agent. */
 import { randomUUID } from 'node:crypto'
-import { EXT } from '@sandlot/shared/acp-meta'
-import { SandlotError, toErrorBody } from '@sandlot/shared/errors'
+import { EXT } from '@sandlot/shared/acp/meta'
+import { SandlotError, toErrorBody } from '@sandlot/shared/base/errors'
 import {
   type DirectoryList,
   type FilePiece,
@@ -19,7 +19,7 @@ import {
   moveRequest,
   trashList,
   versionOf,
-} from '@sandlot/shared/person/files'
+} from '@sandlot/shared/workspace/files'
 import { Hono } from 'hono'
 import { agentUserOf } from '../../auth/agent-user.ts'
 import type { AppEnv, Ctx, Parts } from '../context.ts'

@@ -2,7 +2,7 @@
 import { readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { makeSandlotEvent } from '@sandlot/shared/events'
+import { makeSandlotEvent } from '@sandlot/shared/chat/events'
 import { unzipSync } from 'fflate'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { addUser, makeKey, setUp, startHarness, waitFor } from '../../support/harness.ts'

@@ -1,5 +1,5 @@
-import { rule } from '@sandlot/shared/rules'
-import { ruleList } from '@sandlot/shared/person/rules-api'
+import { rule } from '@sandlot/shared/chat/rules'
+import { ruleList } from '@sandlot/shared/account/rules-api'
 import { expect, test } from 'vitest'
 import { type Browser, addUser, makeKey } from '../../support/harness.ts'
 import { useHarness } from '../../support/use-harness.ts'

@@ -1,4 +1,4 @@
-import { MAX_IMAGE_BYTES, uploadedImage } from '@sandlot/shared/images'
+import { MAX_IMAGE_BYTES, uploadedImage } from '@sandlot/shared/chat/images'
 import { expect, test } from 'vitest'
 import { Tab, addUser } from '../../support/harness.ts'
 import { PNG } from '../../support/png.ts'

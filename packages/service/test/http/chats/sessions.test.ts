@@ -1,5 +1,5 @@
-import { sessionList } from '@sandlot/shared/api'
-import { sessionSummary } from '@sandlot/shared/frames'
+import { sessionList } from '@sandlot/shared/account/api'
+import { sessionSummary } from '@sandlot/shared/chat/frames'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { addUser, setUp, startHarness } from '../../support/harness.ts'
 import type { Browser, Harness } from '../../support/harness.ts'

@@ -1,5 +1,5 @@
 import { request } from 'node:http'
-import { MAX_SHOWN_PAGE_BYTES } from '@sandlot/shared/person/files'
+import { MAX_SHOWN_PAGE_BYTES } from '@sandlot/shared/workspace/files'
 import { expect, test } from 'vitest'
 import { addUser, waitFor } from '../../support/harness.ts'
 import { PNG } from '../../support/png.ts'

@@ -5,11 +5,11 @@
 import { accessSync, constants, existsSync, readFileSync, statfsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { LOW_DISK_BYTES } from '../../config/low-disk.ts'
-import { messageOf } from '../../errors.ts'
-import { check, failed, type Finding, ok, report } from '../../finding.ts'
-import { formatBytes } from '../../format-bytes.ts'
-import type { AuditChains } from '../../office/audit.ts'
-import { type BackupStatus, backupStatus } from '../../office/backup-status.ts'
+import { messageOf } from '../../base/errors.ts'
+import { check, failed, type Finding, ok, report } from '../../base/finding.ts'
+import { formatBytes } from '../../base/format-bytes.ts'
+import type { AuditChains } from '../../admin/audit.ts'
+import { type BackupStatus, backupStatus } from '../../admin/backup-status.ts'
 
 /** Of the process that asks. */
 export function nodeCheck(): Finding {

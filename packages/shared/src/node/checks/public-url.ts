@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto'
 import * as http from 'node:http'
 import * as https from 'node:https'
 import { text } from 'node:stream/consumers'
-import { type Finding, failed, ok } from '../../finding.ts'
-import { messageOf } from '../../errors.ts'
+import { type Finding, failed, ok } from '../../base/finding.ts'
+import { messageOf } from '../../base/errors.ts'
 
 const FIX = 'docs/operating.md#tls has what a proxy must pass on.'
 const TIMEOUT_MS = 10_000

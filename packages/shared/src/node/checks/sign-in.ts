@@ -1,6 +1,6 @@
-import { messageOf } from '../../errors.ts'
-import { type Finding, failed, ok } from '../../finding.ts'
-import type { OidcProviderConfig } from '../../team/oidc-config.ts'
+import { messageOf } from '../../base/errors.ts'
+import { type Finding, failed, ok } from '../../base/finding.ts'
+import type { OidcProviderConfig } from '../../account/oidc-config.ts'
 import { readDiscovery } from '../oidc-discovery.ts'
 
 export const SIGN_IN_FIX = 'docs/sign-in.md has the fields of Keycloak, Entra, Google and Authentik.'

@@ -1,4 +1,4 @@
-import type { PermissionOption } from '@sandlot/shared/sandlot-event'
+import type { PermissionOption } from '@sandlot/shared/chat/sandlot-event'
 import type { CallEntry } from '@sandlot/shared/transcript/entries'
 import { Button } from '../../ui/button.tsx'
 import type { Chat } from '../../state/chat.ts'

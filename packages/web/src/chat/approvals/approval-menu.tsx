@@ -3,8 +3,8 @@
  * a denial in words.
  */
 import { Menu } from '@base-ui/react/menu'
-import { type Remembered, describeMatch } from '@sandlot/shared/rules'
-import type { PermissionOption } from '@sandlot/shared/sandlot-event'
+import { type Remembered, describeMatch } from '@sandlot/shared/chat/rules'
+import type { PermissionOption } from '@sandlot/shared/chat/sandlot-event'
 import { ChevronDown, MessageSquareX } from 'lucide-react'
 import { useRef } from 'react'
 import { Revealed } from '../../ui/revealed.tsx'

@@ -3,9 +3,9 @@
  * by their ids.
  */
 import type { CallEntry } from '@sandlot/shared/transcript/entries'
-import type { PermissionOption } from '@sandlot/shared/sandlot-event'
+import type { PermissionOption } from '@sandlot/shared/chat/sandlot-event'
 import { useEffect, useId, useState } from 'react'
-import type { RuleReason } from '@sandlot/shared/rules'
+import type { RuleReason } from '@sandlot/shared/chat/rules'
 import { ChevronRight, SquarePen } from 'lucide-react'
 import { formatCount, formatDuration } from '../../lib/format.ts'
 import { useNow } from '../../lib/use-now.ts'

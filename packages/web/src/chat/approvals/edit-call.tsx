@@ -2,8 +2,8 @@
  * A call's arguments, to be changed before it is allowed: a form by the tool's schema, or JSON; and
  * what was changed in it, afterwards.
  */
-import { messageOf } from '@sandlot/shared/errors'
-import { stringifyExactly } from '@sandlot/shared/exact-numbers'
+import { messageOf } from '@sandlot/shared/base/errors'
+import { stringifyExactly } from '@sandlot/shared/base/exact-numbers'
 import type { CallEntry } from '@sandlot/shared/transcript/entries'
 import { type SubmitEvent, useEffect, useId, useRef, useState } from 'react'
 import { formatCount } from '../../lib/format.ts'

@@ -2,7 +2,7 @@
  * A form for a call's arguments from its tool's JSON Schema, and what was filled in, as arguments.
  * What a form cannot show is JSON. Pure.
  */
-import { parseExactly, stringifyExactly } from '@sandlot/shared/exact-numbers'
+import { parseExactly, stringifyExactly } from '@sandlot/shared/base/exact-numbers'
 
 export interface EditField {
   name: string

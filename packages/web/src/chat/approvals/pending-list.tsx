@@ -2,8 +2,8 @@
  * All calls that wait for the person, of all chats, with keys: j and k or the arrows go from one to
  * the next, Enter opens its chat, and the approval keys answer it once all of it is in sight.
  */
-import type { WaitingApproval } from '@sandlot/shared/desk/pending'
-import { messageOf } from '@sandlot/shared/errors'
+import type { WaitingApproval } from '@sandlot/shared/chat/pending'
+import { messageOf } from '@sandlot/shared/base/errors'
 import { type KeyboardEvent, useEffect, useRef, useState } from 'react'
 import { useLocation } from 'wouter'
 import { cn } from '../../lib/cn.ts'

@@ -5,7 +5,7 @@ import {
   type Question,
   type QuestionContent,
   type QuestionField,
-} from '@sandlot/shared/question'
+} from '@sandlot/shared/chat/question'
 import type { CallEntry } from '@sandlot/shared/transcript/entries'
 import { type SubmitEvent, useId, useState } from 'react'
 import { Button } from '../../ui/button.tsx'

@@ -3,8 +3,8 @@
  * loaded or opened by itself.
  */
 import { imageSrc } from '../../net/images.ts'
-import type { MessageImage } from '@sandlot/shared/images'
-import type { ToolCallContent } from '@sandlot/shared/call'
+import type { MessageImage } from '@sandlot/shared/chat/images'
+import type { ToolCallContent } from '@sandlot/shared/chat/call'
 import type { CallEntry } from '@sandlot/shared/transcript/entries'
 import { pathInWorkspace } from '../../net/files.ts'
 import { isWorthALook } from '../../preview/kinds.ts'

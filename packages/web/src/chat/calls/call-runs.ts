@@ -1,5 +1,5 @@
 /** Runs of like successes: one row in place of many cards that say the same. */
-import type { ToolKind } from '@sandlot/shared/call'
+import type { ToolKind } from '@sandlot/shared/chat/call'
 import type { CallEntry, Entry } from '@sandlot/shared/transcript/entries'
 import { formatCount, formatDuration } from '../../lib/format.ts'
 import { phaseOf, ranOn } from '@sandlot/shared/transcript/call-words'

@@ -1,4 +1,4 @@
-import type { PlanEntry } from '@sandlot/shared/events'
+import type { PlanEntry } from '@sandlot/shared/chat/events'
 import { ChevronDown, Circle, CircleCheck, CircleDot } from 'lucide-react'
 import { useId, useState } from 'react'
 import { cn } from '../../lib/cn.ts'

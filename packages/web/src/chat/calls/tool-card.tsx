@@ -5,7 +5,7 @@
 import type { CallEntry } from '@sandlot/shared/transcript/entries'
 import { ChevronRight, CircleStop, CornerDownRight } from 'lucide-react'
 import { memo, useId, useMemo, useState } from 'react'
-import type { ToolCallContent } from '@sandlot/shared/call'
+import type { ToolCallContent } from '@sandlot/shared/chat/call'
 import { DiffView } from '../../preview/diff-view.tsx'
 import { cn } from '../../lib/cn.ts'
 import { formatDuration } from '../../lib/format.ts'

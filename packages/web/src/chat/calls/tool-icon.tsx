@@ -1,4 +1,4 @@
-import type { ToolKind } from '@sandlot/shared/call'
+import type { ToolKind } from '@sandlot/shared/chat/call'
 import {
   ArrowRightLeft,
   Brain,

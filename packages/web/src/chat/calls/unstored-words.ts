@@ -1,6 +1,6 @@
 /** Why the card has not all of an output. */
-import type { OutputInfo } from '@sandlot/shared/call'
-import { formatBytes } from '@sandlot/shared/format-bytes'
+import type { OutputInfo } from '@sandlot/shared/chat/call'
+import { formatBytes } from '@sandlot/shared/base/format-bytes'
 
 type Unstored = NonNullable<OutputInfo['unstored']>
 

@@ -1,4 +1,4 @@
-import { formatBytes } from '@sandlot/shared/format-bytes'
+import { formatBytes } from '@sandlot/shared/base/format-bytes'
 import { CircleAlert, File as FileIcon, RotateCw, X } from 'lucide-react'
 import { IconButton } from '../../ui/button.tsx'
 import { Revealed } from '../../ui/revealed.tsx'

@@ -1,5 +1,5 @@
 /** That a limit of a day or a month is nearly used up. */
-import type { Budget } from '@sandlot/shared/office/usage'
+import type { Budget } from '@sandlot/shared/admin/usage'
 import { TriangleAlert, X } from 'lucide-react'
 import { useEffect, useState } from 'react'
 import { Link } from 'wouter'

@@ -2,11 +2,11 @@
  * Where a message is written. Enter sends, Shift+Enter makes a line; an input method's Enter does
  * neither.
  */
-import type { Mode } from '@sandlot/shared/mode'
-import { type Author, MAX_COMMENT_CHARS } from '@sandlot/shared/team/shares'
-import { formatBytes } from '@sandlot/shared/format-bytes'
-import { MAX_MESSAGE_CHARS } from '@sandlot/shared/frames'
-import { IMAGE_TYPES, MAX_IMAGE_BYTES, MAX_IMAGES } from '@sandlot/shared/images'
+import type { Mode } from '@sandlot/shared/chat/mode'
+import { type Author, MAX_COMMENT_CHARS } from '@sandlot/shared/chat/shares'
+import { formatBytes } from '@sandlot/shared/base/format-bytes'
+import { MAX_MESSAGE_CHARS } from '@sandlot/shared/chat/frames'
+import { IMAGE_TYPES, MAX_IMAGE_BYTES, MAX_IMAGES } from '@sandlot/shared/chat/images'
 import { ArrowUp, ImagePlus, MessageSquare, Paperclip, Square } from 'lucide-react'
 import {
   type ClipboardEvent,

@@ -3,7 +3,7 @@
  * left of limits.
  */
 import { Popover } from '@base-ui/react/popover'
-import type { Budget } from '@sandlot/shared/office/usage'
+import type { Budget } from '@sandlot/shared/admin/usage'
 import type { Spent } from '@sandlot/shared/transcript/spent'
 import { FoldVertical } from 'lucide-react'
 import { type ReactNode, useRef, useState } from 'react'

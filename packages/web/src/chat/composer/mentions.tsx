@@ -1,6 +1,6 @@
 /** `@` in the composer: a person in a comment, the path of a file of the workspace in a message. */
-import type { FilesFound } from '@sandlot/shared/person/files'
-import type { Author } from '@sandlot/shared/team/shares'
+import type { FilesFound } from '@sandlot/shared/workspace/files'
+import type { Author } from '@sandlot/shared/chat/shares'
 import { File as FileIcon, Folder } from 'lucide-react'
 import { type RefObject, useEffect, useState } from 'react'
 import { searchFiles } from '../../net/files.ts'

@@ -1,5 +1,5 @@
 import { Menu } from '@base-ui/react/menu'
-import { MODES, type Mode, isWithin } from '@sandlot/shared/mode'
+import { MODES, type Mode, isWithin } from '@sandlot/shared/chat/mode'
 import { Box, Check, ChevronDown, type LucideIcon, PencilLine, ShieldCheck, Zap } from 'lucide-react'
 import { useRef } from 'react'
 import { cn } from '../../lib/cn.ts'

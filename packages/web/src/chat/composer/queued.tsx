@@ -1,5 +1,5 @@
 import type { QueuedEntry } from '@sandlot/shared/transcript/entries'
-import type { Mode } from '@sandlot/shared/mode'
+import type { Mode } from '@sandlot/shared/chat/mode'
 import { CircleAlert, X } from 'lucide-react'
 import { useEffect } from 'react'
 import { imageSrc } from '../../net/images.ts'

@@ -1,5 +1,5 @@
 /** @mentions of people in a comment: as text, with the names as they are written. All pure. */
-import type { Author } from '@sandlot/shared/team/shares'
+import type { Author } from '@sandlot/shared/chat/shares'
 
 interface Part {
   text: string

@@ -1,8 +1,8 @@
 /** Who sees a chat: people and teams, what each may do there, and links to what it is now. */
-import type { Mode } from '@sandlot/shared/mode'
-import { messageOf } from '@sandlot/shared/errors'
-import type { NewShare, ShareList } from '@sandlot/shared/team/shares'
-import type { Directory } from '@sandlot/shared/team/shares-api'
+import type { Mode } from '@sandlot/shared/chat/mode'
+import { messageOf } from '@sandlot/shared/base/errors'
+import type { NewShare, ShareList } from '@sandlot/shared/chat/shares'
+import type { Directory } from '@sandlot/shared/chat/shares-api'
 import { Search, UsersRound } from 'lucide-react'
 import { type KeyboardEvent, type SubmitEvent, useEffect, useId, useState } from 'react'
 import { cn } from '../../lib/cn.ts'

@@ -1,5 +1,5 @@
 /** Links to what a chat is now, for everybody who is signed in. */
-import type { Snapshot } from '@sandlot/shared/team/shares'
+import type { Snapshot } from '@sandlot/shared/chat/shares'
 import { type SubmitEvent, useState } from 'react'
 import { formatDate } from '../../lib/format.ts'
 import { fetchSnapshots, makeSnapshot, revokeSnapshot } from '../../net/shares.ts'

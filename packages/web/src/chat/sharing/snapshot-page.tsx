@@ -1,7 +1,7 @@
 /** What a chat was when its owner made this link: to read, and nothing else. */
-import { metaOf, type SessionEvent } from '@sandlot/shared/events'
-import { messageOf } from '@sandlot/shared/errors'
-import type { SnapshotView } from '@sandlot/shared/team/shares-api'
+import { metaOf, type SessionEvent } from '@sandlot/shared/chat/events'
+import { messageOf } from '@sandlot/shared/base/errors'
+import type { SnapshotView } from '@sandlot/shared/chat/shares-api'
 import { shownBranch } from '@sandlot/shared/transcript/branches'
 import { branchShown, emptyTranscript, foldTranscript } from '@sandlot/shared/transcript/transcript'
 import { Link2Off } from 'lucide-react'

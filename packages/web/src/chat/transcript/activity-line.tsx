@@ -1,5 +1,5 @@
 import { type Activity, activityOf } from '@sandlot/shared/transcript/activity'
-import { lineWords } from '@sandlot/shared/office/line'
+import { lineWords } from '@sandlot/shared/admin/prompt-queue'
 import { secondsLeft, waitWords } from '@sandlot/shared/transcript/cause-words'
 import type { Transcript } from '@sandlot/shared/transcript/transcript'
 import { formatDuration } from '../../lib/format.ts'

@@ -1,6 +1,6 @@
 /** A message of one's own, to be said in other words, in its place. */
-import type { MessageImage } from '@sandlot/shared/images'
-import { MAX_MESSAGE_CHARS } from '@sandlot/shared/frames'
+import type { MessageImage } from '@sandlot/shared/chat/images'
+import { MAX_MESSAGE_CHARS } from '@sandlot/shared/chat/frames'
 import { type KeyboardEvent, useLayoutEffect, useRef, useState } from 'react'
 import { Button } from '../../ui/button.tsx'
 import { MessageImages } from './message-images.tsx'

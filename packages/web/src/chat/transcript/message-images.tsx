@@ -1,5 +1,5 @@
 /** The images of a message, small; a click opens one as large as the window. */
-import type { MessageImage } from '@sandlot/shared/images'
+import type { MessageImage } from '@sandlot/shared/chat/images'
 import { ImageOff } from 'lucide-react'
 import { useState } from 'react'
 import { cn } from '../../lib/cn.ts'

@@ -1,6 +1,6 @@
-import { formatBytes } from '@sandlot/shared/format-bytes'
+import { formatBytes } from '@sandlot/shared/base/format-bytes'
 import { cutWords } from '@sandlot/shared/transcript/cause-words'
-import type { MessageImage } from '@sandlot/shared/images'
+import type { MessageImage } from '@sandlot/shared/chat/images'
 import type { CommentEntry, MessageEntry, NoteEntry } from '@sandlot/shared/transcript/entries'
 import { ChevronRight, CircleAlert, Clock, MessageSquare, PencilLine, Unplug } from 'lucide-react'
 import { memo, useId, useMemo } from 'react'

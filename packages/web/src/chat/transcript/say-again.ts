@@ -1,5 +1,5 @@
-import { messageOf } from '@sandlot/shared/errors'
-import type { MessageImage } from '@sandlot/shared/images'
+import { messageOf } from '@sandlot/shared/base/errors'
+import type { MessageImage } from '@sandlot/shared/chat/images'
 import { uploadAgain } from '../../net/images.ts'
 import type { Chat, SendOptions } from '../../state/chat.ts'
 

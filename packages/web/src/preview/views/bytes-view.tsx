@@ -1,5 +1,5 @@
 /** The first bytes of a file that nothing else shows. */
-import { formatBytes } from '@sandlot/shared/format-bytes'
+import { formatBytes } from '@sandlot/shared/base/format-bytes'
 import { Told, type ViewProps, Windowed } from '../parts.tsx'
 
 const SHOWN = 16 * 1024

@@ -1,5 +1,5 @@
 /** JSON as a tree, of which only what is open and near exists. */
-import { messageOf } from '@sandlot/shared/errors'
+import { messageOf } from '@sandlot/shared/base/errors'
 import { ChevronRight } from 'lucide-react'
 import { useMemo, useState } from 'react'
 import { cn } from '../../lib/cn.ts'

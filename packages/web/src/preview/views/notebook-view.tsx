@@ -1,5 +1,5 @@
 /** A Jupyter notebook, read only: nothing of it runs. */
-import { messageOf } from '@sandlot/shared/errors'
+import { messageOf } from '@sandlot/shared/base/errors'
 import { useMemo } from 'react'
 import { cn } from '../../lib/cn.ts'
 import { isTooComplex } from '../../lib/drawing-cost.ts'

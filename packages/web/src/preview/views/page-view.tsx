@@ -1,5 +1,5 @@
 /** A page (HTML) of the workspace, in an origin of its own: nothing of it gets out. */
-import { MAX_SHOWN_PAGE_BYTES } from '@sandlot/shared/person/files'
+import { MAX_SHOWN_PAGE_BYTES } from '@sandlot/shared/workspace/files'
 import { revealedText } from '../../lib/invisible.ts'
 import { CannotShow, Told, type ViewProps } from '../parts.tsx'
 

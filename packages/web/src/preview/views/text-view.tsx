@@ -1,5 +1,5 @@
 /** A text or source code, a window of its lines. */
-import { formatBytes } from '@sandlot/shared/format-bytes'
+import { formatBytes } from '@sandlot/shared/base/format-bytes'
 import { WrapText } from 'lucide-react'
 import { useMemo, useState } from 'react'
 import { cn } from '../../lib/cn.ts'

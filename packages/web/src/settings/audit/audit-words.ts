@@ -1,5 +1,5 @@
 /** The audit log in words. */
-import { type AuditEntry, type AuditKind, chatIdOf } from '@sandlot/shared/office/audit'
+import { type AuditEntry, type AuditKind, chatIdOf } from '@sandlot/shared/admin/audit'
 
 /** By groups, as the filter shows them. */
 export const AUDIT_WORDS: Record<AuditKind, string> = {

@@ -5,7 +5,7 @@ import {
   type AuditPage,
   type AuditSource,
   chatIdOf,
-} from '@sandlot/shared/office/audit'
+} from '@sandlot/shared/admin/audit'
 import { CircleAlert, CircleCheck, Download } from 'lucide-react'
 import { useEffect, useState } from 'react'
 import { Link } from 'wouter'

@@ -1,12 +1,12 @@
 /** How long things are kept, for administrators, with what would go before it is set. */
-import { formatBytes } from '@sandlot/shared/format-bytes'
+import { formatBytes } from '@sandlot/shared/base/format-bytes'
 import {
   LEAST_DAYS,
   RETENTION_KINDS,
   type RetentionKind,
   type RetentionPreview,
   type RetentionView,
-} from '@sandlot/shared/office/retention'
+} from '@sandlot/shared/admin/retention'
 import { useId, useState } from 'react'
 import { formatCount, formatDate } from '../../lib/format.ts'
 import { fetchRetention, previewRetention, putRetention } from '../../net/audit.ts'

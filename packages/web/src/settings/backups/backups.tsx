@@ -1,11 +1,11 @@
 /** Backups, for administrators: how they went, when the next one is due, and the way back. */
-import { formatBytes } from '@sandlot/shared/format-bytes'
+import { formatBytes } from '@sandlot/shared/base/format-bytes'
 import {
   type BackupStatus,
   type BackupsView,
   type BackupTry,
   backupsView,
-} from '@sandlot/shared/office/backup-status'
+} from '@sandlot/shared/admin/backup-status'
 import { CircleAlert, CircleCheck, RotateCcw } from 'lucide-react'
 import { type ReactNode, useState } from 'react'
 import { formatCount, formatDate } from '../../lib/format.ts'

@@ -1,6 +1,6 @@
 /** Every setting of this deployment with where its value comes from. Nothing is changed here. */
 import { CONFIG_NAMES } from '@sandlot/shared/config/names'
-import type { ConfigurationView, SettingRow } from '@sandlot/shared/office/configuration'
+import type { ConfigurationView, SettingRow } from '@sandlot/shared/admin/configuration'
 import { useId, useState } from 'react'
 import { cn } from '../../lib/cn.ts'
 import { formatCount } from '../../lib/format.ts'

@@ -1,5 +1,5 @@
 /** A model of an endpoint as it is typed, and addresses that people need not look up. */
-import type { Endpoint } from '@sandlot/shared/team/models-api'
+import type { Endpoint } from '@sandlot/shared/account/models-api'
 
 interface Preset {
   id: string

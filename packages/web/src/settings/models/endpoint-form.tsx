@@ -1,5 +1,5 @@
 /** An endpoint of models: where it is, its key, what it offers, and whether it works. */
-import type { EndpointTestResult, EndpointView, ModelsView } from '@sandlot/shared/team/models-api'
+import type { EndpointTestResult, EndpointView, ModelsView } from '@sandlot/shared/account/models-api'
 import { CircleAlert, CircleCheck, Plus, X } from 'lucide-react'
 import { useId, useState } from 'react'
 import { useSubmit } from '../../auth/use-submit.ts'

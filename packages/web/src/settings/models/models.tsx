@@ -1,5 +1,5 @@
 /** The models of this Sandlot: those of its configuration, and endpoints that are added here. */
-import type { EndpointView, ModelPrice, ModelsView } from '@sandlot/shared/team/models-api'
+import type { EndpointView, ModelPrice, ModelsView } from '@sandlot/shared/account/models-api'
 import { Pencil, Plus, Trash2 } from 'lucide-react'
 import { useState } from 'react'
 import { Link } from 'wouter'

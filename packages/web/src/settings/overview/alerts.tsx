@@ -1,6 +1,6 @@
 /** Where alerts of this Sandlot go, which are raised, and a test of them. */
-import { messageOf } from '@sandlot/shared/errors'
-import { type AlertTest, type AlertsView, alertTest, alertsView } from '@sandlot/shared/office/alerts'
+import { messageOf } from '@sandlot/shared/base/errors'
+import { type AlertTest, type AlertsView, alertTest, alertsView } from '@sandlot/shared/admin/alerts'
 import { CircleAlert } from 'lucide-react'
 import { useEffect, useState } from 'react'
 import { formatDay } from '../../lib/format.ts'

@@ -1,6 +1,6 @@
 /** What `./sandlot doctor` can say of what runs, asked for by a button: problems first. */
-import type { Finding } from '@sandlot/shared/finding'
-import { type ChecksView, checksView } from '@sandlot/shared/office/checks'
+import type { Finding } from '@sandlot/shared/base/finding'
+import { type ChecksView, checksView } from '@sandlot/shared/admin/checks'
 import { CircleAlert, CircleCheck, CircleQuestionMark } from 'lucide-react'
 import { useState } from 'react'
 import { formatCount, formatDay } from '../../lib/format.ts'

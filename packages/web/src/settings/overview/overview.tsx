@@ -1,7 +1,7 @@
 /** How this Sandlot is now: health, who is here, what runs and what waits. Renews itself. */
-import { formatBytes } from '@sandlot/shared/format-bytes'
-import { lineWords } from '@sandlot/shared/office/line'
-import { type Overview, overview, type RunningPrompt } from '@sandlot/shared/office/overview'
+import { formatBytes } from '@sandlot/shared/base/format-bytes'
+import { lineWords } from '@sandlot/shared/admin/prompt-queue'
+import { type Overview, overview, type RunningPrompt } from '@sandlot/shared/admin/overview'
 import { CircleAlert, CircleCheck } from 'lucide-react'
 import { type ReactNode, useEffect, useRef, useState } from 'react'
 import { Link } from 'wouter'

@@ -1,4 +1,4 @@
-import { MAX_PASSWORD_CHARS, MIN_PASSWORD_CHARS } from '@sandlot/shared/api'
+import { MAX_PASSWORD_CHARS, MIN_PASSWORD_CHARS } from '@sandlot/shared/account/api'
 import { useState } from 'react'
 import { useSubmit } from '../../auth/use-submit.ts'
 import { addPerson } from '../../net/routes.ts'

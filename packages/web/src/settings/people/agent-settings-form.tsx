@@ -10,10 +10,10 @@ import {
   type SettingsSubject,
   type SettingsView,
   settingsView,
-} from '@sandlot/shared/team/agent-settings'
-import { messageOf } from '@sandlot/shared/errors'
-import { MODES, type Mode } from '@sandlot/shared/mode'
-import { OWN_SERVERS, type OwnServers } from '@sandlot/shared/office/mcp-servers'
+} from '@sandlot/shared/account/agent-settings'
+import { messageOf } from '@sandlot/shared/base/errors'
+import { MODES, type Mode } from '@sandlot/shared/chat/mode'
+import { OWN_SERVERS, type OwnServers } from '@sandlot/shared/admin/mcp-servers'
 import { type SubmitEvent, useEffect, useState } from 'react'
 import { ApiError } from '../../net/http.ts'
 import { fetchSettings, saveSettings } from '../../net/teams.ts'

@@ -4,7 +4,7 @@ import {
   type AgentSettings,
   type PersonTool,
   toolsByName,
-} from '@sandlot/shared/team/agent-settings'
+} from '@sandlot/shared/account/agent-settings'
 
 export type ToolSettings = NonNullable<AgentSettings['tools']>
 type PersonTools = { [Id in PersonTool]?: boolean | undefined }

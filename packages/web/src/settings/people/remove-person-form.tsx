@@ -1,4 +1,4 @@
-import type { RemovedData } from '@sandlot/shared/api'
+import type { RemovedData } from '@sandlot/shared/account/api'
 import { useId, useState } from 'react'
 import { useSubmit } from '../../auth/use-submit.ts'
 import { removePerson } from '../../net/routes.ts'

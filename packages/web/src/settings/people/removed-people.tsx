@@ -1,4 +1,4 @@
-import { type Removal, REMOVAL_HELP } from '@sandlot/shared/api'
+import { type Removal, REMOVAL_HELP } from '@sandlot/shared/account/api'
 import { useState } from 'react'
 import { formatDate } from '../../lib/format.ts'
 import { removePerson } from '../../net/routes.ts'

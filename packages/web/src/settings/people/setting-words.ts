@@ -1,5 +1,5 @@
 /** What administrators set about the agent, in words. Pure. */
-import type { AgentSettings, EffectiveSettings, SettingSource } from '@sandlot/shared/team/agent-settings'
+import type { AgentSettings, EffectiveSettings, SettingSource } from '@sandlot/shared/account/agent-settings'
 import {
   LIMIT_NAMES,
   type LimitName,
@@ -7,9 +7,9 @@ import {
   type PersonTool,
   TEAM_LIMIT_NAMES,
   type TeamLimitName,
-} from '@sandlot/shared/team/agent-settings'
-import type { Mode } from '@sandlot/shared/mode'
-import type { OwnServers } from '@sandlot/shared/office/mcp-servers'
+} from '@sandlot/shared/account/agent-settings'
+import type { Mode } from '@sandlot/shared/chat/mode'
+import type { OwnServers } from '@sandlot/shared/admin/mcp-servers'
 
 export const MODE_WORDS: Record<Mode, string> = {
   manual: 'Manual: reads run, the rest asks',

@@ -1,6 +1,6 @@
 /** The teams, and one of them with its members and settings: for administrators. */
-import type { Account } from '@sandlot/shared/api'
-import { type Team, team as teamSchema } from '@sandlot/shared/team/teams-api'
+import type { Account } from '@sandlot/shared/account/api'
+import { type Team, team as teamSchema } from '@sandlot/shared/account/teams-api'
 import { ChevronRight, Plus, Trash2, UserPlus } from 'lucide-react'
 import { useState } from 'react'
 import { Link, useLocation } from 'wouter'

@@ -1,6 +1,6 @@
 /** Approval rules for everybody: those that are made here, and those of the configuration. */
-import type { DeploymentRules } from '@sandlot/shared/office/deployment-rules'
-import { describeMatch } from '@sandlot/shared/rules'
+import type { DeploymentRules } from '@sandlot/shared/admin/deployment-rules'
+import { describeMatch } from '@sandlot/shared/chat/rules'
 import { useState } from 'react'
 import { addDeploymentRule, fetchDeploymentRules, revokeDeploymentRule } from '../../net/administration.ts'
 import { Alert } from '../../ui/alert.tsx'

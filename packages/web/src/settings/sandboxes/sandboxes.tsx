@@ -1,7 +1,7 @@
 /** Everybody's sandboxes: what they are doing, what they use, and to stop or reset one. */
-import type { SandboxUse } from '@sandlot/shared/desk/sandbox'
-import { formatBytes } from '@sandlot/shared/format-bytes'
-import type { SandboxesView } from '@sandlot/shared/office/sandboxes'
+import type { SandboxUse } from '@sandlot/shared/workspace/sandbox'
+import { formatBytes } from '@sandlot/shared/base/format-bytes'
+import type { SandboxesView } from '@sandlot/shared/admin/sandboxes'
 import { Power, RotateCcw } from 'lucide-react'
 import { useEffect, useMemo, useState } from 'react'
 import { cn } from '../../lib/cn.ts'

@@ -1,5 +1,5 @@
 /** A server as it is typed, and what is sent of it. Pure. */
-import type { ServerConnection, ServerRequest, ServerView } from '@sandlot/shared/office/mcp-servers'
+import type { ServerConnection, ServerRequest, ServerView } from '@sandlot/shared/admin/mcp-servers'
 
 /** A header or a variable. */
 export interface ValueDraft {

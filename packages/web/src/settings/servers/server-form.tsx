@@ -5,7 +5,7 @@ import type {
   ServerScope,
   ServersView,
   ServerView,
-} from '@sandlot/shared/office/mcp-servers'
+} from '@sandlot/shared/admin/mcp-servers'
 import { Plus, X } from 'lucide-react'
 import { useId, useState } from 'react'
 import { useSubmit } from '../../auth/use-submit.ts'

@@ -1,5 +1,5 @@
 /** One server in a list: how it stands, what can be done about it, and its tools. */
-import type { GivenServer, ServerStateView, ServerView } from '@sandlot/shared/office/mcp-servers'
+import type { GivenServer, ServerStateView, ServerView } from '@sandlot/shared/admin/mcp-servers'
 import { LogIn, LogOut, Pencil, RefreshCw, Trash2 } from 'lucide-react'
 import type { ReactNode } from 'react'
 import { cn } from '../../lib/cn.ts'

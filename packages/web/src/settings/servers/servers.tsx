@@ -4,7 +4,7 @@ import type {
   ServerStateView,
   ServersView,
   ServerView,
-} from '@sandlot/shared/office/mcp-servers'
+} from '@sandlot/shared/admin/mcp-servers'
 import { Plus } from 'lucide-react'
 import { useState } from 'react'
 import { Link } from 'wouter'

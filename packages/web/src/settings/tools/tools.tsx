@@ -1,6 +1,6 @@
 /** How the agent's tools do: a table that can be sorted. */
-import { formatBytes } from '@sandlot/shared/format-bytes'
-import type { ToolLine, ToolStatsView } from '@sandlot/shared/office/tool-stats'
+import { formatBytes } from '@sandlot/shared/base/format-bytes'
+import type { ToolLine, ToolStatsView } from '@sandlot/shared/admin/tool-stats'
 import { ArrowDown, ArrowUp } from 'lucide-react'
 import { type ReactNode, useState } from 'react'
 import { Link } from 'wouter'

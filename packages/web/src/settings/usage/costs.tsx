@@ -1,11 +1,11 @@
 /** What everybody used up, for administrators: by person, team, model and tool. */
-import { formatBytes } from '@sandlot/shared/format-bytes'
+import { formatBytes } from '@sandlot/shared/base/format-bytes'
 import {
   type AdminUsageView,
   type CountedTool,
   USAGE_GROUPS,
   type UsageGroup,
-} from '@sandlot/shared/office/usage'
+} from '@sandlot/shared/admin/usage'
 import { Download } from 'lucide-react'
 import { type ReactNode, useState } from 'react'
 import { cn } from '../../lib/cn.ts'

@@ -1,6 +1,6 @@
 /** What can be seen of sums of answers and of calls. */
-import { formatBytes } from '@sandlot/shared/format-bytes'
-import type { CountedTool, CountedUsage } from '@sandlot/shared/office/usage'
+import { formatBytes } from '@sandlot/shared/base/format-bytes'
+import type { CountedTool, CountedUsage } from '@sandlot/shared/admin/usage'
 import { formatDuration } from '../../lib/format.ts'
 import type { Measure } from './by-day.tsx'
 import { costWords, dollarWords, tokenWords } from '../../lib/usage-text.ts'

@@ -1,5 +1,5 @@
 /** My usage: by day and model, and what is left of each limit. */
-import type { Budget, CountedUsage, UsageView } from '@sandlot/shared/office/usage'
+import type { Budget, CountedUsage, UsageView } from '@sandlot/shared/admin/usage'
 import { useState } from 'react'
 import { cn } from '../../lib/cn.ts'
 import { fetchUsage } from '../../net/usage.ts'

@@ -1,6 +1,6 @@
 /** What can be done with one entry of the tree, or with all that are marked with it. */
 import { Menu } from '@base-ui/react/menu'
-import type { WorkspaceEntry } from '@sandlot/shared/person/files'
+import type { WorkspaceEntry } from '@sandlot/shared/workspace/files'
 import {
   Archive,
   Copy,

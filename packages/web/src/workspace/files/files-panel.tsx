@@ -1,5 +1,5 @@
 /** What is in the person's workspace: a tree, and one file of it to read or change. */
-import { messageOf } from '@sandlot/shared/errors'
+import { messageOf } from '@sandlot/shared/base/errors'
 import { ChevronLeft, FolderOpen, X } from 'lucide-react'
 import { type ReactNode, useEffect, useRef, useState } from 'react'
 import { useChat } from '../../state/chat-context.ts'

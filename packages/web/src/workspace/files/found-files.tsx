@@ -1,6 +1,6 @@
 /** What fits the words that are searched for, as a list. */
-import { messageOf } from '@sandlot/shared/errors'
-import type { FilesFound } from '@sandlot/shared/person/files'
+import { messageOf } from '@sandlot/shared/base/errors'
+import type { FilesFound } from '@sandlot/shared/workspace/files'
 import { useEffect, useState } from 'react'
 import { searchFiles } from '../../net/files.ts'
 import { Alert } from '../../ui/alert.tsx'

@@ -1,5 +1,5 @@
 /** A text of the workspace, to be changed and saved over the version that was read. */
-import { messageOf } from '@sandlot/shared/errors'
+import { messageOf } from '@sandlot/shared/base/errors'
 import { type KeyboardEvent, useEffect, useMemo, useRef, useState } from 'react'
 import { readText, saveTextFile } from '../../net/files.ts'
 import { ApiError } from '../../net/http.ts'

@@ -1,5 +1,5 @@
 /** What was deleted on this page, to be restored. */
-import { TRASH_DAYS, type TrashList } from '@sandlot/shared/person/files'
+import { TRASH_DAYS, type TrashList } from '@sandlot/shared/workspace/files'
 import { Trash2 } from 'lucide-react'
 import { useState } from 'react'
 import { formatDate } from '../../lib/format.ts'

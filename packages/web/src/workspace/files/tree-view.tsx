@@ -1,6 +1,6 @@
 /** The rows of the tree. Only those near what is seen are drawn. */
-import { formatBytes } from '@sandlot/shared/format-bytes'
-import type { WorkspaceEntry } from '@sandlot/shared/person/files'
+import { formatBytes } from '@sandlot/shared/base/format-bytes'
+import type { WorkspaceEntry } from '@sandlot/shared/workspace/files'
 import { ChevronRight, File as FileIcon, Folder, FolderOpen, Link2 } from 'lucide-react'
 import {
   type DragEvent,

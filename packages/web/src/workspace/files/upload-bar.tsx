@@ -1,5 +1,5 @@
 /** Files on their way to the workspace: how far they are, and what asks. */
-import { formatBytes } from '@sandlot/shared/format-bytes'
+import { formatBytes } from '@sandlot/shared/base/format-bytes'
 import { CircleAlert, RotateCw, X } from 'lucide-react'
 import { formatCount } from '../../lib/format.ts'
 import { decideUploads, retryUpload, stopUploads, useUploads } from '../../state/uploads.ts'

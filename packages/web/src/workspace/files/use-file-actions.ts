@@ -1,5 +1,5 @@
 /** What is done with files: made, moved, deleted, each with a way back where there is one. */
-import { messageOf } from '@sandlot/shared/errors'
+import { messageOf } from '@sandlot/shared/base/errors'
 import { useState } from 'react'
 import { moveFile, removeFile, restoreFile } from '../../net/files.ts'
 import { ApiError } from '../../net/http.ts'

@@ -1,6 +1,6 @@
 /** The tree of the workspace: what is open, marked and known of it. */
-import { messageOf } from '@sandlot/shared/errors'
-import type { WorkspaceEntry } from '@sandlot/shared/person/files'
+import { messageOf } from '@sandlot/shared/base/errors'
+import type { WorkspaceEntry } from '@sandlot/shared/workspace/files'
 import { create } from 'zustand'
 import { fetchDirectory } from '../../net/files.ts'
 import { below, folderOf } from '../../state/dropped.ts'

@@ -1,0 +1,324 @@
+/**
+ * What an administrator sets about the agent for one team or one person, and what then holds for a
+ * person. What is set for the person alone wins; else, of those of their teams that say something
+ * about it, the most generous; else what holds for the deployment.
+ */
+import { z } from 'zod'
+import { MODES, mode } from '../chat/mode.ts'
+import { OWN_SERVERS, ownServers } from '../admin/mcp-servers.ts'
+
+const amount = z.number().nonnegative()
+const count = z.int().nonnegative()
+
+/** Of one message, of a day, and of a month. 0 is no limit. */
+export const agentLimits = z.strictObject({
+  turns: z.int().min(1).max(1_000).optional(),
+  calls: count.optional(),
+  tokens: count.optional(),
+  cost: amount.optional(),
+  promptSeconds: count.optional(),
+  turnsPerDay: count.optional(),
+  callsPerDay: count.optional(),
+  tokensPerDay: count.optional(),
+  costPerDay: amount.optional(),
+  secondsPerDay: count.optional(),
+  turnsPerMonth: count.optional(),
+  callsPerMonth: count.optional(),
+  tokensPerMonth: count.optional(),
+  costPerMonth: amount.optional(),
+  secondsPerMonth: count.optional(),
+})
+export type AgentLimits = z.infer<typeof agentLimits>
+export type LimitName = keyof AgentLimits
+export const LIMIT_NAMES = Object.keys(agentLimits.shape) as LimitName[]
+
+/** Of several people together: what they use up is added up. 0 is no limit. */
+const teamLimits = agentLimits.pick({
+  turnsPerDay: true,
+  callsPerDay: true,
+  tokensPerDay: true,
+  costPerDay: true,
+  secondsPerDay: true,
+  turnsPerMonth: true,
+  callsPerMonth: true,
+  tokensPerMonth: true,
+  costPerMonth: true,
+  secondsPerMonth: true,
+})
+export type TeamLimits = z.infer<typeof teamLimits>
+export type TeamLimitName = keyof TeamLimits
+export const TEAM_LIMIT_NAMES = Object.keys(teamLimits.shape) as TeamLimitName[]
+
+export const networkSettings = z
+  .strictObject({
+    /** Default: as SANDLOT_SANDBOX_NETWORK says. */
+    mode: z.enum(['none', 'egress']).optional(),
+    /** In place of SANDLOT_EGRESS_ALLOW, in the same words. */
+    hosts: z.array(z.string().min(1).max(300)).max(1_000).optional(),
+    /** Whether the agent may ask them for more hosts. Default: as `rules.hosts` says. */
+    ask: z.boolean().optional(),
+  })
+  .refine(
+    ({ mode: set, hosts, ask }) => set !== 'none' || (hosts === undefined && ask !== true),
+    'hosts and ask say nothing with "mode": "none"; remove them, or write "mode": "egress"',
+  )
+
+/** Everything is optional: what is absent, the team or the person says nothing about. */
+export const agentSettings = z.strictObject({
+  /**
+   * False: none. Or by tool id: false takes one away, true gives one that others do not have; `*`:
+   * all that are not named.
+   */
+  tools: z.union([z.boolean(), z.record(z.string().min(1).max(256), z.boolean())]).optional(),
+  /** The highest mode they may choose. */
+  modeCeiling: mode.optional(),
+  /** What their sandbox may reach. */
+  network: networkSettings.optional(),
+  /** The MCP servers of the configuration that they may use, by name. */
+  mcpServers: z.array(z.string().min(1).max(200)).max(200).optional(),
+  /** The MCP servers that they may bring themselves. */
+  ownServers: ownServers.optional(),
+  /** The models that their chats may choose, by name. */
+  models: z.array(z.string().min(1).max(200)).min(1).max(200).optional(),
+  /** Of each of them. */
+  limits: agentLimits.optional(),
+  /** Of a team alone: of all of its members together. */
+  together: teamLimits.optional(),
+  /** What the agent keeps to. */
+  instructions: z
+    .string()
+    .max(64 * 1024)
+    .optional(),
+})
+export type AgentSettings = z.infer<typeof agentSettings>
+/** In `tools`: all that are not named. */
+export const ALL_TOOLS = '*'
+/** In `tools` beside those of the agent: what people themselves may do in their sandboxes. */
+export const PERSON_TOOLS = ['terminal', 'exec'] as const
+export type PersonTool = (typeof PERSON_TOOLS)[number]
+
+/** Ids, or addresses, as they are stored. */
+export const idList = z.array(z.string())
+
+/** Whom settings are about: an id, or for a person who has not signed in yet their address. */
+export const settingsSubject = z.object({
+  kind: z.enum(['team', 'person']),
+  id: z.string().min(1).max(254),
+})
+export type SettingsSubject = z.infer<typeof settingsSubject>
+
+/**
+ * `GET /api/teams/:id/settings`, `GET /api/users/:id/settings` (administrators). `revision` 0: none
+ * are set.
+ */
+export const settingsView = z.object({
+  settings: agentSettings,
+  revision: z.int().nonnegative(),
+})
+export type SettingsView = z.infer<typeof settingsView>
+/**
+ * `PUT` of the same → the `SettingsView`. They replace all that was set. `revision`: of what the
+ * administrator saw; another one by now is a `conflict`, whose body has the `SettingsView` as
+ * `current`.
+ */
+export const putSettingsRequest = settingsView
+
+// ── What holds for a person
+// ───────────────────────────────────────────────────────────────────────────
+
+const teamOfSource = z.object({ id: z.string(), name: z.string() })
+/** Where a value comes from. Several teams: they say the same, or what they say is put together. */
+const settingSource = z.discriminatedUnion('kind', [
+  z.object({ kind: z.literal('deployment') }),
+  z.object({ kind: z.literal('teams'), teams: z.array(teamOfSource) }),
+  z.object({ kind: z.literal('person') }),
+])
+export type SettingSource = z.infer<typeof settingSource>
+
+function sourced<S extends z.ZodType>(value: S) {
+  return z.object({ value, from: settingSource })
+}
+const limitValues = agentLimits.required()
+
+/**
+ * `GET /api/users/:id/effective` (administrators), and of oneself: every setting that holds for a
+ * person, with where it comes from.
+ */
+export const effectiveSettingsView = z.object({
+  modeCeiling: sourced(mode),
+  tools: z.object({
+    /** Of those that are not named: false: none. */
+    all: sourced(z.boolean()),
+    /** By tool id. */
+    single: z.record(z.string(), sourced(z.boolean())),
+  }),
+  mcpServers: sourced(z.array(z.string())),
+  ownServers: sourced(ownServers),
+  models: sourced(z.array(z.string())),
+  network: z.object({
+    mode: sourced(z.enum(['none', 'egress'])),
+    hosts: sourced(z.array(z.string())),
+    ask: sourced(z.boolean()),
+  }),
+  limits: z.record(z.enum(LIMIT_NAMES), sourced(z.number())),
+  /** Those of all teams, by their names, then the person's. */
+  instructions: z.array(sourced(z.string())),
+})
+export type EffectiveSettings = z.infer<typeof effectiveSettingsView>
+
+/** What there is to choose from: names of servers and models, ids of tools that are no server’s. */
+export const offeredSettings = z.object({
+  mcpServers: z.array(z.string()),
+  models: z.array(z.string()),
+  tools: z.array(z.string()),
+})
+
+/** What `GET …/settings` answers: the form says for each setting what holds without it. */
+export const settingsAnswer = settingsView.extend({
+  /** What holds where nothing of this is set. */
+  without: effectiveSettingsView.optional(),
+  offered: offeredSettings.optional(),
+})
+export type SettingsAnswer = z.infer<typeof settingsAnswer>
+
+type Sourced<V> = { value: V; from: SettingSource }
+
+/** What holds for everybody of whom nothing is set. */
+export interface DeploymentSettings {
+  /** False: no tools. */
+  tools: boolean
+  /** Names of those there are. */
+  mcpServers: readonly string[]
+  /** Names of those there are, the deployment's own first. */
+  models: readonly string[]
+  network: { mode: 'none' | 'egress'; hosts: readonly string[]; ask: boolean }
+  limits: z.infer<typeof limitValues>
+}
+
+export interface TeamSettings {
+  id: string
+  name: string
+  settings: AgentSettings
+}
+
+/**
+ * What holds for a person who is in these teams. The order of the teams does not matter, and a team
+ * that says nothing changes nothing.
+ */
+export function effectiveSettings(
+  deployment: DeploymentSettings,
+  teams: readonly TeamSettings[],
+  person: AgentSettings = {},
+): EffectiveSettings {
+  const sorted = teams.toSorted((a, b) => compare(a.name, b.name) || compare(a.id, b.id))
+  /** `pick`: what the settings say; `join`: what several teams say together. */
+  const resolve = <V>(
+    of: V,
+    pick: (settings: AgentSettings) => V | undefined,
+    join: (said: readonly V[]) => V,
+  ): Sourced<V> => {
+    const own = pick(person)
+    if (own !== undefined) return { value: own, from: { kind: 'person' } }
+    const said = sorted.flatMap(({ id, name, settings }) => {
+      const value = pick(settings)
+      return value === undefined ? [] : [{ id, name, value }]
+    })
+    if (said.length === 0) return { value: of, from: { kind: 'deployment' } }
+    const value = join(said.map((team) => team.value))
+    // Of lists that are put together all are sources; of single values those that are as generous.
+    const sources = Array.isArray(value) ? said : said.filter((team) => team.value === value)
+    return { value, from: { kind: 'teams', teams: sources.map(({ id, name }) => ({ id, name })) } }
+  }
+  const mostOf =
+    <V>(rank: (value: V) => number) =>
+    (said: readonly V[]): V =>
+      said.reduce((most, value) => (rank(value) > rank(most) ? value : most))
+  const anyOf = mostOf<boolean>(Number)
+  /** Those of the deployment's that are named, in its order. */
+  const among = (there: readonly string[], pick: (settings: AgentSettings) => string[] | undefined) => {
+    const { value, from } = resolve([...there], pick, (said) => said.flat())
+    const named = new Set(value)
+    return { value: there.filter((name) => named.has(name)), from }
+  }
+  const models = among(deployment.models, ({ models: set }) => set)
+  return {
+    modeCeiling: resolve(
+      MODES.at(-1) ?? 'yolo',
+      ({ modeCeiling }) => modeCeiling,
+      mostOf((value) => MODES.indexOf(value)),
+    ),
+    tools: {
+      all: resolve(deployment.tools, (settings) => toolOf(settings, ALL_TOOLS), anyOf),
+      single: Object.fromEntries(
+        namedTools(sorted, person).map((id) => [
+          id,
+          resolve(false, (settings) => toolOf(settings, id), anyOf),
+        ]),
+      ),
+    },
+    mcpServers: among(deployment.mcpServers, ({ mcpServers }) => mcpServers),
+    ownServers: resolve(
+      'public',
+      ({ ownServers: set }) => set,
+      mostOf((value) => OWN_SERVERS.indexOf(value)),
+    ),
+    // A model that the operator has taken out of the configuration is gone for all.
+    models:
+      models.value.length > 0
+        ? models
+        : { value: deployment.models.slice(0, 1), from: { kind: 'deployment' } },
+    network: {
+      mode: resolve(
+        deployment.network.mode,
+        ({ network }) => network?.mode,
+        mostOf((value) => (value === 'egress' ? 1 : 0)),
+      ),
+      hosts: resolve(
+        [...deployment.network.hosts],
+        ({ network }) => network?.hosts,
+        (said) => [...new Set(said.flat())].toSorted(compare),
+      ),
+      ask: resolve(deployment.network.ask, ({ network }) => network?.ask, anyOf),
+    },
+    limits: Object.fromEntries(
+      LIMIT_NAMES.map((name) => [
+        name,
+        resolve(
+          deployment.limits[name],
+          ({ limits }) => limits?.[name],
+          mostOf((value) => (value === 0 ? Infinity : value)),
+        ),
+      ]),
+    ) as EffectiveSettings['limits'],
+    instructions: [
+      ...sorted.flatMap(({ id, name, settings: { instructions = '' } }): Sourced<string>[] =>
+        instructions === '' ? [] : [{ value: instructions, from: { kind: 'teams', teams: [{ id, name }] } }],
+      ),
+      ...(person.instructions ? [{ value: person.instructions, from: { kind: 'person' as const } }] : []),
+    ],
+  }
+}
+
+/**
+ * The tools that are named. A person who is to have none does not have those that a team gives.
+ */
+function namedTools(teams: readonly TeamSettings[], person: AgentSettings): string[] {
+  const given = (settings: AgentSettings): string[] => Object.keys(toolsByName(settings.tools))
+  const none = toolOf(person, ALL_TOOLS) === false
+  const ofTeams = none ? [] : teams.flatMap(({ settings }) => given(settings))
+  return [...new Set([...ofTeams, ...given(person)])].filter((id) => id !== ALL_TOOLS).toSorted(compare)
+}
+
+function toolOf({ tools }: AgentSettings, id: string): boolean | undefined {
+  const named = toolsByName(tools)
+  return Object.hasOwn(named, id) ? named[id] : undefined
+}
+
+/** A word about all of them as one by name. */
+export function toolsByName(tools: AgentSettings['tools']): Readonly<Record<string, boolean>> {
+  return typeof tools === 'boolean' ? { [ALL_TOOLS]: tools } : (tools ?? {})
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0
+}

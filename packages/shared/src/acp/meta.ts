@@ -1,0 +1,445 @@
+/**
+ * What we add to ACP between our own service and our own ai-agent, under `_meta.sandlot` of
+ * requests, and the extension methods. A client that sends
+ * `clientCapabilities._meta.sandlot: {version: 1}` gets our event stream as it is.
+ */
+import { z } from 'zod'
+import { fullImageState, removedData } from '../account/api.ts'
+import { ERROR_CODES } from '../base/errors.ts'
+import { mode } from '../chat/mode.ts'
+import { newComment, sharesAsk, snapshotsAsk } from '../chat/shares.ts'
+import {
+  effectiveSettingsView,
+  idList,
+  offeredSettings,
+  settingsSubject,
+  settingsView,
+} from '../account/agent-settings.ts'
+import { auditFrom } from '../admin/audit.ts'
+import { serverRequest, serverScope } from '../admin/mcp-servers.ts'
+import { endpointRequest, endpointTestRequest } from '../account/models-api.ts'
+import { role } from '../account/role.ts'
+import { MAX_TITLE_CHARS, sessionSummary, watchedPaths } from '../chat/frames.ts'
+import { messageId, requestId, sessionId } from '../base/ids.ts'
+import { editedInput, follows, onError, unqueuedWhy } from '../chat/sandlot-event.ts'
+import { modelAbout, modelChoice } from '../chat/model-choice.ts'
+import { questionContent } from '../chat/question.ts'
+
+/** People and teams by id. */
+const readers = z.object({ people: z.array(z.string()), teams: z.array(z.string()) })
+export type Readers = z.infer<typeof readers>
+
+/** Who asks. On every session request of a client that the socket trusts. */
+export const agentUser = z.object({
+  id: z.string().min(1).max(128),
+  role: role.default('member'),
+  /** What others read as the author of their messages. */
+  name: z.string().max(100).optional(),
+  /** Ids of their teams, as the service keeps them; absent: of none. */
+  teams: z.array(z.string().min(1).max(128)).max(1_000).optional(),
+  /** The address that they sign in with: an administrator may name them by it. */
+  email: z.string().max(254).optional(),
+  /** The highest mode an administrator lets this user choose. */
+  modeCeiling: mode.optional(),
+  /** Where the request came from, for the audit log. */
+  from: auditFrom.optional(),
+})
+export type AgentUser = z.infer<typeof agentUser>
+
+/** `_meta.sandlot` of `session/new`. */
+export const newSessionMeta = z.object({
+  user: agentUser,
+  sessionId: sessionId.optional(),
+  /** What was asked for: refused above the ceiling. */
+  mode: mode.optional(),
+  /**
+   * What a caller that names no mode gets, in place of the deployment's default: lowered to the
+   * ceiling.
+   */
+  defaultMode: mode.optional(),
+  ...modelChoice,
+  /** The user's project that it is in. */
+  project: z.string().max(64).optional(),
+})
+/**
+ * `_meta.sandlot` of `session/load`: all settled events after `after`, what is in flight, then the
+ * live tail.
+ */
+export const loadSessionMeta = z.object({ user: agentUser, after: z.number().int().nonnegative().default(0) })
+/**
+ * `_meta.sandlot` of `session/prompt`. `unattended`: no client can answer an approval, so it is
+ * denied at once. `onError`: what a failed call means, default `continue`; any client may say it.
+ */
+export const promptMeta = z.object({
+  user: agentUser,
+  requestId: requestId.optional(),
+  whenBusy: z.enum(['steer', 'queue', 'refuse']).default('steer'),
+  unattended: z.boolean().optional(),
+  onError: onError.optional(),
+  /** As of `prompt_started`. */
+  follows: follows.optional(),
+})
+/**
+ * What `session/prompt` of a client that is not ours may say: `_meta.sandlot`. Its answer then
+ * carries the reason.
+ */
+export const foreignPromptMeta = z.looseObject({
+  sandlot: z.looseObject({ onError: onError.optional() }).optional(),
+})
+/**
+ * `_meta.sandlot` of the answer to `session/prompt`. `duplicate`: this request id was submitted
+ * before.
+ */
+export const promptResultMeta = z.object({
+  promptId: z.string(),
+  reason: z.string(),
+  duplicate: z.boolean().optional(),
+})
+
+/** Extension requests (client → agent). */
+export const EXT = {
+  /**
+   * Answer an approval, any time, from any device:
+   * `{sessionId, toolCallId, optionId, reason?, input?, user}` → `{answered, by?}`.
+   */
+  approve: '_sandlot/approve',
+  /** What waits for an answer (`pending-approvals.ts`): `{sessionId, user}` → `{approvals}`. */
+  approvals: '_sandlot/approvals',
+  /** Cancel one call of a running prompt: `{sessionId, toolCallId, user}` → `{}`. */
+  cancelCall: '_sandlot/cancel_call',
+  /**
+   * Take back a message that waits: `{sessionId, messageId, user}` → `{why}`; `sent`: the agent had
+   * read it. Idempotent.
+   */
+  unqueue: '_sandlot/unqueue',
+  /** Who sees a session beside its owner: `{sessionId, ask, user}` → `ShareList`. */
+  shares: '_sandlot/shares',
+  /** Links to what a session was (`team/shares.ts`): `{sessionId, ask, user}` → `SnapshotList`. */
+  snapshots: '_sandlot/snapshots',
+  /** A comment: `{sessionId, commentId, text, mentions, user}` → `{}`. Idempotent. */
+  comment: '_sandlot/comment',
+  /** Notification client → agent: this person is writing: `{sessionId, user}`. */
+  typing: '_sandlot/typing',
+  /** Notification agent → client: no event of this session follows: `{sessionId, why}`. */
+  sessionClosed: '_sandlot/session_closed',
+  /** How a person keeps chats (`desk/chats.ts`): `{user, marks}` → `{}`. */
+  markChats: '_sandlot/mark_chats',
+  /** A person's projects: `{user, ask}` → `{projects}`. */
+  projects: '_sandlot/projects',
+  /** Give a session another name: `{sessionId, title, user}` → `{}`. */
+  rename: '_sandlot/rename',
+  /** Go on from a prompt in a new session: `{sessionId, promptId, where, user}` → `{sessionId}`. */
+  fork: '_sandlot/fork',
+  /** A person's own rules: list, add, revoke, preview (`person/rules-api.ts`): `{user, ask}`. */
+  rules: '_sandlot/rules',
+  /**
+   * A person's secrets by name: list, set, remove (`person/secrets.ts`): `{user, ask}` →
+   * `{secrets}`, without values.
+   */
+  secrets: '_sandlot/secrets',
+  /**
+   * A person’s own workspace (`person/files.ts`): list a directory, read a piece of a file, write
+   * one: `{user, ask}`.
+   */
+  files: '_sandlot/files',
+  /**
+   * The directories of their workspace that a page shows now, relative to it; none: no more:
+   * `{user, paths}` → `{}`.
+   */
+  watch: '_sandlot/watch',
+  /** Notification agent → client: something may have changed in these of them: `{paths}`. */
+  filesChanged: '_sandlot/files_changed',
+  /** Programs that listen in a person’s sandbox (`desk/ports.ts`): list, connect: `{user, ask}`. */
+  ports: '_sandlot/ports',
+  /** A person’s terminals (`desk/terminals.ts`): list, open, attach, close: `{user, ask}`. */
+  terminals: '_sandlot/terminals',
+  /** A person's sandbox (`desk/sandbox.ts`): view, reset, stop, what runs in it: `{user, ask}`. */
+  sandbox: '_sandlot/sandbox',
+  /** A command of a person, without a model (`desk/exec.ts`): `{user, command, …}` → `{ticket}`. */
+  exec: '_sandlot/exec',
+  /**
+   * A person is back from where an MCP server let them sign in: `{user, answer}` → `{server}` or
+   * `{problem}`.
+   */
+  mcpSignIn: '_sandlot/mcp_sign_in',
+  /** A person's instructions (`person/instructions.ts`): `{user, text?}` → `{text}`. */
+  instructions: '_sandlot/instructions',
+  /**
+   * Everything of a person ends; with `purge` their chats and files go: `{userId, data}` → `{}`.
+   * Idempotent.
+   */
+  removePerson: '_sandlot/remove_person',
+  /**
+   * What is set for teams and people, for administrators: `settingsParams` → `settingsAnswer`; and
+   * for everybody what holds for themselves.
+   */
+  settings: '_sandlot/settings',
+  /**
+   * Endpoints of models (`team/models-api.ts`), for administrators: `{user, ask}` → `ModelsView`,
+   * or `EndpointTestResult` for `test`.
+   */
+  models: '_sandlot/models',
+  /** What limits a person in a day and a month (`office/usage.ts`): `{user}` → `BudgetList`. */
+  budgets: '_sandlot/budgets',
+  /** How long things are kept (`office/retention.ts`), for administrators: `{user, ask}`. */
+  retention: '_sandlot/retention',
+  /** What runs and waits, for administrators: `{user, ask}` → `AgentOverview`. */
+  overview: '_sandlot/overview',
+  /** How the tools do (`office/tool-stats.ts`), for administrators: `{user}`. */
+  toolStats: '_sandlot/tool_stats',
+  /** Everybody's sandboxes (`office/sandboxes.ts`), for administrators: `{user, ask}`. */
+  sandboxes: '_sandlot/sandboxes',
+  /** Rules for everybody (`office/deployment-rules.ts`), for administrators: `{user, ask}`. */
+  deploymentRules: '_sandlot/deployment_rules',
+  /** The agent's settings (`office/configuration.ts`), for administrators: `{user}`. */
+  configuration: '_sandlot/configuration',
+  /**
+   * MCP servers that are added on the page (`office/mcp-servers.ts`), a person's own and the
+   * deployment's: `{user, ask}` → `ServersView`, `serverStatus` for `test`, `serverSignIn` for
+   * `sign_in`.
+   */
+  mcpServers: '_sandlot/mcp_servers',
+  /**
+   * What has changed about a person: `{userId, email, role, teams}` → `{}`. Later requests say it
+   * too.
+   */
+  putPerson: '_sandlot/put_person',
+  /**
+   * Teams of the agent's configuration file, for the accounts to adopt: `{adopted?}` → `{teams}`.
+   * `adopted`: ids of those of which the accounts say from now on who is in them.
+   */
+  teamSeeds: '_sandlot/team_seeds',
+  /**
+   * One prompt as a record: `{sessionId, promptId, user}` → `{}`, behind the JSON document in
+   * pieces (`exportPiece`);
+   * `not_found` when there is none.
+   */
+  exportPrompt: '_sandlot/export_prompt',
+  /**
+   * Notification agent → client: `{text}`, the next piece of the document that this connection
+   * asked for.
+   */
+  exportPiece: '_sandlot/export_piece',
+  /**
+   * `{}` → what was counted since the agent started (`agentMetrics`): names of tools and numbers,
+   * no user data.
+   */
+  metrics: '_sandlot/metrics',
+  /** `{}` → `{ready, reasons, model: {name, demo}, defaultMode}`. */
+  status: '_sandlot/status',
+  /**
+   * Notification agent → client, to our own clients: several `session/update` of one session:
+   * `{sessionId, updates}`.
+   */
+  sessionUpdates: '_sandlot/session_updates',
+  /**
+   * Notification agent → client, where `initialize` asked for it: a session's line changed:
+   * `{userId, summary}`.
+   */
+  sessionChanged: '_sandlot/session_changed',
+  /**
+   * Notification agent → client: the prompt was accepted and stored:
+   * `{sessionId, promptId, requestId?}`.
+   */
+  promptAccepted: '_sandlot/prompt_accepted',
+} as const
+
+/**
+ * Beside `/acp` on the agent's socket: `/stream/<ticket>` is a WebSocket for bytes. A ticket opens
+ * what its request was about, once, within 30 seconds.
+ */
+export const STREAM_PATH = '/stream/'
+export const streamTicket = z.object({ ticket: z.string() })
+
+/** `answer`: the query of the address that they were sent back to. */
+export const mcpSignInParams = z.object({ user: agentUser, answer: z.string().max(8_192) })
+export const mcpSignInResult = z.union([z.object({ server: z.string() }), z.object({ problem: z.string() })])
+
+/** `handOver`: the user who gets the chats that were shared; absent: their shares end. */
+export const removePersonParams = z.object({
+  userId: z.string().min(1).max(128),
+  data: removedData,
+  handOver: z.string().min(1).max(128).optional(),
+})
+
+export const putPersonParams = z.object({
+  userId: z.string().min(1).max(128),
+  email: z.string().max(254).optional(),
+  role,
+  teams: z.array(z.string().min(1).max(128)).max(1_000),
+})
+export const teamSeedsParams = z.object({ adopted: idList.optional() })
+export const teamSeedsResult = z.object({
+  /** `members`: ids and addresses. */
+  teams: z.array(z.object({ id: z.string(), name: z.string(), members: idList })),
+})
+export const settingsParams = z.object({
+  user: agentUser,
+  ask: z.discriminatedUnion('do', [
+    z.object({ do: z.literal('list') }),
+    /** `teams`: of the person. */
+    z.object({ do: z.literal('get'), subject: settingsSubject, teams: idList.optional() }),
+    /** `name`: of the team. */
+    settingsView.extend({
+      do: z.literal('put'),
+      subject: settingsSubject,
+      name: z.string().max(100).optional(),
+    }),
+    z.object({ do: z.literal('remove'), subject: settingsSubject }),
+    z.object({ do: z.literal('rename'), subject: settingsSubject, name: z.string().max(100) }),
+    /** What holds for a person with this address and these teams. */
+    z.object({
+      do: z.literal('effective'),
+      userId: z.string().min(1).max(128),
+      email: z.string().max(254).optional(),
+      teams: idList,
+    }),
+    /** What holds for the user. */
+    z.object({ do: z.literal('own') }),
+  ]),
+})
+export type SettingsAsk = z.infer<typeof settingsParams>['ask']
+/** Each ask has one of them. `conflict`: a `put` with another revision than the one there is. */
+export const settingsAnswer = z.object({
+  view: settingsView.optional(),
+  /** Beside a `view` that was asked for: what holds where nothing is set there. */
+  without: effectiveSettingsView.optional(),
+  offered: offeredSettings.optional(),
+  conflict: settingsView.optional(),
+  effective: effectiveSettingsView.optional(),
+  all: z.array(z.object({ subject: settingsSubject, revision: z.int() })).optional(),
+})
+export type SettingsAnswer = z.infer<typeof settingsAnswer>
+
+export const modelsParams = z.object({
+  user: agentUser,
+  ask: z.discriminatedUnion('do', [
+    z.object({ do: z.literal('list') }),
+    /** `id` absent: a new one. */
+    endpointRequest.extend({ do: z.literal('put'), id: z.string().max(100).optional() }),
+    z.object({ do: z.literal('remove'), id: z.string().max(100) }),
+    endpointTestRequest.extend({ do: z.literal('test') }),
+  ]),
+})
+export type ModelsAsk = z.infer<typeof modelsParams>['ask']
+
+export const budgetsParams = z.object({ user: agentUser })
+export const overviewParams = z.object({
+  user: agentUser,
+  ask: z.discriminatedUnion('do', [
+    z.object({ do: z.literal('view') }),
+    z.object({ do: z.literal('stop'), promptId: z.string().max(128) }),
+    /** Answered with what the agent’s own checks find. */
+    z.object({ do: z.literal('check') }),
+  ]),
+})
+export type OverviewAsk = z.infer<typeof overviewParams>['ask']
+const ofServers = { of: serverScope }
+const ofServer = { ...ofServers, id: z.string().max(100) }
+export const mcpServersParams = z.object({
+  user: agentUser,
+  ask: z.discriminatedUnion('do', [
+    z.object({ ...ofServers, do: z.literal('list') }),
+    /** `id` absent: a new one. */
+    serverRequest.extend({ ...ofServers, do: z.literal('put'), id: z.string().max(100).optional() }),
+    z.object({ ...ofServer, do: z.literal('remove') }),
+    z.object({ ...ofServer, do: z.literal('test') }),
+    z.object({ ...ofServer, do: z.literal('sign_in') }),
+    z.object({ ...ofServer, do: z.literal('sign_out') }),
+  ]),
+})
+export type McpServersAsk = z.infer<typeof mcpServersParams>['ask']
+
+export const approveParams = z.object({
+  user: agentUser,
+  sessionId,
+  toolCallId: z.string(),
+  optionId: z.string(),
+  reason: z.string().optional(),
+  content: questionContent.optional(),
+  /** With an option that allows once: the call runs with these arguments. */
+  input: editedInput.optional(),
+  /** False: an answer that makes a rule for later sessions is `forbidden`. */
+  mayMakeRules: z.boolean().default(true),
+})
+export const approvalsParams = z.object({ user: agentUser, sessionId })
+/** `answered: false` when an earlier answer won; `by` says whose. */
+export const approveResult = z.object({ answered: z.boolean(), by: z.string().optional() })
+export const cancelCallParams = z.object({ user: agentUser, sessionId, toolCallId: z.string() })
+export const unqueueParams = z.object({ user: agentUser, sessionId, messageId })
+export const unqueueResult = z.object({ why: unqueuedWhy })
+export const exportPromptParams = z.object({ user: agentUser, sessionId, promptId: z.string().max(200) })
+export const exportPiece = z.object({ text: z.string() })
+
+const milliseconds = z.number().nonnegative()
+/**
+ * `text`: in Prometheus' format. `eventLoopDelayMs`: how long the event loop was blocked since the
+ * last request.
+ */
+export const agentMetrics = z.object({
+  text: z.string(),
+  eventLoopDelayMs: z.object({ p50: milliseconds, p99: milliseconds, max: milliseconds }),
+})
+export type AgentMetricsAnswer = z.infer<typeof agentMetrics>
+export const renameParams = z.object({
+  user: agentUser,
+  sessionId,
+  title: z.string().trim().min(1).max(MAX_TITLE_CHARS),
+})
+export const sharesParams = z.object({ user: agentUser, sessionId, ask: sharesAsk })
+export const snapshotsParams = z.object({ user: agentUser, sessionId, ask: snapshotsAsk })
+export const commentParams = z.object({ user: agentUser, sessionId, ...newComment.shape })
+export const watchParams = z.object({ user: agentUser, paths: watchedPaths })
+export const filesChanged = z.object({ paths: z.array(z.string()) })
+export const typingParams = z.object({ user: agentUser, sessionId })
+/** `unshared`: this user may not see it any more. */
+export const sessionClosed = z.object({ sessionId, why: z.enum(['unshared']) })
+/** `before`: without the prompt. `after` (default): with its answer. */
+export const forkParams = z.object({
+  user: agentUser,
+  sessionId,
+  promptId: z.string(),
+  where: z.enum(['before', 'after']).default('after'),
+})
+export const forkResult = z.object({ sessionId })
+/**
+ * `clientCapabilities._meta.sandlot` of our own service. `sessionChanges`: it wants to be told of
+ * every session list.
+ */
+export const serviceCapability = z.looseObject({
+  version: z.literal(1),
+  sessionChanges: z.boolean().optional(),
+})
+export const sessionUpdates = z.object({ sessionId, updates: z.array(z.unknown()) })
+/**
+ * `userId`: the owner. `sharedWith`: who else sees it. `unsharedFrom`: who saw it until now and,
+ * unless `sharedWith` has them too, does not any more.
+ */
+export const sessionChanged = z.object({
+  userId: z.string(),
+  summary: sessionSummary,
+  sharedWith: readers.optional(),
+  unsharedFrom: readers.optional(),
+})
+export type SessionChanged = z.infer<typeof sessionChanged>
+export const promptAccepted = z.object({ sessionId, promptId: z.string(), requestId: z.string().optional() })
+export const agentStatus = z.object({
+  ready: z.boolean(),
+  reasons: z.array(z.object({ part: z.string(), ok: z.boolean(), message: z.string() })),
+  /** `images`: whether it takes them. */
+  model: z.object({ name: z.string(), demo: z.boolean(), images: z.boolean().optional() }),
+  /** All that a session may choose, the deployment's own first. */
+  models: z.array(modelAbout).optional(),
+  defaultMode: mode,
+  /** Of the larger image of the sandboxes, while it is being made or could not be. */
+  fullImage: fullImageState.optional(),
+})
+export type AgentStatus = z.infer<typeof agentStatus>
+
+/**
+ * `data` of a JSON-RPC error that our agent sends: its stable code. The error's message is then
+ * safe to show. `session/new` with a session id that exists answers `conflict`; anything about a
+ * session of another user answers `not_found`. With `not_owner`: the id of the replica that has the
+ * person, where one has.
+ */
+export const rpcErrorData = z.object({ code: z.enum(ERROR_CODES), replica: z.string().optional() })

@@ -1,0 +1,25 @@
+/** What `./sandlot doctor` can say of a running Sandlot (`/api/admin/overview/checks`). */
+import { z } from 'zod'
+import type { Finding } from '../base/finding.ts'
+
+const about = {
+  id: z.string(),
+  group: z.enum(['must', 'warn', 'report']),
+  name: z.string(),
+  message: z.string(),
+}
+
+const finding = z.discriminatedUnion('state', [
+  z.object({ ...about, state: z.literal('ok') }),
+  z.object({ ...about, state: z.literal('unknown') }),
+  z.object({ ...about, state: z.literal('failed'), fix: z.string() }),
+]) satisfies z.ZodType<Finding>
+
+/** Of the agent. */
+export const findings = z.object({ findings: z.array(finding) })
+
+/** The last look, of both processes; null: none since the service started. */
+export const checksView = z.object({
+  last: findings.extend({ at: z.number() }).nullable(),
+})
+export type ChecksView = z.infer<typeof checksView>

@@ -1,0 +1,28 @@
+/** Approval rules for everybody, for administrators: `/api/admin/rules`. */
+import { z } from 'zod'
+import { agentUser } from '../acp/meta.ts'
+import { rule, ruleEffect, ruleMatch } from '../chat/rules.ts'
+
+/** `POST /api/admin/rules` → 201 with the `Rule`. `DELETE /api/admin/rules/:id` → 204. */
+export const newDeploymentRule = z.strictObject({ effect: ruleEffect, match: ruleMatch })
+export type NewDeploymentRule = z.infer<typeof newDeploymentRule>
+
+/** `GET /api/admin/rules` */
+export const deploymentRules = z.object({
+  /** Of the configuration file: shown, and changed there. */
+  configured: z.array(rule),
+  /** Made here, the oldest first. */
+  rules: z.array(rule),
+})
+export type DeploymentRules = z.infer<typeof deploymentRules>
+
+/** `EXT.deploymentRules`: answered with `DeploymentRules`, `Rule` or `{}`. */
+export const deploymentRulesParams = z.object({
+  user: agentUser,
+  ask: z.discriminatedUnion('do', [
+    z.object({ do: z.literal('list') }),
+    z.object({ do: z.literal('add'), rule: newDeploymentRule }),
+    z.object({ do: z.literal('revoke'), id: z.string().max(200) }),
+  ]),
+})
+export type DeploymentRulesAsk = z.infer<typeof deploymentRulesParams>['ask']

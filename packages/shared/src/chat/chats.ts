@@ -1,0 +1,74 @@
+/** How people keep their chats: pinned, archived, read, in projects. Each person for themselves. */
+import { z } from 'zod'
+import { agentUser } from '../acp/meta.ts'
+import { sessionId } from '../base/ids.ts'
+import { mode } from './mode.ts'
+import { modelChoice } from './model-choice.ts'
+import { instructions } from '../account/instructions.ts'
+
+/** Chats that are marked at once. */
+const MAX_MARKED = 200
+/** Projects of one person. */
+export const MAX_PROJECTS = 100
+
+const projectId = z.string().min(1).max(64)
+
+/** `PUT /api/sessions/marks` → 204. What is absent stays. */
+export const chatMarks = z.strictObject({
+  sessionIds: z.array(sessionId).min(1).max(MAX_MARKED),
+  pinned: z.boolean().optional(),
+  archived: z.boolean().optional(),
+  /** Null: in none. Only of one's own chats. */
+  project: projectId.nullable().optional(),
+  /** True: everything until now was seen. False: its last end is new again. */
+  seen: z.boolean().optional(),
+})
+export type ChatMarks = z.infer<typeof chatMarks>
+
+/** `_sandlot/mark_chats`. */
+export const markChatsParams = z.object({ user: agentUser, marks: chatMarks })
+
+/** Of a project, relative to the workspace; empty: the workspace itself. */
+const folder = z
+  .string()
+  .max(300)
+  .transform((path) =>
+    path
+      .trim()
+      .replace(/^\/?workspace(\/|$)/, '')
+      .replaceAll(/^\/+|\/+$/g, ''),
+  )
+  .refine(
+    (path) =>
+      path === '' ||
+      (path.split('/').every((part) => !['', '.', '..'].includes(part)) &&
+        !Array.from(path).some((character) => character < ' ' || character === '\u007f')),
+    'a folder is a path in the workspace, without “..”',
+  )
+
+/** `POST /api/projects` → 201 `Project`; `PUT /api/projects/:id` → the same. */
+export const newProject = z.strictObject({
+  name: z.string().trim().min(1).max(100),
+  folder: folder.default(''),
+  /** What the agent keeps to in its chats, after the person's own instructions. */
+  instructions: instructions.shape.text.default(''),
+  /** What its new chats begin with; null: what all do. */
+  mode: mode.nullable().default(null),
+  model: modelChoice.model.unwrap().nullable().default(null),
+})
+export type NewProject = z.infer<typeof newProject>
+
+export const project = newProject.extend({ id: projectId })
+export type Project = z.infer<typeof project>
+
+/** `GET /api/projects`, by their names. `DELETE /api/projects/:id` → 204; its chats stay. */
+export const projectList = z.object({ projects: z.array(project) })
+
+/** `_sandlot/projects`. */
+export const projectsParams = z.object({
+  user: agentUser,
+  ask: z.discriminatedUnion('do', [
+    z.object({ do: z.literal('put'), project }),
+    z.object({ do: z.literal('remove'), id: projectId }),
+  ]),
+})

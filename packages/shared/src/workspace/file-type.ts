@@ -1,0 +1,58 @@
+/** What a file is by its bytes, as a media type; its name says nothing here. */
+import { imageTypeOf } from '../chat/images.ts'
+
+/** Bytes from the beginning that decide it. */
+export const LOOKED_AT = 8192
+
+const PLAIN_TEXT = 'text/plain; charset=utf-8'
+const BYTES = 'application/octet-stream'
+
+/**
+ * Of what is no text and no image that models take, the first that fits: where its mark is, the
+ * mark in Latin-1, the type, and what else the beginning contains.
+ */
+const BINARY: readonly (readonly [at: number, mark: string, type: string, names?: string])[] = [
+  [0, '%PDF-', 'application/pdf'],
+  [4, 'ftypavif', 'image/avif'],
+  [4, 'ftypavis', 'image/avif'],
+  [4, 'ftyphei', 'image/heic'],
+  [4, 'ftypmif1', 'image/heic'],
+  [0, '\0\0\x01\0', 'image/x-icon'],
+  [4, 'ftypM4A', 'audio/mp4'],
+  [4, 'ftypqt', 'video/quicktime'],
+  [4, 'ftyp', 'video/mp4'],
+  [0, '\x1A\x45\xDF\xA3', 'video/webm', 'webm'],
+  [0, '\x1A\x45\xDF\xA3', 'video/x-matroska'],
+  [0, 'OggS', 'video/ogg', 'theora'],
+  [0, 'OggS', 'audio/ogg'],
+  [8, 'WAVEfmt', 'audio/wav'],
+  [0, 'fLaC', 'audio/flac'],
+  [0, 'ID3', 'audio/mpeg'],
+  ...['\xE3', '\xF2', '\xF3', '\xFA', '\xFB'].map((byte) => [0, `\xFF${byte}`, 'audio/mpeg'] as const),
+  [0, '\xFF\xF1', 'audio/aac'],
+  [0, '\xFF\xF9', 'audio/aac'],
+  [0, 'BM', 'image/bmp', '\0\0\0\0'],
+]
+
+const SVG = /^\uFEFF?\s*(?:<\?xml[^>]*>\s*)?(?:<!--[^]*?-->\s*)*(?:<!DOCTYPE svg[^]*?>\s*)?<svg[\s>]/i
+
+export function fileTypeOf(beginning: Uint8Array): string {
+  const image = imageTypeOf(beginning)
+  if (image !== undefined) return image
+  const looked = beginning.subarray(0, LOOKED_AT)
+  const latin = Array.from(looked.subarray(0, 1024), (byte) => String.fromCharCode(byte)).join('')
+  const binary = BINARY.find(
+    ([at, mark, , names]) => latin.startsWith(mark, at) && (names === undefined || latin.includes(names)),
+  )
+  if (binary !== undefined) return binary[2]
+  if (looked.includes(0)) return BYTES
+  return SVG.test(new TextDecoder().decode(looked)) ? 'image/svg+xml' : PLAIN_TEXT
+}
+
+/**
+ * Shown by the preview, and only saved where its address is opened: a tab would run it as a
+ * document.
+ */
+export function isDocument(type: string): boolean {
+  return type === 'image/svg+xml' || type === 'application/pdf'
+}
