@@ -192,7 +192,7 @@ test.skipIf(reason)(
     expect(saved.status).toBe(200)
 
     // The folder beside the compose file, and what is passed by name.
-    const list = ['exec', await container('ai-agent'), 'node', '/app/ai-agent/dist/admin/tools.js']
+    const list = ['exec', await container('ai-agent'), 'node', '/app/ai-agent/dist/agent/tools.js']
     const { tools, servers } = JSON.parse(await docker(...list)) as {
       tools: { id: string; available: boolean }[]
       servers: { name: string; state: string }[]
@@ -272,7 +272,7 @@ test.skipIf(reason ?? !campaign.full)(
     const waiting = say(second, key, 'run `while [ ! -e stop ]; do sleep 0.2; done; echo stopped`')
     // As docs/postgresql.md has it for a new version.
     for (const agent of (await container('ai-agent')).split('\n')) {
-      await docker('exec', agent, 'sh', '-c', 'node /app/ai-agent/dist/admin/drain.js "$HOSTNAME"')
+      await docker('exec', agent, 'sh', '-c', 'node /app/ai-agent/dist/agent/drain.js "$HOSTNAME"')
       await docker('rm', '-f', agent)
       await compose('up', '-d', '--no-deps', '--no-recreate', '--scale', 'ai-agent=2', 'ai-agent')
       const states = async (): Promise<string[]> => {

@@ -35,7 +35,7 @@ const RULES = {
   },
   allowed: {
     'packages/ai-agent/src/acp/socket.ts webSocketStream': PLAYED,
-    'packages/ai-agent/src/secrets/sealing-keys.ts writeSealingKeys': PARTS,
+    'packages/ai-agent/src/people/sealing-keys.ts writeSealingKeys': PARTS,
     'packages/sandbox/src/egress/policy.ts readAddressList': CASES,
     'packages/sandbox/src/sbxd/protocol/frames.ts crc32c': CASES,
     'packages/ai-agent/src/acp/session-pump.ts batches': CASES,

@@ -19,8 +19,8 @@ import {
   textAnswer,
   toolCalls,
 } from '../../packages/ai-agent/test/support/fake-provider.ts'
-import { deploymentKeys } from '../../packages/ai-agent/src/secrets/keys.ts'
-import { sealingKeys, writeSealingKeys } from '../../packages/ai-agent/src/secrets/sealing-keys.ts'
+import { deploymentKeys } from '../../packages/ai-agent/src/people/keys.ts'
+import { sealingKeys, writeSealingKeys } from '../../packages/ai-agent/src/people/sealing-keys.ts'
 import { killGate, startGateProcess } from '../../packages/engine-gate/test/gate-process.ts'
 import { parseDockerHost } from '../../packages/sandbox/src/backends/docker/connection.ts'
 import { testConfig } from '../../packages/sandbox/test/support/config.ts'

@@ -30,7 +30,7 @@ export const ELSEWHERE: Record<string, string> = {
   A04: 'packages/engine-gate/test/gate.test.ts',
   A06: 'packages/engine-gate/test/creation.test.ts',
   'X-A1': 'packages/ai-agent/test/approval/path-pattern.test.ts',
-  'X-A2': 'packages/ai-agent/test/watchdog/watchdog.test.ts',
+  'X-A2': 'packages/ai-agent/test/agent/watchdog.test.ts',
   'X-A3': 'packages/ai-agent/test/session/store-budget.test.ts',
   'X-A4': 'packages/service/test/http/connection-limits.test.ts',
   'X-A5': 'packages/service/test/auth/limits.test.ts',

@@ -56,7 +56,7 @@ async function endWork(world: World, { person, token, said, waiting }: Working):
 
 /** By the program of that version; `./sandlot drain` and compose run the same. */
 async function drain({ database }: World, { root }: Version, { name }: Replica): Promise<void> {
-  const program = ['--conditions=sandlot-source', `${root}packages/ai-agent/src/admin/drain.ts`, name]
+  const program = ['--conditions=sandlot-source', `${root}packages/ai-agent/src/agent/drain.ts`, name]
   const env = { ...nodeEnvironment(), DATABASE_URL: database }
   const { stdout } = await promisify(execFile)(`${root}node_modules/.bin/node`, program, { env })
   expect(JSON.parse(stdout)).toEqual({ drained: [{ id: name, isThere: true, left: [] }], others: 1 })

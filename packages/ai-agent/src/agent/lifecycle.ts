@@ -1,9 +1,9 @@
 /** Resume what an earlier process left running, drain, interrupt, shut down. */
 import { type EndingStep, endingStep } from '../session/ending-step.ts'
-import type { AgentConfig } from '../config.ts'
+import type { AgentConfig } from '../config/config.ts'
 import type { Log } from '../log.ts'
 import { SHUTDOWN } from '../tools/tool-error.ts'
-import { writeLastEnd } from '../watchdog/last-end-file.ts'
+import { writeLastEnd } from './last-end-file.ts'
 import type { Running } from './running.ts'
 
 /** Milliseconds that a shutdown waits for prompts to end, or to be released. */

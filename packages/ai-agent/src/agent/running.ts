@@ -1,5 +1,5 @@
 import type { ClientServers } from '../acp/client-servers.ts'
-import type { Line } from '../line/line.ts'
+import type { Line } from '../limits/prompt-queue.ts'
 import type { Mcp } from '../mcp/open-mcp.ts'
 import type { AgentMetrics } from '../metrics/agent-metrics.ts'
 import type { ToolMetrics } from '../metrics/tool-metrics.ts'
@@ -8,7 +8,7 @@ import type { SessionManager } from '../session/manager.ts'
 import type { SessionParts } from '../session/parts.ts'
 import type { Retention } from '../session/retention.ts'
 import type { Tool } from '../tools/tool.ts'
-import type { Kept } from './kept.ts'
+import type { Kept } from './stores.ts'
 import type { PersonSandboxes } from './person-sandboxes.ts'
 
 /** The parts of an agent that runs: for what serves it, and for what ends it. */

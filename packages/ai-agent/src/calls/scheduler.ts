@@ -8,7 +8,7 @@ import { mergeGenerators } from '@sandlot/shared/async/streams'
 import { orAborted } from '@sandlot/shared/async/or-aborted'
 import { z } from 'zod'
 import { applyPolicies } from './policies/index.ts'
-import { createCallSecrets, type CallSecrets } from '../secrets/call-secrets.ts'
+import { createCallSecrets, type CallSecrets } from '../people/call-secrets.ts'
 import { SHUTDOWN, ToolError } from '../tools/tool-error.ts'
 import type {
   CallClock,

@@ -5,8 +5,8 @@ import { type Rule, isAboutHost } from '@sandlot/shared/chat/rules'
 import { z } from 'zod'
 import type { UserRulesOptions } from '@sandlot/sandbox/egress/user-rules'
 import { hostRules } from '../approval/hosts.ts'
-import type { RuleBook } from '../approval/rule-book.ts'
-import type { PersonalSettings } from '../people/settings-book.ts'
+import type { RuleBook } from '../approval/rule-registry.ts'
+import type { PersonalSettings } from '../people/settings-registry.ts'
 
 export interface NetworkConfig {
   egress: Required<Pick<EgressPolicyOptions, 'allow' | 'credentials' | 'budgets'>>

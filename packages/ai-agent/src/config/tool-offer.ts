@@ -11,7 +11,7 @@ import {
   type PersonTool,
   toolsByName,
 } from '@sandlot/shared/account/agent-settings'
-import type { PersonalSettings } from '../people/settings-book.ts'
+import type { PersonalSettings } from '../people/settings-registry.ts'
 import { z } from 'zod'
 import { type ToolRegistry, createRegistry } from '../tools/registry.ts'
 

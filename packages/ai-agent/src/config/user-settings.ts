@@ -19,7 +19,7 @@ import { type LimitSettings, limitsCost } from '../limits/settings.ts'
 import type { Log } from '../log.ts'
 import type { People } from '../people/people.ts'
 import { byPerson, personKey } from '../people/person-key.ts'
-import { SettingsBook, type SettingsSeeds } from '../people/settings-book.ts'
+import { SettingsBook, type SettingsSeeds } from '../people/settings-registry.ts'
 import type { NetworkConfig } from './network.ts'
 
 /** Each host that cannot be allowed is a problem. */

@@ -41,7 +41,7 @@ import {
 import { callRefusal, endBeforeRequest } from './stop-conditions.ts'
 import { askModel, modelOf, type Asked } from './ask-model.ts'
 import { withdrawCutOff } from './streamed-answer.ts'
-import { takeTurn } from './take-turn.ts'
+import { takeTurn } from './acquire-slot.ts'
 import type { ModelCall } from '../model/model.ts'
 import { makeNoProgress } from '../history/no-progress.ts'
 import { sentMessage } from '../history/session-messages.ts'

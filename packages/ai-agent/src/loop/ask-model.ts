@@ -32,7 +32,7 @@ import {
 } from '../model/model.ts'
 import { writtenCall } from '../model/written-calls.ts'
 import { pause, retryVerdict } from './retry.ts'
-import { takeTurn } from './take-turn.ts'
+import { takeTurn } from './acquire-slot.ts'
 import { usageEvent } from './usage.ts'
 
 export type Asked =

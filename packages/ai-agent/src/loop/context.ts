@@ -9,7 +9,7 @@ import type { RawToolCall } from '../calls/tool-request-adapter.ts'
 import type { LookAtJobs } from '../tools/background/ends.ts'
 import type { Job } from '../tools/background/jobs.ts'
 import type { ToolOutcome } from '../tools/tool.ts'
-import type { PromptLine } from '../line/line.ts'
+import type { PromptLine } from '../limits/prompt-queue.ts'
 import type { Log } from '../log.ts'
 
 export interface LoopContext {

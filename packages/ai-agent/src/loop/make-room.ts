@@ -24,8 +24,8 @@ import { messagesTokens } from '../model/tokens.ts'
 import { RepetitionError, streamAnswer } from './streamed-answer.ts'
 import { type Model, type ModelAnswer, ModelError } from '../model/model.ts'
 import { contextSize } from '../compaction/context-size.ts'
-import { planCut, planPruning, planPruningOfAll } from '../compaction/plan.ts'
-import { mechanicalSummary, summaryMessages, summaryText } from '../compaction/summary.ts'
+import { planCut, planPruning, planPruningOfAll } from './plan.ts'
+import { mechanicalSummary, summaryMessages, summaryText } from './summary.ts'
 
 /** Room is made when the next request would pass this share of the window. */
 const FULL = 0.8

@@ -21,7 +21,7 @@ import {
   type ServerSpec,
   type StdioSpec,
 } from './server-spec.ts'
-import type { ServerBook } from './server-book.ts'
+import type { ServerBook } from './server-registry.ts'
 import { SlowServers } from './slow-servers.ts'
 import { McpServer } from './server.ts'
 import type { Opened } from './server-parts.ts'

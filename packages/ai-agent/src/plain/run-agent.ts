@@ -18,7 +18,7 @@ import { type SessionEvent, metaOf, sandlotEventOf, seqOf } from '@sandlot/share
 import type { OnError } from '@sandlot/shared/chat/sandlot-event'
 import { SandboxError } from '@sandlot/sandbox/errors'
 import type { Sandbox } from '@sandlot/sandbox/sandbox'
-import { RuleBook } from '../approval/rule-book.ts'
+import { RuleBook } from '../approval/rule-registry.ts'
 import { createPolicies } from '../calls/policies/index.ts'
 import { createToolMetrics } from '../metrics/tool-metrics.ts'
 import { createScheduler } from '../calls/scheduler.ts'

@@ -19,7 +19,7 @@ import {
 import type { NewAudit } from '@sandlot/shared/admin/audit'
 import { isAboutHost, type Remembered, type Rule } from '@sandlot/shared/chat/rules'
 import { SandlotError, messageOf } from '@sandlot/shared/base/errors'
-import { holdsAt } from '../approval/rule-book.ts'
+import { holdsAt } from '../approval/rule-registry.ts'
 import { ToolError } from '../tools/tool-error.ts'
 import { checkArguments, toolParameters } from '../tools/tool-schema.ts'
 import { pendingApprovals } from '@sandlot/shared/chat/pending-approvals'

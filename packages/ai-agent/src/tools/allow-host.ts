@@ -4,7 +4,7 @@
  */
 import { z } from 'zod'
 import { hostRules } from '../approval/hosts.ts'
-import type { RuleBook } from '../approval/rule-book.ts'
+import type { RuleBook } from '../approval/rule-registry.ts'
 import { defineTool, textArg, type Tool } from './tool.ts'
 
 export const ALLOW_HOST = 'allow_host'

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { parse } from 'yaml'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { read as readSource } from '../../../../test/source-files.ts'
-import { readAgentConfig } from '../../src/config.ts'
+import { readAgentConfig } from '../../src/config/config.ts'
 
 let data: string
 let folder: string

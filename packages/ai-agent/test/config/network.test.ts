@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { ConfigError } from '@sandlot/shared/config'
 import { afterAll, describe, expect, test } from 'vitest'
-import { readAgentConfig } from '../../src/config.ts'
+import { readAgentConfig } from '../../src/config/config.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'sandlot-network-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { ConfigError } from '@sandlot/shared/config'
 import { afterAll, describe, expect, test } from 'vitest'
-import { readAgentConfig } from '../../src/config.ts'
+import { readAgentConfig } from '../../src/config/config.ts'
 import { promptLimits } from '../../src/limits/settings.ts'
 import { limitsFor } from '../support/personal-settings.ts'
 

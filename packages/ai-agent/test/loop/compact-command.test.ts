@@ -16,7 +16,7 @@ import { userMessage } from '../../src/history/session-messages.ts'
 import { connect, newSession as openSession, said, text } from '../acp/test-client.ts'
 import { AgentBench, ask, happened, newSession, whenIdle } from '../support/agent-fixture.ts'
 import { startFakeProvider, textAnswer, toolCalls } from '../support/fake-provider.ts'
-import { anyPrompts, logOf } from '../compaction/any-log.ts'
+import { anyPrompts, logOf } from './any-log.ts'
 
 const echo = (id: string) => toolCalls([{ id, name: 'echo', args: { text: 'x'.repeat(2_000) } }])
 const talk = [echo('a'), textAnswer('First answer.'), textAnswer('Second answer.')]

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { readAgentConfig } from '../../src/config.ts'
+import { readAgentConfig } from '../../src/config/config.ts'
 import type { StdioSpec } from '../../src/mcp/server-spec.ts'
 
 let folder: string

@@ -122,7 +122,7 @@ test('an endpoint that is not there holds up neither prompts nor the end', async
 })
 
 test('an agent that sends no spans has loaded nothing of OpenTelemetry', async () => {
-  const agent = new URL('../../src/agent.ts', import.meta.url).href
+  const agent = new URL('../../src/agent/agent.ts', import.meta.url).href
   const code = `
     import { registerHooks } from 'node:module'
     const loaded = []

@@ -10,8 +10,8 @@ import { type Endpoint, endpointTestResult, modelsView } from '@sandlot/shared/a
 import { afterAll, afterEach, describe, expect, test } from 'vitest'
 import { metaOf } from '@sandlot/shared/chat/events'
 import { openSessionStore } from '@sandlot/storage/store/open'
-import { openAgent } from '../../src/agent.ts'
-import { readAgentConfig } from '../../src/config.ts'
+import { openAgent } from '../../src/agent/agent.ts'
+import { readAgentConfig } from '../../src/config/config.ts'
 import { builtinTools } from '../../src/tools/builtin/index.ts'
 import { type FakeAnswer, startFakeProvider, textAnswer, toolCalls } from '../support/fake-provider.ts'
 

@@ -7,8 +7,8 @@ import { type AgentUser, EXT, type SettingsAnswer, type SettingsAsk } from '@san
 import type { BudgetList } from '@sandlot/shared/admin/usage'
 import { openSessionReader } from '@sandlot/storage/store/open'
 import { afterAll, expect, test } from 'vitest'
-import { openAgent } from '../../src/agent.ts'
-import { readAgentConfig } from '../../src/config.ts'
+import { openAgent } from '../../src/agent/agent.ts'
+import { readAgentConfig } from '../../src/config/config.ts'
 import { type FakeProvider, startFakeProvider, textAnswer } from '../support/fake-provider.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'sandlot-team-budgets-'))

@@ -11,8 +11,8 @@ import {
 } from '@agentclientprotocol/sdk'
 import { type AgentUser, EXT, type SettingsAnswer, type SettingsAsk } from '@sandlot/shared/acp/meta'
 import { afterAll, afterEach, describe, expect, test } from 'vitest'
-import { type Agent, openAgent } from '../../src/agent.ts'
-import { readAgentConfig } from '../../src/config.ts'
+import { type Agent, openAgent } from '../../src/agent/agent.ts'
+import { readAgentConfig } from '../../src/config/config.ts'
 import { builtinTools } from '../../src/tools/builtin/index.ts'
 import { startFakeProvider, textAnswer, toolCalls } from '../support/fake-provider.ts'
 

@@ -171,8 +171,8 @@ export const LOOP_ROWS: Record<string, Record<string, readonly string[]>> = {
       'packages/ai-agent/test/acp/elicitation.test.ts :: a form that an editor cannot show is asked as text by the model',
     ],
     'per-user secrets': [
-      'packages/ai-agent/test/secrets/user-secrets.test.ts :: reads a secret, and nothing it says has it: not the model’s text, not the log, not the screen',
-      'packages/ai-agent/test/secrets/user-secrets.test.ts :: without the secret it ends needs_auth, and says what to set',
+      'packages/ai-agent/test/people/user-secrets.test.ts :: reads a secret, and nothing it says has it: not the model’s text, not the log, not the screen',
+      'packages/ai-agent/test/people/user-secrets.test.ts :: without the secret it ends needs_auth, and says what to set',
     ],
   },
   registry: {
@@ -334,12 +334,12 @@ export const LOOP_ROWS: Record<string, Record<string, readonly string[]>> = {
       'packages/ai-agent/test/limits/repetition.test.ts :: property: however it is cut, a long run of anything with words is heard; its first round stays',
     ],
     compaction: [
-      'packages/ai-agent/test/compaction/when.test.ts :: just under 80 % of the window nothing is left out, just over it room is made',
-      'packages/ai-agent/test/compaction/summaries.test.ts :: a summary that does not end is cut, and the work goes on',
-      'packages/ai-agent/test/compaction/summaries.test.ts :: where a summary cannot make room it is not asked for before every request',
-      'packages/ai-agent/test/compaction/compaction.test.ts :: near the window old results go first, then a summary stands for the rest; the original stays in the log',
-      'packages/ai-agent/test/compaction/compaction.test.ts :: after an overflow error room is made once, with the same tools, and the request goes again',
-      'packages/ai-agent/test/compaction/compaction.test.ts :: a summary that fails falls back to leaving out results',
+      'packages/ai-agent/test/loop/when.test.ts :: just under 80 % of the window nothing is left out, just over it room is made',
+      'packages/ai-agent/test/loop/summaries.test.ts :: a summary that does not end is cut, and the work goes on',
+      'packages/ai-agent/test/loop/summaries.test.ts :: where a summary cannot make room it is not asked for before every request',
+      'packages/ai-agent/test/loop/compaction.test.ts :: near the window old results go first, then a summary stands for the rest; the original stays in the log',
+      'packages/ai-agent/test/loop/compaction.test.ts :: after an overflow error room is made once, with the same tools, and the request goes again',
+      'packages/ai-agent/test/loop/compaction.test.ts :: a summary that fails falls back to leaving out results',
     ],
     'oversized single result': [
       'packages/ai-agent/test/history/messages.test.ts :: no single result takes more than a quarter of the window, those of a turn no more than a half',

@@ -9,7 +9,7 @@ import { openSessionStore } from '@sandlot/storage/store/open'
 import { isOutage, isRefusal } from '@sandlot/storage/storage-error'
 import { afterAll, describe, expect, test } from 'vitest'
 import { describeOnPostgres } from '../../../storage/test/support/on-postgres.ts'
-import { Line } from '../../src/line/line.ts'
+import { Line } from '../../src/limits/prompt-queue.ts'
 import {
   AgentBench,
   type Core,

@@ -3,7 +3,7 @@ import { deploymentSettings } from '../../../shared/test/support/deployment-sett
 import type { LimitSettings } from '../../src/limits/settings.ts'
 import { promptLimits } from '../../src/limits/settings.ts'
 import { settingsSeeds } from '../../src/config/user-settings.ts'
-import { type PersonalSettings, SettingsBook } from '../../src/people/settings-book.ts'
+import { type PersonalSettings, SettingsBook } from '../../src/people/settings-registry.ts'
 
 type Sections = Parameters<typeof settingsSeeds>[0]
 type EmailOf = (userId: string) => string | undefined

@@ -1,4 +1,4 @@
-import { summaryMessages } from '../../src/compaction/summary.ts'
+import { summaryMessages } from '../../src/loop/summary.ts'
 
 const [request] = summaryMessages([], 1_000).slice(-1)
 

@@ -1,7 +1,7 @@
 /** What the operator says that the model reads of one result holds for every tool, and each says how to read on. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { Sandbox } from '@sandlot/sandbox/sandbox'
-import { readAgentConfig } from '../../src/config.ts'
+import { readAgentConfig } from '../../src/config/config.ts'
 import { TestBatch } from '../calls/test-batch.ts'
 import { type LocalSandboxes, hasRipgrep, openLocalSandboxes } from './local-sandboxes.ts'
 

@@ -5,11 +5,11 @@ import { join } from 'node:path'
 import type { Finding } from '@sandlot/shared/base/finding'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { nodeEnvironment } from '../../../../test/config.ts'
-import { deploymentKeys } from '../../../ai-agent/src/secrets/keys.ts'
+import { deploymentKeys } from '../../../ai-agent/src/people/keys.ts'
 import { parseCliConfig } from '../../src/config.ts'
 import { sandboxes } from '../../src/checks/sandbox-checks.ts'
 
-const PROGRAM = join(import.meta.dirname, '../../../ai-agent/src/admin/sandboxes.ts')
+const PROGRAM = join(import.meta.dirname, '../../../ai-agent/src/agent/sandboxes.ts')
 
 let root: string
 beforeEach(() => {

@@ -36,7 +36,7 @@ function agent(program: string, living: readonly string[] = []): void {
   for (const [path, text] of [
     ['.sandlot/keys/deployment.json', '{"id":"d"}'],
     ['packages/ai-agent/dist/main.js', program],
-    ['packages/ai-agent/dist/admin/sandboxes.js', admin],
+    ['packages/ai-agent/dist/agent/sandboxes.js', admin],
   ] as const) {
     mkdirSync(join(folder, path, '..'), { recursive: true })
     writeFileSync(join(folder, path), text)

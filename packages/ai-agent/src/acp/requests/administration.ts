@@ -12,7 +12,7 @@ import {
 import { type DeploymentRules, deploymentRulesParams } from '@sandlot/shared/admin/deployment-rules'
 import { type ToolStatsView, toolStatsParams } from '@sandlot/shared/admin/tool-stats'
 import type { Rule } from '@sandlot/shared/chat/rules'
-import type { RuleBook } from '../../approval/rule-book.ts'
+import type { RuleBook } from '../../approval/rule-registry.ts'
 import { actorOf } from '../actor.ts'
 import type { ClientConnection } from '../connection.ts'
 import { parseParams } from '../errors.ts'

@@ -14,7 +14,7 @@ import {
 } from '@sandlot/shared/acp/meta'
 import { SandlotError } from '@sandlot/shared/base/errors'
 import type { BudgetList } from '@sandlot/shared/admin/usage'
-import type { SettingsBook } from '../../people/settings-book.ts'
+import type { SettingsBook } from '../../people/settings-registry.ts'
 import { actorOf } from '../actor.ts'
 import { parseParams } from '../errors.ts'
 import type { AcpServerParts, ExtensionHandlers } from '../handler-context.ts'

@@ -5,7 +5,7 @@
  */
 import { MAX_SECRET_CHARS } from '@sandlot/shared/account/secrets'
 import { z } from 'zod'
-import { SealError } from '../../secrets/vault.ts'
+import { SealError } from '../../people/vault.ts'
 import { SerialQueue } from '@sandlot/shared/async/serial-queue'
 
 /** Contains everything to finish it, so that nothing is looked up again. */

@@ -2,7 +2,7 @@
  * The stored records of one user's access to one server: tokens, client registration, pending
  * sign-ins.
  */
-import { SealError } from '../../secrets/vault.ts'
+import { SealError } from '../../people/vault.ts'
 
 type OAuthRecord = 'tokens' | 'client' | 'sign-ins'
 

@@ -1,7 +1,7 @@
 /** The row *timeout*: the limits that tools have by default, and the least and the most there are. */
 import { expect, test } from 'vitest'
 import { z } from 'zod'
-import { readAgentConfig } from '../../../src/config.ts'
+import { readAgentConfig } from '../../../src/config/config.ts'
 import { builtinTools } from '../../../src/tools/builtin/index.ts'
 import { defineTool } from '../../../src/tools/tool.ts'
 import { TestBatch } from '../test-batch.ts'

@@ -1,0 +1,185 @@
+/**
+ * One running agent, put together: store, sandboxes, model, tools, sessions. Owns what it opens and
+ * closes it.
+ */
+import { ClientServers } from '../acp/client-servers.ts'
+import { type AgentAnswers, answersOf } from './answers.ts'
+import { VERSION, openKept } from './stores.ts'
+import { type AgentLifecycle, lifecycleOf } from './lifecycle.ts'
+import { openPersonSandboxes } from './person-sandboxes.ts'
+import { beyondOf, openAgentMcp } from './external-access.ts'
+import type { Running } from './running.ts'
+import { createPolicies } from '../calls/policies/index.ts'
+import { createScheduler } from '../calls/scheduler.ts'
+import type { AgentConfig } from '../config/config.ts'
+import { TEAM, instructionsFor } from '../config/instructions.ts'
+import { hasAnyTools, offeredToolsOf } from '../config/tool-offer.ts'
+import { Line } from '../limits/prompt-queue.ts'
+import { SandboxLine } from '../limits/sandbox-queue.ts'
+import type { Log } from '../log.ts'
+import { RETRY_RULES } from '../loop/retry.ts'
+import { SYSTEM_PROMPT } from '../loop/system-prompt.ts'
+import { AgentMetrics } from '../metrics/agent-metrics.ts'
+import { createToolMetrics } from '../metrics/tool-metrics.ts'
+import { openTracing } from '../metrics/tracing.ts'
+import { followChanges } from '../replicas/follow-changes.ts'
+import { isElsewhere } from '../replicas/ownership.ts'
+import { SessionManager } from '../session/manager.ts'
+import { Retention } from '../session/retention.ts'
+import { allowHost } from '../tools/allow-host.ts'
+import { endJobs } from '../tools/background/end-jobs.ts'
+import { lookAtJobs } from '../tools/background/ends.ts'
+import { builtinTools } from '../tools/builtin/index.ts'
+import { type Tool, idOf } from '../tools/tool.ts'
+import { countsResume, isToBlame, takeLastEnd } from './last-end.ts'
+
+export type Agent = AgentAnswers & AgentLifecycle
+
+/**
+ * Call only while holding the agent's lock. Throws `ConfigError` for what only shows with the
+ * stored data. `moreTools` are registered beside the built-in ones. `redact` is called with every
+ * secret of a user that is read or set, and those that a client brings with a session: the log must
+ * not show them. `hostEnvironment`: as of `ClientServersParts`.
+ */
+export async function openAgent(
+  config: AgentConfig,
+  log: Log,
+  moreTools: readonly Tool[] = [],
+  redact: (secret: string, sessionId?: string) => void = () => undefined,
+  hostEnvironment?: Readonly<Record<string, string>>,
+): Promise<Agent> {
+  const tracing =
+    config.tracing === undefined ? undefined : await openTracing({ ...config.tracing, version: VERSION })
+  const lastEnd = takeLastEnd(config.ownFolder)
+  const kept = await openKept(config, log, {
+    tools: [...builtinTools(), ...moreTools].map(idOf),
+    redact,
+    serversChanged: () => mcp.servers.changed(),
+  })
+  const { store, replica, ownership, people, removals, rules, secrets, models, servers, personal, offer } =
+    kept
+  const sandboxes = openPersonSandboxes(config, log, kept, tracing)
+  const leaving = new AbortController()
+  const builtin = [
+    ...builtinTools(),
+    allowHost(rules, (userId) => sandboxes.network.mayAsk(userId)),
+    ...moreTools,
+  ]
+  const mcp = openAgentMcp(config, log, kept, sandboxes, builtin)
+  // Else each starts with the first prompt of a person who has tools.
+  if (kept.anyTools()) mcp.servers.start()
+  const clientServers = new ClientServers({
+    mcp,
+    hasTools: (userId) => hasAnyTools(userId, offer),
+    redact,
+    hostEnvironment,
+  })
+  const tools = createToolMetrics()
+  const prompts = new AgentMetrics(tracing)
+  const scheduler = createScheduler({
+    maxConcurrent: config.maxConcurrentTools,
+    results: config.results,
+    policies: createPolicies({
+      metrics: tools,
+      toolTimeoutMs: config.toolTimeoutMs,
+      outputLimitBytes: config.outputLimitBytes,
+      approvalTtlMs: config.approvalTtlMs,
+    }),
+  })
+
+  const runCalls: Running['runCalls'] = (calls, context) => scheduler.run(calls, context)
+  const beyond = beyondOf(config, sandboxes, mcp)
+  // Its order is stored where one process has all prompts.
+  const lineRows = replica === undefined ? store.line : undefined
+  const line = new Line({ places: config.prompts, rows: lineRows, leaving: leaving.signal, log })
+  const sandboxLine = new SandboxLine({
+    limit: config.sandbox.host.sandboxes,
+    acquire: (userId, signal) => sandboxes.acquire(userId, signal),
+    connected: (userId) => sandboxes.connected(userId),
+    line: new Line({ places: 1, leaving: leaving.signal, log }),
+  })
+  const manager = new SessionManager({
+    store,
+    ownership,
+    rules,
+    secrets,
+    metrics: prompts,
+    models,
+    system: SYSTEM_PROMPT,
+    tools: offeredToolsOf((...asked) => clientServers.toolsOf(...asked), offer),
+    instructions: (userId, sessionId) =>
+      instructionsFor(userId, {
+        deployment: config.instructions,
+        ofUser: (id) => store.instructions.get(id),
+        ofTeam: () => store.instructions.get(TEAM),
+        awake: (id) => sandboxes.connected(id),
+        set: personal.of(userId).instructions,
+        project: store.chats.projectOf(userId, sessionId),
+      }),
+    runCalls,
+    sandbox: (userId, signal, waiting) => sandboxLine.acquire(userId, signal, waiting),
+    lookAtJobs: lookAtJobs(sandboxes),
+    portsOf: async (userId) => (await (await sandboxes.connected(userId))?.ports()) ?? [],
+    endJobs: endJobs(sandboxes),
+    isRemoved: (userId) => removals.has(userId),
+    teamsOf: (userId) => people.get(userId)?.teams,
+    membersOf: (teamId) => [...people.all].flatMap(([id, { teams }]) => (teams.includes(teamId) ? [id] : [])),
+    beyond,
+    resumeCounts: (promptId, userId) => replica?.countsResume(userId) ?? countsResume(lastEnd, promptId),
+    blockedAgent: (promptId) => isToBlame(lastEnd, promptId),
+    resumesAfter: (error) => replica?.resumesAfter(error) === true,
+    namesChats: true,
+    maxTurns: config.limits.everybody.maxTurns,
+    modeCeilingOf: (userId) => personal.of(userId).modeCeiling,
+    modelsOf: (userId) => personal.of(userId).models,
+    limitsOf: kept.limitsOf,
+    retry: RETRY_RULES,
+    line,
+    leaving: leaving.signal,
+    now: Date.now,
+    log,
+  })
+  const retention = new Retention({
+    leads: () => ownership.leads(),
+    isElsewhere: isElsewhere(ownership, store.replicas),
+    rows: store.retention,
+    audit: store.audit,
+    isOpen: (sessionId) => manager.removal.isOpen(sessionId),
+    expire: (chat) => manager.removal.expire(chat),
+    release: (sessionId) => manager.removal.release(sessionId),
+    now: Date.now,
+    log,
+  })
+  followChanges(ownership, {
+    people,
+    settings: personal,
+    models,
+    servers,
+    removals,
+    forgetRules: () => store.forgetRules(),
+    removedPeople: () => store.people.removed(),
+    recheck: (userId) => manager.shares.recheckUser(userId),
+  })
+  ownership.onChange('room', async () => void (await sandboxes.stopLongestIdle()))
+  ownership.onLost((userId) => {
+    store.forgetRules()
+    mcp.servers
+      .closeUser(userId)
+      .catch((err: unknown) => log.warn({ err, userId }, 'MCP servers of a person did not end'))
+  })
+  const running: Running = {
+    kept,
+    sandboxes,
+    builtin,
+    mcp,
+    clientServers,
+    runCalls,
+    beyond,
+    metrics: { tools, prompts, tracing },
+    line,
+    manager,
+    retention,
+    leaving,
+  }
+  return { ...answersOf(config, log, running), ...lifecycleOf(config, log, running) }
+}

@@ -1,0 +1,96 @@
+/**
+ * What an operator does to sandboxes by `./sandlot sandbox` and `./sandlot down --purge`, as a
+ * process beside the agent: it alone may read the ledger. Prints one line of JSON.
+ */
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import {
+  listWorkspaces,
+  ownerlessVolumes,
+  pruneVolumes,
+  purgeAll,
+  type RemovalOptions,
+} from '@sandlot/sandbox/controller/workspaces'
+import { messageOf } from '@sandlot/shared/base/errors'
+import { isPostgres } from '@sandlot/storage/database/postgres'
+import { openSessionReader, openSessionStore } from '@sandlot/storage/store/open'
+import { type AgentConfig, readAgentConfig } from '../config/config.ts'
+import { deploymentKeys } from '../people/keys.ts'
+import { createBackend } from '../config/sandbox-backend.ts'
+import { builtinTools } from '../tools/builtin/index.ts'
+import { whileNoAgentRuns } from './while-no-agent-runs.ts'
+
+/**
+ * `list`, `ownerless`, `prune <volume…>`, `purge`, or `agents`: which of several live. What it
+ * answers is what the launcher reads.
+ */
+async function main([act = '', ...names]: readonly string[]): Promise<unknown> {
+  const config = readAgentConfig(builtinTools().map((tool) => tool.name))
+  // Before the first start there is nothing, and nothing is made by asking.
+  if (!existsSync(join(config.keysFolder, 'deployment.json')))
+    return act === 'purge' ? { containers: 0, volumes: 0 } : []
+  const open = () => openSessionStore(config.database, { mode: config.sessionsMode })
+  if (act === 'purge') {
+    const purged = await whileNoAgentRuns(config.dataFolder, open, ({ ledger }) =>
+      withBackend(config, (own) => purgeAll({ ...own, ledger })),
+    )
+    if ('result' in purged) return purged.result
+    const running = purged.running.length === 0 ? '' : ` (${purged.running.join(', ')})`
+    throw new Error(`Sandlot is running${running}. Stop it with ./sandlot down first.`)
+  }
+  if (act === 'prune')
+    return withStore(await open(), ({ ledger }) =>
+      withBackend(config, (own) => pruneVolumes(names, { ...own, ledger })),
+    )
+  // Beside an agent, of which a file has one: nothing is migrated, cleaned up or indexed.
+  const isThere = isPostgres(config.database) || existsSync(config.database)
+  const reader = isThere ? await openSessionReader(config.database, { waitMs: 0 }) : await open()
+  return withStore(reader, async ({ ledger, replicas }) => {
+    if (act === 'agents') return (await replicas.list()).filter(({ living }) => living).map(({ id }) => id)
+    return withBackend(config, async ({ backend }) => {
+      if (act === 'list') return listWorkspaces({ backend, ledger })
+      if (act === 'ownerless') return (await ownerlessVolumes({ backend, ledger })).map(({ name }) => name)
+      throw new Error(`There is nothing to do called "${act}".`)
+    })
+  })
+}
+
+async function withStore<S extends { close(): Promise<void> }, T>(
+  store: S,
+  work: (store: S) => Promise<T>,
+): Promise<T> {
+  try {
+    return await work(store)
+  } finally {
+    await store.close()
+  }
+}
+
+async function withBackend<T>(
+  config: AgentConfig,
+  work: (own: Omit<RemovalOptions, 'ledger'>) => Promise<T>,
+): Promise<T> {
+  const keys = deploymentKeys(config.keysFolder, config.deployment)
+  const backend = createBackend(config, keys)
+  const { images, limits, runtime } = config.sandbox
+  const { image } = images
+  const own = { backend, deploymentId: keys.id, deploymentKey: keys.key, image, limits }
+  try {
+    return await work({ ...own, runtime, log: warn })
+  } finally {
+    await backend.inventory.close()
+  }
+}
+
+/** On stderr, which the launcher keeps in a log: stdout is the answer. */
+const warn: RemovalOptions['log'] = (message, { slot, error }) =>
+  void process.stderr.write(`Slot ${slot}: ${message}: ${messageOf(error)}\n`)
+
+if (import.meta.main) {
+  try {
+    process.stdout.write(`${JSON.stringify(await main(process.argv.slice(2)))}\n`)
+  } catch (error) {
+    process.stderr.write(`${messageOf(error)}\n`)
+    process.exitCode = 1
+  }
+}

@@ -1,0 +1,143 @@
+/** What the deployment keeps, opened: the store, who has whom, and what is read at the start. */
+import { PERSON_TOOLS } from '@sandlot/shared/account/agent-settings'
+import { BackgroundAudit } from '@sandlot/storage/audit/background-audit'
+import { freeBytesFor } from '@sandlot/storage/database/free-bytes'
+import { openSessionStore } from '@sandlot/storage/store/open'
+import { ruleSettings } from '../approval/config.ts'
+import { RuleBook, withCachedRules } from '../approval/rule-registry.ts'
+import type { AgentConfig } from '../config/config.ts'
+import { givesTools, hasAnyTools } from '../config/tool-offer.ts'
+import { openSettings } from '../config/user-settings.ts'
+import { type PromptLimits, limitsCost, promptLimits } from '../limits/settings.ts'
+import type { Log } from '../log.ts'
+import { ServerBook } from '../mcp/server-registry.ts'
+import { ModelBook } from '../model/model-registry.ts'
+import { unpriced } from '../model/settings.ts'
+import { People } from '../people/people.ts'
+import { Removals } from '../people/removal.ts'
+import { openReplica } from '../replicas/open-replica.ts'
+import { soleOwner } from '../replicas/ownership.ts'
+import { engineId } from '../config/sandbox-backend.ts'
+import { deploymentKeys } from '../people/keys.ts'
+import { sealingKeys } from '../people/sealing-keys.ts'
+import { UserSecrets } from '../people/user-secrets.ts'
+import { createVault } from '../people/vault.ts'
+import { ALLOW_HOST } from '../tools/allow-host.ts'
+
+export const VERSION = '0.1.0'
+
+export type Kept = Awaited<ReturnType<typeof openKept>>
+
+/**
+ * `tools`: ids of those that there are. `redact` is called with each secret that is read or set,
+ * `serversChanged` when other MCP servers hold. Throws `ConfigError`.
+ */
+export async function openKept(
+  config: AgentConfig,
+  log: Log,
+  {
+    tools,
+    redact,
+    serversChanged,
+  }: { tools: readonly string[]; redact: (secret: string) => void; serversChanged: () => void },
+) {
+  const keys = deploymentKeys(config.keysFolder, config.deployment)
+  const sealing = sealingKeys(config.keysFolder, keys.key)
+  const database = await openSessionStore(config.database, {
+    mode: config.sessionsMode,
+    room: { userBytes: config.storeBytes, freeBytes: () => freeBytesFor(config.database) },
+    leftOut: (err) => log.warn({ err }, 'a damaged rule that allows something was ignored'),
+  })
+  const store = withCachedRules(database, (userId) => ownership.has(userId))
+  const replica = await openReplica({
+    database: config.database,
+    id: config.replica,
+    address: config.address,
+    version: VERSION,
+    engine: () => engineId(config, keys, log),
+    keys: { ...keys, sealing, folder: config.keysFolder },
+    rows: store.replicas,
+    log,
+  })
+  const ownership = replica ?? soleOwner()
+  const audit = new BackgroundAudit(store.audit, (err) =>
+    log.warn({ err }, 'a line of the audit log was not written'),
+  )
+  const people = await People.open(store.people, log)
+  const removals = new Removals(await store.people.removed())
+  const rules = new RuleBook(store.rules, ruleSettings(config.file.rules), Date.now)
+  if (sealing.length > 1) log.warn({}, 'a key rotation was interrupted; ./sandlot keys rotate finishes it')
+  const vault = createVault(sealing)
+  const secrets = new UserSecrets({ rows: store.secrets, vault, redact, now: Date.now })
+  const models = await ModelBook.open({
+    rows: store.modelEndpoints,
+    secrets,
+    configured: config.models,
+    timeouts: config.modelTimeouts,
+    prices: config.file.prices ?? {},
+    limitsCost: () =>
+      limitsCost(
+        config.limits.written.everybody,
+        config.limits.total,
+        ...personal.all.flatMap(({ settings: { limits, together } }) => [limits, together]),
+      ),
+    now: Date.now,
+    log,
+  })
+  const mayBringServers = (userId: string): boolean =>
+    people.get(userId)?.role !== 'guest' && hasAnyTools(userId, offer)
+  const servers = await ServerBook.open({
+    rows: store.mcpServers,
+    secrets,
+    configured: config.mcpServers,
+    may: (userId) => (mayBringServers(userId) ? (personal.of(userId).ownServers ?? 'public') : 'none'),
+    changed: () => {
+      personal.renew()
+      serversChanged()
+    },
+    now: Date.now,
+    log,
+  })
+  const personal = await openSettings(store, people, {
+    ...config,
+    network: config.sandbox.network,
+    models: () => models.names,
+    servers: () => servers.deployment.map(({ name }) => name),
+    unpriced: () => unpriced(models.settings)[0],
+    tools: [...tools, ALLOW_HOST, ...PERSON_TOOLS],
+    log,
+  })
+  /** Which tools a person is offered. */
+  const offer = {
+    toolsEnabled: config.toolsEnabled,
+    builtinTools: config.builtinTools,
+    tools: config.file.tools,
+    personal,
+  }
+  /** False: no server is started, and a call that the model invents finds no tool. */
+  const anyTools = (): boolean =>
+    config.toolsEnabled || personal.all.some(({ settings: { tools } }) => givesTools(tools))
+  /** What this person's prompts may use up. */
+  const limitsOf = (userId: string): PromptLimits =>
+    promptLimits(personal.of(userId).limits, [
+      ...personal.togetherOf(userId),
+      { of: { kind: 'deployment' }, limits: config.limits.total },
+    ])
+  return {
+    keys,
+    store,
+    replica,
+    ownership,
+    audit,
+    people,
+    removals,
+    rules,
+    secrets,
+    models,
+    servers,
+    personal,
+    offer,
+    anyTools,
+    limitsOf,
+  }
+}

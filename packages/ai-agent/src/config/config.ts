@@ -1,0 +1,375 @@
+/** What an operator can set for the agent. The only file here that reads the environment. */
+import { readFileSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
+import { readKeysFolder } from '@sandlot/shared/node/secret-file'
+import {
+  type Environment,
+  ConfigError,
+  flag,
+  readConfig,
+  settingRows,
+  wholeNumber,
+} from '@sandlot/shared/config'
+import { databaseUrl } from '@sandlot/shared/config/database-url'
+import { nearest } from '@sandlot/shared/config/names'
+import { type Mode, mode } from '@sandlot/shared/chat/mode'
+import type { SettingRow } from '@sandlot/shared/admin/configuration'
+import { PERSON_TOOLS } from '@sandlot/shared/account/agent-settings'
+import type { SandboxLimits, SandboxProfile } from '@sandlot/sandbox/backend'
+import { readEngineTls } from '@sandlot/sandbox/backends/docker/tls-settings'
+import { type SandboxImages, sandboxImages } from '@sandlot/sandbox/controller/images'
+import { readLimits, limitVariables as sandboxVariables } from '@sandlot/sandbox/controller/limit-settings'
+import type { HostOptions } from '@sandlot/sandbox/controller/host-guard'
+import { SANDBOX_BACKEND_NAMES, type SandboxBackendName } from '@sandlot/shared/config/sandbox-backends'
+import { z } from 'zod'
+import { type ConfigFile, readConfigFile, sectionRows } from './file.ts'
+import { type LimitSettings, budgetVariables, limitsCost, readBudgets } from '../limits/settings.ts'
+import { type ModelsSettings, modelVariables, readModels, unpriced } from '../model/settings.ts'
+import { operatorFiles } from './folder.ts'
+import { type ServerSpec, readServerSpecs } from '../mcp/server-spec.ts'
+import { type AgentAddress, type AgentListen, listenVariables, readListen } from './listen.ts'
+import { type UnavailableServer, shippedServers } from '../mcp/shipped-servers.ts'
+import { type DeploymentInstructions, readInstructions } from './instructions.ts'
+import { normalKey } from '../people/person-key.ts'
+import { unknownToolProblems } from './tool-offer.ts'
+import { type ResultLimits, DEFAULT_RESULT_LIMITS } from '../tools/output/truncate-output.ts'
+import { type NetworkConfig, readNetwork } from './network.ts'
+
+const MiB = 1024 * 1024
+
+/** What an operator can set about the limits of one sandbox, and of all on one host. */
+const limitVariables = {
+  ...sandboxVariables(wholeNumber),
+  SANDLOT_HOST_PROMPTS: wholeNumber(0, 100_000).default(0),
+  SANDLOT_HOST_SANDBOXES: wholeNumber(0, 100_000).default(0),
+  SANDLOT_HOST_MEMORY_MB: wholeNumber(0, 1024 * 1024 * 1024).default(0),
+  SANDLOT_HOST_DISK_FREE_MB: wholeNumber(0, 1024 * 1024 * 1024).default(2048),
+  SANDLOT_HOST_FILES_FREE: wholeNumber(0, 2 ** 40).default(10_000),
+}
+/** Longest path of a Unix socket, in bytes, without the terminating zero. */
+const SOCKET_PATH_BYTES = 107
+
+const variables = z.object({
+  LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
+  OPENAI_BASE_URL: z
+    .url({ protocol: /^https?$/, error: 'must be an address like https://api.example.org/v1' })
+    .optional(),
+  OPENAI_API_KEY: z.string().optional(),
+  OPENAI_MODEL: z.string().optional(),
+  OTEL_EXPORTER_OTLP_ENDPOINT: z
+    .url({ protocol: /^https?$/, error: 'must be an address like http://127.0.0.1:4318' })
+    .optional(),
+  OTEL_EXPORTER_OTLP_HEADERS: z.string().optional(),
+  OTEL_SERVICE_NAME: z.string().default('sandlot'),
+  DOCKER_HOST: z.string().optional(),
+  DOCKER_CERT_PATH: z.string().optional(),
+  DOCKER_TLS_VERIFY: z.string().optional(),
+  PORT: z.string().default('8002'),
+  SANDLOT_PUBLIC_URL: z
+    .url({ protocol: /^https?$/, error: 'must be an address like https://chat.example.org' })
+    .optional(),
+  SANDLOT_DATA: z.string().default('./.sandlot'),
+  SANDLOT_KEYS_DIR: z.string().optional(),
+  DATABASE_URL: databaseUrl,
+  SANDLOT_REPLICA: z
+    .string()
+    .regex(/^[a-z0-9][a-z0-9-]{0,39}$/, 'must be lower-case letters, digits and dashes, at most 40')
+    .optional(),
+  ...listenVariables,
+  SANDLOT_CONFIG: z.string().optional(),
+  SANDLOT_SESSIONS_DB_MODE: z.enum(['0600', '0640']).default('0600'),
+  SANDLOT_DEPLOYMENT: z
+    .string()
+    .regex(/^[a-z0-9][a-z0-9-]{0,39}$/, 'must be lower-case letters, digits and dashes, at most 40')
+    .optional(),
+  SANDLOT_DEFAULT_MODE: mode.default('auto-edit'),
+  SANDLOT_TOOLS_ENABLED: flag.default(true),
+  SANDLOT_BUILTIN_TOOLS: z.string().optional(),
+  SANDLOT_TOOL_TIMEOUT_MS: wholeNumber(1_000, 300_000).default(10_000),
+  SANDLOT_MAX_CONCURRENT_TOOLS: wholeNumber(1, 10).default(10),
+  ...budgetVariables,
+  ...modelVariables,
+  SANDLOT_RESULT_CHARS: wholeNumber(1_000, 200_000).default(DEFAULT_RESULT_LIMITS.chars),
+  SANDLOT_RESULT_LINES: wholeNumber(10, 20_000).default(DEFAULT_RESULT_LIMITS.lines),
+  SANDLOT_OUTPUT_LIMIT: wholeNumber(1, 2 ** 40).default(256 * MiB),
+  SANDLOT_STORE_MB: wholeNumber(1, 1024 * 1024 * 1024).default(4096),
+  SANDLOT_APPROVAL_TTL: wholeNumber(1, 365 * 86_400).default(86_400),
+  SANDLOT_SANDBOX: z.enum(SANDBOX_BACKEND_NAMES).default('docker'),
+  SANDLOT_SANDBOX_IMAGE: z.string().optional(),
+  ...limitVariables,
+  SANDLOT_SANDBOX_RUNTIME: z.string().optional(),
+  SANDLOT_SANDBOX_PROFILE: z.enum(['default', 'debug']).default('default'),
+  SANDLOT_SANDBOX_DEBUG_USERS: z.string().optional(),
+  SANDLOT_SANDBOX_POOL: z
+    .union([z.literal('auto'), wholeNumber(0, 100)], 'must be auto, or a number 0–100')
+    .default('auto'),
+  SANDLOT_SANDBOX_PAUSE_AFTER_MS: wholeNumber(0, 86_400_000).default(60_000),
+  SANDLOT_SANDBOX_STOP_AFTER_MS: wholeNumber(0, 7 * 86_400_000).default(1_800_000),
+  SANDLOT_SANDBOX_NETWORK: z.enum(['none', 'egress']).default('none'),
+  SANDLOT_EGRESS_ALLOW: z.string().optional(),
+  SANDLOT_EGRESS_CREDENTIALS: z.string().optional(),
+  SANDLOT_EGRESS_CONNECTIONS: wholeNumber(1, 4_096).optional(),
+  SANDLOT_EGRESS_MB_PER_HOUR: wholeNumber(1, 16 * 1024 * 1024).optional(),
+})
+
+interface SandboxConfig {
+  backend: SandboxBackendName
+  dockerHost: string | undefined
+  tls: { ca: Buffer; cert: Buffer; key: Buffer } | undefined
+  images: SandboxImages
+  limits: SandboxLimits
+  host: HostOptions
+  runtime: string | undefined
+  /** Of those whom `debugUsers` does not name. */
+  profile: SandboxProfile
+  /** User ids, and e-mail addresses in small letters. */
+  debugUsers: ReadonlySet<string>
+  /** Warm sandboxes to keep. */
+  pool: number | 'auto'
+  idle: { pauseAfterMs: number; stopAfterMs: number }
+  network: NetworkConfig
+}
+
+export interface AgentConfig {
+  logLevel: string
+  /** Absolute. */
+  dataFolder: string
+  /** Absolute; the same for all agents of a deployment. */
+  keysFolder: string
+  /** Of this one of several agents: a name in `dataFolder` where one is set, else `dataFolder`. */
+  ownFolder: string
+  /** Id of this one of several agents on PostgreSQL. Undefined: none is set. */
+  replica: string | undefined
+  /** Path of `sessions.db`, or address of PostgreSQL. */
+  database: string
+  /** Of the file. */
+  sessionsMode: 0o600 | 0o640
+  /** The id that the engine gate lets through; undefined: one of our own. */
+  deployment: string | undefined
+  /** Path of the Unix socket. */
+  socket: string
+  /** Where it listens beside that. Undefined: nowhere. */
+  listen: AgentListen | undefined
+  /** Where services find it. */
+  address: AgentAddress
+  /** Undefined: the demo model answers. */
+  models: ModelsSettings | undefined
+  /** Of models of endpoints that are added later. */
+  modelTimeouts: Pick<ModelsSettings, 'idleTimeoutMs' | 'progressTimeoutMs'>
+  defaultMode: Mode
+  toolsEnabled: boolean
+  /** Names of the built-in tools to offer, or all. */
+  builtinTools: readonly string[] | 'all'
+  toolTimeoutMs: number
+  maxConcurrentTools: number
+  /** Prompts that run at once; undefined: no limit. */
+  prompts: number | undefined
+  limits: LimitSettings
+  /** What the model reads of one result. */
+  results: ResultLimits
+  outputLimitBytes: number
+  /** What one person's chats may store. */
+  storeBytes: number
+  approvalTtlMs: number
+  sandbox: SandboxConfig
+  /** MCP servers, with what they need of the environment. */
+  mcpServers: readonly ServerSpec[]
+  /** Servers of ours that are not on, and what to set. */
+  unavailableServers: readonly UnavailableServer[]
+  /** The address people type, for links back to us. */
+  publicUrl: string
+  /** What has structure. */
+  file: ConfigFile
+  /** All of it for people, with where each value comes from. */
+  settings: readonly SettingRow[]
+  /** What the operator and the team tell the agent in every session. */
+  instructions: DeploymentInstructions
+  /**
+   * What a program that an editor has us start beside us should find: as if the editor had started
+   * it.
+   */
+  ownEnvironment: Readonly<Record<string, string>>
+  /** Where spans are sent. Undefined: none are made. */
+  tracing: { endpoint: string; serviceName: string } | undefined
+  /** Values that must never appear in a log. */
+  secrets: readonly string[]
+}
+
+/** Nothing of it is ours, and nothing of it is a secret. */
+const OWN_ENVIRONMENT = ['PATH', 'HOME', 'USER', 'LOGNAME', 'SHELL', 'LANG', 'LC_ALL', 'TERM', 'TMPDIR']
+
+/** `toolNames`: the built-in tools there are. @throws ConfigError with every problem at once. */
+export function readAgentConfig(
+  toolNames: readonly string[],
+  environment: Environment = process.env,
+): AgentConfig {
+  const problems: string[] = []
+  const { env, configFile, required, beside } = operatorFiles(environment, problems)
+  const read = readConfig(variables, env, (path) => readFileSync(path, 'utf8'))
+
+  const { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint } = read
+  const { OPENAI_MODEL: name, OPENAI_BASE_URL: baseUrl, OPENAI_API_KEY: apiKey } = read
+  if (name === undefined && (baseUrl !== undefined || apiKey !== undefined)) {
+    const set = baseUrl === undefined ? 'OPENAI_API_KEY' : 'OPENAI_BASE_URL'
+    problems.push(
+      `OPENAI_MODEL: not set although ${set} is; name the model, for example OPENAI_MODEL=gpt-5 (or unset ${set} for the demo model)`,
+    )
+  }
+
+  const dataFolder = resolve(read.SANDLOT_DATA)
+  const keysFolder = readKeysFolder(dataFolder, read.SANDLOT_KEYS_DIR, 'deployment.json', problems)
+  const replica = read.DATABASE_URL === undefined ? undefined : read.SANDLOT_REPLICA
+  const ownFolder = replica === undefined ? dataFolder : join(dataFolder, 'replicas', replica)
+  const socket = join(dataFolder, 'run', replica === undefined ? 'agent.sock' : `agent-${replica}.sock`)
+  if (Buffer.byteLength(socket) > SOCKET_PATH_BYTES) {
+    problems.push(
+      `SANDLOT_DATA: ${dataFolder} is too long; the socket below it may have ${SOCKET_PATH_BYTES} bytes in its path`,
+    )
+  }
+  const listen = readListen(read, problems)
+  const tls = readEngineTls(read, problems)
+  const allToolNames = [...toolNames, ...PERSON_TOOLS]
+  const builtinTools = readToolNames(read.SANDLOT_BUILTIN_TOOLS, allToolNames, problems)
+  const limits = readLimits(read, problems)
+  const file = readConfigFile(configFile, required, problems)
+  const named = { ...placed('users', file.users), ...placed('teams', file.teams) }
+  problems.push(...unknownToolProblems(file.tools, named, allToolNames))
+  const network = readNetwork(read, problems)
+  const instructions = readInstructions(file.instructions, dirname(configFile), problems)
+  const mcpSecrets: string[] = []
+  const shipped = shippedServers(env, file.mcpServers ?? {})
+  const mcpServers = readServerSpecs(
+    { ...shipped.servers, ...file.mcpServers },
+    { env, readFile: (path) => readFileSync(path, 'utf8') },
+    problems,
+    mcpSecrets,
+  )
+  const budgets = readBudgets(read, file.limits)
+  const modelTimeouts = {
+    idleTimeoutMs: read.SANDLOT_MODEL_IDLE_SECONDS * 1_000,
+    progressTimeoutMs: read.SANDLOT_MODEL_PROGRESS_SECONDS * 1_000,
+  }
+  const models =
+    name === undefined
+      ? undefined
+      : {
+          ...readModels(
+            { baseUrl: baseUrl ?? 'https://api.openai.com/v1', apiKey: apiKey ?? '', name },
+            file,
+            (path) => readFileSync(path, 'utf8'),
+            problems,
+          ),
+          ...modelTimeouts,
+        }
+  if (
+    models !== undefined &&
+    limitsCost(budgets.written.everybody, budgets.total, ...budgets.written.users.values())
+  )
+    problems.push(...unpriced([models.main, ...models.choices, ...models.fallbacks]))
+  if (problems.length > 0) throw new ConfigError(problems)
+
+  return {
+    logLevel: read.LOG_LEVEL,
+    dataFolder,
+    keysFolder,
+    ownFolder,
+    replica,
+    database: read.DATABASE_URL ?? join(dataFolder, 'sessions.db'),
+    sessionsMode: read.SANDLOT_SESSIONS_DB_MODE === '0640' ? 0o640 : 0o600,
+    deployment: read.SANDLOT_DEPLOYMENT,
+    socket,
+    listen,
+    address: { url: `ws+unix://${socket}:/acp` },
+    models,
+    modelTimeouts,
+    defaultMode: read.SANDLOT_DEFAULT_MODE,
+    toolsEnabled: read.SANDLOT_TOOLS_ENABLED,
+    builtinTools,
+    toolTimeoutMs: read.SANDLOT_TOOL_TIMEOUT_MS,
+    maxConcurrentTools: read.SANDLOT_MAX_CONCURRENT_TOOLS,
+    prompts: read.SANDLOT_HOST_PROMPTS === 0 ? undefined : read.SANDLOT_HOST_PROMPTS,
+    limits: budgets,
+    results: { chars: read.SANDLOT_RESULT_CHARS, lines: read.SANDLOT_RESULT_LINES },
+    outputLimitBytes: read.SANDLOT_OUTPUT_LIMIT,
+    storeBytes: read.SANDLOT_STORE_MB * MiB,
+    approvalTtlMs: read.SANDLOT_APPROVAL_TTL * 1_000,
+    sandbox: {
+      backend: read.SANDLOT_SANDBOX,
+      dockerHost: read.DOCKER_HOST,
+      tls,
+      images: sandboxImages(read.SANDLOT_SANDBOX_IMAGE),
+      limits,
+      host: readHost(read),
+      runtime: read.SANDLOT_SANDBOX_RUNTIME,
+      profile: read.SANDLOT_SANDBOX_PROFILE,
+      debugUsers: new Set(namesIn(read.SANDLOT_SANDBOX_DEBUG_USERS ?? '').map(normalKey)),
+      pool: read.SANDLOT_SANDBOX_POOL,
+      idle: {
+        pauseAfterMs: read.SANDLOT_SANDBOX_PAUSE_AFTER_MS,
+        stopAfterMs: read.SANDLOT_SANDBOX_STOP_AFTER_MS,
+      },
+      network,
+    },
+    mcpServers,
+    unavailableServers: shipped.unavailable,
+    tracing: endpoint === undefined ? undefined : { endpoint, serviceName: read.OTEL_SERVICE_NAME },
+    publicUrl: read.SANDLOT_PUBLIC_URL ?? `http://127.0.0.1:${read.PORT}`,
+    file,
+    settings: [...settingRows(variables, env, beside), ...sectionRows(file, configFile)],
+    instructions,
+    ownEnvironment: Object.fromEntries(
+      OWN_ENVIRONMENT.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]]])),
+    ),
+    secrets: [
+      ...(apiKey === undefined ? [] : [apiKey]),
+      ...[...(models?.choices ?? []), ...(models?.fallbacks ?? [])]
+        .map((model) => model.apiKey)
+        .filter((key) => key !== ''),
+      ...secretsOf(network),
+      ...(listen?.token === undefined ? [] : [listen.token]),
+      ...mcpSecrets,
+    ],
+  }
+}
+
+/** What is set for people, by where it stands in the file. */
+function placed<S>(section: string, settings: Readonly<Record<string, S>> = {}): Record<string, S> {
+  return Object.fromEntries(Object.entries(settings).map(([key, set]) => [`${section}.${key}`, set]))
+}
+
+function secretsOf(network: NetworkConfig): string[] {
+  return Object.values(network.egress.credentials).map(({ value }) => value)
+}
+
+function readToolNames(
+  list: string | undefined,
+  known: readonly string[],
+  problems: string[],
+): readonly string[] | 'all' {
+  if (list === undefined) return 'all'
+  const names = namesIn(list)
+  for (const name of names) {
+    if (known.includes(name)) continue
+    const meant = nearest(name, known)
+    problems.push(
+      `SANDLOT_BUILTIN_TOOLS: there is no tool ${name}${meant === undefined ? '' : `; did you mean ${meant}?`}`,
+    )
+  }
+  return names
+}
+
+function namesIn(list: string): string[] {
+  return list
+    .split(',')
+    .map((name) => name.trim())
+    .filter((name) => name !== '')
+}
+
+/** Limits of the host. 0 in a setting is none. */
+function readHost(read: z.output<typeof variables>): HostOptions {
+  return {
+    ...(read.SANDLOT_HOST_SANDBOXES === 0 ? {} : { sandboxes: read.SANDLOT_HOST_SANDBOXES }),
+    ...(read.SANDLOT_HOST_MEMORY_MB === 0 ? {} : { memoryBytes: read.SANDLOT_HOST_MEMORY_MB * MiB }),
+    diskFloor: { bytes: read.SANDLOT_HOST_DISK_FREE_MB * MiB, files: read.SANDLOT_HOST_FILES_FREE },
+  }
+}

@@ -1,0 +1,64 @@
+import { SandboxError } from '@sandlot/sandbox/errors'
+import type { Sandbox } from '@sandlot/sandbox/sandbox'
+import { lineWords } from '@sandlot/shared/admin/prompt-queue'
+import { expect, test } from 'vitest'
+import { Line } from '../../src/limits/prompt-queue.ts'
+import { SandboxLine } from '../../src/limits/sandbox-queue.ts'
+
+/** A host for so many sandboxes, by their users. */
+function host(places: number) {
+  const running = new Set<string>()
+  const order: string[] = []
+  const acquire = async (userId: string): Promise<Sandbox> => {
+    if (!running.has(userId) && running.size >= places) throw new SandboxError('host_full', 'No room.')
+    running.add(userId)
+    order.push(userId)
+    return { bootId: userId } as Sandbox
+  }
+  const log = { info: () => undefined, warn: () => undefined }
+  const line = new SandboxLine({
+    limit: places,
+    acquire,
+    connected: async (userId) => (running.has(userId) ? acquire(userId) : undefined),
+    line: new Line({ places: 1, leaving: new AbortController().signal, log }),
+    retryMs: 5,
+  })
+  return { line, running, order }
+}
+
+const never = new AbortController().signal
+
+test('where the host is full people take turns for a sandbox, and say where they stand', async () => {
+  const { line, running, order } = host(1)
+  await line.acquire('ada', never)
+  const words: Record<string, string[]> = {}
+  const wait = (name: string): Promise<Sandbox> =>
+    line.acquire(name, never, (at) => void (words[name] ??= []).push(at.place === 0 ? 'gone' : lineWords(at)))
+  const bob = wait('bob')
+  await expect.poll(() => words['bob']).toEqual(['1st in line: the one sandbox is in use'])
+  const [again, cleo] = [wait('bob'), wait('cleo')]
+  await expect.poll(() => words['cleo']).toEqual(['2nd in line: the one sandbox is in use'])
+  // Who has one needs no turn.
+  await line.acquire('ada', never)
+  running.delete('ada')
+  expect(await Promise.all([bob, again])).toHaveLength(2)
+  running.delete('bob')
+  expect((await cleo).bootId).toBe('cleo')
+  expect(words['cleo']?.at(-1)).toBe('gone')
+  expect([...new Set(order)]).toEqual(['ada', 'bob', 'cleo'])
+})
+
+test('a Stop leaves the line at once, and the next moves up', async () => {
+  const { line, running } = host(1)
+  await line.acquire('ada', never)
+  const stop = new AbortController()
+  const bob = line.acquire('bob', stop.signal)
+  const places: number[] = []
+  const cleo = line.acquire('cleo', never, ({ place }) => void places.push(place))
+  await expect.poll(() => places).toEqual([2])
+  stop.abort('cancelled')
+  await expect(bob).rejects.toBeDefined()
+  await expect.poll(() => places).toEqual([2, 1])
+  running.delete('ada')
+  expect((await cleo).bootId).toBe('cleo')
+})
