@@ -6,58 +6,35 @@ import { readTables } from './arrows.ts'
 
 export const TABLES = readTables(`
 packages/shared/src/
-  errors.ts:
-  ids.ts:
-  finding.ts:
-  format-bytes.ts:
-  quoted-path.ts:
-  scrub.ts:
-  exact-numbers.ts:
-  readable.ts:
-  storable-text.ts:
-  async:
-  mcp-client.ts:
+  base:
   config:
-  images.ts:
-  mode.ts:
-  model-choice.ts:
-  question.ts:
-  reasons.ts:
-  rules.ts:
-  call.ts: images.ts
-  office: finding.ts rules.ts ↑ api.ts acp-meta.ts desk
-  config.ts: config office
-  team: errors.ts ids.ts mode.ts office ↑ events.ts
-  sandlot-event.ts: images.ts mode.ts question.ts reasons.ts rules.ts call.ts office team ↑ desk
-  event-meta.ts: reasons.ts call.ts team sandlot-event.ts
-  events.ts: mode.ts call.ts sandlot-event.ts event-meta.ts
-  pending-approvals.ts: question.ts rules.ts call.ts sandlot-event.ts events.ts
-  frames.ts: errors.ts ids.ts readable.ts images.ts mode.ts model-choice.ts question.ts reasons.ts team
-    sandlot-event.ts events.ts
-  api.ts: errors.ts ids.ts config images.ts mode.ts model-choice.ts question.ts reasons.ts team
-    sandlot-event.ts event-meta.ts frames.ts
-  acp-meta.ts: errors.ts ids.ts mode.ts model-choice.ts question.ts office team sandlot-event.ts frames.ts
-    api.ts
-  person: storable-text.ts images.ts rules.ts acp-meta.ts
-  desk: errors.ts ids.ts storable-text.ts mode.ts model-choice.ts team pending-approvals.ts api.ts
-    acp-meta.ts person
-  transcript: exact-numbers.ts images.ts mode.ts question.ts reasons.ts rules.ts call.ts office team
-    sandlot-event.ts event-meta.ts events.ts desk
-  node: errors.ts ids.ts finding.ts format-bytes.ts async config office config.ts team
+  team:
+  async:
+  chat: base ↑ acp account workspace admin
+  account: base config team chat ↑ admin acp
+  acp: base chat account ↑ admin
+  workspace: base chat account acp
+  admin: base chat account acp workspace
+  config.ts: config admin
+  node: base config async account admin config.ts
+  transcript: base chat workspace admin
 
 packages/storage/src/
+  usage:  ↑ tables sessions
   storage-error.ts:
-  plain-words.ts: storage-error.ts
-  lock.ts: storage-error.ts ↑ database
-  free-bytes.ts: ↑ database
-  database: storage-error.ts lock.ts free-bytes.ts
+  database: storage-error.ts
   audit: storage-error.ts database
-  office: audit ↑ sessions
-  search: storage-error.ts database ↑ sessions
-  retention: database audit ↑ sessions
-  sessions: storage-error.ts database audit office search retention
-  accounts: plain-words.ts lock.ts database audit
-  migrate: storage-error.ts database search sessions accounts
+  tables: usage storage-error.ts database audit ↑ accounts sessions people shares search replicas retention
+  plain-words.ts: storage-error.ts
+  shares: audit tables
+  search: storage-error.ts database tables shares
+  retention: usage database audit tables
+  people: database audit tables retention
+  replicas: storage-error.ts database tables
+  accounts: database audit tables plain-words.ts
+  sessions: usage storage-error.ts database audit tables shares search retention people replicas
+  migrate: storage-error.ts database tables search
+  store: usage storage-error.ts database audit tables shares search retention people replicas sessions
 
 packages/sandbox/src/
   .:
@@ -69,106 +46,84 @@ packages/sandbox/src/
 
 packages/ai-agent/src/
   log.ts:
-  people: log.ts
-  terminals: log.ts
-  watchdog: log.ts
-  line: log.ts
-  replicas: log.ts
-  workspace:
   model:
   approval:
   tools: log.ts model approval
-  secrets: tools
   history: model tools
-  limits: people history
-  replay: model history limits
+  people: log.ts tools
+  limits: log.ts history people
+  mcp: log.ts model tools people
+  replicas: log.ts
+  config: log.ts model approval tools people limits mcp
   metrics: model
-  calls: log.ts model approval tools secrets history metrics
-  exec: log.ts approval tools history calls
+  calls: log.ts model approval tools history people metrics
+  workspace: log.ts approval tools history calls
+  replay: model history limits
   compaction: model history
-  loop: log.ts line model tools history limits calls compaction
-  mcp: log.ts model tools secrets
-  config: log.ts people model approval tools limits mcp
-  changes: log.ts approval tools
-  session: log.ts watchdog line replicas model approval tools secrets history limits replay metrics calls
-    loop config changes
-  plain: log.ts model approval tools history limits metrics calls loop mcp session
-  acp: log.ts people terminals replicas workspace model approval tools secrets replay exec loop mcp config
-    session
-  config.ts: people model tools limits mcp config
-  sandbox-backend.ts: log.ts secrets config.ts
-  admin: replicas tools secrets config config.ts sandbox-backend.ts
-  agent: log.ts people terminals watchdog line replicas model approval tools secrets limits metrics exec
-    loop mcp config session acp config.ts sandbox-backend.ts
-  agent.ts: log.ts watchdog line replicas tools metrics calls loop config session acp config.ts agent
-  main.ts: log.ts watchdog replicas tools acp config.ts agent.ts
+  loop: log.ts model tools history limits calls compaction
+  session: log.ts model approval tools history people limits replicas config metrics calls workspace replay
+    loop
+  acp: log.ts model approval tools people mcp replicas config workspace replay loop session
+  agent: log.ts model approval tools people limits mcp replicas config metrics calls workspace loop session
+    acp
+  main.ts: log.ts tools replicas config acp agent
+  plain: log.ts model approval tools history limits mcp metrics calls loop session
 
 packages/service/src/
   log.ts:
-  metrics.ts:
   auth:
-  notices: log.ts
-  config.ts: auth notices
-  check-audit.ts: config.ts
-  agent: log.ts ↑ socket
-  chat: log.ts agent ↑ socket
-  socket: log.ts metrics.ts auth config.ts agent chat ↑ http
-  fellows: log.ts socket
-  office: log.ts config.ts chat
-  people: log.ts auth agent chat socket
-  removals.ts: log.ts agent chat socket
-  people-admin.ts: auth config.ts agent socket fellows
+  agent: log.ts
+  chat: log.ts agent
+  notifications: log.ts
+  config.ts: auth notifications
+  metrics.ts:
+  operations: log.ts chat config.ts
+  own-data: chat
+  socket: log.ts auth agent chat config.ts metrics.ts ↑ http
+  peers: log.ts socket
+  people: log.ts auth agent chat config.ts socket peers
   sign-in: log.ts auth socket
-  own-data: chat ↑ http
-  previews: log.ts auth config.ts agent socket ↑ http
-  http: log.ts metrics.ts auth notices config.ts agent chat socket fellows office people removals.ts sign-in
-    own-data previews
-  server.ts: log.ts metrics.ts auth notices config.ts agent chat socket fellows office people removals.ts
-    sign-in previews http
+  previews: log.ts auth agent config.ts socket
+  http: log.ts auth agent chat notifications config.ts metrics.ts operations own-data socket peers people
+    sign-in previews
+  server.ts: log.ts auth agent chat notifications config.ts metrics.ts operations socket peers people sign-in
+    previews http
   main.ts: config.ts http server.ts
 
 packages/web/src/
-  styles:
   lib:
   ui: lib
   net:
-  state: lib net
+  state: lib ui net
   auth: lib ui net
-  terminal: lib ui net ↑ chat settings
-  markdown: lib ui net ↑ desk chat
-  diff: net ↑ desk
-  preview: lib ui net terminal markdown diff ↑ desk chat
-  sandbox: lib ui net ↑ settings
-  search: lib ui net ↑ chat sidebar
-  files: lib ui net state preview ↑ desk chat settings
-  changes: lib ui net state diff ↑ desk chat
-  app-preview: ui net
-  desk: lib ui terminal sandbox files changes app-preview
-  chat: lib ui net state auth terminal markdown diff preview files changes desk ↑ sidebar settings
-  sidebar: lib ui net state auth search chat
-  settings: lib ui net auth sandbox chat
-  palette: lib ui net state search desk chat sidebar settings
-  layout.tsx: lib ui net state desk chat sidebar settings palette
-  signed-in.tsx: lib ui net state chat settings layout.tsx
-  app.tsx: ui net auth signed-in.tsx
-  main.tsx: styles lib ui app.tsx
+  terminal: net
+  changes: lib ui state
+  markdown: lib ui net state
+  preview: lib ui net state terminal markdown
+  chat: lib ui net state auth terminal changes markdown preview
+  workspace: lib ui net state terminal changes preview
+  settings: lib ui net state auth chat
+  sidebar: lib ui net state auth chat
+  app: lib ui net state auth chat workspace settings sidebar
+  main.tsx: lib ui app
+  vite-env.d.ts:
 
 packages/cli/src/
   steps.ts:
-  config.ts: ↑ processes
-  deployment: steps.ts config.ts
+  config.ts:  ↑ processes
   context.ts: steps.ts config.ts
-  processes: steps.ts config.ts deployment context.ts
+  deployment: steps.ts config.ts
+  processes: steps.ts config.ts context.ts deployment
   programs: steps.ts context.ts processes
-  exit-code.ts: steps.ts processes
-  systemd: steps.ts config.ts deployment context.ts processes programs
-  testing: steps.ts config.ts programs
+  upgrade: steps.ts config.ts context.ts deployment processes programs ↑ commands
   setup: steps.ts config.ts processes programs
+  exit-code.ts: steps.ts processes
   checks: steps.ts config.ts deployment processes programs
-  upgrade: steps.ts config.ts deployment context.ts processes programs ↑ commands
-  commands: steps.ts config.ts deployment context.ts processes programs systemd testing setup checks upgrade
+  systemd: steps.ts config.ts context.ts deployment processes programs
+  testing: steps.ts config.ts programs
+  supervisor: steps.ts config.ts context.ts deployment processes programs setup exit-code.ts
+  commands: steps.ts config.ts context.ts deployment processes programs upgrade setup checks systemd testing
   commands.ts: context.ts commands
-  supervisor: steps.ts config.ts deployment context.ts processes programs exit-code.ts setup
   main.ts: steps.ts config.ts exit-code.ts commands.ts
 
 packages/backup/src/

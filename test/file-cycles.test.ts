@@ -13,21 +13,21 @@ packages/ai-agent/src/ acp/connection.ts acp/handler-context.ts acp/requests/adm
 packages/ai-agent/src/ metrics/agent-metrics.ts metrics/prometheus-text.ts
 packages/ai-agent/src/ model/model.ts model/wire.ts
 packages/ai-agent/src/ session/approvals.ts session/batch.ts session/core.ts session/journal.ts
-packages/ai-agent/src/ watchdog/last-end-file.ts watchdog/last-end.ts
+packages/ai-agent/src/ agent/last-end-file.ts agent/last-end.ts
 packages/sandbox/src/ backends/docker/capabilities.ts backends/docker/quota.ts
 packages/service/src/ agent/agents.ts agent/merge-answers.ts
-packages/storage/src/ accounts/alerts.ts accounts/notices.ts accounts/schema.ts accounts/services.ts
+packages/storage/src/ accounts/alerts.ts accounts/notifications.ts tables/accounts.ts accounts/services.ts
   accounts/uploads.ts
 packages/storage/src/ accounts/auth-second-factor.ts accounts/credentials.ts accounts/external.ts
   accounts/invitations.ts accounts/store.ts
 packages/storage/src/ database/database.ts database/pooler.ts database/postgres.ts database/store-health.ts
-  free-bytes.ts
-packages/storage/src/ office/mcp-servers.ts retention/purge.ts retention/retention.ts search/fts5.ts
-  search/index-texts.ts search/search.ts search/tsvector.ts search/word-index.ts sessions/agent-settings.ts
-  sessions/chats.ts sessions/instructions.ts sessions/line.ts sessions/model-endpoints.ts
-  sessions/notices.ts sessions/people.ts sessions/replicas.ts sessions/rows.ts sessions/rules.ts
-  sessions/schema.ts sessions/secrets.ts sessions/shares.ts sessions/store-room.ts sessions/store.ts
-  sessions/usage-sums.ts sessions/usage.ts
+  database/free-bytes.ts
+packages/storage/src/ people/mcp-servers.ts retention/purge.ts retention/retention.ts search/fts5.ts
+  search/index-texts.ts search/search.ts search/tsvector.ts search/word-index.ts people/agent-settings.ts
+  shares/chats.ts people/instructions.ts usage/prompt-queue.ts people/model-endpoints.ts
+  shares/notifications.ts people/people.ts replicas/replicas.ts tables/rows.ts sessions/rules.ts
+  tables/sessions.ts people/secrets.ts shares/shares.ts sessions/store-room.ts sessions/store.ts
+  usage/usage-sums.ts usage/usage.ts
 packages/web/src/ settings/usage/by-day.tsx settings/usage/sum-table.tsx
 `
   .trim()

@@ -35,9 +35,9 @@ import { makeMetrics } from './metrics.ts'
 import { alertPoster } from './notifications/alert-webhook.ts'
 import { Alerts, type AlertsTimes } from './notifications/alerts.ts'
 import { mailSender } from './notifications/mail.ts'
-import { type NoticeTimes, Notices } from './notifications/notifications.ts'
+import { type NotificationTimes, Notifications } from './notifications/notifications.ts'
 import { openPush } from './notifications/push.ts'
-import { FellowServices } from './peers/peer-services.ts'
+import { PeerServices } from './peers/peer-services.ts'
 import { SharedPresence } from './peers/shared-presence.ts'
 import { originRule } from './auth/origin.ts'
 import { previewPlaces } from './previews/places.ts'
@@ -69,7 +69,7 @@ interface ServiceDeps {
   slowReaderBytes?: number
   removalRetryMs?: number
   removalSlowMs?: number
-  noticeTimes?: Partial<NoticeTimes>
+  noticeTimes?: Partial<NotificationTimes>
   alertTimes?: Partial<AlertsTimes>
   /** Push services on this machine are allowed. */
   push?: { loopback?: boolean; timeoutMs?: number }
@@ -132,7 +132,7 @@ export async function startService(config: ServiceConfig, deps: ServiceDeps = {}
       (ended) => fellows.tell(ended),
       (caller) => isStillIn(accounts, caller),
     )
-    const fellows = new FellowServices({
+    const fellows = new PeerServices({
       where: config.accounts,
       accounts,
       sockets,
@@ -175,7 +175,7 @@ export async function startService(config: ServiceConfig, deps: ServiceDeps = {}
       ? new SharedPresence({ id: fellows.id, sockets, store: accounts.services, log })
       : undefined
     undo.push(async () => presence?.close())
-    const notices = new Notices({
+    const notices = new Notifications({
       store: accounts.notices,
       reader: () => sessions.reader(),
       presence: presence ?? sockets,

@@ -93,14 +93,14 @@ export class ClientMessages {
    * Sends notices. A client without them gets none: as text they would be a part of the model's
    * answer, which programs read.
    */
-  async sendNotices(sessionId: string, notices: readonly Notice[]): Promise<void> {
+  async sendNotifications(sessionId: string, notices: readonly Notice[]): Promise<void> {
     if (this.#features.notices !== true) return
     for (const notice of notices) await this.#update(sessionId, noticeUpdate(notice))
   }
 
   /** Sends one notice in the background. Never throws. */
-  sendNotice(sessionId: string, notice: Notice): void {
-    this.#beside(this.sendNotices(sessionId, [notice]))
+  sendNotification(sessionId: string, notice: Notice): void {
+    this.#beside(this.sendNotifications(sessionId, [notice]))
   }
 
   /**

@@ -15,7 +15,7 @@ import { type ToolRegistry, createRegistry } from '../tools/registry.ts'
 import { idOf, type Tool, type ToolOutcome } from '../tools/tool.ts'
 import type { Link } from './client-messages.ts'
 import { secretsOf } from './client-secrets.ts'
-import { type Notice, noticeText } from './foreign-client.ts'
+import { type Notice, notificationText } from './foreign-client.ts'
 
 interface ClientServersParts {
   mcp: Pick<
@@ -38,7 +38,7 @@ interface ServerOwner {
   /** Aborted when it has disconnected. */
   closed: AbortSignal
   /** Shows its user a notice. Never throws. */
-  sendNotice: (notice: Notice) => void
+  sendNotification: (notice: Notice) => void
   /** Shows its user a text, and offers to open the link. Never throws. */
   offerLink: (text: string, link: Link) => void
 }
@@ -196,15 +196,15 @@ function report(
     if (name === undefined) continue
     const { link } = state
     const notice = link === undefined ? redactedNotice(noticeFor(name, state), secrets) : undefined
-    const news = link ?? (notice === undefined ? undefined : noticeText(notice))
+    const news = link ?? (notice === undefined ? undefined : notificationText(notice))
     const before = reported.get(name)
     if (news === undefined) reported.delete(name)
     else reported.set(name, news)
     if (news === before) continue
     if (link !== undefined)
       owner.offerLink(redacted(signInText(name), secrets), { url: link, completed: signInEnded(link) })
-    else if (notice !== undefined) owner.sendNotice(notice)
-    else owner.sendNotice({ severity: 'info', title: `The MCP server ${shown(name)} can be used again` })
+    else if (notice !== undefined) owner.sendNotification(notice)
+    else owner.sendNotification({ severity: 'info', title: `The MCP server ${shown(name)} can be used again` })
   }
 }
 

@@ -215,7 +215,7 @@ export class ClientConnection {
   }
 
   /** Adds notices that a foreign client gets with its first message in this session. */
-  addFirstNotices(session: Session, notices: readonly Notice[]): void {
+  addFirstNotifications(session: Session, notices: readonly Notice[]): void {
     const followed = this.#followed.get(session.id)
     if (followed !== undefined && !this.ours) followed.notices = [...followed.notices, ...notices]
   }
@@ -232,12 +232,12 @@ export class ClientConnection {
   }
 
   /** The notes, once, before the answer to the first message. */
-  async sendFirstNotices(session: Session): Promise<void> {
+  async sendFirstNotifications(session: Session): Promise<void> {
     const followed = this.#followed.get(session.id)
     if (followed === undefined) return
     const { notices } = followed
     followed.notices = []
-    await this.messages.sendNotices(session.id, notices)
+    await this.messages.sendNotifications(session.id, notices)
   }
 
   async accepted(sessionId: string, promptId: string, requestId: string | undefined): Promise<void> {

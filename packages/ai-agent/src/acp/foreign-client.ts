@@ -28,7 +28,7 @@ export function noticeUpdate({ severity, title, description }: Notice): SessionU
 }
 
 /** The notice as a sentence. */
-export function noticeText({ title, description }: Notice): string {
+export function notificationText({ title, description }: Notice): string {
   return description === undefined ? `${title}.` : `${title}: ${description}.`
 }
 

@@ -11,9 +11,9 @@ import type { Rule } from '@sandlot/shared/chat/rules'
 import type { AuditLog } from '@sandlot/storage/audit/audit'
 import type { ChatRows } from '@sandlot/storage/shares/chats'
 import type { InstructionRows } from '@sandlot/storage/people/instructions'
-import type { ModelBook } from '../model/model-registry.ts'
-import type { SettingsBook } from '../people/settings-registry.ts'
-import type { ServerDesk } from '../mcp/server-admin.ts'
+import type { ModelRegistry } from '../model/model-registry.ts'
+import type { SettingsRegistry } from '../people/settings-registry.ts'
+import type { ServerAdmin } from '../mcp/server-admin.ts'
 import type { SignInResult } from '../mcp/oauth/sign-ins.ts'
 import type { UserSecrets } from '../people/user-secrets.ts'
 import type { Retention } from '../session/retention.ts'
@@ -29,7 +29,7 @@ import type { ByteStreams } from './byte-streams.ts'
 import type { ClientServers } from './client-servers.ts'
 import type { ClientConnection } from './connection.ts'
 import type { Administration } from './requests/administration.ts'
-import type { SandboxDesk } from './requests/sandbox.ts'
+import type { SandboxAdmin } from './requests/sandbox.ts'
 import { toRequestError } from './errors.ts'
 
 export interface AcpServerParts {
@@ -58,7 +58,7 @@ export interface AcpServerParts {
   shell?: {
     terminals: Terminals
     execs: Execs
-    desk: SandboxDesk
+    desk: SandboxAdmin
     streams: ByteStreams
     /** The user's sandbox if it is awake; it is not started for it. */
     connected: (userId: string) => Promise<Sandbox | undefined>
@@ -72,11 +72,11 @@ export interface AcpServerParts {
   /** The whole deployment, for administrators. Absent: it is not administrated from here. */
   administration?: Administration
   /** Endpoints of models. Absent: none can be added. */
-  models?: ModelBook
+  models?: ModelRegistry
   /** MCP servers on the page. Absent: none can be added. */
-  mcpServers?: ServerDesk
+  mcpServers?: ServerAdmin
   /** What administrators have set for teams and people. Absent: nothing can be set. */
-  settings?: SettingsBook
+  settings?: SettingsRegistry
   /** What limits this user in a day and a month. Absent: nothing does. */
   budgetsOf?: (userId: string) => Promise<Budget[]>
   /** Called with the user of each request. */

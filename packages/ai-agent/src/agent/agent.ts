@@ -4,18 +4,18 @@
  */
 import { ClientServers } from '../acp/client-servers.ts'
 import { type AgentAnswers, answersOf } from './answers.ts'
-import { VERSION, openKept } from './stores.ts'
+import { VERSION, openStores } from './stores.ts'
 import { type AgentLifecycle, lifecycleOf } from './lifecycle.ts'
 import { openPersonSandboxes } from './person-sandboxes.ts'
-import { beyondOf, openAgentMcp } from './external-access.ts'
+import { externalAccess, openAgentMcp } from './external-access.ts'
 import type { Running } from './running.ts'
 import { createPolicies } from '../calls/policies/index.ts'
 import { createScheduler } from '../calls/scheduler.ts'
 import type { AgentConfig } from '../config/config.ts'
 import { TEAM, instructionsFor } from '../config/instructions.ts'
 import { hasAnyTools, offeredToolsOf } from '../config/tool-offer.ts'
-import { Line } from '../limits/prompt-queue.ts'
-import { SandboxLine } from '../limits/sandbox-queue.ts'
+import { PromptQueue } from '../limits/prompt-queue.ts'
+import { SandboxQueue } from '../limits/sandbox-queue.ts'
 import type { Log } from '../log.ts'
 import { RETRY_RULES } from '../loop/retry.ts'
 import { SYSTEM_PROMPT } from '../loop/system-prompt.ts'
@@ -28,7 +28,7 @@ import { SessionManager } from '../session/manager.ts'
 import { Retention } from '../session/retention.ts'
 import { allowHost } from '../tools/allow-host.ts'
 import { endJobs } from '../tools/background/end-jobs.ts'
-import { lookAtJobs } from '../tools/background/ends.ts'
+import { pollJobs } from '../tools/background/ends.ts'
 import { builtinTools } from '../tools/builtin/index.ts'
 import { type Tool, idOf } from '../tools/tool.ts'
 import { countsResume, isToBlame, takeLastEnd } from './last-end.ts'
@@ -51,7 +51,7 @@ export async function openAgent(
   const tracing =
     config.tracing === undefined ? undefined : await openTracing({ ...config.tracing, version: VERSION })
   const lastEnd = takeLastEnd(config.ownFolder)
-  const kept = await openKept(config, log, {
+  const kept = await openStores(config, log, {
     tools: [...builtinTools(), ...moreTools].map(idOf),
     redact,
     serversChanged: () => mcp.servers.changed(),
@@ -88,15 +88,15 @@ export async function openAgent(
   })
 
   const runCalls: Running['runCalls'] = (calls, context) => scheduler.run(calls, context)
-  const beyond = beyondOf(config, sandboxes, mcp)
+  const beyond = externalAccess(config, sandboxes, mcp)
   // Its order is stored where one process has all prompts.
   const lineRows = replica === undefined ? store.line : undefined
-  const line = new Line({ places: config.prompts, rows: lineRows, leaving: leaving.signal, log })
-  const sandboxLine = new SandboxLine({
+  const line = new PromptQueue({ places: config.prompts, rows: lineRows, leaving: leaving.signal, log })
+  const sandboxLine = new SandboxQueue({
     limit: config.sandbox.host.sandboxes,
     acquire: (userId, signal) => sandboxes.acquire(userId, signal),
     connected: (userId) => sandboxes.connected(userId),
-    line: new Line({ places: 1, leaving: leaving.signal, log }),
+    line: new PromptQueue({ places: 1, leaving: leaving.signal, log }),
   })
   const manager = new SessionManager({
     store,
@@ -118,7 +118,7 @@ export async function openAgent(
       }),
     runCalls,
     sandbox: (userId, signal, waiting) => sandboxLine.acquire(userId, signal, waiting),
-    lookAtJobs: lookAtJobs(sandboxes),
+    pollJobs: pollJobs(sandboxes),
     portsOf: async (userId) => (await (await sandboxes.connected(userId))?.ports()) ?? [],
     endJobs: endJobs(sandboxes),
     isRemoved: (userId) => removals.has(userId),

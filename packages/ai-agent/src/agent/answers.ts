@@ -19,7 +19,7 @@ import { Execs } from '../workspace/exec.ts'
 import { budgetsOf } from '../limits/budget-view.ts'
 import { spentOf } from '../limits/period-budgets.ts'
 import { modelsOf } from '../loop/model-choice.ts'
-import { ServerDesk } from '../mcp/server-admin.ts'
+import { ServerAdmin } from '../mcp/server-admin.ts'
 import { toolStatsView } from '../metrics/tool-stats-view.ts'
 import { takesImages } from '../model/model.ts'
 import { Terminals } from '../workspace/terminals.ts'
@@ -122,7 +122,7 @@ export function answersOf(config: AgentConfig, log: Log, running: Running): Agen
         pageRow('MCP servers', servers.list('deployment', '').length),
       ],
     },
-    mcpServers: new ServerDesk({
+    mcpServers: new ServerAdmin({
       book: servers,
       servers: mcp.servers,
       signIns: mcp.signIns,

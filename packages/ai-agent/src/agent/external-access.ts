@@ -10,7 +10,7 @@ import { documentUrlOf } from '../mcp/oauth/client.ts'
 import { type Mcp, openMcp } from '../mcp/open-mcp.ts'
 import type { SessionParts } from '../session/parts.ts'
 import type { Tool } from '../tools/tool.ts'
-import type { Kept } from './stores.ts'
+import type { AgentStores } from './stores.ts'
 import type { PersonSandboxes } from './person-sandboxes.ts'
 
 const PRIVATE_OWN_SERVER_HINT = '; an administrator can add a server there, or allow you to'
@@ -21,7 +21,7 @@ const PRIVATE_SERVER_HINT =
 export function openAgentMcp(
   config: AgentConfig,
   log: Log,
-  { rules, secrets, servers }: Kept,
+  { rules, secrets, servers }: AgentStores,
   sandboxes: PersonSandboxes,
   builtin: readonly Tool[],
 ): Mcp {
@@ -55,7 +55,7 @@ export function openAgentMcp(
 }
 
 /** As of `SessionParts`. */
-export function beyondOf(
+export function externalAccess(
   config: AgentConfig,
   { network }: PersonSandboxes,
   mcp: Mcp,

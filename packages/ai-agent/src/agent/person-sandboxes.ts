@@ -10,7 +10,7 @@ import type { Log } from '../log.ts'
 import type { Tracing } from '../metrics/tracing.ts'
 import { claimSandbox, sharedEngine } from '../replicas/ownership.ts'
 import { openSandboxes } from '../config/sandbox-backend.ts'
-import type { Kept } from './stores.ts'
+import type { AgentStores } from './stores.ts'
 
 const GUEST_HAS_NONE = 'Guests have no sandbox of their own.'
 
@@ -23,7 +23,7 @@ export type PersonSandboxes = ReturnType<typeof openSandboxes> & {
 export function openPersonSandboxes(
   config: AgentConfig,
   log: Log,
-  { keys, store, replica, ownership, audit, people, removals, rules, personal }: Kept,
+  { keys, store, replica, ownership, audit, people, removals, rules, personal }: AgentStores,
   tracing: Tracing | undefined,
 ): PersonSandboxes {
   const network = userNetwork(config.sandbox.network, config.file.rules?.hosts === 'ask', personal, rules)

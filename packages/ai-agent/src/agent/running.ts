@@ -1,5 +1,5 @@
 import type { ClientServers } from '../acp/client-servers.ts'
-import type { Line } from '../limits/prompt-queue.ts'
+import type { PromptQueue } from '../limits/prompt-queue.ts'
 import type { Mcp } from '../mcp/open-mcp.ts'
 import type { AgentMetrics } from '../metrics/agent-metrics.ts'
 import type { ToolMetrics } from '../metrics/tool-metrics.ts'
@@ -8,12 +8,12 @@ import type { SessionManager } from '../session/manager.ts'
 import type { SessionParts } from '../session/parts.ts'
 import type { Retention } from '../session/retention.ts'
 import type { Tool } from '../tools/tool.ts'
-import type { Kept } from './stores.ts'
+import type { AgentStores } from './stores.ts'
 import type { PersonSandboxes } from './person-sandboxes.ts'
 
 /** The parts of an agent that runs: for what serves it, and for what ends it. */
 export interface Running {
-  kept: Kept
+  kept: AgentStores
   sandboxes: PersonSandboxes
   /** Tools of our own. */
   builtin: readonly Tool[]
@@ -22,7 +22,7 @@ export interface Running {
   runCalls: SessionParts['runCalls']
   beyond: NonNullable<SessionParts['beyond']>
   metrics: { tools: ToolMetrics; prompts: AgentMetrics; tracing: Tracing | undefined }
-  line: Line
+  line: PromptQueue
   manager: SessionManager
   retention: Retention
   leaving: AbortController

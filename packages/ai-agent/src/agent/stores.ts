@@ -4,14 +4,14 @@ import { BackgroundAudit } from '@sandlot/storage/audit/background-audit'
 import { freeBytesFor } from '@sandlot/storage/database/free-bytes'
 import { openSessionStore } from '@sandlot/storage/store/open'
 import { ruleSettings } from '../approval/config.ts'
-import { RuleBook, withCachedRules } from '../approval/rule-registry.ts'
+import { RuleRegistry, withCachedRules } from '../approval/rule-registry.ts'
 import type { AgentConfig } from '../config/config.ts'
 import { givesTools, hasAnyTools } from '../config/tool-offer.ts'
 import { openSettings } from '../config/user-settings.ts'
 import { type PromptLimits, limitsCost, promptLimits } from '../limits/settings.ts'
 import type { Log } from '../log.ts'
-import { ServerBook } from '../mcp/server-registry.ts'
-import { ModelBook } from '../model/model-registry.ts'
+import { ServerRegistry } from '../mcp/server-registry.ts'
+import { ModelRegistry } from '../model/model-registry.ts'
 import { unpriced } from '../model/settings.ts'
 import { People } from '../people/people.ts'
 import { Removals } from '../people/removal.ts'
@@ -26,13 +26,13 @@ import { ALLOW_HOST } from '../tools/allow-host.ts'
 
 export const VERSION = '0.1.0'
 
-export type Kept = Awaited<ReturnType<typeof openKept>>
+export type AgentStores = Awaited<ReturnType<typeof openStores>>
 
 /**
  * `tools`: ids of those that there are. `redact` is called with each secret that is read or set,
  * `serversChanged` when other MCP servers hold. Throws `ConfigError`.
  */
-export async function openKept(
+export async function openStores(
   config: AgentConfig,
   log: Log,
   {
@@ -65,11 +65,11 @@ export async function openKept(
   )
   const people = await People.open(store.people, log)
   const removals = new Removals(await store.people.removed())
-  const rules = new RuleBook(store.rules, ruleSettings(config.file.rules), Date.now)
+  const rules = new RuleRegistry(store.rules, ruleSettings(config.file.rules), Date.now)
   if (sealing.length > 1) log.warn({}, 'a key rotation was interrupted; ./sandlot keys rotate finishes it')
   const vault = createVault(sealing)
   const secrets = new UserSecrets({ rows: store.secrets, vault, redact, now: Date.now })
-  const models = await ModelBook.open({
+  const models = await ModelRegistry.open({
     rows: store.modelEndpoints,
     secrets,
     configured: config.models,
@@ -86,7 +86,7 @@ export async function openKept(
   })
   const mayBringServers = (userId: string): boolean =>
     people.get(userId)?.role !== 'guest' && hasAnyTools(userId, offer)
-  const servers = await ServerBook.open({
+  const servers = await ServerRegistry.open({
     rows: store.mcpServers,
     secrets,
     configured: config.mcpServers,

@@ -30,7 +30,7 @@ export interface Judgement {
 }
 
 /** By what `auto` decides beside rules. Without it `auto` asks as `auto-edit` does. */
-export interface SandboxReach {
+export interface ExternalAccess {
   /** What commands reach beside the workspace, the end of a sentence; undefined: nothing. */
   beyond: string | undefined
   /** Keys of the losses that git does not make good. Absent: not looked up. */
@@ -45,7 +45,7 @@ export function judge(
   request: CallRequest,
   rules: readonly Rule[],
   mode: Mode,
-  reach?: SandboxReach,
+  reach?: ExternalAccess,
 ): Judgement {
   const judged = partsOf(request).map((part) => ({
     part,
@@ -87,7 +87,7 @@ function judgePart(
   part: Part,
   request: CallRequest,
   rules: readonly Rule[],
-  { mode, reach }: { mode: Mode; reach: SandboxReach | undefined },
+  { mode, reach }: { mode: Mode; reach: ExternalAccess | undefined },
 ): PartVerdict {
   if (part.block !== undefined) return { verdict: 'block', because: part.block }
   const hidden = deniedThroughLink(part, request, rules)
@@ -115,14 +115,14 @@ function judgePart(
 }
 
 /** Git reads without a question only where its configuration is known to run nothing. */
-function judgeRead({ losses = [] }: Part, lost: SandboxReach['lost']): PartVerdict {
+function judgeRead({ losses = [] }: Part, lost: ExternalAccess['lost']): PartVerdict {
   if (losses.length > 0 && lost === undefined) return { verdict: 'allow', atRisk: losses }
   const found = losses.find((loss) => lost?.has(lossKey(loss)) === true)
   return found === undefined ? { verdict: 'allow' } : { verdict: 'ask', because: LOSS_WORDS[found.does] }
 }
 
 /** What the sandbox has decides, and whether git holds what the part shows to be lost. */
-function judgeInAuto(part: Part, { tool }: CallRequest, { beyond, lost }: SandboxReach): PartVerdict {
+function judgeInAuto(part: Part, { tool }: CallRequest, { beyond, lost }: ExternalAccess): PartVerdict {
   const { subject, because, losses = [] } = part
   if (subject.type === 'tool')
     return { verdict: 'ask', because: tool.includes('::') ? 'is a tool of an MCP server' : because }

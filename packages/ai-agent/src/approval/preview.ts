@@ -4,7 +4,7 @@ import { type SessionEvent, metaOf, sandlotEventOf } from '@sandlot/shared/chat/
 import type { Rule, RuleMatch, Verdict } from '@sandlot/shared/chat/rules'
 import type { PermissionOption } from '@sandlot/shared/chat/sandlot-event'
 import { pauseWhenDue } from '@sandlot/shared/node/time-slices'
-import { type SandboxReach, judge } from './engine.ts'
+import { type ExternalAccess, judge } from './engine.ts'
 import type { CallRequest } from './request.ts'
 
 export interface PastCall {
@@ -54,7 +54,7 @@ export async function preview(
   candidate: Rule,
   calls: readonly PastCall[],
   rules: readonly Rule[],
-  reachOf: (sessionId: string) => SandboxReach | undefined = () => undefined,
+  reachOf: (sessionId: string) => ExternalAccess | undefined = () => undefined,
 ): Promise<Previewed[]> {
   const judged: Previewed[] = []
   for (const call of calls) {

@@ -22,7 +22,7 @@ interface NewRule {
 /** Whose rules the rows for everybody are: no person has this id. */
 const EVERYBODY = 'deployment:rules'
 
-export class RuleBook {
+export class RuleRegistry {
   readonly #store: RuleStore
   readonly #settings: RuleSettings
   readonly #now: () => number

@@ -5,7 +5,7 @@ import { type Rule, isAboutHost } from '@sandlot/shared/chat/rules'
 import { z } from 'zod'
 import type { UserRulesOptions } from '@sandlot/sandbox/egress/user-rules'
 import { hostRules } from '../approval/hosts.ts'
-import type { RuleBook } from '../approval/rule-registry.ts'
+import type { RuleRegistry } from '../approval/rule-registry.ts'
 import type { PersonalSettings } from '../people/settings-registry.ts'
 
 export interface NetworkConfig {
@@ -95,7 +95,7 @@ export function userNetwork(
   network: NetworkConfig,
   asks: boolean,
   personal: PersonalSettings,
-  rules: RuleBook,
+  rules: RuleRegistry,
 ): UserNetwork {
   const { everybody } = network
   const isOpenTo = (userId: string): boolean => {

@@ -1,7 +1,7 @@
 /**
  * The sections `users` and `teams` of the configuration file: what an administrator sets for single
  * people and for groups of them. They and `limits.users` are read once, as the first rows of
- * `SettingsBook`.
+ * `SettingsRegistry`.
  */
 import { messageOf } from '@sandlot/shared/base/errors'
 import { randomText } from '@sandlot/shared/base/ids'
@@ -19,7 +19,7 @@ import { type LimitSettings, limitsCost } from '../limits/settings.ts'
 import type { Log } from '../log.ts'
 import type { People } from '../people/people.ts'
 import { byPerson, personKey } from '../people/person-key.ts'
-import { SettingsBook, type SettingsSeeds } from '../people/settings-registry.ts'
+import { SettingsRegistry, type SettingsSeeds } from '../people/settings-registry.ts'
 import type { NetworkConfig } from './network.ts'
 
 /** Each host that cannot be allowed is a problem. */
@@ -129,7 +129,7 @@ export async function openSettings(
   store: Pick<SessionStore, 'agentSettings'>,
   people: People,
   { file, limits, toolsEnabled, network: { egress, everybody }, log, ...known }: SettingsSources,
-): Promise<SettingsBook> {
+): Promise<SettingsRegistry> {
   const parts = {
     rows: store.agentSettings,
     people,
@@ -153,7 +153,7 @@ export async function openSettings(
     now: Date.now,
     log,
   }
-  const book = await SettingsBook.open(parts, settingsSeeds(file, limits.written.users))
+  const book = await SettingsRegistry.open(parts, settingsSeeds(file, limits.written.users))
   const opens = (set: AgentSettings): boolean => set.network?.mode === 'egress'
   if (egress.allow.length > 0 && !everybody && !book.all.some(({ settings: set }) => opens(set)))
     log.warn(

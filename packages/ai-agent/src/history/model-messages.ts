@@ -395,7 +395,7 @@ export function modelCallOf(call: EventOf<'tool_call'>): ModelCall {
  * The turns of a prompt since something was said to the model last: what it did before that, it was
  * told to do anew.
  */
-export function turnsSinceTold(log: readonly SessionEvent[], promptId: string): Turn[] {
+export function turnsSinceLastUserMessage(log: readonly SessionEvent[], promptId: string): Turn[] {
   const items = readItems(log)
   const told = items.findLastIndex((item) => item.type === 'user' && item.promptId === promptId)
   return items

@@ -7,7 +7,7 @@ import { type EndReason, type FailureReason, failureOf } from '@sandlot/shared/c
 import { isLive, isOutcome, metaOf, sandlotEventOf, seqOf, type SessionEvent } from '@sandlot/shared/chat/events'
 import type { OnError, SandlotEvent } from '@sandlot/shared/chat/sandlot-event'
 import type { Author } from '@sandlot/shared/chat/shares'
-import { isEmpty, modelCallOf, turnsOf, turnsSinceTold, type CallRecord } from './model-messages.ts'
+import { isEmpty, modelCallOf, turnsOf, turnsSinceLastUserMessage, type CallRecord } from './model-messages.ts'
 import type { ModelCall, ModelImage } from '../model/model.ts'
 import { isStuck } from './no-progress.ts'
 
@@ -74,7 +74,7 @@ export function nextStep(log: readonly SessionEvent[], promptId: string, maxTurn
     return { do: 'close', turn: last.number, callIds: last.calls.map(({ call }) => call.toolCallId) }
   }
   if (last.calls.length === 0 && last.text.trim() !== '') return { do: 'end', answered: true }
-  if (isStuck(turnsSinceTold(log, promptId))) return { do: 'stop_in_circle' }
+  if (isStuck(turnsSinceLastUserMessage(log, promptId))) return { do: 'stop_in_circle' }
 
   const before = turns.at(-2)
   const nudged = isEmpty(last) && before !== undefined && isEmpty(before)

@@ -1,6 +1,6 @@
 /**
  * Which prompt goes next where there is not room for all: people take turns, however much each asks
- * for. Pure bookkeeping without clocks and promises; `Line` is around it.
+ * for. Pure bookkeeping without clocks and promises; `PromptQueue` is around it.
  *
  * The next turn is of the person whose last turn is the longest ago, and of theirs the prompt that
  * came first. So between two turns of a person who waits every other has at most one.
@@ -42,7 +42,7 @@ interface Holder {
   before: number | undefined
 }
 
-export class Turns {
+export class FairScheduler {
   /** Prompts that may have a place at once. */
   readonly #places: number
   readonly #holders = new Map<string, Holder>()

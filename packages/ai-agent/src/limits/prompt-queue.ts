@@ -5,18 +5,18 @@
  */
 import { orAborted } from '@sandlot/shared/async/or-aborted'
 import { messageOf } from '@sandlot/shared/base/errors'
-import type { LineWait } from '@sandlot/shared/admin/prompt-queue'
-import type { LineRows } from '@sandlot/storage/usage/prompt-queue'
+import type { QueueWait } from '@sandlot/shared/admin/prompt-queue'
+import type { PromptQueueRows } from '@sandlot/storage/usage/prompt-queue'
 import type { Log } from '../log.ts'
-import { type Turn, Turns } from './fair-scheduler.ts'
+import { type Turn, FairScheduler } from './fair-scheduler.ts'
 
 /** The place of one prompt, as its loop uses it. */
-export interface PromptLine {
+export interface PromptSlot {
   /**
    * Before the model is asked. Undefined: it goes at once. Else what it waits for, whenever that
    * changes; ends when its turn has come, or the signal aborts.
    */
-  enter(model: string): AsyncGenerator<LineWait, void> | undefined
+  enter(model: string): AsyncGenerator<QueueWait, void> | undefined
   /** The model refused the request and may be asked again in `waitMs`. */
   refused(model: string, waitMs: number): void
   /** The model has begun to answer, or failed otherwise. */
@@ -27,7 +27,7 @@ interface LineParts {
   /** Prompts that run at once; undefined: as many as there are. */
   places: number | undefined
   /** Absent: a restart forgets the order. */
-  rows?: LineRows
+  rows?: PromptQueueRows
   /** Aborted when the process leaves: what is stored stays as it is. */
   leaving: AbortSignal
   /** Milliseconds; never goes back. */
@@ -37,7 +37,7 @@ interface LineParts {
 
 interface Waiter {
   turn: Turn
-  state: LineWait
+  state: QueueWait
   /** As the clock says: for a model that rests. */
   until: number | undefined
   granted: boolean
@@ -49,9 +49,9 @@ const WATCH_MS = 60_000
 /** Without a turn for this long, while something waits, the line is logged. */
 const STILL_MS = 10 * 60_000
 
-export class Line {
-  readonly #turns: Turns
-  readonly #rows: LineRows | undefined
+export class PromptQueue {
+  readonly #turns: FairScheduler
+  readonly #rows: PromptQueueRows | undefined
   readonly #leaving: AbortSignal
   readonly #clock: () => number
   readonly #log: Log
@@ -67,7 +67,7 @@ export class Line {
   #stillLogged = false
 
   constructor({ places, rows, leaving, clock = () => performance.now(), log }: LineParts) {
-    this.#turns = new Turns(places ?? Number.POSITIVE_INFINITY)
+    this.#turns = new FairScheduler(places ?? Number.POSITIVE_INFINITY)
     this.#rows = rows
     this.#leaving = leaving
     this.#clock = clock
@@ -102,7 +102,7 @@ export class Line {
   }
 
   /** Of one prompt, which waits until the signal aborts. */
-  of(who: Pick<Turn, 'id' | 'person'>, signal: AbortSignal): PromptLine {
+  of(who: Pick<Turn, 'id' | 'person'>, signal: AbortSignal): PromptSlot {
     return {
       enter: (model) => {
         this.#restored.delete(who.id)
@@ -130,7 +130,7 @@ export class Line {
   }
 
   /** What waits, in its order. */
-  view(): { promptId: string; wait: LineWait }[] {
+  view(): { promptId: string; wait: QueueWait }[] {
     const now = this.#clock()
     return [...this.#states(now)].map(([{ id }, { state, until }]) => ({
       promptId: id,
@@ -154,7 +154,7 @@ export class Line {
     return this.#writes
   }
 
-  async *#wait(turn: Turn, signal: AbortSignal): AsyncGenerator<LineWait, void> {
+  async *#wait(turn: Turn, signal: AbortSignal): AsyncGenerator<QueueWait, void> {
     const waiter: Waiter = {
       turn,
       state: { place: 0, of: 0, why: 'places' },
@@ -235,7 +235,7 @@ export class Line {
     this.#timer = setTimeout(() => this.#admit(), Math.min(dueIn, WATCH_MS)).unref()
   }
 
-  *#states(now: number): Generator<[Turn, { state: LineWait; until: number | undefined }]> {
+  *#states(now: number): Generator<[Turn, { state: QueueWait; until: number | undefined }]> {
     const { places: limit } = this
     const blocked = this.#turns.inOrder().map((turn) => ({ turn, by: this.#turns.blockedBy(turn, now) }))
     const keyOf = ({ turn, by }: (typeof blocked)[number]): string =>
@@ -283,7 +283,7 @@ export class Line {
   }
 }
 
-function withTime(state: LineWait, until: number | undefined, now: number): LineWait {
+function withTime(state: QueueWait, until: number | undefined, now: number): QueueWait {
   if (until === undefined) return state
   return { ...state, waitMs: Math.max(0, Math.round(until - now)) }
 }

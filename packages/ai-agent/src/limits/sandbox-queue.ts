@@ -5,8 +5,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { SandboxError } from '@sandlot/sandbox/errors'
 import type { Sandbox } from '@sandlot/sandbox/sandbox'
-import type { LineWait } from '@sandlot/shared/admin/prompt-queue'
-import type { Line } from './prompt-queue.ts'
+import type { QueueWait } from '@sandlot/shared/admin/prompt-queue'
+import type { PromptQueue } from './prompt-queue.ts'
 
 /** Milliseconds between two tries of the one in front. */
 const RETRY_MS = 1_000
@@ -17,11 +17,11 @@ interface SandboxLineParts {
   acquire: (userId: string, signal: AbortSignal) => Promise<Sandbox>
   /** Whether this user's sandbox runs already. */
   connected: (userId: string) => Promise<Sandbox | undefined>
-  line: Line
+  line: PromptQueue
   retryMs?: number
 }
 
-export class SandboxLine {
+export class SandboxQueue {
   readonly #parts: SandboxLineParts
   #count = 0
   /** Of people who wait: aborted when one call of theirs has the sandbox, for their other ones. */
@@ -40,7 +40,7 @@ export class SandboxLine {
   async acquire(
     userId: string,
     signal: AbortSignal,
-    waiting: (wait: LineWait) => void = () => undefined,
+    waiting: (wait: QueueWait) => void = () => undefined,
   ): Promise<Sandbox> {
     const { acquire, connected, line } = this.#parts
     if (line.size === 0 || (await connected(userId)) !== undefined) {
@@ -50,7 +50,7 @@ export class SandboxLine {
     return this.#wait(userId, signal, waiting)
   }
 
-  async #wait(userId: string, signal: AbortSignal, waiting: (wait: LineWait) => void): Promise<Sandbox> {
+  async #wait(userId: string, signal: AbortSignal, waiting: (wait: QueueWait) => void): Promise<Sandbox> {
     const { acquire, line, limit, retryMs = RETRY_MS } = this.#parts
     const ready = this.#ready.get(userId) ?? new AbortController()
     this.#ready.set(userId, ready)

@@ -8,7 +8,7 @@ import type { LoopContext } from './context.ts'
  * says already that the model refused it, so only others before it are news. Resolves with `left`
  * when Stop came first.
  */
-export async function* takeTurn(
+export async function* acquireSlot(
   ctx: LoopContext,
   turn: number | undefined,
   model: Model,

@@ -20,7 +20,7 @@ import { newId } from '@sandlot/shared/base/ids'
 import { storableText } from '@sandlot/shared/base/storable-text'
 import { commandOf, runCommand } from './compact-command.ts'
 import { makeRoomIfFull } from './make-room.ts'
-import { type Turn, modelCallOf, turnsOf, turnsSinceTold } from '../history/model-messages.ts'
+import { type Turn, modelCallOf, turnsOf, turnsSinceLastUserMessage } from '../history/model-messages.ts'
 import { nextStep, pendingApproval, queuedMessages } from '../history/read-log.ts'
 import type { LoopContext } from './context.ts'
 import {
@@ -41,7 +41,7 @@ import {
 import { callRefusal, endBeforeRequest } from './stop-conditions.ts'
 import { askModel, modelOf, type Asked } from './ask-model.ts'
 import { withdrawCutOff } from './streamed-answer.ts'
-import { takeTurn } from './acquire-slot.ts'
+import { acquireSlot } from './acquire-slot.ts'
 import type { ModelCall } from '../model/model.ts'
 import { makeNoProgress } from '../history/no-progress.ts'
 import { sentMessage } from '../history/session-messages.ts'
@@ -62,7 +62,7 @@ export async function* runPrompt(ctx: LoopContext): AsyncGenerator<EventGroup, v
   if (ctx.resumed && (yield* countResume(ctx)) === 'given up') return
   const command = commandOf(ctx.log(), ctx.promptId)
   if (command !== undefined) {
-    const left = (yield* takeTurn(ctx, undefined, modelOf(ctx))) === 'left'
+    const left = (yield* acquireSlot(ctx, undefined, modelOf(ctx))) === 'left'
     if (left) return yield [stopped(ctx, '', LEFT_LINE_TEXT)]
     const end = ctx.signal.aborted ? undefined : yield* runCommand(ctx, command)
     ctx.released.throwIfAborted()
@@ -81,7 +81,7 @@ export async function* runPrompt(ctx: LoopContext): AsyncGenerator<EventGroup, v
         yield [turnEnded(ctx, step.turn, step.callIds)]
         break
       case 'ask': {
-        if ((yield* takeTurn(ctx, step.turn, modelOf(ctx))) === 'left')
+        if ((yield* acquireSlot(ctx, step.turn, modelOf(ctx))) === 'left')
           return yield [stopped(ctx, '', step.turn === 1 ? LEFT_LINE_TEXT : undefined)]
         // Before a message that waits is taken: it becomes the next prompt, with a budget of its
         // own.
@@ -169,7 +169,7 @@ async function* runTurn(
   const turns = turnsOf(ctx.log(), ctx.promptId)
   const logged = turns.find(({ number }) => number === turn)?.calls.map(({ call }) => modelCallOf(call))
   const whole = logged ?? calls
-  const before = turnsSinceTold(ctx.log(), ctx.promptId).filter(({ number }) => number < turn)
+  const before = turnsSinceLastUserMessage(ctx.log(), ctx.promptId).filter(({ number }) => number < turn)
   // Decided from the log, so that a restart in the middle of the turn decides the same.
   const noProgress = makeNoProgress(before, whole)
   const running = ctx.runCalls(
@@ -259,11 +259,11 @@ async function* appendSteeringMessages(ctx: LoopContext): AsyncGenerator<EventGr
  * next request.
  */
 async function* reportFinishedJobs(ctx: LoopContext): AsyncGenerator<EventGroup, void> {
-  const { lookAtJobs } = ctx
-  if (lookAtJobs === undefined) return
+  const { pollJobs } = ctx
+  if (pollJobs === undefined) return
   // A sandbox that does not answer must not hold up a Stop.
   const signal = AbortSignal.any([ctx.signal, ctx.released])
-  const look: typeof lookAtJobs = (jobs) => orAborted(lookAtJobs(jobs), signal)
+  const look: typeof pollJobs = (jobs) => orAborted(pollJobs(jobs), signal)
   try {
     yield* takeEndedJobs({ ...ctx, look })
   } catch (error) {

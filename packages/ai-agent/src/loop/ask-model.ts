@@ -32,7 +32,7 @@ import {
 } from '../model/model.ts'
 import { writtenCall } from '../model/written-calls.ts'
 import { pause, retryVerdict } from './retry.ts'
-import { takeTurn } from './acquire-slot.ts'
+import { acquireSlot } from './acquire-slot.ts'
 import { usageEvent } from './usage.ts'
 
 export type Asked =
@@ -60,7 +60,7 @@ export async function* askModel(ctx: LoopContext, turn: number): AsyncGenerator<
   for (let refused = false; ;) {
     attempt++
     const model = modelOf(ctx)
-    if ((yield* takeTurn(ctx, turn, model, refused)) === 'left')
+    if ((yield* acquireSlot(ctx, turn, model, refused)) === 'left')
       return { got: 'stopped', settled: [], text: '' }
     refused = false
     const checked = checkedMessages(ctx, turn, model)

@@ -6,10 +6,10 @@ import type { RetryRules } from './retry.ts'
 import type { Model, ModelTool } from '../model/model.ts'
 import type { BatchContext } from '../calls/batch.ts'
 import type { RawToolCall } from '../calls/tool-request-adapter.ts'
-import type { LookAtJobs } from '../tools/background/ends.ts'
+import type { PollJobs } from '../tools/background/ends.ts'
 import type { Job } from '../tools/background/jobs.ts'
 import type { ToolOutcome } from '../tools/tool.ts'
-import type { PromptLine } from '../limits/prompt-queue.ts'
+import type { PromptSlot } from '../limits/prompt-queue.ts'
 import type { Log } from '../log.ts'
 
 export interface LoopContext {
@@ -37,10 +37,10 @@ export interface LoopContext {
   /** What these have used up, in all sessions. */
   spent?: Spent
   /** How background commands of this session stand. Absent: unknown. */
-  lookAtJobs?: (jobs: readonly Job[]) => ReturnType<LookAtJobs>
+  pollJobs?: (jobs: readonly Job[]) => ReturnType<PollJobs>
   retry: RetryRules
   /** Where the prompt waits for its turn. Absent: it always has it. */
-  line?: PromptLine | undefined
+  line?: PromptSlot | undefined
   /** Aborted by Stop. `signal.reason` is `'cancelled'` or `'interrupted'`. */
   signal: AbortSignal
   /** What a Stop says in any case. */

@@ -21,7 +21,7 @@ import {
   type ServerSpec,
   type StdioSpec,
 } from './server-spec.ts'
-import type { ServerBook } from './server-registry.ts'
+import type { ServerRegistry } from './server-registry.ts'
 import { SlowServers } from './slow-servers.ts'
 import { McpServer } from './server.ts'
 import type { Opened } from './server-parts.ts'
@@ -53,7 +53,7 @@ interface OpenMcpOptions {
   /** Those of the configuration. */
   specs: readonly ServerSpec[]
   /** Those that were added on the page. */
-  book?: ServerBook
+  book?: ServerRegistry
   builtin: readonly Tool[]
   /** Absolute: the parent folder of the homes of the deployment's servers. */
   folder: string

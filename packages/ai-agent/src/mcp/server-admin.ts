@@ -9,14 +9,14 @@ import type {
 } from '@sandlot/shared/admin/mcp-servers'
 import { signInLink } from './error.ts'
 import type { Mcp } from './open-mcp.ts'
-import type { Actor, BookEntry, ServerBook } from './server-registry.ts'
+import type { Actor, RegistryEntry, ServerRegistry } from './server-registry.ts'
 import type { ServerSpec } from './server-spec.ts'
 import type { Offered } from './server-parts.ts'
 import type { McpServer } from './server.ts'
 import type { McpServers } from './servers.ts'
 
 interface ServerDeskParts {
-  book: ServerBook
+  book: ServerRegistry
   servers: McpServers
   signIns: Mcp['signIns']
   /** Names of those of the deployment that are not for this person. */
@@ -30,7 +30,7 @@ type Answer = ServersView | { status: ServerStateView } | { url: string }
 const OFF: ServerStateView = { state: 'off', tools: [], problems: [] }
 const IDLE: ServerStateView = { state: 'idle', tools: [], problems: [] }
 
-export class ServerDesk {
+export class ServerAdmin {
   readonly #parts: ServerDeskParts
 
   constructor(parts: ServerDeskParts) {
@@ -86,7 +86,7 @@ export class ServerDesk {
     }
   }
 
-  #statusOf(of: ServerScope, userId: string, { server, spec, why }: BookEntry): ServerStateView {
+  #statusOf(of: ServerScope, userId: string, { server, spec, why }: RegistryEntry): ServerStateView {
     if (!server.enabled) return { ...OFF, why }
     if (why !== undefined || spec === undefined) return { ...IDLE, state: 'unavailable', why }
     if (of === 'own' && this.#parts.book.may(userId) === 'none')

@@ -48,25 +48,25 @@ interface ServerBookParts {
 export type Actor = Pick<NewAudit, 'who' | 'from'>
 
 /** One that was added; without `spec` it cannot be used. */
-export interface BookEntry extends McpServerRecord {
+export interface RegistryEntry extends McpServerRecord {
   spec: ServerSpec | undefined
   hasClientSecret: boolean
   /** Why it is not used. */
   why?: string
 }
 
-export class ServerBook {
+export class ServerRegistry {
   readonly #parts: ServerBookParts
   readonly #writes = new SerialQueue()
-  #entries: readonly BookEntry[] = []
+  #entries: readonly RegistryEntry[] = []
   #deployment: readonly ServerSpec[]
   /** Of those whose connection was changed since the start, by id. */
   readonly #places = new Map<string, number>()
   /** Ids of those that another process has changed, and whose values may be the old ones still. */
   readonly #reread = new Set<string>()
 
-  static async open(parts: ServerBookParts): Promise<ServerBook> {
-    const book = new ServerBook(parts)
+  static async open(parts: ServerBookParts): Promise<ServerRegistry> {
+    const book = new ServerRegistry(parts)
     for (const record of await parts.rows.all()) await book.#keep(record, undefined)
     return book
   }
@@ -102,7 +102,7 @@ export class ServerBook {
   }
 
   /** All that were added, also those that are not used, sorted by name. */
-  list(of: ServerScope, userId: string): readonly BookEntry[] {
+  list(of: ServerScope, userId: string): readonly RegistryEntry[] {
     const theirs = this.#entries.filter(({ ownerId }) => ownerId === ownerOf(of, userId))
     const sorted = theirs.toSorted((a, b) => (a.server.name < b.server.name ? -1 : 1))
     if (of === 'deployment') return sorted
@@ -216,7 +216,7 @@ export class ServerBook {
     this.#parts.changed()
   }
 
-  #check(of: ServerScope, userId: string, server: AddedServer, before: BookEntry | undefined): void {
+  #check(of: ServerScope, userId: string, server: AddedServer, before: RegistryEntry | undefined): void {
     const { name, connection } = server
     const others = this.list(of, userId).filter(({ id }) => id !== before?.id)
     if (before === undefined && others.length >= MOST[of])
@@ -242,7 +242,7 @@ export class ServerBook {
   }
 
   /** `before`: what it was, where its values are the same. */
-  async #keep(record: McpServerRecord, before: BookEntry | undefined): Promise<void> {
+  async #keep(record: McpServerRecord, before: RegistryEntry | undefined): Promise<void> {
     const same =
       before?.spec !== undefined &&
       before.server.name === record.server.name &&
@@ -252,14 +252,14 @@ export class ServerBook {
     this.#become([...others, entry])
   }
 
-  #become(entries: readonly BookEntry[]): void {
+  #become(entries: readonly RegistryEntry[]): void {
     this.#entries = entries
     const added = this.list('deployment', '').filter(({ server }) => server.enabled)
     const specs = [...this.#parts.configured, ...added.flatMap(({ spec }) => spec ?? [])]
     this.#deployment = specs.toSorted((a, b) => (a.name < b.name ? -1 : 1))
   }
 
-  async #entryOf(record: McpServerRecord): Promise<BookEntry> {
+  async #entryOf(record: McpServerRecord): Promise<RegistryEntry> {
     const { id, ownerId, server } = record
     const { name, connection } = server
     let values = EMPTY

@@ -45,7 +45,7 @@ interface Added extends EndpointRecord {
   hasKey: boolean
 }
 
-export class ModelBook {
+export class ModelRegistry {
   readonly #parts: ModelBookParts
   readonly #configured: readonly Model[]
   readonly fallbacks: readonly Model[]
@@ -55,8 +55,8 @@ export class ModelBook {
   #last: Promise<unknown> = Promise.resolve()
 
   /** A key that cannot be opened leaves its endpoint without one, and the log says so. */
-  static async open(parts: ModelBookParts): Promise<ModelBook> {
-    const book = new ModelBook(parts)
+  static async open(parts: ModelBookParts): Promise<ModelRegistry> {
+    const book = new ModelRegistry(parts)
     await book.#read()
     return book
   }

@@ -92,7 +92,7 @@ interface Looked {
 
 const NOT_READ = 'are not read any more: what they set is changed in Settings → People'
 
-export class SettingsBook implements PersonalSettings {
+export class SettingsRegistry implements PersonalSettings {
   readonly #parts: SettingsBookParts
   readonly #rows: Map<string, SettingsRecord>
   readonly #looked = new Map<string, Looked>()
@@ -101,7 +101,7 @@ export class SettingsBook implements PersonalSettings {
   #version = 0
 
   /** `seeds` are stored once; from then on they are not used. */
-  static async open(parts: SettingsBookParts, seeds: SettingsSeeds): Promise<SettingsBook> {
+  static async open(parts: SettingsBookParts, seeds: SettingsSeeds): Promise<SettingsRegistry> {
     const { rows, log, now, people } = parts
     const sections = seeds.sections.join(', ')
     if (seeds.rows.length > 0) {
@@ -113,7 +113,7 @@ export class SettingsBook implements PersonalSettings {
         )
       else log.warn({}, `${sections} of the configuration file ${NOT_READ}. Remove them from the file.`)
     }
-    const book = new SettingsBook(parts, await rows.all())
+    const book = new SettingsRegistry(parts, await rows.all())
     for (const userId of people.all.keys()) book.claim(userId)
     await book.settled()
     return book

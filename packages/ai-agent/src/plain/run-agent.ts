@@ -18,7 +18,7 @@ import { type SessionEvent, metaOf, sandlotEventOf, seqOf } from '@sandlot/share
 import type { OnError } from '@sandlot/shared/chat/sandlot-event'
 import { SandboxError } from '@sandlot/sandbox/errors'
 import type { Sandbox } from '@sandlot/sandbox/sandbox'
-import { RuleBook } from '../approval/rule-registry.ts'
+import { RuleRegistry } from '../approval/rule-registry.ts'
 import { createPolicies } from '../calls/policies/index.ts'
 import { createToolMetrics } from '../metrics/tool-metrics.ts'
 import { createScheduler } from '../calls/scheduler.ts'
@@ -208,7 +208,7 @@ function partsOf(options: RunOptions, store: MemoryStore, leaving: AbortSignal):
     sandbox: () =>
       options.sandbox?.() ??
       Promise.reject(new SandboxError('engine_unavailable', 'There is no sandbox here.')),
-    rules: new RuleBook(noRules, { deployment: [], remember: 'never', lastMs: undefined }, now),
+    rules: new RuleRegistry(noRules, { deployment: [], remember: 'never', lastMs: undefined }, now),
     maxTurns,
     limitsOf: () => ({ maxTurns, budgets }),
     // What is undefined is as usual.

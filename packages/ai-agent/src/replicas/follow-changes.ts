@@ -4,7 +4,7 @@
  */
 import type { Ownership } from './ownership.ts'
 
-interface Kept {
+interface AgentStores {
   people: {
     reload(userId?: string): Promise<void>
     forget(userId: string): void
@@ -21,7 +21,7 @@ interface Kept {
 }
 
 /** From now on. A change whose id is not known is one of all of its kind. */
-export function followChanges(ownership: Pick<Ownership, 'onChange'>, kept: Kept): void {
+export function followChanges(ownership: Pick<Ownership, 'onChange'>, kept: AgentStores): void {
   const { people, settings, models, servers, removals } = kept
   const removed = (userId: string): void => {
     removals.add(userId)

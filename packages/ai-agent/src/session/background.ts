@@ -39,7 +39,7 @@ export class BackgroundWatch {
 
   #isWanted(): boolean {
     const { parts, journal, released, deleted, log } = this.#core
-    if (parts.lookAtJobs === undefined || released.aborted || deleted || journal.readers === 0) return false
+    if (parts.pollJobs === undefined || released.aborted || deleted || journal.readers === 0) return false
     return openJobsOf(log).length > 0
   }
 
@@ -78,11 +78,11 @@ export class BackgroundWatch {
 
   async #look(): Promise<void> {
     const core = this.#core
-    const { lookAtJobs, now } = core.parts
-    if (lookAtJobs === undefined || core.running !== undefined) return
+    const { pollJobs, now } = core.parts
+    if (pollJobs === undefined || core.running !== undefined) return
     const ended = takeEndedJobs({
       log: () => core.log,
-      look: (jobs) => lookAtJobs(core.userId, jobs),
+      look: (jobs) => pollJobs(core.userId, jobs),
       now,
     })
     for await (const group of ended) {

@@ -157,7 +157,7 @@ export class SessionCore {
   }
 
   /** Resolves when none of it is left. */
-  async besidesDone(): Promise<void> {
+  async backgroundDone(): Promise<void> {
     await Promise.all(this.#besides)
   }
 

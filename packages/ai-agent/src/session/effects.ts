@@ -5,7 +5,7 @@
 import { setImmediate as afterThis } from 'node:timers/promises'
 import { isOutcome, metaOf, sandlotEventOf, type EventGroup, type SessionEvent } from '@sandlot/shared/chat/events'
 import { failureOf } from '@sandlot/shared/chat/reasons'
-import type { NewNotice } from '@sandlot/storage/shares/notifications'
+import type { NewNotification } from '@sandlot/storage/shares/notifications'
 import type { Effects } from '@sandlot/storage/sessions/store'
 import { isUncountedAnswer } from '../limits/period-budgets.ts'
 import type { Model, ModelRequest } from '../model/model.ts'
@@ -45,7 +45,7 @@ export function effectsOf(events: readonly SessionEvent[], context: EffectsConte
  * The notices of one event: the owner's of what waits, the author's of an end, of those whom a
  * comment mentions. A prompt that was stopped causes none.
  */
-function noticesOf(event: SessionEvent, { userId, toolOf, promptAuthor }: EffectsContext): NewNotice[] {
+function noticesOf(event: SessionEvent, { userId, toolOf, promptAuthor }: EffectsContext): NewNotification[] {
   const happened = sandlotEventOf(event)
   if (happened?.type === 'comment') {
     const { author } = metaOf(event)

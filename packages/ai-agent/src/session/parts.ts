@@ -1,7 +1,7 @@
 /** What sessions work with: made once at start and handed to each. */
 import type { SessionEvent } from '@sandlot/shared/chat/events'
 import type { Mode } from '@sandlot/shared/chat/mode'
-import type { LineWait } from '@sandlot/shared/admin/prompt-queue'
+import type { QueueWait } from '@sandlot/shared/admin/prompt-queue'
 import type { Rule } from '@sandlot/shared/chat/rules'
 import type { Sandbox } from '@sandlot/sandbox/sandbox'
 import type { SessionRecords, SessionStore } from '@sandlot/storage/sessions/store'
@@ -9,15 +9,15 @@ import type { LoopContext } from '../loop/context.ts'
 import type { Models } from '../loop/model-choice.ts'
 import type { RetryRules } from '../loop/retry.ts'
 import type { AgentMetrics } from '../metrics/agent-metrics.ts'
-import type { RuleBook } from '../approval/rule-registry.ts'
+import type { RuleRegistry } from '../approval/rule-registry.ts'
 import type { BatchContext } from '../calls/batch.ts'
 import type { RawToolCall } from '../calls/tool-request-adapter.ts'
 import type { UserSecrets } from '../people/user-secrets.ts'
 import type { EndJobs } from '../tools/background/end-jobs.ts'
-import type { LookAtJobs } from '../tools/background/ends.ts'
+import type { PollJobs } from '../tools/background/ends.ts'
 import type { ToolRegistry } from '../tools/registry.ts'
 import type { ToolOutcome } from '../tools/tool.ts'
-import type { Line } from '../limits/prompt-queue.ts'
+import type { PromptQueue } from '../limits/prompt-queue.ts'
 import type { Ownership } from '../replicas/ownership.ts'
 import type { Log } from '../log.ts'
 
@@ -56,15 +56,15 @@ export interface RunnerParts {
    * The user's sandbox; rejects with a `SandboxError`. `waiting` is called while the host has no
    * room for it, and with place 0 at the end of that.
    */
-  sandbox: (userId: string, signal: AbortSignal, waiting?: (wait: LineWait) => void) => Promise<Sandbox>
+  sandbox: (userId: string, signal: AbortSignal, waiting?: (wait: QueueWait) => void) => Promise<Sandbox>
   /** How background commands of a user stand. Absent: unknown. */
-  lookAtJobs?: LookAtJobs
+  pollJobs?: PollJobs
   /** The ports on which something listens in the user's sandbox, which is not started for it. */
   portsOf?: (userId: string) => Promise<readonly number[]>
   /** Ends background commands of a session that is deleted. Absent: there are none. */
   endJobs?: EndJobs
   /** What may run without asking, for whom. */
-  rules: RuleBook
+  rules: RuleRegistry
   /**
    * What commands of this session reach now beside the user's workspace, the end of a sentence;
    * undefined: nothing. Absent: unknown, and mode `auto` is as `auto-edit`.
@@ -90,7 +90,7 @@ export interface RunnerParts {
   /** Where prompts are counted. */
   metrics?: AgentMetrics
   /** Where prompts take turns. Absent: there is room for all. */
-  line?: Line
+  line?: PromptQueue
   maxTurns: number
   /** The highest mode that is set for this user. Absent, or undefined: all. */
   modeCeilingOf?: (userId: string) => Mode | undefined

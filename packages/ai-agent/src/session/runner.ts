@@ -137,7 +137,7 @@ export class Runner {
   async #drive(running: Running, resumed: boolean, resumeCounts: boolean): Promise<void> {
     const core = this.#core
     const { released } = core
-    const { log, models, lookAtJobs, metrics, ...parts } = core.parts
+    const { log, models, pollJobs, metrics, ...parts } = core.parts
     try {
       await core.journal.caughtUp()
       const signal = AbortSignal.any([running.stop.signal, released])
@@ -178,7 +178,7 @@ export class Runner {
         now: parts.now,
         spent: spentBy(core, running),
         tools: tools.modelTools(),
-        lookAtJobs: lookAtJobs && ((jobs) => lookAtJobs(core.userId, jobs)),
+        pollJobs: pollJobs && ((jobs) => pollJobs(core.userId, jobs)),
         promptId: running.promptId,
         resumed,
         resumeCounts,

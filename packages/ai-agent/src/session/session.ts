@@ -384,14 +384,14 @@ export class Session {
   async release(): Promise<void> {
     this.#core.release()
     await this.#core.running?.driven
-    await this.#core.besidesDone()
+    await this.#core.backgroundDone()
   }
 
   /** Resolves when the loop has stopped, after the parts' `leaving` was aborted. */
   async left(): Promise<void> {
     this.forget()
     await this.#core.running?.driven
-    await this.#core.besidesDone()
+    await this.#core.backgroundDone()
   }
 
   /** Resolves when no prompt runs any more, also none that waited behind another. */

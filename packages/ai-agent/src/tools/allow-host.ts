@@ -4,7 +4,7 @@
  */
 import { z } from 'zod'
 import { hostRules } from '../approval/hosts.ts'
-import type { RuleBook } from '../approval/rule-registry.ts'
+import type { RuleRegistry } from '../approval/rule-registry.ts'
 import { defineTool, textArg, type Tool } from './tool.ts'
 
 export const ALLOW_HOST = 'allow_host'
@@ -23,7 +23,7 @@ const input = z.strictObject({
  * What was answered “for this session” or “always” is a rule by now; what was allowed once becomes
  * one for this message. `mayAsk`: whose agent may ask.
  */
-export function allowHost(rules: RuleBook, mayAsk: (userId: string) => boolean = () => true): Tool {
+export function allowHost(rules: RuleRegistry, mayAsk: (userId: string) => boolean = () => true): Tool {
   return defineTool({
     name: ALLOW_HOST,
     description:

@@ -106,7 +106,7 @@ export interface Ruling {
 export interface JudgedBy {
   /** Where its paths lead. */
   paths?: ResolvedPaths | undefined
-  /** As of `SandboxReach`. */
+  /** As of `ExternalAccess`. */
   lost?: ReadonlySet<string> | undefined
 }
 

@@ -4,7 +4,7 @@
  */
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
-import { FairTurns } from '@sandlot/shared/async/fair-queue'
+import { FairQueue } from '@sandlot/shared/async/fair-queue'
 import { orAborted } from '@sandlot/shared/async/or-aborted'
 
 interface WorkerPoolOptions {
@@ -46,14 +46,14 @@ export class JobTooSlowError extends Error {
 
 export class WorkerPool<Job, Answer> {
   readonly #options: WorkerPoolOptions
-  readonly #turns: FairTurns
+  readonly #turns: FairQueue
   readonly #idle: Thread[] = []
   readonly #all = new Set<Worker>()
 
   /** Starts nothing. */
   constructor(options: WorkerPoolOptions) {
     this.#options = options
-    this.#turns = new FairTurns(options.threads)
+    this.#turns = new FairQueue(options.threads)
   }
 
   /** Rejects with `JobTooSlowError`, the signal's reason, or why the thread ended. */

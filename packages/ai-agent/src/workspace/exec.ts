@@ -23,7 +23,7 @@ import type { Rule, RuleReason } from '@sandlot/shared/chat/rules'
 import { z } from 'zod'
 import { judge } from '../approval/engine.ts'
 import { callRequest } from '../approval/request.ts'
-import type { RuleBook } from '../approval/rule-registry.ts'
+import type { RuleRegistry } from '../approval/rule-registry.ts'
 import { shellEnvironment } from '../approval/shell/shell-parts.ts'
 import type { BatchContext } from '../calls/batch.ts'
 import type { createScheduler } from '../calls/scheduler.ts'
@@ -58,8 +58,8 @@ interface ExecSocket {
 interface ExecParts {
   runCalls: ReturnType<typeof createScheduler>['run']
   sandbox: (userId: string, signal: AbortSignal) => Promise<Sandbox>
-  rules: RuleBook
-  /** As of `SandboxReach`. */
+  rules: RuleRegistry
+  /** As of `ExternalAccess`. */
   beyond: (sessionId: string, userId: string, rules: readonly Rule[]) => string | undefined
   /** Aborts when the agent goes. */
   leaving: AbortSignal

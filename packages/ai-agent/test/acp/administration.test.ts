@@ -7,7 +7,7 @@ import { rule } from '@sandlot/shared/chat/rules'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { judge } from '../../src/approval/engine.ts'
 import { callRequest } from '../../src/approval/request.ts'
-import { RuleBook } from '../../src/approval/rule-registry.ts'
+import { RuleRegistry } from '../../src/approval/rule-registry.ts'
 import { ruleSettings } from '../../src/approval/config.ts'
 import { createToolMetrics } from '../../src/metrics/tool-metrics.ts'
 import { toolStatsView as toolStats } from '../../src/metrics/tool-stats-view.ts'
@@ -27,7 +27,7 @@ afterAll(() => bench[Symbol.asyncDispose]())
 async function deployment(section?: Parameters<typeof ruleSettings>[0]) {
   const core = await bench.core()
   const metrics = createToolMetrics()
-  const rules = new RuleBook(core.store.rules, ruleSettings(section), Date.now)
+  const rules = new RuleRegistry(core.store.rules, ruleSettings(section), Date.now)
   const client = await connect(core, {
     parts: {
       administration: {

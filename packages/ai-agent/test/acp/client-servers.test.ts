@@ -616,7 +616,7 @@ describe('MCP servers of an editor', () => {
     const mine = { name: 'mine', command: 'node', args: [SCRIPT], env: [] }
     its.servers.setServers(session, [mine], {
       closed: AbortSignal.abort(),
-      sendNotice: () => undefined,
+      sendNotification: () => undefined,
       offerLink: () => undefined,
     })
     const signal = new AbortController().signal

@@ -3,7 +3,7 @@ import { MODES, type Mode } from '@sandlot/shared/chat/mode'
 import { type Rule, type RuleMatch, VERDICTS } from '@sandlot/shared/chat/rules'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { type SandboxReach, judge } from '../../src/approval/engine.ts'
+import { type ExternalAccess, judge } from '../../src/approval/engine.ts'
 import type { CallRequest, RuleRequest } from '../../src/approval/request.ts'
 import { lossKey } from '../../src/approval/shell/loss.ts'
 import { RULES } from './corpus/corpus.ts'
@@ -14,7 +14,7 @@ import { programs } from './corpus/programs.ts'
 import { structure } from './corpus/structure.ts'
 import { words } from './corpus/words.ts'
 
-const CLOSED: SandboxReach = { beyond: undefined }
+const CLOSED: ExternalAccess = { beyond: undefined }
 const shell = (command: string): CallRequest => request([{ kind: 'shell', command }])
 const request = (
   asks: RuleRequest[],
@@ -35,7 +35,7 @@ const rule = (effect: Rule['effect'], match: RuleMatch): Rule => ({
   origin: 'user',
   createdAt: 0,
 })
-const inAuto = (call: CallRequest, reach: SandboxReach | undefined = CLOSED, rules: Rule[] = []) =>
+const inAuto = (call: CallRequest, reach: ExternalAccess | undefined = CLOSED, rules: Rule[] = []) =>
   judge(call, rules, 'auto', reach)
 
 describe('where the sandbox reaches nothing', () => {

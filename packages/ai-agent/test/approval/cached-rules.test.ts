@@ -6,7 +6,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { withCachedRules, RuleBook } from '../../src/approval/rule-registry.ts'
+import { withCachedRules, RuleRegistry } from '../../src/approval/rule-registry.ts'
 import { ruleSettings } from '../../src/approval/config.ts'
 
 let folder: string
@@ -32,7 +32,7 @@ afterEach(async () => {
   rmSync(folder, { recursive: true, force: true })
 })
 
-const book = (): RuleBook => new RuleBook(store.rules, ruleSettings(undefined), () => now)
+const book = (): RuleRegistry => new RuleRegistry(store.rules, ruleSettings(undefined), () => now)
 const rule = (id: string, more: object = {}) => ({
   id,
   effect: 'allow' as const,

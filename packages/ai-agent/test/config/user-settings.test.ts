@@ -7,7 +7,7 @@ import { openSessionStore } from '@sandlot/storage/store/open'
 import { afterAll, describe, expect, test } from 'vitest'
 import { readAgentConfig } from '../../src/config/config.ts'
 import { People } from '../../src/people/people.ts'
-import { RuleBook } from '../../src/approval/rule-registry.ts'
+import { RuleRegistry } from '../../src/approval/rule-registry.ts'
 import { ruleSettings } from '../../src/approval/config.ts'
 import { limitsFor, log, personalSettings, setFor } from '../support/personal-settings.ts'
 import { allowHost } from '../../src/tools/allow-host.ts'
@@ -138,7 +138,7 @@ describe('the network of one person', () => {
   async function networkOf(file: unknown, env: Record<string, string>) {
     const config = read(file, env)
     const store = await openSessionStore(join(folder, 'rules.db'))
-    const rules = new RuleBook(store.rules, ruleSettings(config.file.rules), Date.now)
+    const rules = new RuleRegistry(store.rules, ruleSettings(config.file.rules), Date.now)
     const asks = config.file.rules?.hosts === 'ask'
     const personal = personalSettings(config.file, emailOf)
     return { network: userNetwork(config.sandbox.network, asks, personal, rules), rules, store, personal }

@@ -1,8 +1,8 @@
 /** Refusals of a model under a clock that moves between any two reads: the queue always moves. */
-import { lineWait, type LineWait } from '@sandlot/shared/admin/prompt-queue'
+import { queueWait, type QueueWait } from '@sandlot/shared/admin/prompt-queue'
 import fc from 'fast-check'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { Line } from '../../src/limits/prompt-queue.ts'
+import { PromptQueue } from '../../src/limits/prompt-queue.ts'
 import type { Log } from '../../src/log.ts'
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] }))
@@ -60,8 +60,8 @@ test('whatever the clock does between two reads, every prompt goes in the end', 
       async (steps, most, prompts) => {
         const { clock, pass } = steppingClock(steps)
         const { log, warned } = warnings()
-        const line = new Line({ places: most, leaving: new AbortController().signal, clock, log })
-        const seen: LineWait[] = []
+        const line = new PromptQueue({ places: most, leaving: new AbortController().signal, clock, log })
+        const seen: QueueWait[] = []
         let ended = 0
         const run = async ({ person, model: m, refusals, tellsEnd }: (typeof prompts)[number], n: number) => {
           const model = `model ${m}`
@@ -81,7 +81,7 @@ test('whatever the clock does between two reads, every prompt goes in the end', 
         for (let rounds = 0; ended < prompts.length && rounds < 60; rounds++) await pass(50)
         expect(ended).toBe(prompts.length)
         await Promise.all(all)
-        for (const wait of seen) expect(lineWait.parse(JSON.parse(JSON.stringify(wait)))).toEqual(wait)
+        for (const wait of seen) expect(queueWait.parse(JSON.parse(JSON.stringify(wait)))).toEqual(wait)
         expect(warned).toEqual([])
         expect(vi.getTimerCount()).toBe(0)
       },
@@ -92,7 +92,7 @@ test('whatever the clock does between two reads, every prompt goes in the end', 
 
 test('a rest longer than a timer may be is waited for without spinning', async () => {
   const { clock, pass, reads } = steppingClock([0])
-  const line = new Line({
+  const line = new PromptQueue({
     places: undefined,
     leaving: new AbortController().signal,
     clock,
@@ -115,7 +115,7 @@ test('a rest longer than a timer may be is waited for without spinning', async (
 test('a line that does not move is logged once, with what it waits for', async () => {
   const { clock, pass } = steppingClock([0])
   const { log, warned } = warnings()
-  const line = new Line({ places: 1, leaving: new AbortController().signal, clock, log })
+  const line = new PromptQueue({ places: 1, leaving: new AbortController().signal, clock, log })
   const [holder, waiter] = ['a', 'b'].map((id) => line.of({ id, person: id }, new AbortController().signal))
   expect(holder?.enter('m')).toBeUndefined()
   const waits = waiter?.enter('m')

@@ -4,8 +4,8 @@
  */
 import { expect, test } from 'vitest'
 import { campaign, extent, randomFrom } from '../../../../test/campaign.ts'
-import { Line } from '../../src/limits/prompt-queue.ts'
-import { type Turn, Turns } from '../../src/limits/fair-scheduler.ts'
+import { PromptQueue } from '../../src/limits/prompt-queue.ts'
+import { type Turn, FairScheduler } from '../../src/limits/fair-scheduler.ts'
 import { AgentBench } from '../support/agent-fixture.ts'
 import { type RecordedRequest, textAnswer } from '../support/fake-provider.ts'
 
@@ -27,7 +27,7 @@ const median = (numbers: readonly number[]): number =>
 
 /** Waits of the others, from when each of their prompts came until it went. */
 function waits(seed: string, greedy: boolean): number[] {
-  const turns = new Turns(PLACES)
+  const turns = new FairScheduler(PLACES)
   const random = randomFrom(seed)
   const comes: Comes[] = []
   for (let person = 0; person < PEOPLE; person++) {
@@ -113,7 +113,7 @@ test('with a real agent no other waits for more than one prompt of each of the f
   const core = await bench.core({
     wrap: (parts) => ({
       ...parts,
-      line: new Line({ places: 2, rows: parts.store.line, leaving: leaving.signal, log: parts.log }),
+      line: new PromptQueue({ places: 2, rows: parts.store.line, leaving: leaving.signal, log: parts.log }),
     }),
   })
   const done: Promise<unknown>[] = []

@@ -1,16 +1,16 @@
 /** The line in a real session manager: places, a model that refuses, Stop, a restart. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sandlotEventOf, type SessionEvent } from '@sandlot/shared/chat/events'
-import { lineWords } from '@sandlot/shared/admin/prompt-queue'
+import { queueText } from '@sandlot/shared/admin/prompt-queue'
 import { expect, test } from 'vitest'
-import { Line } from '../../src/limits/prompt-queue.ts'
+import { PromptQueue } from '../../src/limits/prompt-queue.ts'
 import type { Session } from '../../src/session/session.ts'
 import { AgentBench, type Core, heldTool, whenEvent } from '../support/agent-fixture.ts'
 import { errorAnswer, type Scripted, textAnswer, toolCalls } from '../support/fake-provider.ts'
 
 interface WithLine {
   core: Core
-  line: Line
+  line: PromptQueue
   leave: () => Promise<void>
 }
 
@@ -21,11 +21,11 @@ async function withLine(
   tool = heldTool('held', true),
 ): Promise<WithLine> {
   const leaving = new AbortController()
-  let line: Line | undefined
+  let line: PromptQueue | undefined
   const core = await bench.core({
     tools: [tool.tool],
     wrap: (parts) => {
-      line = new Line({ places, rows: parts.store.line, leaving: leaving.signal, log: parts.log })
+      line = new PromptQueue({ places, rows: parts.store.line, leaving: leaving.signal, log: parts.log })
       return { ...parts, line, retry: { attempts: 4, baseMs: 1, capMs: 4, longestWaitMs: 5_000 } }
     },
   })
@@ -83,7 +83,7 @@ test('who waits sees its place and why; Stop leaves the line; the next moves up'
   await whenEvent(c, inLine(2))
   // Whoever comes to look later sees it too.
   expect(b.subscribe(0).catchUp.some(inLine(1))).toBe(true)
-  expect(line.view().map(({ wait }) => lineWords(wait))).toEqual([
+  expect(line.view().map(({ wait }) => queueText(wait))).toEqual([
     '1st in line: the one place is taken',
     '2nd in line: the one place is taken',
   ])

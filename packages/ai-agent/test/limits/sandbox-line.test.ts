@@ -1,9 +1,9 @@
 import { SandboxError } from '@sandlot/sandbox/errors'
 import type { Sandbox } from '@sandlot/sandbox/sandbox'
-import { lineWords } from '@sandlot/shared/admin/prompt-queue'
+import { queueText } from '@sandlot/shared/admin/prompt-queue'
 import { expect, test } from 'vitest'
-import { Line } from '../../src/limits/prompt-queue.ts'
-import { SandboxLine } from '../../src/limits/sandbox-queue.ts'
+import { PromptQueue } from '../../src/limits/prompt-queue.ts'
+import { SandboxQueue } from '../../src/limits/sandbox-queue.ts'
 
 /** A host for so many sandboxes, by their users. */
 function host(places: number) {
@@ -16,11 +16,11 @@ function host(places: number) {
     return { bootId: userId } as Sandbox
   }
   const log = { info: () => undefined, warn: () => undefined }
-  const line = new SandboxLine({
+  const line = new SandboxQueue({
     limit: places,
     acquire,
     connected: async (userId) => (running.has(userId) ? acquire(userId) : undefined),
-    line: new Line({ places: 1, leaving: new AbortController().signal, log }),
+    line: new PromptQueue({ places: 1, leaving: new AbortController().signal, log }),
     retryMs: 5,
   })
   return { line, running, order }
@@ -33,7 +33,7 @@ test('where the host is full people take turns for a sandbox, and say where they
   await line.acquire('ada', never)
   const words: Record<string, string[]> = {}
   const wait = (name: string): Promise<Sandbox> =>
-    line.acquire(name, never, (at) => void (words[name] ??= []).push(at.place === 0 ? 'gone' : lineWords(at)))
+    line.acquire(name, never, (at) => void (words[name] ??= []).push(at.place === 0 ? 'gone' : queueText(at)))
   const bob = wait('bob')
   await expect.poll(() => words['bob']).toEqual(['1st in line: the one sandbox is in use'])
   const [again, cleo] = [wait('bob'), wait('cleo')]

@@ -1,19 +1,19 @@
 /** The order of turns: drawn comings and goings, and what must hold whatever they are. */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { type Turn, Turns } from '../../src/limits/fair-scheduler.ts'
+import { type Turn, FairScheduler } from '../../src/limits/fair-scheduler.ts'
 
 const turn = (id: string, person: string, model = 'm'): Turn => ({ id, person, model })
 
 test('where there is room a prompt goes at once', () => {
-  const turns = new Turns(2)
+  const turns = new FairScheduler(2)
   expect(turns.ask(turn('a1', 'a'), 0)).toBe(true)
   expect(turns.ask(turn('a2', 'a'), 0)).toBe(true)
   expect(turns.ask(turn('a3', 'a'), 0)).toBe(false)
 })
 
 test('nobody’s tenth goes before another’s first', () => {
-  const turns = new Turns(1)
+  const turns = new FairScheduler(1)
   for (let n = 1; n <= 10; n++) turns.ask(turn(`a${n}`, 'a'), 0)
   turns.ask(turn('b1', 'b'), 0)
   turns.ask(turn('c1', 'c'), 0)
@@ -30,7 +30,7 @@ test('nobody’s tenth goes before another’s first', () => {
 })
 
 test('a model that refused takes one request after its rest, then more as it answers', () => {
-  const turns = new Turns(Number.POSITIVE_INFINITY)
+  const turns = new FairScheduler(Number.POSITIVE_INFINITY)
   const all = ['a', 'b', 'c', 'd', 'e', 'f'].map((person) => turn(`${person}1`, person))
   for (const one of all) expect(turns.ask(one, 0)).toBe(true)
   for (const one of all) turns.refused(one, 100)
@@ -45,7 +45,7 @@ test('a model that refused takes one request after its rest, then more as it ans
 })
 
 test('a turn in which the model refused was none', () => {
-  const turns = new Turns(Number.POSITIVE_INFINITY)
+  const turns = new FairScheduler(Number.POSITIVE_INFINITY)
   const [a, b] = [turn('a1', 'a'), turn('b1', 'b')]
   turns.refused(a, 10)
   turns.ask(a, 0)
@@ -77,8 +77,8 @@ const steps: fc.Arbitrary<Step[]> = fc.array(
 )
 
 /** Drives the bookkeeping as prompts would. `seen` gets each prompt that goes. */
-function walk(places: number, all: readonly Step[], seen: (turns: Turns, gone: Turn) => void): Turns {
-  const turns = new Turns(places)
+function walk(places: number, all: readonly Step[], seen: (turns: FairScheduler, gone: Turn) => void): FairScheduler {
+  const turns = new FairScheduler(places)
   const running = new Map<string, Turn>()
   let now = 0
   let made = 0
@@ -169,7 +169,7 @@ describe('whatever comes and goes', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 3 }), steps, (places, all) => {
         const before = walk(places, all, () => undefined)
-        const after = new Turns(places)
+        const after = new FairScheduler(places)
         const waiting = before.inOrder()
         for (const one of [...waiting].toReversed())
           after.restore(one, { joined: before.joinedAt(one.id) ?? 0, served: before.servedAt(one.person) })

@@ -18,7 +18,7 @@ import { builtinTools } from '../../src/tools/builtin/index.ts'
 import { type Scripted, startFakeProvider, textAnswer, toolCalls } from '../support/fake-provider.ts'
 import { startHttpServer } from './http-server.ts'
 import { openSessionStore } from '@sandlot/storage/store/open'
-import { ServerBook } from '../../src/mcp/server-registry.ts'
+import { ServerRegistry } from '../../src/mcp/server-registry.ts'
 import { openLocalSandboxes } from '../tools/local-sandboxes.ts'
 import { SCRIPT, batchOf, openMcpBench, until } from './mcp-bench.ts'
 import { startOAuthServer } from './oauth/server.ts'
@@ -401,7 +401,7 @@ describe('a person’s own server', () => {
     const store = await openSessionStore(join(newFolder(), 'sessions.db'))
     closing.push(() => store.close())
     const secrets = new Map<string, string>()
-    const book = await ServerBook.open({
+    const book = await ServerRegistry.open({
       rows: store.mcpServers,
       secrets: {
         get: async (userId, name) => secrets.get(`${userId} ${name}`),

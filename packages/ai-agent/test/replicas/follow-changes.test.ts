@@ -5,12 +5,12 @@ import { openSessionStore } from '@sandlot/storage/store/open'
 import { afterEach, beforeAll, expect, test } from 'vitest'
 import { describeOnPostgres } from '../../../storage/test/support/on-postgres.ts'
 import { ruleSettings } from '../../src/approval/config.ts'
-import { RuleBook, withCachedRules } from '../../src/approval/rule-registry.ts'
-import { ServerBook } from '../../src/mcp/server-registry.ts'
-import { ModelBook } from '../../src/model/model-registry.ts'
+import { RuleRegistry, withCachedRules } from '../../src/approval/rule-registry.ts'
+import { ServerRegistry } from '../../src/mcp/server-registry.ts'
+import { ModelRegistry } from '../../src/model/model-registry.ts'
 import { People } from '../../src/people/people.ts'
 import { Removals } from '../../src/people/removal.ts'
-import { SettingsBook } from '../../src/people/settings-registry.ts'
+import { SettingsRegistry } from '../../src/people/settings-registry.ts'
 import { followChanges } from '../../src/replicas/follow-changes.ts'
 import { openReplica } from '../../src/replicas/open-replica.ts'
 import { UserSecrets } from '../../src/people/user-secrets.ts'
@@ -74,10 +74,10 @@ describeOnPostgres('two agents on PostgreSQL', (postgres) => {
     closing.push(() => replica.close())
     const people = await People.open(store.people, log)
     const removals = new Removals(await store.people.removed())
-    const rules = new RuleBook(store.rules, ruleSettings(undefined), Date.now)
+    const rules = new RuleRegistry(store.rules, ruleSettings(undefined), Date.now)
     const vault = createVault([KEY])
     const secrets = new UserSecrets({ rows: store.secrets, vault, redact: () => undefined, now: Date.now })
-    const models = await ModelBook.open({
+    const models = await ModelRegistry.open({
       rows: store.modelEndpoints,
       secrets,
       configured: undefined,
@@ -87,7 +87,7 @@ describeOnPostgres('two agents on PostgreSQL', (postgres) => {
       now: Date.now,
       log,
     })
-    const servers = await ServerBook.open({
+    const servers = await ServerRegistry.open({
       rows: store.mcpServers,
       secrets,
       configured: [],
@@ -104,7 +104,7 @@ describeOnPostgres('two agents on PostgreSQL', (postgres) => {
       limits: { ...OF_PROMPT, ...OF_DAY, ...OF_MONTH },
     } as const
     const parts = { rows: store.agentSettings, people, deployment, tools: [], now: Date.now, log }
-    const settings = new SettingsBook({ ...parts, problem: () => undefined }, await store.agentSettings.all())
+    const settings = new SettingsRegistry({ ...parts, problem: () => undefined }, await store.agentSettings.all())
     const rechecked: string[] = []
     followChanges(replica, {
       people,

@@ -3,7 +3,7 @@ import { type SessionEvent, sandlotEventOf } from '@sandlot/shared/chat/events'
 import { emptyTranscript, foldTranscript } from '@sandlot/shared/transcript/transcript'
 import { expect, onTestFinished, test } from 'vitest'
 import { builtinTools } from '../../src/tools/builtin/index.ts'
-import { lookAtJobs } from '../../src/tools/background/ends.ts'
+import { pollJobs } from '../../src/tools/background/ends.ts'
 import { AgentBench, ask, newSession } from '../support/agent-fixture.ts'
 import { textAnswer, toolCalls } from '../support/fake-provider.ts'
 import { openLocalSandboxes } from '../tools/local-sandboxes.ts'
@@ -31,7 +31,7 @@ test('a port that opens is shown to who reads, also to who comes later, until th
     tools: builtinTools(),
     parts: {
       sandbox: (userId, signal) => local.sandboxes.acquire(userId, signal),
-      lookAtJobs: lookAtJobs(local.sandboxes),
+      pollJobs: pollJobs(local.sandboxes),
       portsOf: () => Promise.resolve(ports),
     },
   })

@@ -9,7 +9,7 @@ import { openSessionStore } from '@sandlot/storage/store/open'
 import { isOutage, isRefusal } from '@sandlot/storage/storage-error'
 import { afterAll, describe, expect, test } from 'vitest'
 import { describeOnPostgres } from '../../../storage/test/support/on-postgres.ts'
-import { Line } from '../../src/limits/prompt-queue.ts'
+import { PromptQueue } from '../../src/limits/prompt-queue.ts'
 import {
   AgentBench,
   type Core,
@@ -39,7 +39,7 @@ async function onCore(
   const core = await bench.core({
     tools: [tool.tool],
     wrap: (parts) => {
-      const line = new Line({ places: 1, leaving: parts.leaving, log: parts.log })
+      const line = new PromptQueue({ places: 1, leaving: parts.leaving, log: parts.log })
       return { ...parts, store, line }
     },
   })

@@ -23,11 +23,11 @@ const starts = defineTool({
 test('a sandbox that does not say how its background commands stand holds up no Stop', async () => {
   await using bench = await AgentBench.start([toolCalls([{ id: 'c1', name: 'starts', args: {} }])])
   const looked = Promise.withResolvers<void>()
-  const lookAtJobs = (): Promise<never> => {
+  const pollJobs = (): Promise<never> => {
     looked.resolve()
     return new Promise(() => undefined)
   }
-  const core = await bench.core({ tools: [starts], parts: { lookAtJobs } })
+  const core = await bench.core({ tools: [starts], parts: { pollJobs } })
   const session = await newSession(core)
   const { done } = await session.prompt('go')
   await looked.promise

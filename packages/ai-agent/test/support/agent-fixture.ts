@@ -20,7 +20,7 @@ import { createToolMetrics } from '../../src/metrics/tool-metrics.ts'
 import { createScheduler } from '../../src/calls/scheduler.ts'
 import type { Session } from '../../src/session/session.ts'
 import { SessionManager } from '../../src/session/manager.ts'
-import { RuleBook } from '../../src/approval/rule-registry.ts'
+import { RuleRegistry } from '../../src/approval/rule-registry.ts'
 import { ruleSettings } from '../../src/approval/config.ts'
 import type { Models } from '../../src/loop/model-choice.ts'
 import type { SessionParts } from '../../src/session/parts.ts'
@@ -107,7 +107,7 @@ export async function openCore<P extends Pick<FakeProvider, 'baseUrl'>>(
   const { model, choices, fallbacks, ...others } = options.parts ?? {}
   const parts: SessionParts = {
     store,
-    rules: new RuleBook(store.rules, ruleSettings(options.rules), Date.now),
+    rules: new RuleRegistry(store.rules, ruleSettings(options.rules), Date.now),
     models: {
       model: model ?? createOpenAIModel({ baseUrl: provider.baseUrl, apiKey: 'sk-test', model: 'fake' }),
       choices,

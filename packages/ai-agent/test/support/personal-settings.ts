@@ -3,7 +3,7 @@ import { deploymentSettings } from '../../../shared/test/support/deployment-sett
 import type { LimitSettings } from '../../src/limits/settings.ts'
 import { promptLimits } from '../../src/limits/settings.ts'
 import { settingsSeeds } from '../../src/config/user-settings.ts'
-import { type PersonalSettings, SettingsBook } from '../../src/people/settings-registry.ts'
+import { type PersonalSettings, SettingsRegistry } from '../../src/people/settings-registry.ts'
 
 type Sections = Parameters<typeof settingsSeeds>[0]
 type EmailOf = (userId: string) => string | undefined
@@ -13,7 +13,7 @@ export const log = { info: () => {}, warn: () => {} }
 /** Not what every object has under this name. */
 const own = (email: unknown): string | undefined => (typeof email === 'string' ? email : undefined)
 
-function bookOf(file: Sections, emailOf: EmailOf, limits?: LimitSettings): SettingsBook {
+function bookOf(file: Sections, emailOf: EmailOf, limits?: LimitSettings): SettingsRegistry {
   const { rows } = settingsSeeds(file, limits?.written.users ?? new Map())
   const known = new Map<string, { email: string | undefined; teams: string[] }>()
   const parts = {
@@ -38,7 +38,7 @@ function bookOf(file: Sections, emailOf: EmailOf, limits?: LimitSettings): Setti
     now: () => 0,
     log,
   }
-  return new SettingsBook(
+  return new SettingsRegistry(
     parts,
     rows.map((row) => ({ ...row, revision: 1 })),
   )

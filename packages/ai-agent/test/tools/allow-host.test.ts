@@ -9,7 +9,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openSessionStore } from '@sandlot/storage/store/open'
 import type { SessionStore } from '@sandlot/storage/sessions/store'
 import { hostRules } from '../../src/approval/hosts.ts'
-import { RuleBook } from '../../src/approval/rule-registry.ts'
+import { RuleRegistry } from '../../src/approval/rule-registry.ts'
 import { ruleSettings } from '../../src/approval/config.ts'
 import { allowHost } from '../../src/tools/allow-host.ts'
 import { builtinTools } from '../../src/tools/builtin/index.ts'
@@ -20,7 +20,7 @@ const server = createServer((_request, response) => response.end('the answer'))
 let local: LocalSandboxes
 let folder: string
 let store: SessionStore
-let rules: RuleBook
+let rules: RuleRegistry
 let port: number
 
 beforeAll(async () => {
@@ -30,7 +30,7 @@ beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'sandlot-hosts-'))
   store = await openSessionStore(join(folder, 'sessions.db'))
   await store.createSession({ id: 's_test', userId: 'u_test', cwd: '/workspace', mode: 'yolo', at: 1 })
-  rules = new RuleBook(store.rules, ruleSettings(undefined), Date.now)
+  rules = new RuleRegistry(store.rules, ruleSettings(undefined), Date.now)
   local = await openLocalSandboxes({
     network: {
       egress: {

@@ -3,7 +3,7 @@ import { isOutcome, sandlotEventOf } from '@sandlot/shared/chat/events'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { builtinTools } from '../../src/tools/builtin/index.ts'
 import { endJobs } from '../../src/tools/background/end-jobs.ts'
-import { lookAtJobs } from '../../src/tools/background/ends.ts'
+import { pollJobs } from '../../src/tools/background/ends.ts'
 import { jobsOf } from '../../src/tools/background/jobs.ts'
 import type { SessionParts } from '../../src/session/parts.ts'
 import { AgentBench, type Core, ask, happened, newSession, whenEvent } from '../support/agent-fixture.ts'
@@ -33,7 +33,7 @@ async function coreOn(bench: AgentBench, parts: Partial<SessionParts> = {}): Pro
     tools: builtinTools(),
     parts: {
       sandbox: (userId, signal) => local.sandboxes.acquire(userId, signal),
-      lookAtJobs: lookAtJobs(local.sandboxes),
+      pollJobs: pollJobs(local.sandboxes),
       endJobs: (userId, jobs) => endJobs(local.sandboxes)(userId, jobs),
       ...parts,
     },

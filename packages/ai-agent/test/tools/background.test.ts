@@ -1,6 +1,6 @@
 import { metaOf, sandlotEventOf, type SessionEvent } from '@sandlot/shared/chat/events'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { type LookAtJobs, lookAtJobs, takeEndedJobs } from '../../src/tools/background/ends.ts'
+import { type PollJobs, pollJobs, takeEndedJobs } from '../../src/tools/background/ends.ts'
 import { jobsOf } from '../../src/tools/background/jobs.ts'
 import { SHUTDOWN } from '../../src/tools/tool-error.ts'
 import type { ToolOutcome } from '../../src/tools/tool.ts'
@@ -30,7 +30,7 @@ async function known() {
   return commands.filter(({ id }) => ours.includes(id))
 }
 /** As before the next request of the session's model: what it is told. */
-async function nextTurn(look: LookAtJobs = lookAtJobs(local.sandboxes)): Promise<string[]> {
+async function nextTurn(look: PollJobs = pollJobs(local.sandboxes)): Promise<string[]> {
   const told: string[] = []
   const ends = takeEndedJobs({
     promptId: 'p',

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { lookAtJobs, takeEndedJobs } from '../../src/tools/background/ends.ts'
+import { pollJobs, takeEndedJobs } from '../../src/tools/background/ends.ts'
 import { PersonJobs } from '../../src/tools/background/person-jobs.ts'
 import { TestBatch } from '../calls/test-batch.ts'
 import { type LocalSandboxes, openLocalSandboxes } from './local-sandboxes.ts'
@@ -55,7 +55,7 @@ test('what runs in the background is listed with its chat, read and ended, which
   const ends = takeEndedJobs({
     promptId: 'p',
     log: () => batch.log,
-    look: (ours) => lookAtJobs(local.sandboxes)('u_test', ours),
+    look: (ours) => pollJobs(local.sandboxes)('u_test', ours),
     now: Date.now,
   })
   for await (const group of ends) texts.push(...group.map(({ _meta }) => _meta.sandlot.event))

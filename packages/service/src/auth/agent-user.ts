@@ -28,7 +28,7 @@ export function signedInFrom(
 }
 
 /** A person as a line of the audit log names them. */
-export function whomOf({ id, name, email }: Account): { id: string; name: string } {
+export function userOf({ id, name, email }: Account): { id: string; name: string } {
   return { id, name: `${name} <${email}>` }
 }
 

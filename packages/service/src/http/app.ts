@@ -27,7 +27,7 @@ import { backupsRoutes } from './admin/backups-routes.ts'
 import { overviewRoutes } from './admin/overview-routes.ts'
 import { mcpServersRoutes } from './account/mcp-servers-routes.ts'
 import { modelsRoutes } from './admin/models-routes.ts'
-import { noticesRoutes } from './account/notifications-routes.ts'
+import { notificationsRoutes } from './account/notifications-routes.ts'
 import { portsRoutes } from './workspace/ports-routes.ts'
 import { operationsRoutes } from './admin/operations-routes.ts'
 import { peopleRoutes } from './admin/people-routes.ts'
@@ -131,7 +131,7 @@ export function makeApp(parts: Parts): Hono<AppEnv> {
     .route('/api/projects', projectsRoutes(parts))
     .route('/api/rules', rulesRoutes(parts))
     .route('/api/secrets', secretsRoutes(parts))
-    .route('/api/notices', noticesRoutes(parts))
+    .route('/api/notices', notificationsRoutes(parts))
     .route('/api/instructions', instructionsRoutes(parts))
     .route('/api/terminals', terminalsRoutes(parts))
     .route('/api/ports', portsRoutes(parts))

@@ -6,14 +6,14 @@ import type { Context } from 'hono'
 import type { Agents } from '../agent/agents.ts'
 import type { Caller } from '../auth/caller.ts'
 import type { ServiceConfig } from '../config.ts'
-import type { FellowServices } from '../peers/peer-services.ts'
+import type { PeerServices } from '../peers/peer-services.ts'
 import type { Limits } from '../auth/limits.ts'
 import type { UserTraffic } from '../auth/user-traffic.ts'
 import type { Logger } from '../log.ts'
 import type { Metrics } from '../metrics.ts'
 import type { Alerts } from '../notifications/alerts.ts'
 import type { SendMail } from '../notifications/mail.ts'
-import type { Notices } from '../notifications/notifications.ts'
+import type { Notifications } from '../notifications/notifications.ts'
 import type { Push } from '../notifications/push.ts'
 import type { Backups } from '../operations/backups.ts'
 import type { Checks } from '../operations/checks.ts'
@@ -47,12 +47,12 @@ export interface Parts {
   metrics: Metrics
   setup: Setup
   /** The other services on the same accounts. */
-  fellows: FellowServices
+  fellows: PeerServices
   isOurs: OriginRule
   /** Undefined where no SMTP server is set. */
   sendMail: SendMail | undefined
   push: Push
-  notices: Notices
+  notices: Notifications
   alerts: Alerts
   /** What the doctor can say of it while it runs. */
   checks: Checks

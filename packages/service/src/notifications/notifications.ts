@@ -7,9 +7,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { orTimeout } from '@sandlot/shared/async/or-timeout'
 import { backoffMs } from '@sandlot/shared/async/backoff'
 import { SandlotError, messageOf } from '@sandlot/shared/base/errors'
-import { NOTICE_KINDS, type NoticeKind, type NoticeTest } from '@sandlot/shared/chat/notifications'
-import type { NoticesStore, PushTarget, Recipient } from '@sandlot/storage/accounts/notifications'
-import type { NoticeRow } from '@sandlot/storage/shares/notifications'
+import { NOTICE_KINDS, type NotificationKind, type NotificationTest } from '@sandlot/shared/chat/notifications'
+import type { NotificationsStore, PushTarget, Recipient } from '@sandlot/storage/accounts/notifications'
+import type { NotificationRow } from '@sandlot/storage/shares/notifications'
 import type { SessionReader } from '@sandlot/storage/sessions/store'
 import type { Logger } from '../log.ts'
 import type { SendMail } from './mail.ts'
@@ -18,12 +18,12 @@ import type { Push, PushMessage } from './push.ts'
 interface Lane {
   name: string
   way: 'push' | 'mail'
-  kinds: readonly NoticeKind[]
+  kinds: readonly NotificationKind[]
   /** How old a notice is when it goes out. */
   delayMs: number
 }
 
-export interface NoticeTimes {
+export interface NotificationTimes {
   /** Between two looks into the outbox; a change of a session is looked at at once. */
   pollMs: number
   mailApprovalMs: number
@@ -32,15 +32,15 @@ export interface NoticeTimes {
   mailRetry: { firstMs: number; longestMs: number }
 }
 
-const NOTICE_TIMES: NoticeTimes = {
+const NOTICE_TIMES: NotificationTimes = {
   pollMs: 5_000,
   mailApprovalMs: 60_000,
   mailOtherMs: 5 * 60_000,
   mailRetry: { firstMs: 30_000, longestMs: 10 * 60_000 },
 }
 
-interface NoticesOptions {
-  store: NoticesStore
+interface NotificationsOptions {
+  store: NotificationsStore
   /** Rejects while there is no outbox yet. */
   reader: () => Promise<Pick<SessionReader, 'noticesAfter'>>
   presence: Presence
@@ -53,7 +53,7 @@ interface NoticesOptions {
   publicUrl: () => string
   log: Logger
   count: (channel: 'push' | 'mail', result: 'sent' | 'failed' | 'dropped') => void
-  times?: Partial<NoticeTimes>
+  times?: Partial<NotificationTimes>
 }
 
 interface Presence {
@@ -78,9 +78,9 @@ const TEST_MESSAGE: PushMessage = {
   url: '/',
 }
 
-export class Notices {
-  readonly #options: NoticesOptions
-  readonly #times: NoticeTimes
+export class Notifications {
+  readonly #options: NotificationsOptions
+  readonly #times: NotificationTimes
   readonly #lanes: readonly Lane[]
   readonly #ended = new AbortController()
   readonly #running: Promise<void>
@@ -89,7 +89,7 @@ export class Notices {
   #wake: () => void = () => undefined
   #mailWaiting = 0
 
-  constructor(options: NoticesOptions) {
+  constructor(options: NotificationsOptions) {
     this.#options = options
     this.#times = { ...NOTICE_TIMES, ...options.times }
     const { mailApprovalMs, mailOtherMs } = this.#times
@@ -111,7 +111,7 @@ export class Notices {
   }
 
   /** One notice by every way there is, whatever was chosen, also to a person who looks. */
-  async test(userId: string): Promise<NoticeTest> {
+  async test(userId: string): Promise<NotificationTest> {
     const { store, sendMail, publicUrl, count } = this.#options
     const { email, browsers } = (await store.recipient(userId)) ?? { email: '', browsers: [] }
     const pushed = await Promise.all(browsers.map((browser) => this.#pushTo(browser, TEST_MESSAGE)))
@@ -166,7 +166,7 @@ export class Notices {
     const after = await store.cursor(lane.name)
     const rows = await (await reader()).noticesAfter(after, BATCH)
     const now = Date.now()
-    const isOurs = ({ kind }: NoticeRow): boolean => lane.kinds.includes(kind)
+    const isOurs = ({ kind }: NotificationRow): boolean => lane.kinds.includes(kind)
     const early = rows.findIndex((row) => isOurs(row) && row.at > now - lane.delayMs)
     const due = early < 0 ? rows : rows.slice(0, early)
     const last = due.at(-1)
@@ -185,7 +185,7 @@ export class Notices {
   }
 
   /** Of one person and one chat, at least one. */
-  async #send({ way }: Lane, rows: readonly NoticeRow[], now: number): Promise<void> {
+  async #send({ way }: Lane, rows: readonly NotificationRow[], now: number): Promise<void> {
     const { store, log, presence, count } = this.#options
     const fresh = rows.filter(({ at }) => at > now - OLDEST_MS)
     if (fresh.length < rows.length) count(way, 'dropped')
@@ -206,7 +206,7 @@ export class Notices {
     }
   }
 
-  async #push(browsers: readonly PushTarget[], rows: readonly NoticeRow[], now: number): Promise<void> {
+  async #push(browsers: readonly PushTarget[], rows: readonly NotificationRow[], now: number): Promise<void> {
     const { count } = this.#options
     const { title, lines, path, sessionId } = wordsOf(rows)
     const message = { title, body: lines.join('\n'), tag: sessionId, url: path }
@@ -241,7 +241,7 @@ export class Notices {
   }
 
   /** Never rejects. */
-  async #mail({ email }: Recipient, rows: readonly NoticeRow[]): Promise<void> {
+  async #mail({ email }: Recipient, rows: readonly NotificationRow[]): Promise<void> {
     const { sendMail, publicUrl, log, count } = this.#options
     const { signal } = this.#ended
     const { title, lines, path } = wordsOf(rows)
@@ -269,7 +269,7 @@ export class Notices {
   }
 }
 
-function keyOf({ name }: Lane, { userId, sessionId }: NoticeRow): string {
+function keyOf({ name }: Lane, { userId, sessionId }: NotificationRow): string {
   return `${name} ${userId} ${sessionId}`
 }
 
@@ -277,13 +277,13 @@ function keyOf({ name }: Lane, { userId, sessionId }: NoticeRow): string {
  * What is said of the notices of one chat, the most urgent first: never a title, a text, or what a
  * tool is called with.
  */
-function wordsOf(rows: readonly NoticeRow[]): {
+function wordsOf(rows: readonly NotificationRow[]): {
   title: string
   lines: string[]
   path: string
   sessionId: string
 } {
-  const urgency: readonly NoticeKind[] = ['approval', 'mentioned', 'shared', 'ended']
+  const urgency: readonly NotificationKind[] = ['approval', 'mentioned', 'shared', 'ended']
   const byUrgency = rows.toSorted((a, b) => urgency.indexOf(a.kind) - urgency.indexOf(b.kind))
   const [title = '', ...others] = new Set(byUrgency.map((row) => sentenceOf(row)))
   const lines = others.slice(0, MOST_LINES)
@@ -292,7 +292,7 @@ function wordsOf(rows: readonly NoticeRow[]): {
   return { title, lines, path: `/s/${encodeURIComponent(sessionId)}`, sessionId }
 }
 
-function sentenceOf({ kind, about }: NoticeRow): string {
+function sentenceOf({ kind, about }: NotificationRow): string {
   const who = about?.replaceAll(/\p{Cc}+/gu, ' ') ?? 'A person'
   switch (kind) {
     case 'approval':

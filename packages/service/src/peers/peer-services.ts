@@ -42,7 +42,7 @@ export function tellServices(services: ServicesStore, ended: EndedForSockets): P
   return services.tell(ended.what, JSON.stringify({ from: 'operator', ended } satisfies z.input<typeof told>))
 }
 
-export class FellowServices {
+export class PeerServices {
   readonly #parts: FellowsParts
   /** Of this service, as long as it runs. */
   readonly id = newId('r')

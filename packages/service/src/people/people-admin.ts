@@ -17,7 +17,7 @@ import type { AccountsStore } from '@sandlot/storage/accounts/store'
 import { StorageError } from '@sandlot/storage/storage-error'
 import { openSessionReader } from '@sandlot/storage/store/open'
 import { type AgentConnection, type AgentPlace, connectAgent } from '../agent/agent-client.ts'
-import { whomOf } from '../auth/agent-user.ts'
+import { userOf } from '../auth/agent-user.ts'
 import { type ServiceConfig, readServiceConfig } from '../config.ts'
 import { tellServices } from '../peers/peer-services.ts'
 import type { EndedForSockets } from '../socket/sockets.ts'
@@ -72,7 +72,7 @@ async function main([act = '', who = '', data]: readonly string[]): Promise<Answ
       return { did: 'nothing', reason: 'no_such_person', message: who }
     const password = await accounts.resetPassword(person.id)
     await tell({ what: 'sign_ins_ended', userId: person.id })
-    await accounts.audit.write({ ...line('password_reset'), whom: whomOf(person) })
+    await accounts.audit.write({ ...line('password_reset'), whom: userOf(person) })
     return { did: 'password', person, password }
   } catch (error) {
     if (!(error instanceof SandlotError)) throw error

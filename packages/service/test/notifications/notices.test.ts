@@ -1,5 +1,5 @@
 import { makeSandlotEvent } from '@sandlot/shared/chat/events'
-import type { NewNotice } from '@sandlot/storage/shares/notifications'
+import type { NewNotification } from '@sandlot/storage/shares/notifications'
 import { SMTPServer } from 'smtp-server'
 import type { AddressInfo } from 'node:net'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
@@ -76,7 +76,7 @@ async function subscribed(user: Browser, path: string): Promise<PushBrowser> {
 }
 
 /** What ai-agent stores when a call of this session asks. */
-async function happen(sessionId: string, notices: NewNotice[], at = Date.now()): Promise<void> {
+async function happen(sessionId: string, notices: NewNotification[], at = Date.now()): Promise<void> {
   const { store } = harness.agent
   if ((await store.getSession(sessionId)) === undefined)
     await store.createSession({ id: sessionId, userId: annId, cwd: '/workspace', mode: 'manual', at })
@@ -91,7 +91,7 @@ async function happen(sessionId: string, notices: NewNotice[], at = Date.now()):
   })
 }
 
-const approval = (ref: string): NewNotice => ({
+const approval = (ref: string): NewNotification => ({
   userId: annId,
   kind: 'approval',
   ref,

@@ -1,7 +1,7 @@
 /** What administrators see of the whole Sandlot (`/api/admin/overview`). */
 import { z } from 'zod'
 import { readiness } from '../account/api.ts'
-import { lineWait } from './prompt-queue.ts'
+import { queueWait } from './prompt-queue.ts'
 
 /**
  * A prompt that runs or waits. What it is about is its people’s: no title, no text, and its
@@ -19,7 +19,7 @@ const runningPrompt = z.object({
   /** Names of the tools whose calls run, or wait for a person. */
   tools: z.array(z.string()),
   /** With `line`. */
-  line: lineWait.optional(),
+  line: queueWait.optional(),
   /** Only of one's own. */
   sessionId: z.string().optional(),
   title: z.string().nullable().optional(),

@@ -4,7 +4,7 @@ import { z } from 'zod'
 /** What there is not enough of for everybody. */
 const lineWhy = z.enum(['places', 'model', 'sandboxes'])
 
-export const lineWait = z.object({
+export const queueWait = z.object({
   /** From 1; 0: its turn has come. */
   place: z.number().int().nonnegative(),
   /** Prompts that wait for the same, this one included. */
@@ -17,9 +17,9 @@ export const lineWait = z.object({
   /** Milliseconds from the event's time until the model takes requests again, as far as it said. */
   waitMs: z.number().nonnegative().optional(),
 })
-export type LineWait = z.infer<typeof lineWait>
+export type QueueWait = z.infer<typeof queueWait>
 
-function reasonWords({ why, limit, model }: LineWait): string {
+function reasonWords({ why, limit, model }: QueueWait): string {
   switch (why) {
     case 'places':
       return limit === 1 ? 'the one place is taken' : `all ${limit ?? ''} places are taken`
@@ -42,6 +42,6 @@ function ordinal(n: number): string {
 }
 
 /** A line, without a full stop. */
-export function lineWords(wait: LineWait): string {
+export function queueText(wait: QueueWait): string {
   return `${ordinal(wait.place)} in line: ${reasonWords(wait)}`
 }

@@ -2,7 +2,7 @@
  * Runs so many pieces of work at once. Keys that wait take turns, so that the many pieces of one
  * key stand before one piece of each other key at most.
  */
-export class FairTurns {
+export class FairQueue {
   /** By key, in the order of their turns: each starts a piece of work. */
   readonly #waiting = new Map<string, (() => void)[]>()
   #free: number

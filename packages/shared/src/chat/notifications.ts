@@ -9,16 +9,16 @@ import { z } from 'zod'
  * `mentioned`: in a comment. `shared`: a chat, with them or their team.
  */
 export const NOTICE_KINDS = ['approval', 'ended', 'mentioned', 'shared'] as const
-export type NoticeKind = (typeof NOTICE_KINDS)[number]
+export type NotificationKind = (typeof NOTICE_KINDS)[number]
 
 const ways = z.strictObject({ push: z.boolean(), mail: z.boolean() })
 
-/** `PUT /api/notices/settings` → `NoticeSettings`. By kind, the ways it may come. */
+/** `PUT /api/notices/settings` → `NotificationSettings`. By kind, the ways it may come. */
 export const noticeChoice = z.strictObject({ approval: ways, ended: ways, mentioned: ways, shared: ways })
-export type NoticeChoice = z.infer<typeof noticeChoice>
+export type NotificationChoice = z.infer<typeof noticeChoice>
 
 /** Of a person who has chosen nothing. */
-export const DEFAULT_NOTICES: NoticeChoice = {
+export const DEFAULT_NOTICES: NotificationChoice = {
   approval: { push: true, mail: true },
   ended: { push: true, mail: false },
   mentioned: { push: true, mail: true },
@@ -33,7 +33,7 @@ export const noticeSettings = z.object({
   /** Browsers of this person that take pushes. */
   browsers: z.number().int().nonnegative(),
 })
-export type NoticeSettings = z.infer<typeof noticeSettings>
+export type NotificationSettings = z.infer<typeof noticeSettings>
 
 /** `GET /api/notices/push` → the public VAPID key, base64url: `applicationServerKey`. */
 export const pushKey = z.object({ key: z.string() })
@@ -66,4 +66,4 @@ export const noticeTest = z.object({
   /** Null: this Sandlot sends no e-mail. */
   mail: z.object({ sent: z.boolean(), problem: z.string().optional() }).nullable(),
 })
-export type NoticeTest = z.infer<typeof noticeTest>
+export type NotificationTest = z.infer<typeof noticeTest>

@@ -4,7 +4,7 @@ import { exitInfo } from './call.ts'
 import { filesChanged } from '../workspace/changes.ts'
 import { messageImage } from './images.ts'
 import { mode } from './mode.ts'
-import { lineWait } from '../admin/prompt-queue.ts'
+import { queueWait } from '../admin/prompt-queue.ts'
 import { question, questionContent } from './question.ts'
 import {
   endReason,
@@ -117,7 +117,7 @@ export const sandlotEvent = z.discriminatedUnion('type', [
     of: z.number().int().positive(),
   }),
   /** Only live: the prompt waits for its turn, or with place 0 goes on. */
-  lineWait.extend({ type: z.literal('line_waited') }),
+  queueWait.extend({ type: z.literal('line_waited') }),
   /**
    * Only live: a call that the model is writing. Nothing of it runs before it is announced as a
    * `tool_call`.

@@ -1,5 +1,5 @@
 /** What a transcript says is going on: who works, and who waits for whom. */
-import type { LineWait } from '../admin/prompt-queue.ts'
+import type { QueueWait } from '../admin/prompt-queue.ts'
 import type { CallEntry } from './entries.ts'
 import type { Transcript } from './transcript.ts'
 
@@ -20,7 +20,7 @@ export type Activity =
   /** A request to the model failed, and is made again at `until`. */
   | { doing: 'trying_again'; wait: NonNullable<Transcript['wait']> }
   /** It waits for its turn, or a call for a sandbox. */
-  | { doing: 'in_line'; line: LineWait }
+  | { doing: 'in_line'; line: QueueWait }
   /** Every outcome of a turn is there and the model has not spoken yet. */
   | { doing: 'reading_results'; since: number }
   | { doing: 'writing' }

@@ -20,7 +20,7 @@ import type { MessageImage } from '../chat/images.ts'
 import type { ModelWait } from './cause-words.ts'
 import { addPiece } from './live-output.ts'
 import type { Mode } from '../chat/mode.ts'
-import type { LineWait } from '../admin/prompt-queue.ts'
+import type { QueueWait } from '../admin/prompt-queue.ts'
 import type { SandlotEvent } from '../chat/sandlot-event.ts'
 import { announcedCall, failuresOf, updatedCall } from './calls.ts'
 import type { Author } from '../chat/shares.ts'
@@ -64,7 +64,7 @@ export interface Transcript {
   /** A request to the model failed and is made again; null once anything came of it. */
   readonly wait: (ModelWait & { readonly waitMs: number; readonly until: number }) | null
   /** The prompt waits for its turn; null once it has it. */
-  readonly line: LineWait | null
+  readonly line: QueueWait | null
   /** Calls that the model is writing, in its order. */
   readonly drafts: readonly DraftedCall[]
   /** Messages sent while a prompt runs that it has not read yet. */

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { FairTurns } from '../../src/async/fair-queue.ts'
+import { FairQueue } from '../../src/async/fair-queue.ts'
 
 const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 const step = fc.oneof(
@@ -14,7 +14,7 @@ test('while a key waits each other key begins at most one piece of work; each ke
       fc.integer({ min: 1, max: 3 }),
       fc.array(step, { maxLength: 60 }),
       async (atOnce, steps) => {
-        const turns = new FairTurns(atOnce)
+        const turns = new FairQueue(atOnce)
         const running: (() => void)[] = []
         /** Work that waits, by key, and the keys that began since it was this key's turn. */
         const waiting = new Map<string, { ids: number[]; since: string[] }>()

@@ -27,7 +27,7 @@ import { listRemovals, removalDone, removalFailed, removeUser } from './removals
 import type { AccountsSchema } from '../tables/accounts.ts'
 import type { AccountsStore } from './store.ts'
 import { makeAlerts } from './alerts.ts'
-import { makeNotices } from './notifications.ts'
+import { makeNotifications } from './notifications.ts'
 import { makeServices } from './services.ts'
 import { type SignInsStore, makeSignIns } from './sign-ins.ts'
 import { makeTeams, teamsWith } from './teams.ts'
@@ -78,7 +78,7 @@ export async function openAccounts(where: string, options: AccountsOptions): Pro
       signIns: withTypedFailures(health, signIns, toAccountUserError),
       audit: withTypedFailures(health, storedAudit(db, 'service'), toAccountUserError),
       teams: withTypedFailures(health, makeTeams(db), toAccountUserError),
-      notices: withTypedFailures(health, makeNotices(db), toAccountUserError),
+      notices: withTypedFailures(health, makeNotifications(db), toAccountUserError),
       tickets: withTypedFailures(health, auth.tickets, toAccountUserError),
       services: withTypedFailures(health, makeServices(db), toAccountUserError),
       uploads: withTypedFailures(health, storedUploads(db), toAccountUserError),

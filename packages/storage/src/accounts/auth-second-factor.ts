@@ -5,7 +5,7 @@ import type { NewSecondFactor } from '@sandlot/shared/account/sign-in-api'
 import { APIError } from 'better-auth/api'
 import type { Kysely } from 'kysely'
 import type { BetterAuth } from './auth-options.ts'
-import { type Credential, credentialOf, whileItHolds, WRONG_PASSWORD } from './credentials.ts'
+import { type Credential, credentialOf, ifStillOwner, WRONG_PASSWORD } from './credentials.ts'
 import type { AccountsSchema } from '../tables/accounts.ts'
 import type { Origin, SignedIn } from './store.ts'
 
@@ -90,7 +90,7 @@ export function makeSecondFactors({ db, auth, headersOf, begun }: SecondFactorOp
     async confirm(cookie, code) {
       const known = await signedInAs(cookie)
       if (known?.secondFactor === true) throw new SandlotError('conflict', THERE_IS_ONE)
-      return whileItHolds(db, known && { ...known, secondFactor: true }, () =>
+      return ifStillOwner(db, known && { ...known, secondFactor: true }, () =>
         translated(async () => begun(await verify(known?.userId, code, new Headers({ cookie }), 'app'))),
       )
     },
@@ -102,7 +102,7 @@ export function makeSecondFactors({ db, auth, headersOf, begun }: SecondFactorOp
         throw new SandlotError('forbidden', WRONG_PASSWORD)
       const headers = new Headers({ cookie })
       await translated(() => verify(known?.userId, code, headers))
-      return whileItHolds(db, known && { ...known, secondFactor: false }, () =>
+      return ifStillOwner(db, known && { ...known, secondFactor: false }, () =>
         translated(async () => {
           const disabled = await api.disableTwoFactor({ body: { password }, headers, returnHeaders: true })
           return begun(disabled.headers)
@@ -125,7 +125,7 @@ export function makeSecondFactors({ db, auth, headersOf, begun }: SecondFactorOp
       const headers = headersOf(from)
       // Without that of a sign-in, whose own account would be meant.
       headers.set('cookie', challengeOf(cookie) ?? '')
-      return whileItHolds(db, known, async () => {
+      return ifStillOwner(db, known, async () => {
         try {
           return await begun(await verify(userId, code, headers))
         } catch (error) {

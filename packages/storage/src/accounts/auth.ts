@@ -12,7 +12,7 @@ import { accountOf, toAccount } from './account-rows.ts'
 import { makeExternalFlows } from './auth-external.ts'
 import { type AuthOptions, IP_HEADER, authOptions } from './auth-options.ts'
 import { type SecondFactors, makeSecondFactors } from './auth-second-factor.ts'
-import { credentialOf, replacePassword, whileItHolds, WRONG_PASSWORD } from './credentials.ts'
+import { credentialOf, replacePassword, ifStillOwner, WRONG_PASSWORD } from './credentials.ts'
 import type { ExternalFlows } from './external.ts'
 import type { AccountsSchema } from '../tables/accounts.ts'
 import { type NewUser, type Origin, SecondFactorNeeded, type SignedIn, type Tickets } from './store.ts'
@@ -77,7 +77,7 @@ export function makeAuth(db: Kysely<AccountsSchema>, options: AuthOptions): Auth
     },
     async signIn(credentials, from) {
       const known = await credentialOf(db, 'email', credentials.email.toLowerCase())
-      return whileItHolds(db, known, async () => {
+      return ifStillOwner(db, known, async () => {
         try {
           const answer = await api.signInEmail({
             body: credentials,
@@ -107,7 +107,7 @@ export function makeAuth(db: Kysely<AccountsSchema>, options: AuthOptions): Auth
       const hash = await passwords.hash(password)
       const change = { userId: known.userId, hash, instead: known.hash, kept: asking.session.id }
       if (!(await replacePassword(db, change))) throw new SandlotError('forbidden', WRONG_PASSWORD)
-      return whileItHolds(db, { ...known, hash }, async () => {
+      return ifStillOwner(db, { ...known, hash }, async () => {
         try {
           return await begun((await api.renewSignIn({ headers, returnHeaders: true })).headers)
         } catch (error) {

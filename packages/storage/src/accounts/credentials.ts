@@ -56,7 +56,7 @@ export async function credentialOf(
  * `begin`, and what it has begun ends where `known` is not so any more. `known` is what was read
  * before it; undefined: there is nothing to check. Throws `unauthenticated`.
  */
-export async function whileItHolds(
+export async function ifStillOwner(
   db: Kysely<AccountsSchema>,
   known: Credential | undefined,
   begin: () => Promise<SignedIn>,

@@ -1,7 +1,7 @@
 /** Choices about notices, the browsers that take pushes, and the cursors of what is sent. */
 import {
   DEFAULT_NOTICES,
-  type NoticeChoice,
+  type NotificationChoice,
   type PushSubscriptionBody,
   noticeChoice,
 } from '@sandlot/shared/chat/notifications'
@@ -9,7 +9,7 @@ import type { Kysely } from 'kysely'
 import type { Migration } from '../database/database.ts'
 import type { AccountsSchema } from '../tables/accounts.ts'
 
-export interface NoticesTables {
+export interface NotificationsTables {
   push_subscription: {
     endpoint: string
     userId: string
@@ -35,14 +35,14 @@ export interface PushTarget extends PushSubscriptionBody {
 /** Who a notice goes to, and by what ways. */
 export interface Recipient {
   email: string
-  choice: NoticeChoice
+  choice: NotificationChoice
   browsers: PushTarget[]
 }
 
-export interface NoticesStore {
+export interface NotificationsStore {
   /** Undefined: there is no such person. */
   recipient(userId: string): Promise<Recipient | undefined>
-  choose(userId: string, choice: NoticeChoice): Promise<void>
+  choose(userId: string, choice: NotificationChoice): Promise<void>
   /**
    * The browser of this sign-in takes pushes for this person, and no longer for another one. Of
    * more than `MAX_BROWSERS` the oldest go.
@@ -61,7 +61,7 @@ export interface NoticesStore {
 
 const MAX_BROWSERS = 20
 
-export function makeNotices(db: Kysely<AccountsSchema>): NoticesStore {
+export function makeNotifications(db: Kysely<AccountsSchema>): NotificationsStore {
   return {
     async recipient(userId) {
       const person = await db
@@ -149,12 +149,12 @@ export function makeNotices(db: Kysely<AccountsSchema>): NoticesStore {
 }
 
 /** A damaged row, or one of another version, is as if nothing had been chosen. */
-function toChoice(json: string): NoticeChoice {
+function toChoice(json: string): NotificationChoice {
   const read = noticeChoice.safeParse(JSON.parse(json))
   return read.success ? read.data : DEFAULT_NOTICES
 }
 
-export const noticesTables: Migration = {
+export const notificationsTables: Migration = {
   async up({ schema }) {
     await schema
       .createTable('push_subscription')

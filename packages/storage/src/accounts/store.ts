@@ -7,7 +7,7 @@ import type { NewAudit } from '@sandlot/shared/admin/audit'
 import type { ChangePersonRequest } from '@sandlot/shared/account/teams-api'
 import type { AuditLog } from '../audit/audit.ts'
 import type { AlertsStore } from './alerts.ts'
-import type { NoticesStore } from './notifications.ts'
+import type { NotificationsStore } from './notifications.ts'
 import type { TeamsStore } from './teams.ts'
 import type { KeyScope } from '@sandlot/shared/account/sign-in-api'
 import type { ExternalSignIns } from './external.ts'
@@ -87,7 +87,7 @@ export interface AccountsStore {
   createFirstAdministrator(user: Omit<NewUser, 'role'>): Promise<Account>
   readonly audit: AuditLog
   readonly teams: TeamsStore
-  readonly notices: NoticesStore
+  readonly notices: NotificationsStore
   readonly alerts: AlertsStore
   /** By name. */
   listUsers(): Promise<Account[]>

@@ -5,7 +5,7 @@
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { Worker } from 'node:worker_threads'
-import { FairTurns } from '@sandlot/shared/async/fair-queue'
+import { FairQueue } from '@sandlot/shared/async/fair-queue'
 import type { SearchQuery } from '@sandlot/shared/chat/search'
 import { type ErrorCode, SandlotError } from '@sandlot/shared/base/errors'
 import type { ReaderOf } from '../shares/shares.ts'
@@ -32,7 +32,7 @@ const MOST_WAITING = 32
 export class SearchThread {
   readonly #path: string
   readonly #file: URL
-  readonly #turns = new FairTurns(1)
+  readonly #turns = new FairQueue(1)
   /** The thread is of all who search: it begins in no one's context. */
   readonly #outside = AsyncLocalStorage.snapshot()
   #worker: Worker | undefined

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { SandlotError } from '@sandlot/shared/base/errors'
 import type { Transaction } from 'kysely'
 import { appendAudit } from '../audit/audit.ts'
-import { type NewNotice, insertNotices } from '../shares/notifications.ts'
+import { type NewNotification, insertNotifications } from '../shares/notifications.ts'
 import { endRules, insertRules } from './rules.ts'
 import type { SessionsSchema } from '../tables/sessions.ts'
 import type { Effects } from './store.ts'
@@ -48,8 +48,8 @@ export async function applyEffects(
     await recordRun(trx, charged, effects.runningPromptId, at)
   }
   if (effects.notices !== undefined) {
-    const approvers = await noticesOfApprovers(trx, session.id, effects.notices, at)
-    await insertNotices(trx, session.id, [...effects.notices, ...approvers], at)
+    const approvers = await approverNotifications(trx, session.id, effects.notices, at)
+    await insertNotifications(trx, session.id, [...effects.notices, ...approvers], at)
   }
   for (const line of effects.audit ?? []) await appendAudit(trx, line)
   if (effects.rules !== undefined) await insertRules(trx, session.userId, effects.rules)
@@ -66,12 +66,12 @@ export async function applyEffects(
 }
 
 /** People who are named to answer approvals get the owner's notice of one too. */
-async function noticesOfApprovers(
+async function approverNotifications(
   trx: Trx,
   sessionId: string,
-  notices: readonly NewNotice[],
+  notices: readonly NewNotification[],
   at: number,
-): Promise<NewNotice[]> {
+): Promise<NewNotification[]> {
   const asked = notices.filter(({ kind }) => kind === 'approval')
   if (asked.length === 0) return []
   const approvers = await trx

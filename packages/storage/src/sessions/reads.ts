@@ -7,7 +7,7 @@ import { MAX_CHUNK_BYTES } from './output-writer.ts'
 import { storedLedger } from '../replicas/ledger.ts'
 import { NO_USER, toEvent, toOutputRow, toSessionRow } from '../tables/rows.ts'
 import type { SessionsSchema } from '../tables/sessions.ts'
-import { chatReads, keptBy } from '../shares/chats.ts'
+import { chatReads, matchesMarks } from '../shares/chats.ts'
 import { replicaReads } from '../replicas/replicas.ts'
 import { retentionReads } from '../retention/retention.ts'
 import { searchTexts } from '../search/search.ts'
@@ -47,7 +47,7 @@ export function sessionReads(db: Kysely<SessionsSchema>): Omit<SessionReader, 'c
         sessionRows(db)
           .where(part)
           .$if(cwd !== undefined, (query) => query.where('cwd', '=', cwd ?? ''))
-          .$if(kept !== undefined, (query) => query.where(keptBy(userId, kept ?? {})))
+          .$if(kept !== undefined, (query) => query.where(matchesMarks(userId, kept ?? {})))
           .$if(title !== undefined, (query) => query.where(titleHas(title ?? '')))
           .$if(waiting, (query) => query.where(hasWaiting)),
       )

@@ -11,10 +11,10 @@ import type { SandboxLedger } from '@sandlot/sandbox/ledger'
 import type { AuditLog, AuditReads } from '../audit/audit.ts'
 import type { StorageError } from '../storage-error.ts'
 import type { RuleStore, UserRule } from './rules.ts'
-import type { NewNotice, NoticeRow } from '../shares/notifications.ts'
+import type { NewNotification, NotificationRow } from '../shares/notifications.ts'
 import type { InstructionRows } from '../people/instructions.ts'
 import type { AgentSettingsRows } from '../people/agent-settings.ts'
-import type { LineRows } from '../usage/prompt-queue.ts'
+import type { PromptQueueRows } from '../usage/prompt-queue.ts'
 import type { McpServerRows } from '../people/mcp-servers.ts'
 import type { ModelEndpointRows } from '../people/model-endpoints.ts'
 import type { PeopleRows } from '../people/people.ts'
@@ -23,7 +23,7 @@ import type { RetentionReads, RetentionRows } from '../retention/retention.ts'
 import type { SecretRows } from '../people/secrets.ts'
 import type { NoRoom } from './store-room.ts'
 import type { FoundTexts } from '../search/search.ts'
-import type { ChatReads, ChatRows, KeptFilter } from '../shares/chats.ts'
+import type { ChatReads, ChatRows, MarksFilter } from '../shares/chats.ts'
 import type { SearchQuery } from '@sandlot/shared/chat/search'
 import type { ReaderOf, ShareReads, ShareRows } from '../shares/shares.ts'
 import type { SpentTogether, UserSpent } from '../usage/usage.ts'
@@ -100,7 +100,7 @@ export interface SessionReader {
       /** True: only those in which an approval waits. */
       waiting?: boolean
       /** Only those that they keep so. */
-      kept?: KeptFilter
+      kept?: MarksFilter
     },
   ): Promise<SessionRow[]>
   /** What is found in this reader's own chats and in those that are shared with them. */
@@ -113,7 +113,7 @@ export interface SessionReader {
   /** The JSON that was stored with `Effects.requestFrame` under this digest. */
   requestFrame(hash: string): Promise<string | undefined>
   /** Rows of the outbox with a larger id, in order. */
-  noticesAfter(id: number, limit: number): Promise<NoticeRow[]>
+  noticesAfter(id: number, limit: number): Promise<NotificationRow[]>
   /** Stored bytes `[from, to)`; shorter where fewer are stored. */
   readOutput(sessionId: string, callId: string, from: number, to: number): Promise<Uint8Array>
   close(): Promise<void>
@@ -135,7 +135,7 @@ export interface Effects {
   /** Rejected with `conflict` (whole transaction) when it was answered before. */
   approvalAnswered?: { toolCallId: string; answeredAt: number; optionId: string | null; by: string }
   /** To people who may be away. */
-  notices?: readonly NewNotice[]
+  notices?: readonly NewNotification[]
   /** Lines of the audit log. */
   audit?: readonly NewAudit[]
   /** Rules that this user keeps from now on. */
@@ -267,7 +267,7 @@ export interface SessionStore extends SessionReader, SessionRecords {
   readonly chats: ChatRows
   readonly agentSettings: AgentSettingsRows
   readonly modelEndpoints: ModelEndpointRows
-  readonly line: LineRows
+  readonly line: PromptQueueRows
   readonly mcpServers: McpServerRows
   /** Once a replica is registered, writes with an epoch need the session's user to be claimed. */
   readonly replicas: ReplicaRows

@@ -36,7 +36,7 @@ export interface ChatMark {
 }
 
 /** Which of the chats that a person sees. What is absent makes no difference. */
-export interface KeptFilter {
+export interface MarksFilter {
   archived?: boolean | undefined
   pinned?: boolean | undefined
   project?: string | undefined
@@ -189,7 +189,7 @@ export function noProject(): SandlotError {
 }
 
 /** A condition on sessions: as this person keeps them. */
-export function keptBy(userId: string, { archived, pinned, project }: KeptFilter) {
+export function matchesMarks(userId: string, { archived, pinned, project }: MarksFilter) {
   return (query: ExpressionBuilder<SessionsSchema, 'sessions'>) => {
     const marked = query.selectFrom('chat_marks').select('session_id').where('user_id', '=', userId)
     return query.and([

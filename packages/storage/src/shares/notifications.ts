@@ -2,16 +2,16 @@
  * The outbox of notices: a row for each person who may want to know, written in the transaction of
  * what happened. The service reads it after a cursor of its own, so nothing here is marked as sent.
  */
-import type { NoticeKind } from '@sandlot/shared/chat/notifications'
+import type { NotificationKind } from '@sandlot/shared/chat/notifications'
 import type { Kysely, Transaction } from 'kysely'
 import type { SessionsSchema } from '../tables/sessions.ts'
 
-export interface NoticesTable {
+export interface NotificationsTable {
   /** Grows with every row, also over those that were pruned. */
   id: number
   at: number
   user_id: string
-  kind: NoticeKind
+  kind: NotificationKind
   session_id: string
   /** Of an approval its call, of an end its prompt, of a mention its comment. */
   ref: string
@@ -20,15 +20,15 @@ export interface NoticesTable {
 }
 
 /** A notice to one person. */
-export interface NewNotice {
+export interface NewNotification {
   userId: string
-  kind: NoticeKind
+  kind: NotificationKind
   ref: string
   /** The tool's name, or who mentioned or shared; never what a tool is called with, or any text. */
   about?: string
 }
 
-export interface NoticeRow extends NewNotice {
+export interface NotificationRow extends NewNotification {
   id: number
   /** Epoch milliseconds. */
   at: number
@@ -42,10 +42,10 @@ const KEPT_MS = 24 * 60 * 60_000
 const MAX_ABOUT_CHARS = 200
 
 /** In the transaction of what happened. Prunes old ones. */
-export async function insertNotices(
+export async function insertNotifications(
   trx: Transaction<SessionsSchema>,
   sessionId: string,
-  notices: readonly NewNotice[],
+  notices: readonly NewNotification[],
   at: number,
 ): Promise<void> {
   if (notices.length === 0) return
@@ -92,7 +92,7 @@ export async function readNotices(
   db: Kysely<SessionsSchema>,
   after: number,
   limit: number,
-): Promise<NoticeRow[]> {
+): Promise<NotificationRow[]> {
   const rows = await db
     .selectFrom('notices')
     .leftJoin('approvals', (join) =>
@@ -119,7 +119,7 @@ export async function readNotices(
 }
 
 /** A migration. */
-export async function addNotices({ schema }: Kysely<unknown>): Promise<void> {
+export async function addNotifications({ schema }: Kysely<unknown>): Promise<void> {
   await schema
     .createTable('notices')
     .addColumn('id', 'bigint', (column) => column.primaryKey())

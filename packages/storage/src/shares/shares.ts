@@ -6,7 +6,7 @@ import type { NewAudit } from '@sandlot/shared/admin/audit'
 import type { Share, ShareAccess, Snapshot } from '@sandlot/shared/chat/shares'
 import type { Kysely, Selectable } from 'kysely'
 import { appendAudit, inTransaction } from '../audit/audit.ts'
-import { insertNotices } from './notifications.ts'
+import { insertNotifications } from './notifications.ts'
 import type { SessionsSchema } from '../tables/sessions.ts'
 
 /** Shares of one chat, and snapshots of one. */
@@ -187,7 +187,7 @@ export function storedShares(db: Kysely<SessionsSchema>): ShareRows {
         const notices = told.map(
           (userId) => ({ userId, kind: 'shared', ref: kept.id, about: tell?.about }) as const,
         )
-        await insertNotices(trx, sessionId, notices, kept.createdAt)
+        await insertNotifications(trx, sessionId, notices, kept.createdAt)
         return kept
       }),
     remove: (sessionId, id, audit) =>

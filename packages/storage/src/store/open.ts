@@ -15,7 +15,7 @@ import { storedRules } from '../sessions/rules.ts'
 import { type SessionsSchema, sessionsMigrations } from '../tables/sessions.ts'
 import { storedInstructions } from '../people/instructions.ts'
 import { storedAgentSettings } from '../people/agent-settings.ts'
-import { storedLine } from '../usage/prompt-queue.ts'
+import { storedPromptQueue } from '../usage/prompt-queue.ts'
 import { storedMcpServers } from '../people/mcp-servers.ts'
 import { storedModelEndpoints } from '../people/model-endpoints.ts'
 import { storedPeople } from '../people/people.ts'
@@ -89,7 +89,7 @@ export async function openSessionStore(
     chats: withTypedFailures(health, storedChats(db)),
     agentSettings: withTypedFailures(health, storedAgentSettings(db)),
     modelEndpoints: withTypedFailures(health, storedModelEndpoints(db)),
-    line: withTypedFailures(health, storedLine(db)),
+    line: withTypedFailures(health, storedPromptQueue(db)),
     replicas: withTypedFailures(health, replicas),
     mcpServers: withTypedFailures(health, storedMcpServers(db)),
     appendOutput: (sessionId, callId, offset, bytes, epoch) =>

@@ -9,7 +9,7 @@ import type { Role } from '@sandlot/shared/account/role'
 import type { Migrations } from '../database/database.ts'
 import { addAudit } from '../audit/audit.ts'
 import { type AlertsTables, alertsTables } from '../accounts/alerts.ts'
-import { type NoticesTables, noticesTables } from '../accounts/notifications.ts'
+import { type NotificationsTables, notificationsTables } from '../accounts/notifications.ts'
 import { type ServicesTables, servicesKeys, servicesTables } from '../accounts/services.ts'
 import { type UploadsTable, uploadsTable } from '../accounts/uploads.ts'
 import { authTables } from '../accounts/migrations/001-auth-tables.ts'
@@ -23,7 +23,7 @@ import { signIn } from '../accounts/migrations/006-sign-in.ts'
 import { keyScopes } from '../accounts/migrations/007-key-scopes.ts'
 import { secondFactor } from '../accounts/migrations/008-second-factor.ts'
 
-export interface AccountsSchema extends NoticesTables, AlertsTables, ServicesTables {
+export interface AccountsSchema extends NotificationsTables, AlertsTables, ServicesTables {
   auth_user: {
     id: string
     name: string
@@ -153,7 +153,7 @@ export const accountsMigrations: Migrations = {
   '008_second_factor': secondFactor,
   '009_password_resets': passwordResets,
   '010_team_seeds': teamSeeds,
-  '012_notices': noticesTables,
+  '012_notices': notificationsTables,
   '013_alerts': alertsTables,
   '014_audit': { up: addAudit },
   '015_services': servicesTables,

@@ -9,10 +9,10 @@ import type { Migrations } from '../database/database.ts'
 import { dialectOf } from '../database/dialect.ts'
 import { addCommits } from '../database/known-commits.ts'
 import { type InstructionsTable, addInstructions } from '../people/instructions.ts'
-import { type LineTable, addLine } from '../usage/prompt-queue.ts'
+import { type PromptQueueTable, addPromptQueue } from '../usage/prompt-queue.ts'
 import { type McpServersTable, addMcpServers } from '../people/mcp-servers.ts'
 import { type ModelEndpointsTable, addModelEndpoints } from '../people/model-endpoints.ts'
-import { type NoticesTable, addNotices } from '../shares/notifications.ts'
+import { type NotificationsTable, addNotifications } from '../shares/notifications.ts'
 import { type RulesTable, addRuleEnds, addRules } from '../sessions/rules.ts'
 import { type SecretsTable, addSecrets } from '../people/secrets.ts'
 import { type AgentSettingsTable, addAgentSettings } from '../people/agent-settings.ts'
@@ -170,14 +170,14 @@ export interface SessionsSchema extends UsageSumsTables {
   agent_settings: AgentSettingsTable
   shares: SharesTable
   snapshots: SnapshotsTable
-  notices: NoticesTable
+  notices: NotificationsTable
   search_texts: SearchTextsTable
   model_endpoints: ModelEndpointsTable
   mcp_servers: McpServersTable
   chat_marks: ChatMarksTable
   projects: ProjectsTable
   retention: RetentionTable
-  line: LineTable
+  line: PromptQueueTable
   replicas: ReplicasTable
   owners: OwnersTable
   changes: ChangesTable
@@ -201,14 +201,14 @@ export const sessionsMigrations: Migrations = {
   '015_roles_of_people': { up: addRolesOfPeople },
   '016_agent_settings': { up: addAgentSettings },
   '018_shares': { up: addShares },
-  '021_notices': { up: addNotices },
+  '021_notices': { up: addNotifications },
   '023_search': { up: addSearch },
   '030_model_endpoints': { up: addModelEndpoints },
   '033_chat_marks': { up: addChatMarks },
   '034_ends': { up: addEnds },
   '035_whose_usage': { up: addWhoseUsage },
   '036_usage_sums': { up: addUsageSums },
-  '038_line': { up: addLine },
+  '038_line': { up: addPromptQueue },
   '039_audit': { up: addAudit },
   '041_retention': { up: addRetention },
   '042_mcp_servers': { up: addMcpServers },

@@ -2,7 +2,7 @@
 import type { Kysely } from 'kysely'
 import type { SessionsSchema } from '../tables/sessions.ts'
 
-export interface LineTable {
+export interface PromptQueueTable {
   prompt_id: string
   user_id: string
   model: string
@@ -22,7 +22,7 @@ interface WaitingRecord {
   served: number
 }
 
-export interface LineRows {
+export interface PromptQueueRows {
   /** What came first is first. */
   all(): Promise<WaitingRecord[]>
   put(record: WaitingRecord): Promise<void>
@@ -30,7 +30,7 @@ export interface LineRows {
   remove(promptId: string, person: string, served: number): Promise<void>
 }
 
-export function storedLine(db: Kysely<SessionsSchema>): LineRows {
+export function storedPromptQueue(db: Kysely<SessionsSchema>): PromptQueueRows {
   return {
     async all() {
       const rows = await db.selectFrom('line').selectAll().orderBy('joined').execute()
@@ -52,7 +52,7 @@ export function storedLine(db: Kysely<SessionsSchema>): LineRows {
 }
 
 /** The migration. */
-export async function addLine(db: Kysely<unknown>): Promise<void> {
+export async function addPromptQueue(db: Kysely<unknown>): Promise<void> {
   await db.schema
     .createTable('line')
     .addColumn('prompt_id', 'text', (column) => column.primaryKey())

@@ -1,7 +1,7 @@
 /** The outbox of notices with several writers: whoever reads on after a number misses no row. */
 import type { Kysely } from 'kysely'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { insertNotices, readNotices } from '../../src/shares/notifications.ts'
+import { insertNotifications, readNotices } from '../../src/shares/notifications.ts'
 import { openSessionStore } from '../../src/store/open.ts'
 import type { SessionsSchema } from '../../src/tables/sessions.ts'
 import type { SessionStore } from '../../src/sessions/store.ts'
@@ -31,7 +31,7 @@ describeOnPostgres('on PostgreSQL', (postgres) => {
   test('a row of a transaction that commits later has a larger number', async () => {
     const [begun, commit] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
     const slow = db.transaction().execute(async (trx) => {
-      await insertNotices(trx, 's_1', [notice('slow'), notice('slow too')], Date.now())
+      await insertNotifications(trx, 's_1', [notice('slow'), notice('slow too')], Date.now())
       begun.resolve()
       await commit.promise
     })
@@ -39,7 +39,7 @@ describeOnPostgres('on PostgreSQL', (postgres) => {
     let isDone = false
     const quick = db
       .transaction()
-      .execute((trx) => insertNotices(trx, 's_2', [notice('quick')], Date.now()))
+      .execute((trx) => insertNotifications(trx, 's_2', [notice('quick')], Date.now()))
       .then(() => (isDone = true))
     await new Promise((resolve) => setTimeout(resolve, 100))
     // It waits for the number, so that what is read between the two is not skipped.
@@ -55,7 +55,7 @@ describeOnPostgres('on PostgreSQL', (postgres) => {
     const writing = Promise.all(
       Array.from({ length: 60 }, (_, index) =>
         db.transaction().execute(async (trx) => {
-          await insertNotices(trx, index % 2 === 0 ? 's_1' : 's_2', [notice(`n${index}`)], Date.now())
+          await insertNotifications(trx, index % 2 === 0 ? 's_1' : 's_2', [notice(`n${index}`)], Date.now())
           await new Promise((resolve) => setTimeout(resolve, index % 5))
         }),
       ),

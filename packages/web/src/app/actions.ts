@@ -25,7 +25,7 @@ import { useChat, useChatState } from '../state/chat-context.ts'
 import { MODE_WORDS } from '../chat/composer/mode-menu.tsx'
 import { useReadingOf } from '../state/reading.ts'
 import { PANELS } from '../workspace/dock.tsx'
-import { useDesk } from '../state/use-workspace.ts'
+import { useWorkspace } from '../state/use-workspace.ts'
 import { ownKeys } from '../lib/own-keys.ts'
 import { type Shortcut, keysOf } from '../lib/shortcuts.ts'
 import { setTheme } from '../lib/theme.ts'
@@ -60,7 +60,7 @@ export interface FrameActions {
 export function useActions(frame: FrameActions): PaletteGroup[] {
   const { chat, me, onSignedOut } = useChat()
   const [, navigate] = useLocation()
-  const desk = useDesk()
+  const desk = useWorkspace()
   const setPending = usePendingList((state) => state.setOpen)
   const sessionId = useChatState((state) => state.activeId)
   const known = useChatState(({ views }) => sessionId !== null && (views[sessionId]?.transcript.seq ?? 0) > 0)

@@ -10,7 +10,7 @@ import { PeopleHere } from '../chat/sharing/people-here.tsx'
 import { useReadingOf } from '../state/reading.ts'
 import { useGlobalKeys } from '../chat/use-global-keys.ts'
 import { Dock } from '../workspace/dock.tsx'
-import { useDesk } from '../state/use-workspace.ts'
+import { useWorkspace } from '../state/use-workspace.ts'
 import { copyLastCode, copyLastReply } from './copy-last.ts'
 import { browserStorage } from '../lib/storage.ts'
 import { useIsWide } from '../lib/wide.ts'
@@ -34,7 +34,7 @@ export function Layout(props: { children: ReactNode }) {
   const wide = useIsWide()
   const [shown, setShown] = useState(() => browserStorage('local').get(SIDEBAR_KEY) !== 'hidden')
   const [drawer, setDrawer] = useState(false)
-  const desk = useDesk()
+  const desk = useWorkspace()
   const [palette, setPalette] = useState(false)
   const [typed, setTyped] = useState('')
   const closePalette = () => {

@@ -3,7 +3,7 @@ import type { ChangesEntry } from '@sandlot/shared/transcript/entries'
 import { ChevronRight, FileDiff } from 'lucide-react'
 import { memo, useId, useState } from 'react'
 import { useReading } from '../state/reading.ts'
-import { useDesk } from '../state/use-workspace.ts'
+import { useWorkspace } from '../state/use-workspace.ts'
 import { cn } from '../lib/cn.ts'
 import { changedWords, linesOf } from '@sandlot/shared/transcript/change-words'
 import { FileLine, LineCounts, MoreFiles } from './file-line.tsx'
@@ -16,7 +16,7 @@ const BUTTON =
 export const ChangesLine = memo(function ChangesLine(props: { entry: ChangesEntry }) {
   const { entry } = props
   const { access, snapshot } = useReading()
-  const { open } = useDesk()
+  const { open } = useWorkspace()
   const [named, setNamed] = useState(false)
   const listId = useId()
   const words = (

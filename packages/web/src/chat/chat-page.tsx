@@ -38,11 +38,11 @@ import { useDraft } from './composer/drafts.ts'
 import { useTakeHanded } from '../state/composer-text.ts'
 import { mentionsIn } from './sharing/mentions.ts'
 import { Typing } from './sharing/people-here.tsx'
-import { MODE_SAYS } from '../state/mode-effects.ts'
+import { MODE_EFFECTS } from '../state/mode-effects.ts'
 import { ReadingProvider, useMentionable, useReadingOf } from '../state/reading.ts'
 import { DropZone } from './drop-zone.tsx'
 import { useGlobalKeys } from './use-global-keys.ts'
-import { useDesk } from '../state/use-workspace.ts'
+import { useWorkspace } from '../state/use-workspace.ts'
 import { quotePath } from '@sandlot/shared/base/quoted-path'
 import { useNewInProject, useSeen } from '../state/chat-hooks.tsx'
 import { readAgain } from '../net/images.ts'
@@ -370,7 +370,7 @@ function InSandboxOf({ owner, ceiling }: { owner: Author; ceiling: Mode | null }
       <PersonMark {...owner} className="size-4.5 text-[0.5rem]" />
       <span className="truncate">
         Runs in the sandbox of <Revealed text={owner.name} />
-        {ceiling !== null && `; ${MODE_SAYS[ceiling]}`}
+        {ceiling !== null && `; ${MODE_EFFECTS[ceiling]}`}
       </span>
     </span>
   )
@@ -446,7 +446,7 @@ function PortsCard({ sessionId }: { sessionId: string | null }) {
             size="sm"
             onClick={() => {
               setSeen(ports)
-              useDesk.getState().open('app')
+              useWorkspace.getState().open('app')
             }}
           >
             Show it

@@ -5,7 +5,7 @@
 import { messageOf } from '@sandlot/shared/base/errors'
 import { ImagePlus, Paperclip } from 'lucide-react'
 import { type DragEvent, type ReactNode, useRef, useState } from 'react'
-import { useDesk } from '../state/use-workspace.ts'
+import { useWorkspace } from '../state/use-workspace.ts'
 import { splitDrop } from '../state/dropped.ts'
 import { ATTACHED, addUploads } from '../state/uploads.ts'
 import { showToast } from '../ui/toasts.tsx'
@@ -44,7 +44,7 @@ export function DropZone(props: {
         // What takes files says that these files cannot be seen by the chat.
         if (props.onlyImages) return props.onFiles([...event.dataTransfer.files])
         // There is their progress, and what is there already is asked about.
-        useDesk.getState().open('files')
+        useWorkspace.getState().open('files')
         entries().then(addUploads, (error: unknown) => showToast(messageOf(error)))
         props.onFolders(folders)
       }}

@@ -5,14 +5,14 @@
 import { FileX } from 'lucide-react'
 import type { ReactNode } from 'react'
 import { useReading } from '../state/reading.ts'
-import { useDesk } from '../state/use-workspace.ts'
+import { useWorkspace } from '../state/use-workspace.ts'
 import { revealedText } from '../lib/invisible.ts'
 import { fileUrl } from '../net/files.ts'
 import { usePicture } from './use-picture.ts'
 
 export function WorkspaceLink(props: { path: string; children: ReactNode }) {
   const { access } = useReading()
-  const { openFile } = useDesk()
+  const { openFile } = useWorkspace()
   // Of a workspace that is not the reader's.
   if (access !== 'own') return <>{props.children}</>
   return (
@@ -51,7 +51,7 @@ export function WorkspaceImage(props: { path: string; alt: string }) {
 }
 
 function OwnImage({ path, name }: { path: string; name: string }) {
-  const { openFile } = useDesk()
+  const { openFile } = useWorkspace()
   const { picture, onError } = usePicture(path)
   if (picture.state === 'reading' || picture.state === 'shown')
     return (

@@ -1,8 +1,8 @@
 /** Notices to this person, and pushes to this browser: `/service-worker.js` shows them. */
 import {
-  type NoticeChoice,
-  type NoticeSettings,
-  type NoticeTest,
+  type NotificationChoice,
+  type NotificationSettings,
+  type NotificationTest,
   noticeSettings,
   noticeTest,
   pushKey,
@@ -72,17 +72,17 @@ export async function renewPush(): Promise<void> {
   await subscribePush()
 }
 
-export function fetchNoticeSettings(): Promise<NoticeSettings> {
+export function fetchNotificationSettings(): Promise<NotificationSettings> {
   return call(noticeSettings, 'GET', '/api/notices/settings')
 }
 
 /** Answers what is kept. */
-export function saveNoticeChoice(choice: NoticeChoice): Promise<NoticeSettings> {
+export function saveNotificationChoice(choice: NotificationChoice): Promise<NotificationSettings> {
   return call(noticeSettings, 'PUT', '/api/notices/settings', choice)
 }
 
 /** One notice by every way there is. */
-export function testNotices(): Promise<NoticeTest> {
+export function testNotifications(): Promise<NotificationTest> {
   return call(noticeTest, 'POST', '/api/notices/test')
 }
 

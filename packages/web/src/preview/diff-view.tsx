@@ -1,7 +1,7 @@
 import { Download, PanelRight } from 'lucide-react'
 import { memo, useMemo } from 'react'
 import { type DiffLine, lineDiff } from '@sandlot/shared/transcript/line-diff'
-import { useDesk } from '../state/use-workspace.ts'
+import { useWorkspace } from '../state/use-workspace.ts'
 import { fileUrl } from '../net/files.ts'
 
 const MARK = { same: ' ', add: '+', del: '−' }
@@ -20,7 +20,7 @@ export const DiffView = memo(function DiffView(props: {
 }) {
   const diff = useMemo(() => lineDiff(props.oldText, props.newText), [props.oldText, props.newText])
   const lines = diff.hunks.reduce((sum, hunk) => sum + hunk.length, 0)
-  const { openFile } = useDesk()
+  const { openFile } = useWorkspace()
   const { file } = props
   let left = MAX_LINES
   return (

@@ -14,7 +14,7 @@ import {
 } from 'lucide-react'
 import { useEffect, useMemo, useState } from 'react'
 import { useReading } from '../state/reading.ts'
-import { useDesk } from '../state/use-workspace.ts'
+import { useWorkspace } from '../state/use-workspace.ts'
 import { cn } from '../lib/cn.ts'
 import { revealedText } from '../lib/invisible.ts'
 import { useSeen } from '../lib/use-seen.ts'
@@ -38,7 +38,7 @@ const ICONS: Partial<Record<Kind, LucideIcon>> = {
 /** `flat`: within a frame that is there already. */
 export function FileCard(props: { path: string; flat?: boolean }) {
   const { path, flat = false } = props
-  const { openFile } = useDesk()
+  const { openFile } = useWorkspace()
   const [element, seen] = useSeen<HTMLDivElement>()
   const [size, setSize] = useState<number | null | undefined>()
   const kind = kindByName(path) ?? 'bytes'

@@ -9,7 +9,7 @@ import { Alert } from '../ui/alert.tsx'
 import { Button } from '../ui/button.tsx'
 import { CopyButton } from '../ui/copy-button.tsx'
 import { INPUT } from '../ui/field.tsx'
-import { KeptLine } from './revocable-row.tsx'
+import { RevocableRow } from './revocable-row.tsx'
 import { useAttempt } from '../lib/use-attempt.ts'
 
 const SCOPE_WORDS: Record<KeyScope, string> = {
@@ -73,7 +73,7 @@ export function ApiKeys() {
       {keys !== null && keys.length > 0 && (
         <ul className="divide-y divide-line rounded-lg border border-line">
           {keys.map((key) => (
-            <KeptLine
+            <RevocableRow
               key={key.id}
               name={key.name}
               title={<span className="block truncate text-sm font-medium">{key.name}</span>}

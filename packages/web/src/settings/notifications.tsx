@@ -1,20 +1,20 @@
 /** Which notices a person gets, by push and by e-mail, and whether this browser shows them. */
 import {
   NOTICE_KINDS,
-  type NoticeKind,
-  type NoticeSettings,
-  type NoticeTest,
+  type NotificationKind,
+  type NotificationSettings,
+  type NotificationTest,
 } from '@sandlot/shared/chat/notifications'
 import { useState } from 'react'
 import { formatCount } from '../lib/format.ts'
 import { turnSound, useIsSoundOn } from '../lib/notifications.ts'
 import {
-  fetchNoticeSettings,
+  fetchNotificationSettings,
   pushState,
   type PushState,
-  saveNoticeChoice,
+  saveNotificationChoice,
   subscribePush,
-  testNotices,
+  testNotifications,
   unsubscribePush,
 } from '../net/push.ts'
 import { Alert } from '../ui/alert.tsx'
@@ -23,7 +23,7 @@ import { Part } from './part.tsx'
 import { NotificationSwitch } from './preferences.tsx'
 import { useAttempt, useOnShow } from '../lib/use-attempt.ts'
 
-const KINDS: Record<NoticeKind, { title: string; text: string }> = {
+const KINDS: Record<NotificationKind, { title: string; text: string }> = {
   approval: { title: 'A chat waits for you', text: 'For an approval or an answer.' },
   ended: { title: 'An answer is there', text: 'What you asked for is done or has ended.' },
   mentioned: { title: 'You are mentioned', text: 'In a comment of a shared chat.' },
@@ -31,23 +31,23 @@ const KINDS: Record<NoticeKind, { title: string; text: string }> = {
 }
 
 export function Notifications() {
-  const [settings, setSettings] = useState<NoticeSettings | null>(null)
+  const [settings, setSettings] = useState<NotificationSettings | null>(null)
   const [device, setDevice] = useState<PushState | null>(null)
-  const [tested, setTested] = useState<NoticeTest | null>(null)
+  const [tested, setTested] = useState<NotificationTest | null>(null)
   const isSoundOn = useIsSoundOn()
   const { busy, problem, attempt } = useAttempt()
   const read = async () => {
     setDevice(await pushState())
-    setSettings(await fetchNoticeSettings())
+    setSettings(await fetchNotificationSettings())
   }
   useOnShow(() => void attempt(read))
-  const choose = (kind: NoticeKind, way: 'push' | 'mail', on: boolean) => {
+  const choose = (kind: NotificationKind, way: 'push' | 'mail', on: boolean) => {
     if (settings === null) return
     const choice = { ...settings.choice, [kind]: { ...settings.choice[kind], [way]: on } }
     setSettings({ ...settings, choice })
     void attempt(async () => {
       try {
-        setSettings(await saveNoticeChoice(choice))
+        setSettings(await saveNotificationChoice(choice))
       } catch (error) {
         setSettings(settings)
         throw error
@@ -91,7 +91,7 @@ export function Notifications() {
             <div className="flex flex-wrap items-center gap-3">
               <Button
                 disabled={busy}
-                onClick={() => void attempt(async () => setTested(await testNotices()))}
+                onClick={() => void attempt(async () => setTested(await testNotifications()))}
               >
                 Send a test
               </Button>
@@ -131,8 +131,8 @@ function ThisBrowser(props: { state: PushState | null; busy: boolean; onTurn: (o
 }
 
 function Choices(props: {
-  settings: NoticeSettings
-  onChoose: (kind: NoticeKind, way: 'push' | 'mail', on: boolean) => void
+  settings: NotificationSettings
+  onChoose: (kind: NotificationKind, way: 'push' | 'mail', on: boolean) => void
 }) {
   const { choice, mail } = props.settings
   return (
@@ -182,7 +182,7 @@ function Choices(props: {
   )
 }
 
-function waysWords({ browsers, mail }: NoticeSettings): string {
+function waysWords({ browsers, mail }: NotificationSettings): string {
   const pushes =
     browsers === 0
       ? 'No browser of yours takes pushes yet.'
@@ -190,7 +190,7 @@ function waysWords({ browsers, mail }: NoticeSettings): string {
   return mail ? pushes : `${pushes} This Sandlot sends no e-mail; whoever runs it can set that up.`
 }
 
-function testWords({ push, mail }: NoticeTest): string {
+function testWords({ push, mail }: NotificationTest): string {
   const words = [
     push.sent === 0 ? 'No push was sent.' : `Sent to ${formatCount(push.sent, 'browser')}.`,
     ...push.problems,

@@ -5,7 +5,7 @@ import { Button } from '../ui/button.tsx'
  * One thing that is kept, and the way to be rid of it. `act` and `name` make the accessible name:
  * “Revoke nightly”; `label` is that name where the two alone are no sentence.
  */
-export function KeptLine(props: {
+export function RevocableRow(props: {
   name: string
   title: ReactNode
   detail: ReactNode

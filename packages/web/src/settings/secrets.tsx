@@ -5,7 +5,7 @@ import { fetchSecrets, removeSecret, setSecret } from '../net/routes.ts'
 import { Alert } from '../ui/alert.tsx'
 import { Button } from '../ui/button.tsx'
 import { INPUT } from '../ui/field.tsx'
-import { KeptLine } from './revocable-row.tsx'
+import { RevocableRow } from './revocable-row.tsx'
 import { useAttempt } from '../lib/use-attempt.ts'
 
 /**
@@ -43,7 +43,7 @@ export function Secrets() {
       {secrets !== null && secrets.length > 0 && (
         <ul className="divide-y divide-line rounded-lg border border-line">
           {secrets.map((secret) => (
-            <KeptLine
+            <RevocableRow
               key={secret.name}
               name={secret.name}
               title={<code className="block truncate text-sm font-medium">{secret.name}</code>}

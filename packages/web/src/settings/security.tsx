@@ -25,7 +25,7 @@ import { Field } from '../ui/field.tsx'
 import { PasswordField, PasswordOwner } from '../ui/password-field.tsx'
 import { Spinner } from '../ui/spinner.tsx'
 import { Password } from './account.tsx'
-import { KeptLine } from './revocable-row.tsx'
+import { RevocableRow } from './revocable-row.tsx'
 import { Part } from './part.tsx'
 import { useAttempt, useOnShow } from '../lib/use-attempt.ts'
 
@@ -119,7 +119,7 @@ function SignInLine(props: { signIn: SignInEntry; busy: boolean; onEnd: () => vo
       </li>
     )
   return (
-    <KeptLine
+    <RevocableRow
       name={device}
       title={title}
       detail={detail}
@@ -146,7 +146,7 @@ function Providers(props: {
       {account.providers.length > 0 && (
         <ul aria-label="Linked providers" className="divide-y divide-line rounded-lg border border-line">
           {account.providers.map(({ id, name, linkedAt }) => (
-            <KeptLine
+            <RevocableRow
               key={id}
               name={name}
               title={<span className="block truncate text-sm font-medium">{name}</span>}

@@ -16,7 +16,7 @@ import { Alert } from '../ui/alert.tsx'
 import { Button } from '../ui/button.tsx'
 import { ConfirmDialog } from '../ui/confirm-dialog.tsx'
 import { Revealed } from '../ui/revealed.tsx'
-import { beginIn, chooseNone, loadProjects, mark, useKeeping } from '../state/chat-list-state.ts'
+import { beginIn, chooseNone, loadProjects, mark, useChatListState } from '../state/chat-list-state.ts'
 import { type ListGroup, listGroups } from './list-groups.ts'
 import { ProjectDialog } from './project-dialog.tsx'
 import { SessionItem } from './session-item.tsx'
@@ -38,7 +38,7 @@ export function ChatList(props: {
   const sessions = useChatState((state) => state.sessions)
   const more = useChatState((state) => state.nextPage !== null)
   const activeId = useChatState((state) => state.activeId)
-  const { projects, doomed, chosen } = useKeeping()
+  const { projects, doomed, chosen } = useChatListState()
   const [inArchive, setInArchive] = useState(false)
   const [problem, setProblem] = useState<string | null>(null)
   /** `null`: a new one. */
@@ -220,7 +220,7 @@ function Chosen(props: { chosen: ReadonlySet<string>; onDelete: (sessionIds: rea
 
 function ArchiveList(props: { onBack: () => void; item: (summary: SessionSummary) => React.ReactNode }) {
   const sessions = useChatState((state) => state.sessions)
-  const doomed = useKeeping((state) => state.doomed)
+  const doomed = useChatListState((state) => state.doomed)
   const [problem, setProblem] = useState<string | null>(null)
   const { found, more } = usePages('archive', async (before) => {
     const { sessions: items, next } = await fetchArchived(before)

@@ -5,7 +5,7 @@ import { SlidersHorizontal } from 'lucide-react'
 import { useEffect, useState } from 'react'
 import { useChat, useChatState } from '../state/chat-context.ts'
 import { cn } from '../lib/cn.ts'
-import { useKeeping } from '../state/chat-list-state.ts'
+import { useChatListState } from '../state/chat-list-state.ts'
 import { Alert } from '../ui/alert.tsx'
 import { Button } from '../ui/button.tsx'
 import { SearchHits } from './search-hits.tsx'
@@ -202,7 +202,7 @@ function Who({ authors, said, choice }: { authors: readonly Author[]; said: Said
 }
 
 function InProject({ choice }: { choice: Choice }) {
-  const projects = useKeeping((state) => state.projects)
+  const projects = useChatListState((state) => state.projects)
   if (projects === null || projects.length === 0) return null
   const named = Object.fromEntries(projects.map(({ id, name }) => [id, `In ${name}`]))
   return choice('Project', 'project', { '': 'In any project or none', ...named })

@@ -6,7 +6,7 @@ import { cn } from '../lib/cn.ts'
 import { PersonMark } from '../ui/person-mark.tsx'
 import { Revealed } from '../ui/revealed.tsx'
 import { Spinner } from '../ui/spinner.tsx'
-import { toggleChosen, useKeeping } from '../state/chat-list-state.ts'
+import { toggleChosen, useChatListState } from '../state/chat-list-state.ts'
 import { SessionMenu } from './session-menu.tsx'
 
 /** One line of the list: title, and what goes on there. */
@@ -22,7 +22,7 @@ export const SessionItem = memo(function SessionItem(props: {
   const { owner, sessionId } = summary
   const title = summary.title ?? 'New chat'
   const host = useRef<HTMLLIElement>(null)
-  const isChosen = useKeeping(({ chosen }) => chosen?.has(sessionId))
+  const isChosen = useChatListState(({ chosen }) => chosen?.has(sessionId))
   // What is on the screen is being read.
   const unread = summary.unread === true && !props.active
   return (

@@ -21,7 +21,7 @@ import type { ReactNode, RefObject } from 'react'
 import { useChat } from '../state/chat-context.ts'
 import { cn } from '../lib/cn.ts'
 import { Revealed } from '../ui/revealed.tsx'
-import { choose, mark, useKeeping } from '../state/chat-list-state.ts'
+import { choose, mark, useChatListState } from '../state/chat-list-state.ts'
 
 const POPUP =
   'popup max-h-(--available-height) min-w-48 overflow-y-auto rounded-xl border border-line bg-raised p-1.5 shadow-3 outline-none'
@@ -42,7 +42,7 @@ export function SessionMenu(props: {
   const { summary, host } = props
   const { sessionId, owner, pinned, archived, unread, running } = summary
   const { me } = useChat()
-  const projects = useKeeping((state) => state.projects)
+  const projects = useChatListState((state) => state.projects)
   const sessionIds = [sessionId]
   const isOwn = owner === undefined && me.role !== 'guest'
   return (

@@ -12,7 +12,7 @@ import { Kbd } from '../ui/kbd.tsx'
 import { LogoMark } from '../ui/logo.tsx'
 import { Spinner } from '../ui/spinner.tsx'
 import { ChatList } from './chat-list.tsx'
-import { beginIn, useKeeping } from '../state/chat-list-state.ts'
+import { beginIn, useChatListState } from '../state/chat-list-state.ts'
 import { SearchResults } from './search-results.tsx'
 import { useNamed } from './use-search.ts'
 
@@ -24,7 +24,7 @@ export function Sidebar(props: { onPick: () => void; onSettings: () => void }) {
   const { me } = useChat()
   const own = useOwnKeys()
   const sessions = useChatState((state) => state.sessions)
-  const doomed = useKeeping((state) => state.doomed)
+  const doomed = useChatListState((state) => state.doomed)
   const [problem, setProblem] = useState<string | null>(null)
   const [wanted, setWanted] = useState('')
   const { found, more } = useNamed(wanted)

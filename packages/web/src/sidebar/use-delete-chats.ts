@@ -6,7 +6,7 @@ import { useChat } from '../state/chat-context.ts'
 import { deleteSession } from '../net/http.ts'
 import type { Chat } from '../state/chat.ts'
 import { showToast } from '../ui/toasts.tsx'
-import { useKeeping } from '../state/chat-list-state.ts'
+import { useChatListState } from '../state/chat-list-state.ts'
 
 /** Until they are deleted, in seconds. */
 const UNDO_SECONDS = 10
@@ -45,11 +45,11 @@ export function useDeleteChats(): (sessionIds: readonly string[]) => void {
 }
 
 function setDoomed(sessionIds: readonly string[], isDoomed: boolean): void {
-  const doomed = new Set(useKeeping.getState().doomed)
+  const doomed = new Set(useChatListState.getState().doomed)
   for (const id of sessionIds)
     if (isDoomed) doomed.add(id)
     else doomed.delete(id)
-  useKeeping.setState({ doomed })
+  useChatListState.setState({ doomed })
 }
 
 /** Returns what takes it back; false: it was too late. A page that is closed deletes at once. */

@@ -20,7 +20,7 @@ import {
 import { frameOf, isUnanswered, persistedOutbox, type PendingMessage } from './outbox.ts'
 import { aroundMessages, persistedWaiting, withWaiting } from './waiting-frames.ts'
 
-export interface ChatLineParts {
+export interface ChatConnectionParts {
   /** `ws://…/ws` */
   url: string
   /** Where what is not sent yet survives a reload: of this person, in this tab only. */
@@ -40,9 +40,9 @@ export interface ChatLineParts {
 /** The others see it for five seconds. */
 const TYPING_EVERY_MS = 2_500
 
-export class ChatLine {
+export class ChatConnection {
   readonly #store: StoreApi<ChatState>
-  readonly #parts: ChatLineParts
+  readonly #parts: ChatConnectionParts
   readonly #connection: Connection
   readonly #frames: FrameBatch
   #visible = false
@@ -52,7 +52,7 @@ export class ChatLine {
     changed: () => undefined,
   }
 
-  constructor(store: StoreApi<ChatState>, parts: ChatLineParts) {
+  constructor(store: StoreApi<ChatState>, parts: ChatConnectionParts) {
     this.#store = store
     this.#parts = parts
     this.#frames = new FrameBatch(

@@ -7,7 +7,7 @@ import { type ModelChoice, aboutModel } from './model-choice.ts'
 import type { SendOptions } from './chat.ts'
 import { IconButton } from '../ui/button.tsx'
 import { Revealed } from '../ui/revealed.tsx'
-import { beginIn, mark, useKeeping, useNewIn } from './chat-list-state.ts'
+import { beginIn, mark, useChatListState, useNewIn } from './chat-list-state.ts'
 
 /** The chat on the screen is seen while the page is. */
 export function useSeen(sessionId: string | null): void {
@@ -55,7 +55,7 @@ export function useNewInProject(
 /** Above the first message of a chat in a project. */
 export function InProject() {
   const project = useNewIn()
-  const known = useKeeping(({ projects }) => projects !== null)
+  const known = useChatListState(({ projects }) => projects !== null)
   if (project === null || !known) return null
   return (
     <p className="mb-4 inline-flex max-w-full items-center gap-2 rounded-lg border border-line bg-panel py-1 pr-1 pl-3 text-sm text-muted">

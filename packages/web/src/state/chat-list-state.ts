@@ -6,7 +6,7 @@ import { fetchProjects, markChats } from '../net/chats.ts'
 import { showToast } from '../ui/toasts.tsx'
 import type { ChatMarks } from '@sandlot/shared/chat/chats'
 
-interface Keeping {
+interface ChatListState {
   /** Null until they are known. */
   projects: readonly Project[] | null
   /** The project of the chat that is begun next. */
@@ -17,7 +17,7 @@ interface Keeping {
   chosen: ReadonlySet<string> | null
 }
 
-export const useKeeping = create<Keeping>(() => ({
+export const useChatListState = create<ChatListState>(() => ({
   projects: null,
   newIn: null,
   doomed: new Set(),
@@ -28,7 +28,7 @@ export const useKeeping = create<Keeping>(() => ({
 export async function loadProjects(): Promise<void> {
   try {
     const projects = await fetchProjects()
-    useKeeping.setState({ projects })
+    useChatListState.setState({ projects })
   } catch (error) {
     showToast(messageOf(error))
   }
@@ -36,11 +36,11 @@ export async function loadProjects(): Promise<void> {
 
 /** The next new chat is in this project; null: in none. */
 export function beginIn(project: string | null): void {
-  useKeeping.setState({ newIn: project })
+  useChatListState.setState({ newIn: project })
 }
 
 export function useNewIn(): Project | null {
-  return useKeeping(({ projects, newIn }) => projects?.find(({ id }) => id === newIn) ?? null)
+  return useChatListState(({ projects, newIn }) => projects?.find(({ id }) => id === newIn) ?? null)
 }
 
 /** Marks chats; the service tells all tabs. Failures are shown. */
@@ -54,16 +54,16 @@ export async function mark(marks: ChatMarks): Promise<void> {
 
 /** Begins to choose several, with this one. */
 export function choose(sessionId: string): void {
-  useKeeping.setState({ chosen: new Set([sessionId]) })
+  useChatListState.setState({ chosen: new Set([sessionId]) })
 }
 
 export function toggleChosen(sessionId: string): void {
-  const { chosen } = useKeeping.getState()
+  const { chosen } = useChatListState.getState()
   const next = new Set(chosen)
   if (!next.delete(sessionId)) next.add(sessionId)
-  useKeeping.setState({ chosen: next })
+  useChatListState.setState({ chosen: next })
 }
 
 export function chooseNone(): void {
-  useKeeping.setState({ chosen: null })
+  useChatListState.setState({ chosen: null })
 }

@@ -8,7 +8,7 @@ import type { SessionSummary } from '@sandlot/shared/chat/frames'
 import type { QueuedEntry } from '@sandlot/shared/transcript/entries'
 import { createStore, type StoreApi } from 'zustand/vanilla'
 import { withOpened, withoutViews } from './catching-up.ts'
-import { ChatLine, type ChatLineParts } from './chat-connection.ts'
+import { ChatConnection, type ChatConnectionParts } from './chat-connection.ts'
 import {
   changeView,
   type ChatState,
@@ -35,17 +35,17 @@ export interface SendOptions {
 
 export class Chat {
   readonly store: StoreApi<ChatState>
-  readonly #fetchSessions: ChatLineParts['fetchSessions']
-  readonly #line: ChatLine
+  readonly #fetchSessions: ChatConnectionParts['fetchSessions']
+  readonly #line: ChatConnection
   /** Least recently opened first. */
   #opened: readonly string[] = []
 
-  constructor(parts: ChatLineParts) {
+  constructor(parts: ChatConnectionParts) {
     const { storage } = parts
     this.store = createStore<ChatState>(() =>
       initialState(persistedOutbox.load(storage), persistedWaiting.load(storage)),
     )
-    this.#line = new ChatLine(this.store, parts)
+    this.#line = new ChatConnection(this.store, parts)
     this.#fetchSessions = (before) => parts.fetchSessions(before)
   }
 
@@ -179,7 +179,7 @@ export class Chat {
     })
   }
 
-  /** As `ChatLine.watchFiles`: what the page shows of the workspace. */
+  /** As `ChatConnection.watchFiles`: what the page shows of the workspace. */
   watchFiles(paths: readonly string[], changed: (paths: readonly string[]) => void): void {
     this.#line.watchFiles(paths, changed)
   }

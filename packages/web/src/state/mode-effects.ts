@@ -1,7 +1,7 @@
 import type { Mode } from '@sandlot/shared/chat/mode'
 
 /** What messages of a participant do in each mode, behind a name. */
-export const MODE_SAYS: Record<Mode, string> = {
+export const MODE_EFFECTS: Record<Mode, string> = {
   manual: 'changes ask first',
   'auto-edit': 'edits files, commands ask first',
   auto: 'runs commands without network unasked',

@@ -5,7 +5,7 @@ import { browserStorage } from '../lib/storage.ts'
 const PANEL_IDS = ['files', 'changes', 'terminal', 'app', 'sandbox'] as const
 export type PanelId = (typeof PANEL_IDS)[number]
 
-interface Desk {
+interface WorkspaceState {
   /** The panel on the screen. Null: the dock is closed. */
   panel: PanelId | null
   /** The file that the files panel shows, relative to the workspace. Null: its tree. */
@@ -25,7 +25,7 @@ const LAST_KEY = 'sandlot.dock.last'
 
 const panelOf = (text: string | null): PanelId | null => PANEL_IDS.find((id) => id === text) ?? null
 
-export const useDesk = create<Desk>()((set, get) => {
+export const useWorkspace = create<WorkspaceState>()((set, get) => {
   const storage = browserStorage('local')
   const show = (panel: PanelId | null, file: string | null): void => {
     if (panel === null) storage.remove(OPEN_KEY)

@@ -6,7 +6,7 @@ import { ChevronRight, FileDiff } from 'lucide-react'
 import { useEffect, useId, useMemo, useRef, useState } from 'react'
 import { useChatState } from '../state/chat-context.ts'
 import { useReadingOf } from '../state/reading.ts'
-import { useDesk } from '../state/use-workspace.ts'
+import { useWorkspace } from '../state/use-workspace.ts'
 import { DiffView } from '../preview/diff-view.tsx'
 import { cn } from '../lib/cn.ts'
 import { call } from '../net/http.ts'
@@ -77,7 +77,7 @@ function Prompt(props: {
   isLatest: boolean
 }) {
   const { sessionId, entry, own } = props
-  const { openFile } = useDesk()
+  const { openFile } = useWorkspace()
   const [shown, setShown] = useState<ReadonlySet<string>>(() => {
     const [only, ...others] = entry.files
     const isOnlyOne = only?.diff === true && others.length === 0 && entry.more === 0

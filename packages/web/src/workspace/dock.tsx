@@ -10,7 +10,7 @@ import { browserStorage } from '../lib/storage.ts'
 import { useIsWider } from '../lib/wide.ts'
 import { IconButton } from '../ui/button.tsx'
 import { Spinner } from '../ui/spinner.tsx'
-import { type PanelId, useDesk } from '../state/use-workspace.ts'
+import { type PanelId, useWorkspace } from '../state/use-workspace.ts'
 
 /** In the order of their tabs. Each is loaded when it is opened first. */
 export const PANELS = [
@@ -47,7 +47,7 @@ export const PANELS = [
 ]
 
 export function Dock() {
-  const { panel, close } = useDesk()
+  const { panel, close } = useWorkspace()
   const docked = useIsWider()
   if (docked) return panel === null ? null : <Docked />
   return (
@@ -118,7 +118,7 @@ function Docked() {
 }
 
 function Panels() {
-  const { panel, open, close } = useDesk()
+  const { panel, open, close } = useWorkspace()
   const shown = PANELS.find(({ id }) => id === panel) ?? PANELS[0]
   if (shown === undefined) return null
   const Panel = shown.panel

@@ -12,7 +12,7 @@ import {
 import { type DeploymentRules, deploymentRulesParams } from '@sandlot/shared/admin/deployment-rules'
 import { type ToolStatsView, toolStatsParams } from '@sandlot/shared/admin/tool-stats'
 import type { Rule } from '@sandlot/shared/chat/rules'
-import type { RuleBook } from '../../approval/rule-registry.ts'
+import type { RuleRegistry } from '../../approval/rule-registry.ts'
 import { actorOf } from '../actor.ts'
 import type { ClientConnection } from '../connection.ts'
 import { parseParams } from '../errors.ts'
@@ -20,7 +20,7 @@ import type { AcpServerParts, ExtensionHandlers } from '../handler-context.ts'
 
 export interface Administration {
   toolStats: () => ToolStatsView
-  rules: RuleBook
+  rules: RuleRegistry
   /** What is set now, with where it comes from. */
   settings: () => Promise<readonly SettingRow[]>
 }

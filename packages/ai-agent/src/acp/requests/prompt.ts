@@ -35,7 +35,7 @@ export function addPromptRequests(app: AgentApp, context: HandlerContext): void 
             throw new SandlotError('forbidden', GUEST_HAS_NO_CHATS)
           if (images.length > 0) refuseImages(session, meta?.whenBusy)
           connection.ensureFollowed(session, user, access)
-          await connection.sendFirstNotices(session)
+          await connection.sendFirstNotifications(session)
           const command = connection.ours ? undefined : await beginSlashCommand(session, text, parts)
           if (command !== undefined) return command
           const messageId = newId('m')

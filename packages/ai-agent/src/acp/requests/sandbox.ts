@@ -17,7 +17,7 @@ import type { AcpServerParts, ExtensionHandlers } from '../handler-context.ts'
 import { withSandboxErrors } from '../sandbox-error.ts'
 import { administrator } from './administration.ts'
 
-export interface SandboxDesk {
+export interface SandboxAdmin {
   sandboxes: Pick<Sandboxes, 'status' | 'reset' | 'stop'> & {
     /** Every workspace there is. */
     workspaces: () => ReturnType<typeof listWorkspaces>
@@ -72,7 +72,7 @@ function useOf(stat: SandboxStat): SandboxUse {
 
 export function sandboxRequests(parts: AcpServerParts): ExtensionHandlers {
   const { shell, settings, audit, log } = parts
-  const view = async ({ sandboxes, starting, limits }: SandboxDesk, user: AgentUser) => {
+  const view = async ({ sandboxes, starting, limits }: SandboxAdmin, user: AgentUser) => {
     const { state, connected, stat, steps, image: made } = await sandboxes.status(user.id)
     const { network } = settings?.effective(user) ?? {}
     const isReady = state === 'running' && connected
@@ -169,7 +169,7 @@ export function sandboxesRequests({ shell, ownership, audit, log }: AcpServerPar
   }
 }
 
-async function listAll({ sandboxes, starting, limits }: SandboxDesk): Promise<AgentSandboxes> {
+async function listAll({ sandboxes, starting, limits }: SandboxAdmin): Promise<AgentSandboxes> {
   const [all, image] = await Promise.all([sandboxes.workspaces(), sandboxes.imageName()])
   const rows = all.flatMap(({ userId, since, container }) =>
     userId === undefined
@@ -197,7 +197,7 @@ async function listAll({ sandboxes, starting, limits }: SandboxDesk): Promise<Ag
 }
 
 /** One that does not answer is missing, as one that is not awake. */
-async function measure({ sandboxes }: SandboxDesk, userIds: readonly string[]): Promise<SandboxUses> {
+async function measure({ sandboxes }: SandboxAdmin, userIds: readonly string[]): Promise<SandboxUses> {
   const uses: SandboxUses['uses'] = {}
   const waiting = [...new Set(userIds)]
   const work = async (): Promise<void> => {

@@ -26,7 +26,7 @@ export function addSessionRequests(app: AgentApp, context: HandlerContext): void
     configOptions: configOptionsOf(session, modeCeiling),
   })
   const begin = (session: Session, servers: readonly McpServer[] | null | undefined): void =>
-    context.connection.addFirstNotices(session, [
+    context.connection.addFirstNotifications(session, [
       ...firstNotes(session),
       ...setClientServers(context, session, servers),
     ])
@@ -253,7 +253,7 @@ function setClientServers(
   const { messages, closed } = connection
   const owner = {
     closed,
-    sendNotice: (notice: Notice) => messages.sendNotice(session.id, notice),
+    sendNotification: (notice: Notice) => messages.sendNotification(session.id, notice),
     offerLink: (text: string, link: Link) => messages.offerLink(session.id, text, link),
   }
   return parts.clientServers?.setServers(session, servers, owner) ?? []

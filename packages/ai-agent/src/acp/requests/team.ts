@@ -14,13 +14,13 @@ import {
 } from '@sandlot/shared/acp/meta'
 import { SandlotError } from '@sandlot/shared/base/errors'
 import type { BudgetList } from '@sandlot/shared/admin/usage'
-import type { SettingsBook } from '../../people/settings-registry.ts'
+import type { SettingsRegistry } from '../../people/settings-registry.ts'
 import { actorOf } from '../actor.ts'
 import { parseParams } from '../errors.ts'
 import type { AcpServerParts, ExtensionHandlers } from '../handler-context.ts'
 
 export function teamRequests(parts: AcpServerParts): ExtensionHandlers {
-  const book = (): SettingsBook => {
+  const book = (): SettingsRegistry => {
     if (parts.settings === undefined)
       throw new SandlotError('not_implemented', 'This agent keeps no settings of people.')
     return parts.settings
@@ -67,7 +67,7 @@ export function teamRequests(parts: AcpServerParts): ExtensionHandlers {
 }
 
 async function answerSettings(
-  book: SettingsBook,
+  book: SettingsRegistry,
   ask: Exclude<SettingsAsk, { do: 'own' }>,
   by: AgentUser,
 ): Promise<SettingsAnswer> {

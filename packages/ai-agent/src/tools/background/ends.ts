@@ -8,13 +8,13 @@ import { type JobState, endOf, endWords, jobState } from './job-state.ts'
 import { type Job, openJobsOf } from './jobs.ts'
 
 /** How these commands of a user stand, as far as that can be known without starting anything. */
-export type LookAtJobs = (
+export type PollJobs = (
   userId: string,
   jobs: readonly Job[],
 ) => Promise<readonly { job: Job; state: JobState }[]>
 
 /** Never starts or wakes a stopped sandbox: what ran in it has ended with it. */
-export function lookAtJobs(sandboxes: Pick<Sandboxes, 'status' | 'connected'>): LookAtJobs {
+export function pollJobs(sandboxes: Pick<Sandboxes, 'status' | 'connected'>): PollJobs {
   return async (userId, jobs) => {
     const sandbox = await sandboxes.connected(userId)
     if (sandbox !== undefined) {
@@ -37,7 +37,7 @@ export async function* takeEndedJobs(ctx: {
   /** Absent: no prompt runs. */
   promptId?: string
   log: () => readonly SessionEvent[]
-  look: (jobs: readonly Job[]) => ReturnType<LookAtJobs>
+  look: (jobs: readonly Job[]) => ReturnType<PollJobs>
   now: () => number
 }): AsyncGenerator<readonly SessionEvent[], void> {
   const open = openJobsOf(ctx.log())

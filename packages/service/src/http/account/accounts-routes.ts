@@ -20,7 +20,7 @@ import { SecondFactorNeeded } from '@sandlot/storage/accounts/store'
 import type { Origin, SignedIn } from '@sandlot/storage/accounts/store'
 import { Hono } from 'hono'
 import { z } from 'zod'
-import { actorOf, agentUserOf, signedInFrom, whomOf } from '../../auth/agent-user.ts'
+import { actorOf, agentUserOf, signedInFrom, userOf } from '../../auth/agent-user.ts'
 import { tellPersonChanged } from '../../people/teams.ts'
 import type { AppEnv, Ctx, Parts } from '../context.ts'
 import { readBody, requireCaller, requireOurOrigin, requireSignIn } from '../request.ts'
@@ -128,7 +128,7 @@ export function accountsRoutes(parts: Parts): Hono<AppEnv> {
         who: NOT_SIGNED_IN,
         from,
         what: 'person_added',
-        whom: whomOf(administrator),
+        whom: userOf(administrator),
         after,
       })
       return answer(c, await signIn(c, request.email, request.password))

@@ -1,12 +1,12 @@
 /** What notices a person gets, by what ways, and the browsers that take pushes. */
-import { type NoticeSettings, noticeChoice, pushEnd, pushSubscription } from '@sandlot/shared/chat/notifications'
+import { type NotificationSettings, noticeChoice, pushEnd, pushSubscription } from '@sandlot/shared/chat/notifications'
 import { Hono } from 'hono'
 import type { AppEnv, Ctx, Parts } from '../context.ts'
 import { readBody, requireCaller, requireSignIn } from '../request.ts'
 
-export function noticesRoutes(parts: Parts): Hono<AppEnv> {
+export function notificationsRoutes(parts: Parts): Hono<AppEnv> {
   const { accounts, notices, push, limits, sendMail } = parts
-  const settings = async (c: Ctx): Promise<NoticeSettings> => {
+  const settings = async (c: Ctx): Promise<NotificationSettings> => {
     const { account } = requireSignIn(c)
     const found = await accounts.notices.recipient(account.id)
     // The account was there a moment ago, and `requireCaller` refuses the next request.

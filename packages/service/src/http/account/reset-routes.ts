@@ -3,7 +3,7 @@ import { SandlotError, messageOf } from '@sandlot/shared/base/errors'
 import { type AuditFrom, NOT_SIGNED_IN } from '@sandlot/shared/admin/audit'
 import { resetPasswordRequest, resetRequest } from '@sandlot/shared/account/sign-in-api'
 import { Hono } from 'hono'
-import { whomOf } from '../../auth/agent-user.ts'
+import { userOf } from '../../auth/agent-user.ts'
 import type { AppEnv, Parts } from '../context.ts'
 import { readBody, requireOurOrigin } from '../request.ts'
 
@@ -31,7 +31,7 @@ export function resetRoutes(parts: Parts): Hono<AppEnv> {
       who: NOT_SIGNED_IN,
       from,
       what: 'password_reset_sent',
-      whom: whomOf(account),
+      whom: userOf(account),
     })
     log.info({ user: account.id }, 'sent a link for a new password')
   }
@@ -63,7 +63,7 @@ export function resetRoutes(parts: Parts): Hono<AppEnv> {
         who: { id, name, email: account.email },
         from,
         what: 'password_reset',
-        whom: whomOf(account),
+        whom: userOf(account),
       })
       log.info({ user: account.id }, 'set a new password by a link')
       return c.body(null, 204)

@@ -4,7 +4,7 @@ import { newUserRequest, removedData } from '@sandlot/shared/account/api'
 import type { UserList } from '@sandlot/shared/account/api'
 import { SandlotError } from '@sandlot/shared/base/errors'
 import { Hono } from 'hono'
-import { actorOf, whomOf } from '../../auth/agent-user.ts'
+import { actorOf, userOf } from '../../auth/agent-user.ts'
 import type { AppEnv, Parts } from '../context.ts'
 import { administratorsOnly, readBody, requireCaller } from '../request.ts'
 
@@ -12,7 +12,7 @@ export function peopleRoutes(parts: Parts): Hono<AppEnv> {
   const { accounts, removals, sockets, log } = parts
   const whoIs = async (id: string) => {
     const found = (await accounts.listUsers()).find((user) => user.id === id)
-    return found === undefined ? { id } : whomOf(found)
+    return found === undefined ? { id } : userOf(found)
   }
   return new Hono<AppEnv>()
     .use(requireCaller(parts), administratorsOnly)
@@ -25,7 +25,7 @@ export function peopleRoutes(parts: Parts): Hono<AppEnv> {
       await accounts.audit.write({
         ...actorOf(c.var.caller),
         what: 'person_added',
-        whom: whomOf(made),
+        whom: userOf(made),
         after: { role: made.role },
       })
       log.info({ user: made.id, by: c.var.caller.account.id }, 'created a user')

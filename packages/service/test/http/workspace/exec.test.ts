@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import type { ExecEnd, ExecResponse } from '@sandlot/shared/workspace/exec'
 import type { Rule } from '@sandlot/shared/chat/rules'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { RuleBook } from '../../../../ai-agent/src/approval/rule-registry.ts'
+import { RuleRegistry } from '../../../../ai-agent/src/approval/rule-registry.ts'
 import { createPolicies } from '../../../../ai-agent/src/calls/policies/index.ts'
 import { createScheduler } from '../../../../ai-agent/src/calls/scheduler.ts'
 import { Execs } from '../../../../ai-agent/src/workspace/exec.ts'
@@ -47,7 +47,7 @@ beforeEach(async () => {
   const execs = new Execs({
     runCalls: (calls, context) => scheduler.run(calls, context),
     sandbox: (userId, signal) => local.sandboxes.acquire(userId, signal),
-    rules: new RuleBook(
+    rules: new RuleRegistry(
       { list: async () => rules, add: async () => undefined, revoke: async () => false },
       { deployment: [], remember: 'never', lastMs: undefined },
       Date.now,

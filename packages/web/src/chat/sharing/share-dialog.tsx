@@ -18,7 +18,7 @@ import { Revealed } from '../../ui/revealed.tsx'
 import { Spinner } from '../../ui/spinner.tsx'
 import { TitledDialog } from '../../ui/titled-dialog.tsx'
 import { SnapshotLinks } from './snapshot-links.tsx'
-import { MODE_SAYS } from '../../state/mode-effects.ts'
+import { MODE_EFFECTS } from '../../state/mode-effects.ts'
 import { END_CHOICES, type EndChoice, endOf } from './ends.ts'
 
 type Share = ShareList['shares'][number]
@@ -188,7 +188,7 @@ function ShareLine(props: {
 }
 
 function termsWords({ access, mode, mayApprove, expiresAt }: Terms): string {
-  const words = access === 'watch' ? ['Watches'] : ['Takes part', MODE_SAYS[mode]]
+  const words = access === 'watch' ? ['Watches'] : ['Takes part', MODE_EFFECTS[mode]]
   if (mayApprove) words.push('may approve')
   if (expiresAt !== null) words.push(expiresAt <= Date.now() ? 'has ended' : `until ${formatDate(expiresAt)}`)
   return words.join(' · ')

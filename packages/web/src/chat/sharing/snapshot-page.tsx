@@ -59,7 +59,7 @@ function Snapshot({ view: { title, owner, events, outputs, createdAt, expiresAt 
     () => branchShown(transcript, shownBranch(prompts, chosen)),
     [transcript, prompts, chosen],
   )
-  const branches = useMemo(() => ({ prompts, choose, sayAnew: undefined }), [prompts])
+  const branches = useMemo(() => ({ prompts, choose, resend: undefined }), [prompts])
   const reading = useMemo<Reading>(
     () => ({
       owner,

@@ -1,5 +1,5 @@
 import { type Activity, activityOf } from '@sandlot/shared/transcript/activity'
-import { lineWords } from '@sandlot/shared/admin/prompt-queue'
+import { queueText } from '@sandlot/shared/admin/prompt-queue'
 import { secondsLeft, waitWords } from '@sandlot/shared/transcript/cause-words'
 import type { Transcript } from '@sandlot/shared/transcript/transcript'
 import { formatDuration } from '../../lib/format.ts'
@@ -19,7 +19,7 @@ function wordsOf(activity: Activity): string | null {
     case 'waiting':
       return null
     case 'in_line':
-      return lineWords(activity.line)
+      return queueText(activity.line)
     case 'trying_again':
       return waitWords(activity.wait, 0)
   }

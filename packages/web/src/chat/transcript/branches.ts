@@ -16,10 +16,10 @@ interface Branches {
    * In place of what was said in this prompt, from where it was said. `model`: that is asked, from
    * now on. Undefined: nothing can be said now, or by this reader.
    */
-  sayAnew: ((promptId: string, said: Said, model?: string) => Promise<void>) | undefined
+  resend: ((promptId: string, said: Said, model?: string) => Promise<void>) | undefined
 }
 
-const Context = createContext<Branches>({ prompts: [], choose: () => undefined, sayAnew: undefined })
+const Context = createContext<Branches>({ prompts: [], choose: () => undefined, resend: undefined })
 export const BranchesProvider = Context.Provider
 
 export function useBranches(): Branches {
@@ -52,14 +52,14 @@ export function useShownBranch(
       if (promptId === null) storage.remove(key)
       else storage.set(key, promptId)
     }
-    const sayAnew = async (promptId: string, said: Said, model?: string) => {
+    const resend = async (promptId: string, said: Said, model?: string) => {
       if (sessionId === null) return
       const follows = prompts.find(({ id }) => id === promptId)?.follows
       // The branch that this begins is the newest.
       choose(null)
       await sayAgain(chat, sessionId, said, { follows, model })
     }
-    return { prompts, choose, sayAnew: isRunning ? undefined : sayAnew }
+    return { prompts, choose, resend: isRunning ? undefined : resend }
     // `storage` is made anew at each call.
     // oxlint-disable-next-line react-hooks/exhaustive-deps
   }, [chat, sessionId, prompts, isRunning])
@@ -68,12 +68,12 @@ export function useShownBranch(
 }
 
 /** Whether this reader may say anew what was said in this prompt: once nothing runs. */
-export function useMaySayAnew(sessionId: string, promptId: string | undefined): boolean {
+export function useMayResend(sessionId: string, promptId: string | undefined): boolean {
   const { me } = useChat()
   const { access } = useReading()
-  const { sayAnew } = useBranches()
+  const { resend } = useBranches()
   const { transcript } = useSettledView(sessionId)
-  if (promptId === undefined || sayAnew === undefined || access === 'watch') return false
+  if (promptId === undefined || resend === undefined || access === 'watch') return false
   return access === 'own' || saidIn(transcript, promptId)[0]?.author?.id === me.id
 }
 

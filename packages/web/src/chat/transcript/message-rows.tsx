@@ -86,7 +86,7 @@ export const UserMessage = memo(function UserMessage(props: {
   const { entry, sessionId, ended, first, editing, onEditing } = props
   const { id, text, images = [], promptId } = entry
   const other = useOther(entry.author)
-  const { sayAnew } = useBranches()
+  const { resend } = useBranches()
   const { access } = useReading()
   const about = { text, sessionId, promptId: first ? promptId : undefined, ended }
   if (other !== null) {
@@ -104,7 +104,7 @@ export const UserMessage = memo(function UserMessage(props: {
       </div>
     )
   }
-  const mayEdit = first && ended !== undefined && sayAnew !== undefined && access !== 'watch'
+  const mayEdit = first && ended !== undefined && resend !== undefined && access !== 'watch'
   if (editing && mayEdit) {
     return (
       <div data-testid="message-user" className="flex flex-col items-end pb-2">
@@ -113,7 +113,7 @@ export const UserMessage = memo(function UserMessage(props: {
           images={images}
           onEnd={(words) => {
             onEditing(null)
-            if (words !== null) void sayAnew(ended, { text: words, images })
+            if (words !== null) void resend(ended, { text: words, images })
           }}
         />
       </div>

@@ -1,14 +1,14 @@
 /** The words of a person's message, with the files that they name as ways to look at them. */
 import { File as FileIcon } from 'lucide-react'
 import { cn } from '../../lib/cn.ts'
-import { useDesk } from '../../state/use-workspace.ts'
+import { useWorkspace } from '../../state/use-workspace.ts'
 import { revealedText } from '../../lib/invisible.ts'
 import { Revealed } from '../../ui/revealed.tsx'
 import { partsWithPaths } from '../attached-files.ts'
 import { useReading } from '../../state/reading.ts'
 
 export function MessageWords({ words }: { words: string }) {
-  const { openFile } = useDesk()
+  const { openFile } = useWorkspace()
   const { access } = useReading()
   return partsWithPaths(words).map(({ text, at, path }) =>
     // Of a workspace that is not the reader's.
@@ -30,7 +30,7 @@ export function MessageWords({ words }: { words: string }) {
 
 /** The files that were attached to a message. `end`: at the side of one's own messages. */
 export function AttachedFiles(props: { paths: readonly string[]; end: boolean; above: boolean }) {
-  const { openFile } = useDesk()
+  const { openFile } = useWorkspace()
   const { access } = useReading()
   const chip =
     'inline-flex max-w-full items-center gap-2 rounded-lg border border-line bg-panel px-2.5 py-1.5 text-sm'

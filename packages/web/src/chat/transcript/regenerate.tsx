@@ -5,23 +5,23 @@ import { useRef } from 'react'
 import { cn } from '../../lib/cn.ts'
 import { useChat } from '../../state/chat-context.ts'
 import { hasChoice } from '../../state/model-choice.ts'
-import { saidIn, useBranches, useMaySayAnew } from './branches.ts'
+import { saidIn, useBranches, useMayResend } from './branches.ts'
 import { ACTION } from './message-action.ts'
 
 export function Regenerate(props: { sessionId: string; promptId: string | undefined }) {
   const { sessionId, promptId } = props
   const { me, chat } = useChat()
-  const { sayAnew } = useBranches()
-  const may = useMaySayAnew(sessionId, promptId)
+  const { resend } = useBranches()
+  const may = useMayResend(sessionId, promptId)
   // Inside the page’s landmark, not at the end of the body.
   const host = useRef<HTMLDivElement>(null)
-  if (!may || promptId === undefined || sayAnew === undefined) return null
+  if (!may || promptId === undefined || resend === undefined) return null
   const answerAgain = (model?: string) => {
     const view = chat.store.getState().views[sessionId]
     const said = view === undefined ? [] : saidIn(view.transcript, promptId)
     const texts = said.map(({ text }) => text).filter((text) => text !== '')
     const images = said.flatMap((message) => message.images ?? [])
-    void sayAnew(promptId, { text: texts.join('\n\n'), images }, model)
+    void resend(promptId, { text: texts.join('\n\n'), images }, model)
   }
   return (
     <div ref={host} className="contents">

@@ -149,7 +149,7 @@ export function TranscriptView(props: {
           <ActivityLine transcript={transcript} sending={sending && props.online} stopping={props.stopping} />
         </div>
         {view.notices.map((notice) => (
-          <NoticeRow
+          <NotificationRow
             key={notice.id}
             notice={notice}
             onDismiss={() => sessionId !== null && chat.dismissNotice(sessionId, notice.id)}
@@ -397,7 +397,7 @@ function ElsewhereRow(props: { isElsewhere: boolean }) {
   )
 }
 
-function NoticeRow(props: { notice: Notice; onDismiss: () => void }) {
+function NotificationRow(props: { notice: Notice; onDismiss: () => void }) {
   const Frame = props.notice.code === 'conflict' ? Hint : Alert
   return (
     <div className="pt-4">

@@ -1,6 +1,6 @@
 /** How this Sandlot is now: health, who is here, what runs and what waits. Renews itself. */
 import { formatBytes } from '@sandlot/shared/base/format-bytes'
-import { lineWords } from '@sandlot/shared/admin/prompt-queue'
+import { queueText } from '@sandlot/shared/admin/prompt-queue'
 import { type Overview, overview, type RunningPrompt } from '@sandlot/shared/admin/overview'
 import { CircleAlert, CircleCheck } from 'lucide-react'
 import { type ReactNode, useEffect, useRef, useState } from 'react'
@@ -214,7 +214,7 @@ function Health({ health }: { health: Overview['health'] }) {
 const DOING = { model: 'Asking the model', person: 'Waiting for a person' } as const
 
 function doingWords({ doing, tools, line }: RunningPrompt): string {
-  if (doing === 'line') return line === undefined ? 'In line' : lineWords(line)
+  if (doing === 'line') return line === undefined ? 'In line' : queueText(line)
   if (doing === 'calls') return `Running ${tools.join(', ')}`
   return doing === 'person' && tools.length > 0 ? `${DOING.person}: ${tools.join(', ')}` : DOING[doing]
 }

@@ -11,7 +11,7 @@ import { CopyButton } from '../../ui/copy-button.tsx'
 import { Field, INPUT } from '../../ui/field.tsx'
 import { Spinner } from '../../ui/spinner.tsx'
 import { ROLE_WORDS } from '../account.tsx'
-import { KeptLine } from '../revocable-row.tsx'
+import { RevocableRow } from '../revocable-row.tsx'
 import { useAttempt, useOnShow } from '../../lib/use-attempt.ts'
 
 const DAYS = [1, 7, 30, 90]
@@ -52,7 +52,7 @@ export function Invitations(props: { adding: boolean; teams: readonly Team[]; on
       {open.length > 0 && (
         <ul aria-label="Open invitations" className="divide-y divide-line rounded-lg border border-line">
           {open.map(({ id, email, role, createdBy, expiresAt }) => (
-            <KeptLine
+            <RevocableRow
               key={id}
               name={email ?? 'anybody with the link'}
               title={

@@ -4,7 +4,7 @@ import { formatDate } from '../../lib/format.ts'
 import { removePerson } from '../../net/routes.ts'
 import { Alert } from '../../ui/alert.tsx'
 import { Button } from '../../ui/button.tsx'
-import { KeptLine } from '../revocable-row.tsx'
+import { RevocableRow } from '../revocable-row.tsx'
 import { useAttempt } from '../../lib/use-attempt.ts'
 import { RemovePersonForm } from './remove-person-form.tsx'
 
@@ -78,7 +78,7 @@ function RemovedLine(props: { person: Removal; onPurge: () => void; onAgain: () 
     )
   const detail = `${email} · removed ${formatDate(removedAt)}, files and chats kept`
   return (
-    <KeptLine
+    <RevocableRow
       name={name}
       title={title}
       detail={detail}

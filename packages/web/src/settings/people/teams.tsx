@@ -14,7 +14,7 @@ import { Button } from '../../ui/button.tsx'
 import { Field, INPUT } from '../../ui/field.tsx'
 import { SearchField } from '../../ui/search-field.tsx'
 import { Spinner } from '../../ui/spinner.tsx'
-import { KeptLine } from '../revocable-row.tsx'
+import { RevocableRow } from '../revocable-row.tsx'
 import { Part } from '../part.tsx'
 import { useAttempt, useOnShow } from '../../lib/use-attempt.ts'
 import { AgentSettingsForm } from './agent-settings-form.tsx'
@@ -268,7 +268,7 @@ function MembersPart(props: { team: Team; people: readonly Account[]; onChanged:
               ...(byGroups ? ['by their provider’s groups'] : []),
             ].join(' · ')
             return byAdministrator ? (
-              <KeptLine
+              <RevocableRow
                 key={userId}
                 name={name}
                 title={title}

@@ -125,7 +125,7 @@ export function SandboxesSection() {
         ) : (
           <ul aria-label="Sandboxes" className="divide-y divide-line rounded-lg border border-line">
             {shown.map((row) => (
-              <SandboxLine
+              <SandboxQueue
                 key={row.userId}
                 row={row}
                 use={uses[row.userId]}
@@ -173,7 +173,7 @@ export function SandboxesSection() {
   )
 }
 
-function SandboxLine(props: {
+function SandboxQueue(props: {
   row: Row
   use: SandboxUse | undefined
   busy: boolean

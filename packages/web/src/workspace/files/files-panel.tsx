@@ -3,7 +3,7 @@ import { messageOf } from '@sandlot/shared/base/errors'
 import { ChevronLeft, FolderOpen, X } from 'lucide-react'
 import { type ReactNode, useEffect, useRef, useState } from 'react'
 import { useChat } from '../../state/chat-context.ts'
-import { useDesk } from '../../state/use-workspace.ts'
+import { useWorkspace } from '../../state/use-workspace.ts'
 import { revealedText } from '../../lib/invisible.ts'
 import { makeFolder, moveFile, uploadFile } from '../../net/files.ts'
 import { FilePreview } from '../../preview/file-preview.tsx'
@@ -30,7 +30,7 @@ import { loadFolder, refreshTree, reveal, useTree } from './use-tree.ts'
 const MOST_WATCHED = 128
 
 export default function FilesPanel() {
-  const { file } = useDesk()
+  const { file } = useWorkspace()
   const [editing, setEditing] = useState<string | null>(null)
   const shown = editing ?? file
   useLive(shown)
@@ -94,7 +94,7 @@ function useLive(file: string | null): void {
 
 function OneFile(props: { path: string; editing: boolean; onEdit: () => void; onDone: () => void }) {
   const { path, editing } = props
-  const { closeFile } = useDesk()
+  const { closeFile } = useWorkspace()
   const [version, setVersion] = useState(0)
   const known = useTree(({ folders }) => folders.get(folderOf(path))?.entries)
   const entry = known?.find(({ name }) => name === nameOf(path))
@@ -127,7 +127,7 @@ function OneFile(props: { path: string; editing: boolean; onEdit: () => void; on
 }
 
 function Browser(props: { onEdit: (path: string) => void }) {
-  const { openFile } = useDesk()
+  const { openFile } = useWorkspace()
   const root = useTree(({ folders }) => folders.get(''))
   const [renaming, setRenaming] = useState<string | null>(null)
   const [moving, setMoving] = useState<readonly string[] | null>(null)
