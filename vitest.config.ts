@@ -21,9 +21,9 @@ const OTHER_CLOCKS = [
   'service/test/agent/scripted-shape',
   'service/test/chat/order',
   'service/test/chat/uploads',
-  'service/test/fellows/fellows',
-  'service/test/http/chat',
-  'service/test/http/images',
+  'service/test/peers/peers',
+  'service/test/http/chats/chat',
+  'service/test/http/chats/images',
   'storage/test/database/database',
 ].map((name) => `packages/${name}.test.ts`)
 const leftOut = process.env['FAKETIME'] === undefined ? [] : OTHER_CLOCKS

@@ -8,10 +8,9 @@ export const TABLES = readTables(`
 packages/shared/src/
   base:
   config:
-  team:
   async:
   chat: base ↑ acp account workspace admin
-  account: base config team chat ↑ admin acp
+  account: base config chat ↑ admin acp
   acp: base chat account ↑ admin
   workspace: base chat account acp
   admin: base chat account acp workspace
@@ -49,22 +48,21 @@ packages/ai-agent/src/
   model:
   approval:
   tools: log.ts model approval
-  history: model tools
   people: log.ts tools
-  limits: log.ts history people
+  history: model tools
+  limits: log.ts people history
   mcp: log.ts model tools people
   replicas: log.ts
   config: log.ts model approval tools people limits mcp
   metrics: model
-  calls: log.ts model approval tools history people metrics
+  calls: log.ts model approval tools people history metrics
+  loop: log.ts model tools history limits calls
   workspace: log.ts approval tools history calls
   replay: model history limits
-  compaction: model history
-  loop: log.ts model tools history limits calls compaction
-  session: log.ts model approval tools history people limits replicas config metrics calls workspace replay
-    loop
-  acp: log.ts model approval tools people mcp replicas config workspace replay loop session
-  agent: log.ts model approval tools people limits mcp replicas config metrics calls workspace loop session
+  session: log.ts model approval tools people history limits replicas config metrics calls loop workspace
+    replay
+  acp: log.ts model approval tools people mcp replicas config loop workspace replay session
+  agent: log.ts model approval tools people limits mcp replicas config metrics calls loop workspace session
     acp
   main.ts: log.ts tools replicas config acp agent
   plain: log.ts model approval tools history limits mcp metrics calls loop session
@@ -91,6 +89,7 @@ packages/service/src/
   main.ts: config.ts http server.ts
 
 packages/web/src/
+  styles:
   lib:
   ui: lib
   net:
@@ -105,7 +104,7 @@ packages/web/src/
   settings: lib ui net state auth chat
   sidebar: lib ui net state auth chat
   app: lib ui net state auth chat workspace settings sidebar
-  main.tsx: lib ui app
+  main.tsx: styles lib ui app
   vite-env.d.ts:
 
 packages/cli/src/

@@ -35,7 +35,7 @@ const NARROWER: { from: string; to: RegExp; why: string }[] = [
   },
   {
     from: 'backup',
-    to: /^@sandlot\/(sandbox\/(?!(errors|names|controller\/images|backends\/docker\/(volume-copies|tls-settings))$)|storage\/(?!(lock|storage-error|migrate\/to-postgres|database\/(copy-together|postgres-snapshot)|(accounts|sessions)\/schema)$))/,
+    to: /^@sandlot\/(sandbox\/(?!(errors|names|controller\/images|backends\/docker\/(volume-copies|tls-settings))$)|storage\/(?!(storage-error|migrate\/to-postgres|database\/(copy-together|lock|postgres-snapshot)|tables\/(accounts|sessions))$))/,
     why: 'a backup copies files, databases and volumes, and knows nothing of what is in them',
   },
   {
@@ -45,7 +45,7 @@ const NARROWER: { from: string; to: RegExp; why: string }[] = [
   },
   {
     from: 'engine-gate',
-    to: /^@sandlot\/shared\/(?!(config|errors)$)/,
+    to: /^@sandlot\/shared\/(?!(config|base\/errors)$)/,
     why: 'of the shared words the gate needs only how settings are read',
   },
 ]
@@ -63,7 +63,7 @@ const VENDORS: { library: RegExp; only: RegExp }[] = [
   { library: /^strip-ansi$/, only: /^packages\/ai-agent\/src\// },
   {
     library: /^ws$/,
-    only: /^packages\/[a-z-]+\/src\/(.*\/)?(agent|acp|socket|[a-z-]*(socket|client|server|upgrade)[a-z-]*\.ts)/,
+    only: /^packages\/[a-z-]+\/src\/(.*\/)?(agent|acp|socket|keep-alive\.ts|[a-z-]*(socket|client|server|upgrade)[a-z-]*\.ts)/,
   },
   {
     library: /^@agentclientprotocol\/sdk$/,
@@ -83,13 +83,13 @@ const VENDORS: { library: RegExp; only: RegExp }[] = [
     library: /^rate-limiter-flexible$/,
     only: /^(packages\/service\/src\/(.*\/)?[a-z-]*limit|mcp\/mcp-kit\/src\/lookups\.ts)/,
   },
-  { library: /^web-push$/, only: /^packages\/service\/src\/notices\/push\.ts/ },
+  { library: /^web-push$/, only: /^packages\/service\/src\/notifications\/push\.ts/ },
   {
     library: /^micromark(-extension-gfm)?$/,
     only: /^packages\/service\/src\/chat\/export-html\.ts/,
   },
-  { library: /^yazl$/, only: /^packages\/service\/src\/http\/folder-zip\.ts/ },
-  { library: /^nodemailer$/, only: /^packages\/service\/src\/notices\/mail\.ts/ },
+  { library: /^yazl$/, only: /^packages\/service\/src\/own-data\/folder-zip\.ts/ },
+  { library: /^nodemailer$/, only: /^packages\/service\/src\/notifications\/mail\.ts/ },
   { library: /^@modelcontextprotocol\/client(\/|$)/, only: /^packages\/ai-agent\/src\/mcp\// },
   { library: /^@modelcontextprotocol\/server(\/|$)/, only: /^mcp\/mcp-kit\/src\/serve\.ts/ },
   { library: /^@duffel\/api$/, only: /^mcp\/flights-mcp\/src\/duffel\.ts/ },

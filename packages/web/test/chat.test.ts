@@ -1,7 +1,12 @@
 /** The chat of one tab against a real WebSocket server on the loopback. */
 import type { AddressInfo } from 'node:net'
 import type { SessionEvent } from '@sandlot/shared/chat/events'
-import { type ClientFrame, clientFrame, type ServerFrame, type SessionSummary } from '@sandlot/shared/chat/frames'
+import {
+  type ClientFrame,
+  clientFrame,
+  type ServerFrame,
+  type SessionSummary,
+} from '@sandlot/shared/chat/frames'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { type WebSocket, WebSocketServer } from 'ws'
 import { type KeyValue, memoryStorage } from '../src/lib/storage.ts'

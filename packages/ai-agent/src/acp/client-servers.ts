@@ -204,7 +204,8 @@ function report(
     if (link !== undefined)
       owner.offerLink(redacted(signInText(name), secrets), { url: link, completed: signInEnded(link) })
     else if (notice !== undefined) owner.sendNotification(notice)
-    else owner.sendNotification({ severity: 'info', title: `The MCP server ${shown(name)} can be used again` })
+    else
+      owner.sendNotification({ severity: 'info', title: `The MCP server ${shown(name)} can be used again` })
   }
 }
 

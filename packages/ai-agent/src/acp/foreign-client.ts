@@ -5,7 +5,14 @@
  * is stripped. Pure: state in, state and updates out.
  */
 import type { SessionUpdate } from '@agentclientprotocol/sdk'
-import { type SessionEvent, isLive, isOutcome, metaOf, sandlotEventOf, textOf } from '@sandlot/shared/chat/events'
+import {
+  type SessionEvent,
+  isLive,
+  isOutcome,
+  metaOf,
+  sandlotEventOf,
+  textOf,
+} from '@sandlot/shared/chat/events'
 import { type NoteEvent, noteWords } from '@sandlot/shared/transcript/cause-words'
 
 /**

@@ -4,10 +4,23 @@
  */
 import type { Mode } from '@sandlot/shared/chat/mode'
 import { type EndReason, type FailureReason, failureOf } from '@sandlot/shared/chat/reasons'
-import { isLive, isOutcome, metaOf, sandlotEventOf, seqOf, type SessionEvent } from '@sandlot/shared/chat/events'
+import {
+  isLive,
+  isOutcome,
+  metaOf,
+  sandlotEventOf,
+  seqOf,
+  type SessionEvent,
+} from '@sandlot/shared/chat/events'
 import type { OnError, SandlotEvent } from '@sandlot/shared/chat/sandlot-event'
 import type { Author } from '@sandlot/shared/chat/shares'
-import { isEmpty, modelCallOf, turnsOf, turnsSinceLastUserMessage, type CallRecord } from './model-messages.ts'
+import {
+  isEmpty,
+  modelCallOf,
+  turnsOf,
+  turnsSinceLastUserMessage,
+  type CallRecord,
+} from './model-messages.ts'
 import type { ModelCall, ModelImage } from '../model/model.ts'
 import { isStuck } from './no-progress.ts'
 

@@ -23,7 +23,7 @@ import { usageEvent } from './usage.ts'
 import { messagesTokens } from '../model/tokens.ts'
 import { RepetitionError, streamAnswer } from './streamed-answer.ts'
 import { type Model, type ModelAnswer, ModelError } from '../model/model.ts'
-import { contextSize } from '../compaction/context-size.ts'
+import { contextSize } from './context-size.ts'
 import { planCut, planPruning, planPruningOfAll } from './plan.ts'
 import { mechanicalSummary, summaryMessages, summaryText } from './summary.ts'
 

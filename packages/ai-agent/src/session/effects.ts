@@ -3,7 +3,13 @@
  * log stays the truth.
  */
 import { setImmediate as afterThis } from 'node:timers/promises'
-import { isOutcome, metaOf, sandlotEventOf, type EventGroup, type SessionEvent } from '@sandlot/shared/chat/events'
+import {
+  isOutcome,
+  metaOf,
+  sandlotEventOf,
+  type EventGroup,
+  type SessionEvent,
+} from '@sandlot/shared/chat/events'
 import { failureOf } from '@sandlot/shared/chat/reasons'
 import type { NewNotification } from '@sandlot/storage/shares/notifications'
 import type { Effects } from '@sandlot/storage/sessions/store'

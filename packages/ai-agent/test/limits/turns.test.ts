@@ -77,7 +77,11 @@ const steps: fc.Arbitrary<Step[]> = fc.array(
 )
 
 /** Drives the bookkeeping as prompts would. `seen` gets each prompt that goes. */
-function walk(places: number, all: readonly Step[], seen: (turns: FairScheduler, gone: Turn) => void): FairScheduler {
+function walk(
+  places: number,
+  all: readonly Step[],
+  seen: (turns: FairScheduler, gone: Turn) => void,
+): FairScheduler {
   const turns = new FairScheduler(places)
   const running = new Map<string, Turn>()
   let now = 0

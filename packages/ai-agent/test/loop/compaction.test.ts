@@ -3,7 +3,7 @@ import { type SessionEvent, makeSandlotEvent, sandlotEventOf } from '@sandlot/sh
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { PRUNED, changedFiles } from '../../src/history/compaction.ts'
-import { contextSize } from '../../src/compaction/context-size.ts'
+import { contextSize } from '../../src/loop/context-size.ts'
 import { planCut, planPruning } from '../../src/loop/plan.ts'
 import { mechanicalSummary, summaryMessages } from '../../src/loop/summary.ts'
 import { SUMMARY_REQUEST } from '../support/summary-request.ts'

@@ -104,7 +104,10 @@ describeOnPostgres('two agents on PostgreSQL', (postgres) => {
       limits: { ...OF_PROMPT, ...OF_DAY, ...OF_MONTH },
     } as const
     const parts = { rows: store.agentSettings, people, deployment, tools: [], now: Date.now, log }
-    const settings = new SettingsRegistry({ ...parts, problem: () => undefined }, await store.agentSettings.all())
+    const settings = new SettingsRegistry(
+      { ...parts, problem: () => undefined },
+      await store.agentSettings.all(),
+    )
     const rechecked: string[] = []
     followChanges(replica, {
       people,

@@ -7,7 +7,11 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { orTimeout } from '@sandlot/shared/async/or-timeout'
 import { backoffMs } from '@sandlot/shared/async/backoff'
 import { SandlotError, messageOf } from '@sandlot/shared/base/errors'
-import { NOTICE_KINDS, type NotificationKind, type NotificationTest } from '@sandlot/shared/chat/notifications'
+import {
+  NOTICE_KINDS,
+  type NotificationKind,
+  type NotificationTest,
+} from '@sandlot/shared/chat/notifications'
 import type { NotificationsStore, PushTarget, Recipient } from '@sandlot/storage/accounts/notifications'
 import type { NotificationRow } from '@sandlot/storage/shares/notifications'
 import type { SessionReader } from '@sandlot/storage/sessions/store'

@@ -1,6 +1,6 @@
 /** From a provider's claims to who comes in, and what their groups give them. */
 import type { OidcProviderConfig } from '@sandlot/shared/account/oidc-config'
-import { MAX_NAME_CHARS, emailAddress, personName, visibleName } from '@sandlot/shared/team/account-fields'
+import { MAX_NAME_CHARS, emailAddress, personName, visibleName } from '@sandlot/shared/account/account-fields'
 import { type Role, role } from '@sandlot/shared/account/role'
 import type { ExternalIdentity } from '@sandlot/storage/accounts/external'
 

@@ -3,7 +3,7 @@
  * resets, and the scopes of API keys.
  */
 import { z } from 'zod'
-import { emailAddress, personName } from '../team/account-fields.ts'
+import { emailAddress, personName } from './account-fields.ts'
 import { role } from './role.ts'
 
 /** An administrator's password is always accepted: the way back when a provider is away. */

@@ -1,6 +1,6 @@
 /** Bodies of the routes of people and teams, for administrators. */
 import { z } from 'zod'
-import { personName } from '../team/account-fields.ts'
+import { personName } from './account-fields.ts'
 import { role } from './role.ts'
 
 const teamName = z.string().trim().min(1).max(100)

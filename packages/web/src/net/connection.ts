@@ -5,7 +5,12 @@
  * A frame that arrives and does not fit the vocabulary is reported and dropped; it is a bug of the
  * service, and no reason to stop listening.
  */
-import { type ClientFrame, type ReadFrame, type ServerFrame, readServerFrames } from '@sandlot/shared/chat/frames'
+import {
+  type ClientFrame,
+  type ReadFrame,
+  type ServerFrame,
+  readServerFrames,
+} from '@sandlot/shared/chat/frames'
 import { reconnectMs } from './backoff.ts'
 
 export type ConnectionState =

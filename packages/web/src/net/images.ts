@@ -1,7 +1,12 @@
 /** Images on their way to the service, and where they are afterwards. */
 import { errorBody } from '@sandlot/shared/account/api'
 import { messageOf } from '@sandlot/shared/base/errors'
-import { IMAGE_TYPES, type MessageImage, type UploadedImage, uploadedImage } from '@sandlot/shared/chat/images'
+import {
+  IMAGE_TYPES,
+  type MessageImage,
+  type UploadedImage,
+  uploadedImage,
+} from '@sandlot/shared/chat/images'
 import { z } from 'zod'
 import { ApiError, call } from './http.ts'
 

@@ -1,5 +1,5 @@
 import { MAX_PASSWORD_CHARS, MIN_PASSWORD_CHARS } from '@sandlot/shared/account/api'
-import { MAX_NAME_CHARS } from '@sandlot/shared/team/account-fields'
+import { MAX_NAME_CHARS } from '@sandlot/shared/account/account-fields'
 import { messageOf } from '@sandlot/shared/base/errors'
 import type { Role } from '@sandlot/shared/account/role'
 import { KeyRound, LogOut } from 'lucide-react'

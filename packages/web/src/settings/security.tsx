@@ -1,5 +1,10 @@
 /** How the signed-in person can sign in, and where they are signed in. */
-import type { AccountWays, NewSecondFactor, SignInEntry, SignInWays } from '@sandlot/shared/account/sign-in-api'
+import type {
+  AccountWays,
+  NewSecondFactor,
+  SignInEntry,
+  SignInWays,
+} from '@sandlot/shared/account/sign-in-api'
 import { messageOf } from '@sandlot/shared/base/errors'
 import { KeyRound, Link2, ShieldCheck } from 'lucide-react'
 import { useEffect, useState } from 'react'

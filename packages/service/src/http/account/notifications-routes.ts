@@ -1,5 +1,10 @@
 /** What notices a person gets, by what ways, and the browsers that take pushes. */
-import { type NotificationSettings, noticeChoice, pushEnd, pushSubscription } from '@sandlot/shared/chat/notifications'
+import {
+  type NotificationSettings,
+  noticeChoice,
+  pushEnd,
+  pushSubscription,
+} from '@sandlot/shared/chat/notifications'
 import { Hono } from 'hono'
 import type { AppEnv, Ctx, Parts } from '../context.ts'
 import { readBody, requireCaller, requireSignIn } from '../request.ts'

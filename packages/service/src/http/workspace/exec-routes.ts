@@ -4,7 +4,12 @@
  * code in a trailer. A client that goes away ends the command and everything that it started.
  */
 import { Readable } from 'node:stream'
-import { type ExecEnd, type ExecResponse, MAX_EXEC_TEXT_BYTES, execRequest } from '@sandlot/shared/workspace/exec'
+import {
+  type ExecEnd,
+  type ExecResponse,
+  MAX_EXEC_TEXT_BYTES,
+  execRequest,
+} from '@sandlot/shared/workspace/exec'
 import { SandlotError, toErrorBody } from '@sandlot/shared/base/errors'
 import { MAX_FRAME_BYTES } from '@sandlot/shared/chat/frames'
 import { Hono } from 'hono'

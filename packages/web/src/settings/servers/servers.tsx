@@ -1,10 +1,5 @@
 /** MCP servers: a person's own, and for administrators those of the deployment. */
-import type {
-  ServerScope,
-  ServerStateView,
-  ServersView,
-  ServerView,
-} from '@sandlot/shared/admin/mcp-servers'
+import type { ServerScope, ServerStateView, ServersView, ServerView } from '@sandlot/shared/admin/mcp-servers'
 import { Plus } from 'lucide-react'
 import { useState } from 'react'
 import { Link } from 'wouter'
