@@ -192,7 +192,7 @@ test.skipIf(reason)(
     expect(saved.status).toBe(200)
 
     // The folder beside the compose file, and what is passed by name.
-    const list = ['exec', await container('ai-agent'), 'node', '/app/ai-agent/dist/agent/tools.js']
+    const list = ['exec', await container('ai-agent'), 'node', '/app/ai-agent/dist/admin/tools.js'] // an older path
     const { tools, servers } = JSON.parse(await docker(...list)) as {
       tools: { id: string; available: boolean }[]
       servers: { name: string; state: string }[]

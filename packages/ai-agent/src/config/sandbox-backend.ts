@@ -15,7 +15,7 @@ import type { DeploymentKeys } from '../people/keys.ts'
 import type { Log } from '../log.ts'
 
 /** Where `make -C docker/sandbox` puts it; only for `local-process`. */
-const SBXD = join(import.meta.dirname, '../../../docker/sandbox/sbxd')
+const SBXD = join(import.meta.dirname, '../../../../docker/sandbox/sbxd')
 
 const DISK_WORDS: Record<BackendCapabilities['quota'], string> = {
   hard: 'the file system holds workspaces to their disk budget',
