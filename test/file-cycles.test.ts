@@ -8,14 +8,6 @@ docker/sandbox/src/ commands/attach.c commands/commands.c commands/end.c command
   commands/output.c commands/remembered.c commands/request.c commands/spool.c commands/start.c
   commands/streams.c commands/sweep.c commands/terminal.c
 docker/sandbox/src/ files/requests.c files/watches.c files/writes.c
-packages/ai-agent/src/ acp/connection.ts acp/handler-context.ts acp/requests/administration.ts
-  acp/requests/sandbox.ts
-packages/ai-agent/src/ metrics/agent-metrics.ts metrics/prometheus-text.ts
-packages/ai-agent/src/ model/model.ts model/wire.ts
-packages/ai-agent/src/ session/approvals.ts session/batch.ts session/core.ts session/journal.ts
-packages/ai-agent/src/ agent/last-end-file.ts agent/last-end.ts
-packages/sandbox/src/ backends/docker/capabilities.ts backends/docker/quota.ts
-packages/service/src/ agent/agents.ts agent/merge-answers.ts
 packages/storage/src/ accounts/alerts.ts accounts/notifications.ts tables/accounts.ts accounts/services.ts
   accounts/uploads.ts
 packages/storage/src/ accounts/auth-second-factor.ts accounts/credentials.ts accounts/external.ts
@@ -28,7 +20,6 @@ packages/storage/src/ people/mcp-servers.ts retention/purge.ts retention/retenti
   shares/notifications.ts people/people.ts replicas/replicas.ts tables/rows.ts sessions/rules.ts
   tables/sessions.ts people/secrets.ts shares/shares.ts sessions/store-room.ts sessions/store.ts
   usage/usage-sums.ts usage/usage.ts
-packages/web/src/ settings/usage/by-day.tsx settings/usage/sum-table.tsx
 `
   .trim()
   .split(/\n(?=\S)/)

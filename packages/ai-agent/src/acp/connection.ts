@@ -18,7 +18,7 @@ import {
   forForeignClient,
   withOwnMessage,
 } from './foreign-client.ts'
-import type { AcpServerParts } from './handler-context.ts'
+import type { AcpServerParts } from './parts.ts'
 import { SessionPump } from './session-pump.ts'
 import { AVAILABLE_COMMANDS } from './slash-commands.ts'
 

@@ -24,12 +24,8 @@ import {
   removalRequests,
 } from './requests/person.ts'
 import { addPromptRequests } from './requests/prompt.ts'
-import {
-  type AcpServerParts,
-  type ExtensionHandlers,
-  type HandlerContext,
-  createHandlerContext,
-} from './handler-context.ts'
+import type { AcpServerParts } from './parts.ts'
+import { type ExtensionHandlers, type HandlerContext, createHandlerContext } from './handler-context.ts'
 import { overviewRequests } from './requests/overview.ts'
 import { administrationRequests } from './requests/administration.ts'
 import { mcpServersRequests } from './requests/mcp-servers.ts'

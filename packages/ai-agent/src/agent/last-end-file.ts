@@ -1,10 +1,14 @@
-/**
- * The writing half of `last-end.ts`, without its parser: the watchdog's thread has a heap of its
- * own, and zod takes 12 MB.
- */
+/** Writes `last-end.ts`'s file without zod, which takes 12 MB of the heap of the watchdog's thread. */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { LastEnd } from './last-end.ts'
+
+/**
+ * `left`: a shutdown that released every prompt. `blocked`: its only thread was blocked in this
+ * step; `step` is absent when no prompt's code ran.
+ */
+export type LastEnd =
+  | { how: 'left' }
+  | { how: 'blocked'; step?: { sessionId: string; promptId: string } | undefined }
 
 export const lastEndFile = (dataFolder: string): string => join(dataFolder, 'run', 'last-end.json')
 

@@ -5,16 +5,13 @@
  */
 import { existsSync, readFileSync, rmSync } from 'node:fs'
 import { z } from 'zod'
-import { lastEndFile } from './last-end-file.ts'
+import { lastEndFile, type LastEnd } from './last-end-file.ts'
 
 const runningStep = z.object({ sessionId: z.string(), promptId: z.string() })
 const lastEnd = z.discriminatedUnion('how', [
-  /** A shutdown that released every prompt. */
   z.object({ how: z.literal('left') }),
-  /** Its only thread was blocked in this step; `step` is absent when no prompt's code ran. */
   z.object({ how: z.literal('blocked'), step: runningStep.optional() }),
-])
-export type LastEnd = z.infer<typeof lastEnd>
+]) satisfies z.ZodType<LastEnd>
 
 /**
  * Read it once: it is about the end before this start, not about the next one. Undefined: the

@@ -5,8 +5,7 @@
 import { readFileSync, writeSync } from 'node:fs'
 import { Session } from 'node:inspector'
 import { workerData } from 'node:worker_threads'
-import type { LastEnd } from './last-end.ts'
-import { writeLastEnd } from './last-end-file.ts'
+import { type LastEnd, writeLastEnd } from './last-end-file.ts'
 import { ASK_RUNNING_STEP, type Blame } from '../session/running-step.ts'
 import type { WatchdogData } from './watchdog.ts'
 

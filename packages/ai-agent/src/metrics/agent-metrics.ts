@@ -3,43 +3,15 @@
  * `tool-metrics.ts`.
  */
 import { END_REASONS, type EndReason } from '@sandlot/shared/chat/reasons'
-import type { PromptTiming, TokenUsage } from '@sandlot/shared/chat/event-meta'
+import type { TokenUsage } from '@sandlot/shared/chat/event-meta'
 import type { AgentMetricsAnswer } from '@sandlot/shared/acp/meta'
-import { LoopDelay, type LoopDelays } from '@sandlot/shared/node/loop-delay'
-import type { ToolMetrics, ToolStats } from './tool-metrics.ts'
-import { Histogram, type Summary } from './histogram.ts'
+import { LoopDelay } from '@sandlot/shared/node/loop-delay'
+import type { ToolMetrics } from './tool-metrics.ts'
+import { Histogram } from './histogram.ts'
 import { ModelHealth } from './model-health.ts'
 import { prometheusText } from './prometheus-text.ts'
 import type { Tracing } from './tracing.ts'
-
-/** Usage and duration of one prompt. */
-export interface PromptRecord extends PromptTiming {
-  reason: EndReason
-  turns: number
-  /** US dollars; null: no price was known. */
-  cost: number | null
-  /** Summed over its answers, as providers counted. */
-  tokens: { input: number; output: number; cached: number; reasoning: number }
-}
-
-/**
- * Everything since the start of the process; durations in milliseconds, with the meaning of the
- * histograms below.
- */
-export interface AgentMetricsReport {
-  tools: ({ tool: string } & ToolStats)[]
-  /** To the model, with retries. */
-  requests: number
-  tokens: PromptRecord['tokens']
-  /** US dollars, of the answers whose price was known. */
-  cost: number
-  prompts: { ended: Record<EndReason, number>; turns: Summary; unpriced: number }
-  continuationMs: Summary
-  callStartMs: Summary
-  firstTokenMs: Summary
-  /** Since the last report. */
-  eventLoopDelayMs: LoopDelays
-}
+import type { PromptRecord, AgentMetricsReport } from './report.ts'
 
 export class AgentMetrics {
   /**

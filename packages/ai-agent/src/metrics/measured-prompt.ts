@@ -12,7 +12,8 @@ import {
   type EventGroup,
 } from '@sandlot/shared/chat/events'
 import { type Model, ModelError } from '../model/model.ts'
-import type { AgentMetrics, PromptRecord } from './agent-metrics.ts'
+import type { AgentMetrics } from './agent-metrics.ts'
+import type { PromptRecord } from './report.ts'
 import type { PromptTrace } from './tracing.ts'
 
 const USED = ['input', 'output', 'cached', 'reasoning'] as const

@@ -2,7 +2,7 @@
  * The agent's report as Prometheus text. Labels are tools, outcomes and end reasons, never user
  * data.
  */
-import type { AgentMetricsReport } from './agent-metrics.ts'
+import type { AgentMetricsReport } from './report.ts'
 import type { Summary } from './histogram.ts'
 
 /** Tools with series of their own: the most used. The others are one. */

@@ -5,7 +5,7 @@
  */
 import type { TokenUsage } from '@sandlot/shared/chat/event-meta'
 import type { ModelErrorClass } from '@sandlot/shared/chat/reasons'
-import type { WireOptions } from './wire.ts'
+import type { Profile } from './profiles.ts'
 
 export interface SystemMessage {
   role: 'system'
@@ -163,4 +163,18 @@ export interface Model {
 /** Whether it reads images. One that makes no bodies, like the demo, does not. */
 export function takesImages(model: Model): boolean {
   return model.wire?.().profile.images ?? false
+}
+
+export interface WireOptions {
+  model: string
+  streaming: boolean
+  profile: Profile
+  /** False for the few endpoints that refuse `stream_options`. */
+  includeUsage: boolean
+  /** The name that this endpoint knows for the limit of the answer. */
+  maxTokensName: 'max_tokens' | 'max_completion_tokens'
+  /** What stands for no text beside calls, for the few endpoints that refuse null. Absent: null. */
+  emptyContent?: ''
+  /** The `reasoning_effort` to send; absent: none. */
+  effort?: string
 }

@@ -17,10 +17,11 @@ import {
   type ModelRequest,
   type Price,
   ModelError,
+  type WireOptions,
 } from './model.ts'
 import { type Profile, DEFAULT_PROFILE, profileFor } from './profiles.ts'
 import { type Posted, createTransport, insideContainer, shownUrl } from './transport.ts'
-import { type WireOptions, requestBody } from './wire.ts'
+import { requestBody } from './wire.ts'
 import { type JsonObject, isObject } from './json.ts'
 
 export interface OpenAIModelOptions {

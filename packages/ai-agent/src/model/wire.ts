@@ -6,23 +6,16 @@ import { isDeepStrictEqual } from 'node:util'
 import { stringifyExactly } from '@sandlot/shared/base/exact-numbers'
 import { storableJson } from '@sandlot/shared/base/storable-text'
 import { type JsonObject, isObject } from './json.ts'
-import type { AssistantMessage, ModelCall, ModelImage, ModelMessage, ModelRequest } from './model.ts'
+import type {
+  AssistantMessage,
+  ModelCall,
+  ModelImage,
+  ModelMessage,
+  ModelRequest,
+  WireOptions,
+} from './model.ts'
 import type { Profile } from './profiles.ts'
 import { reasoningToSend } from './reasoning.ts'
-
-export interface WireOptions {
-  model: string
-  streaming: boolean
-  profile: Profile
-  /** False for the few endpoints that refuse `stream_options`. */
-  includeUsage: boolean
-  /** The name that this endpoint knows for the limit of the answer. */
-  maxTokensName: 'max_tokens' | 'max_completion_tokens'
-  /** What stands for no text beside calls, for the few endpoints that refuse null. Absent: null. */
-  emptyContent?: ''
-  /** The `reasoning_effort` to send; absent: none. */
-  effort?: string
-}
 
 /**
  * The last body of each request: one that was sent is marked in the log a moment later, and a long

@@ -6,8 +6,8 @@
  */
 import { createHash } from 'node:crypto'
 import type { RequestMark } from '@sandlot/shared/chat/event-meta'
-import type { ModelMessage, ModelRequest, ModelTool } from '../model/model.ts'
-import { type WireOptions, requestBody } from '../model/wire.ts'
+import type { ModelMessage, ModelRequest, ModelTool, WireOptions } from '../model/model.ts'
+import { requestBody } from '../model/wire.ts'
 
 /** What a request has beside the messages of the log. Its JSON is stored under its digest. */
 export interface RequestFrame {

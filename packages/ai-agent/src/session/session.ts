@@ -21,14 +21,9 @@ import { type Unqueued, queuedMessages, sentBehindStop, unfinishedPrompt } from 
 import { type ModelChoice, choose, chosenIn, modelOfPrompt, modelsOf } from '../loop/model-choice.ts'
 import type { Model } from '../model/model.ts'
 import type { Actor } from './access.ts'
-import {
-  Answers,
-  Approvals,
-  type AnswerOptions,
-  type ListedApproval,
-  type PendingApproval,
-} from './approvals.ts'
-import type { Running } from './batch.ts'
+import { Answers, type AnswerOptions } from './answers.ts'
+import { Approvals, type ListedApproval, type PendingApproval } from './approvals.ts'
+import type { Running } from './running.ts'
 import { BackgroundWatch } from './background.ts'
 import { SessionCore } from './core.ts'
 import { Journal } from './journal.ts'

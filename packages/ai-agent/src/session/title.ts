@@ -8,7 +8,7 @@ import { streamAnswer } from '../loop/streamed-answer.ts'
 import { usageEvent } from '../loop/usage.ts'
 import type { ModelMessage } from '../model/model.ts'
 import type { LoopContext } from '../loop/context.ts'
-import type { Running } from './batch.ts'
+import type { Running } from './running.ts'
 import type { SessionCore } from './core.ts'
 
 /** Characters. */

@@ -14,7 +14,7 @@ import {
 } from '@agentclientprotocol/sdk'
 import { EXT } from '@sandlot/shared/acp/meta'
 import { createAcpServer } from '../../src/acp/server.ts'
-import type { AcpServerParts } from '../../src/acp/handler-context.ts'
+import type { AcpServerParts } from '../../src/acp/parts.ts'
 import type { Core } from '../support/agent-fixture.ts'
 
 export const ADA = { id: 'u_ada', role: 'member' as const }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { AgentMetricsReport } from '../../src/metrics/agent-metrics.ts'
+import type { AgentMetricsReport } from '../../src/metrics/report.ts'
 import { prometheusText } from '../../src/metrics/prometheus-text.ts'
 
 const NOTHING = { count: 0, sum: 0, mean: 0, p50: 0, p95: 0 }

@@ -82,3 +82,9 @@ export function isRepeatable(method: string, params: object): boolean {
   const { ask } = addressed.parse(params)
   return ask?.do !== undefined && READS.has(ask.do)
 }
+
+/** An agent and what it answered. */
+export interface Answered<T> {
+  replica: string
+  answer: T
+}

@@ -6,26 +6,25 @@
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { AgentMetricsAnswer, AgentStatus, AgentUser, SessionChanged } from '@sandlot/shared/acp/meta'
+import {
+  type AgentMetricsAnswer,
+  type AgentStatus,
+  type AgentUser,
+  type SessionChanged,
+  streamTicket,
+} from '@sandlot/shared/acp/meta'
 import type { EffectiveSettings } from '@sandlot/shared/account/agent-settings'
-import { streamTicket } from '@sandlot/shared/acp/meta'
 import { SandlotError, messageOf } from '@sandlot/shared/base/errors'
 import type { Replica, ReplicaReads } from '@sandlot/storage/replicas/replicas'
 import type { WebSocket } from 'ws'
 import type { Logger } from '../log.ts'
-import { addresseeOf, isRepeatable } from './addressee.ts'
+import { addresseeOf, isRepeatable, type Answered } from './addressee.ts'
 import type { AgentConnection, AgentPlace, OnNotification } from './agent-client.ts'
 import { AgentLink, type AgentLinkOptions } from './agent-link.ts'
 import { mergeMetrics, mergeStatus } from './merge-answers.ts'
 
 /** Where the agents are written, as their database says it. */
 export type Replicas = Pick<ReplicaReads, 'list' | 'ownerOf'>
-
-/** An agent and what it answered. */
-export interface Answered<T> {
-  replica: string
-  answer: T
-}
 
 interface FoundAgents {
   find: () => Promise<Replicas>

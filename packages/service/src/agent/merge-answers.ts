@@ -6,7 +6,7 @@ import { type ToolLine, type ToolStatsView, toolStatsView } from '@sandlot/share
 import { readReadable } from '@sandlot/shared/base/readable'
 import type { Replica } from '@sandlot/storage/replicas/replicas'
 import type { z } from 'zod'
-import type { Answered } from './agents.ts'
+import type { Answered } from './addressee.ts'
 
 /** Ready while any is, which takes everybody. Throws `agent_unavailable`: none has answered. */
 export function mergeStatus(

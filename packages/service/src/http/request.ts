@@ -1,19 +1,17 @@
 /** Reading a request: its caller, its body, its address. */
 import type { IncomingMessage } from 'node:http'
-import type { BlockList } from 'node:net'
 import { SandlotError } from '@sandlot/shared/base/errors'
 import { parseExactly } from '@sandlot/shared/base/exact-numbers'
 import { parseStorable } from '@sandlot/shared/base/storable-text'
 import type { MiddlewareHandler } from 'hono'
 import { createMiddleware } from 'hono/factory'
 import type { z } from 'zod'
-import { findCaller } from '../auth/caller.ts'
-import type { Caller } from '../auth/caller.ts'
+import { findCaller, type Caller } from '../auth/caller.ts'
 import { kindOfRequest } from '../auth/user-traffic.ts'
 import { requireScope, scopeOf } from '../auth/scopes.ts'
-import { clientAddress, plainAddress } from '../auth/trusted-proxies.ts'
 import { problemsOf } from '../socket/frame.ts'
 import type { AppEnv, Ctx, Parts } from './context.ts'
+import { peerOf } from '../auth/address.ts'
 
 const SAFE_METHODS = new Set(['GET', 'HEAD', 'OPTIONS'])
 
@@ -139,21 +137,10 @@ async function readJson(c: Ctx): Promise<unknown> {
   }
 }
 
-/** The address of the client, for limits and the audit log. */
-export function addressIn(request: IncomingMessage, trusted: BlockList): string {
-  // Node joins several headers of this name with commas.
-  const passedOn = request.headers['x-forwarded-for']?.toString()
-  return clientAddress(peerOf(request), passedOn, trusted)
-}
-
 /** From this machine, and not passed on by a proxy on this machine. */
 export function isLocal(c: Ctx): boolean {
   const passedOn = ['x-forwarded-for', 'forwarded', 'x-real-ip'].some(
     (name) => c.req.header(name) !== undefined,
   )
   return !passedOn && /^(127\.|::1$)/.test(peerOf(c.env.incoming))
-}
-
-function peerOf(request: IncomingMessage): string {
-  return plainAddress(request.socket.remoteAddress ?? 'unknown')
 }

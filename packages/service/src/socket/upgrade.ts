@@ -2,28 +2,26 @@
  * `GET /ws` and the addresses of byte streams: caller and origin are checked before the WebSocket
  * is accepted.
  */
-import { STATUS_CODES } from 'node:http'
-import type { IncomingMessage } from 'node:http'
+import { STATUS_CODES, type IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { SandlotError, toErrorBody } from '@sandlot/shared/base/errors'
 import { MAX_FRAME_BYTES } from '@sandlot/shared/chat/frames'
 import { newId } from '@sandlot/shared/base/ids'
 import type { ServiceConfig } from '../config.ts'
-import { addressIn, credentialsIn } from '../http/request.ts'
+import { addressIn } from '../auth/address.ts'
+import { credentialsIn } from '../http/request.ts'
 import type { AccountsStore } from '@sandlot/storage/accounts/store'
 import { WebSocketServer } from 'ws'
 import type { Sessions } from '../chat/sessions.ts'
 import type { KeyScope } from '@sandlot/shared/account/sign-in-api'
 import { agentUserOf } from '../auth/agent-user.ts'
-import { findCaller } from '../auth/caller.ts'
-import type { Caller } from '../auth/caller.ts'
+import { findCaller, type Caller } from '../auth/caller.ts'
 import { requireScope } from '../auth/scopes.ts'
 import type { Logger } from '../log.ts'
 import type { OriginRule } from '../auth/origin.ts'
 import { relayBytes } from './byte-relay.ts'
 import { byteRoute } from './byte-routes.ts'
-import { ExplainingWebSocket, serveChatSocket } from './chat-socket.ts'
-import type { ChatSocketOptions } from './chat-socket.ts'
+import { ExplainingWebSocket, serveChatSocket, type ChatSocketOptions } from './chat-socket.ts'
 import { MAX_SOCKETS_PER_USER } from './sockets.ts'
 
 interface UpgradeOptions extends Omit<ChatSocketOptions, 'caller' | 'accessTo'> {

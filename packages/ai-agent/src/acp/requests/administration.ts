@@ -4,26 +4,15 @@
  */
 import { type AgentUser, EXT } from '@sandlot/shared/acp/meta'
 import { SandlotError } from '@sandlot/shared/base/errors'
-import {
-  type ProcessSettings,
-  type SettingRow,
-  configurationParams,
-} from '@sandlot/shared/admin/configuration'
+import { type ProcessSettings, configurationParams } from '@sandlot/shared/admin/configuration'
 import { type DeploymentRules, deploymentRulesParams } from '@sandlot/shared/admin/deployment-rules'
 import { type ToolStatsView, toolStatsParams } from '@sandlot/shared/admin/tool-stats'
 import type { Rule } from '@sandlot/shared/chat/rules'
-import type { RuleRegistry } from '../../approval/rule-registry.ts'
 import { actorOf } from '../actor.ts'
 import type { ClientConnection } from '../connection.ts'
 import { parseParams } from '../errors.ts'
-import type { AcpServerParts, ExtensionHandlers } from '../handler-context.ts'
-
-export interface Administration {
-  toolStats: () => ToolStatsView
-  rules: RuleRegistry
-  /** What is set now, with where it comes from. */
-  settings: () => Promise<readonly SettingRow[]>
-}
+import type { AcpServerParts, Administration } from '../parts.ts'
+import type { ExtensionHandlers } from '../handler-context.ts'
 
 /** Who asks, an administrator; throws `forbidden`. A foreign client is the local user. */
 export function administrator(connection: ClientConnection, said: AgentUser): AgentUser {

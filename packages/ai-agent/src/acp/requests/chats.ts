@@ -4,7 +4,8 @@ import { markChatsParams, projectsParams } from '@sandlot/shared/chat/chats'
 import { SandlotError } from '@sandlot/shared/base/errors'
 import { noProject } from '@sandlot/storage/shares/chats'
 import { parseParams } from '../errors.ts'
-import type { AcpServerParts, ExtensionHandlers } from '../handler-context.ts'
+import type { AcpServerParts } from '../parts.ts'
+import type { ExtensionHandlers } from '../handler-context.ts'
 
 export function chatsRequests(parts: AcpServerParts): ExtensionHandlers {
   return {

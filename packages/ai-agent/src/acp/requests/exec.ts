@@ -4,7 +4,8 @@ import { execParams } from '@sandlot/shared/workspace/exec'
 import { SandlotError } from '@sandlot/shared/base/errors'
 import { actorOf } from '../actor.ts'
 import { parseParams } from '../errors.ts'
-import type { AcpServerParts, ExtensionHandlers } from '../handler-context.ts'
+import type { AcpServerParts } from '../parts.ts'
+import type { ExtensionHandlers } from '../handler-context.ts'
 import { modeOfNew } from './session.ts'
 
 export function execRequests(parts: AcpServerParts): ExtensionHandlers {

@@ -24,7 +24,8 @@ import { actorOf } from '../actor.ts'
 import { parseParams } from '../errors.ts'
 import { GUEST_HAS_NO_CHATS } from './session.ts'
 import type { ClientConnection } from '../connection.ts'
-import type { AcpServerParts, ExtensionHandlers } from '../handler-context.ts'
+import type { AcpServerParts } from '../parts.ts'
+import type { ExtensionHandlers } from '../handler-context.ts'
 
 interface Acting {
   access: Access

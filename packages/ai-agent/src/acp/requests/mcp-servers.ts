@@ -3,7 +3,8 @@ import { EXT, mcpServersParams } from '@sandlot/shared/acp/meta'
 import { SandlotError } from '@sandlot/shared/base/errors'
 import { actorOf } from '../actor.ts'
 import { parseParams } from '../errors.ts'
-import type { AcpServerParts, ExtensionHandlers } from '../handler-context.ts'
+import type { AcpServerParts } from '../parts.ts'
+import type { ExtensionHandlers } from '../handler-context.ts'
 
 export function mcpServersRequests({ mcpServers: desk, userSeen, log }: AcpServerParts): ExtensionHandlers {
   return {

@@ -5,7 +5,8 @@ import type { EndpointTestResult, ModelsView } from '@sandlot/shared/account/mod
 import { testEndpoint } from '../../model/endpoint-test.ts'
 import { actorOf } from '../actor.ts'
 import { parseParams } from '../errors.ts'
-import type { AcpServerParts, ExtensionHandlers } from '../handler-context.ts'
+import type { AcpServerParts } from '../parts.ts'
+import type { ExtensionHandlers } from '../handler-context.ts'
 import { administrator } from './administration.ts'
 
 export function modelsRequests({ models: book, log }: AcpServerParts): ExtensionHandlers {

@@ -5,7 +5,8 @@ import type { Finding } from '@sandlot/shared/base/finding'
 import type { AgentOverview } from '@sandlot/shared/admin/overview'
 import { actorOf } from '../actor.ts'
 import { parseParams } from '../errors.ts'
-import type { AcpServerParts, ExtensionHandlers } from '../handler-context.ts'
+import type { AcpServerParts } from '../parts.ts'
+import type { ExtensionHandlers } from '../handler-context.ts'
 
 export function overviewRequests({
   manager,

@@ -8,7 +8,8 @@ import type { NewAudit } from '@sandlot/shared/admin/audit'
 import { type SecretList, secretsParams } from '@sandlot/shared/account/secrets'
 import { actorOf } from '../actor.ts'
 import { parseParams } from '../errors.ts'
-import type { AcpServerParts, ExtensionHandlers } from '../handler-context.ts'
+import type { AcpServerParts } from '../parts.ts'
+import type { ExtensionHandlers } from '../handler-context.ts'
 import type { SignInResult } from '../../mcp/oauth/sign-ins.ts'
 import {
   type Instructions,

@@ -6,7 +6,8 @@ import { portsParams } from '@sandlot/shared/workspace/ports'
 import { SandlotError } from '@sandlot/shared/base/errors'
 import { createWebSocketStream } from 'ws'
 import { parseParams } from '../errors.ts'
-import type { AcpServerParts, ExtensionHandlers } from '../handler-context.ts'
+import type { AcpServerParts } from '../parts.ts'
+import type { ExtensionHandlers } from '../handler-context.ts'
 import { withSandboxErrors } from '../sandbox-error.ts'
 
 /** Longer than a ticket is good for. */

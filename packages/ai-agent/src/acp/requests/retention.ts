@@ -4,7 +4,8 @@ import { SandlotError } from '@sandlot/shared/base/errors'
 import { type RetentionPreview, type RetentionView, retentionParams } from '@sandlot/shared/admin/retention'
 import { actorOf } from '../actor.ts'
 import { parseParams } from '../errors.ts'
-import type { AcpServerParts, ExtensionHandlers } from '../handler-context.ts'
+import type { AcpServerParts } from '../parts.ts'
+import type { ExtensionHandlers } from '../handler-context.ts'
 
 export function retentionRequests({ retention }: AcpServerParts): ExtensionHandlers {
   return {

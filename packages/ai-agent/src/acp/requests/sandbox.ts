@@ -2,53 +2,17 @@
  * `_sandlot/sandbox`: a person's own sandbox as a whole; `_sandlot/sandboxes`: everybody's, for
  * administrators. For our own service.
  */
-import type { SandboxLimits } from '@sandlot/sandbox/backend'
-import type { listWorkspaces } from '@sandlot/sandbox/controller/workspaces'
 import type { SandboxStat } from '@sandlot/sandbox/sandbox'
-import type { Sandboxes } from '@sandlot/sandbox/sandboxes'
 import { type AgentUser, EXT } from '@sandlot/shared/acp/meta'
 import { type SandboxUse, type SandboxView, sandboxParams } from '@sandlot/shared/workspace/sandbox'
 import { SandlotError } from '@sandlot/shared/base/errors'
 import { type AgentSandboxes, type SandboxUses, sandboxesParams } from '@sandlot/shared/admin/sandboxes'
-import type { PersonJobs } from '../../tools/background/person-jobs.ts'
 import { actorOf } from '../actor.ts'
 import { parseParams } from '../errors.ts'
-import type { AcpServerParts, ExtensionHandlers } from '../handler-context.ts'
+import type { AcpServerParts, SandboxAdmin } from '../parts.ts'
+import type { ExtensionHandlers } from '../handler-context.ts'
 import { withSandboxErrors } from '../sandbox-error.ts'
 import { administrator } from './administration.ts'
-
-export interface SandboxAdmin {
-  sandboxes: Pick<Sandboxes, 'status' | 'reset' | 'stop'> & {
-    /** Every workspace there is. */
-    workspaces: () => ReturnType<typeof listWorkspaces>
-    /** The name of what sandboxes are made from now. Never rejects. */
-    imageName: () => Promise<string>
-  }
-  starting: Starting
-  jobs: PersonJobs
-  limits: SandboxLimits
-}
-
-/** Whose sandbox is being waited for. */
-export class Starting {
-  readonly #waiting = new Map<string, number>()
-
-  has(userId: string): boolean {
-    return this.#waiting.has(userId)
-  }
-
-  /** As `acquired`, for which this user waits until it settles. */
-  async during<T>(userId: string, acquired: Promise<T>): Promise<T> {
-    this.#waiting.set(userId, (this.#waiting.get(userId) ?? 0) + 1)
-    try {
-      return await acquired
-    } finally {
-      const left = (this.#waiting.get(userId) ?? 1) - 1
-      if (left > 0) this.#waiting.set(userId, left)
-      else this.#waiting.delete(userId)
-    }
-  }
-}
 
 const STATES = {
   absent: 'none',

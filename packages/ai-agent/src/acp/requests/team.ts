@@ -17,7 +17,8 @@ import type { BudgetList } from '@sandlot/shared/admin/usage'
 import type { SettingsRegistry } from '../../people/settings-registry.ts'
 import { actorOf } from '../actor.ts'
 import { parseParams } from '../errors.ts'
-import type { AcpServerParts, ExtensionHandlers } from '../handler-context.ts'
+import type { AcpServerParts } from '../parts.ts'
+import type { ExtensionHandlers } from '../handler-context.ts'
 
 export function teamRequests(parts: AcpServerParts): ExtensionHandlers {
   const book = (): SettingsRegistry => {

@@ -4,7 +4,8 @@ import { terminalsParams } from '@sandlot/shared/workspace/terminals'
 import { SandlotError } from '@sandlot/shared/base/errors'
 import { actorOf } from '../actor.ts'
 import { parseParams } from '../errors.ts'
-import type { AcpServerParts, ExtensionHandlers } from '../handler-context.ts'
+import type { AcpServerParts } from '../parts.ts'
+import type { ExtensionHandlers } from '../handler-context.ts'
 import { withSandboxErrors } from '../sandbox-error.ts'
 
 export function terminalsRequests(parts: AcpServerParts): ExtensionHandlers {

@@ -1,5 +1,4 @@
 import type { BackendCapabilities } from '../../backend.ts'
-import type { QuotaKind } from './quota.ts'
 
 /** What we read of `GET /info`. */
 export interface EngineInfo {
@@ -68,3 +67,6 @@ export function capabilitiesFrom(
     warnings,
   }
 }
+
+/** `hard`: the file system holds a volume to its size. `soft`: sbxd watches it. */
+export type QuotaKind = 'hard' | 'soft'

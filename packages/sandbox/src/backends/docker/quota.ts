@@ -1,12 +1,8 @@
 import { randomInt } from 'node:crypto'
-
 import { newSlotName, poolName, slotLabels, UID_RANGE } from '../../names.ts'
 import { engineAnswer } from './engine-error.ts'
-import type { EngineInfo } from './capabilities.ts'
+import type { EngineInfo, QuotaKind } from './capabilities.ts'
 import { DEADLINE, type Engine } from './engine.ts'
-
-/** `hard`: the file system holds a volume to its size. `soft`: sbxd watches it. */
-export type QuotaKind = 'hard' | 'soft'
 
 /** Of the volume that asks: nothing is ever written to it. */
 const PROBE_BYTES = 64 * 1024 * 1024

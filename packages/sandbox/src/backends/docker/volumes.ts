@@ -3,7 +3,7 @@ import { SandboxError, workspaceMissing } from '../../errors.ts'
 import { LABEL, slotLabels } from '../../names.ts'
 import { absentIf404, unless } from './engine-error.ts'
 import { DEADLINE, type Engine } from './engine.ts'
-import type { QuotaKind } from './quota.ts'
+import type { QuotaKind } from './capabilities.ts'
 import { isOurs } from './states.ts'
 
 /** The volumes of one deployment: every workspace is a named one with our labels. */

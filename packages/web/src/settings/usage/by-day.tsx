@@ -4,21 +4,9 @@ import type { Days } from '../../net/usage.ts'
 import { Choice } from '../people/setting-fields.tsx'
 import { everyDay } from './days.tsx'
 import { SumTable } from './sum-table.tsx'
+import type { Measure } from './measures.ts'
 
 const Chart = lazy(() => import('./chart.tsx'))
-
-/** One thing that can be seen by day. */
-export interface Measure<Row> {
-  id: string
-  /** `Cost (US dollars)`. */
-  name: string
-  /** Null: not known. */
-  of: (row: Row) => number | null
-  /** On the axis. */
-  words: (value: number) => string
-  /** In the table. */
-  cell: (row: Row) => string
-}
 
 export function ByDay<Row extends { day: string }>(props: {
   days: Days

@@ -2,7 +2,6 @@
 import { formatBytes } from '@sandlot/shared/base/format-bytes'
 import type { CountedTool, CountedUsage } from '@sandlot/shared/admin/usage'
 import { formatDuration } from '../../lib/format.ts'
-import type { Measure } from './by-day.tsx'
 import { costWords, dollarWords, tokenWords } from '../../lib/usage-text.ts'
 
 const whole = (value: number): string => value.toLocaleString('en')
@@ -41,4 +40,17 @@ function callCount(
   words: (value: number) => string,
 ): Measure<CountedTool> {
   return { id, name, of: (row) => row[id], words, cell: (row) => words(row[id]) }
+}
+
+/** One thing that can be seen by day. */
+export interface Measure<Row> {
+  id: string
+  /** `Cost (US dollars)`. */
+  name: string
+  /** Null: not known. */
+  of: (row: Row) => number | null
+  /** On the axis. */
+  words: (value: number) => string
+  /** In the table. */
+  cell: (row: Row) => string
 }

@@ -1,5 +1,5 @@
 import type { ReactNode } from 'react'
-import type { Measure } from './by-day.tsx'
+import type { Measure } from './measures.ts'
 
 /** Sums in rows. Scrolls by itself where it is wider than the page. */
 export function SumTable<Row>(props: {

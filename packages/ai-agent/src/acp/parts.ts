@@ -1,0 +1,127 @@
+/** The dependencies of the ACP server. */
+import type { SandboxLimits } from '@sandlot/sandbox/backend'
+import type { listWorkspaces } from '@sandlot/sandbox/controller/workspaces'
+import type { Sandboxes } from '@sandlot/sandbox/sandboxes'
+import type { PersonJobs } from '../tools/background/person-jobs.ts'
+import type { Starting } from './starting.ts'
+import type { SettingRow } from '@sandlot/shared/admin/configuration'
+import type { ToolStatsView } from '@sandlot/shared/admin/tool-stats'
+import type { RuleRegistry } from '../approval/rule-registry.ts'
+import type { Sandbox, SandboxFiles } from '@sandlot/sandbox/sandbox'
+import type { AgentMetricsAnswer, AgentStatus, AgentUser } from '@sandlot/shared/acp/meta'
+import type { RemovedData } from '@sandlot/shared/account/api'
+import type { AgentOverview } from '@sandlot/shared/admin/overview'
+import type { Finding } from '@sandlot/shared/base/finding'
+import type { Mode } from '@sandlot/shared/chat/mode'
+import type { Budget } from '@sandlot/shared/admin/usage'
+import type { Rule } from '@sandlot/shared/chat/rules'
+import type { AuditLog } from '@sandlot/storage/audit/audit'
+import type { ChatRows } from '@sandlot/storage/shares/chats'
+import type { InstructionRows } from '@sandlot/storage/people/instructions'
+import type { ModelRegistry } from '../model/model-registry.ts'
+import type { SettingsRegistry } from '../people/settings-registry.ts'
+import type { ServerAdmin } from '../mcp/server-admin.ts'
+import type { SignInResult } from '../mcp/oauth/sign-ins.ts'
+import type { UserSecrets } from '../people/user-secrets.ts'
+import type { Retention } from '../session/retention.ts'
+import type { SessionManager } from '../session/manager.ts'
+import type { DeploymentInstructions } from '../config/instructions.ts'
+import type { Ownership } from '../replicas/ownership.ts'
+import type { PersonTool } from '@sandlot/shared/account/agent-settings'
+import type { Log } from '../log.ts'
+import type { Execs } from '../workspace/exec.ts'
+import type { Terminals } from '../workspace/terminals.ts'
+import type { FileWatches } from './file-watches.ts'
+import type { ByteStreams } from './byte-streams.ts'
+import type { ClientServers } from './client-servers.ts'
+
+export interface SandboxAdmin {
+  sandboxes: Pick<Sandboxes, 'status' | 'reset' | 'stop'> & {
+    /** Every workspace there is. */
+    workspaces: () => ReturnType<typeof listWorkspaces>
+    /** The name of what sandboxes are made from now. Never rejects. */
+    imageName: () => Promise<string>
+  }
+  starting: Starting
+  jobs: PersonJobs
+  limits: SandboxLimits
+}
+
+export interface Administration {
+  toolStats: () => ToolStatsView
+  rules: RuleRegistry
+  /** What is set now, with where it comes from. */
+  settings: () => Promise<readonly SettingRow[]>
+}
+
+export interface AcpServerParts {
+  manager: SessionManager
+  /** Whose requests are answered here. Absent: everybody's. */
+  ownership?: Ownership
+  /** The mode of a new session whose request names none. */
+  defaultMode: Mode
+  /** Whether any of the configured models has image input. Absent: it has none. */
+  takesImages?: boolean
+  /** People's secrets. Absent: the agent stores none. */
+  secrets?: UserSecrets
+  /** People's instructions. Absent: the agent stores none. */
+  instructions?: InstructionRows
+  /** People's projects. Absent: the agent stores none. */
+  projects?: Pick<ChatRows, 'putProject' | 'removeProject' | 'projects'>
+  /** The instructions of the configuration, for all users. */
+  configuredInstructions?: DeploymentInstructions
+  /** The rules that hold for this person. Absent: none do. */
+  rulesOf?: (userId: string) => Promise<readonly Rule[]>
+  /** The files of this person, whose sandbox is started for it. Absent: there are no sandboxes. */
+  workspace?: (userId: string) => Promise<SandboxFiles>
+  /** What pages show of workspaces. Absent: there are no sandboxes. */
+  watches?: FileWatches
+  /** What people themselves do in their sandboxes. Absent: there are none. */
+  shell?: {
+    terminals: Terminals
+    execs: Execs
+    desk: SandboxAdmin
+    streams: ByteStreams
+    /** The user's sandbox if it is awake; it is not started for it. */
+    connected: (userId: string) => Promise<Sandbox | undefined>
+    /** Whether an administrator lets this user have it. */
+    mayUse: (userId: string, what: PersonTool) => boolean
+  }
+  /** Who did what. Absent: nothing is written down. */
+  audit?: Pick<AuditLog, 'write'>
+  /** How long things are kept. Absent: for ever. */
+  retention?: Pick<Retention, 'answer'>
+  /** The whole deployment, for administrators. Absent: it is not administrated from here. */
+  administration?: Administration
+  /** Endpoints of models. Absent: none can be added. */
+  models?: ModelRegistry
+  /** MCP servers on the page. Absent: none can be added. */
+  mcpServers?: ServerAdmin
+  /** What administrators have set for teams and people. Absent: nothing can be set. */
+  settings?: SettingsRegistry
+  /** What limits this user in a day and a month. Absent: nothing does. */
+  budgetsOf?: (userId: string) => Promise<Budget[]>
+  /** Called with the user of each request. */
+  userSeen?: (user: AgentUser) => void
+  /**
+   * The highest mode that an administrator lets this user have, where the configuration says so.
+   */
+  modeCeilingOf?: (userId: string, said: Mode | undefined) => Mode | undefined
+  /** Completes a person's sign-in at an MCP server. Absent: there are no such servers. */
+  finishSignIn?: (userId: string, answer: URLSearchParams) => Promise<SignInResult>
+  /** Removes a person (`people/removal.ts`). Absent: not supported here. */
+  removePerson?: (userId: string, data: RemovedData, handOver?: string) => Promise<void>
+  /** The MCP servers of clients. Absent: none are used here. */
+  clientServers?: ClientServers
+  /** A model request's parts other than its messages, as JSON, by digest. Absent: not stored. */
+  requestFrame?: (hash: string) => Promise<string | undefined>
+  /** The metrics since the start. Absent: not counted. */
+  metrics?: () => Promise<AgentMetricsAnswer>
+  /** What administrators see beside the prompts. Absent: not known here. */
+  overview?: () => Promise<Omit<AgentOverview, 'prompts'>>
+  /** The agent’s part of what `./sandlot doctor` says. Absent: it has none. */
+  checks?: () => Promise<Finding[]>
+  status(): Promise<AgentStatus>
+  version: string
+  log: Log
+}
