@@ -1,4 +1,4 @@
-/** Writes `last-end.ts`'s file without zod, which takes 12 MB of the heap of the watchdog's thread. */
+/** Writes the file of `last-end.ts` without zod: 12 MB of the heap of the watchdog’s thread. */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
