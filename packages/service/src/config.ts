@@ -1,4 +1,4 @@
-/** What an operator can set for the service. The only file here that reads the environment. */
+/** Settings of the service. The only file here that reads the environment. */
 import { readFileSync } from 'node:fs'
 import type { BlockList } from 'node:net'
 import { dirname, join, resolve } from 'node:path'

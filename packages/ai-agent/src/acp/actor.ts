@@ -1,4 +1,4 @@
-/** Who acts and from where, as a line of the audit log has it. */
+/** The actor and address of a request, as a line of the audit log has them. */
 import type { AgentUser } from '@sandlot/shared/acp/meta'
 import type { NewAudit } from '@sandlot/shared/admin/audit'
 

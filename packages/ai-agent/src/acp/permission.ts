@@ -1,6 +1,6 @@
 /**
- * How a foreign client is asked for an approval or an answer: by `elicitation/create` where it
- * shows forms, else by `session/request_permission`. Our own service answers by `_sandlot/approve`.
+ * Approvals and questions for a foreign client: `elicitation/create` where it shows forms, else
+ * `session/request_permission`. Our own service answers with `_sandlot/approve`.
  */
 import {
   type AgentContext,

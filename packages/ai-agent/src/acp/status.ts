@@ -1,6 +1,4 @@
-/**
- * What the agent says about itself: whether it can work, and if not, why, in words for an operator.
- */
+/** The agent's status: whether it can work, and if not, the reason for an operator. */
 import { readFile } from 'node:fs/promises'
 import { fullImageState } from '@sandlot/shared/account/api'
 import { LOW_DISK_BYTES } from '@sandlot/shared/config/low-disk'

@@ -1,7 +1,7 @@
 /**
- * How the agent listens for services on other hosts: TLS 1.3, with a certificate that it makes at
- * its start and publishes in the database, where services find it and accept no other; and a token,
- * which services show. A certificate authority has no part in it.
+ * The listener for services on other hosts: TLS 1.3 with a certificate made at start and published
+ * in the database, the only one that services accept, and a token that services present. No
+ * certificate authority.
  */
 import { KeyObject, randomBytes } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'

@@ -1,4 +1,4 @@
-/** What clients and operators ask of an agent that runs. */
+/** The parts of a running agent that answer clients and operators. */
 import { join } from 'node:path'
 import type { AgentStatus, AgentUser } from '@sandlot/shared/acp/meta'
 import type { RemovedData } from '@sandlot/shared/account/api'

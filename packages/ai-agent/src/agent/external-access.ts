@@ -1,4 +1,4 @@
-/** What is reached from an agent: by its MCP servers, and by commands beside the workspace. */
+/** External access of an agent: its MCP servers, and commands outside of the workspace. */
 import { join } from 'node:path'
 import { SANDBOX_BACKENDS } from '@sandlot/shared/config/sandbox-backends'
 import { MCP_SIGN_IN_PATH } from '@sandlot/shared/base/mcp-client'

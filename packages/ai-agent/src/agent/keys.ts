@@ -1,7 +1,4 @@
-/**
- * What an operator does to keys by `./sandlot keys`, as a process in place of the agent. Prints one
- * line of JSON.
- */
+/** `./sandlot keys`, as a process that runs in place of the agent. Prints one line of JSON. */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { messageOf } from '@sandlot/shared/base/errors'

@@ -1,7 +1,6 @@
 /**
- * How the process before this one ended, as far as it could say: a small file in
- * `$SANDLOT_DATA/run`. What it does not blame for its end is resumed without counting towards being
- * given up.
+ * The end of the previous process, from a small file in `$SANDLOT_DATA/run`. A prompt that did not
+ * cause that end is resumed without counting towards being given up.
  */
 import { existsSync, readFileSync, rmSync } from 'node:fs'
 import { z } from 'zod'

@@ -1,6 +1,6 @@
 /**
- * What an operator does to sandboxes by `./sandlot sandbox` and `./sandlot down --purge`, as a
- * process beside the agent: it alone may read the ledger. Prints one line of JSON.
+ * `./sandlot sandbox` and `./sandlot down --purge`, as a process next to the agent: it alone may
+ * read the ledger. Prints one line of JSON.
  */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'

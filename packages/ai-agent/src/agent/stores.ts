@@ -1,4 +1,6 @@
-/** What the deployment keeps, opened: the store, who has whom, and what is read at the start. */
+/**
+ * The stores of the deployment, opened: sessions, ownership, and the rows that are read at start.
+ */
 import { PERSON_TOOLS } from '@sandlot/shared/account/agent-settings'
 import { BackgroundAudit } from '@sandlot/storage/audit/background-audit'
 import { freeBytesFor } from '@sandlot/storage/database/free-bytes'

@@ -1,4 +1,4 @@
-/** Whether agents of this deployment run, for what must be done while none does. */
+/** Checks that no agent of this deployment runs, for work that requires it. */
 import { existsSync, mkdirSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { type FileLock, lockFile } from '@sandlot/storage/database/lock'

@@ -1,7 +1,7 @@
 /**
- * Whether git holds what a call would delete or overwrite: asked in the sandbox, of the files that
- * the call shows. What exists and is not committed as it is, is lost; so is what a repository holds
- * whose configuration may run programs, which proves nothing.
+ * Asks git in the sandbox whether it holds the files that a call would delete or overwrite. A file
+ * that is not committed as it is, is lost; so is any in a repository whose configuration may run
+ * programs, which proves nothing.
  */
 import { randomBytes } from 'node:crypto'
 import type { Sandbox } from '@sandlot/sandbox/sandbox'

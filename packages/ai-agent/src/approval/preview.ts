@@ -1,4 +1,4 @@
-/** What a rule would have answered to the calls of the past: logs in, verdicts out. */
+/** The answers that a rule would have given to past calls: logs in, verdicts out. */
 import type { Mode } from '@sandlot/shared/chat/mode'
 import { type SessionEvent, metaOf, sandlotEventOf } from '@sandlot/shared/chat/events'
 import type { Rule, RuleMatch, Verdict } from '@sandlot/shared/chat/rules'

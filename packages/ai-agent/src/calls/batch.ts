@@ -1,4 +1,4 @@
-/** What the loop gives the scheduler for one turn's calls, beside the calls themselves. */
+/** The context of one turn's calls, from the loop to the scheduler. */
 import type { NoRoom } from '@sandlot/storage/sessions/store-room'
 import type { FailureReason } from '@sandlot/shared/chat/reasons'
 import type { SessionEvent } from '@sandlot/shared/chat/events'

@@ -1,6 +1,6 @@
 /**
- * What a tool yields and returns → the events of its call. The scheduler adds whose call it was;
- * nothing is renamed.
+ * Turns the values that a tool yields and returns into events of its call. The scheduler adds the
+ * call's id; nothing is renamed.
  */
 import { makeMeta, type MetaFields } from '@sandlot/shared/chat/event-meta'
 import { failureFields } from '@sandlot/shared/chat/reasons'

@@ -1,7 +1,6 @@
 /**
- * What a tool says, looked at where it leaves the tool. Something that the log cannot hold would
- * otherwise take the other calls of its turn with it or, once stored, make the whole session
- * unreadable.
+ * Checks a tool's answer where it leaves the tool. A value that the log cannot hold would take the
+ * other calls of its turn with it or, once stored, make the session unreadable.
  */
 import { sessionEvent, type SessionEvent } from '@sandlot/shared/chat/events'
 import { messageOf } from '@sandlot/shared/base/errors'

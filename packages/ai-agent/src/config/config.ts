@@ -1,4 +1,4 @@
-/** What an operator can set for the agent. The only file here that reads the environment. */
+/** Settings of the agent. The only file here that reads the environment. */
 import { readFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { readKeysFolder } from '@sandlot/shared/node/secret-file'

@@ -1,10 +1,10 @@
 /**
- * What has structure in the configuration: one JSON file, `SANDLOT_CONFIG` (default
- * `$SANDLOT_DATA/sandlot.json`, which may be absent). Each section is declared beside the code that
- * uses it and listed once here. No setting stands both here and in the environment: that says what
- * holds for all, this what is different for one tool or model, and so it wins. The one exception is
- * `SANDLOT_TOOLS_ENABLED=false`, which switches off what `tools` offers. `users`, `teams` and
- * `limits.users` are read once, as rows that administrators change.
+ * Structured configuration: one JSON file, `SANDLOT_CONFIG` (default `$SANDLOT_DATA/sandlot.json`,
+ * which may be absent). Each section is declared next to the code that uses it and listed once
+ * here. No setting stands both here and in the environment: the environment holds for all, the file
+ * for one tool or model, and so it wins. The one exception is `SANDLOT_TOOLS_ENABLED=false`, which
+ * switches off what `tools` offers. `users`, `teams` and `limits.users` are read once, as rows that
+ * administrators change.
  */
 import { readFileSync } from 'node:fs'
 import { nearest } from '@sandlot/shared/config/names'

@@ -1,7 +1,7 @@
 /**
- * Where the operator's files are: `SANDLOT_CONFIG` names `sandlot.json`, or a folder that may have
- * it and `agent.env`, lines of `NAME=value` for this process alone. The compose file mounts such a
- * folder.
+ * The folder of the operator's files: `SANDLOT_CONFIG` names `sandlot.json`, or a folder that may
+ * have it and `agent.env`, lines of `NAME=value` for this process alone. The compose file mounts
+ * such a folder.
  */
 import { existsSync, readFileSync, statSync } from 'node:fs'
 import { join, resolve } from 'node:path'

@@ -1,7 +1,6 @@
 /**
- * What people have told the agent beside the conversation: the operator, the team, the user, and
- * the workspace's AGENTS.md, in that order. Each is bounded, and none has anything in it that
- * changes by itself.
+ * Standing instructions: of the operator, the team, the user, and the workspace's AGENTS.md, in
+ * that order. Each is bounded, and none contains anything that changes by itself.
  */
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'

@@ -1,4 +1,4 @@
-/** Where the agent listens for services on other hosts. */
+/** The address on which the agent listens for services on other hosts. */
 import { hostname } from 'node:os'
 import { agentToken } from '@sandlot/shared/config/agent-token'
 import { z } from 'zod'

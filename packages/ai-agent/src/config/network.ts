@@ -1,4 +1,4 @@
-/** What the sandboxes may reach, read from the settings. */
+/** Network access of the sandboxes, from the settings. */
 import { messageOf } from '@sandlot/shared/base/errors'
 import { type EgressPolicyOptions, createPolicy } from '@sandlot/sandbox/egress/policy'
 import { type Rule, isAboutHost } from '@sandlot/shared/chat/rules'

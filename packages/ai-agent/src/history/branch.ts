@@ -1,4 +1,4 @@
-/** What of a session's log belongs to one branch: all that the model may read. Pure. */
+/** The events of a session's log that belong to one branch: all that the model may read. Pure. */
 import { type SessionEvent, metaOf, sandlotEventOf } from '@sandlot/shared/chat/events'
 import { branchTo, placeOf, type PromptPlace } from '@sandlot/shared/transcript/branches'
 import { growingFold } from './growing-fold.ts'

@@ -1,5 +1,5 @@
 /**
- * Whether a provider would take these messages: pairs, ids, order, roles. Looked at before every
+ * Checks that a provider would accept these messages: pairs, ids, order, roles. Runs before every
  * request, because one broken pair makes a session useless for good. Pure.
  */
 import type { AssistantMessage, ModelMessage, ToolMessage } from '../model/model.ts'

@@ -1,4 +1,4 @@
-/** What the log says about a conversation that was made shorter for the model. Pure. */
+/** Compactions of a conversation, from its log. Pure. */
 import { type SessionEvent, metaOf, sandlotEventOf } from '@sandlot/shared/chat/events'
 
 export interface Compaction {

@@ -1,7 +1,7 @@
 /**
- * Whether a model goes round in circles: the same calls with the same arguments *and the same
- * results*, one turn or a few turns long, again and again. Asking for something that changes is no
- * circle. Pure functions over a prompt's turns.
+ * Detects a model in a circle: the same calls with the same arguments *and the same results*, one
+ * turn or a few turns long, repeated. Polling something that changes is no circle. Pure functions
+ * over a prompt's turns.
  */
 import { metaOf } from '@sandlot/shared/chat/events'
 import { canonicalJson, parseExactJson } from '../model/json.ts'

@@ -1,4 +1,4 @@
-/** What is left of limits of a day and a month, for people. */
+/** The remaining budget of a day and a month, for people. */
 import type { Budget } from '@sandlot/shared/admin/usage'
 import { type LastingBudgets, PERIODS, type PeriodBudgets, type Spent, endOf } from './period-budgets.ts'
 

@@ -1,6 +1,6 @@
 /**
- * What a prompt may use up. Pure functions over the log, so that a restart changes nothing: the
- * time counts from `prompt_started`, tokens and cost from what providers counted.
+ * Budgets of a prompt. Pure functions over the log, so that a restart changes nothing: time counts
+ * from `prompt_started`, tokens and cost from the providers' counts.
  */
 import { type SessionEvent, metaOf, sandlotEventOf } from '@sandlot/shared/chat/events'
 import { growingFold } from '../history/growing-fold.ts'

@@ -1,7 +1,7 @@
 /**
- * What a failed call means for its prompt. Ordinarily nothing: the model gets its result and goes
- * on. A prompt may ask to stop at the first failure, and a tool may say that nothing goes without
- * it. Pure functions over the log.
+ * Consequences of a failed call for its prompt. By default none: the model gets the result and
+ * continues. A prompt may ask to stop at the first failure, and a tool may declare that nothing
+ * works without it. Pure functions over the log.
  */
 import type { OnError } from '@sandlot/shared/chat/sandlot-event'
 import { type SessionEvent, isOutcome, metaOf, sandlotEventOf } from '@sandlot/shared/chat/events'

@@ -1,12 +1,11 @@
 /**
- * What a user may use up in a day or a month, in all sessions together, and what a team or
- * everybody may together. Both begin at midnight UTC, and what was used up is in storage, so that
- * neither a restart nor a session that is deleted gives anything back.
+ * Budgets of a user for a day or a month, over all sessions, and those of a team or of everybody.
+ * Periods begin at midnight UTC. Use is stored, so that neither a restart nor a deleted session
+ * gives anything back.
  *
- * Time is what prompts ran, from their beginning to their end as the log has them, and as for one
- * prompt: waiting for a person counts, and so does a restart in the middle. Of a prompt that runs
- * over midnight each day has its part; of two that run at once both count, because what is limited
- * is what the agent does and not the person's clock.
+ * Time is the run time of prompts from start to end by their log: waiting for a person counts, and
+ * so does a restart in between. A prompt over midnight counts in part for each day; two at once
+ * both count, because the limit is on the agent's work and not on the person's clock.
  */
 import type { SessionStore } from '@sandlot/storage/sessions/store'
 import type { SpentTogether, UserSpent } from '@sandlot/storage/usage/usage'

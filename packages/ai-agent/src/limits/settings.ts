@@ -1,6 +1,6 @@
 /**
- * What an operator can set about budgets for everybody by the environment; the section `limits` of
- * the configuration file is read once (`settingsSeeds`).
+ * Settings of budgets for everybody, from the environment; the section `limits` of the
+ * configuration file is read once (`settingsSeeds`).
  */
 import { wholeNumber } from '@sandlot/shared/config'
 import { type AgentLimits, type TeamLimits, agentLimits } from '@sandlot/shared/account/agent-settings'

@@ -1,4 +1,4 @@
-/** Where a prompt waits for its turn before the model is asked. */
+/** Waits for a slot before the model is asked. */
 import { makeSandlotEvent, type EventGroup } from '@sandlot/shared/chat/events'
 import type { Model } from '../model/model.ts'
 import type { LoopContext } from './context.ts'

@@ -1,6 +1,6 @@
 /**
- * How full the window will be with the next request: what the provider counted last, and an
- * estimate of what is new.
+ * The size of the context at the next request: the provider's last count, and an estimate of what
+ * is new.
  */
 import { type SessionEvent, metaOf, sandlotEventOf } from '@sandlot/shared/chat/events'
 import { modelMessages, type Reader } from '../history/model-messages.ts'

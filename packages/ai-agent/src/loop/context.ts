@@ -1,4 +1,4 @@
-/** What one run of the agent loop works with, and what it yields. */
+/** Inputs and outputs of one run of the agent loop. */
 import type { SessionEvent } from '@sandlot/shared/chat/events'
 import type { Budgets } from '../limits/budgets.ts'
 import type { Spent } from '../limits/period-budgets.ts'

@@ -1,6 +1,5 @@
 /**
- * What a prompt ends with in the log: its last events, and the sentences a person reads where the
- * model said nothing.
+ * The last events of a prompt, and the sentences that a person reads where the model wrote nothing.
  */
 import {
   STOP_REASON_OF,

@@ -1,5 +1,6 @@
 /**
- * What to leave out when the window gets full. Pure: from the log and the size of the window alone.
+ * Chooses what to leave out when the context gets full. Pure: from the log and the size of the
+ * context alone.
  */
 import { type SessionEvent, seqOf } from '@sandlot/shared/chat/events'
 import { isWorthPruning, readItems, type Item } from '../history/model-messages.ts'

@@ -1,4 +1,4 @@
-/** What people and administrators see of MCP servers on the page, and change there. */
+/** MCP servers on the page: views for people and administrators, and their changes. */
 import type { McpServersAsk } from '@sandlot/shared/acp/meta'
 import { SandlotError } from '@sandlot/shared/base/errors'
 import type {

@@ -1,6 +1,5 @@
 /**
- * Whether each model’s provider serves us, by the requests that prompts make: no request is made
- * to find out.
+ * Health of each model's provider, from the requests of prompts; no request is made to find out.
  */
 import type { AgentStatus } from '@sandlot/shared/acp/meta'
 import type { ModelErrorClass } from '@sandlot/shared/chat/reasons'

@@ -1,6 +1,4 @@
-/**
- * Whether an endpoint works: its list of models, and one streamed answer that has to call a tool.
- */
+/** Tests an endpoint: its list of models, and one streamed answer that has to call a tool. */
 import { messageOf } from '@sandlot/shared/base/errors'
 import { boundedFetch } from '@sandlot/shared/node/safe-fetch'
 import type { EndpointTest, EndpointTestResult } from '@sandlot/shared/account/models-api'

@@ -1,6 +1,6 @@
 /**
- * What a provider's failure means: its class, whether asking again may help, and a sentence for
- * people. The wait is the provider's own.
+ * Classifies a provider's failure: its class, whether a retry may help, and a sentence for people.
+ * The delay is the provider's own.
  */
 import type { ProviderFailure } from './failure.ts'
 import { ModelError } from './model.ts'

@@ -1,7 +1,4 @@
-/**
- * What a provider said when it failed, from wherever it said it: an HTTP answer, or somewhere
- * inside a 200 stream.
- */
+/** Reads the failure that a provider reports, in an HTTP answer or inside of a 200 stream. */
 import { failureWord } from './finish-words.ts'
 import { type JsonObject, isObject, member, numberMember, parseJson, textMember } from './json.ts'
 

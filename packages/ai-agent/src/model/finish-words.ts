@@ -1,4 +1,4 @@
-/** How an answer ended, in every provider's words. Only hints: calls decide, not the word. */
+/** Finish reasons in every provider's words. Only hints: calls decide, not the word. */
 import type { ModelAnswer } from './model.ts'
 
 type Finish = ModelAnswer['finish']

@@ -1,5 +1,5 @@
 /**
- * What models cost. A short table of our own, for names that mean the same everywhere; the
+ * Prices of models. A short table of our own, for names that mean the same everywhere; the
  * configuration adds and overrides.
  */
 import type { TokenUsage } from '@sandlot/shared/chat/event-meta'

@@ -1,7 +1,4 @@
-/**
- * What an operator can set about models: the sections `models` and `prices` of the configuration
- * file.
- */
+/** Settings of models: the sections `models` and `prices` of the configuration file. */
 import { wholeNumber } from '@sandlot/shared/config'
 import { messageOf } from '@sandlot/shared/base/errors'
 import { z } from 'zod'

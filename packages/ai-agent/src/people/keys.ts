@@ -1,6 +1,6 @@
 /**
- * What makes this deployment itself: made on the first start, in the folder of keys, readable by
- * its owner alone.
+ * Keys of this deployment: made on the first start, in the folder of keys, readable by its owner
+ * alone.
  */
 import { randomBytes } from 'node:crypto'
 import { closeSync, fsyncSync, linkSync, mkdirSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs'

@@ -1,7 +1,7 @@
 /**
- * What is known of people by id: their address, role and teams. The service sends it with every
- * request; it is persisted, so that what an administrator has set applies to prompts that are
- * resumed after a restart, before any request.
+ * People by id: their address, role and teams. The service sends them with every request; they are
+ * persisted, so that administrators' settings apply to prompts that are resumed after a restart,
+ * before any request.
  */
 import { messageOf } from '@sandlot/shared/base/errors'
 import type { Role } from '@sandlot/shared/account/role'

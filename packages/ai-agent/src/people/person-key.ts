@@ -1,6 +1,6 @@
 /**
- * How the configuration names a person: by user id, or by the e-mail address they sign in with. Not
- * by the name that is shown: two people may have the same one.
+ * A person in the configuration: by user id, or by the e-mail address of their sign-in. Not by
+ * display name: two people may have the same one.
  */
 import { z } from 'zod'
 

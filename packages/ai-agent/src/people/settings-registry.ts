@@ -1,6 +1,6 @@
 /**
- * What administrators have set for teams and people, kept in memory: looked up for every prompt and
- * call. A change is stored first and holds from the next prompt on.
+ * Administrators' settings for teams and people, in memory: looked up for every prompt and call. A
+ * change is stored first and holds from the next prompt on.
  */
 import { SerialQueue } from '@sandlot/shared/async/serial-queue'
 import { SandlotError, messageOf } from '@sandlot/shared/base/errors'

@@ -1,7 +1,7 @@
 /**
- * What people entrust to their agent: tokens and passwords, by name, sealed before they are stored.
- * A value goes to a tool or a server that works for that person, and nowhere else: not into a log,
- * an event, a sandbox or an export.
+ * Secrets of people: tokens and passwords, by name, sealed before they are stored. A value goes to
+ * a tool or a server that works for that person, and nowhere else: not into a log, an event, a
+ * sandbox or an export.
  */
 import { SandlotError } from '@sandlot/shared/base/errors'
 import type { NewAudit } from '@sandlot/shared/admin/audit'

@@ -1,4 +1,4 @@
-/** Where messages are put while a prompt runs. */
+/** Messages that arrive while a prompt runs. */
 export class Inbox {
   #waiting: { text: string; as: 'steer' | 'queue' }[] = []
 

@@ -1,4 +1,4 @@
-/** Where the plain loop keeps a session: any list of events that only grows. */
+/** The session store of the plain loop: any list of events that only grows. */
 import { SandlotError } from '@sandlot/shared/base/errors'
 import { type SessionEvent, isLive, metaOf } from '@sandlot/shared/chat/events'
 

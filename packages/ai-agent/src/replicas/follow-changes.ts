@@ -1,7 +1,4 @@
-/**
- * What this agent keeps in memory of the whole deployment is read again when another one has
- * changed it.
- */
+/** Reloads the deployment's rows that this agent caches when another one has changed them. */
 import type { Ownership } from './ownership.ts'
 
 interface AgentStores {

@@ -1,6 +1,6 @@
 /**
- * Who may do what in a session: its owner everything, others what its shares give them. Looked up
- * for every request, so that what is revoked ends at once.
+ * Access to a session: everything for its owner, the shares' permissions for others. Looked up for
+ * every request, so that a revoked share ends at once.
  */
 import type { AgentUser } from '@sandlot/shared/acp/meta'
 import { SandlotError } from '@sandlot/shared/base/errors'

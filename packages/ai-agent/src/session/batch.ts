@@ -1,4 +1,4 @@
-/** What a running prompt's calls get of their session. */
+/** The session's part of the context of a running prompt's calls. */
 import type { Mode } from '@sandlot/shared/chat/mode'
 import { type SessionEvent, makeSandlotEvent } from '@sandlot/shared/chat/events'
 import { callsBefore } from '../history/read-log.ts'

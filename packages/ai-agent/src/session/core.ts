@@ -1,6 +1,6 @@
 /**
- * What the parts of one session share: its log, the one queue through which everything changes it,
- * and what runs.
+ * State that the parts of one session share: its log, the one queue through which everything
+ * changes it, and what runs.
  */
 import { SandlotError, messageOf } from '@sandlot/shared/base/errors'
 import { type Mode, lowerMode } from '@sandlot/shared/chat/mode'

@@ -1,6 +1,6 @@
 /**
- * What else changes in the transaction that stores an event: derived from the event, so that the
- * log stays the truth.
+ * Changes in the transaction that stores an event, derived from the event, so that the log stays
+ * the truth.
  */
 import { setImmediate as afterThis } from 'node:timers/promises'
 import {

@@ -1,7 +1,7 @@
 /**
- * What is in flight in a running prompt: the text so far of each message, the calls that are being
- * written, the wait for a model that is asked again, and the last output of each call. Live events
- * are not stored, so this is all that a late joiner can get of them.
+ * Live state of a running prompt: the text so far of each message, calls that are being written,
+ * the wait for a model's retry, and the last output of each call. Live events are not stored, so
+ * this is all that a late joiner can get of them.
  */
 import type { OutputPiece } from '@sandlot/shared/chat/call'
 import { type SessionEvent, isOutcome, metaOf, sandlotEventOf, textOf } from '@sandlot/shared/chat/events'

@@ -1,4 +1,4 @@
-/** How a message enters a session: as a prompt of its own, or behind the one that runs. */
+/** Accepts a message into a session: as a prompt of its own, or queued after the one that runs. */
 import { SandlotError, messageOf } from '@sandlot/shared/base/errors'
 import type { Mode } from '@sandlot/shared/chat/mode'
 import { type SessionEvent, metaOf, sandlotEventOf } from '@sandlot/shared/chat/events'

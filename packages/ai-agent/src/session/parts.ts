@@ -1,4 +1,4 @@
-/** What sessions work with: made once at start and handed to each. */
+/** Dependencies of sessions, built once at start. */
 import type { SessionEvent } from '@sandlot/shared/chat/events'
 import type { Mode } from '@sandlot/shared/chat/mode'
 import type { QueueWait } from '@sandlot/shared/admin/prompt-queue'

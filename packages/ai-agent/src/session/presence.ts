@@ -1,4 +1,4 @@
-/** Who reads a shared session now: a live event for its readers. Nothing of it is stored. */
+/** Readers of a shared session now: a live event for its readers. Nothing of it is stored. */
 import { makeSandlotEvent, type SessionEvent } from '@sandlot/shared/chat/events'
 import type { Actor } from './access.ts'
 

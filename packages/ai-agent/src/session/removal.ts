@@ -1,4 +1,4 @@
-/** How sessions go: deleted, expired, handed over, or ended with the account of their owner. */
+/** Removal of sessions: deleted, expired, handed over, or ended with the account of their owner. */
 import type { RemovedData } from '@sandlot/shared/account/api'
 import { messageOf } from '@sandlot/shared/base/errors'
 import type { NewAudit } from '@sandlot/shared/admin/audit'

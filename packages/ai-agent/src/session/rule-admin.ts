@@ -1,4 +1,4 @@
-/** Where people look at their rules: list, write down, revoke, and try one on what has been. */
+/** People's own rules: list, create, revoke, and try one on past calls. */
 import { SandlotError } from '@sandlot/shared/base/errors'
 import type { NewAudit } from '@sandlot/shared/admin/audit'
 import type { Rule } from '@sandlot/shared/chat/rules'

@@ -1,6 +1,5 @@
 /**
- * How the agent asks for a host that its sandbox may not reach. Offered where the operator lets
- * people decide it.
+ * Asks for a host that the sandbox may not reach. Offered where the operator lets people decide it.
  */
 import { z } from 'zod'
 import { hostRules } from '../approval/hosts.ts'

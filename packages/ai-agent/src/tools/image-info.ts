@@ -1,6 +1,6 @@
 /**
- * What a file of pixels is, read from its bytes: only what a model's provider would take, so that
- * no image breaks a session.
+ * Type and size of an image, from its bytes: only types that model providers accept, so that no
+ * image breaks a session.
  */
 
 export interface ImageInfo {

@@ -1,6 +1,6 @@
 /**
- * What the session has seen of the workspace's files: a fold of its log, so that it is the same
- * after a restart.
+ * Workspace files that the session has seen: a fold of its log, so that it is the same after a
+ * restart.
  */
 import { createHash } from 'node:crypto'
 import { type SessionEvent, isOutcome } from '@sandlot/shared/chat/events'

@@ -1,6 +1,6 @@
 /**
- * What the tools that use ripgrep share. It runs in the sandbox, and no shell reads a pattern: the
- * script is ours, the rest are its arguments.
+ * Shared parts of the tools that use ripgrep. It runs in the sandbox, and no shell reads a pattern:
+ * the script is ours, the rest are its arguments.
  */
 import { ToolError } from './tool-error.ts'
 import { saidPath } from './quoted-path.ts'

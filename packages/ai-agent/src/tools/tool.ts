@@ -1,6 +1,6 @@
 /**
- * What a tool is, and the two shapes of everything that wraps one. Generators throughout: the yield
- * is what the user may see, the return is what the caller needs; cancellation is only ever an
+ * Tools, and the two shapes of everything that wraps one. Generators throughout: the yield is what
+ * the user may see, the return is what the caller needs; cancellation is only ever an
  * `AbortSignal`.
  */
 import type { NoRoom } from '@sandlot/storage/sessions/store-room'

@@ -1,8 +1,8 @@
 /**
- * What files that git tracks held before a prompt, also where they differed from the last commit:
- * the state is written as a tree into a folder of its own outside the repository, which stays as it
- * is. Only files that differ from the index are read, and of a repository whose configuration may
- * run programs none.
+ * Content of git-tracked files before a prompt, also where they differed from the last commit: the
+ * state is written as a tree into a separate folder outside of the repository, which stays
+ * unchanged. Only files that differ from the index are read, and none of a repository whose
+ * configuration may run programs.
  */
 import { newCommandId } from '@sandlot/sandbox/collect'
 import type { Sandbox } from '@sandlot/sandbox/sandbox'

@@ -1,6 +1,6 @@
 /**
- * What changed in the workspace while a prompt ran, by anything that ran: the sandbox is asked
- * before the first call that may change something, and at the prompt's end.
+ * Changes of the workspace while a prompt ran, by any program: the sandbox is asked before the
+ * first call that may change something, and at the prompt's end.
  */
 import { SandboxError } from '@sandlot/sandbox/errors'
 import type { FileChange as SeenChange, Sandbox, WorkspaceSnapshot } from '@sandlot/sandbox/sandbox'

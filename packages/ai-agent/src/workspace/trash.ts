@@ -1,7 +1,7 @@
 /**
- * What people remove from their workspace: `.tool-outputs/.trash/<when>-<depth>-<random>/` has it
- * at the path that it had, `depth` names long. Nothing else says what is there, so that a full disk
- * refuses no writing.
+ * Files that people removed from their workspace: `.tool-outputs/.trash/<when>-<depth>-<random>/`
+ * has each at its old path, `depth` names long. No other record exists, so that a full disk refuses
+ * no removal.
  */
 import { randomBytes } from 'node:crypto'
 import { SandboxError } from '@sandlot/sandbox/errors'

@@ -1,4 +1,4 @@
-/** What several agents say, as one. */
+/** Merges the answers of several agents into one. */
 import type { AgentMetricsAnswer, AgentStatus } from '@sandlot/shared/acp/meta'
 import { SandlotError } from '@sandlot/shared/base/errors'
 import { type AgentOverview, agentOverview } from '@sandlot/shared/admin/overview'

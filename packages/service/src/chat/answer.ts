@@ -1,4 +1,4 @@
-/** What `POST /api/chat` answers: a fold of the log of one prompt. */
+/** The answer of `POST /api/chat`: a fold of the log of one prompt. */
 import type { ChatResponse, ToolResult } from '@sandlot/shared/account/api'
 import { isLive, isOutcome, metaOf, sandlotEventOf, textOf } from '@sandlot/shared/chat/events'
 import type { SessionEvent } from '@sandlot/shared/chat/events'

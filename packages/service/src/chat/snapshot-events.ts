@@ -1,4 +1,6 @@
-/** What a snapshot shows of a session's events. What is not named here is not in it. */
+/**
+ * Events of a session as a snapshot shows them. An allow list: anything not named here is left out.
+ */
 import type { SandlotMeta } from '@sandlot/shared/chat/event-meta'
 import { type EventOf, type SessionEvent, metaOf, sandlotEventOf, seqOf } from '@sandlot/shared/chat/events'
 import type { Snapshot } from '@sandlot/shared/chat/shares'

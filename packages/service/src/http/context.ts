@@ -1,4 +1,4 @@
-/** What the routes share: the parts of the service, and what each request carries. */
+/** The parts of the service that routes share, and the context of a request. */
 import type { HttpBindings } from '@hono/node-server'
 import type { BackgroundAudit } from '@sandlot/storage/audit/background-audit'
 import type { AccountsStore } from '@sandlot/storage/accounts/store'

@@ -1,7 +1,7 @@
 /**
- * Of one kind of alert: whether it is raised, and when that is said. It is raised and cleared only
- * after the facts have said so without interruption for a while, so that what comes and goes causes
- * no mail each time; while it is raised it is said again once a day. Pure, and plain JSON.
+ * State of one kind of alert: whether it is raised, and when to send that. It is raised and cleared
+ * only after the facts held without interruption for a while, so that a flapping condition causes
+ * no mail each time; while raised it is sent again once a day. Pure, and plain JSON.
  */
 import { z } from 'zod'
 

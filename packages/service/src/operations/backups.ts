@@ -1,4 +1,4 @@
-/** What the backup process says of itself, for administrators and for the audit log. */
+/** Status of the backup process, for administrators and for the audit log. */
 import { readFile } from 'node:fs/promises'
 import { messageOf } from '@sandlot/shared/base/errors'
 import { type AuditKind, type NewAudit, OPERATOR, SANDLOT } from '@sandlot/shared/admin/audit'

@@ -1,7 +1,4 @@
-/**
- * What `./sandlot doctor` can say of the running deployment: the service’s own checks, and those of
- * the agent.
- */
+/** Checks of `./sandlot doctor` on the running deployment: the service's own, and the agent's. */
 import { existsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { messageOf } from '@sandlot/shared/base/errors'

@@ -1,4 +1,4 @@
-/** Who looks at a page, at any of the services: those who do get no notices. */
+/** Users who look at a page, at any of the services: they get no notifications. */
 import { messageOf } from '@sandlot/shared/base/errors'
 import type { ServicesStore } from '@sandlot/storage/accounts/services'
 import type { Logger } from '../log.ts'

@@ -1,8 +1,8 @@
 /**
- * Who may see which port of their sandbox, and for how long. A preview belongs to one person and
- * one port; a browser gets in by a ticket of one use, and stays by a cookie of the preview's host.
- * Both are valid at every service: tickets are rows, and cookies are signed and name a sign-in or a
- * key, which must be there still.
+ * Access to a port of a sandbox. A preview belongs to one person and one port; a browser enters
+ * with a ticket of one use, and stays with a cookie of the preview's host. Both are valid at every
+ * service: tickets are rows, and cookies are signed and name a sign-in or a key, which must still
+ * exist.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { SandlotError } from '@sandlot/shared/base/errors'

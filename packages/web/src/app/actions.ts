@@ -1,4 +1,4 @@
-/** What can be done from the palette, in the groups that it shows. */
+/** Actions of the palette, in their groups. */
 import { MODES, isWithin } from '@sandlot/shared/chat/mode'
 import {
   ArrowDownToDot,

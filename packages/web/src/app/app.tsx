@@ -1,4 +1,4 @@
-/** Who is here decides what is shown: set up, sign in, or the chat. */
+/** The first page by sign-in state: set-up, sign-in, or the chat. */
 import type { Me } from '@sandlot/shared/account/api'
 import { messageOf } from '@sandlot/shared/base/errors'
 import { lazy, Suspense, useCallback, useEffect, useState } from 'react'

@@ -1,7 +1,4 @@
-/**
- * What is dropped on a chat: files are attached, folders go to the workspace and are named in the
- * message.
- */
+/** Drop on a chat: files are attached, folders go to the workspace and are named in the message. */
 import { messageOf } from '@sandlot/shared/base/errors'
 import { ImagePlus, Paperclip } from 'lucide-react'
 import { type DragEvent, type ReactNode, useRef, useState } from 'react'

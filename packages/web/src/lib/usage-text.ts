@@ -1,4 +1,4 @@
-/** What was used up, in words. Pure. */
+/** Usage as text. Pure. */
 import type { Budget, CountedUsage } from '@sandlot/shared/admin/usage'
 import { type Spent, costOf } from '@sandlot/shared/transcript/spent'
 import { formatCount, formatDuration } from './format.ts'

@@ -1,4 +1,4 @@
-/** How a person keeps their chats. Failures are `ApiError`s. */
+/** Requests about a person's chats. Failures are `ApiError`s. */
 import {
   type ChatMarks,
   type NewProject,

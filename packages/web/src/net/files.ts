@@ -1,4 +1,4 @@
-/** What is in the person's workspace. Paths are relative to it. */
+/** Requests about the person's workspace. Paths are relative to it. Failures are `ApiError`s. */
 import { errorBody } from '@sandlot/shared/account/api'
 import { formatBytes } from '@sandlot/shared/base/format-bytes'
 import {

@@ -1,4 +1,4 @@
-/** What pages and dialogs ask of the service, as functions over HTTP. Failures are `ApiError`s. */
+/** Requests of pages and dialogs, as functions over HTTP. Failures are `ApiError`s. */
 import { instructions, teamInstructions, type TeamInstructions } from '@sandlot/shared/account/instructions'
 import { secretList, type SecretList } from '@sandlot/shared/account/secrets'
 import { z } from 'zod'

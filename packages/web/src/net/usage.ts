@@ -1,4 +1,4 @@
-/** What was used up. Failures are `ApiError`s. */
+/** Requests about usage. Failures are `ApiError`s. */
 import {
   type AdminUsageView,
   type Budget,

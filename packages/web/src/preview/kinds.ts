@@ -1,4 +1,4 @@
-/** What a file is shown as: by the media type that its bytes have, and for a text by its name. */
+/** The view for a file: by the media type of its bytes, and for a text by its name. */
 
 export type Kind =
   | 'image'

@@ -1,4 +1,4 @@
-/** What the views share: reading a text, a window over many rows, words while one waits. */
+/** Shared parts of the views: reading a text, a window over many rows, a note while one waits. */
 import { messageOf } from '@sandlot/shared/base/errors'
 import { useVirtualizer } from '@tanstack/react-virtual'
 import { Info } from 'lucide-react'

@@ -1,4 +1,4 @@
-/** How many pixels a PNG, GIF or WebP says that it has: a small file may unpack to gigabytes. */
+/** Pixel size of a PNG, GIF or WebP from its header: a small file may unpack to gigabytes. */
 
 const MOST_PIXELS = 100_000_000
 

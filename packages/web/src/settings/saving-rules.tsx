@@ -1,4 +1,4 @@
-/** How often the person was asked, and the rules that would have answered. */
+/** The number of approvals that the person answered, and rules that would have answered them. */
 import { type RuleMatch, describeMatch } from '@sandlot/shared/chat/rules'
 import type { AskedReport, RulePreview } from '@sandlot/shared/account/rules-api'
 import { messageOf } from '@sandlot/shared/base/errors'

@@ -1,4 +1,4 @@
-/** How the signed-in person can sign in, and where they are signed in. */
+/** Sign-in methods of the signed-in person, and their active sessions. */
 import type {
   AccountWays,
   NewSecondFactor,

@@ -1,4 +1,4 @@
-/** What is found in the chats themselves, and what that is narrowed to. */
+/** Search hits in chats, and the filters on them. */
 import { BY_AGENT, SEARCH_KINDS, type SearchKind } from '@sandlot/shared/chat/search'
 import type { Author } from '@sandlot/shared/chat/shares'
 import { SlidersHorizontal } from 'lucide-react'

@@ -1,8 +1,8 @@
 /**
- * What waits in the composers of this tab. Images are sent to the service, other files to the
- * workspace, at once, so that sending the message is immediate; what has arrived is kept with the
- * draft, across a reload. It lives outside the page of a session, so that going elsewhere stops
- * nothing.
+ * Attachments that wait in the composers of this tab. Images are uploaded to the service, other
+ * files to the workspace, at once, so that sending the message is immediate; uploaded ones are
+ * stored with the draft, across a reload. The state lives outside of a session's page, so that
+ * navigating away stops nothing.
  */
 import { messageOf } from '@sandlot/shared/base/errors'
 import { formatBytes } from '@sandlot/shared/base/format-bytes'

@@ -1,4 +1,4 @@
-/** What every part of the signed-in app can reach: the chat of this tab and the person. */
+/** Context of the signed-in app: the chat of this tab and the person. */
 import type { Me } from '@sandlot/shared/account/api'
 import { createContext, useContext, useState } from 'react'
 import { useStore } from 'zustand'

@@ -1,4 +1,4 @@
-/** What a chat's page does for the list: says what was seen, and begins chats in projects. */
+/** Hooks of a chat's page for the list: mark as read, and begin chats in projects. */
 import type { Mode } from '@sandlot/shared/chat/mode'
 import { Folder, X } from 'lucide-react'
 import { useEffect, useEffectEvent } from 'react'

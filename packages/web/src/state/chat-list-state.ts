@@ -1,4 +1,4 @@
-/** What the list knows beside the chats: projects, what is being deleted, what is chosen. */
+/** State of the chat list next to the chats: projects, pending deletions, the selection. */
 import type { Project } from '@sandlot/shared/chat/chats'
 import { messageOf } from '@sandlot/shared/base/errors'
 import { create } from 'zustand'

@@ -1,5 +1,5 @@
 /**
- * What the screen knows, and how a batch of frames changes it. Pure: frames in, state out, with the
+ * State of the screen, and its change by a batch of frames. Pure: frames in, state out, with the
  * identity of everything that did not change.
  */
 import { sandlotEventOf } from '@sandlot/shared/chat/events'

@@ -1,4 +1,4 @@
-/** Whose the chat on the screen is, who is in it, and what its reader may do there. */
+/** The open chat's owner and members, and its reader's permissions. */
 import type { Me } from '@sandlot/shared/account/api'
 import type { SessionSummary } from '@sandlot/shared/chat/frames'
 import type { Mode } from '@sandlot/shared/chat/mode'

@@ -1,4 +1,4 @@
-/** What the dock at the side of the chat shows. Kept in this browser, except the file. */
+/** State of the dock next to the chat. Stored in this browser, except the file. */
 import { create } from 'zustand'
 import { browserStorage } from '../lib/storage.ts'
 

@@ -1,7 +1,7 @@
 /**
- * What the person chose, answered and stopped while there was no socket. The service has not
- * received of it, so it is kept in the tab over a reload, as the messages in the outbox are: a mode
- * that was shown must not be another when these are sent.
+ * Choices, answers and stops made while there was no socket. The service has not received them, so
+ * they are stored in the tab over a reload, as messages in the outbox are: a mode that was shown
+ * must not change when these are sent.
  */
 import { type ClientFrame, clientFrame } from '@sandlot/shared/chat/frames'
 import type { Mode } from '@sandlot/shared/chat/mode'

@@ -1,4 +1,4 @@
-/** As much of xterm's buffer as a reader of its text needs. */
+/** The part of xterm's buffer that a reader of its text needs. */
 interface ScreenBuffer {
   readonly viewportY: number
   getLine(

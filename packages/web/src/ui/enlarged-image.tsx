@@ -1,4 +1,4 @@
-/** What shows an image small, and as large as the window when it is clicked. */
+/** A small image that opens as large as the window when it is clicked. */
 import { Dialog } from '@base-ui/react/dialog'
 import { X } from 'lucide-react'
 import type { ReactNode } from 'react'

@@ -1,4 +1,4 @@
-/** What has just been done, said for a moment, with a way to take it back. */
+/** A short notice of an action, with a way to undo it. */
 import { Toast } from '@base-ui/react/toast'
 import { X } from 'lucide-react'
 import { Button, IconButton } from './button.tsx'

@@ -1,4 +1,4 @@
-/** What listens in the person's sandbox, each to be opened in a tab of its own. */
+/** Listening ports of the person's sandbox, each to open in its own tab. */
 import { type PortList, portList } from '@sandlot/shared/workspace/ports'
 import { messageOf } from '@sandlot/shared/base/errors'
 import { ExternalLink, Globe } from 'lucide-react'

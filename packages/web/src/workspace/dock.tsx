@@ -1,6 +1,5 @@
 /**
- * What person and agent make together, beside the chat: docked where there is room, over the page
- * where there is none.
+ * The workspace next to the chat: docked where there is room, over the page where there is none.
  */
 import { Dialog } from '@base-ui/react/dialog'
 import { Tabs } from '@base-ui/react/tabs'

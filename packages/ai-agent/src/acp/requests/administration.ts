@@ -1,6 +1,6 @@
 /**
- * What administrators see of the whole deployment and change, for our own service: how the tools
- * do, rules for everybody, the agent's settings.
+ * Administration of the whole deployment, for our own service: tool statistics, rules for
+ * everybody, the agent's settings.
  */
 import { type AgentUser, EXT } from '@sandlot/shared/acp/meta'
 import { SandlotError } from '@sandlot/shared/base/errors'

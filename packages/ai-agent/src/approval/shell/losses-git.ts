@@ -1,7 +1,7 @@
 /**
- * What git loses by its words. It keeps what is committed; these throw away what is not, or what
- * only git still has. A command, or an option of one that may lose something, that is not listed
- * may lose anything.
+ * Losses of git commands, by their words. Committed state is safe; these discard what is not
+ * committed or what only git still has. An unlisted command, or an unlisted option of one that may
+ * lose something, may lose anything.
  */
 import { posix } from 'node:path'
 import { isHarmlessSetting } from './git-config.ts'

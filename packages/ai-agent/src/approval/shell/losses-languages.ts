@@ -1,6 +1,6 @@
 /**
- * What utilities lose whose words are a language of their own: the expression of `find`, the
- * letters of `tar`, the scripts of `sed` and `awk`.
+ * Losses of utilities whose words are a language: the expression of `find`, the letters of `tar`,
+ * the scripts of `sed` and `awk`.
  */
 import { arityOf } from './find.ts'
 import { type Loss, UNKNOWN, each, lost, written } from './loss.ts'

@@ -1,6 +1,6 @@
 /**
- * What utilities for files, archives and downloads lose by their words. To add one is to add a row:
- * the options that are known of it, and what its operands lose with them.
+ * Losses of utilities for files, archives and downloads, by their words. A row has the known
+ * options of one program, and what its operands lose with them.
  */
 import { posix } from 'node:path'
 import { type Loss, UNKNOWN, each, lost, written } from './loss.ts'

@@ -1,6 +1,6 @@
 /**
- * What a command line shows that it deletes or overwrites, by its words. A script that it runs may
- * do so too, and nothing here sees that.
+ * Files that the words of a command line delete or overwrite. A script that it runs may do so too,
+ * and is not seen here.
  */
 import { posix } from 'node:path'
 import { lossesOfGit, runsByReading } from './losses-git.ts'

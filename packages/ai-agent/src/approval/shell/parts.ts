@@ -1,4 +1,4 @@
-/** What a command line does, part by part: the input of every judgement about the shell. */
+/** Actions of a command line, part by part: the input of every judgement about the shell. */
 import type { ArgWord } from './words.ts'
 
 export type ShellPart =

@@ -1,6 +1,6 @@
 /**
- * How many calls of one tool run at once, for tools that say so. The others wait their turn, and
- * that is waiting time.
+ * Limits concurrent calls of one tool, for tools that declare a limit. Queued calls count as
+ * waiting time.
  */
 import { orAborted } from '@sandlot/shared/async/or-aborted'
 import { idOf, type Policy } from '../../tools/tool.ts'

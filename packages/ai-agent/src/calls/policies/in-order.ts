@@ -1,6 +1,6 @@
 /**
- * Where the order of the model begins: what stands outside of this asks and refuses for all calls
- * of a turn at once, what stands inside runs when it is the call's turn.
+ * The start of the model's order: policies outside of this one ask and refuse for all calls of a
+ * turn at once, those inside run when it is the call's turn.
  */
 import { orAborted } from '@sandlot/shared/async/or-aborted'
 import type { Policy } from '../../tools/tool.ts'

@@ -1,7 +1,4 @@
-/**
- * What the prompt no longer wants does not start: a call over its budget, or after a failure that
- * ends it.
- */
+/** Refuses a call over the prompt's budget, or after a failure that ends the prompt. */
 import { ToolError } from '../../tools/tool-error.ts'
 import type { Policy } from '../../tools/tool.ts'
 

@@ -1,7 +1,7 @@
 /**
- * Where a call's raw output goes: the store, up to the limit and as long as there is room; beyond
- * it bytes are only counted and the command runs on. One append is under way per call; what arrives
- * meanwhile goes with the next one, so a fast command makes few, large ones.
+ * Stores a call's raw output, up to the limit and while there is room; further bytes are only
+ * counted and the command runs on. A call has one append under way; bytes that arrive during it go
+ * with the next one, so a fast command makes few, large appends.
  */
 import type { OutputInfo } from '@sandlot/shared/chat/call'
 import { newlinesInBytes } from '../../tools/output/count-newlines.ts'

@@ -1,6 +1,5 @@
 /**
- * What a person asks for, as far as a demo model understands it. Plain patterns, tried in order;
- * the first that fits wins.
+ * Intents that the demo model understands. Plain patterns, tried in order; the first match wins.
  */
 import { languageOf } from './programs.ts'
 

@@ -1,6 +1,6 @@
 /**
- * What the demo model decides from, and what it decides. Everything comes from the messages, so a
- * restart changes nothing.
+ * Decisions of the demo model, and their inputs. Everything comes from the messages, so a restart
+ * changes nothing.
  */
 import type { ModelMessage } from '../model.ts'
 

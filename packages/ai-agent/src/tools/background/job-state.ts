@@ -1,4 +1,4 @@
-/** How a background command stands, asked of the sandbox that runs it. */
+/** State of a background command, from the sandbox that runs it. */
 import type { ExitInfo } from '@sandlot/shared/chat/call'
 import type { FailureReason } from '@sandlot/shared/chat/reasons'
 import type { CommandExit, Sandbox } from '@sandlot/sandbox/sandbox'

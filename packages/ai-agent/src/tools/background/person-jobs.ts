@@ -1,4 +1,4 @@
-/** What runs in the background of a person's sandbox, whichever of their chats started it. */
+/** Background commands of a person's sandbox, whichever of their chats started them. */
 import type { Sandbox } from '@sandlot/sandbox/sandbox'
 import { orAborted } from '@sandlot/shared/async/or-aborted'
 import type { BackgroundJob } from '@sandlot/shared/workspace/sandbox'

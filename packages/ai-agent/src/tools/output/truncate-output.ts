@@ -1,7 +1,6 @@
 /**
- * What a model sees of a long text: its head and its tail, and between them a notice that says what
- * is missing and how to read it. The keeper needs memory for head and tail only, however much goes
- * through it.
+ * Cuts a long text for the model: its head and its tail, and between them a notice of what is
+ * missing and how to read it. Memory holds head and tail only, however much goes through.
  */
 import { newlinesInText } from './count-newlines.ts'
 import { safeCut, safeStart } from './ansi-text.ts'

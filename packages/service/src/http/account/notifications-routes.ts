@@ -1,4 +1,4 @@
-/** What notices a person gets, by what ways, and the browsers that take pushes. */
+/** Notification choices of a person, by kind and channel, and the browsers that take pushes. */
 import {
   type NotificationSettings,
   noticeChoice,

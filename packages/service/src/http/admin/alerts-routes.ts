@@ -1,4 +1,4 @@
-/** Where alerts of this Sandlot go and what is raised now, for administrators. */
+/** Alert channels of this Sandlot and raised alerts, for administrators. */
 import { Hono } from 'hono'
 import type { AppEnv, Parts } from '../context.ts'
 import { administratorsOnly, requireCaller } from '../request.ts'

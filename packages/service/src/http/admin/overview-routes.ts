@@ -1,4 +1,4 @@
-/** How this Sandlot is: health, who is here, what runs and waits; for administrators. */
+/** State of this Sandlot for administrators: health, who is online, what runs and waits. */
 import { EXT, type OverviewAsk } from '@sandlot/shared/acp/meta'
 import { findings } from '@sandlot/shared/admin/checks'
 import type { AgentOverview, Overview } from '@sandlot/shared/admin/overview'

@@ -1,4 +1,4 @@
-/** How long things are kept, for administrators: set, and what would go. */
+/** Retention times, for administrators: set them, and preview what would be removed. */
 import { EXT } from '@sandlot/shared/acp/meta'
 import {
   type RetentionAsk,

@@ -1,6 +1,6 @@
 /**
- * What was used up: one’s own at `/api/usage`, that of all at `/api/admin/usage` for
- * administrators. Read from the agent’s database; what is left of limits the agent itself says.
+ * Usage: one's own at `/api/usage`, everybody's at `/api/admin/usage` for administrators. Read from
+ * the agent's database; the agent itself reports remaining limits.
  */
 import { EXT } from '@sandlot/shared/acp/meta'
 import { SandlotError } from '@sandlot/shared/base/errors'

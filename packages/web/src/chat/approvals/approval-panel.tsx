@@ -1,6 +1,6 @@
 /**
- * What can be answered, directly below what would be done. Labelled by the options' names, acted on
- * by their ids.
+ * Answers to an approval, directly below what would be done. Labelled by the options' names, acted
+ * on by their ids.
  */
 import type { CallEntry } from '@sandlot/shared/transcript/entries'
 import type { PermissionOption } from '@sandlot/shared/chat/sandlot-event'

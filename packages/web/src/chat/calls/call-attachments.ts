@@ -1,6 +1,6 @@
 /**
- * What a call gave to look at beside its text. Its maker is a tool or a foreign server: nothing is
- * loaded or opened by itself.
+ * Attachments of a call's result. They come from a tool or a foreign server: nothing is loaded or
+ * opened by itself.
  */
 import { imageSrc } from '../../net/images.ts'
 import type { MessageImage } from '@sandlot/shared/chat/images'

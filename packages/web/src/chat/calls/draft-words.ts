@@ -1,4 +1,4 @@
-/** What a person can read in arguments that are not whole yet. */
+/** Readable text from arguments that are not complete yet. */
 
 /**
  * The first text among them, which says what the call is about: a path, a command. Undefined before

@@ -1,5 +1,5 @@
 /**
- * What a call wrote: live while it runs, from the store when it has ended, or the words that the
+ * Output of a call: live while it runs, from the store when it has ended, or the text that the
  * model got.
  */
 import type { CallEntry } from '@sandlot/shared/transcript/entries'

@@ -1,6 +1,5 @@
 /**
- * Where a message is written. Enter sends, Shift+Enter makes a line; an input method's Enter does
- * neither.
+ * The message field. Enter sends, Shift+Enter adds a line; an input method's Enter does neither.
  */
 import type { Mode } from '@sandlot/shared/chat/mode'
 import { type Author, MAX_COMMENT_CHARS } from '@sandlot/shared/chat/shares'

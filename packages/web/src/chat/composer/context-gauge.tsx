@@ -1,6 +1,5 @@
 /**
- * How full the model's context is, as a small ring; with it, what the chat has taken and what is
- * left of limits.
+ * Use of the model's context as a small ring; with it, the chat's use and what is left of limits.
  */
 import { Popover } from '@base-ui/react/popover'
 import type { Budget } from '@sandlot/shared/admin/usage'

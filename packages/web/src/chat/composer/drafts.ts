@@ -1,4 +1,4 @@
-/** What is typed and not sent, per session, kept across a reload. */
+/** Unsent text, per session, stored across a reload. */
 import { useState } from 'react'
 import type { UnsentStorage } from '../../lib/storage.ts'
 import { useChat } from '../../state/chat-context.ts'

@@ -1,4 +1,4 @@
-/** What may be meant by what is begun at the caret, as a list above the field. */
+/** Suggestions for the word at the caret, as a list above the field. */
 import { type KeyboardEvent, type ReactNode, type RefObject, useEffect, useId, useState } from 'react'
 import { cn } from '../../lib/cn.ts'
 

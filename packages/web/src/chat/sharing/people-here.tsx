@@ -1,4 +1,4 @@
-/** Who else is in the chat on the screen now, and who writes. */
+/** Other people in the open chat, and who is typing. */
 import { Popover } from '@base-ui/react/popover'
 import type { Present } from '@sandlot/shared/transcript/transcript'
 import { Share2, UsersRound } from 'lucide-react'

@@ -1,4 +1,4 @@
-/** Who sees a chat: people and teams, what each may do there, and links to what it is now. */
+/** Sharing of a chat: people and teams, what each may do, and links to its current state. */
 import type { Mode } from '@sandlot/shared/chat/mode'
 import { messageOf } from '@sandlot/shared/base/errors'
 import type { NewShare, ShareList } from '@sandlot/shared/chat/shares'

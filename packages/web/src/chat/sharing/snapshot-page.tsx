@@ -1,4 +1,4 @@
-/** What a chat was when its owner made this link: to read, and nothing else. */
+/** A chat as it was when its owner made this link, read only. */
 import { metaOf, type SessionEvent } from '@sandlot/shared/chat/events'
 import { messageOf } from '@sandlot/shared/base/errors'
 import type { SnapshotView } from '@sandlot/shared/chat/shares-api'

@@ -1,7 +1,4 @@
-/**
- * What can be done with a message of a person: copied, said in other words, gone on from, reported;
- * and which version of it is shown.
- */
+/** Actions on a person's message: copy, edit, fork, report; and which version of it is shown. */
 import { messageOf } from '@sandlot/shared/base/errors'
 import { alternativesOf } from '@sandlot/shared/transcript/branches'
 import { ChevronLeft, ChevronRight, CircleAlert, FileDown, Pencil, Split } from 'lucide-react'

@@ -1,4 +1,4 @@
-/** What a reader has opened and closed in a conversation, also of rows that are not drawn now. */
+/** Opened and closed parts of a conversation, also of rows that are not rendered now. */
 import { createContext, useContext, useState } from 'react'
 
 const Context = createContext<Map<string, boolean>>(new Map())

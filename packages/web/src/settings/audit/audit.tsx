@@ -1,4 +1,4 @@
-/** Who did what, for administrators: searched, exported, and whether it is whole. */
+/** The audit log for administrators: search, export, and a check that it is complete. */
 import {
   type AuditChains,
   type AuditEntry,

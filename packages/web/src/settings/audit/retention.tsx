@@ -1,4 +1,4 @@
-/** How long things are kept, for administrators, with what would go before it is set. */
+/** Retention times for administrators, with a preview of what would be removed. */
 import { formatBytes } from '@sandlot/shared/base/format-bytes'
 import {
   LEAST_DAYS,

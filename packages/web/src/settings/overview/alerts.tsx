@@ -1,4 +1,4 @@
-/** Where alerts of this Sandlot go, which are raised, and a test of them. */
+/** Alert channels of this Sandlot, raised alerts, and a test of the channels. */
 import { messageOf } from '@sandlot/shared/base/errors'
 import { type AlertTest, type AlertsView, alertTest, alertsView } from '@sandlot/shared/admin/alerts'
 import { CircleAlert } from 'lucide-react'

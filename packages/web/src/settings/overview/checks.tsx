@@ -1,4 +1,4 @@
-/** What `./sandlot doctor` can say of what runs, asked for by a button: problems first. */
+/** Checks of `./sandlot doctor` on the running deployment, started by a button: problems first. */
 import type { Finding } from '@sandlot/shared/base/finding'
 import { type ChecksView, checksView } from '@sandlot/shared/admin/checks'
 import { CircleAlert, CircleCheck, CircleQuestionMark } from 'lucide-react'

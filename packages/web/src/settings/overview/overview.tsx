@@ -1,4 +1,4 @@
-/** How this Sandlot is now: health, who is here, what runs and what waits. Renews itself. */
+/** State of this Sandlot: health, who is online, what runs and what waits. Refreshes itself. */
 import { formatBytes } from '@sandlot/shared/base/format-bytes'
 import { queueText } from '@sandlot/shared/admin/prompt-queue'
 import { type Overview, overview, type RunningPrompt } from '@sandlot/shared/admin/overview'

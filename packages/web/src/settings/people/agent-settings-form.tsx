@@ -1,4 +1,4 @@
-/** What is set for one team or one person, with what holds where nothing is set. */
+/** Agent settings of one team or one person, with the value that holds where nothing is set. */
 import {
   agentSettings,
   type AgentSettings,

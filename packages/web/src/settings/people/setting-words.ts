@@ -1,4 +1,4 @@
-/** What administrators set about the agent, in words. Pure. */
+/** Agent settings as text. Pure. */
 import type { AgentSettings, EffectiveSettings, SettingSource } from '@sandlot/shared/account/agent-settings'
 import {
   LIMIT_NAMES,

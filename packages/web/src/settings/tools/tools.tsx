@@ -1,4 +1,4 @@
-/** How the agent's tools do: a table that can be sorted. */
+/** Statistics of the agent's tools: a table that can be sorted. */
 import { formatBytes } from '@sandlot/shared/base/format-bytes'
 import type { ToolLine, ToolStatsView } from '@sandlot/shared/admin/tool-stats'
 import { ArrowDown, ArrowUp } from 'lucide-react'

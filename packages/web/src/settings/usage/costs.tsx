@@ -1,4 +1,4 @@
-/** What everybody used up, for administrators: by person, team, model and tool. */
+/** Everybody's usage, for administrators: by person, team, model and tool. */
 import { formatBytes } from '@sandlot/shared/base/format-bytes'
 import {
   type AdminUsageView,

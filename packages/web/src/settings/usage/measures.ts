@@ -1,4 +1,4 @@
-/** What can be seen of sums of answers and of calls. */
+/** Measures of sums of answers and of calls. */
 import { formatBytes } from '@sandlot/shared/base/format-bytes'
 import type { CountedTool, CountedUsage } from '@sandlot/shared/admin/usage'
 import { formatDuration } from '../../lib/format.ts'

@@ -1,4 +1,4 @@
-/** What can be done with one entry of the tree, or with all that are marked with it. */
+/** Actions on one entry of the tree, or on all that are selected with it. */
 import { Menu } from '@base-ui/react/menu'
 import type { WorkspaceEntry } from '@sandlot/shared/workspace/files'
 import {

@@ -1,4 +1,4 @@
-/** What is in the person's workspace: a tree, and one file of it to read or change. */
+/** The person's workspace: a tree, and one file of it to read or change. */
 import { messageOf } from '@sandlot/shared/base/errors'
 import { ChevronLeft, FolderOpen, X } from 'lucide-react'
 import { type ReactNode, useEffect, useRef, useState } from 'react'

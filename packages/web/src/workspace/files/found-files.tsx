@@ -1,4 +1,4 @@
-/** What fits the words that are searched for, as a list. */
+/** Search hits among the files, as a list. */
 import { messageOf } from '@sandlot/shared/base/errors'
 import type { FilesFound } from '@sandlot/shared/workspace/files'
 import { useEffect, useState } from 'react'

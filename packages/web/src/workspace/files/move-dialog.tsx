@@ -1,4 +1,4 @@
-/** Where entries of the workspace go: one folder at a time. */
+/** Target of a move in the workspace: one folder at a time. */
 import { ChevronLeft, Folder } from 'lucide-react'
 import { useState } from 'react'
 import { fetchDirectory } from '../../net/files.ts'

@@ -1,4 +1,4 @@
-/** What was deleted on this page, to be restored. */
+/** Files deleted on this page, to be restored. */
 import { TRASH_DAYS, type TrashList } from '@sandlot/shared/workspace/files'
 import { Trash2 } from 'lucide-react'
 import { useState } from 'react'

@@ -1,4 +1,4 @@
-/** What is done with files: made, moved, deleted, each with a way back where there is one. */
+/** File actions: create, move, delete, each with an undo where there is one. */
 import { messageOf } from '@sandlot/shared/base/errors'
 import { useState } from 'react'
 import { moveFile, removeFile, restoreFile } from '../../net/files.ts'
