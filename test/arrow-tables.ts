@@ -9,14 +9,14 @@ packages/shared/src/
   base:
   config:
   async:
-  chat: base ↑ acp account workspace admin
-  account: base config chat ↑ admin acp
-  acp: base chat account ↑ admin
-  workspace: base chat account acp
-  admin: base chat account acp workspace
+  chat: base
+  account: base config chat
+  acp: base chat account
+  workspace: base chat account
+  admin: base chat account workspace
   config.ts: config admin
   node: base config async account admin config.ts
-  transcript: base chat workspace admin
+  transcript: base chat
 
 packages/storage/src/
   usage:  ↑ tables sessions

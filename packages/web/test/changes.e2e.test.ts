@@ -1,5 +1,5 @@
 /** What a prompt changed in the workspace, in a real browser. */
-import { diffsId } from '@sandlot/shared/workspace/changes'
+import { diffsId } from '@sandlot/shared/chat/file-changes'
 import { expect, test } from 'vitest'
 import { DESKTOP, lookAt, PHONE, usePages, oneLook } from './fixture/pages.ts'
 import { SessionLog } from './fixture/session-log.ts'

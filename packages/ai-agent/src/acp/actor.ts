@@ -1,5 +1,5 @@
 /** The actor and address of a request, as a line of the audit log has them. */
-import type { AgentUser } from '@sandlot/shared/acp/meta'
+import type { AgentUser } from '@sandlot/shared/account/agent-user'
 import type { NewAudit } from '@sandlot/shared/admin/audit'
 
 export function actorOf({ id, name, email, from }: AgentUser): Pick<NewAudit, 'who' | 'from'> {

@@ -1,6 +1,7 @@
 /** One client's connection: its user, the sessions it follows, and its open permission requests. */
 import { type AgentContext, type ClientCapabilities, RequestError, methods } from '@agentclientprotocol/sdk'
-import { type AgentUser, EXT, agentUser } from '@sandlot/shared/acp/meta'
+import { EXT } from '@sandlot/shared/acp/meta'
+import { type AgentUser, agentUser } from '@sandlot/shared/account/agent-user'
 import { Recent } from '@sandlot/shared/async/recent'
 import { SandlotError, messageOf } from '@sandlot/shared/base/errors'
 import { type SessionEvent, isOutcome, sandlotEventOf, seqOf } from '@sandlot/shared/chat/events'

@@ -1,6 +1,7 @@
 /** The parts of a running agent that answer clients and operators. */
 import { join } from 'node:path'
-import type { AgentStatus, AgentUser } from '@sandlot/shared/acp/meta'
+import type { AgentStatus } from '@sandlot/shared/acp/meta'
+import type { AgentUser } from '@sandlot/shared/account/agent-user'
 import type { RemovedData } from '@sandlot/shared/account/api'
 import { FULL_IMAGE_FILE } from '@sandlot/shared/config/full-image'
 import { type Mode, lowerMode } from '@sandlot/shared/chat/mode'

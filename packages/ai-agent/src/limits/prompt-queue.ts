@@ -5,7 +5,7 @@
  */
 import { orAborted } from '@sandlot/shared/async/or-aborted'
 import { messageOf } from '@sandlot/shared/base/errors'
-import type { QueueWait } from '@sandlot/shared/admin/prompt-queue'
+import type { QueueWait } from '@sandlot/shared/chat/queue-wait'
 import type { PromptQueueRows } from '@sandlot/storage/usage/prompt-queue'
 import type { Log } from '../log.ts'
 import { type Turn, FairScheduler } from './fair-scheduler.ts'

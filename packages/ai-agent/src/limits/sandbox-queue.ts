@@ -5,7 +5,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { SandboxError } from '@sandlot/sandbox/errors'
 import type { Sandbox } from '@sandlot/sandbox/sandbox'
-import type { QueueWait } from '@sandlot/shared/admin/prompt-queue'
+import type { QueueWait } from '@sandlot/shared/chat/queue-wait'
 import type { PromptQueue } from './prompt-queue.ts'
 
 /** Milliseconds between two tries of the one in front. */

@@ -1,11 +1,11 @@
 /** MCP servers on the page: views for people and administrators, and their changes. */
-import type { McpServersAsk } from '@sandlot/shared/acp/meta'
 import { SandlotError } from '@sandlot/shared/base/errors'
 import type {
   GivenServer,
   ServerScope,
   ServerStateView,
   ServersView,
+  McpServersAsk,
 } from '@sandlot/shared/admin/mcp-servers'
 import { signInLink } from './error.ts'
 import type { Mcp } from './open-mcp.ts'

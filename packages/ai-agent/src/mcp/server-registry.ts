@@ -9,11 +9,11 @@ import { randomText } from '@sandlot/shared/base/ids'
 import { isPrivateHost } from '@sandlot/shared/node/addresses'
 import {
   type AddedServer,
-  type OwnServers,
   type ServerScope,
   type ServerValues,
   serverValues,
 } from '@sandlot/shared/admin/mcp-servers'
+import type { OwnServers } from '@sandlot/shared/account/agent-settings'
 import type { AuditFacts, NewAudit } from '@sandlot/shared/admin/audit'
 import type { McpServerRecord, McpServerRows } from '@sandlot/storage/people/mcp-servers'
 import { mcpServersSection } from './config.ts'

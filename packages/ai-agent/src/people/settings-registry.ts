@@ -19,8 +19,8 @@ import {
   type TeamSettings,
   effectiveSettings,
   toolsByName,
+  type OwnServers,
 } from '@sandlot/shared/account/agent-settings'
-import type { OwnServers } from '@sandlot/shared/admin/mcp-servers'
 import type { AgentSettingsRows, SettingsRecord } from '@sandlot/storage/people/agent-settings'
 import type { KnownPerson } from '@sandlot/storage/people/people'
 import type { Log } from '../log.ts'

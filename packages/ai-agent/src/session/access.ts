@@ -2,7 +2,7 @@
  * Access to a session: everything for its owner, the shares' permissions for others. Looked up for
  * every request, so that a revoked share ends at once.
  */
-import type { AgentUser } from '@sandlot/shared/acp/meta'
+import type { AgentUser } from '@sandlot/shared/account/agent-user'
 import { SandlotError } from '@sandlot/shared/base/errors'
 import { type Mode, MODES } from '@sandlot/shared/chat/mode'
 import type { Author } from '@sandlot/shared/chat/shares'

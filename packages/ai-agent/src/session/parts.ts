@@ -1,7 +1,7 @@
 /** Dependencies of sessions, built once at start. */
 import type { SessionEvent } from '@sandlot/shared/chat/events'
 import type { Mode } from '@sandlot/shared/chat/mode'
-import type { QueueWait } from '@sandlot/shared/admin/prompt-queue'
+import type { QueueWait } from '@sandlot/shared/chat/queue-wait'
 import type { Rule } from '@sandlot/shared/chat/rules'
 import type { Sandbox } from '@sandlot/sandbox/sandbox'
 import type { SessionRecords, SessionStore } from '@sandlot/storage/sessions/store'

@@ -11,7 +11,7 @@ import {
   type EventGroup,
   type SessionEvent,
 } from '@sandlot/shared/chat/events'
-import { diffsId, type PromptDiffs } from '@sandlot/shared/workspace/changes'
+import { diffsId, type PromptDiffs } from '@sandlot/shared/chat/file-changes'
 import { notOwner } from '@sandlot/storage/storage-error'
 import type { FailureReason } from '@sandlot/shared/chat/reasons'
 import { branchOf } from '../history/branch.ts'

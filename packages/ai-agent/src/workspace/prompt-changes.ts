@@ -5,7 +5,7 @@
 import { SandboxError } from '@sandlot/sandbox/errors'
 import type { FileChange as SeenChange, Sandbox, WorkspaceSnapshot } from '@sandlot/sandbox/sandbox'
 import { orAborted } from '@sandlot/shared/async/or-aborted'
-import type { FileChange, FilesChanged, PromptDiffs } from '@sandlot/shared/workspace/changes'
+import type { FileChange, FilesChanged, PromptDiffs } from '@sandlot/shared/chat/file-changes'
 import { messageOf } from '@sandlot/shared/base/errors'
 import { type SessionEvent, isOutcome, metaOf } from '@sandlot/shared/chat/events'
 import { lineDiff } from '@sandlot/shared/transcript/line-diff'

@@ -1,5 +1,5 @@
 /** Refusals of a model under a clock that moves between any two reads: the queue always moves. */
-import { queueWait, type QueueWait } from '@sandlot/shared/admin/prompt-queue'
+import { queueWait, type QueueWait } from '@sandlot/shared/chat/queue-wait'
 import fc from 'fast-check'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { PromptQueue } from '../../src/limits/prompt-queue.ts'

@@ -1,7 +1,7 @@
 /** The line in a real session manager: places, a model that refuses, Stop, a restart. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sandlotEventOf, type SessionEvent } from '@sandlot/shared/chat/events'
-import { queueText } from '@sandlot/shared/admin/prompt-queue'
+import { queueText } from '@sandlot/shared/chat/queue-wait'
 import { expect, test } from 'vitest'
 import { PromptQueue } from '../../src/limits/prompt-queue.ts'
 import type { Session } from '../../src/session/session.ts'

@@ -1,6 +1,6 @@
 import { SandboxError } from '@sandlot/sandbox/errors'
 import type { Sandbox } from '@sandlot/sandbox/sandbox'
-import { queueText } from '@sandlot/shared/admin/prompt-queue'
+import { queueText } from '@sandlot/shared/chat/queue-wait'
 import { expect, test } from 'vitest'
 import { PromptQueue } from '../../src/limits/prompt-queue.ts'
 import { SandboxQueue } from '../../src/limits/sandbox-queue.ts'

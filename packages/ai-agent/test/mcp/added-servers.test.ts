@@ -3,13 +3,15 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type AnyMessage, PROTOCOL_VERSION, client, methods } from '@agentclientprotocol/sdk'
-import { type AgentUser, EXT, type McpServersAsk, type SettingsAsk } from '@sandlot/shared/acp/meta'
+import { EXT, type SettingsAsk } from '@sandlot/shared/acp/meta'
+import type { AgentUser } from '@sandlot/shared/account/agent-user'
 import {
   type ServerRequest,
   serverRequest,
   serverSignIn,
   serverStatus,
   serversView,
+  type McpServersAsk,
 } from '@sandlot/shared/admin/mcp-servers'
 import { afterAll, afterEach, describe, expect, test } from 'vitest'
 import { openAgent } from '../../src/agent/agent.ts'

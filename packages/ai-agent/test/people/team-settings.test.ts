@@ -9,7 +9,8 @@ import {
   client,
   methods,
 } from '@agentclientprotocol/sdk'
-import { type AgentUser, EXT, type SettingsAnswer, type SettingsAsk } from '@sandlot/shared/acp/meta'
+import { EXT, type SettingsAnswer, type SettingsAsk } from '@sandlot/shared/acp/meta'
+import type { AgentUser } from '@sandlot/shared/account/agent-user'
 import { afterAll, afterEach, describe, expect, test } from 'vitest'
 import { type Agent, openAgent } from '../../src/agent/agent.ts'
 import { readAgentConfig } from '../../src/config/config.ts'

@@ -1,4 +1,4 @@
-import { diffsId, type FilesChanged, promptDiffs } from '@sandlot/shared/workspace/changes'
+import { diffsId, type FilesChanged, promptDiffs } from '@sandlot/shared/chat/file-changes'
 import { sandlotEventOf } from '@sandlot/shared/chat/events'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import type { Session } from '../../src/session/session.ts'

@@ -9,10 +9,10 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import {
   type AgentMetricsAnswer,
   type AgentStatus,
-  type AgentUser,
   type SessionChanged,
   streamTicket,
 } from '@sandlot/shared/acp/meta'
+import type { AgentUser } from '@sandlot/shared/account/agent-user'
 import type { EffectiveSettings } from '@sandlot/shared/account/agent-settings'
 import { SandlotError, messageOf } from '@sandlot/shared/base/errors'
 import type { Replica, ReplicaReads } from '@sandlot/storage/replicas/replicas'

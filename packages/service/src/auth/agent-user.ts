@@ -1,5 +1,5 @@
 /** A signed-in person as the agent gets to know them, and as others read them. */
-import type { AgentUser } from '@sandlot/shared/acp/meta'
+import type { AgentUser } from '@sandlot/shared/account/agent-user'
 import type { Account } from '@sandlot/shared/account/api'
 import type { NewAudit } from '@sandlot/shared/admin/audit'
 import type { Author } from '@sandlot/shared/chat/shares'

@@ -3,7 +3,7 @@
  */
 import type { Account, ApiKey } from '@sandlot/shared/account/api'
 import { SandlotError } from '@sandlot/shared/base/errors'
-import { type AuditFrom, auditFrom } from '@sandlot/shared/admin/audit'
+import { type AuditFrom, auditFrom } from '@sandlot/shared/account/agent-user'
 import type { KeyScope } from '@sandlot/shared/account/sign-in-api'
 import type { AccountsStore } from '@sandlot/storage/accounts/store'
 import { z } from 'zod'

@@ -1,6 +1,6 @@
 /** Answers to approvals, from a browser's socket or an HTTP request. */
 import { EXT, approveResult } from '@sandlot/shared/acp/meta'
-import type { AgentUser } from '@sandlot/shared/acp/meta'
+import type { AgentUser } from '@sandlot/shared/account/agent-user'
 import { SandlotError } from '@sandlot/shared/base/errors'
 import type { QuestionContent } from '@sandlot/shared/chat/question'
 import type { AgentConnection } from '../agent/agent-client.ts'

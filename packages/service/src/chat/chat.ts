@@ -6,7 +6,6 @@
  */
 import { methods } from '@agentclientprotocol/sdk'
 import {
-  type AgentUser,
   EXT,
   filesChanged,
   promptAccepted,
@@ -15,6 +14,7 @@ import {
   sessionUpdates,
   unqueueResult,
 } from '@sandlot/shared/acp/meta'
+import type { AgentUser } from '@sandlot/shared/account/agent-user'
 import { Recent } from '@sandlot/shared/async/recent'
 import { SandlotError, toErrorBody } from '@sandlot/shared/base/errors'
 import {

@@ -1,6 +1,6 @@
 /** The sessions that one reader follows, and how far each of them has been read. */
 import { methods } from '@agentclientprotocol/sdk'
-import type { AgentUser } from '@sandlot/shared/acp/meta'
+import type { AgentUser } from '@sandlot/shared/account/agent-user'
 import { SandlotError } from '@sandlot/shared/base/errors'
 import type { ServerFrame } from '@sandlot/shared/chat/frames'
 import type { AgentConnection } from '../agent/agent-client.ts'

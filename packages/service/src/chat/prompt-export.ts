@@ -3,7 +3,7 @@
  * with it.
  */
 import { EXT, exportPiece } from '@sandlot/shared/acp/meta'
-import type { AgentUser } from '@sandlot/shared/acp/meta'
+import type { AgentUser } from '@sandlot/shared/account/agent-user'
 import { Queue } from '@sandlot/shared/async/streams'
 import type { Agents } from '../agent/agents.ts'
 

@@ -1,7 +1,7 @@
 /** The requests that make a message a prompt: its content, and the session that it goes into. */
 import { createHash } from 'node:crypto'
 import { methods } from '@agentclientprotocol/sdk'
-import type { AgentUser } from '@sandlot/shared/acp/meta'
+import type { AgentUser } from '@sandlot/shared/account/agent-user'
 import { SandlotError } from '@sandlot/shared/base/errors'
 import { sessionId as sessionIdShape } from '@sandlot/shared/base/ids'
 import { MAX_MESSAGE_IMAGE_BYTES } from '@sandlot/shared/chat/images'

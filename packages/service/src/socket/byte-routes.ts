@@ -1,5 +1,6 @@
 /** The addresses whose WebSockets carry bytes, and what each asks of the agent. */
-import { EXT, type AgentUser } from '@sandlot/shared/acp/meta'
+import { EXT } from '@sandlot/shared/acp/meta'
+import type { AgentUser } from '@sandlot/shared/account/agent-user'
 import { type TerminalsAsk, terminalsParams } from '@sandlot/shared/workspace/terminals'
 import { SandlotError } from '@sandlot/shared/base/errors'
 import type { WebSocket } from 'ws'

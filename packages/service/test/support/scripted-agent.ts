@@ -10,40 +10,10 @@ import { dirname } from 'node:path'
 import { setImmediate as turn } from 'node:timers/promises'
 import { PROTOCOL_VERSION, RequestError, agent, methods } from '@agentclientprotocol/sdk'
 import type { AgentContext, AnyMessage } from '@agentclientprotocol/sdk'
-import {
-  EXT,
-  STREAM_PATH,
-  approvalsParams,
-  approveParams,
-  cancelCallParams,
-  exportPromptParams,
-  removePersonParams,
-  forkParams,
-  renameParams,
-  type McpServersAsk,
-  mcpServersParams,
-  mcpSignInParams,
-  loadSessionMeta,
-  newSessionMeta,
-  promptMeta,
-  overviewParams,
-  unqueueParams,
-  commentParams,
-  sharesParams,
-  snapshotsParams,
-  budgetsParams,
-  putPersonParams,
-  settingsParams,
-  teamSeedsParams,
-  typingParams,
-} from '@sandlot/shared/acp/meta'
-import type {
-  AgentMetricsAnswer,
-  AgentStatus,
-  AgentUser,
-  SettingsAnswer,
-  SettingsAsk,
-} from '@sandlot/shared/acp/meta'
+import { EXT, STREAM_PATH, approvalsParams, approveParams, cancelCallParams, exportPromptParams, removePersonParams, forkParams, renameParams, mcpSignInParams, loadSessionMeta, newSessionMeta, promptMeta, overviewParams, unqueueParams, commentParams, sharesParams, snapshotsParams, budgetsParams, putPersonParams, settingsParams, teamSeedsParams, typingParams } from '@sandlot/shared/acp/meta'
+import { type McpServersAsk, mcpServersParams } from '@sandlot/shared/admin/mcp-servers'
+import type { AgentMetricsAnswer, AgentStatus, SettingsAnswer, SettingsAsk } from '@sandlot/shared/acp/meta'
+import type { AgentUser } from '@sandlot/shared/account/agent-user'
 import { SandlotError } from '@sandlot/shared/base/errors'
 import { makeMeta } from '@sandlot/shared/chat/event-meta'
 import { makeSandlotEvent, metaOf, sandlotEventOf, seqOf } from '@sandlot/shared/chat/events'

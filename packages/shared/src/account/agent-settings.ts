@@ -5,7 +5,6 @@
  */
 import { z } from 'zod'
 import { MODES, mode } from '../chat/mode.ts'
-import { OWN_SERVERS, ownServers } from '../admin/mcp-servers.ts'
 
 const amount = z.number().nonnegative()
 const count = z.int().nonnegative()
@@ -62,6 +61,14 @@ export const networkSettings = z
     ({ mode: set, hosts, ask }) => set !== 'none' || (hosts === undefined && ask !== true),
     'hosts and ask say nothing with "mode": "none"; remove them, or write "mode": "egress"',
   )
+
+/**
+ * The MCP servers that a person may add: `none`; `public`: at public addresses, and programs in their sandbox;
+ * `local`: at addresses of the deployment’s network as well.
+ */
+export const OWN_SERVERS = ['none', 'public', 'local'] as const
+export const ownServers = z.enum(OWN_SERVERS)
+export type OwnServers = z.infer<typeof ownServers>
 
 /** Everything is optional: what is absent, the team or the person says nothing about. */
 export const agentSettings = z.strictObject({

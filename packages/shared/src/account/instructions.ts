@@ -3,22 +3,15 @@
  * the whole team.
  */
 import { z } from 'zod'
-import { agentUser } from '../acp/meta.ts'
-
-/** Bytes of UTF-8. */
-export const MAX_INSTRUCTION_BYTES = 8 * 1024
+import { instructionText } from '../base/instruction-text.ts'
+import { agentUser } from './agent-user.ts'
 
 /**
  * `GET` and `PUT /api/instructions`: one's own. `PUT /api/instructions/team`: the team's, by an
  * administrator.
  */
 export const instructions = z.object({
-  text: z
-    .string()
-    .refine(
-      (text) => new TextEncoder().encode(text).length <= MAX_INSTRUCTION_BYTES,
-      `must have at most ${MAX_INSTRUCTION_BYTES} bytes`,
-    ),
+  text: instructionText,
 })
 export type Instructions = z.infer<typeof instructions>
 
@@ -40,5 +33,5 @@ export type TeamInstructions = z.infer<typeof teamInstructions>
 export const instructionsParams = z.object({
   user: agentUser,
   of: z.enum(['own', 'team']).default('own'),
-  text: instructions.shape.text.optional(),
+  text: instructionText.optional(),
 })

@@ -3,7 +3,7 @@
  * by `_sandlot/rules`.
  */
 import { z } from 'zod'
-import { agentUser } from '../acp/meta.ts'
+import { agentUser } from './agent-user.ts'
 import { rule, ruleEffect, ruleMatch, verdict } from '../chat/rules.ts'
 
 /** `POST /api/rules` → 201 with the `Rule`. */

@@ -3,7 +3,7 @@
  * in and never come out.
  */
 import { z } from 'zod'
-import { agentUser } from '../acp/meta.ts'
+import { agentUser } from './agent-user.ts'
 
 export const MAX_SECRET_CHARS = 16_384
 

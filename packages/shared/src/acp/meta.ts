@@ -6,6 +6,7 @@
 import { z } from 'zod'
 import { fullImageState, removedData } from '../account/api.ts'
 import { ERROR_CODES } from '../base/errors.ts'
+import { chatMarks, project, projectId } from '../chat/chats.ts'
 import { mode } from '../chat/mode.ts'
 import { newComment, sharesAsk, snapshotsAsk } from '../chat/shares.ts'
 import {
@@ -15,8 +16,7 @@ import {
   settingsSubject,
   settingsView,
 } from '../account/agent-settings.ts'
-import { auditFrom } from '../admin/audit.ts'
-import { serverRequest, serverScope } from '../admin/mcp-servers.ts'
+import { agentUser } from '../account/agent-user.ts'
 import { endpointRequest, endpointTestRequest } from '../account/models-api.ts'
 import { role } from '../account/role.ts'
 import { MAX_TITLE_CHARS, sessionSummary, watchedPaths } from '../chat/frames.ts'
@@ -28,23 +28,6 @@ import { questionContent } from '../chat/question.ts'
 /** People and teams by id. */
 const readers = z.object({ people: z.array(z.string()), teams: z.array(z.string()) })
 export type Readers = z.infer<typeof readers>
-
-/** Who asks. On every session request of a client that the socket trusts. */
-export const agentUser = z.object({
-  id: z.string().min(1).max(128),
-  role: role.default('member'),
-  /** What others read as the author of their messages. */
-  name: z.string().max(100).optional(),
-  /** Ids of their teams, as the service keeps them; absent: of none. */
-  teams: z.array(z.string().min(1).max(128)).max(1_000).optional(),
-  /** The address that they sign in with: an administrator may name them by it. */
-  email: z.string().max(254).optional(),
-  /** The highest mode an administrator lets this user choose. */
-  modeCeiling: mode.optional(),
-  /** Where the request came from, for the audit log. */
-  from: auditFrom.optional(),
-})
-export type AgentUser = z.infer<typeof agentUser>
 
 /** `_meta.sandlot` of `session/new`. */
 export const newSessionMeta = z.object({
@@ -334,21 +317,6 @@ export const overviewParams = z.object({
   ]),
 })
 export type OverviewAsk = z.infer<typeof overviewParams>['ask']
-const ofServers = { of: serverScope }
-const ofServer = { ...ofServers, id: z.string().max(100) }
-export const mcpServersParams = z.object({
-  user: agentUser,
-  ask: z.discriminatedUnion('do', [
-    z.object({ ...ofServers, do: z.literal('list') }),
-    /** `id` absent: a new one. */
-    serverRequest.extend({ ...ofServers, do: z.literal('put'), id: z.string().max(100).optional() }),
-    z.object({ ...ofServer, do: z.literal('remove') }),
-    z.object({ ...ofServer, do: z.literal('test') }),
-    z.object({ ...ofServer, do: z.literal('sign_in') }),
-    z.object({ ...ofServer, do: z.literal('sign_out') }),
-  ]),
-})
-export type McpServersAsk = z.infer<typeof mcpServersParams>['ask']
 
 export const approveParams = z.object({
   user: agentUser,
@@ -370,6 +338,17 @@ export const unqueueParams = z.object({ user: agentUser, sessionId, messageId })
 export const unqueueResult = z.object({ why: unqueuedWhy })
 export const exportPromptParams = z.object({ user: agentUser, sessionId, promptId: z.string().max(200) })
 export const exportPiece = z.object({ text: z.string() })
+
+/** `_sandlot/mark_chats`. */
+export const markChatsParams = z.object({ user: agentUser, marks: chatMarks })
+/** `_sandlot/projects`. */
+export const projectsParams = z.object({
+  user: agentUser,
+  ask: z.discriminatedUnion('do', [
+    z.object({ do: z.literal('put'), project }),
+    z.object({ do: z.literal('remove'), id: projectId }),
+  ]),
+})
 
 const milliseconds = z.number().nonnegative()
 /**

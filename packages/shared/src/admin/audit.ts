@@ -3,6 +3,7 @@
  * A line has no secret's value and no text of a chat.
  */
 import { z } from 'zod'
+import type { AuditFrom } from '../account/agent-user.ts'
 
 /** What can happen, by the page's groups. */
 const AUDIT_GROUPS = {
@@ -85,17 +86,6 @@ const ABOUT_CHATS: ReadonlySet<string> = new Set<AuditKind>([
   'snapshot_removed',
   'approval_answered',
 ])
-
-/** Where an act came from, as the service saw it. */
-export const auditFrom = z.object({
-  /** The client’s, as a trusted proxy says. */
-  address: z.string().max(100).optional(),
-  /** The name of the API key. */
-  key: z.string().max(100).optional(),
-  /** Id of the sign-in. */
-  signIn: z.string().max(128).optional(),
-})
-export type AuditFrom = z.infer<typeof auditFrom>
 
 /** A person as they were called then; `OPERATOR` and `SANDLOT` are no persons. */
 interface AuditActor {

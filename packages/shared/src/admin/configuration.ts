@@ -1,6 +1,6 @@
 /** Every setting with where its value comes from: `GET /api/admin/configuration`. */
 import { z } from 'zod'
-import { agentUser } from '../acp/meta.ts'
+import { agentUser } from '../account/agent-user.ts'
 
 const settingRow = z.object({
   /** `SANDLOT_PORT`; of the configuration file the section: `rules`. */

@@ -1,6 +1,6 @@
 /** Approval rules for everybody, for administrators: `/api/admin/rules`. */
 import { z } from 'zod'
-import { agentUser } from '../acp/meta.ts'
+import { agentUser } from '../account/agent-user.ts'
 import { rule, ruleEffect, ruleMatch } from '../chat/rules.ts'
 
 /** `POST /api/admin/rules` → 201 with the `Rule`. `DELETE /api/admin/rules/:id` → 204. */

@@ -4,6 +4,8 @@
  * never shown again.
  */
 import { z } from 'zod'
+import { ownServers } from '../account/agent-settings.ts'
+import { agentUser } from '../account/agent-user.ts'
 
 /** Of whom a list is: the asking person, or all. */
 export const serverScope = z.enum(['own', 'deployment'])
@@ -134,14 +136,6 @@ const givenServer = z.object({
 })
 export type GivenServer = z.infer<typeof givenServer>
 
-/**
- * What a person may bring: `none`; `public`: at public addresses, and programs in their sandbox;
- * `local`: at addresses of the deployment’s network as well.
- */
-export const OWN_SERVERS = ['none', 'public', 'local'] as const
-export const ownServers = z.enum(OWN_SERVERS)
-export type OwnServers = z.infer<typeof ownServers>
-
 export const serversView = z.object({
   /** Of the scope, sorted by name. */
   servers: z.array(serverView),
@@ -156,3 +150,20 @@ export type ServersView = z.infer<typeof serversView>
 /** Where the person signs in. */
 export const serverSignIn = z.object({ url: z.url() })
 export const serverStatus = z.object({ status: serverState })
+
+const ofServers = { of: serverScope }
+const ofServer = { ...ofServers, id: z.string().max(100) }
+/** `_sandlot/mcp_servers`. */
+export const mcpServersParams = z.object({
+  user: agentUser,
+  ask: z.discriminatedUnion('do', [
+    z.object({ ...ofServers, do: z.literal('list') }),
+    /** `id` absent: a new one. */
+    serverRequest.extend({ ...ofServers, do: z.literal('put'), id: z.string().max(100).optional() }),
+    z.object({ ...ofServer, do: z.literal('remove') }),
+    z.object({ ...ofServer, do: z.literal('test') }),
+    z.object({ ...ofServer, do: z.literal('sign_in') }),
+    z.object({ ...ofServer, do: z.literal('sign_out') }),
+  ]),
+})
+export type McpServersAsk = z.infer<typeof mcpServersParams>['ask']

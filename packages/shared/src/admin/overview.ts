@@ -1,7 +1,7 @@
 /** What administrators see of the whole Sandlot (`/api/admin/overview`). */
 import { z } from 'zod'
 import { readiness } from '../account/api.ts'
-import { queueWait } from './prompt-queue.ts'
+import { queueWait } from '../chat/queue-wait.ts'
 
 /**
  * A prompt that runs or waits. What it is about is its people’s: no title, no text, and its

@@ -3,7 +3,7 @@
  * nothing is set.
  */
 import { z } from 'zod'
-import { agentUser } from '../acp/meta.ts'
+import { agentUser } from '../account/agent-user.ts'
 
 export const RETENTION_KINDS = ['chats', 'outputs', 'images', 'audit', 'usage'] as const
 const retentionKind = z.enum(RETENTION_KINDS)

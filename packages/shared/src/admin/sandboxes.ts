@@ -1,6 +1,6 @@
 /** Everybody's sandboxes, for administrators: `/api/admin/sandboxes`. */
 import { z } from 'zod'
-import { agentUser } from '../acp/meta.ts'
+import { agentUser } from '../account/agent-user.ts'
 import { sandboxState, sandboxUse } from '../workspace/sandbox.ts'
 
 const userId = z.string().min(1).max(128)

@@ -1,6 +1,6 @@
 /** How the agent's tools do: `GET /api/admin/tools`, for administrators. */
 import { z } from 'zod'
-import { agentUser } from '../acp/meta.ts'
+import { agentUser } from '../account/agent-user.ts'
 
 const toolLine = z.object({
   /** `run_shell_command`, `flights-mcp::search-flights`. */

@@ -1,17 +1,16 @@
 /** How people keep their chats: pinned, archived, read, in projects. Each person for themselves. */
 import { z } from 'zod'
-import { agentUser } from '../acp/meta.ts'
 import { sessionId } from '../base/ids.ts'
+import { instructionText } from '../base/instruction-text.ts'
 import { mode } from './mode.ts'
 import { modelChoice } from './model-choice.ts'
-import { instructions } from '../account/instructions.ts'
 
 /** Chats that are marked at once. */
 const MAX_MARKED = 200
 /** Projects of one person. */
 export const MAX_PROJECTS = 100
 
-const projectId = z.string().min(1).max(64)
+export const projectId = z.string().min(1).max(64)
 
 /** `PUT /api/sessions/marks` → 204. What is absent stays. */
 export const chatMarks = z.strictObject({
@@ -24,9 +23,6 @@ export const chatMarks = z.strictObject({
   seen: z.boolean().optional(),
 })
 export type ChatMarks = z.infer<typeof chatMarks>
-
-/** `_sandlot/mark_chats`. */
-export const markChatsParams = z.object({ user: agentUser, marks: chatMarks })
 
 /** Of a project, relative to the workspace; empty: the workspace itself. */
 const folder = z
@@ -51,7 +47,7 @@ export const newProject = z.strictObject({
   name: z.string().trim().min(1).max(100),
   folder: folder.default(''),
   /** What the agent keeps to in its chats, after the person's own instructions. */
-  instructions: instructions.shape.text.default(''),
+  instructions: instructionText.default(''),
   /** What its new chats begin with; null: what all do. */
   mode: mode.nullable().default(null),
   model: modelChoice.model.unwrap().nullable().default(null),
@@ -63,12 +59,3 @@ export type Project = z.infer<typeof project>
 
 /** `GET /api/projects`, by their names. `DELETE /api/projects/:id` → 204; its chats stay. */
 export const projectList = z.object({ projects: z.array(project) })
-
-/** `_sandlot/projects`. */
-export const projectsParams = z.object({
-  user: agentUser,
-  ask: z.discriminatedUnion('do', [
-    z.object({ do: z.literal('put'), project }),
-    z.object({ do: z.literal('remove'), id: projectId }),
-  ]),
-})

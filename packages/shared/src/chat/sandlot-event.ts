@@ -1,10 +1,10 @@
 /** What happens in a session and ACP has no kind for. */
 import { z } from 'zod'
 import { exitInfo } from './call.ts'
-import { filesChanged } from '../workspace/changes.ts'
+import { filesChanged } from './file-changes.ts'
 import { messageImage } from './images.ts'
 import { mode } from './mode.ts'
-import { queueWait } from '../admin/prompt-queue.ts'
+import { queueWait } from './queue-wait.ts'
 import { question, questionContent } from './question.ts'
 import {
   endReason,

@@ -1,5 +1,5 @@
 /** What a transcript says is going on: who works, and who waits for whom. */
-import type { QueueWait } from '../admin/prompt-queue.ts'
+import type { QueueWait } from '../chat/queue-wait.ts'
 import type { CallEntry } from './entries.ts'
 import type { Transcript } from './transcript.ts'
 

@@ -1,5 +1,5 @@
 /** What a prompt changed, in words. */
-import type { FileChange, FilesChanged } from '../workspace/changes.ts'
+import type { FileChange, FilesChanged } from '../chat/file-changes.ts'
 
 /** Undefined: lines are known of no file. */
 export function linesOf(files: readonly FileChange[]): { added: number; removed: number } | undefined {

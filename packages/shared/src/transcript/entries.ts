@@ -10,7 +10,7 @@ import type {
   ToolLocation,
 } from '../chat/call.ts'
 import { type EventKind, type EventOf, metaOf } from '../chat/events.ts'
-import type { FilesChanged } from '../workspace/changes.ts'
+import type { FilesChanged } from '../chat/file-changes.ts'
 import type { FailurePattern } from './failure-pattern.ts'
 import { type MessageImage, WITHOUT_WORDS } from '../chat/images.ts'
 import type { LiveOutput } from './live-output.ts'

@@ -3,7 +3,7 @@
  * agent to the service: a byte stream, whose text messages are `execNotice` and `execAsk` as JSON.
  */
 import { z } from 'zod'
-import { agentUser } from '../acp/meta.ts'
+import { agentUser } from '../account/agent-user.ts'
 import { toolResult } from '../account/api.ts'
 import { ERROR_CODES } from '../base/errors.ts'
 import { mode } from '../chat/mode.ts'

@@ -4,7 +4,7 @@
  * `move`, `trash`, `search` and `zip` do what they say.
  */
 import { z } from 'zod'
-import { agentUser } from '../acp/meta.ts'
+import { agentUser } from '../account/agent-user.ts'
 import { WITHOUT_NUL } from '../base/storable-text.ts'
 
 /** Of a file in one message of an upload. A file itself has no limit but the disk. */

@@ -3,7 +3,7 @@
  * of its own by `GET /api/ports/:port/open`.
  */
 import { z } from 'zod'
-import { agentUser } from '../acp/meta.ts'
+import { agentUser } from '../account/agent-user.ts'
 
 export const port = z.coerce.number().int().min(1).max(65_535)
 

@@ -1,6 +1,6 @@
 /** A person's sandbox: `GET /api/sandbox` and what they do with it as a whole. */
 import { z } from 'zod'
-import { agentUser } from '../acp/meta.ts'
+import { agentUser } from '../account/agent-user.ts'
 import { author } from '../chat/shares.ts'
 
 /** `limit` absent: none, or not known. */

@@ -5,7 +5,7 @@
  * `terminalNotice` as JSON.
  */
 import { z } from 'zod'
-import { agentUser } from '../acp/meta.ts'
+import { agentUser } from '../account/agent-user.ts'
 
 /** Of one person, open at once. */
 export const MAX_TERMINALS = 16

@@ -1,5 +1,5 @@
 /** A changed file: what became of it, its path, and how much. */
-import type { FileChange } from '@sandlot/shared/workspace/changes'
+import type { FileChange } from '@sandlot/shared/chat/file-changes'
 import { formatBytes } from '@sandlot/shared/base/format-bytes'
 import { formatCount } from '../lib/format.ts'
 import { cn } from '../lib/cn.ts'

@@ -1,5 +1,5 @@
 import { formatBytes } from '@sandlot/shared/base/format-bytes'
-import { MAX_INSTRUCTION_BYTES } from '@sandlot/shared/account/instructions'
+import { MAX_INSTRUCTION_BYTES } from '@sandlot/shared/base/instruction-text'
 import { type SubmitEvent, useEffect, useId, useState } from 'react'
 import { cn } from '../lib/cn.ts'
 import { Alert } from '../ui/alert.tsx'

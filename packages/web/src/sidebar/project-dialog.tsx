@@ -1,6 +1,6 @@
 import { type NewProject, type Project, newProject } from '@sandlot/shared/chat/chats'
 import { MODES, isWithin } from '@sandlot/shared/chat/mode'
-import { MAX_INSTRUCTION_BYTES } from '@sandlot/shared/account/instructions'
+import { MAX_INSTRUCTION_BYTES } from '@sandlot/shared/base/instruction-text'
 import { useState } from 'react'
 import { useSubmit } from '../auth/use-submit.ts'
 import { useChat } from '../state/chat-context.ts'

@@ -1,5 +1,5 @@
 /** The files that changed in the chat on the screen, prompt by prompt, the latest first. */
-import { diffsId, type PromptDiffs, promptDiffs } from '@sandlot/shared/workspace/changes'
+import { diffsId, type PromptDiffs, promptDiffs } from '@sandlot/shared/chat/file-changes'
 import { messageOf } from '@sandlot/shared/base/errors'
 import type { ChangesEntry, Entry } from '@sandlot/shared/transcript/entries'
 import { ChevronRight, FileDiff } from 'lucide-react'

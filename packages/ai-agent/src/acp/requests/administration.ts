@@ -2,7 +2,8 @@
  * Administration of the whole deployment, for our own service: tool statistics, rules for
  * everybody, the agent's settings.
  */
-import { type AgentUser, EXT } from '@sandlot/shared/acp/meta'
+import { EXT } from '@sandlot/shared/acp/meta'
+import type { AgentUser } from '@sandlot/shared/account/agent-user'
 import { SandlotError } from '@sandlot/shared/base/errors'
 import { type ProcessSettings, configurationParams } from '@sandlot/shared/admin/configuration'
 import { type DeploymentRules, deploymentRulesParams } from '@sandlot/shared/admin/deployment-rules'

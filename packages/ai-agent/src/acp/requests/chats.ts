@@ -1,6 +1,5 @@
 /** `_sandlot/mark_chats`, `_sandlot/projects`: how people keep their chats, for our own service. */
-import { EXT } from '@sandlot/shared/acp/meta'
-import { markChatsParams, projectsParams } from '@sandlot/shared/chat/chats'
+import { EXT, markChatsParams, projectsParams } from '@sandlot/shared/acp/meta'
 import { SandlotError } from '@sandlot/shared/base/errors'
 import { noProject } from '@sandlot/storage/shares/chats'
 import { parseParams } from '../errors.ts'

@@ -1,6 +1,5 @@
 /** The requests that only our own service sends; `shared/acp-meta.ts` says what each means. */
 import {
-  type AgentUser,
   EXT,
   approvalsParams,
   approveParams,
@@ -13,6 +12,7 @@ import {
   snapshotsParams,
   unqueueParams,
 } from '@sandlot/shared/acp/meta'
+import type { AgentUser } from '@sandlot/shared/account/agent-user'
 import { SandlotError } from '@sandlot/shared/base/errors'
 import type { NewAudit } from '@sandlot/shared/admin/audit'
 import type { Author } from '@sandlot/shared/chat/shares'

@@ -1,5 +1,6 @@
 /** `_sandlot/mcp_servers`: a person's own MCP servers, and for administrators the deployment's. */
-import { EXT, mcpServersParams } from '@sandlot/shared/acp/meta'
+import { EXT } from '@sandlot/shared/acp/meta'
+import { mcpServersParams } from '@sandlot/shared/admin/mcp-servers'
 import { SandlotError } from '@sandlot/shared/base/errors'
 import { actorOf } from '../actor.ts'
 import { parseParams } from '../errors.ts'

@@ -3,7 +3,8 @@
  * administrators. For our own service.
  */
 import type { SandboxStat } from '@sandlot/sandbox/sandbox'
-import { type AgentUser, EXT } from '@sandlot/shared/acp/meta'
+import { EXT } from '@sandlot/shared/acp/meta'
+import type { AgentUser } from '@sandlot/shared/account/agent-user'
 import { type SandboxUse, type SandboxView, sandboxParams } from '@sandlot/shared/workspace/sandbox'
 import { SandlotError } from '@sandlot/shared/base/errors'
 import { type AgentSandboxes, type SandboxUses, sandboxesParams } from '@sandlot/shared/admin/sandboxes'

@@ -1,7 +1,8 @@
 /** The requests about sessions themselves: made, shown again, listed, set, closed, deleted. */
 import { isAbsolute } from 'node:path/posix'
 import { type AgentApp, type McpServer, methods } from '@agentclientprotocol/sdk'
-import { type AgentUser, loadSessionMeta, newSessionMeta } from '@sandlot/shared/acp/meta'
+import { loadSessionMeta, newSessionMeta } from '@sandlot/shared/acp/meta'
+import type { AgentUser } from '@sandlot/shared/account/agent-user'
 import { SandlotError } from '@sandlot/shared/base/errors'
 import type { Project } from '@sandlot/shared/chat/chats'
 import { newId } from '@sandlot/shared/base/ids'

@@ -3,7 +3,6 @@
  * person.
  */
 import {
-  type AgentUser,
   EXT,
   type SettingsAnswer,
   type SettingsAsk,
@@ -12,6 +11,7 @@ import {
   settingsParams,
   teamSeedsParams,
 } from '@sandlot/shared/acp/meta'
+import type { AgentUser } from '@sandlot/shared/account/agent-user'
 import { SandlotError } from '@sandlot/shared/base/errors'
 import type { BudgetList } from '@sandlot/shared/admin/usage'
 import type { SettingsRegistry } from '../../people/settings-registry.ts'

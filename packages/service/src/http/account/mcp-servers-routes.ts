@@ -1,5 +1,5 @@
 /** MCP servers that are added on the page: passed on to the agent, which keeps their values. */
-import { EXT, type McpServersAsk } from '@sandlot/shared/acp/meta'
+import { EXT } from '@sandlot/shared/acp/meta'
 import { SandlotError } from '@sandlot/shared/base/errors'
 import {
   type ServerScope,
@@ -7,6 +7,7 @@ import {
   serverSignIn,
   serverStatus,
   serversView,
+  type McpServersAsk,
 } from '@sandlot/shared/admin/mcp-servers'
 import { MCP_SIGN_IN_PATH } from '@sandlot/shared/base/mcp-client'
 import { Hono } from 'hono'

@@ -1,6 +1,7 @@
 /** A forgotten password: a link by mail, and the new password behind it. */
 import { SandlotError, messageOf } from '@sandlot/shared/base/errors'
-import { type AuditFrom, NOT_SIGNED_IN } from '@sandlot/shared/admin/audit'
+import { NOT_SIGNED_IN } from '@sandlot/shared/admin/audit'
+import type { AuditFrom } from '@sandlot/shared/account/agent-user'
 import { resetPasswordRequest, resetRequest } from '@sandlot/shared/account/sign-in-api'
 import { Hono } from 'hono'
 import { userOf } from '../../auth/agent-user.ts'

@@ -3,12 +3,13 @@
  * that are shared with one. What else a person may do in a session, the agent decides.
  */
 import { methods } from '@agentclientprotocol/sdk'
-import { type AgentUser, EXT, forkParams, forkResult, renameParams } from '@sandlot/shared/acp/meta'
+import { EXT, forkParams, forkResult, renameParams } from '@sandlot/shared/acp/meta'
+import type { AgentUser } from '@sandlot/shared/account/agent-user'
 import type { WaitingApprovals } from '@sandlot/shared/chat/pending'
 import { approvalAnswer } from '@sandlot/shared/account/api'
 import { chatMarks } from '@sandlot/shared/chat/chats'
 import { pendingApprovalList } from '@sandlot/shared/chat/pending-approvals'
-import { isDiffsId } from '@sandlot/shared/workspace/changes'
+import { isDiffsId } from '@sandlot/shared/chat/file-changes'
 import { SandlotError } from '@sandlot/shared/base/errors'
 import type { SessionSummary } from '@sandlot/shared/chat/frames'
 import { lineOf } from '@sandlot/storage/tables/rows'

@@ -1,5 +1,5 @@
 import { sessionList } from '@sandlot/shared/account/api'
-import { diffsId } from '@sandlot/shared/workspace/changes'
+import { diffsId } from '@sandlot/shared/chat/file-changes'
 import { EXT } from '@sandlot/shared/acp/meta'
 import { makeMeta } from '@sandlot/shared/chat/event-meta'
 import { type SessionEvent, makeSandlotEvent, sandlotEventOf } from '@sandlot/shared/chat/events'

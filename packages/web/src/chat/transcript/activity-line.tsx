@@ -1,5 +1,5 @@
 import { type Activity, activityOf } from '@sandlot/shared/transcript/activity'
-import { queueText } from '@sandlot/shared/admin/prompt-queue'
+import { queueText } from '@sandlot/shared/chat/queue-wait'
 import { secondsLeft, waitWords } from '@sandlot/shared/transcript/cause-words'
 import type { Transcript } from '@sandlot/shared/transcript/transcript'
 import { formatDuration } from '../../lib/format.ts'

@@ -1,6 +1,6 @@
 /** State of this Sandlot: health, who is online, what runs and what waits. Refreshes itself. */
 import { formatBytes } from '@sandlot/shared/base/format-bytes'
-import { queueText } from '@sandlot/shared/admin/prompt-queue'
+import { queueText } from '@sandlot/shared/chat/queue-wait'
 import { type Overview, overview, type RunningPrompt } from '@sandlot/shared/admin/overview'
 import { CircleAlert, CircleCheck } from 'lucide-react'
 import { type ReactNode, useEffect, useRef, useState } from 'react'

@@ -10,10 +10,11 @@ import {
   type SettingsSubject,
   type SettingsView,
   settingsView,
+  OWN_SERVERS,
+  type OwnServers,
 } from '@sandlot/shared/account/agent-settings'
 import { messageOf } from '@sandlot/shared/base/errors'
 import { MODES, type Mode } from '@sandlot/shared/chat/mode'
-import { OWN_SERVERS, type OwnServers } from '@sandlot/shared/admin/mcp-servers'
 import { type SubmitEvent, useEffect, useState } from 'react'
 import { ApiError } from '../../net/http.ts'
 import { fetchSettings, saveSettings } from '../../net/teams.ts'

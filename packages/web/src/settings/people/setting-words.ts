@@ -1,5 +1,10 @@
 /** Agent settings as text. Pure. */
-import type { AgentSettings, EffectiveSettings, SettingSource } from '@sandlot/shared/account/agent-settings'
+import type {
+  AgentSettings,
+  EffectiveSettings,
+  SettingSource,
+  OwnServers,
+} from '@sandlot/shared/account/agent-settings'
 import {
   LIMIT_NAMES,
   type LimitName,
@@ -9,7 +14,6 @@ import {
   type TeamLimitName,
 } from '@sandlot/shared/account/agent-settings'
 import type { Mode } from '@sandlot/shared/chat/mode'
-import type { OwnServers } from '@sandlot/shared/admin/mcp-servers'
 
 export const MODE_WORDS: Record<Mode, string> = {
   manual: 'Manual: reads run, the rest asks',

@@ -1,11 +1,11 @@
 /** A server: where it is or what is started, its values, and how one signs in to it. */
 import type {
-  OwnServers,
   ServerConnection,
   ServerScope,
   ServersView,
   ServerView,
 } from '@sandlot/shared/admin/mcp-servers'
+import type { OwnServers } from '@sandlot/shared/account/agent-settings'
 import { Plus, X } from 'lucide-react'
 import { useId, useState } from 'react'
 import { useSubmit } from '../../auth/use-submit.ts'
