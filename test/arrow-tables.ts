@@ -19,21 +19,21 @@ packages/shared/src/
   transcript: base chat
 
 packages/storage/src/
-  usage:  ↑ tables sessions
   storage-error.ts:
+  plain-words.ts: storage-error.ts
+  tables: storage-error.ts
   database: storage-error.ts
   audit: storage-error.ts database
-  tables: usage storage-error.ts database audit ↑ accounts sessions people shares search replicas retention
-  plain-words.ts: storage-error.ts
+  usage: tables
   shares: audit tables
-  search: storage-error.ts database tables shares
+  search: database tables shares
   retention: usage database audit tables
   people: database audit tables retention
   replicas: storage-error.ts database tables
-  accounts: database audit tables plain-words.ts
   sessions: usage storage-error.ts database audit tables shares search retention people replicas
-  migrate: storage-error.ts database tables search
+  accounts: database audit tables plain-words.ts
   store: usage storage-error.ts database audit tables shares search retention people replicas sessions
+  migrate: storage-error.ts database tables search accounts store
 
 packages/sandbox/src/
   .:

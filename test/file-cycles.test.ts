@@ -8,18 +8,6 @@ docker/sandbox/src/ commands/attach.c commands/commands.c commands/end.c command
   commands/output.c commands/remembered.c commands/request.c commands/spool.c commands/start.c
   commands/streams.c commands/sweep.c commands/terminal.c
 docker/sandbox/src/ files/requests.c files/watches.c files/writes.c
-packages/storage/src/ accounts/alerts.ts accounts/notifications.ts tables/accounts.ts accounts/services.ts
-  accounts/uploads.ts
-packages/storage/src/ accounts/auth-second-factor.ts accounts/credentials.ts accounts/external.ts
-  accounts/invitations.ts accounts/store.ts
-packages/storage/src/ database/database.ts database/pooler.ts database/postgres.ts database/store-health.ts
-  database/free-bytes.ts
-packages/storage/src/ people/mcp-servers.ts retention/purge.ts retention/retention.ts search/fts5.ts
-  search/index-texts.ts search/search.ts search/tsvector.ts search/word-index.ts people/agent-settings.ts
-  shares/chats.ts people/instructions.ts usage/prompt-queue.ts people/model-endpoints.ts
-  shares/notifications.ts people/people.ts replicas/replicas.ts tables/rows.ts sessions/rules.ts
-  tables/sessions.ts people/secrets.ts shares/shares.ts sessions/store-room.ts sessions/store.ts
-  usage/usage-sums.ts usage/usage.ts
 `
   .trim()
   .split(/\n(?=\S)/)

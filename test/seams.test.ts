@@ -51,7 +51,6 @@ const EXCEPTIONS: Record<string, Record<string, string>> = {
     SessionRecords: STORE,
     SessionStore: STORE,
     SessionsSchema: TABLES,
-    UsageTable: ROW,
   },
 }
 

@@ -1,10 +1,10 @@
 /** What fails while several agents and services work, and what is true afterwards: the rows of `matrix.ts`. */
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, onTestFailed, test } from 'vitest'
-import { accountsMigrations } from '../../packages/storage/src/tables/accounts.ts'
-import type { Migration } from '../../packages/storage/src/database/database.ts'
+import { accountsMigrations } from '../../packages/storage/src/accounts/migrations.ts'
+import type { Migrations } from '../../packages/storage/src/database/database.ts'
 import { openStore } from '../../packages/storage/src/database/open.ts'
-import { sessionsMigrations } from '../../packages/storage/src/tables/sessions.ts'
+import { sessionsMigrations } from '../../packages/storage/src/store/migrations.ts'
 import { postgresPrograms } from '../../packages/storage/test/support/postgres.ts'
 import { sample } from '../campaign.ts'
 import { THIS_VERSION } from '../e2e/processes.ts'
@@ -26,15 +26,15 @@ if (missing !== undefined) process.stderr.write(`replicas: left out, ${missing}\
 
 /** As a later version does: columns and tables more. */
 async function migrateFurther(database: string): Promise<void> {
-  const adds = (table: string): Migration => ({
-    async up({ schema }) {
+  const adds =
+    (table: string): Migrations[string] =>
+    async ({ schema }) => {
       const column = schema
         .alterTable(table)
         .addColumn('later', 'text', (of) => of.notNull().defaultTo('later'))
       await column.execute()
       await schema.createTable('later_things').addColumn('id', 'text').execute()
-    },
-  })
+    }
   const sessions = { ...sessionsMigrations, '999_later': adds('sessions') }
   await (await openStore(database, 'sessions', sessions)).close()
   const accounts = { ...accountsMigrations, '999_later': adds('auth_user') }

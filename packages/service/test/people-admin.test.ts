@@ -5,7 +5,7 @@ import { promisify } from 'node:util'
 import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { accountsMigrations } from '@sandlot/storage/tables/accounts'
+import { accountsMigrations } from '@sandlot/storage/accounts/migrations'
 import { openWriter } from '@sandlot/storage/database/database'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { ANN, addUser, browser, setUp, startHarness, waitFor } from './support/harness.ts'
@@ -114,7 +114,7 @@ test('an older version’s accounts are listed after the next start, and until t
     message: expect.stringContaining('has not been started since. Start it once'),
   })
   await rm(path)
-  const newer = { ...accountsMigrations, '999_tomorrow': { up: async () => undefined } }
+  const newer = { ...accountsMigrations, '999_tomorrow': async () => undefined }
   await (await openWriter(path, newer)).close()
   expect(await admin(['list'])).toMatchObject({
     reason: 'other_version',

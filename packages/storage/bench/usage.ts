@@ -1,7 +1,8 @@
 /** A year of answers that were counted, for benchmarks. */
 import { sql } from 'kysely'
 import { openWriter } from '../src/database/database.ts'
-import { type SessionsSchema, sessionsMigrations } from '../src/tables/sessions.ts'
+import type { SessionsSchema } from '../src/tables/sessions.ts'
+import { sessionsMigrations } from '../src/store/migrations.ts'
 
 export const USAGE_DAYS = { from: '2025-01-01', to: '2025-12-31' }
 

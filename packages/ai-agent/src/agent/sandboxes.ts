@@ -12,7 +12,7 @@ import {
   type RemovalOptions,
 } from '@sandlot/sandbox/controller/workspaces'
 import { messageOf } from '@sandlot/shared/base/errors'
-import { isPostgres } from '@sandlot/storage/database/postgres'
+import { isPostgres } from '@sandlot/storage/database/dialect'
 import { openSessionReader, openSessionStore } from '@sandlot/storage/store/open'
 import { type AgentConfig, readAgentConfig } from '../config/config.ts'
 import { deploymentKeys } from '../people/keys.ts'

@@ -1,5 +1,5 @@
 /** The context of one turn's calls, from the loop to the scheduler. */
-import type { NoRoom } from '@sandlot/storage/sessions/store-room'
+import type { NoRoom } from '@sandlot/storage/tables/records'
 import type { FailureReason } from '@sandlot/shared/chat/reasons'
 import type { SessionEvent } from '@sandlot/shared/chat/events'
 import type { Sandbox } from '@sandlot/sandbox/sandbox'

@@ -5,15 +5,8 @@
 import { SandlotError } from '@sandlot/shared/base/errors'
 import { type SessionEvent, isLive, metaOf } from '@sandlot/shared/chat/events'
 import { storableText } from '@sandlot/shared/base/storable-text'
-import type {
-  ApprovalRow,
-  Effects,
-  OutputRow,
-  Ownership,
-  SessionRecords,
-  SessionRow,
-  SessionStore,
-} from '@sandlot/storage/sessions/store'
+import type { Ownership, SessionRecords, SessionStore } from '@sandlot/storage/sessions/store'
+import type { ApprovalRow, Effects, OutputRow, SessionRow } from '@sandlot/storage/tables/records'
 import type { SpentTogether, UserSpent } from '@sandlot/storage/usage/usage'
 import { DAY_MS, type Together, dayOf } from '@sandlot/storage/usage/usage-sums'
 import { notOwner } from '@sandlot/storage/storage-error'

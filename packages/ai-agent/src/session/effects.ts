@@ -11,8 +11,8 @@ import {
   type SessionEvent,
 } from '@sandlot/shared/chat/events'
 import { failureOf } from '@sandlot/shared/chat/reasons'
-import type { NewNotification } from '@sandlot/storage/shares/notifications'
-import type { Effects } from '@sandlot/storage/sessions/store'
+import type { NewNotification } from '@sandlot/storage/tables/records'
+import type { Effects } from '@sandlot/storage/tables/records'
 import { isUncountedAnswer } from '../limits/period-budgets.ts'
 import type { Model, ModelRequest } from '../model/model.ts'
 import { RequestMarker } from '../replay/mark.ts'

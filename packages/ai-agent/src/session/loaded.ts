@@ -2,7 +2,7 @@
  * The sessions in memory: at most one object for each, and of the unused ones the latest.
  */
 import type { SessionSummary } from '@sandlot/shared/chat/frames'
-import type { SessionRow } from '@sandlot/storage/sessions/store'
+import type { SessionRow } from '@sandlot/storage/tables/records'
 import { Session } from './session.ts'
 import type { SessionParts } from './parts.ts'
 

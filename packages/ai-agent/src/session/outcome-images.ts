@@ -3,7 +3,8 @@
  * on the card.
  */
 import { isOutcome, type EventGroup, type SessionEvent } from '@sandlot/shared/chat/events'
-import { NO_ROOM_TEXTS, type NoRoom } from '@sandlot/storage/sessions/store-room'
+import { NO_ROOM_TEXTS } from '@sandlot/storage/sessions/store-room'
+import type { NoRoom } from '@sandlot/storage/tables/records'
 
 /** As it is stored: base64. */
 export function sizeOf(images: readonly { data: string }[]): number {

@@ -3,7 +3,7 @@
  * the user may see, the return is what the caller needs; cancellation is only ever an
  * `AbortSignal`.
  */
-import type { NoRoom } from '@sandlot/storage/sessions/store-room'
+import type { NoRoom } from '@sandlot/storage/tables/records'
 import type {
   ExitInfo,
   OutputInfo,

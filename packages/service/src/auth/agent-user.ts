@@ -3,7 +3,8 @@ import type { AgentUser } from '@sandlot/shared/account/agent-user'
 import type { Account } from '@sandlot/shared/account/api'
 import type { NewAudit } from '@sandlot/shared/admin/audit'
 import type { Author } from '@sandlot/shared/chat/shares'
-import type { AccountsStore, SignedIn } from '@sandlot/storage/accounts/store'
+import type { AccountsStore } from '@sandlot/storage/accounts/store'
+import type { SignedIn } from '@sandlot/storage/tables/account-records'
 import type { Caller } from './caller.ts'
 
 /** Of a caller also where they are, which the agent writes into its audit log. */

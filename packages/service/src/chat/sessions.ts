@@ -9,7 +9,8 @@ import type { Author, Share } from '@sandlot/shared/chat/shares'
 import { type ReaderOf, type SharedAccess, accessBy } from '@sandlot/storage/shares/shares'
 import type { ChatMark } from '@sandlot/storage/shares/chats'
 import { openSessionReader } from '@sandlot/storage/store/open'
-import type { SessionReader, SessionRow } from '@sandlot/storage/sessions/store'
+import type { SessionReader } from '@sandlot/storage/sessions/store'
+import type { SessionRow } from '@sandlot/storage/tables/records'
 
 /** How long a request waits for the agent to make or migrate its database. */
 const WAIT_MS = 500

@@ -12,7 +12,7 @@ import { type AuditKind, type NewAudit, OPERATOR } from '@sandlot/shared/admin/a
 import type { EffectiveSettings } from '@sandlot/shared/account/agent-settings'
 import { role } from '@sandlot/shared/account/role'
 import { openAccounts, readAccounts } from '@sandlot/storage/accounts/accounts'
-import { isPostgres } from '@sandlot/storage/database/postgres'
+import { isPostgres } from '@sandlot/storage/database/dialect'
 import type { AccountsStore } from '@sandlot/storage/accounts/store'
 import { StorageError } from '@sandlot/storage/storage-error'
 import { openSessionReader } from '@sandlot/storage/store/open'

@@ -3,7 +3,7 @@ import { errorBody, userList } from '@sandlot/shared/account/api'
 import { makeSandlotEvent } from '@sandlot/shared/chat/events'
 import { type Budget, adminUsageView, usageView } from '@sandlot/shared/admin/usage'
 import { team } from '@sandlot/shared/account/teams-api'
-import type { Effects } from '@sandlot/storage/sessions/store'
+import type { Effects } from '@sandlot/storage/tables/records'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Browser, type Harness, addUser, setUp, startHarness, waitFor } from '../support/harness.ts'
 

@@ -1,5 +1,5 @@
 import { makeSandlotEvent } from '@sandlot/shared/chat/events'
-import type { NewNotification } from '@sandlot/storage/shares/notifications'
+import type { NewNotification } from '@sandlot/storage/tables/records'
 import { SMTPServer } from 'smtp-server'
 import type { AddressInfo } from 'node:net'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'

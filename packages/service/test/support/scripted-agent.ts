@@ -10,7 +10,31 @@ import { dirname } from 'node:path'
 import { setImmediate as turn } from 'node:timers/promises'
 import { PROTOCOL_VERSION, RequestError, agent, methods } from '@agentclientprotocol/sdk'
 import type { AgentContext, AnyMessage } from '@agentclientprotocol/sdk'
-import { EXT, STREAM_PATH, approvalsParams, approveParams, cancelCallParams, exportPromptParams, removePersonParams, forkParams, renameParams, mcpSignInParams, loadSessionMeta, newSessionMeta, promptMeta, overviewParams, unqueueParams, commentParams, sharesParams, snapshotsParams, budgetsParams, putPersonParams, settingsParams, teamSeedsParams, typingParams } from '@sandlot/shared/acp/meta'
+import {
+  EXT,
+  STREAM_PATH,
+  approvalsParams,
+  approveParams,
+  cancelCallParams,
+  exportPromptParams,
+  removePersonParams,
+  forkParams,
+  renameParams,
+  mcpSignInParams,
+  loadSessionMeta,
+  newSessionMeta,
+  promptMeta,
+  overviewParams,
+  unqueueParams,
+  commentParams,
+  sharesParams,
+  snapshotsParams,
+  budgetsParams,
+  putPersonParams,
+  settingsParams,
+  teamSeedsParams,
+  typingParams,
+} from '@sandlot/shared/acp/meta'
 import { type McpServersAsk, mcpServersParams } from '@sandlot/shared/admin/mcp-servers'
 import type { AgentMetricsAnswer, AgentStatus, SettingsAnswer, SettingsAsk } from '@sandlot/shared/acp/meta'
 import type { AgentUser } from '@sandlot/shared/account/agent-user'
@@ -42,7 +66,8 @@ import { filesParams } from '@sandlot/shared/workspace/files'
 import { secretsParams } from '@sandlot/shared/account/secrets'
 import { accessBy } from '@sandlot/storage/shares/shares'
 import { openSessionStore } from '@sandlot/storage/store/open'
-import type { Effects, SessionStore } from '@sandlot/storage/sessions/store'
+import type { SessionStore } from '@sandlot/storage/sessions/store'
+import type { Effects } from '@sandlot/storage/tables/records'
 import { deploymentSettings } from '../../../shared/test/support/deployment-settings.ts'
 import { ScriptedFiles } from './scripted-files.ts'
 import { InOrder } from '../../src/chat/in-order.ts'

@@ -63,8 +63,8 @@ export const networkSettings = z
   )
 
 /**
- * The MCP servers that a person may add: `none`; `public`: at public addresses, and programs in their sandbox;
- * `local`: at addresses of the deployment’s network as well.
+ * The MCP servers that a person may add: `none`; `public`: at public addresses, and programs in
+ * their sandbox; `local`: at addresses of the deployment’s network as well.
  */
 export const OWN_SERVERS = ['none', 'public', 'local'] as const
 export const ownServers = z.enum(OWN_SERVERS)

@@ -1,11 +1,6 @@
 /** How the alerts to an operator stand, so that a restart says nothing twice. */
 import type { Kysely } from 'kysely'
-import type { Migration } from '../database/database.ts'
 import type { AccountsSchema } from '../tables/accounts.ts'
-
-export interface AlertsTables {
-  alert_state: { kind: string; state: string }
-}
 
 export interface AlertsStore {
   /** By kind, as they were put. */
@@ -29,12 +24,11 @@ export function makeAlerts(db: Kysely<AccountsSchema>): AlertsStore {
   }
 }
 
-export const alertsTables: Migration = {
-  async up({ schema }) {
-    await schema
-      .createTable('alert_state')
-      .addColumn('kind', 'text', (column) => column.primaryKey())
-      .addColumn('state', 'text', (column) => column.notNull())
-      .execute()
-  },
+/** A migration. */
+export async function addAlerts({ schema }: Kysely<unknown>): Promise<void> {
+  await schema
+    .createTable('alert_state')
+    .addColumn('kind', 'text', (column) => column.primaryKey())
+    .addColumn('state', 'text', (column) => column.notNull())
+    .execute()
 }

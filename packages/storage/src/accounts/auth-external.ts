@@ -20,7 +20,7 @@ import {
   ownerOf,
 } from './external.ts'
 import type { AccountsSchema } from '../tables/accounts.ts'
-import type { Origin, SignedIn } from './store.ts'
+import type { Origin, SignedIn } from '../tables/account-records.ts'
 
 interface FlowsOptions {
   db: Kysely<AccountsSchema>

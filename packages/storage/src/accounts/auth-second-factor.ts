@@ -7,7 +7,7 @@ import type { Kysely } from 'kysely'
 import type { BetterAuth } from './auth-options.ts'
 import { type Credential, credentialOf, ifStillOwner, WRONG_PASSWORD } from './credentials.ts'
 import type { AccountsSchema } from '../tables/accounts.ts'
-import type { Origin, SignedIn } from './store.ts'
+import type { Origin, SignedIn } from '../tables/account-records.ts'
 
 export interface SecondFactors {
   isOn(userId: string): Promise<boolean>

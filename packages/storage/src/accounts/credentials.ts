@@ -8,7 +8,7 @@ import { newId } from '@sandlot/shared/base/ids'
 import type { Kysely } from 'kysely'
 import { dialectOf } from '../database/dialect.ts'
 import type { AccountsSchema } from '../tables/accounts.ts'
-import { SecondFactorNeeded, type SignedIn } from './store.ts'
+import { SecondFactorNeeded, type SignedIn } from '../tables/account-records.ts'
 
 /** What a sign-in is checked against. */
 export interface Credential {

@@ -8,7 +8,7 @@ import type { Kysely, Transaction } from 'kysely'
 import { isUnproven } from './account-rows.ts'
 import { PASSWORD } from './credentials.ts'
 import type { AccountsSchema } from '../tables/accounts.ts'
-import type { Origin, SignedIn } from './store.ts'
+import type { Origin, SignedIn } from '../tables/account-records.ts'
 
 /** Of a person whose ID token has been verified. */
 export interface ExternalIdentity {

@@ -7,7 +7,7 @@ import { role } from '@sandlot/shared/account/role'
 import type { Invitation } from '@sandlot/shared/account/sign-in-api'
 import type { Kysely, Selectable } from 'kysely'
 import type { AccountsSchema } from '../tables/accounts.ts'
-import type { NewUser } from './store.ts'
+import type { NewUser } from '../tables/account-records.ts'
 import type { TeamsStore } from './teams.ts'
 
 const TOKEN_CHARS = 40

@@ -6,26 +6,7 @@ import {
   noticeChoice,
 } from '@sandlot/shared/chat/notifications'
 import type { Kysely } from 'kysely'
-import type { Migration } from '../database/database.ts'
 import type { AccountsSchema } from '../tables/accounts.ts'
-
-export interface NotificationsTables {
-  push_subscription: {
-    endpoint: string
-    userId: string
-    /** Of the browser: pushes end with it. */
-    signInId: string
-    p256dh: string
-    auth: string
-    createdAt: number
-    /** In a row. */
-    failures: number
-    /** Nothing is sent before. */
-    retryAt: number
-  }
-  notice_choice: { userId: string; choice: string }
-  notice_cursor: { lane: string; id: number }
-}
 
 export interface PushTarget extends PushSubscriptionBody {
   failures: number
@@ -154,37 +135,34 @@ function toChoice(json: string): NotificationChoice {
   return read.success ? read.data : DEFAULT_NOTICES
 }
 
-export const notificationsTables: Migration = {
-  async up({ schema }) {
-    await schema
-      .createTable('push_subscription')
-      .addColumn('endpoint', 'text', (column) => column.primaryKey())
-      .addColumn('userId', 'text', (column) =>
-        column.notNull().references('auth_user.id').onDelete('cascade'),
-      )
-      .addColumn('signInId', 'text', (column) => column.notNull())
-      .addColumn('p256dh', 'text', (column) => column.notNull())
-      .addColumn('auth', 'text', (column) => column.notNull())
-      .addColumn('createdAt', 'bigint', (column) => column.notNull())
-      .addColumn('failures', 'bigint', (column) => column.notNull())
-      .addColumn('retryAt', 'bigint', (column) => column.notNull())
-      .execute()
-    await schema
-      .createIndex('push_subscription_user')
-      .on('push_subscription')
-      .columns(['userId', 'createdAt'])
-      .execute()
-    await schema
-      .createTable('notice_choice')
-      .addColumn('userId', 'text', (column) =>
-        column.primaryKey().references('auth_user.id').onDelete('cascade'),
-      )
-      .addColumn('choice', 'text', (column) => column.notNull())
-      .execute()
-    await schema
-      .createTable('notice_cursor')
-      .addColumn('lane', 'text', (column) => column.primaryKey())
-      .addColumn('id', 'bigint', (column) => column.notNull())
-      .execute()
-  },
+/** A migration. */
+export async function addNotifications({ schema }: Kysely<unknown>): Promise<void> {
+  await schema
+    .createTable('push_subscription')
+    .addColumn('endpoint', 'text', (column) => column.primaryKey())
+    .addColumn('userId', 'text', (column) => column.notNull().references('auth_user.id').onDelete('cascade'))
+    .addColumn('signInId', 'text', (column) => column.notNull())
+    .addColumn('p256dh', 'text', (column) => column.notNull())
+    .addColumn('auth', 'text', (column) => column.notNull())
+    .addColumn('createdAt', 'bigint', (column) => column.notNull())
+    .addColumn('failures', 'bigint', (column) => column.notNull())
+    .addColumn('retryAt', 'bigint', (column) => column.notNull())
+    .execute()
+  await schema
+    .createIndex('push_subscription_user')
+    .on('push_subscription')
+    .columns(['userId', 'createdAt'])
+    .execute()
+  await schema
+    .createTable('notice_choice')
+    .addColumn('userId', 'text', (column) =>
+      column.primaryKey().references('auth_user.id').onDelete('cascade'),
+    )
+    .addColumn('choice', 'text', (column) => column.notNull())
+    .execute()
+  await schema
+    .createTable('notice_cursor')
+    .addColumn('lane', 'text', (column) => column.primaryKey())
+    .addColumn('id', 'bigint', (column) => column.notNull())
+    .execute()
 }

@@ -3,25 +3,10 @@
  * at a page. Of a file there is one service: nothing is kept there.
  */
 import { type Kysely, type RawBuilder, sql } from 'kysely'
-import { type ChangesTable, addChanges, changing } from '../database/changes.ts'
-import type { Migration } from '../database/database.ts'
+import { addChanges, changing } from '../database/changes.ts'
 import { dialectOf } from '../database/dialect.ts'
-import { type CountersTable, addCounters, isFirstPrint } from '../database/counters.ts'
+import { isFirstPrint } from '../database/counters.ts'
 import type { AccountsSchema } from '../tables/accounts.ts'
-
-export interface ServicesTables {
-  changes: ChangesTable
-  presence: {
-    userId: string
-    /** Id of the service. */
-    service: string
-    /** 1: a page of theirs is seen there. */
-    looking: number
-    /** When that was written, by the database's clock. */
-    at: number
-  }
-  counters: CountersTable
-}
 
 export interface ServicesStore {
   /** As `isFirstPrint`; true of a file, whose keys are beside it. */
@@ -80,21 +65,15 @@ function before(ms: number): RawBuilder<number> {
   return sql<number>`${NOW} - ${sql.lit(ms)}`
 }
 
-export const servicesTables: Migration = {
-  async up(db: Kysely<unknown>) {
-    await addChanges(db)
-    await db.schema
-      .createTable('presence')
-      .addColumn('userId', 'text', (column) => column.notNull())
-      .addColumn('service', 'text', (column) => column.notNull())
-      .addColumn('looking', 'integer', (column) => column.notNull())
-      .addColumn('at', 'bigint', (column) => column.notNull())
-      .addPrimaryKeyConstraint('presence_by_user', ['userId', 'service'])
-      .execute()
-  },
-}
-
-/** Prints of keys. */
-export const servicesKeys: Migration = {
-  up: (db: Kysely<unknown>) => addCounters(db),
+/** A migration. */
+export async function addServices(db: Kysely<unknown>): Promise<void> {
+  await addChanges(db)
+  await db.schema
+    .createTable('presence')
+    .addColumn('userId', 'text', (column) => column.notNull())
+    .addColumn('service', 'text', (column) => column.notNull())
+    .addColumn('looking', 'integer', (column) => column.notNull())
+    .addColumn('at', 'bigint', (column) => column.notNull())
+    .addPrimaryKeyConstraint('presence_by_user', ['userId', 'service'])
+    .execute()
 }

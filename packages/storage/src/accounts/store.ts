@@ -17,30 +17,7 @@ import type { PasswordResetsStore } from './password-resets.ts'
 import type { ServicesStore } from './services.ts'
 import type { SignInsStore } from './sign-ins.ts'
 import type { UploadShelf } from './uploads.ts'
-
-export interface NewUser {
-  name: string
-  email: string
-  password: string
-  role: Account['role']
-}
-
-/** Where a sign-in came from; kept beside it. */
-export interface Origin {
-  ip?: string
-  userAgent?: string
-}
-
-/** Who a cookie belongs to. */
-export interface SignedIn {
-  account: Account
-  /** Of this sign-in; the same as long as it lasts. */
-  signInId: string
-  /**
-   * `Set-Cookie` values to send with the answer; empty unless the sign-in was prolonged or begun.
-   */
-  setCookies: string[]
-}
+import type { NewUser, Origin, SignedIn } from '../tables/account-records.ts'
 
 /** What a key may do, and until when; default: everything but `admin`, for ever. */
 export interface KeyGrant {
@@ -53,17 +30,6 @@ export interface FoundKey {
   keyId: string
   keyName: string
   scopes: KeyScope[]
-}
-
-/** The password was right; a code finishes the sign-in, with these cookies. */
-export class SecondFactorNeeded extends Error {
-  override readonly name = 'SecondFactorNeeded'
-  readonly setCookies: string[]
-
-  constructor(setCookies: string[]) {
-    super('a code is needed as well')
-    this.setCookies = setCookies
-  }
 }
 
 /** What is valid for a short while, at every service, and once. */

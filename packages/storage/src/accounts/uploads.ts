@@ -3,17 +3,8 @@
  * the message may come to another service. Of one service they are files of its own.
  */
 import { type Kysely, sql } from 'kysely'
-import type { Migration } from '../database/database.ts'
 import { dialectOf } from '../database/dialect.ts'
 import type { AccountsSchema } from '../tables/accounts.ts'
-
-export interface UploadsTable {
-  id: string
-  userId: string
-  bytes: Uint8Array
-  size: number
-  createdAt: number
-}
 
 /** What waits of one person, and where. Times are epoch milliseconds. */
 export interface UploadShelf {
@@ -72,19 +63,18 @@ export function storedUploads(db: Kysely<AccountsSchema>): UploadShelf {
   }
 }
 
-export const uploadsTable: Migration = {
-  async up(db: Kysely<unknown>) {
-    const isFile = dialectOf(db) === 'sqlite'
-    await db.schema
-      .createTable('upload')
-      .addColumn('id', 'text', (column) => column.primaryKey())
-      .addColumn('userId', 'text', (column) => column.notNull())
-      .addColumn('bytes', isFile ? 'blob' : 'bytea', (column) => column.notNull())
-      .addColumn('size', 'bigint', (column) => column.notNull())
-      .addColumn('createdAt', 'bigint', (column) => column.notNull())
-      .execute()
-    await db.schema.createIndex('upload_by_user').on('upload').columns(['userId', 'createdAt']).execute()
-    // Images are compressed already.
-    if (!isFile) await sql`alter table upload alter column bytes set storage external`.execute(db)
-  },
+/** A migration. */
+export async function addUploads(db: Kysely<unknown>): Promise<void> {
+  const isFile = dialectOf(db) === 'sqlite'
+  await db.schema
+    .createTable('upload')
+    .addColumn('id', 'text', (column) => column.primaryKey())
+    .addColumn('userId', 'text', (column) => column.notNull())
+    .addColumn('bytes', isFile ? 'blob' : 'bytea', (column) => column.notNull())
+    .addColumn('size', 'bigint', (column) => column.notNull())
+    .addColumn('createdAt', 'bigint', (column) => column.notNull())
+    .execute()
+  await db.schema.createIndex('upload_by_user').on('upload').columns(['userId', 'createdAt']).execute()
+  // Images are compressed already.
+  if (!isFile) await sql`alter table upload alter column bytes set storage external`.execute(db)
 }

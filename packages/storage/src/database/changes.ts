@@ -5,15 +5,8 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Kysely, type Transaction, sql } from 'kysely'
-import { dialectOf } from './dialect.ts'
-import { type ListeningClient, type StoreName, connectListener, isPostgres } from './postgres.ts'
-
-export interface ChangesTable {
-  /** In the order of the commits. */
-  seq: number
-  what: string
-  id: string | null
-}
+import { dialectOf, type StoreName, isPostgres } from './dialect.ts'
+import { type ListeningClient, connectListener } from './postgres.ts'
 
 /** `what` is `everything` where some may have been missed. */
 export interface Change {
@@ -197,7 +190,7 @@ class Listener implements ChangeListener {
     const missed = high < this.#cursor || low > this.#cursor + 1
     const { rows } = missed
       ? { rows: [] }
-      : await client.query<ChangesTable>(
+      : await client.query<{ what: string; id: string | null }>(
           'select what, id from changes where seq > $1 and seq <= $2 order by seq',
           [this.#cursor, high],
         )

@@ -2,12 +2,7 @@
  * Named numbers of a store. Among them prints of keys: processes that share a database must have
  * the same ones.
  */
-import { type ColumnType, type Kysely, sql } from 'kysely'
-
-export interface CountersTable {
-  name: string
-  value: ColumnType<number | string, number, number | string>
-}
+import { type Kysely, sql } from 'kysely'
 
 /** The table, in a migration. */
 export async function addCounters(db: Kysely<unknown>): Promise<void> {

@@ -8,7 +8,6 @@ import { messageOf } from '@sandlot/shared/base/errors'
 import { Kysely, SqliteAdapter, SqliteDialect, SqliteDriver } from 'kysely'
 import type { DatabaseConnection, DialectAdapter, Driver, SqliteDatabase } from 'kysely'
 import { Migrator } from 'kysely/migration'
-import type { Migration } from 'kysely/migration'
 import { waitForLock } from './lock.ts'
 import {
   appliedMigrations,
@@ -24,7 +23,7 @@ import { guardParameters } from './storable-parameters.ts'
 import { StorageError } from '../storage-error.ts'
 import { type Health, StoreHealth } from './store-health.ts'
 
-export type { Migration } from 'kysely/migration'
+type Migration = (db: Kysely<unknown>) => Promise<void>
 
 /**
  * Name → migration. Applied in alphabetical order, so begin names with a number: `001_first`. Never
@@ -121,7 +120,8 @@ async function migrate(path: string, file: SqliteFile, migrations: Migrations): 
 
     // Its own Kysely, never destroyed: destroying it would close the file.
     const db = new Kysely<unknown>({ dialect: new TransactionalSqliteDialect(file) })
-    const migrator = new Migrator({ db, provider: { getMigrations: () => Promise.resolve(migrations) } })
+    const ups = Object.fromEntries(Object.entries(migrations).map(([name, up]) => [name, { up }]))
+    const migrator = new Migrator({ db, provider: { getMigrations: () => Promise.resolve(ups) } })
     const { error, results } = await migrator.migrateToLatest()
     if (error !== undefined) {
       const failed = results?.find((result) => result.status === 'Error')?.migrationName ?? 'a migration'

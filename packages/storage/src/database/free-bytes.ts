@@ -1,7 +1,7 @@
 /** Free space of the disk under a folder, as an unprivileged process may use it. */
 import { statSync, statfsSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { isPostgres } from './postgres.ts'
+import { isPostgres } from './dialect.ts'
 
 /** Microseconds: it is asked before each write of an output. Throws what the file system throws. */
 export function freeBytes(folder: string): number {

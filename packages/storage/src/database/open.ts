@@ -1,6 +1,7 @@
 /** Opens what a store is on: a file of SQLite, by its path, or PostgreSQL, by its address. */
 import { type Migrations, type OpenDatabase, openReader, openWriter } from './database.ts'
-import { type StoreName, isPostgres, openPostgres } from './postgres.ts'
+import { openPostgres } from './postgres.ts'
+import { type StoreName, isPostgres } from './dialect.ts'
 import type { FileMode } from './sqlite-file.ts'
 
 /** For the process that writes it. `mode`: of a file. Throws as `openWriter` or `openPostgres`. */

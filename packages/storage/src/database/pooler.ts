@@ -2,7 +2,7 @@
 import { randomText } from '@sandlot/shared/base/ids'
 import { type Kysely, sql } from 'kysely'
 import { StorageError } from '../storage-error.ts'
-import type { StoreName } from './postgres.ts'
+import type { StoreName } from './dialect.ts'
 
 const MARK_CHARS = 20
 

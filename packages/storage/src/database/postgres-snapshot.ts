@@ -1,7 +1,8 @@
 /** A database of PostgreSQL as a whole, for backups: as of one moment, and whether it is empty. */
 import { sql } from 'kysely'
 import { StorageError } from '../storage-error.ts'
-import { MOVING_SCHEMA, type StoreName, connectPostgres, migrationsOf, refuseHalf } from './postgres.ts'
+import { MOVING_SCHEMA, connectPostgres, migrationsOf, refuseHalf } from './postgres.ts'
+import type { StoreName } from './dialect.ts'
 
 const SCHEMAS: readonly string[] = ['sessions', 'accounts', MOVING_SCHEMA]
 

@@ -14,10 +14,11 @@ import {
   replaceWithNoncontingentExpression,
   sql,
 } from 'kysely'
-import { Migrator } from 'kysely/migration'
+import { type Migration, Migrator } from 'kysely/migration'
 import pg from 'pg'
 import { StorageError, type StorageErrorCode } from '../storage-error.ts'
 import type { Migrations, OpenDatabase } from './database.ts'
+import type { StoreName } from './dialect.ts'
 import { PatientDialect, RepeatingKysely } from './postgres-driver.ts'
 import { beginSession, refusePooledByTransaction } from './pooler.ts'
 import type { Health } from './store-health.ts'
@@ -51,14 +52,8 @@ interface PostgresPlace {
   schema: StoreName
 }
 
-export type StoreName = 'sessions' | 'accounts'
-
 /** There while a Sandlot is being moved into the database. */
 export const MOVING_SCHEMA = 'sandlot_moving'
-
-export function isPostgres(where: string): boolean {
-  return /^postgres(ql)?:\/\//.test(where)
-}
 
 /**
  * Opens and migrates it. Of several that do this at once one migrates, and the others wait. Throws
@@ -298,14 +293,14 @@ async function migrateAlone(db: Kysely<unknown>, schema: StoreName, migrations: 
  * They give up soon where a table is in use: what waits for one keeps all others, also of the
  * version before, from it.
  */
-function impatient(migrations: Migrations): Migrations {
+function impatient(migrations: Migrations): Record<string, Migration> {
   return Object.fromEntries(
     Object.entries(migrations).map(([name, migration]) => [
       name,
       {
-        async up(trx) {
+        async up(trx: Kysely<unknown>) {
           await sql`set local lock_timeout = ${sql.lit(LOCK_MS)}`.execute(trx)
-          await migration.up(trx)
+          await migration(trx)
         },
       },
     ]),

@@ -7,11 +7,11 @@ import { createReadStream, createWriteStream, existsSync, mkdirSync, rmSync } fr
 import { join } from 'node:path'
 import { Transform } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { accountsMigrations } from '../tables/accounts.ts'
+import { accountsMigrations } from '../accounts/migrations.ts'
 import { type Migrations, openWriter } from '../database/database.ts'
-import type { StoreName } from '../database/postgres.ts'
+import type { StoreName } from '../database/dialect.ts'
 import { type SqliteFile, asStorageError, checkCopy, openSqliteReader } from '../database/sqlite-file.ts'
-import { sessionsMigrations } from '../tables/sessions.ts'
+import { sessionsMigrations } from '../store/migrations.ts'
 import { StorageError } from '../storage-error.ts'
 
 export const STORES: Record<StoreName, Migrations> = {

@@ -6,13 +6,8 @@
 import { type Kysely, sql } from 'kysely'
 import { GroupCommit } from '../database/group-commit.ts'
 import { refusePooledByTransaction } from '../database/pooler.ts'
-import {
-  MOVING_SCHEMA,
-  type StoreName,
-  addressOf,
-  connectPostgres,
-  openPostgres,
-} from '../database/postgres.ts'
+import { MOVING_SCHEMA, addressOf, connectPostgres, openPostgres } from '../database/postgres.ts'
+import type { StoreName } from '../database/dialect.ts'
 import { indexWaiting } from '../search/late-indexing.ts'
 import type { SessionsSchema } from '../tables/sessions.ts'
 import { StorageError } from '../storage-error.ts'

@@ -14,23 +14,6 @@ import type { Kysely } from 'kysely'
 import { inChange } from '../audit/audit.ts'
 import type { SessionsSchema } from '../tables/sessions.ts'
 
-export interface AgentSettingsTable {
-  /** `team:<id>` or `person:<id or address>`. */
-  subject: string
-  /** Of a team; null: not known here. */
-  name: string | null
-  /** JSON. */
-  settings: string
-  /** From 1, grows with each change. */
-  revision: number
-  /**
-   * JSON: who is in a team of the configuration file, by id or address, until the accounts have
-   * adopted it; null: the accounts say.
-   */
-  members: string | null
-  updated_at: number
-}
-
 export interface SettingsRecord {
   subject: SettingsSubject
   name?: string | undefined
@@ -136,7 +119,7 @@ function toRow({ subject, name, settings, revision, members: of }: SettingsRecor
   }
 }
 
-function toRecord(row: AgentSettingsTable): SettingsRecord {
+function toRecord(row: SessionsSchema['agent_settings']): SettingsRecord {
   try {
     const [, kind, id = ''] = /^(team|person):(.+)$/s.exec(row.subject) ?? []
     return {

@@ -4,13 +4,6 @@ import type { Kysely } from 'kysely'
 import { inTransaction } from '../audit/audit.ts'
 import type { SessionsSchema } from '../tables/sessions.ts'
 
-export interface InstructionsTable {
-  user_id: string
-  text: string
-  /** Epoch milliseconds. */
-  updated_at: number
-}
-
 export interface InstructionRows {
   /** Empty when there is none. */
   get(userId: string): Promise<string>

@@ -8,18 +8,6 @@ import type { Kysely } from 'kysely'
 import { inChange } from '../audit/audit.ts'
 import type { SessionsSchema } from '../tables/sessions.ts'
 
-export interface McpServersTable {
-  id: string
-  /** Whose it is: a person, or an id that no person has. */
-  user_id: string
-  /** JSON. */
-  server: string
-  /** From 1, grows with each change. */
-  revision: number
-  /** Epoch milliseconds. */
-  created_at: number
-}
-
 export interface McpServerRecord {
   id: string
   ownerId: string

@@ -8,16 +8,6 @@ import type { Kysely } from 'kysely'
 import { inChange } from '../audit/audit.ts'
 import type { SessionsSchema } from '../tables/sessions.ts'
 
-export interface ModelEndpointsTable {
-  id: string
-  /** JSON. */
-  endpoint: string
-  /** From 1, grows with each change. */
-  revision: number
-  /** Epoch milliseconds. */
-  created_at: number
-}
-
 export interface EndpointRecord {
   id: string
   revision: number

@@ -11,28 +11,12 @@ import type { GroupCommit } from '../database/group-commit.ts'
 import { purgePerson } from '../retention/purge.ts'
 import type { SessionsSchema } from '../tables/sessions.ts'
 
-export interface PeopleTable {
-  user_id: string
-  /** Empty: not known. */
-  email: string
-  /** Null: not known, as for people of an older version. */
-  role: string | null
-  /** Ids as JSON; null: not known. */
-  teams: string | null
-}
-
 export interface KnownPerson {
   /** In lower case. Undefined: not known. */
   email?: string | undefined
   role?: Role | undefined
   /** Ids. */
   teams: readonly string[]
-}
-
-export interface RemovedPeopleTable {
-  user_id: string
-  /** Epoch milliseconds. */
-  removed_at: number
 }
 
 export interface PeopleRows {
@@ -103,7 +87,7 @@ export function storedPeople(db: Kysely<SessionsSchema>, commits: GroupCommit<Se
   }
 }
 
-function toPerson({ email, role: held, teams }: PeopleTable): KnownPerson {
+function toPerson({ email, role: held, teams }: SessionsSchema['people']): KnownPerson {
   return {
     email: email === '' ? undefined : email,
     role: held === null ? undefined : role.parse(held),

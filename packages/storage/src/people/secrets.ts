@@ -4,21 +4,12 @@
  */
 import { SandlotError } from '@sandlot/shared/base/errors'
 import type { NewAudit } from '@sandlot/shared/admin/audit'
-import { type ColumnType, type Kysely, sql } from 'kysely'
+import { type Kysely, sql } from 'kysely'
 import { inSharedChange } from '../audit/audit.ts'
 import type { SessionsSchema } from '../tables/sessions.ts'
 
 /** Secrets of one person. */
 const MAX_SECRETS = 200
-
-export interface SecretsTable {
-  user_id: string
-  name: string
-  /** Which key it was sealed with. */
-  key_id: string
-  sealed: ColumnType<Uint8Array, Uint8Array, Uint8Array>
-  updated_at: number
-}
 
 interface SealedSecret {
   name: string

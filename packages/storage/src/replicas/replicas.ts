@@ -19,28 +19,6 @@ export const SCHEDULES = 'deployment:schedules'
 /** Of which keys there is a print. */
 type KeyName = 'deployment_keys' | 'sealing_key'
 
-export interface ReplicasTable {
-  id: string
-  url: string
-  /** Of its TLS listener, in PEM. */
-  certificate: string | null
-  version: string
-  started_at: number
-  heartbeat_at: number
-  /** 1: it takes no new people. */
-  draining: number
-  /** Id of the engine that has its sandboxes. Null: not known. */
-  engine: string | null
-}
-
-export interface OwnersTable {
-  user_id: string
-  /** Null: given up. */
-  replica_id: string | null
-  /** Grows with each change of `replica_id`. */
-  epoch: number
-}
-
 export interface Replica {
   id: string
   /** Where its ACP is. */
@@ -419,7 +397,7 @@ export function storedReplicas(
   }
 }
 
-type OtherReplica = Pick<ReplicasTable, 'id' | 'engine'>
+type OtherReplica = Pick<SessionsSchema['replicas'], 'id' | 'engine'>
 
 /** Of two that register at once the second one sees the first. */
 async function othersLiving(

@@ -21,17 +21,6 @@ import { DAY_MS } from '../usage/usage-sums.ts'
 const PER_COMMIT = 16
 const ROWS_PER_COMMIT = 500
 
-export interface RetentionTable {
-  /** Always 1: there is one row. */
-  id: number
-  /** JSON. */
-  days: string
-  revision: number
-  ran_at: number | null
-  /** JSON: how many went of each kind. */
-  removed: string | null
-}
-
 type Stored = Pick<RetentionView, 'days' | 'revision' | 'last'>
 
 /** A chat that retention concerns. */

@@ -1,8 +1,7 @@
 /** The words of searched texts on SQLite. All SQL of FTS5 is in this file. */
 import { type Transaction, sql } from 'kysely'
 import type { SessionsSchema } from '../tables/sessions.ts'
-import type { SearchTextsTable } from './table.ts'
-import type { SearchIndex } from './word-index.ts'
+import type { SearchIndex } from './table.ts'
 import type { Term } from './text.ts'
 
 export const fts5: SearchIndex = {
@@ -31,7 +30,7 @@ export const fts5: SearchIndex = {
 
   async add(trx, texts) {
     const next = new Map<number, number>()
-    const rows: SearchTextsTable[] = []
+    const rows: SessionsSchema['search_texts'][] = []
     for (const { row, first, end } of texts) {
       const id = next.get(first) ?? (await nextId(trx, first, end))
       next.set(first, id + 1)

@@ -8,18 +8,9 @@
  */
 import { createHash } from 'node:crypto'
 import type { SearchKind } from '@sandlot/shared/chat/search'
-
-export interface SearchTextsTable {
-  /** The second it was written in, and a number within that. */
-  id: number
-  session_id: string
-  seq: number
-  /** Place in `SEARCH_KINDS`. */
-  kind: number
-  ref: string
-  /** Null: the agent. */
-  author: string | null
-}
+import type { Kysely, RawBuilder, Transaction } from 'kysely'
+import type { SessionsSchema } from '../tables/sessions.ts'
+import type { Term } from './text.ts'
 
 /** Of the numbers of one second. */
 export const PER_SECOND = 2 ** 20
@@ -45,4 +36,32 @@ export function kindWord(kind: SearchKind): string {
 
 function digest(id: string): string {
   return createHash('sha256').update(id).digest('hex').slice(0, 16)
+}
+
+/** A text that is added to the index. */
+interface IndexedText {
+  row: Omit<SessionsSchema['search_texts'], 'id'>
+  /** Its number is one in `[first, end)`. */
+  first: number
+  end: number
+  /** Folded, each followed by a space, of letters, digits and marks only. */
+  words: string
+  /** Words of whose it is. */
+  scope: readonly string[]
+}
+
+/** Its table is called `search_words`; rows that go from `search_texts` go from it too. */
+export interface SearchIndex {
+  /** Of the number of a text. */
+  readonly idType: 'integer' | 'bigint'
+  /** The column with that number. */
+  readonly id: RawBuilder<unknown>
+  /** Of a migration, behind the table of texts. */
+  create(db: Kysely<unknown>): Promise<void>
+  /** Each with a number that no other has; of one second mostly in the order that they came in. */
+  add(trx: Transaction<SessionsSchema>, texts: readonly IndexedText[]): Promise<void>
+  /** All terms, and of each scope one word. */
+  matches(terms: readonly Term[], scopes: readonly (readonly string[])[]): RawBuilder<unknown>
+  /** Any number of values. */
+  isOneOf(column: RawBuilder<unknown>, values: readonly string[]): RawBuilder<unknown>
 }

@@ -4,7 +4,7 @@
  */
 import { randomInt } from 'node:crypto'
 import { sql } from 'kysely'
-import type { SearchIndex } from './word-index.ts'
+import type { SearchIndex } from './table.ts'
 import type { Term } from './text.ts'
 
 /** What a vector keeps: places of one word, and the highest place. Later words have that one. */

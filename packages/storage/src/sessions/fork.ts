@@ -11,7 +11,7 @@ import { removeRows } from './remove.ts'
 import { NO_USER, toSessionRow } from '../tables/rows.ts'
 import type { SessionsSchema } from '../tables/sessions.ts'
 import { type StoreRoom, noRoomError } from './store-room.ts'
-import type { ForkedSession, SessionRow } from './store.ts'
+import type { ForkedSession, SessionRow } from '../tables/records.ts'
 
 /** In one commit. */
 const EVENTS_PER_COMMIT = 200

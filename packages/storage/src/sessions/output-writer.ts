@@ -8,7 +8,8 @@ import type { GroupCommit } from '../database/group-commit.ts'
 import { notOwner } from '../storage-error.ts'
 import type { SessionsSchema } from '../tables/sessions.ts'
 import type { Fence } from '../replicas/replicas.ts'
-import type { NoRoom, StoreRoom } from './store-room.ts'
+import type { StoreRoom } from './store-room.ts'
+import type { NoRoom } from '../tables/records.ts'
 
 /** No stored chunk is larger; reads rely on it. */
 export const MAX_CHUNK_BYTES = 256 * 1024

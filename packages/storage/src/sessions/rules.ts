@@ -9,26 +9,10 @@ import type { Kysely, Selectable, Transaction } from 'kysely'
 import { inSharedChange } from '../audit/audit.ts'
 import { StorageError } from '../storage-error.ts'
 import type { SessionsSchema } from '../tables/sessions.ts'
+import type { UserRule } from '../tables/records.ts'
 
 /** Rules of one person: every call is compared with each. */
 const MAX_RULES = 1_000
-
-export interface RulesTable {
-  id: string
-  user_id: string
-  effect: string
-  /** What the rule is about, as JSON. */
-  match_json: string
-  created_at: number
-  expires_at: number | null
-  /** The session with which it is over; null: none. */
-  session_id: string | null
-  /** The prompt of that session with which it is over; null: not before the session. */
-  prompt_id: string | null
-}
-
-/** A rule that belongs to a person; `origin` is always `user`. */
-export type UserRule = Omit<Rule, 'origin'>
 
 export interface RuleStore {
   /**
@@ -152,7 +136,7 @@ export async function endRules(
 }
 
 /** The error when it is damaged. */
-function toRule(row: Selectable<RulesTable>): Rule | StorageError {
+function toRule(row: Selectable<SessionsSchema['rules']>): Rule | StorageError {
   try {
     return {
       id: row.id,

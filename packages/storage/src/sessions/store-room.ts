@@ -5,12 +5,7 @@
 import { SandlotError } from '@sandlot/shared/base/errors'
 import { type Kysely, sql } from 'kysely'
 import type { SessionsSchema } from '../tables/sessions.ts'
-
-/**
- * Why something is not stored: its user's budget is used up, or the disk of the database is nearly
- * full.
- */
-export type NoRoom = 'budget' | 'disk'
+import type { NoRoom } from '../tables/records.ts'
 
 /** For what is refused where there is no room. */
 export function noRoomError(why: NoRoom, what: string): SandlotError {

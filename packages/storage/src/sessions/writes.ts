@@ -17,7 +17,8 @@ import type { Fence } from '../replicas/replicas.ts'
 import type { StoreRoom } from './store-room.ts'
 import { spentSince, spentTogether } from '../usage/usage.ts'
 import { dayOf } from '../usage/usage-sums.ts'
-import type { Effects, SessionReader, SessionStore } from './store.ts'
+import type { SessionReader, SessionStore } from './store.ts'
+import type { Effects } from '../tables/records.ts'
 
 /** SQLite allows 32,766 values in a statement; an event has four. */
 const EVENTS_PER_INSERT = 1_000

@@ -5,27 +5,6 @@ import { MODES } from '@sandlot/shared/chat/mode'
 import type { ExpressionBuilder, Kysely, Selectable, Transaction } from 'kysely'
 import type { SessionsSchema } from '../tables/sessions.ts'
 
-/** One person's, of one chat. */
-export interface ChatMarksTable {
-  user_id: string
-  session_id: string
-  pinned: number
-  archived: number
-  project_id: string | null
-  /** Epoch milliseconds up to which they have seen it; 0: nothing. */
-  seen_at: number
-}
-
-export interface ProjectsTable {
-  id: string
-  user_id: string
-  name: string
-  folder: string
-  instructions: string
-  mode: string | null
-  model: string | null
-}
-
 /** What one person has marked a chat with. */
 export interface ChatMark {
   pinned: boolean
@@ -204,7 +183,14 @@ export function matchesMarks(userId: string, { archived, pinned, project }: Mark
   }
 }
 
-function toProject({ id, name, folder, instructions, mode, model }: Selectable<ProjectsTable>): Project {
+function toProject({
+  id,
+  name,
+  folder,
+  instructions,
+  mode,
+  model,
+}: Selectable<SessionsSchema['projects']>): Project {
   return { id, name, folder, instructions, mode: MODES.find((known) => known === mode) ?? null, model }
 }
 

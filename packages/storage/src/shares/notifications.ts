@@ -2,31 +2,9 @@
  * The outbox of notices: a row for each person who may want to know, written in the transaction of
  * what happened. The service reads it after a cursor of its own, so nothing here is marked as sent.
  */
-import type { NotificationKind } from '@sandlot/shared/chat/notifications'
 import type { Kysely, Transaction } from 'kysely'
 import type { SessionsSchema } from '../tables/sessions.ts'
-
-export interface NotificationsTable {
-  /** Grows with every row, also over those that were pruned. */
-  id: number
-  at: number
-  user_id: string
-  kind: NotificationKind
-  session_id: string
-  /** Of an approval its call, of an end its prompt, of a mention its comment. */
-  ref: string
-  /** Of an approval the tool's name, of a mention or a share who did it. */
-  about: string | null
-}
-
-/** A notice to one person. */
-export interface NewNotification {
-  userId: string
-  kind: NotificationKind
-  ref: string
-  /** The tool's name, or who mentioned or shared; never what a tool is called with, or any text. */
-  about?: string
-}
+import type { NewNotification } from '../tables/records.ts'
 
 export interface NotificationRow extends NewNotification {
   id: number

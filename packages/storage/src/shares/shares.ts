@@ -12,31 +12,6 @@ import type { SessionsSchema } from '../tables/sessions.ts'
 /** Shares of one chat, and snapshots of one. */
 const MOST_PER_CHAT = 200
 
-export interface SharesTable {
-  id: string
-  session_id: string
-  kind: 'person' | 'team'
-  target_id: string
-  access: ShareAccess
-  mode: string
-  /** 1: answers approvals. */
-  may_approve: number
-  created_at: number
-  created_by: string
-  expires_at: number | null
-}
-
-export interface SnapshotsTable {
-  id: string
-  session_id: string
-  up_to: number
-  /** 1: with what calls printed. */
-  outputs: number
-  created_at: number
-  created_by: string
-  expires_at: number | null
-}
-
 /** Who wants to read: their id, and their teams. */
 export interface ReaderOf {
   id: string
@@ -260,7 +235,7 @@ export function storedShares(db: Kysely<SessionsSchema>): ShareRows {
   }
 }
 
-function toShare(row: Selectable<SharesTable>): Share {
+function toShare(row: Selectable<SessionsSchema['shares']>): Share {
   return {
     id: row.id,
     kind: row.kind,
@@ -273,7 +248,7 @@ function toShare(row: Selectable<SharesTable>): Share {
   }
 }
 
-function toSnapshot(row: Selectable<SnapshotsTable>): Snapshot {
+function toSnapshot(row: Selectable<SessionsSchema['snapshots']>): Snapshot {
   const { id, session_id: sessionId, up_to: upTo, created_at: createdAt, expires_at: expiresAt } = row
   return { id, sessionId, upTo, outputs: row.outputs === 1, createdAt, expiresAt }
 }

@@ -3,27 +3,12 @@
  * better-auth alone, but for what it has no call for, or has to be one transaction: a removal, a
  * role by groups, an unlinked provider, the end of one sign-in, a new password.
  */
-import type { Generated } from 'kysely'
 import type { RemovedData } from '@sandlot/shared/account/api'
 import type { Role } from '@sandlot/shared/account/role'
-import type { Migrations } from '../database/database.ts'
-import { addAudit } from '../audit/audit.ts'
-import { type AlertsTables, alertsTables } from '../accounts/alerts.ts'
-import { type NotificationsTables, notificationsTables } from '../accounts/notifications.ts'
-import { type ServicesTables, servicesKeys, servicesTables } from '../accounts/services.ts'
-import { type UploadsTable, uploadsTable } from '../accounts/uploads.ts'
-import { authTables } from '../accounts/migrations/001-auth-tables.ts'
-import { apiKeys } from '../accounts/migrations/002-api-keys.ts'
-import { removals } from '../accounts/migrations/003-removals.ts'
-import { removalProblems } from '../accounts/migrations/004-removal-problems.ts'
-import { rolesAndTeams } from '../accounts/migrations/005-roles-and-teams.ts'
-import { passwordResets } from '../accounts/migrations/009-password-resets.ts'
-import { teamSeeds } from '../accounts/migrations/010-team-seeds.ts'
-import { signIn } from '../accounts/migrations/006-sign-in.ts'
-import { keyScopes } from '../accounts/migrations/007-key-scopes.ts'
-import { secondFactor } from '../accounts/migrations/008-second-factor.ts'
+import type { Generated } from 'kysely'
+import type { ChangesTable, CountersTable } from './sessions.ts'
 
-export interface AccountsSchema extends NotificationsTables, AlertsTables, ServicesTables {
+export interface AccountsSchema {
   auth_user: {
     id: string
     name: string
@@ -127,7 +112,13 @@ export interface AccountsSchema extends NotificationsTables, AlertsTables, Servi
   team_seed: { id: string }
   /** Who is in one of them and has no account yet, by id or address. */
   team_seed_member: { teamId: string; key: string }
-  upload: UploadsTable
+  upload: {
+    id: string
+    userId: string
+    bytes: Uint8Array
+    size: number
+    createdAt: number
+  }
   removal: {
     userId: string
     name: string
@@ -140,23 +131,31 @@ export interface AccountsSchema extends NotificationsTables, AlertsTables, Servi
     /** Why the last try did not do it; null also before the first. */
     problem: string | null
   }
-}
-
-export const accountsMigrations: Migrations = {
-  '001_auth_tables': authTables,
-  '002_api_keys': apiKeys,
-  '003_removals': removals,
-  '004_removal_problems': removalProblems,
-  '005_roles_and_teams': rolesAndTeams,
-  '006_sign_in': signIn,
-  '007_key_scopes': keyScopes,
-  '008_second_factor': secondFactor,
-  '009_password_resets': passwordResets,
-  '010_team_seeds': teamSeeds,
-  '012_notices': notificationsTables,
-  '013_alerts': alertsTables,
-  '014_audit': { up: addAudit },
-  '015_services': servicesTables,
-  '016_uploads': uploadsTable,
-  '018_services_keys': servicesKeys,
+  push_subscription: {
+    endpoint: string
+    userId: string
+    /** Of the browser: pushes end with it. */
+    signInId: string
+    p256dh: string
+    auth: string
+    createdAt: number
+    /** In a row. */
+    failures: number
+    /** Nothing is sent before. */
+    retryAt: number
+  }
+  notice_choice: { userId: string; choice: string }
+  notice_cursor: { lane: string; id: number }
+  alert_state: { kind: string; state: string }
+  changes: ChangesTable
+  presence: {
+    userId: string
+    /** Id of the service. */
+    service: string
+    /** 1: a page of theirs is seen there. */
+    looking: number
+    /** When that was written, by the database's clock. */
+    at: number
+  }
+  counters: CountersTable
 }

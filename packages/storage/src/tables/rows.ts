@@ -12,7 +12,7 @@ import { messageOf } from '@sandlot/shared/base/errors'
 import type { Selectable } from 'kysely'
 import { StorageError } from '../storage-error.ts'
 import type { SessionsSchema } from './sessions.ts'
-import type { ApprovalRow, OutputRow, SessionRow } from '../sessions/store.ts'
+import type { ApprovalRow, OutputRow, SessionRow } from './records.ts'
 
 /** The user of a session that is being copied or removed. */
 export const NO_USER = ''

@@ -2,45 +2,10 @@
  * The tables of the sessions store. Portable to PostgreSQL: text ids, epoch-ms bigints, JSON as
  * text that is checked by zod when it is read, no booleans, enums or arrays.
  */
-import type { ColumnType, CreateTableBuilder, Generated, Kysely } from 'kysely'
-import { sql } from 'kysely'
-import { type CountersTable, addCounters } from '../database/counters.ts'
-import type { Migrations } from '../database/database.ts'
-import { dialectOf } from '../database/dialect.ts'
-import { addCommits } from '../database/known-commits.ts'
-import { type InstructionsTable, addInstructions } from '../people/instructions.ts'
-import { type PromptQueueTable, addPromptQueue } from '../usage/prompt-queue.ts'
-import { type McpServersTable, addMcpServers } from '../people/mcp-servers.ts'
-import { type ModelEndpointsTable, addModelEndpoints } from '../people/model-endpoints.ts'
-import { type NotificationsTable, addNotifications } from '../shares/notifications.ts'
-import { type RulesTable, addRuleEnds, addRules } from '../sessions/rules.ts'
-import { type SecretsTable, addSecrets } from '../people/secrets.ts'
-import { type AgentSettingsTable, addAgentSettings } from '../people/agent-settings.ts'
-import {
-  type PeopleTable,
-  type RemovedPeopleTable,
-  addPeople,
-  addRemovedPeople,
-  addRolesOfPeople,
-} from '../people/people.ts'
-import type { SearchTextsTable } from '../search/table.ts'
-import { addSearch } from '../search/word-index.ts'
-import { addAudit } from '../audit/audit.ts'
-import { type ChatMarksTable, type ProjectsTable, addChatMarks, addEnds } from '../shares/chats.ts'
-import { type ChangesTable, addChanges } from '../database/changes.ts'
-import { type OwnersTable, type ReplicasTable, addReplicaEngine, addReplicas } from '../replicas/replicas.ts'
-import { type RetentionTable, addRetention } from '../retention/retention.ts'
-import type { NoRoom } from '../sessions/store-room.ts'
-import { type SharesTable, type SnapshotsTable, addShares } from '../shares/shares.ts'
-import {
-  type RunsTable,
-  type UsageTable,
-  addRunTeams,
-  addRuns,
-  addUsageCalls,
-  addUsageCost,
-} from '../usage/usage.ts'
-import { type UsageSumsTables, addUsageSums, addWhoseUsage } from '../usage/usage-sums.ts'
+import type { NotificationKind } from '@sandlot/shared/chat/notifications'
+import type { ShareAccess } from '@sandlot/shared/chat/shares'
+import type { ColumnType, Generated } from 'kysely'
+import type { NoRoom } from './records.ts'
 
 interface SessionsTable {
   id: string
@@ -149,7 +114,283 @@ interface RequestFramesTable {
   json: string
 }
 
-export interface SessionsSchema extends UsageSumsTables {
+/** One row per model answer. */
+interface UsageTable {
+  id: string
+  user_id: string
+  session_id: string
+  prompt_id: string
+  model: string
+  input: number
+  output: number
+  cached: number
+  reasoning: number
+  /** US dollars; null where no price was known. */
+  cost: number | null
+  /** Calls that it made. */
+  calls: Generated<number>
+  at: number
+  /** As of `people` at the time: ids as JSON; null: not known. */
+  teams: string | null
+}
+
+/** One row per prompt that began. */
+interface RunsTable {
+  id: string
+  user_id: string
+  session_id: string
+  prompt_id: string
+  started_at: ColumnType<number | string, number, number>
+  /** Null while it runs. */
+  ended_at: ColumnType<number | string | null, number | null, number>
+  /** As of `people` when it began: ids as JSON; null: not known. */
+  teams: string | null
+}
+
+export interface UsageSumKey {
+  user_id: string
+  /** Ids as JSON, in the order of `people`; empty: not known. */
+  teams: string
+  /** Days since 1970. */
+  day: number
+}
+
+interface UsageDaysTable extends UsageSumKey {
+  model: string
+  answers: number
+  calls: number
+  input: number
+  output: number
+  cached: number
+  reasoning: number
+  /** US dollars of the answers of which they are known. */
+  cost: number
+  /** Answers of unknown cost. */
+  unpriced: number
+}
+
+interface ToolDaysTable extends UsageSumKey {
+  tool: string
+  calls: number
+  failed: number
+  run_ms: number
+  wait_ms: number
+  /** Bytes that its calls produced, also those that were not stored. */
+  output_bytes: number
+}
+
+export interface CountersTable {
+  name: string
+  value: ColumnType<number | string, number, number | string>
+}
+
+interface RulesTable {
+  id: string
+  user_id: string
+  effect: string
+  /** What the rule is about, as JSON. */
+  match_json: string
+  created_at: number
+  expires_at: number | null
+  /** The session with which it is over; null: none. */
+  session_id: string | null
+  /** The prompt of that session with which it is over; null: not before the session. */
+  prompt_id: string | null
+}
+
+interface SecretsTable {
+  user_id: string
+  name: string
+  /** Which key it was sealed with. */
+  key_id: string
+  sealed: ColumnType<Uint8Array, Uint8Array, Uint8Array>
+  updated_at: number
+}
+
+interface InstructionsTable {
+  user_id: string
+  text: string
+  /** Epoch milliseconds. */
+  updated_at: number
+}
+
+interface PeopleTable {
+  user_id: string
+  /** Empty: not known. */
+  email: string
+  /** Null: not known, as for people of an older version. */
+  role: string | null
+  /** Ids as JSON; null: not known. */
+  teams: string | null
+}
+
+interface RemovedPeopleTable {
+  user_id: string
+  /** Epoch milliseconds. */
+  removed_at: number
+}
+
+interface AgentSettingsTable {
+  /** `team:<id>` or `person:<id or address>`. */
+  subject: string
+  /** Of a team; null: not known here. */
+  name: string | null
+  /** JSON. */
+  settings: string
+  /** From 1, grows with each change. */
+  revision: number
+  /**
+   * JSON: who is in a team of the configuration file, by id or address, until the accounts have
+   * adopted it; null: the accounts say.
+   */
+  members: string | null
+  updated_at: number
+}
+
+interface SharesTable {
+  id: string
+  session_id: string
+  kind: 'person' | 'team'
+  target_id: string
+  access: ShareAccess
+  mode: string
+  /** 1: answers approvals. */
+  may_approve: number
+  created_at: number
+  created_by: string
+  expires_at: number | null
+}
+
+interface SnapshotsTable {
+  id: string
+  session_id: string
+  up_to: number
+  /** 1: with what calls printed. */
+  outputs: number
+  created_at: number
+  created_by: string
+  expires_at: number | null
+}
+
+interface NotificationsTable {
+  /** Grows with every row, also over those that were pruned. */
+  id: number
+  at: number
+  user_id: string
+  kind: NotificationKind
+  session_id: string
+  /** Of an approval its call, of an end its prompt, of a mention its comment. */
+  ref: string
+  /** Of an approval the tool's name, of a mention or a share who did it. */
+  about: string | null
+}
+
+interface SearchTextsTable {
+  /** The second it was written in, and a number within that. */
+  id: number
+  session_id: string
+  seq: number
+  /** Place in `SEARCH_KINDS`. */
+  kind: number
+  ref: string
+  /** Null: the agent. */
+  author: string | null
+}
+
+interface ModelEndpointsTable {
+  id: string
+  /** JSON. */
+  endpoint: string
+  /** From 1, grows with each change. */
+  revision: number
+  /** Epoch milliseconds. */
+  created_at: number
+}
+
+interface McpServersTable {
+  id: string
+  /** Whose it is: a person, or an id that no person has. */
+  user_id: string
+  /** JSON. */
+  server: string
+  /** From 1, grows with each change. */
+  revision: number
+  /** Epoch milliseconds. */
+  created_at: number
+}
+
+/** One person's, of one chat. */
+interface ChatMarksTable {
+  user_id: string
+  session_id: string
+  pinned: number
+  archived: number
+  project_id: string | null
+  /** Epoch milliseconds up to which they have seen it; 0: nothing. */
+  seen_at: number
+}
+
+interface ProjectsTable {
+  id: string
+  user_id: string
+  name: string
+  folder: string
+  instructions: string
+  mode: string | null
+  model: string | null
+}
+
+interface RetentionTable {
+  /** Always 1: there is one row. */
+  id: number
+  /** JSON. */
+  days: string
+  revision: number
+  ran_at: number | null
+  /** JSON: how many went of each kind. */
+  removed: string | null
+}
+
+interface PromptQueueTable {
+  prompt_id: string
+  user_id: string
+  model: string
+  /** Orders the rows. */
+  joined: number
+  /** The number of the user's last turn; 0: none. */
+  served: number
+}
+
+interface ReplicasTable {
+  id: string
+  url: string
+  /** Of its TLS listener, in PEM. */
+  certificate: string | null
+  version: string
+  started_at: number
+  heartbeat_at: number
+  /** 1: it takes no new people. */
+  draining: number
+  /** Id of the engine that has its sandboxes. Null: not known. */
+  engine: string | null
+}
+
+interface OwnersTable {
+  user_id: string
+  /** Null: given up. */
+  replica_id: string | null
+  /** Grows with each change of `replica_id`. */
+  epoch: number
+}
+
+export interface ChangesTable {
+  /** In the order of the commits. */
+  seq: number
+  what: string
+  id: string | null
+}
+
+export interface SessionsSchema {
   sessions: SessionsTable
   events: EventsTable
   outputs: OutputsTable
@@ -158,6 +399,8 @@ export interface SessionsSchema extends UsageSumsTables {
   submissions: SubmissionsTable
   usage: UsageTable
   runs: RunsTable
+  usage_days: UsageDaysTable
+  tool_days: ToolDaysTable
   outcomes: OutcomesTable
   sandbox_slots: SandboxSlotsTable
   counters: CountersTable
@@ -181,197 +424,4 @@ export interface SessionsSchema extends UsageSumsTables {
   replicas: ReplicasTable
   owners: OwnersTable
   changes: ChangesTable
-}
-
-export const sessionsMigrations: Migrations = {
-  '001_sessions': { up: createTables },
-  '002_session_owner': { up: addOwner },
-  '003_rules': { up: addRules },
-  '004_usage_cost': { up: addUsageCost },
-  '005_request_frames': { up: addRequestFrames },
-  '006_secrets': { up: addSecrets },
-  '007_instructions': { up: addInstructions },
-  '008_rule_ends': { up: addRuleEnds },
-  '009_people': { up: addPeople },
-  '010_removed_people': { up: addRemovedPeople },
-  '011_usage_calls': { up: addUsageCalls },
-  '012_runs': { up: addRuns },
-  '013_stored_bytes': { up: addStoredBytes },
-  '014_output_cut': { up: addOutputCut },
-  '015_roles_of_people': { up: addRolesOfPeople },
-  '016_agent_settings': { up: addAgentSettings },
-  '018_shares': { up: addShares },
-  '021_notices': { up: addNotifications },
-  '023_search': { up: addSearch },
-  '030_model_endpoints': { up: addModelEndpoints },
-  '033_chat_marks': { up: addChatMarks },
-  '034_ends': { up: addEnds },
-  '035_whose_usage': { up: addWhoseUsage },
-  '036_usage_sums': { up: addUsageSums },
-  '038_line': { up: addPromptQueue },
-  '039_audit': { up: addAudit },
-  '041_retention': { up: addRetention },
-  '042_mcp_servers': { up: addMcpServers },
-  '043_replicas': { up: addReplicasAndChanges },
-  '045_postgres': { up: forPostgres },
-  '047_run_teams': { up: addRunTeams },
-  '048_replica_engine': { up: addReplicaEngine },
-}
-
-async function addReplicasAndChanges(db: Kysely<unknown>): Promise<void> {
-  await addReplicas(db)
-  await addChanges(db)
-}
-
-async function createTables(db: Kysely<unknown>): Promise<void> {
-  // SQLite stores a blob as a blob whatever the declared type, so PostgreSQL's name serves both.
-  const binary = sql`bytea`
-  const { schema } = db
-
-  await schema
-    .createTable('sessions')
-    .addColumn('id', 'text', (column) => column.primaryKey())
-    .addColumn('user_id', 'text', (column) => column.notNull())
-    .addColumn('cwd', 'text', (column) => column.notNull())
-    .addColumn('title', 'text')
-    .addColumn('mode', 'text', (column) => column.notNull())
-    .addColumn('created_at', 'bigint', (column) => column.notNull())
-    .addColumn('updated_at', 'bigint', (column) => column.notNull())
-    .addColumn('last_seq', 'bigint', (column) => column.notNull())
-    .addColumn('running_prompt_id', 'text')
-    .execute()
-  await schema
-    .createIndex('sessions_by_user')
-    .on('sessions')
-    .columns(['user_id', 'updated_at desc', 'id'])
-    .execute()
-  await schema
-    .createIndex('sessions_running')
-    .on('sessions')
-    .column('running_prompt_id')
-    .where(sql.ref('running_prompt_id'), 'is not', null)
-    .execute()
-
-  await ofSession(schema.createTable('events'))
-    .addColumn('seq', 'bigint', (column) => column.notNull())
-    .addColumn('at', 'bigint', (column) => column.notNull())
-    .addColumn('json', 'text', (column) => column.notNull())
-    .addPrimaryKeyConstraint('events_key', ['session_id', 'seq'])
-    .execute()
-  await ofSession(schema.createTable('outputs'))
-    .addColumn('call_id', 'text', (column) => column.notNull())
-    .addColumn('stored_bytes', 'bigint', (column) => column.notNull())
-    .addColumn('total_bytes', 'bigint', (column) => column.notNull())
-    .addColumn('lines', 'bigint', (column) => column.notNull())
-    .addColumn('complete', 'integer', (column) => column.notNull())
-    .addPrimaryKeyConstraint('outputs_key', ['session_id', 'call_id'])
-    .execute()
-  await ofSession(schema.createTable('output_chunks'))
-    .addColumn('call_id', 'text', (column) => column.notNull())
-    .addColumn('start_at', 'bigint', (column) => column.notNull())
-    .addColumn('bytes', binary, (column) => column.notNull())
-    .addPrimaryKeyConstraint('output_chunks_key', ['session_id', 'call_id', 'start_at'])
-    .execute()
-  await ofSession(schema.createTable('approvals'))
-    .addColumn('tool_call_id', 'text', (column) => column.notNull())
-    .addColumn('asked_at', 'bigint', (column) => column.notNull())
-    .addColumn('expires_at', 'bigint', (column) => column.notNull())
-    .addColumn('answered_at', 'bigint')
-    .addColumn('option_id', 'text')
-    .addColumn('answered_by', 'text')
-    .addPrimaryKeyConstraint('approvals_key', ['session_id', 'tool_call_id'])
-    .execute()
-  await ofSession(schema.createTable('submissions'))
-    .addColumn('user_id', 'text', (column) => column.notNull())
-    .addColumn('request_id', 'text', (column) => column.notNull())
-    .addColumn('prompt_id', 'text', (column) => column.notNull())
-    .addPrimaryKeyConstraint('submissions_key', ['user_id', 'request_id'])
-    .execute()
-  await ofSession(schema.createTable('outcomes'))
-    .addColumn('call_id', 'text', (column) => column.notNull())
-    .addColumn('tool', 'text', (column) => column.notNull())
-    .addColumn('status', 'text', (column) => column.notNull())
-    .addColumn('reason', 'text')
-    .addColumn('run_ms', 'bigint', (column) => column.notNull())
-    .addColumn('wait_ms', 'bigint', (column) => column.notNull())
-    .addPrimaryKeyConstraint('outcomes_key', ['session_id', 'call_id'])
-    .execute()
-  await schema.createIndex('submissions_by_session').on('submissions').column('session_id').execute()
-
-  await schema
-    .createTable('usage')
-    .addColumn('id', 'text', (column) => column.primaryKey())
-    .addColumn('user_id', 'text', (column) => column.notNull())
-    .addColumn('session_id', 'text', (column) => column.notNull())
-    .addColumn('prompt_id', 'text', (column) => column.notNull())
-    .addColumn('model', 'text', (column) => column.notNull())
-    .addColumn('input', 'bigint', (column) => column.notNull())
-    .addColumn('output', 'bigint', (column) => column.notNull())
-    .addColumn('cached', 'bigint', (column) => column.notNull())
-    .addColumn('reasoning', 'bigint', (column) => column.notNull())
-    .addColumn('at', 'bigint', (column) => column.notNull())
-    .execute()
-  await schema.createIndex('usage_by_user').on('usage').columns(['user_id', 'at']).execute()
-
-  await schema
-    .createTable('sandbox_slots')
-    .addColumn('slot', 'text', (column) => column.primaryKey())
-    .addColumn('state', 'text', (column) => column.notNull())
-    .addColumn('user_id', 'text', (column) => column.unique())
-    .addColumn('uid', 'integer', (column) => column.notNull().unique())
-    .addColumn('volume', 'text', (column) => column.notNull().unique())
-    .addColumn('generation', 'bigint', (column) => column.notNull())
-    .addColumn('created_at', 'bigint', (column) => column.notNull())
-    .addColumn('claimed_at', 'bigint')
-    .execute()
-  await addCounters(db)
-}
-
-async function addOwner({ schema }: Kysely<unknown>): Promise<void> {
-  await schema
-    .alterTable('sessions')
-    .addColumn('owner_epoch', 'bigint', (column) => column.notNull().defaultTo(0))
-    .execute()
-}
-
-async function addRequestFrames({ schema }: Kysely<unknown>): Promise<void> {
-  await schema
-    .createTable('request_frames')
-    .addColumn('hash', 'text', (column) => column.primaryKey())
-    .addColumn('json', 'text', (column) => column.notNull())
-    .execute()
-}
-
-async function addStoredBytes(db: Kysely<unknown>): Promise<void> {
-  await db.schema
-    .alterTable('sessions')
-    .addColumn('stored_bytes', 'bigint', (column) => column.notNull().defaultTo(0))
-    .execute()
-  await sql`
-    update sessions set stored_bytes =
-      (select coalesce(sum(octet_length(json)), 0) from events where session_id = sessions.id) +
-      (select coalesce(sum(stored_bytes), 0) from outputs where session_id = sessions.id)
-  `.execute(db)
-}
-
-async function addOutputCut(db: Kysely<unknown>): Promise<void> {
-  await db.schema.alterTable('outputs').addColumn('cut', 'text').execute()
-  // Why was not written down, and a budget is what ends first.
-  await sql`update outputs set cut = 'budget' where complete = 0 and total_bytes > stored_bytes`.execute(db)
-}
-
-/** Compressing them again costs time, and a range is read without the rest only where it is not. */
-async function forPostgres(db: Kysely<unknown>): Promise<void> {
-  if (dialectOf(db) === 'sqlite') return
-  await addCommits(db)
-  await sql`alter table output_chunks alter column bytes set storage external`.execute(db)
-}
-
-/** Rows that go when their session goes. */
-function ofSession<Table extends string>(
-  table: CreateTableBuilder<Table>,
-): CreateTableBuilder<Table, 'session_id'> {
-  return table.addColumn('session_id', 'text', (column) =>
-    column.notNull().references('sessions.id').onDelete('cascade'),
-  )
 }

@@ -2,16 +2,6 @@
 import type { Kysely } from 'kysely'
 import type { SessionsSchema } from '../tables/sessions.ts'
 
-export interface PromptQueueTable {
-  prompt_id: string
-  user_id: string
-  model: string
-  /** Orders the rows. */
-  joined: number
-  /** The number of the user's last turn; 0: none. */
-  served: number
-}
-
 interface WaitingRecord {
   promptId: string
   person: string

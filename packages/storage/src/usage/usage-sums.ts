@@ -9,50 +9,12 @@
 import { idList } from '@sandlot/shared/account/agent-settings'
 import type { CountedTool, CountedUsage } from '@sandlot/shared/admin/usage'
 import { type Kysely, type Transaction, sql } from 'kysely'
-import type { SessionsSchema } from '../tables/sessions.ts'
-import type { Effects } from '../sessions/store.ts'
+import type { SessionsSchema, UsageSumKey } from '../tables/sessions.ts'
+import type { Effects } from '../tables/records.ts'
 
 type Trx = Transaction<SessionsSchema>
 
 export const DAY_MS = 86_400_000
-
-interface SumKey {
-  user_id: string
-  /** Ids as JSON, in the order of `people`; empty: not known. */
-  teams: string
-  /** Days since 1970. */
-  day: number
-}
-
-/** A column of a sum: PostgreSQL’s client reads it as text. */
-interface UsageDaysTable extends SumKey {
-  model: string
-  answers: number
-  calls: number
-  input: number
-  output: number
-  cached: number
-  reasoning: number
-  /** US dollars of the answers of which they are known. */
-  cost: number
-  /** Answers of unknown cost. */
-  unpriced: number
-}
-
-interface ToolDaysTable extends SumKey {
-  tool: string
-  calls: number
-  failed: number
-  run_ms: number
-  wait_ms: number
-  /** Bytes that its calls produced, also those that were not stored. */
-  output_bytes: number
-}
-
-export interface UsageSumsTables {
-  usage_days: UsageDaysTable
-  tool_days: ToolDaysTable
-}
 
 /** Days since 1970, both in it. Of everybody, or of one person. */
 interface UsageRange {
@@ -158,7 +120,7 @@ export async function sumOutcome(
     .execute()
 }
 
-function keyOf({ userId, teams }: { userId: string; teams: string | null }, at: number): SumKey {
+function keyOf({ userId, teams }: { userId: string; teams: string | null }, at: number): UsageSumKey {
   return { user_id: userId, teams: teams ?? '', day: dayOf(at) }
 }
 
@@ -184,7 +146,7 @@ type Row = Record<string, string | number | null>
 /** With the columns `day`, `user_id`, … of the keys, and `teams` and `whose` for teams. */
 async function groupedRows(
   db: Kysely<SessionsSchema>,
-  table: keyof UsageSumsTables,
+  table: 'usage_days' | 'tool_days',
   { from, to, userId, model }: UsageRange,
   by: readonly UsageKey[],
   sums: readonly string[],

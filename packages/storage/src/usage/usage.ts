@@ -4,44 +4,11 @@
  */
 import { randomUUID } from 'node:crypto'
 import { idList } from '@sandlot/shared/account/agent-settings'
-import { type ColumnType, type Generated, type Kysely, type Transaction, sql } from 'kysely'
+import { type Kysely, type Transaction, sql } from 'kysely'
 import type { SessionsSchema } from '../tables/sessions.ts'
 import { DAY_MS, type Together, teamsOf, usageReads } from './usage-sums.ts'
 
 type Trx = Transaction<SessionsSchema>
-
-/** One row per model answer. */
-export interface UsageTable {
-  id: string
-  user_id: string
-  session_id: string
-  prompt_id: string
-  model: string
-  input: number
-  output: number
-  cached: number
-  reasoning: number
-  /** US dollars; null where no price was known. */
-  cost: number | null
-  /** Calls that it made. */
-  calls: Generated<number>
-  at: number
-  /** As of `people` at the time: ids as JSON; null: not known. */
-  teams: string | null
-}
-
-/** One row per prompt that began. */
-export interface RunsTable {
-  id: string
-  user_id: string
-  session_id: string
-  prompt_id: string
-  started_at: ColumnType<number | string, number, number>
-  /** Null while it runs. */
-  ended_at: ColumnType<number | string | null, number | null, number>
-  /** As of `people` when it began: ids as JSON; null: not known. */
-  teams: string | null
-}
 
 /** What a user has used up in a time, in all sessions, also deleted ones. */
 export interface UserSpent {

@@ -2,7 +2,8 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { type AccountsSchema, accountsMigrations } from '../../src/tables/accounts.ts'
+import type { AccountsSchema } from '../../src/tables/accounts.ts'
+import { accountsMigrations } from '../../src/accounts/migrations.ts'
 import { openWriter } from '../../src/database/database.ts'
 
 let folder: string

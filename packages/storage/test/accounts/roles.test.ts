@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { sql } from 'kysely'
 import { expect, test } from 'vitest'
 import { openAccounts } from '../../src/accounts/accounts.ts'
-import { accountsMigrations } from '../../src/tables/accounts.ts'
+import { accountsMigrations } from '../../src/accounts/migrations.ts'
 import { openWriter } from '../../src/database/database.ts'
 
 const OPTIONS = { secret: 'x'.repeat(40), publicUrl: 'http://127.0.0.1:8002' }

@@ -14,18 +14,17 @@ interface Schema {
   notes: { text: string }
 }
 
-const addTable = (name: string): Migrations[string] => ({
-  up: (db) => db.schema.createTable(name).addColumn('text', 'text').execute(),
-})
+const addTable =
+  (name: string): Migrations[string] =>
+  (db) =>
+    db.schema.createTable(name).addColumn('text', 'text').execute()
 const first: Migrations = { '001_notes': addTable('notes') }
 const second: Migrations = { ...first, '002_more': addTable('more') }
 const broken: Migrations = {
   ...second,
-  '003_broken': {
-    up: async (db) => {
-      await db.schema.createTable('half').addColumn('text', 'text').execute()
-      throw new Error('half way')
-    },
+  '003_broken': async (db) => {
+    await db.schema.createTable('half').addColumn('text', 'text').execute()
+    throw new Error('half way')
   },
 }
 

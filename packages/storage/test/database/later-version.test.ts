@@ -5,15 +5,13 @@ import { beforeAll, expect, test } from 'vitest'
 import type { Migrations } from '../../src/database/database.ts'
 import { openStore } from '../../src/database/open.ts'
 import { openSessionStore } from '../../src/store/open.ts'
-import { sessionsMigrations } from '../../src/tables/sessions.ts'
+import { sessionsMigrations } from '../../src/store/migrations.ts'
 import { message } from '../support/contract.ts'
 import { describeOnPostgres } from '../support/on-postgres.ts'
 
-const ADDS = {
-  async up(db: Kysely<unknown>) {
-    await sql`alter table events add column later text not null default 'later'`.execute(db)
-    await sql`create table later_things (id text primary key)`.execute(db)
-  },
+const ADDS = async (db: Kysely<unknown>): Promise<void> => {
+  await sql`alter table events add column later text not null default 'later'`.execute(db)
+  await sql`create table later_things (id text primary key)`.execute(db)
 }
 
 const WAITS = "select pid from pg_locks where not granted and mode = 'AccessExclusiveLock'"

@@ -4,7 +4,7 @@ import { openAccounts } from '../../src/accounts/accounts.ts'
 import { listenToChanges } from '../../src/database/changes.ts'
 import { openStore } from '../../src/database/open.ts'
 import { openSessionStore } from '../../src/store/open.ts'
-import { sessionsMigrations } from '../../src/tables/sessions.ts'
+import { sessionsMigrations } from '../../src/store/migrations.ts'
 import { describeOnPostgres } from '../support/on-postgres.ts'
 import { type Pooler, pgbouncer, startPgbouncer } from '../support/pgbouncer.ts'
 

@@ -14,7 +14,7 @@ beforeEach(() => {
 afterEach(() => rmSync(folder, { recursive: true }))
 
 const migrations = {
-  '001': { up: async (db: Kysely<unknown>) => void (await sql`create table t (x text)`.execute(db)) },
+  '001': async (db: Kysely<unknown>) => void (await sql`create table t (x text)`.execute(db)),
 }
 
 test('full: known from a write that failed, over with one that succeeds', async () => {

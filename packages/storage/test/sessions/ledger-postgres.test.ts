@@ -6,7 +6,8 @@ import { beforeAll, expect, test } from 'vitest'
 import { extent } from '../../../../test/campaign.ts'
 import { testLedger, warmSlot } from '../../../sandbox/test/support/ledger-contract.ts'
 import { storedLedger } from '../../src/replicas/ledger.ts'
-import { type SessionsSchema, sessionsMigrations } from '../../src/tables/sessions.ts'
+import type { SessionsSchema } from '../../src/tables/sessions.ts'
+import { sessionsMigrations } from '../../src/store/migrations.ts'
 import { describeOnPostgres } from '../support/on-postgres.ts'
 
 describeOnPostgres('on PostgreSQL', (postgres) => {
@@ -14,7 +15,11 @@ describeOnPostgres('on PostgreSQL', (postgres) => {
   let made = 0
   beforeAll(async () => {
     admin = postgres.connect()
-    const migrator = new Migrator({ db: admin, provider: { getMigrations: async () => sessionsMigrations } })
+    const ups = Object.entries(sessionsMigrations).map(([name, up]) => [name, { up }])
+    const migrator = new Migrator({
+      db: admin,
+      provider: { getMigrations: async () => Object.fromEntries(ups) },
+    })
     const { error } = await migrator.migrateToLatest()
     if (error !== undefined) throw error
   }, 60_000)

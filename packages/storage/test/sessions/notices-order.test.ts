@@ -6,7 +6,7 @@ import { openSessionStore } from '../../src/store/open.ts'
 import type { SessionsSchema } from '../../src/tables/sessions.ts'
 import type { SessionStore } from '../../src/sessions/store.ts'
 import { openStore } from '../../src/database/open.ts'
-import { sessionsMigrations } from '../../src/tables/sessions.ts'
+import { sessionsMigrations } from '../../src/store/migrations.ts'
 import { describeOnPostgres } from '../support/on-postgres.ts'
 
 describeOnPostgres('on PostgreSQL', (postgres) => {

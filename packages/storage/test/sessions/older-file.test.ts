@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { openWriter } from '../../src/database/database.ts'
-import { type SessionsSchema, sessionsMigrations } from '../../src/tables/sessions.ts'
+import type { SessionsSchema } from '../../src/tables/sessions.ts'
+import { sessionsMigrations } from '../../src/store/migrations.ts'
 import { openSessionStore } from '../../src/store/open.ts'
 
 test('from before the limits of a day: tokens stay, what runs counts from its last event on', async () => {

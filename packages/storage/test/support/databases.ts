@@ -3,9 +3,9 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe } from 'vitest'
-import { accountsMigrations } from '../../src/tables/accounts.ts'
+import { accountsMigrations } from '../../src/accounts/migrations.ts'
 import { openStore } from '../../src/database/open.ts'
-import { sessionsMigrations } from '../../src/tables/sessions.ts'
+import { sessionsMigrations } from '../../src/store/migrations.ts'
 import { describeOnPostgres } from './on-postgres.ts'
 
 export interface Databases {

@@ -1,7 +1,7 @@
 /** What every store must do with people's rules. Part of the sessions contract. */
 import { makeSandlotEvent } from '@sandlot/shared/chat/events'
 import { expect, test } from 'vitest'
-import { type UserRule } from '../../src/sessions/rules.ts'
+import type { UserRule } from '../../src/tables/records.ts'
 import type { SessionStore } from '../../src/sessions/store.ts'
 
 const MAX_RULES = 1_000

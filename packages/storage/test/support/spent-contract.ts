@@ -1,7 +1,8 @@
 /** What every store must know of what people have used up. Part of the sessions contract. */
 import { makeSandlotEvent } from '@sandlot/shared/chat/events'
 import { expect, test } from 'vitest'
-import type { Effects, SessionStore } from '../../src/sessions/store.ts'
+import type { SessionStore } from '../../src/sessions/store.ts'
+import type { Effects } from '../../src/tables/records.ts'
 
 const AT = 1_790_000_000_000
 const NOTHING = { turns: 0, calls: 0, tokens: 0, cost: 0, unpriced: 0, ms: 0 }

@@ -2,7 +2,8 @@
 import { makeSandlotEvent } from '@sandlot/shared/chat/events'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import type { Effects, SessionStore } from '../../src/sessions/store.ts'
+import type { SessionStore } from '../../src/sessions/store.ts'
+import type { Effects } from '../../src/tables/records.ts'
 import { DAY_MS, type UsageReads, dayOf } from '../../src/usage/usage-sums.ts'
 
 const DAY = 20_000

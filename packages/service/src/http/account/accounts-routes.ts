@@ -16,8 +16,7 @@ import {
   secondFactorRequest,
 } from '@sandlot/shared/account/sign-in-api'
 import type { InvitationOffer } from '@sandlot/shared/account/sign-in-api'
-import { SecondFactorNeeded } from '@sandlot/storage/accounts/store'
-import type { Origin, SignedIn } from '@sandlot/storage/accounts/store'
+import { SecondFactorNeeded, type Origin, type SignedIn } from '@sandlot/storage/tables/account-records'
 import { Hono } from 'hono'
 import { z } from 'zod'
 import { actorOf, agentUserOf, signedInFrom, userOf } from '../../auth/agent-user.ts'

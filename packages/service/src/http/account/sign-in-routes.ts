@@ -8,7 +8,7 @@ import {
   secondFactorRequest,
 } from '@sandlot/shared/account/sign-in-api'
 import type { AccountWays, SignInEntry, SignInWays } from '@sandlot/shared/account/sign-in-api'
-import type { SignedIn } from '@sandlot/storage/accounts/store'
+import type { SignedIn } from '@sandlot/storage/tables/account-records'
 import { Hono } from 'hono'
 import { deleteCookie, getCookie, setCookie } from 'hono/cookie'
 import { actorOf } from '../../auth/agent-user.ts'

@@ -3,9 +3,10 @@ import { parentPort, workerData } from 'node:worker_threads'
 import { SandlotError } from '@sandlot/shared/base/errors'
 import { openReader } from '../database/database.ts'
 import { asStorageError } from '../database/sqlite-file.ts'
-import { type SessionsSchema, sessionsMigrations } from '../tables/sessions.ts'
+import type { SessionsSchema } from '../tables/sessions.ts'
+import { sessionsMigrations } from './migrations.ts'
 import { StorageError } from '../storage-error.ts'
-import { searchTexts } from './search.ts'
+import { searchTexts } from '../search/search.ts'
 import type { SearchAnswer, SearchAsked } from './search-thread.ts'
 
 const { path } = workerData as { path: string }

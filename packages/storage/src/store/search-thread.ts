@@ -10,7 +10,7 @@ import type { SearchQuery } from '@sandlot/shared/chat/search'
 import { type ErrorCode, SandlotError } from '@sandlot/shared/base/errors'
 import type { ReaderOf } from '../shares/shares.ts'
 import { StorageError, type StorageErrorCode } from '../storage-error.ts'
-import type { FoundTexts } from './search.ts'
+import type { FoundTexts } from '../search/search.ts'
 
 export interface SearchAsked {
   who: ReaderOf

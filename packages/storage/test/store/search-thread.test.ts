@@ -10,13 +10,13 @@ import { makeMeta } from '@sandlot/shared/chat/event-meta'
 import type { SessionEvent } from '@sandlot/shared/chat/events'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { openSqliteWriter } from '../../src/database/sqlite-file.ts'
-import { SearchThread } from '../../src/search/search-thread.ts'
+import { SearchThread } from '../../src/store/search-thread.ts'
 import { openSessionReader, openSessionStore } from '../../src/store/open.ts'
 import type { SessionStore } from '../../src/sessions/store.ts'
 
 const ann = { id: 'ann' }
 const query = searchQuery.parse({ q: 'needle' })
-const WORKER = pathToFileURL(join(import.meta.dirname, '../../src/search/search-worker.ts')).href
+const WORKER = pathToFileURL(join(import.meta.dirname, '../../src/store/search-worker.ts')).href
 const interrupted = { name: 'SandlotError', code: 'not_ready' }
 
 let folder: string
