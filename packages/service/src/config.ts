@@ -21,7 +21,7 @@ const httpUrl = z
   .url({ protocol: /^https?$/, error: 'must be an http(s) address like https://chat.example.org' })
   .transform((url) => new URL(url).origin)
 
-/** Where mail goes to: host, port and sign-in; a port that is not named is the usual one. */
+/** The mail server: host, port and sign-in; the default port may be left out. */
 const smtpUrl = z
   .url({
     protocol: /^smtps?$/,
@@ -144,27 +144,27 @@ export interface ServiceConfig {
   /** Below it each preview has a host of its own; undefined: below `localhost`, if that is us. */
   previewHost: string | undefined
   agentUrl: string
-  /** What is shown to agents on other hosts; undefined: the one in the folder of keys. */
+  /** The token presented to agents on other hosts; undefined: the one in the folder of keys. */
   agentToken: string | undefined
   /** Path of `accounts.db`, or address of PostgreSQL. */
   accounts: string
   /** The same of ai-agent’s `sessions.db`. */
   sessions: string
-  /** Where backups leave how the last one went: in the folder of ai-agent’s data. */
+  /** The status file of the last backup, in the folder of ai-agent’s data. */
   backupStatusFile: string
   /** Folder of the built web app. */
   webDist: string
   metricsToken: string | undefined
   /** Undefined: no e-mail is sent. */
   mail: MailSettings | undefined
-  /** Where it is said that something fails here. */
+  /** Recipients of alerts. */
   alerts: { email: string[]; webhook: URL | undefined }
   /** By which people sign in, beside their passwords. */
   providers: readonly OidcProviderConfig[]
   localSignIn: LocalSignIn
   /** All of it for people, with where each value comes from. */
   settings: readonly SettingRow[]
-  /** Of the processes that this one does not know; null: nothing is known of them. */
+  /** Settings of processes that this one does not know; null: unknown. */
   otherSettings: OtherSettings | null
 }
 
@@ -208,7 +208,7 @@ export function readServiceConfig(env: Environment = process.env): ServiceConfig
   }
 }
 
-/** What the launcher fills in; of another version it says nothing. */
+/** Filled in by the launcher; that of another version has no meaning. */
 function readOthers(text: string | undefined): OtherSettings | null {
   try {
     return otherSettings.parse(JSON.parse(text ?? 'null'))

@@ -63,7 +63,7 @@ import { openUploads } from './chat/uploads.ts'
 interface ServiceDeps {
   writeLog?: (line: string) => void
   rates?: LimitRates
-  /** Of the shares of users. */
+  /** The clock of the users' shares. */
   clock?: Clock
   connections?: Partial<ConnectionLimits>
   slowReaderBytes?: number
@@ -79,7 +79,7 @@ interface ServiceDeps {
 }
 
 interface RunningService {
-  /** Where it listens, as people can type it. */
+  /** The listening address, as people can type it. */
   readonly url: string
   /** The address to open now: of the set-up page while there is no account, else `url`. */
   readonly entryUrl: string
@@ -94,7 +94,7 @@ interface RunningService {
 /** In the folder of keys: what sign-ins are signed with. */
 const COOKIES = 'service-cookies'
 
-/** How long requests may take to finish when the service stops, in milliseconds. */
+/** Time that requests may take to finish when the service stops, in milliseconds. */
 const CLOSE_GRACE_MS = 3_000
 
 /**
@@ -193,7 +193,7 @@ export async function startService(config: ServiceConfig, deps: ServiceDeps = {}
     const adopt = (): void => {
       adopting = adopting.then(() => adoptTeams({ accounts, agent, sockets, log }))
     }
-    // Behind the end of the link, which ends what it asks.
+    // After the end of the link, which ends its requests.
     undo.push(() => adopting)
     const agent = new Agents({
       at: isPostgres(config.sessions)
@@ -386,7 +386,7 @@ async function stop(server: Server): Promise<void> {
   clearTimeout(late)
 }
 
-/** Where a push service finds who runs this Sandlot. */
+/** The contact of this Sandlot's operator, for push services. */
 function pushSubject({ publicUrl, mail }: ServiceConfig): string {
   if (publicUrl?.startsWith('https:') === true) return publicUrl
   return `mailto:${mail?.from.address ?? 'nobody@sandlot.invalid'}`

@@ -7,7 +7,7 @@ import { Boundary } from './ui/boundary.tsx'
 import { Button } from './ui/button.tsx'
 import { LogoMark } from './ui/logo.tsx'
 
-/** A page that was loaded anew so lately is not helped by the same once more. */
+/** A page that was reloaded so recently is not helped by another reload. */
 const JUST_RELOADED_MS = 30_000
 
 /** In place of an empty window. */
@@ -60,8 +60,8 @@ function takesText({ target, dataTransfer }: DragEvent): boolean {
 }
 
 /**
- * Loads the page anew where a file of it has gone: of a version that another has replaced, or lost
- * on the way. Drafts are kept, and the service has the rest.
+ * Reloads the page when one of its files is missing: replaced by another version, or lost on the
+ * way. Drafts are stored, and the service has the rest.
  */
 function reloadForLostFiles(): void {
   window.addEventListener('vite:preloadError', (event) => {

@@ -41,7 +41,7 @@ export function askerOf(params: object): string | undefined {
   return asking.safeParse(params).data?.user.id
 }
 
-/** What only reads, by the word for what is asked. */
+/** Asks that only read. */
 const READS = new Set([
   'asked',
   'attach',
@@ -58,7 +58,7 @@ const READS = new Set([
   'use',
   'view',
 ])
-/** What only reads, or comes to the same when it is done twice. */
+/** Methods that only read, or have the same result when they run twice. */
 const REPEATABLE = new Set<string>([
   EXT.approvals,
   EXT.budgets,
@@ -76,7 +76,7 @@ const REPEATABLE = new Set<string>([
   methods.agent.session.load,
 ])
 
-/** Whether it may be sent again although it may have taken effect. */
+/** Whether the request may be sent again although it may have taken effect. */
 export function isRepeatable(method: string, params: object): boolean {
   if (REPEATABLE.has(method)) return true
   const { ask } = addressed.parse(params)

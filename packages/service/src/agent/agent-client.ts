@@ -24,10 +24,13 @@ import { z } from 'zod'
 import { Recent } from '@sandlot/shared/async/recent'
 import { keepAlive } from '@sandlot/shared/node/keep-alive'
 
-/** Where an agent listens. */
+/** The address of an agent. */
 export interface AgentPlace {
   url: string
-  /** Of the agent itself, in PEM: no other is accepted. Absent: there is no TLS, or a usual one. */
+  /**
+   * The agent's own certificate in PEM: no other is accepted. Absent: there is no TLS, or a usual
+   * one.
+   */
   certificate?: string | undefined
   /** Shown to an agent of that certificate. */
   token?: string | undefined

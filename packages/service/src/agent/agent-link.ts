@@ -200,7 +200,7 @@ export class AgentLink {
   }
 }
 
-/** What an operator has to mend, which no later try does; undefined: it is nothing of that kind. */
+/** An error that an operator has to fix and that no retry does; undefined: another kind. */
 function refusalOf(cause: unknown): string | undefined {
   const said = messageOf(cause)
   if (/server response: 401/.test(said))

@@ -23,21 +23,21 @@ import type { AgentConnection, AgentPlace, OnNotification } from './agent-client
 import { AgentLink, type AgentLinkOptions } from './agent-link.ts'
 import { mergeMetrics, mergeStatus } from './merge-answers.ts'
 
-/** Where the agents are written, as their database says it. */
+/** The registry of agents in their database. */
 export type Replicas = Pick<ReplicaReads, 'list' | 'ownerOf'>
 
 interface FoundAgents {
   find: () => Promise<Replicas>
   /** Shown to those that have a certificate. */
   token: string | undefined
-  /** Of an agent that does not write where it is, as one on a file. */
+  /** The address of an agent that registers none, as one on a file. */
   otherwise: AgentPlace
 }
 
 interface AgentsOptions {
-  /** Of the one agent, or where to find all. */
+  /** The address of the one agent, or the registry of all. */
   at: AgentPlace | FoundAgents
-  /** Whose session this is; undefined: there is none. */
+  /** The owner of this session; undefined: there is none. */
   personOf: (sessionId: string) => Promise<string | undefined>
   log: Logger
   /** Must not throw. */
@@ -49,12 +49,12 @@ interface AgentsOptions {
 
 /** Between two looks at which there are, in milliseconds; a failure is a reason to look at once. */
 const LOOK_EVERY_MS = 2_000
-/** How long a request is tried again: longer than a dead agent's people wait for another one. */
+/** Retry period of a request: longer than users of a dead agent wait for another one. */
 const AGAIN_MS = 12_000
 const PAUSE_MS = { first: 50, longest: 1_000 }
 /** Sessions whose person is remembered. */
 const MOST_KNOWN = 20_000
-/** Where there is one agent, which has no name. */
+/** The one agent, which has no name. */
 const ONLY: Replica = { id: '', url: '', version: '', draining: false, living: true, people: 0 }
 
 interface Member {
@@ -113,7 +113,7 @@ export class Agents {
     )
   }
 
-  /** Of every agent that answers, at least one. Throws what the last one threw. */
+  /** The answer of every agent that answers, at least one. Throws the last one's error. */
   async each(method: string, params: object): Promise<Answered<unknown>[]> {
     const asked = await Promise.allSettled(
       this.#connectedOrThrow().map(async ({ replica, link }) => ({
@@ -216,7 +216,7 @@ export class Agents {
     }
   }
 
-  /** Reads anew which agents there are: one that was asked was the wrong one. Never rejects. */
+  /** Reloads the list of agents: the one that was asked was the wrong one. Never rejects. */
   async lookAgain(): Promise<void> {
     if (!this.#isSeveral) return
     this.#owners.clear()
@@ -225,7 +225,7 @@ export class Agents {
     await this.#look()
   }
 
-  /** Of all agents together. Throws `agent_unavailable`, also after a timeout. */
+  /** The status of all agents together. Throws `agent_unavailable`, also after a time-out. */
   async status(): Promise<AgentStatus> {
     if (!this.#isSeveral) {
       this.#lastStatus = await this.#only().link.status()
@@ -254,7 +254,7 @@ export class Agents {
     }
   }
 
-  /** Of all agents; undefined when none answers in time. Does not throw. */
+  /** The metrics of all agents; undefined when none answers in time. Does not throw. */
   async metrics(): Promise<AgentMetricsAnswer | undefined> {
     if (!this.#isSeveral) return this.#only().link.metrics()
     const all = await Promise.all(
@@ -322,7 +322,7 @@ export class Agents {
     return connected
   }
 
-  /** `anew`: a wrong one would not say so. */
+  /** `anew`: read the owner again, where a wrong agent would not refuse. */
   async #linkFor(method: string, params: object, anew = false): Promise<Member> {
     if (!this.#isSeveral) return this.#only()
     const { session, person } = addresseeOf(method, params)
@@ -349,7 +349,7 @@ export class Agents {
     const known = this.#members.get(this.#takers.get(person) ?? '')
     if (known?.link.connected === true) return known
     const taker = this.#leastBusy()
-    // Until the next look: else all who come meanwhile would go to the same one.
+    // Until the next poll: otherwise all new users would go to the same agent.
     taker.replica = { ...taker.replica, people: taker.replica.people + 1 }
     this.#takers.set(person, taker.replica.id)
     return taker

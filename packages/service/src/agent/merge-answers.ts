@@ -16,7 +16,7 @@ export function mergeStatus(
 ): AgentStatus {
   const best = statuses.find(({ ready }) => ready) ?? statuses[0]
   if (best === undefined) throw new SandlotError('agent_unavailable', 'No agent answers.')
-  // What all say is said once.
+  // A reason of all agents is listed once.
   const reasons = new Map(
     statuses.flatMap((status) => status.reasons).map((reason) => [JSON.stringify(reason), reason]),
   )
@@ -37,7 +37,7 @@ function nameOf({ id, version, draining }: Replica, isSilent: boolean): string {
   return `${id} (${notes.join(', ')})`
 }
 
-/** Of at least one. The prompts of all; places for prompts are each agent's own. */
+/** At least one answer. Prompts are merged; each agent has its own slots. */
 export function mergeOverviews(all: readonly Answered<unknown>[]): AgentOverview {
   const views = readableOf(all, agentOverview)
   const [first] = views
@@ -66,7 +66,7 @@ export function mergeToolStats(all: readonly Answered<unknown>[]): ToolStatsView
   }
 }
 
-/** What can be read of each; throws `agent_unavailable` where that is nothing of any. */
+/** The readable answers; throws `agent_unavailable` where there is none. */
 function readableOf<T>(all: readonly Answered<unknown>[], schema: z.ZodType<T>): T[] {
   const reads = all.map(({ answer }) => readReadable(schema, answer))
   const views = reads.flatMap((read) => (read.ok ? [read.data] : []))

@@ -13,13 +13,13 @@ const RETRY_MS = 500
 
 interface ReaderConnectionOptions {
   agent: Agents
-  /** Whose agent it is. */
+  /** The owner of the agent. */
   holder: string
   log: Logger
   onNotification: OnNotification
-  /** Whether a lost connection is to be reopened by itself. */
+  /** Whether a lost connection is reopened automatically. */
   wanted: () => boolean
-  /** Called with each connection that was opened again. What it rejects with is tried once more. */
+  /** Called with each reopened connection. If it rejects, it is called again. */
   onBack: (connection: AgentConnection) => Promise<void>
 }
 

@@ -7,14 +7,14 @@ import type { AccountsStore } from '@sandlot/storage/accounts/store'
 import type { SignedIn } from '@sandlot/storage/tables/account-records'
 import type { Caller } from './caller.ts'
 
-/** Of a caller also where they are, which the agent writes into its audit log. */
+/** With a caller also the address, which the agent writes into its audit log. */
 export function agentUserOf(who: Account | Caller): AgentUser {
   const { account, from } = 'account' in who ? who : { account: who, from: undefined }
   const { id, name, role, teams } = account
   return { id, name, email: addressFor(account), role, teams, from }
 }
 
-/** Who acts and from where, as a line of the audit log has it. */
+/** The actor and address, as a line of the audit log has them. */
 export function actorOf({ account, from }: Caller): Pick<NewAudit, 'who' | 'from'> {
   const { id, name, email } = account
   return { who: { id, name, email }, from }
@@ -33,7 +33,7 @@ export function userOf({ id, name, email }: Account): { id: string; name: string
   return { id, name: `${name} <${email}>` }
 }
 
-/** What was set for an address is not for a person who alone says that it is theirs. */
+/** Settings for an address do not apply to a person who alone claims that address. */
 export function addressFor({ email, unproven }: Account): string | undefined {
   return unproven === true ? undefined : email
 }

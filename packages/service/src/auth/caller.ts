@@ -54,7 +54,7 @@ export async function findCaller(
 export const callerMark = z.object({
   userId: z.string(),
   via: z.enum(['sign-in', 'key']),
-  /** Of the sign-in, or the key. */
+  /** The id of the sign-in, or of the key. */
   id: z.string(),
   from: auditFrom,
 })
@@ -65,7 +65,7 @@ export function markOf(caller: Caller): CallerMark {
   return { userId: account.id, via, id: caller.via === 'key' ? caller.keyId : caller.signInId, from }
 }
 
-/** As they are now; undefined: the account, the sign-in or the key has ended. */
+/** The current caller; undefined: the account, the sign-in or the key has ended. */
 export async function findMarked(
   accounts: Pick<AccountsStore, 'listUsers' | 'listKeys' | 'signIns'>,
   { userId, via, id, from }: CallerMark,
@@ -80,7 +80,7 @@ export async function findMarked(
   return key && { account, from, via, keyId: id, scopes: key.scopes }
 }
 
-/** Whether the sign-in or the key by which they came has not ended. */
+/** Whether the caller's sign-in or key is still valid. */
 export async function isStillIn(
   accounts: Pick<AccountsStore, 'listKeys' | 'signIns'>,
   caller: Caller,

@@ -6,7 +6,7 @@ const READING = new Set(['GET', 'HEAD', 'OPTIONS'])
 const FILES = /^\/api\/(files|images)(\/|$)/
 const EXEC = /^\/api\/(exec|ports|terminals|sandbox)(\/|$)/
 
-/** What an administrators' route needs besides is asked there (`requireAdministrator`). */
+/** Further requirements of an administrators' route are checked there (`requireAdministrator`). */
 export function scopeOf(method: string, path: string): KeyScope {
   if (FILES.test(path)) return 'files'
   if (EXEC.test(path)) return 'exec'

@@ -16,7 +16,7 @@ const BYTES_PER_SECOND = 20 * MIB
 /** A small burst: whatever is in it comes at once, and the others wait for that. */
 const BYTES = { everyMs: 1_000 / BYTES_PER_SECOND, burst: 4 * MIB }
 const LONGEST_MS = 1_000
-/** Where other requests of the user wait for their longest, 50 of these do not wait at all. */
+/** At the longest wait of the user's other requests, 50 of these do not wait at all. */
 const FIRST_AHEAD_MS = 2 * LONGEST_MS
 
 /** `first`: passes the user's own requests that wait. `stream`: also waits for their bytes. */

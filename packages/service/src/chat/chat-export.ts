@@ -23,7 +23,7 @@ export const EXPORT_FORMATS = {
 } as const
 export type ExportFormat = keyof typeof EXPORT_FORMATS
 
-/** Markdown and HTML say where something was said anew; JSON has every event. */
+/** Markdown and HTML mark resent messages; JSON has every event. */
 export async function* exportChat(
   reader: Pick<SessionReader, 'readEvents'>,
   row: SessionRow,
@@ -95,7 +95,7 @@ async function* eventsOf(
   }
 }
 
-/** What every file system takes as a name. */
+/** A name that every file system accepts. */
 export function exportName(title: string | null, format: ExportFormat): string {
   const words = title?.match(/[\p{L}\p{M}\p{N}_-]+/gu) ?? ['chat']
   return `${words.join(' ').slice(0, 80).trim()}.${EXPORT_FORMATS[format].ending}`

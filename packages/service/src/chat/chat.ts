@@ -57,7 +57,7 @@ export interface ChatOptions {
   /** Must not throw or wait. */
   send: (frame: ServerFrame) => void
   /**
-   * What the user may do in this session; undefined: it is not there for them. Checked before
+   * The user's access to this session; undefined: it does not exist for them. Checked before
    * notifications, which the agent does not answer.
    */
   accessTo: (sessionId: string) => Promise<Access | undefined>
@@ -68,7 +68,7 @@ export interface ChatOptions {
   beforePrompt?: () => Promise<void>
 }
 
-/** How a prompt ended, as the agent's answer repeats it. */
+/** The end of a prompt, as the agent's answer repeats it. */
 export interface ChatEnd {
   promptId: string
   stopReason: StopReason
@@ -80,7 +80,7 @@ const MAX_WAITING_FRAMES = 64
 /** Prompts of one reader that have not ended; each holds its message. */
 const MAX_PROMPTS = 128
 
-/** Of the last updates: other readers of the session get the same ones. */
+/** Cached for the last updates: other readers of the session get the same ones. */
 const readUpdates = new Recent<unknown, ReturnType<typeof readReadable<SessionEvent>>>()
 const updateParams = z.object({ sessionId: z.string(), update: z.unknown() })
 const promptResult = z.object({ stopReason, _meta: z.object({ sandlot: promptResultMeta }) })
@@ -107,8 +107,8 @@ export class Chat {
   }
 
   /**
-   * Of this session; undefined: of what is the user's own. A session whose owner is another by now
-   * is read by another connection from then on.
+   * The reader of this session; undefined: of the user's own data. After a change of owner the
+   * session is read over another connection.
    */
   async #readerOf(sessionId?: string): Promise<ReaderConnection> {
     const { agent, user } = this.#options
@@ -203,7 +203,7 @@ export class Chat {
     for (const reader of this.#readers.values()) reader.close()
   }
 
-  /** What the page shows of the workspace; said again after a reconnect. */
+  /** Paths that the page shows of the workspace; sent again after a reconnect. */
   async #watch(paths: readonly string[]): Promise<void> {
     const reader = await this.#readerOf()
     this.#watched = paths
@@ -349,7 +349,7 @@ export class Chat {
     refuseWatchers(access)
   }
 
-  /** Of no chat that is not followed here. */
+  /** Only for a chat that is followed here. */
   async #typing(sessionId: string): Promise<void> {
     if (!this.#sessions.has(sessionId)) return
     const connection = await (await this.#readerOf(sessionId)).get()
@@ -456,7 +456,7 @@ class PendingPrompts {
   }
 
   remove(requestId: string, prompt: PendingPrompt): void {
-    // Submitted again meanwhile: the entry belongs to that submission.
+    // Submitted again in between: the entry belongs to that submission.
     if (this.#pending.get(requestId) === prompt) this.#pending.delete(requestId)
   }
 

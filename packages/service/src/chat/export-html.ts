@@ -107,7 +107,7 @@ function html(markdown: string): string {
   return page.replaceAll(/<img src="[^"]*" alt="([^"]*)"[^>]*>/g, '<em>$1</em>')
 }
 
-/** Of one paragraph what is in it. */
+/** The content of one paragraph. */
 function inner(paragraph: string): string {
   return paragraph.replace(/^<p>/, '').replace(/<\/p>$/, '')
 }

@@ -47,7 +47,7 @@ export async function openExport(
   return { document: streamOf(first, reader, close), sent: connection.closed }
 }
 
-/** What waits, and what comes after it. */
+/** Yields queued pieces, then later ones. */
 async function* read(pieces: Queue<string>, resume: () => void): AsyncGenerator<string, void> {
   for await (const piece of pieces) {
     if (pieces.size < MAX_WAITING_PIECES) resume()

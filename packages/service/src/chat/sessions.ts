@@ -12,10 +12,10 @@ import { openSessionReader } from '@sandlot/storage/store/open'
 import type { SessionReader } from '@sandlot/storage/sessions/store'
 import type { SessionRow } from '@sandlot/storage/tables/records'
 
-/** How long a request waits for the agent to make or migrate its database. */
+/** Time that a request waits for the agent to create or migrate its database, in milliseconds. */
 const WAIT_MS = 500
 
-/** What a reader of a session may do in it. */
+/** A reader's access to a session. */
 export type Access = 'owner' | SharedAccess
 
 export interface SeenSession {
@@ -39,7 +39,7 @@ export interface Sessions {
  */
 export function openSessions(where: string): Sessions {
   let opening: Promise<SessionReader> | undefined
-  // Of everybody, also where a request opens them.
+  // Shared by all requests, also where one of them opens it.
   const outside = AsyncLocalStorage.snapshot()
   const ended = new AbortController()
 
@@ -115,7 +115,7 @@ export function lineFor(
   if (given === undefined) return undefined
   const { access } = given
   const theirs = { ...marked, owner, access, ...(access === 'take_part' && { modeCeiling: given.mode }) }
-  // What waits is for those who may answer.
+  // Pending approvals are for those who may answer.
   return given.mayApprove ? { ...theirs, mayApprove: true } : { ...theirs, waiting: 0 }
 }
 

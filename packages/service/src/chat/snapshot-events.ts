@@ -66,7 +66,7 @@ function isShownHere(event: EventOf<'session_info_update'>, outputs: boolean): b
     case 'background_ended':
     case 'files_changed':
       return outputs
-    // Comments, what was told the agent beside the chat, messages that wait.
+    // Comments, standing instructions, queued messages.
     default:
       return false
   }

@@ -19,7 +19,7 @@ export interface PromptRequest {
   text: string
   /** Ids of images that were sent before. */
   images?: readonly string[] | undefined
-  /** Of the session from now on. */
+  /** Sets the session's mode from now on. */
   mode?: Mode | undefined
   whenBusy: 'steer' | 'queue' | 'refuse'
   /**
@@ -29,18 +29,18 @@ export interface PromptRequest {
   create?: { defaultMode?: Mode }
   /** No client answers approvals. */
   unattended?: boolean | undefined
-  /** What a failed call means for the prompt. */
+  /** The consequence of a failed call for the prompt. */
   onError?: OnError | undefined
   /** The prompt that it follows; absent: the newest. */
   follows?: string | null | undefined
-  /** Of the session from now on. */
+  /** Sets the session's mode from now on. */
   model?: string | undefined
   thoughtLevel?: string | undefined
-  /** Of a new session: the user's project that it is in. */
+  /** The user's project of a new session. */
   project?: string | undefined
 }
 
-/** As ACP has it. */
+/** A content block of ACP. */
 export type PromptContent = (
   | { type: 'text'; text: string }
   | { type: 'image'; mimeType: string; data: string }

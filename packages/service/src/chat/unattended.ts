@@ -21,8 +21,8 @@ export interface UnattendedOptions
   mode: Mode | undefined
   create: { defaultMode?: Mode } | undefined
   /**
-   * Where this was submitted before: deliver what is settled after this number, to the prompt's end
-   * where that is stored.
+   * An earlier submission: deliver events settled after this number, to the prompt's end where that
+   * is stored.
    */
   submitted: { sessionId: string; after: number; end: number | undefined } | undefined
   /** Aborts when the client went away. */
@@ -43,7 +43,7 @@ interface PromptRef {
 }
 
 /**
- * How long the answer to a submission is awaited, to stop a prompt whose client went away right
+ * Time to wait for the answer to a submission, to stop a prompt whose client disconnected right
  * after it.
  */
 const ACCEPT_TIMEOUT_MS = 5_000
@@ -61,7 +61,7 @@ export async function runPrompt(options: UnattendedOptions): Promise<PromptRef> 
   let done = false
 
   const pass = (frame: ServerFrame, prompt: PromptRef): void => {
-    // A history goes on after the prompt, with what belongs to none.
+    // After the prompt, a history has events that belong to none.
     if (done || !isOfPrompt(frame, prompt.promptId) || !isWithin(frame, submitted)) return
     if (frame.type === 'ai_chat_done') {
       done = true

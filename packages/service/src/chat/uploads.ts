@@ -16,7 +16,7 @@ import type { UploadShelf } from '@sandlot/storage/accounts/uploads'
 import { noRoomError } from '@sandlot/storage/sessions/store-room'
 import { InOrder } from './in-order.ts'
 
-/** How long an image waits. */
+/** Lifetime of an unused image, in milliseconds. */
 const KEPT_MS = 24 * 60 * 60 * 1000
 /** Bytes of one person's images that wait. */
 const MAX_WAITING_BYTES = 200 * 1024 * 1024
@@ -35,7 +35,7 @@ export interface Uploads {
    * `store_full`.
    */
   add(userId: string, bytes: Buffer): Promise<UploadedImage>
-  /** Of this person only. Throws `not_found`. */
+  /** An image of this person. Throws `not_found`. */
   read(userId: string, id: string): Promise<{ mimeType: ImageType; bytes: Buffer }>
   /** It waits no longer. Of this person only. Throws `not_found`. */
   remove(userId: string, id: string): Promise<void>
@@ -49,14 +49,14 @@ export interface Uploads {
 }
 
 export interface UploadsShelf extends UploadShelf {
-  /** Whether so many bytes may still be put there. Absent: it says so itself. */
+  /** Whether this many bytes may still be stored. Absent: no limit but its own. */
   hasRoom?: (bytes: number) => boolean
 }
 
 interface UploadsOptions {
   /** A sweep in the background has failed; the next one tries again. */
   onProblem: (error: unknown) => void
-  /** What tests set to see a limit without reaching it. */
+  /** Set by tests, to see a limit without reaching it. */
   keptMs?: number
   maxWaitingBytes?: number
   maxWaiting?: number
@@ -64,8 +64,8 @@ interface UploadsOptions {
 }
 
 /**
- * What is too old is removed, now, every hour, and with each upload. Limits are looked at before an
- * image is put away: of one person who uploads at several services at once, each may pass one more.
+ * Removes expired images now, every hour, and with each upload. Limits are checked before an image
+ * is stored: of one person who uploads at several services at once, each may exceed them by one.
  */
 export async function openUploads(shelf: UploadsShelf, options: UploadsOptions): Promise<Uploads> {
   const { onProblem, keptMs = KEPT_MS, sweepEveryMs = SWEEP_EVERY_MS } = options
@@ -106,7 +106,7 @@ export async function openUploads(shelf: UploadsShelf, options: UploadsOptions):
       if (!isId(id) || !(await shelf.remove(userId, id, since()))) throw gone()
     },
     async removeAll(userId) {
-      // Behind what is being added.
+      // After any upload under way.
       await adding.run(userId, () => shelf.removeAll(userId))
     },
     async close() {
@@ -116,7 +116,7 @@ export async function openUploads(shelf: UploadsShelf, options: UploadsOptions):
   }
 }
 
-/** What an upload is refused with before it is read whole. */
+/** The refusal of an upload before it is read whole. */
 export function tooLarge(): SandlotError {
   return new SandlotError('too_large', `An image has at most ${MAX_IMAGE_BYTES / 1024 / 1024} MiB.`)
 }

@@ -175,8 +175,8 @@ function numbered({ config, log, metrics }: Parts) {
 }
 
 /**
- * What a command printed is never a page of this origin. Outermost, because it replaces the app's
- * own policy.
+ * Output of a command is never a page of this origin. Outermost, because it replaces the app's own
+ * policy.
  */
 function sandboxed() {
   return createMiddleware<AppEnv>(async function outputIsSandboxed(c, next) {

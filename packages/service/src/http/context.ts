@@ -54,10 +54,10 @@ export interface Parts {
   push: Push
   notices: Notifications
   alerts: Alerts
-  /** What the doctor can say of it while it runs. */
+  /** Checks of the doctor on the running deployment. */
   checks: Checks
   backups: Backups
-  /** What may wait for one reader of a stream. */
+  /** The most bytes that may wait for one reader of a stream. */
   slowReaderBytes: number
   /** Aborts when the service stops. */
   stopping: AbortSignal
@@ -67,11 +67,11 @@ export interface AppEnv {
   Bindings: HttpBindings
   Variables: {
     requestId: string
-    /** Of the client. */
+    /** The client's address. */
     address: string
     /** Set by `requireCaller`. */
     caller: Caller
-    /** Who sends this, looked up anew. Set by `requireCaller`. */
+    /** Looks up the sender of this request again. Set by `requireCaller`. */
     lookAgain: () => Promise<Caller>
   }
 }

@@ -33,7 +33,7 @@ export function healthRoutes(parts: Parts): Hono<AppEnv> {
     })
 }
 
-/** What `/readyz` says, and by which alerts to an operator are raised. */
+/** The answer of `/readyz`, from which alerts to an operator are raised too. */
 export async function readinessOf({
   config,
   accounts,

@@ -86,8 +86,8 @@ export function credentialsIn({ headers: { cookie, authorization, origin, host }
 }
 
 /**
- * Call once the body has arrived: the sender decides when, and may have been removed or signed out
- * meanwhile. Throws `unauthenticated`, and `forbidden` when the role has changed.
+ * Call once the body has arrived: the sender determines when, and may have been removed or signed
+ * out since. Throws `unauthenticated`, and `forbidden` when the role has changed.
  */
 export async function recheckCaller(c: Ctx): Promise<void> {
   const before = c.var.caller
@@ -106,7 +106,7 @@ export const textAddressesOnly = createMiddleware<AppEnv>(async function address
   await next()
 })
 
-/** Behind `requireCaller`, for routes that only administrators have. */
+/** After `requireCaller`, for routes that only administrators have. */
 export const administratorsOnly = createMiddleware<AppEnv>(async function isAdministrator(c, next) {
   requireAdministrator(c)
   await next()

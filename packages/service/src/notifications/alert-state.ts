@@ -23,21 +23,21 @@ export const alertState = z.discriminatedUnion('is', [
 ])
 type AlertState = z.infer<typeof alertState>
 
-/** What is seen now. Undefined in its place: nothing is known now. */
+/** The current observation. Undefined in its place: nothing is known now. */
 export interface AlertFact {
   ok: boolean
   message: string
 }
 
 export interface AlertTimes {
-  /** How long something has to be wrong before it is said. */
+  /** The time that something has to be wrong before it is reported. */
   raiseMs: number
-  /** How long it has to be right again. */
+  /** The time that it has to be right again. */
   clearMs: number
   remindMs: number
 }
 
-/** What is to be said now: it has begun, it goes on, it is over. */
+/** The message to send now: it began, it continues, it is over. */
 export type AlertSay = 'raised' | 'reminder' | 'cleared'
 
 export function nextAlertState(
@@ -50,7 +50,7 @@ export function nextAlertState(
   if (fact === undefined) return { state: settled }
   const says = fact.ok ? 'well' : 'ill'
   if (says !== settled.is) {
-    // A clock that was set back begins the wait anew.
+    // A clock that was set back restarts the wait.
     const since = Math.min(turning ?? at, at)
     if (at - since < (fact.ok ? times.clearMs : times.raiseMs))
       return { state: { ...settled, turningSince: since } }

@@ -6,7 +6,7 @@ import { createHmac } from 'node:crypto'
 import { boundedFetch } from '@sandlot/shared/node/safe-fetch'
 import { randomText } from '@sandlot/shared/base/ids'
 
-/** What is posted, as JSON. `text` is what chat programs show of it. */
+/** The posted JSON. `text` is the part that chat programs show. */
 interface AlertPost {
   type: string
   timestamp: string

@@ -39,7 +39,7 @@ interface AlertsOptions {
   webhook: { host: string; post: PostAlert } | undefined
   readiness: () => Promise<Readiness>
   store: AlertsStore
-  /** Whether this service says them, and not another one. */
+  /** Whether this service sends them, and not another one. */
   leads: () => boolean
   publicUrl: () => string
   log: Logger
@@ -69,10 +69,10 @@ const KINDS: Record<AlertKind, { parts: readonly string[]; raised: string; clear
   backup: { parts: ['backup'], raised: 'a backup failed', cleared: 'a backup was made again' },
 }
 
-/** What is kept of each kind. */
+/** The stored state of each kind. */
 const kept = z.object({
   state: alertState,
-  /** What was said last, and to whom it is still to be said. */
+  /** The last message, and its remaining recipients. */
   said: z
     .object({
       say: z.enum(['raised', 'reminder', 'cleared']),
@@ -94,7 +94,7 @@ export class Alerts {
   readonly #ended = new AbortController()
   readonly #running: Promise<void>
   readonly #kept = new Map<AlertKind, Kept>()
-  /** As they are in the store. */
+  /** As in the store. */
   readonly #stored = new Map<AlertKind, string>()
   #read = false
   /** By kind and channel: how often it was not taken, and when it is tried again. */
@@ -141,7 +141,7 @@ export class Alerts {
   /** Resolves when nothing is looked at or sent any more. */
   async close(): Promise<void> {
     this.#ended.abort()
-    // What is being sent has its own bounds; a stop does not wait for them.
+    // A send under way has its own limits; a stop does not wait for them.
     await orTimeout(this.#running, CLOSE_MS, undefined)
   }
 
@@ -252,7 +252,7 @@ export class Alerts {
     })
   }
 
-  /** As the service that says them has left them. */
+  /** The state that the previous leader stored. */
   async #readAnew(): Promise<void> {
     this.#kept.clear()
     this.#stored.clear()
@@ -265,7 +265,7 @@ export class Alerts {
     if (this.#read) return
     for (const [kind, text] of await this.#options.store.all()) {
       const known = ALERT_KINDS.find((one) => one === kind)
-      // Of another version: as if nothing had been said.
+      // Stored by another version: as if nothing had been sent.
       const read = kept.safeParse(jsonOf(text))
       if (known === undefined || !read.success) continue
       this.#kept.set(known, read.data)
@@ -289,7 +289,7 @@ export class Alerts {
   }
 }
 
-/** Of the kinds about which something is known. */
+/** Facts of the kinds about which something is known. */
 function factsOf({ reasons }: Readiness): Map<AlertKind, AlertFact> {
   const facts = new Map<AlertKind, AlertFact>()
   for (const kind of ALERT_KINDS) {

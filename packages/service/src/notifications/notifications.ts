@@ -23,7 +23,7 @@ interface Lane {
   name: string
   way: 'push' | 'mail'
   kinds: readonly NotificationKind[]
-  /** How old a notice is when it goes out. */
+  /** The age of a notification when it is sent. */
   delayMs: number
 }
 
@@ -53,7 +53,7 @@ interface NotificationsOptions {
   push: Push
   /** Undefined: no e-mail is sent. */
   sendMail: SendMail | undefined
-  /** Of this Sandlot, for links in e-mail. */
+  /** The address of this Sandlot, for links in e-mail. */
   publicUrl: () => string
   log: Logger
   count: (channel: 'push' | 'mail', result: 'sent' | 'failed' | 'dropped') => void
@@ -137,7 +137,7 @@ export class Notifications {
   async close(): Promise<void> {
     this.#ended.abort()
     this.#wake()
-    // What is being sent has its own bounds; a stop does not wait for them.
+    // A send under way has its own limits; a stop does not wait for them.
     await orTimeout(this.#running, CLOSE_MS, undefined)
   }
 
@@ -188,7 +188,7 @@ export class Notifications {
     return early < 0 && rows.length === BATCH
   }
 
-  /** Of one person and one chat, at least one. */
+  /** Rows of one person and one chat, at least one. */
   async #send({ way }: Lane, rows: readonly NotificationRow[], now: number): Promise<void> {
     const { store, log, presence, count } = this.#options
     const fresh = rows.filter(({ at }) => at > now - OLDEST_MS)
@@ -278,8 +278,8 @@ function keyOf({ name }: Lane, { userId, sessionId }: NotificationRow): string {
 }
 
 /**
- * What is said of the notices of one chat, the most urgent first: never a title, a text, or what a
- * tool is called with.
+ * The text of a chat's notifications, the most urgent first: never a title, a message, or a tool's
+ * arguments.
  */
 function wordsOf(rows: readonly NotificationRow[]): {
   title: string

@@ -10,7 +10,9 @@ import { AddressNotAllowedError, safeFetch } from '@sandlot/shared/node/safe-fet
 import type { PushSubscriptionBody } from '@sandlot/shared/chat/notifications'
 import webPush from 'web-push'
 
-/** What the page's worker gets: words, a key of the notice that it replaces, and a path. */
+/**
+ * The payload for the page's worker: text, a key of the notification that it replaces, and a path.
+ */
 export interface PushMessage {
   title: string
   body: string

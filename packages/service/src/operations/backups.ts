@@ -26,7 +26,7 @@ interface BackupsParts {
   /** The status that each backup leaves. */
   file: string
   audit: Pick<AuditLog, 'page' | 'write'>
-  /** Of several services one writes the lines. */
+  /** One of several services writes the lines. */
   leads: () => boolean
   log: Logger
 }

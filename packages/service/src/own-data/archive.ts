@@ -24,7 +24,7 @@ import { type FolderReader, type ZipFilling, addFolder, safeName } from './folde
 const PAGE = 100
 const OUTPUT_PIECE_BYTES = 256 * 1024
 
-/** What the agent has told of this person before the archive was begun. */
+/** The agent's data about this person, collected before the archive began. */
 interface OfAgent {
   rules: RuleList
   secrets: SecretList

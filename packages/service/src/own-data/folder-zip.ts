@@ -36,7 +36,7 @@ interface ZippedFolder {
   name: string
   /** Its first page. */
   first: DirectoryList
-  /** Of what is in it, these paths. */
+  /** Only these paths of it. */
   only?: readonly string[] | undefined
 }
 
@@ -73,7 +73,7 @@ export function zipFolder(
   return streamZip((into) => addFolder(into, reader, folder), ended)
 }
 
-/** As `zipFolder`, into a zip file that has more. */
+/** `zipFolder`, into a zip file that has more. */
 export async function addFolder(
   { zip, signal }: ZipFilling,
   reader: FolderReader,
@@ -101,7 +101,7 @@ export async function addFolder(
     )
 }
 
-/** What a zip file can say. */
+/** The range of times in a zip file. */
 const [EARLIEST, LATEST] = [Date.UTC(1980, 0, 2), Date.UTC(2107, 11, 30)]
 
 interface AddedFile {
@@ -131,7 +131,7 @@ async function addFile(zip: ZipFile, reader: FolderReader, { at, to, mtime, left
   await finished(bytes)
 }
 
-/** As long as the file was at first: a log that grows is in it up to there. */
+/** The file up to its length at the start: a growing log is included up to there. */
 async function* bytesOf(
   reader: FolderReader,
   at: string,

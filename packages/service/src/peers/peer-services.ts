@@ -1,6 +1,7 @@
 /**
- * The other services on the same PostgreSQL: what ends for a person at one ends at all, and one of
- * them runs what may run once. Of a file there is one service, which leads and tells nothing.
+ * The other services on the same PostgreSQL: a sign-in that ends at one ends at all, and one of
+ * them runs the work that may run once. On a file there is one service, which leads and notifies
+ * nobody.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { messageOf } from '@sandlot/shared/base/errors'
@@ -14,7 +15,7 @@ import type { Logger } from '../log.ts'
 import { type EndedForSockets, type Sockets, endedForSockets } from '../socket/sockets.ts'
 
 interface FellowsParts {
-  /** Where the accounts are. */
+  /** The location of the accounts. */
   where: string
   accounts: Pick<AccountsStore, 'services' | 'signIns'>
   sockets: Pick<Sockets, 'endedElsewhere' | 'people'>
@@ -30,21 +31,21 @@ interface FellowsParts {
 /** Milliseconds. */
 const LOOK_MS = 1_000
 const RETRY_MS = 1_000
-/** Tries to tell the others; after them the database has been away for minutes. */
+/** Tries to notify the others; after them the database has been unreachable for minutes. */
 const MOST_TRIES = 300
 const LEADER = 'sandlot service schedules'
 const SET_UP = 'set_up'
 
 const told = z.object({ from: z.string(), ended: endedForSockets.optional() })
 
-/** Tells every running service, by a program that is none. */
+/** Notifies every running service, from a program that is none. */
 export function tellServices(services: ServicesStore, ended: EndedForSockets): Promise<void> {
   return services.tell(ended.what, JSON.stringify({ from: 'operator', ended } satisfies z.input<typeof told>))
 }
 
 export class PeerServices {
   readonly #parts: FellowsParts
-  /** Of this service, as long as it runs. */
+  /** The id of this service while it runs. */
   readonly id = newId('r')
   readonly #ended = new AbortController()
   #listener: ChangeListener | undefined
@@ -81,7 +82,7 @@ export class PeerServices {
     look()
   }
 
-  /** Whether this service runs what may run once. False before `start`. */
+  /** Whether this service runs the work that may run once. False before `start`. */
   leads(): boolean {
     return this.#listener?.leads() ?? false
   }
@@ -94,7 +95,7 @@ export class PeerServices {
     this.#tell(SET_UP, { from: this.id })
   }
 
-  /** Resolves when everything was told. */
+  /** Resolves when all notifications are sent. */
   async close(): Promise<void> {
     this.#ended.abort()
     clearInterval(this.#timer)
@@ -137,7 +138,7 @@ export class PeerServices {
 
   async #end(ended: EndedForSockets): Promise<void> {
     const { accounts, sockets, onRemoved } = this.#parts
-    // Told a moment ago: a sign-in that began since then goes on.
+    // Notified a moment ago: a sign-in that began since then stays.
     const left =
       ended.what === 'sign_ins_ended'
         ? new Set((await accounts.signIns.list(ended.userId)).map(({ id }) => id))

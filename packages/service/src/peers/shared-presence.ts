@@ -5,7 +5,7 @@ import type { Logger } from '../log.ts'
 import type { Sockets } from '../socket/sockets.ts'
 
 interface SharedPresenceParts {
-  /** Of this service. */
+  /** The id of this service. */
   id: string
   sockets: Pick<Sockets, 'looking' | 'isLooking' | 'lastLooked'>
   store: ServicesStore
@@ -38,7 +38,7 @@ export class SharedPresence {
     return Math.max(sockets.lastLooked(userId), (await store.presenceOf(userId)).lastLooked)
   }
 
-  /** What it wrote last holds for some seconds, in which pages come back at another service. */
+  /** Its last row holds for some seconds, in which pages reconnect at another service. */
   async close(): Promise<void> {
     clearInterval(this.#timer)
     await this.#writing

@@ -100,7 +100,7 @@ async function reading(config: ServiceConfig, who: string | undefined): Promise<
   }
 }
 
-/** What holds for a person, as the running agent says. */
+/** The effective settings of a person, from the running agent. */
 async function show(
   { users, teams }: Awaited<ReturnType<typeof readAccounts>>,
   who: string,
@@ -130,7 +130,7 @@ async function show(
   }
 }
 
-/** Of any agent that lives. */
+/** The address of any agent that is alive. */
 async function agentPlace({
   sessions,
   agentUrl,

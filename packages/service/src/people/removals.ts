@@ -35,7 +35,7 @@ interface RemovalsParts {
   log: Logger
   /** Whether this service does it, and not another one. */
   leads: () => boolean
-  /** What tests wait for, in milliseconds. */
+  /** Delays of tests, in milliseconds. */
   retryMs?: number | undefined
   slowMs?: number | undefined
 }

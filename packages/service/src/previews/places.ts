@@ -15,7 +15,10 @@ export interface PreviewPlaces {
    * are, that is none of them. Undefined: no host of previews.
    */
   idOf(host: string | undefined): string | null | undefined
-  /** Of a preview, for a page that was asked for at this `Host`. Undefined: there is none. */
+  /**
+   * The origin of a preview, for a page that was requested at this `Host`. Undefined: there is
+   * none.
+   */
   originOf(id: string, host: string | undefined): string | undefined
 }
 

@@ -13,7 +13,7 @@ const HOP_BY_HOP: ReadonlySet<string> = new Set([
   'transfer-encoding',
   'upgrade',
 ])
-/** What would reach beyond the preview's own origin, or what stands for us. */
+/** Headers that would act outside of the preview's own origin, or that identify us. */
 const NOT_FOR_BROWSERS: ReadonlySet<string> = new Set([
   'alt-svc',
   'clear-site-data',
@@ -25,20 +25,20 @@ const NOT_FOR_BROWSERS: ReadonlySet<string> = new Set([
   'strict-transport-security',
 ])
 export const PREVIEW_COOKIE = 'sandlot_preview'
-/** Of our own, with and without the prefixes that browsers know. */
+/** Our own cookies, with and without the prefixes that browsers know. */
 const OUR_COOKIE = /^\s*(__Host-|__Secure-)?sandlot[._-]/i
 
 export type Header = [name: string, value: string]
 
-/** Where the preview is seen, and where it listens inside. */
+/** The preview's outer address, and the program's inside. */
 export interface Ends {
   outside: string
   inside: string
 }
 
 /**
- * Of the request, for the program: it is asked as at home, by the name under which it listens, and
- * gets no cookie of ours.
+ * Headers of the request, for the program: it gets the name under which it listens, and no cookie
+ * of ours.
  */
 export function headersInside(headers: IncomingHttpHeaders, { outside, inside }: Ends): Header[] {
   const named = namedByConnection(headers.connection)
@@ -60,7 +60,7 @@ export function headersInside(headers: IncomingHttpHeaders, { outside, inside }:
   ]
 }
 
-/** Of the answer, for the browser: `raw` are names and values by turns. */
+/** Headers of the answer, for the browser: `raw` has names and values in turn. */
 export function headersOutside(raw: readonly string[], { outside, inside }: Ends): Header[] {
   const pairs: Header[] = []
   for (let at = 0; at + 1 < raw.length; at += 2) pairs.push([raw[at] ?? '', raw[at + 1] ?? ''])

@@ -14,9 +14,9 @@ import type { Sockets } from '../socket/sockets.ts'
 
 const SECRET_CHARS = 32
 const TICKET_MS = 60_000
-/** Of a browser that does not come back. */
+/** The lifetime of the cookie of a browser that does not return. */
 const PASS_MS = 12 * 3_600_000
-/** Age at which a cookie is made anew. */
+/** The age at which a cookie is renewed. */
 const RENEW_MS = 3_600_000
 /** Passes of one person that are held here; one that is not is found again by its cookie. */
 const MOST_PASSES = 24
@@ -25,7 +25,7 @@ const MOST_CONNECTIONS = 32
 const SIGNATURE_CHARS = 64
 const BASE32 = 'abcdefghijklmnopqrstuvwxyz234567'
 
-/** What a ticket and a cookie say. */
+/** The claims of a ticket and of a cookie. */
 const admission = callerMark.extend({ port: z.number() })
 const signed = admission.extend({ at: z.number() })
 
@@ -86,10 +86,7 @@ export class Previews {
     return value === undefined ? undefined : this.#cookieOf(admission.parse(JSON.parse(value)))
   }
 
-  /**
-   * What the browser with this cookie may see of the preview; undefined: nothing. `cookie`: another
-   * to have in its place.
-   */
+  /** The access of the browser with this cookie; undefined: none. `cookie`: a renewed one. */
   async passOf(
     previewId: string,
     key: string | undefined,
@@ -97,7 +94,7 @@ export class Previews {
     const said = key === undefined ? undefined : this.#read(key)
     if (said === undefined || this.idOf(said.userId, said.port) !== previewId) return undefined
     const age = Date.now() - said.at
-    // Until it is made anew, a cookie does not tell of later visits.
+    // Until its renewal, a cookie does not record later visits.
     if (age > PASS_MS + RENEW_MS) return undefined
     const { at: _at, ...mark } = said
     const name = JSON.stringify([said.via, said.id, said.port])
@@ -136,7 +133,7 @@ export class Previews {
       send: () => undefined,
       close: end,
     })
-    // What ended until now was not told to this pass.
+    // A sign-in that ended before now was not reported to this pass.
     const caller = await findMarked(accounts, said)
     const known = this.#passes.get(name)
     if (caller === undefined || !mayLookIn(caller) || known !== undefined) end()

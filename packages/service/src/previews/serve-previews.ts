@@ -45,7 +45,7 @@ interface Parts {
   log: Logger
 }
 
-/** What a browser that does not get in reads. */
+/** The page for a browser without access. */
 const ENDED = 'This preview has ended, or was never opened in this browser. Open it again in Sandlot.'
 const FOREIGN = 'Another site asked for this preview, so it is not shown.'
 
@@ -181,7 +181,7 @@ export class PreviewServer {
     await Promise.allSettled([pipeline(socket, inside), pipeline(inside, socket)])
   }
 
-  /** Who asks, and cookies for them. Throws `forbidden`. */
+  /** The caller, and their cookies. Throws `forbidden`. */
   async #pass(
     { headers, method }: IncomingMessage,
     id: string,
@@ -218,7 +218,7 @@ export class PreviewServer {
 
 interface Answered {
   answer: IncomingMessage
-  /** Where the program took another protocol: the connection, and what has come over it. */
+  /** Set when the program switched protocols: the connection, and the bytes received on it. */
   joined?: { socket: Duplex; first: Buffer }
 }
 
@@ -264,7 +264,7 @@ function refuseRaw(socket: Duplex, error: unknown): void {
 function refusalOf(error: unknown): { status: number; headers: Record<string, string>; page: string } {
   const known = error instanceof SandlotError
   const words = known ? error.message : 'The program in the sandbox did not answer as a web server does.'
-  // What is missing is the program, not the page.
+  // The program is missing, not the page.
   const status = !known || error.code === 'not_found' ? 502 : error.status
   const text = words.replaceAll(/[&<>]/g, (sign) => `&#${sign.charCodeAt(0)};`)
   const page = `<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Preview</title><style>body{font:16px/1.5 system-ui;max-width:36rem;margin:20vh auto;padding:0 1.5rem;color-scheme:light dark;background:Canvas;color:CanvasText}</style><p>${text}</p></html>`

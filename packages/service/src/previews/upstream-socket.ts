@@ -12,7 +12,7 @@ import type { Pass, Previews } from './previews.ts'
 const IDLE_MS = 30 * 60_000
 /** … and one that no request uses. */
 const FREE_MS = 10_000
-/** Of one browser at once; further requests wait for one of them. */
+/** The most connections of one browser at once; further requests wait for one of them. */
 const MOST_SOCKETS = 12
 
 const MOST_LISTENERS = 20

@@ -13,11 +13,11 @@ type Rules = Pick<
 
 interface Reading {
   identity: ExternalIdentity
-  /** What was unexpected in the claims; for the log. */
+  /** Unexpected claims, for the log. */
   notes: string[]
 }
 
-/** Of one sign-in; Entra sends at most 200, and a directory can hold more than is of use. */
+/** The most groups of one sign-in; Entra sends at most 200, and a directory may hold many more. */
 const MAX_GROUPS = 1_000
 const MAX_GROUP_CHARS = 256
 const SHOWN_GROUPS = 10
@@ -75,7 +75,7 @@ function refusalOf(
   return undefined
 }
 
-/** None is an empty set. What was not told, or cannot be read, says nothing about a person. */
+/** None is an empty set. An absent or unreadable claim means nothing about a person. */
 type Groups = ReadonlySet<string> | 'not told'
 
 function readGroups(

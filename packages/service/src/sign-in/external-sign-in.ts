@@ -13,7 +13,7 @@ import type { Logger } from '../log.ts'
 import type { Sockets } from '../socket/sockets.ts'
 import type { OidcProvider } from './oidc-provider.ts'
 
-/** What the groups of a sign-in give and take. */
+/** The actor of changes that come from a sign-in's groups. */
 const GROUPS = { id: 'groups', name: 'Groups of the sign-in' }
 const PROBLEM_MS = 10 * 60_000
 const MAX_PROBLEMS = 1_000
@@ -28,7 +28,7 @@ interface ExternalSignInOptions {
   log: Logger
 }
 
-/** Where the browser goes next, with these cookies. */
+/** The browser's next address, with these cookies. */
 interface Finished {
   to: string
   setCookies: string[]
@@ -62,7 +62,7 @@ export class ExternalSignIn {
     return this.#accounts.external.begin(this.#find(id), ownPath(returnTo))
   }
 
-  /** As `begin`, for the account that this `Cookie` header signs in. */
+  /** `begin`, for the account that this `Cookie` header signs in. */
   beginLink(id: string, returnTo: string | undefined, cookie: string): Promise<ExternalBegin> {
     return this.#accounts.external.beginLink(this.#find(id), ownPath(returnTo), cookie)
   }
@@ -212,7 +212,7 @@ export class ExternalSignIn {
     return `${back}${back.includes('?') ? '&' : '?'}problem=${id}`
   }
 
-  /** What groups gave goes with them; the sign-ins have ended already. */
+  /** Removes roles and teams from groups; the sign-ins have ended already. */
   async #exclude(user: string): Promise<void> {
     try {
       await this.#applyGroups(user, { role: null, teams: [] })

@@ -31,9 +31,9 @@ import { type Claims, readClaims } from './claims.ts'
 const RETRY = { firstMs: 2_000, longestMs: 5 * 60_000 }
 /** A document is read again after so long: endpoints move. */
 const STALE_MS = 60 * 60_000
-/** Of OpenID Connect Core, 2. */
+/** OpenID Connect Core, section 2. */
 const MAX_SUBJECT_CHARS = 255
-/** How far the clocks of the provider and of this machine may be apart. */
+/** The most that the clocks of the provider and of this machine may differ. */
 const CLOCK_SECONDS = 60
 /** An ID token comes straight from the token endpoint. */
 const MAX_TOKEN_SECONDS = 10 * 60
@@ -206,8 +206,8 @@ export class OidcProvider implements ExternalProvider {
   }
 
   /**
-   * Claims that only the user info endpoint has. Where it does not answer as it should the ID token
-   * alone counts: what is missing then was not told.
+   * Claims that only the user info endpoint has. If it fails, the ID token alone counts: missing
+   * claims are then absent ones.
    */
   async #userInfo(
     idClaims: Claims,
@@ -265,7 +265,7 @@ export class OidcProvider implements ExternalProvider {
     } catch (error) {
       if (this.#closing.signal.aborted) return
       if (this.#state.is === 'ready') {
-        // What was read before still holds; the next hour tries again.
+        // The previous keys still hold; the next hour tries again.
         this.#state = { ...this.#state, readAt: Date.now() }
         this.#log.warn({ problem: messageOf(error) }, 'its discovery could not be read again')
         return

@@ -8,15 +8,15 @@ import type { UserTraffic } from '../auth/user-traffic.ts'
 import { answerPings, keepAlive } from '@sandlot/shared/node/keep-alive'
 import type { Sockets } from './sockets.ts'
 
-/** Bytes on their way to a peer above which its sender waits, and below which it goes on. */
+/** Bytes on their way to a peer above which its sender waits, and below which it resumes. */
 const MOST_WAITING_BYTES = 1024 * 1024
 const FEW_WAITING_BYTES = 256 * 1024
 
-/** What a peer may be told as its close code. */
+/** Close codes that a peer may be sent. */
 const isSendable = (code: number): boolean =>
   (code >= 1000 && code <= 1014 && ![1004, 1005, 1006].includes(code)) || (code >= 3000 && code <= 4999)
 
-/** What an end gets to read what was sent before the close. */
+/** Time for an end to read data sent before the close, in milliseconds. */
 const CLOSE_GRACE_MS = 5_000
 
 /** `agent` is paused, as it was opened; it is read from here on. */

@@ -25,7 +25,7 @@ import type { Sockets } from './sockets.ts'
  * Bytes that may wait for one reader. A slower one is dropped and resumes, further on each time.
  */
 export const SLOW_READER_BYTES = 16 * 1024 * 1024
-/** What a dropped reader gets to read the close frame. */
+/** Time for a dropped reader to read the close frame, in milliseconds. */
 const CLOSE_GRACE_MS = 5_000
 
 export interface ChatSocketOptions extends Omit<ChatOptions, 'send' | 'user' | 'mayMakeRules'> {

@@ -16,7 +16,7 @@ const written = new Recent<SessionEvent, string>()
 
 interface EventGroup {
   sessionId: string
-  /** As JSON. */
+  /** Events as JSON. */
   events: string[]
 }
 

@@ -1,6 +1,6 @@
 /**
- * Tells everybody who sees a chat how its line in the list has changed: its owner at once, others
- * as their share is now, and those who lost it that it is gone. Of one chat in the agent's order.
+ * Sends the changed row of a chat to everybody who sees it: the owner's at once, others' by their
+ * current share, and its removal to those who lost it. One chat's changes keep the agent's order.
  */
 import type { Readers, SessionChanged } from '@sandlot/shared/acp/meta'
 import { createKeyedLock } from '@sandlot/shared/async/keyed-lock'

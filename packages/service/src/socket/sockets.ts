@@ -22,14 +22,14 @@ export const CLOSE = {
   signedOut: 4401,
   /** Read too slowly: reconnect and resume. */
   slowReader: 4008,
-  /** What this person may do has changed: reconnect and resume. */
+  /** The person's permissions have changed: reconnect and resume. */
   personChanged: 4009,
 } as const
 
 /** Tabs of one user; more are a fault of the client. */
 export const MAX_SOCKETS_PER_USER = 50
 
-/** What ends, or begins anew, for sockets of a person, at whichever service they are. */
+/** Events that end, or restart, a person's sockets, at whichever service they are. */
 export const endedForSockets = z.discriminatedUnion('what', [
   z.object({ what: z.literal('sign_in_ended'), signInId: z.string() }),
   z.object({
@@ -70,8 +70,8 @@ export class Sockets {
   }
 
   /**
-   * Returns the function that removes it. What ended after its caller was looked up and before this
-   * was not told to it, so that is asked again.
+   * Returns the function that removes it. An end between the look-up of its caller and this call
+   * was not reported to it, so that is checked again.
    */
   add(socket: OpenSocket): () => void {
     const userId = socket.caller.account.id
@@ -100,12 +100,12 @@ export class Sockets {
     else if (this.#seen.delete(socket)) this.#lastSeen.set(account.id, Date.now())
   }
 
-  /** Whether a page of this person is seen. */
+  /** Whether a page of this person is visible. */
   isLooking(userId: string): boolean {
     return [...(this.#open.get(userId) ?? [])].some((socket) => this.#seen.has(socket))
   }
 
-  /** As of `Presence`. */
+  /** See `Presence`. */
   lastLooked(userId: string): number {
     return this.#lastSeen.get(userId) ?? 0
   }
@@ -150,7 +150,7 @@ export class Sockets {
     this.#end({ what: 'key_deleted', keyId })
   }
 
-  /** Of what another service has told. `left`: sign-ins that this person has now. */
+  /** An event from another service. `left`: the remaining sign-ins of this person. */
   endedElsewhere(ended: EndedForSockets, left: ReadonlySet<string> = new Set()): void {
     switch (ended.what) {
       case 'sign_in_ended':

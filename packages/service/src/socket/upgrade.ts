@@ -31,7 +31,7 @@ interface UpgradeOptions extends Omit<ChatSocketOptions, 'caller' | 'accessTo'> 
   sessions: Sessions
 }
 
-/** Of one message of a byte stream. */
+/** The most bytes of one message of a byte stream. */
 const MAX_PIECE_BYTES = 1024 * 1024
 
 type OnUpgrade = (request: IncomingMessage, socket: Duplex, head: Buffer) => void
@@ -74,7 +74,7 @@ export function makeUpgrade(options: UpgradeOptions): OnUpgrade {
     await traffic.request(first.account.id, 'stream')
     const agent = await openStream(options.agent, agentUserOf(first))
     try {
-      // Opening takes a while: the sign-in may have ended meanwhile.
+      // Opening takes a while: the sign-in may have ended in between.
       const caller = await admit(request, 'exec')
       if (socket.destroyed) return agent.terminate()
       bytes.handleUpgrade(request, socket, head, (browser) =>

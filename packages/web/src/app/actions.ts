@@ -48,7 +48,7 @@ export interface PaletteGroup {
   items: readonly PaletteItem[]
 }
 
-/** What only the page's frame can do. */
+/** Actions of the page's frame. */
 export interface FrameActions {
   toggleSidebar: () => void
   share: () => void

@@ -90,7 +90,7 @@ export function App() {
 
 const BEFORE_SIGN_IN = ['/setup', '/sign-in', '/reset']
 
-/** Where who is here belongs: `path` itself, wherever it may be. */
+/** The address for this sign-in state: `path` itself, wherever it may be. */
 function addressOf(who: Who, path: string): string {
   switch (who.state) {
     case 'nobody':

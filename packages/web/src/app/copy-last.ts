@@ -21,7 +21,7 @@ function answers(entries: Entries): string[] {
     .toReversed()
 }
 
-/** What stands between the fences of a Markdown text; one that is still open counts too. */
+/** The code blocks of a Markdown text, an open one too. */
 function codeBlocks(text: string): string[] {
   const blocks: string[] = []
   let open: { fence: string; lines: string[] } | null = null

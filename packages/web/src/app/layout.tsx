@@ -176,7 +176,7 @@ function focusComposer() {
   document.getElementById('composer')?.focus()
 }
 
-/** Of the chat on the screen; empty while there is none. */
+/** The title of the open chat; empty while there is none. */
 function useTitle(): string {
   return useChatState((state) => {
     const { activeId } = state

@@ -49,7 +49,7 @@ export default function Palette(props: { frame: FrameActions; typed: string; onC
               <Search className="size-4 shrink-0 text-faint" aria-hidden />
               <Autocomplete.Input
                 aria-label="Find a chat or an action"
-                // Behind what was typed already, not over it.
+                // After the typed text, not over it.
                 onFocus={({ currentTarget }) =>
                   currentTarget.setSelectionRange(currentTarget.value.length, currentTarget.value.length)
                 }

@@ -62,7 +62,7 @@ export default function SignedIn(props: { me: Me; onSignedOut: () => void; onSta
             if (error instanceof ApiError && error.code === 'unauthenticated') latest.current.onSignedOut()
           })
         },
-        // Only from the new chat: a page opened meanwhile stays.
+        // Only from the new chat: a page opened in the meantime stays.
         onSessionStarted: (sessionId) => {
           moveDraft(unsent, sessionId)
           attachments.started(sessionId)
@@ -186,9 +186,7 @@ function DocumentTitle(props: { settings: boolean }) {
   return null
 }
 
-/**
- * Tell who looks elsewhere that a chat waits for them or is done, by a notification of the browser.
- */
+/** A browser notification for a reader who looks elsewhere: a chat waits for them or is done. */
 const WORDS: Record<News['what'], string> = { waiting: 'Sandlot needs you', done: 'Sandlot is done' }
 
 /** `onOpen`: the person wants to see that chat. */

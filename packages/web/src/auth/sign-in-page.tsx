@@ -64,7 +64,7 @@ function Ways(props: {
 }) {
   const { providers, local, reset } = props.ways
   const [password, setPassword] = useState('')
-  // Where the form is for administrators alone it does not stand in everybody's way.
+  // A form for administrators alone is folded away for everybody else.
   const [formShown, setFormShown] = useState(local === 'all' || providers.length === 0)
   const cameBack = useProviderProblem()
   const { busy, problem, onSubmit } = useSubmit(async () => {
@@ -133,7 +133,7 @@ function QuietButton(props: { onClick: () => void; children: ReactNode }) {
   )
 }
 
-/** What a provider's sign-in failed of, from which the browser has just come back. */
+/** The error of a provider's sign-in from which the browser has just returned. */
 function useProviderProblem(): string | null {
   const [problem, setProblem] = useState<string | null>(null)
   useEffect(() => {

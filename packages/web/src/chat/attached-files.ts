@@ -12,7 +12,7 @@ export function withAttachedFiles(words: string, paths: readonly string[]): stri
   return [words, lines].filter((part) => part !== '').join('\n\n')
 }
 
-/** What `withAttachedFiles` was made of. */
+/** Reverses `withAttachedFiles`. */
 export function readAttachedFiles(text: string): { words: string; paths: string[] } {
   const lines = text.split('\n')
   const paths: string[] = []

@@ -20,7 +20,7 @@ const SAVED_AS = [
   { format: 'json', name: 'JSON', icon: Braces },
 ]
 
-/** What can be done with the chat on the screen as a whole. Nothing while there is none. */
+/** Actions on the open chat as a whole. Nothing while there is none. */
 export function ChatMenu(props: { title: string; onShare: () => void; onRename: () => void }) {
   const sessionId = useChatState((state) => state.activeId)
   const known = useChatState(
@@ -75,7 +75,7 @@ export function ChatMenu(props: { title: string; onShare: () => void; onRename: 
   )
 }
 
-/** The service tells the new name to all tabs. */
+/** The service sends the new name to all tabs. */
 export function RenameDialog(props: { sessionId: string; title: string; onClose: () => void }) {
   const [title, setTitle] = useState(props.title)
   const { busy, problem, onSubmit } = useSubmit(async () => {

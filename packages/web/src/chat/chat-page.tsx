@@ -184,7 +184,7 @@ export function ChatPage(props: { sessionId: string | null }) {
           <div className="min-h-0 flex-1 overflow-y-auto">
             <div className="mx-auto flex min-h-full w-full max-w-[48rem] items-center px-4 sm:px-6">
               <EmptyChat
-                // What is typed or attached stays where it is.
+                // Typed text and attachments stay in place.
                 onIdea={(text) => say(text, [])}
               />
             </div>
@@ -220,7 +220,7 @@ export function ChatPage(props: { sessionId: string | null }) {
             busy={busy}
             stopping={stopping}
             onStop={() => chat.stopPrompt(sessionId)}
-            // What is not the owner's never joins a prompt that runs.
+            // Only the owner's message may join a running prompt.
             placeholder={owner !== null && busy ? 'Sent when what runs has ended…' : undefined}
             mode={
               owner !== null
@@ -359,7 +359,7 @@ function Watching({ owner }: { owner: Author }) {
   )
 }
 
-/** Where what is asked here runs. */
+/** The sandbox in which this prompt runs. */
 function InSandboxOf({ owner, ceiling }: { owner: Author; ceiling: Mode | null }) {
   return (
     <span

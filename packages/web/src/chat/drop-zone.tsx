@@ -38,7 +38,7 @@ export function DropZone(props: {
         const { files, folders, entries } = splitDrop(event.dataTransfer, ATTACHED)
         if (files.length > 0) props.onFiles(files)
         if (folders.length === 0) return
-        // What takes files says that these files cannot be seen by the chat.
+        // The handler of files reports that the chat cannot show these.
         if (props.onlyImages) return props.onFiles([...event.dataTransfer.files])
         // There is their progress, and what is there already is asked about.
         useWorkspace.getState().open('files')

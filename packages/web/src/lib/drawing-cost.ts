@@ -1,6 +1,6 @@
 /**
  * Cost of drawing an SVG, before a browser tries. References multiply: a few kilobytes of nested
- * `<use>`, patterns, masks or filters are billions of shapes, and no browser can be told to stop.
+ * `<use>`, patterns, masks or filters are billions of shapes, and no browser can stop.
  */
 
 /** Shapes, about a second of drawing on a small machine. A plot of 20,000 points costs 40,000. */
@@ -28,7 +28,7 @@ export function isTooComplex(svg: string): boolean {
     if (!targets.has(element.id)) targets.set(element.id, element)
   const styles = [...document.querySelectorAll('style')].map(({ textContent }) => textContent).join('\n')
   const known = new Map<Element, number>()
-  /** Of what style sheets refer to, which may be any element's. */
+  /** Elements that style sheets refer to, which may be any. */
   let styled = 0
 
   const costOf = (element: Element, depth: number): number => {

@@ -8,8 +8,8 @@ import { browserStorage } from './storage.ts'
 const KEY = 'sandlot.notifications'
 
 /**
- * `impossible`: this browser, or a page without HTTPS, has none. `blocked`: the browser was told
- * never to.
+ * `impossible`: this browser, or a page without HTTPS, has none. `blocked`: the browser is set
+ * never to show any.
  */
 type NotificationState = 'impossible' | 'blocked' | 'off' | 'on'
 
@@ -68,7 +68,7 @@ export function notify(title: string, options: { body: string; tag: string; onCl
 
 const SOUND_KEY = 'sandlot.sound'
 const SOUNDED_KEY = 'sandlot.sounded'
-/** Of several tabs one sounds. */
+/** One of several tabs plays the sound. */
 const ONE_SOUND_MS = 1_000
 
 function isSoundOn(): boolean {

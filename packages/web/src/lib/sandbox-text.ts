@@ -62,7 +62,7 @@ export function cpuShare(
   cpus: number,
 ): number {
   const passed = now.at - before.at
-  // It was started again meanwhile.
+  // It was restarted in between.
   if (passed <= 0 || now.cpuMs < before.cpuMs) return 0
   return Math.min(1, (now.cpuMs - before.cpuMs) / passed / cpus)
 }

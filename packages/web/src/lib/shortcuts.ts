@@ -18,7 +18,7 @@ export type Shortcut =
   | 'reject-all'
   | 'pending'
 
-/** What each key does, for people. `Mod` is Cmd on a Mac and Ctrl elsewhere. */
+/** The action of each key, for people. `Mod` is Cmd on a Mac and Ctrl elsewhere. */
 const WORDS: Record<Shortcut, { keys: string; does: string }> = {
   stop: { keys: 'Esc', does: 'Stop the agent' },
   allow: { keys: 'Ctrl+Alt+Enter', does: 'Bring the first call that waits into view, and allow it there' },
@@ -64,14 +64,14 @@ const FIXED: ReadonlySet<Shortcut> = new Set(['stop', 'focus-composer'])
 
 export const keysOf = (shortcut: Shortcut, own: OwnKeys): string => own[shortcut] ?? WORDS[shortcut].keys
 
-/** Whose keys these are; undefined: they are free. */
+/** The shortcut that uses these keys; undefined: they are free. */
 export function doneBy(keys: string, own: OwnKeys): Shortcut | undefined {
   return SHORTCUTS.find((shortcut) => keysOf(shortcut, own) === keys)
 }
 
 export const doesWhat = (shortcut: Shortcut): string => WORDS[shortcut].does
 
-/** As in `WORDS`, where it may be a shortcut: with Ctrl or Cmd, or with Ctrl and Alt. */
+/** The form of `WORDS`, if it may be a shortcut: with Ctrl or Cmd, or with Ctrl and Alt. */
 export function keysOfPress(press: KeyPress): string | undefined {
   const { key, ctrlKey, altKey, shiftKey } = press
   if (['Control', 'Meta', 'Alt', 'AltGraph', 'Shift', 'Escape', 'Dead', 'Process'].includes(key)) return
@@ -89,8 +89,8 @@ interface KeyPress {
 }
 
 /**
- * What a key means, or undefined. Ctrl and Cmd are the same, except with Alt, where Ctrl is Ctrl
- * everywhere. `own`: chosen keys, which ours give way to.
+ * The shortcut of a key, or undefined. Ctrl and Cmd are the same, except with Alt, where Ctrl is
+ * Ctrl everywhere. `own`: chosen keys, which take precedence.
  */
 export function shortcutOf(press: KeyPress, own: OwnKeys): Shortcut | undefined {
   const keys = keysOfPress(press)
@@ -121,7 +121,7 @@ const WITH_SHIFT: Readonly<Record<string, Shortcut | undefined>> = {
   s: 'toggle-sidebar',
   e: 'toggle-workspace',
   c: 'copy-reply',
-  // What Shift makes of it differs between keyboards.
+  // The shifted character differs between keyboards.
   ';': 'copy-code',
   ':': 'copy-code',
   backspace: 'delete-chat',

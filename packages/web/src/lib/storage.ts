@@ -32,7 +32,7 @@ export function storageOfPerson(storage: KeyValue, userId: string): KeyValue {
   }
 }
 
-/** Where what is not sent yet is kept, for this session or (null) for a new chat. */
+/** Storage of unsent text, for this session or (null) for a new chat. */
 export type UnsentStorage = (sessionId: string | null) => KeyValue
 
 /**

@@ -43,7 +43,7 @@ export function useTheme(): Theme {
   return useSyncExternalStore(onPaint, chosenTheme)
 }
 
-/** What is on the screen: the system's, where that was chosen. */
+/** The theme on the screen: the system's, where that was chosen. */
 export function useIsDark(): boolean {
   return useSyncExternalStore(onPaint, () => document.documentElement.dataset['theme'] === 'dark')
 }

@@ -23,7 +23,7 @@ export function costWords({ cost, unpriced }: Pick<CountedUsage, 'cost' | 'unpri
   return unpriced > 0 ? `at least ${dollarWords(cost)}` : dollarWords(cost)
 }
 
-/** Beside a sum with answers of unknown cost; undefined: there are none. */
+/** A note next to a sum with answers of unknown cost; undefined: there are none. */
 export function unpricedWords({ unpriced }: Pick<CountedUsage, 'unpriced'>): string | undefined {
   if (unpriced === 0) return undefined
   return `${formatCount(unpriced, 'answer')} of unknown cost`

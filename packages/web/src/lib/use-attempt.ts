@@ -3,7 +3,7 @@ import { useEffect, useState } from 'react'
 
 interface Attempt {
   busy: boolean
-  /** What went wrong at the last try. */
+  /** The error of the last try. */
   problem: string | null
   /**
    * Try it; one thing at a time. Never rejects. `again`: the last problem is shown until it is
@@ -12,7 +12,7 @@ interface Attempt {
   attempt: (work: () => Promise<void>, again?: 'again') => Promise<void>
 }
 
-/** What a form tries at the service, and what became of it. */
+/** A form's request to the service, and its outcome. */
 export function useAttempt(): Attempt {
   const [problem, setProblem] = useState<string | null>(null)
   const [busy, setBusy] = useState(false)
@@ -35,7 +35,7 @@ export function useAttempt(): Attempt {
 export function useOnShow(work: () => void, about?: string): void {
   useEffect(() => {
     work()
-    // `work` is made anew by each drawing, and does the same.
+    // `work` is a new function in each render, and does the same.
     // oxlint-disable-next-line react-hooks/exhaustive-deps
   }, [about])
 }

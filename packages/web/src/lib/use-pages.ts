@@ -7,7 +7,7 @@ const PAUSE_MS = 150
 
 interface Page<Item> {
   items: readonly Item[]
-  /** Where the page behind it begins; null: there is none. */
+  /** The start of the next page; null: there is none. */
   next: number | null
 }
 
@@ -57,7 +57,7 @@ export function usePages<Item>(
     if (found.state !== 'found' || found.next === null) return null
     try {
       const page = await fetchPage(found.next)
-      // Unless something else was found meanwhile.
+      // Unless a newer search has finished.
       setFound((now) =>
         now.state === 'found' && now.wanted === found.wanted && now.next === found.next
           ? { ...now, items: [...now.items, ...page.items], next: page.next }

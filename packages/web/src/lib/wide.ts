@@ -3,7 +3,7 @@ import { useSyncExternalStore } from 'react'
 const WIDE = '(min-width: 768px)'
 const WIDER = '(min-width: 1100px)'
 
-/** Whether there is room for a list beside a page. */
+/** Whether there is room for a list next to a page. */
 export function useIsWide(): boolean {
   return useMediaQuery(WIDE)
 }

@@ -17,7 +17,7 @@ const OWN_SETTINGS = ['htmlLabels', 'themeCSS', 'fontFamily', 'themeVariables', 
 
 type Drawn = { state: 'drawing' } | { state: 'drawn'; src: string } | { state: 'wrong'; why: string }
 
-/** Of one height whatever it shows, so that nothing moves when the picture comes. */
+/** Its height is fixed, so that nothing moves when the picture comes. */
 export default function Diagram(props: { source: string }) {
   const { source } = props
   const dark = useIsDark()
@@ -111,7 +111,7 @@ function draw(source: string, dark: boolean): Promise<string> {
   return drawing
 }
 
-/** As XML, which a picture has to be, and of its own size. */
+/** The markup as XML, which a picture has to be, with its own size. */
 function pictureOf(markup: string): string {
   const svg = new DOMParser().parseFromString(markup, 'text/html').querySelector('svg')
   if (svg === null) throw new Error('there is no picture.')

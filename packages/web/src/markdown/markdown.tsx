@@ -45,7 +45,7 @@ function textOf(node: ReactNode): string {
 const MathText = lazy(() => import('./math.tsx'))
 const Diagram = lazy(() => import('./diagram.tsx'))
 
-/** Where in the workspace the text is: what it names is beside it. Empty: at the top. */
+/** The folder of the text in the workspace: names are relative to it. Empty: the top. */
 const Folder = createContext('')
 export const MarkdownFolder = Folder.Provider
 
@@ -275,12 +275,9 @@ const CodeBlock = memo(function CodeBlock(props: { code: string; language: strin
   )
 })
 
-/*
- * What would not be seen in the text of a message becomes a `mark`, which the page shows as it does
- * everywhere.
- */
+/* Invisible characters of a message become a `mark`, which the page shows as it does everywhere. */
 
-/** As much of a node of the HTML tree as is looked at. */
+/** The inspected part of a node of the HTML tree. */
 interface TreeNode {
   type: string
   tagName?: string

@@ -14,13 +14,13 @@ const PATTERN = new RegExp(
     String.raw`(?<!\\)\$\$(?<dollars>(?:(?!\n\s*\n)[^$]|\\\$)+)\$\$`,
     String.raw`\\\[(?<square>(?:(?!\n\s*\n)[^])+?)\\\]`,
     String.raw`\\\((?<round>(?:(?!\n\s*\n)[^])+?)\\\)`,
-    // As Pandoc has it, so that prices stay prices and names of a shell names.
+    // Pandoc's rule, so that prices stay prices and shell variables stay names.
     String.raw`(?<![\\$\w])\$(?<dollar>(?=[^\s$])(?:\\.|[^\\$\n\x60])+?(?<=\S))\$(?![\w$])`,
   ].join('|'),
   'g',
 )
 
-/** Of which an unfinished text may end: the rest is its beginning. */
+/** Possible ends of an unfinished text: the rest is its beginning. */
 const UNFINISHED = /(?<=^|\n)(?<before>[ \t>]*)(?:\$\$|\\\[)(?<rest>(?:(?!\n\s*\n|\$\$|\\\])[^])*)$/
 
 export function withMath(text: string, streaming: boolean): string {
@@ -38,7 +38,7 @@ export function withMath(text: string, streaming: boolean): string {
   return done.replace(UNFINISHED, (_whole, before: string, rest: string) => before + fence(before, rest))
 }
 
-/** What `withMath` made of inline math; undefined: it is other code. */
+/** The inline math that `withMath` made; undefined: it is other code. */
 export function mathInCode(code: string): string | undefined {
   return code.startsWith(MARK) ? code.slice(MARK.length) : undefined
 }

@@ -13,7 +13,7 @@ import { usePicture } from './use-picture.ts'
 export function WorkspaceLink(props: { path: string; children: ReactNode }) {
   const { access } = useReading()
   const { openFile } = useWorkspace()
-  // Of a workspace that is not the reader's.
+  // Another user's workspace has no links.
   if (access !== 'own') return <>{props.children}</>
   return (
     <a

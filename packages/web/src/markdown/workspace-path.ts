@@ -25,7 +25,7 @@ export function workspacePath(address: string | undefined, folder = ''): string 
 }
 
 /**
- * Of a path in code: only one that says whose it is. Most names in code are no files of the
+ * The path in a code span, only if it is explicit. Most names in code are no files of the
  * workspace.
  */
 export function workspacePathInCode(text: string): string | undefined {

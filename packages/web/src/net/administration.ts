@@ -26,7 +26,7 @@ export function fetchSandboxes(): Promise<SandboxesView> {
   return call(sandboxesView, 'GET', '/api/admin/sandboxes')
 }
 
-/** What these use now, those that are awake. */
+/** Current use of these sandboxes, of those that are awake. */
 export async function fetchUses(userIds: readonly string[]): Promise<SandboxUses['uses']> {
   let uses: SandboxUses['uses'] = {}
   for (let from = 0; from < userIds.length; from += MOST_MEASURED) {

@@ -60,13 +60,13 @@ export function zipUrl(...paths: readonly string[]): string {
   return `/api/files/zip?${paths.map((path) => `path=${encoded(path)}`).join('&')}`
 }
 
-/** Where the bytes of a file are. `download` makes the browser save it. */
+/** The URL of a file's bytes. `download` makes the browser save it. */
 export function fileUrl(path: string, options: { download?: boolean } = {}): string {
   const url = `/api/files/content?path=${encodeURIComponent(path)}`
   return options.download === true ? `${url}&download=1` : url
 }
 
-/** Of an absolute path, as calls name it; null when it is not in the workspace. */
+/** The path in the workspace of an absolute path of a call; null when it is outside. */
 export function pathInWorkspace(path: string): string | null {
   return /^\/workspace\/(.+)$/.exec(path)?.[1] ?? null
 }
@@ -77,7 +77,7 @@ interface ReadText {
   etag: string
 }
 
-/** Of a text that is edited in the page. */
+/** The largest text that is edited in the page. */
 export const EDITED_BYTES = 1024 * 1024
 
 /** Throws `ApiError`; `too_large` and `bad_request` for what is not edited in the page. */
@@ -120,7 +120,7 @@ export async function saveTextFile(path: string, text: string, etag: string | nu
   return response.headers.get('etag') ?? ''
 }
 
-/** Of an upload, in one request: it passes what limits bodies, and is sent again when it breaks. */
+/** One request of an upload: below the limits on bodies, and sent again when it breaks. */
 const PIECE_BYTES = 4 * 1024 * 1024
 const TRIES = 4
 const WAIT_MS = 1_000
@@ -149,7 +149,7 @@ export async function uploadFile(path: string, file: Blob, options: UploadOption
       )
     }
   } catch (error) {
-    // What is left of it is given up by itself where this does not arrive.
+    // If this request is lost, the upload's rest expires.
     void fetch(`/api/files/uploads/${upload}`, { method: 'DELETE' }).catch(() => undefined)
     throw error
   }
@@ -167,7 +167,7 @@ async function sendAgain(send: () => Promise<void>): Promise<void> {
   }
 }
 
-/** `fetch` cannot tell how much is sent. */
+/** `fetch` reports no upload progress. */
 function putPiece(
   url: string,
   piece: Blob,

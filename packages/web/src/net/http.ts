@@ -32,7 +32,7 @@ export class ApiError extends Error {
   readonly code: ApiErrorCode
   /** Finds the details in the service's log. */
   readonly requestId: string | undefined
-  /** Of a `conflict`: what is kept by now, where the route says so. */
+  /** Of a `conflict`: the current state, where the route reports it. */
   readonly current: unknown
 
   constructor(
@@ -70,7 +70,7 @@ async function send<T>(
     response = await fetch(path, {
       method,
       credentials: 'same-origin',
-      // What is deleted goes also when the page is being closed.
+      // A deletion is sent also while the page closes.
       keepalive: method === 'DELETE',
       headers: {
         accept: 'application/json',
@@ -91,7 +91,7 @@ async function send<T>(
   return parsed.data
 }
 
-/** Of an answer that is not ok. */
+/** The error of a response that is not ok. */
 export async function problemOf(response: Response): Promise<ApiError> {
   return toApiError(response, await readJson(response))
 }

@@ -11,9 +11,8 @@ import { z } from 'zod'
 import { ApiError, call } from './http.ts'
 
 /**
- * Send one image. `onProgress` gets the part that is sent, 0 to 1: `fetch` cannot tell it. Throws
- * `ApiError`, and an
- * `AbortError` when `signal` aborts.
+ * Uploads one image. `onProgress` gets the part that is sent, 0 to 1, which `fetch` does not
+ * report. Throws `ApiError`, and an `AbortError` when `signal` aborts.
  */
 export function uploadImage(
   file: Blob,
@@ -53,7 +52,7 @@ function jsonOf(text: string): unknown {
   }
 }
 
-/** Where an image that waits for its message is shown from. */
+/** The URL of an image that waits for its message. */
 export function waitingImageUrl(id: string): string {
   return `/api/images/${encodeURIComponent(id)}`
 }
@@ -70,10 +69,7 @@ export async function discardImage(id: string): Promise<void> {
   }
 }
 
-/**
- * What to load to show it; undefined for what is no image that a browser shows without running
- * anything.
- */
+/** The URL that shows it; undefined for a type that no browser shows without running anything. */
 export function imageSrc({ mimeType, data, uri }: MessageImage): string | undefined {
   if (!(IMAGE_TYPES as readonly string[]).includes(mimeType)) return undefined
   if (data !== '') return `data:${mimeType};base64,${data}`
@@ -101,7 +97,7 @@ async function fileAt(src: string, type: string, name: string): Promise<File> {
 }
 
 /**
- * Images of a message that was sent, once more for another one. `left` counts those that no message
+ * Uploads the images of a sent message again for another one. `left` counts those that no message
  * of ours can have: of another type, or from elsewhere. Throws `ApiError`.
  */
 export async function uploadAgain(

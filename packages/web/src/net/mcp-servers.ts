@@ -38,7 +38,7 @@ export function signOutOf(of: ServerScope, id: string): Promise<ServersView> {
   return call(serversView, 'POST', `${pathOf(of, id)}/sign-out`, {})
 }
 
-/** Where the person signs in; from there they are brought back to the list. */
+/** The URL of the sign-in, which brings the person back to the list. */
 export async function beginSignIn(of: ServerScope, id: string): Promise<string> {
   return (await call(serverSignIn, 'POST', `${pathOf(of, id)}/sign-in`, {})).url
 }

@@ -1,7 +1,7 @@
 /** The stored output of a call, read by byte range. */
 import { ApiError } from './http.ts'
 
-/** Where the whole output of a call is. */
+/** The URL of a call's whole output. */
 export function outputUrl(sessionId: string, callId: string): string {
   return `/api/sessions/${encodeURIComponent(sessionId)}/outputs/${encodeURIComponent(callId)}`
 }

@@ -11,7 +11,7 @@ import { z } from 'zod'
 import { call } from './http.ts'
 
 /**
- * Of this browser. `impossible`: it has no pushes, or this page has no HTTPS. `blocked`: its
+ * State of this browser. `impossible`: it has no pushes, or this page has no HTTPS. `blocked`: its
  * settings forbid them.
  */
 export type PushState = 'impossible' | 'blocked' | 'off' | 'on'
@@ -27,8 +27,8 @@ export async function pushState(): Promise<PushState> {
 }
 
 /**
- * Of this origin: it says where Sandlot cannot be reached, and makes the page one to install.
- * Nothing where the browser has no workers, or the page no HTTPS.
+ * Registers the worker of this origin: it shows that Sandlot is unreachable, and makes the page
+ * installable. Nothing where the browser has no workers, or the page no HTTPS.
  */
 export async function registerWorker(): Promise<void> {
   if (!window.isSecureContext || !('serviceWorker' in navigator)) return

@@ -95,7 +95,7 @@ export async function revokeRule(id: string): Promise<void> {
   await call(z.unknown(), 'DELETE', `/api/rules/${encodeURIComponent(id)}`)
 }
 
-/** What waits in this chat, with the schema of each call's arguments. */
+/** Pending approvals of this chat, with the schema of each call's arguments. */
 export async function fetchApprovals(
   sessionId: string,
 ): Promise<z.infer<typeof pendingApprovalList>['approvals']> {
@@ -103,7 +103,7 @@ export async function fetchApprovals(
   return (await call(pendingApprovalList, 'GET', path)).approvals
 }
 
-/** What waits in all chats in which one may answer, longest first. */
+/** Pending approvals of all chats in which one may answer, longest first. */
 export function fetchWaiting(): Promise<WaitingApprovals> {
   return call(waitingApprovals, 'GET', '/api/approvals')
 }

@@ -70,7 +70,7 @@ export function saveSettings(subject: SettingsSubject, view: SettingsView): Prom
   return call(settingsView, 'PUT', settingsPath(subject), view)
 }
 
-/** What holds for a person, and where each of it comes from. */
+/** The effective settings of a person, and the source of each. */
 export function fetchEffective(id: string): Promise<EffectiveSettings> {
   return call(effectiveSettingsView, 'GET', `/api/users/${of(id)}/effective`)
 }

@@ -22,12 +22,12 @@ export function fetchUsage(days: Days, model: string | null): Promise<UsageView>
   return call(usageView, 'GET', `/api/usage?${query(days)}${of}`)
 }
 
-/** What limits oneself. */
+/** One's own limits. */
 export async function fetchBudgets(): Promise<Budget[]> {
   return (await call(budgetList, 'GET', '/api/usage/budgets')).budgets
 }
 
-/** Of all, for administrators. */
+/** Everybody's usage, for administrators. */
 export function fetchAllUsage(days: Days, by: UsageGroup): Promise<AdminUsageView> {
   return call(adminUsageView, 'GET', `/api/admin/usage?${query(days)}&by=${by}`)
 }

@@ -13,10 +13,10 @@ export interface JsonRow {
   /** Unique in the tree: the keys that lead there. */
   id: string
   depth: number
-  /** Of the member or place; null at the root. */
+  /** The name or index in its parent; null at the root. */
   key: string | null
   value: unknown
-  /** How many members an object or array has; undefined: neither. */
+  /** The number of members of an object or array; undefined: neither. */
   members?: number
   open: boolean
   /** Members of a large one that are not listed. */
@@ -25,7 +25,7 @@ export interface JsonRow {
 
 /** Members of one object or array that are listed. */
 const MOST_MEMBERS = 10_000
-/** What is small and near the root is open from the start. */
+/** Small values near the root are open from the start. */
 const OPEN_DEPTH = 2
 const OPEN_MEMBERS = 50
 

@@ -28,7 +28,7 @@ const TEXTS: Record<string, Kind> = {
   ),
 }
 
-/** Kinds that a name alone tells, before a byte was read. */
+/** Kinds that a name alone determines, before a byte was read. */
 const BY_NAME: Record<string, Kind> = {
   ...TEXTS,
   ...named('image', 'png jpg jpeg gif webp avif bmp ico svg'),
@@ -47,7 +47,7 @@ export function endingOf(path: string): string {
   return name.slice(name.lastIndexOf('.') + 1)
 }
 
-/** What the name promises; undefined where it promises nothing. */
+/** The kind by the name; undefined where it determines none. */
 export function kindByName(path: string): Kind | undefined {
   return Object.hasOwn(BY_NAME, endingOf(path)) ? BY_NAME[endingOf(path)] : undefined
 }

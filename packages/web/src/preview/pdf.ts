@@ -42,7 +42,7 @@ class OwnData {
 
 const MOST_BYTES = 200 * 1024 * 1024
 const MOST_PAGES = 5000
-/** Of one picture in it, and of one page that is drawn. */
+/** The most pixels of one picture in it, and of one rendered page. */
 const MOST_PIXELS = 16_000_000
 const CHUNK_BYTES = 256 * 1024
 /** A page that takes longer is made to take for ever. */

@@ -23,7 +23,7 @@ export async function openFile(path: string, signal: AbortSignal): Promise<FileH
   const response = await fetch(fileUrl(path), { headers: { range: `bytes=0-${HEAD_BYTES - 1}` }, signal })
   if (response.status === 404) return null
   const version = response.headers.get('etag') ?? ''
-  // Of an empty file there is no first byte.
+  // An empty file has no first byte.
   if (response.status === 416)
     return {
       path,
@@ -41,8 +41,8 @@ export async function openFile(path: string, signal: AbortSignal): Promise<FileH
 }
 
 /**
- * The text of a file up to `most` bytes; `more`: it goes on. What is not UTF-8 is shown as
- * replacement characters. Throws `ApiError`.
+ * The text of a file up to `most` bytes; `more`: there is more. Bytes that are no UTF-8 are shown
+ * as replacement characters. Throws `ApiError`.
  */
 export async function readText(
   { path, size, head }: FileHead,

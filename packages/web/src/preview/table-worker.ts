@@ -15,9 +15,9 @@ export type TableAnswer =
   | { is: 'arranged'; turn: number; rows: number }
   | { is: 'rows'; turn: number; from: number; rows: { no: number; cells: string[] }[] }
 
-/** Of a file that is read. */
+/** The largest file that is read. */
 const MOST_BYTES = 64 * 1024 * 1024
-/** Rows whose cells tell how wide a column is. */
+/** Rows that are measured for the width of a column. */
 const SAMPLE = 200
 
 let table: Table | undefined

@@ -3,7 +3,7 @@ import Papa from 'papaparse'
 
 export interface Table {
   columns: string[]
-  /** Whether most of what a column holds is a number. */
+  /** Whether most cells of a column are numbers. */
   numeric: boolean[]
   rows: string[][]
   /** The file has more rows or columns than are read. */
@@ -20,10 +20,10 @@ export const MOST_ROWS = 200_000
 export const MOST_COLUMNS = 500
 /** UTF-16 units of a cell. */
 const MOST_CHARS = 2000
-/** Rows that tell what a column holds. */
+/** Rows that determine the type of a column. */
 const SAMPLE = 500
 
-/** Null: no column could be told apart. `whole` false: the text ends in the middle. */
+/** Null: no columns were found. `whole` false: the text ends in the middle. */
 export function parseTable(text: string, options: { tabs: boolean; whole: boolean }): Table | null {
   const rows: string[][] = []
   let cut = false
@@ -91,7 +91,7 @@ export function arrange({ rows, numeric }: Table, { sort, filter }: Arrangement)
   const cell = (at: number) => rows[at]?.[column] ?? ''
   if (numeric[column] === true) {
     const keys = new Map(found.map((at) => [at, numberOf(cell(at))]))
-    // What is no number comes last, either way.
+    // Cells that are no numbers come last, either way.
     const rank = (at: number) => keys.get(at) ?? Number.NaN
     return Uint32Array.from(
       found.toSorted((a, b) => {

@@ -2,7 +2,7 @@
 
 export interface TextRow {
   text: string
-  /** From 1; undefined: it goes on with the row before it. */
+  /** From 1; undefined: a continuation of the row before it. */
   no?: number
 }
 

@@ -18,7 +18,7 @@ import { Part } from './part.tsx'
 
 export const ROLE_WORDS: Record<Role, string> = { admin: 'Administrator', member: 'Member', guest: 'Guest' }
 
-/** Who is signed in, and the way out. */
+/** The signed-in user, and the button to sign out. */
 export function Account() {
   const { me, onSignedOut } = useChat()
   const [, navigate] = useLocation()
@@ -27,7 +27,7 @@ export function Account() {
     signOut().then(
       (url) => {
         if (url !== undefined) return location.assign(url)
-        // Who signs in next begins at the beginning.
+        // The next user signs in at the start page.
         navigate('/', { replace: true })
         onSignedOut()
       },

@@ -32,7 +32,7 @@ export function OwnInstructions(props: { isAdministrator: boolean }) {
       {told !== null && told.operator !== '' && (
         <Layer title="From whoever runs this Sandlot" text={told.operator} />
       )}
-      {/* Who writes them sees them below, in their own section. */}
+      {/* Authors of instructions see them below, in their own section. */}
       {team !== '' && !props.isAdministrator && <Layer title="From your team" text={team} />}
     </div>
   )
@@ -49,10 +49,10 @@ function Layer(props: { title: string; text: string }) {
   )
 }
 
-/** What an administrator tells everybody's agent. */
+/** Instructions of administrators for everybody's agent. */
 export function TeamInstructions() {
   const [configured, setConfigured] = useState('')
-  // Made once: the form loads anew whenever it changes.
+  // Created once: the form reloads whenever it changes.
   const [load] = useState(() => async () => {
     const told = await fetchTeamInstructions()
     setConfigured(told.configured)

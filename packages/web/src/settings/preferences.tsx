@@ -41,7 +41,7 @@ export function ThemePicker() {
   )
 }
 
-/** Whether this browser tells the person when they look elsewhere. */
+/** Turns browser notifications on for when the person looks elsewhere. */
 export function NotificationSwitch() {
   const state = useNotificationState()
   if (state === 'impossible') {

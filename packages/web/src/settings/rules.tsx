@@ -16,7 +16,7 @@ export const EFFECT: Record<Rule['effect'], { word: string; colour: string }> = 
   deny: { word: 'Never', colour: 'text-failed' },
 }
 
-/** What was answered “always”, what one wrote down, and what holds for everybody. */
+/** Rules: from answers “always”, from the form, and those for everybody. */
 export function Rules() {
   const [list, setList] = useState<RuleList | null>(null)
   const [problem, setProblem] = useState<string | null>(null)

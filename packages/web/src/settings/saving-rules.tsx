@@ -11,7 +11,7 @@ import { Revealed } from '../ui/revealed.tsx'
 import { Preview } from './new-rule-form.tsx'
 import { useAttempt } from '../lib/use-attempt.ts'
 
-/** `known`: how many rules there are; another number asks anew. */
+/** `known`: the number of rules; a change fetches again. */
 export function SavingRules(props: { known: number; onAdded: () => void }) {
   const { known } = props
   const [report, setReport] = useState<AskedReport | null>(null)

@@ -50,7 +50,7 @@ export function ShortcutChoices() {
   }
   const onKeyDown = (event: KeyboardEvent) => {
     if (asked === null || event.key === 'Tab') return
-    // What is pressed is not to be done.
+    // The default action of the press is prevented.
     event.preventDefault()
     event.stopPropagation()
     event.nativeEvent.stopImmediatePropagation()

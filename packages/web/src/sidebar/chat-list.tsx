@@ -137,7 +137,7 @@ export function ChatList(props: {
   )
 }
 
-/** As the list knows them now, where it does: what runs there, and what waits. */
+/** As the list has them, where it does: with running work and pending approvals. */
 function foundGroup(
   found: readonly SessionSummary[],
   known: readonly SessionSummary[],
@@ -180,7 +180,7 @@ function FootButton(props: { icon: typeof Archive; onClick: () => void; children
   )
 }
 
-/** What is done with several chats at once. */
+/** Actions on several selected chats. */
 function Chosen(props: { chosen: ReadonlySet<string>; onDelete: (sessionIds: readonly string[]) => void }) {
   const sessionIds = [...props.chosen]
   const sessions = useChatState((state) => state.sessions)

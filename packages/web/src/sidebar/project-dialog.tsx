@@ -84,7 +84,7 @@ export function ProjectDialog(props: {
               value={said.mode ?? ''}
               options={[
                 ['', 'The usual mode'],
-                // What was chosen before a ceiling was set stays; the agent lowers it.
+                // A mode chosen before a ceiling was set stays; the agent lowers it.
                 ...MODES.filter((mode) => mode === said.mode || isWithin(me.modeCeiling, mode)).map(
                   (mode) => [mode, MODE_WORDS[mode].name] as const,
                 ),

@@ -23,7 +23,7 @@ const KIND: Record<SearchKind, { icon: LucideIcon; word: string }> = {
   output: { icon: ScrollText, word: 'Output' },
 }
 
-/** Where a hit stands: its chat, at its place. */
+/** The address of a hit: its chat, at its position. */
 function placeOf({ sessionId, kind, id }: SearchHit): string {
   return kind === 'title' ? `/s/${sessionId}` : `/s/${sessionId}#${encodeURIComponent(id)}`
 }
@@ -69,7 +69,7 @@ export function SearchHits(props: { hits: readonly SearchHit[]; onPick: () => vo
                 )}
                 {hit.snippet.map(({ text, match }, index) => {
                   const words = <Revealed text={text} />
-                  // Pieces of one text in their order: there is nothing else to tell them apart.
+                  // Pieces of one text in their order: they have no other identity.
                   return match === true ? (
                     // oxlint-disable-next-line react/no-array-index-key
                     <mark key={index}>{words}</mark>

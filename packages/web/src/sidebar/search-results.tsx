@@ -11,7 +11,7 @@ import { Button } from '../ui/button.tsx'
 import { SearchHits } from './search-hits.tsx'
 import { type SearchFilters, useSearch } from './use-search.ts'
 
-/** What is found in the chats themselves. `onNothing`: whether that is nothing. */
+/** Search hits in chats. `onNothing`: called with whether there are none. */
 export function SearchResults(props: {
   text: string
   onPick: () => void
@@ -52,7 +52,7 @@ export function SearchResults(props: {
   )
 }
 
-/** As it is chosen; empty: anything. */
+/** Chosen filters; empty: any. */
 interface SaidFilters {
   what: string
   when: string
@@ -101,7 +101,7 @@ function isFiltering(said: SaidFilters): boolean {
   return Object.values(said).some((value: string) => value !== '')
 }
 
-/** What is asked for. Days are the reader’s own, from midnight to midnight. */
+/** The search filters. Days are the reader’s own, from midnight to midnight. */
 function readFilters(said: SaidFilters, now: number): SearchFilters {
   const { what, when, who, project, archived, from, until } = said
   const days = WHEN[when]?.days
@@ -185,7 +185,7 @@ type Choice = (label: string, name: keyof SaidFilters, options: Record<string, s
 function Who({ authors, said, choice }: { authors: readonly Author[]; said: SaidFilters; choice: Choice }) {
   const { me } = useChat()
   const sessions = useChatState((state) => state.sessions)
-  // Who was chosen stays there, also when nothing of theirs is found.
+  // A chosen author stays, also when none of their messages match.
   const [known, setKnown] = useState<ReadonlyMap<string, string>>(new Map())
   const owners = sessions?.flatMap(({ owner }) => owner ?? []) ?? []
   const all = [...authors, ...owners].filter(({ id }) => id !== me.id && !known.has(id))

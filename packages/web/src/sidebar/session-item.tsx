@@ -9,7 +9,7 @@ import { Spinner } from '../ui/spinner.tsx'
 import { toggleChosen, useChatListState } from '../state/chat-list-state.ts'
 import { SessionMenu } from './session-menu.tsx'
 
-/** One line of the list: title, and what goes on there. */
+/** One row of the list: title and activity. */
 export const SessionItem = memo(function SessionItem(props: {
   summary: SessionSummary
   active: boolean
@@ -23,7 +23,7 @@ export const SessionItem = memo(function SessionItem(props: {
   const title = summary.title ?? 'New chat'
   const host = useRef<HTMLLIElement>(null)
   const isChosen = useChatListState(({ chosen }) => chosen?.has(sessionId))
-  // What is on the screen is being read.
+  // The open chat is being read.
   const unread = summary.unread === true && !props.active
   return (
     <li

@@ -28,7 +28,7 @@ const POPUP =
 const ITEM =
   'flex h-8 pointer-coarse:h-11 cursor-pointer items-center gap-2.5 rounded-lg px-2.5 text-sm outline-none data-highlighted:bg-hover data-popup-open:bg-hover'
 
-/** What can be done with a chat from the list. */
+/** Actions on a chat in the list. */
 export function SessionMenu(props: {
   summary: SessionSummary
   title: string

@@ -3,15 +3,15 @@ import { MAX_TITLE_CHARS, type SessionSummary } from '@sandlot/shared/chat/frame
 import { call, findSessions } from '../net/http.ts'
 import { type Pages, usePages } from '../lib/use-pages.ts'
 
-/** What is looked for beside the words; absent: everything. */
+/** Filters next to the search words; absent: everything. */
 export interface SearchFilters {
   kinds?: readonly SearchKind[] | undefined
   /** Epoch milliseconds, also of `until`. */
   since?: number | undefined
   until?: number | undefined
-  /** Who wrote it: a person’s id, or `agent`. */
+  /** The author: a person’s id, or `agent`. */
   who?: string | undefined
-  /** Of the reader: a project’s id, and whether the chat is in the archive. */
+  /** The reader's own marks: a project’s id, and whether the chat is archived. */
   project?: string | undefined
   archived?: boolean | undefined
   /** A chat's id. */
@@ -28,7 +28,7 @@ function fetchHits(text: string, filters: SearchFilters = {}, before?: number): 
   return call(searchResult, 'GET', `/api/search?${query}`)
 }
 
-/** What is found in chats, newest first. */
+/** Search hits in chats, newest first. */
 export function useSearch(text: string, filters: SearchFilters = {}): Pages<SearchHit> {
   const words = text.trim()
   return usePages(words === '' ? '' : JSON.stringify([words, filters]), async (before) => {

@@ -28,7 +28,7 @@ type PersistedFile = z.infer<typeof persistedFile>
 export type Attachment = { key: string; name: string; bytes: number; preview: string | null } & (
   | { state: 'sending'; part: number }
   | { state: 'there'; id: string; mimeType: PersistedImage['mimeType'] }
-  /** Of a file of any kind: in the workspace. */
+  /** A file of any kind, in the workspace. */
   | { state: 'there'; path: string }
   | { state: 'failed'; problem: string; again: (() => void) | null }
 )
@@ -39,7 +39,7 @@ export interface Refusals {
   files: string | null
 }
 
-/** What one composer holds. */
+/** Contents of one composer. */
 export interface Attached {
   readonly items: readonly Attachment[]
   /** Why something was not taken. */
@@ -47,7 +47,7 @@ export interface Attached {
 }
 
 interface AttachmentParts {
-  /** Where what has arrived is kept, for this session or (null) for the new chat. */
+  /** Storage of uploaded attachments, for this session or (null) for the new chat. */
   storageOf(sessionId: string | null): KeyValue
   /** `onProgress` gets the part that is sent, 0 to 1. Rejects with what can be shown. */
   upload(
@@ -66,10 +66,7 @@ interface AttachmentParts {
   removeFile(path: string): Promise<void>
 }
 
-/**
- * Where an image belongs. The new chat's becomes its session's, and what is on its way there
- * follows.
- */
+/** The owner of an image. The new chat's becomes its session's, and uploads under way follow. */
 interface Place {
   sessionId: string | null
 }
@@ -105,8 +102,7 @@ export class Attachments {
   }
 
   /**
-   * What the composer of this session (null: of the new chat) holds; the same object until it
-   * changes.
+   * Contents of this session's composer (null: of the new chat); the same object until it changes.
    */
   of(sessionId: string | null): Attached {
     const key = keyOf(sessionId)
@@ -159,8 +155,8 @@ export class Attachments {
   }
 
   /**
-   * What was attached while a new chat got its session belongs to that session, also what is still
-   * on its way.
+   * Attachments made while a new chat got its session belong to that session, also uploads under
+   * way.
    */
   started(sessionId: string): void {
     const { items, problem } = this.of(null)

@@ -10,7 +10,7 @@ export function withStaleViews(state: ChatState): ChatState {
   return { ...state, views: Object.fromEntries(views) }
 }
 
-/** What a new socket follows: the session on the screen, and those of unsent messages. */
+/** Sessions that a new socket follows: the open one, and those of unsent messages. */
 export function toFollow({ activeId, outbox, views }: ChatState): string[] {
   const wanted = new Set([activeId, ...outbox.map(({ sessionId }) => sessionId)])
   return [...wanted].filter((id): id is string => id !== null && views[id] !== undefined)

@@ -23,7 +23,7 @@ import { aroundMessages, persistedWaiting, withWaiting } from './waiting-frames.
 export interface ChatConnectionParts {
   /** `ws://…/ws` */
   url: string
-  /** Where what is not sent yet survives a reload: of this person, in this tab only. */
+  /** Storage of unsent data over a reload: of this person, in this tab only. */
   storage: KeyValue
   /** A page of the list; `before` is the `next` of the one before. */
   fetchSessions(before?: number): Promise<SessionList>

@@ -11,10 +11,10 @@ export interface ChatContext {
   chat: Chat
   /** Images that wait in the composers. */
   attachments: Attachments
-  /** Where drafts are kept. */
+  /** Storage of drafts. */
   unsent: UnsentStorage
   me: Me
-  /** Ask the service anew what `me` is. */
+  /** Fetches `me` again. */
   renewMe: () => Promise<void>
   /** Forget the person in this tab and show the sign-in page. */
   onSignedOut: () => void

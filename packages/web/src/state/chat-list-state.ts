@@ -43,7 +43,7 @@ export function useNewIn(): Project | null {
   return useChatListState(({ projects, newIn }) => projects?.find(({ id }) => id === newIn) ?? null)
 }
 
-/** Marks chats; the service tells all tabs. Failures are shown. */
+/** Marks chats; the service sends it to all tabs. Failures are shown. */
 export async function mark(marks: ChatMarks): Promise<void> {
   try {
     await markChats(marks)

@@ -33,9 +33,9 @@ export interface SessionView {
   readonly back: WithdrawnMessages
   /** No such session, or not ours. */
   readonly missing: boolean
-  /** Whose chat it was, where it was another's and is not shared with the reader any more. */
+  /** The owner who stopped sharing this chat with the reader. */
   readonly unsharedBy: Author | null
-  /** What the service refused about this session. */
+  /** Refusals of the service about this session. */
   readonly notices: readonly Notice[]
   /**
    * The number after which something was missing at the last try to fetch it; null: nothing was
@@ -50,7 +50,7 @@ export interface ChatState {
   readonly everOpen: boolean
   /** Null until the list is known. */
   readonly sessions: readonly SessionSummary[] | null
-  /** Where the list goes on; null: it is here whole. */
+  /** The start of the next page of the list; null: it is complete. */
   readonly nextPage: number | null
   readonly views: Readonly<Record<string, SessionView>>
   /** In order of sending. */
@@ -89,7 +89,7 @@ export function initialState(
   }
 }
 
-/** What a batch asks the connection to do. */
+/** A request of a batch to the connection. */
 export interface Command {
   /** Resume after the view's `seq`. */
   resume?: string
@@ -240,8 +240,7 @@ function refused(state: ChatState, frame: FrameOf<'ai_chat_error'>, commands: Co
     commands.push({ resume: sessionId })
     return setView(state, sessionId, { ...EMPTY_VIEW, unsharedBy })
   }
-  // What was asked back stays asked: the error may be about something else, and the log says what
-  // becomes of it.
+  // The stop stays requested: the error may be about something else, and the log has the result.
   return setView(state, sessionId, withNotice({ ...view, stopping: false }, problem))
 }
 
@@ -306,7 +305,7 @@ export function changeView(
   return changed === view ? state : setView(state, id, changed)
 }
 
-/** What is only live may differ: text, calls and output that grow. */
+/** Live state may differ: text, calls and output that grow. */
 export function isSettledAlike(one: SessionView, other: SessionView): boolean {
   const { transcript: before, ...kept } = one
   const { transcript: after, ...now } = other
@@ -321,10 +320,7 @@ export function isSettledAlike(one: SessionView, other: SessionView): boolean {
 // ── What the screen asks
 // ────────────────────────────────────────────────────────────────────────────────
 
-/**
- * The mode that counts: one that waits to be told, else the log's, else the list's, else nothing is
- * known.
- */
+/** The mode in effect: an unsent one, else the log's, else the list's, else unknown. */
 export function modeOf(state: ChatState, sessionId: string): Mode | null {
   const summary = state.sessions?.find((known) => known.sessionId === sessionId)
   const told = state.views[sessionId]?.transcript.mode ?? summary?.mode ?? null

@@ -26,7 +26,7 @@ export interface SendOptions {
   mode?: Mode
   model?: string | undefined
   thoughtLevel?: string | null
-  /** Of a new session: the project that it is in. */
+  /** Of a new session: its project. */
   project?: string | undefined
   images?: readonly Pick<UploadedImage, 'id' | 'mimeType'>[]
   /** The prompt that it follows, null: none; absent: the newest. */
@@ -62,7 +62,7 @@ export class Chat {
     this.#line.retryNow()
   }
 
-  /** Whether the tab is seen: while no page of theirs is, a person gets notices. */
+  /** Whether the tab is visible: a person with no visible page gets notifications. */
   look(visible: boolean): void {
     this.#line.look(visible)
   }
@@ -151,7 +151,7 @@ export class Chat {
   }
 
   /**
-   * What came back since the last time, in that order, for the composer: each message is handed out
+   * Messages returned since the last call, in that order, for the composer: each is handed out
    * once.
    */
   takeGot(sessionId: string): readonly QueuedEntry[] {
@@ -179,7 +179,7 @@ export class Chat {
     })
   }
 
-  /** As `ChatConnection.watchFiles`: what the page shows of the workspace. */
+  /** See `ChatConnection.watchFiles`: paths that the page shows of the workspace. */
   watchFiles(paths: readonly string[], changed: (paths: readonly string[]) => void): void {
     this.#line.watchFiles(paths, changed)
   }
@@ -222,7 +222,7 @@ export class Chat {
     if (nextPage === null) return null
     try {
       const { sessions, next } = await this.#fetchSessions(nextPage)
-      // What is known already is newer than what a page says of it.
+      // Known entries are newer than the page's.
       const merged = mergeSessions(sessions, this.#state.sessions ?? [])
       this.#set({ ...this.#state, sessions: merged, nextPage: next })
       return null

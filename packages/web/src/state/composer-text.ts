@@ -15,7 +15,7 @@ export function useTakeHanded(take: (text: string) => void): void {
     if (text === null) return
     useHandedText.setState({ text: null })
     take(text)
-    // `take` is made anew by each drawing, and does the same.
+    // `take` is a new function in each render, and does the same.
     // oxlint-disable-next-line react-hooks/exhaustive-deps
   }, [text])
 }

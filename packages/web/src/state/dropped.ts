@@ -1,7 +1,7 @@
 /** Files and folders that were chosen or dropped, as paths below where they go. */
 import type { NewEntry } from './uploads.ts'
 
-/** Of one drop; more are better sent as an archive. */
+/** The most files of one drop; more are better sent as an archive. */
 const MOST_FILES = 10_000
 
 export const below = (folder: string, name: string): string => (folder === '' ? name : `${folder}/${name}`)

@@ -1,6 +1,6 @@
 import type { Mode } from '@sandlot/shared/chat/mode'
 
-/** What messages of a participant do in each mode, behind a name. */
+/** The effect of a participant's messages in each mode, after a name. */
 export const MODE_EFFECTS: Record<Mode, string> = {
   manual: 'changes ask first',
   'auto-edit': 'edits files, commands ask first',

@@ -10,16 +10,16 @@ export interface ModelChoice {
 }
 
 /**
- * What is known about the model of this name; for the deployment's own also where the agent tells
- * no list.
+ * Facts about the model of this name; of the deployment's own model also where the agent sends no
+ * list.
  */
 export function aboutModel(me: Me, name: string): ModelAbout | undefined {
   return me.models?.find((model) => model.name === name)
 }
 
 /**
- * What the session has chosen for its next message, with what waits to be told to the service; a
- * model that is not there any more counts as none.
+ * The session's choice for its next message, with the unsent part of it; a model that was removed
+ * counts as none.
  */
 export function modelOf(
   { model }: Pick<Transcript, 'model'>,
@@ -34,10 +34,7 @@ export function modelOf(
   return { model: name, thoughtLevel }
 }
 
-/**
- * What is to be told of it: only what is different, so that it fits whatever else was chosen on the
- * way.
- */
+/** The part of the choice that differs, so that it fits whatever else was chosen on the way. */
 export function changeOf(before: ModelChoice, after: ModelChoice): Partial<ModelChoice> {
   return {
     ...(after.model === before.model ? {} : { model: after.model }),
@@ -45,7 +42,7 @@ export function changeOf(before: ModelChoice, after: ModelChoice): Partial<Model
   }
 }
 
-/** There is more than one model, or one that can be told how hard to think. */
+/** There is more than one model, or one with a choice of reasoning effort. */
 export function hasChoice({ models = [] }: Me): boolean {
   return models.length > 1 || models.some(({ thoughtLevels }) => thoughtLevels.length > 0)
 }

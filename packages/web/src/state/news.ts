@@ -11,8 +11,8 @@ export interface News {
 }
 
 /**
- * What has happened between two states of the list. A list that is not known yet is none; a chat
- * that is new in it only when it waits.
+ * Events between two states of the list. An unknown list is none; a chat that is new in it only
+ * when it waits.
  */
 export function newsBetween(
   before: readonly SessionSummary[] | null,

@@ -22,7 +22,7 @@ const pendingMessage = z.object({
   images: z.array(uploadedImage.pick({ id: true, mimeType: true })).optional(),
   mode: mode.optional(),
   ...modelChoice,
-  /** As of `ai_chat`. */
+  /** See `ai_chat`. */
   follows: follows.optional(),
   project: z.string().optional(),
   sentAt: z.number(),

@@ -8,7 +8,7 @@ import { fetchShares } from '../net/shares.ts'
 import { useChat, useChatState, useSettledView } from './chat-context.ts'
 
 export interface Reading {
-  /** Whose it is; null: the reader's. */
+  /** The owner; null: the reader. */
   owner: Author | null
   access: 'own' | ShareAccess
   mayApprove: boolean
@@ -70,7 +70,7 @@ function unique(people: readonly Author[]): Author[] {
   return [...new Map(people.map((person) => [person.id, { id: person.id, name: person.name }])).values()]
 }
 
-/** Who wrote or did it, where that is not the reader. `author` absent: the owner. */
+/** The author, where that is not the reader. `author` absent: the owner. */
 export function useOther(author: Author | undefined): Author | null {
   const { me } = useChat()
   return otherOf(useReading(), me, author)
@@ -82,7 +82,7 @@ function otherOf({ owner, together }: Reading, me: Me, author: Author | undefine
 }
 
 /**
- * Who else is known to see the chat. Its owner also knows those who have not been there yet, once a
+ * Other people known to see the chat. Its owner also has those who have not been there yet, once a
  * comment is begun.
  */
 export function useMentionable(

@@ -10,7 +10,7 @@ const SIDE_BY_SIDE = 2
 
 type Upload = {
   readonly key: string
-  /** Where it goes. */
+  /** The target path. */
   readonly path: string
   readonly file: File
 } & (
@@ -118,7 +118,7 @@ async function makeEmptyFolder(path: string): Promise<void> {
   useUploads.setState(({ arrived }) => ({ arrived: arrived + 1 }))
 }
 
-/** Of one that was stopped nothing is shown. */
+/** A cancelled upload is not shown. */
 function put(item: Upload): void {
   useUploads.setState(({ items }) => ({
     items: items.map((other) => (other.key === item.key ? item : other)),
@@ -131,7 +131,7 @@ function drop(key: string): void {
 
 const isUnfinished = ({ state }: Upload): boolean => state !== 'there'
 
-/** Where what is attached to a message goes. */
+/** The folder of files attached to a message. */
 export const ATTACHED = 'uploads'
 /** Other names for one that is taken. */
 const MOST_NAMES = 100
@@ -156,7 +156,7 @@ export async function uploadAttached(
   }
 }
 
-/** What was attached and is not sent. Does not reject. */
+/** Removes an unsent attachment. Does not reject. */
 export async function removeAttached(path: string): Promise<void> {
   try {
     await removeFile(path, { forever: true })

@@ -36,14 +36,14 @@ export function aroundMessages(waiting: readonly ClientFrame[]): {
   return { before, behind }
 }
 
-/** The mode that waits to be told for this session. */
+/** The unsent mode of this session. */
 export function waitingMode(waiting: readonly ClientFrame[], sessionId: string): Mode | undefined {
   return waiting.flatMap((frame) =>
     frame.type === 'ai_chat_mode' && frame.sessionId === sessionId ? [frame.modeId] : [],
   )[0]
 }
 
-/** What waits to be told of this session's model. */
+/** The unsent model choice of this session. */
 export function waitingModel(waiting: readonly ClientFrame[], sessionId: string): ModelFrame | undefined {
   return waiting.find(
     (frame): frame is ModelFrame => frame.type === 'ai_chat_model' && frame.sessionId === sessionId,

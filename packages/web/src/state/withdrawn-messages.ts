@@ -10,7 +10,7 @@ export interface WithdrawnMessages {
    * Ids of messages that this tab has asked to have back, until the log says what became of them.
    */
   readonly asked: readonly string[]
-  /** What this tab got back, for the composer to take over. */
+  /** Messages returned to this tab, for the composer to take over. */
   readonly got: readonly QueuedEntry[]
   /** Prompts that will never be: their messages were taken back, here or on another device. */
   readonly gone: readonly string[]

@@ -16,7 +16,7 @@ interface Span {
 }
 export type Line = readonly Span[]
 
-/** Lines that never change again stand in full blocks; only the last block is made anew. */
+/** Lines that never change again stand in full blocks; only the last block is rendered again. */
 export interface Block {
   readonly id: number
   readonly lines: readonly Line[]
@@ -198,7 +198,7 @@ function lineOf(spans: readonly { text: string; style: SgrStyle | null }[]): Lin
   return spans.map(({ text, style }) => ({ text, style }))
 }
 
-/** Where the next control character stands, or the end. A tab is text. */
+/** The position of the next control character, or the end. A tab is text. */
 function nextControl(text: string, from: number): number {
   for (let at = from; at < text.length; at++) {
     const code = text.charCodeAt(at)

@@ -1,7 +1,7 @@
 /**
  * Live output → rendered text, without reading the whole again for every piece. Pieces only ever
- * grow at the end, unless one replaced others or a gap was filled; then it is rendered anew. Of a
- * flood only the end is read: the rest is gone before it is seen, and would hold up the page.
+ * grow at the end, unless one replaced others or a gap was filled; then all is rendered again. Of a
+ * flood only the end is read: the rest scrolls away before it is seen, and would block the page.
  */
 import type { OutputPiece } from '@sandlot/shared/chat/call'
 import { AnsiText, type Rendered } from './ansi-text.ts'
@@ -56,7 +56,7 @@ export class LiveAnsi {
   }
 }
 
-/** Where the end of these pieces begins that has at most `chars`, or is the last of them. */
+/** The start of the end of these pieces with at most `chars`, or of the last one. */
 function endWithin(pieces: readonly OutputPiece[], chars: number): number {
   let from = pieces.length
   let sum = 0

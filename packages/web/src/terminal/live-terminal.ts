@@ -24,7 +24,7 @@ export type TerminalState =
   | { status: 'ended'; text: string }
 
 const ACK_EVERY_BYTES = TERMINAL_WINDOW_BYTES / 8
-/** Of one message, when much is pasted. */
+/** The most bytes of one message, when much is pasted. */
 const MOST_TYPED_BYTES = 64 * 1024
 const SCROLLBACK_LINES = 5_000
 const SIGNED_OUT = 4401
@@ -101,7 +101,7 @@ export class LiveTerminal {
     })
   }
 
-  /** As if it had been typed there. */
+  /** Sends text as if it had been typed there. */
   type(text: string): void {
     const keys =
       this.#ctrl && text.length === 1 ? String.fromCharCode(text.toUpperCase().charCodeAt(0) & 31) : text
@@ -109,7 +109,7 @@ export class LiveTerminal {
     this.#send(new TextEncoder().encode(keys))
   }
 
-  /** As the terminal wants it: programs can tell it from typing. */
+  /** In bracketed form, if the terminal asks for it: programs can distinguish it from typing. */
   paste(text: string): void {
     this.#screen.paste(text)
   }
@@ -124,12 +124,12 @@ export class LiveTerminal {
     this.#screen.focus()
   }
 
-  /** What is selected; empty: nothing. */
+  /** The selection; empty: nothing. */
   selection(): string {
     return this.#screen.getSelection()
   }
 
-  /** What is selected, else what is on the screen. */
+  /** The selection, else the text on the screen. */
   text(): string {
     return this.selection() || screenText(this.#screen.buffer.active, this.#screen.rows)
   }
@@ -304,7 +304,7 @@ function whenThemeChanges(changed: () => void): () => void {
   return () => observer.disconnect()
 }
 
-/** As `#rrggbb`: xterm reads no newer notation. */
+/** In the form `#rrggbb`: xterm reads no newer notation. */
 function token(name: string): string {
   const pen = document.createElement('canvas').getContext('2d', { willReadFrequently: true })
   if (pen === null) return '#888888'

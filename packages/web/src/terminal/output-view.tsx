@@ -7,7 +7,7 @@ import { lookOf } from './palette.ts'
 import { fetchOutputRange, fetchOutputTail } from '../net/outputs.ts'
 import type { Filled } from './live-ansi.ts'
 
-/** Rendered terminal text. Full blocks never change, so only the last one is drawn anew. */
+/** Rendered terminal text. Full blocks never change, so only the last one is rendered again. */
 export function AnsiView(props: { rendered: Rendered }) {
   return props.rendered.blocks.map((block) => <BlockView key={block.id} block={block} />)
 }

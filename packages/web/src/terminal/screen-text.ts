@@ -19,7 +19,7 @@ export function screenText(buffer: ScreenBuffer, rows: number): string {
   return lines.join('\n').replaceAll(/^\n+|\n+$/g, '')
 }
 
-/** As a Markdown code block, whatever is in it. */
+/** A Markdown code block of any text. */
 export function codeBlock(text: string): string {
   const longest = Math.max(2, ...[...text.matchAll(/`+/g)].map(([ticks]) => ticks.length))
   const fence = '`'.repeat(longest + 1)

@@ -5,9 +5,9 @@ import { Button } from './button.tsx'
 
 export function ConfirmDialog(props: {
   title: string
-  /** What becomes of what. */
+  /** The consequence, in words. */
   children: ReactNode
-  /** What is done. */
+  /** The label of the action. */
   confirm: string
   open: boolean
   onCancel: () => void

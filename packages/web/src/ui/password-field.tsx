@@ -33,8 +33,8 @@ export function PasswordField(
 }
 
 /**
- * Whose the passwords of a form are, where it is not typed: password managers look for a text
- * input before them, and overlook hidden ones. People and screen readers need none.
+ * The owner of a form's passwords, where it is not typed: password managers look for a text input
+ * before them, and overlook hidden ones. People and screen readers need none.
  */
 export function PasswordOwner(props: { email: string }) {
   return (

@@ -22,7 +22,7 @@ export function PersonMark(props: { id: string; name: string; className?: string
   )
 }
 
-/** Of the first word and of the last. */
+/** Initials of the first and the last word. */
 function initialsOf(name: string): string {
   const words = name.trim().split(/\s+/)
   const letters = [words.at(0), words.length > 1 ? words.at(-1) : undefined].map(
@@ -31,7 +31,7 @@ function initialsOf(name: string): string {
   return letters.join('').toUpperCase() || '?'
 }
 
-/** Twelve hues, far enough from each other to tell people apart. */
+/** Twelve hues, far enough apart to distinguish people. */
 function hueOf(id: string): number {
   let hash = 0
   for (const character of id) hash = (hash * 31 + (character.codePointAt(0) ?? 0)) % 9973

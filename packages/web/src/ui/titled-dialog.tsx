@@ -10,7 +10,7 @@ interface TitledDialogProps {
   size: string
   open: boolean
   onOpenChange: (open: boolean) => void
-  /** Made anew each time it is opened. */
+  /** Mounted again each time it is opened. */
   children: ReactNode
 }
 

@@ -26,7 +26,7 @@ export function showToast(
   })
 }
 
-/** Where they appear. Once in the page. */
+/** The list of toasts. Once in the page. */
 export function Toasts() {
   return (
     <Toast.Provider toastManager={toasts}>

@@ -11,7 +11,7 @@ import { Spinner } from '../ui/spinner.tsx'
 
 const LOOK_MS = 5_000
 
-/** What goes on in the background, of all chats. `running`: commands of any kind, seen last. */
+/** Background commands of all chats. `running`: the last known number of commands of any kind. */
 export function BackgroundJobs(props: { running: number }) {
   const { running } = props
   const [jobs, setJobs] = useState<readonly BackgroundJob[] | null>(null)
@@ -24,7 +24,7 @@ export function BackgroundJobs(props: { running: number }) {
       if (document.visibilityState === 'visible') void look()
     }, LOOK_MS)
     return () => clearInterval(timer)
-    // `look` is made anew by each drawing, and does the same.
+    // `look` is a new function in each render, and does the same.
     // oxlint-disable-next-line react-hooks/exhaustive-deps
   }, [running])
   return (

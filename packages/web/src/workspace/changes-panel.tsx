@@ -55,7 +55,7 @@ export default function ChangesPanel() {
 
 interface PromptOfPanel {
   entry: ChangesEntry
-  /** What its person said. */
+  /** The person's message. */
   asked: string
 }
 
@@ -177,7 +177,7 @@ function useDiffs(sessionId: string, promptId: string, wanted: boolean): KnownDi
   return diffs
 }
 
-/** Of one's own chat. Throws `ApiError`. */
+/** Own chats only. Throws `ApiError`. */
 function fetchDiffs(sessionId: string, promptId: string): Promise<PromptDiffs> {
   const output = encodeURIComponent(diffsId(promptId))
   return call(promptDiffs, 'GET', `/api/sessions/${encodeURIComponent(sessionId)}/outputs/${output}`)

@@ -67,7 +67,7 @@ const WIDTH_KEY = 'sandlot.dock.width'
 const LEAST = 320
 const USUAL = 480
 const CHAT_KEEPS = 420
-/** Of one press of an arrow key. */
+/** Pixels of one press of an arrow key. */
 const STEP = 32
 
 function Docked() {
@@ -149,7 +149,7 @@ function Panels() {
       </div>
       <Tabs.Panel
         value={shown.id}
-        // What is inside has its own focus.
+        // Its content has its own focus.
         tabIndex={-1}
         className="flex min-h-0 flex-1 flex-col outline-none"
       >

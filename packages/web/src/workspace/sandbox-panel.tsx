@@ -44,7 +44,7 @@ const ASKED = {
   },
 } as const
 
-/** What the person's sandbox is, does and uses. */
+/** The person's sandbox: state, commands and use. */
 export default function SandboxPanel() {
   const { seen, problem, look } = useSandbox()
   const [asked, setAsked] = useState<keyof typeof ASKED | null>(null)
@@ -185,7 +185,7 @@ function useSandbox(): { seen: Seen | null; problem: string | null; look: () => 
       if (document.visibilityState === 'visible') void look()
     }, every)
     return () => clearInterval(timer)
-    // `look` is made anew by each drawing, and does the same.
+    // `look` is a new function in each render, and does the same.
     // oxlint-disable-next-line react-hooks/exhaustive-deps
   }, [state === 'starting'])
   return { seen, problem, look }

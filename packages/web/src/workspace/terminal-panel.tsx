@@ -212,7 +212,7 @@ function Screen(props: { id: string; label: string; hidden: boolean; onForget: (
   )
 }
 
-/** How it stands, where that is not as usual. */
+/** The state, where it is not the usual one. */
 function StateLine(props: { state: TerminalState; onHere: () => void; onForget: () => void }) {
   const { state } = props
   if (state.status === 'open') return null

@@ -51,7 +51,7 @@ export function accountsRoutes(parts: Parts): Hono<AppEnv> {
       name,
       email,
       role,
-      // What a chat of theirs asks that chooses none.
+      // The model of a chat that has chosen none.
       model: { ...model, ...(allowed?.[0] && { name: allowed[0].name, images: allowed[0].images }) },
       models: allowed,
       defaultMode: lowerMode(defaultMode, modeCeiling),

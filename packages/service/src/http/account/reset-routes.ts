@@ -47,7 +47,7 @@ export function resetRoutes(parts: Parts): Hono<AppEnv> {
           'This Sandlot sends no mail. An administrator can give you a new password.',
         )
       await limits.beginReset(c.var.address, email)
-      // Not awaited: how long it takes would tell whether there is such an account.
+      // Not awaited: its duration would reveal whether there is such an account.
       sendLink(email, { address: c.var.address }).catch((error: unknown) =>
         log.warn({ error: messageOf(error) }, 'a link for a new password was not sent'),
       )

@@ -167,7 +167,7 @@ export function signInRoutes(parts: Parts): Hono<AppEnv> {
       return c.body(null, 204)
     })
 
-  /** As many tries as a sign-in has: a stolen one must not allow guessing. */
+  /** The same number of tries as for a sign-in: a stolen sign-in must not allow guessing. */
   async function limited<T>(c: Ctx, email: string, attempt: () => Promise<T>): Promise<T> {
     return limits.signIn({ address: c.var.address, email }, attempt)
   }

@@ -68,7 +68,7 @@ export function auditRoutes(parts: Parts): Hono<AppEnv> {
     .get('/chains', async (c) => c.json(await readChains(parts)))
 }
 
-/** Of the chats that this reader sees. */
+/** Titles of the chats that this reader sees. */
 async function titlesOf(
   entries: readonly AuditEntry[],
   sessions: Parts['sessions'],
@@ -116,7 +116,7 @@ async function readMerged(
   return pages.flat().toSorted(inOrder).slice(0, limit)
 }
 
-/** Where the lines of this process go on that are behind the cursor. */
+/** The position after the cursor in the lines of this process. */
 function behindIn(source: AuditSource, { at, source: last, seq }: Cursor): { at: number; seq: number } {
   if (source === last) return { at, seq }
   return { at, seq: source < last ? 0 : Number.MAX_SAFE_INTEGER }

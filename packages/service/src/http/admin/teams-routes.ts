@@ -159,7 +159,7 @@ async function askSettings({ agent }: Parts, c: Ctx, ask: SettingsAsk) {
   return settingsAnswer.parse(await agent.request(EXT.settings, { user, ask }))
 }
 
-/** What is set, with what holds where nothing is. */
+/** The stored settings, and the value that holds where none is stored. */
 async function getSettings(
   parts: Parts,
   c: Ctx,

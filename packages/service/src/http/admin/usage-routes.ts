@@ -178,13 +178,13 @@ function idIn({ person, team, model, tool }: KeyValues, by: UsageGroup): string 
   return { person, team, model, tool }[by] ?? null
 }
 
-/** What limits the caller, as the agent keeps to it. */
+/** The caller's limits, as the agent applies them. */
 async function budgetsOf({ agent }: Parts, c: Ctx): Promise<Budget[]> {
   const user = agentUserOf(c.var.caller)
   return budgetList.parse(await agent.request(EXT.budgets, { user })).budgets
 }
 
-/** What a guest asks for counts for the owner of the chat. */
+/** A guest's request counts for the owner of the chat. */
 function memberOf(c: Ctx) {
   const { account } = c.var.caller
   if (account.role !== 'guest') return account

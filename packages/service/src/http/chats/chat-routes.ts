@@ -56,8 +56,7 @@ async function answerAsJson(c: Ctx, parts: Parts, options: RunOptions): Promise<
 }
 
 /**
- * What is refused before it begins is an ordinary error; later ones are an `ai_chat_error` in the
- * stream.
+ * A refusal before the start is an ordinary error; later ones are an `ai_chat_error` in the stream.
  */
 async function answerAsStream(c: Ctx, parts: Parts, options: RunOptions): Promise<Response> {
   const gone = new AbortController()

@@ -62,7 +62,7 @@ function streamOutput(
         return
       }
       const piece = await reader.readOutput(sessionId, callId, at, Math.min(at + PIECE_BYTES, to))
-      // Deleted meanwhile: the promised length cannot be kept, and the client must notice.
+      // Deleted in between: the promised length cannot be met, and the client must notice.
       if (piece.length === 0) throw new Error('sessions: the output ended early')
       at += piece.length
       controller.enqueue(piece)

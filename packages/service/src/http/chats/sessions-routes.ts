@@ -185,7 +185,7 @@ export function approvalsRoutes(parts: Parts): Hono<AppEnv> {
   })
 }
 
-/** None, where the chat was deleted or its share has ended meanwhile. */
+/** None, where the chat was deleted or its share ended in between. */
 async function pendingIn(agent: Parts['agent'], sessionId: string, user: AgentUser) {
   try {
     return pendingApprovalList.parse(await agent.request(EXT.approvals, { sessionId, user })).approvals

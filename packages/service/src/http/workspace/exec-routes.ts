@@ -52,14 +52,14 @@ export function execRoutes(parts: Parts): Hono<AppEnv> {
         params: {
           ...asked,
           user: agentUserOf(c.var.caller),
-          // As of a chat: a script answers no questions.
+          // As for a chat: a script answers no questions.
           defaultMode: via === 'key' ? 'yolo' : undefined,
           merge: raw,
         },
         stdin,
         gone: gone.signal,
       })
-      // What is refused is an ordinary answer.
+      // A refusal is an ordinary answer.
       await running.next()
       if (raw) return answerAsBytes(c, running, gone)
       return accept.includes('text/event-stream')
@@ -212,7 +212,7 @@ function pieceOf(bytes: Buffer): ExecPiece {
   return Buffer.from(text).equals(bytes) ? { text } : { base64: bytes.toString('base64') }
 }
 
-/** How many bytes at the end begin a character that is not complete. */
+/** The number of bytes at the end that begin an incomplete character. */
 function unfinished(bytes: Buffer): number {
   for (let back = 1; back <= Math.min(LONGEST_START, bytes.length); back++) {
     const byte = bytes[bytes.length - back] ?? 0

@@ -62,7 +62,7 @@ export function filesRoutes(parts: Parts): Hono<AppEnv> {
       return new Response(body, { status: range === 'all' ? 200 : 206, headers })
     })
     .get('/preview', async (c) => {
-      // As a tab of its own it could lead its reader anywhere, which our page keeps a frame from.
+      // In its own tab it could lead its reader anywhere, which our page prevents for a frame.
       const place = c.req.header('sec-fetch-dest')
       if (place !== undefined && place !== 'iframe')
         throw new SandlotError('forbidden', 'A preview is shown within Sandlot only.')
@@ -87,7 +87,7 @@ export function filesRoutes(parts: Parts): Hono<AppEnv> {
 }
 
 /**
- * Read at the client's pace. Ends early when the file changes meanwhile, which the client notices
+ * Read at the client's pace. Ends early when the file changes in between, which the client notices
  * by the length.
  */
 function streamFile(

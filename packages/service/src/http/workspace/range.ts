@@ -7,8 +7,8 @@ export interface ByteRange {
 }
 
 /**
- * What part of `size` bytes is asked for. `'all'`: no header, several ranges, or one that is not
- * understood, which a server may ignore. `'none'`: nothing of it exists (416).
+ * The requested part of `size` bytes. `'all'`: no header, several ranges, or an unknown one, which
+ * a server may ignore. `'none'`: nothing of it exists (416).
  */
 export function readRange(header: string | undefined, size: number): ByteRange | 'all' | 'none' {
   const match = /^bytes=(\d{0,15})-(\d{0,15})$/.exec(header?.trim() ?? '')

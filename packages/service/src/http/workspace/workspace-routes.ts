@@ -27,10 +27,10 @@ import { safeName, zipFolder } from '../../own-data/folder-zip.ts'
 import { dispositionOf, pathOf } from './files-routes.ts'
 import { pacedBody, readBody, recheckCaller, requireCaller } from '../request.ts'
 
-/** Of one person, under way at once: of each a piece is in memory. */
+/** The most uploads of one person under way at once: each holds a piece in memory. */
 const MOST_PUTS = 8
 const MOST_ZIPS = 2
-/** Of an upload, in one message to the agent. */
+/** Bytes of an upload in one message to the agent. */
 const PIECE_BYTES = 512 * 1024
 
 /** `/api/files` */
@@ -76,7 +76,7 @@ export function workspaceRoutes(parts: Parts): Hono<AppEnv> {
     )
     .get('/zip', async (c) => {
       const paths = (c.req.queries('path') ?? ['']).map((one) => one.replaceAll(/^\/+|\/+$/g, ''))
-      // Of several, what lies above all of them.
+      // For several, the folder above all of them.
       const path = paths.length === 1 ? (paths[0] ?? '') : folderAbove(paths)
       const first = await list(c, path)
       const name = safeName(path.split('/').findLast((part) => part !== '') ?? '') || 'workspace'
@@ -197,7 +197,7 @@ async function* inPieces(
   yield { bytes: Buffer.concat(held), last: true }
 }
 
-/** Of `If-Match`. Throws `bad_request` for what is no version of ours. */
+/** The version in `If-Match`. Throws `bad_request` for one that is not ours. */
 function expectedVersion(c: Ctx): FileVersion | undefined {
   const header = c.req.header('if-match')
   if (header === undefined) return undefined

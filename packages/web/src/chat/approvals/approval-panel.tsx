@@ -232,7 +232,7 @@ export function ApprovalWhy(props: { why: readonly RuleReason[]; whole: string }
   )
 }
 
-/** What the card shows as a whole is not said again beside its reason. */
+/** A reason that the card already shows as a whole is not repeated. */
 function Reason({ reason: { part, because }, whole }: { reason: RuleReason; whole: string }) {
   if (part === whole.trim()) return <>This {because}.</>
   return (

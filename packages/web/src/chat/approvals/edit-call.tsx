@@ -80,7 +80,7 @@ function FieldsForm(props: EditProps & { fields: readonly EditField[] }) {
   const [before] = useState(() => editValues(fields, call.rawInput))
   const [values, setValues] = useState(before)
   const [all, setAll] = useState(false)
-  // What the call leaves to the tool is seldom what is changed.
+  // Optional fields without a value are rarely changed.
   const shown = fields.filter(({ name, required }) => all || required || before[name] !== '')
   return (
     <ChangeForm {...props} read={() => editedInput(fields, values)}>
@@ -224,7 +224,7 @@ function rowsOf(text: string): number {
   return Math.min(MOST_ROWS, Math.max(1, text.split('\n').length))
 }
 
-/** What a person changed in the call before they allowed it. */
+/** The fields of the call that a person changed before allowing it. */
 export function ChangedCall(props: { call: CallEntry }) {
   const { rawInput, approval } = props.call
   const other = useOther(approval?.answer?.author)

@@ -8,7 +8,7 @@ export interface EditField {
   name: string
   /** `text`: more than a line. `json`: a list or an object. */
   type: 'line' | 'text' | 'number' | 'boolean' | 'choice' | 'json'
-  /** Of a `choice`. */
+  /** Set for a `choice`. */
   choices: readonly string[]
   about: string | undefined
   required: boolean
@@ -55,7 +55,7 @@ function typeOf(name: string, property: unknown, value: unknown): Pick<EditField
   return { type: LONG_NAMES.has(name) || long ? 'text' : 'line', ...plain }
 }
 
-/** What the fields show at first. */
+/** Initial values of the fields. */
 export function editValues(fields: readonly EditField[], input: unknown): EditValues {
   const given = isRecord(input) ? input : {}
   return Object.fromEntries(

@@ -264,7 +264,7 @@ function isWhole(row: HTMLElement, region: HTMLElement): boolean {
   return inner.top >= outer.top - 0.5 && inner.bottom <= outer.bottom + 0.5
 }
 
-/** Read anew when the list of chats says that something waits, or waits no more. */
+/** Reloaded when the list of chats reports that something waits, or waits no more. */
 function useWaiting() {
   const [read, setRead] = useState<{ waiting: WaitingApproval[]; more: boolean } | null>(null)
   const [problem, setProblem] = useState<string | null>(null)

@@ -61,7 +61,7 @@ export function ToolQuestion(props: { call: CallEntry; sessionId: string; questi
           key={name}
           name={name}
           field={choices.length > 0 ? { type: 'string', title: 'Or in your own words' } : field}
-          // Beside choices it goes without saying that words are not needed.
+          // Next to choices, text is optional.
           required={required.includes(name) || choices.length > 0}
           value={content[name]}
           onChange={(value) => set(name, value)}

@@ -65,7 +65,7 @@ export function useApprovals(
     answerAll(kind) {
       const calls = waiting.filter(asksApproval)
       if (sessionId === null || calls.length === 0) return false
-      // What is denied does nothing, seen or not.
+      // A denied call does nothing, seen or not.
       const seen = kind === 'reject_once' ? calls : calls.filter(({ id }) => isWholeOnScreen(id))
       answerCalls(chat, sessionId, seen, kind)
       const unseen = calls.find((call) => !seen.includes(call))
@@ -110,13 +110,12 @@ function useAnswered(waiting: readonly CallEntry[], onGone: (ids: string[]) => v
 }
 
 /**
- * Whether what a person decides about is in front of them: measured on the page, not guessed from
- * the state.
+ * Whether the content of a decision is in view: measured on the page, not guessed from the state.
  */
 
-/** Of an element that has to be read whole before its call may be allowed by a key. */
+/** Marks an element that has to be read whole before its call may be allowed by a key. */
 const TO_READ = 'data-to-read'
-/** Of the region in which the conversation scrolls. */
+/** Marks the region in which the conversation scrolls. */
 const SCROLLS = 'data-scrolls'
 
 function cardOf(callId: string): HTMLElement | null {

@@ -12,13 +12,13 @@ import { isWorthALook } from '../../preview/kinds.ts'
 interface AttachedLink {
   url: string
   name: string
-  /** Where it leads, shown before a click. */
+  /** The target, shown before a click. */
   host: string
 }
 
 interface Attachments {
   links: AttachedLink[]
-  /** What can be loaded. */
+  /** Images that can be loaded. */
   images: MessageImage[]
 }
 
@@ -39,7 +39,7 @@ export function attachmentsOf(content: readonly ToolCallContent[]): Attachments 
   return { links, images }
 }
 
-/** What a call wrote that is looked at rather than read, relative to the workspace. */
+/** Files written by a call to be looked at rather than read, relative to the workspace. */
 export function filesWritten({ status, content }: CallEntry): string[] {
   if (status !== 'completed') return []
   const paths = content.flatMap((item) => (item.type === 'diff' ? (pathInWorkspace(item.path) ?? []) : []))

@@ -7,7 +7,7 @@ import { filesWritten } from './call-attachments.ts'
 
 export interface CallRun {
   readonly type: 'run'
-  /** Of its first call. */
+  /** That of its first call. */
   readonly id: string
   readonly calls: readonly CallEntry[]
 }

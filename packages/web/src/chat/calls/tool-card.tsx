@@ -77,7 +77,7 @@ export const ToolCard = memo(function ToolCard(props: {
   const [choice, setChoice] = useRemembered(`card ${call.id}`)
   const bodyId = useId()
   const waiting = phase === 'waiting'
-  // What waits for an answer is never folded away.
+  // A call that waits for an answer is never folded.
   const open = waiting || (choice ?? opensItself(call))
   const answer = answerWords(call)
   const other = useOther(call.approval?.answer?.author)
@@ -90,7 +90,7 @@ export const ToolCard = memo(function ToolCard(props: {
       data-call-id={call.id}
       data-marked={marked || undefined}
       aria-label={`${revealedText(call.title)}: ${statusWord(call)}`}
-      // Where the focus goes when the call before it was answered.
+      // Receives the focus when the call before it was answered.
       tabIndex={waiting ? -1 : undefined}
       className={cn(
         'overflow-hidden rounded-lg border scroll-my-4',
@@ -178,7 +178,7 @@ function Header(props: { call: CallEntry; phase: CallPhase; place: string | unde
   )
 }
 
-/** Who allowed or denied it, where others could have. */
+/** The user who allowed or denied it, where others could have. */
 function AnsweredBy(props: { call: CallEntry }) {
   const answer = props.call.approval?.answer
   const { me } = useChat()
@@ -220,7 +220,7 @@ function Elapsed(props: { call: CallEntry }) {
   const { call } = props
   const running = call.status === 'in_progress' && call.startedAt !== undefined
   const now = useNow(running)
-  // What it started goes on; how long the start took says nothing.
+  // A background command runs on; the time of its start means nothing.
   if (ranOn(call) || (phaseOf(call) === 'stopped' && call.startedAt === undefined)) return null
   if (call.timing !== undefined)
     return <span className="text-faint">{formatDuration(call.timing.runMs)}</span>
@@ -310,7 +310,7 @@ function Body(props: {
   )
 }
 
-/** What the user has to say: approval to run, or an answer. */
+/** The user's pending answer: approval to run, or an answer to a question. */
 function Waiting(props: { call: CallEntry; sessionId: string; keyed: boolean; marked: boolean }) {
   const question = props.call.approval?.question
   const { mayApprove } = useReading()
@@ -344,7 +344,7 @@ function CallImages(props: { content: readonly ToolCallContent[]; title: string 
   return <MessageImages images={images} what={`from ${props.title}`} className="px-3 pt-1 pb-3" />
 }
 
-/** What it wrote to look at, also while its card is folded. */
+/** Files written to be looked at, also while the card is folded. */
 function CallFiles({ call }: { call: CallEntry }) {
   const files = useMemo(() => filesWritten(call), [call])
   const { access } = useReading()

@@ -85,7 +85,7 @@ function StoredToolOutput(props: {
   return (
     <div className="flex flex-col gap-2">
       {output.state === 'ready' ? (
-        // What went wrong stands at the end.
+        // Errors stand at the end.
         <OutputPane label={label} following={phaseOf(call) !== 'done'} content={output.rendered}>
           <AnsiView rendered={output.rendered} />
         </OutputPane>

@@ -5,7 +5,7 @@ import { Revealed } from '../../ui/revealed.tsx'
 import type { Attachment } from '../../state/attachments.ts'
 import type { ComposerAttachments } from './use-attachments.ts'
 
-/** What is attached to the message that is being written. */
+/** Attachments of the message that is being written. */
 export function AttachmentStrip(props: { attachments: ComposerAttachments }) {
   const { items, problem, remove, lost } = props.attachments
   if (items.length === 0 && problem === null) return null

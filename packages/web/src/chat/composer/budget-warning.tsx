@@ -10,12 +10,12 @@ import { useChat } from '../../state/chat-context.ts'
 
 /** The page comes first. */
 const LATER_MS = 1_500
-/** Where nothing limited the person, a prompt changes nothing about that. */
+/** For a person without limits, a prompt changes nothing about that. */
 const RARELY_MS = 10 * 60_000
 
 let known: { of: string; budgets: readonly Budget[]; at: number } | undefined
 
-/** What limits the person; asked again when a prompt has ended. */
+/** Limits of the person; fetched again when a prompt has ended. */
 export function useBudgets(promptId: string | undefined): readonly Budget[] {
   const { me } = useChat()
   const [, setTold] = useState<unknown>()

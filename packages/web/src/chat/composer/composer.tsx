@@ -27,7 +27,7 @@ import { ModeMenu } from './mode-menu.tsx'
 
 export interface ComposerHandle {
   focus(): void
-  /** What could not be sent stands before what is being written. */
+  /** Unsent text is put before the text that is being written. */
   giveBack(text: string): void
 }
 
@@ -51,7 +51,7 @@ export function Composer(props: {
   comments?: {
     on: boolean
     onToggle: () => void
-    /** Who may be mentioned. */
+    /** People who may be mentioned. */
     people: readonly Author[]
   }
   placeholder?: string
@@ -60,7 +60,7 @@ export function Composer(props: {
   attachments: ComposerAttachments
   /** Above the field, in the same frame. */
   above?: ReactNode
-  /** Beside the mode. */
+  /** Shown next to the mode. */
   note?: ReactNode
   ref?: Ref<ComposerHandle>
 }) {
@@ -136,7 +136,7 @@ export function Composer(props: {
   return (
     <>
       <div className={COLUMN}>
-        {/* What is announced there stays while it is empty: no frame for that. */}
+        {/* A live region stays while it is empty, without a frame. */}
         <div className="above-composer rounded-t-2xl border-line-strong bg-raised has-[>:not(:empty)]:border has-[>:not(:empty)]:border-b-0">
           {props.above}
         </div>

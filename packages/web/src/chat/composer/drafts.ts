@@ -14,7 +14,7 @@ function keepDraft(unsent: UnsentStorage, sessionId: string | null, text: string
   else unsent(sessionId).set(keyOf(sessionId), text)
 }
 
-/** The page is made anew for each session, so the draft is read once. */
+/** The page is mounted again for each session, so the draft is read once. */
 export function useDraft(sessionId: string | null): [string, (text: string) => void] {
   const { unsent } = useChat()
   const [draft, setDraft] = useState(() => draftOf(unsent, sessionId))
@@ -25,7 +25,7 @@ export function useDraft(sessionId: string | null): [string, (text: string) => v
   return [draft, change]
 }
 
-/** What was typed while a new chat got its session belongs to that session. */
+/** Text typed while a new chat got its session belongs to that session. */
 export function moveDraft(unsent: UnsentStorage, sessionId: string): void {
   const text = draftOf(unsent, null)
   if (text === '') return

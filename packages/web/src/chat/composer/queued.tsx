@@ -92,7 +92,7 @@ function TakeBack(props: { message: QueuedEntry; onTakeBack: (messageId: string)
   )
 }
 
-/** Tells the buttons apart in a screen reader. */
+/** Distinguishes the buttons in a screen reader. */
 function beginningOf({ text, images }: QueuedEntry): string {
   const words = text.trim().replaceAll(/\s+/g, ' ')
   if (words === '') return images.length === 1 ? 'an image' : `${images.length} images`
@@ -105,7 +105,7 @@ function beginningOf({ text, images }: QueuedEntry): string {
 export function RefusedMessages(props: { messages: readonly PendingMessage[]; mode: Mode }) {
   const { chat, renewMe } = useChat()
   const forbidden = props.messages.some(({ problem }) => problem?.code === 'forbidden')
-  // What this person may choose has changed since the page was opened.
+  // The available choices have changed since the page was opened.
   useEffect(() => {
     if (forbidden) void renewMe()
   }, [forbidden, renewMe])

@@ -2,7 +2,7 @@ import { useSyncExternalStore } from 'react'
 import { type Attached, type Refusals, blockedBy } from '../../state/attachments.ts'
 import { useChat } from '../../state/chat-context.ts'
 
-/** What is attached in one composer, and what can be done with it. */
+/** Attachments of one composer, and actions on them. */
 export interface ComposerAttachments extends Attached {
   refusals: Refusals
   /** Why the message cannot be sent now; null when it can. */

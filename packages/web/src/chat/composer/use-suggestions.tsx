@@ -15,13 +15,13 @@ interface SuggestionParts<T> {
   field: RefObject<HTMLTextAreaElement | null>
   text: string
   onText: (text: string) => void
-  /** Of the list. */
+  /** The label of the list. */
   label: string
-  /** What is begun at the end of the text up to the caret, behind its @. */
+  /** The unfinished word at the end of the text up to the caret, after its @. */
   begun: (before: string) => string | undefined
   find: (begun: string) => readonly T[]
   keyOf: (item: T) => string
-  /** What takes the place of what was begun, and of `over` characters before it. */
+  /** The replacement of the unfinished word, and of `over` characters before it. */
   insert: (item: T) => { text: string; over: number }
   show: (item: T) => ReactNode
 }

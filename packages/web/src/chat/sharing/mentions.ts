@@ -3,14 +3,14 @@ import type { Author } from '@sandlot/shared/chat/shares'
 
 interface Part {
   text: string
-  /** Where it begins. */
+  /** Its start. */
   at: number
   person?: Author
 }
 
 /** The text in pieces; those that mention one of these people say whom. */
 export function partsOf(text: string, people: readonly Author[]): Part[] {
-  // Of two names that begin alike the longer is meant.
+  // Of two names with the same beginning, the longer one is meant.
   const byLength = people.filter(({ name }) => name !== '').toSorted((a, b) => b.name.length - a.name.length)
   const parts: Part[] = []
   let from = 0
@@ -33,7 +33,7 @@ export function mentionsIn(text: string, people: readonly Author[]): string[] {
   ]
 }
 
-/** What is being written of a name at the end of `before`, which is the text up to the caret. */
+/** The unfinished mention at the end of `before`, the text up to the caret. */
 export function begunMention(before: string): string | undefined {
   return /(?:^|\s)@([^\n@]{0,40})$/.exec(before)?.[1]
 }

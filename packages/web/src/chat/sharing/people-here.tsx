@@ -11,7 +11,7 @@ import { type Reading, useReadingOf } from '../../state/reading.ts'
 
 const MOST_MARKS = 3
 
-/** Beside the title: who else is in a shared chat, else the way to share it. */
+/** Next to the title: the other members of a shared chat, or the button to share it. */
 export function PeopleHere(props: { onShare: () => void }) {
   const { me } = useChat()
   const sessionId = useChatState((state) => state.activeId)

@@ -6,7 +6,7 @@ import type { CallRun } from '../calls/call-runs.ts'
 export type Row = Entry | CallRun
 
 export interface Block {
-  /** Of its first row. */
+  /** That of its first row. */
   readonly id: string
   readonly rows: readonly Row[]
   /** The row before its first. */
@@ -95,7 +95,7 @@ function isSame(one: Block, other: Block): boolean {
   )
 }
 
-/** Runs are made anew with each reading. */
+/** Each reading makes new runs. */
 function isSameRow(one: Row, other: Row | undefined): boolean {
   if (one === other) return true
   if (one.type !== 'run' || other?.type !== 'run' || one.calls.length !== other.calls.length) return false

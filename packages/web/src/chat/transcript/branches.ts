@@ -27,8 +27,8 @@ export function useBranches(): Branches {
 }
 
 /**
- * The branch that is shown, kept for this reader, and what the next message follows (undefined: the
- * newest prompt). While a message that goes on elsewhere is on its way, all that it follows is
+ * The shown branch, stored for this reader, and the prompt that the next message follows
+ * (undefined: the newest). While a message that branches off is on its way, everything before it is
  * shown.
  */
 export function useShownBranch(
@@ -60,14 +60,14 @@ export function useShownBranch(
       await sayAgain(chat, sessionId, said, { follows, model })
     }
     return { prompts, choose, resend: isRunning ? undefined : resend }
-    // `storage` is made anew at each call.
+    // `storage` is a new object in each call.
     // oxlint-disable-next-line react-hooks/exhaustive-deps
   }, [chat, sessionId, prompts, isRunning])
   const last = path.at(-1)
   return { path, follows: last === prompts.at(-1)?.id ? undefined : last, branches }
 }
 
-/** Whether this reader may say anew what was said in this prompt: once nothing runs. */
+/** Whether this reader may edit and resend the messages of this prompt: once nothing runs. */
 export function useMayResend(sessionId: string, promptId: string | undefined): boolean {
   const { me } = useChat()
   const { access } = useReading()
@@ -77,7 +77,7 @@ export function useMayResend(sessionId: string, promptId: string | undefined): b
   return access === 'own' || saidIn(transcript, promptId)[0]?.author?.id === me.id
 }
 
-/** What people have said in this prompt. */
+/** Messages of people in this prompt. */
 export function saidIn({ entries }: Transcript, promptId: string): MessageEntry[] {
   return entries.filter(
     (entry): entry is MessageEntry =>

@@ -23,7 +23,7 @@ export function MessageActions(props: {
   ended: string | undefined
   /** Absent: it cannot be said in other words. */
   onEdit?: (() => void) | undefined
-  /** Who wrote it, where that is another. */
+  /** The author, where that is another person. */
   by?: string
 }) {
   const { text, sessionId, promptId, ended, onEdit, by } = props

@@ -156,7 +156,7 @@ export function PendingUserMessage(props: { message: PendingMessage; online: boo
           </Button>
         </div>
       ) : (
-        // As high as what takes its place.
+        // As high as its replacement.
         <span className="-mt-0.5 inline-flex min-h-7 items-center gap-1.5 text-xs text-faint pointer-coarse:min-h-11">
           {!props.online && (
             <>
@@ -206,7 +206,7 @@ export const AssistantMessage = memo(function AssistantMessage(props: {
   )
 })
 
-/** What was read of an answer that broke off: there to read, but no part of the conversation. */
+/** The received part of an answer that broke off: readable, but not in the conversation. */
 function CutOff(props: { why: string; children: React.ReactNode }) {
   return (
     <div data-testid="cut-off" className="border-l-2 border-line pl-4 text-muted">
@@ -219,7 +219,7 @@ function CutOff(props: { why: string; children: React.ReactNode }) {
   )
 }
 
-/** What the model thought: there for who wants to read it. */
+/** The model's reasoning, folded. */
 export const Thought = memo(function Thought(props: { entry: MessageEntry }) {
   const { entry } = props
   const [open, setOpen] = useRemembered(`thought ${entry.id}`)
@@ -260,7 +260,7 @@ export const NoteRow = memo(function NoteRow(props: { entry: NoteEntry }) {
   )
 })
 
-/** What a person said to the others in the chat; the model does not read it. */
+/** A comment to the other people in the chat; the model does not read it. */
 export const CommentRow = memo(function CommentRow(props: { entry: CommentEntry }) {
   const { author, text, mentions } = props.entry
   const { me } = useChat()
@@ -349,7 +349,7 @@ export const CallRunRow = memo(function CallRunRow(props: {
  * place.
  */
 
-/** What is shorter stands in the header. */
+/** Shorter text stands in the header. */
 const LONG_CHARS = 160
 const LINES = 6
 

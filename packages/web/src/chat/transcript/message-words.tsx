@@ -11,7 +11,7 @@ export function MessageWords({ words }: { words: string }) {
   const { openFile } = useWorkspace()
   const { access } = useReading()
   return partsWithPaths(words).map(({ text, at, path }) =>
-    // Of a workspace that is not the reader's.
+    // Links into another user's workspace are inactive.
     path === undefined || access !== 'own' ? (
       <Revealed key={at} text={text} />
     ) : (

@@ -14,9 +14,8 @@ export function hasWords(entry: EndEntry): boolean {
 }
 
 /**
- * How a prompt ended, when there is something to say about it. `onRetry` is there for the last
- * prompt only: it sends the same words again, resolves when they are on their way, and does not
- * reject.
+ * The end of a prompt, where it needs a sentence. `onRetry` is set for the last prompt only: it
+ * sends the same message again, resolves when it is on its way, and does not reject.
  */
 export const PromptEnd = memo(function PromptEnd(props: {
   entry: EndEntry
@@ -73,9 +72,7 @@ export const PromptEnd = memo(function PromptEnd(props: {
   )
 })
 
-/**
- * What to name when reporting it: the provider's id, or else ours, which the log has.
- */
+/** The id to name in a report: the provider's, or else ours, which the log has. */
 function RequestId(props: { entry: EndEntry }) {
   const { requestId, id } = props.entry
   return (

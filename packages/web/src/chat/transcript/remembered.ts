@@ -4,7 +4,7 @@ import { createContext, useContext, useState } from 'react'
 const Context = createContext<Map<string, boolean>>(new Map())
 export const RememberedProvider = Context.Provider
 
-/** As `useState`, kept under this name; null until it is set. */
+/** `useState` that is stored under this name; null until it is set. */
 export function useRemembered(name: string): [boolean | null, (value: boolean) => void] {
   const kept = useContext(Context)
   const [value, setValue] = useState(kept.get(name) ?? null)

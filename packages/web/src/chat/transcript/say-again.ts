@@ -3,13 +3,13 @@ import type { MessageImage } from '@sandlot/shared/chat/images'
 import { uploadAgain } from '../../net/images.ts'
 import type { Chat, SendOptions } from '../../state/chat.ts'
 
-/** What a person has said. */
+/** A person's message. */
 export interface Said {
   readonly text: string
   readonly images?: readonly MessageImage[]
 }
 
-/** Send it once more. What does not work is said under the conversation; does not reject. */
+/** Sends the message again. A failure is shown below the conversation; does not reject. */
 export async function sayAgain(
   chat: Chat,
   sessionId: string,

@@ -6,13 +6,13 @@ import { type RefObject, useEffect, useState } from 'react'
 
 /** Screens above and below. */
 const MARGIN = '150% 0px'
-/** Of the region in which the conversation scrolls. */
+/** The region in which the conversation scrolls. */
 const REGION = '[data-scrolls]'
 const ROW = '[data-entry]'
 
 type Told = (isNear: boolean, height: number) => void
 
-/** Of one conversation. */
+/** Visibility of the blocks of one conversation. */
 export class Sight {
   #observers: { near: IntersectionObserver; resized: ResizeObserver } | undefined
   readonly #told = new WeakMap<Element, Told>()
@@ -68,8 +68,8 @@ function topOf(row: Element, region: HTMLElement): number {
 }
 
 /**
- * Whether the block is to be drawn, and its height when it was last. `isPinned`: wherever it is.
- * `atFirst`: until it is known.
+ * Whether the block is to be rendered, and its last height. `isPinned`: wherever it is. `atFirst`:
+ * until it is known.
  */
 export function useNear(
   sight: Sight,

@@ -69,7 +69,7 @@ export function LiveTranscript({
 export function TranscriptView(props: {
   sessionId: string | null
   view: SessionView
-  /** Of the branch that is shown. */
+  /** That of the shown branch. */
   transcript: Transcript
   outbox: readonly PendingMessage[]
   online: boolean
@@ -88,7 +88,7 @@ export function TranscriptView(props: {
   const rows = useMemo(() => withRuns(entries), [entries])
   const blocks = useMemo(() => cutter.cut(rows), [cutter, rows])
   const sending = props.outbox.some((message) => message.problem === undefined)
-  // What is on its way is the next try.
+  // A message on its way is the next try.
   const said = useMemo(() => (sending ? null : lastSaid(entries)), [entries, sending])
   const waiting = useSame(pendingApprovals(transcript).map(({ id }) => id))
   const keyed = pendingApprovals(transcript).find(asksApproval)?.id
@@ -160,21 +160,21 @@ export function TranscriptView(props: {
   )
 }
 
-/** What rows need to know beside themselves. The same object while none of it changes. */
+/** Context of the rows. The same object while none of it changes. */
 interface Shared {
   sessionId: string
   /** That runs. */
   promptId: string | undefined
   /** Calls that wait for an answer. */
   waiting: readonly string[]
-  /** As of `ToolCard`. */
+  /** See `ToolCard`. */
   keyed: string | undefined
   marked: string | null
   /** The entry that a search has led to. */
   wanted: string | undefined
   /** The answer at the end, while nothing runs. */
   newest: string | undefined
-  /** What was said last, where its end offers to say it again. */
+  /** The last message, where the end of its prompt offers to resend it. */
   retry: MessageEntry | null
   /** The message that its author changes. */
   editing: string | null
@@ -198,7 +198,7 @@ const BlockRows = memo(function BlockRows(props: {
   return (
     <div
       ref={part}
-      // What comes back with scrolling is nothing new.
+      // Rows that reappear by scrolling are not announced.
       aria-live={isTail ? undefined : 'off'}
       className="flex shrink-0 flex-col"
       style={isShown ? undefined : { height: height ?? rows.length * ROW_HEIGHT }}
@@ -326,7 +326,7 @@ function useWantedRow(
     leaveEnd()
     const show = (): void => found.scrollIntoView({ block: 'center' })
     show()
-    // What is drawn round it from now on has other heights than was thought.
+    // Rows rendered around it from now on have other heights than estimated.
     requestAnimationFrame(() => requestAnimationFrame(show))
     found.classList.add('found')
     found.addEventListener('animationend', () => found.classList.remove('found'), { once: true })
@@ -418,13 +418,13 @@ function isLast(next: Row['type'] | undefined): boolean {
   return next === undefined || next === 'changes' || next === 'end'
 }
 
-/** Where it is at the end, but for how its prompt ended. */
+/** Its position is the end, apart from the prompt's end. */
 function newestAnswer(entries: readonly Entry[]): string | undefined {
   const last = entries.findLast(({ type }) => type !== 'changes' && type !== 'end')
   return last?.type === 'message' && last.role === 'assistant' ? last.id : undefined
 }
 
-/** What was said last, when its prompt ended in an error and it can be sent again. */
+/** The last message, when its prompt ended in an error and it can be sent again. */
 function lastSaid(entries: readonly Entry[]): MessageEntry | null {
   const last = entries.at(-1)
   if (last?.type !== 'end' || last.reason !== 'error') return null

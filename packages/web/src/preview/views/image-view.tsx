@@ -15,7 +15,7 @@ const MOST = 16
 
 export default function ImageView({ file }: ViewProps) {
   const [size, setSize] = useState<{ width: number; height: number } | null>(null)
-  /** Of the picture’s own size; null: as large as the panel is. */
+  /** Relative to the picture’s own size; null: as large as the panel is. */
   const [zoom, setZoom] = useState<number | null>(null)
   const { picture: shown, onError } = usePicture(file.path, file.version)
   const frame = useRef<HTMLDivElement>(null)

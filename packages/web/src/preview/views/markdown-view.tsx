@@ -34,7 +34,7 @@ export default function MarkdownView({ file }: ViewProps) {
   )
 }
 
-/** What stands between two lines of `---` at its beginning is YAML. */
+/** A block between two lines of `---` at its beginning is YAML. */
 function withFrontMatter(text: string): string {
   return text.replace(/^---\r?\n([^]*?)\r?\n---[ \t]*(?=\r?\n|$)/, '```yaml\n$1\n```')
 }

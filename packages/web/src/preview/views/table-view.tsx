@@ -51,7 +51,7 @@ export default function TableView({ file }: ViewProps) {
   return <Grid table={state} worker={worker} path={file.path} />
 }
 
-/** What is wanted of the worker, and as much of its answer as has come. */
+/** Requests rows from the worker, and holds those that have arrived. */
 function useRows(worker: Worker, total: number) {
   const [wanted, setWanted] = useState<Arrangement>({ sort: null, filter: '' })
   const [count, setCount] = useState(total)

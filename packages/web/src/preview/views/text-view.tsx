@@ -10,7 +10,7 @@ import { endingOf } from '../kinds.ts'
 import { CannotShow, Told, useText, type ViewProps, Waiting, Windowed } from '../parts.tsx'
 import { type TextRow, textRows } from '../text-lines.ts'
 
-/** Of a text that is shown. */
+/** The largest text that is shown. */
 const MOST_BYTES = 2 * 1024 * 1024
 /** Rows that are coloured together. */
 const CHUNK = 200

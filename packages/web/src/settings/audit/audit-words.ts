@@ -104,7 +104,7 @@ export function fromWords({ from }: AuditEntry): string {
   return parts.join(', ')
 }
 
-/** What a value was and is; those that did not change are left out. */
+/** Old and new values; unchanged ones are left out. */
 export function changedFacts(entry: AuditEntry): { name: string; before?: string; after?: string }[] {
   const before = entry.before ?? {}
   const after = entry.after ?? {}

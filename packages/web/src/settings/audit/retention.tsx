@@ -87,7 +87,7 @@ function RetentionForm(props: { view: RetentionView; onSaved: (view: RetentionVi
       onSubmit={(event) => {
         event.preventDefault()
         if (!shorter) return void save()
-        // What goes does not come back: it is shown first.
+        // Removal is final: it is shown first.
         void look().then(() => setAsking(true))
       }}
     >

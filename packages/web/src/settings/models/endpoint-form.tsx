@@ -160,7 +160,7 @@ export function EndpointForm(props: {
 
 const PRICE = { inputMode: 'decimal', pattern: '[0-9]*[.]?[0-9]*' } as const
 
-/** Of a model, beside its name. `needs`: required where that one is filled in. */
+/** Fields of a model, next to its name. `needs`: required where that one is filled in. */
 const MODEL_FIELDS: readonly (FieldProps & {
   name: 'label' | 'contextWindow' | 'input' | 'output' | 'cached'
   needs?: 'input' | 'output'

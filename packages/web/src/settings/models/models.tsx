@@ -133,7 +133,7 @@ export function ModelsSection() {
   )
 }
 
-/** What answers where a chat has chosen none. */
+/** The model of chats that have chosen none. */
 function MainMark() {
   return <span className="rounded-full bg-well-wash px-2 py-0.5 text-xs font-medium text-well">Default</span>
 }

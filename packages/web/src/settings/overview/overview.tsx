@@ -27,7 +27,7 @@ function fetchOverview(): Promise<Overview> {
   return call(overview, 'GET', '/api/admin/overview')
 }
 
-/** As an administrator, in whosever chat it is. */
+/** As an administrator, in any user's chat. */
 function stopPrompt(promptId: string): Promise<Overview> {
   return call(overview, 'POST', `/api/admin/overview/prompts/${encodeURIComponent(promptId)}/stop`)
 }
@@ -232,7 +232,7 @@ function Prompts(props: {
 }) {
   const { prompts, nameOf } = props
   const now = useNow(true)
-  // As high as it was: what is below does not move when one ends.
+  // Keeps its height: rows below do not move when one ends.
   const most = useRef(1)
   most.current = Math.max(most.current, prompts?.length ?? 0)
   const minHeight = `${most.current * 3.5}rem`

@@ -20,7 +20,7 @@ import { Invitations } from './invitations.tsx'
 import { PersonPage } from './person-page.tsx'
 import { RemovedPeople } from './removed-people.tsx'
 
-/** How often the list is fetched during a removal, in milliseconds. */
+/** Interval of fetching the list during a removal, in milliseconds. */
 const LOOK_AGAIN_MS = 2_000
 /** Rows that are drawn before one asks for more, or searches. */
 const FIRST_ROWS = 100
@@ -40,7 +40,7 @@ export function People(props: { personId: string | undefined }) {
     if (turn !== asked.current) return
     if (now.status === 'fulfilled') setPeople(now.value)
     if (nowTeams.status === 'fulfilled') setTeams(nowTeams.value)
-    // What failed of them is said, beside what is known.
+    // Errors are shown next to the known values.
     await Promise.all(both)
   }
   const underWay = people?.removed.some(({ done }) => !done) === true

@@ -35,7 +35,7 @@ const ROLE_MEANS: Record<Role, string> = {
   guest: 'Takes part in what is shared with them; no chats and no sandbox of their own.',
 }
 
-/** `person`: undefined where there is none. `onChanged`: lists are to be fetched anew. */
+/** `person`: undefined where there is none. `onChanged`: lists are to be fetched again. */
 export function PersonPage(props: {
   person: Account | undefined
   people: readonly Account[]
@@ -44,7 +44,7 @@ export function PersonPage(props: {
 }) {
   const { person, teams, onChanged } = props
   const { me } = useChat()
-  // Counts changes: what holds is asked for anew.
+  // Counts changes: the effective settings are fetched again.
   const [changes, setChanges] = useState(0)
   const changed = async () => {
     await onChanged()
@@ -252,7 +252,7 @@ function Effective(props: { userId: string }) {
     }
   }, [userId])
   if (problem !== null) return <Alert>{problem}</Alert>
-  // As high as the table will be: what is below it stays where it is.
+  // As high as the table will be, so that nothing below moves.
   if (effective === null) return <Waits className="h-150" />
   return (
     <table aria-label="What holds" className="w-full table-fixed text-left text-sm">

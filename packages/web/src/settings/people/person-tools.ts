@@ -9,7 +9,7 @@ import {
 export type ToolSettings = NonNullable<AgentSettings['tools']>
 type PersonTools = { [Id in PersonTool]?: boolean | undefined }
 
-/** What `tools` says of the agent's, and what of those that people use themselves. */
+/** Splits `tools` into the agent's and those that people use themselves. */
 export function splitTools(tools: ToolSettings | undefined): {
   agentTools: ToolSettings | undefined
   personTools: PersonTools

@@ -62,7 +62,7 @@ export function Choice<V extends string>(props: {
   )
 }
 
-/** Of a few names that there are; a name that is gone is shown while it is chosen. */
+/** A choice of a few known names; a removed name is shown while it is chosen. */
 export function Names(props: {
   label: string
   offered: readonly string[]
@@ -99,7 +99,7 @@ export function Lines(props: {
   value: readonly string[]
   onChange: (value: string[]) => void
 }) {
-  // What is typed stays as it is typed, also a line that is not finished.
+  // Typed text stays as it is typed, also an unfinished line.
   const [text, setText] = useState(props.value.join('\n'))
   return (
     <textarea

@@ -87,7 +87,7 @@ interface EffectiveRow {
   from: SettingSource
 }
 
-/** What people do themselves in their sandboxes. */
+/** Tools that people use themselves in their sandboxes. */
 export const PERSON_TOOL_WORDS: Record<PersonTool, string> = {
   terminal: 'Terminals of their own',
   exec: 'Commands without the agent (exec)',
@@ -169,7 +169,7 @@ function toolWords(tools: AgentSettings['tools']): string | undefined {
   return listWords(Object.entries(tools).map(([id, on]) => `${id} ${on ? 'allowed' : 'taken away'}`))
 }
 
-/** What two administrators say differently: rows of names with both values. */
+/** Settings on which two administrators differ: rows of names with both values. */
 export function differences(
   mine: AgentSettings,
   theirs: AgentSettings,

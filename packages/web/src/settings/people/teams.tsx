@@ -19,7 +19,7 @@ import { Part } from '../part.tsx'
 import { useAttempt, useOnShow } from '../../lib/use-attempt.ts'
 import { AgentSettingsForm } from './agent-settings-form.tsx'
 
-/** How many of those found are shown to be added. */
+/** The most search hits that are offered. */
 const MOST_FOUND = 8
 
 export function Teams(props: { teamId: string | undefined }) {

@@ -15,7 +15,7 @@ interface Acts {
   onSignOut: () => void
 }
 
-/** What is chosen about its tools. */
+/** Choices about its tools. */
 type Choice = Pick<ServerView, 'off' | 'readOnly'>
 
 export function AddedLine(
@@ -67,7 +67,7 @@ export function AddedLine(
   )
 }
 
-/** Of the configuration, or of the deployment: not changed here. */
+/** A server of the configuration, or of the deployment: not changed here. */
 export function GivenLine(props: Acts & { server: GivenServer }) {
   const { name, place, status } = props.server
   return (

@@ -13,14 +13,14 @@ import { useAttempt, useOnShow } from '../../lib/use-attempt.ts'
 interface Column {
   key: 'id' | 'calls' | 'successRate' | 'p50Ms' | 'p95Ms' | 'truncationRate' | 'outputBytes'
   title: string
-  /** What the short title means. */
+  /** The meaning of the short title. */
   about?: string
   /** Only where there is room. */
   wide?: true
   show: (tool: ToolLine) => ReactNode
 }
 
-/** Of a tool that was never called there are no rates and times. */
+/** A tool that was never called has no rates and times. */
 const orNone = (tool: ToolLine, text: string) =>
   tool.calls === 0 ? <span className="text-faint">–</span> : text
 

@@ -4,7 +4,7 @@ import type { Measure } from './measures.ts'
 /** Sums in rows. Scrolls by itself where it is wider than the page. */
 export function SumTable<Row>(props: {
   label: string
-  /** What the rows are of. */
+  /** The heading of the rows' names. */
   head: string
   rows: readonly Row[]
   nameOf: (row: Row) => ReactNode

@@ -26,7 +26,7 @@ import { UploadBar } from './upload-bar.tsx'
 import { useFileActions } from './use-file-actions.ts'
 import { loadFolder, refreshTree, reveal, useTree } from './use-tree.ts'
 
-/** As many as the service takes. */
+/** The most that the service takes. */
 const MOST_WATCHED = 128
 
 export default function FilesPanel() {
@@ -63,9 +63,8 @@ export default function FilesPanel() {
 }
 
 /**
- * The tree and the open file are what is there: the service says when something in the folders that
- * are shown has changed, by whomever. On return it is looked at all the same: not every kernel can
- * tell.
+ * Keeps the tree and the open file current: the service reports changes in the shown folders, by
+ * anyone. On return they are read in any case: not every kernel reports changes.
  */
 function useLive(file: string | null): void {
   const { chat } = useChat()
@@ -76,7 +75,7 @@ function useLive(file: string | null): void {
       for (const path of paths) if (shown.includes(path)) void loadFolder(path)
     })
   }, [chat, open, file])
-  // Also where changes are not told.
+  // Also where changes are not reported.
   const arrived = useUploads((state) => state.arrived)
   useEffect(() => void (arrived > 0 && refreshTree()), [arrived])
   useEffect(() => {

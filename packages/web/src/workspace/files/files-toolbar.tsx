@@ -24,7 +24,7 @@ export function FilesToolbar(props: {
       <Icon className="size-4 text-muted" aria-hidden /> {label}
     </Menu.Item>
   )
-  /** Where the keys are: in that folder, or beside that file. */
+  /** The place of the focus: in that folder, or next to that file. */
   const folder = (): string => {
     const entry = at === null ? undefined : entryAt(at)
     return at === null || entry === undefined ? '' : entry.kind === 'directory' ? at : folderOf(at)

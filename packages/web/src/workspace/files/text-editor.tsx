@@ -8,12 +8,12 @@ import { Button } from '../../ui/button.tsx'
 import { Spinner } from '../../ui/spinner.tsx'
 
 interface Opened {
-  /** As it is in the file. */
+  /** The text of the file. */
   text: string
   etag: string
 }
 
-/** What was changed and not saved when an editor went away, by path. */
+/** Unsaved changes of closed editors, by path. */
 const unsaved = new Map<string, Opened & { written: string }>()
 
 export function TextEditor(props: { path: string; onSaved: () => void; onClose: () => void }) {
@@ -86,7 +86,7 @@ export function TextEditor(props: { path: string; onSaved: () => void; onClose: 
       event.preventDefault()
       if (changed && !busy && opened !== null) void save(opened.etag)
     }
-    // What closes the dock would take the text with it.
+    // Closing the dock would discard the text.
     if (event.key === 'Escape') event.nativeEvent.stopImmediatePropagation()
   }
   const lines = useMemo(() => text.split('\n').length, [text])

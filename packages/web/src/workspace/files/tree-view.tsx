@@ -37,7 +37,7 @@ const DRAGGED = 'application/x-sandlot-paths'
 
 export function TreeView(props: {
   actions: EntryActions
-  /** What gets another name, in place. */
+  /** The entry that is being renamed, in place. */
   renaming: string | null
   onRename: (path: string, name: string | null) => void
   /** Files and folders from elsewhere. */
@@ -60,7 +60,7 @@ export function TreeView(props: {
     observer.observe(element)
     return () => observer.disconnect()
   }, [])
-  // Where the keys are is always on the screen.
+  // The focused row is always in view.
   useEffect(() => {
     const element = box.current
     if (element === null || at < 0) return

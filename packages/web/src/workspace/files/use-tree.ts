@@ -10,9 +10,9 @@ export interface Row {
   entry: WorkspaceEntry
   /** 0: directly in the workspace. */
   level: number
-  /** Of a folder. */
+  /** Set for a folder. */
   open: boolean
-  /** Of those beside it, from 1, and how many those are. */
+  /** Its position among its siblings, from 1, and their number. */
   place: number
   of: number
 }
@@ -27,7 +27,7 @@ export interface NoteRow {
 
 interface Folder {
   entries: readonly WorkspaceEntry[]
-  /** How many more there are behind the listed ones. */
+  /** The number of entries after the listed ones. */
   left: number
   problem: string | null
 }
@@ -36,7 +36,7 @@ interface Tree {
   folders: ReadonlyMap<string, Folder>
   open: ReadonlySet<string>
   marked: ReadonlySet<string>
-  /** Where the keys are. */
+  /** The path with the focus. */
   at: string | null
   /** One end of a range that is marked with Shift. */
   from: string | null
@@ -52,7 +52,7 @@ const nowhere = (): Tree => ({
 
 export const useTree = create<Tree>()(nowhere)
 
-/** Reads a folder anew. What is on the screen stays there until the answer is. Never rejects. */
+/** Reloads a folder. The shown entries stay until the answer. Never rejects. */
 export async function loadFolder(path: string): Promise<void> {
   try {
     const { entries, left } = await fetchDirectory(path)
@@ -119,7 +119,7 @@ export function unmark(): void {
   useTree.setState({ marked: new Set() })
 }
 
-/** What is marked, without what lies in a marked folder. */
+/** Selected paths, without those inside of a selected folder. */
 function markedPaths({ marked }: Tree): string[] {
   return [...marked].filter((path) => {
     for (let folder = folderOf(path); folder !== ''; folder = folderOf(folder))
@@ -128,7 +128,7 @@ function markedPaths({ marked }: Tree): string[] {
   })
 }
 
-/** What an action on this entry is about: all that is marked, where it is. */
+/** The paths that an action on this entry is about: the selection, where it is part of it. */
 export function pathsFor(path: string): string[] {
   const tree = useTree.getState()
   return tree.marked.has(path) ? markedPaths(tree) : [path]
@@ -163,7 +163,7 @@ function setFolder(path: string, folder: Folder): void {
   useTree.setState((tree) => {
     const folders = new Map(tree.folders).set(path, folder)
     if (folder.problem !== null) return { folders }
-    // What has gone from it is not open, marked or the place of the keys any more.
+    // Removed entries are no longer open, selected or focused.
     const there = new Set(folder.entries.map(({ name }) => below(path, name)))
     const isGone = (one: string): boolean => {
       if (path !== '' && !one.startsWith(`${path}/`)) return false
