@@ -8,7 +8,7 @@ import type { Logger } from 'pino'
 
 export type { Logger } from 'pino'
 
-/** Of the log, what most parts need. */
+/** The logger, as most parts need it. */
 export interface Log {
   info(fields: Record<string, unknown>, message: string): void
   warn(fields: Record<string, unknown>, message: string): void

@@ -25,7 +25,8 @@ import { startWatchdog } from './agent/watchdog.ts'
 type Stop = 'SIGINT' | 'SIGTERM' | 'SIGHUP' | 'client_left'
 
 /**
- * Of a process that an editor started: what a shell would say of one that the signal had killed.
+ * Exit codes of a process that an editor started: those of a shell for a process killed by the
+ * signal.
  */
 const EXIT_CODES: Record<Stop, number> = { client_left: 0, SIGHUP: 129, SIGINT: 130, SIGTERM: 143 }
 

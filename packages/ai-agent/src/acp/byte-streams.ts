@@ -34,7 +34,7 @@ export class ByteStreams {
     return ticket
   }
 
-  /** What this ticket opens; undefined: nothing, any more. */
+  /** The stream of this ticket; undefined: none, or none any more. */
   take(ticket: string): OpenStream | undefined {
     const offer = this.#offers.get(ticket)
     this.#offers.delete(ticket)

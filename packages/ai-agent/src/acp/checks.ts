@@ -9,7 +9,7 @@ import { dataFolderCheck, modelCheck, nodeCheck } from '@sandlot/shared/node/che
 type EnginePlace = Pick<Parameters<typeof examineEngine>[0], 'dockerHost' | 'tls' | 'runtime'>
 
 interface Looked {
-  /** Of the agent’s configuration. */
+  /** The agent’s configuration. */
   config: {
     dataFolder: string
     deployment: string | undefined

@@ -7,8 +7,8 @@ import type { McpServer } from '@agentclientprotocol/sdk'
 /** Shorter values are in too many ordinary words. */
 const MIN_CHARS = 6
 /**
- * What has such a name is a secret. Other values are as often a folder or a word, which results may
- * name.
+ * A value with such a name is a secret. Other values are as often a folder or a word, which results
+ * may name.
  */
 const SECRET_NAME = /key|token|secret|passw|pwd|auth|cred|cookie|signature|dsn|database_url|connection/i
 

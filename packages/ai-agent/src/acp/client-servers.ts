@@ -49,7 +49,7 @@ interface HeldServers {
   names: ReadonlyMap<string, string>
   owner: ServerOwner
   secrets: readonly string[]
-  /** What was reported last about each unusable server. */
+  /** The last report about each unusable server. */
   readonly reported: Map<string, string>
   readonly cleaned: WeakMap<ToolRegistry, ToolRegistry>
   /** Aborted when the client has named others, or the session has ended. */

@@ -28,7 +28,7 @@ const LOCAL_USER: AgentUser = { id: 'local', role: 'admin' }
 
 const withUser = z.looseObject({ sandlot: z.looseObject({ user: agentUser }) })
 
-/** Of the last events: the same object for each reader, which is written as JSON once for all. */
+/** Caches the last events: the same object for each reader, written as JSON once for all. */
 const sent = new Recent<SessionEvent, { sessionId: string; update: SessionEvent }>()
 const paramsOf = (sessionId: string, update: SessionEvent) => sent.get(update, () => ({ sessionId, update }))
 
@@ -163,7 +163,7 @@ export class ClientConnection {
     return this.#followed.get(session.id)?.pump ?? this.follow(session, session.seq, user, access)
   }
 
-  /** Tells our own service. Nothing happens once the connection has closed. */
+  /** Notifies our own service. Does nothing once the connection has closed. */
   filesChanged(paths: readonly string[]): void {
     void this.#notify(EXT.filesChanged, { paths })
   }
@@ -187,7 +187,7 @@ export class ClientConnection {
     if (this.ours) this.#close()
   }
 
-  /** Where its new owner is another agent's, our own service connects again, to that one. */
+  /** If the new owner belongs to another agent, our own service connects again, to that one. */
   async #openAgain(sessionId: string, user: AgentUser): Promise<void> {
     const after = this.#followed.get(sessionId)?.pump.sent ?? 0
     this.unfollow(sessionId)
@@ -360,7 +360,7 @@ export class ClientConnection {
   }
 }
 
-/** What the owner and their workspace have told the agent is no part of what is shared. */
+/** Instructions of the owner and their workspace are not shared. */
 function withoutPersonal(event: SessionEvent): SessionEvent {
   const happened = sandlotEventOf(event)
   if (happened?.type !== 'instructions' && happened?.type !== 'ports_open') return event

@@ -13,7 +13,7 @@ interface Reader {
 
 interface Watched {
   readers: Map<object, Reader>
-  /** What is watched now, in which boot of the sandbox. */
+  /** The watched paths, in this boot of the sandbox. */
   running: { boot: string; paths: ReadonlySet<string>; stop: AbortController } | undefined
 }
 
@@ -32,8 +32,8 @@ export class FileWatches {
   }
 
   /**
-   * In place of what this reader was shown before; none: nothing any more. `tell` gets those of its
-   * paths in which something may have changed.
+   * Replaces the paths shown to this reader; none: nothing any more. `tell` gets those of its paths
+   * in which something may have changed.
    */
   async set(reader: object, userId: string, { paths, tell }: Reader): Promise<void> {
     const user = this.#users.get(userId) ?? { readers: new Map<object, Reader>(), running: undefined }

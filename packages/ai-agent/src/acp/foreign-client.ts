@@ -50,7 +50,7 @@ const SHOWN_OUTPUT = 8_000
 const REPEAT_MS = 500
 
 export interface ForeignOptions {
-  /** How the client wants live output: by `clientCapabilities._meta`. */
+  /** The client's format of live output, from `clientCapabilities._meta`. */
   terminal: 'terminal_output' | 'terminal_output_delta' | undefined
   /** It shows where the conversation was made shorter for the model. */
   compaction?: boolean

@@ -51,13 +51,13 @@ export interface SandboxAdmin {
 export interface Administration {
   toolStats: () => ToolStatsView
   rules: RuleRegistry
-  /** What is set now, with where it comes from. */
+  /** The current settings, with their sources. */
   settings: () => Promise<readonly SettingRow[]>
 }
 
 export interface AcpServerParts {
   manager: SessionManager
-  /** Whose requests are answered here. Absent: everybody's. */
+  /** Ownership of the users whose requests are answered here. Absent: everybody's are. */
   ownership?: Ownership
   /** The mode of a new session whose request names none. */
   defaultMode: Mode
@@ -75,9 +75,9 @@ export interface AcpServerParts {
   rulesOf?: (userId: string) => Promise<readonly Rule[]>
   /** The files of this person, whose sandbox is started for it. Absent: there are no sandboxes. */
   workspace?: (userId: string) => Promise<SandboxFiles>
-  /** What pages show of workspaces. Absent: there are no sandboxes. */
+  /** Watches of the parts of workspaces that pages show. Absent: there are no sandboxes. */
   watches?: FileWatches
-  /** What people themselves do in their sandboxes. Absent: there are none. */
+  /** Tools that people use themselves in their sandboxes. Absent: there are none. */
   shell?: {
     terminals: Terminals
     execs: Execs
@@ -88,9 +88,9 @@ export interface AcpServerParts {
     /** Whether an administrator lets this user have it. */
     mayUse: (userId: string, what: PersonTool) => boolean
   }
-  /** Who did what. Absent: nothing is written down. */
+  /** The audit log. Absent: nothing is recorded. */
   audit?: Pick<AuditLog, 'write'>
-  /** How long things are kept. Absent: for ever. */
+  /** Retention times. Absent: for ever. */
   retention?: Pick<Retention, 'answer'>
   /** The whole deployment, for administrators. Absent: it is not administrated from here. */
   administration?: Administration
@@ -98,9 +98,9 @@ export interface AcpServerParts {
   models?: ModelRegistry
   /** MCP servers on the page. Absent: none can be added. */
   mcpServers?: ServerAdmin
-  /** What administrators have set for teams and people. Absent: nothing can be set. */
+  /** Administrators' settings for teams and people. Absent: nothing can be set. */
   settings?: SettingsRegistry
-  /** What limits this user in a day and a month. Absent: nothing does. */
+  /** This user's limits in a day and a month. Absent: there are none. */
   budgetsOf?: (userId: string) => Promise<Budget[]>
   /** Called with the user of each request. */
   userSeen?: (user: AgentUser) => void
@@ -118,7 +118,7 @@ export interface AcpServerParts {
   requestFrame?: (hash: string) => Promise<string | undefined>
   /** The metrics since the start. Absent: not counted. */
   metrics?: () => Promise<AgentMetricsAnswer>
-  /** What administrators see beside the prompts. Absent: not known here. */
+  /** The administrators' view other than prompts. Absent: not known here. */
   overview?: () => Promise<Omit<AgentOverview, 'prompts'>>
   /** The agent’s part of what `./sandlot doctor` says. Absent: it has none. */
   checks?: () => Promise<Finding[]>

@@ -15,7 +15,7 @@ import type { Session } from '../session/session.ts'
 import { ANSWER_OPTION, DECLINE_OPTION, questionContent } from '@sandlot/shared/chat/question'
 import type { PendingApproval } from '../session/approvals.ts'
 
-/** What the SDK does not check. */
+/** Checked here, because the SDK does not. */
 const permissionAnswer = z.looseObject({
   outcome: z.discriminatedUnion('outcome', [
     z.looseObject({ outcome: z.literal('selected'), optionId: z.string() }),
@@ -71,7 +71,7 @@ function callOf(session: Session, toolCallId: string): ToolCallUpdate {
   return { toolCallId }
 }
 
-/** What the SDK does not check. */
+/** Checked here, because the SDK does not. */
 const elicited = z.discriminatedUnion('action', [
   z.looseObject({ action: z.literal('accept'), content: questionContent.nullish() }),
   z.looseObject({ action: z.literal('decline') }),

@@ -124,7 +124,7 @@ function claimOwner(
   connection: ClientConnection,
 ): Promise<void> | undefined {
   if (ownership === undefined || !connection.ours || !PERSONAL.has(method)) return undefined
-  // What has another shape is refused by the handler.
+  // The handler refuses params of another shape.
   const { success, data } = aboutPerson.safeParse(params)
   const userId = success ? (data.userId ?? data.user?.id) : undefined
   return userId === undefined || ownership.has(userId) ? undefined : ownership.claim(userId)
@@ -176,9 +176,9 @@ function capabilities({ version, takesImages = false, clientServers }: AcpServer
 /**
  * Passes on each message in its own turn of the event loop, so that handlers begin in the order of
  * their messages. The SDK does not start a handler when it reads a message: it tries one registered
- * handler after the other, each a microtask later, and reads on meanwhile. So of two messages that
+ * handler after the other, each a microtask later, and keeps reading. So of two messages that
  * arrive together the later one would start first if its handler was registered earlier, and a
- * request right behind `initialize` would be refused. After a turn of the loop the handler has run
+ * request right after `initialize` would be refused. After a turn of the loop the handler has run
  * to its first `await`.
  *
  * Not a `TransformStream`, which costs every connection a second queue and a pipe.

@@ -17,7 +17,7 @@ interface PumpOptions {
   session: Session
   /** Number of the last event that the client has. */
   after: number
-  /** Who reads, for those who see the session too. */
+  /** The reader, for others who see the session. */
   actor?: Actor | undefined
   /**
    * Resolves when the client's connection has taken the events; rejects when the connection is
@@ -28,7 +28,7 @@ interface PumpOptions {
    * Called when all missed events were sent; again after each resume.
    */
   caughtUp?: () => void
-  /** Called when the session goes on in another agent; nothing is sent from then on. */
+  /** Called when the session moves to another agent; nothing is sent from then on. */
   moved?: () => void
   /** Called when another person owns the session; nothing is sent from then on. */
   handedOver?: () => void

@@ -22,7 +22,7 @@ import { MAX_MESSAGE_BYTES, readMessage } from './incoming.ts'
 export const ACP_PATH = '/acp'
 /** Milliseconds for clients to take what is still on its way when the agent goes. */
 const CLOSE_MS = 1_000
-/** Of one message of a byte stream. */
+/** The most bytes of one message of a byte stream. */
 const MAX_PIECE_BYTES = 1024 * 1024
 
 interface SocketServerParts {
@@ -38,7 +38,7 @@ interface SocketServerParts {
   status: () => Promise<AgentStatus>
   /** The tools there are, for the operator. */
   listTools: () => Promise<ToolListing>
-  /** Where it also listens. */
+  /** A further listener. */
   tls?: TlsListen | undefined
   log: Log
 }
@@ -98,7 +98,7 @@ export async function listenOnSocket(parts: SocketServerParts): Promise<SocketSe
     },
     close: async () => {
       const closed = servers.map((one) => new Promise((resolve) => one.close(resolve)))
-      // What is still on its way, such as the end of a prompt, goes out first.
+      // Messages under way, such as the end of a prompt, are sent first.
       const clients = [...sockets.clients, ...byteSockets.clients]
       const gone = clients.map(whenClosed)
       for (const client of clients) client.close(1001, 'the agent is going away')

@@ -1,6 +1,6 @@
 /** Users who are waiting for their sandbox. */
 
-/** Whose sandbox is being waited for. */
+/** Users who are waiting for their sandbox. */
 export class Starting {
   readonly #waiting = new Map<string, number>()
 
@@ -8,7 +8,7 @@ export class Starting {
     return this.#waiting.has(userId)
   }
 
-  /** As `acquired`, for which this user waits until it settles. */
+  /** `acquired`, for which this user waits until it settles. */
   async during<T>(userId: string, acquired: Promise<T>): Promise<T> {
     this.#waiting.set(userId, (this.#waiting.get(userId) ?? 0) + 1)
     try {

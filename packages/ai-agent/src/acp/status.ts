@@ -21,11 +21,11 @@ interface StatusParts {
   probeSandboxes: () => Promise<{ ok: boolean; message: string }>
   /** Why nothing can be stored; undefined: it can. */
   storeProblem: () => Promise<StorageError | undefined>
-  /** How the providers of these models serve us. */
+  /** Health of these models' providers. */
   modelReasons: (names: readonly string[]) => AgentStatus['reasons']
-  /** Of the disk that data is written to. */
+  /** Free bytes of the disk of the data. */
   freeBytes: () => number
-  /** Where the launcher says how the larger image of the sandboxes stands. */
+  /** The launcher's file with the state of the larger sandbox image. */
   fullImageFile: string
 }
 

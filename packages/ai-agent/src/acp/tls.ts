@@ -21,13 +21,13 @@ export interface TlsListen {
 
 interface TransportSettings {
   listen: AgentListen | undefined
-  /** Of the Unix socket. */
+  /** The address of the Unix socket. */
   address: AgentAddress
   keysFolder: string
 }
 
 interface Transport {
-  /** What services need to know. */
+  /** The address for services. */
   address: AgentAddress
   /** Undefined: it listens on its Unix socket alone. */
   tls: TlsListen | undefined
@@ -38,7 +38,7 @@ const DAY_MS = 86_400_000
 const VALID_DAYS = 3_650
 const SAY_EVERY_MS = 60_000
 
-/** What to listen on by these settings. */
+/** Opens the listeners of these settings. */
 export async function openTransport({ listen, address, keysFolder }: TransportSettings): Promise<Transport> {
   if (listen === undefined) return { address, tls: undefined }
   const { host, port, advertised } = listen

@@ -31,15 +31,12 @@ import type { Running } from './running.ts'
 
 /** Milliseconds that a list of tools waits for MCP servers. */
 const LIST_MS = 10_000
-/** Whose MCP servers an operator sees: those of the deployment, which everybody has. */
+/** The user whose MCP servers an operator sees: those of the deployment, which everybody has. */
 const LOCAL_USER_ID = 'local'
 
 export interface AgentAnswers {
   readonly model: { name: string; demo: boolean }
-  /**
-   * Of our own whose definitions were checked; 0 where none is offered. Servers tell theirs
-   * later.
-   */
+  /** The number of our own checked tools; 0 where none is offered. Servers add theirs later. */
   readonly tools: number
   /** Serve one client. */
   serve: ReturnType<typeof createAcpServer>

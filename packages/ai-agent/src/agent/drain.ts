@@ -10,7 +10,7 @@ import { openSessionStore } from '@sandlot/storage/store/open'
 import { readAgentConfig } from '../config/config.ts'
 import { builtinTools } from '../tools/builtin/index.ts'
 
-/** As long as a drain may take. */
+/** The longest time of a drain. */
 const PATIENCE_MS = 30_000
 const LOOK_MS = 250
 

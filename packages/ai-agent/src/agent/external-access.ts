@@ -54,7 +54,7 @@ export function openAgentMcp(
   })
 }
 
-/** As of `SessionParts`. */
+/** See `SessionParts`. */
 export function externalAccess(
   config: AgentConfig,
   { network }: PersonSandboxes,

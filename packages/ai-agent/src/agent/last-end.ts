@@ -24,9 +24,7 @@ export function takeLastEnd(dataFolder: string): LastEnd | undefined {
   return parse(text)
 }
 
-/**
- * Whether resuming this prompt counts: any may have ended a process that could not say which did.
- */
+/** Whether resuming this prompt counts: any may have ended a process that left no record. */
 export function countsResume(end: LastEnd | undefined, promptId: string): boolean {
   return end === undefined || isToBlame(end, promptId)
 }

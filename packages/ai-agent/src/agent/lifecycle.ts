@@ -17,8 +17,8 @@ export interface AgentLifecycle {
   /** Hand everybody over to the other agents of this database. On SQLite nothing happens. */
   drain(): Promise<void>
   /**
-   * As `interrupt`, for what an earlier process left running: no further step of it is run. Returns
-   * how many prompts.
+   * `interrupt`, for prompts that an earlier process left running: no further step of them is run.
+   * Returns the number of prompts.
    */
   endUnfinished(): Promise<number>
   /** End all prompts with reason `interrupted` and stop all sandboxes; then `leave`. */

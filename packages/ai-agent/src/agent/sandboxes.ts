@@ -42,7 +42,7 @@ async function main([act = '', ...names]: readonly string[]): Promise<unknown> {
     return withStore(await open(), ({ ledger }) =>
       withBackend(config, (own) => pruneVolumes(names, { ...own, ledger })),
     )
-  // Beside an agent, of which a file has one: nothing is migrated, cleaned up or indexed.
+  // Next to a running agent, of which a file has one: nothing is migrated, cleaned up or indexed.
   const isThere = isPostgres(config.database) || existsSync(config.database)
   const reader = isThere ? await openSessionReader(config.database, { waitMs: 0 }) : await open()
   return withStore(reader, async ({ ledger, replicas }) => {

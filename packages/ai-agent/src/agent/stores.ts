@@ -119,7 +119,7 @@ export async function openStores(
   /** False: no server is started, and a call that the model invents finds no tool. */
   const anyTools = (): boolean =>
     config.toolsEnabled || personal.all.some(({ settings: { tools } }) => givesTools(tools))
-  /** What this person's prompts may use up. */
+  /** The limits of this person's prompts. */
   const limitsOf = (userId: string): PromptLimits =>
     promptLimits(personal.of(userId).limits, [
       ...personal.togetherOf(userId),

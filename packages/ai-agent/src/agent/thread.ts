@@ -14,13 +14,13 @@ const { turns, limitMs, samples, dataFolder } = workerData as WatchdogData
 /** A thread's own `process.stderr` is written by the main thread. */
 const STDERR = 2
 /**
- * Of one sample's time: less is a thread that waits. A busy one gets more, also on a crowded
- * machine.
+ * The share of a sample's time below which a thread is waiting. A busy one gets more, also on a
+ * crowded machine.
  */
 const BUSY_SHARE = 0.05
 /** The step is asked for before the limit, since native code answers only when it returns. */
 const ASK_AT = Math.ceil(samples * 0.6)
-/** Of /proc/…/stat, on every Linux that Node runs on. */
+/** The unit of /proc/…/stat, on every Linux that Node runs on. */
 const TICKS_PER_SECOND = 100
 
 let lastTurn = Atomics.load(turns, 0)
@@ -47,14 +47,14 @@ setInterval(() => {
   if (blocked >= samples) endProcess(asked?.blame)
 }, limitMs / samples)
 
-/** CPU time of the main thread; where it is not told alone, that of the whole process. */
+/** CPU time of the main thread; where it is not available, that of the whole process. */
 function cpuMs(): number {
   if (process.platform !== 'linux') {
     const { user, system } = process.cpuUsage()
     return (user + system) / 1000
   }
   const stat = readFileSync(`/proc/self/task/${process.pid}/stat`, 'utf8')
-  // Behind the name, which may hold spaces: the state is the first field, utime and stime the 12th
+  // After the name, which may hold spaces: the state is the first field, utime and stime the 12th
   // and 13th.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
   return ((Number(fields[11]) + Number(fields[12])) * 1000) / TICKS_PER_SECOND

@@ -10,9 +10,7 @@ import type { Log } from '../log.ts'
 /** Milliseconds that the main thread may be busy without a turn of its event loop. */
 const LIMIT_MS = 30_000
 
-/**
- * What the thread is started with. `turns`: a counter that the main thread raises with each turn.
- */
+/** Start data of the thread. `turns`: a counter that the main thread raises with each turn. */
 export interface WatchdogData {
   turns: Int32Array<SharedArrayBuffer>
   limitMs: number

@@ -8,9 +8,9 @@ import type { SessionStore } from '@sandlot/storage/sessions/store'
 type WhileNoneRuns<T> = { result: T } | { running: string[] }
 
 /**
- * Runs `work` with the locks of all agents of `dataFolder`, so that none of them can start
- * meanwhile. Where agents run it answers their names instead: none for the only agent of a file,
- * beside which `open` is not called, since a file has one writer.
+ * Runs `work` with the locks of all agents of `dataFolder`, so that none of them can start during
+ * it. Where agents run it returns their names instead: none for the only agent of a file, next to
+ * which `open` is not called, since a file has one writer.
  */
 export async function whileNoAgentRuns<T>(
   dataFolder: string,

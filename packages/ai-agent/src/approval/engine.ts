@@ -12,10 +12,7 @@ import type { CallRequest } from './request.ts'
 
 export interface Judgement {
   verdict: Verdict
-  /**
-   * Of the parts that the verdict is about, the gravest first. Empty when everything simply may
-   * run.
-   */
+  /** Reasons of the verdict, the gravest first. Empty when everything simply may run. */
   why: RuleReason[]
   /**
    * Parts that ask only because nothing allows them: what an answer can be remembered for. Empty
@@ -31,7 +28,7 @@ export interface Judgement {
 
 /** By what `auto` decides beside rules. Without it `auto` asks as `auto-edit` does. */
 export interface ExternalAccess {
-  /** What commands reach beside the workspace, the end of a sentence; undefined: nothing. */
+  /** External access of commands, as the end of a sentence; undefined: none. */
   beyond: string | undefined
   /** Keys of the losses that git does not make good. Absent: not looked up. */
   lost?: ReadonlySet<string> | undefined
@@ -79,7 +76,7 @@ interface PartVerdict {
   ruleId?: string
   /** A rule made it ask or deny, so an answer cannot be remembered against it. */
   byRule?: true
-  /** As of `Judgement`. */
+  /** See `Judgement`. */
   atRisk?: readonly Loss[]
 }
 
@@ -121,7 +118,7 @@ function judgeRead({ losses = [] }: Part, lost: ExternalAccess['lost']): PartVer
   return found === undefined ? { verdict: 'allow' } : { verdict: 'ask', because: LOSS_WORDS[found.does] }
 }
 
-/** What the sandbox has decides, and whether git holds what the part shows to be lost. */
+/** Depends on the sandbox's access, and on whether git holds the files that the part would lose. */
 function judgeInAuto(part: Part, { tool }: CallRequest, { beyond, lost }: ExternalAccess): PartVerdict {
   const { subject, because, losses = [] } = part
   if (subject.type === 'tool')

@@ -8,7 +8,9 @@ export function absolutePath(path: string): string {
   return posix.resolve(WORKSPACE, path)
 }
 
-/** As commands see this path: a backend without containers has the workspace under another name. */
+/**
+ * This path as commands see it: a backend without containers has the workspace under another name.
+ */
 export function inSandbox(path: string, { workspace }: { workspace: string }): string {
   const below = posix.relative(WORKSPACE, path)
   return path.startsWith('/') && !below.startsWith('..') ? posix.join(workspace, below) : path

@@ -131,12 +131,12 @@ done
 echo end
 `
 
-/** Where the paths of a call begin. */
+/** The base of the paths of a call. */
 interface Place {
   /** Absent: where the shell of this session stands. */
   cwd?: string | undefined
   sessionId: string
-  /** Where that shell begins; absent: in the workspace. */
+  /** The folder in which that shell starts; absent: the workspace. */
   home?: string | undefined
 }
 

@@ -13,7 +13,7 @@ import type { ArgWord } from './shell/words.ts'
  */
 export type Answer = 'yes' | 'maybe' | 'no'
 
-/** Whether a rule that allows covers the part: only what is certain. */
+/** Whether a rule that allows covers the part: certain matches only. */
 export function covers(match: RuleMatch, part: Part, request: CallRequest): boolean {
   if (isOrders(part) && !('command' in match))
     return 'file' in match && namesOrders(match.file) && coversFile(match, part)
@@ -82,8 +82,8 @@ export function concerns(match: RuleMatch, part: Part, request: CallRequest): An
 }
 
 /**
- * Whether what a pattern is about may lie below a folder: as far as it is fixed, one is the
- * beginning of the other.
+ * Whether a match of a pattern may lie below a folder: as far as it is fixed, one is the beginning
+ * of the other.
  */
 function mayBeBelow(pattern: string, folder: string): boolean {
   const fixed = absolutePath(pattern.replace(/[*?].*$/s, ''))
@@ -125,7 +125,7 @@ function namesFile(
   return opensUnnamed || paths.some((path) => mayBeBelow(file, path)) ? 'maybe' : 'no'
 }
 
-/** What a word may name: itself, and what stands behind the `=` of an option. */
+/** Paths that a word may name: itself, and the text after the `=` of an option. */
 function pathsIn(word: string): string[] {
   const value = word.includes('=') ? word.slice(word.indexOf('=') + 1) : undefined
   return [word, ...(value === undefined || value === '' ? [] : [value])].map(absolutePath)
@@ -239,7 +239,7 @@ function take(step: Step, path: string, reached: Uint8Array, next: Uint8Array): 
 
 // ── Rules that can never match ──────────────────────────────────────────────────────────────────
 
-/** What is wrong with it and how it is written; undefined when it is fine. */
+/** The problem and the correct form; undefined when it is fine. */
 export function matchProblem(match: RuleMatch): string | undefined {
   if ('shell' in match) return patternProblem(match.shell)
   if ('host' in match) {

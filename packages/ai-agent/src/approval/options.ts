@@ -11,7 +11,7 @@ import type { CallRequest } from './request.ts'
 import { certainlyMatches, quoteWord } from './shell/pattern.ts'
 import type { ArgWord } from './shell/words.ts'
 
-/** How long users may have approvals remembered. */
+/** The longest time for which users may have approvals remembered. */
 export type Remembering = 'never' | 'session' | 'always'
 
 const ONCE: PermissionOption = { optionId: 'allow_once', name: 'Allow', kind: 'allow_once' }

@@ -9,13 +9,13 @@ import { shellParts, shorten } from './shell/shell-parts.ts'
 import type { ShellPart } from './shell/parts.ts'
 
 /**
- * What a part does where no rule says anything: `read` (and what needs no approval) always runs,
- * `edit` in auto-edit, `act` in yolo, and in auto what stays in the sandbox, `open` never.
+ * The default for a part without a rule: `read` (and parts that need no approval) always runs,
+ * `edit` in auto-edit, `act` in yolo, and in auto parts that stay in the sandbox, `open` never.
  */
 type Usual = 'read' | 'edit' | 'act' | 'open'
 
 export interface Part {
-  /** As people are shown it. */
+  /** The text shown to people. */
   text: string
   subject:
     | ShellPart
@@ -32,7 +32,7 @@ export interface Part {
   usual: Usual
   /** The end of a sentence, for when it asks. */
   because: string
-  /** What it shows to be deleted or overwritten. */
+  /** Files that it visibly deletes or overwrites. */
   losses?: readonly Loss[]
   /** Why nothing can allow it. */
   block?: string
@@ -99,12 +99,12 @@ function partsOfLine(command: string): Part[] {
   return parts.map((part, at) => ({
     ...shellPart(part),
     losses: losses[at],
-    // What is downloaded stands elsewhere in the line, so the line is what is shown.
+    // The download stands elsewhere in the line, so the whole line is shown.
     ...(at === runner ? { text: shorten(command), because: DOWNLOADS } : {}),
   }))
 }
 
-/** What is meant is where the link leads; and what is named there may say something else. */
+/** The link's target is meant, and the name there may look different. */
 function linkedPart(
   ask: Extract<RuleRequest, { kind: 'file' }>,
   target: string,
@@ -148,15 +148,14 @@ function shellPart(part: ShellPart): Part {
   }
 }
 
-// What a part of a call does at its worst, in words, and how grave that is: the gravest reason is
-// the one that is read.
+// The worst effect of a part of a call, in words, and its gravity: the gravest reason is shown.
 
 type Run = Extract<ShellPart, { type: 'run' }>
 
 /** From the gravest. What is in none of them comes last. */
 const DOWNLOADS = 'downloads a program and runs it'
 const DISCARDS = 'throws away what is not committed'
-/** Of a loss that git does not make good. */
+/** Words for a loss that git does not make good. */
 export const LOSS_WORDS: Record<Loss['does'], string> = {
   deletes: 'deletes what git does not hold',
   overwrites: 'overwrites what git does not hold',
@@ -183,7 +182,7 @@ const RUNS_UNKNOWN = /^(?:has a shell (?:run|read) what |starts a shell with wor
 const SHELLS = new Set(['sh', 'bash', 'dash', 'zsh', 'source', '.'])
 const INTERPRETERS = new Set(['python', 'python3', 'perl', 'ruby', 'node', 'php'])
 
-/** What a program does that cannot be taken back; undefined where that is not known of it. */
+/** The irreversible effect of a program; undefined where none is known. */
 function riskWords(part: ShellPart): string | undefined {
   if (part.type !== 'run' || part.effect !== 'acts') return undefined
   const [name, ...rest] = part.words.map(({ literal, prefix }) => literal ?? prefix)
@@ -223,9 +222,7 @@ function graveGit(
   return discards ? DISCARDS : undefined
 }
 
-/**
- * Of `curl … | sh` the part that runs what another part of the line fetches; -1 where nothing does.
- */
+/** The part of `curl … | sh` that runs the download of another part; -1 where there is none. */
 function runsDownload(parts: readonly ShellPart[]): number {
   const fetching = parts.filter(
     (part): part is Run => part.type === 'run' && DOWNLOADERS.has(programOf(part.words[0]?.literal) ?? ''),

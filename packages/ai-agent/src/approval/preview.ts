@@ -77,9 +77,9 @@ interface Saving {
 }
 
 /**
- * Of what asked a person since `since`, the rules that would have answered alone, those that answer
- * most first: as each question offered to remember them. Not what was ever denied, nor what `known`
- * has. `questions`: how many asked for something else than approval.
+ * Rules that would have answered questions to a person since `since`, the most useful first: as
+ * each question offered to remember them. Without calls that were ever denied, and without `known`.
+ * `questions`: how many asked for something else than approval.
  */
 export function savingRules(
   logs: readonly (readonly SessionEvent[])[],

@@ -11,13 +11,13 @@ export type RuleRequest =
       path: string
       /** And whatever is below it. */
       below?: true
-      /** Where it leads, where that is known: this is what is judged. */
+      /** The target, where it is known: it is judged instead. */
       leadsTo?: ResolvedPath
     }
   /** A host on the network. */
   | { kind: 'host'; host: string; port?: number }
 
-/** Where a path of a call leads, as the sandbox resolved it. */
+/** The target of a call's path, as the sandbox resolved it. */
 export interface ResolvedPath {
   /** Relative to the workspace, without a symbolic link in it. */
   path: string
@@ -31,7 +31,7 @@ export type ResolvedPaths = ReadonlyMap<string, ResolvedPath>
 export interface CallRequest {
   /** The tool's id. */
   tool: string
-  /** What rules that allow call it, where that is not its id (`ToolRuns.as`). */
+  /** The name in rules that allow, where that is not its id (`ToolRuns.as`). */
   ruleId?: string
   kind: ToolKind
   /** The tool says of itself that it changes nothing. */
@@ -42,14 +42,16 @@ export interface CallRequest {
   asks: readonly RuleRequest[]
 }
 
-/** Of a tool, what is judged. */
+/** The judged facts of a tool. */
 interface JudgedTool extends Pick<CallRequest, 'kind' | 'readOnly'> {
   name: string
   runs?: { as?: { id: string; ruleId?: string }; needsApproval?: false }
   requests?(args: Record<string, unknown>): RuleRequest[]
 }
 
-/** What a call asks; its arguments have been checked. `paths`: as far as they were resolved. */
+/**
+ * The request of a call; its arguments have been checked. `paths`: as far as they were resolved.
+ */
 export function callRequest(
   { tool, args }: { tool: JudgedTool; args: Record<string, unknown> },
   paths?: ResolvedPaths,

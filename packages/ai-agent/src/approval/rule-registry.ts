@@ -20,7 +20,7 @@ interface NewRule {
   expiresAt?: number | undefined
 }
 
-/** Whose rules the rows for everybody are: no person has this id. */
+/** The owner of rows for everybody: no person has this id. */
 const EVERYBODY = 'deployment:rules'
 
 export class RuleRegistry {
@@ -34,7 +34,7 @@ export class RuleRegistry {
     this.#now = now
   }
 
-  /** How long users may have approvals remembered. */
+  /** The longest time for which users may have approvals remembered. */
   get remember(): Remembering {
     return this.#settings.remember
   }
@@ -172,9 +172,9 @@ const MOST_PEOPLE = 1_000
 type Cached = Pick<SessionStore, 'append' | 'deleteSession' | 'rules' | 'people'>
 
 /**
- * The same store. Once a change of it has resolved, or failed, the next read of rules reads them
- * anew; so it does after `forgetRules`, for what another process has changed. `keeps`: whose rules
- * change in this process only, and may be kept.
+ * The same store. Once a change of it has resolved, or failed, the next read of rules reloads them;
+ * so it does after `forgetRules`, for changes of another process. `keeps`: whether a user's rules
+ * change in this process only, and may be cached.
  */
 export function withCachedRules<Store extends Cached>(
   store: Store,

@@ -8,10 +8,10 @@ import type { ToolRegistry } from '../tools/registry.ts'
 import type { CallApproval, CallIds, JudgedBy, Ruling, ToolCall } from '../tools/tool.ts'
 import type { Log } from '../log.ts'
 
-/** Where the calls of one turn belong. */
+/** The session, prompt and turn of the calls. */
 type BatchIds = Omit<CallIds, 'callId'>
 
-/** What decides whether a call runs. */
+/** Decides whether a call runs. */
 interface BatchApprovals {
   of(callId: string): CallApproval
   /** By the rules that hold now, and the mode. Rejects when they cannot be read. */
@@ -46,7 +46,7 @@ export interface BatchContext {
   /** Acquires (and starts, or wakes) the user's sandbox. `readOnly`: the call changes nothing. */
   sandbox(signal: AbortSignal, readOnly: boolean): Promise<Sandbox>
   approvals: BatchApprovals
-  /** What the log said of the calls when the batch began. */
+  /** State of the calls in the log when the batch began. */
   before: CallsBefore
   outputs: BatchOutputs
   /** Every settled event of the session so far, also of this batch. */
@@ -62,8 +62,8 @@ export interface BatchContext {
 const BATCH_CHARACTERS = 200_000
 
 /**
- * What every call may have, whatever the others do: an outcome up to this length is never shortened
- * for the batch.
+ * The guaranteed share of a call, whatever the others do: an outcome up to this length is never
+ * shortened for the batch.
  */
 export function guaranteedShare(calls: number, budget = BATCH_CHARACTERS): number {
   return Math.floor(budget / Math.max(1, calls))

@@ -9,7 +9,7 @@ import { toolLocation } from '@sandlot/shared/chat/call'
 import { type ToolCall, type ToolOutcome, type ToolTitle, type ToolUpdate, idOf } from '../tools/tool.ts'
 import type { Log } from '../log.ts'
 
-/** Where a call belongs. */
+/** Ids of a call. */
 export interface CallStamp {
   callId: string
   promptId: string

@@ -141,7 +141,7 @@ async function* runCall(
   else yield* settleCall(scheduled, now)
 }
 
-/** What a generator is ended with whose consumer has gone. */
+/** The outcome of a generator whose consumer has ended. */
 const NOBODY_WAITS: ToolOutcome = { status: 'failed', reason: 'interrupted', forModel: '' }
 
 async function* settleCall(scheduled: ScheduledCall, now: () => number): AsyncGenerator<SessionEvent, void> {
@@ -162,7 +162,7 @@ async function* settleTruncated(
   }
 }
 
-/** What the call's tool may use. */
+/** The context of the call's tool. */
 function callContext(
   scheduled: ScheduledCall,
   left: AbortSignal,

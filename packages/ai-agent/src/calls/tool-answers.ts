@@ -76,8 +76,8 @@ function invalid(why: string): ToolError {
 }
 
 /*
- * What enters the log is safe for every model and every store: well-formed, no NUL, never empty,
- * never too long.
+ * Text in the log is safe for every model and every store: well-formed, no NUL, never empty, never
+ * too long.
  */
 
 /** Cleans what the model and the screen get. Cuts `forModel` only if its tool did not. */

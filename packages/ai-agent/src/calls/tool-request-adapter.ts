@@ -108,8 +108,8 @@ function argumentsOf(raw: unknown): { args: Record<string, unknown> } | { proble
 }
 
 /**
- * Where the arguments of a refused call are wrong is read from their text again: the log keeps that
- * text alone.
+ * The error in a refused call's arguments is read from their text again: the log stores that text
+ * alone.
  */
 function invalidText(invalid: NonNullable<RawToolCall['invalid']>, raw: unknown): string {
   const problem = invalid !== 'truncated' && typeof raw === 'string' ? argumentsProblem(raw) : undefined

@@ -37,7 +37,7 @@ import { type NetworkConfig, readNetwork } from './network.ts'
 
 const MiB = 1024 * 1024
 
-/** What an operator can set about the limits of one sandbox, and of all on one host. */
+/** Settings for the limits of one sandbox, and of all on one host. */
 const limitVariables = {
   ...sandboxVariables(wholeNumber),
   SANDLOT_HOST_PROMPTS: wholeNumber(0, 100_000).default(0),
@@ -120,7 +120,7 @@ interface SandboxConfig {
   limits: SandboxLimits
   host: HostOptions
   runtime: string | undefined
-  /** Of those whom `debugUsers` does not name. */
+  /** The profile of users not in `debugUsers`. */
   profile: SandboxProfile
   /** User ids, and e-mail addresses in small letters. */
   debugUsers: ReadonlySet<string>
@@ -136,25 +136,28 @@ export interface AgentConfig {
   dataFolder: string
   /** Absolute; the same for all agents of a deployment. */
   keysFolder: string
-  /** Of this one of several agents: a name in `dataFolder` where one is set, else `dataFolder`. */
+  /**
+   * The folder of this one of several agents: a name in `dataFolder` where one is set, else
+   * `dataFolder`.
+   */
   ownFolder: string
   /** Id of this one of several agents on PostgreSQL. Undefined: none is set. */
   replica: string | undefined
   /** Path of `sessions.db`, or address of PostgreSQL. */
   database: string
-  /** Of the file. */
+  /** The mode of the file. */
   sessionsMode: 0o600 | 0o640
   /** The id that the engine gate lets through; undefined: one of our own. */
   deployment: string | undefined
   /** Path of the Unix socket. */
   socket: string
-  /** Where it listens beside that. Undefined: nowhere. */
+  /** A further listener. Undefined: none. */
   listen: AgentListen | undefined
-  /** Where services find it. */
+  /** The address for services. */
   address: AgentAddress
   /** Undefined: the demo model answers. */
   models: ModelsSettings | undefined
-  /** Of models of endpoints that are added later. */
+  /** Time-outs for models of endpoints that are added later. */
   modelTimeouts: Pick<ModelsSettings, 'idleTimeoutMs' | 'progressTimeoutMs'>
   defaultMode: Mode
   toolsEnabled: boolean
@@ -165,10 +168,10 @@ export interface AgentConfig {
   /** Prompts that run at once; undefined: no limit. */
   prompts: number | undefined
   limits: LimitSettings
-  /** What the model reads of one result. */
+  /** Limits of one result for the model. */
   results: ResultLimits
   outputLimitBytes: number
-  /** What one person's chats may store. */
+  /** The most bytes that one person's chats may store. */
   storeBytes: number
   approvalTtlMs: number
   sandbox: SandboxConfig
@@ -178,18 +181,15 @@ export interface AgentConfig {
   unavailableServers: readonly UnavailableServer[]
   /** The address people type, for links back to us. */
   publicUrl: string
-  /** What has structure. */
+  /** Structured configuration. */
   file: ConfigFile
   /** All of it for people, with where each value comes from. */
   settings: readonly SettingRow[]
-  /** What the operator and the team tell the agent in every session. */
+  /** Instructions of the operator and the team for every session. */
   instructions: DeploymentInstructions
-  /**
-   * What a program that an editor has us start beside us should find: as if the editor had started
-   * it.
-   */
+  /** The environment of programs that an editor has us start: as if the editor had started them. */
   ownEnvironment: Readonly<Record<string, string>>
-  /** Where spans are sent. Undefined: none are made. */
+  /** The target of spans. Undefined: none are made. */
   tracing: { endpoint: string; serviceName: string } | undefined
   /** Values that must never appear in a log. */
   secrets: readonly string[]
@@ -332,7 +332,7 @@ export function readAgentConfig(
   }
 }
 
-/** What is set for people, by where it stands in the file. */
+/** Settings for people, by their place in the file. */
 function placed<S>(section: string, settings: Readonly<Record<string, S>> = {}): Record<string, S> {
   return Object.fromEntries(Object.entries(settings).map(([key, set]) => [`${section}.${key}`, set]))
 }

@@ -82,7 +82,7 @@ export function sectionRows(file: ConfigFile, path: string): SettingRow[] {
   })
 }
 
-/** What administrators keep on a page of the settings. */
+/** Rows that administrators edit on a page of the settings. */
 export function pageRow(name: string, entries: number): SettingRow {
   return { name, value: entriesOf(entries), redacted: false, source: 'page', restart: false }
 }

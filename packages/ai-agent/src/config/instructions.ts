@@ -71,9 +71,9 @@ export function readInstructions(
 
 interface InstructionSources {
   deployment: DeploymentInstructions
-  /** What an administrator has written for the team; it stands in place of the configuration's. */
+  /** An administrator's text for the team; it replaces the configuration's. */
   ofTeam?: () => Promise<string>
-  /** What an administrator has set for the user's teams and for them, each under its heading. */
+  /** Administrators' texts for the user's teams and for them, each under its heading. */
   set?: readonly { heading: string; text: string }[]
   /** The user's own text. */
   ofUser: (userId: string) => Promise<string>
@@ -121,7 +121,7 @@ async function readAgentsFile(userId: string, awake: InstructionSources['awake']
   try {
     const sandbox = await awake(userId)
     if (sandbox === undefined) return ''
-    // What a link leads to may be a file that a rule keeps from the model.
+    // A link's target may be a file that a rule keeps from the model.
     const files = sandbox.files.withoutLinks
     const stat = await statIfExists(files, 'AGENTS.md')
     if (stat?.kind !== 'file') return ''
@@ -147,7 +147,7 @@ function wholeCharacters(bytes: Uint8Array): Uint8Array {
 
 // ── The instructions of one prompt ──────────────────────────────────────────────────────────────
 
-/** What the log says holds now; empty when nothing does. */
+/** The current instructions by the log; empty when there are none. */
 function instructionsInLog(log: readonly SessionEvent[]): string | undefined {
   for (const event of log.toReversed()) {
     const happened = sandlotEventOf(event)

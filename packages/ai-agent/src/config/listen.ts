@@ -12,7 +12,7 @@ export interface AgentListen {
   token: string | undefined
 }
 
-/** What services need to know to reach an agent. `certificate`: in PEM, of a TLS listener. */
+/** An agent's address, for services. `certificate`: in PEM, of a TLS listener. */
 export interface AgentAddress {
   url: string
   certificate?: string

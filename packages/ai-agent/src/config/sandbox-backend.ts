@@ -14,7 +14,7 @@ import type { AgentConfig } from './config.ts'
 import type { DeploymentKeys } from '../people/keys.ts'
 import type { Log } from '../log.ts'
 
-/** Where `make -C docker/sandbox` puts it; only for `local-process`. */
+/** The output of `make -C docker/sandbox`; only for `local-process`. */
 const SBXD = join(import.meta.dirname, '../../../../docker/sandbox/sbxd')
 
 const DISK_WORDS: Record<BackendCapabilities['quota'], string> = {
@@ -24,9 +24,12 @@ const DISK_WORDS: Record<BackendCapabilities['quota'], string> = {
 }
 
 interface AgentSandboxes extends Sandboxes {
-  /** What an operator should know, for the status. Does not throw; asks the backend each time. */
+  /** Problems for an operator, for the status. Does not throw; asks the backend each time. */
   probe(): Promise<{ ok: boolean; message: string }>
-  /** How many people’s sandboxes are awake, and the engine’s name and version, if it answers. */
+  /**
+   * The number of people’s sandboxes that are awake, and the engine’s name and version, if it
+   * answers.
+   */
   facts(): Promise<{ running?: number; engine?: string }>
   /** The name of what sandboxes are made from now; as configured if the engine does not answer. */
   imageName(): Promise<string>

@@ -23,7 +23,7 @@ const toolSettings = z.strictObject({
   timeoutMs: z.int().min(1000).max(300_000).optional(),
   /** So many calls of one user in so many milliseconds. */
   rateLimit: z.strictObject({ calls: z.int().min(1), perMs: z.int().min(1) }).optional(),
-  /** How long a result may be given again, for tools that allow it; 0: never. */
+  /** Milliseconds for which a result may be returned again, for tools that allow it; 0: never. */
   cacheTtlMs: z.int().min(0).optional(),
   /** Calls that run at once, of everybody together. */
   concurrency: z.int().min(1).max(1000).optional(),
@@ -59,7 +59,7 @@ interface OfferSettings {
   /** `SANDLOT_BUILTIN_TOOLS`, by name. */
   builtinTools: readonly string[] | 'all'
   tools?: ToolsSection | undefined
-  /** What an administrator has set for single people. */
+  /** Administrators' settings for single people. */
   personal?: PersonalSettings | undefined
 }
 
@@ -80,7 +80,7 @@ export function offeredTools(userId: string, tools: readonly Tool[], settings: O
   return tools.filter(offered).map((tool) => configuredTool(tool, section))
 }
 
-/** Whether a person may use what is not the agent's: as if it were a tool of this id. */
+/** Whether a person may use a tool that is not the agent's: as if it were a tool of this id. */
 export function mayUse(userId: string, id: PersonTool, settings: OfferSettings): boolean {
   return isAllowed(userId, { id, name: id }, settings)
 }
@@ -136,7 +136,7 @@ export function unknownToolProblems(
       Object.keys(toolsByName(own)).map((id) => [`${place}.tools`, id] as const),
     ),
   ]
-  // What a server offers is not known before it is asked.
+  // A server's tools are not known before it is asked.
   const unknown = named.filter(([, id]) => !id.includes('::') && id !== ALL_TOOLS && !known.includes(id))
   return unknown.map(([place, id]) => {
     const meant = nearest(id, known)
@@ -181,9 +181,7 @@ type ToolsOf = (userId: string, signal: AbortSignal, sessionId?: string) => Prom
 /** `all`: every tool there is for a user. It is not even asked for users who have none. */
 export function offeredToolsOf(all: ToolsOf, settings: OfferSettings): ToolsOf {
   const nothing = createRegistry()
-  /**
-   * What everybody has of a registry, which is the same object as long as nothing about it changes.
-   */
+  /** Everybody's tools of a registry; the same object as long as nothing about it changes. */
   const everybodys = new WeakMap<ToolRegistry, Map<string, ToolRegistry>>()
   const untouched =
     settings.toolsEnabled && settings.builtinTools === 'all' && Object.keys(settings.tools ?? {}).length === 0

@@ -44,7 +44,7 @@ const settings = {
   tools: z.union([z.boolean(), z.record(z.string().min(1).max(256), z.boolean())]).optional(),
   /** The highest mode they may choose. */
   modeCeiling: mode.optional(),
-  /** What their sandbox may reach. */
+  /** Network access of their sandbox. */
   network: network.optional(),
 }
 const userSettings = z.strictObject(settings)
@@ -84,7 +84,7 @@ export function settingsSeeds(
   }
 }
 
-/** What settings may name. */
+/** Names that settings may use. */
 interface KnownNames {
   tools: readonly string[]
   servers: () => readonly string[]
@@ -99,7 +99,7 @@ function settingsProblem(set: AgentSettings, known: KnownNames): string | undefi
     names
       .filter((name) => !there.includes(name))
       .map((name) => `There is no ${what} “${name}” here; there is ${there.join(', ') || 'none'}.`)
-  // What a server offers is not known before it is asked.
+  // A server's tools are not known before it is asked.
   const builtin = Object.keys(toolsByName(set.tools)).filter((id) => id !== ALL_TOOLS && !id.includes('::'))
   const hosts = (set.network?.hosts ?? []).flatMap((host) => hostProblem(host) ?? [])
   const problems = [

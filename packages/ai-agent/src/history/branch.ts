@@ -22,7 +22,7 @@ export function promptsOf(log: readonly SessionEvent[]): readonly PromptPlace[] 
   return read(log).prompts
 }
 
-/** What belongs to the branch that ends with this prompt. */
+/** The events of the branch that ends with this prompt. */
 export function branchWith(log: readonly SessionEvent[], promptId: string): readonly SessionEvent[] {
   const { prompts } = read(log)
   const branch = new Branch(prompts, promptId)

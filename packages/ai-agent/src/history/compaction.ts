@@ -12,7 +12,7 @@ export interface Compaction {
 
 const NONE: Compaction = { summary: '', upTo: 0, prunedUpTo: 0 }
 
-// What follows is part of stored histories: a change makes every cached prefix worthless once.
+// These texts are part of stored histories: a change makes every cached prefix worthless once.
 
 /** In place of a result that was left out. */
 export const PRUNED =
@@ -67,9 +67,9 @@ export function changedFiles(log: readonly SessionEvent[]): string[] {
 }
 
 /**
- * Whether the provider has said in this turn that the window is full, and room was made to the end:
- * the new size is reported last, so a process that died between two steps leaves the rest of them
- * to the next one.
+ * Whether the provider has refused in this turn because the context is full, and room was made to
+ * the end: the new size is reported last, so a process that died between two steps leaves the rest
+ * of them to the next one.
  */
 export function overflowedBefore(log: readonly SessionEvent[], promptId: string, turn: number): boolean {
   const ofTurn = log.filter((event) => metaOf(event).promptId === promptId && metaOf(event).turn === turn)

@@ -60,9 +60,9 @@ export function modelMessages(
 }
 
 /**
- * What the summary does not stand for, behind the summary. That is a message of the user: it joins
- * the one that follows, or repeats the last one, so that the conversation begins with what was
- * asked.
+ * The items that the summary does not replace, after it. The summary is a message of the user: it
+ * joins the one that follows, or repeats the last one, so that the conversation begins with a
+ * question.
  */
 function keptItems(items: readonly Item[], compaction: Compaction): Item[] {
   const { upTo } = compaction
@@ -86,8 +86,8 @@ function addItem(messages: ModelMessage[], item: Item, compaction: Compaction, r
     const { text, images } = item
     messages.push({ role: 'user', content: text, ...(images.length === 0 ? {} : { images }) })
   } else if (item.type === 'end') {
-    // What the user read in place of an answer, so that roles keep alternating and the model knows
-    // it too.
+    // The text that the user read in place of an answer, so that roles keep alternating and the
+    // model knows it too.
     if (item.text !== undefined && !isAnswer(messages.at(-1))) {
       messages.push({ role: 'assistant', content: item.text, calls: [] })
     }
@@ -226,13 +226,13 @@ export function readItems(log: readonly SessionEvent[]): readonly Item[] {
 const MOST_CHARS = 60
 
 /**
- * Who speaks, for the model: from the first message of a second author on, each message has the
- * name of its author in front. Earlier ones stay as they were sent, so that the history only grows.
+ * Authors, for the model: from the first message of a second author on, each message has the name
+ * of its author in front. Earlier ones stay as they were sent, so that the history only grows.
  */
 class Speakers {
   /** Author of the first message; null: none yet. Undefined: the owner, whose name is not known. */
   #first: Author | undefined | null = null
-  /** Who wrote the messages without an author, once a later one tells. */
+  /** The author of messages without one, once a later message names it. */
   #owner: string | undefined
   #several = false
   /** Names that the model has read or may read. */
@@ -392,8 +392,8 @@ export function modelCallOf(call: EventOf<'tool_call'>): ModelCall {
 }
 
 /**
- * The turns of a prompt since something was said to the model last: what it did before that, it was
- * told to do anew.
+ * The turns of a prompt since the last message to the model: repetition across a message is
+ * intended.
  */
 export function turnsSinceLastUserMessage(log: readonly SessionEvent[], promptId: string): Turn[] {
   const items = readItems(log)

@@ -9,7 +9,7 @@ import type { Turn } from './model-messages.ts'
 
 /** Turns of the longest circle that is seen. */
 const LONGEST = 5
-/** How often a circle must have been gone round before the next call of it is refused. */
+/** Rounds of a circle after which its next call is refused. */
 const ROUNDS = 3
 
 export const NO_PROGRESS =
@@ -21,7 +21,7 @@ interface AskedCall {
   args?: unknown
 }
 
-/** Whether these calls, made after the turns `turns`, only go on with a circle. */
+/** Whether these calls, made after the turns `turns`, only continue a circle. */
 export function makeNoProgress(turns: readonly Turn[], calls: readonly AskedCall[]): boolean {
   if (calls.length === 0) return false
   const before = withCalls(turns)
@@ -40,7 +40,7 @@ export function makeNoProgress(turns: readonly Turn[], calls: readonly AskedCall
   return false
 }
 
-/** It was told once and went on: the prompt is over. */
+/** It was warned once and continued: the prompt is over. */
 export function isStuck(turns: readonly Turn[]): boolean {
   const [one, other] = withCalls(turns).slice(-2)
   return one !== undefined && other !== undefined && wasRefused(one) && wasRefused(other)

@@ -27,13 +27,13 @@ import { isStuck } from './no-progress.ts'
 // ── How calls went
 // ──────────────────────────────────────────────────────────────────────────────────────
 
-/** How one call of a turn went. */
+/** The result of one call of a turn. */
 export interface ExecutionResult {
   callId: string
   name: string
   status: 'running' | 'completed' | 'failed'
   reason?: FailureReason
-  /** What the model was told. Empty while it runs. */
+  /** The text for the model. Empty while it runs. */
   text: string
   truncated: boolean
   outputUrl?: string
@@ -60,7 +60,7 @@ export function executionResult({ call, outcome }: CallRecord): ExecutionResult 
 // ── Where a prompt stands
 // ───────────────────────────────────────────────────────────────────────────────
 
-/** What the loop has to do next. */
+/** The next step of the loop. */
 type Step =
   /** Ask the model for this turn. */
   | { do: 'ask'; turn: number }
@@ -71,7 +71,7 @@ type Step =
   /** The model has answered, or will not. */
   | { do: 'end'; answered: boolean }
   | { do: 'stop_at_max_turns' }
-  /** It went round in a circle, was told, and went on. */
+  /** It repeated a circle, was warned, and continued. */
   | { do: 'stop_in_circle' }
 
 /** Decide from the log alone: the same answer before and after a restart. */
@@ -110,7 +110,7 @@ export function pendingApproval(log: readonly SessionEvent[], promptId: string):
   return pending.size > 0
 }
 
-/** How a prompt ended, as its callers get it. */
+/** The end of a prompt, as its callers get it. */
 export interface PromptEnd {
   promptId: string
   stopReason: Extract<ReturnType<typeof sandlotEventOf>, { type: 'prompt_ended' }>['stopReason']
@@ -147,14 +147,14 @@ export function unfinishedPrompt(
   return undefined
 }
 
-/** What binds a prompt that is not the owner's: as of `prompt_started`. */
+/** Terms of a prompt that is not the owner's: see `prompt_started`. */
 interface Terms {
   modeCeiling?: Mode | undefined
   chargedTo?: string | undefined
 }
 
 export interface QueuedMessage extends Terms {
-  /** Who wrote it; absent: the owner. */
+  /** The author; absent: the owner. */
   author?: Author | undefined
   messageId: string
   text: string
@@ -162,7 +162,7 @@ export interface QueuedMessage extends Terms {
   images?: ModelImage[] | undefined
   /** No client can answer an approval, should it become a prompt of its own. */
   unattended?: boolean | undefined
-  /** What a failed call means for it then. */
+  /** The consequence of a failed call for it then. */
   onError?: OnError | undefined
 }
 
@@ -194,7 +194,7 @@ export function sentBehindStop(log: readonly SessionEvent[], promptId: string): 
   return queuedMessages(log).find(({ messageId }) => !before.has(messageId))
 }
 
-/** How a queued message came to wait no more. */
+/** The reason that a queued message waits no more. */
 export interface Unqueued {
   /** `sent`: a prompt took it. `withdrawn`: its person took it back; no prompt ever has it. */
   why: Extract<SandlotEvent, { type: 'message_unqueued' }>['why']
@@ -214,10 +214,7 @@ export function unqueued(log: readonly SessionEvent[], messageId: string): Unque
   return undefined
 }
 
-/**
- * What the log says of calls when a batch begins. What this process does with them afterwards does
- * not count.
- */
+/** State of calls in the log when a batch begins. Later actions of this process do not count. */
 export interface CallsBefore {
   /** Calls that the log has already announced; they are not announced again. */
   announced: (callId: string) => boolean

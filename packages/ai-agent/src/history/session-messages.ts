@@ -24,14 +24,14 @@ export interface PromptStart {
   thoughtLevel?: string | undefined
   requestId?: string | undefined
   unattended?: boolean
-  /** What a failed call means for the prompt; absent: `continue`. */
+  /** The consequence of a failed call for the prompt; absent: `continue`. */
   onError?: OnError | undefined
   /** The message is this command. */
   command?: Command | undefined
-  /** As of `prompt_started`. */
+  /** See `prompt_started`. */
   modeCeiling?: Mode | undefined
   chargedTo?: string | undefined
-  /** Who wrote the message; absent: the owner. */
+  /** The author of the message; absent: the owner. */
   author?: Author | undefined
   follows?: string | null | undefined
 }

@@ -14,7 +14,7 @@ import {
   number,
 } from './period-budgets.ts'
 
-/** Of one prompt. Absent: no limit. */
+/** Limits of one prompt. Absent: no limit. */
 export interface PromptBudgets {
   calls?: number
   /** In and out, as the provider counted them. */
@@ -55,7 +55,7 @@ export function spentBy(log: readonly SessionEvent[], promptId: string): PromptS
     spent.tokens += (meta.usage?.input ?? 0) + (meta.usage?.output ?? 0)
     spent.cost += meta.cost ?? 0
   }
-  // What was not counted at all has no usage of its own.
+  // A turn that was not counted has no usage of its own.
   spent.unpriced += [...answered].filter((turn) => !counted.has(turn)).length
   return spent
 }
@@ -89,7 +89,7 @@ const foldCalls = growingFold(
   },
 )
 
-/** What a summary took is stored right before it, in the turn whose answer comes after it. */
+/** Usage of a summary is stored right before it, in the turn whose answer comes after it. */
 function isOfSummary(next: SessionEvent | undefined): boolean {
   return next !== undefined && sandlotEventOf(next)?.type === 'compacted'
 }
@@ -112,7 +112,7 @@ export function overBudget(spent: PromptSpent, budgets: Budgets, now: number): s
   if (tokens !== undefined && spent.tokens >= tokens)
     return ended(`${number(tokens)} tokens, the limit for one message`)
   if (cost !== undefined && spent.cost >= cost) return ended(`${dollars(cost)}, the limit for one message`)
-  // What is not known is not nothing: a limit that cannot be kept ends it too.
+  // Unknown is not zero: a limit that cannot be checked ends it too.
   const most = cost === undefined ? costLimit(budgets) : dollars(cost)
   if (most !== undefined && spent.unpriced > 0) return unknownCost(most)
   if (promptMs !== undefined && isLate(spent, promptMs, now)) return ended(timeText(promptMs))

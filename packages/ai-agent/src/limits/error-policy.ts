@@ -46,7 +46,7 @@ export function failureText({ title, why }: { title: string; why: string }): str
   return `Stopped because a call failed: ${title} (${why}). What came before it is complete.`
 }
 
-/** What the model reads for a call that does not start any more. */
+/** The text for the model for a call that is not started any more. */
 export function notAfterFailure({ title }: { title: string }): string {
   return `The call was not started: ${title} failed, and that ends this prompt.`
 }

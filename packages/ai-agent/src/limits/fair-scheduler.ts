@@ -10,7 +10,7 @@
 export interface Turn {
   /** The prompt. */
   id: string
-  /** Whose turn it is. */
+  /** The person in turn. */
   person: string
   /** The model that it wants to ask. */
   model: string
@@ -21,10 +21,10 @@ interface Waiting extends Turn {
   joined: number
 }
 
-/** What keeps a prompt from going. `until`: the model takes no request before. */
+/** The reason that a prompt waits. `until`: the model takes no request before. */
 type Blocked = { why: 'places' } | { why: 'model'; until: number | undefined }
 
-/** What a model that refused requests lets through. */
+/** Capacity of a model that refused requests. */
 interface Throttled {
   /** No request before, as the clock of the caller says. */
   until: number
@@ -90,7 +90,7 @@ export class FairScheduler {
     return false
   }
 
-  /** As it was before a restart: what had a place has it, what waited waits where it was. */
+  /** Restores the state before a restart: slots and queue positions stay the same. */
   restore(turn: Turn, before: { joined: number; served: number } | 'had a place'): void {
     if (before === 'had a place') {
       this.#holders.set(turn.id, { person: turn.person, turn: 0, before: undefined })
@@ -102,7 +102,7 @@ export class FairScheduler {
     this.#count = Math.max(this.#count, joined, served)
   }
 
-  /** Where it stands among all that ever came; undefined: it does not wait. */
+  /** Its number among all that ever joined; undefined: it does not wait. */
   joinedAt(id: string): number | undefined {
     return this.#waiting.get(id)?.joined
   }
@@ -141,7 +141,7 @@ export class FairScheduler {
     this.#forget()
   }
 
-  /** Whether the model of this prompt has refused requests lately. */
+  /** Whether the model of this prompt has recently refused requests. */
   isThrottled(model: string): boolean {
     return this.#throttled.has(model)
   }
@@ -158,7 +158,7 @@ export class FairScheduler {
     }
   }
 
-  /** What waits, in the order in which it goes as long as none comes or leaves. */
+  /** The queue, in the order in which it runs as long as no prompt joins or leaves. */
   inOrder(): Turn[] {
     const rounds = new Map<string, number>()
     return [...this.#waiting.values()]
@@ -196,7 +196,7 @@ export class FairScheduler {
     }))
   }
 
-  /** What keeps this one from going. */
+  /** The reason that this one waits. */
   blockedBy({ id, model }: Turn, now: number): Blocked {
     const throttled = this.#throttled.get(model)
     if (throttled === undefined || hasRoom(throttled, id, now)) return { why: 'places' }

@@ -13,7 +13,7 @@ import { type SessionEvent, metaOf, sandlotEventOf } from '@sandlot/shared/chat/
 
 export type Period = 'day' | 'month'
 
-/** Of one user. Absent: no limit. */
+/** Limits of one user. Absent: no limit. */
 export interface PeriodBudgets {
   /** Answers of the model. */
   turns?: number
@@ -26,17 +26,17 @@ export interface PeriodBudgets {
   ms?: number
 }
 
-/** Of a team, or of the deployment: what its users use is added up. */
+/** Limits of a team, or of the deployment: the sum over its users. */
 export interface BudgetsTogether extends Partial<Record<Period, PeriodBudgets>> {
   of: { kind: 'team'; id: string; name: string } | { kind: 'deployment' }
 }
 
-/** Of the prompt's user, and of the teams that they are in. */
+/** Limits of the prompt's user, and of the teams that they are in. */
 export interface LastingBudgets extends Partial<Record<Period, PeriodBudgets>> {
   together?: readonly BudgetsTogether[]
 }
 
-/** What was used up since the beginning of the day or the month. */
+/** Use since the beginning of the day or the month. */
 export interface Spent {
   own(period: Period): Promise<UserSpent>
   /** Running time only where `limits` has some: it costs a look at every run. */
@@ -84,7 +84,7 @@ export async function overPeriods(
     const used = await spent.own(period)
     const over = own && overPeriod(used, own, period, now)
     if (over !== undefined) return over
-    // As for one message: else each would have one answer for nothing.
+    // As for one message: otherwise each would have one answer for free.
     if (period === 'day' && dollarsOf !== undefined && used.unpriced > 0)
       return unknownToday(dollarsOf, used.unpriced)
   }
@@ -123,9 +123,9 @@ function limitTogether(limit: string, of: BudgetsTogether['of'], period: Period)
 }
 
 /**
- * Why a call must not start, for the model; else undefined. `behind`: calls that its prompt made
- * after it, which count already. So do those that other prompts made meanwhile: at the limit each
- * of them may be refused, and together they never pass it.
+ * The reason that a call must not start, for the model; else undefined. `behind`: calls that its
+ * prompt made after it, which count already. So do concurrent calls of other prompts: at the limit
+ * each of them may be refused, and together they never pass it.
  */
 export async function callOverPeriods(
   budgets: LastingBudgets,
@@ -213,7 +213,7 @@ function unknownToday(limit: string, answers: number): string {
   return `The cost of ${which} is unknown: the provider did not count their tokens, and there is a limit of ${limit}. You can go on after midnight UTC; the operator of Sandlot can limit tokens, calls or time instead.`
 }
 
-/** How limits are said, to people and to the model. */
+/** Texts of limits, for people and for the model. */
 export function notRun(why: string): string {
   return `The call was not started: ${why}.`
 }

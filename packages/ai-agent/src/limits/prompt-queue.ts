@@ -38,7 +38,7 @@ interface LineParts {
 interface Waiter {
   turn: Turn
   state: QueueWait
-  /** As the clock says: for a model that rests. */
+  /** By the clock: for a model that rests. */
   until: number | undefined
   granted: boolean
   changed: PromiseWithResolvers<void>
@@ -58,7 +58,7 @@ export class PromptQueue {
   readonly #waiters = new Map<string, Waiter>()
   /** Stored as waiting, and whose they are. */
   readonly #stored = new Map<string, string>()
-  /** Of before a restart, and not taken up yet. */
+  /** From before a restart, and not resumed yet. */
   readonly #restored = new Set<string>()
   #writes: Promise<void> = Promise.resolve()
   #timer: NodeJS.Timeout | undefined
@@ -75,8 +75,8 @@ export class PromptQueue {
   }
 
   /**
-   * As it was when the process ended: what ran goes on first, then what waited, in its order.
-   * `unfinished`: prompts that had begun and did not wait for a person.
+   * Restores the state at the end of the process: running prompts resume first, then queued ones in
+   * their order. `unfinished`: prompts that had begun and did not wait for a person.
    */
   async restore(unfinished: readonly { promptId: string; person: string }[]): Promise<void> {
     const rows = (await this.#rows?.all()) ?? []
@@ -101,7 +101,7 @@ export class PromptQueue {
     this.#restored.clear()
   }
 
-  /** Of one prompt, which waits until the signal aborts. */
+  /** The slot of one prompt, which waits until the signal aborts. */
   of(who: Pick<Turn, 'id' | 'person'>, signal: AbortSignal): PromptSlot {
     return {
       enter: (model) => {
@@ -129,7 +129,7 @@ export class PromptQueue {
     this.#admit()
   }
 
-  /** What waits, in its order. */
+  /** The queue, in its order. */
   view(): { promptId: string; wait: QueueWait }[] {
     const now = this.#clock()
     return [...this.#states(now)].map(([{ id }, { state, until }]) => ({

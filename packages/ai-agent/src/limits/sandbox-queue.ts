@@ -24,7 +24,10 @@ interface SandboxLineParts {
 export class SandboxQueue {
   readonly #parts: SandboxLineParts
   #count = 0
-  /** Of people who wait: aborted when one call of theirs has the sandbox, for their other ones. */
+  /**
+   * Signals of people who wait: aborted when one call of theirs has the sandbox, for their other
+   * ones.
+   */
   readonly #ready = new Map<string, AbortController>()
 
   /** `line` has one place: who holds it tries. */

@@ -55,9 +55,9 @@ export interface PromptLimits {
 
 export interface LimitSettings {
   everybody: PromptLimits
-  /** As they were written: for everybody, and by user id or e-mail address. */
+  /** As written: for everybody, and by user id or e-mail address. */
   written: { everybody: Required<AgentLimits>; users: ReadonlyMap<string, AgentLimits> }
-  /** Of everybody together. */
+  /** Limits of everybody together. */
   total: TeamLimits
   /** People are warned when this share of a limit of a day or a month is used up; 0: never. */
   warnAt: number
@@ -105,7 +105,7 @@ export function readBudgets(
   }
 }
 
-/** As prompts need them. `together`: limits of the teams of the user, and of the deployment. */
+/** Limits of a prompt. `together`: limits of the teams of the user, and of the deployment. */
 export function promptLimits(
   set: AgentLimits,
   together: readonly { of: BudgetsTogether['of']; limits: TeamLimits }[] = [],

@@ -1,11 +1,11 @@
 /**
- * The agent loop. It looks at the log, decides the next step (ask the model; run the calls that
- * have no outcome yet; end) and does it. A restart in the middle of a prompt is the same function
- * called again on the same log.
+ * The agent loop. It reads the log, chooses the next step (ask the model; run the calls that have
+ * no outcome yet; end) and does it. A restart in the middle of a prompt is the same function called
+ * again on the same log.
  *
  * Each yield is a group: one live event, or settled events that are stored in one transaction. The
- * generator goes on only after its consumer has stored the group, so nothing takes effect before it
- * is in the log.
+ * generator continues only after its consumer has stored the group, so nothing takes effect before
+ * it is in the log.
  */
 import { messageOf } from '@sandlot/shared/base/errors'
 import {
@@ -49,8 +49,8 @@ import { takeEndedJobs } from '../tools/background/ends.ts'
 import { orAborted } from '@sandlot/shared/async/or-aborted'
 
 /**
- * How often a prompt is resumed after it may have ended its process. One that does so each time
- * would do so for ever.
+ * The most resumes of a prompt that may have ended its process. One that does so each time would do
+ * so for ever.
  */
 const MOST_RESUMES = 3
 
@@ -227,7 +227,7 @@ function withProviderFields(event: SessionEvent, call: ModelCall | undefined): S
   return { ...event, _meta: { ...event._meta, sandlot: { ...metaOf(event), forProvider } } }
 }
 
-/** Of a call’s id. */
+/** The longest call id. */
 const MAX_ID_CHARS = 256
 
 /**

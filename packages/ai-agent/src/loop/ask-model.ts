@@ -48,7 +48,7 @@ export type Asked =
   | { got: 'stopped'; settled: SessionEvent[]; text: string }
   /** It said the same words without end, also when it was asked again. */
   | { got: 'chant'; settled: SessionEvent[]; message: string }
-  /** What was spent on mending left nothing to ask once more with. */
+  /** The repair used up the budget for another request. */
   | { got: 'over'; end: SessionEvent }
   | { got: 'error'; cause: ErrorCause; requestId?: string | undefined; message: string }
 
@@ -118,7 +118,10 @@ export async function* askModel(ctx: LoopContext, turn: number): AsyncGenerator<
 
 // ── Before ───────────────────────────────────────────────────────────────────────────────────────
 
-/** What is sent. Problems are mended where that is possible; else the sentence that names them. */
+/**
+ * The messages to send. Problems are mended where that is possible; else the sentence that names
+ * them.
+ */
 function checkedMessages(
   ctx: LoopContext,
   turn: number,
@@ -199,8 +202,8 @@ function waited(
 }
 
 /**
- * True when something was changed so that asking once more makes sense. Each change is in the log
- * before it is used.
+ * True when something was changed so that a retry makes sense. Each change is in the log before it
+ * is used.
  */
 async function* mended(
   ctx: LoopContext,
@@ -235,7 +238,7 @@ function answered(
   answer: ModelAnswer,
 ): Asked {
   const settled = speech.settled(answer)
-  // What was shown as text turned out to be thoughts: the message is settled as an empty one.
+  // Text that was shown turned out to be thoughts: the message is settled as an empty one.
   if (speech.text !== '' && answer.text === '') settled.push(speech.carrier())
   if (answer.replay !== undefined) {
     if (settled.length === 0) settled.push(speech.carrier())
@@ -250,7 +253,7 @@ function answered(
   return { got: 'answer', settled, text: answer.text, calls: answer.calls, ending: endingOf(answer) }
 }
 
-/** Calls decide, not the finish word: with calls the prompt goes on. */
+/** Calls decide, not the finish word: with calls the prompt continues. */
 function endingOf(answer: ModelAnswer): 'completed' | 'length' | 'refusal' | undefined {
   if (answer.calls.length > 0) return undefined
   if (answer.finish === 'length') return 'length'
@@ -275,10 +278,7 @@ export function modelOf(ctx: LoopContext): Model {
   return ctx.fallbacks?.find(({ name }) => name === changed) ?? ctx.model
 }
 
-/**
- * The event with which the prompt goes on with another model, if there is one left for such a
- * failure.
- */
+/** The event that switches the prompt to another model, if one is left for such a failure. */
 function changeOfModel(ctx: LoopContext, turn: number, why: ModelErrorClass): SessionEvent | undefined {
   if (!ANOTHER_MAY.includes(why)) return undefined
   const tried = new Set([ctx.model.name, ...changesOf(ctx)])

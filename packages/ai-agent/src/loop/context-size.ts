@@ -22,8 +22,8 @@ export function contextSize(
 }
 
 /**
- * What this model's provider counted last, if nothing was left out since: tokens, and where in the
- * log the answer that it counted ends (its calls stand behind the count).
+ * The last count of this model's provider, if nothing was left out since: tokens, and the position
+ * in the log of the end of the counted answer (its calls stand after the count).
  */
 function lastCount(
   log: readonly SessionEvent[],
@@ -36,7 +36,7 @@ function lastCount(
     if (happened === 'compacted' || happened === 'history_mended') return undefined
     if (event.sessionUpdate !== 'usage_update') continue
     const { usage, model: counter, turn } = metaOf(event)
-    // Of a summary that was none: the conversation does not hold it.
+    // Of a failed summary: it is not in the conversation.
     if (usage !== undefined && turn === undefined) continue
     if (usage?.input === undefined || (counter !== undefined && counter !== model)) return undefined
     let end = at + 1

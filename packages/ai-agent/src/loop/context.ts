@@ -32,18 +32,18 @@ export interface LoopContext {
   /** The same in every request. Empty: the requests have no `tools`. */
   tools: readonly ModelTool[]
   maxTurns: number
-  /** What the prompt may use up, and its user and their teams in a day and a month. */
+  /** Limits of the prompt, and of its user and their teams in a day and a month. */
   budgets?: Budgets
-  /** What these have used up, in all sessions. */
+  /** Their use, in all sessions. */
   spent?: Spent
-  /** How background commands of this session stand. Absent: unknown. */
+  /** State of background commands of this session. Absent: unknown. */
   pollJobs?: (jobs: readonly Job[]) => ReturnType<PollJobs>
   retry: RetryRules
-  /** Where the prompt waits for its turn. Absent: it always has it. */
+  /** The queue in which the prompt waits for its slot. Absent: it always has one. */
   line?: PromptSlot | undefined
   /** Aborted by Stop. `signal.reason` is `'cancelled'` or `'interrupted'`. */
   signal: AbortSignal
-  /** What a Stop says in any case. */
+  /** A fixed text for a Stop. */
   stopText?: () => string | undefined
   /** Aborted when the session is released without ending the prompt: closes the model's stream. */
   released: AbortSignal

@@ -52,7 +52,7 @@ interface NoSummary {
   requestId?: string
 }
 
-/** What became of room that was asked for. */
+/** The result of making room. */
 export type MadeRoom = 'done' | 'nothing' | NoSummary
 
 /**
@@ -79,8 +79,8 @@ function justMadeRoom(ctx: LoopContext, model: Model): boolean {
     (event) => sandlotEventOf(event)?.type === 'compacted' && metaOf(event).promptId === ctx.promptId,
   )
   if (made === -1) return false
-  // Not to its end, which the new size tells: a process that died between two steps leaves the rest
-  // of them to this one.
+  // The new size marks the end: a process that died between two steps leaves the rest of them to
+  // this one.
   const told = (event: SessionEvent): boolean =>
     event.sessionUpdate === 'usage_update' && metaOf(event).turn !== undefined
   if (!log.slice(made).some(told)) return false
@@ -102,7 +102,7 @@ export async function* makeRoom(
   model: Model,
   why: Why,
 ): AsyncGenerator<EventGroup, boolean> {
-  // What the provider refused is larger than what we thought; its own idea of the window is
+  // The refused request is larger than our estimate; the provider's own size of the context is
   // unknown.
   const window = why === 'overflow' ? Math.min(model.contextWindow, sizeOf(ctx, model)) : model.contextWindow
   let made = false

@@ -29,9 +29,7 @@ export function allowedModels(models: Models, names: readonly string[] | undefin
   return { model, choices }
 }
 
-/**
- * What is asked in place of what was chosen, where that is there and may not be chosen any more.
- */
+/** The replacement of a chosen model that exists and may not be chosen any more. */
 export function replacedChoice(
   log: readonly SessionEvent[],
   models: Models,
@@ -47,7 +45,7 @@ export function modelsOf({ model, choices = [] }: Models): readonly Model[] {
 }
 
 /**
- * What a prompt that begins now gets. A model, or a level, that is not there any more counts as not
+ * The choice of a prompt that begins now. A model, or a level, that was removed counts as not
  * chosen.
  */
 export function chosenIn(log: readonly SessionEvent[], models: Models): ModelChoice {
@@ -59,7 +57,7 @@ export function chosenIn(log: readonly SessionEvent[], models: Models): ModelCho
   return { model: models.model.name }
 }
 
-/** The model that this prompt began with, told to think as it began. */
+/** The model that this prompt began with, at its level of thought. */
 export function modelOfPrompt(log: readonly SessionEvent[], promptId: string, models: Models): Model {
   for (let at = log.length - 1; at >= 0; at--) {
     const event = log[at]

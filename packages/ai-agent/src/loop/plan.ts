@@ -9,7 +9,7 @@ import { compactionOf } from '../history/compaction.ts'
 
 /** Results of the last turns stay, as far as they take no more than this share of the window. */
 const KEPT_RESULTS = 0.15
-/** What is said and called after the cut takes at most this share of the window. */
+/** The largest share of the context for messages and calls after the cut. */
 const KEPT_TAIL = 0.25
 
 /**

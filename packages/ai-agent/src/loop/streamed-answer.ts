@@ -61,7 +61,7 @@ export async function* streamAnswer<Said>(
 }
 
 /*
- * What the model says in one attempt: live while it arrives, settled when it is whole, withdrawn
+ * The model's answer in one attempt: live while it arrives, settled when it is complete, withdrawn
  * when it broke off.
  */
 
@@ -93,7 +93,7 @@ function messageIds(ctx: SpeechContext, turn: number): { message: string; though
   return { message: `m_${stem}_${withdrawn + 1}`, thought: `t_${stem}_${withdrawn + 1}` }
 }
 
-/** How often what this turn's model said was taken back for this reason. */
+/** The number of withdrawn answers of this turn for this reason. */
 export function withdrawnFor(ctx: LoopContext, turn: number, why: string): number {
   const stem = `m_${ctx.promptId.replace(/^p_/, '')}_${turn}_`
   return ctx.log().filter((event) => {
@@ -110,7 +110,7 @@ type SpeechContext = Pick<LoopContext, 'promptId' | 'log' | 'now'>
 /** Milliseconds between two looks at a call that is being written. */
 const DRAFT_MS = 100
 
-/** What the model has said so far in one attempt. */
+/** The model's answer so far in one attempt. */
 export class StreamedAnswer {
   text = ''
   thought = ''
@@ -166,8 +166,8 @@ export class StreamedAnswer {
   }
 
   /**
-   * What was shown is no part of the conversation. `read`: what of it stays on the screen, marked
-   * as cut. Nothing to do when nothing was shown.
+   * Withdraws a shown answer from the conversation. `read`: the part that stays on the screen,
+   * marked as cut. Nothing to do when nothing was shown.
    */
   async *withdraw(
     why: string,

@@ -5,7 +5,7 @@ import { atMostTokens, messageTokens, messagesTokens } from '../model/tokens.ts'
 import type { ModelMessage } from '../model/model.ts'
 import { changedFiles } from '../history/compaction.ts'
 
-/** Asked behind the conversation as it is, so that the provider's cache of it serves once more. */
+/** Sent after the conversation as it is, so that the provider's cache of it serves again. */
 const SUMMARY_REQUEST = `The conversation is about to outgrow your context window. Do not call tools and do not go on with the work now. Write a summary from which you can go on later without the messages above:
 
 1. What the user wants, in their words where these matter, with every wish and limit that still holds.

@@ -1,13 +1,13 @@
 /**
- * The system prompt, put together in one place: our own text, what the tools have to say, then what
- * people have told the agent. The same bytes in every request of a prompt: no time, no name,
- * nothing that changes by itself.
+ * The system prompt, assembled in one place: our own text, the tools' hints, then standing
+ * instructions. The same bytes in every request of a prompt: no time, no name, nothing that changes
+ * by itself.
  */
 
-/** Where the user's files are, in every sandbox. */
+/** The folder of the user's files in every sandbox. */
 export const WORKSPACE = '/workspace'
 
-/** Who speaks, and how. It holds with and without tools. */
+/** The agent's identity and style, with and without tools. */
 export const SYSTEM_PROMPT = `You are Sandlot, an assistant in a team chat.
 
 How you answer
@@ -34,9 +34,9 @@ How you work
 const TOLD = `What you have been told for this work. Where two of these disagree, the one further up counts, and the user's own messages say what is to be done.`
 
 /**
- * `base`: who speaks. `hints`: of the tools there are, in the order of their names; none when there
- * are no tools. `instructions`: what people have told the agent; may be empty. `folder`:
- * where the chat works.
+ * `base`: the identity. `hints`: of the available tools, in the order of their names; none when
+ * there are no tools. `instructions`: standing instructions; may be empty. `folder`: the chat's
+ * working folder.
  */
 export function systemPrompt(
   base: string,

@@ -180,7 +180,7 @@ export const mcpServersSection = z
       const message = 'its name must be 1–40 letters, digits, - and _, for example flights-mcp'
       ctx.addIssue({ code: 'custom', path: [name], message })
     }
-    // The model could not tell these two names apart.
+    // The model could not distinguish these two names.
     const seen = new Map<string, string>()
     for (const name of Object.keys(servers)) {
       const folded = name.toLowerCase().replaceAll('-', '_')

@@ -15,7 +15,7 @@ import type { ApprovalAnswer, ApprovalOption } from '../tools/tool.ts'
 import { visibleSchema, visibleText } from './visible-text.ts'
 
 export interface Elicitation {
-  /** As the server wrote it. */
+  /** In the server's words. */
   message: string
   /** A flat JSON Schema of the answer: texts, numbers, choices. */
   schema: unknown

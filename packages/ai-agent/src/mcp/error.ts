@@ -31,7 +31,7 @@ export class ServerUnavailableError extends Error {
   override readonly name = 'ServerUnavailable'
 }
 
-/** What the user has to do. `wanted`: the scopes that are missing although they have signed in. */
+/** The user's next step. `wanted`: the scopes that are missing although they have signed in. */
 export interface RequiredSignIn {
   url?: string | undefined
   /** Instructions when there is no link. */

@@ -44,7 +44,7 @@ function withoutReference(schema: Schema): Schema {
   return isObject(target) ? { ...rest, ...target } : schema
 }
 
-/** Where it refers to nothing in the root, anything is allowed. */
+/** A reference to nothing in the root allows anything. */
 function withoutDangling(schema: Schema, root: Schema): Schema {
   const { $ref, ...rest } = schema
   if (typeof $ref !== 'string') return schema

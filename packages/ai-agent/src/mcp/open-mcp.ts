@@ -58,15 +58,12 @@ interface OpenMcpOptions {
   /** Absolute: the parent folder of the homes of the deployment's servers. */
   folder: string
   secrets: SecretStore
-  /** Where authorization servers redirect users to. */
+  /** The redirect target of authorization servers. */
   redirectUrl: string
-  /** Where the client document is published (`documentUrlOf`); undefined: nowhere. */
+  /** The URL of the client document (`documentUrlOf`); undefined: none. */
   documentUrl?: string | undefined
   sandbox: (userId: string, signal: AbortSignal) => Promise<Sandbox>
-  /**
-   * How this user's client servers over HTTP, and their sign-ins, are reached: they are not
-   * trusted.
-   */
+  /** Access to this user's client servers over HTTP and their sign-ins: they are not trusted. */
   clientServerFetch?: (userId: string) => ClientServerFetch
   /** The same of servers that this user has added on the page. */
   ownServerFetch?: (userId: string) => ClientServerFetch
@@ -104,7 +101,7 @@ export interface Mcp {
   /** Ends the servers of a removed user, and with `purge` removes what they stored at home. */
   removeUser(userId: string, data: RemovedData): Promise<void>
   readonly signIns: {
-    /** Whether this user has signed in to it; undefined: there users do not. */
+    /** Whether this user has signed in to it; undefined: it has no sign-in of users. */
     isSignedIn(spec: ServerSpec, userId: string): Promise<boolean | undefined>
     /** Forgets the user's tokens. Calls that run may fail. */
     signOut(spec: ServerSpec, userId: string): Promise<void>
@@ -234,7 +231,7 @@ interface OpenServerParts {
   sandbox: (userId: string, signal: AbortSignal) => Promise<Sandbox>
   /** A user's access to a server with OAuth. */
   access: (spec: HttpSpec, userId: string) => ServerAccess
-  /** How HTTP servers are reached; default: this process's `fetch`. */
+  /** Sends requests to HTTP servers; default: this process's `fetch`. */
   fetch?: FetchLike
   slowServers: SlowServers
   log: Log

@@ -20,7 +20,7 @@ export interface ReadResult {
   structured: unknown
   isError: boolean
   meta: unknown
-  /** What was left out; see `leftOutText`. */
+  /** Omitted parts; see `leftOutText`. */
   leftOut: readonly string[]
 }
 
@@ -97,14 +97,14 @@ function readBlock(part: unknown): Block | string {
   return known ? `a block of type ${kind} that is not complete` : `a block of the unknown type ${kind}`
 }
 
-/** What can only be meant as text. */
+/** Values that can only be meant as text. */
 function plainText(value: unknown): string | undefined {
   if (typeof value === 'string') return value
   const isPlain = typeof value === 'number' || typeof value === 'boolean' || isExactNumber(value)
   return isPlain ? stringifyExactly(value) : undefined
 }
 
-/** What is in a result without content, as earlier revisions allowed. */
+/** Content of a result without `content`, as earlier revisions allowed. */
 function otherMembers(result: Record<string, unknown>): string | undefined {
   const { content: _c, structuredContent: _s, isError: _e, _meta: _m, resultType: _r, ...others } = result
   if (Object.keys(others).length === 0 || deeperThan(others, MAX_DEPTH)) return undefined

@@ -23,7 +23,7 @@ export interface ServerAccess {
    * requested before without effect.
    */
   widen(challenge: Challenge): Promise<'again' | SignInRequiredError>
-  /** Where the user signs in; undefined when there is no such address. Never rejects. */
+  /** The URL of the user's sign-in; undefined when there is none. Never rejects. */
   signInUrl(): Promise<string | undefined>
 }
 

@@ -21,7 +21,7 @@ interface ServerDeskParts {
   signIns: Mcp['signIns']
   /** Names of those of the deployment that are not for this person. */
   withheld: (userId: string) => ReadonlySet<string> | undefined
-  /** Of ours that are not on, and what is to be set for them. */
+  /** Our own servers that are off, and the settings that turn them on. */
   unavailable: readonly { name: string; why: string }[]
 }
 

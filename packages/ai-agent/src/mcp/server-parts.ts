@@ -25,7 +25,7 @@ export interface ServerParts {
   log: Log
 }
 
-/** What a server offers when a prompt begins. */
+/** A server's tools when a prompt begins. */
 export type Offered =
   | { state: 'ready'; tools: readonly ToolDefinition[] }
   | { state: 'unavailable'; why: string }

@@ -21,7 +21,7 @@ import { type ServerSpec, type Template, addedServerSpec, needsUser, valueTempla
 import { folded } from './session-servers.ts'
 import type { Log } from '../log.ts'
 
-/** Whose the servers of the deployment are: no person has this id. */
+/** The owner of the deployment's servers: no person has this id. */
 const DEPLOYMENT = 'deployment:mcp'
 const MOST: Record<ServerScope, number> = { own: 20, deployment: 100 }
 
@@ -30,12 +30,12 @@ interface ServerBookParts {
   secrets: {
     get(userId: string, name: string): Promise<string | undefined>
     set(userId: string, name: string, value: string | undefined): Promise<void>
-    /** Of every user. */
+    /** Removes them for every user. */
     removeNamed(names: readonly string[]): Promise<void>
   }
-  /** Of the configuration. */
+  /** Servers of the configuration. */
   configured: readonly ServerSpec[]
-  /** What this person may bring. */
+  /** Servers that this person may add. */
   may: (userId: string) => OwnServers
   /** Called when the set of servers has changed. */
   changed: () => void
@@ -44,7 +44,7 @@ interface ServerBookParts {
   log: Log
 }
 
-/** Who changes something. */
+/** The author of a change. */
 export type Actor = Pick<NewAudit, 'who' | 'from'>
 
 /** One that was added; without `spec` it cannot be used. */
@@ -60,7 +60,7 @@ export class ServerRegistry {
   readonly #writes = new SerialQueue()
   #entries: readonly RegistryEntry[] = []
   #deployment: readonly ServerSpec[]
-  /** Of those whose connection was changed since the start, by id. */
+  /** Positions of servers whose connection was changed since the start, by id. */
   readonly #places = new Map<string, number>()
   /** Ids of those that another process has changed, and whose values may be the old ones still. */
   readonly #reread = new Set<string>()
@@ -299,7 +299,7 @@ export class ServerRegistry {
   }
 }
 
-/** What the audit log has of it: names of values, an address without its parameters. */
+/** Facts for the audit log: names of values, an address without its parameters. */
 function factsOf({ ownerId, server: { connection, ...server } }: McpServerRecord): AuditFacts {
   const of = ownerId === DEPLOYMENT ? 'deployment' : 'own'
   if (connection.kind === 'sandbox') return { of, ...server, ...connection }
@@ -363,14 +363,14 @@ function templatesOf({ named }: ServerValues): Record<string, Template> {
   return Object.fromEntries(read)
 }
 
-/** Where its values and secrets go. */
+/** The target of its values and secrets. */
 function targetOf({ connection }: AddedServer): string {
   if (connection.kind !== 'http') return connection.kind
   const { url, auth } = connection
   return JSON.stringify([url, auth.type === 'none' ? undefined : auth.issuer])
 }
 
-/** As an entry of the configuration. */
+/** Its form as an entry of the configuration. */
 function configOf({ connection }: AddedServer, clientSecret: string | undefined): object {
   if (connection.kind === 'sandbox') {
     const { command, args } = connection

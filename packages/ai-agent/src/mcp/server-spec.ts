@@ -25,16 +25,18 @@ interface Common {
   ruleId?: string
   /** Instructions for its user when it needs a sign-in and there is no link. */
   signInHint?: string
-  /** What is known of a server that was added on the page. */
+  /** Facts of a server that was added on the page. */
   added?: AddedSpec
 }
 
 interface AddedSpec {
-  /** Whose own it is, at addresses that are not trusted; undefined: the deployment's. */
+  /**
+   * The owner of a personal server, at addresses that are not trusted; undefined: the deployment's.
+   */
   ownerId: string | undefined
   /** Key of its sign-ins' records: another server may get its name. */
   recordsAs: string
-  /** What is chosen about its tools now. */
+  /** The current choice of its tools. */
   chosen: () => ChosenTools
   /** Values of its headers or variables now, in place of those of `config`. */
   values: () => Promise<Record<string, Template>>

@@ -49,7 +49,7 @@ export class McpServer {
   #idleTimer: NodeJS.Timeout | undefined
   #retryTimer: NodeJS.Timeout | undefined
   #retired = false
-  /** What the last prompt was offered. */
+  /** The last offer to a prompt. */
   last: Offered | undefined
   /** Changes with the set of its tools. */
   revision = ++lastRevision
@@ -80,7 +80,7 @@ export class McpServer {
     return offered
   }
 
-  /** As `offered`, by asking it now, also where it has failed or was stopped. Never rejects. */
+  /** `offered`, by asking it now, also where it has failed or was stopped. Never rejects. */
   check(signal: AbortSignal): Promise<Offered> {
     this.#backoff.reset()
     this.#stale = true
@@ -88,7 +88,7 @@ export class McpServer {
     return this.offered(signal)
   }
 
-  /** How it stands, without asking it. */
+  /** Its state, without asking it. */
   get standing(): Offered | 'idle' | 'connecting' {
     if (this.#connecting !== undefined) return 'connecting'
     if (this.#connection?.is.open === true && this.#listed !== undefined)
@@ -167,7 +167,7 @@ export class McpServer {
       log.warn({ server: this.name, problem }, 'a tool of an MCP server cannot be offered')
   }
 
-  /** As `SlowServers.check`. `schema`: as the server wrote it. */
+  /** See `SlowServers.check`. `schema`: in the server's form. */
   checkSchema(schema: Schema, value: unknown, userId: string): Promise<SchemaCheck> {
     return this.#parts.slowServers.check({ spec: this.spec, userId }, checkedSchema(schema), value)
   }
@@ -271,7 +271,7 @@ export class McpServer {
         const error = await this.#classifyFailure(thrown)
         if (error === 'again' && !again) continue
         if (error instanceof SignInRequiredError) throw error
-        // How it ended is the better reason, except when the error is a reason already.
+        // Its end is the better reason, except when the error is a reason already.
         const ending = error instanceof ServerUnavailableError ? undefined : opened?.ending()
         this.#failed(ending ?? reasonOf(error === 'again' ? thrown : error))
         throw new ServerUnavailableError(this.#reason, { cause: thrown })

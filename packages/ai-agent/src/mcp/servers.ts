@@ -174,7 +174,9 @@ export class McpServers {
     return servers
   }
 
-  /** Of these specs, made where they are not among `held`; others of `held` leave. */
+  /**
+   * Servers of these specs, created where they are not among `held`; others of `held` are stopped.
+   */
   #serversBy(
     specs: readonly ServerSpec[],
     held: Map<ServerSpec, McpServer>,

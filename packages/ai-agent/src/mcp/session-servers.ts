@@ -32,7 +32,7 @@ export type ClientServerResult = { name: string; as: string } | { name: string; 
 
 /** The status of one, for users. */
 export interface ClientServerStatus extends ServerStatus {
-  /** Where its user signs in; valid for a while. */
+  /** The URL of its user's sign-in; valid for a while. */
   link?: string
 }
 
@@ -210,7 +210,7 @@ function freeName(name: string, taken: ReadonlySet<string>): string {
   }
 }
 
-/** A model could not tell two names apart that are equal here. */
+/** A model could not distinguish two names that are equal here. */
 export function folded(name: string): string {
   return name.toLowerCase().replaceAll('-', '_')
 }

@@ -12,8 +12,8 @@ const MAX_NAME_CHARS = 256
 const MAX_DESCRIPTION_CHARS = 4_000
 const MAX_OUTPUT_SCHEMA_CHARS = 256 * 1024
 /**
- * Of all tools of a server together: every request contains them, and one server must not fill a
- * model's window.
+ * The limit for all tools of a server together: every request contains them, and one server must
+ * not fill a model's context.
  */
 const MAX_ALL_CHARS = 512 * 1024
 

@@ -152,7 +152,7 @@ function progressOf({ message, done, total }: Report, title: string): ToolUpdate
 
 interface Asking {
   question: Question
-  /** As the server wrote it, with its defaults. */
+  /** In the server's form, with its defaults. */
   schema: unknown
   told: boolean
   answered: PromiseWithResolvers<ElicitationAnswer>

@@ -42,7 +42,7 @@ export class AgentMetrics {
     this.#requests++
   }
 
-  /** Of one answer; a count that the provider did not send is absent. */
+  /** Usage of one answer; a count that the provider did not send is absent. */
   usage(usage: TokenUsage): void {
     for (const kind of ['input', 'output', 'cached', 'reasoning'] as const)
       this.#tokens[kind] += usage[kind] ?? 0
@@ -55,7 +55,7 @@ export class AgentMetrics {
     else this.#cost += cost
   }
 
-  /** What `/metrics` of the service reads. */
+  /** The metrics for `/metrics` of the service. */
   async scrape(tools: ToolMetrics): Promise<AgentMetricsAnswer> {
     const report = this.report(tools)
     return { text: await prometheusText(report), eventLoopDelayMs: report.eventLoopDelayMs }

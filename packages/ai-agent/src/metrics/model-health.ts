@@ -18,7 +18,7 @@ const FAILING_AFTER = 5
 
 interface Health {
   failures: number
-  /** Of the last failure that counted. */
+  /** The class of the last failure that counted. */
   why: ModelErrorClass | undefined
 }
 
@@ -37,7 +37,7 @@ export class ModelHealth {
     this.#byModel.set(model, { failures, why })
   }
 
-  /** Of those of these models about which something is known. */
+  /** Reasons of those models about which something is known. */
   reasons(names: readonly string[]): Reason[] {
     const known = names.flatMap((name) => {
       const health = this.#byModel.get(name)

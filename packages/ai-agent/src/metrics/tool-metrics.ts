@@ -8,7 +8,7 @@ interface CallRecord {
   outcome: 'completed' | FailureReason
   waitMs: number
   runMs: number
-  /** Of output; 0 when there was none. */
+  /** Bytes of output; 0 when there was none. */
   bytes: number
   truncated: boolean
   cached: boolean
@@ -26,7 +26,7 @@ export interface ToolStats {
   p95Ms: number
   meanWaitMs: number
   truncationRate: number
-  /** Of all calls together. */
+  /** Bytes of all calls together. */
   outputBytes: number
   /** Share of the calls that were answered from the cache. */
   cacheRate: number
@@ -38,7 +38,7 @@ export interface ToolStats {
 
 export interface ToolMetrics {
   record(call: CallRecord): void
-  /** Of one tool by id, or of all calls. */
+  /** Statistics of one tool by id, or of all calls. */
   getStats(tool?: string): ToolStats
   /** Ids of the tools that were called, sorted. */
   tools(): string[]

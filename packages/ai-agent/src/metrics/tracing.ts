@@ -35,7 +35,7 @@ const ATTRIBUTE = {
   tool: 'gen_ai.tool.name',
   toolCall: 'gen_ai.tool.call.id',
   toolType: 'gen_ai.tool.type',
-  /** Of what failed: a word of a closed list. */
+  /** The kind of a failure: a word of a closed list. */
   error: 'error.type',
   promptId: 'sandlot.prompt.id',
   endReason: 'sandlot.end.reason',
@@ -43,7 +43,7 @@ const ATTRIBUTE = {
   firstToken: 'sandlot.first_token_ms',
 } as const
 
-/** How long the end waits for the last spans to be taken. */
+/** The longest wait at the end for the last spans to be accepted. */
 const FLUSH_MS = 5_000
 
 export interface Tracing {
@@ -56,7 +56,7 @@ export interface Tracing {
 
 export interface PromptTrace {
   request(model: { name: string; demo: boolean }): RequestTrace
-  /** What the prompt has come to. */
+  /** Events of the prompt. */
   events(group: EventGroup): void
   /** Ends what has not ended. Idempotent. */
   end(): void
@@ -89,7 +89,7 @@ export async function openTracing({
   ])
   const sdk = new NodeSDK({
     serviceName,
-    // The detectors would tell the command line of this process.
+    // The detectors would reveal the command line of this process.
     autoDetectResources: false,
     instrumentations: [],
     traceExporter: new OTLPTraceExporter({ url: `${endpoint.replace(/\/+$/, '')}/v1/traces` }),
@@ -107,7 +107,7 @@ export async function openTracing({
     span.setAttribute(ATTRIBUTE.error, type)
     span.setStatus({ code: SpanStatusCode.ERROR })
   }
-  /** Of each user, those that run, the last begun last. */
+  /** Running spans of each user, the last begun last. */
   const running = new Map<string, Span[]>()
 
   return {
@@ -147,7 +147,7 @@ export async function openTracing({
         request({ name, demo }) {
           const attributes = {
             [ATTRIBUTE.operation]: OPERATION.model,
-            // Of whichever wire it is: all endpoints speak this one.
+            // The same for each wire: all endpoints speak this one.
             [ATTRIBUTE.provider]: demo ? 'sandlot' : 'openai',
             [ATTRIBUTE.requestModel]: name,
             [ATTRIBUTE.conversation]: sessionId,
@@ -182,7 +182,7 @@ export async function openTracing({
             if (ended?.type !== 'prompt_ended') continue
             span.setAttribute(ATTRIBUTE.endReason, ended.reason)
             if (shortOfItsEnd(ended.reason) === 'failed') fail(span, ended.reason)
-            // What waits for the end of the prompt then finds its span ended.
+            // Code that waits for the end of the prompt then finds its span ended.
             end()
           }
         },
@@ -210,7 +210,7 @@ export async function openTracing({
   }
 }
 
-/** What the provider did not count is absent. */
+/** Counts that the provider did not send are absent. */
 function usageOf({ input, output, cached }: ModelAnswer['usage'], finish: string): Attributes {
   return {
     [ATTRIBUTE.finishReasons]: [finish],

@@ -26,7 +26,7 @@ class MessageTexts {
     return { ...message, ...Object.fromEntries(texts) }
   }
 
-  /** What was in doubt. */
+  /** The held-back rest. */
   end(): JsonObject {
     return Object.fromEntries([...this.#texts].map(([name, increments]) => [name, increments.end()]))
   }
@@ -41,11 +41,11 @@ export class AnswerAssembler {
   readonly #reasoning: Reasoning
   readonly #calls = new CallAssembler()
   readonly #messages = new MessageTexts()
-  /** What deltas have brought of the speech. */
+  /** The kind of speech that deltas have brought. */
   #streamed: 'nothing' | 'thoughts' | 'text' = 'nothing'
   /** The thoughts between tags are those that come beside the text as well. */
   #twice = false
-  /** Of the choice that is the answer. */
+  /** The number of the choice that is the answer. */
   #number: number | undefined
   #severalCalls = false
   #finish: ModelAnswer['finish'] | undefined
@@ -113,7 +113,7 @@ export class AnswerAssembler {
     return tool_calls === undefined ? choice : { ...choice, message: { ...message, tool_calls } }
   }
 
-  /** What was held back because it might have become something else. */
+  /** Text held back because it might have become something else. */
   end(): ModelChunk[] {
     const shown: ModelChunk[] = []
     this.#think(this.#reasoning.end(), shown)
@@ -190,8 +190,7 @@ export class AnswerAssembler {
   }
 
   /**
-   * True if `content` says this thought between tags once more, as MiniMax does
-   * (can1357/oh-my-pi#2434).
+   * True if `content` repeats this thought between tags, as MiniMax does (can1357/oh-my-pi#2434).
    */
   #saysInTags(content: unknown, thought: string): boolean {
     if (typeof content !== 'string' || thought.trim() === '' || !this.#tags.takes(content)) return false
@@ -203,7 +202,7 @@ export class AnswerAssembler {
 
   #think(text: string, shown: ModelChunk[]): void {
     if (text === '') return
-    // A provider that tells thoughts apart leaves no tags in the text.
+    // A provider that separates thoughts leaves no tags in the text.
     this.#tell([...(this.#twice ? [] : this.#tags.noTags()), { type: 'thought', text }], shown)
   }
 
@@ -249,7 +248,7 @@ function callsIn({ tool_calls, function_call }: JsonObject): unknown[] {
 
 /** Types of parts that are thoughts: Mistral's and Claude's, Databricks'. */
 const THINKING_PARTS = new Set(['thinking', 'reasoning'])
-/** Where the text of a part stands; a summary of thoughts is a list of parts again. */
+/** Members that hold the text of a part; a summary of thoughts is a list of parts in turn. */
 const PART_TEXTS = ['thinking', 'text', 'summary', 'refusal']
 
 function isText(value: unknown): boolean {
@@ -279,10 +278,7 @@ function usageIn(chunk: unknown, choice: unknown): TokenUsage | undefined {
   return readTimings(member(chunk, 'timings'))
 }
 
-/**
- * What is known after more was reported: the last count of each kind, but no zero takes the place
- * of one.
- */
+/** The counts after another report: the last one of each kind, but no zero replaces a count. */
 function latestUsage(known: TokenUsage, reported: TokenUsage | undefined): TokenUsage {
   const counts = Object.entries(reported ?? {}).filter(
     ([kind, count]) => count !== 0 || known[kind as keyof TokenUsage] === undefined,
@@ -313,7 +309,7 @@ function readUsage(usage: unknown): TokenUsage | undefined {
   if ((input ?? 0) === 0 && (output ?? 0) === 0 && (total ?? 0) === 0) return undefined
   const beside = countedBeside(total, input, output, cached)
   const written = beside === 0 ? output : (output ?? 0) + beside
-  // Beside an output that was counted there are only thoughts.
+  // Besides a counted output there are only thoughts.
   const thought = reasoning ?? (beside > 0 && output !== undefined ? beside : undefined)
   return {
     input,

@@ -6,7 +6,7 @@ import type { ModelCall } from './model.ts'
 
 type ReadArguments = Pick<ModelCall, 'args' | 'invalid'>
 
-/** Where the arguments stand; all but the first are of models and proxies that mix the forms. */
+/** Members that hold arguments; all but the first are of models and proxies that mix the forms. */
 export const ARGUMENTS_MEMBERS: readonly string[] = ['arguments', 'parameters', 'args', 'input']
 
 /** Gathers pieces of text, or an object where the provider sends one. */
@@ -47,7 +47,7 @@ export class ArgumentsBuffer {
     return this.#length
   }
 
-  /** What there is, as text, whatever it was sent as. */
+  /** The text so far, whatever form it was sent in. */
   get shown(): string {
     const whole = this.#object ?? this.#other
     return whole === undefined ? this.text : (stringifyExactly(whole) ?? '')
@@ -74,7 +74,7 @@ export class ArgumentsBuffer {
     }
   }
 
-  /** True if `piece` is once more the value that is here: a provider that flushes twice. */
+  /** True if `piece` repeats the value that is here: a provider that flushes twice. */
   repeats(piece: unknown): boolean {
     if (!this.complete) return false
     if (isObject(piece)) return this.#object !== undefined && sameJson(this.#object, piece)
@@ -105,7 +105,7 @@ export class ArgumentsBuffer {
     return grown ? last : undefined
   }
 
-  /** What the call gets. `cut`: the provider said that the answer was cut by its length. */
+  /** The call's arguments. `cut`: the provider reported that the answer was cut by its length. */
   read(cut: boolean): ReadArguments {
     if (this.#object !== undefined) return { args: this.#object }
     if (this.#other !== undefined) return { args: stringifyExactly(this.#other) ?? '', invalid: 'not_object' }
@@ -123,7 +123,7 @@ export class ArgumentsBuffer {
   }
 }
 
-/** What a call gets whose arguments came as one text, as `ArgumentsBuffer` reads them. */
+/** Arguments of a call that came as one text, as `ArgumentsBuffer` reads them. */
 export function readWholeArguments(text: string): ReadArguments {
   const buffer = new ArgumentsBuffer()
   buffer.push(text)
@@ -169,18 +169,18 @@ function isRemark(rest: string): boolean {
 /** Arguments as one text. Never throws; what must not run is flagged and keeps its text. */
 export function readArguments(text: string, cut: boolean): ReadArguments {
   const trimmed = withoutFence(text)
-  // What servers in Python and JavaScript make of no arguments at all.
+  // Servers in Python and JavaScript write this for no arguments at all.
   if (/^(?:None|undefined)$/.test(trimmed)) return { args: {} }
   if (trimmed === '') return cut ? { args: text, invalid: 'truncated' } : { args: {} }
   const parsed = parseLenient(trimmed)
   if (parsed.ok && !cut) return fromValue(parsed.value, text)
-  // Of an answer that was cut only what is whole as it stands.
+  // Of a cut answer only text that is complete as it stands.
   const whole = cut ? parseExactJson(trimmed) : undefined
   if (whole?.ok === true) return fromValue(whole.value, text)
   if (!/^[{["]/.test(trimmed)) return { args: text, invalid: 'malformed' }
   if (parsed.ok || cut) return { args: text, invalid: 'truncated' }
-  // Brackets that were never closed: half of what was meant, whatever else is wrong. After an inner
-  // quote only the last character tells.
+  // Brackets that were never closed: half of the arguments, whatever else is wrong. After an inner
+  // quote only the last character decides.
   const scanner = new JsonScanner()
   scanner.push(trimmed)
   const closed = scanner.complete || /[}\]]$/.test(trimmed)
@@ -188,8 +188,8 @@ export function readArguments(text: string, cut: boolean): ReadArguments {
 }
 
 /**
- * What is wrong with arguments that `readArguments` calls malformed or no object, for the model;
- * undefined where it knows no more.
+ * The error in arguments that `readArguments` calls malformed or no object, for the model;
+ * undefined where it has no details.
  */
 export function argumentsProblem(text: string): string | undefined {
   const parsed = parseLenient(withoutFence(text))

@@ -17,7 +17,7 @@ const COUNTED = /:\d+$/
 export interface NamedTool {
   /** For the model. */
   name: string
-  /** Where it differs: `server::tool`. */
+  /** Set where it differs: `server::tool`. */
   id?: string
 }
 

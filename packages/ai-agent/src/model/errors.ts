@@ -6,7 +6,7 @@ import type { ProviderFailure } from './failure.ts'
 import { ModelError } from './model.ts'
 import type { ModelErrorClass } from '@sandlot/shared/chat/reasons'
 
-/** Whether asking again with the same body may help. */
+/** Whether a retry with the same body may help. */
 const RETRYABLE: Record<ModelErrorClass, boolean> = {
   rate_limit: true,
   quota: false,
@@ -50,7 +50,8 @@ function classByStatus(status: number): ModelErrorClass {
  */
 const PLAIN_STATUSES = new Set([401, 402, 408, 498, 529])
 /**
- * What words may make of a 5xx. A proxy that says 500 and "timeout" is still only a server error …
+ * Classes that words may give to a 5xx. A proxy that sends 500 and "timeout" is still only a server
+ * error …
  */
 const SERVER_SIDE: readonly ModelErrorClass[] = [
   'quota',

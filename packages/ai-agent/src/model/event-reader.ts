@@ -73,7 +73,7 @@ export class EventReader {
     if (isObject(chunk)) yield* this.#answer.push(chunk)
   }
 
-  /** What the provider said in words only. */
+  /** A failure that the provider described in words only. */
   fail(words: string): never {
     const waitMs = waitFromWords(words)
     throw toModelError({ status: undefined, code: '', message: words, waitMs }, this.#context)

@@ -2,7 +2,7 @@
 import { failureWord } from './finish-words.ts'
 import { type JsonObject, isObject, member, numberMember, parseJson, textMember } from './json.ts'
 
-/** What a provider told us, before it is classified. */
+/** A provider's report, before it is classified. */
 export interface ProviderFailure {
   status: number | undefined
   /** The provider's own codes and types, joined. */
@@ -11,7 +11,7 @@ export interface ProviderFailure {
   message: string
   /** Milliseconds to wait, when it said so. */
   waitMs: number | undefined
-  /** Whether to ask again, when it said that itself. */
+  /** Whether to retry, when the provider states that itself. */
   retry?: boolean
 }
 
@@ -50,8 +50,8 @@ export function failureInChunk(chunk: unknown, inErrorEvent: boolean): ProviderF
     member(chunk, 'x_groq'),
   ]) {
     const error = member(place, 'error')
-    // Beside a text there may be more words; in a choice that is the answer's message, which says
-    // nothing of the failure.
+    // Next to a text there may be more words; in a choice that is the answer's message, which is
+    // not about the failure.
     if (isError(error)) return readFailure(typeof error === 'string' && place === chunk ? chunk : { error })
   }
   const code = brokenOff(first)

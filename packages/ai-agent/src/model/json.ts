@@ -35,7 +35,7 @@ export function parseJson(text: string, parse: (text: string) => unknown = JSON.
   }
 }
 
-/** As `parseJson`, but for numbers that JavaScript would change (`exact-numbers.ts`). */
+/** `parseJson`, but for numbers that JavaScript would change (`exact-numbers.ts`). */
 export function parseExactJson(text: string): ParsedJson {
   return parseJson(text, parseExactly)
 }
@@ -51,7 +51,7 @@ export class JsonScanner {
   #length = 0
   /** Something other than space has come. */
   begun = false
-  /** Where the first object, array or string ended, in characters from the beginning. */
+  /** The end of the first object, array or string, in characters from the beginning. */
   end: number | undefined
   /** Something other than space has come behind it. */
   followed = false

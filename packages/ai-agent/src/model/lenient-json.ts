@@ -152,7 +152,7 @@ class Reader {
     this.#out.push(number)
   }
 
-  /** True when what was read goes on with something that belongs to it. */
+  /** True when the next character belongs to the value before it. */
   #glued(): boolean {
     return /[\w$.+-]/.test(this.#text[this.#at] ?? '')
   }

@@ -1,6 +1,6 @@
 /** Places of code in Markdown, which may mention any tag. */
 
-/** Of Markdown: three or more of a kind at the beginning of a line, behind them the language. */
+/** Markdown: three or more of a kind at the beginning of a line, then the language. */
 const FENCE = /^[ \t>]*(`{3,}|~{3,})(.*)$/
 
 /**

@@ -15,7 +15,7 @@ import { priceOf } from './prices.ts'
 import type { ModelSettings, ModelsSettings } from './settings.ts'
 import { shownUrl } from './transport.ts'
 
-/** Whose secrets their keys are: no person has this id. */
+/** The owner of the keys: no person has this id. */
 const KEY_OWNER = 'deployment:models'
 const MOST_ENDPOINTS = 50
 const MOST_MODELS = 500
@@ -27,13 +27,13 @@ interface ModelBookParts {
     set(userId: string, name: string, value: string | undefined): Promise<void>
     remove(userId: string, name: string): Promise<boolean>
   }
-  /** Of the environment and the configuration file. */
+  /** Models of the environment and the configuration file. */
   configured: ModelsSettings | undefined
-  /** Of models of endpoints that are added. */
+  /** Time-outs for models of added endpoints. */
   timeouts: Pick<ModelsSettings, 'idleTimeoutMs' | 'progressTimeoutMs'>
   /** The operator's own, by the name of the model. */
   prices: Record<string, Price>
-  /** Whether something limits what people may spend in dollars. */
+  /** Whether any limit is in dollars. */
   limitsCost: () => boolean
   now: () => number
   log: { warn(fields: object, message: string): void }
@@ -65,8 +65,7 @@ export class ModelRegistry {
     this.#parts = parts
     const { configured } = parts
     const made = new Map<ModelSettings, Model>()
-    // What an endpoint has taught one of them about itself the others know too, where they are the
-    // same.
+    // Facts learned about an endpoint are shared by models at the same one.
     const create = (settings: ModelSettings): Model => {
       const model = made.get(settings) ?? createModel(settings, parts.timeouts)
       made.set(settings, model)
@@ -88,7 +87,7 @@ export class ModelRegistry {
     return [this.model, ...this.choices].map(({ name }) => name)
   }
 
-  /** How each of them is asked; none for the demo. */
+  /** Settings of each of them; none for the demo. */
   get settings(): ModelSettings[] {
     const { configured } = this.#parts
     const own =
@@ -220,7 +219,7 @@ export class ModelRegistry {
             one.revision === record.revision &&
             one.settings.every((model) => model.apiKey === apiKey),
         )
-        // What it has learned about its endpoint is kept.
+        // Facts learned about its endpoint stay.
         const models = same?.models ?? settings.map((one) => createModel(one, this.#parts.timeouts))
         return { ...record, settings, models, hasKey: apiKey !== '' }
       }),

@@ -22,7 +22,8 @@ export interface AssistantMessage {
   content: string
   calls: ModelCall[]
   /**
-   * What must go back to this provider with the message (reasoning fields, signatures), as it came.
+   * Members that must return to this provider with the message (reasoning fields, signatures),
+   * unchanged.
    */
   replay?: Record<string, unknown>
 }
@@ -36,7 +37,7 @@ export interface ToolMessage {
    */
   images?: readonly ModelImage[]
 }
-/** Where the model takes no images it gets a sentence with type and size instead. */
+/** An image. A model without image input gets a sentence with type and size instead. */
 export interface ModelImage {
   /** For example `image/png`. */
   mimeType: string
@@ -51,7 +52,7 @@ export interface ModelCall {
   name: string
   /** An object when the text was one; otherwise the text, with why it cannot run. */
   args: unknown
-  /** Set when the arguments must not be executed; the result tells the model. */
+  /** Set when the arguments must not be executed; the result explains it to the model. */
   invalid?: 'truncated' | 'malformed' | 'not_object'
   /** Kept on the call and sent back, for example Gemini's thought signature. */
   replay?: Record<string, unknown>
@@ -61,9 +62,9 @@ export interface ModelCall {
 export interface Price {
   input: number
   output: number
-  /** Of input that came from the provider's cache. Default: as `input`. */
+  /** Price of input from the provider's cache. Default: as `input`. */
   cached?: number
-  /** Of output that is reasoning. Default: as `output`. */
+  /** Price of output that is reasoning. Default: as `output`. */
   reasoning?: number
 }
 
@@ -82,17 +83,17 @@ export interface ModelRequest {
 }
 
 /**
- * What arrives while the model speaks. Offsets are implied: pieces follow one another. They are
- * what the answer says, but for one case: a text may turn out to have been thoughts at its
- * beginning, which only the answer can tell.
+ * Chunks while the model answers. Offsets are implied: pieces follow one another. They equal the
+ * answer, but for one case: a text may turn out to have been thoughts at its beginning, which only
+ * the answer shows.
  */
 export type ModelChunk =
   | { type: 'text'; text: string }
   | { type: 'thought'; text: string }
   /**
-   * A call has begun, or has grown noticeably; only for the screen. `place`: which of the answer's
-   * calls, from 0. `args`: its arguments as far as they have come, as the model wrote them. A later
-   * one of the same place says it anew.
+   * A call has begun, or has grown noticeably; only for the screen. `place`: the number of the call
+   * in the answer, from 0. `args`: its arguments so far, as the model wrote them. A later one of
+   * the same place replaces it.
    */
   | { type: 'call'; place: number; name: string; args: string }
 
@@ -142,14 +143,13 @@ export interface Model {
   readonly demo: boolean
   /** Tokens of its context window. */
   readonly contextWindow: number
-  /** What its tokens cost. Absent: unknown. */
+  /** The price of its tokens. Absent: unknown. */
   readonly price?: Price
   /**
-   * How hard it may be told to think, by the provider's words, weakest first. Absent or empty: it
-   * cannot be told.
+   * Levels of thought, in the provider's words, weakest first. Absent or empty: there is no choice.
    */
   readonly thoughtLevels?: readonly string[]
-  /** The same model, told so. `level`: one of `thoughtLevels`. */
+  /** The same model at this level. `level`: one of `thoughtLevels`. */
   atLevel?(level: string): Model
   /** How it makes a body of a request, for replays. Absent: it makes none. */
   wire?(): WireOptions
@@ -173,7 +173,7 @@ export interface WireOptions {
   includeUsage: boolean
   /** The name that this endpoint knows for the limit of the answer. */
   maxTokensName: 'max_tokens' | 'max_completion_tokens'
-  /** What stands for no text beside calls, for the few endpoints that refuse null. Absent: null. */
+  /** The value for no text next to calls, for the few endpoints that refuse null. Absent: null. */
   emptyContent?: ''
   /** The `reasoning_effort` to send; absent: none. */
   effort?: string

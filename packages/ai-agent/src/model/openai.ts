@@ -30,9 +30,9 @@ export interface OpenAIModelOptions {
   /** May be empty for local servers. */
   apiKey: string
   model: string
-  /** What people and the log call it. Default: as `model`. */
+  /** The name for people and the log. Default: as `model`. */
   label?: string
-  /** What its tokens cost. */
+  /** The price of its tokens. */
   price?: Price
   /** Tokens. Default 128,000. */
   contextWindow?: number
@@ -40,12 +40,9 @@ export interface OpenAIModelOptions {
   idleTimeoutMs?: number
   /** Milliseconds without data; keep-alive comments do not count. Default 120,000. */
   progressTimeoutMs?: number
-  /**
-   * Whether this process runs in a container. Default: looks for the marks that Docker and Podman
-   * leave.
-   */
+  /** Whether this process runs in a container. Default: checks the marks of Docker and Podman. */
   inContainer?: boolean
-  /** What the deployment knows better than our table of profiles. */
+  /** The deployment's corrections to our table of profiles. */
   profile?: Partial<Profile>
   /** False: one JSON answer instead of a stream; it gives the same `ModelAnswer`. Default true. */
   streaming?: boolean
@@ -80,7 +77,7 @@ export function createOpenAIModel(options: OpenAIModelOptions): Model {
     context,
   })
   const profile = profileFor(baseUrl, options.model, options.profile)
-  /** What this endpoint turns out not to take is not sent again. */
+  /** Parameters that this endpoint refused are not sent again. */
   let learned: Learned = { maxTokensName: profile.maxTokensName, includeUsage: true }
 
   const wireWith = (known: Learned, effort: string | undefined): WireOptions => ({
@@ -227,8 +224,8 @@ function parse(parser: SseParser, bytes: Uint8Array): SseEvent[] {
 type Learned = Pick<WireOptions, 'maxTokensName' | 'includeUsage' | 'emptyContent'>
 
 /**
- * What to send next, after `words` refused `body`. Undefined when they name nothing that can be
- * sent otherwise.
+ * The next body, after `words` refused `body`. Undefined when they name nothing that can be sent
+ * otherwise.
  */
 function learnFrom(words: string, sent: Learned, profile: Profile, body: JsonObject): Learned | undefined {
   if (sent.includeUsage && /stream_options|include_usage/.test(words)) return { ...sent, includeUsage: false }
@@ -245,7 +242,8 @@ function learnFrom(words: string, sent: Learned, profile: Profile, body: JsonObj
 const UNKNOWN = /unrecogni[sz]ed|unknown|unsupported|not (?:supported|permitted|allowed)|extra_forbidden/i
 
 function wantsOtherName(words: string, name: WireOptions['maxTokensName']): boolean {
-  // Who knows the newer name mentions it; who does not must say so, for its value may be wrong too.
+  // An endpoint that knows the newer name mentions it; one that does not must report it, for its
+  // value may be wrong too.
   return /max_completion_tokens/.test(words) && (name === 'max_tokens' || UNKNOWN.test(words))
 }
 

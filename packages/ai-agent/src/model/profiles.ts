@@ -13,8 +13,8 @@ interface ReasoningReplay {
   /** The members that this endpoint takes; all that came when absent. */
   fields?: readonly string[]
   /**
-   * What a message with calls gets when the model did not reason, for endpoints that insist on the
-   * member.
+   * The member of a message with calls when the model did not reason, for endpoints that require
+   * it.
    */
   missing?: { field: string; text: string }
 }
@@ -28,7 +28,7 @@ export interface Profile {
   cumulative: boolean
   reasoning: ReasoningReplay
   /**
-   * Whether what came on a call or a message beside the standard members (Gemini's signatures) goes
+   * Whether members of a call or a message next to the standard ones (Gemini's signatures) are sent
    * back.
    */
   extraContent: boolean
@@ -43,9 +43,7 @@ export interface Profile {
   thoughtLevels: readonly string[]
 }
 
-/**
- * What holds for an endpoint of which nothing is known: reasoning goes back with calls, as it came.
- */
+/** The profile of an unknown endpoint: reasoning is sent back with calls, unchanged. */
 export const DEFAULT_PROFILE: Profile = {
   thinkTags: [],
   cumulative: false,
@@ -148,7 +146,10 @@ const ROWS: readonly Row[] = [
 export interface CallEnvelope {
   /** The call's own text begins behind it, or with it where it ends in `=`. */
   open: string
-  /** Behind the call's own text, in this order. Stop tokens are left out: servers do so too. */
+  /**
+   * Closing tokens after the call's own text, in this order. Stop tokens are left out: servers do
+   * so too.
+   */
   close: readonly string[]
   /** Between name and arguments, where these are no JSON object with both. */
   between?: RegExp
@@ -200,7 +201,7 @@ export const STOP_TOKENS: readonly string[] =
     ' ',
   )
 
-/** What is known about this model at this endpoint, but for what `own` says. */
+/** The profile of this model at this endpoint, with the overrides of `own`. */
 export function profileFor(baseUrl: URL, model: string, own: Partial<Profile> = {}): Profile {
   const known = ROWS.filter(
     (row) => row.host?.test(baseUrl.hostname) === true || row.model?.test(model) === true,

@@ -6,7 +6,8 @@ import { type JsonObject, isObject, member, textMember } from './json.ts'
 import type { Profile } from './profiles.ts'
 
 /**
- * Where reasoning comes as text. Some send the same under two names; the first of a message counts.
+ * Members with reasoning as text. Some providers send the same under two names; the first of a
+ * message counts.
  */
 const TEXT_FIELDS = [
   'reasoning_content',
@@ -16,10 +17,10 @@ const TEXT_FIELDS = [
   'thinking_content',
   'thought',
 ]
-/** Where it comes in blocks with signatures. */
+/** Members with blocks and signatures. */
 const BLOCK_FIELDS = ['reasoning_details', 'thinking_blocks']
 
-/** What stands for it and is for the provider alone; the last one counts. */
+/** Members that stand for it and are for the provider alone; the last one counts. */
 const OPAQUE_FIELDS = ['reasoning_opaque']
 
 const REASONING_FIELDS = new Set([...TEXT_FIELDS, ...BLOCK_FIELDS, ...OPAQUE_FIELDS])
@@ -30,8 +31,8 @@ export class Reasoning {
   readonly #blocks = new Map<string, JsonObject[]>()
   readonly #opaque = new Map<string, string>()
   /**
-   * Where the thought that is shown stands: some say it in a text and in blocks, not always in one
-   * message.
+   * The source of the shown thought: some providers send it in a text and in blocks, not always in
+   * one message.
    */
   #shownFrom: 'text' | 'blocks' | undefined
 
@@ -68,7 +69,7 @@ export class Reasoning {
     return shown
   }
 
-  /** What was in doubt. */
+  /** The held-back rest. */
   end(): string {
     const rest = this.#increments.end()
     const [field] = this.#texts.keys()
@@ -76,7 +77,7 @@ export class Reasoning {
     return this.#shownFrom === 'text' ? rest : ''
   }
 
-  /** What is kept with the message, under the names under which it came. */
+  /** Members stored with the message, under the names under which they came. */
   replay(profile: Profile, withCalls: boolean): JsonObject {
     const all = Object.fromEntries([...this.#texts, ...this.#blocks, ...this.#opaque])
     return reasoningToSend(all, profile, withCalls)
@@ -84,7 +85,7 @@ export class Reasoning {
 }
 
 /**
- * Of the members kept with a message, those of reasoning that this provider takes now; others stay.
+ * Reasoning among the members stored with a message that this provider accepts now; others stay.
  */
 export function reasoningToSend(kept: JsonObject, profile: Profile, withCalls: boolean): JsonObject {
   const { when, fields } = profile.reasoning
@@ -114,7 +115,7 @@ const GROWING = new Set(['text', 'summary', 'data', 'thinking'])
 function addPiece(blocks: JsonObject[], piece: JsonObject): void {
   const last = blocks.at(-1)
   const same = last !== undefined && last['type'] === piece['type'] && last['index'] === piece['index']
-  // Without an index only a signature tells where a block ends.
+  // Without an index only a signature marks the end of a block.
   const open = same && (last['index'] !== undefined || textMember(last, 'signature') === undefined)
   if (!open) {
     blocks.push({ ...piece })
@@ -145,7 +146,7 @@ export class Increments {
     this.#kind = mayRepeat ? 'in doubt' : 'ordinary'
   }
 
-  /** What is new in `delta`, as far as it is certain. */
+  /** The new part of `delta`, as far as it is certain. */
   take(delta: string): string {
     if (this.#kind === 'ordinary' || delta === '') return delta
     if (!delta.startsWith(this.#said)) return this.#ordinary(delta)

@@ -22,7 +22,7 @@ const price = z.strictObject({
 /** The section `prices`: US dollars for a million tokens, by the model's name. */
 export const pricesSection = z.record(z.string(), price)
 
-/** What this deployment knows better than profiles.ts. Absent members stay as they are. */
+/** The deployment's corrections to profiles.ts. Absent members stay as they are. */
 const profile = z.strictObject({
   thinkTags: z.array(z.tuple([z.string().min(1), z.string().min(1)])).optional(),
   cumulative: z.boolean().optional(),
@@ -47,7 +47,7 @@ const aboutModel = {
 
 const another = z.strictObject({
   name: z.string().min(1),
-  /** How people and the log tell it from another model of the same name. */
+  /** Distinguishes it, for people and the log, from another model of the same name. */
   label: z.string().min(1).optional(),
   /** Default: as OPENAI_BASE_URL, with its key. */
   baseUrl: z.url({ protocol: /^https?$/ }).optional(),

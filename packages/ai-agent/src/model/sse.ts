@@ -186,12 +186,12 @@ export class SseParser {
 
 /** Longest answer that came as one JSON body, in characters. */
 const MAX_JSON_CHARS = 64 * 1024 * 1024
-/** How much of a stream is kept, in case it is an error text instead of events; in characters. */
+/** Characters of a stream that are stored, in case it is an error text instead of events. */
 const MAX_WORDS = 2_000
 /** Lines that are part of an event stream: empty ones, comments, fields. */
 const OF_STREAM = /^\s*(?:$|:|(?:data|event|id|retry|error)\s*:)/i
 
-/** Tells an event stream from a JSON or HTML body by its first bytes; content types lie. */
+/** Distinguishes an event stream from a JSON or HTML body by its first bytes; content types lie. */
 export class StartOfBody {
   readonly #decoder = new TextDecoder()
   #kind: 'unknown' | 'stream' | 'body' = 'unknown'

@@ -18,12 +18,12 @@ export class ThinkTags {
   #open = ''
   #close = ''
   /**
-   * The provider tells thoughts apart: no tag opens, but its closing one may have slipped through.
+   * The provider separates thoughts: no tag opens, but its closing one may have slipped through.
    */
   #apart = false
   /** The text began without a tag. */
   #unopened = false
-  /** What may still become a tag. */
+  /** Text that may still become a tag. */
   #held = ''
 
   constructor(pairs: readonly TagPair[]) {
@@ -31,9 +31,7 @@ export class ThinkTags {
     this.#state = pairs.length === 0 ? 'text' : 'start'
   }
 
-  /**
-   * The provider tells thoughts apart itself: from here on, text is text. Returns what was held.
-   */
+  /** The provider separates thoughts itself: from here on, text is text. Returns the held text. */
   noTags(): AnswerPiece[] {
     if (this.#state !== 'start') return []
     this.#apart = true
@@ -61,7 +59,7 @@ export class ThinkTags {
       rest = rest.trimStart()
       if (rest === '') return pieces
       if (rest.startsWith(this.#open)) {
-        // It thinks once more.
+        // A second thought begins.
         this.#state = 'opened'
         return [...pieces, ...this.push(rest.slice(this.#open.length))]
       }
@@ -75,7 +73,7 @@ export class ThinkTags {
     return pieces
   }
 
-  /** What a whole text says in which thoughts end that never began. Undefined for any other. */
+  /** A whole text in which thoughts end that never began, split. Undefined for any other. */
   retold(text: string): { text: string; thought: string } | undefined {
     return this.#unopened ? impliedThought(text, this.#pairs) : undefined
   }

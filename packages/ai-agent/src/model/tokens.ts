@@ -6,9 +6,9 @@ import type { ModelMessage, ModelTool } from './model.ts'
  * of about one token.
  */
 const BYTES_PER_TOKEN = 3.5
-/** Of one image, whatever its size: what providers count for an ordinary one. */
+/** Tokens of one image, whatever its size: providers' count for an ordinary one. */
 const IMAGE_TOKENS = 1_500
-/** Of a message beside its words. */
+/** Tokens of a message without its words. */
 const MESSAGE_TOKENS = 6
 
 export function textTokens(text: string): number {
@@ -51,7 +51,7 @@ export function atMostTokens(
 ): string {
   let chars = text.length
   let shown = text
-  // What is kept may have more bytes in a character than what is left out.
+  // The shown text may have more bytes in a character than the omitted text.
   for (let tokens = textTokens(text); tokens > most && chars > 1; tokens = textTokens(shown)) {
     chars = Math.max(1, Math.min(chars - 1, Math.floor((chars * most) / tokens)))
     shown = cut(text, chars)

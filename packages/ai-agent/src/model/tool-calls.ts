@@ -39,8 +39,8 @@ interface Delta {
 }
 
 /**
- * What a provider puts on a call and wants back with it: Gemini's signatures, straight or through a
- * proxy.
+ * Members that a provider puts on a call and requires back with it: Gemini's signatures, straight
+ * or through a proxy.
  */
 const KEPT_MEMBERS = ['extra_content', 'provider_specific_fields', 'thought_signature', 'thoughtSignature']
 
@@ -154,7 +154,7 @@ export class CallAssembler {
       )
       if (byId !== undefined) return byId
       const sameId = this.#calls.findLast((call) => call.id === id)
-      // The index counts something else, or two calls share an id; `beginsAnother` tells.
+      // The index counts something else, or two calls share an id; `beginsAnother` decides.
       if (sameId !== undefined) return sameId
       const more = name === undefined || (last !== undefined && goesOn(last, delta))
       const here = index === undefined && more ? last : byIndex
@@ -188,7 +188,7 @@ export class CallAssembler {
     if (id !== undefined && id === call.id && name === call.name && call.args.empty) return false
     const renamed = name !== undefined && call.name !== '' && name !== call.name
     if (!hasArguments(args) || call.args.repeats(args)) return renamed
-    // What begins like no value is a remark behind this call's arguments.
+    // Text that begins like no value is a remark after this call's arguments.
     const begins = typeof args !== 'string' || /^\s*[{["]/.test(args)
     return renamed || ((name !== undefined || call.named) && begins)
   }
@@ -270,7 +270,7 @@ function hasArguments(args: unknown): boolean {
   return typeof args === 'string' ? args.trim() !== '' : args !== undefined && args !== null
 }
 
-/** What is nested deeper does not run, and cannot be written as text. */
+/** A deeper nesting does not run, and cannot be written as text. */
 const MAX_DEPTH = 100
 
 /**

@@ -21,7 +21,7 @@ interface TransportOptions {
 
 export interface Posted {
   body: ReadableStream<Uint8Array>
-  /** As of `ModelError`. */
+  /** See `ModelError`. */
   requestId: string | undefined
 }
 
@@ -133,7 +133,7 @@ async function fetchOrThrow(input: string | URL | Request, init?: RequestInit): 
 
 type Dispatch = (options: object, handler: unknown) => boolean
 
-/** What sends the requests of `fetch`, as far as we need it. */
+/** The sender of `fetch`'s requests, as far as we need it. */
 interface Dispatcher {
   compose(wrap: (dispatch: Dispatch) => Dispatch): Dispatcher
 }

@@ -8,7 +8,7 @@ import type { Role } from '@sandlot/shared/account/role'
 import type { KnownPerson, PeopleRows } from '@sandlot/storage/people/people'
 import type { Log } from '../log.ts'
 
-/** What a request or the service says of a person. Absent: as it was. */
+/** Facts about a person from a request or the service. Absent: unchanged. */
 interface SaidPerson {
   id: string
   email?: string | undefined
@@ -68,8 +68,8 @@ export class People {
   }
 
   /**
-   * Reads again what another process may have changed: of this person, or of everybody. What was
-   * recorded here meanwhile stays. Never rejects.
+   * Reloads rows that another process may have changed: of this person, or of everybody. Rows
+   * recorded here in between stay. Never rejects.
    */
   reload(userId?: string): Promise<void> {
     this.#kept = this.#kept

@@ -60,7 +60,7 @@ export class Removals {
       await step(`${sessions} could not be ended`, end)
       await step('Their MCP servers could not be ended', () => endServers(userId, data))
       await step('Their sandbox could not be removed', () => removeSandbox(userId, data))
-      // What was on its way when it began may have been stored since.
+      // Events under way when it began may have been stored since.
       await step(`${sessions} could not be ended`, end)
       await step('Their secrets and settings could not be deleted', () => rows.remove(userId, now()))
       if (data === 'purge') await step('What they used up could not be deleted', () => rows.purge(userId))

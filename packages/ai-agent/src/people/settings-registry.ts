@@ -25,7 +25,7 @@ import type { AgentSettingsRows, SettingsRecord } from '@sandlot/storage/people/
 import type { KnownPerson } from '@sandlot/storage/people/people'
 import type { Log } from '../log.ts'
 
-/** What is set about one person’s tools, by everything that speaks of them. */
+/** Settings of one person’s tools, from every source. */
 interface OwnTools {
   /**
    * False: they have none but those of `single`; true: those that everybody would have. Undefined:
@@ -36,23 +36,23 @@ interface OwnTools {
   single: ReadonlyMap<string, boolean>
 }
 
-/** What holds for one person; absent: as for everybody. The same object until something changes. */
+/** Settings of one person; absent: as for everybody. The same object until something changes. */
 interface OwnSettings {
   tools?: OwnTools | undefined
   modeCeiling?: Mode | undefined
   network?: { mode?: 'none' | 'egress'; hosts?: string[]; ask?: boolean } | undefined
   /** Names of those servers of the configuration that are not for them. */
   withheldServers?: ReadonlySet<string> | undefined
-  /** What they may bring themselves. */
+  /** Servers that they may add. */
   ownServers?: OwnServers | undefined
   /** Names, in the order of the configuration. */
   models?: readonly string[] | undefined
   limits: Required<AgentLimits>
-  /** Of their teams and of themselves, each under a heading. */
+  /** Instructions of their teams and of themselves, each under a heading. */
   instructions: readonly { heading: string; text: string }[]
 }
 
-/** What is set for single people, looked up by user id. */
+/** Settings of single people, by user id. */
 export interface PersonalSettings {
   of(userId: string): OwnSettings
 }
@@ -63,7 +63,7 @@ interface SettingsBookParts {
   deployment: DeploymentSettings
   /** Ids of those there are, without those of MCP servers. */
   tools: readonly string[]
-  /** What is wrong with settings, as a sentence; undefined: nothing is. */
+  /** The problem of settings, as a sentence; undefined: none. */
   problem: (settings: AgentSettings) => string | undefined
   /** Epoch milliseconds. */
   now: () => number
@@ -147,11 +147,11 @@ export class SettingsRegistry implements PersonalSettings {
       return row === undefined ? [] : [{ id: teamId, name: row.name ?? teamId, settings: row.settings }]
     })
     const own = keys.flatMap((key) => this.#rows.get(keyOf({ kind: 'person', id: key }))?.settings ?? [])
-    // What stands under the id wins over what stands under the address.
+    // A setting under the id wins over one under the address.
     return effectiveSettings(this.#parts.deployment, found, own.reduceRight(merged, {}))
   }
 
-  /** What the teams of this user may use up together, where that is limited. */
+  /** Limits of this user's teams, where there are any. */
   togetherOf(userId: string): { of: { kind: 'team'; id: string; name: string }; limits: TeamLimits }[] {
     const { teams = [] } = this.#parts.people.get(userId) ?? {}
     return teams.flatMap((id) => {
@@ -210,7 +210,7 @@ export class SettingsRegistry implements PersonalSettings {
     return this.#writes.run(() => this.#read())
   }
 
-  /** What there is to choose from is another now. */
+  /** The available choices have changed. */
   renew(): void {
     this.#version++
   }
@@ -307,7 +307,7 @@ function keyOf({ kind, id }: SettingsSubject): string {
   return `${kind}:${id}`
 }
 
-/** What is set under the address, changed by what is set under the id. */
+/** Settings under the address, changed by those under the id. */
 function merged(address: AgentSettings, id: AgentSettings): AgentSettings {
   const network = { ...address.network, ...id.network }
   return {

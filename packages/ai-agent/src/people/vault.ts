@@ -11,19 +11,19 @@ const NONCE_BYTES = 12
 const TAG_BYTES = 16
 const SALT = 'sandlot secrets'
 
-/** Whose secret, and its name. */
+/** The owner and name of a secret. */
 interface Label {
   userId: string
   name: string
 }
 
-/** What was sealed cannot be opened: another key, another label, or changed bytes. */
+/** A sealed value cannot be opened: another key, another label, or changed bytes. */
 export class SealError extends Error {
   override readonly name = 'SealError'
 }
 
 export interface Vault {
-  /** Of the key that seals now. Says nothing about it. */
+  /** The id of the current sealing key. Reveals nothing about it. */
   readonly keyId: string
   seal(label: Label, text: string): Uint8Array
   /** Throws `SealError`. */

@@ -10,7 +10,7 @@ export class Inbox {
     this.#waiting.push({ text, as })
   }
 
-  /** What waits, oldest first. */
+  /** Waiting messages, oldest first. */
   get waiting(): readonly { text: string; as: 'steer' | 'queue' }[] {
     return [...this.#waiting]
   }

@@ -14,9 +14,9 @@ import { effectsOf } from '../session/effects.ts'
 import { SerialQueue } from '@sandlot/shared/async/serial-queue'
 import { type LogStore, memoryLog, numbered } from './log-store.ts'
 
-/** Of one call. */
+/** The most output of one call, in bytes. */
 export const MAX_OUTPUT_BYTES = 32 * 1024 * 1024
-/** Of all calls; the oldest are forgotten first. */
+/** The most output of all calls; the oldest are forgotten first. */
 const MAX_BYTES = 2 * MAX_OUTPUT_BYTES
 
 interface AgentStores {
@@ -144,7 +144,7 @@ export class MemoryStore
     return this.#writes.run(async () => {
       const kept = this.#found(sessionId)
       const events = [...(await kept.log.read())]
-      // Of a log that is older than this store, and of what others wrote to it.
+      // The state of a log that is older than this store, and of events that others wrote to it.
       const { userId, lastSeq } = kept.row
       for (const event of events.slice(lastSeq))
         this.#note(
@@ -193,7 +193,7 @@ export class MemoryStore
   ): Promise<undefined> {
     this.#owned(sessionId, epoch)
     const output = this.#outputOf(sessionId, callId)
-    // What comes now would be in the wrong place.
+    // Later output would be at the wrong offset.
     if (output.forgotten) return undefined
     const { storedBytes } = output.row
     if (offset > storedBytes)

@@ -64,7 +64,7 @@ async function resultOf(
   }
 }
 
-/** What the model reads of a result. */
+/** The text of a result for the model. */
 function textOf(name: string, result: unknown): string {
   if (typeof result === 'string') return result
   try {

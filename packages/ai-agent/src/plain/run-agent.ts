@@ -72,9 +72,9 @@ export interface RunOptions {
   fallbacks?: readonly Model[]
   /** Model answers a prompt. Default 100. */
   maxTurns?: number
-  /** Of one prompt: a day and its user are known to a session only. */
+  /** Limits of one prompt: a day and its user exist in a session only. */
   budgets?: PromptBudgets
-  /** What it leaves out is as `RETRY_RULES` says. */
+  /** Omitted members are those of `RETRY_RULES`. */
   retry?: Partial<RetryRules>
   /** 1–10, default 10. */
   maxConcurrentTools?: number
@@ -87,21 +87,21 @@ export interface RunOptions {
   warnings?: Log
 }
 
-/** How the last prompt ended. `text`: the answer, or the sentence that says why there is none. */
+/** The end of the last prompt. `text`: the answer, or the sentence that explains its absence. */
 export type RunResult = Omit<PromptEnd, 'text'> & { text: string }
 
 /** Every log is a store of one session. */
 const SESSION = { id: 'plain', userId: 'plain', cwd: WORKSPACE, mode: 'yolo' } as const
-/** Of each log, so that later runs on it read what earlier calls printed. */
+/** The store of each log, so that later runs on it read the output of earlier calls. */
 const stores = new WeakMap<LogStore, MemoryStore>()
 
 /**
- * Run a prompt, and those that wait behind it, to their ends. Yields every event, live and settled;
- * a settled one is stored before it is yielded, and nothing goes on before the next one is asked
- * for. Ending the generator early is a crash: the next run on the same log goes on from there.
- * Throws when there is neither a prompt nor anything unfinished, `ToolDefinitionError` for tools
- * and `RangeError` for numbers that cannot be used (before anything is stored), and what the store
- * throws: also when another run has written to the log.
+ * Runs a prompt, and those queued after it, to their ends. Yields every event, live and settled; a
+ * settled one is stored before it is yielded, and nothing continues before the next one is
+ * requested. Ending the generator early is a crash: the next run on the same log resumes from
+ * there. Throws when there is neither a prompt nor anything unfinished, `ToolDefinitionError` for
+ * tools and `RangeError` for numbers that cannot be used (before anything is stored), and errors of
+ * the store: also when another run has written to the log.
  */
 export async function* runAgent(options: RunOptions): AsyncGenerator<SessionEvent, RunResult> {
   const { log, inbox = new Inbox(), signal = new AbortController().signal, now = Date.now } = options
@@ -116,7 +116,7 @@ export async function* runAgent(options: RunOptions): AsyncGenerator<SessionEven
 
   const attend = async (): Promise<void> => {
     for (const { toolCallId } of session.pendingApprovals()) await session.refuse(toolCallId, 'unattended')
-    // Behind a Stop a message would be the next prompt: it waits for the next run.
+    // After a Stop a message would be the next prompt: it waits for the next run.
     if (signal.aborted && session.running) return
     for (const { text, as } of inbox.waiting) {
       await session.hold(text, as)
@@ -136,7 +136,7 @@ export async function* runAgent(options: RunOptions): AsyncGenerator<SessionEven
     }
     return session.goOn()
   }
-  // What it could not store is thrown below.
+  // A failed store is thrown below.
   const stop = (): void =>
     void session.cancel(signal.reason === 'interrupted' ? 'interrupted' : 'cancelled').catch(() => undefined)
   signal.addEventListener('abort', stop)
@@ -177,7 +177,7 @@ function resultOf(events: readonly SessionEvent[], promptId: string): RunResult 
   return { ...end, text: end.text ?? turnsOf(events, promptId).at(-1)?.text ?? '' }
 }
 
-/** What a session works with where everything is allowed, and nothing is kept but its log. */
+/** The parts of a session in which everything is allowed, and only the log is stored. */
 function partsOf(options: RunOptions, store: MemoryStore, leaving: AbortSignal): RunnerParts {
   const { model, fallbacks, maxTurns = 100, budgets, retry = {}, now = Date.now } = options
   const registry = createRegistry()
@@ -211,7 +211,7 @@ function partsOf(options: RunOptions, store: MemoryStore, leaving: AbortSignal):
     rules: new RuleRegistry(noRules, { deployment: [], remember: 'never', lastMs: undefined }, now),
     maxTurns,
     limitsOf: () => ({ maxTurns, budgets }),
-    // What is undefined is as usual.
+    // Undefined members have their defaults.
     retry: {
       attempts: retry.attempts ?? RETRY_RULES.attempts,
       baseMs: retry.baseMs ?? RETRY_RULES.baseMs,

@@ -13,7 +13,7 @@ interface AgentStores {
   removals: { add(userId: string): void }
   forgetRules: () => void
   removedPeople: () => Promise<ReadonlySet<string>>
-  /** What this person may read of others is judged again. */
+  /** Judges again this person's access to others' chats. */
   recheck: (userId: string) => void
 }
 

@@ -21,7 +21,7 @@ interface OpenReplica {
   version: string
   /** Asked once, at the beginning. Never rejects. */
   engine: () => Promise<string | undefined>
-  /** Of the deployment; the same for all its agents. */
+  /** Keys of the deployment; the same for all its agents. */
   keys: DeploymentKeys
   rows: ReplicaRows
   log: Log
@@ -59,7 +59,7 @@ export async function openReplica({
   return replica
 }
 
-/** Who clients are that name no user. */
+/** The user of clients that name none. */
 const LOCAL_USER_ID = 'local'
 
 /** The socket on this host of an agent on this database, best the one that has the local user. */
@@ -81,9 +81,9 @@ export async function socketOfRunning(database: string): Promise<string | undefi
 interface DeploymentKeys {
   id: string
   key: Uint8Array
-  /** Of people's secrets, the newest first: more than one while they are rotated. */
+  /** Sealing keys of people's secrets, the newest first: more than one while they are rotated. */
   sealing: readonly Uint8Array[]
-  /** Where they were read. */
+  /** The folder of the keys. */
   folder: string
 }
 
@@ -113,7 +113,7 @@ async function refuseOtherKeys(
 
 class Reloads {
   readonly #reloads = new Map<string, Reload[]>()
-  /** What has changed before its reload was added. */
+  /** Changes that arrived before their reload was added. */
   readonly #early = new Set<string>()
   #all = false
 

@@ -16,7 +16,7 @@ import {
 export interface Ownership {
   /** Claims this person. Throws `not_owner` where a living replica has them. Cheap when ours. */
   claim(userId: string): Promise<void>
-  /** As `claim`, asked of the database now. False: another replica has them. */
+  /** `claim`, asked of the database now. False: another replica has them. */
   confirm(userId: string): Promise<boolean>
   /** Whether they are ours as far as is known; no query. */
   has(userId: string): boolean
@@ -44,7 +44,7 @@ export class NotOwnerError extends SandlotError {
   }
 }
 
-/** Of the only ai-agent of a deployment. */
+/** The ownership of a deployment's only ai-agent. */
 export function soleOwner(): Ownership {
   return {
     claim: () => Promise.resolve(),
@@ -63,7 +63,7 @@ export function sharedEngine(
   ownership: Ownership & { readonly id: string },
   replicas: Pick<ReplicaRows, 'ownerOf' | 'freeOf' | 'list' | 'announce'>,
 ): NonNullable<SandboxesOptions['share']> {
-  /** Who was no one's when they were last asked for. */
+  /** People without an owner at the last poll. */
   const before = new Set<string>()
   return {
     owns: (userId) => ownership.has(userId),
@@ -95,8 +95,8 @@ export function sharedEngine(
 }
 
 /**
- * Of people who are no one's those who fall to this replica, so that each has as many in the end.
- * All replicas that look at the same moment come to the same parts.
+ * The people without an owner that fall to this replica, so that each has as many in the end. All
+ * replicas that poll at the same moment compute the same parts.
  */
 function partOf(id: string, free: readonly string[], all: readonly Known[]): string[] {
   const open = all.filter(({ living, draining }) => living && !draining)
@@ -121,7 +121,7 @@ export async function claimSandbox(ownership: Ownership, userId: string): Promis
   }
 }
 
-/** Whether the chats of this person are another agent's to apply retention to. */
+/** Whether another agent applies retention to the chats of this person. */
 export function isElsewhere(
   ownership: Ownership,
   replicas: Pick<ReplicaReads, 'ownerOf'>,

@@ -1,7 +1,7 @@
 /**
- * One of several ai-agents on one database: tells by its heartbeat that it lives, has the people
- * that it has claimed, takes over those of dead ones, and gives its own up when it drains. What it
- * believes may be late; the database decides, and refuses the writes of an earlier owner.
+ * One of several ai-agents on one database: it sends a heartbeat, has the people that it has
+ * claimed, takes over those of dead agents, and gives its own up when it drains. Its view may be
+ * stale; the database decides, and refuses the writes of an earlier owner.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { messageOf } from '@sandlot/shared/base/errors'
@@ -34,7 +34,7 @@ const MOST_RESUME_MS = 60_000
 
 interface ReplicaParts {
   id: string
-  /** Where other processes find this one. */
+  /** The address for other processes. */
   address: { url: string; certificate?: string | undefined }
   version: string
   /** Id of the engine with its sandboxes; undefined: not known. Never rejects. */
@@ -46,7 +46,7 @@ interface ReplicaParts {
   stopListening: () => Promise<void>
 }
 
-/** What it has people for. */
+/** The work for owned people. */
 interface PeopleWork {
   /** Resumes the unfinished prompts of these people, and answers how many. */
   resume(userIds: ReadonlySet<string>): Promise<number>
@@ -62,7 +62,7 @@ type Origin = 'in order' | 'own' | 'other'
 
 interface Held {
   epoch: number
-  /** As `performance.now()` says. */
+  /** In the time of `performance.now()`. */
   since: number
   origin: Origin
 }
@@ -300,7 +300,7 @@ export class Replica implements Ownership {
       if (since < at && owned.get(userId) !== epoch) this.#lose(userId)
     if (beat.draining) return void this.drain()
     if (this.#state !== 'on') return
-    // Of an earlier process of this replica, or claimed while the answer was lost.
+    // From an earlier process of this replica, or claimed while the answer was lost.
     for (const userId of owned.keys())
       if (!this.#held.has(userId) && !this.#releasing.has(userId))
         void this.#isClaimed(userId).catch(() => {})
@@ -365,7 +365,7 @@ export class Replica implements Ownership {
     if (this.#toResume.size > 0) await this.#resume()
   }
 
-  /** What could not be resumed is tried again with the next look. Never rejects. */
+  /** A failed resume is retried at the next poll. Never rejects. */
   #resume(): Promise<void> {
     this.#resuming ??= this.#resumeAll().finally(() => {
       this.#resuming = undefined

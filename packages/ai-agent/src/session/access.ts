@@ -15,9 +15,9 @@ export type Actor = Pick<AgentUser, 'id' | 'name' | 'teams'> & Partial<Pick<Agen
 export type Access = 'owner' | SharedAccess
 
 /**
- * What a request needs. `read`: the transcript, its outputs and what waits. `take_part`: write,
- * comment, stop. `approve`: answer approvals; to change a call or have an answer remembered both.
- * `own`: everything else.
+ * The right that a request needs. `read`: the transcript, its outputs and pending approvals.
+ * `take_part`: write, comment, stop. `approve`: answer approvals; to change a call or have an
+ * answer remembered both. `own`: everything else.
  */
 export type Right = 'read' | 'take_part' | 'approve' | 'own'
 
@@ -50,16 +50,16 @@ export function authorOf({ id, name }: Actor): Author | undefined {
   return name === undefined ? undefined : { id, name }
 }
 
-/** What a message that is not the owner's is bound by. */
+/** Terms of a message that is not the owner's. */
 export interface OnBehalf {
   /** The highest mode of the prompt that it becomes. */
   modeCeiling?: Mode | undefined
-  /** Whose limits and usage it counts for; absent: the owner's. */
+  /** The user whose limits and usage it counts for; absent: the owner. */
   chargedTo?: string | undefined
 }
 
 /**
- * Of messages that become one prompt: the lowest ceiling of any; undefined where all are the
+ * The ceiling of messages that become one prompt: the lowest of any; undefined where all are the
  * owner's.
  */
 export function lowestCeiling(messages: readonly OnBehalf[]): Mode | undefined {

@@ -23,7 +23,7 @@ import type { PendingApproval, ListedApproval } from './approvals.ts'
 export interface AnswerOptions {
   /** For the model. */
   reason?: string | undefined
-  /** What was filled in, of a question. */
+  /** The filled-in fields of a question. */
   content?: QuestionContent | undefined
   /** The call's arguments as the person changed them. */
   input?: Record<string, unknown> | undefined
@@ -31,7 +31,7 @@ export interface AnswerOptions {
   mayMakeRules?: boolean
   /** False: they answer this one call as it is; what goes beyond that is refused. */
   takesPart?: boolean
-  /** Who answers; absent: the owner. */
+  /** The user who answers; absent: the owner. */
   author?: Author | undefined
   /** The same for the audit log. */
   actor?: Pick<NewAudit, 'who' | 'from'> | undefined
@@ -48,7 +48,7 @@ export class Answers {
     this.#core = core
   }
 
-  /** As `Session.answer`. */
+  /** See `Session.answer`. */
   answer(
     toolCallId: string,
     optionId: string,
@@ -137,7 +137,7 @@ export class Answers {
       )
   }
 
-  /** What waits, with the schema of its arguments where its tool is there. */
+  /** Pending approvals, with the schema of the arguments where the tool exists. */
   waiting(): Promise<ListedApproval[]> {
     const open = pendingApprovals(this.#core.log)
     return Promise.all(
@@ -157,8 +157,8 @@ export class Answers {
   }
 
   /**
-   * What the store keeps of it. Of what holds for a session only hosts: the way out of the sandbox
-   * reads them there.
+   * The stored part. Of rules for a session only hosts are stored: the egress proxy reads them
+   * there.
    */
   #kept({ scope, rules }: Remembered): UserRule[] {
     const { parts, id } = this.#core
@@ -180,7 +180,7 @@ export class Answers {
     } as const
   }
 
-  /** What was just remembered answers the other questions that it covers. Only inside `inTurn`. */
+  /** A new rule answers the other questions that it covers. Only inside `inTurn`. */
   async #answerByRules(): Promise<void> {
     const { running, approvals, userId, effectiveMode: mode, parts } = this.#core
     if (running === undefined) return
@@ -193,7 +193,7 @@ export class Answers {
     }
   }
 
-  /** As `Session.refuse`. */
+  /** See `Session.refuse`. */
   refuse(toolCallId: string, by: 'cancel' | 'unattended' | 'expiry'): Promise<void> {
     return this.#core.inTurn(async () => {
       if (this.#core.approvals.of(toolCallId).state !== 'pending') return

@@ -83,7 +83,7 @@ export class Approvals {
     this.#timers.clear()
   }
 
-  /** What waits for the user, oldest first. */
+  /** Approvals pending for the user, oldest first. */
   pending(): PendingApproval[] {
     return [...this.#asked.values()].filter((asked) => asked.answer === undefined)
   }
@@ -92,7 +92,7 @@ export class Approvals {
     return this.#asked.get(toolCallId)
   }
 
-  /** What the user allowed until the end of the session, or of this prompt. */
+  /** Rules that the user allowed until the end of the session, or of this prompt. */
   rulesAt(at: { sessionId: string; promptId: string }): readonly Rule[] {
     return this.#sessionRules.filter((rule) => holdsAt(rule, at))
   }

@@ -1,7 +1,7 @@
 /**
- * Background commands of a chat that is open. Those that end while no prompt runs, by themselves or
- * with their sandbox (a restart, a lease, out of memory), are said to have ended: a prompt looks at
- * them itself. On which ports the sandbox listens meanwhile is shown, and not stored.
+ * Background commands of an open chat. Their end while no prompt runs, by themselves or with their
+ * sandbox (a restart, a lease, out of memory), is reported: a prompt polls them itself. Ports on
+ * which the sandbox listens are shown, and not stored.
  */
 import { messageOf, SandlotError } from '@sandlot/shared/base/errors'
 import { makeSandlotEvent } from '@sandlot/shared/chat/events'
@@ -16,7 +16,7 @@ export class BackgroundWatch {
   readonly #core: SessionCore
   #timer: NodeJS.Timeout | undefined
   #looking = false
-  /** What the readers were shown. */
+  /** The ports shown to readers. */
   #ports = ''
 
   constructor(core: SessionCore) {
@@ -91,7 +91,7 @@ export class BackgroundWatch {
         await core.store(group)
         return true
       })
-      // The prompt that has begun meanwhile says it.
+      // The prompt that has begun since reports it.
       if (!stored) return
     }
   }

@@ -16,7 +16,7 @@ interface BatchSource {
   running: Running
   turn: number
   tools: Pick<ToolRegistry, 'getTool' | 'listTools'>
-  /** As of `CallIds`. */
+  /** See `CallIds`. */
   folder: string | undefined
   log: () => readonly SessionEvent[]
   approvals: Approvals
@@ -24,9 +24,9 @@ interface BatchSource {
   appendOutput: BatchOutputs['append']
   /** Shows a live event. */
   show: (event: SessionEvent) => void
-  /** As `SessionCore.released`. */
+  /** See `SessionCore.released`. */
   released: AbortSignal
-  /** Absent: what the prompt changes is not told. */
+  /** Absent: changes of the prompt are not reported. */
   changes: PromptChanges | undefined
   parts: Pick<RunnerParts, 'store' | 'sandbox' | 'rules' | 'beyond' | 'secrets' | 'log' | 'now'>
 }

@@ -13,7 +13,7 @@ interface BrokenOff {
   answers: Answers
   waiters: PromptWaiters
   running: Running
-  /** What the loop threw. */
+  /** The loop's error. */
   cause: unknown
   /** Stores an end, with what follows it. Only inside `inTurn`. */
   storeEnd: (end: SessionEvent) => Promise<void>

@@ -122,7 +122,7 @@ export class SessionCore {
     this.tellChanged()
   }
 
-  /** The session goes on elsewhere. */
+  /** Another object or agent has the session now. */
   get lost(): boolean {
     return this.#lost.signal.aborted
   }
@@ -132,7 +132,7 @@ export class SessionCore {
     return this.journal.events
   }
 
-  /** What may be chosen from the next prompt on. */
+  /** The available models from the next prompt on. */
   get models(): Models {
     return allowedModels(this.parts.models, this.parts.modelsOf?.(this.userId))
   }
@@ -144,7 +144,7 @@ export class SessionCore {
 
   /** Nothing runs, reads or waits. */
   get idle(): boolean {
-    // What could not be stored is known here.
+    // An event that could not be stored is known here.
     if (this.#unsavedEnd !== undefined) return false
     const isAtWork = this.running !== undefined || this.#besides.size > 0 || this.#queue.size > 0
     return !isAtWork && this.journal.readers === 0
@@ -183,8 +183,8 @@ export class SessionCore {
   }
 
   /**
-   * What only the owner may do. When we are not that any more, release everything before the caller
-   * gets it.
+   * For the owner only. When we are not the owner any more, release everything before the caller
+   * gets the result.
    */
   async asOwner<T>(work: Promise<T>): Promise<T> {
     try {
@@ -195,7 +195,7 @@ export class SessionCore {
     }
   }
 
-  /** Releases the session where it goes on after this error, here or elsewhere; else false. */
+  /** Releases the session where it continues after this error, here or elsewhere; else false. */
   releasedBy(error: unknown): boolean {
     if (this.lost) return true
     const isLost = isNotOwner(error)
@@ -223,10 +223,10 @@ export class SessionCore {
     }
   }
 
-  /** Does nothing any more: the session goes on in another object. Idempotent. */
+  /** Does nothing any more: the session continues in another object. Idempotent. */
   release(): void {
     if (this.lost) return
-    // As for a shutdown: commands go on, and are adopted.
+    // As for a shutdown: commands continue, and are adopted.
     this.#lost.abort(SHUTDOWN)
     this.approvals.stopClocks()
     this.journal.closeReaders('resubscribe')
@@ -246,7 +246,7 @@ export class SessionCore {
     return ended === undefined ? line : { ...line, endedAt: ended.at, ended: shortOfItsEnd(ended.reason) }
   }
 
-  /** What those who wait for a prompt's end have to know. */
+  /** The state that waiters for a prompt's end need. */
   state(): PromptState {
     const events = this.#unsavedEnd === undefined ? this.log : [...this.log, this.#unsavedEnd]
     return { events, seq: this.journal.seq, running: this.running !== undefined }

@@ -17,7 +17,7 @@ import { isUncountedAnswer } from '../limits/period-budgets.ts'
 import type { Model, ModelRequest } from '../model/model.ts'
 import { RequestMarker } from '../replay/mark.ts'
 
-/** Of a tool’s name as it is counted: a model may write any. */
+/** The longest tool name that is counted: a model may write any. */
 const MAX_NAME_CHARS = 256
 
 interface EffectsContext {
@@ -26,7 +26,7 @@ interface EffectsContext {
   model: string
   /** Name of the tool of an announced call. */
   toolOf: (callId: string) => string
-  /** Who wrote the running prompt; undefined: it is unattended, and causes no notice. */
+  /** The author of the running prompt; undefined: it is unattended, and causes no notification. */
   promptAuthor: () => string | undefined
 }
 
@@ -142,7 +142,7 @@ export class RequestMarks {
   readonly #marker = new RequestMarker()
   #asked: ReturnType<RequestMarker['mark']> | undefined
 
-  /** As `model.stream`. `upTo`: number of the last event. */
+  /** `model.stream`. `upTo`: number of the last event. */
   async *ask(
     model: Model,
     request: ModelRequest,

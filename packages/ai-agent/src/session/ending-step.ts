@@ -8,7 +8,7 @@ import type { Log } from '../log.ts'
  */
 export interface EndingStep {
   work: () => Promise<void>
-  /** What is logged when it fails, or is not done in time. */
+  /** The log message when it fails, or is not done in time. */
   problem: string
   /** Milliseconds to wait for it; absent: as long as it takes. */
   withinMs?: number

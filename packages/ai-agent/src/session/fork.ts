@@ -1,7 +1,7 @@
 /**
- * The log of a session that goes on from a prompt of another one, in its branch. Numbers are dense
- * again; what belonged to the old session alone stays there: approvals and their answers, messages
- * that waited, request ids, Stops, background commands.
+ * The log of a session that branches off from a prompt of another one. Numbers are dense again;
+ * events of the old session alone are left out: approvals and their answers, queued messages,
+ * request ids, Stops, background commands.
  */
 import { SandlotError } from '@sandlot/shared/base/errors'
 import type { SandlotEvent } from '@sandlot/shared/chat/sandlot-event'
@@ -32,7 +32,7 @@ export function forkedLog(log: readonly SessionEvent[], point: ForkPoint, sessio
   return kept.map((event, place) => moved(event, place + 1, sessionId, atMost))
 }
 
-/** How many events of the log lie before the point. */
+/** The number of events of the log before the point. */
 function endOf(log: readonly SessionEvent[], { promptId, where }: ForkPoint): number {
   const placeOf = (type: SandlotEvent['type']): number =>
     log.findIndex((event) => sandlotEventOf(event)?.type === type && metaOf(event).promptId === promptId)

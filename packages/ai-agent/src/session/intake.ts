@@ -37,20 +37,20 @@ export interface PromptOptions {
   messageId?: string
   /** The same one again is the same prompt. */
   requestId?: string
-  /** Behind the text. */
+  /** Images after the text. */
   images?: readonly ModelImage[]
   whenBusy?: 'steer' | 'queue' | 'refuse'
   /** No client can answer an approval: each is denied at once. */
   unattended?: boolean
-  /** What a failed call means for the prompt that it becomes; absent: `continue`. */
+  /** The consequence of a failed call for the prompt that it becomes; absent: `continue`. */
   onError?: OnError
   /** The prompt that it follows, null: none; absent: the newest. */
   follows?: string | null | undefined
   /** The highest mode that an administrator lets the session's owner have. */
   modeCeiling?: Mode
-  /** Who writes it; absent: the owner. */
+  /** The author; absent: the owner. */
   author?: Author | undefined
-  /** What binds a message that is not the owner's. */
+  /** Terms of a message that is not the owner's. */
   onBehalf?: OnBehalf
 }
 
@@ -74,7 +74,7 @@ export class Prompts {
     this.#runner = runner
   }
 
-  /** As `Session.prompt`. */
+  /** See `Session.prompt`. */
   submit(text: string, options: PromptOptions): Promise<Accepted> {
     return this.#core.inTurn(async () => {
       this.#core.modeCeiling = options.modeCeiling ?? 'yolo'
@@ -101,8 +101,8 @@ export class Prompts {
   }
 
   /**
-   * Throws `not_found`, `busy` (while another prompt runs) and `forbidden`: in the chat of another,
-   * only who wrote a message says it anew.
+   * Throws `not_found`, `busy` (while another prompt runs) and `forbidden`: in another user's chat,
+   * only the author of a message resends it.
    */
   #checkFollows({ follows, author, onBehalf }: PromptOptions): void {
     if (follows === undefined) return
@@ -131,7 +131,7 @@ export class Prompts {
       )
   }
 
-  /** As `Session.hold`. */
+  /** See `Session.hold`. */
   hold(text: string, as: QueuedMessage['as']): Promise<void> {
     return this.#core.inTurn(() => {
       const { running, parts } = this.#core
@@ -149,7 +149,7 @@ export class Prompts {
     if (missing !== undefined) throw noRoomError(missing, images.length === 1 ? 'The image' : 'The images')
   }
 
-  /** As `Session.withdraw`. */
+  /** See `Session.withdraw`. */
   withdraw(messageId: string): Promise<Unqueued['why']> {
     return this.#core.inTurn(async () => {
       const { log, parts } = this.#core
@@ -190,8 +190,8 @@ export class Prompts {
             },
           ]
         : []
-    // What waited when an earlier prompt was stopped goes first; behind a command it is a prompt of
-    // its own.
+    // Messages queued when an earlier prompt was stopped go first; before a command they are a
+    // prompt of their own.
     const waited = command === undefined ? queuedMessages(log) : []
     const modeCeiling = lowestCeiling([...waited, options.onBehalf ?? {}])
     const { chargedTo } = options.onBehalf ?? {}

@@ -29,7 +29,7 @@ export class Journal {
   #title: string | null
   #updatedAt: number
   #ended: SessionRow['ended']
-  /** Whom the last prompt counts for; undefined: the owner. */
+  /** The user charged for the last prompt; undefined: the owner. */
   #charged: { promptId: string; to: string } | undefined
 
   constructor(
@@ -86,7 +86,7 @@ export class Journal {
     return this.#updatedAt
   }
 
-  /** How the last prompt ended. */
+  /** The end of the last prompt. */
   get ended(): SessionRow['ended'] {
     return this.#ended
   }
@@ -110,9 +110,9 @@ export class Journal {
   }
 
   /**
-   * Store settled events with what they change in one transaction, then fold and show them. Answers
-   * whether the session's line in the list has changed. Throws what the store throws (`not_owner`:
-   * another agent goes on with this session), and `not_ready` when the process leaves.
+   * Stores settled events with their effects in one transaction, then folds and publishes them.
+   * Returns whether the session's row in the list has changed. Throws errors of the store
+   * (`not_owner`: another agent has this session now), and `not_ready` when the process exits.
    */
   async append(events: readonly SessionEvent[], more: Effects = {}): Promise<boolean> {
     const { store, leaving, models } = this.#parts
@@ -141,7 +141,7 @@ export class Journal {
     return stored.some(changesSummary)
   }
 
-  /** Of the last prompt's first message; undefined: it is unattended. */
+  /** The author of the last prompt's first message; undefined: it is unattended. */
   #promptAuthor(): string | undefined {
     const start = this.#events.findLastIndex((event) => sandlotEventOf(event)?.type === 'prompt_started')
     const [started, ...later] = this.#events.slice(Math.max(start, 0))
@@ -151,7 +151,7 @@ export class Journal {
     return (message && metaOf(message).author?.id) ?? this.#row.userId
   }
 
-  /** As `SessionStore.appendOutput`, as long as we are the owner. */
+  /** `SessionStore.appendOutput`, as long as we are the owner. */
   appendOutput(callId: string, offset: number, bytes: Uint8Array): Promise<NoRoom | undefined> {
     return this.#parts.store.appendOutput(this.#row.id, callId, offset, bytes, this.#epoch)
   }
@@ -172,12 +172,12 @@ export class Journal {
     this.#subscribers.closeAll(reason)
   }
 
-  /** Who reads now, once for each subscription. */
+  /** Current readers, once for each subscription. */
   get actors(): Actor[] {
     return [...this.#subscribers.actors()]
   }
 
-  /** As `Subscribers.unshare`. */
+  /** See `Subscribers.unshare`. */
   unshare(userIds: ReadonlySet<string>): void {
     this.#subscribers.unshare(userIds)
   }

@@ -6,7 +6,7 @@ import type { SessionRow } from '@sandlot/storage/tables/records'
 import { Session } from './session.ts'
 import type { SessionParts } from './parts.ts'
 
-/** What is kept of idle sessions before the least recently used is forgotten. */
+/** Idle sessions, until the least recently used is evicted. */
 interface KeptSessions {
   sessions: number
   /** About what their logs take of memory. */
@@ -22,7 +22,7 @@ const KEPT: KeptSessions = { sessions: 200, bytes: 64 * 1024 * 1024, ms: 5_000 }
 
 interface Loaded {
   loading: Promise<Session>
-  /** As `performance.now()` says. */
+  /** In the time of `performance.now()`. */
   usedAt: number
 }
 
@@ -134,7 +134,7 @@ export class LoadedSessions {
     for (const [id, { loading }] of this.#sessions) {
       if (this.#sessions.size <= sessions && loaded <= bytes) return
       const session = await loading.catch(() => undefined)
-      // Looked up again: while we waited it may have been used, or lost and loaded anew.
+      // Looked up again: during the wait it may have been used, or lost and reloaded.
       const kept = this.#sessions.get(id)
       if (session?.idle !== true || kept?.loading !== loading) continue
       if (performance.now() - kept.usedAt < ms) continue

@@ -52,7 +52,7 @@ export class SessionManager {
   readonly rules: RuleAdmin
   /** With whom sessions are shared. */
   readonly shares: SessionShares
-  /** How sessions go. */
+  /** Removal of sessions. */
   readonly removal: SessionRemoval
   readonly #parts: SessionParts
   readonly #sessions: LoadedSessions
@@ -66,7 +66,7 @@ export class SessionManager {
       (userId, summary) => this.shares.tell({ userId, summary }),
       undefined,
       async (session) => {
-        // Who wrote what waits may have lost their share while no process looked.
+        // Authors of queued messages may have lost their share while no process ran.
         if (session.queuedAuthors.length > 0) await this.shares.recheck(session)
       },
     )
@@ -146,7 +146,7 @@ export class SessionManager {
     return { session, access }
   }
 
-  /** As `prompt`, of a user with whom the session may be shared. Throws what `open` throws. */
+  /** `prompt`, by a user with whom the session may be shared. Throws the errors of `open`. */
   async promptBy(who: Actor, sessionId: string, text: string, options: PromptOptions): Promise<Accepted> {
     const { requestId } = options
     const known =
@@ -160,7 +160,7 @@ export class SessionManager {
           onBehalf: onBehalfOf(who, access),
         })
       } catch (error) {
-        // Another agent had it meanwhile. Nothing of this message was stored here.
+        // Another agent had it in between. Nothing of this message was stored here.
         if (!session.lost || again) throw error
       }
     }
@@ -206,8 +206,8 @@ export class SessionManager {
   }
 
   /**
-   * How this user keeps chats that they see; their lists change. Throws `not_found`, `forbidden`
-   * (another's chat in a project).
+   * Changes this user's marks on chats that they see; their lists change. Throws `not_found`,
+   * `forbidden` (another's chat in a project).
    */
   async mark(who: Actor, marks: ChatMarks): Promise<void> {
     const { store, now } = this.#parts
@@ -280,21 +280,21 @@ export class SessionManager {
     return this.#loadUnfinished()
   }
 
-  /** As `resumeUnfinished`, of these users, also what was released here since. */
+  /** `resumeUnfinished`, of these users, also sessions released here since. */
   resumeOf(userIds: ReadonlySet<string>): Promise<number> {
     return this.#loadUnfinished(userIds)
   }
 
-  /** As `LoadedSessions.releaseOf`. */
+  /** See `LoadedSessions.releaseOf`. */
   releaseOf(userId: string): Promise<void> {
     return this.#sessions.releaseOf(userId)
   }
 
-  /** A session that is loaded goes on with its prompt, or ends it once `#ending` has aborted. */
+  /** A loaded session continues its prompt, or ends it once `#ending` has aborted. */
   async #loadUnfinished(userIds?: ReadonlySet<string>): Promise<number> {
     let loaded = 0
     for (const { id, userId } of await this.#parts.store.unfinished(userIds)) {
-      // The removal stops it when it goes on.
+      // The removal stops it when it continues.
       if (this.#isRemoved(userId)) continue
       try {
         if ((await this.#sessions.find(id)) !== undefined) loaded++

@@ -6,7 +6,7 @@ import { isOutcome, type EventGroup, type SessionEvent } from '@sandlot/shared/c
 import { NO_ROOM_TEXTS } from '@sandlot/storage/sessions/store-room'
 import type { NoRoom } from '@sandlot/storage/tables/records'
 
-/** As it is stored: base64. */
+/** In the stored form: base64. */
 export function sizeOf(images: readonly { data: string }[]): number {
   return images.reduce((sum, { data }) => sum + data.length, 0)
 }

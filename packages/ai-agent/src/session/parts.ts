@@ -21,10 +21,10 @@ import type { PromptQueue } from '../limits/prompt-queue.ts'
 import type { Ownership } from '../replicas/ownership.ts'
 import type { Log } from '../log.ts'
 
-/** What a manager of sessions works with. */
+/** Dependencies of a manager of sessions. */
 export interface SessionParts extends RunnerParts {
   store: SessionStore
-  /** Whose sessions are ours. Absent: all are. */
+  /** Ownership of the users whose sessions are ours. Absent: all are. */
   ownership?: Ownership
   /** Teams of a user as last known, for users who are not connected. Absent: unknown. */
   teamsOf?: (userId: string) => readonly string[] | undefined
@@ -32,7 +32,7 @@ export interface SessionParts extends RunnerParts {
   membersOf?: (teamId: string) => readonly string[]
 }
 
-/** What one session works with. */
+/** Dependencies of one session. */
 export interface RunnerParts {
   store: SessionRecords
   /** Its members may be others from one moment to the next. */
@@ -40,8 +40,7 @@ export interface RunnerParts {
   /** The system prompt's own text, before what tools and people add. */
   system: string
   /**
-   * What people have told the agent for this user in this session, asked for when a prompt begins.
-   * Absent: nothing.
+   * Standing instructions for this user in this session, loaded when a prompt begins. Absent: none.
    */
   instructions?: (userId: string, sessionId: string) => Promise<string>
   /**
@@ -57,17 +56,17 @@ export interface RunnerParts {
    * room for it, and with place 0 at the end of that.
    */
   sandbox: (userId: string, signal: AbortSignal, waiting?: (wait: QueueWait) => void) => Promise<Sandbox>
-  /** How background commands of a user stand. Absent: unknown. */
+  /** Polls a user's background commands. Absent: unknown. */
   pollJobs?: PollJobs
   /** The ports on which something listens in the user's sandbox, which is not started for it. */
   portsOf?: (userId: string) => Promise<readonly number[]>
   /** Ends background commands of a session that is deleted. Absent: there are none. */
   endJobs?: EndJobs
-  /** What may run without asking, for whom. */
+  /** Rules that allow calls without asking. */
   rules: RuleRegistry
   /**
-   * What commands of this session reach now beside the user's workspace, the end of a sentence;
-   * undefined: nothing. Absent: unknown, and mode `auto` is as `auto-edit`.
+   * External access of this session's commands, as the end of a sentence; undefined: none. Absent:
+   * unknown, and mode `auto` is as `auto-edit`.
    */
   beyond?: (sessionId: string, userId: string, rules: readonly Rule[]) => string | undefined
   /** People's secrets. Absent: none can be stored. */
@@ -78,25 +77,25 @@ export interface RunnerParts {
    * Whether resuming this prompt of an earlier process counts towards being given up. Absent: yes.
    */
   resumeCounts?: (promptId: string, userId: string) => boolean
-  /** Whether the process before this one was ended because this prompt blocked it. Absent: no. */
+  /** Whether the previous process was ended because this prompt blocked it. Absent: no. */
   blockedAgent?: (promptId: string) => boolean
   /**
-   * Whether what this error of the store broke off is resumed by itself later: then the session is
-   * released, and what runs in the sandbox runs on. Absent: no.
+   * Whether work broken off by this error of the store is resumed automatically later: then the
+   * session is released, and commands in the sandbox run on. Absent: no.
    */
   resumesAfter?: (error: unknown) => boolean
   /** Chats that people read get a name from their model. Absent: they keep their first words. */
   namesChats?: boolean
-  /** Where prompts are counted. */
+  /** Counts prompts. */
   metrics?: AgentMetrics
-  /** Where prompts take turns. Absent: there is room for all. */
+  /** The queue of prompts. Absent: there is room for all. */
   line?: PromptQueue
   maxTurns: number
   /** The highest mode that is set for this user. Absent, or undefined: all. */
   modeCeilingOf?: (userId: string) => Mode | undefined
   /** Names of the models that this user's sessions may choose. Absent, or undefined: all. */
   modelsOf?: (userId: string) => readonly string[] | undefined
-  /** What this user's prompts may use up; absent: nothing is limited but `maxTurns`. */
+  /** The limits of this user's prompts; absent: none but `maxTurns`. */
   limitsOf?: (userId: string) => Pick<LoopContext, 'maxTurns' | 'budgets'>
   retry: RetryRules
   /**

@@ -25,7 +25,7 @@ export class Presence {
     this.#now = now
   }
 
-  /** A reader has come or gone. `always`: one who came must be told what the others know. */
+  /** A reader has come or gone. `always`: publish also where nothing changed, for a new reader. */
   changed(always = false): void {
     if (always) this.#told = ''
     this.#timer ??= setTimeout(() => this.#tell(), GATHER_MS).unref()

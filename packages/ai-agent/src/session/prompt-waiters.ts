@@ -2,13 +2,13 @@ import type { SessionEvent } from '@sandlot/shared/chat/events'
 import { promptEndOf, type PromptEnd, unqueued } from '../history/read-log.ts'
 import { messageIdOf } from '../history/session-messages.ts'
 
-/** Who waits for the end of which prompt. */
+/** A caller that waits for the end of a prompt. */
 interface Waiter {
   promptId: string
   ended: PromiseWithResolvers<PromptEnd>
 }
 
-/** What the waiters have to know of the session. */
+/** The state of the session that waiters need. */
 export interface PromptState {
   events: readonly SessionEvent[]
   seq: number

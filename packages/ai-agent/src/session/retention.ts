@@ -20,10 +20,10 @@ import type { AgedChat, OfChats, RetentionRows } from '@sandlot/storage/retentio
 import type { Log } from '../log.ts'
 
 const DAY_MS = 86_400_000
-/** How often it is looked whether a day has passed. */
+/** Interval of checks for a new day, in milliseconds. */
 const LOOK_MS = 10 * 60_000
 const PAGE = 50
-/** Chats of one kind in one run; the next look goes on with the rest. */
+/** Chats of one kind in one run; the next run takes the rest. */
 const MOST_CHATS = 1_000
 /** Lines of the audit log in one transaction. */
 const AUDIT_LINES = 500

@@ -20,10 +20,10 @@ import { matchProblem } from '../approval/match.ts'
 import { type PastCall, pastCalls, preview, savingRules } from '../approval/preview.ts'
 import type { SessionEvent } from '@sandlot/shared/chat/events'
 
-/** How far back a preview looks. */
+/** The number of sessions in a preview. */
 const SESSIONS = 30
 const CALLS = 1_000
-/** How far back questions are counted. */
+/** Days for which questions are counted. */
 const DAYS = 30
 const DAY_MS = 86_400_000
 

@@ -8,8 +8,8 @@ import type { RunnerParts } from './parts.ts'
 import type { JudgedBy, Ruling, ToolCall } from '../tools/tool.ts'
 
 /**
- * What the rules that hold now say of a call, and the answers that its question offers. Rejects
- * when the store fails.
+ * The current rules' verdict on a call, and the answers that its question offers. Rejects when the
+ * store fails.
  */
 export async function rulingOf(
   { call, by }: { call: ToolCall; by: JudgedBy | undefined },

@@ -57,9 +57,9 @@ interface UnfinishedPrompt extends OnBehalf {
   unattended: boolean
   /** An earlier process began it, or it broke off. */
   resumed?: boolean
-  /** As in `LoopContext`. */
+  /** See `LoopContext`. */
   resumeCounts?: boolean
-  /** A person has stopped it meanwhile. */
+  /** A person has stopped it in between. */
   stopped?: boolean
 }
 
@@ -80,7 +80,7 @@ export class Runner {
     this.#onJobs = onJobs
   }
 
-  /** As `PromptWaiters.wait`. */
+  /** See `PromptWaiters.wait`. */
   ended(promptId: string): Promise<PromptEnd> {
     return this.#waiters.wait(promptId, this.#core.state())
   }
@@ -102,7 +102,7 @@ export class Runner {
     await this.#answers.denyUnanswerable()
   }
 
-  /** As `Session.goOn`. Only inside `inTurn`. */
+  /** See `Session.goOn`. Only inside `inTurn`. */
   async goOn(): Promise<boolean> {
     await this.resumeUnfinished()
     if (this.#core.running !== undefined) return true
@@ -132,8 +132,8 @@ export class Runner {
   }
 
   /**
-   * Consume the loop: show what is live, store what is settled, before the loop goes on. Never
-   * rejects.
+   * Consumes the loop: publishes live events and stores settled ones, before the loop continues.
+   * Never rejects.
    */
   async #drive(running: Running, resumed: boolean, resumeCounts: boolean): Promise<void> {
     const core = this.#core
@@ -164,7 +164,7 @@ export class Runner {
       const measured = metrics === undefined ? undefined : new MeasuredPrompt(metrics, undefined, trace)
       const level = levelOfPrompt(core.log, running.promptId)
       const watched = (one: Model): Model => measured?.model(one) ?? one
-      // What was there when an earlier process began the prompt is not known.
+      // The state when an earlier process began the prompt is unknown.
       const changes = resumed ? undefined : new PromptChanges(running.promptId, log)
       const limits = { maxTurns: parts.maxTurns, ...parts.limitsOf?.(running.chargedTo ?? core.userId) }
       const groups = runPrompt({
@@ -248,7 +248,7 @@ export class Runner {
     }
   }
 
-  /** The prompt goes on elsewhere; waiters for its end here are released. */
+  /** The prompt continues elsewhere; waiters for its end here are released. */
   #lose(): void {
     this.#core.running = undefined
     this.#waiters.tell(this.#core.state(), notOwner(this.#core.id))
@@ -285,7 +285,7 @@ export class Runner {
       const asked = group.some((event) => sandlotEventOf(event)?.type === 'approval_asked')
       if (!asked) return
       await this.#answers.denyUnanswerable()
-      // A person may take hours; others work meanwhile.
+      // A person may take hours; others work in the meantime.
       if (core.running !== undefined && core.approvals.pending().length > 0)
         core.parts.line?.leave(core.running.promptId)
       return
@@ -307,7 +307,7 @@ export class Runner {
     this.#waiters.tell(core.state())
   }
 
-  /** How the prompt begins that these messages become: the last of them, with those before it. */
+  /** The start of the prompt that these messages become: the last of them, with those before it. */
   #startOf(waited: readonly QueuedMessage[]): (UnfinishedPrompt & { events: EventGroup }) | undefined {
     const last = waited.at(-1)
     if (last === undefined) return undefined
@@ -375,8 +375,8 @@ function spentBy({ parts: { store, now }, userId }: SessionCore, { chargedTo = u
 }
 
 /**
- * What waits and goes on behind this end: the last of them is the next prompt, with those before
- * it. Behind a Stop that is only what was said after it; behind a shutdown nothing.
+ * Queued messages that continue after this end: the last of them is the next prompt, with those
+ * before it. After a Stop those are only messages sent after it; after a shutdown none.
  */
 function messagesBehind(log: readonly SessionEvent[], end: SessionEvent): QueuedMessage[] {
   const { promptId = '' } = metaOf(end)
@@ -452,7 +452,7 @@ async function cancelOrphanedCommands(core: SessionCore, group: EventGroup): Pro
   }
 }
 
-/** What the log says of where the call was begun. */
+/** The call's start in the log. */
 function lastAttempt(log: readonly SessionEvent[], callId: string): Attempt | undefined {
   const begun = log.findLast(
     (event) =>

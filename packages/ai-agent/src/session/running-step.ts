@@ -12,7 +12,8 @@ interface RunningStep {
 const steps = new AsyncLocalStorage<RunningStep>()
 
 /**
- * Where another thread's inspector finds `steps`: it can evaluate names of the global object only.
+ * The name under which another thread's inspector finds `steps`: it can evaluate names of the
+ * global object only.
  */
 const GLOBAL_NAME = 'sandlot.running-step'
 
@@ -29,7 +30,7 @@ export function exposeRunningStep(): void {
   })
 }
 
-/** What blocks: the running step, absent outside of prompts, and where its code is. */
+/** The blocking step, absent outside of prompts, and the position of its code. */
 export interface Blame {
   step?: RunningStep
   stack: string

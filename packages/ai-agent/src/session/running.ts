@@ -10,7 +10,7 @@ export class Running {
   readonly unattended: boolean
   /** The highest mode that it runs in, whatever the session's is. */
   readonly modeCeiling: Mode
-  /** Whose limits it counts for; absent: the owner's. */
+  /** The user whose limits it counts for; absent: the owner. */
   readonly chargedTo: string | undefined
   /** An administrator stopped it. */
   stoppedByAdministrator = false

@@ -1,6 +1,7 @@
 /**
- * One session: runs one prompt at a time, takes messages that come meanwhile, decides approvals.
- * Everything that changes the log goes through one queue, so that decisions see the log as it is.
+ * One session: runs one prompt at a time, queues messages that arrive during it, decides approvals.
+ * Everything that changes the log goes through one queue, so that decisions are made on the current
+ * log.
  */
 import { SandlotError } from '@sandlot/shared/base/errors'
 import { type Mode, MODES } from '@sandlot/shared/chat/mode'
@@ -95,7 +96,7 @@ export class Session {
     return this.#core.running !== undefined
   }
 
-  /** The session goes on in another object, here or in another agent: this one does nothing. */
+  /** The session continues in another object, here or in another agent: this one does nothing. */
   get lost(): boolean {
     return this.#core.lost
   }
@@ -114,7 +115,7 @@ export class Session {
     return this.#core.approvals.pending()
   }
 
-  /** What runs now, for an administrator. */
+  /** The running prompt, for an administrator. */
   get runningPrompt(): RunningPrompt | undefined {
     return runningPrompt(this.#core)
   }
@@ -196,9 +197,9 @@ export class Session {
   }
 
   /**
-   * As `cancel`, where this is the prompt that runs; a message that still waits to become it is
-   * withdrawn. What has ended, or has gone into another prompt, is left alone. `administrator`: who
-   * stops it for the people of the chat.
+   * `cancel`, where this is the prompt that runs; a queued message that would become it is
+   * withdrawn. A prompt that has ended, or a message that has joined another prompt, stays.
+   * `administrator`: the one who stops it, for the people of the chat.
    */
   async cancelPrompt(promptId: string, administrator?: Author): Promise<void> {
     const messageId = messageIdOf(promptId)
@@ -297,7 +298,7 @@ export class Session {
     return this.#answers.answer(toolCallId, optionId, more)
   }
 
-  /** What waits for an answer, with the schema of its arguments where its tool is there. */
+  /** Pending approvals, with the schema of the arguments where the tool exists. */
   waitingApprovals(): Promise<ListedApproval[]> {
     return this.#answers.waiting()
   }
@@ -312,7 +313,7 @@ export class Session {
   // ── Other people
   // ─────────────────────────────────────────────────────────────────────────────────────────────
 
-  /** Who reads it now, once for each subscription. */
+  /** Current readers, once for each subscription. */
   get actors(): Actor[] {
     return this.#core.journal.actors
   }
@@ -345,13 +346,13 @@ export class Session {
     this.#core.journal.unshare(userIds)
   }
 
-  /** Who wrote what waits for a prompt, where that is not the owner. */
+  /** Authors of queued messages other than the owner. */
   get queuedAuthors(): Author[] {
     const authors = queuedMessages(this.log).flatMap(({ author }) => author ?? [])
     return authors.filter(({ id }) => id !== this.userId)
   }
 
-  /** Who wrote the message that waits under this id; undefined: the owner, or there is none. */
+  /** The author of the queued message with this id; undefined: the owner, or there is none. */
   queuedBy(messageId: string): Author | undefined {
     return queuedMessages(this.log).find((message) => message.messageId === messageId)?.author
   }
@@ -416,9 +417,7 @@ export class Session {
   }
 }
 
-/*
- * What runs in a session, as an administrator sees it: who, which model, what it does; no text.
- */
+/* The running prompt of a session for an administrator: author, model, step; no text. */
 
 /** Undefined when nothing runs. */
 function runningPrompt(core: SessionCore): RunningPrompt | undefined {

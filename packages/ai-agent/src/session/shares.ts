@@ -1,6 +1,6 @@
 /**
- * With whom sessions are shared: kept in the store, told to the lists of those who see them, and
- * ended at once for those who do not any more.
+ * Shares of sessions: stored, sent to the lists of those who see them, and ended at once for those
+ * who do not any more.
  */
 import type { Readers } from '@sandlot/shared/acp/meta'
 import { LatestByKey } from '@sandlot/shared/async/latest-by-key'
@@ -142,7 +142,7 @@ export class SessionShares {
     return { snapshots: await store.shares.snapshotsOf(session.id) }
   }
 
-  /** Tells a changed line to everybody who sees the session, in order. Never throws. */
+  /** Sends a changed row to everybody who sees the session, in order. Never throws. */
   tell(change: SessionChange): void {
     const id = change.summary.sessionId
     void this.#readersOf(id).then((sharedWith) => {
@@ -187,7 +187,7 @@ export class SessionShares {
     this.#expiries.set(sessionId, { at, timer })
   }
 
-  /** What they may see may have changed: they were removed, or are in other teams. Never throws. */
+  /** Their access may have changed: they were removed, or are in other teams. Never throws. */
   recheckUser(userId: string): void {
     this.#recheckAll(userId).catch((error: unknown) => {
       const fields = { userId, error: messageOf(error) }

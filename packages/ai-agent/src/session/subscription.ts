@@ -52,7 +52,7 @@ export interface Subscription {
 export class Subscribers {
   readonly #queues = new Set<Queue<SessionEvent>>()
   readonly #paced = new Set<Queue<SessionEvent>>()
-  /** Of the readers with a name, who they are. */
+  /** The actors of readers with a name. */
   readonly #named = new Map<Queue<SessionEvent>, { actor: Actor; unshared: AbortController }>()
   readonly #limit: number
   readonly #changed: (came: boolean) => void
@@ -65,7 +65,7 @@ export class Subscribers {
     this.#limit = limit
   }
 
-  /** Who reads, once for each subscription. */
+  /** Current readers, once for each subscription. */
   *actors(): Generator<Actor> {
     for (const { actor } of this.#named.values()) yield actor
   }

@@ -82,7 +82,7 @@ export async function nameChat(
           : [{ sessionUpdate: 'session_info_update', title, _meta: makeMeta({ promptId }, parts.now()) }]
       const [first, ...rest] = [...usage, ...named]
       if (first === undefined) return
-      // As of any answer that was not counted: a limit in dollars must know of it.
+      // For an uncounted answer: a limit in dollars must include it.
       const uncounted = {
         promptId,
         model: model.name,
@@ -144,7 +144,7 @@ function readTitle(text: string): string | undefined {
   return titleOf(bare)
 }
 
-/** How full the window is has not changed: this request was none of the conversation. */
+/** The size of the context has not changed: this request was not part of the conversation. */
 function inTheSameContext(usage: SessionEvent | undefined, log: readonly SessionEvent[]): SessionEvent[] {
   if (usage?.sessionUpdate !== 'usage_update') return []
   const before = log.findLast((event) => event.sessionUpdate === 'usage_update')

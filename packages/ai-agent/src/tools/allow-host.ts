@@ -19,8 +19,8 @@ const input = z.strictObject({
 })
 
 /**
- * What was answered “for this session” or “always” is a rule by now; what was allowed once becomes
- * one for this message. `mayAsk`: whose agent may ask.
+ * An answer “for this session” or “always” is a rule by now; one that allowed once becomes one for
+ * this message. `mayAsk`: whether this user's agent may ask.
  */
 export function allowHost(rules: RuleRegistry, mayAsk: (userId: string) => boolean = () => true): Tool {
   return defineTool({

@@ -7,7 +7,7 @@ import type { ModelImage } from '../model/model.ts'
 import { type ImageInfo, MAX_SIDE, imageInfo } from './image-info.ts'
 import { grouped } from './output/truncate-output.ts'
 
-/** Of all images of one outcome, decoded: it travels as one event. */
+/** The most bytes of all images of one outcome, decoded: it travels as one event. */
 const MAX_OUTCOME_BYTES = 10 * 1024 * 1024
 
 /** `too_wide`: whole, but with more pixels a side than a provider takes. */

@@ -9,7 +9,7 @@ import { z } from 'zod'
 /** A `contentHash`. */
 export const contentHashSchema = z.string().regex(/^[0-9a-f]{64}$/)
 
-/** Of a file's whole content, as tools put it into their outcome's `data.hash`. */
+/** The hash of a file's whole content, as tools put it into their outcome's `data.hash`. */
 export function contentHash(bytes: Uint8Array): string {
   return createHash('sha256').update(bytes).digest('hex')
 }

@@ -15,7 +15,7 @@ export interface ToolRegistry {
   has(idOrName: string): boolean
   /** Sorted by name. */
   listTools(): readonly Tool[]
-  /** What a request to the model carries: sorted by name, the same bytes each time. */
+  /** Tools of a request to the model: sorted by name, the same bytes each time. */
   modelTools(): readonly ModelTool[]
   /** Servers some of whose tools are not here, because there were too many. Absent: none. */
   readonly leftOut?: readonly string[]
@@ -92,7 +92,8 @@ function problemsOfInput(input: ToolInput): string[] {
     return [`its input has no JSON Schema: ${error instanceof Error ? error.message : String(error)}`]
   }
   if (parameters['type'] !== 'object') return ['its input is not an object']
-  // What others wrote is theirs: a model can call a tool whose arguments are not described.
+  // Tools of others are left as they are: a model can call a tool whose arguments are not
+  // described.
   if (!isZodInput(input)) return []
   const properties = Object.entries(
     (parameters['properties'] ?? {}) as Record<string, Record<string, unknown>>,
@@ -133,9 +134,7 @@ export function createRegistry(): ToolRegistry {
   const listTools = (): readonly Tool[] =>
     (sorted ??= [...byId.values()].toSorted((a, b) => (a.name < b.name ? -1 : 1)))
 
-  /**
-   * What is registered was validated then: only the new ones are looked at, however many there are.
-   */
+  /** Registered tools were validated then: only new ones are checked, however many there are. */
   const taken = (tools: readonly Tool[]): string[] =>
     tools.flatMap((tool) => [
       ...(byId.has(idOf(tool)) ? [`${idOf(tool)}: 2 tools have this id`] : []),

@@ -13,11 +13,11 @@ export const REASON_OF_SANDBOX_ERROR: Record<SandboxErrorCode, FailureReason> = 
   host_full: 'sandbox_unavailable',
   host_disk_low: 'disk_quota',
   ledger: 'sandbox_unavailable',
-  // Of its own in the next version: the one before cannot read another value.
+  // A type of its own in the next version: the previous one cannot read another value.
   workspace_missing: 'sandbox_unavailable',
   sandbox_lost: 'sandbox_lost',
   protocol: 'sandbox_lost',
-  // Another controller has the sandbox now; what we started there goes on without us.
+  // Another controller has the sandbox now; commands that we started there continue without us.
   fenced: 'interrupted',
   invalid_arguments: 'invalid_arguments',
   path_outside: 'path_outside',

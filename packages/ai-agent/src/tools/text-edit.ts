@@ -83,7 +83,7 @@ function lineNumbers(parts: readonly string[]): number[] {
   return parts.slice(0, -1).map((part) => (line += part.split('\n').length - 1))
 }
 
-/** Where the file has something like it, with the exact lines to copy. */
+/** The most similar place in the file, with the exact lines to copy. */
 function nearestPlace(content: string, oldText: string): string {
   const lines = content.split('\n').slice(0, MAX_LINES_COMPARED)
   const wanted = oldText.split('\n').filter((line) => line.trim() !== '')

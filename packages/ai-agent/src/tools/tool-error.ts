@@ -48,8 +48,8 @@ export class NotRunError extends Error {
 }
 
 /**
- * What an abort means for a call. Anything that is not a timeout or an interruption is a person's
- * wish.
+ * The meaning of an abort for a call. Anything that is not a time-out or an interruption is a
+ * person's wish.
  */
 export function abortReason(signal: AbortSignal): 'cancelled' | 'timeout' | 'interrupted' {
   const reason: unknown = signal.reason
@@ -68,7 +68,7 @@ const ABORT_TEXT = {
   interrupted: 'The call was interrupted before it was finished; whether it had an effect is not known.',
 } as const
 
-/** Of a call that did not end although its signal was aborted. */
+/** Texts for a call that did not end although its signal was aborted. */
 const ABANDONED_TEXT = {
   cancelled: 'The user cancelled this call, and it did not end.',
   timeout: 'The call did not end within its time limit, nor when it was stopped.',
@@ -99,7 +99,7 @@ function abortedOutcome(signal: AbortSignal, begun: boolean): ToolOutcome {
   return { status: 'failed', reason, forModel: begun ? ABORT_TEXT[reason] : notStartedText(reason) }
 }
 
-/** The outcome of a call whose tool ignored its signal: nothing says whether it goes on. */
+/** The outcome of a call whose tool ignored its signal: it may still be running. */
 export function abandonedOutcome(signal: AbortSignal): ToolOutcome {
   const reason = abortReason(signal)
   const forModel = `${ABANDONED_TEXT[reason]} It is no longer waited for; its effect is not known.`

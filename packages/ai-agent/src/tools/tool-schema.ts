@@ -75,15 +75,13 @@ function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/**
- * How a tool says what arguments it takes: as zod, for our own, or as a JSON Schema of a server.
- */
+/** Arguments of a tool: as zod, for our own, or as a JSON Schema of a server. */
 export interface JsonSchemaInput {
-  /** What the model gets: a JSON Schema of type `object` that every provider takes. */
+  /** The model's schema: a JSON Schema of type `object` that every provider accepts. */
   readonly parameters: Record<string, unknown>
   /**
-   * What does not fit, one line each; empty when everything does. Bounded in time and length.
-   * `userId`: whose call it is. Rejects with `ToolError` where it cannot be checked in time.
+   * The problems, one line each; empty when there is none. Bounded in time and length. `userId`:
+   * the caller's. Rejects with `ToolError` where it cannot be checked in time.
    */
   check(args: Record<string, unknown>, userId: string): Promise<string[]>
   /** The tool sends numbers on as they are written, with more digits than JavaScript's. */

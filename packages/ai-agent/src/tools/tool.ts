@@ -42,7 +42,7 @@ export interface ToolCall extends NormalizedToolRequest {
 }
 
 /**
- * What a running call says. The scheduler stamps the call id and turns it into a live or settled
+ * Updates of a running call. The scheduler stamps the call id and turns each into a live or settled
  * event.
  */
 export type ToolUpdate =
@@ -64,7 +64,7 @@ export type ToolUpdate =
       why: RuleReason[]
       /** The call asks for something, not for approval to run. */
       question?: Question
-      /** Where the call's paths lead through symbolic links: what the answer is about. */
+      /** Targets of the call's symbolic links: the answer is about them. */
       links?: ApprovedLink[]
     }
   /** The plan, complete each time. */
@@ -87,30 +87,30 @@ export interface ApprovalOption {
   optionId: string
   name: string
   kind: 'allow_once' | 'allow_always' | 'reject_once' | 'reject_always'
-  /** What this answer makes Sandlot remember, exactly. */
+  /** The rules that this answer makes Sandlot remember, exactly. */
   remembers?: Remembered | undefined
 }
 
-/** What becomes of a call, by the rules that hold and the mode. */
+/** The verdict on a call, by the current rules and the mode. */
 export interface Ruling {
   verdict: Verdict
   /** Why it asks or is denied. */
   why: RuleReason[]
   /** The answers to choose from when it asks. */
   options: ApprovalOption[]
-  /** As of `Judgement`. */
+  /** See `Judgement`. */
   atRisk: readonly Loss[]
 }
 
-/** What was found out about a call before it is judged. */
+/** Facts about a call that were found before it is judged. */
 export interface JudgedBy {
-  /** Where its paths lead. */
+  /** Targets of its paths. */
   paths?: ResolvedPaths | undefined
-  /** As of `ExternalAccess`. */
+  /** See `ExternalAccess`. */
   lost?: ReadonlySet<string> | undefined
 }
 
-/** How a call ended. `forModel` is always there; `data` and `content` are for the screen. */
+/** The end of a call. `forModel` is always there; `data` and `content` are for the screen. */
 export type ToolOutcome = {
   forModel: string
   data?: unknown
@@ -131,9 +131,9 @@ export interface ApprovalAnswer {
   optionId?: string
   /** `user`, `rule`, `expiry`, `cancel`, `unattended`. */
   by: string
-  /** What the person told the model. */
+  /** The person's reason, for the model. */
   reason?: string
-  /** What the person filled in, of a question. */
+  /** The person's answers to a question. */
   content?: QuestionContent
   /** The call's arguments as the person changed them. */
   input?: Record<string, unknown>
@@ -144,7 +144,7 @@ export interface CallApproval {
   state: 'none' | 'pending' | 'answered'
   /** The call itself asks for something: that is the tool's own business. */
   readonly question?: boolean
-  /** Where its paths led when it was asked. */
+  /** Targets of its paths when it was asked. */
   readonly links?: readonly ApprovedLink[]
   /**
    * Resolves with the stored answer; on expiry, cancel or an unattended prompt with a refusal that
@@ -174,7 +174,7 @@ export interface CallClock {
   timing(): CallTiming
 }
 
-/** Where a call belongs. */
+/** Ids of a call. */
 export interface CallIds {
   sessionId: string
   userId: string
@@ -212,7 +212,7 @@ export interface CallOutput {
   stored: Promise<void>
 }
 
-/** What a tool may use while it runs. A policy passes on a changed copy. */
+/** The context of a running call. A policy passes on a changed copy. */
 export interface CallContext {
   ids: CallIds
   /**
@@ -246,7 +246,7 @@ export interface CallContext {
 
 /** A call as it was let run. */
 interface JudgedCall {
-  /** Where its paths lead; the others have no symbolic link. */
+  /** Targets of its paths; the others have no symbolic link. */
   paths?: ResolvedPaths | undefined
   /** No person was asked about it: git that only reads starts no program then. */
   unasked?: boolean
@@ -257,8 +257,8 @@ export interface PolicyCall extends ToolCall {
   clock: CallClock
   approval: CallApproval
   /**
-   * What the rules say now of the call with these arguments. Rejects when they cannot be read: then
-   * nothing may run.
+   * The current verdict on the call with these arguments. Rejects when the rules cannot be read:
+   * then nothing may run.
    */
   judge(args: Record<string, unknown>, by?: JudgedBy): Promise<Ruling>
   /**
@@ -283,7 +283,7 @@ export type Execute = (call: PolicyCall, ctx: CallContext) => AsyncGenerator<Too
 /** One concern wrapped round every call. */
 export type Policy = (next: Execute) => Execute
 
-/** How a tool is known, offered, approved and run, where that is not the default. */
+/** Name, offer, approval and run of a tool, where they are not the default. */
 export interface ToolRuns {
   /** The server's tool that it is. Absent: its id, in rules, settings and metrics, is its name. */
   as?: {
@@ -336,7 +336,7 @@ export interface ToolRuns {
   fatal?: boolean
 }
 
-/** What is shown of a call: one line, and the files it concerns, as absolute paths. */
+/** The title of a call: one line, and the files it concerns, as absolute paths. */
 export interface ToolTitle {
   title: string
   locations?: ToolLocation[]
@@ -347,7 +347,7 @@ export interface Tool<Input extends z.ZodObject = z.ZodObject> {
   name: string
   description: string
   kind: ToolKind
-  /** What it takes. A server's tool has the JSON Schema that the server gave. */
+  /** Its arguments. A server's tool has the JSON Schema that the server gave. */
   input: Input | JsonSchemaInput
   /**
    * The `data` of a completed call, as JSON; one that does not fit ends `invalid_output`. Absent:
@@ -362,8 +362,8 @@ export interface Tool<Input extends z.ZodObject = z.ZodObject> {
   /** For people, from the arguments (which may be incomplete or invalid). */
   title(args: Record<string, unknown>): string | ToolTitle
   /**
-   * What is judged before it runs, from checked arguments: command lines, files, hosts. Absent: the
-   * tool itself.
+   * Requests to judge before it runs, from checked arguments: command lines, files, hosts. Absent:
+   * the tool itself.
    */
   requests?(args: z.infer<Input>): RuleRequest[]
   /**
@@ -375,7 +375,7 @@ export interface Tool<Input extends z.ZodObject = z.ZodObject> {
   runs?: ToolRuns
 }
 
-/** As rules, settings and metrics know it: `name` for our own, `server::tool` for a server's. */
+/** The id in rules, settings and metrics: `name` for our own, `server::tool` for a server's. */
 export function idOf({ name, runs }: Pick<Tool, 'name' | 'runs'>): string {
   return runs?.as?.id ?? name
 }

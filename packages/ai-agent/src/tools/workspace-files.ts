@@ -6,7 +6,7 @@ import { ToolError } from './tool-error.ts'
 import { grouped } from './output/truncate-output.ts'
 import { saidPath } from './quoted-path.ts'
 
-/** What is at `path`, or undefined. */
+/** The entry at `path`, or undefined. */
 export async function statIfExists(files: SandboxFiles, path: string): Promise<FileStat | undefined> {
   try {
     return await files.stat(path)

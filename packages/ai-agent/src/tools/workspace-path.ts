@@ -57,7 +57,7 @@ function outside(path: string): ToolError {
   )
 }
 
-/** Where an absolute path of the workspace is shown to people and models. */
+/** The path of the workspace as people and models see it. */
 export function shownPath(relative: string): string {
   return relative === '' ? WORKSPACE : `${WORKSPACE}/${relative}`
 }

@@ -35,7 +35,7 @@ import { acquireSandbox } from '../tools/sandbox-command/sandboxed-tool-executor
 import { type CallContext, type Tool, type ToolOutcome, type ToolUpdate, defineTool } from '../tools/tool.ts'
 import { workspacePath } from '../tools/workspace-path.ts'
 
-/** Of one person, at once. */
+/** The most commands of one person at once. */
 const MOST_EXECS = 16
 const NAME = 'exec'
 /** The agent's tool whose rules hold. */
@@ -46,7 +46,7 @@ const GRACE_MS = 1_000
 const MOST_WAITING_BYTES = 1024 * 1024
 const NORMAL = 1000
 
-/** As much of a WebSocket as a command needs. */
+/** The part of a WebSocket that a command needs. */
 interface ExecSocket {
   readonly bufferedAmount: number
   send(data: Uint8Array | string, sent?: () => void): void
@@ -59,7 +59,7 @@ interface ExecParts {
   runCalls: ReturnType<typeof createScheduler>['run']
   sandbox: (userId: string, signal: AbortSignal) => Promise<Sandbox>
   rules: RuleRegistry
-  /** As of `ExternalAccess`. */
+  /** See `ExternalAccess`. */
   beyond: (sessionId: string, userId: string, rules: readonly Rule[]) => string | undefined
   /** Aborts when the agent goes. */
   leaving: AbortSignal

@@ -17,7 +17,7 @@ export interface GitBefore {
 }
 
 const TIMEOUT_MS = 4_000
-/** Of a file that is written, so that a large one does not fill the memory that /tmp is. */
+/** The most bytes of a written file, so that a large one does not fill the memory that /tmp is. */
 const MOST_WRITTEN_BYTES = 16 * 1024 * 1024
 const MOST_READ_BYTES = 8 * 1024 * 1024
 
@@ -99,7 +99,10 @@ function byRepository(
   return found
 }
 
-/** Of `git cat-file --batch`: of each object a line, and behind the line of a blob its bytes. */
+/**
+ * The output of `git cat-file --batch`: of each object a line, and after the line of a blob its
+ * bytes.
+ */
 function blobs(printed: Buffer, count: number): (Uint8Array | undefined)[] {
   let at = 0
   return Array.from({ length: count }, () => {

@@ -50,8 +50,8 @@ export class PromptChanges {
   }
 
   /**
-   * What is different now, and the diffs that are known; undefined when that is nothing, or cannot
-   * be said. `log`: of the session. Never rejects.
+   * The changed files, and the known diffs; undefined when there are none, or none can be known.
+   * `log`: of the session. Never rejects.
    */
   async settle(
     log: readonly SessionEvent[],
@@ -174,8 +174,8 @@ function textOf(bytes: Uint8Array | undefined): string | undefined {
 }
 
 /**
- * What the files that edit tools wrote held before this prompt's first edit of each, where the
- * outcome shows all of it.
+ * Content of files before this prompt's first edit of each by an edit tool, where the outcome shows
+ * all of it.
  */
 function editedBefore(log: readonly SessionEvent[], promptId: string): Map<string, string | null> {
   const before = new Map<string, string | null>()

@@ -4,7 +4,7 @@ import type { FileStat, SandboxFiles } from '@sandlot/sandbox/sandbox'
 import { pauseWhenDue } from '@sandlot/shared/node/time-slices'
 import type { FilesFound } from '@sandlot/shared/workspace/files'
 
-/** Of one search. What lies deeper, and what is hidden or installed, is looked into last. */
+/** The most entries of one search. Deep, hidden and installed folders are searched last. */
 const MOST_ENTRIES = 50_000
 const MOST_MS = 3_000
 const SIDE_BY_SIDE = 8
@@ -23,7 +23,7 @@ interface Fitting {
   entry: FileStat
   /** More is better. */
   fits: number
-  /** Of those that fit as well: less is better, then the earlier. */
+  /** Among equal matches: less is better, then the earlier. */
   orElse: number
 }
 
@@ -127,7 +127,7 @@ async function walk(files: SandboxFiles): Promise<Names> {
   return { entries, more }
 }
 
-/** Empty where it cannot be read, or has gone meanwhile. */
+/** Empty where it cannot be read, or has been removed since. */
 async function listIfThere(files: SandboxFiles, path: string): Promise<FileStat[] | 'too_large'> {
   try {
     return await files.withoutLinks.list(path)
@@ -153,7 +153,7 @@ function isAside(path: string): boolean {
   return /(^|\/)(\.[^/]+|node_modules|__pycache__)(\/|$)/.test(path)
 }
 
-/** How well a path fits, 0 for not at all: the letters in their order, better in one piece. */
+/** The quality of a path's match, 0 for none: the letters in their order, better in one piece. */
 function fitness(path: string, wanted: string): number {
   const all = path.toLowerCase()
   const name = all.slice(all.lastIndexOf('/') + 1)

@@ -19,12 +19,12 @@ import type { Log } from '../log.ts'
 import { Scrollback } from './scrollback.ts'
 import { Viewer, type ViewerSocket } from './viewer.ts'
 
-/** What a page that comes back gets to see. */
+/** Bytes for a page that reconnects. */
 const SCROLLBACK_BYTES = 256 * 1024
 /** A terminal that no page has shown for so long is ended, so that its sandbox may rest. */
 const UNWATCHED_MS = 12 * 60 * 60 * 1000
 const GRACE_MS = 1_000
-/** How long a lost stream to a sandbox is waited for. */
+/** Time to wait for a lost stream to a sandbox, in milliseconds. */
 const LOST_MS = 30_000
 const LOST_LOOK_MS = 500
 const NORMAL = 1000
@@ -38,7 +38,7 @@ interface TerminalsParts {
   acquire: (userId: string) => Promise<Sandbox>
   /** The same while there is a stream to it. */
   connected: (userId: string) => Promise<Sandbox | undefined>
-  /** As the engine knows it. */
+  /** The engine's view. */
   status: (userId: string) => Promise<{ state: SandboxState }>
   /** Aborts when the agent goes and leaves what runs. */
   leaving: AbortSignal
@@ -189,7 +189,7 @@ interface UserTerminals {
   gone: AbortController
 }
 
-/** How a terminal ended; the sandbox has gone where there is neither. */
+/** The end of a terminal; without either, its sandbox was removed. */
 type TerminalEnd = Pick<CommandExit, 'code' | 'signal'>
 
 interface TerminalContext {
@@ -282,7 +282,7 @@ class Terminal {
     for await (const { offset, data } of command.output) {
       const { start } = this.#scrollback
       this.#scrollback.push(offset, data)
-      // What is kept here stays in the sandbox too, for an agent that comes after this one.
+      // The scrollback also stays in the sandbox, for the next agent.
       if (this.#scrollback.start > start) command.acknowledge({ stdout: this.#scrollback.start })
       await this.#viewer?.caughtUp()
     }

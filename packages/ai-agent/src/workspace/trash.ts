@@ -42,7 +42,7 @@ export async function restore(files: SandboxFiles, id: string): Promise<string> 
       const code = error instanceof SandboxError ? error.code : undefined
       if (code === 'exists' && n < MOST_NAMES) continue
       if (code !== 'not_found' || made) throw error
-      // Only where it has gone meanwhile: a full disk refuses also one that exists.
+      // Only where it was removed in between: a full disk refuses also one that exists.
       await files.mkdir(parentOf(path))
       made = true
       n -= 1
@@ -70,7 +70,7 @@ export async function emptyTrash(files: SandboxFiles): Promise<void> {
   }
 }
 
-/** What is too old, and too much. */
+/** Removes entries that are too old, and the oldest while there are too many. */
 export async function purge(files: SandboxFiles): Promise<void> {
   const ids = await idsOf(files)
   const oldest = Date.now() - TRASH_DAYS * DAY_MS

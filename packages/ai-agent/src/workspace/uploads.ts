@@ -101,7 +101,7 @@ export class Uploads {
 
   #wait({ userId, upload }: UploadPiece, open: Upload): void {
     const giveUp = (): Promise<void> => this.inOrder(userId, upload, () => this.abort(userId, upload))
-    // What is left of it goes with its connection when it cannot be told.
+    // If the cancellation cannot be sent, the rest ends with its connection.
     open.timer = setTimeout(() => void giveUp().catch(() => undefined), this.#idleMs)
     open.timer.unref()
   }

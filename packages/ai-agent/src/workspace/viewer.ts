@@ -13,7 +13,7 @@ const MOST_TYPED_BYTES = 64 * 1024
 /** A message that is not one of ours. */
 const UNSUPPORTED = 1003
 
-/** As much of a WebSocket as a viewer needs. */
+/** The part of a WebSocket that a viewer needs. */
 export interface ViewerSocket {
   readonly isPaused: boolean
   send(data: Uint8Array | string): void

@@ -1,7 +1,7 @@
 /**
  * The other services on the same PostgreSQL: a sign-in that ends at one ends at all, and one of
  * them runs the work that may run once. On a file there is one service, which leads and notifies
- * nobody.
+ * no one.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { messageOf } from '@sandlot/shared/base/errors'

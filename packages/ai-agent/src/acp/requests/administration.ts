@@ -15,7 +15,7 @@ import { parseParams } from '../errors.ts'
 import type { AcpServerParts, Administration } from '../parts.ts'
 import type { ExtensionHandlers } from '../handler-context.ts'
 
-/** Who asks, an administrator; throws `forbidden`. A foreign client is the local user. */
+/** The asking user, an administrator; throws `forbidden`. A foreign client is the local user. */
 export function administrator(connection: ClientConnection, said: AgentUser): AgentUser {
   const user = connection.ours ? said : connection.user({})
   if (user.role !== 'admin') throw new SandlotError('forbidden', 'Only an administrator can do this.')

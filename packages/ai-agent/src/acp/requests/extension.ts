@@ -102,7 +102,7 @@ export function extensionRequests(parts: AcpServerParts): ExtensionHandlers {
     },
     [EXT.exportPrompt]: async ({ params, connection }) => {
       const { user, sessionId, promptId } = parseParams(exportPromptParams, params, EXT.exportPrompt)
-      // As it is now: it may grow while the record is made.
+      // Its current length: it may grow while the record is made.
       const log = await inSession(connection, user, sessionId, 'own', (session) => [...session.log])
       const frames: [string, RequestFrame][] = []
       for (const hash of framesOf(log, promptId)) {

@@ -100,7 +100,7 @@ async function answer(ask: ParsedFilesAsk, place: Place): Promise<object> {
   }
 }
 
-/** Where the path leads. Throws `forbidden` where that, or the way there, must not be. */
+/** The target of the path. Throws `forbidden` where that, or the way there, must not be. */
 async function pathOf(path: string, access: 'read' | 'write', { files, rules }: Place): Promise<string> {
   const place = await files.resolve(path)
   checkPath({ path, place, access, kind: access === 'write' ? 'edit' : 'read' }, rules)
@@ -158,7 +158,7 @@ async function read(
   return { size, modifiedAt, data: Buffer.from(bytes).toString('base64') }
 }
 
-/** Of a file that is not what its writer has read. */
+/** The file is not the version that its writer has read. */
 class FileConflict extends Error {
   readonly version: FileVersion | null
 
@@ -177,7 +177,7 @@ async function write(ask: AskOf<'write'>, { userId, files, uploads }: Place): Pr
   const begin = () => files.withoutLinks.writer(path, { isNew })
   const check = () => checkVersion(files.withoutLinks, path, version)
   try {
-    // Before bytes are sent in vain; what comes meanwhile is seen at the end.
+    // Before bytes are sent in vain; a change in between is found at the end.
     if (offset === 0 && isNew && (await statIfExists(files, path)) !== undefined) throw taken(path)
     if (offset === 0) await check()
     if (upload === undefined) {

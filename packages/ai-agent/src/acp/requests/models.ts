@@ -46,7 +46,7 @@ export function modelsRequests({ models: book, log }: AcpServerParts): Extension
   }
 }
 
-/** What became of it, never the key itself. */
+/** The change of the key, never the key itself. */
 function keyWord(apiKey: string | null | undefined): string {
   if (apiKey === undefined) return 'unchanged'
   return apiKey === null ? 'removed' : 'set'

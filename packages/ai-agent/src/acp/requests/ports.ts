@@ -22,7 +22,7 @@ export function portsRequests(parts: AcpServerParts): ExtensionHandlers {
         throw new SandlotError('not_implemented', 'There are no sandboxes here.')
       if (user.role === 'guest') throw new SandlotError('forbidden', 'Guests have no sandbox of their own.')
       return withSandboxErrors(async () => {
-        // What is stopped has nothing that listens, so it is not started.
+        // A stopped sandbox has nothing that listens, so it is not started.
         const sandbox = await shell.connected(user.id)
         if (ask.do === 'list') return { awake: sandbox !== undefined, ports: (await sandbox?.ports()) ?? [] }
         if (sandbox === undefined)

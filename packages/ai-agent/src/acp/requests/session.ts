@@ -74,7 +74,7 @@ export function addSessionRequests(app: AgentApp, context: HandlerContext): void
           begin(found, params.mcpServers)
           return { session: found, pump }
         })
-        // At the client's pace; what it asks of the session meanwhile need not wait for that.
+        // At the client's pace; its requests to the session need not wait for that.
         const seq = await pump.ready
         connection.offerCommands(session)
         return { ...settings(session, user), ...(connection.ours ? { _meta: { sandlot: { seq } } } : {}) }
@@ -124,7 +124,7 @@ export function addSessionRequests(app: AgentApp, context: HandlerContext): void
         await connection.runInOrder(params.sessionId, async () => {
           await manager.open(user, params.sessionId, 'own')
           const session = await manager.close(user.id, params.sessionId)
-          // How the calls of a prompt that this has stopped ended.
+          // The outcomes of the calls of a prompt that this has stopped.
           await connection.sentThrough(session.id, session.seq)
           connection.unfollow(session.id)
           await parts.clientServers?.leave(user.id, session.id)

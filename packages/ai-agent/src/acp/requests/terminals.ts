@@ -17,7 +17,7 @@ export function terminalsRequests(parts: AcpServerParts): ExtensionHandlers {
         throw new SandlotError('not_implemented', 'There are no terminals here.')
       if (user.role === 'guest') throw new SandlotError('forbidden', 'Guests have no sandbox of their own.')
       const { terminals, streams } = shell
-      // What is open can still be listed and closed by whom it was taken from.
+      // An open terminal can still be listed and closed by a user who lost the tool.
       if ((ask.do === 'open' || ask.do === 'attach') && !shell.mayUse(user.id, 'terminal'))
         throw new SandlotError(
           'forbidden',

@@ -7,7 +7,7 @@ import type { ExtensionHandlers } from '../handler-context.ts'
 import { withSandboxErrors } from '../sandbox-error.ts'
 
 export function watchRequests({ watches }: AcpServerParts): ExtensionHandlers {
-  /** Of connections that have asked before. */
+  /** Connections that have asked before. */
   const known = new WeakSet<object>()
   return {
     [EXT.watch]: async ({ params, connection }): Promise<object> => {

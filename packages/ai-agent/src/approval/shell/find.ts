@@ -13,7 +13,7 @@ const PRIMARIES = new Map([
   ...ONE_VALUE.split(' ').map((name) => [name, 1] as const),
 ])
 
-/** How many words belong to this one; undefined: it is none of them. */
+/** The number of words of this command's name; undefined: it is not listed. */
 export function arityOf(name: string): number | undefined {
   return PRIMARIES.get(name) ?? (/^-newer[aBcm][aBcmt]$/.test(name) ? 1 : undefined)
 }

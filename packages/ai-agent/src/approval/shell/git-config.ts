@@ -63,7 +63,10 @@ const HARMLESS_SETTING = new RegExp(
   'i',
 )
 
-/** Of `git -c`: it names no program that may lose something, and no other place. */
+/**
+ * Whether a setting of `git -c` is harmless: it names no program that may lose something, and no
+ * other place.
+ */
 export function isHarmlessSetting(setting: string): boolean {
   return HARMLESS_SETTING.test(setting)
 }

@@ -103,7 +103,7 @@ export function lossesOfGit(words: readonly ArgWord[]): readonly Loss[] {
   if (KEEPS.has(verb)) return []
   if (PRINTS.has(verb)) return rest.some(mayWrite) ? UNKNOWN : []
   if (!VERBS.has(verb)) return verb === '' ? [] : UNKNOWN
-  // What interrupts these throws away what was resolved.
+  // An interruption discards resolved conflicts.
   if (
     /^(merge|rebase|am|cherry-pick|revert)$/.test(verb) &&
     rest.length === 1 &&

@@ -88,7 +88,7 @@ function mayWrite(script: string): boolean {
   return !isPlainSedScript(script, true) && /w|(?<![a-z])[gpim\d]*e/i.test(script)
 }
 
-/** What was there under the name with the suffix is gone as well. */
+/** A file under the name with the suffix is lost as well. */
 function inPlace(files: readonly (string | undefined)[], suffix = ''): readonly Loss[] {
   if (/[*/]/.test(suffix)) return UNKNOWN
   const kept = suffix === '' ? [] : files.map((path) => path && path + suffix)
@@ -97,7 +97,7 @@ function inPlace(files: readonly (string | undefined)[], suffix = ''): readonly 
 
 /** `-i` may have a suffix, and stands in a cluster: `-pi.bak -e …`. */
 export function lossesInPlace(words: readonly ArgWord[]): readonly Loss[] {
-  // Behind these letters stands a value.
+  // A value follows these letters.
   const [suffix] = words.flatMap(({ prefix }) => /^-[^-eEmMIFrxdDV]*?i([^]*)$/.exec(prefix)?.[1] ?? [])
   if (suffix === undefined) return []
   const files = words.filter(

@@ -14,7 +14,7 @@ interface Row {
   unless: readonly string[]
 }
 
-/** What more than one program may lose. */
+/** Losses common to several programs. */
 const LOSES: Readonly<Record<string, Loses>> = {
   nothing: () => [],
   unknown: () => UNKNOWN,

@@ -9,7 +9,7 @@ import { type Loss, lost } from './loss.ts'
 import type { ShellPart } from './parts.ts'
 import { systemName } from './words.ts'
 
-/** Of each part of the line what it shows to be lost, in the order of `parts`. */
+/** The visible losses of each part of the line, in the order of `parts`. */
 export function lossesOf(parts: readonly ShellPart[], line: string): Loss[][] {
   const bases = basesOf(parts)
   return parts.map((part, at) =>
@@ -19,7 +19,7 @@ export function lossesOf(parts: readonly ShellPart[], line: string): Loss[][] {
   )
 }
 
-/** What an archive has that the line itself makes cannot be read before: all may be in it. */
+/** An archive made by the line itself cannot be read before: it may hold anything. */
 function unlessUnread(loss: Loss, before: readonly ShellPart[]): Loss {
   const [archive] = loss.paths ?? []
   if ((loss.does !== 'untars' && loss.does !== 'unzips') || archive === undefined) return loss

@@ -10,7 +10,7 @@ export type Options = string
 
 export const SORT =
   '-bdfgiMhnRrVcCmsuz -kt= reverse numeric-sort unique key= field-separator= ignore-case version-sort human-numeric-sort general-numeric-sort stable check=? merge zero-terminated ignore-leading-blanks dictionary-order month-sort'
-/** Of these the second operand is a file to write. */
+/** The second operand of these is a file to write. */
 export const UNIQ =
   '-cdDiuz -fsw= count repeated all-repeated=? unique ignore-case skip-fields= skip-chars= check-chars= zero-terminated group=?'
 export const XXD = '-abeEiupCr -cglos='
@@ -57,11 +57,14 @@ export function knownOf(options: Options): Known {
 export interface Arguments {
   /** Words that are no options. */
   others: readonly ArgWord[]
-  /** What they are; undefined: not known before it runs, and twice what may become more words. */
+  /**
+   * The operands; undefined: not known before it runs, and twice for a word that may become
+   * several.
+   */
   operands: readonly (string | undefined)[]
   /** True when one of these options is given, by letter or name. */
   has: (...names: string[]) => boolean
-  /** What is given with these options; undefined: not known before it runs. */
+  /** Values of these options; undefined: not known before it runs. */
   values: (...names: string[]) => readonly (string | undefined)[]
 }
 
@@ -69,8 +72,8 @@ interface Reading {
   /** A quoted variable and a pattern of files count as no option. */
   trusts?: boolean
   /**
-   * Where a value is missing it takes the next word for an option: what stands in for a value must
-   * not look like one.
+   * Where a value is missing it takes the next word for an option: the stand-in of a value must not
+   * look like one.
    */
   peeks?: boolean
 }

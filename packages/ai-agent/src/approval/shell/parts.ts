@@ -18,8 +18,8 @@ export type ShellPart =
   /** A redirection that reads a file. */
   | { type: 'read'; text: string; path: string | undefined }
   /**
-   * What cannot be known before it runs. Only a rule for the whole line, or for the tool, can cover
-   * it.
+   * A part that cannot be known before it runs. Only a rule for the whole line, or for the tool,
+   * can cover it.
    */
   | { type: 'unknown'; text: string; because: string }
 
@@ -30,7 +30,7 @@ export const MAX_PARTS = 500
 /** Command lines within command lines: `bash -c "bash -c …"`. */
 export const MAX_DEPTH = 8
 
-// What a program that runs others would run.
+// Commands and scripts that a program would run.
 
 /** The shell that reads a text: `sh` is a smaller one than bash. */
 export type ScriptReader = 'bash' | 'sh'
@@ -41,9 +41,9 @@ export interface Wrapped {
    * itself only reads.
    */
   effect: 'carries' | 'proven' | 'acts'
-  /** What runs, as words. */
+  /** Commands, as words. */
   commands: (readonly ArgWord[])[]
-  /** What a shell reads. */
+  /** Scripts for a shell. */
   scripts: string[]
   /** Which one; absent: the one that reads this. */
   readBy?: ScriptReader

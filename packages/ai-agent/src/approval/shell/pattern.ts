@@ -145,7 +145,7 @@ interface Escape {
   text?: true
 }
 
-/** What git has run, or trusts, because of a setting. */
+/** Settings for which git runs, or trusts, something. */
 const GIT_SETTINGS =
   /^(-c|--config=)?(core\.(pager|editor|fsmonitor|sshcommand|hookspath|askpass|gitproxy|worktree|alternaterefscommand)|diff\.external|sequence\.editor|init\.templatedir|submodule\..*\.update|interactive\.|sendemail\.|imap\.|instaweb\.|web\.|browser\.|man\.|guitool\.|hook\.|lfs\.|trailer\.|pager\.|safe\.|alias\.|include|credential\.|gpg\.|url\.|protocol\.|.*\.(textconv|command|cmd|path|program|helper|driver|clean|smudge|process|proxy|pager|uploadpack|receivepack|packobjectshook|vcs))/i
 const GIT_TRANSPORT = /^[\w+.-]+::\S*$|^ext::/i
@@ -235,9 +235,7 @@ function escapes(all: readonly ArgWord[], name: string, named: ReadonlySet<unkno
   return Object.hasOwn(ESCAPES, key) && isEscaping(words, ESCAPES[key])
 }
 
-/**
- * Which settings are meant only `git config` and `-c` tell: `git add hook.process.ts` is a file.
- */
+/** Only `git config` and `-c` take settings: `git add hook.process.ts` is a file. */
 function gitEscapes(words: readonly ArgWord[], all: readonly ArgWord[]): boolean {
   const placeOf = (name: string): number =>
     all.findIndex((word) => word.literal === name || mayBecome(word, name))

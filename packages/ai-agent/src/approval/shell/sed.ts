@@ -37,7 +37,7 @@ export function isPlainSedScript(script: string, adds = false): boolean {
   return false
 }
 
-/** What stands behind one command, or undefined when it is not a harmless one. */
+/** The text after one command, or undefined when it is not a harmless one. */
 function command(text: string): string | undefined {
   const letter = text[0] ?? ''
   if (letter === '{') return text.slice(1)
@@ -71,7 +71,7 @@ function substitution(text: string): string | undefined {
   return flags === null ? undefined : text.slice(at + flags[0].length)
 }
 
-/** Where the next delimiter stands, if every sed sees it there. */
+/** The position of the next delimiter, if every sed sees it there. */
 function endOf(text: string, from: number, delimiter: string, isRegex: boolean): number | undefined {
   for (let at = from; at < text.length; at++) {
     if (text[at] === delimiter) return at

@@ -64,7 +64,7 @@ class Reader {
     this.#readBy = before
   }
 
-  /** What is only known when all is read. */
+  /** Facts that are only known when all is read. */
   end(): void {
     // bash reads the text `([i]=v)` as source where the variable is a list already.
     if (this.#makesLists && this.#declares !== undefined)
@@ -178,7 +178,7 @@ class Reader {
       return this.#unknown(text, 'opens a network connection')
     if (word.literal !== undefined && HARMLESS_TARGETS.has(word.literal)) return
     const reads = operator === '<' || operator === '<&'
-    // What is read may be /dev/tcp/… all the same.
+    // The file may be /dev/tcp/… all the same.
     if (reads && word.literal === undefined && mayBeBelow('/dev/', word.prefix))
       return this.#unknown(text, 'reads from a place that is not known before it runs')
     const file = { text: shorten(text), path: word.literal }
@@ -232,7 +232,7 @@ class Reader {
 
 const DECLARES = new Set(['declare', 'local', 'readonly'])
 
-/** Whether what begins with `prefix` may lie below `folder`. */
+/** Whether a path with the beginning `prefix` may lie below `folder`. */
 function mayBeBelow(folder: string, prefix: string): boolean {
   return folder.startsWith(prefix) || prefix.startsWith(folder)
 }
@@ -261,8 +261,8 @@ function argumentWord(argument: Command['args'][number]): ArgWord {
 }
 
 /**
- * What a redirection gives to be read: its text, or undefined where that is not known. Nothing for
- * all others.
+ * The input of a redirection: its text, or undefined where that is not known. Nothing for all
+ * others.
  */
 function inputOf(redirect: Redirection): (string | undefined)[] {
   const { descriptor } = redirect
@@ -296,8 +296,8 @@ export function shorten(text: string): string {
   return one.length > TEXT_CHARS ? `${one.slice(0, TEXT_CHARS)}…` : one
 }
 
-// * Where `sh` reads a text otherwise than bash, as which we read everything: in a Debian
-// `[[ a > b ]]` is a program and a redirection for it, and `$'\'` ends where bash goes on.
+// Constructs that `sh` reads differently from bash, whose reading we assume: in a Debian `[[ a > b
+// ]]` is a program and a redirection for it, and `$'\'` ends where bash continues.
 
 const ONLY_IN_BASH = [
   // Quoting of its own, and what computes.
@@ -340,7 +340,7 @@ function isHarmlessSetting(name: string, value: string | undefined): boolean {
   return /^[a-z_][a-z0-9_]*$/.test(name) && name !== '_' && !READ_BY_PROGRAMS.test(name)
 }
 
-/** What is not known is not plain. A time zone has slashes; one that begins with it is a file. */
+/** An unknown value is not plain. A time zone has slashes; one that begins with one is a file. */
 function valueOf(name: string, value = ' '): string {
   return name === 'TZ' ? value.replaceAll(/(?<=\w)\//g, '') : value
 }

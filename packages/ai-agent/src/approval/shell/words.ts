@@ -3,11 +3,11 @@ import type { Word, WordPart } from 'unbash'
 
 /** One word of the source; it may become none, one or several when it runs. */
 export interface ArgWord {
-  /** As it is written. */
+  /** As written. */
   text: string
-  /** What the program gets, when that is certain. */
+  /** The argument of the program, when that is certain. */
   literal: string | undefined
-  /** What the word certainly begins with; equal to `literal` where that is known. */
+  /** The certain beginning of the word; equal to `literal` where that is known. */
   prefix: string
   /** It may become no word, or further words that begin with anything. */
   loose: boolean
@@ -60,7 +60,7 @@ export function mayBeOption(word: ArgWord): boolean {
     : word.prefix.startsWith('-')
 }
 
-/** Whether a word that is not known may turn out to be this one. */
+/** Whether an unknown word may turn out to be this one. */
 export function mayBecome({ literal, prefix }: ArgWord, text: string): boolean {
   return literal === undefined && text.startsWith(prefix)
 }
@@ -84,7 +84,7 @@ function literalOf(part: WordPart): string | undefined {
   }
 }
 
-/** Of a quoted string with an expansion in it: what stands before that. */
+/** The text before the first expansion of a quoted string. */
 function knownBeginning(part: WordPart): string {
   if (part.type === 'ProcessSubstitution') return '/dev/fd/'
   if (part.type !== 'DoubleQuoted') return ''

@@ -72,7 +72,7 @@ const SHELLS: ReadonlyMap<string, ScriptReader> = new Map([
 /** They read another language: what our parser finds in it may not be all. */
 const OTHER_SHELLS = new Set('zsh ksh mksh ksh93 fish tcsh csh pwsh nu elvish xonsh'.split(' '))
 
-/** What `words` would run beside itself; undefined when it runs nothing else that we know of. */
+/** Commands that `words` would run in turn; undefined when it runs nothing else that we know of. */
 export function unwrap(
   words: readonly ArgWord[],
   input: readonly (string | undefined)[],
@@ -80,7 +80,7 @@ export function unwrap(
   const [head, ...rest] = words
   const name = head?.literal?.split('/').at(-1) ?? ''
   const wrapped = unwrapped(name, words, rest, input)
-  // Of another folder it is another program, whatever it is called.
+  // In another folder it is another program, whatever it is called.
   return wrapped === undefined || systemName(head?.literal) !== undefined
     ? wrapped
     : { ...wrapped, effect: 'acts' }
@@ -232,7 +232,7 @@ function command(rest: readonly ArgWord[]): Wrapped {
   return inner.length === 0 ? nothing('proven') : { ...nothing('carries'), commands: [inner] }
 }
 
-/** Where the command begins, an option that replaces among those before it. */
+/** The start of the command, or a replacing option among those before it. */
 const REPLACING = `${SHAPES['xargs']?.options} -i -I=`
 
 function xargs(rest: readonly ArgWord[]): Wrapped {
@@ -263,9 +263,7 @@ function xargsReplacing(rest: readonly ArgWord[], own: readonly ArgWord[]): Wrap
 
 // ── Shells that are started with something to run ───────────────────────────────────────────────
 
-/**
- * What `-o` and `-O` may set: nothing that has a line read otherwise, or changed before it is read.
- */
+/** Options that `-o` and `-O` may set: none that changes how a line is read. */
 const SETTABLE = new Set(
   'errexit nounset xtrace verbose pipefail noclobber noglob nullglob failglob globstar dotglob nocaseglob extglob inherit_errexit'.split(
     ' ',

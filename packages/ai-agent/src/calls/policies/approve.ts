@@ -71,7 +71,7 @@ export function approve(ttlMs: number): Policy {
     }
 }
 
-/** Runs the call as its person changed it, and tells the model what they changed. */
+/** Runs the call as its person changed it, and notes the changes for the model. */
 async function* runEdited(
   next: Execute,
   call: PolicyCall,
@@ -123,10 +123,10 @@ function* linksOf({ links }: CallApproval): Generator<[string, ResolvedPath]> {
 }
 
 /**
- * Where a call leads that was allowed before a restart: as the log says, so that it is the file
- * that was meant then. A link that the log does not have is judged now. `begun`: allowed without a
- * question, so that another question refuses nothing. Throws ToolError where refusing says nothing
- * of what the call did before.
+ * Targets of a call that was allowed before a restart: from the log, so that it is the same file. A
+ * link that the log does not have is judged now. `begun`: allowed without a question, so that
+ * another question refuses nothing. Throws ToolError where a refusal means nothing for effects that
+ * the call already had.
  */
 async function* pathsAfterRestart(
   call: PolicyCall,
@@ -145,8 +145,8 @@ async function* pathsAfterRestart(
 }
 
 /**
- * Where the files lead that the call asks for, as far as `known` does not say. Undefined when it
- * asks for none.
+ * Targets of the files that the call asks for, except those in `known`. Undefined when it asks for
+ * none.
  */
 async function* resolvePaths(
   call: PolicyCall,
@@ -184,7 +184,7 @@ async function* lookAtGit(
   return await orAborted(call.judge(call.args, { paths, lost }), ctx.signal)
 }
 
-/** How far the approval of a call has come by the log. */
+/** Progress of a call's approval, by the log. */
 type Standing =
   /** Not at all: what rules and mode say now of its paths as they are named. */
   | { state: 'judged'; ruling: Ruling }

@@ -23,8 +23,8 @@ export function cache(now: () => number = () => performance.now()): Policy {
     sizeCalculation: (outcome, key) => key.length + JSON.stringify(outcome).length,
   })
   /**
-   * What a user has seen since their last change. A number is given once, so that a forgotten user
-   * finds nothing old.
+   * A number for a user's state since their last change. A number is given once, so that a
+   * forgotten user finds nothing old.
    */
   const generations = new LRUCache<string, number>({ max: MAX_USERS })
   let last = 0
@@ -42,7 +42,7 @@ export function cache(now: () => number = () => performance.now()): Policy {
         try {
           return yield* next(call, ctx)
         } finally {
-          // What was read while it ran may be from before it.
+          // A result read while it ran may be from before it.
           changed(ctx.ids.userId)
         }
       }

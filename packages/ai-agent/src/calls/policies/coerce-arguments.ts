@@ -99,7 +99,7 @@ function readAs(expected: string, text: string): unknown {
   }
 }
 
-/** As JSON writes it: `010` can be read in two ways. */
+/** Only JSON's form: `010` can be read in two ways. */
 function readNumber(text: string): unknown {
   return /^-?(?:0|[1-9]\d*)(?:\.\d+)?$/.test(text) ? parseExactly(text) : undefined
 }

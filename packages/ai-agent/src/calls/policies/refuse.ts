@@ -5,7 +5,7 @@ import type { Policy } from '../../tools/tool.ts'
 export function refuse(): Policy {
   return (next) =>
     async function* refused(call, ctx) {
-      // What ran already before a restart goes on: saying that it was not run would be untrue.
+      // A call that ran before a restart continues: a refusal would be untrue.
       const refusal = ctx.previous === undefined ? await call.refusalNow() : undefined
       if (refusal !== undefined) throw new ToolError(refusal.reason, refusal.message, { unasked: true })
       return yield* next(call, ctx)

@@ -77,7 +77,7 @@ function createSaver(limitBytes: number, append: CallOutput['save']): Saver {
   let total = 0
   let lines = 0
   let batch: { from: number; end: number; parts: Uint8Array[] } | undefined
-  /** The append under way, and the one that takes what arrives meanwhile. */
+  /** The append under way, and the one for output that arrives during it. */
   let current: Promise<undefined> = Promise.resolve(undefined)
   let following: Promise<undefined> | undefined
   let cut: Pick<OutputInfo, 'unstored'> | undefined
@@ -87,7 +87,7 @@ function createSaver(limitBytes: number, append: CallOutput['save']): Saver {
     following = undefined
     const full = batch
     batch = undefined
-    // What lacks a part already gets no later one.
+    // After a missing part, later ones are dropped.
     if (full === undefined || cut !== undefined) return
     const noRoom = await append(full.from, Buffer.concat(full.parts))
     if (noRoom !== undefined) cut = unstoredFrom(full.from, noRoom)

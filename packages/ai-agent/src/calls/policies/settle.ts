@@ -10,7 +10,8 @@ export function settle(): Policy {
       try {
         return yield* next(call, ctx)
       } catch (thrown) {
-        // A shutdown is the one end that is not an outcome: the call goes on after the next start.
+        // A shutdown is the one end that is not an outcome: the call continues after the next
+        // start.
         if (isShutdown(ctx.signal)) throw SHUTDOWN
         return outcomeOfThrown(thrown, ctx.signal, ctx.log, call.hasBegun())
       }

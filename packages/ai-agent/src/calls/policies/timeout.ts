@@ -104,8 +104,7 @@ async function* withBackstop(
   } finally {
     clearTimeout(timer)
     signal.removeEventListener('abort', onAbort)
-    // Not awaited: `return` queues behind a step that may never end. Its failure has no caller left
-    // to tell.
+    // Not awaited: `return` queues after a step that may never end. Its failure has no caller left.
     if (!finished)
       void Promise.allSettled([running.return({ status: 'failed', reason: 'interrupted', forModel: '' })])
   }

@@ -25,9 +25,9 @@ import { SerialQueue } from '@sandlot/shared/async/serial-queue'
 
 interface OAuthAccessOptions {
   url: string
-  /** Where the authorization server redirects the user to; read when a sign-in begins. */
+  /** The redirect target of the authorization server; read when a sign-in begins. */
   redirectUrl: () => Promise<string>
-  /** Where the client document is published; undefined when it cannot be fetched from outside. */
+  /** The URL of the client document; undefined when it cannot be fetched from outside. */
   documentUrl: string | undefined
   /** The client that the operator registered. */
   own: OwnClient | undefined
@@ -45,7 +45,7 @@ const LINK_MS = 600_000
 /** A link with less time left is not shown again: signing in takes a while. Milliseconds. */
 const LEFT_MS = 120_000
 /**
- * How often a user is asked for the same scopes; twice, because users can clear boxes at the
+ * The most requests to a user for the same scopes; twice, because users can clear boxes at the
  * authority.
  */
 const MAX_ASKED = 2
@@ -90,7 +90,7 @@ export class OAuthAccess implements ServerAccess {
       onUnauthorized: async ({ response }) => {
         const used = this.#refused.of(response)
         const now = await this.#tokens.current()
-        // Another call renewed it meanwhile.
+        // A concurrent call has renewed it.
         if (used !== undefined && now !== undefined && used !== now) return
         await this.#renewOrAsk(extractWWWAuthenticateParams(response))
       },

@@ -18,8 +18,8 @@ import type { Log } from '../../log.ts'
 
 interface ClientServerSignInsParts {
   /**
-   * How a user's servers are reached (`server`), and their authorities (`authority`: public
-   * addresses only).
+   * Access to a user's servers (`server`), and to their authorities (`authority`: public addresses
+   * only).
    */
   fetch?: ((userId: string) => ClientServerFetch) | undefined
   log: Log

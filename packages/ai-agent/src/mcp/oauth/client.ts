@@ -25,7 +25,7 @@ interface ClientOptions {
   own: OwnClient | undefined
   /** The only allowed authority. */
   issuer: string | undefined
-  /** Where the client document is published, for authorities that support it. */
+  /** The URL of the client document, for authorities that support it. */
   documentUrl: string | undefined
   metadata: OAuthClientMetadata
   /** A stored registration, as JSON. */
@@ -104,8 +104,8 @@ export function clientMetadata(redirectUrl: string, scope: string | undefined): 
 }
 
 /**
- * Where the client document is published; undefined when it cannot be fetched from outside.
- * `publicUrl`: the service's.
+ * The URL of the client document; undefined when it cannot be fetched from outside. `publicUrl`:
+ * the service's.
  */
 export function documentUrlOf(publicUrl: string): string | undefined {
   const { protocol, hostname } = new URL(publicUrl)

@@ -8,7 +8,7 @@ import { AddressNotAllowedError, type Fetch, boundedFetch, safeFetch } from '@sa
 
 const BOUNDS = { maxBytes: 1024 * 1024, timeoutMs: 10_000 }
 
-/** How servers that are not trusted are reached, and their authorities. */
+/** Access to servers that are not trusted, and to their authorities. */
 export interface ClientServerFetch {
   server: Fetch
   authority: Fetch

@@ -12,7 +12,7 @@ import { SerialQueue } from '@sandlot/shared/async/serial-queue'
 const flow = z.object({
   /** Identifies it; secret until the link is opened. */
   state: z.string(),
-  /** Where the user signs in. */
+  /** The sign-in page. */
   url: z.string(),
   /** The PKCE verifier. */
   verifier: z.string(),
@@ -80,7 +80,7 @@ export class Flows {
 
   /** Durable when it resolves. Evicts the oldest. */
   add(begun: Flow): Promise<void> {
-    // As it will be read: without what the end does not need.
+    // As it will be read: without members that the end does not need.
     const added = flow.parse(begun)
     return this.#queue.run(async () => this.#save([...(await this.pending()), added].slice(-MAX_LINKS)))
   }

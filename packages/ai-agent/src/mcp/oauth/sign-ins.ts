@@ -11,11 +11,11 @@ interface SignInsParts {
    * Servers that this user signs in to; they may return to one that was not used since the start.
    */
   specs: (userId: string) => readonly HttpSpec[]
-  /** How a user's own servers, and their sign-ins, are reached: they are not trusted. */
+  /** Access to a user's own servers and their sign-ins: they are not trusted. */
   ownFetch?: ((userId: string) => ClientServerFetch) | undefined
   secrets: SecretStore
   redirectUrl: string
-  /** Where the client document is published; undefined when it cannot be fetched from outside. */
+  /** The URL of the client document; undefined when it cannot be fetched from outside. */
   documentUrl: string | undefined
   log: Log
 }

@@ -120,7 +120,7 @@ export class UserTokens {
         refreshToken,
         fetchFn: this.#options.fetch,
       })
-      // A sign-in that finished meanwhile has newer ones.
+      // A sign-in that finished in between has newer ones.
       if ((await this.#read())?.tokens.refresh_token === refreshToken)
         await this.save(tokens, authority.issuer, known.tokens.scope)
       return true

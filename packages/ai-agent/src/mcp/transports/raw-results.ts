@@ -87,7 +87,7 @@ export class RawResults {
 
   /** Each event by itself, once it is whole. */
   #events(): TransformStream<string, string> {
-    /** Of an event that has begun: joined once, however small its pieces are. */
+    /** Pieces of an unfinished event: joined once, however small they are. */
     let pieces: string[] = []
     let tail = ''
     return new TransformStream({

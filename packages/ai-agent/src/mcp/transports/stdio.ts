@@ -96,7 +96,7 @@ export class StdioTransport implements ToolTransport {
     try {
       message = parseJSONRPCMessage(this.rawResults.read(line))
     } catch {
-      // Servers print greetings and stray logs: the operator sees them, and the connection goes on.
+      // Servers print greetings and stray logs: the operator sees them, and the connection stays.
       this.#options.onInvalidLine(++this.#invalidLines, line.slice(0, SHOWN))
       return
     }
@@ -129,7 +129,7 @@ export function createLineReader(maxBytes: number): LineReader {
         if (line === TOO_LONG) throw new LineTooLongError(maxBytes)
         return line.endsWith('\r') ? line.slice(0, -1) : line
       })
-      // What never ends is found before the end of its line.
+      // An endless line is found before its end.
       if (splitter.tooLong) throw new LineTooLongError(maxBytes)
       return lines.filter((line) => line !== '')
     },
@@ -179,9 +179,7 @@ export interface BytePipe {
    * Idempotent.
    */
   close(): Promise<void>
-  /**
-   * How it ended, for users: `it ended with code 1`. Call after `stdout` has ended. Never rejects.
-   */
+  /** The end, for users: `it ended with code 1`. Call after `stdout` has ended. Never rejects. */
   ending(): Promise<string>
 }
 

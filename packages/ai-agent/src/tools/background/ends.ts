@@ -7,7 +7,7 @@ import type { Sandboxes } from '@sandlot/sandbox/sandboxes'
 import { type JobState, endOf, endWords, jobState } from './job-state.ts'
 import { type Job, openJobsOf } from './jobs.ts'
 
-/** How these commands of a user stand, as far as that can be known without starting anything. */
+/** The state of these commands of a user, as far as it can be known without starting anything. */
 export type PollJobs = (
   userId: string,
   jobs: readonly Job[],
@@ -30,8 +30,8 @@ export function pollJobs(sandboxes: Pick<Sandboxes, 'status' | 'connected'>): Po
 
 /**
  * One event for each background command of the session that has ended. Costs nothing where none
- * runs. Goes on after each yield once the event is stored; only then may the sandbox forget how the
- * command ended.
+ * runs. Continues after each yield once the event is stored; only then may the sandbox forget the
+ * command's end.
  */
 export async function* takeEndedJobs(ctx: {
   /** Absent: no prompt runs. */

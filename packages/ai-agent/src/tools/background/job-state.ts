@@ -16,7 +16,7 @@ export async function jobState(sandbox: Sandbox, job: Job): Promise<JobState> {
   if (sandbox.bootId !== job.boot) return { state: 'gone' }
   const known = (await sandbox.commands()).find(({ id }) => id === job.command)
   if (known?.state === 'running') return { state: 'running' }
-  // Of one whose end was told and then lost by the store, the sandbox knows it still.
+  // If the store then lost the reported end, the sandbox still has it.
   const command = await sandbox.attach(job.command, {}, { acknowledged: !job.over })
   if (command === undefined) return { state: 'gone' }
   const exit = await command.exit
@@ -40,7 +40,7 @@ export function endOf(state: Exclude<JobState, { state: 'running' }>): {
 /** A kill is counted in the whole sandbox. */
 const OUT_OF_MEMORY = ' (the sandbox ran out of memory while it ran, so its result may be incomplete)'
 
-/** How it ended, in words for the model. */
+/** The end, in words for the model. */
 export function endWords(state: { state: 'gone' } | { state: 'ended'; exit: CommandExit }): string {
   if (state.state === 'gone') return 'ended together with its sandbox; its exit code is not known'
   const { code, signal, cause, oomKills } = state.exit

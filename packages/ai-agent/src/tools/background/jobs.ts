@@ -26,18 +26,18 @@ const backgroundData = z.object({
 })
 
 const { background } = backgroundData.shape
-/** What the call has as `data` that started one. */
+/** `data` of a call that started one. */
 export const startedData = z.strictObject({
   background: background.pick({ id: true, command: true, boot: true, line: true }).required().strict(),
 })
-/** What a call has as `data` that looked at one, or ended it. */
+/** `data` of a call that polled one, or ended it. */
 export const seenData = z.strictObject({
   background: background.pick({ id: true, next: true, ended: true }).strict(),
 })
 
 /** One background command of a session. */
 export interface Job {
-  /** As the model names it: bg1, bg2 … */
+  /** The id for the model: bg1, bg2 … */
   id: string
   /** The call that started it. */
   callId: string
@@ -69,7 +69,7 @@ export function jobsOf(events: readonly SessionEvent[]): Job[] {
     }
     if (!isOutcome(event)) continue
     const data = event.rawOutput?.data
-    // Of a long log most are not about any: not worth a parse.
+    // In a long log most are about none: not worth a parse.
     if (typeof data !== 'object' || data === null || !('background' in data)) continue
     const read = backgroundData.safeParse(data)
     if (!read.success) continue
@@ -109,7 +109,7 @@ export function nextJobId(events: readonly SessionEvent[]): string {
   return `bg${jobsOf(events).length + 1}`
 }
 
-/** Where its output is, relative to the workspace. */
+/** The path of its output, relative to the workspace. */
 export function logPath(command: string): string {
   return `.tool-outputs/${command}.txt`
 }

@@ -24,7 +24,7 @@ interface LogSearch extends AsyncDisposable {
  */
 export function createLogSearch(read: ReadBytes, from: number, pattern: string, room: PageRoom): LogSearch {
   const matcher = createLineMatcher(pattern, false)
-  /** Where the first line begins that was not whole yet. */
+  /** The start of the first incomplete line. */
   let begin = from
   let seen: number | undefined
   return {

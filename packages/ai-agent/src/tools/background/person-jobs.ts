@@ -7,7 +7,7 @@ import { type SessionEvent, metaOf } from '@sandlot/shared/chat/events'
 import type { SessionReader } from '@sandlot/storage/sessions/store'
 import { jobsOf, logPath } from './jobs.ts'
 
-/** What is read of an output. */
+/** Bytes of an output that are read. */
 const TAIL_BYTES = 16 * 1024
 /** Chats that are looked through for the start of a command: a job lives for a day at most. */
 const MOST_SESSIONS = 50
@@ -64,7 +64,7 @@ export class PersonJobs {
     const sandbox = await this.#sandboxOf(userId, id)
     const command = await sandbox.attach(id)
     if (command === undefined) return
-    // Awaited below; a sandbox that goes away meanwhile must not be an unhandled rejection.
+    // Awaited below; a sandbox that ends in between must not be an unhandled rejection.
     void Promise.allSettled([command.exit])
     await command.cancel(GRACE_MS)
     await orAborted(command.exit, AbortSignal.timeout(PATIENCE_MS))

@@ -29,7 +29,7 @@ const input = z.strictObject({
     .default(MAX_PAGE_LINES)
     .describe('How many lines to read at most: a page has as many as fit.'),
 })
-/** Of a page of text, or of an image. */
+/** The result: a page of text, or an image. */
 const output = z.union([
   z.strictObject({
     path: z.string(),
@@ -50,7 +50,7 @@ const output = z.union([
 const RANGE_BYTES = 256 * 1024
 /** A file up to this size is read at once, and its content remembered by its hash. */
 const WHOLE_BYTES = 2 * 1024 * 1024
-/** How far into a file lines are counted. */
+/** Bytes of a file in which lines are counted. */
 const MAX_SCAN_BYTES = 64 * 1024 * 1024
 
 export const readFile = defineTool({

@@ -123,7 +123,7 @@ function matchesOf(job: Job, from: number, { state, size, matches }: Seen): Tool
   return ended(job, state, [text, stateWords(state, size)].join('\n'))
 }
 
-/** What is new, or its end where that is more than a page. */
+/** The new output, or its end where that is more than a page. */
 async function pageOf(
   sandbox: Sandbox,
   job: Job,

@@ -92,8 +92,8 @@ export const readToolOutput = defineTool({
 })
 
 /**
- * What is stored of a call, or else what the model was told. @throws ToolError for a call that
- * there was not.
+ * The stored output of a call, or else the text for the model. @throws ToolError for a call that
+ * does not exist.
  */
 async function outputOf(
   callId: string,

@@ -51,7 +51,7 @@ const input = z.strictObject({
       'Return at once and let it go on, for servers and long jobs: read_output shows what it prints, stop ends it.',
     ),
 })
-/** What it used up, as measured in the sandbox; or what goes on in the background. */
+/** Resource use, as measured in the sandbox; or the command that runs on in the background. */
 const output = z
   .union([
     z.strictObject({
@@ -122,8 +122,8 @@ function shellOutcome(result: CommandResult): ToolOutcome {
 }
 
 /**
- * Programs tell it in words of their own, often without the host: the model must know what to ask
- * for.
+ * Programs report it in words of their own, often without the host: the model needs the host to ask
+ * for it.
  */
 function refusedNotice(refused: readonly RefusedHost[]): string {
   if (refused.length === 0) return ''
@@ -151,7 +151,7 @@ function endOf(result: CommandResult): string {
     : `The command succeeded (exit code 0) and printed ${grouped(bytes)} bytes, none of which can be seen.`
 }
 
-/* Starts a command that goes on after its call, at most once whatever crashes, as every command. */
+/* Starts a command that outlives its call, at most once whatever crashes, as every command. */
 
 /** Bytes of its output that are kept, all in the workspace. */
 const LOG_BYTES = 64 * 1024 * 1024
@@ -185,7 +185,7 @@ async function* startInBackground(
     policy: { kind: 'cut', head: 0, tail: 0 },
     spool: { afterBytes: 0, maxBytes: LOG_BYTES },
   })
-  // How it ended is asked for on request.
+  // Its end is read on request.
   void Promise.allSettled([running.exit])
 
   const id = nextJobId(ctx.events())

@@ -43,7 +43,7 @@ export const stop = defineTool({
     yield { type: 'started' }
     await command.cancel(GRACE_MS)
     const exit = await orAborted(command.exit, ctx.signal)
-    // It may have come to its own end meanwhile.
+    // It may have ended by itself in between.
     const forModel =
       exit.cause === 'cancel'
         ? `Stopped ${job.id} (${job.line}) and everything it had started${stoppedWords(exit)}.`

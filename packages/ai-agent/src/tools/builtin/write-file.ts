@@ -56,7 +56,7 @@ export const writeFile = defineTool({
   },
 })
 
-/** What the file held, when it can be shown as text. */
+/** The file's previous content, when it can be shown as text. */
 async function oldContent(
   files: SandboxFiles,
   path: string,

@@ -18,9 +18,9 @@ const SPECIAL = /[\0-\x08\x0b-\x1f\x7f-\x9f]/
 const CONTROLS = /[\0-\x08\x0b-\x1f\x7f-\x9f]/g
 
 interface TerminalCleaner {
-  /** What can be said for sure after this piece. */
+  /** The certain text after this piece. */
   push(text: string): string
-  /** What remains. */
+  /** The rest. */
   end(): string
 }
 
@@ -79,7 +79,7 @@ function saysAnything(part: string): boolean {
   return cleanLine(part) !== ''
 }
 
-/** What a progress line shows at its end: the last part that says anything. */
+/** The final text of a progress line: the last part that is not empty. */
 function lastVisible(line: string): string {
   const parts = line.split('\r')
   return parts.findLast((part) => part !== '') ?? ''

@@ -72,7 +72,7 @@ export function createCommandOutput(ctx: CallContext, live: LiveOutput): Command
   return {
     position: () => position,
     async add(offset, bytes, stored) {
-      // What was read before a reconnect comes again; what lies beyond the stored part may be
+      // After a reconnect, bytes read before arrive again; bytes after the stored part may be
       // missing after a restart.
       const fresh = offset < position ? bytes.subarray(position - offset) : bytes
       if (fresh.length === 0) return
@@ -118,7 +118,7 @@ export function createCommandOutput(ctx: CallContext, live: LiveOutput): Command
   }
 }
 
-/** What was printed had been acknowledged to the sandbox, and the store lost it. */
+/** The output had been acknowledged to the sandbox, and the store lost it. */
 function goneNotice(kept: number, bytes: number, file: string | undefined): string {
   const what = kept === 0 ? 'The output' : `The output from byte ${grouped(kept)} on`
   const where =

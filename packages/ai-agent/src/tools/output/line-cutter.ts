@@ -15,7 +15,7 @@ export interface CutLine {
 interface LineCutter {
   /** The lines that end in this piece. */
   push(piece: string): CutLine[]
-  /** What comes after the last line break, if anything. */
+  /** The text after the last line break, if any. */
   end(): CutLine | undefined
 }
 

@@ -2,7 +2,7 @@
 import type { CutLine } from './line-cutter.ts'
 import { type ResultLimits, grouped } from './truncate-output.ts'
 
-/** How many lines a caller may ask for at once; a page has what fits. */
+/** The most lines that a caller may request at once; a page has as many as fit. */
 export const MAX_PAGE_LINES = 20_000
 /** Characters that are shown of one line, where a page has room for them. */
 const MAX_LINE_CHARS = 2_000
@@ -12,11 +12,11 @@ const LINE_WORDS_CHARS = 100
 const NOTICE_CHARS = 400
 const NOTICE_LINES = 4
 
-/** What a page may have, so that it is one result with its notice. */
+/** Limits of a page, so that it is one result with its notice. */
 export interface PageRoom {
   chars: number
   lines: number
-  /** Of one line, so that a page has at least one. */
+  /** The most characters of one line, so that a page has at least one. */
   lineChars: number
 }
 

@@ -77,8 +77,8 @@ export function createLiveOutput(): LiveOutput {
 }
 
 /**
- * How many bytes at the beginning of `bytes` are whole UTF-8 characters (broken ones count as
- * whole).
+ * The number of bytes at the beginning of `bytes` that are whole UTF-8 characters (broken ones
+ * count as whole).
  */
 function wholeCharacters(bytes: Uint8Array): number {
   for (let back = 1; back <= Math.min(3, bytes.length); back++) {

@@ -13,7 +13,7 @@ import { grouped } from './truncate-output.ts'
 export type ReadBytes = (from: number, to: number) => Promise<Uint8Array>
 
 const RANGE_BYTES = 256 * 1024
-/** How far lines are counted. */
+/** Bytes of a file in which lines are counted. */
 const MAX_SCAN_BYTES = 64 * 1024 * 1024
 
 interface LineSearch {

@@ -5,7 +5,7 @@
 import { newlinesInText } from './count-newlines.ts'
 import { safeCut, safeStart } from './ansi-text.ts'
 
-/** What the model reads of one result (`SANDLOT_RESULT_CHARS`, `SANDLOT_RESULT_LINES`). */
+/** Limits of one result for the model (`SANDLOT_RESULT_CHARS`, `SANDLOT_RESULT_LINES`). */
 export interface ResultLimits {
   /** UTF-16 code units. */
   chars: number
@@ -40,7 +40,7 @@ interface TruncateOptions {
    * The call under which the whole text is stored, to name in the notice where there is no file.
    */
   callId?: string
-  /** What the whole was before it was cleaned, for the notice. Default: counted from the text. */
+  /** The size before cleaning, for the notice. Default: counted from the text. */
   whole?: { bytes: number; lines: number }
 }
 
@@ -155,7 +155,7 @@ function positionAfterLines(text: string, lines: number): number {
 }
 
 /**
- * Where the last `lines` lines begin. A line break at the very end ends the last line and begins
+ * The start of the last `lines` lines. A line break at the very end ends the last line and begins
  * none.
  */
 function positionBeforeLines(text: string, lines: number): number {

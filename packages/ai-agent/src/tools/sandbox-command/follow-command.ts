@@ -30,9 +30,7 @@ const PASSING: ReadonlySet<SandboxErrorCode> = new Set([
   'cancelled',
 ])
 
-/**
- * How the following of a command ended: with its end, or because it could not be reached any more.
- */
+/** The result of following a command: its end, or the loss of its sandbox. */
 export interface Followed {
   command: RunningCommand
   end: { exit: CommandExit } | { lost: SandboxError }
@@ -65,7 +63,7 @@ export async function followToEnd(
           if (!detach.aborted) await command.cancel(GRACE_MS)
           throw error
         }
-        // What breaks again without any progress has as long as a sandbox lives without us.
+        // Retries without any progress end after the time for which a sandbox lives without us.
         tries = output.position() > lostAt ? 0 : tries + 1
         if (tries === 0) since = performance.now()
         lostAt = output.position()

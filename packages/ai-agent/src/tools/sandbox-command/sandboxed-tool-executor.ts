@@ -26,7 +26,7 @@ interface SandboxCommand {
    */
   cwd?: string
   /**
-   * Goes on where the last such command of this chat session stopped: its directory and exported
+   * Continues in the state of this chat session's last such command: its directory and exported
    * variables, as long as the sandbox is not stopped. Of several at once the last one to end wins.
    */
   inSession?: boolean
@@ -34,16 +34,16 @@ interface SandboxCommand {
   env?: Readonly<Record<string, string>>
   /** It changes nothing: one whose end is not known can be made again. */
   readOnly?: true
-  /** As in `truncateToolOutput`. */
+  /** See `truncateToolOutput`. */
   headShare?: number
 }
 
-/** How a command ended, and what of its output the model and the screen get. */
+/** The end of a command, and the parts of its output for the model and the screen. */
 export type CommandResult = FinishedOutput & {
   usage?: CommandUsage
-  /** What it asked for on the network and did not get. */
+  /** Hosts that it requested and that were refused. */
   refusedHosts?: readonly RefusedHost[]
-  /** What of its session was not as expected, one plain sentence each. */
+  /** Deviations of its session from the expected state, one plain sentence each. */
   notes?: readonly string[]
 } & (
     | { status: 'completed'; exit: ExitInfo }
@@ -60,7 +60,8 @@ interface CommandUsage {
 
 const SLOW_SANDBOX_MS = 300
 /**
- * A file of the whole output: from where the model’s text is cut, as far as the sandbox can tell.
+ * A file of the whole output: from the offset at which the model’s text is cut, as far as the
+ * sandbox can tell.
  */
 const SPOOL = { afterBytes: 128 * 1024, maxBytes: 16 * 1024 * 1024 }
 /** The stream went, or another controller has taken it over for a moment. */
@@ -96,7 +97,7 @@ async function* runUntil(
   request: SandboxCommand,
   ctx: CallContext,
 ): AsyncGenerator<ToolUpdate, CommandResult> {
-  // What an earlier process started may run on while its sandbox cannot be reached.
+  // A command of an earlier process may run on while its sandbox is unreachable.
   const sandbox = yield* acquireSandbox(
     ctx,
     ctx.previous === undefined ? undefined : () => whileLeased(async (found) => found, ctx, { detach }),
@@ -257,7 +258,7 @@ async function finishedResult(
   }
 }
 
-/** What the next command, or this one, does not find as it was left. */
+/** Parts of the session's state that were lost, before this command or after it. */
 function notesOf(command: RunningCommand, exit: CommandExit, folder: string | undefined): string[] {
   return [
     ...(command.moved
