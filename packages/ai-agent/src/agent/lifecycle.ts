@@ -58,25 +58,7 @@ export function lifecycleOf(config: AgentConfig, log: Log, running: Running): Ag
     await leave()
   }
   return {
-    async resume() {
-      retention.start()
-      if (replica !== undefined)
-        return replica.begin({
-          resume: (userIds) => manager.resumeOf(userIds),
-          release: (userId) => manager.releaseOf(userId),
-        })
-      const unfinished = (await store.unfinished()).filter(({ waiting }) => waiting === 0)
-      await line.restore(
-        unfinished.map(({ runningPromptId, userId }) => ({
-          promptId: runningPromptId ?? '',
-          person: userId,
-        })),
-      )
-      const resumed = await manager.resumeUnfinished()
-      const run = new Set((await manager.runningPrompts('')).map(({ promptId }) => promptId))
-      line.keepOnly((promptId) => run.has(promptId))
-      return resumed
-    },
+    resume: () => resumePrompts(running),
     drain: async () => replica?.drain(),
     async endUnfinished() {
       await replica?.begin({ resume: () => Promise.resolve(0), release: () => Promise.resolve() })
@@ -87,4 +69,26 @@ export function lifecycleOf(config: AgentConfig, log: Log, running: Running): Ag
     interrupt,
     leave,
   }
+}
+
+/** Starts the schedules and resumes unfinished prompts. Returns their number. */
+async function resumePrompts({ kept, manager, retention, line }: Running): Promise<number> {
+  const { store, replica } = kept
+  retention.start()
+  if (replica !== undefined)
+    return replica.begin({
+      resume: (userIds) => manager.resumeOf(userIds),
+      release: (userId) => manager.releaseOf(userId),
+    })
+  const unfinished = (await store.unfinished()).filter(({ waiting }) => waiting === 0)
+  await line.restore(
+    unfinished.map(({ runningPromptId, userId }) => ({
+      promptId: runningPromptId ?? '',
+      person: userId,
+    })),
+  )
+  const resumed = await manager.resumeUnfinished()
+  const run = new Set((await manager.runningPrompts('')).map(({ promptId }) => promptId))
+  line.keepOnly((promptId) => run.has(promptId))
+  return resumed
 }

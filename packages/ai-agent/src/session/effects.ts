@@ -5,6 +5,7 @@
 import { setImmediate as afterThis } from 'node:timers/promises'
 import {
   isOutcome,
+  type OutcomeEvent,
   metaOf,
   sandlotEventOf,
   type EventGroup,
@@ -70,38 +71,12 @@ function noticesOf(event: SessionEvent, { userId, toolOf, promptAuthor }: Effect
   return [{ userId: author, kind: 'ended', ref: metaOf(event).promptId ?? '' }]
 }
 
-function effectsOfOne(event: SessionEvent, { userId, model, toolOf }: EffectsContext): Effects {
+function effectsOfOne(event: SessionEvent, context: EffectsContext): Effects {
   const meta = metaOf(event)
   const promptId = meta.promptId ?? ''
   if (event.sessionUpdate === 'current_mode_update') return { mode: event.currentModeId }
-  if (event.sessionUpdate === 'usage_update') {
-    // Without counts it only says how full the window is.
-    if (meta.usage === undefined) return {}
-    const { input = 0, output = 0, cached = 0, reasoning = 0 } = meta.usage
-    const cost = meta.cost === undefined ? {} : { cost: meta.cost }
-    const tokens = { input, output, cached, reasoning, ...cost }
-    return { usage: { promptId, model: meta.model ?? model, ...tokens, at: meta.at } }
-  }
-  if (isOutcome(event)) {
-    const { outputInfo, timing } = meta
-    const callId = event.toolCallId
-    return {
-      outcome: {
-        promptId,
-        callId,
-        tool: toolOf(callId).slice(0, MAX_NAME_CHARS),
-        status: event.status === 'completed' ? 'completed' : 'failed',
-        reason: failureOf(meta),
-        runMs: timing?.runMs ?? 0,
-        waitMs: timing?.waitMs ?? 0,
-        outputBytes: outputInfo?.bytes,
-        at: meta.at,
-      },
-      ...(outputInfo === undefined
-        ? {}
-        : { output: { callId, totalBytes: outputInfo.bytes, lines: outputInfo.lines } }),
-    }
-  }
+  if (event.sessionUpdate === 'usage_update') return usageEffects(event, context)
+  if (isOutcome(event)) return outcomeEffects(event, context)
   if (event.sessionUpdate === 'session_info_update' && typeof event.title === 'string')
     return { title: event.title }
 
@@ -112,7 +87,13 @@ function effectsOfOne(event: SessionEvent, { userId, model, toolOf }: EffectsCon
         runningPromptId: promptId,
         ...(happened.requestId === undefined
           ? {}
-          : { submission: { userId: meta.author?.id ?? userId, requestId: happened.requestId, promptId } }),
+          : {
+              submission: {
+                userId: meta.author?.id ?? context.userId,
+                requestId: happened.requestId,
+                promptId,
+              },
+            }),
       }
     case 'prompt_ended':
       return { runningPromptId: null, ended: { reason: happened.reason, at: meta.at } }
@@ -131,6 +112,37 @@ function effectsOfOne(event: SessionEvent, { userId, model, toolOf }: EffectsCon
       }
     default:
       return {}
+  }
+}
+
+function usageEffects(event: SessionEvent, { model }: EffectsContext): Effects {
+  const { usage, cost, promptId = '', at, model: answeredBy = model } = metaOf(event)
+  // Without counts it only reports the size of the context.
+  if (usage === undefined) return {}
+  const { input = 0, output = 0, cached = 0, reasoning = 0 } = usage
+  const tokens = { input, output, cached, reasoning, ...(cost === undefined ? {} : { cost }) }
+  return { usage: { promptId, model: answeredBy, ...tokens, at } }
+}
+
+function outcomeEffects(event: OutcomeEvent, { toolOf }: EffectsContext): Effects {
+  const meta = metaOf(event)
+  const { outputInfo, timing, promptId = '', at } = meta
+  const callId = event.toolCallId
+  return {
+    outcome: {
+      promptId,
+      callId,
+      tool: toolOf(callId).slice(0, MAX_NAME_CHARS),
+      status: event.status === 'completed' ? 'completed' : 'failed',
+      reason: failureOf(meta),
+      runMs: timing?.runMs ?? 0,
+      waitMs: timing?.waitMs ?? 0,
+      outputBytes: outputInfo?.bytes,
+      at,
+    },
+    ...(outputInfo === undefined
+      ? {}
+      : { output: { callId, totalBytes: outputInfo.bytes, lines: outputInfo.lines } }),
   }
 }
 

@@ -1,8 +1,11 @@
 /** `session/prompt`, pending until the prompt has ended, and `session/cancel`. */
-import { type AgentApp, methods } from '@agentclientprotocol/sdk'
+import { type AgentApp, methods, type PromptRequest, type PromptResponse } from '@agentclientprotocol/sdk'
 import { EXT, foreignPromptMeta, promptMeta, typingParams } from '@sandlot/shared/acp/meta'
+import type { AgentUser } from '@sandlot/shared/account/agent-user'
 import { SandlotError, messageOf } from '@sandlot/shared/base/errors'
 import { newId } from '@sandlot/shared/base/ids'
+import type { OnError } from '@sandlot/shared/chat/sandlot-event'
+import type { z } from 'zod'
 import { takesImages } from '../../model/model.ts'
 import { promptContent } from '../prompt-content.ts'
 import { parseParams } from '../errors.ts'
@@ -19,71 +22,7 @@ export function addPromptRequests(app: AgentApp, context: HandlerContext): void 
   app
     .onRequest(
       methods.agent.session.prompt,
-      handled(async ({ params, signal }) => {
-        const { connection } = context
-        const user = connection.user(params._meta)
-        const meta = connection.meta(promptMeta, params._meta)
-        const foreign = connection.ours
-          ? undefined
-          : parseParams(foreignPromptMeta, params._meta ?? {}, '_meta')
-        const onError = meta?.onError ?? foreign?.sandlot?.onError
-        const { text, images } = promptContent(params.prompt, parts.takesImages)
-        const begun = await connection.runInOrder(params.sessionId, async () => {
-          const { session, access } = await manager.open(user, params.sessionId, 'take_part')
-          // One of before they were a guest.
-          if (user.role === 'guest' && access === 'owner')
-            throw new SandlotError('forbidden', GUEST_HAS_NO_CHATS)
-          if (images.length > 0) refuseImages(session, meta?.whenBusy)
-          connection.ensureFollowed(session, user, access)
-          await connection.sendFirstNotifications(session)
-          const command = connection.ours ? undefined : await beginSlashCommand(session, text, parts)
-          if (command !== undefined) return command
-          const messageId = newId('m')
-          connection.suppressEcho(session.id, messageId)
-          const accepted = await manager.promptBy(user, session.id, text, {
-            messageId,
-            images,
-            requestId: meta?.requestId,
-            whenBusy: meta?.whenBusy,
-            unattended: meta?.unattended,
-            onError,
-            follows: meta?.follows,
-            modeCeiling:
-              access === 'owner' ? user.modeCeiling : parts.modeCeilingOf?.(session.userId, undefined),
-          })
-          return { session, accepted }
-        })
-        if ('result' in begun) {
-          await connection.messages.sendText(params.sessionId, await begun.result)
-          return { stopReason: 'end_turn' as const }
-        }
-        const { session, accepted } = begun
-        await connection.accepted(accepted.sessionId, accepted.promptId, meta?.requestId)
-        // `$/cancel_request` stops this request's prompt and nothing else; a disconnect stops
-        // nothing.
-        const stop = (): void => {
-          if (connection.closed.aborted) return
-          session
-            .cancelPrompt(accepted.promptId)
-            .catch((error: unknown) => log.warn({ error: messageOf(error) }, 'a prompt could not be stopped'))
-        }
-        signal.addEventListener('abort', stop, { once: true })
-        // A request that was cancelled while it was being stored fires no event.
-        if (signal.aborted) stop()
-        try {
-          const end = await accepted.done
-          // The answer comes behind the last update of the prompt.
-          await connection.sentThrough(accepted.sessionId, end.seq)
-          const { stopReason, promptId, reason } = end
-          // Clients that use `onError` get the reason too; others get what the protocol has.
-          if (!connection.ours)
-            return { stopReason, ...(onError === undefined ? {} : { _meta: { sandlot: { reason } } }) }
-          const duplicate = accepted.duplicate ? { duplicate: true } : {}
-          return { stopReason, _meta: { sandlot: { promptId, reason, ...duplicate } } }
-        } finally {
-          signal.removeEventListener('abort', stop)
-        }
-      }),
+      handled(({ params, signal }) => answerPrompt(context, params, signal)),
     )
     .onNotification(methods.agent.session.cancel, async ({ params }) => {
       const { connection } = context
@@ -109,6 +48,88 @@ export function addPromptRequests(app: AgentApp, context: HandlerContext): void 
         log.warn({ sessionId: data.sessionId, error: messageOf(error) }, 'a sign of typing had no effect')
       }
     })
+}
+
+interface AskedPrompt {
+  user: AgentUser
+  meta: z.infer<typeof promptMeta> | undefined
+  onError: OnError | undefined
+}
+
+/** Resolves when the prompt has ended. */
+async function answerPrompt(
+  context: HandlerContext,
+  params: PromptRequest,
+  signal: AbortSignal,
+): Promise<PromptResponse> {
+  const { connection, parts } = context
+  const user = connection.user(params._meta)
+  const meta = connection.meta(promptMeta, params._meta)
+  const foreign = connection.ours ? undefined : parseParams(foreignPromptMeta, params._meta ?? {}, '_meta')
+  const onError = meta?.onError ?? foreign?.sandlot?.onError
+  const begun = await beginPrompt(context, params, { user, meta, onError })
+  if ('result' in begun) {
+    await connection.messages.sendText(params.sessionId, await begun.result)
+    return { stopReason: 'end_turn' as const }
+  }
+  const { session, accepted } = begun
+  await connection.accepted(accepted.sessionId, accepted.promptId, meta?.requestId)
+  // `$/cancel_request` stops this request's prompt and nothing else; a disconnect stops nothing.
+  const stop = (): void => {
+    if (connection.closed.aborted) return
+    session
+      .cancelPrompt(accepted.promptId)
+      .catch((error: unknown) => parts.log.warn({ error: messageOf(error) }, 'a prompt could not be stopped'))
+  }
+  signal.addEventListener('abort', stop, { once: true })
+  // A request that was cancelled while it was being stored fires no event.
+  if (signal.aborted) stop()
+  try {
+    const end = await accepted.done
+    // The answer comes after the last update of the prompt.
+    await connection.sentThrough(accepted.sessionId, end.seq)
+    const { stopReason, promptId, reason } = end
+    // Clients that use `onError` get the reason too; others get what the protocol has.
+    if (!connection.ours)
+      return { stopReason, ...(onError === undefined ? {} : { _meta: { sandlot: { reason } } }) }
+    const duplicate = accepted.duplicate ? { duplicate: true } : {}
+    return { stopReason, _meta: { sandlot: { promptId, reason, ...duplicate } } }
+  } finally {
+    signal.removeEventListener('abort', stop)
+  }
+}
+
+/** Stores the prompt, or begins the slash command that it is. */
+async function beginPrompt(
+  { connection, parts }: HandlerContext,
+  params: PromptRequest,
+  { user, meta, onError }: AskedPrompt,
+) {
+  const { manager } = parts
+  const { text, images } = promptContent(params.prompt, parts.takesImages)
+  return connection.runInOrder(params.sessionId, async () => {
+    const { session, access } = await manager.open(user, params.sessionId, 'take_part')
+    // One of before they were a guest.
+    if (user.role === 'guest' && access === 'owner') throw new SandlotError('forbidden', GUEST_HAS_NO_CHATS)
+    if (images.length > 0) refuseImages(session, meta?.whenBusy)
+    connection.ensureFollowed(session, user, access)
+    await connection.sendFirstNotifications(session)
+    const command = connection.ours ? undefined : await beginSlashCommand(session, text, parts)
+    if (command !== undefined) return command
+    const messageId = newId('m')
+    connection.suppressEcho(session.id, messageId)
+    const accepted = await manager.promptBy(user, session.id, text, {
+      messageId,
+      images,
+      requestId: meta?.requestId,
+      whenBusy: meta?.whenBusy,
+      unattended: meta?.unattended,
+      onError,
+      follows: meta?.follows,
+      modeCeiling: access === 'owner' ? user.modeCeiling : parts.modeCeilingOf?.(session.userId, undefined),
+    })
+    return { session, accepted }
+  })
 }
 
 /** Throws `bad_request` when a model that the message goes to takes no images. */

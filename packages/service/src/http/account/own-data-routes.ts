@@ -16,7 +16,7 @@ import { readBody, requireCaller, requireSignIn } from '../request.ts'
 
 /** `/api/export`, `/api/account/delete` */
 export function ownDataRoutes(parts: Parts): Hono<AppEnv> {
-  const { accounts, limits, log, removals, sessions } = parts
+  const { accounts, sessions } = parts
   const exporting = new Set<string>()
   return new Hono<AppEnv>()
     .get('/export', requireCaller(parts), async (c) => {
@@ -54,27 +54,30 @@ export function ownDataRoutes(parts: Parts): Hono<AppEnv> {
         throw error
       }
     })
-    .post('/account/delete', requireCaller(parts), async (c) => {
-      const caller = requireSignIn(c)
-      const { id, email } = caller.account
-      const said = await readBody(c, deleteAccountRequest)
-      if (said.email.trim().toLowerCase() !== email.toLowerCase())
-        throw new SandlotError('bad_request', 'This is not the address of your account.')
-      if (await accounts.external.hasPassword(id)) {
-        const given = said.password
-        if (given === undefined || given === '')
-          throw new SandlotError('forbidden', 'Type your password as well.')
-        // A stolen sign-in must not allow guessing it.
-        await limits.signIn({ address: c.var.address, email }, () => accounts.checkPassword(id, given))
-      }
-      const line = { ...actorOf(caller), what: 'person_removed' } as const
-      await removals.remove(id, 'purge', line)
-      log.info({ user: id }, 'ended their own account')
-      c.set('caller', { ...caller, setCookies: [] })
-      for (const ended of (await accounts.signOut(c.req.header('cookie') ?? '')).setCookies)
-        c.header('set-cookie', ended, { append: true })
-      return c.body(null, 204)
-    })
+    .post('/account/delete', requireCaller(parts), (c) => deleteAccount(parts, c))
+}
+
+/** Removes the caller's account after a check of address and password. Throws `bad_request`, `forbidden`. */
+async function deleteAccount({ accounts, limits, log, removals }: Parts, c: Ctx): Promise<Response> {
+  const caller = requireSignIn(c)
+  const { id, email } = caller.account
+  const said = await readBody(c, deleteAccountRequest)
+  if (said.email.trim().toLowerCase() !== email.toLowerCase())
+    throw new SandlotError('bad_request', 'This is not the address of your account.')
+  if (await accounts.external.hasPassword(id)) {
+    const given = said.password
+    if (given === undefined || given === '')
+      throw new SandlotError('forbidden', 'Type your password as well.')
+    // A stolen sign-in must not allow guessing it.
+    await limits.signIn({ address: c.var.address, email }, () => accounts.checkPassword(id, given))
+  }
+  const line = { ...actorOf(caller), what: 'person_removed' } as const
+  await removals.remove(id, 'purge', line)
+  log.info({ user: id }, 'ended their own account')
+  c.set('caller', { ...caller, setCookies: [] })
+  for (const ended of (await accounts.signOut(c.req.header('cookie') ?? '')).setCookies)
+    c.header('set-cookie', ended, { append: true })
+  return c.body(null, 204)
 }
 
 async function factsOf({ accounts }: Parts, userId: string): Promise<Record<string, unknown>> {

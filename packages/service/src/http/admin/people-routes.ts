@@ -5,11 +5,11 @@ import type { UserList } from '@sandlot/shared/account/api'
 import { SandlotError } from '@sandlot/shared/base/errors'
 import { Hono } from 'hono'
 import { actorOf, userOf } from '../../auth/agent-user.ts'
-import type { AppEnv, Parts } from '../context.ts'
+import type { AppEnv, Ctx, Parts } from '../context.ts'
 import { administratorsOnly, readBody, requireCaller } from '../request.ts'
 
 export function peopleRoutes(parts: Parts): Hono<AppEnv> {
-  const { accounts, removals, sockets, log } = parts
+  const { accounts, sockets, log } = parts
   const whoIs = async (id: string) => {
     const found = (await accounts.listUsers()).find((user) => user.id === id)
     return found === undefined ? { id } : userOf(found)
@@ -50,26 +50,27 @@ export function peopleRoutes(parts: Parts): Hono<AppEnv> {
       log.info({ user: id, by: c.var.caller.account.id }, 'removed a second factor')
       return c.body(null, 204)
     })
-    .delete('/:id', async (c) => {
-      const id = c.req.param('id')
-      const data = removedData.safeParse(c.req.query('data'))
-      if (!data.success)
-        throw new SandlotError(
-          'bad_request',
-          'Say what becomes of their files and chats: ?data=keep or ?data=purge.',
-        )
-      const by = c.var.caller.account.id
-      if (id === by)
-        throw new SandlotError('forbidden', 'You cannot remove yourself. Another administrator can.')
-      const handOver = c.req.query('handOver')
-      if (handOver !== undefined) await handOverChats(parts, id, handOver)
-      const removal = await removals.remove(id, data.data, {
-        ...actorOf(c.var.caller),
-        what: 'person_removed',
-      })
-      log.info({ user: id, data: data.data, handOver, by }, 'ended an account')
-      return c.json(removal, 202)
-    })
+    .delete('/:id', (c) => removePerson(parts, c, c.req.param('id')))
+}
+
+async function removePerson(parts: Parts, c: Ctx, id: string): Promise<Response> {
+  const { removals, log } = parts
+  const data = removedData.safeParse(c.req.query('data'))
+  if (!data.success)
+    throw new SandlotError(
+      'bad_request',
+      'Say what becomes of their files and chats: ?data=keep or ?data=purge.',
+    )
+  const by = c.var.caller.account.id
+  if (id === by) throw new SandlotError('forbidden', 'You cannot remove yourself. Another administrator can.')
+  const handOver = c.req.query('handOver')
+  if (handOver !== undefined) await handOverChats(parts, id, handOver)
+  const removal = await removals.remove(id, data.data, {
+    ...actorOf(c.var.caller),
+    what: 'person_removed',
+  })
+  log.info({ user: id, data: data.data, handOver, by }, 'ended an account')
+  return c.json(removal, 202)
 }
 
 /**

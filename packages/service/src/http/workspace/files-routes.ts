@@ -26,40 +26,9 @@ export function filesRoutes(parts: Parts): Hono<AppEnv> {
       filePiece.parse(await ask(c, { do: 'read', path, offset, length }))
   return new Hono<AppEnv>()
     .use(requireCaller(parts))
-    .get('/content', async (c) => {
+    .get('/content', (c) => {
       const path = pathOf(c)
-      const piece = pieces(c, path)
-      const header = c.req.header('range')
-      // Elsewhere than at the beginning the file is read, and here only looked at.
-      const [fromStart, last] = /^bytes=0-(\d*)$/.exec(header ?? 'bytes=0-') ?? []
-      const most = fromStart === undefined ? 0 : Number(last || Infinity) + 1
-      const first = await piece(0, Number.isFinite(most) ? Math.max(most, LOOKED_AT) : undefined)
-      const { size } = first
-      const beginning = Buffer.from(first.data, 'base64')
-      const type = fileTypeOf(beginning)
-      // Drawing it may take hours: the page reads a drawing first, and shows it itself.
-      if (type === 'image/svg+xml' && c.req.header('sec-fetch-dest') === 'image')
-        throw new SandlotError('bad_request', 'A drawing is not given to an <img>.')
-      const shown = dispositionOf(path, isDocument(type) ? '1' : c.req.query('download'))
-      const headers: Record<string, string> = {
-        'content-type': type,
-        'x-content-type-options': 'nosniff',
-        'content-disposition': shown,
-        'last-modified': new Date(first.modifiedAt).toUTCString(),
-        etag: etagOf(first),
-        'accept-ranges': 'bytes',
-        'cache-control': 'no-store',
-      }
-      const range = readRange(header, size)
-      if (range === 'none') {
-        const problem = new SandlotError('bad_request', `There are only ${size} bytes.`)
-        return c.json(toErrorBody(problem, c.var.requestId), 416, { 'content-range': `bytes */${size}` })
-      }
-      const wanted = range === 'all' ? { from: 0, to: size } : range
-      headers['content-length'] = String(wanted.to - wanted.from)
-      if (range !== 'all') headers['content-range'] = `bytes ${wanted.from}-${wanted.to - 1}/${size}`
-      const body = c.req.method === 'HEAD' ? null : streamFile(beginning, first, wanted, piece)
-      return new Response(body, { status: range === 'all' ? 200 : 206, headers })
+      return sendContent(c, path, pieces(c, path))
     })
     .get('/preview', async (c) => {
       // In its own tab it could lead its reader anywhere, which our page prevents for a frame.
@@ -84,6 +53,43 @@ export function filesRoutes(parts: Parts): Hono<AppEnv> {
         },
       })
     })
+}
+
+type ReadPiece = (offset: number, length?: number) => Promise<FilePiece>
+
+/** The file, or the part of it that `Range` requests. */
+async function sendContent(c: Ctx, path: string, piece: ReadPiece): Promise<Response> {
+  const header = c.req.header('range')
+  // Elsewhere than at the beginning the file is read, and here only looked at.
+  const [fromStart, last] = /^bytes=0-(\d*)$/.exec(header ?? 'bytes=0-') ?? []
+  const most = fromStart === undefined ? 0 : Number(last || Infinity) + 1
+  const first = await piece(0, Number.isFinite(most) ? Math.max(most, LOOKED_AT) : undefined)
+  const { size } = first
+  const beginning = Buffer.from(first.data, 'base64')
+  const type = fileTypeOf(beginning)
+  // Drawing it may take hours: the page reads a drawing first, and shows it itself.
+  if (type === 'image/svg+xml' && c.req.header('sec-fetch-dest') === 'image')
+    throw new SandlotError('bad_request', 'A drawing is not given to an <img>.')
+  const shown = dispositionOf(path, isDocument(type) ? '1' : c.req.query('download'))
+  const headers: Record<string, string> = {
+    'content-type': type,
+    'x-content-type-options': 'nosniff',
+    'content-disposition': shown,
+    'last-modified': new Date(first.modifiedAt).toUTCString(),
+    etag: etagOf(first),
+    'accept-ranges': 'bytes',
+    'cache-control': 'no-store',
+  }
+  const range = readRange(header, size)
+  if (range === 'none') {
+    const problem = new SandlotError('bad_request', `There are only ${size} bytes.`)
+    return c.json(toErrorBody(problem, c.var.requestId), 416, { 'content-range': `bytes */${size}` })
+  }
+  const wanted = range === 'all' ? { from: 0, to: size } : range
+  headers['content-length'] = String(wanted.to - wanted.from)
+  if (range !== 'all') headers['content-range'] = `bytes ${wanted.from}-${wanted.to - 1}/${size}`
+  const body = c.req.method === 'HEAD' ? null : streamFile(beginning, first, wanted, piece)
+  return new Response(body, { status: range === 'all' ? 200 : 206, headers })
 }
 
 /**
