@@ -244,5 +244,5 @@ function placeIn(text: string, at: number): string {
   const line = before.split('\n').length
   const column = at - before.lastIndexOf('\n')
   const near = text.slice(at, at + QUOTED_CHARS)
-  return `PromptQueue ${line}, column ${column}${near === '' ? '' : ` (at ${JSON.stringify(near)})`}`
+  return `Line ${line}, column ${column}${near === '' ? '' : ` (at ${JSON.stringify(near)})`}`
 }

@@ -96,7 +96,7 @@ async function running(config: CliConfig): Promise<Finding> {
 
 /** One finding for each log that there is. */
 async function auditLogs(config: CliConfig): Promise<Finding[]> {
-  const program = join(config.root, 'packages', 'service', 'dist', 'check-audit.js')
+  const program = join(config.root, 'packages', 'service', 'dist', 'people', 'check-audit.js')
   if (!existsSync(program)) return []
   try {
     const printed = await run(process.execPath, [program], {

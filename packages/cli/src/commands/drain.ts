@@ -93,7 +93,7 @@ async function ask(
   ids: readonly string[],
   doing: (left: string) => void,
 ): Promise<z.infer<typeof answer>> {
-  const program = join(config.root, 'packages', 'ai-agent', 'dist', 'admin', 'drain.js')
+  const program = join(config.root, 'packages', 'ai-agent', 'dist', 'agent', 'drain.js')
   if (!existsSync(program))
     throw new StepError('Sandlot has not been built yet.', 'Run ./sandlot up once; it builds what is needed.')
   const printed = await run(process.execPath, [program, ...ids], {

@@ -7,7 +7,7 @@ import { noDeployment, requireDeployment } from '../deployment/deployment.ts'
 import { run } from '../programs/run.ts'
 import { StepError } from '../steps.ts'
 
-/** What ai-agent's admin/keys.ts prints. */
+/** What ai-agent's agent/keys.ts prints. */
 const answer = z.discriminatedUnion('rotated', [
   z.object({ rotated: z.literal(true), resealed: z.int(), lost: z.array(z.string()) }),
   z.object({
@@ -30,7 +30,7 @@ export const keys: Command = async ({ config, args, print }) => {
     return 2
   }
   requireDeployment(config)
-  const program = join(config.root, 'packages', 'ai-agent', 'dist', 'admin', 'keys.js')
+  const program = join(config.root, 'packages', 'ai-agent', 'dist', 'agent', 'keys.js')
   if (!existsSync(program))
     throw new StepError('Sandlot has not been built yet.', 'Run ./sandlot up once; it builds what is needed.')
   const printed = await run(process.execPath, [program, 'rotate'], {

@@ -82,7 +82,7 @@ export const people: Command = async (context) => {
 }
 
 async function peopleAdmin(args: string[], { config }: Context): Promise<string> {
-  const program = join(config.root, 'packages', 'service', 'dist', 'people-admin.js')
+  const program = join(config.root, 'packages', 'service', 'dist', 'people', 'people-admin.js')
   if (!existsSync(program))
     throw new StepError('Sandlot has not been built yet.', 'Run ./sandlot up once; it builds what is needed.')
   return run(process.execPath, [program, ...args], {

@@ -30,7 +30,7 @@ export const tools: Command = async ({ config, args, print }) => {
     print('Usage: ./sandlot tools [--json]')
     return 2
   }
-  const program = join(config.root, 'packages', 'ai-agent', 'dist', 'admin', 'tools.js')
+  const program = join(config.root, 'packages', 'ai-agent', 'dist', 'agent', 'tools.js')
   if (!existsSync(program))
     throw new StepError('Sandlot has not been built yet.', 'Run ./sandlot up once; it builds what is needed.')
   const printed = await run(process.execPath, [program], {

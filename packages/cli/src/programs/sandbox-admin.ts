@@ -12,7 +12,7 @@ import { StepError } from '../steps.ts'
  * with a `StepError`.
  */
 export async function sandboxAdmin(args: string[], { config }: Pick<Context, 'config'>): Promise<unknown> {
-  const program = join(config.root, 'packages', 'ai-agent', 'dist', 'admin', 'sandboxes.js')
+  const program = join(config.root, 'packages', 'ai-agent', 'dist', 'agent', 'sandboxes.js')
   if (!existsSync(program)) {
     throw new StepError(
       'Sandlot has not been built yet.',

@@ -24,9 +24,9 @@ afterEach(() => rmSync(root, { recursive: true }))
 
 function build(text: string): void {
   const folder = join(root, 'packages', 'ai-agent', 'dist')
-  mkdirSync(join(folder, 'admin'), { recursive: true })
+  mkdirSync(join(folder, 'agent'), { recursive: true })
   writeFileSync(join(folder, 'package.json'), '{"type":"module"}')
-  writeFileSync(join(folder, 'admin', 'sandboxes.js'), text)
+  writeFileSync(join(folder, 'agent', 'sandboxes.js'), text)
 }
 
 async function found(): Promise<Finding | undefined> {

@@ -112,11 +112,11 @@ test('as JSON a list is what was printed, and where there is none the command fa
   // The program beside it, as far as it is a process that prints one line.
   const prints = async (answer: object, exitCode: number) =>
     writeFile(
-      join(root, 'packages', 'service', 'dist', 'people-admin.js'),
+      join(root, 'packages', 'service', 'dist', 'people', 'people-admin.js'),
       `console.log(${JSON.stringify(JSON.stringify(answer))}); process.exitCode = ${exitCode}`,
     )
   try {
-    for (const folder of [join('data', 'keys'), join('packages', 'service', 'dist')])
+    for (const folder of [join('data', 'keys'), join('packages', 'service', 'dist', 'people')])
       await mkdir(join(root, folder), { recursive: true })
     await writeFile(join(root, 'data', 'keys', 'deployment.json'), '{}')
     const known = { did: 'list', users: [ADA], removed: [BOB] }
