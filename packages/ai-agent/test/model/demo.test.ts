@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest'
 import { createDemoModel } from '../../src/model/demo/demo.ts'
-import { readIntent } from '../../src/model/demo/intents.ts'
 import type { ModelAnswer, ModelCall, ModelMessage, ModelTool } from '../../src/model/model.ts'
 
 const TOOL_NAMES = [
@@ -79,46 +78,27 @@ describe('what people ask', () => {
   test.each([
     ['run `df -h`', 'run_shell_command', { command: 'df -h' }],
     ['please run df -h', 'run_shell_command', { command: 'df -h' }],
+    ['Run df -h and tell me what it says.', 'run_shell_command', { command: 'df -h' }],
     ['hey, can you run ls -la please?', 'run_shell_command', { command: 'ls -la' }],
-    ['ls -la', 'run_shell_command', { command: 'ls -la' }],
     ['$ uname -a', 'run_shell_command', { command: 'uname -a' }],
-    ['sleep 300', 'run_shell_command', { command: 'sleep 300', timeout_ms: 300_000 }],
-    ['what is in my workspace?', 'list_directory', { path: '.' }],
-    ['list files in src', 'list_directory', { path: 'src' }],
+    ['run hello.py', 'run_shell_command', { command: 'python3 hello.py' }],
+    ['What is in my workspace?', 'list_directory', { path: '.' }],
     ['read hello.py', 'read_file', { path: 'hello.py' }],
-    ['what does hello.py say?', 'read_file', { path: 'hello.py' }],
-    ['search for TODO', 'search_text', { pattern: 'TODO' }],
-    ['search for "TODO" in src', 'search_text', { pattern: 'TODO', path: 'src' }],
-    ['find all python files', 'glob', { pattern: '**/*.py' }],
-    [
-      'replace 50 with 100 in hello.py',
-      'edit_file',
-      { path: 'hello.py', old_text: '50', new_text: '100', replace_all: true },
-    ],
-    ['echo hello', 'echo', { text: 'hello' }],
-    ["delete it's.txt", undefined, {}],
-    ['delete the file a.txt', 'run_shell_command', { command: 'rm -r -- a.txt' }],
   ])('%s', async (text, name, args) => {
     const answers = await play([], text, works)
-    expect(callsOf(answers)).toEqual(name === undefined ? [] : [{ name, args }])
+    expect(callsOf(answers)).toEqual([{ name, args }])
     expect(ending(answers)).not.toBe('')
   })
 
-  test('"run it" means the file that was written last, also in an earlier prompt', async () => {
-    const messages: ModelMessage[] = []
-    await play(messages, 'create a file called a.sh with content "echo 1"', works)
-    await play(
-      messages,
-      'create a file called b.sh with content "echo 2"',
-      () => 'The user did not allow this call, so it was not run.',
-    )
-    expect(callsOf(await play(messages, 'now run it', works))).toEqual([
-      { name: 'run_shell_command', args: { command: 'bash a.sh' } },
-    ])
-  })
-
   test('what it does not understand gets an honest answer with suggestions', async () => {
-    for (const text of ['what is the meaning of life?', 'tell me a joke', '', '🤷', 'run the tests']) {
+    for (const text of [
+      'what is the meaning of life?',
+      '',
+      '🤷',
+      'run the tests',
+      'delete a.txt',
+      'write x.py',
+    ]) {
       const answers = await play([], text, works)
       expect(answers).toHaveLength(1)
       expect(ending(answers)).toMatch(/demo model: no AI model is configured/)
@@ -133,7 +113,7 @@ describe('what people ask', () => {
   })
 
   test('a failing command is explained, and what follows it is not done', async () => {
-    const answers = await play([], 'make a file x.py that prints primes and run it', (call) =>
+    const answers = await play([], 'make a file x.py that prints the primes below 9 and run it', (call) =>
       call.name === 'write_file'
         ? 'Wrote 1 bytes to x.py'
         : 'bash: python3: command not found\n[exit code 127]',
@@ -142,7 +122,7 @@ describe('what people ask', () => {
     expect(ending(answers)).toMatch(/no command of that name/)
     const denied = await play(
       [],
-      'make a file x.py that prints primes and run it',
+      'make a file x.py that prints the primes below 9 and run it',
       () => 'The user did not allow this call, so it was not run.',
     )
     expect(denied).toHaveLength(2)
@@ -254,19 +234,15 @@ test('it speaks in small pieces, and Stop ends it at once with the reason', asyn
   await expect(paced.next()).rejects.toBe('cancelled')
 })
 
-test.each([' ', '\n', '?', '? '])('a long run of %j is no intent, and costs nothing', (part) => {
-  const run = part.repeat(19_000 / part.length)
-  for (const before of ['', 'write a file called a.txt with ', 'can you ', 'replace a '])
-    expect(readIntent(`${before}${run}!x`)).toEqual({ type: 'unknown' })
-  // Tried from each place, a megabyte would take a quarter of an hour.
-  expect(readIntent(`replace a ${'to '.repeat(300_000)}`)).toEqual({ type: 'unknown' })
-})
-
-test.each(['a', 'create ', '"', 'replace a with b ', '`', 'file x.txt with '])(
+test.each([' ', '\n', '?', 'to ', 'a', 'create ', '"', '`', 'file x.txt with ', 'x.'])(
   'a very long text of %j is read in no time',
-  (part) => {
-    const text = part.repeat(19_000 / part.length)
-    expect(readIntent(`please tell me ${text}`).type).toBe('unknown')
-    expect(readIntent(`create a file x.txt with ${text}`)).toMatchObject({ path: 'x.txt' })
+  async (part) => {
+    for (const before of ['', 'please ', 'run ', 'create a file x.txt with '])
+      for (const length of [1_900, 1_000_000]) {
+        const text = `${before}${part.repeat((length - 100) / part.length)}!x`
+        const started = performance.now()
+        await ask([{ role: 'user', content: text }])
+        expect(performance.now() - started).toBeLessThan(1_000)
+      }
   },
 )

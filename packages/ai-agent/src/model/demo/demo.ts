@@ -1,12 +1,10 @@
 /**
- * The demo model: in process, deterministic, plainly labelled. It answers by simple rules where no
- * AI model is configured, and really calls the tools. It decides from the messages alone, so a
- * prompt goes on after a restart like any other.
+ * The demo model answers by simple rules where no AI model is configured. It calls the real tools,
+ * and decides from the messages alone, so a prompt resumes after a restart like any other.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { readIntent } from './intents.ts'
-import { type DemoAnswer, readPrompt, LABEL } from './script.ts'
-import { only, scriptFor } from './scripts.ts'
+import { type DemoAnswer, LABEL, readPrompt } from './script.ts'
+import { scriptFor } from './scripts.ts'
 import type { Model, ModelAnswer, ModelChunk, ModelRequest } from '../model.ts'
 
 interface DemoModelOptions {
@@ -66,7 +64,7 @@ async function pause(ms: number, signal: AbortSignal): Promise<void> {
 
 function decide(request: ModelRequest): DemoAnswer {
   const prompt = readPrompt(request.messages)
-  const answer = scriptFor(readIntent(prompt.text), prompt)(prompt)
+  const answer = scriptFor(prompt.text)(prompt)
   const offered = new Set(request.tools?.map((tool) => tool.name))
   const missing = answer.calls.find((call) => !offered.has(call.name))
   if (missing === undefined) return answer
@@ -74,7 +72,7 @@ function decide(request: ModelRequest): DemoAnswer {
     offered.size === 0
       ? 'Tools are switched off here (`SANDLOT_TOOLS_ENABLED`), so there is nothing that I can do for you.'
       : `For that I need the tool \`${missing.name}\`, and it is not offered here.`
-  return only(`${LABEL} ${why}`)(prompt)
+  return { text: `${LABEL} ${why}`, calls: [] }
 }
 
 function wholeAnswer(request: ModelRequest, answer: DemoAnswer): ModelAnswer {

@@ -1,7 +1,4 @@
-/**
- * Decisions of the demo model, and their inputs. Everything comes from the messages, so a restart
- * changes nothing.
- */
+/** Input and output of the demo model's scripts, read from the messages alone. */
 import type { ModelMessage } from '../model.ts'
 
 export interface DemoCall {
@@ -26,8 +23,6 @@ export interface DemoPrompt {
   turns: DoneTurn[]
   /** The first prompt of the session. */
   first: boolean
-  /** The file that was written last, in this prompt or before. */
-  lastFile: string | undefined
 }
 
 /** The next answer: the end of the prompt when it has no calls. */
@@ -38,12 +33,6 @@ export interface DemoAnswer {
 
 /** Decides the next answer to one prompt. */
 export type Script = (prompt: DemoPrompt) => DemoAnswer
-
-/** One step of a script that goes through a fixed list. */
-export interface Action {
-  text: string
-  calls: DemoCall[]
-}
 
 export function readPrompt(messages: readonly ModelMessage[]): DemoPrompt {
   const last = messages.findLastIndex((message) => message.role === 'user')
@@ -67,20 +56,15 @@ export function readPrompt(messages: readonly ModelMessage[]): DemoPrompt {
           ]
         : [],
     )
-  const written = turnsOf(messages)
-    .flatMap((turn) => turn.calls)
-    .findLast((call) => call.name === 'write_file' && !hasFailed(call))
-  const path = written?.args['path']
   return {
     text: prompt?.role === 'user' ? prompt.content : '',
     turns: turnsOf(messages.slice(last + 1)),
     first: messages.filter((message) => message.role === 'user').length <= 1,
-    lastFile: typeof path === 'string' ? path : undefined,
   }
 }
 
 /** The exit code that a command's result ends in; 0 when it names none. */
-export function exitCodeOf(call: DoneCall): number {
+function exitCodeOf(call: DoneCall): number {
   const code = /\[exit code (\d+)\]\s*$/.exec(call.result)?.[1]
   return code === undefined ? 0 : Number(code)
 }
@@ -106,32 +90,43 @@ function lastLine(text: string): string {
 }
 
 /** A text as a code block, cut to what is pleasant to read; the card above has the rest. */
-export function quoted(text: string, language = '', maxLines = 24): string {
+export function quoted(text: string, maxLines = 24): string {
   const lines = text.trimEnd().split('\n')
   const shown = lines.length <= maxLines ? lines : [...lines.slice(0, maxLines - 1), '…']
   // A fence must be longer than any in the text.
   const longest = Math.max(2, ...[...text.matchAll(/`+/g)].map(([ticks]) => ticks.length))
   const fence = '`'.repeat(longest + 1)
-  return `${fence}${language}\n${shown.join('\n')}\n${fence}`
+  return `${fence}\n${shown.join('\n')}\n${fence}`
 }
 
 export const LABEL = '**I am the demo model: no AI model is configured.**'
 
-const SUGGESTIONS = [
-  '`demo`: a short tour of everything',
-  '`make a file hello.py that prints the primes below 50 and run it`',
-  '`create a file called test.txt with content "hello"`',
-  '`what is in my workspace?`',
-  '`read hello.py`',
-  '`replace 50 with 100 in hello.py`',
-  '`search for TODO`',
-  '`run df -h`, or any other command',
-]
-
-/** Sent once in a session, and whenever the demo model does not understand. */
+/** Ends the first prompt of a session, and the answer to anything not understood. */
 export const HOW_TO_CONFIGURE =
   'For a real model, an administrator adds one under Settings, Models; it answers from the next message on.'
 
-export function suggestions(): string {
-  return SUGGESTIONS.map((line) => `- ${line}`).join('\n')
+/** The one program that the demo model can write, in Python. */
+export function primesBelow(limit: number): string {
+  return `def is_prime(n):\n    return n > 1 and all(n % d for d in range(2, int(n**0.5) + 1))\n\n\nprint([n for n in range(${limit}) if is_prime(n)])\n`
+}
+
+const REASONS: readonly [RegExp, string][] = [
+  [/command not found/i, 'bash knows no command of that name.'],
+  [/no such file or directory/i, 'the file or folder does not exist. Paths count from `/workspace`.'],
+  [
+    /could not resolve host|network is unreachable/i,
+    'sandboxes have no network unless an administrator allows it.',
+  ],
+]
+
+/** One or two sentences, with the message itself. */
+export function explainFailure(call: DoneCall): string {
+  if (wasDenied(call)) return call.result
+  const code = exitCodeOf(call)
+  const message = call.result.replace(/\s*\[exit code \d+\]\s*$/, '').trim()
+  const reason = REASONS.find(([pattern]) => pattern.test(call.result))?.[1]
+  const ended =
+    code === 0 ? 'It did not work' : `It ended with exit code ${code}, and anything but 0 means failure`
+  const because = reason === undefined ? '.' : `: ${reason}`
+  return message === '' ? `${ended}${because}` : `${ended}${because}\n\n${quoted(message, 16)}`
 }

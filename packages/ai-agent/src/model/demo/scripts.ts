@@ -1,91 +1,124 @@
-/** Intent → script: which calls, in which order, and what is said about their results. */
-import { explainFailure, tourScript } from './tour.ts'
-import type { Intent } from './intents.ts'
-import { languageOf, programFor, runCommand, shellWord } from './programs.ts'
+/** Requests that the demo model understands, and the script that answers each. */
 import {
-  type Action,
   type DemoAnswer,
   type DemoCall,
-  type DemoPrompt,
   type DoneCall,
   type Script,
+  explainFailure,
   hasFailed,
-  quoted,
   HOW_TO_CONFIGURE,
   LABEL,
-  suggestions,
+  primesBelow,
+  quoted,
 } from './script.ts'
+import { tourScript } from './tour.ts'
 
-/** The script for what a person wants. */
-export function scriptFor(intent: Intent, prompt: DemoPrompt): Script {
-  switch (intent.type) {
-    case 'tour':
-      return tourScript
-    case 'greeting':
-      return only(
-        `Hello! ${LABEL} I follow simple rules, but what I do in your sandbox is real. Try one of these:\n\n${suggestions()}`,
-      )
-    case 'help':
-      return only(
-        `${LABEL} I follow simple rules, but what I do in your sandbox is real. These I understand:\n\n${suggestions()}\n\n${HOW_TO_CONFIGURE}`,
-      )
-    case 'thanks':
-      return only('You are welcome. Say `demo` for a tour, or ask for something else.')
-    case 'run':
-      return steps([{ text: '', calls: [shell(intent.command)] }], ([ran]) => outputOf(ran, 'It'))
-    case 'run_file':
-      return runFile(intent.path ?? prompt.lastFile)
-    case 'write':
-      return writeThenRun(intent.path, intent.content, intent.run)
-    case 'program':
-      return program(intent.path, intent.asked, intent.run)
-    case 'folder':
-      return steps(
-        [{ text: '', calls: [shell(`mkdir -p ${shellWord(intent.path)}`)] }],
-        () => `The folder \`${intent.path}\` is there.`,
-      )
-    case 'read':
-      return readFile(intent.path ?? prompt.lastFile)
-    case 'edit':
-      return edit(intent)
-    case 'list':
-      return steps(
-        [{ text: 'I have a look.', calls: [call('list_directory', { path: intent.path })] }],
-        ([listed]) => quoted(listed?.result ?? '', '', 60),
-      )
-    case 'glob':
-      return steps([{ text: '', calls: [call('glob', { pattern: intent.pattern })] }], ([found]) =>
-        quoted(found?.result ?? '', '', 60),
-      )
-    case 'search':
-      return search(intent.pattern, intent.path)
-    case 'echo':
-      return steps(
-        [{ text: '', calls: [call('echo', { text: intent.text })] }],
-        ([echoed]) => echoed?.result ?? '',
-      )
-    case 'delete':
-      return steps(
-        [{ text: '', calls: [shell(`rm -r -- ${shellWord(intent.path)}`)] }],
-        () => `\`${intent.path}\` is deleted.`,
-      )
-    case 'unknown':
-      return only(
-        `${LABEL} I only follow simple rules and did not understand that. These I can do:\n\n${suggestions()}\n\n${HOW_TO_CONFIGURE}`,
-      )
+const ABILITIES = `${LABEL} I only follow a script, but what I do in your sandbox is real. Try one of these:
+
+- \`demo\`: a short tour of everything
+- \`run df -h\`, or any other command
+- \`make a file hello.py that prints the primes below 50 and run it\`
+- \`create a file called test.txt with content "hello"\`
+- \`read hello.py\`
+- \`what is in my workspace?\`
+
+${HOW_TO_CONFIGURE}`
+
+/** Some patterns take time with the square of a text's length. */
+const MAX_CHARS = 2_000
+
+/** Never throws: what is not understood is answered with what is. */
+export function scriptFor(text: string): Script {
+  const request = text.length > MAX_CHARS ? '' : withoutCourtesy(text)
+  for (const read of READERS) {
+    const script = read(request)
+    if (script !== undefined) return script
   }
+  return () => ({ text: ABILITIES, calls: [] })
 }
 
-/** An answer in words alone. */
-export function only(text: string): Script {
-  return () => ({ text, calls: [] })
+function withoutCourtesy(text: string): string {
+  return text
+    .trim()
+    .replace(
+      /^(?:hey|hi|hello|ok|now|please|(?:can|could) you)[,!]? (?:(?:can|could) you )?(?:please )?/i,
+      '',
+    )
+    .replace(/,? please[.?!]*$/i, '')
+}
+
+type Reader = (text: string) => Script | undefined
+
+/** Tried in this order. */
+const READERS: readonly Reader[] = [tour, run, write, read, list]
+
+const FILE = String.raw`["'\`]?([\w./~@+-]*\w\.[A-Za-z]\w{0,9})["'\`]?`
+
+function tour(text: string): Script | undefined {
+  const wanted =
+    /^(?:(?:run|start|do|give me|show me) (?:a|the) )?(?:demo|tour)\b/i.test(text) ||
+    /^show (?:me |us )?(?:around\b|what (?:you|sandlot) can do)/i.test(text)
+  return wanted ? tourScript : undefined
+}
+
+function run(text: string): Script | undefined {
+  const command =
+    /^\$ ([^]+)$/.exec(text)?.[1] ??
+    /^(?:run|execute) (?:the command )?`([^`]+)`/i.exec(text)?.[1] ??
+    /^(?:run|execute) (?!(?:an?|the|my|all|some|your|it|that)\b)([^`]+?)(?: and tell me\b[^]*)?$/i.exec(
+      text,
+    )?.[1]
+  return command === undefined
+    ? undefined
+    : steps([{ text: '', calls: [shell(interpreted(command))] }], ([ran]) => outputOf(ran))
+}
+
+function write(text: string): Script | undefined {
+  const [, path, what] =
+    new RegExp(
+      `^(?:create|make|write) (?:a |the )?(?:new )?(?:file |script )?(?:called |named )?${FILE} ([^]+)$`,
+      'i',
+    ).exec(text) ?? []
+  if (path === undefined || what === undefined) return undefined
+  const primes = /^that prints the primes below (\d{1,4})\b/i.exec(what)?.[1]
+  const content =
+    primes !== undefined && path.endsWith('.py')
+      ? primesBelow(Number(primes))
+      : /^(?:with|containing) (?:(?:the )?(?:content|text) )?["“]([^"”]*)["”]/i.exec(what)?.[1]
+  if (content === undefined) return undefined
+
+  const writing = { text: `I write \`${path}\`.`, calls: [call('write_file', { path, content })] }
+  if (!/\band run it[.!]?$/i.test(what))
+    return steps([writing], () => `I created the file \`${path}\`. It says:\n\n${quoted(content, 40)}`)
+  const running = { text: 'Now I run it.', calls: [shell(interpreted(path))] }
+  return steps([writing, running], ([, ran]) => `I created \`${path}\` and ran it. ${outputOf(ran)}`)
+}
+
+function read(text: string): Script | undefined {
+  const path = new RegExp(`^(?:read|show|open|cat) (?:me )?(?:the file )?${FILE}[.!]?$`, 'i').exec(text)?.[1]
+  return path === undefined
+    ? undefined
+    : steps(
+        [{ text: '', calls: [call('read_file', { path })] }],
+        ([file]) => `This is what \`${path}\` gave:\n\n${quoted(file?.result ?? '', 60)}`,
+      )
+}
+
+function list(text: string): Script | undefined {
+  const asked =
+    /^(?:what(?:['’]s| is) in (?:my|the) workspace|(?:list|show)(?: me)?(?: the| my)? files(?: in (?:my|the) workspace)?)[.?!]*$/i
+  return asked.test(text)
+    ? steps([{ text: 'I have a look.', calls: [call('list_directory', { path: '.' })] }], ([listed]) =>
+        quoted(listed?.result ?? '', 60),
+      )
+    : undefined
 }
 
 /**
- * Goes through the actions, one a turn, and stops at the first call that fails; `end` speaks when
- * all have worked.
+ * Takes one action a turn and stops at the first call that fails; `end` is the answer when all have
+ * worked.
  */
-function steps(actions: readonly Action[], end: (calls: DoneCall[]) => string): Script {
+function steps(actions: readonly DemoAnswer[], end: (calls: DoneCall[]) => string): Script {
   return ({ turns, first }): DemoAnswer => {
     const done = turns.flatMap((turn) => turn.calls)
     const failed = done.find(hasFailed)
@@ -100,85 +133,24 @@ function call(name: string, args: Record<string, unknown>): DemoCall {
   return { name, args }
 }
 
-/** Commands that say how long they take may take that long. */
 function shell(command: string): DemoCall {
-  const seconds = Math.max(0, ...[...command.matchAll(/\bsleep (\d+)/g)].map(([, number]) => Number(number)))
-  const rounds = Number(/\bseq 1 (\d+)\); do\b/.exec(command)?.[1] ?? 1)
-  const needed = (seconds * rounds + 10) * 1_000
-  return call('run_shell_command', {
-    command,
-    ...(needed > 120_000 ? { timeout_ms: Math.min(300_000, needed) } : {}),
-  })
+  return call('run_shell_command', { command })
 }
 
-function outputOf(ran: DoneCall | undefined, what: string): string {
+const INTERPRETERS: Record<string, string> = { py: 'python3', js: 'node', sh: 'bash' }
+
+/** A script's name becomes the command that runs it. */
+function interpreted(command: string): string {
+  const extension = /^[\w./-]+\.(py|js|sh)$/.exec(command)?.[1] ?? ''
+  const interpreter = INTERPRETERS[extension]
+  return interpreter === undefined ? command : `${interpreter} ${command}`
+}
+
+function outputOf(ran: DoneCall | undefined): string {
   const output = ran?.result.trim() ?? ''
-  if (output.includes('printed nothing')) return `${what} worked and printed nothing.`
-  const cut = output.includes('left out here') ? ' That was long; the whole output is in the card above.' : ''
-  return `${what} printed:\n\n${quoted(output)}${cut === '' ? '' : `\n\n${cut.trim()}`}`
-}
-
-function writeThenRun(path: string, content: string, run: boolean): Script {
-  const command = runCommand(path)
-  const write: Action = { text: `I write \`${path}\`.`, calls: [call('write_file', { path, content })] }
-  if (!run) {
-    const what =
-      content === '' ? 'It is empty.' : `It says:\n\n${quoted(content, languageOf(path) ?? '', 40)}`
-    return steps([write], () => `I created the file \`${path}\`. ${what}`)
-  }
-  if (command === undefined) {
-    return steps(
-      [write],
-      () => `\`${path}\` is there, but its name does not tell me how to run it. I know .py, .js and .sh.`,
-    )
-  }
-  return steps([write, { text: 'Now I run it.', calls: [shell(command)] }], (done) =>
-    [`I created \`${path}\` and ran it.`, outputOf(done[1], 'It')].join(' '),
-  )
-}
-
-function program(path: string, asked: string, run: boolean): Script {
-  const language = languageOf(path)
-  const code = language === undefined ? undefined : programFor(language, asked)
-  if (code !== undefined) return writeThenRun(path, code, run)
-  return only(
-    `${LABEL} I know only a few programs by heart (primes, Fibonacci, FizzBuzz, squares, counting, the date, or printing a text in quotes), and I cannot write \`${path}\` as you describe it. You can give me its content in a code block. ${HOW_TO_CONFIGURE}`,
-  )
-}
-
-function runFile(path: string | undefined): Script {
-  const command = path === undefined ? undefined : runCommand(path)
-  if (path === undefined)
-    return only('I do not know which file you mean. Say its name, for example "run hello.py".')
-  if (command === undefined)
-    return only(
-      `The name \`${path}\` does not tell me how to run it. I know .py, .js and .sh; or give me the whole command.`,
-    )
-  return steps([{ text: `I run \`${path}\`.`, calls: [shell(command)] }], ([ran]) =>
-    outputOf(ran, `\`${path}\``),
-  )
-}
-
-function readFile(path: string | undefined): Script {
-  if (path === undefined)
-    return only('I do not know which file you mean. Say its name, for example "read hello.py".')
-  return steps(
-    [{ text: '', calls: [call('read_file', { path })] }],
-    ([file]) => `This is what \`${path}\` gave:\n\n${quoted(file?.result ?? '', languageOf(path) ?? '', 60)}`,
-  )
-}
-
-function edit({ path, from, to }: { path: string; from: string; to: string }): Script {
-  const args = { path, old_text: from, new_text: to, replace_all: true }
-  return steps([{ text: '', calls: [call('edit_file', args)] }], ([edited]) => edited?.result ?? '')
-}
-
-function search(pattern: string, path: string | undefined): Script {
-  // The tool takes a regular expression; people mean the text.
-  const literal = pattern.replaceAll(/[\\^$.*+?()[\]{}|]/g, String.raw`\$&`)
-  const args = { pattern: literal, path }
-  return steps(
-    [{ text: '', calls: [call('search_text', args)] }],
-    ([found]) => `I searched for \`${pattern}\`:\n\n${quoted(found?.result ?? '', '', 60)}`,
-  )
+  if (output.includes('printed nothing')) return 'It worked and printed nothing.'
+  const cut = output.includes('left out here')
+    ? '\n\nThat was long; the whole output is in the card above.'
+    : ''
+  return `It printed:\n\n${quoted(output)}${cut}`
 }

@@ -1,19 +1,19 @@
 /**
- * The show-off tour: a plan, calls side by side, an approval, a long output that is cut and read
- * from its file, and a failure that is explained.
+ * The tour: a plan, calls side by side, an approval, a long output that is cut and read from its
+ * file, and a failure that is explained.
  */
 import {
-  type Action,
+  type DemoAnswer,
   type DemoCall,
   type DemoPrompt,
   type DoneCall,
   type Script,
+  explainFailure,
   LABEL,
+  primesBelow,
   quoted,
   wasDenied,
-  exitCodeOf,
 } from './script.ts'
-import { programFor } from './programs.ts'
 
 const STEPS = [
   'Write two small files',
@@ -26,7 +26,7 @@ const STEPS = [
 const FOLDER = 'sandlot-demo'
 const NOTES = `# Notes\n\nThis file was written by the demo model.\n\n- TODO: add a model under Settings, Models, and talk to it\n- TODO: delete this folder\n`
 
-type Step = (prompt: DemoPrompt) => Action
+type Step = (prompt: DemoPrompt) => DemoAnswer
 
 const TOUR: readonly Step[] = [
   () => ({
@@ -38,7 +38,7 @@ const TOUR: readonly Step[] = [
     calls: [
       {
         name: 'write_file',
-        args: { path: `${FOLDER}/primes.py`, content: programFor('python', 'primes below 60') ?? '' },
+        args: { path: `${FOLDER}/primes.py`, content: primesBelow(60) },
       },
       { name: 'write_file', args: { path: `${FOLDER}/notes.md`, content: NOTES } },
     ],
@@ -116,47 +116,11 @@ function explained(call: DoneCall | undefined): string {
   return said(call, (failed) => `As promised, it failed. ${explainFailure(failed)}`)
 }
 
-function ending(unexplained: DoneCall | undefined): Action {
+function ending(unexplained: DoneCall | undefined): DemoAnswer {
   const parts = [
     unexplained === undefined ? '' : explained(unexplained),
-    `That was the tour. The files are in \`${FOLDER}\` in your workspace: "delete the folder ${FOLDER}" removes them. Try "what is in my workspace?" or "run \`df -h\`" next, or press Stop in the middle of "count to 60".`,
+    `That was the tour. The files are in \`${FOLDER}\` in your workspace: "run \`rm -r ${FOLDER}\`" removes them. Try "what is in my workspace?" or "run \`df -h\`" next, or press Stop in the middle of "run \`sleep 60\`".`,
     'Once an administrator has added a real model under Settings, Models, it works here in my place, with the same tools.',
   ]
   return { text: parts.filter((part) => part !== '').join('\n\n'), calls: [] }
-}
-
-const REASONS: readonly [RegExp, string][] = [
-  [
-    /command not found/i,
-    'bash knows no command of that name: it is misspelt or not installed in the sandbox.',
-  ],
-  [
-    /no such file or directory|there is no (?:file|directory)/i,
-    'the file or folder it names does not exist. Paths count from `/workspace`.',
-  ],
-  [
-    /permission denied|operation not permitted/i,
-    'the sandbox does not allow it: you are an ordinary user there, without root.',
-  ],
-  [
-    /could not resolve host|temporary failure in name resolution|network is unreachable/i,
-    'sandboxes have no network unless an administrator allows it.',
-  ],
-  [/no space left on device|disk quota/i, 'the disk of the sandbox is full.'],
-  [/is a directory/i, 'it is a directory, and a file was wanted.'],
-  [/syntaxerror|syntax error/i, 'the program has a mistake in its syntax; the message says in which line.'],
-  [/traceback \(most recent call last\)/i, 'the program raised an exception; the last line says which.'],
-  [/took too long|timed out/i, 'it ran longer than it may and was ended.'],
-]
-
-/** One or two sentences, with the message itself. */
-export function explainFailure(call: DoneCall): string {
-  if (wasDenied(call)) return call.result
-  const code = exitCodeOf(call)
-  const message = call.result.replace(/\s*\[exit code \d+\]\s*$/, '').trim()
-  const reason = REASONS.find(([pattern]) => pattern.test(call.result))?.[1]
-  const ended =
-    code === 0 ? 'It did not work' : `It ended with exit code ${code}, and anything but 0 means failure`
-  const because = reason === undefined ? '.' : `: ${reason}`
-  return message === '' ? `${ended}${because}` : `${ended}${because}\n\n${quoted(message, '', 16)}`
 }
