@@ -45,9 +45,6 @@ function settings(): [string, string][] {
   ]
 }
 
-const TABLE_START = '<!-- settings: written by test/write-docs.ts -->'
-const TABLE_END = '<!-- /settings -->'
-
 function tableOf(rows: readonly [string, string][]): string {
   return [
     '| name | meaning |',
@@ -58,11 +55,16 @@ function tableOf(rows: readonly [string, string][]): string {
 
 /** `README.md` with its table written again. */
 export function withSettingsTable(readme: string): string {
-  const start = readme.indexOf(TABLE_START)
-  const end = readme.indexOf(TABLE_END)
-  if (start < 0 || end < start) throw new Error(`README.md needs the markers ${TABLE_START} and ${TABLE_END}`)
-  const table = tableOf(settings().filter(([name]) => COMMON.has(name)))
-  return `${readme.slice(0, start)}${TABLE_START}\n${table}\n${readme.slice(end)}`
+  return withTable(readme, 'settings', tableOf(settings().filter(([name]) => COMMON.has(name))))
+}
+
+/** A document with the table between its markers written again. */
+export function withTable(text: string, name: string, table: string): string {
+  const opening = `<!-- ${name}: written by test/write-docs.ts -->`
+  const start = text.indexOf(opening)
+  const end = text.indexOf(`<!-- /${name} -->`)
+  if (start < 0 || end < start) throw new Error(`The markers of the table of ${name} are missing: ${opening}`)
+  return `${text.slice(0, start)}${opening}\n${table}\n${text.slice(end)}`
 }
 
 const OPENING = `# Settings

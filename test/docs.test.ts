@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
 import { expect, test } from 'vitest'
 import { envExample, settingsReference, withSettingsTable } from './configuration-docs.ts'
+import { alertRules, grafanaDashboard, withMetricsTable } from './observability-docs.ts'
 import { read, repositoryFiles, ROOT } from './source-files.ts'
 import { toolReference } from './tool-docs.ts'
 
@@ -16,6 +17,13 @@ test('docs/settings.md and .env.example list every setting, the README the commo
 
 test('the reference of the tools is that of the tools', () => {
   expect(read('docs/tools.md').text, HOW).toBe(toolReference())
+})
+
+test('the dashboard, the alert rules and the table of metrics are those of the metrics', () => {
+  const watching = read('docs/watching.md').text
+  expect(withMetricsTable(watching), HOW).toBe(watching)
+  expect(read('docker/observability/grafana-dashboard.json').text, HOW).toBe(grafanaDashboard())
+  expect(read('docker/observability/alert-rules.yaml').text, HOW).toBe(alertRules())
 })
 
 test('no document points at a file that is not there', () => {

@@ -3,6 +3,7 @@ import { execFileSync, spawnSync } from 'node:child_process'
 import { copyFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { METRICS } from '@sandlot/shared/node/metrics'
 import { expect, test } from 'vitest'
 import { parse, stringify } from 'yaml'
 import { AgentMetrics } from '../packages/ai-agent/src/metrics/agent-metrics.ts'
@@ -29,8 +30,8 @@ const QUERIES = [
 
 type Labels = Record<string, string>
 
-/** What both processes give once everything has happened, by the name of the series. */
-async function everything(): Promise<Map<string, Labels[]>> {
+/** Text and series, by name, that both processes report after one event of each kind. */
+async function everything(): Promise<{ text: string; series: Map<string, Labels[]> }> {
   const service = makeMetrics()
   service.httpRequest('/api/me', 'GET', 200, 0.01)
   service.httpRequest('/api/me', 'GET', 503, 0.01)
@@ -43,8 +44,9 @@ async function everything(): Promise<Map<string, Labels[]>> {
   for (const outcome of ['completed', 'timeout', 'sandbox_unavailable', 'sandbox_lost'] as const)
     tools.record({ ...call, outcome })
   const agent = await new AgentMetrics().scrape(tools)
+  const text = `${await service.text()}\n${agent.text}`
   const series = new Map<string, Labels[]>()
-  for (const line of `${await service.text()}\n${agent.text}`.split('\n')) {
+  for (const line of text.split('\n')) {
     const found = /^(?<name>[a-zA-Z_:][\w:]*)(?:\{(?<labels>[^}]*)\})? /.exec(line)?.groups
     if (found === undefined) continue
     const labels = [...(found['labels'] ?? '').matchAll(/(\w+)="([^"]*)"/g)].map(
@@ -55,7 +57,7 @@ async function everything(): Promise<Map<string, Labels[]>> {
   // What Prometheus adds by itself.
   series.set('up', [{}])
   for (const all of series.values()) for (const labels of all) Object.assign(labels, { job: 'sandlot' })
-  return series
+  return { text, series }
 }
 
 /** Sentences about what a query asks for and there is not. */
@@ -88,7 +90,7 @@ function problemsOf(query: string, series: ReadonlyMap<string, readonly Labels[]
 }
 
 test('every query of the dashboard and of the alert rules finds what it asks for', async () => {
-  const series = await everything()
+  const { series } = await everything()
   const problems = QUERIES.flatMap(([title, query]) =>
     problemsOf(query, series).map((problem) => `${title}: ${problem}`),
   )
@@ -96,12 +98,17 @@ test('every query of the dashboard and of the alert rules finds what it asks for
   expect(problems).toEqual([])
 })
 
-test('every alert says what happened and what to do', () => {
-  expect(alerts.filter(({ annotations: { summary, fix } }) => !summary || !fix)).toEqual([])
+test('the table has every metric of ours that both processes report, with its kind', async () => {
+  const { text } = await everything()
+  const reported = [...text.matchAll(/^# TYPE (sandlot_\w+) (\w+)$/gm)].map(([, name, kind]) => [name, kind])
+  const described = Object.entries(METRICS).map(([name, { kind }]) => [name, kind])
+  expect(Object.fromEntries(reported)).toEqual(
+    Object.fromEntries(described.filter(([name]) => name?.startsWith('sandlot_'))),
+  )
 })
 
 test('one that asks for what there is not is found', async () => {
-  const series = await everything()
+  const { series } = await everything()
   expect(problemsOf('sum(rate(sandlot_nothing_total[5m]))', series)).toEqual([
     'there is no sandlot_nothing_total',
     'it asks for nothing of ours',

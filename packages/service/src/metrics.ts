@@ -1,5 +1,6 @@
-/** The service's metrics, their names and labels. No user data in labels. */
+/** Metrics of the service. */
 import type { LoopDelays } from '@sandlot/shared/node/loop-delay'
+import { METRICS, type MetricName } from '@sandlot/shared/node/metrics'
 import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom-client'
 
 export interface Metrics {
@@ -22,41 +23,27 @@ export interface Metrics {
 
 export function makeMetrics(): Metrics {
   const registry = new Registry()
-  const registers = [registry]
   collectDefaultMetrics({ register: registry })
-
+  const options = <N extends MetricName>(name: N) => ({
+    name,
+    help: METRICS[name].meaning,
+    labelNames: METRICS[name].labels,
+    registers: [registry],
+  })
   const http = new Histogram({
-    name: 'sandlot_http_request_duration_seconds',
-    help: 'Time to answer an HTTP request',
-    labelNames: ['route', 'method', 'status'],
+    ...options('sandlot_http_request_duration_seconds'),
     buckets: [0.005, 0.02, 0.1, 0.5, 2, 10, 60],
-    registers,
   })
-  const counter = <L extends string>(name: string, help: string, labelNames: readonly L[]): Counter<L> =>
-    new Counter({ name, help, labelNames, registers })
-  const signIns = counter('sandlot_sign_ins_total', 'Sign-ins by result', ['result'])
-  const framesIn = counter('sandlot_ws_frames_received_total', 'Chat frames received by type', ['type'])
-  const errorsOut = counter('sandlot_ws_errors_sent_total', 'ai_chat_error frames sent by code', ['code'])
-  const eventsOut = counter('sandlot_ws_events_sent_total', 'Session events sent to sockets', ['live'])
-  const slow = counter(
-    'sandlot_ws_slow_readers_dropped_total',
-    'Sockets closed because they read too slowly',
-    [],
-  )
-  const notices = counter('sandlot_notices_total', 'Notices to people who are away', ['channel', 'result'])
-  const resumes = counter('sandlot_ws_resumes_total', 'Sessions resumed from a sequence number', [])
-  const sockets = new Gauge({ name: 'sandlot_ws_sockets', help: 'Open chat sockets', registers })
-  const agent = new Gauge({
-    name: 'sandlot_agent_connected',
-    help: '1 while ai-agent is reachable',
-    registers,
-  })
-  const delays = new Gauge({
-    name: 'sandlot_event_loop_delay_seconds',
-    help: 'For how long the event loop was held, since the last scrape',
-    labelNames: ['process', 'quantile'],
-    registers,
-  })
+  const signIns = new Counter(options('sandlot_sign_ins_total'))
+  const framesIn = new Counter(options('sandlot_ws_frames_received_total'))
+  const errorsOut = new Counter(options('sandlot_ws_errors_sent_total'))
+  const eventsOut = new Counter(options('sandlot_ws_events_sent_total'))
+  const slow = new Counter(options('sandlot_ws_slow_readers_dropped_total'))
+  const notices = new Counter(options('sandlot_notices_total'))
+  const resumes = new Counter(options('sandlot_ws_resumes_total'))
+  const sockets = new Gauge(options('sandlot_ws_sockets'))
+  const agent = new Gauge(options('sandlot_agent_connected'))
+  const delays = new Gauge(options('sandlot_event_loop_delay_seconds'))
   sockets.set(0)
   agent.set(0)
 

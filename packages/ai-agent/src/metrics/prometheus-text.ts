@@ -1,7 +1,5 @@
-/**
- * The agent's report as Prometheus text. Labels are tools, outcomes and end reasons, never user
- * data.
- */
+/** The agent's report as Prometheus text. */
+import { METRICS, type MetricName } from '@sandlot/shared/node/metrics'
 import type { AgentMetricsReport } from './report.ts'
 import type { Summary } from './histogram.ts'
 
@@ -18,22 +16,23 @@ export async function prometheusText(report: AgentMetricsReport): Promise<string
   const prometheus = await import('prom-client')
   const registry = new prometheus.Registry()
   const registers = [registry]
-  type Names = readonly string[]
-  const counter = (
-    name: string,
-    help: string,
-    labelNames: Names,
-    series: readonly Series<number>[],
-  ): void => {
-    const metric = new prometheus.Counter({ name, help, labelNames, registers })
+  const options = (name: MetricName) => ({
+    name,
+    help: METRICS[name].meaning,
+    labelNames: METRICS[name].labels,
+    registers,
+  })
+  const counter = (name: MetricName, series: readonly Series<number>[]): void => {
+    const metric = new prometheus.Counter(options(name))
     for (const [labels, value] of series) metric.inc(labels, value)
   }
-  const gauge = (name: string, help: string, labelNames: Names, series: readonly Series<number>[]): void => {
-    const metric = new prometheus.Gauge({ name, help, labelNames, registers })
+  const gauge = (name: MetricName, series: readonly Series<number>[]): void => {
+    const metric = new prometheus.Gauge(options(name))
     for (const [labels, value] of series) metric.set(labels, value)
   }
   // These quantiles are exact or within 2 %, which the sketch of the library does not promise.
-  const summary = (name: string, help: string, scale: number, series: readonly Series<Summary>[]): void => {
+  const summary = (name: MetricName, scale: number, series: readonly Series<Summary>[]): void => {
+    const { help } = options(name)
     const metric = new prometheus.Summary({ name, help, registers })
     const values = series.flatMap(([labels, { p50, p95, sum, count }]) => [
       { labels: { ...labels, quantile: '0.5' }, value: p50 / scale },
@@ -48,83 +47,40 @@ export async function prometheusText(report: AgentMetricsReport): Promise<string
   const shown = tools.slice(0, MAX_TOOLS)
   const rest = tools.slice(MAX_TOOLS)
   const { prompts } = report
-  counter(
-    'sandlot_tool_calls_total',
-    'Tool calls by tool and outcome',
-    ['tool', 'outcome'],
-    [...shown.flatMap((tool) => outcomesOf(tool.tool, [tool])), ...outcomesOf(OTHER, rest)],
-  )
+  counter('sandlot_tool_calls_total', [
+    ...shown.flatMap((tool) => outcomesOf(tool.tool, [tool])),
+    ...outcomesOf(OTHER, rest),
+  ])
   summary(
     'sandlot_tool_run_seconds',
-    'Running time of tool calls, without waiting',
     1_000,
     shown.map((of) => [{ tool: of.tool }, runTimes(of)]),
   )
   gauge(
     'sandlot_tool_truncated_ratio',
-    'Share of the calls of a tool whose output was cut',
-    ['tool'],
     shown.map(({ tool, truncationRate }) => [{ tool }, truncationRate]),
   )
-  counter(
-    'sandlot_tool_output_bytes_total',
-    'Output of tool calls',
-    ['tool'],
-    [
-      ...shown.map(({ tool, outputBytes }) => [{ tool }, outputBytes] as const),
-      ...(rest.length === 0 ? [] : [[{ tool: OTHER }, totalOf(rest, 'outputBytes')] as const]),
-    ],
-  )
-  counter(
-    'sandlot_tool_retries_total',
-    'Tries of tool calls beyond the first',
-    ['tool'],
-    [
-      ...shown.map(({ tool, retries }) => [{ tool }, retries] as const),
-      ...(rest.length === 0 ? [] : [[{ tool: OTHER }, totalOf(rest, 'retries')] as const]),
-    ],
-  )
-  counter('sandlot_model_requests_total', 'Requests to the model, with retries', [], [[{}, report.requests]])
+  const byTool = (what: 'outputBytes' | 'retries'): Series<number>[] => [
+    ...shown.map((tool) => [{ tool: tool.tool }, tool[what]] as const),
+    ...(rest.length === 0 ? [] : [[{ tool: OTHER }, totalOf(rest, what)] as const]),
+  ]
+  counter('sandlot_tool_output_bytes_total', byTool('outputBytes'))
+  counter('sandlot_tool_retries_total', byTool('retries'))
+  counter('sandlot_model_requests_total', [[{}, report.requests]])
   counter(
     'sandlot_model_tokens_total',
-    'Tokens as providers counted them; cached are part of input, reasoning of output',
-    ['kind'],
     Object.entries(report.tokens).map(([kind, value]) => [{ kind }, value]),
   )
-  counter(
-    'sandlot_model_cost_dollars_total',
-    'Cost of answers whose price was known',
-    [],
-    [[{}, report.cost]],
-  )
-  counter(
-    'sandlot_prompts_unpriced_total',
-    'Prompts for which no price was known',
-    [],
-    [[{}, prompts.unpriced]],
-  )
+  counter('sandlot_model_cost_dollars_total', [[{}, report.cost]])
+  counter('sandlot_prompts_unpriced_total', [[{}, prompts.unpriced]])
   counter(
     'sandlot_prompts_ended_total',
-    'Prompts by the reason of their end',
-    ['reason'],
     Object.entries(prompts.ended).map(([reason, value]) => [{ reason }, value]),
   )
-  summary('sandlot_prompt_turns', 'Answers of the model in one prompt', 1, [[{}, prompts.turns]])
-  summary(
-    'sandlot_continuation_seconds',
-    'From the last outcome of a turn to the next request to the model',
-    1_000,
-    [[{}, report.continuationMs]],
-  )
-  summary(
-    'sandlot_call_start_seconds',
-    'From the last byte of an answer to the start of its first call',
-    1_000,
-    [[{}, report.callStartMs]],
-  )
-  summary('sandlot_model_first_token_seconds', 'From a request to the first piece of its answer', 1_000, [
-    [{}, report.firstTokenMs],
-  ])
+  summary('sandlot_prompt_turns', 1, [[{}, prompts.turns]])
+  summary('sandlot_continuation_seconds', 1_000, [[{}, report.continuationMs]])
+  summary('sandlot_call_start_seconds', 1_000, [[{}, report.callStartMs]])
+  summary('sandlot_model_first_token_seconds', 1_000, [[{}, report.firstTokenMs]])
   return registry.metrics()
 }
 
