@@ -1,6 +1,7 @@
 /** Folders as tar streams, by the tar of this machine. */
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
+import { hasCode } from '@sandlot/shared/base/errors'
 import { BackupError } from './backup-error.ts'
 import { startProgram } from './child-program.ts'
 
@@ -32,15 +33,7 @@ export async function untar(folder: string, source: AsyncIterable<Uint8Array>): 
   child.stdin.destroy()
   const { code, said } = await ended
   if (code !== 0) throw fed !== undefined && said === '' ? fed.error : failed(said)
-  if (fed !== undefined && !isClosedPipe(fed.error)) throw fed.error
-}
-
-function isClosedPipe(error: unknown): boolean {
-  return (
-    error instanceof Error &&
-    'code' in error &&
-    (error.code === 'EPIPE' || error.code === 'ERR_STREAM_PREMATURE_CLOSE')
-  )
+  if (fed !== undefined && !hasCode(fed.error, 'EPIPE', 'ERR_STREAM_PREMATURE_CLOSE')) throw fed.error
 }
 
 function failed(said: string): BackupError {

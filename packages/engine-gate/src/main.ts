@@ -6,7 +6,7 @@ import { dirname } from 'node:path'
 import { randomBytes } from 'node:crypto'
 
 import { ConfigError } from '@sandlot/shared/config'
-import { messageOf } from '@sandlot/shared/base/errors'
+import { messageOf, hasCode } from '@sandlot/shared/base/errors'
 import { debugProfile } from '@sandlot/sandbox/backends/docker/debug-profile'
 import { readSeccompProfile } from '@sandlot/sandbox/backends/docker/seccomp'
 import { isDeploymentId } from '@sandlot/sandbox/names'
@@ -75,7 +75,7 @@ function read(file: string): string | undefined {
   try {
     return readFileSync(file, 'utf8').trim()
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined
+    if (hasCode(error, 'ENOENT')) return undefined
     throw new Error(`The deployment's id cannot be read: ${file}.`, { cause: error })
   }
 }

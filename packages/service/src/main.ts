@@ -4,6 +4,7 @@
  */
 import { ConfigError } from '@sandlot/shared/config'
 import { startProblem } from '@sandlot/storage/plain-words'
+import { hasCode, messageOf } from '@sandlot/shared/base/errors'
 import { readServiceConfig } from './config.ts'
 import { endOwner } from './http/own-errors.ts'
 import { startService } from './server.ts'
@@ -37,8 +38,9 @@ function fail(error: unknown): never {
 }
 
 function portProblem(error: unknown): string | undefined {
-  const taken = error instanceof Error && 'code' in error && error.code === 'EADDRINUSE'
-  return taken ? `${error.message} Another program listens there; stop it, or set PORT.` : undefined
+  return hasCode(error, 'EADDRINUSE')
+    ? `${messageOf(error)} Another program listens there; stop it, or set PORT.`
+    : undefined
 }
 
 main().catch(fail)

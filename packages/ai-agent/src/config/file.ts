@@ -8,7 +8,7 @@
  */
 import { readFileSync } from 'node:fs'
 import { nearest } from '@sandlot/shared/config/names'
-import { messageOf } from '@sandlot/shared/base/errors'
+import { messageOf, hasCode } from '@sandlot/shared/base/errors'
 import type { SettingRow } from '@sandlot/shared/admin/configuration'
 import { z } from 'zod'
 import { limitsSection } from '../limits/settings.ts'
@@ -45,7 +45,7 @@ export function readConfigFile(path: string, required: boolean, problems: string
   try {
     text = readFileSync(path, 'utf8')
   } catch (error) {
-    const missing = error instanceof Error && 'code' in error && error.code === 'ENOENT'
+    const missing = hasCode(error, 'ENOENT')
     if (!missing || required) problems.push(`SANDLOT_CONFIG: cannot read ${path} (${messageOf(error)})`)
     return NO_SETTINGS
   }

@@ -7,6 +7,7 @@ import { closeSync, fsyncSync, linkSync, mkdirSync, openSync, readFileSync, rmSy
 import { join } from 'node:path'
 import { randomText } from '@sandlot/shared/base/ids'
 import { z } from 'zod'
+import { hasCode } from '@sandlot/shared/base/errors'
 
 export interface DeploymentKeys {
   /** Part of the names of containers and volumes. */
@@ -84,8 +85,4 @@ function parseJson(text: string, context: z.RefinementCtx): unknown {
     context.addIssue({ code: 'custom', message: 'not JSON' })
     return z.NEVER
   }
-}
-
-function hasCode(error: unknown, code: string): boolean {
-  return error instanceof Error && 'code' in error && error.code === code
 }

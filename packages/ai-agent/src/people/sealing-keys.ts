@@ -9,6 +9,7 @@ import { dirname, join } from 'node:path'
 import { z } from 'zod'
 import { randomBytes } from 'node:crypto'
 import type { SecretRows } from '@sandlot/storage/people/secrets'
+import { hasCode } from '@sandlot/shared/base/errors'
 import { UserSecrets } from './user-secrets.ts'
 import { createVault } from './vault.ts'
 
@@ -31,7 +32,7 @@ export function sealingKeys(keysFolder: string, deploymentKey: Uint8Array): Seal
   try {
     text = readFileSync(path, 'utf8')
   } catch (cause) {
-    if (cause instanceof Error && 'code' in cause && cause.code === 'ENOENT') return [deploymentKey]
+    if (hasCode(cause, 'ENOENT')) return [deploymentKey]
     throw new Error(`The keys of people's secrets cannot be read: ${path}.`, { cause })
   }
   const parsed = z

@@ -1,6 +1,6 @@
 import { linkSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { messageOf } from '@sandlot/shared/base/errors'
+import { messageOf, hasCode } from '@sandlot/shared/base/errors'
 import { isRunning, type ProcessMark } from './process-mark.ts'
 import { StepError } from '../steps.ts'
 
@@ -23,7 +23,7 @@ export function readRecord(file: string): UpRecord | undefined {
   try {
     text = readFileSync(file, 'utf8')
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined
+    if (hasCode(error, 'ENOENT')) return undefined
     throw error
   }
   try {
@@ -121,7 +121,7 @@ export function claim(file: string, record: UpRecord): Claim {
     linkSync(temporary, file)
     return { kind: 'claimed', previous }
   } catch (error) {
-    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error
+    if (!hasCode(error, 'EEXIST')) throw error
     const winner = readRecord(file)
     if (winner === undefined) throw error
     return { kind: 'running', record: winner }
@@ -154,7 +154,7 @@ function moveAside(file: string): UpRecord | undefined {
   try {
     renameSync(file, aside)
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined
+    if (hasCode(error, 'ENOENT')) return undefined
     throw error
   }
   const moved = readRecord(aside)

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { hasCode } from '@sandlot/shared/base/errors'
 import { StepError } from '../steps.ts'
 
 /**
@@ -62,7 +63,7 @@ export function signalProcess(mark: ProcessMark, signal: NodeJS.Signals, group =
     return true
   } catch (error) {
     // It ended between the look and the signal.
-    if (error instanceof Error && 'code' in error && error.code === 'ESRCH') return false
+    if (hasCode(error, 'ESRCH')) return false
     throw error
   }
 }

@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto'
 import type { Dirent } from 'node:fs'
 import { mkdir, readFile, readdir, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { hasCode } from '@sandlot/shared/base/errors'
 import { freeBytes } from '@sandlot/storage/database/free-bytes'
 import { RESERVE_BYTES } from '@sandlot/storage/sessions/store-room'
 import type { UploadsShelf } from './uploads.ts'
@@ -65,7 +66,7 @@ async function sweep(own: string, since: number): Promise<{ bytes: number; count
       left.count++
     } catch (error) {
       // Another sweep, or its sender, has just removed it.
-      if (!isMissing(error)) throw error
+      if (!hasCode(error, 'ENOENT')) throw error
     }
   }
   return left
@@ -76,7 +77,7 @@ async function entriesOf(own: string): Promise<Dirent[]> {
   try {
     return await readdir(own, { withFileTypes: true })
   } catch (error) {
-    if (isMissing(error)) return []
+    if (hasCode(error, 'ENOENT')) return []
     throw error
   }
 }
@@ -85,11 +86,7 @@ async function orMissing<T>(work: () => Promise<T>, missing: T): Promise<T> {
   try {
     return await work()
   } catch (error) {
-    if (isMissing(error)) return missing
+    if (hasCode(error, 'ENOENT')) return missing
     throw error
   }
-}
-
-function isMissing(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === 'ENOENT'
 }

@@ -78,6 +78,11 @@ export function toErrorBody(thrown: unknown, requestId?: string): ErrorBody {
   }
 }
 
+/** True for an error with one of these codes, of the system or of a database. */
+export function hasCode(thrown: unknown, ...codes: string[]): boolean {
+  return thrown instanceof Error && 'code' in thrown && codes.includes(String(thrown.code))
+}
+
 /** The message of anything thrown, for logs and `cause` texts. */
 export function messageOf(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : String(thrown)

@@ -6,6 +6,7 @@ import { createHash, timingSafeEqual } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { link, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
+import { hasCode } from '../base/errors.ts'
 import { randomText } from '../base/ids.ts'
 
 const SECRET_CHARS = 50
@@ -70,8 +71,4 @@ export function printOf(...parts: readonly (string | Uint8Array)[]): number {
 export function secretsEqual(a: string, b: string): boolean {
   const digest = (text: string): Buffer => createHash('sha256').update(text).digest()
   return timingSafeEqual(digest(a), digest(b))
-}
-
-function hasCode(error: unknown, code: string): boolean {
-  return error instanceof Error && 'code' in error && error.code === code
 }

@@ -1,5 +1,6 @@
 /** What our connections to PostgreSQL do that Kysely’s do not. */
 import { AsyncLocalStorage } from 'node:async_hooks'
+import { hasCode } from '@sandlot/shared/base/errors'
 import {
   CompiledQuery,
   type DatabaseConnection,
@@ -14,13 +15,13 @@ import {
 import { guardParameters } from './storable-parameters.ts'
 
 /** Serialization failure, deadlock: of two that cannot both go on, one is undone. */
-const REPEATABLE: readonly unknown[] = ['40001', '40P01']
+const REPEATABLE = ['40001', '40P01']
 
 async function twiceAtMost<T>(run: () => Promise<T>): Promise<T> {
   try {
     return await run()
   } catch (error) {
-    if (!(error instanceof Error && 'code' in error && REPEATABLE.includes(error.code))) throw error
+    if (!hasCode(error, ...REPEATABLE)) throw error
     return run()
   }
 }

@@ -6,7 +6,7 @@ import { Socket } from 'node:net'
 import { hostname } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { OLDEST_POSTGRES } from '@sandlot/shared/config/database-url'
-import { SandlotError, messageOf } from '@sandlot/shared/base/errors'
+import { SandlotError, messageOf, hasCode } from '@sandlot/shared/base/errors'
 import {
   HandleEmptyInListsPlugin,
   Kysely,
@@ -274,7 +274,7 @@ async function migrateAlone(db: Kysely<unknown>, schema: StoreName, migrations: 
   for (let tries = 1; ; tries += 1) {
     const { error, results } = await migrator.migrateToLatest()
     if (error === undefined) return
-    const isLocked = error instanceof Error && 'code' in error && error.code === LOCK_NOT_AVAILABLE
+    const isLocked = hasCode(error, LOCK_NOT_AVAILABLE)
     if (isLocked && tries < MOST_LOCK_TRIES) {
       await sleep(BETWEEN_LOCKS_MS)
       continue

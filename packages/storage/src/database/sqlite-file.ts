@@ -4,7 +4,7 @@
  */
 import { chmodSync, closeSync, fdatasyncSync, mkdirSync, openSync, rmSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { messageOf } from '@sandlot/shared/base/errors'
+import { messageOf, hasCode } from '@sandlot/shared/base/errors'
 import Database from 'better-sqlite3'
 import { StorageError, type StorageErrorCode } from '../storage-error.ts'
 
@@ -166,7 +166,7 @@ function ensureFile(path: string, mode: FileMode): void {
   try {
     closeSync(openSync(path, 'wx', mode))
   } catch (error) {
-    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error
+    if (!hasCode(error, 'EEXIST')) throw error
   }
   for (const each of [path, `${path}-wal`, `${path}-shm`]) {
     const found = statSync(each, { throwIfNoEntry: false })

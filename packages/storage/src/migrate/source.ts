@@ -7,6 +7,7 @@ import { createReadStream, createWriteStream, existsSync, mkdirSync, rmSync } fr
 import { join } from 'node:path'
 import { Transform } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
+import { hasCode } from '@sandlot/shared/base/errors'
 import { accountsMigrations } from '../accounts/migrations.ts'
 import { type Migrations, openWriter } from '../database/database.ts'
 import type { StoreName } from '../database/dialect.ts'
@@ -102,7 +103,7 @@ async function copyFile(from: string, to: string, digest: ReturnType<typeof crea
   try {
     await pipeline(createReadStream(from), read, createWriteStream(to, { mode: 0o600 }))
   } catch (error) {
-    if (!(error instanceof Error && 'code' in error && error.code === 'ENOSPC')) throw error
+    if (!hasCode(error, 'ENOSPC')) throw error
     throw new StorageError('full', `${to}: there is no space for a copy of ${from}; make room.`, {
       cause: error,
     })

@@ -10,6 +10,7 @@ import { dirname } from 'node:path'
 import type { Writable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { orTimeout } from '@sandlot/shared/async/or-timeout'
+import { hasCode } from '@sandlot/shared/base/errors'
 import { type BytePipe, StdinBlockedError, MAX_UNREAD_BYTES, type StderrLog } from './stdio.ts'
 
 interface DeploymentProcess {
@@ -232,8 +233,7 @@ function sendSignal(pid: number, name: NodeJS.Signals): void {
   try {
     process.kill(pid, name)
   } catch (error) {
-    const isGone = error instanceof Error && 'code' in error && error.code === 'ESRCH'
-    if (!isGone) throw error
+    if (!hasCode(error, 'ESRCH')) throw error
   }
 }
 
