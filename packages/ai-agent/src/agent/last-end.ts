@@ -4,6 +4,7 @@
  */
 import { existsSync, readFileSync, rmSync } from 'node:fs'
 import { z } from 'zod'
+import { parseJson } from '@sandlot/shared/base/json'
 import { lastEndFile, type LastEnd } from './last-end-file.ts'
 
 const runningStep = z.object({ sessionId: z.string(), promptId: z.string() })
@@ -36,10 +37,5 @@ export function isToBlame(end: LastEnd | undefined, promptId: string): boolean {
 
 /** A full disk leaves an empty or a cut file: it says nothing. */
 function parse(text: string): LastEnd | undefined {
-  try {
-    return lastEnd.safeParse(JSON.parse(text)).data
-  } catch (error) {
-    if (error instanceof SyntaxError) return undefined
-    throw error
-  }
+  return lastEnd.safeParse(parseJson(text)).data
 }

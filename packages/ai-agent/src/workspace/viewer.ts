@@ -1,10 +1,6 @@
 /** The one page that shows a terminal: what it gets ahead of what it has shown is bounded. */
-import {
-  type TerminalAsk,
-  type TerminalNotice,
-  TERMINAL_WINDOW_BYTES,
-  terminalAsk,
-} from '@sandlot/shared/workspace/terminals'
+import { type TerminalNotice, TERMINAL_WINDOW_BYTES, terminalAsk } from '@sandlot/shared/workspace/terminals'
+import { parseJson } from '@sandlot/shared/base/json'
 import type { Scrollback } from './scrollback.ts'
 
 const PIECE_BYTES = 64 * 1024
@@ -95,7 +91,7 @@ export class Viewer {
   #heard(data: Buffer, isBinary: boolean): void {
     if (!this.#open) return
     if (isBinary) return this.#type(data)
-    const ask = readAsk(data.toString('utf8'))
+    const ask = terminalAsk.safeParse(parseJson(data.toString('utf8'))).data
     if (ask === undefined) return this.close(UNSUPPORTED, 'no message of a terminal')
     if (ask.type === 'resize') return this.#parts.resize({ columns: ask.columns, rows: ask.rows })
     this.#shown = Math.min(this.#sent, Math.max(this.#shown, ask.offset))
@@ -120,14 +116,5 @@ export class Viewer {
     this.#parts.left()
     this.#caughtUp?.()
     this.#caughtUp = undefined
-  }
-}
-
-function readAsk(text: string): TerminalAsk | undefined {
-  try {
-    return terminalAsk.safeParse(JSON.parse(text)).data
-  } catch (error) {
-    if (error instanceof SyntaxError) return undefined
-    throw error
   }
 }

@@ -5,6 +5,7 @@ import { parseArgs } from 'node:util'
 import { errorBody } from '@sandlot/shared/account/api'
 import { messageOf } from '@sandlot/shared/base/errors'
 import { z } from 'zod'
+import { parseJson } from '@sandlot/shared/base/json'
 import type { Command } from '../context.ts'
 import { StepError } from '../steps.ts'
 
@@ -122,19 +123,11 @@ function asciiJson(value: object): string {
 async function refusalOf(response: IncomingMessage): Promise<StepError> {
   let text = ''
   for await (const part of response.setEncoding('utf8')) text += String(part)
-  const said = readJson(errorBody, text)
+  const said = errorBody.safeParse(parseJson(text)).data
   return new StepError(
     said?.message ?? `The address answered ${response.statusCode}, which is no answer of Sandlot.`,
     '',
   )
-}
-
-function readJson<T>(schema: z.ZodType<T>, text: string): T | undefined {
-  try {
-    return schema.safeParse(JSON.parse(text)).data
-  } catch {
-    return undefined
-  }
 }
 
 /** Writes what it prints, and returns its exit code. */
@@ -146,7 +139,8 @@ async function follow(response: IncomingMessage): Promise<number> {
     const data = line.slice('data: '.length)
     if (event === 'stdout' || event === 'stderr') await write(process[event], data)
     else if (event === 'ended') return exitCodeOf(data)
-    else if (event === 'error') throw new StepError(readJson(errorBody, data)?.message ?? data, '')
+    else if (event === 'error')
+      throw new StepError(errorBody.safeParse(parseJson(data)).data?.message ?? data, '')
   }
   throw new StepError('The connection was lost before the command ended. It was ended.', '')
 }

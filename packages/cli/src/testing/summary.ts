@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { parseJson } from '@sandlot/shared/base/json'
 
 /** Counts of one runner, or of all of them together. */
 export interface Counts {
@@ -90,14 +91,6 @@ export function failureLines(run: VitestRun): string[] {
 /** All files together, and what failed beside them. */
 export function countVitest(run: VitestRun): Counts {
   return sum([...run.files.values(), { passed: 0, failed: run.errors.length, skipped: 0 }])
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined // cut off: the runner died while writing
-  }
 }
 
 /** A check that is one thing, such as the lint: passed or failed by its exit code. */

@@ -11,6 +11,7 @@ import { messageOf } from '@sandlot/shared/base/errors'
 import { ALERT_KINDS, type AlertKind, type AlertTest, type AlertsView } from '@sandlot/shared/admin/alerts'
 import type { AlertsStore } from '@sandlot/storage/accounts/alerts'
 import { z } from 'zod'
+import { parseJson } from '@sandlot/shared/base/json'
 import type { Logger } from '../log.ts'
 import { type AlertFact, type AlertSay, alertState, type AlertTimes, nextAlertState } from './alert-state.ts'
 import type { PostAlert } from './alert-webhook.ts'
@@ -266,7 +267,7 @@ export class Alerts {
     for (const [kind, text] of await this.#options.store.all()) {
       const known = ALERT_KINDS.find((one) => one === kind)
       // Stored by another version: as if nothing had been sent.
-      const read = kept.safeParse(jsonOf(text))
+      const read = kept.safeParse(parseJson(text))
       if (known === undefined || !read.success) continue
       this.#kept.set(known, read.data)
       this.#stored.set(known, text)
@@ -308,12 +309,4 @@ function titleOf(kind: AlertKind, say: AlertSay): string {
 
 function minuteOf(at: number): string {
   return `${new Date(at).toISOString().slice(0, 16).replace('T', ' ')} UTC`
-}
-
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined // refused as what does not fit
-  }
 }

@@ -24,6 +24,7 @@ import {
   jwtVerify,
 } from 'jose'
 import { z } from 'zod'
+import { parseJson } from '@sandlot/shared/base/json'
 import type { Logger } from '../log.ts'
 import { type Claims, readClaims } from './claims.ts'
 
@@ -311,12 +312,4 @@ export class OidcProvider implements ExternalProvider {
 function basic(id: string, secret: string): string {
   const encode = (part: string): string => new URLSearchParams([['', part]]).toString().slice(1)
   return Buffer.from(`${encode(id)}:${encode(secret)}`).toString('base64')
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }

@@ -1,5 +1,6 @@
 /** `SANDLOT_OIDC`: the providers by which people sign in, as the service and the doctor read it. */
 import { z } from 'zod'
+import { parseJson } from '../base/json.ts'
 import { messageOf } from '../base/errors.ts'
 import { role } from './role.ts'
 
@@ -100,14 +101,6 @@ export function readOidcProviders(
 
 const EXAMPLE =
   '[{"name": "Keycloak", "issuer": "https://login.example.org/realms/work", "clientId": "sandlot", "clientSecret": "…"}]'
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}
 
 /** People count from one. */
 function placeOf([place]: readonly PropertyKey[]): string {

@@ -1,5 +1,6 @@
 /** A provider's discovery document (OpenID Connect Discovery 1.0), checked. */
 import { z } from 'zod'
+import { parseJson } from '../base/json.ts'
 import { messageOf } from '../base/errors.ts'
 import { type Fetch, boundedFetch, safeFetch } from './safe-fetch.ts'
 
@@ -72,14 +73,6 @@ export async function readDiscovery(issuer: string, signal?: AbortSignal): Promi
   if (issuer.startsWith('https:') && endpoints.some((one) => one?.startsWith('http:') === true))
     return fail('names endpoints without https')
   return found
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }
 
 /** What kept a request from its answer: the innermost cause, because `fetch` says only “failed”. */
