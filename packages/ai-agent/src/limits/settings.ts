@@ -127,21 +127,15 @@ export function promptLimits(
 
 /** Without a day or a month of which nothing is set. */
 function lastingOf(set: TeamLimits): Partial<Record<Period, PeriodBudgets>> {
-  const day = limited({
-    turns: set.turnsPerDay,
-    calls: set.callsPerDay,
-    tokens: set.tokensPerDay,
-    cost: set.costPerDay,
-    ms: (set.secondsPerDay ?? 0) * 1_000,
-  })
-  const month = limited({
-    turns: set.turnsPerMonth,
-    calls: set.callsPerMonth,
-    tokens: set.tokensPerMonth,
-    cost: set.costPerMonth,
-    ms: (set.secondsPerMonth ?? 0) * 1_000,
-  })
-  const all = Object.entries({ day, month })
+  const limits = (per: 'Day' | 'Month'): PeriodBudgets =>
+    limited({
+      turns: set[`turnsPer${per}`],
+      calls: set[`callsPer${per}`],
+      tokens: set[`tokensPer${per}`],
+      cost: set[`costPer${per}`],
+      ms: (set[`secondsPer${per}`] ?? 0) * 1_000,
+    })
+  const all = Object.entries({ day: limits('Day'), month: limits('Month') })
   return Object.fromEntries(all.filter(([, limits]) => Object.keys(limits).length > 0))
 }
 
