@@ -5,6 +5,16 @@
 import { z } from 'zod'
 import type { AuditFrom } from '../account/agent-user.ts'
 
+/** Kinds of acts on a chat. */
+const ABOUT_CHATS = [
+  'chat_deleted',
+  'shared',
+  'unshared',
+  'snapshot_made',
+  'snapshot_removed',
+  'approval_answered',
+] as const
+
 /** What can happen, by the page's groups. */
 const AUDIT_GROUPS = {
   sign_in: [
@@ -35,16 +45,7 @@ const AUDIT_GROUPS = {
     'team_member_removed',
   ],
   keys: ['key_made', 'key_deleted', 'secret_set', 'secret_removed'],
-  chats: [
-    'chat_deleted',
-    'shared',
-    'unshared',
-    'snapshot_made',
-    'snapshot_removed',
-    'approval_answered',
-    'rule_made',
-    'rule_revoked',
-  ],
+  chats: [...ABOUT_CHATS, 'rule_made', 'rule_revoked'],
   sandbox: [
     'host_refused',
     'terminal_opened',
@@ -76,16 +77,6 @@ const AUDIT_GROUPS = {
 
 type AuditGroup = keyof typeof AUDIT_GROUPS
 export type AuditKind = (typeof AUDIT_GROUPS)[AuditGroup][number]
-
-/** What these were done to is a chat. */
-const ABOUT_CHATS: ReadonlySet<string> = new Set<AuditKind>([
-  'chat_deleted',
-  'shared',
-  'unshared',
-  'snapshot_made',
-  'snapshot_removed',
-  'approval_answered',
-])
 
 /** A person as they were called then; `OPERATOR` and `SANDLOT` are no persons. */
 interface AuditActor {
@@ -147,7 +138,9 @@ export type AuditEntry = z.infer<typeof auditEntry>
 
 /** The chat that a line is about. Chats that went with their person are only counted. */
 export function chatIdOf({ what, who, whom }: AuditEntry): string | undefined {
-  return ABOUT_CHATS.has(what) && who.id !== SANDLOT.id ? (whom.id ?? undefined) : undefined
+  return ABOUT_CHATS.some((kind) => kind === what) && who.id !== SANDLOT.id
+    ? (whom.id ?? undefined)
+    : undefined
 }
 
 /** `GET /api/admin/audit` (administrators), the newest first, of both processes. */
