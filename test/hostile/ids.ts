@@ -24,7 +24,7 @@ export const ELSEWHERE: Record<string, string> = {
       'packages/sandbox/test/egress/egress.engine.test.ts',
     ]),
   ),
-  T03: 'packages/web/test/markdown.test.ts',
+  T03: 'packages/web/test/markdown/markdown.test.ts',
   A01: 'packages/engine-gate/test/creation.test.ts',
   A03: 'packages/engine-gate/test/gate.test.ts',
   A04: 'packages/engine-gate/test/gate.test.ts',

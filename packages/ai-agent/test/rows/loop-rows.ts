@@ -21,7 +21,7 @@ export const LOOP_ROWS: Record<string, Record<string, readonly string[]>> = {
     ],
     'mid-stream call': [
       'packages/ai-agent/test/plain/drafts.test.ts :: mid-stream call: its arguments are shown before they are whole, are no call yet, and are taken back with a broken answer',
-      'packages/web/test/pages.e2e.test.ts :: calls are seen while the model writes them, and give way to their cards',
+      'packages/web/test/app/pages.e2e.test.ts :: calls are seen while the model writes them, and give way to their cards',
       'packages/ai-agent/test/plain/endings.test.ts :: a call whose arguments are whole does not run before the whole message is',
       'packages/ai-agent/test/model/openai.test.ts :: mid-stream tool call interruption: broken, silent, or only kept alive, no call comes out',
       'packages/ai-agent/test/scripts/quirks.ts :: mid-stream tool call interruption: a connection that breaks in the middle of a call',
@@ -56,7 +56,7 @@ export const LOOP_ROWS: Record<string, Record<string, readonly string[]>> = {
       'packages/ai-agent/test/session/session.test.ts :: steer: joins behind the results of the round, before the next request',
       'packages/ai-agent/test/session/session.test.ts :: is kept over a Stop and goes with the next prompt',
       'packages/ai-agent/test/session/withdraw.test.ts :: property: withdrawn or read, as it was answered, in any order and over a death',
-      'packages/web/test/queued.e2e.test.ts :: a message that waits is taken back into the composer, and vanishes from every tab',
+      'packages/web/test/chat/queued.e2e.test.ts :: a message that waits is taken back into the composer, and vanishes from every tab',
     ],
     'concurrent prompts': [
       'packages/ai-agent/test/session/session.test.ts :: steer during the final answer, and queue: they become the next prompts, in order',

@@ -1,0 +1,167 @@
+/** What comes over the wire until a person reads their first chat, and how still the page is meanwhile. */
+import { existsSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Page } from 'playwright-core'
+import { expect, test } from 'vitest'
+import { freshDist } from '../fixture/dist.ts'
+import { DESKTOP, lookAt, PHONE, usePages } from '../fixture/pages.ts'
+import { PERSON } from '../fixture/service.ts'
+
+const { complaints, service, url, newPage, signedIn, openChat } = usePages()
+
+const MOST_BYTES = 450_000
+/** The sum of a visit; 0.1 is what the web calls good. */
+const MOST_SHIFT = 0.02
+
+test('all files from the sign-in to the first chat have at most 450 kB, by either coding', async () => {
+  const page = await newPage()
+  const paths = new Set<string>()
+  page.on('request', (request) => paths.add(new URL(request.url()).pathname))
+  service.setupNeeded = false
+  await page.goto(`${url()}/sign-in`)
+  await page.getByLabel('E-mail').fill(PERSON.email)
+  await page.getByLabel('Password', { exact: true }).fill(PERSON.password)
+  await page.keyboard.press('Enter')
+  await page.getByTestId('composer').waitFor()
+  await openChat(page, 's_fixed')
+  await page.evaluate('document.fonts.ready')
+
+  const dist = await freshDist()
+  const files = [...paths]
+    .filter((path) => !path.startsWith('/api/'))
+    .map((path) => (existsSync(join(dist, path)) && path !== '/' ? path : '/index.html'))
+  expect(files.some((path) => path.includes('signed-in'))).toBe(true)
+  for (const ending of ['.br', '.gz']) {
+    const bytes = [...new Set(files)].map((path) => smallest(join(dist, path), ending))
+    const sum = bytes.reduce((total, one) => total + one, 0)
+    expect(sum).toBeLessThanOrEqual(MOST_BYTES)
+  }
+})
+
+function smallest(file: string, ending: string): number {
+  return statSync(existsSync(file + ending) ? file + ending : file).size
+}
+
+test('the chat is asked for before it is known who is here', async () => {
+  service.setupNeeded = false
+  const page = await newPage()
+  const asked = page.waitForRequest(/\/assets\/signed-in-/)
+  await page.route('**/api/me', async (route) => {
+    await asked
+    await route.continue()
+  })
+  await page.goto(`${url()}/`)
+  await page.getByLabel('E-mail').waitFor()
+})
+
+test('a file of the page that has gone is got by loading it anew; what stays away says so', async () => {
+  const page = await signedIn({ sessionId: 's_fixed' })
+  await page.getByTestId('composer').fill('a draft')
+  let lost = 0
+  await page.route('**/assets/settings-page-*.js', async (route) => {
+    lost += 1
+    await (lost === 1 ? route.abort() : route.continue())
+  })
+  const settings = page.getByRole('button', { name: /Settings$/ })
+  await settings.click()
+  await page.getByRole('complementary', { name: 'Settings' }).waitFor()
+  expect(lost).toBe(2)
+  await page.goBack()
+  expect(await page.getByTestId('composer').inputValue()).toBe('a draft')
+
+  await page.route('**/assets/settings-page-*.js', (route) => route.abort())
+  await page.reload()
+  await settings.click()
+  await page.getByRole('heading', { name: 'This page could not be shown' }).waitFor()
+  expect(await lookAt(page, 'not-whole')).toEqual([])
+  await page.unroute('**/assets/settings-page-*.js')
+  await page.getByRole('button', { name: 'Load it again' }).click()
+  await page.getByRole('complementary', { name: 'Settings' }).waitFor()
+  complaints.length = 0
+})
+
+test.each([
+  ['desktop', DESKTOP],
+  ['phone', PHONE],
+])('on a %s nothing moves by itself while a chat opens', async (_name, viewport) => {
+  const page = await signedIn({ viewport, touch: viewport === PHONE })
+  await watchShift(page)
+  const moved: [string, number][] = []
+  for (const [sessionId, { log }] of service.sessions) {
+    if (log.settled.length === 0) continue
+    await page.goto(`${url()}/s/${sessionId}`)
+    await page.getByTestId('message-user').first().waitFor()
+    await settled(page)
+    moved.push([sessionId, await shift(page)])
+  }
+  expect(moved.length).toBeGreaterThan(8)
+  expect(moved.filter(([, sum]) => sum > MOST_SHIFT)).toEqual([])
+})
+
+test('nothing moves by itself while settings open', async () => {
+  const page = await signedIn()
+  await watchShift(page)
+  const moved: [string, number][] = []
+  for (const path of [
+    'security',
+    'instructions',
+    'keys',
+    'people',
+    'people/u_bob',
+    'teams',
+    'teams/t_data',
+  ]) {
+    await page.goto(`${url()}/settings/${path}`)
+    await page.waitForLoadState('networkidle')
+    await settled(page)
+    moved.push([path, await shift(page)])
+  }
+  expect(moved.filter(([, sum]) => sum > MOST_SHIFT)).toEqual([])
+})
+
+test('an answer that is being written moves nothing that stands above it', async () => {
+  const page = await signedIn()
+  await watchShift(page)
+  await page.reload()
+  const words = Array.from({ length: 40 }, (_, n) => `Line ${n} of the answer, with some words.\n\n`)
+  service.onChat = (sessionId, log) => {
+    let offset = 0
+    for (const text of words) {
+      service.emit(sessionId, [log.liveText('m_a', offset, text)])
+      offset += text.length
+    }
+    service.emit(sessionId, [log.text('agent_message_chunk', words.join(''), 'm_a'), log.end('completed')])
+    service.change(sessionId, { running: false })
+  }
+  await page.getByTestId('composer').fill('Write forty lines.')
+  await page.keyboard.press('Enter')
+  await page.getByText('Line 39 of the answer').waitFor()
+  await settled(page)
+  expect(await shift(page)).toBeLessThanOrEqual(MOST_SHIFT)
+})
+
+async function watchShift(page: Page): Promise<void> {
+  await page.addInitScript(() => {
+    const seen: unknown[] = []
+    Object.assign(window, { layoutShifts: seen })
+    new PerformanceObserver((list) => {
+      for (const entry of list.getEntries()) seen.push(entry.toJSON())
+    }).observe({ type: 'layout-shift', buffered: true })
+  })
+}
+
+/** Fonts and images are there, and what they change is painted. */
+async function settled(page: Page): Promise<void> {
+  await page.evaluate(async () => {
+    await document.fonts.ready
+    await Promise.all([...document.images].map((image) => image.decode().catch(() => undefined)))
+    for (let frame = 0; frame < 5; frame++) await new Promise((done) => requestAnimationFrame(done))
+  })
+}
+
+async function shift(page: Page): Promise<number> {
+  const shifts = await page.evaluate(
+    () => Reflect.get(window, 'layoutShifts') as { value: number; hadRecentInput: boolean }[],
+  )
+  return shifts.filter((one) => !one.hadRecentInput).reduce((sum, { value }) => sum + value, 0)
+}

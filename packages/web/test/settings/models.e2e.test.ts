@@ -1,0 +1,83 @@
+/** Endpoints of models, as administrators add them, in a real browser. */
+import { expect, test } from 'vitest'
+import { DESKTOP, PHONE, lookAt, usePages, oneLook } from '../fixture/pages.ts'
+
+const { service, signedIn, url } = usePages()
+
+test.each(
+  oneLook('models', [
+    ['models-light', { viewport: DESKTOP, theme: 'light' as const }],
+    ['models-phone-dark', { viewport: PHONE, theme: 'dark' as const }],
+  ]),
+)('the first model is found, tested, saved, changed and removed, %s', async (name, look) => {
+  const page = await signedIn(look)
+  await page.getByRole('link', { name: 'Add a model' }).click()
+  await page.getByRole('heading', { name: 'Models', exact: true }).waitFor()
+  await page.getByRole('button', { name: 'Add an endpoint' }).click()
+  const form = page.getByRole('form', { name: 'New endpoint' })
+  await form.getByLabel('Provider').selectOption('Ollama')
+  expect(await form.getByLabel('Address').inputValue()).toBe('http://127.0.0.1:11434/v1')
+  await form.getByLabel('API key', { exact: true }).fill('sk-secret')
+  const listed = { step: 'list' as const, ok: true, message: 'It has 2 models.', tookMs: 4 }
+  service.endpoints.tried = { models: ['qwen3', 'gemma4'], steps: [listed] }
+  await form.getByRole('button', { name: 'Look for models' }).click()
+  await form.getByText('It has 2 models.').waitFor()
+  expect(await form.locator('datalist option').count()).toBe(2)
+  await form.getByLabel('Model', { exact: true }).fill('qwen3')
+  service.endpoints.tried.steps.push(
+    { step: 'stream', ok: true, message: 'It streamed an answer.', tookMs: 900 },
+    { step: 'tool', ok: false, message: 'It answered in words and did not call the tool.', tookMs: 901 },
+  )
+  await form.getByRole('button', { name: 'Test it' }).click()
+  await form.getByText('did not call the tool').waitFor()
+  await form.getByText('Label, context, images, prices').click()
+  await form.getByLabel('Context window').fill('32000')
+  await form.getByLabel('Price of input').fill('0.5')
+  await form.getByLabel('Price of output').fill('2')
+  await form.getByLabel('Price of cached input').fill('0.05')
+  expect(await lookAt(page, name)).toEqual([])
+  await form.getByRole('button', { name: 'Save' }).click()
+  await page.getByText('Ollama answers from the next message on.').waitFor()
+  const list = page.getByRole('list', { name: 'Endpoints', exact: true })
+  await list.getByText('Default').waitFor()
+  expect(service.endpoints.asked.at(-1)).toEqual({
+    name: 'Ollama',
+    baseUrl: 'http://127.0.0.1:11434/v1',
+    models: [{ name: 'qwen3', contextWindow: 32_000, price: { input: 0.5, output: 2, cached: 0.05 } }],
+    revision: 0,
+    apiKey: 'sk-secret',
+  })
+
+  await list.getByRole('button', { name: 'Change Ollama' }).click()
+  const change = page.getByRole('form', { name: 'Change Ollama' })
+  await change.getByLabel('Name', { exact: true }).fill('Ours')
+  await change.getByRole('button', { name: 'Save' }).click()
+  await list.getByText('Ours').waitFor()
+  // The key that is stored stays: it is not sent.
+  expect(service.endpoints.asked.at(-1)).not.toHaveProperty('apiKey')
+  expect(await lookAt(page, `${name}-list`)).toEqual([])
+  await list.getByRole('button', { name: 'Remove Ours' }).click()
+  await list.getByRole('button', { name: 'Remove', exact: true }).click()
+  await page.getByText('so the built-in demo answers').waitFor()
+})
+
+test('what the environment configures is shown and not edited', async () => {
+  service.endpoints.view = {
+    configured: [
+      {
+        name: 'gpt-5',
+        address: 'https://api.openai.com/v1',
+        price: { input: 1.25, output: 10, cached: 0.125 },
+      },
+    ],
+    endpoints: [],
+    knownPrices: {},
+    main: { name: 'gpt-5', demo: false },
+  }
+  const page = await signedIn()
+  await page.goto(`${url()}/settings/models`)
+  const configured = page.getByRole('list', { name: 'Configured models' })
+  await configured.getByText('gpt-5').waitFor()
+  expect(await configured.innerText()).toContain('$1.25 in, $10 out')
+  expect(await configured.getByRole('button').count()).toBe(0)
+})
