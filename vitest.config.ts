@@ -14,7 +14,6 @@ const patience = testConfig().full ? 30 : 1
 /** With the clock ahead these are left out: they compare it with that of the kernel, for times of files, or of PostgreSQL. */
 const OTHER_CLOCKS = [
   'backup/test/postgres',
-  'cli/test/upgrade/upgrade',
   'sandbox/test/backends/local-process',
   'sandbox/test/controller/file-lock',
   'sandbox/test/sbxd/walk',
@@ -31,7 +30,7 @@ const leftOut = process.env['FAKETIME'] === undefined ? [] : OTHER_CLOCKS
 /** A file of these waits half of its time, for the engine or for a page: three at a time, of either project. */
 const together = { maxWorkers: 3, sequence: { groupOrder: 1 } }
 
-/** `unit` needs nothing; `engine` needs a Docker engine and the sandbox image; `e2e` also Chromium and a build. */
+/** `unit` needs nothing; `engine` needs a Docker engine and the sandbox image, or runs whole processes; `e2e` also needs Chromium and a build. */
 export default defineConfig({
   // Node adds `import` or `require` itself, by how a module is asked for: given here, a `require` inside a library got its ES module.
   resolve: { conditions: ['sandlot-source', 'module', 'node'] },

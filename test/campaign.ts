@@ -40,6 +40,11 @@ export function oneRunOfThree(name: string, skip: (leaveOut: boolean, reason: st
   skip(!full && randomFrom(`${seed} ${name}`)() * 3 >= 1, 'in one ordinary run of three, by its seed')
 }
 
+/** Skips a slow test in ordinary runs; quicker tests cover its parts. */
+export function onlyInFullRun(skip: (leaveOut: boolean, reason: string) => void): void {
+  skip(!full, 'only in a full run')
+}
+
 /** Numbers in [0, 1) that depend only on `text`: mulberry32 over its FNV-1a hash. */
 export function randomFrom(text: string): () => number {
   let state = 0x811c9dc5

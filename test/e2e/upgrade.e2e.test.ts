@@ -18,6 +18,7 @@ import {
 import { openSessionReader } from '../../packages/storage/src/store/open.ts'
 import { readRecord } from '../../packages/cli/src/processes/pid-file.ts'
 import { isRunning, signalProcess, waitForEnd } from '../../packages/cli/src/processes/process-mark.ts'
+import { campaign, onlyInFullRun } from '../campaign.ts'
 import { personEnvironment } from '../config.ts'
 import { firstVisit, launchBrowser } from './browser.ts'
 import { freePort } from './processes.ts'
@@ -28,7 +29,8 @@ let data: string
 let deployment: string
 let port: number
 let provider: FakeProvider
-beforeEach(async () => {
+beforeEach(async ({ skip }) => {
+  onlyInFullRun(skip)
   data = await mkdtemp(join(tmpdir(), 'sandlot-up-'))
   // A name by which `./sandlot test` knows what an interrupted run left, and removes it.
   deployment = `test-${randomText(8)}`
@@ -39,6 +41,7 @@ beforeEach(async () => {
   provider = await startFakeProvider()
 })
 afterEach(async () => {
+  if (!campaign.full) return
   await sandlot('down', '--purge', '--yes').ended
   settings = undefined
   await provider.close()

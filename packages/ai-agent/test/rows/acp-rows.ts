@@ -105,8 +105,8 @@ export const ACP_ROWS: Record<string, Record<string, readonly string[]>> = {
   },
   transports: {
     stdio: [
-      'packages/ai-agent/test/main.test.ts :: lock free: the agent runs there; nothing but protocol on stdout; EOF ends all',
-      'packages/ai-agent/test/main.test.ts :: lock taken: it relays to the running agent as the local user; EOF ends only the connection',
+      'packages/ai-agent/test/main.engine.test.ts :: lock free: the agent runs there; nothing but protocol on stdout; EOF ends all',
+      'packages/ai-agent/test/main.engine.test.ts :: lock taken: it relays to the running agent as the local user; EOF ends only the connection',
     ],
     'one message per line, no batches': [
       `${PROMPTS} :: 2.8 a batch is one -32600, a bad line is answered at once and repeats nothing, and the rest goes on`,
@@ -148,7 +148,7 @@ export const ACP_ROWS: Record<string, Record<string, readonly string[]>> = {
   'editors and foreign clients': {
     acpx: [
       'packages/ai-agent/test/acp/launcher.engine.test.ts :: acpx: a command runs in a real sandbox; interrupted, neither gate nor agent is left',
-      'packages/ai-agent/test/acp/acpx.test.ts :: beside a running agent: sessions made, prompted, resumed, set, listed, closed',
+      'packages/ai-agent/test/acp/acpx.engine.test.ts :: beside a running agent: sessions made, prompted, resumed, set, listed, closed',
     ],
     'an editor’s folder': [
       'packages/ai-agent/test/acp/conformance/sessions.test.ts :: session/new: an editor’s folder is recorded; without notices the answer is the model’s alone; SSE is refused',

@@ -24,6 +24,7 @@ import {
   failureLines,
   readVitestRun,
   secondTry,
+  skipLines,
   sum,
   type VitestRun,
 } from '../testing/summary.ts'
@@ -82,6 +83,7 @@ export const test: Command = async ({ config, args, steps, print }) => {
     const started = performance.now()
     results.push({ name, counts: await work(), ms: performance.now() - started })
   }
+  const skips: string[] = []
   const failures: string[] = []
   const unsteady: string[] = []
   const inRoot = { cwd: config.root, environment }
@@ -92,6 +94,7 @@ export const test: Command = async ({ config, args, steps, print }) => {
     await measure(projects.join(', '), async () => {
       const first = await runVitest(projects, inRoot)
       const run = full ? first : await tryAgain(projects, first, inRoot, unsteady)
+      skips.push(...skipLines(run))
       failures.push(...failureLines(run))
       return countVitest(run)
     })
@@ -113,7 +116,7 @@ export const test: Command = async ({ config, args, steps, print }) => {
     print(`${name.padEnd(11)} ${closingLine(counts)}  (${seconds(ms)})`)
   const total = sum(results.map(({ counts }) => counts))
   const fromRoot = (text: string): string => text.replaceAll(`${config.root}/`, '')
-  for (const line of closingLines(failures, unsteady, total)) print(fromRoot(line))
+  for (const line of [...skips, ...closingLines(failures, unsteady, total)]) print(fromRoot(line))
   return total.failed === 0 ? 0 : 1
 }
 

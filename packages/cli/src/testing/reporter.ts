@@ -19,9 +19,10 @@ function fileReport(module: TestModule): Report['files'][number] {
   return {
     file: module.moduleId,
     tests: [...module.children.allTests()].map((one) => {
-      const { state, errors } = one.result()
-      const [error] = errors ?? []
-      return { name: one.fullName, state, error: error && errorText(error) }
+      const result = one.result()
+      const [error] = result.errors ?? []
+      const note = result.state === 'skipped' ? result.note : undefined
+      return { name: one.fullName, state: result.state, error: error && errorText(error), note }
     }),
     errors: [...module.errors(), ...suites.flatMap((suite) => suite.errors())].map(errorText),
   }

@@ -13,7 +13,15 @@ const report = z.object({
   files: z.array(
     z.object({
       file: z.string(),
-      tests: z.array(z.object({ name: z.string(), state: z.string(), error: z.string().optional() })),
+      tests: z.array(
+        z.object({
+          name: z.string(),
+          state: z.string(),
+          error: z.string().optional(),
+          /** The reason of a skip. */
+          note: z.string().optional(),
+        }),
+      ),
       /** What failed outside of its tests: an import, a hook. */
       errors: z.array(z.string()),
     }),
@@ -27,6 +35,8 @@ export type Report = z.infer<typeof report>
 interface FileResult extends Counts {
   /** A line for each failure: the test's full name and the first line of what it threw. */
   failures: readonly string[]
+  /** A line for each skipped test: its full name, and the reason that its title does not have. */
+  skips: readonly string[]
 }
 
 /** One vitest run: what each of its files came to, by the file's absolute path. */
@@ -52,16 +62,17 @@ export function readVitestRun(json: string | undefined, exitCode: number): Vites
 }
 
 function countFile({ tests, errors }: Report['files'][number]): FileResult {
-  const count = (...states: string[]): number => tests.filter(({ state }) => states.includes(state)).length
+  const skipped = tests.filter(({ state }) => state === 'skipped' || state === 'pending')
   const failures = tests
     .filter(({ state }) => state === 'failed')
     .map(({ name, error }) => (error === undefined ? name : `${name}: ${firstLine(error)}`))
   if (failures.length === 0) failures.push(...errors.slice(0, 1).map(firstLine))
   return {
-    passed: count('passed'),
+    passed: tests.filter(({ state }) => state === 'passed').length,
     failed: failures.length,
-    skipped: count('skipped', 'pending'),
+    skipped: skipped.length,
     failures,
+    skips: skipped.map(({ name, note }) => (note === undefined ? name : `${name}: ${note}`)),
   }
 }
 
@@ -86,6 +97,11 @@ export function failureLines(run: VitestRun): string[] {
     failures.map((failure) => `failed ${file} > ${failure}`),
   )
   return [...ofFiles, ...run.errors.map((error) => `failed beside the tests: ${error}`)]
+}
+
+/** A line for each skipped test: an ordinary run says what only `--full` covers. */
+export function skipLines(run: VitestRun): string[] {
+  return [...run.files].flatMap(([file, { skips }]) => skips.map((skip) => `skipped ${file} > ${skip}`))
 }
 
 /** All files together, and what failed beside them. */

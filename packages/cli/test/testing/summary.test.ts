@@ -10,6 +10,7 @@ import {
   failureLines,
   readVitestRun,
   secondTry,
+  skipLines,
   sum,
 } from '../../src/testing/summary.ts'
 
@@ -110,6 +111,22 @@ describe('counting test results', () => {
       'failed b.test.ts > Error: no such file',
     ])
     expect(failureLines(readVitestRun(undefined, 1))).toEqual(['failed beside the tests: it wrote no report'])
+  })
+
+  test('each skip is a line with its file, its name and its reason', () => {
+    const tests = [
+      { name: 'a sum > is right', state: 'skipped', note: 'only in a full run' },
+      { name: 'a sum > of fractions (needs ripgrep)', state: 'skipped' },
+      { name: 'a sum > is there', state: 'passed' },
+    ]
+    const run = readVitestRun(
+      JSON.stringify({ files: [{ file: 'a.test.ts', tests, errors: [] }], errors: [] }),
+      0,
+    )
+    expect(skipLines(run)).toEqual([
+      'skipped a.test.ts > a sum > is right: only in a full run',
+      'skipped a.test.ts > a sum > of fractions (needs ripgrep)',
+    ])
   })
 
   test('a check is one test', () => {

@@ -5,6 +5,7 @@ import { mkdirSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { onlyInFullRun } from '../../../../test/campaign.ts'
 import { AgentFolder, agentCommand } from '../support/agent-process.ts'
 import {
   type FakeProvider,
@@ -100,7 +101,8 @@ describe('acpx', { timeout: 120_000 }, () => {
     await expect.poll(() => request()?.aborted, { timeout: 10_000 }).toBe(true)
   })
 
-  test('beside a running agent: sessions made, prompted, resumed, set, listed, closed', async () => {
+  test('beside a running agent: sessions made, prompted, resumed, set, listed, closed', async ({ skip }) => {
+    onlyInFullRun(skip)
     expect(await acpx.run('prompt', 'hi')).toMatchObject({ code: EXIT.noSession })
     await folder.listening({
       OPENAI_BASE_URL: provider.baseUrl,
