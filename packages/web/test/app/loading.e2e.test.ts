@@ -3,6 +3,7 @@ import { existsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import { expect, test } from 'vitest'
+import { oneRunOfThree } from '../../../../test/campaign.ts'
 import { freshDist } from '../fixture/dist.ts'
 import { DESKTOP, lookAt, PHONE, usePages } from '../fixture/pages.ts'
 import { PERSON } from '../fixture/service.ts'
@@ -80,10 +81,11 @@ test('a file of the page that has gone is got by loading it anew; what stays awa
   complaints.length = 0
 })
 
-test.each([
+test.for([
   ['desktop', DESKTOP],
   ['phone', PHONE],
-])('on a %s nothing moves by itself while a chat opens', async (_name, viewport) => {
+] as const)('on a %s nothing moves by itself while a chat opens', async ([name, viewport], { skip }) => {
+  oneRunOfThree(`chats that open on a ${name}`, skip)
   const page = await signedIn({ viewport, touch: viewport === PHONE })
   await watchShift(page)
   const moved: [string, number][] = []
@@ -98,7 +100,8 @@ test.each([
   expect(moved.filter(([, sum]) => sum > MOST_SHIFT)).toEqual([])
 })
 
-test('nothing moves by itself while settings open', async () => {
+test('nothing moves by itself while settings open', async ({ skip }) => {
+  oneRunOfThree('settings that open', skip)
   const page = await signedIn()
   await watchShift(page)
   const moved: [string, number][] = []
