@@ -25,7 +25,9 @@ function listen(listener: () => void): () => void {
 
 const still = (): (() => void) => () => undefined
 
+const read = (): number => now
+
 /** The current time, kept current only while `ticking`. */
 export function useNow(ticking: boolean): number {
-  return useSyncExternalStore(ticking ? listen : still, () => now)
+  return useSyncExternalStore(ticking ? listen : still, read, read)
 }

@@ -1,6 +1,6 @@
 /** Approving without tiring: change a call, then allow it; all that waits as one list with keys. */
 import { expect, test } from 'vitest'
-import { DESKTOP, type Look, PHONE, card, lookAt, until, usePages } from '../fixture/pages.ts'
+import { DESKTOP, type Look, PHONE, card, lookAt, until, usePages, oneLook } from '../fixture/pages.ts'
 
 const { service, signedIn, complaints } = usePages()
 
@@ -139,47 +139,53 @@ test('a call that is longer than the list is not allowed by a key', async () => 
   expect(service.approvals.answers).toEqual([])
 })
 
-test.each(LOOKS.slice(0, 3))('rules that would have answered are tried and made: %s', async (name, look) => {
-  service.asked = {
-    days: 30,
-    asked: 42,
-    saving: [
-      { match: { shell: 'git status *' }, times: 17, title: 'git status --short && git diff --stat' },
-      { match: { command: 'make && ./run' }, times: 3, title: 'Build it and run it' },
-    ],
-  }
-  service.preview = { looked: 300, changed: [], changedCount: 0 }
-  const page = await signedIn(look)
-  await page.goto(`${new URL(page.url()).origin}/settings/rules`)
-  const part = page.getByTestId('saving-rules')
-  await part.getByText('In the last 30 days you were asked 42 times.').waitFor()
-  await part.getByRole('button', { name: 'Preview allowing commands that begin with git status' }).click()
-  await part.getByText('Would have changed nothing in your last 300 calls.').waitFor()
-  expect(await lookAt(page, `saving-rules-${name}`)).toEqual([])
-  await part
-    .getByRole('button', { name: 'Make this rule: allow commands that begin with git status' })
-    .click()
-  await page
-    .getByRole('list', { name: 'Your rules' })
-    .getByText('commands that begin with git status')
-    .waitFor()
-  await until(async () => expect(await part.getByRole('listitem').count()).toBe(1))
-  expect(service.rules.at(-1)).toMatchObject({ effect: 'allow', match: { shell: 'git status *' } })
-})
+test.each(oneLook('saving rules', LOOKS))(
+  'rules that would have answered are tried and made: %s',
+  async (name, look) => {
+    service.asked = {
+      days: 30,
+      asked: 42,
+      saving: [
+        { match: { shell: 'git status *' }, times: 17, title: 'git status --short && git diff --stat' },
+        { match: { command: 'make && ./run' }, times: 3, title: 'Build it and run it' },
+      ],
+    }
+    service.preview = { looked: 300, changed: [], changedCount: 0 }
+    const page = await signedIn(look)
+    await page.goto(`${new URL(page.url()).origin}/settings/rules`)
+    const part = page.getByTestId('saving-rules')
+    await part.getByText('In the last 30 days you were asked 42 times.').waitFor()
+    await part.getByRole('button', { name: 'Preview allowing commands that begin with git status' }).click()
+    await part.getByText('Would have changed nothing in your last 300 calls.').waitFor()
+    expect(await lookAt(page, `saving-rules-${name}`)).toEqual([])
+    await part
+      .getByRole('button', { name: 'Make this rule: allow commands that begin with git status' })
+      .click()
+    await page
+      .getByRole('list', { name: 'Your rules' })
+      .getByText('commands that begin with git status')
+      .waitFor()
+    await until(async () => expect(await part.getByRole('listitem').count()).toBe(1))
+    expect(service.rules.at(-1)).toMatchObject({ effect: 'allow', match: { shell: 'git status *' } })
+  },
+)
 
-test.each(LOOKS)('the form, the list and the modes look right: %s', async (name, look) => {
-  service.change('s_three', { waiting: 3 })
-  const page = await signedIn({ ...look, sessionId: 's_three' })
-  await card(page, 'w_push').getByRole('button', { name: 'Edit' }).click()
-  await page.getByLabel('command').last().waitFor()
-  const found = await lookAt(page, `approval-edit-${name}`)
-  await page.keyboard.press('Escape')
-  await page.getByTestId('pending').click()
-  await page.getByTestId('pending-row').first().waitFor()
-  found.push(...(await lookAt(page, `pending-list-${name}`)))
-  await page.keyboard.press('Escape')
-  await page.getByTestId('mode').click()
-  await page.getByRole('menuitemradio', { name: 'Auto', exact: false }).first().waitFor()
-  found.push(...(await lookAt(page, `mode-auto-${name}`)))
-  expect(found).toEqual([])
-})
+test.each(oneLook('approvals', LOOKS))(
+  'the form, the list and the modes look right: %s',
+  async (name, look) => {
+    service.change('s_three', { waiting: 3 })
+    const page = await signedIn({ ...look, sessionId: 's_three' })
+    await card(page, 'w_push').getByRole('button', { name: 'Edit' }).click()
+    await page.getByLabel('command').last().waitFor()
+    const found = await lookAt(page, `approval-edit-${name}`)
+    await page.keyboard.press('Escape')
+    await page.getByTestId('pending').click()
+    await page.getByTestId('pending-row').first().waitFor()
+    found.push(...(await lookAt(page, `pending-list-${name}`)))
+    await page.keyboard.press('Escape')
+    await page.getByTestId('mode').click()
+    await page.getByRole('menuitemradio', { name: 'Auto', exact: false }).first().waitFor()
+    found.push(...(await lookAt(page, `mode-auto-${name}`)))
+    expect(found).toEqual([])
+  },
+)

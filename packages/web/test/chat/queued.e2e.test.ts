@@ -23,16 +23,6 @@ const wait = (
 ) =>
   tell({ type: 'message_queued', messageId, text, as: 'steer', ...(images.length === 0 ? {} : { images }) })
 
-test('what waits when nothing runs any more says what becomes of it', async () => {
-  const page = await signedIn({ sessionId: SESSION })
-  wait('m_1', 'And in green.')
-  const queued = page.getByTestId('queued')
-  await queued.getByText('Next', { exact: true }).waitFor()
-  const log = service.sessions.get(SESSION)?.log
-  if (log !== undefined) service.emit(SESSION, [log.end('cancelled')])
-  await queued.getByText('Will be sent with your next message').waitFor()
-})
-
 test('a message that waits is taken back into the composer, and vanishes from every tab', async () => {
   service.demo = false
   const page = await signedIn({ sessionId: SESSION })

@@ -2,7 +2,7 @@
 import type { JSHandle, Page } from 'playwright-core'
 import { expect, test } from 'vitest'
 import { SessionLog } from '../fixture/session-log.ts'
-import { DESKTOP, PHONE, card, lookAt, until, usePages } from '../fixture/pages.ts'
+import { DESKTOP, PHONE, card, lookAt, until, usePages, oneLook } from '../fixture/pages.ts'
 
 const { complaints, service, url, signedIn, openChat, frames } = usePages()
 
@@ -242,12 +242,14 @@ test('an answer is asked for again, with another model too; while the agent is a
   await until(() => expect(frames('ai_chat').at(-1)).toMatchObject({ model: 'larger', follows: 'p_1' }))
 })
 
-test.each([
-  ['light', 'desktop', DESKTOP],
-  ['dark', 'desktop', DESKTOP],
-  ['light', 'phone', PHONE],
-  ['dark', 'phone', PHONE],
-] as const)('branches look right: %s, %s', async (theme, name, viewport) => {
+test.each(
+  oneLook('branches', [
+    ['light', 'desktop', DESKTOP],
+    ['dark', 'desktop', DESKTOP],
+    ['light', 'phone', PHONE],
+    ['dark', 'phone', PHONE],
+  ] as const),
+)('branches look right: %s, %s', async (theme, name, viewport) => {
   const log = talked()
   log.prompt('Which two are the slowest?', undefined, undefined, 'p_1')
   log.text(

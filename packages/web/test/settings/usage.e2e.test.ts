@@ -110,16 +110,3 @@ test.each(
     await warning.waitFor({ state: 'detached' })
   },
 )
-
-test('where no price is known, the first to be seen by day is what is known', async () => {
-  const page = await signedIn()
-  await page.route('**/api/usage?*', async (route) => {
-    const answer = await route.fetch()
-    await route.fulfill({
-      response: answer,
-      body: (await answer.text()).replaceAll(/"cost":[\d.]+/g, '"cost":null'),
-    })
-  })
-  await page.goto(`${url()}/settings/usage`)
-  await page.getByRole('img', { name: /^Tokens in by day, from / }).waitFor()
-})

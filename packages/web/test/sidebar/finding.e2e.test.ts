@@ -1,6 +1,6 @@
 /** Finding chats and keeping them in order, on the page. */
 import { expect, test } from 'vitest'
-import { DESKTOP, PHONE, lookAt, until, usePages } from '../fixture/pages.ts'
+import { DESKTOP, PHONE, lookAt, until, usePages, oneLook } from '../fixture/pages.ts'
 import { SessionLog } from '../fixture/session-log.ts'
 
 const { frames, service, signedIn } = usePages()
@@ -18,9 +18,10 @@ function addLongChat(): void {
   service.add('s_long', 'A long one', log, { updatedAt: Date.now() - 5_000 })
 }
 
-test('words in a message are found, and lead to their place', async () => {
-  addLongChat()
-  for (const viewport of [DESKTOP, PHONE]) {
+test.each(oneLook('finding', [DESKTOP, PHONE]))(
+  'words in a message are found, and lead to their place, $width',
+  async (viewport) => {
+    addLongChat()
     const page = await signedIn({ viewport })
     if (viewport === PHONE) await page.getByRole('button', { name: 'Open chats' }).click()
     await page.getByRole('searchbox').fill('pelicans')
@@ -47,86 +48,85 @@ test('words in a message are found, and lead to their place', async () => {
       expect(y + height).toBeLessThan(viewport.height)
     })
     expect(new URL(page.url()).hash).toMatch(/^#m/)
-  }
-})
-
-test.each([
-  ['light', DESKTOP],
-  ['dark', PHONE],
-] as const)(
-  'chats are pinned, put into a project, archived and deleted from the list, %s',
-  async (theme, viewport) => {
-    service.change('s_error', { endedAt: 1, ended: 'failed' })
-    service.change('s_gave_up', { endedAt: 1, ended: 'unfinished' })
-    service.change('s_fixed', { endedAt: 1 })
-    service.chats.marks.set('s_fixed', { unread: true })
-    service.chats.marks.set('s_error', { unread: true })
-    const page = await signedIn({ viewport, theme })
-    if (viewport === PHONE) await page.getByRole('button', { name: 'Open chats' }).click()
-    const item = (id: string) => page.locator(`[data-session-id=${id}]`)
-    const from = async (id: string, ...names: string[]) => {
-      await item(id).hover()
-      await item(id)
-        .getByRole('button', { name: /^More about/ })
-        .click()
-      for (const name of names) await page.getByRole('menuitem', { name, exact: true }).click()
-    }
-    await item('s_fixed').getByText('new', { exact: true }).waitFor({ state: 'attached' })
-    await item('s_error').getByText('failed, new').waitFor({ state: 'attached' })
-
-    await from('s_build', 'Pin')
-    await page.getByRole('region', { name: 'Pinned' }).locator('[data-session-id=s_build]').waitFor()
-
-    await from('s_fixed', 'Project', 'New project…')
-    const dialog = page.getByRole('dialog', { name: 'New project' })
-    await dialog.getByLabel('Name').fill('Prime garden')
-    await dialog.getByLabel('Folder in your workspace').fill('/workspace/primes/')
-    expect(await lookAt(page, `project-dialog-${theme}`)).toEqual([])
-    await dialog.getByRole('button', { name: 'Create' }).click()
-    const project = page.getByRole('region', { name: 'Prime garden' })
-    await project.locator('[data-session-id=s_fixed]').waitFor()
-    expect(service.chats.projects).toMatchObject([{ name: 'Prime garden', folder: 'primes' }])
-
-    await item('s_error').hover()
-    await item('s_error')
-      .getByRole('button', { name: /^More about/ })
-      .click()
-    await page.getByRole('menuitem', { name: 'Archive', exact: true }).waitFor()
-    expect(await lookAt(page, `list-menu-${theme}`)).toEqual([])
-    await page.getByRole('menuitem', { name: 'Archive', exact: true }).click()
-    await item('s_error').waitFor({ state: 'detached' })
-    await page.getByRole('button', { name: 'Archive', exact: true }).click()
-    await from('s_error', 'Take out of the archive')
-    await item('s_error').waitFor({ state: 'detached' })
-    await page.getByRole('button', { name: 'All chats' }).click()
-    await item('s_error').waitFor()
-
-    await from('s_error', 'Choose several…')
-    await item('s_gave_up').getByRole('checkbox').check()
-    await page.getByRole('button', { name: 'Delete', exact: true }).click()
-    await item('s_gave_up').waitFor({ state: 'detached' })
-    await page.getByText('2 chats are deleted.').waitFor()
-    await lookAt(page, `list-undo-${theme}`)
-    await page.getByRole('button', { name: 'Undo' }).click()
-    await item('s_gave_up').waitFor()
-    expect(service.sessions.has('s_gave_up')).toBe(true)
-
-    await project.getByRole('button', { name: 'New chat in Prime garden' }).click()
-    await page.getByText('In the project Prime garden').waitFor()
-    expect(await lookAt(page, `new-in-project-${theme}`)).toEqual([])
-    await page.getByTestId('composer').fill('Hello')
-    await page.keyboard.press('Enter')
-    await until(() => expect(frames('ai_chat')).toMatchObject([{ text: 'Hello', project: 'pr_0' }]))
-    // On a phone the list is closed now.
-    if (theme === 'dark') return
-    await project.getByRole('button', { name: 'More about the project Prime garden' }).click()
-    await page.getByRole('menuitem', { name: 'Remove project…' }).click()
-    const question = page.getByRole('alertdialog', { name: 'Remove this project?' })
-    await question.getByRole('button', { name: 'Remove', exact: true }).click()
-    await project.waitFor({ state: 'detached' })
-    expect(service.chats.projects).toEqual([])
   },
 )
+
+test.each(
+  oneLook('order of chats', [
+    ['light', DESKTOP],
+    ['dark', PHONE],
+  ] as const),
+)('chats are pinned, put into a project, archived and deleted from the list, %s', async (theme, viewport) => {
+  service.change('s_error', { endedAt: 1, ended: 'failed' })
+  service.change('s_gave_up', { endedAt: 1, ended: 'unfinished' })
+  service.change('s_fixed', { endedAt: 1 })
+  service.chats.marks.set('s_fixed', { unread: true })
+  service.chats.marks.set('s_error', { unread: true })
+  const page = await signedIn({ viewport, theme })
+  if (viewport === PHONE) await page.getByRole('button', { name: 'Open chats' }).click()
+  const item = (id: string) => page.locator(`[data-session-id=${id}]`)
+  const from = async (id: string, ...names: string[]) => {
+    await item(id).hover()
+    await item(id)
+      .getByRole('button', { name: /^More about/ })
+      .click()
+    for (const name of names) await page.getByRole('menuitem', { name, exact: true }).click()
+  }
+  await item('s_fixed').getByText('new', { exact: true }).waitFor({ state: 'attached' })
+  await item('s_error').getByText('failed, new').waitFor({ state: 'attached' })
+
+  await from('s_build', 'Pin')
+  await page.getByRole('region', { name: 'Pinned' }).locator('[data-session-id=s_build]').waitFor()
+
+  await from('s_fixed', 'Project', 'New project…')
+  const dialog = page.getByRole('dialog', { name: 'New project' })
+  await dialog.getByLabel('Name').fill('Prime garden')
+  await dialog.getByLabel('Folder in your workspace').fill('/workspace/primes/')
+  expect(await lookAt(page, `project-dialog-${theme}`)).toEqual([])
+  await dialog.getByRole('button', { name: 'Create' }).click()
+  const project = page.getByRole('region', { name: 'Prime garden' })
+  await project.locator('[data-session-id=s_fixed]').waitFor()
+  expect(service.chats.projects).toMatchObject([{ name: 'Prime garden', folder: 'primes' }])
+
+  await item('s_error').hover()
+  await item('s_error')
+    .getByRole('button', { name: /^More about/ })
+    .click()
+  await page.getByRole('menuitem', { name: 'Archive', exact: true }).waitFor()
+  expect(await lookAt(page, `list-menu-${theme}`)).toEqual([])
+  await page.getByRole('menuitem', { name: 'Archive', exact: true }).click()
+  await item('s_error').waitFor({ state: 'detached' })
+  await page.getByRole('button', { name: 'Archive', exact: true }).click()
+  await from('s_error', 'Take out of the archive')
+  await item('s_error').waitFor({ state: 'detached' })
+  await page.getByRole('button', { name: 'All chats' }).click()
+  await item('s_error').waitFor()
+
+  await from('s_error', 'Choose several…')
+  await item('s_gave_up').getByRole('checkbox').check()
+  await page.getByRole('button', { name: 'Delete', exact: true }).click()
+  await item('s_gave_up').waitFor({ state: 'detached' })
+  await page.getByText('2 chats are deleted.').waitFor()
+  await lookAt(page, `list-undo-${theme}`)
+  await page.getByRole('button', { name: 'Undo' }).click()
+  await item('s_gave_up').waitFor()
+  expect(service.sessions.has('s_gave_up')).toBe(true)
+
+  await project.getByRole('button', { name: 'New chat in Prime garden' }).click()
+  await page.getByText('In the project Prime garden').waitFor()
+  expect(await lookAt(page, `new-in-project-${theme}`)).toEqual([])
+  await page.getByTestId('composer').fill('Hello')
+  await page.keyboard.press('Enter')
+  await until(() => expect(frames('ai_chat')).toMatchObject([{ text: 'Hello', project: 'pr_0' }]))
+  // On a phone the list is closed now.
+  if (theme === 'dark') return
+  await project.getByRole('button', { name: 'More about the project Prime garden' }).click()
+  await page.getByRole('menuitem', { name: 'Remove project…' }).click()
+  const question = page.getByRole('alertdialog', { name: 'Remove this project?' })
+  await question.getByRole('button', { name: 'Remove', exact: true }).click()
+  await project.waitFor({ state: 'detached' })
+  expect(service.chats.projects).toEqual([])
+})
 
 test('a chat that ends while it is open is seen; one that is deleted goes when the page is closed', async () => {
   const page = await signedIn({ sessionId: 's_fixed' })

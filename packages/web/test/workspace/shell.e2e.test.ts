@@ -1,6 +1,7 @@
 /** Terminals and the sandbox's panel, in a real browser and a real shell. */
 import type { Page } from 'playwright-core'
 import { afterAll, afterEach, expect, test } from 'vitest'
+import { oneRunOfThree } from '../../../../test/campaign.ts'
 import { PHONE, lookAt, usePages } from '../fixture/pages.ts'
 
 const { service, signedIn } = usePages()
@@ -67,7 +68,8 @@ test('a terminal is a shell that takes keys, is resized, comes back after a relo
   await page.getByRole('button', { name: 'Open a terminal' }).waitFor()
 })
 
-test('20 MB come through without the page holding more than its window', async () => {
+test('20 MB come through without the page holding more than its window', async ({ skip }) => {
+  oneRunOfThree('20 MB in a terminal', skip)
   const page = await signedIn()
   await openTerminal(page)
   await page.evaluate(`{

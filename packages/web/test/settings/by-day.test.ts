@@ -1,0 +1,21 @@
+import { createElement } from 'react'
+import { renderToStaticMarkup } from 'react-dom/server'
+import { expect, test } from 'vitest'
+import { ByDay } from '../../src/settings/usage/by-day.tsx'
+import { USAGE_MEASURES } from '../../src/settings/usage/measures.ts'
+
+test.each([
+  ['Cost', 0.25],
+  ['Tokens in', null],
+])('by day, the first measure with a known value is shown: %s', (name, cost) => {
+  const counted = { input: 4_000, output: 60, cached: 0, reasoning: 0, answers: 2, calls: 1, unpriced: 0 }
+  const day = '2026-11-02'
+  const markup = renderToStaticMarkup(
+    createElement(ByDay<typeof counted & { cost: number | null; day: string }>, {
+      days: { from: day, to: day },
+      rows: [{ day, cost, ...counted }],
+      measures: USAGE_MEASURES,
+    }),
+  )
+  expect(/<option[^>]* selected=""[^>]*>([^<]*)/.exec(markup)?.[1]).toBe(name)
+})
