@@ -97,10 +97,11 @@ function preloads(): Plugin {
       handler: (html, { bundle = {} }) => {
         const files = Object.values(bundle)
         const chat = files.find(
-          (file) => file.type === 'chunk' && file.facadeModuleId?.endsWith('/src/signed-in.tsx') === true,
+          (file) => file.type === 'chunk' && file.facadeModuleId?.endsWith('/src/app/signed-in.tsx') === true,
         )
+        if (chat === undefined) throw new Error('No chunk of src/app/signed-in.tsx: what is to be preloaded?')
         const letters = files.find(({ fileName }) => FIRST_LETTERS.test(fileName))
-        const scripts = chat === undefined ? [] : importedBy(chat.fileName, bundle)
+        const scripts = importedBy(chat.fileName, bundle)
         return [
           ...scripts.map((name) => ({ rel: 'modulepreload', href: `/${name}` })),
           ...(letters === undefined
