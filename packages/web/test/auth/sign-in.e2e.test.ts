@@ -69,7 +69,7 @@ test('the second step: a wrong code is said, six digits are enough, a recovery c
   await begin()
   await page.keyboard.type('000000')
   await page.keyboard.press('Enter')
-  await page.getByText('That code is not right.').waitFor()
+  await page.getByText('That code isn’t valid.').waitFor()
   expect(await lookAt(page, 'sign-in-code')).toEqual([])
   await page.getByRole('button', { name: 'Start again' }).click()
   await page.getByRole('heading', { name: 'Sign in' }).waitFor()
@@ -100,7 +100,7 @@ test('a forgotten password: a mail is asked for, its link sets another one; an o
   expect(await lookAt(page, 'sign-in-mailed')).toEqual([])
 
   for (const [token, words] of [
-    ['old', 'This link is not valid any more.'],
+    ['old', 'This link was used or has expired.'],
     ['good', 'Your password is changed'],
   ]) {
     await page.goto(`${url()}/reset?token=${token}`)
@@ -140,8 +140,8 @@ test('an invitation that is used says so; signed in, it leads on; by provider al
   waysOf('admins')
   const page = await newPage({ viewport: PHONE })
   await page.goto(`${url()}/invitation?token=used`)
-  await page.getByText('This invitation was used, withdrawn or has expired.').waitFor()
-  complaints.length = 0 // the 404
+  await page.getByText('This invitation has been used already.').waitFor()
+  complaints.length = 0 // the 403
   service.signIn.offer = { ...OFFER, role: 'guest' }
   await page.reload()
   await page.getByText('as a guest').waitFor()

@@ -42,7 +42,7 @@ test('two-step sign-in: a code to scan, recovery codes once, and off again by th
   expect(await lookAt(page, 'security-scan')).toEqual([])
   await part.getByLabel('Code', { exact: true }).fill('000000')
   await page.keyboard.press('Enter')
-  await part.getByText('That code is not right.').waitFor()
+  await part.getByText('That code isn’t valid.').waitFor()
   complaints.length = 0 // the 403s
   await part.getByLabel('Code', { exact: true }).fill(CODE)
   await page.keyboard.press('Enter')
@@ -61,7 +61,7 @@ test('two-step sign-in: a code to scan, recovery codes once, and off again by th
   await part.getByLabel('Your password', { exact: true }).fill(PERSON.password)
   await part.getByLabel('Code', { exact: true }).fill('000000')
   await page.keyboard.press('Enter')
-  await part.getByText('That code is not right.').waitFor()
+  await part.getByText('That code isn’t valid.').waitFor()
   complaints.length = 0 // the 403
   await part.getByLabel('Code', { exact: true }).fill(CODE)
   await page.keyboard.press('Enter')
