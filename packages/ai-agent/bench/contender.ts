@@ -1,5 +1,5 @@
 /** One way to run a prompt with tools, and one to read a plain stream, as the goals of the bench call them. */
-import type { Way } from '../../sandbox/bench/measure.ts'
+import type { Way } from '../../../test/bench/measure.ts'
 
 export interface Contender {
   name: string
@@ -21,12 +21,16 @@ export interface Stoppable {
   stop: () => Promise<void>
 }
 
-/** As a way of `inTurns`, with what `once` makes of it. */
-export function wayOf(
-  contender: Contender,
+/** Ours first. */
+export type Contenders = readonly [Contender, ...Contender[]]
+
+/** The contenders as ways of `inTurns`. */
+export function waysOf(
+  [ours, ...others]: Contenders,
   once: (contender: Contender) => Promise<number | undefined>,
-): Way {
-  return { name: contender.name, once: () => once(contender) }
+): [Way, ...Way[]] {
+  const way = (contender: Contender): Way => ({ name: contender.name, once: () => once(contender) })
+  return [way(ours), ...others.map(way)]
 }
 
 /** What ends by its signal: `run` calls `begun` when there is something to stop, and settles, in whatever way, when it is over. */

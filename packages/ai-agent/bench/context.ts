@@ -1,43 +1,26 @@
-/** What every goal works with: the player, ourselves, and everybody in the order of the tables. */
+/** Shared by all goals: the player, ourselves, and everybody in the order of the tables. */
+import type { BenchArguments } from '../../../test/bench/run.ts'
 import { bare } from './bare.ts'
-import type { Contender } from './contender.ts'
+import type { Contenders } from './contender.ts'
 import { type Ours, openOurs } from './ours.ts'
 import { openPeers } from './peers.ts'
 import { type Player, startPlayer } from './player.ts'
 
-export interface BenchContext {
-  samples: number
-  /** How many prompts where a goal is about many of them. */
-  many: number
+export interface BenchContext extends BenchArguments {
   player: Player
   ours: Ours
-  /** Ours first. What we are measured beside is installed for the first goal that asks. */
-  contenders: () => Promise<readonly Contender[]>
+  /** Peers are installed for the first goal that asks. */
+  contenders: () => Promise<Contenders>
 }
 
-export async function openContext(options: {
-  samples: number
-  many: number
-  say: (text: string) => void
-}): Promise<BenchContext & AsyncDisposable> {
-  const { samples, many, say } = options
-  const player = await startPlayer()
-  const ours = await openOurs(player.baseUrl)
-  const open = async (): Promise<Contender[]> => [
+export async function openContext(args: BenchArguments, stack: AsyncDisposableStack): Promise<BenchContext> {
+  const player = stack.use(await startPlayer())
+  const ours = stack.use(await openOurs(player.baseUrl))
+  const open = async (): Promise<Contenders> => [
     ours,
-    ...(await openPeers(player.baseUrl, say)),
+    ...(await openPeers(player.baseUrl)),
     bare(player.baseUrl),
   ]
-  let opened: Promise<Contender[]> | undefined
-  return {
-    samples,
-    many,
-    player,
-    ours,
-    contenders: () => (opened ??= open()),
-    async [Symbol.asyncDispose]() {
-      await ours[Symbol.asyncDispose]()
-      player[Symbol.dispose]()
-    },
-  }
+  let opened: Promise<Contenders> | undefined
+  return { ...args, player, ours, contenders: () => (opened ??= open()) }
 }

@@ -1,14 +1,10 @@
 /** Who else runs tools on a streamed model: `runTools` of the `openai` package, and `streamText` of `ai`. */
-import { execFile } from 'node:child_process'
-import { existsSync } from 'node:fs'
-import { createRequire } from 'node:module'
-import { fileURLToPath, pathToFileURL } from 'node:url'
-import { promisify } from 'node:util'
 import OpenAI from 'openai'
+import { installPeers, loadPeer } from '../../../test/bench/peers.ts'
 import { type Contender, stoppable } from './contender.ts'
 import { runCommand } from './process-tree.ts'
 
-const FOLDER = fileURLToPath(new URL('peers/', import.meta.url))
+const FOLDER = new URL('peers/', import.meta.url)
 
 /** As much of `ai` as we call. */
 interface AiModule {
@@ -21,26 +17,18 @@ interface CompatibleModule {
   createOpenAICompatible: (options: object) => (model: string) => unknown
 }
 
-const PARAMETERS = {
+const parametersOf = (name: string) => ({
   type: 'object',
-  properties: { text: { type: 'string' } },
-  required: ['text'],
+  properties: { [name]: { type: 'string' } },
+  required: [name],
   additionalProperties: false,
-}
+})
+const PARAMETERS = parametersOf('text')
+const SHELL_PARAMETERS = parametersOf('command')
+const MESSAGES = [{ role: 'user' as const, content: 'go' }]
 
-const SHELL_PARAMETERS = {
-  type: 'object',
-  properties: { command: { type: 'string' } },
-  required: ['command'],
-  additionalProperties: false,
-}
-
-/** Installs `ai` the first time, from the lockfile beside it. */
-export async function openPeers(baseUrl: string, say: (text: string) => void): Promise<Contender[]> {
-  if (!existsSync(`${FOLDER}node_modules`)) {
-    say('Installing the libraries to measure beside (once)')
-    await promisify(execFile)('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund'], { cwd: FOLDER })
-  }
+export async function openPeers(baseUrl: string): Promise<Contender[]> {
+  await installPeers(FOLDER)
   return [openaiRunTools(baseUrl), await aiStreamText(baseUrl)]
 }
 
@@ -54,7 +42,7 @@ function openaiRunTools(baseURL: string): Contender {
       const runner = client.chat.completions.runTools({
         model,
         stream: true,
-        messages: [{ role: 'user', content: 'go' }],
+        messages: MESSAGES,
         tools: [
           {
             type: 'function',
@@ -74,7 +62,7 @@ function openaiRunTools(baseURL: string): Contender {
       const stream = await client.chat.completions.create({
         model,
         stream: true,
-        messages: [{ role: 'user', content: 'go' }],
+        messages: MESSAGES,
       })
       let first: number | undefined
       for await (const { choices } of stream)
@@ -83,8 +71,10 @@ function openaiRunTools(baseURL: string): Contender {
     },
     speak: (model) =>
       stoppable(async (signal, begun) => {
-        const messages = [{ role: 'user' as const, content: 'go' }]
-        const stream = await client.chat.completions.create({ model, stream: true, messages }, { signal })
+        const stream = await client.chat.completions.create(
+          { model, stream: true, messages: MESSAGES },
+          { signal },
+        )
         for await (const { choices } of stream) if ((choices[0]?.delta.content ?? '') !== '') begun()
       }),
     runTree: (model) =>
@@ -102,9 +92,8 @@ function openaiRunTools(baseURL: string): Contender {
             },
           },
         }
-        const messages = [{ role: 'user' as const, content: 'go' }]
         const runner = client.chat.completions.runTools(
-          { model, stream: true, messages, tools: [tool] },
+          { model, stream: true, messages: MESSAGES, tools: [tool] },
           { signal },
         )
         return runner.done()
@@ -113,8 +102,8 @@ function openaiRunTools(baseURL: string): Contender {
 }
 
 async function aiStreamText(baseURL: string): Promise<Contender> {
-  const { streamText, tool, jsonSchema, isStepCount } = await load<AiModule>('ai')
-  const { createOpenAICompatible } = await load<CompatibleModule>('@ai-sdk/openai-compatible')
+  const { streamText, tool, jsonSchema, isStepCount } = await loadPeer<AiModule>(FOLDER, 'ai')
+  const { createOpenAICompatible } = await loadPeer<CompatibleModule>(FOLDER, '@ai-sdk/openai-compatible')
   const whose = 'ai'
   const provider = createOpenAICompatible({ name: 'bench', baseURL, apiKey: whose })
   const onError = ({ error }: { error: unknown }): void => {
@@ -176,9 +165,4 @@ async function aiStreamText(baseURL: string): Promise<Contender> {
         await answer.consumeStream()
       }),
   }
-}
-
-async function load<T>(name: string): Promise<T> {
-  const path = createRequire(`${FOLDER}package.json`).resolve(name)
-  return (await import(pathToFileURL(path).href)) as T
 }

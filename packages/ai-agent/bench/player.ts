@@ -6,13 +6,10 @@
  * `GET /marks/<whose>`: what was noted since the last time.
  */
 import { type IncomingMessage, type ServerResponse, createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { nowMs } from './clock.ts'
+import { nowMs } from '../../../test/bench/measure.ts'
+import { announce, startProgram } from '../../../test/bench/program.ts'
 import { treeOf } from '../../sandbox/test/support/process-tree.ts'
 
 /** One request, in milliseconds of the machine's clock. */
@@ -89,11 +86,7 @@ async function serve(): Promise<void> {
     answer(request, response, marks).catch((error: unknown) => response.destroy(error as Error))
   })
   server.keepAliveTimeout = 60_000
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  process.stdout.write(`${(server.address() as AddressInfo).port}\n`)
-  // Whoever started us has gone.
-  process.stdin.resume().once('end', () => process.exit(0))
+  await announce(server)
 }
 
 async function answer(
@@ -152,7 +145,7 @@ function chunk(delta: unknown, finish_reason: string | null): string {
   return `data: ${JSON.stringify(whole)}\n\n`
 }
 
-export interface Player extends Disposable {
+export interface Player extends AsyncDisposable {
   /** Ends in `/v1`. */
   baseUrl: string
   /** What was noted of these requests since the last time. */
@@ -161,15 +154,11 @@ export interface Player extends Disposable {
 
 /** Start the process and wait until it listens. */
 export async function startPlayer(): Promise<Player> {
-  const child = spawn(process.execPath, [fileURLToPath(import.meta.url)], {
-    stdio: ['pipe', 'pipe', 'inherit'],
-  })
-  const [line] = (await once(child.stdout, 'data')) as [Buffer]
-  const origin = `http://127.0.0.1:${String(line).trim()}`
+  const program = await startProgram(new URL(import.meta.url))
   return {
-    baseUrl: `${origin}/v1`,
-    marks: async (whose) => (await (await fetch(`${origin}/marks/${whose}`)).json()) as Mark[],
-    [Symbol.dispose]: () => child.kill(),
+    ...program,
+    baseUrl: `${program.origin}/v1`,
+    marks: async (whose) => (await (await fetch(`${program.origin}/marks/${whose}`)).json()) as Mark[],
   }
 }
 

@@ -13,7 +13,7 @@ import { nodeEnvironment } from '../../../test/config.ts'
 const PROGRAM = fileURLToPath(new URL('../bench/agent.ts', import.meta.url))
 
 interface Written {
-  machine: { samples: number; sandboxes: number }
+  machine: { samples: number; many: number }
   results: {
     goal: string
     series: { name: string; values: number[]; failures: number }[]
@@ -37,7 +37,7 @@ test('the goals that need nobody beside us are measured, printed and written', a
     // Nothing was installed, and nothing could not be measured.
     expect(stderr).toBe('')
     const { machine, results } = JSON.parse(readFileSync(json, 'utf8')) as Written
-    expect(machine).toMatchObject({ samples: 1, sandboxes: 1 })
+    expect(machine).toMatchObject({ samples: 1, many: 1 })
     expect(results.map(({ goal }) => goal)).toEqual(['A3', 'A6', 'A6'])
     // One sample on a busy machine may miss a goal.
     const missed = results.some(({ verdicts }) => verdicts.some(({ reached }) => !reached))

@@ -1,55 +1,38 @@
-/**
- * What every goal works with: a deployment of its own, one sandbox that is warm, and the ways
- * around it.
- */
+/** Shared by all goals: a deployment of its own, one sandbox that is warm, and the ways to compare with. */
 import { randomBytes } from 'node:crypto'
 
 import Docker from 'dockerode'
 
+import type { BenchArguments } from '../../../test/bench/run.ts'
 import type { CommandExit, RunRequest, Sandbox } from '../src/sandbox.ts'
-import type { Sandboxes, SandboxesOptions } from '../src/controller/sandboxes.ts'
+import type { Sandboxes } from '../src/controller/sandboxes.ts'
 import { type DockerFixture, dockerFixture } from '../test/support/docker-fixture.ts'
 
-export interface BenchContext {
-  samples: number
-  /** How many sandboxes a goal with many of them makes. */
-  many: number
+export interface BenchContext extends BenchArguments {
   fixture: DockerFixture
   docker: Docker
   /** The controller of most goals. */
   sandboxes: Sandboxes
   /** Another one, over a deployment of its own that ends with the bench. */
   deployment: () => Promise<DockerFixture>
-  say: (text: string) => void
-  /** What a goal makes besides: disposed of by the goal, or with the bench that is interrupted. */
+  /** Peers that a goal makes: disposed of by the goal, or with the bench that is interrupted. */
   own: <T extends AsyncDisposable>(made: T) => T
 }
 
-export async function openContext(
-  options: { samples: number; many: number; say: (text: string) => void },
-  change: Partial<SandboxesOptions> = {},
-): Promise<BenchContext & AsyncDisposable> {
-  const fixtures = [await dockerFixture()]
-  const [fixture] = fixtures as [DockerFixture]
-  const owned: AsyncDisposable[] = []
+export async function openContext(args: BenchArguments, stack: AsyncDisposableStack): Promise<BenchContext> {
+  const deployment = async (): Promise<DockerFixture> => {
+    const made = await dockerFixture()
+    stack.defer(() => made.dispose())
+    return made
+  }
+  const fixture = await deployment()
   return {
-    ...options,
+    ...args,
     fixture,
     docker: new Docker(),
-    sandboxes: fixture.controller(change),
-    async deployment() {
-      const another = await dockerFixture()
-      fixtures.push(another)
-      return another
-    },
-    own(made) {
-      owned.push(made)
-      return made
-    },
-    async [Symbol.asyncDispose]() {
-      for (const made of owned) await made[Symbol.asyncDispose]()
-      for (const one of fixtures) await one.dispose()
-    },
+    sandboxes: fixture.controller(),
+    deployment,
+    own: (made) => stack.use(made),
   }
 }
 

@@ -1,34 +1,26 @@
 /** The npm libraries that do something alike, each in a container of its own on the same engine. */
 import { execFile } from 'node:child_process'
-import { existsSync } from 'node:fs'
-import { createRequire } from 'node:module'
-import { fileURLToPath, pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
 
-import type { BenchContext } from './context.ts'
-import type { Way } from './measure.ts'
+import type { Way } from '../../../test/bench/measure.ts'
+import { installPeers, loadPeer } from '../../../test/bench/peers.ts'
 
 const run = promisify(execFile)
-const FOLDER = fileURLToPath(new URL('peers/', import.meta.url))
+const FOLDER = new URL('peers/', import.meta.url)
 /** The sandbox image without sbxd as its first process: both libraries bring one of their own. */
 const IMAGE = 'sandlot/bench-peer:latest'
 
-/** As much of `@mastra/docker` as we call. */
-export interface MastraSandbox {
+/** As much of `@mastra/docker` as is called. */
+interface MastraSandbox {
   start(): Promise<void>
   destroy(): Promise<void>
-  readonly container: { id: string }
-  executeCommand(
-    command: string,
-    args?: string[],
-    options?: { timeout?: number },
-  ): Promise<{ exitCode: number }>
+  executeCommand(command: string): Promise<{ exitCode: number }>
 }
 interface MastraModule {
   DockerSandbox: new (options: { image: string; network: string }) => MastraSandbox
 }
 
-/** As much of `@openai/agents-core/sandbox/local` as we call. */
+/** As much of `@openai/agents-core/sandbox/local` as is called. */
 interface AgentsSession {
   exec(args: { cmd: string }): Promise<{ exitCode?: number | null }>
   close(): Promise<void>
@@ -39,52 +31,28 @@ interface AgentsModule {
   }
 }
 
-export interface Peers extends AsyncDisposable {
-  /** One `true` in each. */
-  calls: Way[]
-  mastra: MastraSandbox
-}
-
-/** Installs the libraries the first time, from the lockfile beside them. */
-export async function openPeers({ say, own }: Pick<BenchContext, 'say' | 'own'>): Promise<Peers> {
-  const made = own(new AsyncDisposableStack())
-  if (!existsSync(`${FOLDER}node_modules`)) {
-    say('Installing the libraries to measure beside (once)')
-    await run('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund'], { cwd: FOLDER })
-  }
+/** One `true` in each. */
+export async function openPeers(made: AsyncDisposableStack): Promise<Way[]> {
+  await installPeers(FOLDER)
   await makeImage()
-  const { DockerSandbox } = await load<MastraModule>('@mastra/docker')
-  const { DockerSandboxClient } = await load<AgentsModule>('@openai/agents-core/sandbox/local')
+  const { DockerSandbox } = await loadPeer<MastraModule>(FOLDER, '@mastra/docker')
+  const { DockerSandboxClient } = await loadPeer<AgentsModule>(FOLDER, '@openai/agents-core/sandbox/local')
   const mastra = new DockerSandbox({ image: IMAGE, network: 'none' })
   made.defer(() => mastra.destroy())
   await mastra.start()
   const agents = await new DockerSandboxClient({ image: IMAGE, networkMode: 'none' }).create()
   made.defer(() => agents.close())
-  return {
-    mastra,
-    calls: [
-      {
-        name: '@mastra/docker 0.3.0',
-        async once() {
-          const { exitCode } = await mastra.executeCommand('true')
-          if (exitCode !== 0) throw new Error(`ended with ${exitCode}`)
-        },
-      },
-      {
-        name: '@openai/agents-core 0.20.0',
-        async once() {
-          const { exitCode } = await agents.exec({ cmd: 'true' })
-          if (exitCode !== 0) throw new Error(`ended with ${exitCode}`)
-        },
-      },
-    ],
-    [Symbol.asyncDispose]: () => made.disposeAsync(),
-  }
-}
-
-async function load<T>(name: string): Promise<T> {
-  const path = createRequire(`${FOLDER}package.json`).resolve(name)
-  return (await import(pathToFileURL(path).href)) as T
+  const way = (name: string, run: () => Promise<number | null | undefined>): Way => ({
+    name,
+    async once() {
+      const exitCode = await run()
+      if (exitCode !== 0) throw new Error(`ended with ${exitCode}`)
+    },
+  })
+  return [
+    way('@mastra/docker 0.3.0', async () => (await mastra.executeCommand('true')).exitCode),
+    way('@openai/agents-core 0.20.0', async () => (await agents.exec({ cmd: 'true' })).exitCode),
+  ]
 }
 
 async function makeImage(): Promise<void> {

@@ -1,25 +1,23 @@
 /** What every goal works with: the deployment, the chats in it, and the other ways to bring a stream to a reader. */
 import { once } from 'node:events'
-import { existsSync } from 'node:fs'
-import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
-import { execFile } from 'node:child_process'
 import type { SessionEvent } from '@sandlot/shared/chat/events'
 import { newId } from '@sandlot/shared/base/ids'
 import type { ClientFrame } from '@sandlot/shared/chat/frames'
 import { WebSocket } from 'ws'
+import { nowMs } from '../../../test/bench/measure.ts'
+import { installPeers } from '../../../test/bench/peers.ts'
+import { type Program, startProgram } from '../../../test/bench/program.ts'
+import type { BenchArguments } from '../../../test/bench/run.ts'
 import { history } from '../../ai-agent/bench/goals/long-session.ts'
-import { disposeWhenInterrupted } from '../../sandbox/bench/program.ts'
-import { nowMs } from './clock.ts'
 import { type Deployment, type Person, openDeployment } from './deployment.ts'
-import { type Program, startProgram } from './program.ts'
 
 export const EVENTS = 10_000
 /** Of a chat of so many. */
 export const LAST_PROMPT = 'p_49'
 /** Chats that are opened once. */
 const UNOPENED = 5
-const PEERS = fileURLToPath(new URL('../../ai-agent/bench/peers/', import.meta.url))
+/** The answers are inserted into an older file and summed up once, which takes seconds. */
+const ANSWERS = 1_000_000
 
 export interface Contender {
   name: string
@@ -27,41 +25,29 @@ export interface Contender {
   read: (reader: number, message: string) => Promise<number[]>
 }
 
-export interface BenchContext {
-  samples: number
-  /** Streams at once, and sockets. */
-  many: number
+/** `many`: streams at once, and sockets. */
+export interface BenchContext extends BenchArguments {
   deployment: Deployment
   /** Ids of chats of the first person, but for `small`: one of each socket's person. */
   seeded: { long: string; unopened: readonly string[]; small: readonly string[] }
   /** That were counted in `USAGE_DAYS`. */
   answers: number
   /** Sandlot first. */
-  contenders: readonly Contender[]
+  contenders: readonly [Contender, ...Contender[]]
   relay: Program
 }
 
-export async function openContext(options: {
-  samples: number
-  many: number
-  /** As of the context. */
-  answers: number
-  say: (text: string) => void
-}): Promise<BenchContext & AsyncDisposable> {
-  const { samples, many, answers, say } = options
-  const stack = new AsyncDisposableStack()
-  // From here on: filling the chats takes a while.
-  disposeWhenInterrupted(stack)
-  if (!existsSync(`${PEERS}node_modules`)) {
-    say('Installing the libraries to measure beside (once)')
-    await promisify(execFile)('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund'], { cwd: PEERS })
-  }
-  const player = stack.use(await startProgram('player.ts', []))
-  const baseUrl = `${player.origin}/v1`
-  const relay = stack.use(await startProgram('relay.ts', [baseUrl]))
-  const hono = stack.use(await startProgram('hono.ts', [baseUrl]))
+export async function openContext(args: BenchArguments, stack: AsyncDisposableStack): Promise<BenchContext> {
+  const { many, ids } = args
+  const answers = ids.includes('V8') ? ANSWERS : 0
+  await installPeers(new URL('../../ai-agent/bench/peers/', import.meta.url))
+  const start = async (file: string, ...given: string[]): Promise<Program> =>
+    stack.use(await startProgram(new URL(file, import.meta.url), ...given))
+  const baseUrl = `${(await start('player.ts')).origin}/v1`
+  const relay = await start('relay.ts', baseUrl)
+  const hono = await start('hono.ts', baseUrl)
   const deployment = await openDeployment(baseUrl, { sockets: many, answers }, stack)
-  say('Filling the chats')
+  console.error('Filling the chats')
   const log = history()
   const small = history().slice(0, 20)
   const seeded = {
@@ -70,17 +56,8 @@ export async function openContext(options: {
     small: await eachOf(many, (socket) => deployment.seed(small, deployment.personOf(socket))),
   }
   await deployment.start()
-  const contenders = [sandlot('Sandlot', deployment), honoWay(hono.origin), bareRelay(relay.origin)]
-  return {
-    samples,
-    many,
-    answers,
-    deployment,
-    seeded,
-    contenders,
-    relay,
-    [Symbol.asyncDispose]: () => stack.disposeAsync(),
-  }
+  const contenders = [sandlot('Sandlot', deployment), honoWay(hono.origin), bareRelay(relay.origin)] as const
+  return { ...args, answers, deployment, seeded, contenders, relay }
 }
 
 async function eachOf<T>(count: number, make: (place: number) => Promise<T>): Promise<T[]> {

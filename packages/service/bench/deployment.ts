@@ -12,8 +12,8 @@ import { newId } from '@sandlot/shared/base/ids'
 import { openSessionStore } from '@sandlot/storage/store/open'
 import { WebSocket } from 'ws'
 import { nodeEnvironment } from '../../../test/config.ts'
+import { end } from '../../../test/bench/program.ts'
 import { makeUsage } from '../../storage/bench/usage.ts'
-import { end } from './program.ts'
 
 const SERVICE = fileURLToPath(new URL('../src/main.ts', import.meta.url))
 const AGENT = fileURLToPath(new URL('../../ai-agent/src/main.ts', import.meta.url))

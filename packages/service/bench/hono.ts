@@ -1,15 +1,13 @@
 /** Hono with `streamText` of the package `ai`, as its documentation shows it: a text stream as the answer of a POST. */
-import { createRequire } from 'node:module'
-import { fileURLToPath, pathToFileURL } from 'node:url'
 import { Server } from 'node:http'
 import { createAdaptorServer } from '@hono/node-server'
 import { Hono } from 'hono'
-import { announce } from './program.ts'
+import { loadPeer } from '../../../test/bench/peers.ts'
+import { announce } from '../../../test/bench/program.ts'
 
-/** Installed by `openPeers` of the agent's bench, with their lockfile. */
-const PEERS = fileURLToPath(new URL('../../ai-agent/bench/peers/package.json', import.meta.url))
+const PEERS = new URL('../../ai-agent/bench/peers/', import.meta.url)
 
-/** As much of them as is called here. */
+/** As much of the libraries as is called here. */
 interface AiModule {
   streamText: (options: object) => { toTextStreamResponse: () => Response }
 }
@@ -17,13 +15,9 @@ interface CompatibleModule {
   createOpenAICompatible: (options: object) => (model: string) => unknown
 }
 
-async function load<T>(name: string): Promise<T> {
-  return (await import(pathToFileURL(createRequire(PEERS).resolve(name)).href)) as T
-}
-
 const [baseURL = ''] = process.argv.slice(2)
-const { streamText } = await load<AiModule>('ai')
-const { createOpenAICompatible } = await load<CompatibleModule>('@ai-sdk/openai-compatible')
+const { streamText } = await loadPeer<AiModule>(PEERS, 'ai')
+const { createOpenAICompatible } = await loadPeer<CompatibleModule>(PEERS, '@ai-sdk/openai-compatible')
 const provider = createOpenAICompatible({ name: 'bench', baseURL, apiKey: 'none' })
 
 const app = new Hono().post('/chat', async (c) => {

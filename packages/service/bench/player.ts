@@ -6,8 +6,8 @@
 import { type IncomingMessage, type ServerResponse, createServer } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { nowMs } from './clock.ts'
-import { announce } from './program.ts'
+import { nowMs } from '../../../test/bench/measure.ts'
+import { announce } from '../../../test/bench/program.ts'
 
 interface Asked {
   messages: { role: string; content: string | { text?: string }[] }[]

@@ -4,7 +4,7 @@
  */
 import { createServer } from 'node:http'
 import { type WebSocket, WebSocketServer } from 'ws'
-import { announce } from './program.ts'
+import { announce } from '../../../test/bench/program.ts'
 
 const [baseUrl = ''] = process.argv.slice(2)
 const watchers = new Set<WebSocket>()

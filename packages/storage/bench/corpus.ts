@@ -6,7 +6,7 @@ import type { SessionStore } from '../src/sessions/store.ts'
 
 const PEOPLE = 20
 const PER_CHAT = 250
-/** Chats that are filled at once: a server of its own writes them beside one another. */
+/** Chats that are filled at once: a PostgreSQL server writes them concurrently. */
 const TOGETHER = 4
 const VOCABULARY = 30_000
 const WORDS_PER_MESSAGE = 30
@@ -22,7 +22,8 @@ export interface Corpus {
   fill(store: SessionStore, messages: number): Promise<void>
   /** One of those who have the chats. */
   person(): string
-  searches: readonly { name: string; make: () => string }[]
+  /** Words of the next kind of search. */
+  search(): string
 }
 
 /** The same for the same seed. */
@@ -54,6 +55,15 @@ export function makeCorpus(seed = 'search'): Corpus {
     })
     await store.append(id, Array.from({ length: PER_CHAT }, message))
   }
+  let searches = 0
+  const kinds = [
+    () => rank(5_000 + below(20_000)), // a rare word
+    () => rank(below(5)), // a word of every third message
+    () => `${rank(below(100))} ${rank(below(100))}`, // two common words
+    () => rank(below(VOCABULARY)).slice(0, 3), // three letters
+    () => LETTERS[below(26)] ?? '', // one letter
+    () => `"${rank(below(30))} ${rank(below(30))}"`, // a phrase
+  ]
   return {
     firstChat: chat(0),
     message,
@@ -63,13 +73,6 @@ export function makeCorpus(seed = 'search'): Corpus {
         await Promise.all(chats.slice(from, from + TOGETHER).map((place) => fillOne(store, place)))
     },
     person: () => `person-${below(PEOPLE)}`,
-    searches: [
-      { name: 'a rare word', make: () => rank(5_000 + below(20_000)) },
-      { name: 'a word of every third message', make: () => rank(below(5)) },
-      { name: 'two common words', make: () => `${rank(below(100))} ${rank(below(100))}` },
-      { name: 'three letters', make: () => rank(below(VOCABULARY)).slice(0, 3) },
-      { name: 'one letter', make: () => LETTERS[below(26)] ?? '' },
-      { name: 'a phrase', make: () => `"${rank(below(30))} ${rank(below(30))}"` },
-    ],
+    search: () => kinds[searches++ % kinds.length]?.() ?? '',
   }
 }

@@ -1,19 +1,15 @@
 /** What every goal works with: a browser, our page and one of assistant-ui, each with a service that has the same chats. */
-import { execFile } from 'node:child_process'
-import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
 import type { SessionEvent } from '@sandlot/shared/chat/events'
 import { type CDPSession, type Page, chromium } from 'playwright-core'
 import { build } from 'vite'
-import { disposeWhenInterrupted } from '../../sandbox/bench/program.ts'
+import { installPeers } from '../../../test/bench/peers.ts'
+import type { BenchArguments } from '../../../test/bench/run.ts'
 import { freshDist } from '../test/fixture/dist.ts'
 import { FixtureService } from '../test/fixture/service.ts'
 import { SessionLog } from '../test/fixture/session-log.ts'
 
 const CHROMIUM = '/usr/bin/chromium'
-const PEERS = fileURLToPath(new URL('peers', import.meta.url))
 
 export interface OpenPage extends AsyncDisposable {
   page: Page
@@ -27,31 +23,21 @@ export interface Contender {
   open: (sessionId: string, log: SessionLog) => Promise<OpenPage>
 }
 
-export interface BenchContext {
-  samples: number
-  /** Of our page. */
+export interface BenchContext extends BenchArguments {
+  /** Our page. */
   dist: string
   /** Sandlot first. */
   contenders: readonly [Contender, Contender]
 }
 
-export async function openContext(options: {
-  samples: number
-  say: (text: string) => void
-}): Promise<BenchContext & AsyncDisposable> {
-  const { samples, say } = options
-  const stack = new AsyncDisposableStack()
-  disposeWhenInterrupted(stack)
-  if (!existsSync(join(PEERS, 'node_modules'))) {
-    say('Installing the library to measure beside (once)')
-    await promisify(execFile)('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund'], { cwd: PEERS })
-  }
-  say('Building both pages')
+export async function openContext(args: BenchArguments, stack: AsyncDisposableStack): Promise<BenchContext> {
+  const peers = await installPeers(new URL('peers/', import.meta.url))
+  console.error('Building both pages')
   const dist = await freshDist()
-  const peerDist = join(PEERS, 'node_modules', '.cache', 'dist')
+  const peerDist = join(peers, 'node_modules', '.cache', 'dist')
   process.env.NODE_ENV = 'production'
   await build({
-    root: PEERS,
+    root: peers,
     logLevel: 'silent',
     configFile: false,
     resolve: {
@@ -90,7 +76,7 @@ export async function openContext(options: {
     await contender('Sandlot', dist),
     await contender('@assistant-ui/react 0.15.21', peerDist),
   ] as const
-  return { samples, dist, contenders, [Symbol.asyncDispose]: () => stack.disposeAsync() }
+  return { ...args, dist, contenders }
 }
 
 /** In the page: long tasks and the times between frames, from `watched.begin()` on. */

@@ -1,18 +1,13 @@
 /** A5: long arguments in thousands of deltas: work that grows with their length, not with its square. */
-import { inTurns, p50, type Series } from '../../../sandbox/bench/measure.ts'
-import { type Result, atMost, loadNow } from '../../../sandbox/bench/report.ts'
-import { nowMs } from '../clock.ts'
+import { inTurns, nowMs, p50 } from '../../../../test/bench/measure.ts'
+import { type Result, atMost } from '../../../../test/bench/report.ts'
 import type { BenchContext } from '../context.ts'
-import { wayOf } from '../contender.ts'
+import { type Contenders, waysOf } from '../contender.ts'
 
-const KILOBYTES = [100, 200, 400]
-
-export async function longArguments({ contenders, player, samples }: BenchContext): Promise<Result[]> {
-  const results: Result[] = []
-  const mine: Series[] = []
-  for (const kilobytes of KILOBYTES) {
-    const ways = (await contenders()).map((contender) =>
-      wayOf(contender, async ({ whose, runTools }) => {
+export async function longArguments({ ours, contenders, player, samples }: BenchContext): Promise<Result[]> {
+  const measure = (kilobytes: number, everybody: Contenders) =>
+    inTurns(
+      waysOf(everybody, async ({ whose, runTools }) => {
         await player.marks(whose)
         let startedAt = Number.NaN
         await runTools(`arguments-${kilobytes}`, (text) => {
@@ -22,20 +17,25 @@ export async function longArguments({ contenders, player, samples }: BenchContex
         const [first] = await player.marks(whose)
         return startedAt - (first?.firstAt ?? Number.NaN)
       }),
+      Math.max(5, Math.ceil(samples / 20)),
+      2,
     )
-    const series = await inTurns(ways, Math.max(5, Math.ceil(samples / 20)), 2)
-    if (series[0] !== undefined) mine.push(series[0])
-    const title = `${kilobytes} kB of arguments in ${kilobytes * 10} deltas: first byte to the tool’s start`
-    results.push({ goal: 'A5', title, unit: 'ms', series, verdicts: [], load: loadNow() })
-  }
-  const [small, middle, large] = mine
-  if (small === undefined || middle === undefined || large === undefined)
-    throw new Error('nothing was measured')
-  results
-    .at(-1)
-    ?.verdicts.push(
-      atMost('200 kB ≤ 2.4 times 100 kB', p50(middle), p50(small), 2.4),
-      atMost('400 kB ≤ 2.4 times 200 kB', p50(large), p50(middle), 2.4),
-    )
-  return results
+  const [small] = await measure(100, [ours])
+  const [middle] = await measure(200, [ours])
+  const all = await measure(400, await contenders())
+  return [
+    {
+      goal: 'A5',
+      title: '400 kB of arguments in 4000 deltas: first byte to the tool’s start',
+      series: [
+        ...all,
+        { ...middle, name: `${ours.name}, 200 kB` },
+        { ...small, name: `${ours.name}, 100 kB` },
+      ],
+      verdicts: [
+        atMost('200 kB ≤ 2.4 times 100 kB', p50(middle), p50(small), 2.4),
+        atMost('400 kB ≤ 2.4 times 200 kB', p50(all[0]), p50(middle), 2.4),
+      ],
+    },
+  ]
 }

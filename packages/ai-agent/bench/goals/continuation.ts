@@ -1,57 +1,37 @@
 /** A1, A2: what is added between the model's call and the tool, and between the tool and the model. */
-import { inTurns, p50, p99, type Series } from '../../../sandbox/bench/measure.ts'
-import { type Result, below, loadNow } from '../../../sandbox/bench/report.ts'
-import { nowMs } from '../clock.ts'
+import { type Series, inTurns, nowMs, p50, p99, seriesOf } from '../../../../test/bench/measure.ts'
+import { type Result, below } from '../../../../test/bench/report.ts'
 import type { BenchContext } from '../context.ts'
-import { wayOf } from '../contender.ts'
+import { waysOf } from '../contender.ts'
+
+const WARM_UP = 20
 
 export async function continuation({ contenders, player, samples }: BenchContext): Promise<Result[]> {
   const back = new Map<string, number[]>()
-  const ways = (await contenders()).map((contender) =>
-    wayOf(contender, async ({ name, whose, runTools }) => {
-      await player.marks(whose)
-      let startedAt = Number.NaN
-      let endedAt = Number.NaN
-      await runTools('call', (text) => {
-        startedAt = nowMs()
-        endedAt = nowMs()
-        return text
-      })
-      const [first, second] = await player.marks(whose)
-      if (first === undefined || second === undefined) throw new Error('there were not two requests')
-      back.set(name, [...(back.get(name) ?? []), second.askedAt - endedAt])
-      return startedAt - first.lastAt
-    }),
-  )
-  const there = await inTurns(ways, samples, 20)
-  const again = there.map(({ name }): Series => {
-    const values = (back.get(name) ?? []).slice(20).toSorted((one, other) => one - other)
-    return { name, values, failures: 0 }
+  const ways = waysOf(await contenders(), async ({ name, whose, runTools }) => {
+    await player.marks(whose)
+    let startedAt = Number.NaN
+    let endedAt = Number.NaN
+    await runTools('call', (text) => {
+      startedAt = nowMs()
+      endedAt = nowMs()
+      return text
+    })
+    const [first, second] = await player.marks(whose)
+    if (first === undefined || second === undefined) throw new Error('there were not two requests')
+    back.set(name, [...(back.get(name) ?? []), second.askedAt - endedAt])
+    return startedAt - first.lastAt
   })
-  const load = loadNow()
-  const [mine] = there
-  const [mineAgain] = again
-  if (mine === undefined || mineAgain === undefined) throw new Error('nothing was measured')
-  const verdicts = (series: Series) => [
-    below('p50 ≤ 5 ms', p50(series), 5, 'ms'),
-    below('p99 < 100 ms', p99(series), 100, 'ms'),
-  ]
+  const there = await inTurns(ways, samples, WARM_UP)
+  const result = (goal: string, title: string, series: Series[], [mine = seriesOf('')] = series): Result => ({
+    goal,
+    title,
+    series,
+    verdicts: [below('p50 ≤ 5 ms', p50(mine), 5, 'ms'), below('p99 < 100 ms', p99(mine), 100, 'ms')],
+  })
+  const again = there.map(({ name }) => seriesOf(name, ...(back.get(name) ?? []).slice(WARM_UP)))
   return [
-    {
-      goal: 'A1',
-      title: 'from the last byte of a call to the start of its tool',
-      unit: 'ms',
-      series: there,
-      verdicts: verdicts(mine),
-      load,
-    },
-    {
-      goal: 'A2',
-      title: 'from the last outcome to the next request',
-      unit: 'ms',
-      series: again,
-      verdicts: verdicts(mineAgain),
-      load,
-    },
+    result('A1', 'from the last byte of a call to the start of its tool', there),
+    result('A2', 'from the last outcome to the next request', again),
   ]
 }

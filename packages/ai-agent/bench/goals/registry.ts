@@ -1,7 +1,7 @@
 /** A3: a thousand tools: one looked up, one registered. */
 import { z } from 'zod'
-import { inTurns, p99 } from '../../../sandbox/bench/measure.ts'
-import { type Result, below, loadNow } from '../../../sandbox/bench/report.ts'
+import { inTurns, p99 } from '../../../../test/bench/measure.ts'
+import { type Result, below } from '../../../../test/bench/report.ts'
 import { createRegistry } from '../../src/tools/registry.ts'
 import { defineTool, idOf, type Tool } from '../../src/tools/tool.ts'
 import type { BenchContext } from '../context.ts'
@@ -39,9 +39,7 @@ export async function registry({ samples }: BenchContext): Promise<Result[]> {
     20,
   )
   const verdicts = series.map((one) => below(`${one.name}: p99 < 1 ms`, p99(one), 1, 'ms'))
-  return [
-    { goal: 'A3', title: `a registry of ${TOOLS} tools`, unit: 'ms', series, verdicts, load: loadNow() },
-  ]
+  return [{ goal: 'A3', title: `a registry of ${TOOLS} tools`, series, verdicts }]
 }
 
 function toolNumber(index: number): Tool {

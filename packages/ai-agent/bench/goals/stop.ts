@@ -1,8 +1,7 @@
 /** A8: from Stop to the prompt's end, its last outcome included: while a command runs, while the model speaks, while leave is asked for. */
-import { type Series, inTurns, p99, single } from '../../../sandbox/bench/measure.ts'
-import { type Result, below, loadNow } from '../../../sandbox/bench/report.ts'
-import { nowMs } from '../clock.ts'
-import { type Stoppable, wayOf } from '../contender.ts'
+import { type Series, type Way, inTurns, nowMs, p99, seriesOf } from '../../../../test/bench/measure.ts'
+import { type Result, below } from '../../../../test/bench/report.ts'
+import { type Stoppable, waysOf } from '../contender.ts'
 import type { BenchContext } from '../context.ts'
 import type { Player } from '../player.ts'
 import { fell, newMark, survivors, untilGrown } from '../process-tree.ts'
@@ -20,10 +19,15 @@ async function timed({ stop }: Stoppable): Promise<number> {
   return nowMs() - from
 }
 
+function result(title: string, series: Series[]): Result {
+  const [mine = seriesOf('')] = series
+  const verdicts = [below(`p99 ≤ ${MOST_MS} ms`, p99(mine), MOST_MS, 'ms')]
+  return { goal: 'A8', title, series, verdicts }
+}
+
 async function aCommand({ contenders, samples }: BenchContext): Promise<Result[]> {
   const left = new Map<string, number>()
-  const ways = (await contenders()).flatMap((contender) => {
-    const { name, runTree } = contender
+  const ways = (await contenders()).flatMap(({ name, runTree }): Way[] => {
     if (runTree === undefined) return []
     const once = async (): Promise<number> => {
       const mark = newMark()
@@ -34,59 +38,40 @@ async function aCommand({ contenders, samples }: BenchContext): Promise<Result[]
       await fell()
       return took
     }
-    return [wayOf(contender, once)]
+    return [{ name, once }]
   })
   const series = await inTurns(ways, Math.max(5, Math.ceil(samples / 10)), 2)
   await fell()
-  const mine = first(series)
+  const remaining = series.map(({ name }) => seriesOf(name, left.get(name) ?? Number.NaN))
   return [
-    {
-      goal: 'A8',
-      title:
-        'Stop while a command with 132 processes runs, in a sandbox of sbxd without a container, until the prompt has ended',
-      unit: 'ms',
+    result(
+      'Stop while a command with 132 processes runs, in a sandbox of sbxd without a container, until the prompt has ended',
       series,
-      verdicts: [below(`p99 ≤ ${MOST_MS} ms`, p99(mine), MOST_MS, 'ms')],
-      load: loadNow(),
-    },
+    ),
     {
       goal: 'A8',
       title: 'processes of the command that are left then',
       unit: 'processes',
-      series: series.map(({ name }) => single(name, left.get(name) ?? Number.NaN)),
-      verdicts: [below('none', left.get(mine.name) ?? Number.NaN, 0, 'processes')],
-      load: loadNow(),
+      series: remaining,
+      verdicts: [below('none', remaining[0]?.values[0] ?? Number.NaN, 0, 'processes')],
     },
   ]
 }
 
 async function aModel({ contenders, player, samples }: BenchContext): Promise<Result[]> {
   const heard = new Map<string, number[]>()
-  const ways = (await contenders()).map((contender) =>
-    wayOf(contender, async ({ name, whose, speak }) => {
-      await player.marks(whose)
-      const running = await speak('endless')
-      const from = nowMs()
-      await running.stop()
-      const took = nowMs() - from
-      heard.set(name, [...(heard.get(name) ?? []), (await hungUpAt(player, whose)) - from])
-      return took
-    }),
-  )
+  const ways = waysOf(await contenders(), async ({ name, whose, speak }) => {
+    await player.marks(whose)
+    const running = await speak('endless')
+    const from = nowMs()
+    await running.stop()
+    const took = nowMs() - from
+    heard.set(name, [...(heard.get(name) ?? []), (await hungUpAt(player, whose)) - from])
+    return took
+  })
   const warmUp = 5
   const ended = await inTurns(ways, Math.max(10, Math.ceil(samples / 4)), warmUp)
-  const hungUp = ended.map(({ name }): Series => {
-    const values = (heard.get(name) ?? []).slice(warmUp).toSorted((one, other) => one - other)
-    return { name, values, failures: 0 }
-  })
-  const result = (title: string, series: Series[]): Result => ({
-    goal: 'A8',
-    title,
-    unit: 'ms',
-    series,
-    verdicts: [below(`p99 ≤ ${MOST_MS} ms`, p99(first(series)), MOST_MS, 'ms')],
-    load: loadNow(),
-  })
+  const hungUp = ended.map(({ name }) => seriesOf(name, ...(heard.get(name) ?? []).slice(warmUp)))
   return [
     result('Stop while the model speaks, until the prompt has ended', ended),
     result('Stop while the model speaks, until its provider knows', hungUp),
@@ -104,18 +89,5 @@ async function hungUpAt(player: Player, whose: string): Promise<number> {
 async function aQuestion({ ours, samples }: BenchContext): Promise<Result> {
   const once = async (): Promise<number> => timed(await ours.askForLeave('touch'))
   const series = await inTurns([{ name: ours.name, once }], Math.max(10, Math.ceil(samples / 4)), 5)
-  return {
-    goal: 'A8',
-    title: 'Stop while a call waits for approval, until the prompt has ended',
-    unit: 'ms',
-    series,
-    verdicts: [below(`p99 ≤ ${MOST_MS} ms`, p99(first(series)), MOST_MS, 'ms')],
-    load: loadNow(),
-  }
-}
-
-function first(series: readonly Series[]): Series {
-  const [mine] = series
-  if (mine === undefined) throw new Error('nothing was measured')
-  return mine
+  return result('Stop while a call waits for approval, until the prompt has ended', series)
 }

@@ -5,11 +5,10 @@ import { promisify } from 'node:util'
 
 import type Docker from 'dockerode'
 
-import type { BenchContext } from '../context.ts'
-import { newId, runToEnd } from '../context.ts'
-import { inTurns, p50, p99, single, type Way } from '../measure.ts'
+import { type BenchContext, newId, runToEnd } from '../context.ts'
+import { inTurns, p50, p99, seriesOf } from '../../../../test/bench/measure.ts'
 import { openPeers } from '../peers.ts'
-import { atLeast, atMost, below, loadNow, type Result } from '../report.ts'
+import { atLeast, atMost, below, type Result } from '../../../../test/bench/report.ts'
 import { openSentinelShell } from '../sentinel-shell.ts'
 
 const PARALLEL = 50
@@ -28,12 +27,12 @@ export async function dockerodeExec(container: Docker.Container, command: readon
   if (ExitCode !== 0) throw new Error(`ended with ${ExitCode}`)
 }
 
-export async function oneCall(context: BenchContext): Promise<Result[]> {
-  const { sandboxes, samples, docker } = context
+export async function oneCall({ sandboxes, samples, docker, own }: BenchContext): Promise<Result[]> {
   const { id } = await sandboxes.acquire('bench')
   const container = docker.getContainer(id)
   const execCommand = promisify(execFile)
-  await using peers = await openPeers(context)
+  await using stack = own(new AsyncDisposableStack())
+  const peers = await openPeers(stack)
   using shell = await openSentinelShell(id)
   const ours = async (program: readonly string[]): Promise<void> => {
     const sandbox = await sandboxes.acquire('bench')
@@ -42,30 +41,25 @@ export async function oneCall(context: BenchContext): Promise<Result[]> {
     if (exit.code !== 0) throw new Error(`ended with ${JSON.stringify(exit)}`)
     command.acknowledge(exit.bytes)
   }
-  const ways: Way[] = [
-    { name: 'Sandlot: acquire, run, exit', once: () => ours(SH) },
-    { name: 'dockerode exec', once: () => dockerodeExec(container, SH) },
-    {
-      name: 'docker exec',
-      async once() {
-        await execCommand('docker', ['exec', id, ...SH])
-      },
-    },
-    { name: 'spawn on the host', once: spawnOnHost },
-    { name: 'Sandlot, by bash', once: () => ours(BASH) },
-    { name: 'dockerode exec, by bash', once: () => dockerodeExec(container, BASH) },
-    { name: 'resident shell with a sentinel', once: () => shell.run('true') },
-    ...peers.calls,
-  ]
-  const series = await inTurns(ways, samples, Math.min(20, samples))
+  const series = await inTurns(
+    [
+      { name: 'Sandlot: acquire, run, exit', once: () => ours(SH) },
+      { name: 'dockerode exec', once: () => dockerodeExec(container, SH) },
+      { name: 'docker exec', once: async () => void (await execCommand('docker', ['exec', id, ...SH])) },
+      { name: 'spawn on the host', once: spawnOnHost },
+      { name: 'Sandlot, by bash', once: () => ours(BASH) },
+      { name: 'dockerode exec, by bash', once: () => dockerodeExec(container, BASH) },
+      { name: 'resident shell with a sentinel', once: () => shell.run('true') },
+      ...peers,
+    ],
+    samples,
+    Math.min(20, samples),
+  )
   const [mine, dockerode, cli, host, mineByBash, dockerodeByBash] = series
-  if (!mine || !dockerode || !cli || !host || !mineByBash || !dockerodeByBash)
-    throw new Error('a way is missing')
   return [
     {
       goal: 'G1–G4',
       title: 'one `sh -c true`, the stream warm',
-      unit: 'ms',
       series,
       verdicts: [
         atMost('G1 p50 ≤ 1/30 of dockerode exec', p50(mine), p50(dockerode), 1 / 30),
@@ -83,7 +77,6 @@ export async function oneCall(context: BenchContext): Promise<Result[]> {
         },
         below('G4 p99 ≤ 10 ms', p99(mine), 10, 'ms'),
       ],
-      load: loadNow(),
     },
   ]
 }
@@ -115,9 +108,8 @@ export async function manyCalls({ sandboxes, docker }: BenchContext): Promise<Re
       goal: 'G5',
       title: `calls a second, ${PARALLEL} sandboxes at once`,
       unit: 'calls/s',
-      series: [single('Sandlot', ours), single('dockerode exec', theirs)],
+      series: [seriesOf('Sandlot', ours), seriesOf('dockerode exec', theirs)],
       verdicts: [atLeast('≥ 15 times dockerode exec', ours, theirs, 15)],
-      load: loadNow(),
     },
   ]
 }

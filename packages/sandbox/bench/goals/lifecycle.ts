@@ -6,11 +6,10 @@ import { execFile } from 'node:child_process'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 
-import type { BenchContext } from '../context.ts'
-import { runToEnd } from '../context.ts'
+import { type BenchContext, runToEnd } from '../context.ts'
 import { dockerRun } from '../docker-run.ts'
-import { inTurns, p50, single } from '../measure.ts'
-import { atMost, below, loadNow, type Result } from '../report.ts'
+import { inTurns, p50, seriesOf } from '../../../../test/bench/measure.ts'
+import { atMost, below, type Result } from '../../../../test/bench/report.ts'
 import { dockerodeExec, SH } from './calls.ts'
 
 const FIRST_SAMPLES = 30
@@ -51,12 +50,10 @@ export async function firstCommand({ deployment }: BenchContext): Promise<Result
     2,
   )
   const [ours, theirs] = series
-  if (!ours || !theirs) throw new Error('a way is missing')
   return [
     {
       goal: 'G11',
       title: 'a person’s first command, a slot in the pool',
-      unit: 'ms',
       series,
       verdicts: [
         {
@@ -66,7 +63,6 @@ export async function firstCommand({ deployment }: BenchContext): Promise<Result
         },
         below('p50 ≤ 15 ms', p50(ours), 15, 'ms'),
       ],
-      load: loadNow(),
     },
   ]
 }
@@ -105,15 +101,12 @@ export async function wake({ deployment, docker }: BenchContext): Promise<Result
     2,
   )
   const [ours, theirs] = series
-  if (!ours || !theirs) throw new Error('a way is missing')
   return [
     {
       goal: 'G12',
       title: 'waking a paused sandbox for a command',
-      unit: 'ms',
       series,
       verdicts: [atMost('≤ 1/5 of start and exec', p50(ours), p50(theirs), 1 / 5)],
-      load: loadNow(),
     },
   ]
 }
@@ -139,17 +132,15 @@ export async function allAtOnce({ deployment, many }: BenchContext): Promise<Res
     {
       goal: 'G16',
       title: `${many} sandboxes made at once, then one command in each at once`,
-      unit: 'ms',
       series: [
-        single('Sandlot: all made', created),
-        single('Sandlot: one command in each', ran),
-        single(`docker run in turn (${SEQUENTIAL} measured, times ${many / SEQUENTIAL})`, sequential),
+        seriesOf('Sandlot: all made', created),
+        seriesOf('Sandlot: one command in each', ran),
+        seriesOf(`docker run in turn (${SEQUENTIAL} measured, times ${many / SEQUENTIAL})`, sequential),
       ],
       verdicts: [
         { text: 'errors: none', figure: String(errors), reached: errors === 0 },
         atMost('≤ 0.6 of docker run in turn', created + ran, sequential, 0.6),
       ],
-      load: loadNow(),
     },
   ]
 }

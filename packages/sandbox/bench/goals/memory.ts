@@ -6,8 +6,8 @@ import { promisify } from 'node:util'
 
 import type { BenchContext } from '../context.ts'
 import { HARDENED } from '../docker-run.ts'
-import { p50, type Series, single } from '../measure.ts'
-import { atMost, below, loadNow, type Result } from '../report.ts'
+import { p50, seriesOf } from '../../../../test/bench/measure.ts'
+import { atMost, below, type Result } from '../../../../test/bench/report.ts'
 import { testConfig } from '../../test/support/config.ts'
 
 const run = promisify(execFile)
@@ -54,9 +54,8 @@ export async function idleMemory({ deployment, many }: BenchContext): Promise<Re
   const users = Array.from({ length: many }, (_, user) => `idle-${user}`)
   await Promise.all(users.map((user) => sandboxes.acquire(user)))
   const perSandbox = (before - (await settled())) / many
-  const inside: Series = { name: 'sbxd, proportional set size', values: [], failures: 0 }
+  const inside = seriesOf('sbxd, proportional set size')
   for (const id of (await fixture.containers()).slice(0, 50)) inside.values.push(pssMiB(await pidOf(id)))
-  inside.values.sort((one, other) => one - other)
   await sandboxes.close()
   await run('docker', ['rm', '-f', ...(await fixture.containers())], { maxBuffer: MiB })
   const agent = await inContainers(many, 'node', '-e', 'process.stdin.resume()')
@@ -67,9 +66,9 @@ export async function idleMemory({ deployment, many }: BenchContext): Promise<Re
       title: `memory of one idle sandbox of ${many}: engine, shim and controller included`,
       unit: 'MiB',
       series: [
-        single('Sandlot', perSandbox),
-        single('an idle node process as the agent', agent),
-        single('sleep: what the engine, its shim and the kernel take', empty),
+        seriesOf('Sandlot', perSandbox),
+        seriesOf('an idle node process as the agent', agent),
+        seriesOf('sleep: what the engine, its shim and the kernel take', empty),
       ],
       verdicts: [
         below('≤ 12 MiB', perSandbox, 12, 'MiB'),
@@ -79,7 +78,6 @@ export async function idleMemory({ deployment, many }: BenchContext): Promise<Re
             'Most of a sandbox is the engine’s shim and the kernel’s part, which the container with nothing but sleep in it has too.',
         },
       ],
-      load: loadNow(),
     },
     {
       goal: 'G15',
@@ -87,7 +85,6 @@ export async function idleMemory({ deployment, many }: BenchContext): Promise<Re
       unit: 'MiB',
       series: [inside],
       verdicts: [below('≤ 1 MiB', p50(inside), 1, 'MiB')],
-      load: loadNow(),
     },
   ]
 }

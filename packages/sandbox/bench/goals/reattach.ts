@@ -7,8 +7,8 @@ import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 
 import type { BenchContext } from '../context.ts'
-import { single } from '../measure.ts'
-import { below, loadNow, type Result } from '../report.ts'
+import { seriesOf } from '../../../../test/bench/measure.ts'
+import { below, type Result } from '../../../../test/bench/report.ts'
 import { commandOf, userOf } from '../holder.ts'
 
 const HOLDER = fileURLToPath(new URL('../holder.ts', import.meta.url))
@@ -51,13 +51,11 @@ export async function reattach({ deployment, many }: BenchContext): Promise<Resu
     {
       goal: 'G17',
       title: `${many} sandboxes taken up again after their controller was killed`,
-      unit: 'ms',
-      series: [single('Sandlot: all streams open', took)],
+      series: [seriesOf('Sandlot: all streams open', took)],
       verdicts: [
         below('≤ 2,000 ms', took, 2_000, 'ms'),
         { text: 'sandboxes with a byte lost: none', figure: String(lost), reached: lost === 0 },
       ],
-      load: loadNow(),
     },
   ]
 }

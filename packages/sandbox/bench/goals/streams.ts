@@ -12,11 +12,10 @@ import { promisify } from 'node:util'
 
 import { parseDockerHost } from '../../src/backends/docker/connection.ts'
 import { testConfig } from '../../test/support/config.ts'
-import type { BenchContext } from '../context.ts'
-import { newId } from '../context.ts'
+import { type BenchContext, newId } from '../context.ts'
 import { listenerAt } from '../listener.ts'
-import { inTurns, p50, single, type Way } from '../measure.ts'
-import { atLeast, atMost, below, loadNow, type Result } from '../report.ts'
+import { inTurns, p50, seriesOf } from '../../../../test/bench/measure.ts'
+import { atLeast, atMost, below, type Result } from '../../../../test/bench/report.ts'
 
 const MiB = 1024 * 1024
 const GIGABYTE = 1024 * MiB
@@ -40,55 +39,57 @@ export async function gigabyte({ sandboxes, docker }: BenchContext): Promise<Res
     const made = await container.exec({ Cmd: PRINT, AttachStdout: true, AttachStderr: true })
     return made.start({ hijack: true, stdin: false })
   }
-  const ways: Way[] = [
-    {
-      name: 'Sandlot',
-      once: () =>
-        rate(async () => {
-          const command = await sandbox.run({
-            id: newId(),
-            command: PRINT,
-            autoAcknowledge: true,
-            lend: true,
-          })
-          let bytes = 0
-          for await (const chunk of command.output) bytes += chunk.data.length
-          await command.exit
-          return bytes
-        }),
-    },
-    {
-      name: 'docker exec, raw bytes counted',
-      once: () =>
-        rate(async () => {
-          const stream = await exec()
-          let bytes = 0
-          stream.on('data', (chunk: Buffer) => (bytes += chunk.length))
-          await once(stream, 'end')
-          return bytes
-        }),
-    },
-    {
-      name: 'dockerode demuxStream to a sink',
-      once: () =>
-        rate(async () => {
-          const stream = await exec()
-          let bytes = 0
-          const sink = new Writable({
-            write(chunk: Buffer, _encoding, done) {
-              bytes += chunk.length
-              done()
-            },
-          })
-          docker.modem.demuxStream(stream, sink, new PassThrough().resume())
-          await once(stream, 'end')
-          return bytes
-        }),
-    },
-  ]
-  const series = await inTurns(ways, STREAM_SAMPLES, 1)
+  const series = await inTurns(
+    [
+      {
+        name: 'Sandlot',
+        once: () =>
+          rate(async () => {
+            const command = await sandbox.run({
+              id: newId(),
+              command: PRINT,
+              autoAcknowledge: true,
+              lend: true,
+            })
+            let bytes = 0
+            for await (const chunk of command.output) bytes += chunk.data.length
+            await command.exit
+            return bytes
+          }),
+      },
+      {
+        name: 'docker exec, raw bytes counted',
+        once: () =>
+          rate(async () => {
+            const stream = await exec()
+            let bytes = 0
+            stream.on('data', (chunk: Buffer) => (bytes += chunk.length))
+            await once(stream, 'end')
+            return bytes
+          }),
+      },
+      {
+        name: 'dockerode demuxStream to a sink',
+        once: () =>
+          rate(async () => {
+            const stream = await exec()
+            let bytes = 0
+            const sink = new Writable({
+              write(chunk: Buffer, _encoding, done) {
+                bytes += chunk.length
+                done()
+              },
+            })
+            docker.modem.demuxStream(stream, sink, new PassThrough().resume())
+            await once(stream, 'end')
+            return bytes
+          }),
+      },
+    ],
+    STREAM_SAMPLES,
+    1,
+  )
   const [ours, raw, demux] = series
-  if (!ours || !raw || !demux) throw new Error('a way is missing')
   return [
     {
       goal: 'G6, G7',
@@ -103,7 +104,6 @@ export async function gigabyte({ sandboxes, docker }: BenchContext): Promise<Res
             'demuxStream is given the bytes that docker exec sends, and takes them at so much of their pace: the engine is the limit of both.',
         },
       ],
-      load: loadNow(),
     },
   ]
 }
@@ -134,16 +134,15 @@ export async function stalledReader({ sandboxes }: BenchContext): Promise<Result
       title: `a reader that stalls for ${STALL_MS / 1000} s in the middle of a GiB: growth`,
       unit: 'MiB',
       series: [
-        single('controller', grown.ours),
+        seriesOf('controller', grown.ours),
         Number.isNaN(grown.engine)
-          ? { name: 'dockerd', values: [], failures: 1, error: 'it cannot be told which process it is' }
-          : single('dockerd', grown.engine),
+          ? { ...seriesOf('dockerd'), failures: 1, error: 'its process is not known' }
+          : seriesOf('dockerd', grown.engine),
       ],
       verdicts: [
         below('controller ≤ 16 MiB', grown.ours, 16, 'MiB'),
         below('dockerd ≤ 8 MiB', grown.engine, 8, 'MiB'),
       ],
-      load: loadNow(),
     },
   ]
 }
@@ -181,15 +180,12 @@ export async function cutOutput({ sandboxes }: BenchContext): Promise<Result[]> 
     1,
   )
   const [ours, theirs] = series
-  if (!ours || !theirs) throw new Error('a way is missing')
   return [
     {
       goal: 'G9',
       title: 'one GiB printed, only its head and tail wanted',
-      unit: 'ms',
       series,
       verdicts: [atMost('≤ 0.5 of the time', p50(ours), p50(theirs), 0.5)],
-      load: loadNow(),
     },
   ]
 }
@@ -216,17 +212,15 @@ export async function tinyWrites({ sandboxes, docker }: BenchContext): Promise<R
     {
       goal: 'G10',
       title: `${TINY_WRITES} writes of one byte, stdout and stderr in turns`,
-      unit: 'ms',
       series: [
-        single('Sandlot', ours),
-        single('Sandlot, longest stall of the controller', stall),
+        seriesOf('Sandlot', ours),
+        seriesOf('Sandlot, longest stall of the controller', stall),
         demuxed(docker),
       ],
       verdicts: [
         { text: 'every byte came', figure: String(bytes), reached: bytes === TINY_WRITES },
         below('longest stall ≤ 20 ms', stall, 20, 'ms'),
       ],
-      load: loadNow(),
     },
   ]
 }
@@ -246,8 +240,8 @@ function demuxed(docker: BenchContext['docker']) {
   try {
     for (let at = 0; at < bytes.length; at += 64 * 1024)
       stream.emit('data', bytes.subarray(at, at + 64 * 1024))
-    return single(name, performance.now() - from)
+    return seriesOf(name, performance.now() - from)
   } catch (error) {
-    return { name, values: [], failures: 1, error: error instanceof Error ? error.message : String(error) }
+    return { ...seriesOf(name), failures: 1, error: error instanceof Error ? error.message : String(error) }
   }
 }

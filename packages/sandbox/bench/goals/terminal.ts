@@ -1,10 +1,9 @@
 /** G19: a key pressed in a terminal until its echo is back. */
 import { once } from 'node:events'
 
-import type { BenchContext } from '../context.ts'
-import { newId } from '../context.ts'
-import { inTurns, p99 } from '../measure.ts'
-import { atMost, loadNow, type Result } from '../report.ts'
+import { type BenchContext, newId } from '../context.ts'
+import { inTurns, p99 } from '../../../../test/bench/measure.ts'
+import { atMost, type Result } from '../../../../test/bench/report.ts'
 
 export async function keystrokes({ sandboxes, docker, samples }: BenchContext): Promise<Result[]> {
   const sandbox = await sandboxes.acquire('bench')
@@ -49,12 +48,10 @@ export async function keystrokes({ sandboxes, docker, samples }: BenchContext): 
   await ours.cancel(0)
   theirs.destroy()
   const [mine, other] = series
-  if (!mine || !other) throw new Error('a way is missing')
   return [
     {
       goal: 'G19',
       title: 'a key in a terminal until its echo',
-      unit: 'ms',
       series,
       verdicts: [
         {
@@ -63,7 +60,6 @@ export async function keystrokes({ sandboxes, docker, samples }: BenchContext): 
             'A key goes through one process more, sbxd, on its way in and on its way back: the p50 shows what that takes, the p99 how long it may wait for a processor.',
         },
       ],
-      load: loadNow(),
     },
   ]
 }

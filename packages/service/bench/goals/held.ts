@@ -1,6 +1,6 @@
 /** V6: for how long the event loops of both processes are held while somebody asks for something large. */
-import { p50, type Series } from '../../../sandbox/bench/measure.ts'
-import { type Result, below, loadNow } from '../../../sandbox/bench/report.ts'
+import { p50, seriesOf } from '../../../../test/bench/measure.ts'
+import { type Result, below } from '../../../../test/bench/report.ts'
 import { type BenchContext, EVENTS, LAST_PROMPT, openChat, promptIn } from '../context.ts'
 
 const MEGABYTES = 64
@@ -33,8 +33,8 @@ export async function held(context: BenchContext): Promise<Result[]> {
   ]
   const results: Result[] = []
   for (const [what, act] of asked) {
-    const service: Series = { name: 'service', values: [], failures: 0 }
-    const agent: Series = { name: 'agent', values: [], failures: 0 }
+    const service = seriesOf('service')
+    const agent = seriesOf('agent')
     for (let sample = 0; sample < seeded.unopened.length; sample++) {
       await deployment.loopDelays()
       await act()
@@ -46,13 +46,11 @@ export async function held(context: BenchContext): Promise<Result[]> {
     results.push({
       goal: 'V6',
       title: `the longest time that an event loop was held: ${what}`,
-      unit: 'ms',
       series: [service, agent],
       verdicts: [
         below('service: p50 ≤ 50 ms', p50(service), 50, 'ms'),
         below('agent: p50 ≤ 50 ms', p50(agent), 50, 'ms'),
       ],
-      load: loadNow(),
     })
   }
   return results

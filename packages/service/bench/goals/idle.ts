@@ -1,6 +1,6 @@
 /** V4: what a socket with a chat open takes of memory while nothing happens, in both processes. */
-import { single } from '../../../sandbox/bench/measure.ts'
-import { type Result, below, loadNow } from '../../../sandbox/bench/report.ts'
+import { seriesOf } from '../../../../test/bench/measure.ts'
+import { type Result, below } from '../../../../test/bench/report.ts'
 import type { WebSocket } from 'ws'
 import { type BenchContext, openChat } from '../context.ts'
 
@@ -25,9 +25,8 @@ export async function idle({ deployment, seeded, many }: BenchContext): Promise<
       goal: 'V4',
       title: `an idle socket with a chat open, of ${many}: memory of both processes`,
       unit: 'KiB',
-      series: [single('Sandlot', each)],
+      series: [seriesOf('Sandlot', each)],
       verdicts: [below('≤ 60 KiB', each, 60, 'KiB')],
-      load: loadNow(),
     },
   ]
 }

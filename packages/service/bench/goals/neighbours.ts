@@ -1,10 +1,11 @@
 /** V9: what another member waits for while one member, or a stranger, asks for as much as they can. */
-import { quantile, type Series } from '../../../sandbox/bench/measure.ts'
-import { type Result, below, loadNow } from '../../../sandbox/bench/report.ts'
+import { p50, quantile, seriesOf } from '../../../../test/bench/measure.ts'
+import { type Result, below } from '../../../../test/bench/report.ts'
 import type { BenchContext } from '../context.ts'
 import type { Person } from '../deployment.ts'
-import { startProgram } from '../program.ts'
+import { startProgram } from '../../../../test/bench/program.ts'
 
+const LOAD = new URL('../load.ts', import.meta.url)
 const ROUNDS = 5
 const ALONE = 'alone'
 const LOADS = ['uploads', 'terminals', 'reads', 'searches', 'file search', 'sign-ins of a stranger']
@@ -33,53 +34,37 @@ export async function neighbours({ deployment, samples, many }: BenchContext): P
       once: (by) => deployment.post('/api/exec', { command: 'true', mode: 'yolo' }, by),
     },
   ]
-  /** By what is asked and under which load, of each round its 95th percentile. */
-  const found = new Map(asks.map(({ what }) => [what, new Map<string, number[]>()]))
-  const failures = new Map<string, number>()
+  const ways = [ALONE, ...LOADS]
+  /** Of each round the 95th percentile. */
+  const found = new Map(asks.map((ask) => [ask, new Map(ways.map((load) => [load, seriesOf(load)]))]))
   for (let round = 0; round < ROUNDS; round++)
-    for (const load of [ALONE, ...LOADS]) {
+    for (const load of ways) {
       await using _ =
-        load === ALONE
-          ? undefined
-          : await startProgram('load.ts', [load, deployment.origin, one.headers.cookie])
-      for (const ask of asks) {
-        const { p95, failed } = await measure(ask, other)
-        const rounds = found.get(ask.what)
-        rounds?.set(load, [...(rounds.get(load) ?? []), p95])
-        failures.set(`${ask.what} ${load}`, (failures.get(`${ask.what} ${load}`) ?? 0) + failed)
-      }
+        load === ALONE ? undefined : await startProgram(LOAD, load, deployment.origin, one.headers.cookie)
+      for (const [ask, series] of found) await measure(ask, other, series.get(load))
     }
-  return asks.map(({ what, leastMs }) => {
-    const series = [ALONE, ...LOADS].map((name): Series => ({
-      name,
-      values: (found.get(what)?.get(name) ?? []).toSorted((a, b) => a - b),
-      failures: failures.get(`${what} ${name}`) ?? 0,
-    }))
-    const median = (name: string): number =>
-      quantile(series.find((each) => each.name === name) ?? { name, values: [], failures: 0 }, 0.5)
+  return [...found].map(([{ what, leastMs }, series]) => {
+    const median = (name: string): number => p50(series.get(name) ?? seriesOf(name))
     const most = Math.max(2 * median(ALONE), leastMs)
     return {
       goal: 'V9',
       title: `another member’s 95th percentile of ${what}, in each of ${ROUNDS} rounds, under one member’s load`,
-      unit: 'ms' as const,
-      series,
+      series: [...series.values()],
       verdicts: LOADS.map((load) =>
         below(`${load}: median ≤ max(2 × alone, ${leastMs} ms)`, median(load), most, 'ms'),
       ),
-      load: loadNow(),
     }
   })
 }
 
-async function measure({ once, samples }: Asked, by: Person): Promise<{ p95: number; failed: number }> {
-  const series: Series = { name: '', values: [], failures: 0 }
+async function measure({ once, samples }: Asked, by: Person, rounds = seriesOf('')): Promise<void> {
+  const series = seriesOf('')
   for (let sample = 0; sample < samples; sample++) {
     const began = performance.now()
     const answer = await once(by)
     await answer.text()
     if (answer.ok) series.values.push(performance.now() - began)
-    else series.failures++
+    else rounds.failures++
   }
-  series.values.sort((a, b) => a - b)
-  return { p95: quantile(series, 0.95), failed: series.failures }
+  rounds.values.push(quantile(series, 0.95))
 }

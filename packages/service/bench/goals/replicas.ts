@@ -1,13 +1,13 @@
 /** P5 to P8: two agents and two services beside one of each: what they bring through, and how people change hands. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { openSessionReader } from '@sandlot/storage/store/open'
-import { inTurns, p50, quantile } from '../../../sandbox/bench/measure.ts'
-import { type Result, atLeast, below, loadNow } from '../../../sandbox/bench/report.ts'
+import { inTurns, p50, quantile, seriesOf } from '../../../../test/bench/measure.ts'
+import { type Result, atLeast, below } from '../../../../test/bench/report.ts'
 import { promptIn } from '../context.ts'
 import { limitCpu, quotaProblem } from '../cpu-quota.ts'
 import { type Deployment, openDeployment } from '../deployment.ts'
 import type { PostgresContext } from '../postgres.ts'
-import { startProgram } from '../program.ts'
+import { startProgram } from '../../../../test/bench/program.ts'
 
 /** As many people as there are, each at one service, with streams that go as fast as they can. */
 const STREAMS = 40
@@ -26,7 +26,7 @@ async function deploymentOf(
   { database }: PostgresContext,
   stack: AsyncDisposableStack,
 ): Promise<Deployment & { database: string }> {
-  const player = stack.use(await startProgram('player.ts', []))
+  const player = stack.use(await startProgram(new URL('../player.ts', import.meta.url)))
   const address = await database(name)
   const options = { sockets: STREAMS, database: address, replicas }
   const deployment = await openDeployment(`${player.origin}/v1`, options, stack)
@@ -61,7 +61,6 @@ async function throughput(context: PostgresContext, share: number | undefined): 
   }
   const series = await inTurns([await way(1), await way(2)], ROUNDS, 1)
   const [one, two] = series
-  if (one === undefined || two === undefined) throw new Error('nothing was measured')
   const held = share !== undefined
   return [
     {
@@ -74,7 +73,6 @@ async function throughput(context: PostgresContext, share: number | undefined): 
           ? atLeast('two of each pass ≥ 1.7 × those of one', p50(two), p50(one), 1.7)
           : atLeast('two lose nothing against one', p50(two), p50(one), 1),
       ],
-      load: loadNow(),
     },
   ]
 }
@@ -89,35 +87,24 @@ export async function onQuarterCores(context: PostgresContext): Promise<Result[]
 
 /** P7, P8. */
 export async function changeOfHands(context: PostgresContext): Promise<Result[]> {
-  const takeovers: number[] = []
-  const drains: number[] = []
+  const taken = seriesOf('from kill -9 of an agent to the next event of each of its streams')
+  const drained = seriesOf('from SIGUSR2 until it has no people')
   for (let round = 0; round < TAKEOVERS; round++) {
-    takeovers.push(await changed('SIGKILL', `taken_${round}`, context))
-    drains.push(await changed('SIGUSR2', `drained_${round}`, context))
+    taken.values.push(await changed('SIGKILL', `taken_${round}`, context))
+    drained.values.push(await changed('SIGUSR2', `drained_${round}`, context))
   }
-  const seriesOf = (name: string, values: number[]) => ({
-    name,
-    values: values.toSorted((a, b) => a - b),
-    failures: 0,
-  })
-  const taken = seriesOf('from kill -9 of an agent to the next event of each of its streams', takeovers)
-  const drained = seriesOf('from SIGUSR2 until it has no people', drains)
   return [
     {
       goal: 'P7',
       title: `an agent of two with its share of ${STREAMS} streams is killed: until the last of them goes on at the other`,
-      unit: 'ms',
       series: [taken],
       verdicts: [below('≤ 10 s', quantile(taken, 1) / 1_000, 10, 's')],
-      load: loadNow(),
     },
     {
       goal: 'P8',
       title: `an agent of two with its share of ${STREAMS} streams is drained: until it has no people`,
-      unit: 'ms',
       series: [drained],
       verdicts: [below('≤ 30 s', quantile(drained, 1) / 1_000, 30, 's')],
-      load: loadNow(),
     },
   ]
 }

@@ -1,6 +1,6 @@
 /** V8: what was used up, read while a million answers are counted. */
-import { inTurns, p50 } from '../../../sandbox/bench/measure.ts'
-import { type Result, below, loadNow } from '../../../sandbox/bench/report.ts'
+import { inTurns, p50 } from '../../../../test/bench/measure.ts'
+import { type Result, below } from '../../../../test/bench/report.ts'
 import type { BenchContext } from '../context.ts'
 import { USAGE_DAYS } from '../../../storage/bench/usage.ts'
 
@@ -29,10 +29,8 @@ export async function usage({ deployment, answers, samples }: BenchContext): Pro
     {
       goal: 'V8',
       title: `usage over ${answers.toLocaleString('en')} answers: from the request to the whole answer`,
-      unit: 'ms',
       series,
       verdicts: series.map((one) => below(`${one.name}: p50 ≤ 100 ms`, p50(one), 100, 'ms')),
-      load: loadNow(),
     },
   ]
 }

@@ -1,8 +1,8 @@
 /** W4: a command that prints 50 MB while one looks at it. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { CDPSession } from 'playwright-core'
-import { quantile, single } from '../../../sandbox/bench/measure.ts'
-import { type Result, below, loadNow } from '../../../sandbox/bench/report.ts'
+import { quantile, seriesOf } from '../../../../test/bench/measure.ts'
+import { type Result, below } from '../../../../test/bench/report.ts'
 import { type BenchContext, begin, drawn, watched } from '../context.ts'
 import { SessionLog } from '../../test/fixture/session-log.ts'
 
@@ -50,21 +50,18 @@ export async function output({ contenders: [ours] }: BenchContext): Promise<Resu
     {
       goal: 'W4',
       title: `${MB} MB of live output of a command: between two frames`,
-      unit: 'ms',
       series: [between],
       verdicts: [
         below('p99 ≤ 50 ms', quantile(between, 0.99), 50, 'ms'),
         below('the longest task (0: none over 50 ms)', Math.max(0, ...tasks), 50, 'ms'),
       ],
-      load: loadNow(),
     },
     {
       goal: 'W4',
       title: `${MB} MB of live output of a command: what the page keeps`,
       unit: 'MiB',
-      series: [single(ours.name, grown)],
+      series: [seriesOf(ours.name, grown)],
       verdicts: [below('≤ 16 MiB', grown, 16, 'MiB')],
-      load: loadNow(),
     },
   ]
 }

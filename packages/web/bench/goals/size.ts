@@ -1,8 +1,8 @@
 /** W5: what comes over the wire until a person reads their first chat. */
 import { existsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { single } from '../../../sandbox/bench/measure.ts'
-import { type Result, below, loadNow } from '../../../sandbox/bench/report.ts'
+import { seriesOf } from '../../../../test/bench/measure.ts'
+import { type Result, below } from '../../../../test/bench/report.ts'
 import { type BenchContext, LAST_WORDS, drawn, messages } from '../context.ts'
 
 const KIB = 1024
@@ -27,9 +27,8 @@ export async function size({ dist, contenders: [ours] }: BenchContext): Promise<
       goal: 'W5',
       title: 'all files to the first chat, compressed',
       unit: 'KiB',
-      series: [single(ours.name, sum)],
+      series: [seriesOf(ours.name, sum)],
       verdicts: [below('≤ 312.5 KiB (320 kB)', sum, 312.5, 'KiB')],
-      load: loadNow(),
     },
   ]
 }

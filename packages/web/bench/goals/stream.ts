@@ -1,7 +1,7 @@
 /** W1: an answer of 300 pieces grows at the end of a thread of 300 messages. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Series, p50, quantile, single } from '../../../sandbox/bench/measure.ts'
-import { type Result, atMost, below, loadNow } from '../../../sandbox/bench/report.ts'
+import { type Series, p50, quantile, seriesOf } from '../../../../test/bench/measure.ts'
+import { type Result, atMost, below } from '../../../../test/bench/report.ts'
 import {
   type BenchContext,
   type Contender,
@@ -20,58 +20,48 @@ const PIECES = 300
 const PAUSE_MS = 16
 const END = 'The end of it.'
 
-interface Measured {
-  script: number
-  longest: number
-  frames: number[]
-}
+/** Ours and theirs. */
+type Pair = [Series, Series]
 
 export async function stream({ samples, contenders }: BenchContext): Promise<Result[]> {
-  const rounds = Math.min(samples, 5)
-  const script: Series[] = contenders.map(({ name }) => ({ name, values: [], failures: 0 }))
-  const longest: Series[] = contenders.map(({ name }) => ({ name, values: [], failures: 0 }))
-  const frames: Series[] = contenders.map(({ name }) => ({ name, values: [], failures: 0 }))
-  for (let round = 0; round < rounds; round++)
-    for (const [at, contender] of contenders.entries()) {
-      const one = await measure(contender)
-      script[at]?.values.push(one.script)
-      longest[at]?.values.push(one.longest)
-      frames[at]?.values.push(...one.frames)
-    }
-  for (const one of [...script, ...longest, ...frames]) one.values.sort((a, b) => a - b)
-  const [ours = single('', Number.NaN), theirs = single('', Number.NaN)] = script
-  const [ourLongest = single('', Number.NaN)] = longest
-  const [ourFrames = single('', Number.NaN)] = frames
+  const measured = contenders.map((contender) => ({
+    contender,
+    script: seriesOf(contender.name),
+    longest: seriesOf(contender.name),
+    frames: seriesOf(contender.name),
+  }))
+  for (let round = 0; round < Math.min(samples, 5); round++)
+    for (const { contender, ...into } of measured) await measure(contender, into)
+  const [script, longest, frames] = (['script', 'longest', 'frames'] as const).map((kind) =>
+    measured.map((one) => one[kind]),
+  ) as [Pair, Pair, Pair]
   const about = `${PIECES} pieces of an answer in a thread of ${MESSAGES} messages`
   return [
     {
       goal: 'W1',
       title: `${about}: scripting for each piece`,
-      unit: 'ms',
       series: script,
-      verdicts: [atMost('of its time ≤ 1/10', p50(ours), p50(theirs), 0.1)],
-      load: loadNow(),
+      verdicts: [atMost('of its time ≤ 1/10', p50(script[0]), p50(script[1]), 0.1)],
     },
     {
       goal: 'W1',
       title: `${about}: the longest task (0: none over 50 ms)`,
-      unit: 'ms',
       series: longest,
-      verdicts: [below('longest ≤ 50 ms', quantile(ourLongest, 1), 50, 'ms')],
-      load: loadNow(),
+      verdicts: [below('longest ≤ 50 ms', quantile(longest[0], 1), 50, 'ms')],
     },
     {
       goal: 'W1',
       title: `${about}: between two frames`,
-      unit: 'ms',
       series: frames,
-      verdicts: [below('p95 ≤ 50 ms', quantile(ourFrames, 0.95), 50, 'ms')],
-      load: loadNow(),
+      verdicts: [below('p95 ≤ 50 ms', quantile(frames[0], 0.95), 50, 'ms')],
     },
   ]
 }
 
-async function measure(contender: Contender): Promise<Measured> {
+async function measure(
+  contender: Contender,
+  { script, longest, frames }: { script: Series; longest: Series; frames: Series },
+): Promise<void> {
   const log = messages(MESSAGES)
   await using open = await contender.open('s_stream', log)
   const { page, cdp, service } = open
@@ -92,9 +82,7 @@ async function measure(contender: Contender): Promise<Measured> {
   await drawn(page, END)
   const after = await timesOf(cdp)
   const seen = await watched(page)
-  return {
-    script: (after.script - before.script) / PIECES,
-    longest: Math.max(0, ...seen.tasks),
-    frames: seen.frames,
-  }
+  script.values.push((after.script - before.script) / PIECES)
+  longest.values.push(Math.max(0, ...seen.tasks))
+  frames.values.push(...seen.frames)
 }

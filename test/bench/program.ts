@@ -1,10 +1,10 @@
-/** A program of the bench as a process: it prints the address where it listens, and ends when its stdin does. */
+/** A program of the bench as a process: it prints the port where it listens, and ends when its stdin does. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { fileURLToPath } from 'node:url'
-import { nodeEnvironment } from '../../../test/config.ts'
+import { nodeEnvironment } from '../config.ts'
 
 export interface Program extends AsyncDisposable {
   readonly pid: number
@@ -12,10 +12,8 @@ export interface Program extends AsyncDisposable {
   readonly origin: string
 }
 
-/** `file`: beside this one. */
-export async function startProgram(file: string, args: readonly string[]): Promise<Program> {
-  const path = fileURLToPath(new URL(file, import.meta.url))
-  const child = spawn(process.execPath, ['--conditions=sandlot-source', path, ...args], {
+export async function startProgram(file: URL, ...args: string[]): Promise<Program> {
+  const child = spawn(process.execPath, ['--conditions=sandlot-source', fileURLToPath(file), ...args], {
     env: nodeEnvironment(),
     stdio: ['pipe', 'pipe', 'inherit'],
   })
@@ -35,7 +33,7 @@ export async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<
   await ended
 }
 
-/** In the program: listen on loopback, and say where. */
+/** In the program: listen on loopback, and print the port. */
 export async function announce(server: Server): Promise<void> {
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
