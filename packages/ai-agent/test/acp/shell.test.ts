@@ -11,19 +11,15 @@ import { Execs } from '../../src/workspace/exec.ts'
 import { Terminals } from '../../src/workspace/terminals.ts'
 import { PersonJobs } from '../../src/tools/background/person-jobs.ts'
 import { AgentBench } from '../support/agent-fixture.ts'
-import { type LocalSandboxes, openLocalSandboxes } from '../tools/local-sandboxes.ts'
 import { ADA, connect } from './test-client.ts'
+import { useSandboxes } from '../tools/use-sandboxes.ts'
 
-let local: LocalSandboxes
+const local = useSandboxes()
 let bench: AgentBench
 beforeAll(async () => {
-  local = await openLocalSandboxes()
   bench = await AgentBench.start()
 }, 60_000)
-afterAll(async () => {
-  await bench[Symbol.asyncDispose]()
-  await local.dispose()
-})
+afterAll(() => bench[Symbol.asyncDispose]())
 
 const log = { info: () => undefined, warn: () => undefined }
 

@@ -1,15 +1,13 @@
 /** In `auto` a command that deletes what git does not hold asks; what is committed goes unasked. */
-import { randomBytes } from 'node:crypto'
 import type { Sandbox } from '@sandlot/sandbox/sandbox'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { beforeAll, beforeEach, expect, test } from 'vitest'
 import { sandlotEventOf } from '@sandlot/shared/chat/events'
 import { TestBatch } from '../calls/test-batch.ts'
-import { type LocalSandboxes, openLocalSandboxes } from '../tools/local-sandboxes.ts'
+import { runIn, useSandboxes } from '../tools/use-sandboxes.ts'
 
-let local: LocalSandboxes
+const local = useSandboxes()
 let sandbox: Sandbox
 beforeAll(async () => {
-  local = await openLocalSandboxes()
   sandbox = await local.sandboxes.acquire('u_test')
   await shell(
     'git init -q made && cd made && git config user.email a@example.org && git config user.name A &&' +
@@ -18,14 +16,9 @@ beforeAll(async () => {
       ' echo new > untracked.txt && echo x > ignored && mkdir empty && echo more >> src/changed.txt',
   )
 }, 60_000)
-afterAll(() => local.dispose())
 beforeEach(() => shell('rm -rf repo && cp -a made repo && echo loose > loose.txt'))
 
-async function shell(command: string): Promise<void> {
-  const running = await sandbox.run({ id: randomBytes(16).toString('hex'), command, autoAcknowledge: true })
-  for await (const _ of running.output);
-  expect((await running.exit).code).toBe(0)
-}
+const shell = (command: string) => runIn(sandbox, command)
 
 const batchOf = (): TestBatch =>
   new TestBatch({

@@ -9,9 +9,9 @@ import { sample } from '../../../../test/campaign.ts'
 import { judge } from '../../src/approval/engine.ts'
 import { lostToGit } from '../../src/approval/held-by-git.ts'
 import type { CallRequest } from '../../src/approval/request.ts'
-import { type LocalSandboxes, openLocalSandboxes } from '../tools/local-sandboxes.ts'
 import { losing } from './corpus/losing.ts'
 import { usual } from './corpus/usual.ts'
+import { useSandboxes } from '../tools/use-sandboxes.ts'
 
 /** Questions about the usual lines as they were before utilities had lists of known options. */
 const BEFORE = 9
@@ -28,20 +28,16 @@ echo 'changed since' > src/changed.txt; git diff -R > undo.patch; git add undo.p
 printf 'precious notes\\nand more\\n' > notes.md; printf 'b,2\\na,1\\n' > data.csv; echo log > app.log; echo object > build/out.o; echo module > node_modules/m.js
 echo draft-1 > draft/d1.txt; echo draft-2 > draft/d2.txt; echo part > xaa; echo part > xx00`
 
-let local: LocalSandboxes
+const local = useSandboxes()
 let sandbox: Sandbox
 let made: string
 beforeAll(async () => {
   made = mkdtempSync(join(tmpdir(), 'sandlot-losing-'))
   execFileSync('bash', ['-c', MADE], { cwd: made })
-  local = await openLocalSandboxes()
   sandbox = await local.sandboxes.acquire('u_test')
   cpSync(made, sandbox.workspace, { recursive: true, preserveTimestamps: true })
 }, 60_000)
-afterAll(async () => {
-  rmSync(made, { recursive: true })
-  await local.dispose()
-})
+afterAll(() => rmSync(made, { recursive: true }))
 
 async function asks(command: string): Promise<boolean> {
   const call: CallRequest = {

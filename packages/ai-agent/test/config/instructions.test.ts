@@ -1,13 +1,13 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { systemPrompt } from '../../src/loop/system-prompt.ts'
 import { instructionsFor, readInstructions } from '../../src/config/instructions.ts'
 import { builtinTools } from '../../src/tools/builtin/index.ts'
 import { AgentBench, ask, happened, newSession } from '../support/agent-fixture.ts'
 import { textAnswer } from '../support/fake-provider.ts'
-import { type LocalSandboxes, openLocalSandboxes } from '../tools/local-sandboxes.ts'
+import { useSandboxes } from '../tools/use-sandboxes.ts'
 
 type InstructionSources = Parameters<typeof instructionsFor>[1]
 
@@ -17,11 +17,7 @@ const systems = (bench: AgentBench): string[] =>
   bench.provider.requests.map(({ body }) => String(body.messages[0]?.content))
 
 describe('the texts', () => {
-  let local: LocalSandboxes
-  beforeAll(async () => {
-    local = await openLocalSandboxes()
-  }, 60_000)
-  afterAll(() => local.dispose())
+  const local = useSandboxes()
   const sources = (more: Partial<InstructionSources> = {}): InstructionSources => ({
     deployment: { operator: '', team: '' },
     ofUser: async () => '',

@@ -1,12 +1,8 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type LocalSandboxes, openLocalSandboxes } from '../tools/local-sandboxes.ts'
+import { describe, expect, test } from 'vitest'
+import { useSandboxes } from '../tools/use-sandboxes.ts'
 import { SCRIPT, batchOf, openMcpBench, until } from './mcp-bench.ts'
 
-let local: LocalSandboxes
-beforeAll(async () => {
-  local = await openLocalSandboxes()
-})
-afterAll(() => local.dispose())
+const local = useSandboxes()
 
 const inSandbox = (more: object = {}): object => ({
   command: process.execPath,

@@ -1,17 +1,14 @@
 /** The demo model with the real loop, scheduler, tools and a sandbox: whatever it promises is really done. */
 import { type SessionEvent, isOutcome, metaOf, textOf } from '@sandlot/shared/chat/events'
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterEach, beforeEach, expect, test } from 'vitest'
 import { createDemoModel } from '../../src/model/demo/demo.ts'
 import type { Session } from '../../src/session/session.ts'
 import { builtinTools } from '../../src/tools/builtin/index.ts'
 import { type Core, AgentBench, ask, newSession } from '../support/agent-fixture.ts'
-import { type LocalSandboxes, hasRipgrep, openLocalSandboxes } from '../tools/local-sandboxes.ts'
+import { type LocalSandboxes, hasRipgrep } from '../tools/local-sandboxes.ts'
+import { useSandboxes } from '../tools/use-sandboxes.ts'
 
-let local: LocalSandboxes
-beforeAll(async () => {
-  local = await openLocalSandboxes()
-}, 60_000)
-afterAll(() => local.dispose())
+const local = useSandboxes()
 
 let bench: AgentBench
 let core: Core

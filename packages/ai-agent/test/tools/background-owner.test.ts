@@ -1,6 +1,6 @@
 /** A background command belongs to the session that started it: it ends with that one, and a fork cannot touch it. */
 import { isOutcome, sandlotEventOf } from '@sandlot/shared/chat/events'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { builtinTools } from '../../src/tools/builtin/index.ts'
 import { endJobs } from '../../src/tools/background/end-jobs.ts'
 import { pollJobs } from '../../src/tools/background/ends.ts'
@@ -8,13 +8,9 @@ import { jobsOf } from '../../src/tools/background/jobs.ts'
 import type { SessionParts } from '../../src/session/parts.ts'
 import { AgentBench, type Core, ask, happened, newSession, whenEvent } from '../support/agent-fixture.ts'
 import { textAnswer, toolCalls } from '../support/fake-provider.ts'
-import { type LocalSandboxes, openLocalSandboxes } from './local-sandboxes.ts'
+import { useSandboxes } from './use-sandboxes.ts'
 
-let local: LocalSandboxes
-beforeAll(async () => {
-  local = await openLocalSandboxes()
-}, 60_000)
-afterAll(() => local.dispose())
+const local = useSandboxes()
 beforeEach(async () => {
   await (await local.sandboxes.acquire('u_ada')).reset()
 })

@@ -1,19 +1,15 @@
 import { metaOf, sandlotEventOf, type SessionEvent } from '@sandlot/shared/chat/events'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { type PollJobs, pollJobs, takeEndedJobs } from '../../src/tools/background/ends.ts'
 import { jobsOf } from '../../src/tools/background/jobs.ts'
 import { SHUTDOWN } from '../../src/tools/tool-error.ts'
 import type { ToolOutcome } from '../../src/tools/tool.ts'
 import { TestBatch } from '../calls/test-batch.ts'
-import { type LocalSandboxes, openLocalSandboxes } from './local-sandboxes.ts'
+import { useSandboxes } from './use-sandboxes.ts'
 
-let local: LocalSandboxes
+const local = useSandboxes()
 let batch: TestBatch
 let call: (name: string, args: Record<string, unknown>) => Promise<ToolOutcome>
-beforeAll(async () => {
-  local = await openLocalSandboxes()
-}, 60_000)
-afterAll(() => local.dispose())
 beforeEach(async () => {
   await (await local.sandboxes.acquire('u_test')).reset()
   batch = new TestBatch({ sandboxes: () => local.sandboxes })

@@ -1,20 +1,16 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import type { Sandbox } from '@sandlot/sandbox/sandbox'
 import type { ToolOutcome } from '../../src/tools/tool.ts'
 import { TestBatch } from '../calls/test-batch.ts'
-import { type LocalSandboxes, hasRipgrep, openLocalSandboxes } from './local-sandboxes.ts'
+import { hasRipgrep } from './local-sandboxes.ts'
+import { emptySandbox, useSandboxes } from './use-sandboxes.ts'
 
-let local: LocalSandboxes
+const local = useSandboxes()
 let batch: TestBatch
 let sandbox: Sandbox
-beforeAll(async () => {
-  local = await openLocalSandboxes()
-}, 60_000)
-afterAll(() => local.dispose())
 beforeEach(async () => {
   batch = new TestBatch({ sandboxes: () => local.sandboxes })
-  sandbox = await local.sandboxes.acquire('u_test')
-  for (const { path } of await sandbox.files.list('')) await sandbox.files.remove(path, { recursive: true })
+  sandbox = await emptySandbox(local)
 })
 
 const put = (path: string, content: string | Uint8Array) => sandbox.files.write(path, Buffer.from(content))

@@ -1,30 +1,20 @@
 /** A file is judged, read and written as what its path leads to, never by its name. */
-import { randomBytes } from 'node:crypto'
 import type { Rule, RuleMatch } from '@sandlot/shared/chat/rules'
 import type { Sandbox } from '@sandlot/sandbox/sandbox'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { sandlotEventOf } from '@sandlot/shared/chat/events'
 import type { ApprovalAnswer, ToolOutcome } from '../../src/tools/tool.ts'
 import { TestBatch, type TestBatchOptions } from '../calls/test-batch.ts'
-import { type LocalSandboxes, hasRipgrep, openLocalSandboxes } from './local-sandboxes.ts'
+import { hasRipgrep } from './local-sandboxes.ts'
+import { emptySandbox, runIn, useSandboxes } from './use-sandboxes.ts'
 
-let local: LocalSandboxes
+const local = useSandboxes()
 let sandbox: Sandbox
-beforeAll(async () => {
-  local = await openLocalSandboxes()
-}, 60_000)
-afterAll(() => local.dispose())
 beforeEach(async () => {
-  sandbox = await local.sandboxes.acquire('u_test')
-  for (const { path } of await sandbox.files.list('')) await sandbox.files.remove(path, { recursive: true })
+  sandbox = await emptySandbox(local)
 })
 
-async function shell(command: string): Promise<void> {
-  const running = await sandbox.run({ id: randomId(), command, autoAcknowledge: true })
-  for await (const _ of running.output);
-  expect((await running.exit).code).toBe(0)
-}
-const randomId = (): string => randomBytes(16).toString('hex')
+const shell = (command: string) => runIn(sandbox, command)
 
 function batchIn(options: Omit<TestBatchOptions, 'sandboxes'>): TestBatch {
   return new TestBatch({ ...options, sandboxes: () => local.sandboxes })

@@ -1,14 +1,10 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { pollJobs, takeEndedJobs } from '../../src/tools/background/ends.ts'
 import { PersonJobs } from '../../src/tools/background/person-jobs.ts'
 import { TestBatch } from '../calls/test-batch.ts'
-import { type LocalSandboxes, openLocalSandboxes } from './local-sandboxes.ts'
+import { useSandboxes } from './use-sandboxes.ts'
 
-let local: LocalSandboxes
-beforeAll(async () => {
-  local = await openLocalSandboxes()
-}, 60_000)
-afterAll(() => local.dispose())
+const local = useSandboxes()
 
 test('what runs in the background is listed with its chat, read and ended, whichever chat started it', async () => {
   const batch = new TestBatch({ sandboxes: () => local.sandboxes })

@@ -1,9 +1,10 @@
 /** Names reach the model as git quotes them, the same by every tool. */
 import type { Sandbox } from '@sandlot/sandbox/sandbox'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { quotePath } from '@sandlot/shared/base/quoted-path'
 import { TestBatch } from '../calls/test-batch.ts'
-import { type LocalSandboxes, hasRipgrep, openLocalSandboxes } from './local-sandboxes.ts'
+import { hasRipgrep } from './local-sandboxes.ts'
+import { useSandboxes } from './use-sandboxes.ts'
 
 const NAMES: Record<string, string> = {
   'plain name.txt': 'plain name.txt',
@@ -23,16 +24,14 @@ test('a path is quoted where something in it is not seen, and only there', () =>
 })
 
 describe('the tools', () => {
-  let local: LocalSandboxes
+  const local = useSandboxes()
   let batch: TestBatch
   let sandbox: Sandbox
   beforeAll(async () => {
-    local = await openLocalSandboxes()
     batch = new TestBatch({ sandboxes: () => local.sandboxes })
     sandbox = await local.sandboxes.acquire('u_test')
     for (const name of Object.keys(NAMES)) await sandbox.files.write(`in/${name}`, Buffer.from('needle\n'))
   }, 60_000)
-  afterAll(() => local.dispose())
 
   const lines = async (tool: string, args: Record<string, unknown>): Promise<string[]> =>
     (await batch.call(tool, args)).forModel.split('\n')

@@ -1,15 +1,12 @@
 /** Git in a command that runs unasked because it only reads: it starts no program that a repository names. */
 import { sandlotEventOf } from '@sandlot/shared/chat/events'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { shellEnvironment } from '../../src/approval/shell/shell-parts.ts'
 import { TestBatch } from '../calls/test-batch.ts'
-import { type LocalSandboxes, openLocalSandboxes } from './local-sandboxes.ts'
+import { openLocalSandboxes } from './local-sandboxes.ts'
+import { useSandboxes } from './use-sandboxes.ts'
 
-let local: LocalSandboxes
-beforeAll(async () => {
-  local = await openLocalSandboxes()
-}, 60_000)
-afterAll(() => local.dispose())
+const local = useSandboxes()
 
 const MADE =
   `git config --global user.name A && git config --global user.email a@example.org && git init -q r && cd r && printf '#!/bin/sh\\necho ran >> "$HOME/ran"\\n' > ../m && chmod +x ../m && ` +

@@ -1,13 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import fc from 'fast-check'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { builtinTools } from '../../src/tools/builtin/index.ts'
 import { defineTool, type ToolOutcome } from '../../src/tools/tool.ts'
 import { createLineMatcher } from '../../src/tools/output/line-matcher.ts'
 import { findStoredLines, readStoredLines } from '../../src/tools/output/stored-text.ts'
 import { TestBatch } from '../calls/test-batch.ts'
-import { type LocalSandboxes, openLocalSandboxes } from './local-sandboxes.ts'
+import { useSandboxes } from './use-sandboxes.ts'
 import { pageRoom } from '../../src/tools/output/line-page.ts'
 import { DEFAULT_RESULT_LIMITS } from '../../src/tools/output/truncate-output.ts'
 
@@ -32,12 +32,8 @@ const talkative = defineTool({
 })
 
 describe('read_tool_output', () => {
-  let local: LocalSandboxes
+  const local = useSandboxes()
   let batch: TestBatch
-  beforeAll(async () => {
-    local = await openLocalSandboxes()
-  }, 60_000)
-  afterAll(() => local.dispose())
   beforeEach(() => {
     batch = new TestBatch({ sandboxes: () => local.sandboxes, tools: [...builtinTools(), talkative] })
   })

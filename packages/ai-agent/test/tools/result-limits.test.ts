@@ -1,23 +1,19 @@
 /** What the operator says that the model reads of one result holds for every tool, and each says how to read on. */
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import type { Sandbox } from '@sandlot/sandbox/sandbox'
 import { readAgentConfig } from '../../src/config/config.ts'
 import { TestBatch } from '../calls/test-batch.ts'
-import { type LocalSandboxes, hasRipgrep, openLocalSandboxes } from './local-sandboxes.ts'
+import { hasRipgrep } from './local-sandboxes.ts'
+import { emptySandbox, useSandboxes } from './use-sandboxes.ts'
 
 const LINES = Array.from({ length: 3_000 }, (_, index) => `line ${index + 1} of the text`)
 /** What tools may add to a result that they have cut. */
 const WORDS = { chars: 1_000, lines: 20 }
 
-let local: LocalSandboxes
+const local = useSandboxes()
 let sandbox: Sandbox
-beforeAll(async () => {
-  local = await openLocalSandboxes()
-}, 60_000)
-afterAll(() => local.dispose())
 beforeEach(async () => {
-  sandbox = await local.sandboxes.acquire('u_test')
-  for (const { path } of await sandbox.files.list('')) await sandbox.files.remove(path, { recursive: true })
+  sandbox = await emptySandbox(local)
   await sandbox.files.write('text', Buffer.from(`${LINES.join('\n')}\n`))
 })
 

@@ -1,20 +1,16 @@
 import { diffsId, type FilesChanged, promptDiffs } from '@sandlot/shared/chat/file-changes'
 import { sandlotEventOf } from '@sandlot/shared/chat/events'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import type { Session } from '../../src/session/session.ts'
 import { builtinTools } from '../../src/tools/builtin/index.ts'
 import { AgentBench, ask, type Core, newSession } from '../support/agent-fixture.ts'
 import { textAnswer, toolCalls } from '../support/fake-provider.ts'
-import { type LocalSandboxes, openLocalSandboxes } from '../tools/local-sandboxes.ts'
+import { emptySandbox, useSandboxes } from '../tools/use-sandboxes.ts'
 
-let local: LocalSandboxes
+const local = useSandboxes()
 let bench: AgentBench
 let core: Core
 let session: Session
-beforeAll(async () => {
-  local = await openLocalSandboxes()
-}, 60_000)
-afterAll(() => local.dispose())
 beforeEach(async () => {
   bench = await AgentBench.start()
   core = await bench.core({
@@ -22,8 +18,7 @@ beforeEach(async () => {
     parts: { sandbox: (userId, signal) => local.sandboxes.acquire(userId, signal) },
   })
   session = await newSession(core)
-  const sandbox = await local.sandboxes.acquire('u_ada')
-  for (const { path } of await sandbox.files.list('')) await sandbox.files.remove(path, { recursive: true })
+  await emptySandbox(local, 'u_ada')
   return () => bench[Symbol.asyncDispose]()
 })
 

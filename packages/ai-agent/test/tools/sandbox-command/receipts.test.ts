@@ -4,16 +4,12 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type SessionEvent, isLive, metaOf } from '@sandlot/shared/chat/events'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { sample } from '../../../../../test/campaign.ts'
 import { TestBatch } from '../../calls/test-batch.ts'
-import { type LocalSandboxes, openLocalSandboxes } from '../local-sandboxes.ts'
+import { useSandboxes } from '../use-sandboxes.ts'
 
-let local: LocalSandboxes
-beforeAll(async () => {
-  local = await openLocalSandboxes()
-}, 60_000)
-afterAll(() => local.dispose())
+const local = useSandboxes()
 
 /** Writes `begun`, its processes, and `done` into a file of this name. */
 const COMMANDS: Record<string, (file: string) => string> = {

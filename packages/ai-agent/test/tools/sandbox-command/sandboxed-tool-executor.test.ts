@@ -4,24 +4,21 @@ import { createHash } from 'node:crypto'
 import { getEventListeners } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type SessionEvent, isLive, isOutcome, metaOf } from '@sandlot/shared/chat/events'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { SandboxError } from '@sandlot/sandbox/errors'
 import type { Sandbox } from '@sandlot/sandbox/sandbox'
 import { createPolicies } from '../../../src/calls/policies/index.ts'
 import { SHUTDOWN } from '../../../src/tools/tool-error.ts'
 import { commandId } from '../../../src/tools/sandbox-command/command-id.ts'
 import { TestBatch } from '../../calls/test-batch.ts'
-import { type LocalSandboxes, openLocalSandboxes } from '../local-sandboxes.ts'
+import { openLocalSandboxes } from '../local-sandboxes.ts'
+import { useSandboxes } from '../use-sandboxes.ts'
 
 setFlagsFromString('--expose-gc')
 const collectGarbage = runInNewContext('gc') as () => void
 
-let local: LocalSandboxes
+const local = useSandboxes()
 let batch: TestBatch
-beforeAll(async () => {
-  local = await openLocalSandboxes()
-}, 60_000)
-afterAll(() => local.dispose())
 beforeEach(async () => {
   batch = new TestBatch({ sandboxes: () => local.sandboxes })
   await (await local.sandboxes.acquire('u_test')).reset()
