@@ -225,9 +225,7 @@ beforeAll(async () => {
   }
 })
 
-afterAll(async () => {
-  await harness.close()
-})
+afterAll(() => harness.close())
 
 async function ask(route: string, scopes: readonly KeyScope[]): Promise<string> {
   const [method = '', path = ''] = route.split(' ')

@@ -5,28 +5,23 @@ import {
   chownSync,
   existsSync,
   mkdirSync,
-  mkdtempSync,
   readFileSync,
   readdirSync,
   renameSync,
-  rmSync,
   statSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { ROOT } from './source-files.ts'
+import { testFolder } from './folders.ts'
 
 const reason = process.getuid?.() === 0 ? undefined : 'only root can give files to others'
 const skipped = reason === undefined ? '' : ` (skipped: ${reason})`
 
 let data: string
-beforeEach(() => {
-  data = mkdtempSync(join(tmpdir(), 'sandlot-data-'))
-})
-afterEach(() => rmSync(data, { recursive: true }))
+beforeEach(() => void (data = testFolder('data')))
 
 /** As the earlier version made it: content is the name. */
 function put(name: string, mode = 0o644): void {

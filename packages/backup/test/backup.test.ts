@@ -4,7 +4,6 @@ import {
   chmodSync,
   copyFileSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
   renameSync,
@@ -14,7 +13,6 @@ import {
   truncateSync,
   writeFileSync,
 } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openSqliteWriter } from '../../storage/src/database/sqlite-file.ts'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
@@ -23,6 +21,7 @@ import { makeBackup, type MadeBackup, removeOld } from '../src/backup.ts'
 import { BackupError } from '../src/backup-error.ts'
 import { restoreBackup } from '../src/restore.ts'
 import { DEPLOYMENT, makeDeployment, sessionIn } from './support/deployment.ts'
+import { testFolder } from '../../../test/folders.ts'
 
 const PASSPHRASE = 'correct horse battery staple'
 
@@ -30,12 +29,11 @@ let folder: string
 let data: string
 let to: string
 beforeEach(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'sandlot-backup-'))
+  folder = testFolder('backup')
   data = join(folder, 'data')
   to = join(folder, 'backups')
   await makeDeployment(data)
 })
-afterEach(() => rmSync(folder, { recursive: true, force: true }))
 
 const backup = (options: { to?: string; keys?: string; settings?: string[] } = {}): Promise<MadeBackup> =>
   makeBackup({

@@ -1,21 +1,20 @@
 /** Backups that are made by themselves, by the program as `up` starts it. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { backupStatus } from '@sandlot/shared/admin/backup-status'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { nodeEnvironment } from '../../../test/config.ts'
 import { DEPLOYMENT, makeDeployment } from './support/deployment.ts'
+import { testFolder } from '../../../test/folders.ts'
 
 let data: string
 beforeEach(async () => {
-  data = mkdtempSync(join(tmpdir(), 'sandlot-scheduled-'))
+  data = testFolder('scheduled')
   await makeDeployment(data)
 })
-afterEach(() => rmSync(data, { recursive: true, force: true }))
 
 /** Its first line of log, after which it is ended. */
 async function firstLine(settings: Record<string, string>): Promise<Record<string, unknown>> {

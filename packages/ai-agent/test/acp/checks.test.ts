@@ -1,15 +1,10 @@
 /** What the agent finds of itself, on a machine without an engine. */
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { agentChecks } from '../../src/acp/checks.ts'
+import { testFolder } from '../../../../test/folders.ts'
 
 let folder: string
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'sandlot-checks-'))
-})
-afterEach(() => rmSync(folder, { recursive: true }))
+beforeEach(() => void (folder = testFolder('checks')))
 
 const sandbox = { dockerHost: undefined, tls: undefined, images: { image: 'x:1' }, runtime: undefined }
 

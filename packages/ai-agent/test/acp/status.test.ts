@@ -1,17 +1,14 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { agentStatus } from '@sandlot/shared/acp/meta'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { makeStatus } from '../../src/acp/status.ts'
 import { ModelHealth } from '../../src/metrics/model-health.ts'
 import { createDemoModel } from '../../src/model/demo/demo.ts'
+import { testFolder } from '../../../../test/folders.ts'
 
 let folder: string
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'sandlot-status-'))
-})
-afterEach(() => rmSync(folder, { recursive: true }))
+beforeEach(() => void (folder = testFolder('status')))
 
 function statusWith(parts: Partial<Parameters<typeof makeStatus>[0]>) {
   return makeStatus({

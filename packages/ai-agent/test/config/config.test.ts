@@ -1,15 +1,14 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { ConfigError } from '@sandlot/shared/config'
-import { afterAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { readAgentConfig } from '../../src/config/config.ts'
 import { deploymentKeys } from '../../src/people/keys.ts'
 import { makeRedactor, makeLog } from '../../src/log.ts'
 import { builtinTools } from '../../src/tools/builtin/index.ts'
+import { fileFolder } from '../../../../test/folders.ts'
 
-const folder = mkdtempSync(join(tmpdir(), 'sandlot-config-'))
-afterAll(() => rmSync(folder, { recursive: true, force: true }))
+const folder = fileFolder('config')
 
 const names = builtinTools().map((tool) => tool.name)
 const read = (env: Record<string, string>) => readAgentConfig(names, { SANDLOT_DATA: folder, ...env })

@@ -1,20 +1,19 @@
 /** The folder that compose mounts: sandlot.json and agent.env, either of which may be absent. */
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parse } from 'yaml'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { read as readSource } from '../../../../test/source-files.ts'
 import { readAgentConfig } from '../../src/config/config.ts'
+import { testFolder } from '../../../../test/folders.ts'
 
 let data: string
 let folder: string
 beforeEach(() => {
-  data = mkdtempSync(join(tmpdir(), 'sandlot-folder-'))
+  data = testFolder('folder')
   folder = join(data, 'config')
   mkdirSync(folder)
 })
-afterEach(() => rmSync(data, { recursive: true }))
 
 const read = (env: Record<string, string> = {}) =>
   readAgentConfig(['echo'], { SANDLOT_DATA: data, SANDLOT_CONFIG: folder, ...env })

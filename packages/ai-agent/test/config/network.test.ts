@@ -1,12 +1,9 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { ConfigError } from '@sandlot/shared/config'
-import { afterAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { readAgentConfig } from '../../src/config/config.ts'
+import { fileFolder } from '../../../../test/folders.ts'
 
-const folder = mkdtempSync(join(tmpdir(), 'sandlot-network-'))
-afterAll(() => rmSync(folder, { recursive: true, force: true }))
+const folder = fileFolder('network')
 
 const read = (env: Record<string, string>) => readAgentConfig([], { SANDLOT_DATA: folder, ...env })
 

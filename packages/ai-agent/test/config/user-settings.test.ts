@@ -1,10 +1,9 @@
 /** Who an administrator's settings are about, and which of several counts. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { ConfigError } from '@sandlot/shared/config'
 import { openSessionStore } from '@sandlot/storage/store/open'
-import { afterAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { readAgentConfig } from '../../src/config/config.ts'
 import { People } from '../../src/people/people.ts'
 import { RuleRegistry } from '../../src/approval/rule-registry.ts'
@@ -15,9 +14,9 @@ import { builtinTools } from '../../src/tools/builtin/index.ts'
 import { createRegistry } from '../../src/tools/registry.ts'
 import { offeredToolsOf } from '../../src/config/tool-offer.ts'
 import { userNetwork } from '../../src/config/network.ts'
+import { fileFolder } from '../../../../test/folders.ts'
 
-const folder = mkdtempSync(join(tmpdir(), 'sandlot-people-'))
-afterAll(() => rmSync(folder, { recursive: true, force: true }))
+const folder = fileFolder('people')
 
 function read(file: unknown, env: Record<string, string> = {}) {
   const path = join(folder, 'sandlot.json')

@@ -1,15 +1,14 @@
 /** Rows "budgets", "fallback model", "cost": what an operator writes. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { ConfigError } from '@sandlot/shared/config'
-import { afterAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { readAgentConfig } from '../../src/config/config.ts'
 import { promptLimits } from '../../src/limits/settings.ts'
 import { limitsFor } from '../support/personal-settings.ts'
+import { fileFolder } from '../../../../test/folders.ts'
 
-const folder = mkdtempSync(join(tmpdir(), 'sandlot-limits-'))
-afterAll(() => rmSync(folder, { recursive: true, force: true }))
+const folder = fileFolder('limits')
 const key = join(folder, 'key')
 writeFileSync(key, 'sk-second\n')
 

@@ -1,6 +1,5 @@
 /** Servers that are added on the page, in an agent with real rows, secrets, servers and a real provider. */
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type AnyMessage, PROTOCOL_VERSION, client, methods } from '@agentclientprotocol/sdk'
 import { EXT, type SettingsAsk } from '@sandlot/shared/acp/meta'
@@ -13,7 +12,7 @@ import {
   serversView,
   type McpServersAsk,
 } from '@sandlot/shared/admin/mcp-servers'
-import { afterAll, afterEach, describe, expect, test } from 'vitest'
+import { afterEach, describe, expect, test } from 'vitest'
 import { openAgent } from '../../src/agent/agent.ts'
 import { readAgentConfig } from '../../src/config/config.ts'
 import { builtinTools } from '../../src/tools/builtin/index.ts'
@@ -24,9 +23,9 @@ import { ServerRegistry } from '../../src/mcp/server-registry.ts'
 import { openLocalSandboxes } from '../tools/local-sandboxes.ts'
 import { SCRIPT, batchOf, openMcpBench, until } from './mcp-bench.ts'
 import { startOAuthServer } from './oauth/server.ts'
+import { fileFolder } from '../../../../test/folders.ts'
 
-const folder = mkdtempSync(join(tmpdir(), 'sandlot-added-'))
-afterAll(() => rmSync(folder, { recursive: true, force: true }))
+const folder = fileFolder('added')
 const closing: (() => Promise<void>)[] = []
 afterEach(async () => {
   for (const close of closing.splice(0).toReversed()) await close()

@@ -1,16 +1,13 @@
 /** Our own servers are on by what is in the environment, and say what to set before. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { readAgentConfig } from '../../src/config/config.ts'
 import type { StdioSpec } from '../../src/mcp/server-spec.ts'
+import { testFolder } from '../../../../test/folders.ts'
 
 let folder: string
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'sandlot-shipped-'))
-})
-afterEach(() => rmSync(folder, { recursive: true }))
+beforeEach(() => void (folder = testFolder('shipped')))
 
 const read = (env: Record<string, string> = {}) => {
   const { mcpServers, unavailableServers, secrets } = readAgentConfig([], { SANDLOT_DATA: folder, ...env })

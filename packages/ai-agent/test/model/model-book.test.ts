@@ -1,23 +1,22 @@
 /** Endpoints of models that administrators add, in an agent with real rows and a real provider. */
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type AnyMessage, PROTOCOL_VERSION, client, methods } from '@agentclientprotocol/sdk'
 import { EXT, type ModelsAsk } from '@sandlot/shared/acp/meta'
 import type { AgentUser } from '@sandlot/shared/account/agent-user'
 import { type Endpoint, endpointTestResult, modelsView } from '@sandlot/shared/account/models-api'
-import { afterAll, afterEach, describe, expect, test } from 'vitest'
+import { afterEach, describe, expect, test } from 'vitest'
 import { metaOf } from '@sandlot/shared/chat/events'
 import { openSessionStore } from '@sandlot/storage/store/open'
 import { openAgent } from '../../src/agent/agent.ts'
 import { readAgentConfig } from '../../src/config/config.ts'
 import { builtinTools } from '../../src/tools/builtin/index.ts'
 import { type FakeAnswer, startFakeProvider, textAnswer, toolCalls } from '../support/fake-provider.ts'
+import { fileFolder } from '../../../../test/folders.ts'
 
-const folder = mkdtempSync(join(tmpdir(), 'sandlot-models-'))
-afterAll(() => rmSync(folder, { recursive: true, force: true }))
+const folder = fileFolder('models')
 const closing: (() => Promise<void>)[] = []
 afterEach(async () => {
   for (const close of closing.splice(0)) await close()

@@ -1,17 +1,7 @@
 /** A new key for people's secrets, cut off wherever it can be. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs'
-import { tmpdir } from 'node:os'
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { text } from 'node:stream/consumers'
@@ -19,12 +9,13 @@ import { lockFile } from '@sandlot/storage/database/lock'
 import type { SecretRows } from '@sandlot/storage/people/secrets'
 import { openSessionStore } from '@sandlot/storage/store/open'
 import fc from 'fast-check'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { extent, sample } from '../../../../test/campaign.ts'
 import { deploymentKeys } from '../../src/people/keys.ts'
 import { rotateKeys, sealingKeys } from '../../src/people/sealing-keys.ts'
 import { UserSecrets } from '../../src/people/user-secrets.ts'
 import { createVault } from '../../src/people/vault.ts'
+import { testFolder } from '../../../../test/folders.ts'
 
 const program = join(import.meta.dirname, '../../src/agent/keys.ts')
 const SECRETS = 6
@@ -34,10 +25,9 @@ const STEPS = SECRETS + 2
 let folder: string
 let deploymentKey: Uint8Array
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'sandlot-rotate-'))
+  folder = testFolder('rotate')
   deploymentKey = deploymentKeys(join(folder, 'keys')).key
 })
-afterEach(() => rmSync(folder, { recursive: true }))
 
 const withStored = async <T>(work: (rows: SecretRows) => Promise<T>): Promise<T> => {
   const store = await openSessionStore(join(folder, 'sessions.db'))

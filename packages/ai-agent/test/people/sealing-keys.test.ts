@@ -1,21 +1,20 @@
 import { execFile } from 'node:child_process'
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { sealingKeys, writeSealingKeys } from '../../src/people/sealing-keys.ts'
+import { testFolder } from '../../../../test/folders.ts'
 
 const run = promisify(execFile)
 const key = (byte: number): Uint8Array => new Uint8Array(32).fill(byte)
 
 let folder: string
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'sandlot-sealing-'))
+  folder = testFolder('sealing')
   mkdirSync(join(folder, 'keys'))
 })
-afterEach(() => rmSync(folder, { recursive: true }))
 
 test('keys that the disk takes only the beginning of do not replace those that are there', async () => {
   writeSealingKeys(join(folder, 'keys'), [key(1), key(2)])

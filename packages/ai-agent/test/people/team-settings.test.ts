@@ -1,6 +1,5 @@
 /** What administrators set for teams and people, as an agent with real rows keeps to it. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdtempSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import {
   type AnyMessage,
@@ -11,14 +10,14 @@ import {
 } from '@agentclientprotocol/sdk'
 import { EXT, type SettingsAnswer, type SettingsAsk } from '@sandlot/shared/acp/meta'
 import type { AgentUser } from '@sandlot/shared/account/agent-user'
-import { afterAll, afterEach, describe, expect, test } from 'vitest'
+import { afterEach, describe, expect, test } from 'vitest'
 import { type Agent, openAgent } from '../../src/agent/agent.ts'
 import { readAgentConfig } from '../../src/config/config.ts'
 import { builtinTools } from '../../src/tools/builtin/index.ts'
 import { startFakeProvider, textAnswer, toolCalls } from '../support/fake-provider.ts'
+import { fileFolder } from '../../../../test/folders.ts'
 
-const folder = mkdtempSync(join(tmpdir(), 'sandlot-team-settings-'))
-afterAll(() => rmSync(folder, { recursive: true, force: true }))
+const folder = fileFolder('team-settings')
 const closing: (() => Promise<void>)[] = []
 afterEach(async () => {
   for (const close of closing.splice(0)) await close()

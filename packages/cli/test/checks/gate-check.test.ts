@@ -1,8 +1,7 @@
 /** Whether the agent goes through the gate, read from real processes that were started with one address or another. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { recordFile } from '../../src/processes/children.ts'
@@ -11,15 +10,13 @@ import { gateSocket } from '../../src/deployment/gate.ts'
 import { recordWriter } from '../../src/processes/pid-file.ts'
 import { markOf, ownMark, type ProcessMark } from '../../src/processes/process-mark.ts'
 import { gate } from '../../src/checks/sandbox-checks.ts'
+import { testFolder } from '../../../../test/folders.ts'
 
 let folder: string
 const started: ChildProcess[] = []
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'sandlot-doctor-'))
-})
+beforeEach(() => void (folder = testFolder('doctor')))
 afterEach(() => {
   for (const child of started.splice(0)) child.kill('SIGKILL')
-  rmSync(folder, { recursive: true })
 })
 
 async function running(environment: Record<string, string>): Promise<ProcessMark> {

@@ -1,26 +1,25 @@
 /** The doctor’s question for ownerless volumes, asked of the real admin program over folders instead of an engine. */
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Finding } from '@sandlot/shared/base/finding'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { nodeEnvironment } from '../../../../test/config.ts'
 import { deploymentKeys } from '../../../ai-agent/src/people/keys.ts'
 import { parseCliConfig } from '../../src/config.ts'
 import { sandboxes } from '../../src/checks/sandbox-checks.ts'
+import { testFolder } from '../../../../test/folders.ts'
 
 const PROGRAM = join(import.meta.dirname, '../../../ai-agent/src/agent/sandboxes.ts')
 
 let root: string
 beforeEach(() => {
-  root = mkdtempSync(join(tmpdir(), 'sandlot-doctor-'))
+  root = testFolder('doctor')
   // A checkout needs a build, a test does not: what stands where the build would runs the sources.
   build(`
     import { spawnSync } from 'node:child_process'
     const args = ['--conditions=sandlot-source', ${JSON.stringify(PROGRAM)}, ...process.argv.slice(2)]
     process.exitCode = spawnSync(process.execPath, args, { stdio: 'inherit' }).status ?? 1`)
 })
-afterEach(() => rmSync(root, { recursive: true }))
 
 function build(text: string): void {
   const folder = join(root, 'packages', 'ai-agent', 'dist')

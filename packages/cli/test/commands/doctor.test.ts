@@ -1,15 +1,15 @@
 /** `./sandlot doctor` as people and scripts meet it, on a machine without sandboxes. */
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { once } from 'node:events'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Environment } from '@sandlot/shared/config'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { nodeEnvironment } from '../../../../test/config.ts'
 import { doctor } from '../../src/commands/doctor.ts'
 import { parseCliConfig } from '../../src/config.ts'
 import { createSteps } from '../../src/steps.ts'
+import { testFolder } from '../../../../test/folders.ts'
 
 interface Printed {
   ok: boolean
@@ -19,7 +19,7 @@ interface Printed {
 let folder: string
 let port: number
 beforeEach(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'sandlot-doctor-'))
+  folder = testFolder('doctor')
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')
   const address = server.address()
@@ -27,7 +27,6 @@ beforeEach(async () => {
   server.close()
   await once(server, 'close')
 })
-afterEach(() => rmSync(folder, { recursive: true }))
 
 async function run(args: string[], settings: Environment = {}): Promise<{ code: number; lines: string[] }> {
   const lines: string[] = []

@@ -1,11 +1,11 @@
 import { execFileSync } from 'node:child_process'
-import { createReadStream, mkdirSync, mkdtempSync, readFileSync, rmdirSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { createReadStream, mkdirSync, readFileSync, rmdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import fc from 'fast-check'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { keepLog, lineSplitter, problemIn } from '../../src/processes/log-file.ts'
+import { testFolder } from '../../../../test/folders.ts'
 
 describe('what of a log a person sees', () => {
   test.each([
@@ -37,10 +37,7 @@ describe('what of a log a person sees', () => {
 
 describe('a log', () => {
   let folder: string
-  beforeEach(() => {
-    folder = mkdtempSync(join(tmpdir(), 'sandlot-log-'))
-  })
-  afterEach(() => rmSync(folder, { recursive: true }))
+  beforeEach(() => void (folder = testFolder('log')))
 
   test('that could not be written is written again as soon as it can be', async () => {
     const file = join(folder, 'child.log')

@@ -1,7 +1,6 @@
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { claim, readRecord, recordWriter, release, type UpRecord } from '../../src/processes/pid-file.ts'
@@ -13,14 +12,14 @@ import {
   signalProcess,
   waitForEnd,
 } from '../../src/processes/process-mark.ts'
+import { testFolder } from '../../../../test/folders.ts'
 
 let folder: string
 let file: string
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'sandlot-pid-'))
+  folder = testFolder('pid')
   file = join(folder, 'run', 'up.json')
 })
-afterEach(() => rmSync(folder, { recursive: true }))
 
 function ourMark(): ProcessMark {
   const mark = markOf(process.pid)

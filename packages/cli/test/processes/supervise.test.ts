@@ -1,9 +1,8 @@
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { createReadStream, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { createReadStream, existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import {
   isRunning,
   markOf,
@@ -12,12 +11,10 @@ import {
   waitForEnd,
 } from '../../src/processes/process-mark.ts'
 import { backoff, supervise } from '../../src/processes/supervise.ts'
+import { testFolder } from '../../../../test/folders.ts'
 
 let folder: string
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'sandlot-supervise-'))
-})
-afterEach(() => rmSync(folder, { recursive: true }))
+beforeEach(() => void (folder = testFolder('supervise')))
 
 /** A supervised `node -e script`, and what was heard of it. */
 function watch(script: string, log = join(folder, 'log', 'child.log')) {

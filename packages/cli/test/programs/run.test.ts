@@ -1,16 +1,13 @@
 /** Commands whose log cannot be written, as on a full disk. */
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { nodeEnvironment } from '../../../../test/config.ts'
 import { run } from '../../src/programs/run.ts'
+import { testFolder } from '../../../../test/folders.ts'
 
 let folder: string
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'sandlot-run-'))
-})
-afterEach(() => rmSync(folder, { recursive: true }))
+beforeEach(() => void (folder = testFolder('run')))
 
 const shell = (script: string, log: string): Promise<string> =>
   run('/bin/sh', ['-c', script], {

@@ -1,19 +1,16 @@
 /** What docker/build-images.sh says where the engine cannot build, with what a real engine answered (20.10, its docker0 removed). */
 import { spawnSync } from 'node:child_process'
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { chmodSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { nodeEnvironment } from '../../../../test/config.ts'
+import { testFolder } from '../../../../test/folders.ts'
 
 const script = fileURLToPath(new URL('../../../../docker/build-images.sh', import.meta.url))
 
 let folder: string
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'sandlot-images-'))
-})
-afterEach(() => rmSync(folder, { recursive: true }))
+beforeEach(() => void (folder = testFolder('images')))
 
 /** Runs it with a command `docker` whose builds end with this. */
 function build(answer: string): { status: number | null; stderr: string } {

@@ -1,21 +1,20 @@
 /** The larger image is made behind the start: what is said meanwhile, after a failure and after Ctrl-C. */
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { FULL_IMAGE_FILE } from '@sandlot/shared/config/full-image'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { nodeEnvironment } from '../../../../test/config.ts'
 import { type CliConfig, parseCliConfig } from '../../src/config.ts'
 import { buildFullImage, forgetFullImage } from '../../src/setup/full-image.ts'
+import { testFolder } from '../../../../test/folders.ts'
 
 let root: string
 let said: string[]
 beforeEach(() => {
-  root = mkdtempSync(join(tmpdir(), 'sandlot-full-'))
+  root = testFolder('full')
   mkdirSync(join(root, 'docker'))
   said = []
 })
-afterEach(() => rmSync(root, { recursive: true }))
 
 /** In the place of the real one, which takes minutes. `ran` holds its arguments. */
 function script(body: string): void {

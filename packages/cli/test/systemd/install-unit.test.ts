@@ -1,24 +1,16 @@
 import { execFile, spawnSync } from 'node:child_process'
-import {
-  chmodSync,
-  chownSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs'
+import { chmodSync, chownSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { homedir, tmpdir } from 'node:os'
+import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { installUnit, stopUnit } from '../../src/systemd/install-unit.ts'
 import { parseCliConfig } from '../../src/config.ts'
 import { createSteps } from '../../src/steps.ts'
+import { testFolder } from '../../../../test/folders.ts'
 
 const ROOT = process.getuid?.() === 0
 const ANALYSES = spawnSync('systemd-analyze', ['--version'], { stdio: 'ignore' }).status === 0
@@ -27,7 +19,7 @@ let folder: string
 let places: Parameters<typeof installUnit>[1]
 let said: string
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'sandlot-install-'))
+  folder = testFolder('install')
   places = { units: join(folder, 'units'), running: join(folder, 'running') }
   said = ''
   for (const path of ['units', 'running', '.sandlot/keys', 'bin'])
@@ -40,7 +32,6 @@ beforeEach(() => {
     `echo "$*" >>${folder}/told; if [ "$1" = is-active ]; then echo inactive; exit 3; fi`,
   )
 })
-afterEach(() => rmSync(folder, { recursive: true }))
 
 function program(path: string, text: string): void {
   writeFileSync(join(folder, path), `#!/bin/sh\n${text}\n`)

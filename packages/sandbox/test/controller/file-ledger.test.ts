@@ -2,10 +2,11 @@ import { mkdtemp, readdir, readFile, rm, symlink, unlink, writeFile } from 'node
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 
 import { createFileLedger } from '../../src/controller/file-ledger.ts'
 import { testLedger, warmSlot } from '../support/ledger-contract.ts'
+import { testFolder } from '../../../../test/folders.ts'
 
 testLedger('file', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'sandlot-ledger-'))
@@ -20,10 +21,9 @@ testLedger('file', async () => {
 let folder: string
 let file: string
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'sandlot-ledger-'))
+  folder = testFolder('ledger')
   file = join(folder, 'ledger.json')
 })
-afterEach(() => rm(folder, { recursive: true }))
 
 test.each([
   '',

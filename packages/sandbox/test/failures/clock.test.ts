@@ -73,9 +73,7 @@ afterAll(async () => {
   await sandboxes.close()
   await rm(folder, { recursive: true, force: true })
 })
-afterEach(() => {
-  vi.useRealTimers()
-})
+afterEach(() => vi.useRealTimers())
 
 const id = (digit: string): string => digit.repeat(32)
 

@@ -1,6 +1,4 @@
 /** Two agents on one PostgreSQL behind one service: who is asked, and what is seen when a person goes from one to the other. */
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openAccounts } from '@sandlot/storage/accounts/accounts'
 import { openSessionStore } from '@sandlot/storage/store/open'
@@ -10,6 +8,7 @@ import type { Replicas } from '../../src/agent/agents.ts'
 import { describeOnPostgres } from '../../../storage/test/support/on-postgres.ts'
 import { type Browser, type Harness, Tab, addUser, setUp, startHarness, waitFor } from '../support/harness.ts'
 import { ScriptedAgent } from '../support/scripted-agent.ts'
+import { testFolder } from '../../../../test/folders.ts'
 
 describeOnPostgres('two agents on one PostgreSQL', (postgres) => {
   let made = 0
@@ -41,7 +40,7 @@ describeOnPostgres('two agents on one PostgreSQL', (postgres) => {
 
   beforeEach(async () => {
     const url = await postgres.database(`two_${++made}`, 'empty')
-    folder = await mkdtemp(join(tmpdir(), 'sandlot-agents-'))
+    folder = testFolder('agents')
     owners = new Map()
     agents = {}
     replicas = []
@@ -75,7 +74,6 @@ describeOnPostgres('two agents on one PostgreSQL', (postgres) => {
   afterEach(async () => {
     await Promise.all(Object.values(agents).map((agent) => agent.close()))
     await harness.close()
-    await rm(folder, { recursive: true })
   })
 
   const say = async (tab: Tab, text: string, more: object = {}): Promise<string> => {

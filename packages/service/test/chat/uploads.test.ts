@@ -1,5 +1,4 @@
-import { mkdir, mkdtemp, readdir, rm, utimes, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, readdir, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { openAccounts } from '@sandlot/storage/accounts/accounts'
 import type { AccountsStore } from '@sandlot/storage/accounts/store'
@@ -9,6 +8,7 @@ import { uploadFiles } from '../../src/chat/upload-files.ts'
 import { type Uploads, type UploadsShelf, openUploads } from '../../src/chat/uploads.ts'
 import { waitFor } from '../support/harness.ts'
 import { PNG } from '../support/png.ts'
+import { testFolder } from '../../../../test/folders.ts'
 
 type UploadsOptions = Parameters<typeof openUploads>[1]
 
@@ -16,12 +16,11 @@ let folder: string
 const opened: Uploads[] = []
 
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'sandlot-uploads-'))
+  folder = testFolder('uploads')
 })
 
 afterEach(async () => {
   for (const uploads of opened.splice(0)) await uploads.close()
-  await rm(folder, { recursive: true })
 })
 
 const openOn = async (

@@ -16,9 +16,7 @@ beforeEach(async () => {
   url = harness.service.url
 })
 
-afterEach(async () => {
-  await harness.close()
-})
+afterEach(() => harness.close())
 
 const errorOf = async (response: Response) => errorBody.parse(await response.json())
 

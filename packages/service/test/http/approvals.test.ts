@@ -17,9 +17,7 @@ beforeEach(async () => {
   authorization = `Bearer ${await makeKey(ann)}`
 })
 
-afterEach(async () => {
-  await harness.close()
-})
+afterEach(() => harness.close())
 
 const send = (method: string, path: string, body?: object, headers: Record<string, string> = {}) =>
   fetch(harness.service.url + path, {

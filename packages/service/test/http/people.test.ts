@@ -31,9 +31,7 @@ beforeEach(async () => {
   ann = await setUp(harness)
 })
 
-afterEach(async () => {
-  await harness.close()
-})
+afterEach(() => harness.close())
 
 const codeOf = async (response: Response) => errorBody.parse(await response.json()).code
 const signIn = async (password: string): Promise<Browser> => {

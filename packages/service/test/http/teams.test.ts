@@ -19,9 +19,7 @@ beforeEach(async () => {
   bobId = await idOf('bob@example.org')
 })
 
-afterEach(async () => {
-  await harness.close()
-})
+afterEach(() => harness.close())
 
 const idOf = async (email: string): Promise<string> => {
   const { users } = userList.parse(await (await ann.get('/api/users')).json())

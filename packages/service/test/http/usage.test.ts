@@ -48,9 +48,7 @@ beforeAll(async () => {
   await append('s_b', { outcome: { ...outcome, callId: 'c', outputBytes: 77, at: FIRST } })
 })
 
-afterAll(async () => {
-  await harness.close()
-})
+afterAll(() => harness.close())
 
 const read = async (by: Browser, path: string): Promise<unknown> => (await by.get(path)).json()
 const problem = async (path: string) => {

@@ -54,9 +54,7 @@ afterEach(async () => {
   for (const tab of tabs.splice(0)) await tab.close()
 })
 
-afterAll(async () => {
-  await harness.close()
-})
+afterAll(() => harness.close())
 
 describe('the upgrade', () => {
   test('is for a cookie from our own page, or an API key from anywhere that is no page', async () => {

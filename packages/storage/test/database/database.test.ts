@@ -1,14 +1,14 @@
 import { spawn } from 'node:child_process'
-import { chmodSync, existsSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { chmodSync, existsSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'kysely'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { openReader, openWriter } from '../../src/database/database.ts'
 import type { Migrations } from '../../src/database/database.ts'
 import { lockFile, waitForLock } from '../../src/database/lock.ts'
 import { openSqliteReader } from '../../src/database/sqlite-file.ts'
+import { testFolder } from '../../../../test/folders.ts'
 
 interface Schema {
   notes: { text: string }
@@ -31,10 +31,9 @@ const broken: Migrations = {
 let folder: string
 let path: string
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'sandlot-database-'))
+  folder = testFolder('database')
   path = join(folder, 'deep', 'x.db')
 })
-afterEach(() => rmSync(folder, { recursive: true }))
 
 function tables(): unknown[] {
   const file = openSqliteReader(path)

@@ -1,6 +1,4 @@
 /** Writes that fail beside others: they cost the others nothing, and come out as if each had been alone. */
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { makeMeta } from '@sandlot/shared/chat/event-meta'
 import type { SessionEvent } from '@sandlot/shared/chat/events'
@@ -17,20 +15,18 @@ import type { Effects } from '../../src/tables/records.ts'
 import { StoreRoom } from '../../src/sessions/store-room.ts'
 import { Fence } from '../../src/replicas/replicas.ts'
 import { sessionWrites } from '../../src/sessions/writes.ts'
+import { testFolder } from '../../../../test/folders.ts'
 
 const MAX_RULES = 1_000
 
 let folder: string
 let database: OpenDatabase<SessionsSchema>
 beforeEach(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'sandlot-failing-'))
+  folder = testFolder('failing')
   database = await openWriter(join(folder, 'sessions.db'), sessionsMigrations)
   await sql`pragma synchronous = off`.execute(database.db)
 })
-afterEach(async () => {
-  await database.close()
-  rmSync(folder, { recursive: true })
-})
+afterEach(() => database.close())
 
 /** Every way in which a write of a user fails, and some that do not; most have written something when they do. */
 const EFFECTS = ['none', 'submission', 'asked', 'answered', 'outcome', 'too many rules'] as const

@@ -1,23 +1,19 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { openSqliteWriter, type SqliteFile } from '../../src/database/sqlite-file.ts'
 import { withStatementCache } from '../../src/database/statement-cache.ts'
+import { testFolder } from '../../../../test/folders.ts'
 
 let folder: string
 let file: SqliteFile
 let cached: ReturnType<typeof withStatementCache>
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'sandlot-statements-'))
+  folder = testFolder('statements')
   file = openSqliteWriter(join(folder, 'x.db'))
   file.exec('create table t (n integer); insert into t values (1), (2)')
   cached = withStatementCache(file)
 })
-afterEach(() => {
-  cached.close()
-  rmSync(folder, { recursive: true })
-})
+afterEach(() => cached.close())
 
 test('a statement is compiled once', () => {
   expect(cached.prepare('select n from t')).toBe(cached.prepare('select n from t'))

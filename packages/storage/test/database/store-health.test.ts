@@ -1,17 +1,14 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Kysely, sql } from 'kysely'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { openWriter } from '../../src/database/database.ts'
 import { StorageError } from '../../src/storage-error.ts'
 import { healthText, startProblem } from '../../src/plain-words.ts'
+import { testFolder } from '../../../../test/folders.ts'
 
 let folder: string
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'sandlot-health-'))
-})
-afterEach(() => rmSync(folder, { recursive: true }))
+beforeEach(() => void (folder = testFolder('health')))
 
 const migrations = {
   '001': async (db: Kysely<unknown>) => void (await sql`create table t (x text)`.execute(db)),

@@ -1,7 +1,5 @@
 /** Somebody who was sent away to sign in, and comes back to an agent that was started again meanwhile. */
 import { randomBytes } from 'node:crypto'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { MAX_SECRET_CHARS, secretName } from '@sandlot/shared/account/secrets'
 import { openSessionStore } from '@sandlot/storage/store/open'
@@ -13,6 +11,7 @@ import { createVault } from '../../../src/people/vault.ts'
 import { type McpBench, batchOf, openMcpBench } from '../mcp-bench.ts'
 import { ADA, linkOf } from './bench.ts'
 import { type OAuthServer, startOAuthServer } from './server.ts'
+import { testFolder } from '../../../../../test/folders.ts'
 
 const BOB = 'u_bob'
 const SECRET = 'very-secret-of-ours'
@@ -24,7 +23,7 @@ let server: OAuthServer
 let key: Uint8Array
 
 beforeEach(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'sandlot-sign-ins-'))
+  folder = testFolder('sign-ins')
   store = await openSessionStore(join(folder, 'sessions.db'))
   server = await startOAuthServer()
   key = randomBytes(32)
@@ -34,7 +33,6 @@ afterEach(async () => {
   vi.useRealTimers()
   await server[Symbol.asyncDispose]()
   await store.close()
-  rmSync(folder, { recursive: true, force: true })
 })
 
 const userSecrets = (): UserSecrets =>

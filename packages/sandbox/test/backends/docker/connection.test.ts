@@ -1,6 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises'
 import { createServer, type RequestListener, type Server } from 'node:http'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
@@ -9,6 +7,7 @@ import { createDockerBackend } from '../../../src/backends/docker/backend.ts'
 import { parseDockerHost } from '../../../src/backends/docker/connection.ts'
 import { createEngine } from '../../../src/backends/docker/engine.ts'
 import { DEFAULT_LIMITS } from '../../../src/limits.ts'
+import { testFolder } from '../../../../../test/folders.ts'
 
 describe('DOCKER_HOST', () => {
   test.each([
@@ -51,14 +50,13 @@ describe('an engine that is not as it should be', () => {
   let socketPath: string
   let server: Server | undefined
   beforeEach(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'sandlot-engine-'))
+    folder = testFolder('engine')
     socketPath = join(folder, 'd.sock')
   })
   afterEach(async () => {
     server?.closeAllConnections()
     await new Promise((resolve) => (server ? server.close(resolve) : resolve(undefined)))
     server = undefined
-    await rm(folder, { recursive: true })
   })
   const engine = () => createEngine({ kind: 'unix', socketPath, shown: socketPath })
   const answerWith = (listener: RequestListener) =>

@@ -21,9 +21,7 @@ beforeEach(async () => {
   authorization = `Bearer ${await makeKey(ann)}`
 })
 
-afterEach(async () => {
-  await harness.close()
-})
+afterEach(() => harness.close())
 
 interface Call {
   headers?: Record<string, string>

@@ -21,9 +21,7 @@ beforeEach(async () => {
   await store.appendOutput('first', 'c1', 0, OUTPUT)
 })
 
-afterEach(async () => {
-  await harness.close()
-})
+afterEach(() => harness.close())
 
 describe('the list', () => {
   test('is newest first, in pages, of one’s own', async () => {
