@@ -58,10 +58,8 @@ packages/ai-agent/src/
   calls: log.ts model approval tools people history metrics
   loop: log.ts model tools history limits calls
   workspace: log.ts approval tools history calls
-  replay: model history limits
   session: log.ts model approval tools people history limits replicas config metrics calls loop workspace
-    replay
-  acp: log.ts model approval tools people mcp replicas config loop workspace replay session
+  acp: log.ts model approval tools people mcp replicas config loop workspace session
   agent: log.ts model approval tools people limits mcp replicas config metrics calls loop workspace session
     acp
   main.ts: log.ts tools replicas config acp agent

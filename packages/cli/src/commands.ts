@@ -10,7 +10,6 @@ import { install } from './commands/install.ts'
 import { keys } from './commands/keys.ts'
 import { migrate } from './commands/migrate.ts'
 import { people } from './commands/people.ts'
-import { replay } from './commands/replay.ts'
 import { restore } from './commands/restore.ts'
 import { sandbox } from './commands/sandbox.ts'
 import { test } from './commands/test.ts'
@@ -119,12 +118,6 @@ export const COMMANDS: Record<string, Listed> = {
     run: upgrade,
     usage: 'upgrade [VERSION]',
     summary: 'a backup, the new version, a check; back to this one, with its data, if that is not ready',
-  },
-  replay: {
-    run: replay,
-    usage: 'replay [--record <session>] <file>',
-    summary: 'make a recorded session’s model requests again and compare; or record one, secrets hidden',
-    stdout: 'data',
   },
   tools: {
     run: tools,

@@ -114,8 +114,6 @@ export interface AcpServerParts {
   removePerson?: (userId: string, data: RemovedData, handOver?: string) => Promise<void>
   /** The MCP servers of clients. Absent: none are used here. */
   clientServers?: ClientServers
-  /** A model request's parts other than its messages, as JSON, by digest. Absent: not stored. */
-  requestFrame?: (hash: string) => Promise<string | undefined>
   /** The metrics since the start. Absent: not counted. */
   metrics?: () => Promise<AgentMetricsAnswer>
   /** The administrators' view other than prompts. Absent: not known here. */

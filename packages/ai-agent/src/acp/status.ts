@@ -9,7 +9,6 @@ import type { Mode } from '@sandlot/shared/chat/mode'
 import { healthText } from '@sandlot/storage/plain-words'
 import type { StorageError } from '@sandlot/storage/storage-error'
 import { type Models, modelsOf } from '../loop/model-choice.ts'
-import { takesImages } from '../model/model.ts'
 
 /** Milliseconds for which an answer about the sandboxes is reused. */
 const REUSED_MS = 2_000
@@ -99,11 +98,11 @@ export function makeStatus(parts: StatusParts): () => Promise<AgentStatus> {
         { part: 'sandbox', ...sandbox },
         ...(fullImage === undefined ? [] : [{ part: 'sandbox-full', ...FULL_IMAGE_WORDS[fullImage.state] }]),
       ],
-      model: { name: model.name, demo: model.demo, images: takesImages(model) },
+      model: { name: model.name, demo: model.demo, images: model.images ?? false },
       models: modelsOf(models).map((one) => ({
         name: one.name,
         thoughtLevels: [...(one.thoughtLevels ?? [])],
-        images: takesImages(one),
+        images: one.images ?? false,
       })),
       defaultMode,
       fullImage,

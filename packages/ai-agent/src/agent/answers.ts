@@ -22,7 +22,6 @@ import { spentOf } from '../limits/period-budgets.ts'
 import { modelsOf } from '../loop/model-choice.ts'
 import { ServerAdmin } from '../mcp/server-admin.ts'
 import { toolStatsView } from '../metrics/tool-stats-view.ts'
-import { takesImages } from '../model/model.ts'
 import { Terminals } from '../workspace/terminals.ts'
 import { PersonJobs } from '../tools/background/person-jobs.ts'
 import { idOf } from '../tools/tool.ts'
@@ -103,7 +102,7 @@ export function answersOf(config: AgentConfig, log: Log, running: Running): Agen
     },
     defaultMode: config.defaultMode,
     get takesImages() {
-      return modelsOf(models).some(takesImages)
+      return modelsOf(models).some(({ images }) => images === true)
     },
     models,
     administration: {
@@ -133,7 +132,6 @@ export function answersOf(config: AgentConfig, log: Log, running: Running): Agen
     watches: sandboxes.watches,
     workspace: async (userId: string) => (await sandboxes.acquire(userId, leaving.signal)).files,
     clientServers,
-    requestFrame: (hash: string) => store.requestFrame(hash),
     metrics: () => metrics.prompts.scrape(metrics.tools),
     audit: store.audit,
     retention,

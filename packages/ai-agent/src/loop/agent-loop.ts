@@ -75,7 +75,7 @@ export async function* runPrompt(ctx: LoopContext): AsyncGenerator<EventGroup, v
     const step = nextStep(ctx.log(), ctx.promptId, ctx.maxTurns)
     switch (step.do) {
       case 'run':
-        yield* runTurn(ctx, step.turn, step.calls, [])
+        yield* runTurn(ctx, step.turn, step.calls, { settled: [] })
         break
       case 'close':
         yield [turnEnded(ctx, step.turn, step.callIds)]
@@ -98,9 +98,9 @@ export async function* runPrompt(ctx: LoopContext): AsyncGenerator<EventGroup, v
         const asked = yield* askModel(ctx, step.turn)
         if (asked.got !== 'answer') return yield endOfAsking(ctx, asked)
         const calls = withUniqueIds(asked.calls, ctx.batchContext(step.turn).before.announced)
-        if (calls.length > 0) yield* runTurn(ctx, step.turn, calls, asked.settled)
-        else if (asked.ending === undefined) yield [...asked.settled, emptyTurn(ctx, step.turn)]
-        else return yield [...asked.settled, endOfAnswer(ctx, asked.ending, asked.text)]
+        if (calls.length > 0) yield* runTurn(ctx, step.turn, calls, asked)
+        else if (asked.ending === undefined) yield answerGroup(asked, [emptyTurn(ctx, step.turn)])
+        else return yield answerGroup(asked, [endOfAnswer(ctx, asked.ending, asked.text)])
         break
       }
       case 'stop_at_max_turns':
@@ -156,14 +156,14 @@ async function* runTurn(
   ctx: LoopContext,
   turn: number,
   calls: readonly ModelCall[],
-  answer: readonly SessionEvent[],
+  answer: Answer,
 ): AsyncGenerator<EventGroup, void> {
   const context = ctx.batchContext(turn)
   const refusal = (callId: string) => callRefusal(ctx, callId)
   const batch = { ...context, approvals: { ...context.approvals, refusal } }
   const made = new Map(calls.map((call) => [call.id, call]))
   const toAnnounce = calls.filter((call) => !batch.before.announced(call.id)).length
-  let announcing: SessionEvent[] | undefined = toAnnounce > 0 ? [...answer] : undefined
+  let announcing: SessionEvent[] | undefined = toAnnounce > 0 ? [] : undefined
   let announced = 0
 
   const turns = turnsOf(ctx.log(), ctx.promptId)
@@ -186,10 +186,10 @@ async function* runTurn(
       if (announcing !== undefined && event.sessionUpdate === 'tool_call') {
         announcing.push(withProviderFields(event, made.get(event.toolCallId)))
         if (++announced < toAnnounce) continue
-        yield announcing
+        yield answerGroup(answer, announcing)
         announcing = undefined
       } else {
-        if (announcing !== undefined) yield announcing
+        if (announcing !== undefined) yield answerGroup(answer, announcing)
         announcing = undefined
         const group = [event]
         if (isOutcome(event) && open.delete(event.toolCallId) && open.size === 0) {
@@ -215,6 +215,15 @@ async function* runTurn(
 
 function turnEnded(ctx: LoopContext, turn: number, callIds: string[]): SessionEvent {
   return makeSandlotEvent({ type: 'turn_ended', callIds }, { promptId: ctx.promptId, turn }, ctx.now())
+}
+
+type Answer = { settled: readonly SessionEvent[]; requestDigest?: string | undefined }
+
+/** An answer and what it leads to, with the digest of its request on the first event. */
+function answerGroup({ settled, requestDigest }: Answer, more: readonly SessionEvent[]): EventGroup {
+  const [first, ...rest] = [...settled, ...more]
+  if (first === undefined || requestDigest === undefined) return [...settled, ...more]
+  return [{ ...first, _meta: { ...first._meta, sandlot: { ...metaOf(first), requestDigest } } }, ...rest]
 }
 
 /** Keep with the announcement what the next request needs: it is rebuilt from the log. */

@@ -44,6 +44,7 @@ export type Asked =
       calls: ModelCall[]
       /** Why the prompt is over. Undefined with calls, and when the answer was empty. */
       ending: 'completed' | 'length' | 'refusal' | undefined
+      requestDigest: string | undefined
     }
   | { got: 'stopped'; settled: SessionEvent[]; text: string }
   /** It said the same words without end, also when it was asked again. */
@@ -250,7 +251,8 @@ function answered(
   }
   const usage = usageEvent(ctx, turn, model, answer.usage)
   if (usage !== undefined) settled.push(usage)
-  return { got: 'answer', settled, text: answer.text, calls: answer.calls, ending: endingOf(answer) }
+  const { text, calls, requestDigest } = answer
+  return { got: 'answer', settled, text, calls, ending: endingOf(answer), requestDigest }
 }
 
 /** Calls decide, not the finish word: with calls the prompt continues. */

@@ -5,7 +5,6 @@
  */
 import type { TokenUsage } from '@sandlot/shared/chat/event-meta'
 import type { ModelErrorClass } from '@sandlot/shared/chat/reasons'
-import type { Profile } from './profiles.ts'
 
 export interface SystemMessage {
   role: 'system'
@@ -105,6 +104,8 @@ export interface ModelAnswer {
   finish: 'stop' | 'length' | 'tool_calls' | 'content_filter' | 'unknown'
   usage: TokenUsage
   replay?: Record<string, unknown>
+  /** SHA-256 of the request's body, as it was sent. */
+  requestDigest?: string
 }
 
 /**
@@ -151,30 +152,11 @@ export interface Model {
   readonly thoughtLevels?: readonly string[]
   /** The same model at this level. `level`: one of `thoughtLevels`. */
   atLevel?(level: string): Model
-  /** How it makes a body of a request, for replays. Absent: it makes none. */
-  wire?(): WireOptions
+  /** Whether it reads images. Absent: it sends nothing to a provider, like the demo. */
+  readonly images?: boolean
   /**
    * One attempt. Throws `ModelError`, or the signal's reason when aborted; retrying is the loop's
    * business.
    */
   stream(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelChunk, ModelAnswer>
-}
-
-/** Whether it reads images. One that makes no bodies, like the demo, does not. */
-export function takesImages(model: Model): boolean {
-  return model.wire?.().profile.images ?? false
-}
-
-export interface WireOptions {
-  model: string
-  streaming: boolean
-  profile: Profile
-  /** False for the few endpoints that refuse `stream_options`. */
-  includeUsage: boolean
-  /** The name that this endpoint knows for the limit of the answer. */
-  maxTokensName: 'max_tokens' | 'max_completion_tokens'
-  /** The value for no text next to calls, for the few endpoints that refuse null. Absent: null. */
-  emptyContent?: ''
-  /** The `reasoning_effort` to send; absent: none. */
-  effort?: string
 }

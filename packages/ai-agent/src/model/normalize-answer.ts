@@ -11,7 +11,7 @@ const MAX_DEPTH = 100
 /** Fills missing members with empty ones. Throws `TypeError` when there is no answer at all. */
 export function normalizeAnswer(answer: Partial<ModelAnswer> | undefined): ModelAnswer {
   if (typeof answer !== 'object') throw new TypeError('The model client returned no answer.')
-  const { text, thought, calls, finish = 'unknown', usage = {}, replay } = answer
+  const { text, thought, calls, finish = 'unknown', usage = {}, replay, requestDigest } = answer
   return {
     text: textOf(text),
     thought: textOf(thought),
@@ -19,6 +19,7 @@ export function normalizeAnswer(answer: Partial<ModelAnswer> | undefined): Model
     finish,
     usage,
     replay,
+    requestDigest,
   }
 }
 

@@ -17,11 +17,10 @@ import {
   type ModelRequest,
   type Price,
   ModelError,
-  type WireOptions,
 } from './model.ts'
 import { type Profile, DEFAULT_PROFILE, profileFor } from './profiles.ts'
 import { type Posted, createTransport, insideContainer, shownUrl } from './transport.ts'
-import { requestBody } from './wire.ts'
+import { type WireOptions, requestBody } from './wire.ts'
 import { type JsonObject, isObject } from './json.ts'
 
 export interface OpenAIModelOptions {
@@ -119,7 +118,7 @@ export function createOpenAIModel(options: OpenAIModelOptions): Model {
     contextWindow: options.contextWindow ?? 128_000,
     thoughtLevels: profile.thoughtLevels,
     atLevel: at,
-    wire: () => wireWith(learned, effort),
+    images: profile.images,
     async *stream(request, signal) {
       signal.throwIfAborted()
       const connection = new AbortController()
@@ -129,7 +128,8 @@ export function createOpenAIModel(options: OpenAIModelOptions): Model {
       try {
         const posted = await open(request, effort, connection.signal)
         ;({ requestId } = posted)
-        return yield* readAnswer(new BodyReader(posted.body, limits), context, profile)
+        const answer = yield* readAnswer(new BodyReader(posted.body, limits), context, profile)
+        return { ...answer, requestDigest: posted.requestDigest }
       } catch (error) {
         // Whatever an abort makes of the request, it is the abort.
         signal.throwIfAborted()

@@ -2,6 +2,7 @@
  * The only file that imports the `openai` package: one POST, and the raw answer. Its retries, its
  * parsing and its logs are off.
  */
+import { createHash } from 'node:crypto'
 import OpenAI, { APIConnectionTimeoutError } from 'openai'
 import { type ErrorContext, modelError, toModelError, withRequestId } from './errors.ts'
 import { type ProviderFailure, failureOfResponse } from './failure.ts'
@@ -23,6 +24,8 @@ export interface Posted {
   body: ReadableStream<Uint8Array>
   /** See `ModelError`. */
   requestId: string | undefined
+  /** SHA-256 of the body that was sent. */
+  requestDigest: string
 }
 
 /** Under which the providers name a request, their own first, then what stands before them. */
@@ -77,11 +80,15 @@ export function createTransport(
         'OPENAI_API_KEY has a space, line end or other character that no key has. Set it again.',
       )
     }
+    // Encoded here, so that the digest is of the bytes that go out.
+    const text = JSON.stringify(body)
+    const sent = { body: text, headers: { 'content-type': 'application/json' }, signal, stream: true }
     try {
-      const response = await client.post('/chat/completions', { body, signal, stream: true }).asResponse()
+      const response = await client.post('/chat/completions', sent).asResponse()
       if (response.body === null)
         throw modelError('protocol', 'The model provider sent an answer without a body.')
-      return { body: response.body, requestId: requestIdIn(response.headers) }
+      const requestDigest = createHash('sha256').update(text).digest('hex')
+      return { body: response.body, requestId: requestIdIn(response.headers), requestDigest }
     } catch (error) {
       const refused = findCause(error)
       if (refused !== undefined)

@@ -2,40 +2,28 @@
  * The body of a Chat Completions request. The same request gives the same bytes: members are in a
  * fixed order.
  */
-import { isDeepStrictEqual } from 'node:util'
 import { stringifyExactly } from '@sandlot/shared/base/exact-numbers'
 import { storableJson } from '@sandlot/shared/base/storable-text'
 import { type JsonObject, isObject } from './json.ts'
-import type {
-  AssistantMessage,
-  ModelCall,
-  ModelImage,
-  ModelMessage,
-  ModelRequest,
-  WireOptions,
-} from './model.ts'
+import type { AssistantMessage, ModelCall, ModelImage, ModelMessage, ModelRequest } from './model.ts'
 import type { Profile } from './profiles.ts'
 import { reasoningToSend } from './reasoning.ts'
 
-/**
- * The last body of each request: one that was sent is marked in the log a moment later, and a long
- * one takes its time.
- */
-const made = new WeakMap<ModelRequest, { options: WireOptions; body: JsonObject }>()
-
-/**
- * Neither the request nor the body may be changed: the same object answers for the same request in
- * the same options.
- */
-export function requestBody(request: ModelRequest, options: WireOptions): JsonObject {
-  const known = made.get(request)
-  if (known !== undefined && isDeepStrictEqual(known.options, options)) return known.body
-  const body = makeBody(request, options)
-  made.set(request, { options, body })
-  return body
+export interface WireOptions {
+  model: string
+  streaming: boolean
+  profile: Profile
+  /** False for the few endpoints that refuse `stream_options`. */
+  includeUsage: boolean
+  /** The name that this endpoint knows for the limit of the answer. */
+  maxTokensName: 'max_tokens' | 'max_completion_tokens'
+  /** The value for no text next to calls, for the few endpoints that refuse null. Absent: null. */
+  emptyContent?: ''
+  /** The `reasoning_effort` to send; absent: none. */
+  effort?: string
 }
 
-function makeBody(request: ModelRequest, options: WireOptions): JsonObject {
+export function requestBody(request: ModelRequest, options: WireOptions): JsonObject {
   const tools = request.tools ?? []
   const body = {
     model: options.model,

@@ -18,7 +18,6 @@ import { SerialQueue } from '@sandlot/shared/async/serial-queue'
 import type { Approvals } from './approvals.ts'
 import type { Running } from './running.ts'
 import type { Journal } from './journal.ts'
-import { RequestMarks } from './effects.ts'
 import type { RunnerParts } from './parts.ts'
 import { SHUTDOWN } from '../tools/tool-error.ts'
 
@@ -43,7 +42,6 @@ export class SessionCore {
   /** Everything that comes later is refused. */
   deleted = false
   readonly #lost = new AbortController()
-  readonly #marks = new RequestMarks()
   readonly #queue = new SerialQueue()
   readonly #changed: (summary: SessionSummary) => void
   readonly #besides = new Set<Promise<void>>()
@@ -175,11 +173,7 @@ export class SessionCore {
   /** Only inside `inTurn`. */
   async store(events: EventGroup, more: Effects = {}): Promise<void> {
     await this.#saveEnd()
-    const marked = this.#marks.onAnswer(events)
-    const effects = { ...marked.effects, ...more }
-    const changed = await this.asOwner(this.journal.append(marked.events, effects))
-    marked.kept()
-    if (changed) this.tellChanged()
+    if (await this.asOwner(this.journal.append(events, more))) this.tellChanged()
   }
 
   /**
@@ -210,15 +204,12 @@ export class SessionCore {
    * for.
    */
   owned(model: Model): Model {
-    const marks = this.#marks
-    const upTo = (): number => this.journal.seq
     const mayAsk = (): Promise<void> => this.asOwner(this.journal.checkOwner())
     return {
       ...model,
       async *stream(request, signal) {
-        const at = upTo()
         await mayAsk()
-        return yield* marks.ask(model, request, signal, at)
+        return yield* model.stream(request, signal)
       },
     }
   }

@@ -240,7 +240,7 @@ describe('limits of a day', () => {
     const core = await bench.core({
       wrap: ({
         models: {
-          model: { wire: _wire, ...model },
+          model: { images: _images, ...model },
           ...models
         },
         ...parts

@@ -10,7 +10,7 @@ const answer: SessionEvent = {
   sessionUpdate: 'agent_message_chunk',
   messageId: 'm',
   content: { type: 'text', text: 'So.' },
-  _meta: makeMeta({ ...meta, request: { upTo: 1, frame: 'f', body: 'b', from: 0, digests: [] } }, 1),
+  _meta: makeMeta({ ...meta, requestDigest: 'd' }, 1),
 }
 const count = (usage?: TokenUsage): SessionEvent => ({
   sessionUpdate: 'usage_update',

@@ -1,15 +1,12 @@
 /** `/compact`: what it does, what it says, and that the model hears nothing of the command itself. */
-import { join } from 'node:path'
 import { methods } from '@agentclientprotocol/sdk'
 import { type SessionEvent, makeSandlotEvent, metaOf, sandlotEventOf } from '@sandlot/shared/chat/events'
-import { openSessionReader } from '@sandlot/storage/store/open'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { commandIn } from '../../src/loop/compact-command.ts'
 import { SUMMARY_REQUEST } from '../support/summary-request.ts'
 import { modelMessages } from '../../src/history/model-messages.ts'
 import { memoryLog } from '../../src/plain/log-store.ts'
-import { record } from '../../src/replay/replay.ts'
 import { runAgent } from '../../src/plain/run-agent.ts'
 import { createOpenAIModel } from '../../src/model/openai.ts'
 import { userMessage } from '../../src/history/session-messages.ts'
@@ -57,30 +54,6 @@ describe('/compact', () => {
     expect(next[3]?.content).toBe('third')
     expect(JSON.stringify(next)).not.toContain('/compact')
     expect(session.summary().title).toBe('First')
-  })
-
-  test('a session with summaries, asked for or not, still makes its requests again byte for byte', async () => {
-    const full = {
-      error: { message: 'maximum context length is 8000 tokens', code: 'context_length_exceeded' },
-    }
-    const refused = { status: 400, steps: [JSON.stringify(full)] }
-    const long = Array.from({ length: 3_500 }, (_, n) => `w${n}`).join(' ')
-    const answers = [long, long].map((words) => textAnswer(words))
-    const later = ['A summary.', 'Third.', 'Fourth.', 'By command.', 'Fifth.'].map((words) =>
-      textAnswer(words),
-    )
-    await using bench = await AgentBench.start([...answers, refused, ...later])
-    const { baseUrl } = bench.provider
-    const model = createOpenAIModel({ baseUrl, apiKey: '', model: 'fake', contextWindow: 8_000 })
-    const core = await bench.core({ parts: { model } })
-    const session = await newSession(core)
-    for (const words of ['first', 'second', 'third', 'fourth', '/compact', 'fifth']) await ask(session, words)
-    expect(happened(session.log, 'compacted').map(({ why }) => why)).toEqual(['overflow', 'asked'])
-    await core.leave()
-    const reader = await openSessionReader(join(bench.folder, 'sessions.db'))
-    const { checked } = await record(reader, session.id)
-    await reader.close()
-    expect(checked).toEqual({ requests: 5 })
   })
 
   test('nothing to compact: an answer that says so, no request, and no title made of it', async () => {

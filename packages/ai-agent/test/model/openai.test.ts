@@ -1,4 +1,5 @@
 /** The model against a real HTTP server. */
+import { createHash } from 'node:crypto'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { type ModelMessage, ModelError } from '../../src/model/model.ts'
 import type { Model, ModelAnswer, ModelChunk, ModelRequest } from '../../src/model/model.ts'
@@ -189,6 +190,9 @@ describe('the answer', () => {
     provider.add(textAnswer('Hello wörld 😀', { pieceLength: 4, writeBytes: 7 }))
     const { answer, chunks } = await ask()
     expect(answer).toEqual({
+      requestDigest: createHash('sha256')
+        .update(provider.requests[0]?.raw ?? '')
+        .digest('hex'),
       text: 'Hello wörld 😀',
       thought: '',
       calls: [],

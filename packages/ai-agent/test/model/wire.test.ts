@@ -187,13 +187,3 @@ test('not streamed: no stream options', () => {
   )
   expect(body).toEqual({ model: 'm', messages: [], stream: false })
 })
-
-test('the body that was sent is the one that is marked; other options make another', () => {
-  const profile = profileFor(new URL(LOCAL), 'm')
-  const options = { model: 'm', streaming: true, profile, maxTokensName: 'max_tokens' } as const
-  const request = { messages: [{ role: 'user', content: 'x' }] } as const
-  const first = requestBody(request, { ...options, includeUsage: true })
-  expect(requestBody(request, { ...options, includeUsage: true })).toBe(first)
-  expect(requestBody(request, { ...options, includeUsage: false })).not.toHaveProperty('stream_options')
-  expect(requestBody({ ...request }, { ...options, includeUsage: true })).not.toBe(first)
-})

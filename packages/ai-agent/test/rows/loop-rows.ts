@@ -265,7 +265,7 @@ export const LOOP_ROWS: Record<string, Record<string, readonly string[]>> = {
       'packages/ai-agent/test/limits/prices.test.ts :: cost: an unknown model, and an answer that nobody counted, cost nothing that is known',
     ],
   },
-  'durability and replay': {
+  durability: {
     'event log': [
       'packages/ai-agent/test/calls/scheduler.test.ts :: a tool goes on only after its event was stored',
       'packages/storage/test/sessions/crash.test.ts :: killed after %i acknowledgements',
@@ -298,11 +298,6 @@ export const LOOP_ROWS: Record<string, Record<string, readonly string[]>> = {
     reconnect: [
       'packages/ai-agent/test/session/join.test.ts :: cut at any event and resumed: the same settled log, each number once, and the same screen',
       'packages/ai-agent/test/session/join.test.ts :: a late joiner gets the text so far and the last output as one live event each',
-    ],
-    'deterministic replay': [
-      'packages/ai-agent/test/replay/replay.test.ts :: gives the bytes that the provider got, without a model',
-      'packages/ai-agent/test/replay/replay.test.ts :: names the first message that differs',
-      'packages/ai-agent/test/replay/replay.test.ts :: a recording for a bug report has no secrets, and replays all the same',
     ],
     'fork, rewind': [
       'packages/ai-agent/test/session/fork.test.ts :: goes on after a prompt: what the model was told so far, outputs of its own, nothing of later',

@@ -43,7 +43,7 @@ test('no row was lost', () => {
     'scheduling and execution': 27,
     registry: 9,
     'model client': 12,
-    'durability and replay': 11,
+    durability: 10,
     limits: 4,
   })
   expect(count(ACP_ROWS)).toEqual({

@@ -105,12 +105,12 @@ const KINDS: Record<string, Kind> = {
 const OTHERWISE: Record<string, RegExp> = {
   // One event in place of two: tests of the service count them.
   agent_message_chunk: /\.usage\./,
-  // Texts of the loop, and what only replays and metrics read.
+  // Texts of the loop, and what only metrics read.
   prompt_ended: /\.(promptTiming|event\.(text|cause|requestId))/,
   tool_call_update: /\.(timing|outputInfo|exit|attempt|content|title|reason|rawOutput)/,
   tool_call: /\.locations/,
 }
-const ONLY_FOR_REPLAY = /\._meta\.sandlot\.request\./
+const ONLY_FOR_EXPORTS = /\._meta\.sandlot\.requestDigest$/
 
 async function logOfPrompt(
   harness: Harness,
@@ -150,7 +150,7 @@ test.each(Object.entries(KINDS))('%s is written as the real one writes it', asyn
   const theirs = shapesOf(await logOfPrompt(real.harness, name, kind))
   const ours = shapesOf(await logOfPrompt(scripted, name, kind))
   const read = (event: string, path: string) =>
-    !ONLY_FOR_REPLAY.test(path) && OTHERWISE[event]?.test(path) !== true
+    !ONLY_FOR_EXPORTS.test(path) && OTHERWISE[event]?.test(path) !== true
   for (const [event, shapes] of ours) {
     const known = theirs.get(event)
     expect(known, `the real agent writes no ${event}`).toBeDefined()

@@ -30,23 +30,6 @@ const forProvider = z.object({
   invalid: z.enum(['truncated', 'malformed', 'not_object']).optional(),
 })
 
-/** Which request an answer was given to, so that a replay can prove that it makes the same one. */
-const requestMark = z.object({
-  /** Number of the last event that the request was made from. */
-  upTo: z.number().int().nonnegative(),
-  /** SHA-256 of its system prompt, tools and wire options, stored once under this name. */
-  frame: z.string(),
-  /** SHA-256 of its body. */
-  body: z.string(),
-  /**
-   * So many of its messages are those of the marked request before; `digests` are of the others,
-   * shortened.
-   */
-  from: z.number().int().nonnegative(),
-  digests: z.array(z.string()),
-})
-export type RequestMark = z.infer<typeof requestMark>
-
 /**
  * How long a prompt kept people waiting, in milliseconds. After a restart: what was measured since.
  */
@@ -129,8 +112,10 @@ export const sandlotMeta = z.object({
   /** On an outcome that failed: its tool says that the prompt cannot go on without it. */
   fatal: z.literal(true).optional(),
   forProvider: forProvider.optional(),
-  /** On the first settled event of an answer. */
-  request: requestMark.optional(),
+  /** On the first settled event of an answer: SHA-256 of its request’s body, as it was sent. */
+  requestDigest: z.string().optional(),
+  /** The same, as the version before wrote it. */
+  request: z.object({ body: z.string() }).optional().catch(undefined),
   /** On `prompt_ended`, where it was measured. */
   promptTiming: promptTiming.optional(),
   event: z.preprocess(knownEvent, sandlotEvent.optional()).optional(),

@@ -53,13 +53,6 @@ export async function applyEffects(
   }
   for (const line of effects.audit ?? []) await appendAudit(trx, line)
   if (effects.rules !== undefined) await insertRules(trx, session.userId, effects.rules)
-  if (effects.requestFrame !== undefined) {
-    await trx
-      .insertInto('request_frames')
-      .values(effects.requestFrame)
-      .onConflict((conflict) => conflict.column('hash').doNothing())
-      .execute()
-  }
   if (effects.output !== undefined) await completeOutput(trx, session.id, effects.output)
   if (effects.usage !== undefined) await recordUsage(trx, session, effects.usage)
   if (effects.outcome !== undefined) await recordOutcome(trx, session, effects.outcome)

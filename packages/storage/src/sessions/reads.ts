@@ -98,15 +98,6 @@ export function sessionReads(db: Kysely<SessionsSchema>): Omit<SessionReader, 'c
       return row === undefined ? undefined : toOutputRow(row)
     },
 
-    async requestFrame(hash) {
-      const row = await db
-        .selectFrom('request_frames')
-        .select('json')
-        .where('hash', '=', hash)
-        .executeTakeFirst()
-      return row?.json
-    },
-
     noticesAfter: (id, limit) => readNotices(db, id, limit),
 
     async readOutput(sessionId, callId, from, to) {

@@ -64,8 +64,6 @@ export interface SessionReader {
   outputInfo(sessionId: string, callId: string): Promise<OutputRow | undefined>
   /** Of all calls of a session. */
   outputsOf(sessionId: string): Promise<OutputRow[]>
-  /** The JSON that was stored with `Effects.requestFrame` under this digest. */
-  requestFrame(hash: string): Promise<string | undefined>
   /** Rows of the outbox with a larger id, in order. */
   noticesAfter(id: number, limit: number): Promise<NotificationRow[]>
   /** Stored bytes `[from, to)`; shorter where fewer are stored. */

@@ -100,8 +100,6 @@ export interface Effects {
   audit?: readonly NewAudit[]
   /** Rules that this user keeps from now on. */
   rules?: readonly UserRule[]
-  /** Kept once under its digest, for replays. */
-  requestFrame?: { hash: string; json: string }
   /** Final counts of a call's output. */
   output?: { callId: string; totalBytes: number; lines: number }
   usage?: {

@@ -106,8 +106,8 @@ interface SandboxSlotsTable {
 }
 
 /**
- * What requests to the model had beside their messages, under its digest: one row for all that had
- * the same.
+ * System prompts, tools and wire options of requests, under their digest. Written by the version
+ * before; read by nothing, and removed with the people whose instructions are in them.
  */
 interface RequestFramesTable {
   hash: string

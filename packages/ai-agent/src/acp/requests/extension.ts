@@ -16,9 +16,8 @@ import type { AgentUser } from '@sandlot/shared/account/agent-user'
 import { SandlotError } from '@sandlot/shared/base/errors'
 import type { NewAudit } from '@sandlot/shared/admin/audit'
 import type { Author } from '@sandlot/shared/chat/shares'
-import { documentOf, exportPrompt, framesOf } from '../../replay/prompt-export.ts'
-import type { RequestFrame } from '../../replay/mark.ts'
 import { type Access, type Right, authorOf, requireRight } from '../../session/access.ts'
+import { documentOf, exportPrompt } from '../../loop/prompt-export.ts'
 import type { Session } from '../../session/session.ts'
 import { actorOf } from '../actor.ts'
 import { parseParams } from '../errors.ts'
@@ -104,12 +103,7 @@ export function extensionRequests(parts: AcpServerParts): ExtensionHandlers {
       const { user, sessionId, promptId } = parseParams(exportPromptParams, params, EXT.exportPrompt)
       // Its current length: it may grow while the record is made.
       const log = await inSession(connection, user, sessionId, 'own', (session) => [...session.log])
-      const frames: [string, RequestFrame][] = []
-      for (const hash of framesOf(log, promptId)) {
-        const json = await parts.requestFrame?.(hash)
-        if (json !== undefined) frames.push([hash, JSON.parse(json) as RequestFrame])
-      }
-      const record = await exportPrompt(log, promptId, new Map(frames))
+      const record = await exportPrompt(log, promptId)
       if (record === undefined) throw new SandlotError('not_found', 'There is no such prompt in this chat.')
       for await (const text of documentOf(record)) await connection.sendPiece(text)
       return {}

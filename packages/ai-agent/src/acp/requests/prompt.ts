@@ -6,7 +6,6 @@ import { SandlotError, messageOf } from '@sandlot/shared/base/errors'
 import { newId } from '@sandlot/shared/base/ids'
 import type { OnError } from '@sandlot/shared/chat/sandlot-event'
 import type { z } from 'zod'
-import { takesImages } from '../../model/model.ts'
 import { promptContent } from '../prompt-content.ts'
 import { parseParams } from '../errors.ts'
 import type { HandlerContext } from '../handler-context.ts'
@@ -139,7 +138,7 @@ function refuseImages({ models }: Session, whenBusy: PromptOptions['whenBusy']):
   // A message that joins the running prompt goes to its model, or to the next if that prompt ends
   // first.
   const reading = whenBusy === 'queue' ? [next] : [next, running]
-  const blind = reading.find((model) => model?.wire !== undefined && !takesImages(model))
+  const blind = reading.find((model) => model?.images === false)
   if (blind === undefined) return
   const instead = blind === next ? '; choose another model' : ', and it is still answering; wait for its end'
   throw new SandlotError(

@@ -1,53 +1,34 @@
 /**
- * One prompt as a record: what the model was told, what happened, how each call ended, what it used
- * up. A pure function over the log and the frames of its requests, made in slices of the event
- * loop: that of a long prompt takes seconds. Secrets are masked by shape (their values never enter
- * a log), long texts are cut, outputs are references.
+ * One prompt as a record, from the log alone. Secrets are redacted by shape (their values never
+ * enter a log), long texts are cut, outputs are references. Made in slices of the event loop.
  */
 import { type SessionEvent, isLive, metaOf, sandlotEventOf } from '@sandlot/shared/chat/events'
-import type { PromptTiming, RequestMark, TokenUsage } from '@sandlot/shared/chat/event-meta'
+import type { PromptTiming, TokenUsage } from '@sandlot/shared/chat/event-meta'
 import { makeScrubber } from '@sandlot/shared/base/scrub'
 import { pauseWhenDue } from '@sandlot/shared/node/time-slices'
 import { type ExecutionResult, executionResult, promptEndOf } from '../history/read-log.ts'
 import { branchOf } from '../history/branch.ts'
-import { modelMessages, turnsOf } from '../history/model-messages.ts'
+import { type Reader, modelMessages, turnsOf } from '../history/model-messages.ts'
 import { spentBy } from '../limits/budgets.ts'
 import type { ModelMessage } from '../model/model.ts'
-import { type RequestFrame, bodyOf, digestOf } from './mark.ts'
-import { requestAt } from './replay.ts'
 
 /** Characters of one text in the record. */
 const TEXT_CHARS = 20_000
 /** No secret that is known by its shape is longer (a private key is). */
 const SECRET_CHARS = 21_000
-/** Texts from this length on are scrubbed once: each request of the prompt has them again. */
+/** Texts from this length on are scrubbed once: messages, calls and events repeat them. */
 const KEPT_CHARS = 200
 
 type Hide = (text: string) => string
 
-/** System prompts and tools by their digest, for those that are still stored. */
-type RequestFrames = ReadonlyMap<string, RequestFrame>
-
 interface ExportedRequest {
   turn: number
-  /** The digest of its frame, which names it in `frames`. */
-  frame: string
-  /** SHA-256 of the body that was sent. */
+  /** SHA-256 of the body, as it was sent. */
   body: string
-  /**
-   * What the model was told: so many of `messages` from the first on, or these, where its history
-   * was another one.
-   */
-  messages: number | ModelMessage[]
-  /**
-   * Made again from this record alone, it has the bytes that were sent: nothing in it
-   * was hidden or cut.
-   */
-  verbatim: boolean
 }
 
 interface PromptExport {
-  version: 2
+  version: 3
   promptId: string
   model?: string
   /** Epoch milliseconds. `endedAt` is null while it runs, as `reason` is. */
@@ -62,17 +43,9 @@ interface PromptExport {
   cost: number | null
   /** Of its end, where it was measured: what each is stands at `promptTiming`. */
   timing: PromptTiming
-  /**
-   * What the model had been told by the end, the system prompt first: of this prompt and of those
-   * before it.
-   */
+  /** Of this prompt and of those before it; without the system prompt, which no log has. */
   messages: ModelMessage[]
-  /**
-   * What its requests had beside their messages, by digest: the tools with their schemas, the
-   * wire’s options, the window.
-   */
-  frames: Record<string, Omit<RequestFrame, 'system'>>
-  /** Each that was answered, in order. Empty when none was. */
+  /** Those with a whole answer, in order. */
   requests: ExportedRequest[]
   /** In the model's order. `outputUrl` refers to the whole output. */
   calls: (ExecutionResult & { turn: number })[]
@@ -80,22 +53,10 @@ interface PromptExport {
   events: SessionEvent[]
 }
 
-/** The digests of the frames that `exportPrompt` wants. */
-export function framesOf(log: readonly SessionEvent[], promptId: string): string[] {
-  const marks = log
-    .filter((event) => metaOf(event).promptId === promptId)
-    .map((event) => metaOf(event).request)
-  return [...new Set(marks.flatMap((mark) => (mark === undefined ? [] : [mark.frame])))]
-}
-
-/**
- * Undefined when the log has no such prompt. A frame that is not there takes its requests out of
- * the record.
- */
+/** Undefined when the log has no such prompt. */
 export async function exportPrompt(
   log: readonly SessionEvent[],
   promptId: string,
-  frames: RequestFrames,
 ): Promise<PromptExport | undefined> {
   const events = log.filter((event) => !isLive(event) && metaOf(event).promptId === promptId)
   const [first] = events
@@ -104,19 +65,10 @@ export async function exportPrompt(
   const begun = events.map(sandlotEventOf).find((event) => event?.type === 'prompt_started')
   const end = promptEndOf(log, promptId)
   const spent = spentBy(log, promptId)
-  const scrub = makeScrubber([])
-  const mask = maskWith(scrub)
-  const asked = events.flatMap((event) => requestOf(event, frames))
-  const latest = asked.at(-1)
-  const told = modelMessages(
-    branchOf(log.slice(0, last + 1)),
-    latest?.frame.system ?? '',
-    latest?.frame.reader,
-  )
-  const messages = await maskedEach(latest === undefined ? told.slice(1) : told, mask)
-  const used = Object.fromEntries(asked.map(({ mark, frame }) => [mark.frame, besideMessages(frame)]))
-  const record: PromptExport = {
-    version: 2,
+  const mask = maskWith(makeScrubber([]))
+  const [, ...messages] = modelMessages(branchOf(log.slice(0, last + 1)), '', readerOf(events))
+  return {
+    version: 3,
     promptId,
     ...(begun?.type === 'prompt_started' && begun.model !== undefined ? { model: mask(begun.model) } : {}),
     startedAt: metaOf(first).at,
@@ -125,15 +77,11 @@ export async function exportPrompt(
     usage: usageOf(events),
     cost: spent.unpriced > 0 || spent.tokens === 0 ? null : spent.cost,
     timing: timingOf(events),
-    messages,
-    frames: hidden(used, scrub),
-    requests: [],
+    messages: await maskedEach(messages, mask),
+    requests: events.flatMap(requestOf),
     calls: await maskedEach(callsOf(log, promptId), mask),
     events: await maskedEach(events, mask),
   }
-  const texts = messages.map((message) => JSON.stringify(message))
-  for (const one of asked) record.requests.push(await exported(log, one, record, texts, mask))
-  return record
 }
 
 /** The record as a JSON document, in pieces to be sent one after another. */
@@ -176,53 +124,22 @@ function indented(value: unknown, by: string): string {
   return JSON.stringify(value, null, 2).replaceAll('\n', `\n${by}`)
 }
 
-interface Asked {
-  turn: number
-  mark: RequestMark
-  frame: RequestFrame
+function requestOf(event: SessionEvent): ExportedRequest[] {
+  const { turn = 0, requestDigest, request } = metaOf(event)
+  const body = requestDigest ?? request?.body
+  return body === undefined ? [] : [{ turn, body }]
 }
 
-function requestOf(event: SessionEvent, frames: RequestFrames): Asked[] {
-  const { request: mark, turn = 0 } = metaOf(event)
-  const frame = mark === undefined ? undefined : frames.get(mark.frame)
-  return mark === undefined || frame === undefined ? [] : [{ turn, mark, frame }]
+/** The model that answered last. */
+function readerOf(events: readonly SessionEvent[]): Reader {
+  const counted = events.findLast((event) => event.sessionUpdate === 'usage_update')
+  return counted === undefined ? {} : { model: metaOf(counted).model, contextWindow: counted.size }
 }
 
 function callsOf(log: readonly SessionEvent[], promptId: string): PromptExport['calls'] {
   return turnsOf(log, promptId).flatMap((turn) =>
     turn.calls.map((record) => ({ turn: turn.number, ...executionResult(record) })),
   )
-}
-
-/** The system prompt is the first message. */
-function besideMessages({ tools, wire, reader, maxTokens }: RequestFrame): Omit<RequestFrame, 'system'> {
-  return { tools, wire, reader, maxTokens }
-}
-
-/** `texts`: the record's messages as JSON. */
-async function exported(
-  log: readonly SessionEvent[],
-  { turn, mark, frame }: Asked,
-  { frames }: PromptExport,
-  texts: readonly string[],
-  mask: Hide,
-): Promise<ExportedRequest> {
-  await pauseWhenDue()
-  const clean = await maskedEach(requestAt(log, mark.upTo, frame), mask)
-  let isBeginning = clean.length <= texts.length
-  for (const [place, message] of clean.entries()) {
-    await pauseWhenDue()
-    isBeginning &&= JSON.stringify(message) === texts[place]
-  }
-  const made = bodyOf(clean, frames[mark.frame] ?? besideMessages(frame))
-  await pauseWhenDue()
-  return {
-    turn,
-    frame: mark.frame,
-    body: mark.body,
-    messages: isBeginning ? clean.length : clean,
-    verbatim: digestOf(made) === mark.body,
-  }
 }
 
 function timingOf(events: readonly SessionEvent[]): PromptTiming {
