@@ -12,6 +12,7 @@ import {
 } from '../packages/ai-agent/test/support/fake-provider.ts'
 import { type RunningSandlot, eventually, startSandlot } from './e2e/processes.ts'
 import { read } from './source-files.ts'
+import { LOCAL_PROCESS } from './config.ts'
 
 const run = promisify(execFile)
 const PAGE = read('docs/api.md').text
@@ -32,7 +33,7 @@ beforeAll(async () => {
       OPENAI_API_KEY: 'sk-test-canary',
       OPENAI_MODEL: 'scripted',
       // No engine: a call ends at once, after its approval.
-      SANDLOT_SANDBOX: 'local-process',
+      ...LOCAL_PROCESS,
       DOCKER_HOST: 'unix:///nonexistent/docker.sock',
     },
   })

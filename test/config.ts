@@ -26,6 +26,12 @@ export function nodeEnvironment(): Record<string, string> & { PATH: string } {
   }
 }
 
+/** Sandboxes without an engine: commands run as the user of the test. */
+export const LOCAL_PROCESS = {
+  SANDLOT_SANDBOX: 'local-process',
+  SANDLOT_TEST_LOCAL_PROCESS: 'true',
+} as const
+
 /** Of a clock that is set ahead, where one is: processes with different clocks misunderstand each other. */
 export function clockVariables(): Record<string, string> {
   const set = ['LD_PRELOAD', 'FAKETIME', 'DONT_FAKE_MONOTONIC'].flatMap((name) => {

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { readRecord } from '../../packages/cli/src/processes/pid-file.ts'
 import { isRunning } from '../../packages/cli/src/processes/process-mark.ts'
 import { describeOnPostgres } from '../../packages/storage/test/support/on-postgres.ts'
-import { personEnvironment } from '../config.ts'
+import { LOCAL_PROCESS, personEnvironment } from '../config.ts'
 import { freePort } from './processes.ts'
 
 const root = new URL('../..', import.meta.url).pathname
@@ -25,7 +25,7 @@ describeOnPostgres('two agents and two services of ./sandlot up', (postgres) => 
     environment = {
       ...personEnvironment(),
       SANDLOT_DATA: data,
-      SANDLOT_SANDBOX: 'local-process',
+      ...LOCAL_PROCESS,
       SANDLOT_REPLICA: 'here',
       DATABASE_URL: await postgres.database('sandlot'),
       PORT: String(port),

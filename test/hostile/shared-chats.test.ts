@@ -14,6 +14,7 @@ import {
 } from '../../packages/ai-agent/test/support/fake-provider.ts'
 import { Tab } from '../../packages/service/test/support/harness.ts'
 import { type RunningSandlot, eventually, startSandlot } from '../e2e/processes.ts'
+import { LOCAL_PROCESS } from '../config.ts'
 
 type Right = 'read' | 'take_part' | 'approve' | 'own'
 
@@ -80,7 +81,7 @@ beforeAll(async () => {
       OPENAI_BASE_URL: provider.baseUrl,
       OPENAI_API_KEY: 'sk-test-canary',
       OPENAI_MODEL: 'scripted',
-      SANDLOT_SANDBOX: 'local-process',
+      ...LOCAL_PROCESS,
       DOCKER_HOST: 'unix:///nonexistent/docker.sock',
     },
   })

@@ -18,6 +18,7 @@ import { migrate } from '../src/migrate.ts'
 import { programOf } from '../src/pg-process.ts'
 import { restoreBackup } from '../src/restore.ts'
 import { makeDeployment } from './support/deployment.ts'
+import { LOCAL_PROCESS } from '../../../test/config.ts'
 
 const PASSPHRASE = 'correct horse battery staple'
 const machine = { PATH: process.env['PATH'] ?? '' }
@@ -72,7 +73,7 @@ describeOnPostgres('on PostgreSQL', (postgres) => {
     const provider = await startFakeProvider([{ steps: [], after: 'hang' }])
     await using original = new AgentFolder()
     const environment = {
-      SANDLOT_SANDBOX: 'local-process',
+      ...LOCAL_PROCESS,
       OPENAI_BASE_URL: provider.baseUrl,
       OPENAI_MODEL: 'scripted',
     }

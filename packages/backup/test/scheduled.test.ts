@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { backupStatus } from '@sandlot/shared/admin/backup-status'
 import { beforeEach, expect, test } from 'vitest'
-import { nodeEnvironment } from '../../../test/config.ts'
+import { LOCAL_PROCESS, nodeEnvironment } from '../../../test/config.ts'
 import { DEPLOYMENT, makeDeployment } from './support/deployment.ts'
 import { testFolder } from '../../../test/folders.ts'
 
@@ -24,7 +24,7 @@ async function firstLine(settings: Record<string, string>): Promise<Record<strin
       ...nodeEnvironment(),
       PATH: '/usr/bin:/bin',
       SANDLOT_DATA: data,
-      SANDLOT_SANDBOX: 'local-process',
+      ...LOCAL_PROCESS,
       SANDLOT_BACKUP_EVERY_HOURS: '24',
       SANDLOT_BACKUP_KEEP: '2',
       ...settings,

@@ -4,8 +4,19 @@ import { fileURLToPath } from 'node:url'
 import { parseEnv } from 'node:util'
 import type { EngineTls } from '@sandlot/sandbox/backends/docker/connection'
 import { type EngineTlsVariables, readEngineTls } from '@sandlot/sandbox/backends/docker/tls-settings'
-import { ConfigError, type Environment, readConfig, settingRows, wholeNumber } from '@sandlot/shared/config'
-import { SANDBOX_BACKEND_NAMES, type SandboxBackendName } from '@sandlot/shared/config/sandbox-backends'
+import {
+  ConfigError,
+  type Environment,
+  flag,
+  readConfig,
+  settingRows,
+  wholeNumber,
+} from '@sandlot/shared/config'
+import {
+  SANDBOX_BACKEND_NAMES,
+  testBackendProblem,
+  type SandboxBackendName,
+} from '@sandlot/shared/config/sandbox-backends'
 import type { OtherSettings } from '@sandlot/shared/admin/configuration'
 import { z } from 'zod'
 import { namesFor } from './processes/child-env.ts'
@@ -27,6 +38,7 @@ const schema = z.object({
   SANDLOT_BACKUP_PASSPHRASE: z.string().optional(),
   SANDLOT_API_KEY: z.string().min(1).optional(),
   SANDLOT_TEST_SEED: wholeNumber(0, 2 ** 31 - 1).optional(),
+  SANDLOT_TEST_LOCAL_PROCESS: flag.default(false),
 })
 
 /** What the launcher itself needs. Everything else is read by the process that it concerns. */
@@ -69,6 +81,8 @@ export interface CliConfig {
  */
 export function parseCliConfig(environment: Environment, root: string = ROOT): CliConfig {
   const values = readConfig(schema, environment, (path) => readFileSync(path, 'utf8'))
+  const problem = testBackendProblem(values.SANDLOT_SANDBOX, values.SANDLOT_TEST_LOCAL_PROCESS)
+  if (problem !== undefined) throw new ConfigError([problem])
   const data = resolve(root, values.SANDLOT_DATA)
   const given = values.SANDLOT_KEYS_DIR === undefined ? undefined : resolve(root, values.SANDLOT_KEYS_DIR)
   const keys = given ?? join(data, 'keys')

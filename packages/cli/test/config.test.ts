@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { ConfigError } from '@sandlot/shared/config'
+import { LOCAL_PROCESS } from '../../../test/config.ts'
 import { engineOf, otherSettings, parseCliConfig } from '../src/config.ts'
 import { openableUrl } from '../src/deployment/ready.ts'
 
@@ -36,6 +37,13 @@ describe('configuration of the launcher', () => {
       expect(problems).toContain('PORT: must be a whole number')
       expect(problems).toContain('SANDLOT_SANDBOX:')
     }
+  })
+
+  test('sandboxes that isolate nothing need the setting of the tests', () => {
+    const refused = () => parseCliConfig({ SANDLOT_SANDBOX: 'local-process' })
+    expect(refused).toThrow(ConfigError)
+    expect(refused).toThrow('SANDLOT_TEST_LOCAL_PROCESS=true')
+    expect(parseCliConfig(LOCAL_PROCESS).backend).toBe('local-process')
   })
 
   test('certificates of an engine that are asked for and are not there are a problem of who needs the engine', () => {

@@ -11,7 +11,7 @@ import type { SessionEvent } from '@sandlot/shared/chat/events'
 import { newId } from '@sandlot/shared/base/ids'
 import { openSessionStore } from '@sandlot/storage/store/open'
 import { WebSocket } from 'ws'
-import { nodeEnvironment } from '../../../test/config.ts'
+import { LOCAL_PROCESS, nodeEnvironment } from '../../../test/config.ts'
 import { end } from '../../../test/bench/program.ts'
 import { makeUsage } from '../../storage/bench/usage.ts'
 
@@ -138,7 +138,7 @@ export async function openDeployment(
           OPENAI_BASE_URL: baseUrl,
           OPENAI_API_KEY: 'none',
           OPENAI_MODEL: 'bench',
-          SANDLOT_SANDBOX: 'local-process',
+          ...LOCAL_PROCESS,
           SANDLOT_SANDBOX_POOL: '0',
           ...(replica === undefined ? {} : { SANDLOT_REPLICA: replica }),
         })

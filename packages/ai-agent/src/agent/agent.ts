@@ -58,7 +58,7 @@ export async function openAgent(
   })
   const { store, replica, ownership, people, removals, rules, secrets, models, servers, personal, offer } =
     kept
-  const sandboxes = openPersonSandboxes(config, log, kept, tracing)
+  const sandboxes = await openPersonSandboxes(config, log, kept, tracing)
   const leaving = new AbortController()
   const builtin = [
     ...builtinTools(),

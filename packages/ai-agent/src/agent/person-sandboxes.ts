@@ -14,20 +14,20 @@ import type { AgentStores } from './stores.ts'
 
 const GUEST_HAS_NONE = 'Guests have no sandbox of their own.'
 
-export type PersonSandboxes = ReturnType<typeof openSandboxes> & {
+export type PersonSandboxes = Awaited<ReturnType<typeof openSandboxes>> & {
   network: ReturnType<typeof userNetwork>
   starting: Starting
   watches: FileWatches
 }
 
-export function openPersonSandboxes(
+export async function openPersonSandboxes(
   config: AgentConfig,
   log: Log,
   { keys, store, replica, ownership, audit, people, removals, rules, personal }: AgentStores,
   tracing: Tracing | undefined,
-): PersonSandboxes {
+): Promise<PersonSandboxes> {
   const network = userNetwork(config.sandbox.network, config.file.rules?.hosts === 'ask', personal, rules)
-  const sandboxes = openSandboxes(config, keys, store.ledger, log, {
+  const sandboxes = await openSandboxes(config, keys, store.ledger, log, {
     share: replica && sharedEngine(replica, store.replicas),
     ofUsers: network.options,
     emailOf: (userId) => people.emailOf(userId),

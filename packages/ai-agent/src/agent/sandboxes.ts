@@ -71,7 +71,7 @@ async function withBackend<T>(
   work: (own: Omit<RemovalOptions, 'ledger'>) => Promise<T>,
 ): Promise<T> {
   const keys = deploymentKeys(config.keysFolder, config.deployment)
-  const backend = createBackend(config, keys)
+  const backend = await createBackend(config, keys)
   const { images, limits, runtime } = config.sandbox
   const { image } = images
   const own = { backend, deploymentId: keys.id, deploymentKey: keys.key, image, limits }

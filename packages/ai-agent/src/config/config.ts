@@ -20,7 +20,11 @@ import { readEngineTls } from '@sandlot/sandbox/backends/docker/tls-settings'
 import { type SandboxImages, sandboxImages } from '@sandlot/sandbox/controller/images'
 import { readLimits, limitVariables as sandboxVariables } from '@sandlot/sandbox/controller/limit-settings'
 import type { HostOptions } from '@sandlot/sandbox/controller/host-guard'
-import { SANDBOX_BACKEND_NAMES, type SandboxBackendName } from '@sandlot/shared/config/sandbox-backends'
+import {
+  SANDBOX_BACKEND_NAMES,
+  testBackendProblem,
+  type SandboxBackendName,
+} from '@sandlot/shared/config/sandbox-backends'
 import { z } from 'zod'
 import { type ConfigFile, readConfigFile, sectionRows } from './file.ts'
 import { type LimitSettings, budgetVariables, limitsCost, readBudgets } from '../limits/settings.ts'
@@ -95,6 +99,7 @@ const variables = z.object({
   SANDLOT_STORE_MB: wholeNumber(1, 1024 * 1024 * 1024).default(4096),
   SANDLOT_APPROVAL_TTL: wholeNumber(1, 365 * 86_400).default(86_400),
   SANDLOT_SANDBOX: z.enum(SANDBOX_BACKEND_NAMES).default('docker'),
+  SANDLOT_TEST_LOCAL_PROCESS: flag.default(false),
   SANDLOT_SANDBOX_IMAGE: z.string().optional(),
   ...limitVariables,
   SANDLOT_SANDBOX_RUNTIME: z.string().optional(),
@@ -226,6 +231,8 @@ export function readAgentConfig(
       `SANDLOT_DATA: ${dataFolder} is too long; the socket below it may have ${SOCKET_PATH_BYTES} bytes in its path`,
     )
   }
+  const refused = testBackendProblem(read.SANDLOT_SANDBOX, read.SANDLOT_TEST_LOCAL_PROCESS)
+  if (refused !== undefined) problems.push(refused)
   const listen = readListen(read, problems)
   const tls = readEngineTls(read, problems)
   const allToolNames = [...toolNames, ...PERSON_TOOLS]
@@ -315,7 +322,10 @@ export function readAgentConfig(
     tracing: endpoint === undefined ? undefined : { endpoint, serviceName: read.OTEL_SERVICE_NAME },
     publicUrl: read.SANDLOT_PUBLIC_URL ?? `http://127.0.0.1:${read.PORT}`,
     file,
-    settings: [...settingRows(variables, env, beside), ...sectionRows(file, configFile)],
+    settings: [
+      ...settingRows(variables.omit({ SANDLOT_TEST_LOCAL_PROCESS: true }), env, beside),
+      ...sectionRows(file, configFile),
+    ],
     instructions,
     ownEnvironment: Object.fromEntries(
       OWN_ENVIRONMENT.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]]])),

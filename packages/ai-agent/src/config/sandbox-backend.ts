@@ -4,7 +4,6 @@ import { SANDBOX_BACKENDS, type SandboxBackendName } from '@sandlot/shared/confi
 import { messageOf } from '@sandlot/shared/base/errors'
 import type { BackendCapabilities, SandboxBackend } from '@sandlot/sandbox/backend'
 import { createDockerBackend } from '@sandlot/sandbox/backends/docker/backend'
-import { createLocalProcessBackend } from '@sandlot/sandbox/backends/local-process'
 import type { EgressOptions } from '@sandlot/sandbox/egress/egress'
 import type { UserRulesOptions } from '@sandlot/sandbox/egress/user-rules'
 import type { SandboxLedger } from '@sandlot/sandbox/ledger'
@@ -38,7 +37,7 @@ interface AgentSandboxes extends Sandboxes {
 }
 
 /** Contacts nothing: an engine that is down is found out by the first call, and again by each. */
-export function openSandboxes(
+export async function openSandboxes(
   config: AgentConfig,
   keys: DeploymentKeys,
   ledger: SandboxLedger,
@@ -50,8 +49,8 @@ export function openSandboxes(
     /** A sandbox of this user was refused a connection; must not throw. */
     refused?: (userId: string, host: string, reason: string) => void
   } = {},
-): AgentSandboxes {
-  const backend = createBackend(config, keys)
+): Promise<AgentSandboxes> {
+  const backend = await createBackend(config, keys)
   const { images, limits, host, runtime, network, idle, profile, debugUsers } = config.sandbox
   const debugs = (userId: string): boolean =>
     debugUsers.has(userId) || debugUsers.has(people.emailOf?.(userId) ?? userId)
@@ -105,7 +104,7 @@ function auditTo(
 /** One for each line of `SANDBOX_BACKENDS`. */
 const CONSTRUCTORS: Record<
   SandboxBackendName,
-  (config: AgentConfig, keys: DeploymentKeys) => SandboxBackend
+  (config: AgentConfig, keys: DeploymentKeys) => SandboxBackend | Promise<SandboxBackend>
 > = {
   docker: ({ sandbox: { dockerHost, tls, images }, deployment }, keys) =>
     createDockerBackend({
@@ -116,12 +115,15 @@ const CONSTRUCTORS: Record<
       // Its id comes from the gate.
       gate: deployment !== undefined,
     }),
-  'local-process': ({ dataFolder }) =>
-    createLocalProcessBackend({ sbxd: SBXD, directory: join(dataFolder, 'workspaces') }),
+  'local-process': async ({ dataFolder }) => {
+    // No image has this module.
+    const { createLocalProcessBackend } = await import('@sandlot/sandbox/backends/local-process')
+    return createLocalProcessBackend({ sbxd: SBXD, directory: join(dataFolder, 'workspaces') })
+  },
 }
 
 /** The configured backend. Contacts nothing. */
-export function createBackend(config: AgentConfig, keys: DeploymentKeys): SandboxBackend {
+export async function createBackend(config: AgentConfig, keys: DeploymentKeys): Promise<SandboxBackend> {
   return CONSTRUCTORS[config.sandbox.backend](config, keys)
 }
 
@@ -132,7 +134,7 @@ export async function engineId(
   log: Log,
 ): Promise<string | undefined> {
   try {
-    return await createBackend(config, keys).inventory.engineId?.()
+    return await (await createBackend(config, keys)).inventory.engineId?.()
   } catch (error) {
     const words = 'the engine does not answer, so it is not known whether other agents have the same'
     log.warn({ error: messageOf(error) }, words)

@@ -7,7 +7,7 @@ import { promisify } from 'node:util'
 import { lockFile } from '@sandlot/storage/database/lock'
 import { openSessionStore } from '@sandlot/storage/store/open'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { nodeEnvironment } from '../../../../test/config.ts'
+import { LOCAL_PROCESS, nodeEnvironment } from '../../../../test/config.ts'
 import { describeOnPostgres } from '../../../storage/test/support/on-postgres.ts'
 import { deploymentKeys } from '../../src/people/keys.ts'
 
@@ -26,7 +26,7 @@ async function adminWith(settings: Record<string, string>, ...args: string[]): P
     process.execPath,
     ['--conditions=sandlot-source', program, ...args],
     {
-      env: { ...nodeEnvironment(), SANDLOT_DATA: folder, SANDLOT_SANDBOX: 'local-process', ...settings },
+      env: { ...nodeEnvironment(), SANDLOT_DATA: folder, ...LOCAL_PROCESS, ...settings },
     },
   )
   return JSON.parse(stdout)

@@ -2,6 +2,7 @@ import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { ConfigError } from '@sandlot/shared/config'
 import { describe, expect, test } from 'vitest'
+import { LOCAL_PROCESS } from '../../../../test/config.ts'
 import { readAgentConfig } from '../../src/config/config.ts'
 import { deploymentKeys } from '../../src/people/keys.ts'
 import { makeRedactor, makeLog } from '../../src/log.ts'
@@ -55,6 +56,13 @@ describe('configuration', () => {
     expect(read({ SANDLOT_SANDBOX_DEBUG_USERS: 'u1, u2,' }).sandbox.debugUsers).toEqual(new Set(['u1', 'u2']))
     expect(read({ SANDLOT_SANDBOX_PROFILE: 'debug' }).sandbox.profile).toBe('debug')
     expect(problems({ SANDLOT_SANDBOX_PROFILE: 'unconfined' })).toHaveLength(1)
+  })
+
+  test('sandboxes that isolate nothing need the setting of the tests', () => {
+    expect(problems({ SANDLOT_SANDBOX: 'local-process' })).toEqual([
+      expect.stringContaining('SANDLOT_TEST_LOCAL_PROCESS=true'),
+    ])
+    expect(read(LOCAL_PROCESS).sandbox.backend).toBe('local-process')
   })
 
   test('a key from a file', () => {

@@ -24,6 +24,7 @@ import { openLocalSandboxes } from '../tools/local-sandboxes.ts'
 import { SCRIPT, batchOf, openMcpBench, until } from './mcp-bench.ts'
 import { startOAuthServer } from './oauth/server.ts'
 import { fileFolder } from '../../../../test/folders.ts'
+import { LOCAL_PROCESS } from '../../../../test/config.ts'
 
 const folder = fileFolder('added')
 const closing: (() => Promise<void>)[] = []
@@ -43,7 +44,7 @@ async function start(data: string, answers: Scripted[] = [], file: object = {}) 
   writeFileSync(config, JSON.stringify(file))
   const env = {
     SANDLOT_DATA: data,
-    SANDLOT_SANDBOX: 'local-process',
+    ...LOCAL_PROCESS,
     SANDLOT_CONFIG: config,
     OPENAI_MODEL: 'fake',
     OPENAI_API_KEY: 'x',

@@ -15,6 +15,7 @@ import { readAgentConfig } from '../../src/config/config.ts'
 import { builtinTools } from '../../src/tools/builtin/index.ts'
 import { type FakeAnswer, startFakeProvider, textAnswer, toolCalls } from '../support/fake-provider.ts'
 import { fileFolder } from '../../../../test/folders.ts'
+import { LOCAL_PROCESS } from '../../../../test/config.ts'
 
 const folder = fileFolder('models')
 const closing: (() => Promise<void>)[] = []
@@ -29,7 +30,7 @@ const KEY = 'sk-of-the-endpoint-0123456789'
 async function start(data: string, env: Record<string, string> = {}) {
   const config = readAgentConfig(
     builtinTools().map(({ name }) => name),
-    { SANDLOT_DATA: data, SANDLOT_SANDBOX: 'local-process', ...env },
+    { SANDLOT_DATA: data, ...LOCAL_PROCESS, ...env },
   )
   const lines: string[] = []
   const write = (fields: unknown, line: string): void => void lines.push(`${line} ${JSON.stringify(fields)}`)

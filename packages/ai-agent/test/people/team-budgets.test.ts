@@ -11,6 +11,7 @@ import { afterAll, expect, test } from 'vitest'
 import { openAgent } from '../../src/agent/agent.ts'
 import { readAgentConfig } from '../../src/config/config.ts'
 import { type FakeProvider, startFakeProvider, textAnswer } from '../support/fake-provider.ts'
+import { LOCAL_PROCESS } from '../../../../test/config.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'sandlot-team-budgets-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
@@ -25,7 +26,7 @@ async function start(provider: FakeProvider, price: number, env: Record<string, 
   const path = join(folder, 'sandlot.json')
   writeFileSync(path, JSON.stringify({ prices: { main: { input: price, output: 1 } } }))
   const model = { OPENAI_MODEL: 'main', OPENAI_BASE_URL: provider.baseUrl, OPENAI_API_KEY: 'k' }
-  const own = { SANDLOT_DATA: folder, SANDLOT_CONFIG: path, SANDLOT_SANDBOX: 'local-process' }
+  const own = { SANDLOT_DATA: folder, SANDLOT_CONFIG: path, ...LOCAL_PROCESS }
   const config = readAgentConfig([], { ...own, ...model, ...env })
   const agent = await openAgent(config, { info: () => {}, warn: () => {} })
   const there = new TransformStream<AnyMessage, AnyMessage>()

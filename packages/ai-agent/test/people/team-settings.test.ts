@@ -16,6 +16,7 @@ import { readAgentConfig } from '../../src/config/config.ts'
 import { builtinTools } from '../../src/tools/builtin/index.ts'
 import { startFakeProvider, textAnswer, toolCalls } from '../support/fake-provider.ts'
 import { fileFolder } from '../../../../test/folders.ts'
+import { LOCAL_PROCESS } from '../../../../test/config.ts'
 
 const folder = fileFolder('team-settings')
 const closing: (() => Promise<void>)[] = []
@@ -39,7 +40,7 @@ async function start(data: string, file: object, env: Record<string, string> = {
   writeFileSync(path, JSON.stringify(file))
   const config = readAgentConfig(
     builtinTools().map(({ name }) => name),
-    { SANDLOT_DATA: data, SANDLOT_CONFIG: path, SANDLOT_SANDBOX: 'local-process', ...env },
+    { SANDLOT_DATA: data, SANDLOT_CONFIG: path, ...LOCAL_PROCESS, ...env },
   )
   const lines: string[] = []
   const write = (_: unknown, line: string): void => void lines.push(line)

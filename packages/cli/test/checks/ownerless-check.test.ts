@@ -3,7 +3,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Finding } from '@sandlot/shared/base/finding'
 import { beforeEach, expect, test } from 'vitest'
-import { nodeEnvironment } from '../../../../test/config.ts'
+import { LOCAL_PROCESS, nodeEnvironment } from '../../../../test/config.ts'
 import { deploymentKeys } from '../../../ai-agent/src/people/keys.ts'
 import { parseCliConfig } from '../../src/config.ts'
 import { sandboxes } from '../../src/checks/sandbox-checks.ts'
@@ -29,7 +29,7 @@ function build(text: string): void {
 }
 
 async function found(): Promise<Finding | undefined> {
-  const config = parseCliConfig({ ...nodeEnvironment(), SANDLOT_SANDBOX: 'local-process' }, root)
+  const config = parseCliConfig({ ...nodeEnvironment(), ...LOCAL_PROCESS }, root)
   return (await sandboxes(config)).find(({ id }) => id === 'ownerless-volumes')
 }
 

@@ -5,7 +5,7 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import type { Environment } from '@sandlot/shared/config'
 import { beforeEach, expect, test } from 'vitest'
-import { nodeEnvironment } from '../../../../test/config.ts'
+import { LOCAL_PROCESS, nodeEnvironment } from '../../../../test/config.ts'
 import { doctor } from '../../src/commands/doctor.ts'
 import { parseCliConfig } from '../../src/config.ts'
 import { createSteps } from '../../src/steps.ts'
@@ -30,7 +30,7 @@ beforeEach(async () => {
 
 async function run(args: string[], settings: Environment = {}): Promise<{ code: number; lines: string[] }> {
   const lines: string[] = []
-  const environment = { ...nodeEnvironment(), PORT: String(port), SANDLOT_SANDBOX: 'local-process' }
+  const environment = { ...nodeEnvironment(), PORT: String(port), ...LOCAL_PROCESS }
   const code = await doctor({
     config: parseCliConfig({ ...environment, ...settings }, folder),
     args,
@@ -99,7 +99,7 @@ test('for scripts everything has its number and its id, and what failed what men
 test('certificates that are not there are a finding, and none where no engine is needed', async () => {
   const wrong = { DOCKER_TLS_VERIFY: '1', DOCKER_CERT_PATH: join(folder, 'missing') }
   const settings = async (backend: string): Promise<unknown> => {
-    const { lines } = await run(['--json'], { ...wrong, SANDLOT_SANDBOX: backend })
+    const { lines } = await run(['--json'], { ...wrong, ...LOCAL_PROCESS, SANDLOT_SANDBOX: backend })
     return (JSON.parse(lines.join('\n')) as Printed).checks.find(({ id }) => id === 'settings')
   }
   expect(await settings('docker')).toMatchObject({

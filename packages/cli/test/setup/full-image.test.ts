@@ -3,7 +3,7 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'n
 import { join } from 'node:path'
 import { FULL_IMAGE_FILE } from '@sandlot/shared/config/full-image'
 import { beforeEach, expect, test } from 'vitest'
-import { nodeEnvironment } from '../../../../test/config.ts'
+import { LOCAL_PROCESS, nodeEnvironment } from '../../../../test/config.ts'
 import { type CliConfig, parseCliConfig } from '../../src/config.ts'
 import { buildFullImage, forgetFullImage } from '../../src/setup/full-image.ts'
 import { testFolder } from '../../../../test/folders.ts'
@@ -69,7 +69,7 @@ test('Ctrl-C ends the build with all that it started, and is no failure', async 
 
 test.each([
   ['an image of the operator’s own', { SANDLOT_SANDBOX_IMAGE: 'my-sandbox:1' }],
-  ['no containers', { SANDLOT_SANDBOX: 'local-process' }],
+  ['no containers', LOCAL_PROCESS],
 ])('with %s nothing is made', async (_what, env) => {
   script(BUILDING)
   await build(configOf(env))

@@ -11,7 +11,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { parseCliConfig } from '../../src/config.ts'
 import { databaseCheck } from '../../src/deployment/database.ts'
 import { randomText } from '@sandlot/shared/base/ids'
-import { nodeEnvironment } from '../../../../test/config.ts'
+import { LOCAL_PROCESS, nodeEnvironment } from '../../../../test/config.ts'
 import { ROOT } from '../../../../test/source-files.ts'
 import { freePort } from '../../../../test/e2e/processes.ts'
 import { describeOnPostgres } from '../../../storage/test/support/on-postgres.ts'
@@ -121,7 +121,7 @@ const environment = (): Record<string, string> => ({
   HOME: folder,
   NODE: process.execPath,
   SANDLOT_DATA: data,
-  SANDLOT_SANDBOX: 'local-process',
+  ...LOCAL_PROCESS,
   PORT: String(port),
   ...settings,
 })

@@ -6,7 +6,7 @@ export function judgeIsolation(backend: string): Finding {
   return check('warn', 'isolation', 'Isolation', false, {
     ok: '',
     bad: `SANDLOT_SANDBOX=${backend} isolates nothing: commands run as you, on this machine`,
-    fix: 'Unset SANDLOT_SANDBOX; it is for tests and for machines without an engine.',
+    fix: 'Unset SANDLOT_SANDBOX; it is for tests.',
   })
 }
 

@@ -1,5 +1,3 @@
-import { SANDBOX_BACKENDS_MEANING } from './sandbox-backends.ts'
-
 /**
  * Every `SANDLOT_*` name that any package reads. A name that none knows is refused at start with a
  * suggestion, because a misspelt setting that is silently ignored is worse than a start that fails.
@@ -59,7 +57,7 @@ export const CONFIG_NAMES: Record<string, string> = {
   SANDLOT_OUTPUT_LIMIT: 'bytes of one call’s output that are stored (default 268435456)',
   SANDLOT_STORE_MB: 'what one person’s chats may store: messages, outputs and images (default 4096)',
   SANDLOT_APPROVAL_TTL: 'seconds after which an unanswered approval is denied (default 86400)',
-  SANDLOT_SANDBOX: SANDBOX_BACKENDS_MEANING,
+  SANDLOT_SANDBOX: 'what sandboxes run on: docker, the default and the only choice',
   SANDLOT_SANDBOX_IMAGE:
     'image of your own for the sandboxes (default: sandlot/sandbox-full, and until that is built sandlot/sandbox)',
   SANDLOT_SANDBOX_MEMORY_MB: 'memory of one sandbox (default 2048)',
@@ -137,6 +135,7 @@ export const CONFIG_NAMES: Record<string, string> = {
   SANDLOT_API_KEY: 'key of ./sandlot exec',
   SANDLOT_TEST_SEED: 'seed of sampled test campaigns',
   SANDLOT_TEST_FULL: 'true | false; draw many more samples in tests',
+  SANDLOT_TEST_LOCAL_PROCESS: 'true | false; lets SANDLOT_SANDBOX=local-process start',
 }
 
 /** Whether the value must not be shown: it is a secret, or has one in it. */

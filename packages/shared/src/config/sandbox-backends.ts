@@ -22,7 +22,8 @@ export type SandboxBackendName = keyof typeof SANDBOX_BACKENDS
 /** What `SANDLOT_SANDBOX` may be. */
 export const SANDBOX_BACKEND_NAMES = Object.keys(SANDBOX_BACKENDS) as SandboxBackendName[]
 
-/** The same in words, for the documents. */
-export const SANDBOX_BACKENDS_MEANING = SANDBOX_BACKEND_NAMES.map((name) =>
-  SANDBOX_BACKENDS[name].isolates ? name : `${name} (isolates nothing; tests only)`,
-).join(' | ')
+/** The problem of a configuration that names a backend of tests outside of one. */
+export function testBackendProblem(name: SandboxBackendName, isTest: boolean): string | undefined {
+  if (SANDBOX_BACKENDS[name].isolates || isTest) return undefined
+  return `SANDLOT_SANDBOX=${name} isolates nothing, and starts only in tests, with SANDLOT_TEST_LOCAL_PROCESS=true. Unset SANDLOT_SANDBOX.`
+}
