@@ -116,8 +116,7 @@ function usageEffects(event: SessionEvent, { model }: EffectsContext): Effects {
   // Without counts it only reports the size of the context.
   if (usage === undefined) return {}
   const { input = 0, output = 0, cached = 0, reasoning = 0 } = usage
-  const tokens = { input, output, cached, reasoning, ...(cost === undefined ? {} : { cost }) }
-  return { usage: { promptId, model: answeredBy, ...tokens, at } }
+  return { usage: { promptId, model: answeredBy, input, output, cached, reasoning, cost, at } }
 }
 
 function outcomeEffects(event: OutcomeEvent, { toolOf }: EffectsContext): Effects {
