@@ -57,7 +57,7 @@ export function ownDataRoutes(parts: Parts): Hono<AppEnv> {
     .post('/account/delete', requireCaller(parts), (c) => deleteAccount(parts, c))
 }
 
-/** Removes the caller's account. Throws `bad_request`, `forbidden` for a wrong address or password. */
+/** Removes the caller's account. Throws `forbidden` (password), `bad_request` (address). */
 async function deleteAccount({ accounts, limits, log, removals }: Parts, c: Ctx): Promise<Response> {
   const caller = requireSignIn(c)
   const { id, email } = caller.account
