@@ -1,20 +1,19 @@
-/** Where settings are documented: all places are written from one list, and a test fails where one is out of date. */
+/** Every place that documents settings is generated from one list; a test fails if one is out of date. */
 import { CONFIG_NAMES } from '@sandlot/shared/config/names'
 
-/** Settings with conventional names, which are not ours to list in `CONFIG_NAMES`. */
+/** Settings with conventional names, which `CONFIG_NAMES` does not list. */
 const CONVENTIONAL: Record<string, string> = {
   OPENAI_MODEL: 'name of the model; without it the demo model answers',
   OPENAI_API_KEY: 'its key; may be empty for a local server',
   OPENAI_BASE_URL: 'any OpenAI-compatible endpoint (default: OpenAI’s)',
   HOST: 'address to listen on (default 127.0.0.1)',
   PORT: 'port to listen on (default 8002)',
-  DATABASE_URL:
-    'PostgreSQL that keeps chats and accounts in place of files in SANDLOT_DATA (docs/postgresql.md)',
+  DATABASE_URL: 'PostgreSQL for chats and accounts, instead of files in SANDLOT_DATA (docs/postgresql.md)',
   LOG_LEVEL: 'trace | debug | info | warn | error (default info)',
   DOCKER_HOST:
-    'the engine that runs the sandboxes (default: the local one, installed and started where there is none)',
+    'the engine that runs the sandboxes (default: the local one, installed and started if missing)',
   OTEL_EXPORTER_OTLP_ENDPOINT:
-    'where spans are sent by OTLP over HTTP, like http://127.0.0.1:4318 (default: none are made; docs/watching.md)',
+    'where to send spans by OTLP over HTTP, like http://127.0.0.1:4318 (default: none; docs/watching.md)',
   OTEL_EXPORTER_OTLP_HEADERS: 'headers for it: authorization=Bearer%20…',
   OTEL_SERVICE_NAME: 'name of this Sandlot in spans (default sandlot)',
 }
@@ -45,26 +44,20 @@ function settings(): [string, string][] {
   ]
 }
 
-function tableOf(rows: readonly [string, string][]): string {
-  return [
-    '| name | meaning |',
-    '| --- | --- |',
-    ...rows.map(([name, meaning]) => `| \`${name}\` | ${meaning.replaceAll('|', '·')} |`),
-  ].join('\n')
+const TABLE_START = '<!-- settings: written by test/write-docs.ts -->'
+const TABLE_END = '<!-- /settings -->'
+
+function listOf(rows: readonly [string, string][]): string {
+  return rows.map(([name, meaning]) => `- \`${name}\`: ${meaning}`).join('\n')
 }
 
-/** `README.md` with its table written again. */
+/** `README.md` with its list of settings rewritten. */
 export function withSettingsTable(readme: string): string {
-  return withTable(readme, 'settings', tableOf(settings().filter(([name]) => COMMON.has(name))))
-}
-
-/** A document with the table between its markers written again. */
-export function withTable(text: string, name: string, table: string): string {
-  const opening = `<!-- ${name}: written by test/write-docs.ts -->`
-  const start = text.indexOf(opening)
-  const end = text.indexOf(`<!-- /${name} -->`)
-  if (start < 0 || end < start) throw new Error(`The markers of the table of ${name} are missing: ${opening}`)
-  return `${text.slice(0, start)}${opening}\n${table}\n${text.slice(end)}`
+  const start = readme.indexOf(TABLE_START)
+  const end = readme.indexOf(TABLE_END)
+  if (start < 0 || end < start) throw new Error(`README.md needs the markers ${TABLE_START} and ${TABLE_END}`)
+  const list = listOf(settings().filter(([name]) => COMMON.has(name)))
+  return `${readme.slice(0, start)}${TABLE_START}\n${list}\n${readme.slice(end)}`
 }
 
 const OPENING = `# Settings
@@ -72,43 +65,45 @@ const OPENING = `# Settings
 <!-- Written by test/write-docs.ts. -->
 
 Environment variables, or lines of a file \`.env\` in the folder of Sandlot (with compose \`docker/.env\`). All are optional.
-\`NAME_FILE=/path\` reads a value from a file. An unknown \`SANDLOT_\` name stops the start, with a suggestion.
+\`NAME_FILE=/path\` reads a value from a file. An unknown \`SANDLOT_\` name stops the start, with a suggestion. A limit of 0 is no limit; days and months
+are UTC.
 `
 
 const CLOSING = `
 ## The configuration file
 
-Structured settings are JSON: \`sandlot.json\` in the data folder, or the file that \`SANDLOT_CONFIG\` names. It is read at start,
-which fails with the place of every mistake in it. Variables apply to everything; the file sets what differs for single tools, models
-and people, and **wins** there (only \`SANDLOT_TOOLS_ENABLED=false\` overrides its section \`tools\`). Every section is optional:
+Structured settings are JSON: \`sandlot.json\` in the data folder, or the file that \`SANDLOT_CONFIG\` names. Errors in it stop the start and are
+listed with their position. Variables apply to everything; the file sets exceptions for single tools, models and people, and **wins** there (only
+\`SANDLOT_TOOLS_ENABLED=false\` overrides its section \`tools\`). Every section is optional:
 
 | section | sets |
 | --- | --- |
 | [\`models\`](limits.md#models-and-prices) | details of the main model, models that a chat may choose, and fallbacks |
 | [\`prices\`](limits.md#models-and-prices) | the price of a model |
-| [\`limits\`](people.md#from-the-configuration-file) | budgets of single people, taken over once |
-| [\`rules\`](approvals.md#rules) | what is denied, asked about or allowed for everyone, and how long people’s answers are kept |
+| [\`limits\`](people.md#from-the-configuration-file) | limits of single people, imported once |
+| [\`rules\`](approvals.md#rules) | what is denied, asked about or allowed for everyone, and how long answers may be remembered |
 | [\`tools\`](tools.md) | single tools: enabled, time limits, rates |
-| [\`users\`, \`teams\`](people.md#from-the-configuration-file) | tools, highest mode and network of single people and teams, taken over once |
-| [\`instructions\`](chat.md#instructions) | instructions to the agent from the operator and the team |
+| [\`users\`, \`teams\`](people.md#from-the-configuration-file) | tools, highest mode and network of single people and teams, imported once |
+| [\`instructions\`](chat.md#instructions) | instructions from the operator and the team |
 | [\`mcpServers\`](mcp.md) | servers that add tools |
 
-With compose the file is \`docker/config/sandlot.json\`. Beside it \`docker/config/agent.env\` may hold more \`NAME=value\` lines for the
-agent alone, such as keys that \`sandlot.json\` refers to; \`docker/.env\` wins. Both must be readable for user 10001. After a change:
+With compose the file is \`docker/config/sandlot.json\`. \`docker/config/agent.env\` may hold more \`NAME=value\` lines for the agent alone, such as
+keys that \`sandlot.json\` refers to; \`docker/.env\` wins. Both must be readable for user 10001. After a change:
 \`docker compose -f docker/compose.yaml restart ai-agent\`.
 `
 
 /** `docs/settings.md`: every setting, and the sections of the configuration file. */
 export function settingsReference(): string {
-  return `${OPENING}\n${tableOf(settings())}\n${CLOSING}`
+  return `${OPENING}\n${listOf(settings())}\n${CLOSING}`
 }
 
 /** `.env.example`: every setting, none of them set. */
 export function envExample(): string {
   const lines = settings().map(([name, meaning]) => `# ${meaning}\n#${name}=\n`)
   return [
-    '# Copy to .env and take the # away where you want something else. Everything works with nothing set.\n',
-    '# NAME_FILE=/path instead of NAME=value reads the value from a file. Written by test/write-docs.ts.\n\n',
+    '# Copy to .env and uncomment what you want to change. Everything works with nothing set.\n',
+    '# NAME_FILE=/path instead of NAME=value reads the value from a file. A limit of 0 is no limit; days and months are UTC.\n',
+    '# Written by test/write-docs.ts.\n\n',
     lines.join('\n'),
   ].join('')
 }

@@ -1,4 +1,4 @@
-/** docs/tools.md: the reference of the built-in tools, written from the tools themselves. */
+/** docs/tools.md: the reference of the built-in tools, generated from their definitions. */
 import { builtinTools } from '../packages/ai-agent/src/tools/builtin/index.ts'
 import { dataSchema, toolParameters } from '../packages/ai-agent/src/tools/tool-schema.ts'
 import type { Tool } from '../packages/ai-agent/src/tools/tool.ts'
@@ -7,12 +7,12 @@ const OPENING = `# The built-in tools
 
 <!-- Written by test/write-docs.ts from packages/ai-agent/src/tools/builtin. -->
 
-What the agent can do in a person’s sandbox. \`./sandlot tools\` lists these and those of MCP servers, and which are offered
-here; [add-a-tool.md](add-a-tool.md) says how to add one. Reads run together without approval; what changes something runs alone, in
-order, and is judged by [the rules](approvals.md). *Without approval* means: it can only change what was allowed before. A call that reads or
-changes one file has 5 seconds, a search through the workspace 30.
+The agent’s tools in a person’s sandbox. \`./sandlot tools\` lists these and those of MCP servers, and which are offered here. To write one, see
+[adding a tool](add-a-tool.md). Reads run together without approval; changes run one at a time, in order, judged by [the rules](approvals.md). *Without
+approval* means: it can only change what was already allowed.
 
-All are on by default. \`SANDLOT_TOOLS_ENABLED\`, \`SANDLOT_BUILTIN_TOOLS\` and [the configuration file](settings.md#the-configuration-file) restrict them:
+All are on by default. \`SANDLOT_TOOLS_ENABLED\`, \`SANDLOT_BUILTIN_TOOLS\` and [the configuration file](settings.md#the-configuration-file) restrict them; settings of a
+[person or a team](people.md) override these:
 
     {
       "tools": {
@@ -22,8 +22,7 @@ All are on by default. \`SANDLOT_TOOLS_ENABLED\`, \`SANDLOT_BUILTIN_TOOLS\` and 
       }
     }
 
-Settings of a [person or a team](people.md) override these. A time limit is 1 to 300 seconds; at its end the tool is cancelled, and two seconds
-later the call ends whatever the tool does.
+A time limit is 1 to 300 seconds; then the tool is cancelled, and two seconds later the call ends whatever the tool does.
 `
 
 /** The whole page. */
@@ -46,8 +45,8 @@ function sectionOf(tool: Tool): string {
     required?: string[]
   }
   const rows = Object.entries(properties).map(([name, schema]) => {
-    const what = textOf(schema['description']).replaceAll('|', '\\|')
-    return `| \`${name}\`${required.includes(name) ? '' : ' (optional)'} | ${typeOf(schema)} | ${what} |`
+    const optional = required.includes(name) ? '' : ', optional'
+    return `- \`${name}\` (${typeOf(schema)}${optional}): ${textOf(schema['description'])}`
   })
   return [
     `## ${tool.name}`,
@@ -56,14 +55,12 @@ function sectionOf(tool: Tool): string {
     '',
     `${capitalised(facts.join(', '))}.${dataOf(tool)}`,
     '',
-    '| argument | type | meaning |',
-    '| --- | --- | --- |',
     ...rows,
     '',
   ].join('\n')
 }
 
-/** What a completed call has for the screen, by its names; one with `?` may be absent. */
+/** Names of the data that a completed call has for the screen; `?` marks optional ones. */
 function dataOf({ output }: Tool): string {
   if (output === undefined) return ''
   const shape = namesOf(dataSchema(output))

@@ -148,7 +148,7 @@ export const ROWS: readonly Row[] = [
     },
   },
   {
-    victim: 'PostgreSQL, failed over to before a change of hands',
+    victim: 'PostgreSQL, failed over to before a change of owner',
     loses: true,
     mayEnd: true,
     async inject(world, { owner, person }) {
@@ -182,7 +182,7 @@ export const ROWS: readonly Row[] = [
     },
   },
   {
-    victim: 'the way of an agent to the database, cut',
+    victim: 'an agent’s connection to the database, cut',
     alone: true,
     mayEnd: true,
     async inject(world, { owner }) {
@@ -204,7 +204,7 @@ export const ROWS: readonly Row[] = [
     },
   },
   {
-    victim: 'an agent that stands still, and goes on as if it owned',
+    victim: 'an agent that freezes, then resumes as owner',
     async inject(world, { owner }) {
       const agent = agentOf(world, owner)
       agent.signal('SIGSTOP')
@@ -236,7 +236,7 @@ export const ROWS: readonly Row[] = [
     },
   },
   {
-    victim: 'an agent, where clocks are 10 minutes before and behind the database’s',
+    victim: 'an agent, with clocks 10 minutes ahead of and behind the database’s',
     missing: existsSync(FAKETIME) ? undefined : 'clocks are moved by libfaketime (apt install faketime)',
     prepare: (world) =>
       restartAgents(world, (number) => ({ ...CLOCK, FAKETIME: number === 0 ? '+10m' : '-10m' })),
