@@ -1,4 +1,4 @@
-/** docs/api.md, tried out: its curl examples in their order, and the shapes of its table, against a service and an agent. */
+/** docs/api.md, tried out: its curl examples in their order, and the shapes of its routes, against a service and an agent. */
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { chatResponse, newApiKey } from '@sandlot/shared/account/api'
@@ -104,13 +104,13 @@ test('the examples do what the page says', async () => {
   expect(problems(JSON.parse(late.body), shapeOf('{code, message, requestId}'))).toEqual([])
 })
 
-test('a GET answers what the table says', async () => {
-  const rows = [...PAGE.matchAll(/^\| `GET ([^`?]+)[^|]*\| [^|]+ \| (?:`Me`: )?`?([^|]*?)\|$/gm)]
+test('a GET answers what the list says', async () => {
+  const rows = [...PAGE.matchAll(/^- `GET ([^`?]+)[^`]*`[^(]*\([^)]*\): (?:`Me`: )?`?(.*)$/gm)]
     .map((row) => ({
       path: (row[1] ?? '').replace(':id', 'nightly'),
       shape: /^\{[^`]*\}/.exec(row[2] ?? '')?.[0],
     }))
-    // Files need a sandbox, and the table of approvals has been tried with one that waits.
+    // Files need a sandbox, and the list of approvals has been tried with one that waits.
     .filter(({ path, shape }) => shape !== undefined && !path.startsWith('/api/files'))
   expect(rows.length).toBeGreaterThanOrEqual(12)
   const wrong = await Promise.all(
