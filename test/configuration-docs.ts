@@ -76,16 +76,14 @@ Structured settings are JSON: \`sandlot.json\` in the data folder, or the file t
 listed with their position. Variables apply to everything; the file sets exceptions for single tools, models and people, and **wins** there (only
 \`SANDLOT_TOOLS_ENABLED=false\` overrides its section \`tools\`). Every section is optional:
 
-| section | sets |
-| --- | --- |
-| [\`models\`](limits.md#models-and-prices) | details of the main model, models that a chat may choose, and fallbacks |
-| [\`prices\`](limits.md#models-and-prices) | the price of a model |
-| [\`limits\`](people.md#from-the-configuration-file) | limits of single people, imported once |
-| [\`rules\`](approvals.md#rules) | what is denied, asked about or allowed for everyone, and how long answers may be remembered |
-| [\`tools\`](tools.md) | single tools: enabled, time limits, rates |
-| [\`users\`, \`teams\`](people.md#from-the-configuration-file) | tools, highest mode and network of single people and teams, imported once |
-| [\`instructions\`](chat.md#instructions) | instructions from the operator and the team |
-| [\`mcpServers\`](mcp.md) | servers that add tools |
+- [\`models\`](limits.md#models-and-prices): details of the main model, models that a chat may choose, and fallbacks
+- [\`prices\`](limits.md#models-and-prices): the price of a model
+- [\`limits\`](people.md#from-the-configuration-file): limits of single people, imported once
+- [\`rules\`](approvals.md#rules): what is denied, asked about or allowed for everyone, and how long answers may be remembered
+- [\`tools\`](tools.md): single tools: enabled, time limits, rates
+- [\`users\`, \`teams\`](people.md#from-the-configuration-file): tools, highest mode and network of single people and teams, imported once
+- [\`instructions\`](chat.md#instructions): instructions from the operator and the team
+- [\`mcpServers\`](mcp.md): servers that add tools
 
 With compose the file is \`docker/config/sandlot.json\`. \`docker/config/agent.env\` may hold more \`NAME=value\` lines for the agent alone, such as
 keys that \`sandlot.json\` refers to; \`docker/.env\` wins. Both must be readable for user 10001. After a change:

@@ -37,7 +37,7 @@ function sectionOf(tool: Tool): string {
       : `may change something${tool.runs?.needsApproval === false ? ', without approval' : ''}`,
     `kind \`${tool.kind}\``,
     tool.runs?.timeoutMs === undefined
-      ? 'time limit as configured, or as the call says'
+      ? 'time limit as configured or requested'
       : `time limit ${tool.runs.timeoutMs / 1000} s`,
   ]
   const { properties = {}, required = [] } = toolParameters(tool.input) as {
@@ -64,7 +64,7 @@ function sectionOf(tool: Tool): string {
 function dataOf({ output }: Tool): string {
   if (output === undefined) return ''
   const shape = namesOf(dataSchema(output))
-  return ` Its \`data\`${output.isOptional() ? ', where it has any' : ''}: \`${shape}\`.`
+  return ` Data${output.isOptional() ? ', if any' : ''}: \`${shape}\`.`
 }
 
 function namesOf(schema: JsonSchema): string {
