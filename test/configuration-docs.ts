@@ -44,20 +44,23 @@ function settings(): [string, string][] {
   ]
 }
 
-const TABLE_START = '<!-- settings: written by test/write-docs.ts -->'
-const TABLE_END = '<!-- /settings -->'
-
-function listOf(rows: readonly [string, string][]): string {
+/** Names with their meanings, as a list. */
+export function listOf(rows: readonly (readonly [string, string])[]): string {
   return rows.map(([name, meaning]) => `- \`${name}\`: ${meaning}`).join('\n')
 }
 
 /** `README.md` with its list of settings rewritten. */
-export function withSettingsTable(readme: string): string {
-  const start = readme.indexOf(TABLE_START)
-  const end = readme.indexOf(TABLE_END)
-  if (start < 0 || end < start) throw new Error(`README.md needs the markers ${TABLE_START} and ${TABLE_END}`)
-  const list = listOf(settings().filter(([name]) => COMMON.has(name)))
-  return `${readme.slice(0, start)}${TABLE_START}\n${list}\n${readme.slice(end)}`
+export function withSettings(readme: string): string {
+  return withList(readme, 'settings', listOf(settings().filter(([name]) => COMMON.has(name))))
+}
+
+/** A document with the list between its markers rewritten. */
+export function withList(text: string, name: string, list: string): string {
+  const opening = `<!-- ${name}: written by test/write-docs.ts -->`
+  const start = text.indexOf(opening)
+  const end = text.indexOf(`<!-- /${name} -->`)
+  if (start < 0 || end < start) throw new Error(`The markers of the list of ${name} are missing: ${opening}`)
+  return `${text.slice(0, start)}${opening}\n${list}\n${text.slice(end)}`
 }
 
 const OPENING = `# Settings

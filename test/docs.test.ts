@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
 import { expect, test } from 'vitest'
-import { envExample, settingsReference, withSettingsTable } from './configuration-docs.ts'
-import { alertRules, grafanaDashboard, withMetricsTable } from './observability-docs.ts'
+import { envExample, settingsReference, withSettings } from './configuration-docs.ts'
+import { alertRules, grafanaDashboard, withMetrics } from './observability-docs.ts'
 import { read, repositoryFiles, ROOT } from './source-files.ts'
 import { toolReference } from './tool-docs.ts'
 
@@ -10,7 +10,7 @@ const HOW = 'Run: node --conditions=sandlot-source test/write-docs.ts'
 
 test('docs/settings.md and .env.example list every setting, the README the common ones', () => {
   const readme = read('README.md').text
-  expect(withSettingsTable(readme), HOW).toBe(readme)
+  expect(withSettings(readme), HOW).toBe(readme)
   expect(read('docs/settings.md').text, HOW).toBe(settingsReference())
   expect(read('.env.example').text, HOW).toBe(envExample())
 })
@@ -21,7 +21,7 @@ test('the reference of the tools is that of the tools', () => {
 
 test('the dashboard, the alert rules and the table of metrics are those of the metrics', () => {
   const watching = read('docs/watching.md').text
-  expect(withMetricsTable(watching), HOW).toBe(watching)
+  expect(withMetrics(watching), HOW).toBe(watching)
   expect(read('docker/observability/grafana-dashboard.json').text, HOW).toBe(grafanaDashboard())
   expect(read('docker/observability/alert-rules.yaml').text, HOW).toBe(alertRules())
 })

@@ -1,7 +1,7 @@
-/** The dashboard for Grafana, the alert rules and the table of docs/watching.md, from the table of metrics. */
+/** The dashboard for Grafana, the alert rules and the list of docs/watching.md, from the table of metrics. */
 import { METRICS } from '@sandlot/shared/node/metrics'
 import { stringify } from 'yaml'
-import { withTable } from './configuration-docs.ts'
+import { listOf, withList } from './configuration-docs.ts'
 
 type Row = (typeof METRICS)[keyof typeof METRICS]
 type Panel = Extract<Row, { panels: unknown }>['panels'][number]
@@ -139,12 +139,12 @@ export function alertRules(): string {
   ].join('')
 }
 
-/** `docs/watching.md` with its table of our own metrics written again. */
-export function withMetricsTable(text: string): string {
+/** `docs/watching.md` with its list of our own metrics rewritten. */
+export function withMetrics(text: string): string {
   const own = Object.entries(METRICS).filter(([name]) => name.startsWith('sandlot_'))
-  const rows = own.map(([name, { labels, meaning }]) => {
-    const series = `${name}${labels.length === 0 ? '' : `{${labels.join(',')}}`}`
-    return `| \`${series}\` | ${meaning} |`
-  })
-  return withTable(text, 'metrics', ['| name | is |', '| --- | --- |', ...rows].join('\n'))
+  const rows = own.map(([name, { labels, meaning }]): [string, string] => [
+    `${name}${labels.length === 0 ? '' : `{${labels.join(',')}}`}`,
+    meaning,
+  ])
+  return withList(text, 'metrics', listOf(rows))
 }

@@ -1,8 +1,8 @@
 /** Write the generated files: `node --conditions=sandlot-source test/write-docs.ts` after a change of settings, tools or metrics. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { envExample, settingsReference, withSettingsTable } from './configuration-docs.ts'
-import { alertRules, grafanaDashboard, withMetricsTable } from './observability-docs.ts'
+import { envExample, settingsReference, withSettings } from './configuration-docs.ts'
+import { alertRules, grafanaDashboard, withMetrics } from './observability-docs.ts'
 import { ROOT } from './source-files.ts'
 import { toolReference } from './tool-docs.ts'
 
@@ -10,8 +10,8 @@ function rewrite(path: string, write: (text: string) => string): void {
   writeFileSync(join(ROOT, path), write(readFileSync(join(ROOT, path), 'utf8')))
 }
 
-rewrite('README.md', withSettingsTable)
-rewrite('docs/watching.md', withMetricsTable)
+rewrite('README.md', withSettings)
+rewrite('docs/watching.md', withMetrics)
 writeFileSync(join(ROOT, 'docs/settings.md'), settingsReference())
 writeFileSync(join(ROOT, '.env.example'), envExample())
 writeFileSync(join(ROOT, 'docs/tools.md'), toolReference())
