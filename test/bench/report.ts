@@ -1,4 +1,4 @@
-/** Results of goals as a table and as Markdown. */
+/** Results of goals as text, and as a chapter of docs/benchmarks.md. */
 import { cpus, loadavg, release } from 'node:os'
 
 import { p50, p99, type Series } from './measure.ts'
@@ -90,38 +90,26 @@ export function machineLine({ cores, cpu, kernel, versions }: Machine): string {
   return `${cores} cores (${cpu}), kernel ${kernel}, ${versions.join(', ')}`
 }
 
+/** One result as the terminal and the page show it. A single sample has no p99. */
 export function asText({ goal, title, unit, series, verdicts, load }: Reported): string {
-  const lines = [`${goal}  ${title}  (load ${load.toFixed(1)})`]
+  const lines = [`${goal}  ${title} (${unit}; load ${load.toFixed(1)})`]
+  const width = Math.max(34, ...series.map(({ name }) => name.length))
   for (const one of series) {
     const failures = one.failures === 0 ? '' : `  ${one.failures} failed: ${one.error ?? ''}`
-    lines.push(
-      `    ${one.name.padEnd(34)}${short(p50(one)).padStart(9)}${short(p99(one)).padStart(9)} ${unit}${`n=${one.values.length}`.padStart(8)}${failures}`,
-    )
+    const n = one.values.length
+    const spread = n > 1 ? `${short(p99(one)).padStart(9)}${`n=${n}`.padStart(9)}` : ''
+    lines.push(`    ${one.name.padEnd(width)}${short(p50(one)).padStart(9)}${spread}${failures}`)
   }
-  for (const { text, figure, reached } of verdicts)
+  for (const { text, figure, reached, obstacle } of verdicts) {
     lines.push(`    ${reached ? '✓' : '✗'} ${text}: ${figure}`)
+    if (!reached && obstacle !== undefined) lines.push(`      ${obstacle}`)
+  }
   return lines.join('\n')
 }
 
-/** One table for each result, and its verdicts. */
+/** All results in one block. */
 export function asMarkdown(results: readonly Reported[]): string[] {
-  const lines: string[] = []
-  for (const { goal, title, unit, series, verdicts, load } of results) {
-    const head = `| **${goal}** ${title}, ${unit}, load ${load.toFixed(1)} | p50 | p99 | n |`
-    lines.push('', head, '|---|---:|---:|---:|')
-    for (const one of series) {
-      const failures = one.failures === 0 ? '' : ` (${one.failures} failed)`
-      lines.push(
-        `| ${one.name} | ${short(p50(one))} | ${short(p99(one))} | ${one.values.length}${failures} |`,
-      )
-    }
-    if (verdicts.length > 0) lines.push('')
-    for (const { text, figure, reached, obstacle } of verdicts) {
-      lines.push(`- ${reached ? '✓' : '✗'} ${text}: **${figure}**`)
-      if (!reached && obstacle !== undefined) lines.push(`  ${obstacle}`)
-    }
-  }
-  return lines
+  return ['', '```text', results.map(asText).join('\n\n'), '```']
 }
 
 /** The page with this chapter in place of the one under the same heading, or after all others. */

@@ -24,8 +24,8 @@ await runBench({
   many: 'prompts',
   chapter: '# The agent',
   intro: [
-    'All ways ask a process that plays the same streams; Sandlot',
-    'stores every event in SQLite before it goes on, checks, schedules and measures each call, the others do not. The bare loop is the floor.',
+    'All candidates call a process that plays the same streams. Sandlot',
+    'stores every event in SQLite first and checks, schedules and measures each call; the others do not. The bare loop is the floor.',
   ],
   open: async (args, stack) => ({ context: await openContext(args, stack) }),
 })

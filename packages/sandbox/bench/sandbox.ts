@@ -32,8 +32,8 @@ await runBench({
   many: 'sandboxes',
   chapter: '# Benchmarks',
   intro: [
-    'Every row was measured in one run, the ways in turns, on one',
-    'machine, so the ratios carry further than the milliseconds. Goals are numbered; ✓ and ✗ say whether this run reached them.',
+    'All rows of a chapter come from one run on one machine, with the',
+    'candidates measured in turn: compare ratios, not milliseconds. Figures are p50 and, of several samples, p99. ✓ and ✗ say whether a goal was met.',
   ],
   async open(args, stack) {
     const context = await openContext(args, stack)

@@ -37,8 +37,8 @@ await runBench<PostgresContext>({
   messages: 1_000_000,
   chapter: '# PostgreSQL beside files',
   intro: [
-    'The ways in turns, in one run: files of SQLite, and',
-    'PostgreSQL as Debian sets it up, on the same disk and the same cores, reached by a socket.',
+    'SQLite files and Debian’s default PostgreSQL, reached by a',
+    'socket, measured in turn on the same disk and cores.',
   ],
   async open(args, stack) {
     const postgres = await startPostgres(programs, { durable: true })

@@ -29,9 +29,9 @@ await runBench({
   many: 'streams',
   chapter: '# The service',
   intro: [
-    'A process plays the provider’s bytes, each token with the time at',
-    'which it was written; the readers are WebSockets on loopback. Sandlot is its two processes, which check, store and fold; the bare',
-    'relay passes text on and keeps nothing. What an event loop was held comes from `/metrics`, and may be 10 ms more.',
+    'A process plays the provider’s bytes, each token with its time of',
+    'writing; the readers are WebSockets on loopback. Sandlot is two processes that check, store and fold; the bare relay only forwards text.',
+    'Event loop delays come from `/metrics` and may be 10 ms too high.',
   ],
   open: async (args, stack) => ({ context: await openContext(args, stack) }),
 })

@@ -19,9 +19,9 @@ await runBench({
   samples: 5,
   chapter: '# The page',
   intro: [
-    'Headless Chromium, production builds. Both pages get the same',
-    'events over a WebSocket, fold them once a frame with the same function and draw Markdown with the same library; that of',
-    'assistant-ui is a thread of its own parts without a style.',
+    'Headless Chromium, production builds. Both pages receive the same events',
+    'over a WebSocket, fold them once a frame with the same function and render Markdown with the same library; the assistant-ui page is a',
+    'thread of its own components without a style.',
   ],
   open: async (args, stack) => ({ context: await openContext(args, stack) }),
 })

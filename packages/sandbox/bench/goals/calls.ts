@@ -65,15 +65,14 @@ export async function oneCall({ sandboxes, samples, docker, own }: BenchContext)
         atMost('G1 p50 ≤ 1/30 of dockerode exec', p50(mine), p50(dockerode), 1 / 30),
         {
           ...atMost('G1 by bash, which the shell tool runs', p50(mineByBash), p50(dockerodeByBash), 1 / 30),
-          obstacle:
-            'bash takes as long to begin in both ways, and is a fifth of ours: the share of what is left is the row above.',
+          obstacle: 'bash takes equally long to start in both, which is a fifth of ours.',
         },
         atMost('G2 p50 ≤ 1/25 of docker exec', p50(mine), p50(cli), 1 / 25),
         atMost('G3 p50 ≤ 0.8 of a spawn on the host', p50(mine), p50(host), 0.8),
         {
           ...below('G4 p50 ≤ 3 ms', p50(mine), 3, 'ms'),
           obstacle:
-            'Milliseconds are the machine’s: the way “spawn on the host” shows what it takes to begin the same shell without any sandbox.',
+            'Milliseconds depend on the machine: “spawn on the host” is the same shell without a sandbox.',
         },
         below('G4 p99 ≤ 10 ms', p99(mine), 10, 'ms'),
       ],

@@ -59,7 +59,7 @@ export async function firstCommand({ deployment }: BenchContext): Promise<Result
         {
           ...atMost('≤ 1/30 of docker run', p50(ours), p50(theirs), 1 / 30),
           obstacle:
-            'The engine’s name says whose a container is, should the ledger be lost: it has it before the first command runs. That rename is the engine’s own time.',
+            'The container is renamed before the first command, so that its owner can be found without the ledger. The rename is the engine’s own time.',
         },
         below('p50 ≤ 15 ms', p50(ours), 15, 'ms'),
       ],

@@ -75,7 +75,7 @@ export async function idleMemory({ deployment, many }: BenchContext): Promise<Re
         {
           ...atMost('≤ 1/3 of a node agent', perSandbox, agent, 1 / 3),
           obstacle:
-            'Most of a sandbox is the engine’s shim and the kernel’s part, which the container with nothing but sleep in it has too.',
+            'Most of it is the engine’s shim and the kernel, as the container that only sleeps shows.',
         },
       ],
     },

@@ -100,8 +100,7 @@ export async function gigabyte({ sandboxes, docker }: BenchContext): Promise<Res
         atLeast('G6 ≥ 0.85 of docker exec read raw', p50(ours), p50(raw), 0.85),
         {
           ...atLeast('G7 ≥ 1.5 times demuxStream', p50(ours), p50(demux), 1.5),
-          obstacle:
-            'demuxStream is given the bytes that docker exec sends, and takes them at so much of their pace: the engine is the limit of both.',
+          obstacle: 'demuxStream reads the bytes that docker exec sends: the engine limits both.',
         },
       ],
     },

@@ -57,7 +57,7 @@ export async function keystrokes({ sandboxes, docker, samples }: BenchContext): 
         {
           ...atMost('p99 ≤ that of docker exec -it', p99(mine), p99(other), 1),
           obstacle:
-            'A key goes through one process more, sbxd, on its way in and on its way back: the p50 shows what that takes, the p99 how long it may wait for a processor.',
+            'A key passes one more process, sbxd, in both directions: the p50 shows its cost, the p99 how long it may wait for a processor.',
         },
       ],
     },
