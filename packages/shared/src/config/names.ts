@@ -48,7 +48,7 @@ export const CONFIG_NAMES: Record<string, string> = {
   SANDLOT_OUTPUT_LIMIT: 'stored bytes of one call’s output (default 268435456)',
   SANDLOT_STORE_MB: 'what one person’s chats may store: messages, outputs, images (default 4096)',
   SANDLOT_APPROVAL_TTL: 'seconds after which an unanswered approval is denied (default 86400)',
-  SANDLOT_SANDBOX: 'what sandboxes run on: docker, the default and the only choice',
+  SANDLOT_SANDBOX: 'backend of the sandboxes: docker, the default and only choice',
   SANDLOT_SANDBOX_IMAGE:
     'your own image for sandboxes (default: sandlot/sandbox-full; until it is built, sandlot/sandbox)',
   SANDLOT_SANDBOX_MEMORY_MB: 'memory of one sandbox (default 2048)',
