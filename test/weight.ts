@@ -2,8 +2,8 @@
 import { execFileSync } from 'node:child_process'
 import { join } from 'node:path'
 import type { FolderTable } from './arrows.ts'
+import { commentsOf, FIRST_WORD } from './comments.ts'
 import { cyclesOf, importGraph, sbxdGraph } from './file-cycles.ts'
-import { withoutComments } from './import-rules.ts'
 import { ROOT, type SourceFile } from './source-files.ts'
 
 const WHAT_TO_DO =
@@ -32,8 +32,10 @@ export function weigh(
 ): Weight {
   const sources = files.filter(({ path }) => SOURCE.test(path))
   const typescript = files.filter(({ path }) => PACKAGE.test(path) && /\.tsx?$/.test(path))
-  const comments = sources.flatMap(commentsOf)
-  const first = sources.filter(({ text }) => /^\s*\/[/*]/.test(text)).map((file) => commentsOf(file)[0] ?? [])
+  const comments = sources.flatMap(commentsOf).map((comment) => comment.lines)
+  const first = sources
+    .filter(({ text }) => /^\s*\/[/*]/.test(text))
+    .flatMap((file) => commentsOf(file)[0]?.lines[0] ?? [])
   const lines = comments.flat().length
   const dialect = comments.flatMap(dialectLines).length
   const allowed = tables.flatMap((table) => Object.values(table.allowed))
@@ -49,7 +51,7 @@ export function weigh(
       'TypeScript of tests and bench, lines': linesOf(typescript.filter(({ path }) => TEST.test(path))),
       'functions over 60 lines': longFunctions,
       'comment lines in dialect, %': lines === 0 ? 0 : Math.round((dialect / lines) * 1000) / 10,
-      'headers that begin with What, Who, How …': first.filter(([line = '']) => FIRST_WORD.test(line)).length,
+      'headers that begin with What, Who, How …': first.filter((line) => FIRST_WORD.test(line)).length,
       settings: countIn(files, 'packages/shared/src/config/names.ts', /^ {2}[A-Z][A-Z_]+:/gm),
       routes: countIn(files, 'test/key-scopes.test.ts', /^ {2}'(?:GET|POST|PUT|PATCH|DELETE|ALL) \/[^']*'/gm),
       tables: new Set(
@@ -89,24 +91,9 @@ function countIn(files: readonly SourceFile[], path: string, pattern: RegExp): n
   return count
 }
 
-const FIRST_WORD = /^(?:What|Who|Whose|Whom|Whoever|How|Where|Whether|Of|Behind|Beside|As)\b/
 /** Words of this code that no reader of another one would search for. */
 const DIALECT =
   /\b(?:hears?|told|tells?|goes on|anew|besides|of late|meanwhile|thereby|once more|fellows?|unkept)\b/i
-
-/** Comments as their lines of text: those of a block, or on lines of their own one below the other. */
-function commentsOf({ text }: SourceFile): string[][] {
-  const code = withoutComments(text).split('\n')
-  const found: string[][] = [[]]
-  for (const [at, line] of text.split('\n').entries()) {
-    const before = (code[at] ?? '').trimEnd()
-    const comment = line.slice(before.length)
-    const words = comment.replace(/^\s*(?:\/\/|\/\*+|\*\/?)\s*/, '').replace(/\s*\*\/\s*$/, '')
-    if (before !== '' || comment.trim() === '' || /^\s*\/\*/.test(comment)) found.push([])
-    if (words.trim() !== '') found.at(-1)?.push(words)
-  }
-  return found.filter((lines) => lines.length > 0)
-}
 
 function dialectLines(comment: readonly string[]): string[] {
   return comment.filter((line, at) => (at === 0 && FIRST_WORD.test(line)) || DIALECT.test(line))
