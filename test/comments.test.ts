@@ -10,7 +10,6 @@ const REMAINING: Record<string, number> = {
   'mcp/mcp-kit': 15,
   'packages/ai-agent': 932,
   'packages/backup': 44,
-  'packages/cli': 79,
   'packages/engine-gate': 24,
   'packages/sandbox': 321,
   'packages/service': 256,

@@ -13,7 +13,7 @@ import {
 } from '../../packages/sandbox/test/support/docker-fixture.ts'
 
 const root = new URL('../..', import.meta.url).pathname
-const QUESTION = 'Remove every sandbox of this Sandlot, with all files of all users? [y/N] '
+const QUESTION = 'Delete every sandbox of this Sandlot, with all files of all users? [y/N] '
 
 let ours: DockerFixture
 let theirs: DockerFixture

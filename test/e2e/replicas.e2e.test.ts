@@ -65,7 +65,7 @@ describeOnPostgres('two agents and two services of ./sandlot up', (postgres) => 
 
     const killed = children()['service-2']?.pid ?? 0
     process.kill(killed, 'SIGKILL')
-    await expect.poll(up.said, { timeout: 10_000 }).toContain('service-2 ended unexpectedly')
+    await expect.poll(up.said, { timeout: 10_000 }).toContain('service-2 exited unexpectedly')
     await expect.poll(() => ready(port + 1), { timeout: 20_000 }).toBe(true)
     expect(children()['service-2']?.pid).not.toBe(killed)
     expect(await ready(port)).toBe(true)
@@ -73,14 +73,16 @@ describeOnPostgres('two agents and two services of ./sandlot up', (postgres) => 
     const drain = sandlot('drain', '--replica', 'here-1')
     expect({ code: await drain.ended, said: drain.said() }).toEqual({
       code: 0,
-      said: expect.stringMatching(/nobody is left[\s\S]*ai-agent-1 \(here-1\): kill \d+ ends it/) as string,
+      said: expect.stringMatching(
+        /no users remain[\s\S]*ai-agent-1 \(here-1\): stop it with kill \d+/,
+      ) as string,
     })
     const drained = children()['ai-agent-1']?.pid ?? 0
     process.kill(drained, 'SIGTERM')
     await expect.poll(() => children()['ai-agent-1']?.pid, { timeout: 20_000 }).not.toBe(drained)
     const unknown = sandlot('drain', '--replica', 'elsewhere')
     expect(await unknown.ended).toBe(1)
-    expect(unknown.said()).toContain('No living agent is called elsewhere.')
+    expect(unknown.said()).toContain('No agent elsewhere is running.')
 
     const all = Object.values(children())
     expect(await sandlot('down').ended).toBe(0)

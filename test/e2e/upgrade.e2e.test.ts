@@ -106,10 +106,10 @@ test('an approval that is open outlives a restore of its backup, a kill of the a
     await ada.say('touch it')
     await approval.waitFor()
     const made = await run('backup')
-    const file = /(\S+\.tar) \(\d+ MiB, 1 workspaces\) was read again whole/.exec(made)?.[1] ?? made
+    const file = /Wrote and verified (\S+\.tar) \(\d+ MiB, 1 workspaces\)/.exec(made)?.[1] ?? made
     first.child.kill('SIGINT')
     expect(await first.ended).toBe(0)
-    expect(first.said()).toContain('prompts go on at the next start')
+    expect(first.said()).toContain('prompts resume at the next start')
     await run('down', '--purge', '--yes')
     expect((await sandlot('restore', file).ended) ?? 0).toBe(1)
 
@@ -157,7 +157,7 @@ test('a start that fails ends at once, and what it had started with it', async (
   // Before it would have given up waiting for an answer.
   expect(await failed.ended).toBe(1)
   settings = undefined
-  expect(failed.said()).toContain('ai-agent ended at its start')
+  expect(failed.said()).toContain('ai-agent exited during startup')
   const left = Object.values(readRecord(join(data, 'run', 'up.json'))?.children ?? {})
   expect(left.filter((mark) => isRunning(mark))).toEqual([])
 }, 50_000)

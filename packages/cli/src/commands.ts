@@ -31,45 +31,47 @@ export const COMMANDS: Record<string, Listed> = {
   up: {
     run: up,
     usage: 'up [--replicas N]',
-    summary: 'everything needed to run, then run it; Ctrl-C ends it (--replicas: N of each, on PostgreSQL)',
+    summary:
+      'prepare this machine and run Sandlot until Ctrl-C (--replicas: N agents and services, on PostgreSQL)',
   },
   down: {
     run: down,
     usage: 'down [--end|--purge]',
     summary:
-      'end a running Sandlot; the next up goes on with its prompts (--end: they end, sandboxes stop; --purge: workspaces go)',
+      'stop Sandlot; the next up resumes its prompts (--end: end prompts, stop sandboxes; --purge: also delete workspaces)',
   },
   drain: {
     run: drain,
     usage: 'drain [--replica ID]',
-    summary: 'hand the people of this machine’s agents over to others, on PostgreSQL; then end or restart it',
+    summary: 'move users from the agents of this machine to others before you stop it, on PostgreSQL',
   },
   install: {
     run: install,
     usage: 'install [--print|--remove]',
-    summary: 'have systemd start it at boot, as root; --print only shows the unit, --remove takes it back',
+    summary:
+      'start Sandlot at boot with systemd; needs root (--print: only show the unit; --remove: remove it)',
   },
   test: {
     run: test,
     usage: 'test [--full]',
-    summary: 'everything needed to test, then test it; --full draws many more samples',
+    summary: 'prepare this machine and run every test (--full: many more samples)',
   },
   doctor: {
     run: doctor,
     usage: 'doctor [--json]',
-    summary: 'check this machine and this configuration',
+    summary: 'check this machine and its configuration',
     stdout: 'data',
   },
   exec: {
     run: exec,
     usage: 'exec [--url U] [--key K] -- <command>',
-    summary: 'run a command in one’s sandbox of any Sandlot, with its exit code; docs/exec.md',
+    summary: 'run a command in your sandbox on any Sandlot and exit with its exit code (docs/exec.md)',
     stdout: 'data',
   },
   acp: {
     run: acp,
     usage: 'acp',
-    summary: 'the agent on stdin and stdout, for editors that speak ACP',
+    summary: 'run the agent on stdin and stdout, for editors that speak ACP',
     stdout: 'data',
   },
   bench: {
@@ -82,50 +84,49 @@ export const COMMANDS: Record<string, Listed> = {
   sandbox: {
     run: sandbox,
     usage: 'sandbox list|prune',
-    summary: 'every workspace there is; remove those that are nobody’s, after asking',
+    summary: 'list all workspaces; remove those without an owner, after confirmation',
     stdout: 'data',
   },
   people: {
     run: people,
     usage: 'people list|show|role|password|remove',
     summary:
-      'who may sign in, and what holds for a person; another role, a new password for a locked-out person, or an account’s end, while Sandlot is down',
+      'list users, show a user’s settings; while Sandlot is down, change a role, reset a password, remove an account',
     stdout: 'data',
   },
   keys: {
     run: keys,
     usage: 'keys rotate',
-    summary: 'a new key for the secrets that people keep here; Sandlot must not be running',
+    summary: 'replace the key that encrypts users’ secrets; Sandlot must not be running',
     stdout: 'data',
   },
   backup: {
     run: backup,
     usage: 'backup [--to DIR]',
-    summary: 'one file with everything, also while Sandlot runs; docs/backup.md',
+    summary: 'write one file with everything, also while Sandlot runs (docs/backup.md)',
   },
   restore: {
     run: restore,
     usage: 'restore FILE [--unauthenticated]',
-    summary:
-      'make of a backup the same Sandlot, in an empty data folder (--unauthenticated: one of an earlier version)',
+    summary: 'restore a backup into an empty data folder (--unauthenticated: also one of an earlier version)',
   },
   migrate: {
     run: migrate,
     usage: 'migrate --to postgres://…',
-    summary: 'chats and accounts from their files into PostgreSQL, which is empty; docs/postgresql.md',
+    summary: 'move chats and accounts from files into an empty PostgreSQL database (docs/postgresql.md)',
   },
   upgrade: {
     run: upgrade,
     usage: 'upgrade [VERSION]',
-    summary: 'a backup, the new version, a check; back to this one, with its data, if that is not ready',
+    summary: 'back up, switch to the new version and check it; roll back with all data if it does not start',
   },
   tools: {
     run: tools,
     usage: 'tools [--json]',
-    summary: 'every tool of the agent, and whether it is offered',
+    summary: 'list the agent’s tools, and whether each is offered',
     stdout: 'data',
   },
-  dev: { run: dev, usage: 'dev', summary: 'like up, and what you change is loaded again at once' },
+  dev: { run: dev, usage: 'dev', summary: 'like up, from the sources: changes are reloaded' },
 }
 
 export function helpText(): string {
@@ -134,7 +135,7 @@ export function helpText(): string {
   return [
     'Sandlot: a team chat with an AI agent that works in each person’s own container.\n\n',
     ...Object.values(COMMANDS).map(({ usage, summary }) => line(usage, summary)),
-    line('help', 'this'),
-    '\nSettings are environment variables, or lines of .env; .env.example lists them.\n',
+    line('help', 'show this help'),
+    '\nSettings are environment variables or lines of .env; .env.example lists them.\n',
   ].join('')
 }

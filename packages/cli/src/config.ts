@@ -21,7 +21,7 @@ import type { OtherSettings } from '@sandlot/shared/admin/configuration'
 import { z } from 'zod'
 import { namesFor } from './processes/child-env.ts'
 
-/** The checkout that this launcher belongs to, wherever it was called from. */
+/** The checkout of this launcher. */
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url)).replace(/\/$/, '')
 
 const schema = z.object({
@@ -41,43 +41,40 @@ const schema = z.object({
   SANDLOT_TEST_LOCAL_PROCESS: flag.default(false),
 })
 
-/** What the launcher itself needs. Everything else is read by the process that it concerns. */
+/** Settings of the launcher. Each process reads its own. */
 export interface CliConfig {
   root: string
   /** Absolute. */
   data: string
   /** Absolute: the folder of keys. */
   keys: string
-  /** Where the service will listen. */
+  /** Address on which the service listens. */
   host: string
   port: number
   dockerHost: string | undefined
   /**
-   * For an engine behind TLS, unread: only the commands that need the engine read them, so that the
-   * others work without.
+   * For an engine behind TLS. Only commands that need the engine read the files that these name.
    */
   tls: EngineTlsVariables
   backend: SandboxBackendName
-  /** An image that the operator chose; undefined: the one that we build. */
+  /** The operator's own image; undefined: ours. */
   sandboxImage: string | undefined
-  /** Of the person in whose sandbox `exec` runs. */
+  /** API key of the user in whose sandbox `exec` runs. */
   apiKey: string | undefined
   testSeed: number | undefined
   backups: {
-    /** Whether they are made by themselves. */
     scheduled: boolean
-    /** Whether a passphrase is set; what it is only the program that makes them reads. */
+    /** A passphrase is set; only the backup program reads it. */
     hasPassphrase: boolean
   }
-  /** The whole environment, `.env` included, for the processes that are started from here. */
+  /** Environment with `.env`, for child processes. */
   environment: Environment
   ci: boolean
 }
 
 /**
- * Configuration from `environment`. Relative paths are relative to the checkout, not to the working
- * directory.
- * @throws ConfigError naming every problem, also settings that no package knows.
+ * Reads the configuration. Relative paths are relative to the checkout.
+ * @throws ConfigError naming every problem, unknown settings included.
  */
 export function parseCliConfig(environment: Environment, root: string = ROOT): CliConfig {
   const values = readConfig(schema, environment, (path) => readFileSync(path, 'utf8'))
@@ -111,8 +108,8 @@ export function parseCliConfig(environment: Environment, root: string = ROOT): C
 }
 
 /**
- * Where the engine is and what it wants to see, for whatever talks to it.
- * @throws ConfigError for certificates that are asked for and cannot be read.
+ * Address and TLS settings of the engine.
+ * @throws ConfigError for certificates that are set and cannot be read.
  */
 export function engineOf(config: Pick<CliConfig, 'dockerHost' | 'tls'>): {
   dockerHost?: string
@@ -125,7 +122,7 @@ export function engineOf(config: Pick<CliConfig, 'dockerHost' | 'tls'>): {
   return { dockerHost, tls }
 }
 
-/** Read `.env` of the checkout (what is set already wins) and this process's environment. */
+/** Reads this process's environment, then `.env` of the checkout for what it lacks. */
 export function loadCliConfig(): CliConfig {
   const file = join(ROOT, '.env')
   const added = existsSync(file)
@@ -139,12 +136,12 @@ export function loadCliConfig(): CliConfig {
   })
 }
 
-/** Settings that neither the service nor the agent reads, for the page of the service. */
+/** Settings that neither the service nor the agent reads, for the configuration page. */
 export function otherSettings(environment: Environment): OtherSettings {
   const shown = new Set([...namesFor('service'), ...namesFor('ai-agent')])
   const rows = (names: readonly string[]): OtherSettings[number]['settings'] =>
     settingRows(z.object(Object.fromEntries(names.map((name) => [name, z.string().optional()]))), environment)
-  // The agent is given the gate's address as its own.
+  // DOCKER_HOST of the agent is the gate's address.
   const gates = namesFor('engine-gate').filter((name) => name === 'DOCKER_HOST' || !shown.has(name))
   const backups = namesFor('backup').filter((name) => !shown.has(name) && !gates.includes(name))
   return [

@@ -3,8 +3,8 @@ import { failureLines, ShownError, StepError } from './steps.ts'
 import { StopRequest } from './processes/stop-signals.ts'
 
 /**
- * Prints an error that was not shown yet. Returns 2 for configuration, 130 and 143 for a stop
- * signal, else 1.
+ * Prints an error unless it was shown. Returns 2 for configuration, 130 or 143 for a stop signal,
+ * else 1.
  */
 export function exitCodeOf(error: unknown, write: (text: string) => void): number {
   const cause = error instanceof ShownError ? error.cause : error

@@ -13,7 +13,7 @@ async function main([name = 'help', ...args]: string[]): Promise<number> {
   }
   const command = COMMANDS[name]
   if (command === undefined) {
-    err(`There is no command "${name}".\n\n${helpText()}`)
+    err(`Unknown command "${name}".\n\n${helpText()}`)
     return 2
   }
   const onStdout = command.stdout !== 'data'
@@ -30,8 +30,7 @@ async function main([name = 'help', ...args]: string[]): Promise<number> {
   }
 }
 
-// The reader may be gone (a closed terminal, `| head`): what is being ended must still end in
-// order.
+// Without a listener, a closed terminal or `| head` would interrupt an orderly shutdown.
 for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
 
 process.exitCode = await main(process.argv.slice(2))

@@ -1,9 +1,6 @@
 import { messageOf } from '@sandlot/shared/base/errors'
 
-/**
- * A step that could not be done: what happened, what to do about it, and (optionally) the last
- * lines of what ran.
- */
+/** A failed step: what happened, the next step in `fix`, and perhaps the last lines of output. */
 export class StepError extends Error {
   override readonly name = 'StepError'
   readonly fix: string
@@ -16,34 +13,28 @@ export class StepError extends Error {
   }
 }
 
-/**
- * Where lines go. `live` is a terminal: a step's line is rewritten when it ends instead of written
- * twice.
- */
+/** Output. `live` is a terminal: the line of a step is rewritten when it ends, not repeated. */
 interface Terminal {
   write(text: string): void
   live: boolean
 }
 
-/** Passed to the work of a step, to report progress. */
+/** Reports the progress of a step. */
 export interface Step {
-  /** What is being done now, where a step has several parts or takes long. */
+  /** The current part of a long step. */
   doing: (part: string) => void
-  /** What came of it; shown behind the title when the step is done. */
+  /** Result shown after the title when the step is done. */
   result: (note: string) => void
 }
 
 export interface Steps {
-  /**
-   * Prints the title, runs `work`, prints its duration. Rejects with what `work` threw, after
-   * printing it.
-   */
+  /** Prints the title, runs `work`, prints its duration. Rejects with `ShownError` on failure. */
   run<T>(title: string, work: (step: Step) => Promise<T>): Promise<T>
   /** A line of its own between steps. */
   note(text: string): void
 }
 
-/** Back to the start of a terminal's line, and nothing on it. */
+/** Clears the line of a terminal. */
 const CLEAR = '\r\u001B[2K'
 
 /** Seconds for people: `0.4 s`, `12 s`, `3 min 05 s`. */
@@ -53,7 +44,7 @@ export function seconds(ms: number): string {
   return whole < 60 ? `${whole} s` : `${Math.floor(whole / 60)} min ${String(whole % 60).padStart(2, '0')} s`
 }
 
-/** The lines with what went wrong and what to do; at least one. */
+/** Details, message and next step of an error; at least one line. */
 export function failureLines(thrown: unknown): string[] {
   const details =
     thrown instanceof StepError && thrown.details !== '' ? thrown.details.trimEnd().split('\n') : []
@@ -98,7 +89,7 @@ export function createSteps(terminal: Terminal, now: () => number = () => perfor
   }
 }
 
-/** A failure that was already shown: the catcher only sets the exit code. */
+/** A failure that was already printed: the catcher only sets the exit code. */
 export class ShownError extends Error {
   override readonly name = 'ShownError'
   constructor(cause: unknown) {

@@ -67,7 +67,7 @@ describe('configuration of the launcher', () => {
   )
 })
 
-test('what only the gate, backups and the launcher read is told to the service, without secrets', () => {
+test('what only the gate, backups and the launcher read is passed to the service, without secrets', () => {
   const said = otherSettings({
     DOCKER_HOST: 'tcp://ada:pass@engine:2376',
     SANDLOT_ENGINE_MAX_CONTAINERS: '20',

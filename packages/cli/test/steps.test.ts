@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { createSteps, failureLines, seconds, ShownError, StepError } from '../src/steps.ts'
 
-/** A terminal that keeps what was written, and a clock that goes on by 1.5 seconds at every look. */
+/** A terminal that records its output, and a clock that advances by 1.5 seconds per reading. */
 function terminal(live: boolean) {
   let written = ''
   let time = 0

@@ -93,7 +93,7 @@ test('without an agent: every built-in tool with its schema, those that are offe
   const table = await printed()
   expect(table.find((line) => line.startsWith('read_file '))).toMatch(/ built-in +read +yes .*yes$/)
   expect(table.find((line) => line.startsWith('write_file '))).toMatch(/ built-in +edit +no .*no$/)
-  expect(table.at(-1)).toBe('Sandlot does not run; this is what its configuration says.')
+  expect(table.at(-1)).toBe('Sandlot is not running; this list comes from its configuration.')
 })
 
 test('beside an agent: those of a server that is up as well, under the model’s name; of one that is down, why', async () => {

@@ -17,11 +17,9 @@ import { auditChains } from '@sandlot/shared/admin/audit'
 import { BACKUP_STATUS_FILE } from '@sandlot/shared/admin/backup-status'
 import { readOidcProviders } from '@sandlot/shared/account/oidc-config'
 import { childEnvironment } from '../processes/child-env.ts'
-import { recordFile } from '../processes/children.ts'
+import { runningRecord } from '../processes/children.ts'
 import type { CliConfig } from '../config.ts'
 import { databaseCheck } from '../deployment/database.ts'
-import { readRecord } from '../processes/pid-file.ts'
-import { isRunning } from '../processes/process-mark.ts'
 import { run } from '../programs/run.ts'
 import { isOnPostgres, serviceUrls } from '../deployment/replicas.ts'
 import { askReadiness, checkPortIsFree } from '../deployment/ready.ts'
@@ -35,7 +33,7 @@ function model(config: CliConfig): Finding {
   return has('OPENAI_API_KEY') || has('OPENAI_BASE_URL') ? namelessModel() : modelCheck(undefined)
 }
 
-/** None where Sandlot was never started: there is nothing to back up. */
+/** None before the first start: there is nothing to back up. */
 function lastBackup(config: CliConfig): Finding[] {
   const started = isOnPostgres(config)
     ? join(config.keys, 'deployment.json')
@@ -51,8 +49,8 @@ async function silentAmong(urls: readonly string[]): Promise<string[]> {
 
 async function running(config: CliConfig): Promise<Finding> {
   const [id, name] = ['running', 'Sandlot']
-  const record = readRecord(recordFile(config))
-  if (record === undefined || !isRunning(record.up)) {
+  const record = runningRecord(config)
+  if (record === undefined) {
     try {
       await checkPortIsFree(config.host, config.port)
       return ok('must', id, name, `not running; port ${config.port} is free`)
@@ -62,22 +60,22 @@ async function running(config: CliConfig): Promise<Finding> {
         id,
         name,
         messageOf(error),
-        error instanceof StepError ? error.fix : 'Set PORT to another one.',
+        error instanceof StepError ? error.fix : 'Set PORT to another port.',
       )
     }
   }
-  const logs = `Look at the logs in ${config.data}/log`
+  const logs = `See the logs in ${config.data}/log`
   const [, ...others] = serviceUrls(record.url, record.replicas ?? 1)
   const silent = await silentAmong(others)
   if (silent.length > 0)
-    return failed('must', id, name, `It runs, but nothing is ready at ${silent.join(' and ')}`, logs)
+    return failed('must', id, name, `running, but nothing is ready at ${silent.join(' and ')}`, logs)
   const readiness = await askReadiness(record.url)
   if (readiness === undefined)
     return failed(
       'must',
       id,
       name,
-      `It runs (process ${record.up.pid}) but does not answer at ${record.url}`,
+      `running (process ${record.up.pid}), but it does not answer at ${record.url}`,
       logs,
     )
   const missing = readiness.reasons
@@ -91,10 +89,10 @@ async function running(config: CliConfig): Promise<Finding> {
         name,
         `running at ${[record.url, ...others].join(' and ')}${missing === '' ? '' : `; ${missing}`}`,
       )
-    : failed('must', id, name, `Running at ${record.url}, not ready: ${missing}`, logs)
+    : failed('must', id, name, `running at ${record.url}, but not ready: ${missing}`, logs)
 }
 
-/** One finding for each log that there is. */
+/** One finding for each audit log. */
 async function auditLogs(config: CliConfig): Promise<Finding[]> {
   const program = join(config.root, 'packages', 'service', 'dist', 'people', 'check-audit.js')
   if (!existsSync(program)) return []
@@ -111,7 +109,7 @@ async function auditLogs(config: CliConfig): Promise<Finding[]> {
   }
 }
 
-/** Of `SANDLOT_OIDC`, read as the service reads it. */
+/** Checks `SANDLOT_OIDC`, read as the service reads it. */
 async function signIn({ environment, host, port }: CliConfig): Promise<Finding[]> {
   const readText = (path: string): string => readFileSync(path, 'utf8')
   const wrong = (message: string): Finding[] => [failed('must', 'sign-in', 'Sign-in', message, SIGN_IN_FIX)]
@@ -129,17 +127,13 @@ async function signIn({ environment, host, port }: CliConfig): Promise<Finding[]
   return signInChecks(read.providers, origin)
 }
 
-/** Only of a Sandlot that runs: a proxy in front of none has nothing to lead to. */
+/** Skipped unless Sandlot runs: a proxy would have nothing to connect to. */
 async function publicUrl(config: CliConfig): Promise<Finding[]> {
-  const record = readRecord(recordFile(config))
-  const runs = record !== undefined && isRunning(record.up)
-  return runs ? publicUrlCheck(config.environment['SANDLOT_PUBLIC_URL']) : []
+  if (runningRecord(config) === undefined) return []
+  return publicUrlCheck(config.environment['SANDLOT_PUBLIC_URL'])
 }
 
-/**
- * Every check, those first without which nothing runs. Never rejects: a check that breaks is a
- * finding.
- */
+/** Runs every check, required ones first. Never rejects: a check that throws is a finding. */
 export async function runChecks(config: CliConfig): Promise<Finding[]> {
   return inOrder([
     nodeCheck(),

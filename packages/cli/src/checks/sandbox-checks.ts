@@ -1,4 +1,4 @@
-/** The doctor's checks of sandboxes: their engine, the gate, and the owners of their volumes. */
+/** Checks of sandboxes: their engine, the gate, and the owners of their volumes. */
 import { readFileSync } from 'node:fs'
 import { failed, type Finding, ok, unknown } from '@sandlot/shared/base/finding'
 import { judgeGate, judgeIsolation, judgeOwnerless, OWNERLESS } from '@sandlot/sandbox/doctor/deployment'
@@ -17,7 +17,7 @@ import { sandboxAdmin } from '../programs/sandbox-admin.ts'
 import type { SandboxLimits, SandboxProfile } from '@sandlot/sandbox/backend'
 import { limitVariables, readLimits } from '@sandlot/sandbox/controller/limit-settings'
 
-/** Where commands run: the engine, its host, and a sandbox that is made to prove itself. */
+/** Checks the engine, its host, and a sandbox created for the purpose. */
 export async function sandboxes(config: CliConfig): Promise<Finding[]> {
   const { isolates, needsEngine } = SANDBOX_BACKENDS[config.backend]
   return [
@@ -28,7 +28,7 @@ export async function sandboxes(config: CliConfig): Promise<Finding[]> {
   ]
 }
 
-/** The sandbox that people would get, and not one of the defaults. */
+/** Checks a sandbox with the settings of this deployment, not with the defaults. */
 async function configuredSandbox(config: CliConfig): Promise<Finding[]> {
   const [id, name] = ['settings', 'Settings of sandboxes']
   const problems: string[] = []
@@ -39,16 +39,10 @@ async function configuredSandbox(config: CliConfig): Promise<Finding[]> {
     return [failed('must', id, name, problems.join('; '), fix)]
   }
   const image = config.sandboxImage ?? SANDBOX_IMAGE
-  return [
-    ok('must', id, name, 'they go together'),
-    ...(await examineMachine({ ...settings, ...engine, image })),
-  ]
+  return [ok('must', id, name, 'consistent'), ...(await examineMachine({ ...settings, ...engine, image }))]
 }
 
-/**
- * The result of `read`; undefined where it throws a `ConfigError`, whose problems are added to
- * `problems`.
- */
+/** The result of `read`. The problems of a `ConfigError` are added to `problems` instead. */
 function orProblems<T>(read: () => T, problems: string[]): T | undefined {
   try {
     return read()
@@ -60,8 +54,8 @@ function orProblems<T>(read: () => T, problems: string[]): T | undefined {
 }
 
 /**
- * Whether the agent that runs has only the gate's socket; read from what the process was really
- * started with. Required where a gate runs: past it nothing is checked. Without a gate, a warning.
+ * Checks in `/proc` that the running agents have only the gate's socket. Required if a gate runs,
+ * as nothing else checks their requests; a warning without a gate.
  */
 export function gate(config: CliConfig): Finding {
   const [id, name] = ['engine-gate', 'Engine gate']
@@ -70,18 +64,19 @@ export function gate(config: CliConfig): Finding {
     child.startsWith('ai-agent') && isRunning(mark) ? [mark] : [],
   )
   if (agents.length === 0)
-    return unknown('warn', id, name, 'Sandlot does not run; its processes are looked at while they do')
-  const beside = record?.children['engine-gate']
-  const group = beside !== undefined && isRunning(beside) ? 'must' : 'warn'
+    return unknown('warn', id, name, 'Sandlot is not running; start it to check its processes')
+  const running = record?.children['engine-gate']
+  const group = running !== undefined && isRunning(running) ? 'must' : 'warn'
   const environments = agents.map(({ pid }) => ({ pid, environment: environmentOf(pid) }))
   const hidden = environments.find(({ environment }) => environment === undefined)
-  if (hidden !== undefined) return unknown(group, id, name, `process ${hidden.pid} cannot be looked at`)
+  if (hidden !== undefined)
+    return unknown(group, id, name, `the environment of process ${hidden.pid} cannot be read`)
   const hosts = environments.map(({ environment }) => environment?.get('DOCKER_HOST') ?? 'its usual socket')
   const past = hosts.find((host) => host !== `unix://${gateSocket(config)}`)
   return judgeGate(group, past === undefined, past ?? hosts[0] ?? '')
 }
 
-/** The environment of a process; undefined for one of another user, or one that has ended. */
+/** Undefined for a process of another user, or one that has ended. */
 function environmentOf(pid: number): Map<string, string> | undefined {
   try {
     const pairs = readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0')
@@ -94,11 +89,12 @@ function environmentOf(pid: number): Map<string, string> | undefined {
 async function ownerless(config: CliConfig): Promise<Finding> {
   const { id, name } = OWNERLESS
   try {
-    if (deploymentOf(config) === undefined) return ok('warn', id, name, 'none: nothing was started here yet')
+    if (deploymentOf(config) === undefined)
+      return ok('warn', id, name, 'none: Sandlot has not been started here yet')
     const volumes = z.array(z.string()).parse(await sandboxAdmin(['ownerless'], { config }))
     return judgeOwnerless(volumes)
   } catch (error) {
-    return unknown('warn', id, name, `they cannot be asked for: ${messageOf(error).replace(/\.$/, '')}`)
+    return unknown('warn', id, name, `they cannot be listed: ${messageOf(error).replace(/\.$/, '')}`)
   }
 }
 
@@ -110,7 +106,7 @@ const schema = z.object({
 
 interface SandboxSettings {
   limits: SandboxLimits
-  /** Of those who have no other. */
+  /** Profile of users without one of their own. */
   profile: SandboxProfile
   /** Absent: the engine's own. */
   runtime?: string

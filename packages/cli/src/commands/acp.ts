@@ -13,10 +13,7 @@ import { supervise } from '../processes/supervise.ts'
 
 const GATE_MS = 30_000
 
-/**
- * Speak ACP on stdin and stdout, for editors. Preparations are reported on stderr: stdout is the
- * protocol.
- */
+/** Speaks ACP on stdin and stdout, for editors. Preparations are reported on stderr. */
 export const acp: Command = async ({ config, args, steps }) => {
   {
     using stop = listenForStop()
@@ -35,17 +32,16 @@ export const acp: Command = async ({ config, args, steps }) => {
 }
 
 /**
- * A gate beside the agent, unless a running Sandlot has one on this data already. Returns the
- * function that closes it.
+ * Starts a gate unless a running Sandlot has one for this data. Returns the function that stops it.
  */
 async function openGate(config: CliConfig, note: (line: string) => void): Promise<() => Promise<void>> {
   if (!needsGate(config) || (await gateAnswers(config))) return async () => {}
   const log = logOf('engine-gate', config)
   const gate = supervise(childSpec('engine-gate', config), {
     started: () => {},
-    said: note,
+    printed: note,
     problem: (text) => note(`! engine-gate: ${text}`),
-    died: (end) => note(`! engine-gate ended (${end}); starting it again. Its log: ${log}`),
+    died: (end) => note(`! engine-gate exited (${end}); restarting it. Log: ${log}`),
   })
   const close = (): Promise<void> => gate.stop('SIGTERM', 5_000)
   using waiting = abortedAtEnd(AbortSignal.timeout(GATE_MS))
@@ -53,7 +49,7 @@ async function openGate(config: CliConfig, note: (line: string) => void): Promis
     await Promise.race([
       waitForGate(config, waiting.signal),
       gate.firstDeath.then((end) => {
-        throw new StepError(`engine-gate ended at its start (${end}).`, `Look at ${log}`)
+        throw new StepError(`engine-gate exited during startup (${end}).`, `See ${log}.`)
       }),
     ])
   } catch (error) {

@@ -3,7 +3,6 @@ import { askPassphrase, backupProgram } from '../programs/backup-program.ts'
 import type { Command } from '../context.ts'
 import { requireDeployment } from '../deployment/deployment.ts'
 
-/** One file with everything, while Sandlot runs or not. */
 export const backup: Command = async (context) => {
   const { config, args, steps, print } = context
   const [option, folder, ...rest] = args
@@ -18,7 +17,7 @@ export const backup: Command = async (context) => {
     backupProgram(['backup', ...to], context, { passphrase, step }),
   )
   const mebibytes = Math.ceil(bytes / 1024 ** 2)
-  print(`${file} (${mebibytes} MiB, ${workspaces} workspaces) was read again whole.`)
-  print('Keep a copy on another machine, and the passphrase apart from it.')
+  print(`Wrote and verified ${file} (${mebibytes} MiB, ${workspaces} workspaces).`)
+  print('Keep a copy on another machine, and store the passphrase separately.')
   return 0
 }

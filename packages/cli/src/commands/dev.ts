@@ -15,7 +15,7 @@ import { endOrphans } from '../processes/end-orphans.ts'
 
 const VITE_PORT = 5173
 
-/** Like `up`, from the sources: Node's own watch restarts the processes, vite reloads the page. */
+/** `up` from the sources: Node's watch mode restarts the processes, vite reloads the page. */
 export const dev: Command = async (context) => {
   const { config, steps, print } = context
   const self = ownMark()
@@ -23,7 +23,7 @@ export const dev: Command = async (context) => {
   const claimed = claim(recordFile(config), record)
   if (claimed.kind === 'running') {
     print(
-      `Sandlot already runs on this data directory (process ${claimed.record.up.pid}); ./sandlot down ends it.`,
+      `Sandlot already runs with this data folder (process ${claimed.record.up.pid}). Stop it with ./sandlot down.`,
     )
     return 1
   }
@@ -39,15 +39,15 @@ export const dev: Command = async (context) => {
           record.children[spec.name] = mark
           records.write(record)
         },
-        said: (line) => steps.note(`${spec.name}: ${line}`),
+        printed: (line) => steps.note(`${spec.name}: ${line}`),
         problem: (text) => steps.note(`! ${spec.name}: ${text}`),
         died: (end, delayMs) =>
-          steps.note(`! ${spec.name} ended (${end}); starting it again in ${delayMs / 1000} s`),
+          steps.note(`! ${spec.name} exited (${end}); restarting in ${delayMs / 1000} s`),
       })
     const gate = needsGate(config) ? supervised(watched('engine-gate', config)) : undefined
     if (gate !== undefined) await waitForGate(config, stop.signal)
     const children = [watched('ai-agent', config), watched('service', config), vite(config)].map(supervised)
-    print(`Open http://127.0.0.1:${VITE_PORT} (reloads itself) or ${record.url} (what is built)`)
+    print(`Open http://127.0.0.1:${VITE_PORT} (reloads on changes) or ${record.url} (the last build)`)
     const signal = await stop.requested
     for (const child of children) await child.stop(agentSignal(signal), 30_000)
     await gate?.stop('SIGTERM', 10_000)

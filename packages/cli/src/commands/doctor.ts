@@ -3,19 +3,16 @@ import { runChecks } from '../checks/checks.ts'
 import type { Command } from '../context.ts'
 
 const TITLES: Record<Group, string> = {
-  must: 'These must hold',
-  warn: 'With these there is more between a sandbox and the host',
-  report: 'Worth knowing',
+  must: 'Required',
+  warn: 'Recommended: stronger isolation between sandboxes and the host',
+  report: 'For information',
 }
 
-/**
- * Numbered checks of this machine and this configuration; each failure comes with its remedy. Exit
- * code 1 when one of the first group has failed.
- */
+/** Numbered checks, each failure with its remedy. Exit code 1 when a required one has failed. */
 export const doctor: Command = async ({ config, args, print }) => {
   const unknown = args.find((arg) => arg !== '--json')
   if (unknown !== undefined) {
-    print(`doctor knows no "${unknown}". Usage: ./sandlot doctor [--json]`)
+    print(`Unknown argument "${unknown}". Usage: ./sandlot doctor [--json]`)
     return 2
   }
   const findings = (await runChecks(config)).map((finding, place) => ({ number: place + 1, ...finding }))
@@ -37,8 +34,8 @@ export const doctor: Command = async ({ config, args, print }) => {
   print('')
   print(
     failed === 0
-      ? `Everything that must hold holds${warnings === 0 ? '' : `; ${warnings} could be better`}.`
-      : `${failed} of ${findings.length} checks failed that must hold; each says what mends it.`,
+      ? `All required checks passed${warnings === 0 ? '' : `; ${warnings} recommended ${warnings === 1 ? 'check' : 'checks'} failed`}.`
+      : `${failed} required ${failed === 1 ? 'check' : 'checks'} failed, of ${findings.length} checks. The → lines say how to fix them.`,
   )
   return failed === 0 ? 0 : 1
 }

@@ -18,20 +18,19 @@ import { END_SIGNAL } from '../processes/stop-signals.ts'
 import { deploymentOf, needsGate } from '../deployment/gate.ts'
 import { isOnPostgres, replicaId, replicaNumbers } from '../deployment/replicas.ts'
 
-/** As long as `up` may take to end its children, and a little. */
+/** The time `up` may take to stop its children, and some more. */
 const PATIENCE_MS = 90_000
 
 const purged = z.object({ containers: z.number(), volumes: z.number() })
 
 /**
- * End a running `up` as Ctrl-C does: the next start goes on with prompts, commands run on as long
- * as a sandbox lives without Sandlot. `--end` ends prompts and stops sandboxes, also those that an
- * earlier `up` left; workspaces and the engine are kept. `--purge` then removes every container and
- * workspace of this deployment, after asking.
+ * Stops a running `up` as Ctrl-C does: prompts resume at the next start, commands run as long as a
+ * sandbox lives without Sandlot. `--end` ends prompts and stops sandboxes, those of an earlier `up`
+ * included. `--purge` then removes every container and workspace of this deployment.
  */
 export const down: Command = async (context) => {
   const purge = context.args.includes('--purge')
-  const question = 'Remove every sandbox of this Sandlot, with all files of all users?'
+  const question = 'Delete every sandbox of this Sandlot, with all files of all users?'
   if (purge && !(await confirmed(question, context.args))) {
     context.print('Nothing was stopped or removed.')
     return 1
@@ -53,7 +52,7 @@ async function end(context: Context, ends: boolean): Promise<number> {
       await endOrphans(record, context)
       release(file, record)
     }
-    if (ends) await endWhatWasLeft(context, record)
+    if (ends) await endRemaining(context, record)
     print('Sandlot is not running.')
     return 0
   }
@@ -61,37 +60,37 @@ async function end(context: Context, ends: boolean): Promise<number> {
     signalProcess(record.up, ends ? END_SIGNAL : 'SIGTERM')
     if (await waitForEnd(record.up, PATIENCE_MS)) return
     throw new StepError(
-      `It did not end within ${PATIENCE_MS / 1000} seconds.`,
-      `Look at the logs in ${config.data}/log. To end it without its goodbyes: kill -KILL ${record.up.pid}, then ./sandlot down again.`,
+      `Sandlot did not stop within ${PATIENCE_MS / 1000} seconds.`,
+      `See the logs in ${config.data}/log. To force it: kill -KILL ${record.up.pid}, then run ./sandlot down again.`,
     )
   })
-  // An `up` of a version that does not know the signal has ended without its processes.
+  // An `up` of an earlier version does not handle the signal, and exits without its children.
   await endOrphans(record, context)
   if (ends && !(await isLeftToOthers(context, record))) await stopLeftSandboxes(context)
   return 0
 }
 
-/** Where they are is not known here: their people's sandboxes may be on the same engine. */
+/** Agents on other machines may have sandboxes on the same engine. @throws StepError. */
 async function refuseOthers(context: Context, record: UpRecord | undefined): Promise<void> {
   const others = await agentsElsewhere(context, record)
   if (others.length > 0)
     throw new StepError(
-      `Other agents run with the same database (${others.join(', ')}), and their people’s files would go too. Nothing was stopped or removed.`,
-      'End them with ./sandlot down where they run, then run this again.',
+      `Other agents use the same database (${others.join(', ')}), and the files of their users would be deleted too. Nothing was changed.`,
+      'Stop them with ./sandlot down on their machines, then run this again.',
     )
 }
 
-/** Whether other agents have the prompts and sandboxes of all people now; then it is said. */
+/** True, with a note, if other agents have taken over all prompts and sandboxes. */
 async function isLeftToOthers(context: Context, record: UpRecord | undefined): Promise<boolean> {
   const others = await agentsElsewhere(context, record)
   if (others.length === 0) return false
   context.steps.note(
-    `! Other agents run with the same database (${others.join(', ')}): their prompts go on, and all sandboxes are left to them.`,
+    `! Other agents use the same database (${others.join(', ')}): their prompts continue, and all sandboxes keep running.`,
   )
   return true
 }
 
-/** Names of those on the same PostgreSQL that the `up` of this record has not started here. */
+/** Live agents on the same PostgreSQL that the `up` of this record has not started. */
 async function agentsElsewhere(context: Context, record: UpRecord | undefined): Promise<string[]> {
   const { config } = context
   if (!isOnPostgres(config) || deploymentOf(config) === undefined) return []
@@ -101,10 +100,10 @@ async function agentsElsewhere(context: Context, record: UpRecord | undefined): 
 }
 
 /**
- * Prompts that wait for the next start, and the sandboxes that run on meanwhile: those also where
- * the prompts cannot be ended, which rejects afterwards.
+ * Ends prompts that are pending for the next start, and stops the sandboxes that still run. A
+ * failure of the first rejects after the second.
  */
-async function endWhatWasLeft(context: Context, record: UpRecord | undefined): Promise<void> {
+async function endRemaining(context: Context, record: UpRecord | undefined): Promise<void> {
   if (await isLeftToOthers(context, record)) return
   try {
     await endWaitingPrompts(context)
@@ -117,30 +116,27 @@ async function endWaitingPrompts({ config, steps }: Context): Promise<void> {
   const program = join(config.root, 'packages', 'ai-agent', 'dist', 'main.js')
   if (!existsSync(join(config.keys, 'deployment.json')) || !existsSync(program)) return
   const engine = { ...engineEnvironment(config.environment), SANDLOT_SANDBOX_POOL: '0' }
-  await steps.run('Ending the prompts that wait for the next start', () =>
+  await steps.run('Ending prompts that would resume at the next start', () =>
     run(process.execPath, [program, '--end'], {
       cwd: config.root,
       environment: { ...childEnvironment('ai-agent', config.environment), ...engine },
       log: join(config.data, 'log', 'down.log'),
-      fix: 'What it said is above.',
+      fix: 'Its output is above.',
     }),
   )
 }
 
 /**
- * Stops containers that still run after their agent ended: it was killed, or had no engine.
- * Workspaces stay. Rejects with a `SandboxError`.
+ * Stops containers that outlive their agent, which was killed or had no engine. Workspaces are
+ * kept. Rejects with a `SandboxError`.
  */
 async function stopLeftSandboxes({ config, steps }: Context): Promise<void> {
   if (!needsGate(config)) return
   try {
-    // Without an engine nothing of ours runs on it either.
     if ((await askEngine(config)) instanceof Error) return
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
-    steps.note(
-      `! The engine cannot be asked whether sandboxes are left running: ${error.problems.join('; ')}`,
-    )
+    steps.note(`! Couldn’t check the engine for running sandboxes: ${error.problems.join('; ')}`)
     return
   }
   const deployment = deploymentOf(config)
@@ -150,7 +146,7 @@ async function stopLeftSandboxes({ config, steps }: Context): Promise<void> {
     const left = (await backend.list({})).filter(({ state }) => state === 'running' || state === 'paused')
     await Promise.all(left.map(({ id }) => backend.stop(id)))
     if (left.length > 0)
-      steps.note(`Stopped ${left.length} sandboxes that an earlier run left; workspaces are kept.`)
+      steps.note(`Stopped ${left.length} sandboxes of an earlier run; workspaces are kept.`)
   } finally {
     await backend.inventory.close()
   }

@@ -1,26 +1,25 @@
-import { existsSync } from 'node:fs'
-import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { z } from 'zod'
 import { childEnvironment } from '../processes/child-env.ts'
-import { environmentFor, labelOf, recordFile } from '../processes/children.ts'
+import { environmentFor, labelOf, runningRecord } from '../processes/children.ts'
 import type { Command, Context } from '../context.ts'
-import { readRecord, type UpRecord } from '../processes/pid-file.ts'
+import type { UpRecord } from '../processes/pid-file.ts'
 import { isRunning } from '../processes/process-mark.ts'
 import { isOnPostgres, replicaId, replicaNumbers } from '../deployment/replicas.ts'
+import { findBuilt } from '../programs/find-program.ts'
 import { run } from '../programs/run.ts'
 import { StepError } from '../steps.ts'
 
-/** What ai-agent's program prints. */
+/** Printed by ai-agent's agent/drain.ts. */
 const answer = z.object({
   drained: z.array(z.object({ id: z.string(), isThere: z.boolean(), left: z.array(z.string()) })),
-  /** Living ones that take people over. */
+  /** Live agents that take users over. */
   others: z.number(),
 })
 
 /**
- * Agents take no new people and hand over those that they have: this machine's, or that of an id,
- * wherever it runs. They stay, with no people, until they are ended.
+ * Agents of this machine, or the one with an id, take no new users and hand over those that they
+ * have. They run without users until they are stopped.
  */
 export const drain: Command = async (context) => {
   const { config, args, steps, print } = context
@@ -31,38 +30,38 @@ export const drain: Command = async (context) => {
   }
   if (!isOnPostgres(config))
     throw new StepError(
-      'There is one agent, and none that could take over: chats are in a file.',
-      './sandlot down ends it; its prompts go on at the next start. Several need PostgreSQL (docs/postgresql.md).',
+      'There is only one agent, so no other can take over: chats are in a file.',
+      'Stop it with ./sandlot down; its prompts resume at the next start. Several agents need PostgreSQL (docs/postgresql.md).',
     )
-  const record = readRecord(recordFile(config))
-  const running = record !== undefined && isRunning(record.up) ? record : undefined
+  const running = runningRecord(config)
   const own = running === undefined ? [] : ownAgents(context, running)
   const ids = asked.replica === undefined ? own.map(({ id }) => id) : [asked.replica]
   if (ids.length === 0)
     throw new StepError(
-      'Sandlot is not running here, so there is nothing to hand over.',
+      'Sandlot is not running on this machine, so there are no users to hand over.',
       'For an agent elsewhere: ./sandlot drain --replica ID; ./sandlot doctor lists them.',
     )
   const others = await steps.run(`Drain ${ids.join(', ')}`, async (step) => {
-    const { drained, others: taking } = await ask(context, ids, (left) => step.doing(`left: ${left}`))
+    const { drained, others: taking } = await ask(context, ids, (left) => step.doing(`remaining: ${left}`))
     const unknown = drained.filter(({ isThere }) => !isThere).map(({ id }) => id)
     if (unknown.length > 0)
       throw new StepError(
-        `No living agent is called ${unknown.join(' or ')}.`,
-        './sandlot doctor lists those that there are.',
+        `No agent ${unknown.join(' or ')} is running.`,
+        './sandlot doctor lists the agents that run.',
       )
     const slow = drained.filter(({ left }) => left.length > 0)
     if (slow.length > 0)
       throw new StepError(
         `${slow.map(({ id, left }) => `${id} still has ${left.join(', ')}`).join('; ')} after 30 seconds.`,
-        'They are handed over as soon as they can be; run the same command again, or end the agent: their prompts go on elsewhere.',
+        'Run the same command again to wait longer, or stop the agent: other agents resume the prompts.',
       )
-    step.result('nobody is left')
+    step.result('no users remain')
     return taking
   })
-  if (others === 0) print('No other agent is there to take over: prompts wait until one starts.')
+  if (others === 0) print('No other agent is running: prompts wait until one starts.')
   for (const { id, label, pid } of own)
-    if (ids.includes(id)) print(`${label} (${id}): kill ${pid} ends it, and ./sandlot up starts it anew.`)
+    if (ids.includes(id))
+      print(`${label} (${id}): stop it with kill ${pid}, start it again with ./sandlot up.`)
   return 0
 }
 
@@ -70,7 +69,7 @@ function read(args: string[]): { replica?: string } | undefined {
   try {
     return parseArgs({ args, options: { replica: { type: 'string' } } }).values
   } catch {
-    return undefined // an argument that is none
+    return undefined // an unknown argument
   }
 }
 
@@ -87,19 +86,17 @@ function ownAgents(
   })
 }
 
-/** By ai-agent's own program, which knows the tables. */
+/** Runs ai-agent's own program, which has the tables. */
 async function ask(
   { config }: Pick<Context, 'config'>,
   ids: readonly string[],
   doing: (left: string) => void,
 ): Promise<z.infer<typeof answer>> {
-  const program = join(config.root, 'packages', 'ai-agent', 'dist', 'agent', 'drain.js')
-  if (!existsSync(program))
-    throw new StepError('Sandlot has not been built yet.', 'Run ./sandlot up once; it builds what is needed.')
+  const program = findBuilt(config, 'ai-agent', 'agent', 'drain.js')
   const printed = await run(process.execPath, [program, ...ids], {
     cwd: config.root,
     environment: childEnvironment('ai-agent', environmentFor('ai-agent', config)),
-    fix: 'What it said is above. Is the database of DATABASE_URL there?',
+    fix: 'Its output is above. Check that the database of DATABASE_URL is running.',
     alsoGood: [1],
     onLine: (line) => {
       const left = /^left: (.+)/.exec(line)?.[1]

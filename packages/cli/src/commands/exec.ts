@@ -11,19 +11,20 @@ import { StepError } from '../steps.ts'
 
 const USAGE = `Usage: ./sandlot exec [--url <address>] [--key <key>] [--cwd <directory>] [--timeout <seconds>] [--mode <mode>] -- <command> …
 
-One word is a command line for bash; of several each is one word for it. The key may be in SANDLOT_API_KEY.`
+A single word is a bash command line; several words are passed as separate arguments. The key can also come from
+SANDLOT_API_KEY.`
 
-/** Of a shell whose command was ended by Ctrl-C, or by this signal. */
+/** Exit code after Ctrl-C or SIGTERM. */
 const INTERRUPTED = 130
-/** Of a command that never ran, or whose end is not known. */
+/** Exit code for a command that never ran, or whose end is unknown. */
 const NOT_RUN = 125
-/** As the shell has it, when a command is ended by a signal that is not told by number. */
+/** Base of exit codes for a command that a signal ended, as in a shell. */
 const SIGNALLED = 128
 
 const piece = z.union([z.object({ text: z.string() }), z.object({ base64: z.base64() })])
 const ended = z.object({ exitCode: z.int().nullable(), signal: z.string().nullable(), text: z.string() })
 
-/** `exec -- <command>`: in the sandbox of the key's owner. Returns the command's own exit code. */
+/** `exec -- <command>` in the sandbox of the key's owner. Returns the command's exit code. */
 export const exec: Command = async ({ config, args, print }) => {
   const at = args.indexOf('--')
   const words = at === -1 ? [] : args.slice(at + 1)
@@ -35,8 +36,8 @@ export const exec: Command = async ({ config, args, print }) => {
   const { url = `http://${config.host}:${config.port}`, key = config.apiKey, cwd, timeout, mode } = options
   if (key === undefined)
     throw new StepError(
-      'There is no API key.',
-      'Make one with the scope exec in Settings → API keys, and give it as --key or in SANDLOT_API_KEY.',
+      'No API key is set.',
+      'Create one with the scope exec in Settings → API keys, then pass --key or set SANDLOT_API_KEY.',
     )
   const asked = {
     command: words.length === 1 ? words[0] : words.map(quoted).join(' '),
@@ -61,7 +62,7 @@ function quoted(word: string): string {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`
 }
 
-/** stdin goes there as it comes; a terminal's is empty. Ctrl-C ends the command. */
+/** Streams stdin unless it is a terminal. Ctrl-C ends the command. */
 async function runThere({ url, key, asked }: { url: string; key: string; asked: object }): Promise<number> {
   const address = addressOf(url)
   const request = address.protocol === 'https:' ? httpsRequest : httpRequest
@@ -97,22 +98,22 @@ async function runThere({ url, key, asked }: { url: string; key: string; asked: 
       process.stderr.write(`sandlot: ${error.message}\n`)
       return NOT_RUN
     }
-    process.stderr.write(`sandlot: ${address.origin} cannot be reached (${messageOf(error)}).\n`)
+    process.stderr.write(`sandlot: Couldn’t connect to ${address.origin} (${messageOf(error)}).\n`)
     return NOT_RUN
   } finally {
     process.off('SIGINT', interrupt)
     process.off('SIGTERM', interrupt)
-    // What the command did not read keeps this process no longer.
+    // Unread input would keep this process alive.
     process.stdin.destroy()
   }
 }
 
 function addressOf(url: string): URL {
   if (URL.canParse('/api/exec', url)) return new URL('/api/exec', url)
-  throw new StepError(`“${url}” is not an address.`, 'Give one like https://chat.example.org.')
+  throw new StepError(`“${url}” is not an address.`, 'Use one like https://chat.example.org.')
 }
 
-/** A header has no other characters. */
+/** Headers are limited to ASCII. */
 function asciiJson(value: object): string {
   return JSON.stringify(value).replaceAll(
     /[^\u0020-\u007e]/g,
@@ -125,12 +126,12 @@ async function refusalOf(response: IncomingMessage): Promise<StepError> {
   for await (const part of response.setEncoding('utf8')) text += String(part)
   const said = errorBody.safeParse(parseJson(text)).data
   return new StepError(
-    said?.message ?? `The address answered ${response.statusCode}, which is no answer of Sandlot.`,
+    said?.message ?? `The address answered ${response.statusCode} and is not a Sandlot server.`,
     '',
   )
 }
 
-/** Writes what it prints, and returns its exit code. */
+/** Prints the command's output. Returns its exit code. */
 async function follow(response: IncomingMessage): Promise<number> {
   let event = ''
   for await (const line of createInterface({ input: response, crlfDelay: Number.POSITIVE_INFINITY })) {
@@ -142,7 +143,7 @@ async function follow(response: IncomingMessage): Promise<number> {
     else if (event === 'error')
       throw new StepError(errorBody.safeParse(parseJson(data)).data?.message ?? data, '')
   }
-  throw new StepError('The connection was lost before the command ended. It was ended.', '')
+  throw new StepError('The connection was lost before the command ended, so the command was stopped.', '')
 }
 
 async function write(to: NodeJS.WriteStream, data: string): Promise<void> {

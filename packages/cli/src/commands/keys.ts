@@ -1,13 +1,13 @@
-import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { childEnvironment } from '../processes/child-env.ts'
 import type { Command } from '../context.ts'
 import { noDeployment, requireDeployment } from '../deployment/deployment.ts'
+import { findBuilt } from '../programs/find-program.ts'
 import { run } from '../programs/run.ts'
 import { StepError } from '../steps.ts'
 
-/** What ai-agent's agent/keys.ts prints. */
+/** Printed by ai-agent's agent/keys.ts. */
 const answer = z.discriminatedUnion('rotated', [
   z.object({ rotated: z.literal(true), resealed: z.int(), lost: z.array(z.string()) }),
   z.object({
@@ -17,27 +17,22 @@ const answer = z.discriminatedUnion('rotated', [
     agents: z.array(z.string()).optional(),
   }),
 ])
-/** Its exit code where nothing was changed; the answer has the reason. */
+/** Its exit code when nothing was changed; the answer has the reason. */
 const NOTHING_CHANGED = 3
 
-/**
- * `keys rotate`: a new key for the secrets that people keep here; every one of them is sealed
- * again.
- */
+/** `keys rotate`: seals every secret of every user with a new key. */
 export const keys: Command = async ({ config, args, print }) => {
   if (args.length !== 1 || args[0] !== 'rotate') {
     print('Usage: ./sandlot keys rotate')
     return 2
   }
   requireDeployment(config)
-  const program = join(config.root, 'packages', 'ai-agent', 'dist', 'agent', 'keys.js')
-  if (!existsSync(program))
-    throw new StepError('Sandlot has not been built yet.', 'Run ./sandlot up once; it builds what is needed.')
+  const program = findBuilt(config, 'ai-agent', 'agent', 'keys.js')
   const printed = await run(process.execPath, [program, 'rotate'], {
     cwd: config.root,
     environment: childEnvironment('ai-agent', config.environment),
     log: join(config.data, 'log', 'keys.log'),
-    fix: 'Nothing is lost: whatever was done so far stands. Run the same command again.',
+    fix: 'Nothing is lost. Run the same command again.',
     alsoGood: [NOTHING_CHANGED],
   })
   return reportResult(printed, print)
@@ -51,9 +46,10 @@ export function reportResult(printed: string, print: (line: string) => void): nu
   const said = answer.parse(JSON.parse(printed))
   if (!said.rotated) throw nothingChanged(said)
   const { resealed, lost } = said
-  print(`The key is new; ${resealed} secret${resealed === 1 ? ' was' : 's were'} sealed with it.`)
-  for (const name of lost)
-    print(`${name} cannot be opened with any key that is here. It has to be set again.`)
+  print(
+    `Rotated the key; ${resealed} ${resealed === 1 ? 'secret is' : 'secrets are'} sealed with the new one.`,
+  )
+  for (const name of lost) print(`${name} cannot be decrypted with any available key. Set it again.`)
   return lost.length === 0 ? 0 : 1
 }
 
@@ -66,10 +62,10 @@ function nothingChanged({
   return agents === undefined
     ? new StepError(
         'Sandlot is running; nothing was changed.',
-        'End it with ./sandlot down, then run this again.',
+        'Stop it with ./sandlot down, then run this again.',
       )
     : new StepError(
         `Sandlot is running (${agents.join(', ')}); nothing was changed.`,
-        'End it with ./sandlot down on each machine that has one of these agents, then run this again.',
+        'Run ./sandlot down on each machine that has one of these agents, then run this again.',
       )
 }

@@ -1,10 +1,8 @@
 import { databaseUrl } from '@sandlot/shared/config/database-url'
 import { backupProgram } from '../programs/backup-program.ts'
-import { recordFile } from '../processes/children.ts'
+import { runningRecord } from '../processes/children.ts'
 import type { Command } from '../context.ts'
 import { requireDeployment } from '../deployment/deployment.ts'
-import { readRecord } from '../processes/pid-file.ts'
-import { isRunning } from '../processes/process-mark.ts'
 import { isOnPostgres } from '../deployment/replicas.ts'
 import { StepError } from '../steps.ts'
 
@@ -19,14 +17,13 @@ export const migrate: Command = async (context) => {
   requireDeployment(config)
   if (isOnPostgres(config))
     throw new StepError(
-      'DATABASE_URL is set: chats and accounts are in PostgreSQL already. Nothing was moved.',
-      'Unset DATABASE_URL and DATABASE_URL_FILE where you want to move what is in the files.',
+      'DATABASE_URL is set, so chats and accounts are in PostgreSQL already. Nothing was moved.',
+      'To move the contents of the database files, unset DATABASE_URL and DATABASE_URL_FILE.',
     )
-  const record = readRecord(recordFile(config))
-  if (record !== undefined && isRunning(record.up))
+  if (runningRecord(config) !== undefined)
     throw new StepError(
       `Sandlot is running with ${config.data}; nothing was moved.`,
-      'End it with ./sandlot down, then run this again.',
+      'Stop it with ./sandlot down, then run this again.',
     )
   const { tables, files } = await steps.run('Moving into PostgreSQL', (step) =>
     backupProgram(['migrate'], context, { passphrase: undefined, database: address, step }),
@@ -37,12 +34,10 @@ export const migrate: Command = async (context) => {
   for (const { name, leftOut } of tables)
     if (leftOut > 0)
       print(
-        `Left out of ${name}: ${leftOut} invisible character${leftOut === 1 ? '' : 's'} (U+0000), which PostgreSQL cannot hold. In keys � stands for them.`,
+        `Left out of ${name}: ${leftOut} invisible character${leftOut === 1 ? '' : 's'} (U+0000), which PostgreSQL cannot store. In keys, � replaces them.`,
       )
-  print(
-    'Every table was read back and is the same. Write the address into a file that only you can read, set',
-  )
+  print('Every table was read back and matches. Write the address into a file that only you can read, set')
   print('DATABASE_URL_FILE to its path, and start Sandlot: ./sandlot up')
-  print(`It does not read ${files.join(' and ')} any more; they are as they were.`)
+  print(`Sandlot no longer reads ${files.join(' and ')}; the files are unchanged.`)
   return 0
 }

@@ -1,5 +1,3 @@
-import { existsSync } from 'node:fs'
-import { join } from 'node:path'
 import { REMOVAL_HELP, type Removal, account, removal, userList } from '@sandlot/shared/account/api'
 import {
   type EffectiveSettings,
@@ -11,11 +9,12 @@ import { z } from 'zod'
 import { childEnvironment } from '../processes/child-env.ts'
 import type { Command, Context } from '../context.ts'
 import { noDeployment, requireDeployment } from '../deployment/deployment.ts'
+import { findBuilt } from '../programs/find-program.ts'
 import { run } from '../programs/run.ts'
 import { confirmed } from '../programs/sandbox-admin.ts'
 import { StepError } from '../steps.ts'
 
-/** What service's people-admin prints. */
+/** Printed by the service's people-admin. */
 const answer = z.discriminatedUnion('did', [
   userList.extend({ did: z.literal('list') }),
   z.object({ did: z.literal('password'), person: account, password: z.string() }),
@@ -33,7 +32,7 @@ const answer = z.discriminatedUnion('did', [
     message: z.string(),
   }),
 ])
-/** Its exit code where nothing was changed; the answer has the reason. */
+/** Its exit code when nothing was changed; the answer has the reason. */
 const NOTHING_CHANGED = 3
 
 const ROLE_NAMES: Record<Role, string> = { admin: 'an administrator', member: 'a member', guest: 'a guest' }
@@ -66,15 +65,15 @@ export const people: Command = async (context) => {
   requireDeployment(config)
   if (act === 'remove') {
     const files = data === 'purge' ? 'delete their files and chats for good' : 'keep their files and chats'
-    const question = `End the account of ${who}, and ${files}?`
-    if (!(await confirmed(question, args, 'This ends an account'))) {
+    const question = `Remove the account of ${who}, and ${files}?`
+    if (!(await confirmed(question, args, 'This removes an account'))) {
       print('Nothing was changed.')
       return 1
     }
   }
   const more = act === 'list' ? [] : act === 'remove' ? [who, data] : act === 'role' ? [who, third] : [who]
   const printed = await peopleAdmin([act, ...more], context)
-  // Computed in any case: where there is no list, the command fails also with `--json`.
+  // Computed for `--json` too, which must also fail when there is no list.
   const lines = resultLines(printed)
   if ((act === 'list' || act === 'show') && args.includes('--json')) print(printed.trim())
   else for (const line of lines) print(line)
@@ -82,21 +81,19 @@ export const people: Command = async (context) => {
 }
 
 async function peopleAdmin(args: string[], { config }: Context): Promise<string> {
-  const program = join(config.root, 'packages', 'service', 'dist', 'people', 'people-admin.js')
-  if (!existsSync(program))
-    throw new StepError('Sandlot has not been built yet.', 'Run ./sandlot up once; it builds what is needed.')
+  const program = findBuilt(config, 'service', 'people', 'people-admin.js')
   return run(process.execPath, [program, ...args], {
     cwd: config.root,
     environment: childEnvironment('service', config.environment),
-    // No log: its stdout may hold a password, which is for the person at the terminal only.
-    fix: 'Nothing is half done: run the same command again.',
+    // No log: its stdout may hold a password.
+    fix: 'Run the same command again; it either makes the whole change or none.',
     alsoGood: [NOTHING_CHANGED],
   })
 }
 
 /**
- * The result for a person, from the one line that people-admin printed.
- * @throws StepError where nothing was changed, with what to do about that.
+ * Lines for the terminal, from the one line that people-admin printed.
+ * @throws StepError when nothing was changed, with the next step.
  */
 export function resultLines(printed: string): string[] {
   const said = answer.parse(JSON.parse(printed))
@@ -108,23 +105,23 @@ export function resultLines(printed: string): string[] {
           ({ id, name, email, ...removed }) => `${id}  ${email}  ${name}  (removed, ${howFar(removed)})`,
         ),
         ...said.removed.flatMap(({ name, problem }) =>
-          problem === null ? [] : ['', `${name} is not removed whole yet: ${problem}`, REMOVAL_HELP],
+          problem === null ? [] : ['', `${name} is not completely removed yet: ${problem}`, REMOVAL_HELP],
         ),
       ]
     case 'password':
       return [
         `The new password of ${said.person.name} (${said.person.email}) is: ${said.password}`,
-        'It is shown this once. They are signed out everywhere, and change it in Settings → Sign-in & security.',
+        'It is shown only once. They are signed out everywhere, and can change it in Settings → Sign-in & security.',
       ]
     case 'remove':
       return [
-        `${said.removal.name} (${said.removal.email}) cannot sign in any more.`,
+        `${said.removal.name} (${said.removal.email}) can no longer sign in.`,
         said.removal.done
-          ? 'They were removed before. Their files and chats are kept.'
-          : `The rest (what runs, the sandbox${said.removal.data === 'purge' ? ', files and chats' : ''}) ends when Sandlot starts next.`,
+          ? 'They were already removed. Their files and chats are kept.'
+          : `Running prompts and the sandbox${said.removal.data === 'purge' ? ', files and chats' : ''} are removed at the next start of Sandlot.`,
       ]
     case 'role':
-      return [`${said.person.name} (${said.person.email}) is ${ROLE_NAMES[said.person.role]} now.`]
+      return [`${said.person.name} (${said.person.email}) is now ${ROLE_NAMES[said.person.role]}.`]
     case 'show':
       return [
         `${said.person.name} (${said.person.email}), ${ROLE_NAMES[said.person.role]}${said.teams.length === 0 ? '' : `, in ${said.teams.join(', ')}`}`,
@@ -136,7 +133,7 @@ export function resultLines(printed: string): string[] {
   }
 }
 
-/** One line per setting: what holds, and where it comes from. */
+/** One line per setting: its effective value and its source. */
 function settingsTable(effective: EffectiveSettings): string[] {
   const { modeCeiling, tools, mcpServers, ownServers, models, network, limits, instructions } = effective
   const list = (names: readonly string[]): string => names.join(', ') || 'none'
@@ -167,7 +164,7 @@ function settingsTable(effective: EffectiveSettings): string[] {
     ]),
   ]
   const cells = [
-    ['SETTING', 'HOLDS', 'FROM'],
+    ['SETTING', 'VALUE', 'FROM'],
     ...rows.map(([name, value, from]) => [name, value, sourceWords(from)]),
   ]
   const [first = 0, second = 0] = [0, 1].map((at) => Math.max(...cells.map((row) => row[at]?.length ?? 0)))
@@ -184,7 +181,7 @@ function sourceWords(from: SettingSource): string {
 
 function howFar({ data, done, problem }: Pick<Removal, 'data' | 'done' | 'problem'>): string {
   if (done) return 'files and chats kept'
-  const what = data === 'purge' ? 'files and chats are being deleted' : 'under way'
+  const what = data === 'purge' ? 'deleting files and chats' : 'in progress'
   return problem === null ? what : `${what}; see below`
 }
 
@@ -195,21 +192,21 @@ function nothingDone({ reason, message }: Extract<z.infer<typeof answer>, { did:
     case 'running':
       return new StepError(
         'Sandlot is running; nothing was changed.',
-        'Run ./sandlot down, then this again. While it runs, administrators change and remove people in Settings → People.',
+        'Run ./sandlot down, then this again. While it runs, administrators manage accounts in Settings → People.',
       )
     case 'not_running':
       return new StepError(
-        'Sandlot is not running; what holds for a person is what its agent says.',
+        'Sandlot is not running; its agent computes the settings of a user.',
         'Run ./sandlot up, then this again.',
       )
     case 'no_such_person':
       return new StepError(
-        `Nobody has the address or the id ${message}.`,
-        './sandlot people list shows everybody.',
+        `No user has the address or ID ${message}.`,
+        './sandlot people list shows all users.',
       )
     case 'other_version':
       return new StepError(message, 'Nothing was changed. ./sandlot up starts Sandlot.')
     case 'refused':
-      return new StepError(message, 'Nothing was changed. ./sandlot people list shows everybody.')
+      return new StepError(message, 'Nothing was changed. ./sandlot people list shows all users.')
   }
 }

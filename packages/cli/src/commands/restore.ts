@@ -1,10 +1,8 @@
 import { constants, copyFileSync, existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { askPassphrase, backupProgram } from '../programs/backup-program.ts'
-import { recordFile } from '../processes/children.ts'
+import { runningRecord } from '../processes/children.ts'
 import type { Command } from '../context.ts'
-import { readRecord } from '../processes/pid-file.ts'
-import { isRunning } from '../processes/process-mark.ts'
 import { systemPackages } from '../setup/apt.ts'
 import { setUp } from '../setup/setup.ts'
 import { StepError } from '../steps.ts'
@@ -12,7 +10,7 @@ import { listenForStop } from '../processes/stop-signals.ts'
 
 const UNAUTHENTICATED = '--unauthenticated'
 
-/** Makes of a backup the same Sandlot, in an empty data folder. */
+/** Restores a backup into an empty data folder. */
 export const restore: Command = async (context) => {
   const { config, args, steps, print } = context
   const unauthenticated = args.filter((arg) => arg === UNAUTHENTICATED)
@@ -21,11 +19,10 @@ export const restore: Command = async (context) => {
     print('Usage: ./sandlot restore FILE [--unauthenticated]')
     return 2
   }
-  const record = readRecord(recordFile(config))
-  if (record !== undefined && isRunning(record.up))
+  if (runningRecord(config) !== undefined)
     throw new StepError(
       `Sandlot is running with ${config.data}; nothing was restored.`,
-      'A backup is restored into an empty folder: ./sandlot down, then set SANDLOT_DATA to a new one.',
+      'Stop it with ./sandlot down, set SANDLOT_DATA to an empty folder, then run this again.',
     )
   const passphrase = await askPassphrase(context, { twice: false })
   using stop = listenForStop()
@@ -33,13 +30,13 @@ export const restore: Command = async (context) => {
   const { at, workspaces, unproven, settings } = await steps.run('Restore', (step) =>
     backupProgram(['restore', resolve(file), ...unauthenticated], context, { passphrase, step }),
   )
-  print(`Sandlot is as it was at ${at}, with ${workspaces} workspaces: ./sandlot up`)
+  print(`Restored the backup of ${at}, with ${workspaces} workspaces. Start it: ./sandlot up`)
   if (unproven !== undefined) print(unproven)
   if (settings !== undefined) {
     const own = join(config.root, '.env')
     if (existsSync(join(settings, '.env')) && !existsSync(own))
       copyFileSync(join(settings, '.env'), own, constants.COPYFILE_EXCL)
-    print(`Its settings are in ${settings}; compare them with those of this machine.`)
+    print(`The restored settings are in ${settings}; compare them with those of this machine.`)
   }
   return 0
 }

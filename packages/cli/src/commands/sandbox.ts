@@ -41,8 +41,7 @@ export function table(workspaces: z.infer<typeof listed>): string[] {
     ['SLOT', 'OWNER', 'STATE', 'CONTAINER', 'WORKSPACE'],
     ...workspaces.map(({ slot, owner, userId, container, volume }) => [
       slot,
-      userId ??
-        (owner === 'claimed' ? '(known to the engine alone)' : owner === 'warm' ? '(pool)' : '(nobody)'),
+      userId ?? (owner === 'claimed' ? '(known only to the engine)' : owner === 'warm' ? '(pool)' : '(none)'),
       container?.state ?? 'absent',
       container?.name ?? '-',
       volume,
@@ -64,7 +63,7 @@ async function prune(context: Context): Promise<number> {
     return 0
   }
   for (const name of names) context.print(name)
-  const question = `Remove these ${names.length} workspaces that are nobody’s, with all files in them?`
+  const question = `Delete these ${names.length} workspaces without an owner, with all files in them?`
   if (!(await confirmed(question, context.args))) {
     context.print('Nothing was removed.')
     return 1

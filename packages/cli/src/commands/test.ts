@@ -29,8 +29,8 @@ import {
   type VitestRun,
 } from '../testing/summary.ts'
 
-/** What sbxd is fuzzed with, where Debian puts it. */
 const POSTGRES_PROGRAM = '/usr/lib/postgresql/*/bin/initdb'
+/** Path of libFuzzer on Debian, for sbxd. */
 const FUZZER_LIBRARY = '/usr/lib/llvm-*/lib/clang/*/lib/linux/libclang_rt.fuzzer-*.a'
 
 const CLOCK_LIBRARY = '/usr/lib/*/faketime/libfaketime.so.1'
@@ -40,10 +40,9 @@ const AHEAD = [
   { project: 'e2e', options: ['test/e2e/older-data.e2e.test.ts'] },
 ] as const
 
-/** Writes what `runVitest` reads. */
 const REPORTER = fileURLToPath(new URL('../testing/reporter.ts', import.meta.url))
 
-/** Checks that are one thing each, cheapest first. */
+/** Checks that count as one test each, cheapest first. */
 const CHECKS = [
   { name: 'format', command: 'oxfmt', args: ['--check'] },
   { name: 'weight', command: process.execPath, args: ['--conditions=sandlot-source', 'test/weigh.ts'] },
@@ -55,13 +54,13 @@ const CHECKS = [
 const RUNS = [['unit'], ['engine', 'e2e']] as const
 
 /**
- * Everything that tests need, then every test; the last line counts them all, the line before it
- * what was unsteady.
+ * Prepares the machine and runs every test. The last line counts them, the one before the unsteady
+ * files.
  */
 export const test: Command = async ({ config, args, steps, print }) => {
   const unknown = args.find((arg) => arg !== '--full')
   if (unknown !== undefined) {
-    print(`test knows no "${unknown}". Usage: ./sandlot test [--full]`)
+    print(`Unknown argument "${unknown}". Usage: ./sandlot test [--full]`)
     return 2
   }
   using stop = listenForStop()
@@ -73,7 +72,7 @@ export const test: Command = async ({ config, args, steps, print }) => {
   const seed = config.testSeed ?? randomInt(2 ** 31 - 1)
   const environment = testEnvironment(config, seed, full)
   print(
-    `Seed ${seed}. The same draws again: SANDLOT_TEST_SEED=${seed} ./sandlot test${full ? ' --full' : ''}`,
+    `Seed ${seed}. To draw the same samples: SANDLOT_TEST_SEED=${seed} ./sandlot test${full ? ' --full' : ''}`,
   )
 
   const results: { name: string; counts: Counts; ms: number }[] = []
@@ -109,7 +108,7 @@ export const test: Command = async ({ config, args, steps, print }) => {
       })
   }
   if (SANDBOX_BACKENDS[config.backend].needsEngine)
-    await steps.run('Remove what interrupted tests left', (step) => removeTestLeftovers(config, step))
+    await steps.run('Remove leftovers of interrupted tests', (step) => removeTestLeftovers(config, step))
 
   print('')
   for (const { name, counts, ms } of results)
@@ -121,9 +120,9 @@ export const test: Command = async ({ config, args, steps, print }) => {
 }
 
 /**
- * Chromium for the browser tests, a compiler for sbxd’s own, libseccomp to compile the system call
- * profile, git for the rules of the repository, ripgrep for the search tools on local-process,
- * PostgreSQL for the stores on it. Only what is missing.
+ * Installs missing programs: a compiler and clang for sbxd's tests, libseccomp to compile the
+ * system call profile, git for the rules of the repository, ripgrep for the search tools on
+ * local-process.
  */
 async function installTestPrograms(
   config: CliConfig,
@@ -141,28 +140,26 @@ async function installTestPrograms(
     ...(has('initdb') || globSync(POSTGRES_PROGRAM).length > 0 ? [] : ['postgresql']),
     ...(full && globSync(CLOCK_LIBRARY).length === 0 ? ['faketime'] : []),
   ]
-  // Only to have the compose file read by what people use; its test is skipped where a distribution
-  // has none.
+  // Its test is skipped without it: some distributions have none.
   const composes =
     has('docker-compose') || (await succeeds('docker', ['compose', 'version'], config.environment))
-  // What the stores are also reached through; its test says so where there is none.
+  // The stores are also tested through it, if it is there.
   const pooler = has('pgbouncer') || existsSync('/usr/sbin/pgbouncer') ? [] : ['pgbouncer']
-  // Other runtimes, seven megabytes, only as root: the tests of each are skipped where it is
-  // missing.
+  // Other runtimes, seven megabytes, only as root; without one, its tests are skipped.
   const runtimes = process.getuid?.() === 0 ? ['crun', 'runsc'].filter((program) => !has(program)) : []
-  // Of bookworm; elsewhere it comes with clang or has another number, and without it the fuzzing is
-  // skipped.
+  // The package of bookworm; elsewhere it is part of clang or has another number. Without it,
+  // fuzzing is skipped.
   const fuzzer = globSync(FUZZER_LIBRARY).length > 0 ? [] : ['libclang-rt-14-dev']
-  // Browser tests cost half with it.
+  // It halves the cost of browser tests.
   const shell = has('chromium-headless-shell') ? [] : ['chromium-headless-shell']
   const optional = [...shell, ...(composes ? [] : ['docker-compose']), ...pooler, ...runtimes, ...fuzzer]
   if (missing.length + optional.length > 0) await packages.install(missing, step, optional)
-  else step.result('all there')
+  else step.result('already installed')
 }
 
 /**
- * Tests see the machine, the engine and the seed, and none of this deployment's settings: a model
- * key in `.env` must not make a test call a real model, nor a data directory be written by one.
+ * Tests get no setting of this deployment: with a key from `.env` they would call a real model,
+ * with its data folder write into it.
  */
 function testEnvironment(config: CliConfig, seed: number, full: boolean): Record<string, string> {
   const kept = Object.entries(config.environment).filter(
@@ -176,7 +173,7 @@ function testEnvironment(config: CliConfig, seed: number, full: boolean): Record
   }
 }
 
-/** Sets the clock of the tests and of the processes that they start, and of nothing else. */
+/** Sets the clock of the tests and of the processes that they start. */
 function clockAhead(): Record<string, string> {
   const [library] = globSync(CLOCK_LIBRARY)
   if (library === undefined)
@@ -189,13 +186,12 @@ interface InRoot {
   environment: Record<string, string>
 }
 
-/** More failed files than this are no accident. */
+/** More failed files than this are not chance. */
 const SECOND_TRIES = 4
 
 /**
- * Failed files get one more try, alone: thousands of real processes on a busy machine are late now
- * and then. What passes only then is named at the end, to be mended; a full run gives no
- * second try.
+ * Runs failed files a second time, alone: on a busy machine, some of thousands of real processes
+ * are late. Files that pass only then are listed at the end, to be fixed.
  */
 async function tryAgain(
   projects: readonly string[],
@@ -212,7 +208,7 @@ async function tryAgain(
   return secondTry(first, again)
 }
 
-/** `options`: of vitest; files among them are the only ones. */
+/** `options` of vitest may name files, which are then the only ones. */
 async function runVitest(
   projects: readonly string[],
   inRoot: InRoot,

@@ -1,10 +1,9 @@
-import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { childEnvironment } from '../processes/child-env.ts'
 import type { Command } from '../context.ts'
+import { findBuilt } from '../programs/find-program.ts'
 import { run } from '../programs/run.ts'
-import { StepError } from '../steps.ts'
 
 const listing = z.object({
   running: z.boolean(),
@@ -23,21 +22,19 @@ const listing = z.object({
 })
 type Listing = z.infer<typeof listing>
 
-/** Every tool there is and whether it is offered; `--json` with the schemas of their arguments. */
+/** Lists every tool and whether it is offered; `--json` adds the schemas of their arguments. */
 export const tools: Command = async ({ config, args, print }) => {
   const unknown = args.find((arg) => arg !== '--json')
   if (unknown !== undefined) {
     print('Usage: ./sandlot tools [--json]')
     return 2
   }
-  const program = join(config.root, 'packages', 'ai-agent', 'dist', 'agent', 'tools.js')
-  if (!existsSync(program))
-    throw new StepError('Sandlot has not been built yet.', 'Run ./sandlot up once; it builds what is needed.')
+  const program = findBuilt(config, 'ai-agent', 'agent', 'tools.js')
   const printed = await run(process.execPath, [program], {
     cwd: config.root,
     environment: childEnvironment('ai-agent', config.environment),
     log: join(config.data, 'log', 'tools.log'),
-    fix: 'Look at what it says above; ./sandlot doctor checks the configuration.',
+    fix: 'Its output is above; ./sandlot doctor checks the configuration.',
   })
   if (args.includes('--json')) {
     print(printed.trim())
@@ -70,6 +67,6 @@ export function toolTable({ running, tools: listed, servers }: Listing): string[
   const about = servers.map(
     ({ name, state, why }) => `MCP server ${name}: ${state}${why === undefined ? '' : ` (${why})`}`,
   )
-  const note = running ? [] : ['Sandlot does not run; this is what its configuration says.']
+  const note = running ? [] : ['Sandlot is not running; this list comes from its configuration.']
   return [...lines, ...about, ...note]
 }

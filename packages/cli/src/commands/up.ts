@@ -14,7 +14,7 @@ import { listenForStop } from '../processes/stop-signals.ts'
 import { interruptedUpgrade } from '../upgrade/journal.ts'
 import { continueUpgrade } from '../upgrade/upgrade.ts'
 
-/** Everything needed to run, then run it, in the foreground, until Ctrl-C or `down`. */
+/** Prepares the machine, then runs Sandlot in the foreground until Ctrl-C or `down`. */
 export const up: Command = async (context) => {
   const { config, args, steps, print } = context
   const replicas = readReplicas(args, config)
@@ -36,10 +36,9 @@ export const up: Command = async (context) => {
   }
   const claimed = claim(recordFile(config), record)
   if (claimed.kind === 'running') {
-    const state =
-      Object.keys(claimed.record.children).length === 0 ? 'is being started' : 'is already running'
+    const state = Object.keys(claimed.record.children).length === 0 ? 'is starting' : 'is already running'
     print(
-      `Sandlot ${state}: ${claimed.record.url} (process ${claimed.record.up.pid}; ./sandlot down ends it)`,
+      `Sandlot ${state}: ${claimed.record.url} (process ${claimed.record.up.pid}; stop it with ./sandlot down)`,
     )
     return 0
   }
@@ -59,19 +58,18 @@ export const up: Command = async (context) => {
   }
 }
 
-/** Half of a Sandlot would be started as if it were all of it. @throws StepError. */
+/** Partly restored data must not be started as if it were complete. @throws StepError. */
 function refuseUnfinishedRestore(data: string): void {
   if (!existsSync(join(data, 'restoring'))) return
   throw new StepError(
-    `A restore into ${data} has not ended.`,
-    'Run ./sandlot restore FILE again: it begins anew.',
+    `A restore into ${data} was interrupted.`,
+    'Run ./sandlot restore FILE again; it starts over.',
   )
 }
 
 /**
- * What was needed to prepare is not needed to watch, and would stay in memory as long as Sandlot
- * runs: this process goes on as the built program, under its own id, with the record that it has
- * written.
+ * Replaces this process with the built supervisor, under the same process id and record. Modules
+ * that only the preparation needs would otherwise stay in memory as long as Sandlot runs.
  */
 function becomeSupervisor({ config }: Pick<Context, 'config'>, record: UpRecord): never {
   const { environment, ...rest } = config

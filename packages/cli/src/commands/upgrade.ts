@@ -9,7 +9,7 @@ import { SYSTEMD, stopUnit } from '../systemd/install-unit.ts'
 
 const USAGE = 'Usage: ./sandlot upgrade [VERSION] [--from REPOSITORY] [--without-backup]'
 
-/** To another version of this clone, and back where that does not become ready. */
+/** Switches this clone to another version, and back if that does not become ready. */
 export const upgrade: Command = async (context) => {
   const { config, args, steps, print } = context
   const asked = read(args)
@@ -20,12 +20,12 @@ export const upgrade: Command = async (context) => {
   requireDeployment(config)
   const left = interruptedUpgrade(config)
   if (left === undefined && readJournal(config.root) !== undefined)
-    throw new StepError('An upgrade of this clone is under way.', 'Wait until it has ended.')
+    throw new StepError('An upgrade of this clone is already running.', 'Wait until it has finished.')
   if (left !== undefined) {
     const code = await continueUpgrade(context, left)
     if (code !== undefined) return code
   }
-  const versions = await steps.run('Look for a version', async (step) => {
+  const versions = await steps.run('Find the new version', async (step) => {
     const found = await findVersions(config, asked)
     step.result(`${found.from.name} → ${found.to.name}`)
     return found
@@ -49,6 +49,6 @@ function read(args: string[]): { version?: string; repository?: string; withBack
     if (rest.length > 0 || version?.startsWith('-') === true) return undefined
     return { version, repository: values.from, withBackup: !values['without-backup'] }
   } catch {
-    return undefined // an option that is none
+    return undefined // an unknown option
   }
 }

@@ -1,4 +1,4 @@
-/** The database of `DATABASE_URL` for the launcher, by PostgreSQL's own programs. */
+/** Access to the database of `DATABASE_URL` through PostgreSQL's own programs. */
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
@@ -18,12 +18,12 @@ import { isOnPostgres } from './replicas.ts'
 import { StepError } from '../steps.ts'
 
 const SCHEMAS = ['sessions', 'accounts'] as const
-/** Between its clock and ours. */
+/** Allowed difference between its clock and ours. */
 const MOST_SKEW_MS = 10_000
-/** Of processes that have just ended. */
-const LEFT_MS = 5_000
+/** Time in which connections of ended processes close. */
+const CLOSING_MS = 5_000
 const FIX =
-  'See whether it runs, and host, name, password and database in DATABASE_URL; then run the same command again.'
+  'Check that it runs, and the host, name, password and database in DATABASE_URL. Then run the same command again.'
 
 interface Database {
   /** The version of PostgreSQL, like 15. */
@@ -68,21 +68,20 @@ async function query(
   }
 }
 
-/** The sentence of psql, without its own name and its guesses below. */
+/** The message of psql, without its prefix and hints. */
 function psqlProblem(error: unknown): string {
   const said = error instanceof Error && 'stderr' in error ? String(error.stderr) : ''
   return /^psql: error: (.+)/m.exec(said)?.[1] ?? messageOf(error).trim()
 }
 
 /**
- * Waits until none of our processes is connected: what another writes from now on would be lost on
- * the way back.
- * @throws StepError where another machine's processes stay.
+ * Waits until none of our processes is connected: a rollback would lose later writes.
+ * @throws StepError if processes of another machine stay connected.
  */
 export async function refuseOthers(config: CliConfig): Promise<void> {
   const database = await openDatabase(config)
   const connection = { ...database, psql: database.program('psql') }
-  const until = performance.now() + LEFT_MS
+  const until = performance.now() + CLOSING_MS
   for (;;) {
     const others = await query(
       connection,
@@ -93,14 +92,14 @@ export async function refuseOthers(config: CliConfig): Promise<void> {
     if (others === '') return
     if (performance.now() > until)
       throw new StepError(
-        `Others use the same database still (from ${others}), and what they write could not be kept.`,
-        'End them too, then run this again; several are upgraded one after the other as docs/postgresql.md says.',
+        `Other agents or services still use the same database (from ${others}), and a rollback would lose their changes.`,
+        'Stop them too, then run this again. To upgrade several one after the other, see docs/postgresql.md.',
       )
     await sleep(200)
   }
 }
 
-/** Both schemas as one file. @throws StepError. */
+/** Dumps both schemas into one file. @throws StepError. */
 export async function dumpDatabase(config: CliConfig, file: string): Promise<void> {
   const { dbname, environment, program } = await openDatabase(config)
   const schemas = SCHEMAS.map((name) => `--schema=${name}`)
@@ -116,7 +115,7 @@ export async function dumpDatabase(config: CliConfig, file: string): Promise<voi
   await ended(child, 'pg_dump')
 }
 
-/** Both schemas become those of the file, in one transaction. @throws StepError. */
+/** Replaces both schemas by those of the file, in one transaction. @throws StepError. */
 export async function replaceDatabase(config: CliConfig, file: string): Promise<void> {
   const { dbname, environment, program } = await openDatabase(config)
   const script = spawn(program('pg_restore'), ['--no-owner', '--no-privileges', '--file=-', file], {
@@ -132,46 +131,46 @@ export async function replaceDatabase(config: CliConfig, file: string): Promise<
   async function* statements(): AsyncGenerator<string | Buffer> {
     yield `drop schema if exists ${SCHEMAS.join(', ')} cascade;\n`
     for await (const chunk of script.stdout) yield chunk as Buffer
-    // Without its end nothing of it counts.
+    // An incomplete dump must roll the transaction back.
     if (script.exitCode !== 0) await once(script, 'close')
-    if (script.exitCode !== 0) yield 'do $$ begin raise exception $x$the dump could not be read$x$; end $$;\n'
+    if (script.exitCode !== 0) yield 'do $$ begin raise exception $x$the dump cannot be read$x$; end $$;\n'
   }
-  // A psql that has refused a statement ends first, and says why.
+  // If psql rejects a statement it exits first, and `ends` has its message.
   await pipeline(Readable.from(statements()), psql.stdin).catch(() => undefined)
   await ends
 }
 
 async function ended(child: ReturnType<typeof spawn>, name: string): Promise<void> {
-  let said = ''
-  child.stderr?.setEncoding('utf8').on('data', (text: string) => (said = (said + text).slice(-2_000)))
+  let stderr = ''
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => (stderr = (stderr + text).slice(-2_000)))
   const code = await new Promise<number | string>((settle) => {
     child.once('error', (error) => settle(error.message))
-    child.once('close', (number, signal) => settle(number ?? signal ?? 'an unknown end'))
+    child.once('close', (number, signal) => settle(number ?? signal ?? 'unknown exit code'))
   })
-  if (code !== 0) throw new StepError(`${name} ended with ${code}.`, FIX, { details: said.trim() })
+  if (code !== 0) throw new StepError(`${name} failed (${code}).`, FIX, { details: stderr.trim() })
 }
 
-/** Those that live, by the rule of the sessions store. */
+/** Live agents, by the rule of the sessions store. */
 const AGENTS = `select coalesce('agents: ' || string_agg(
-    id || case draining when 1 then ' (drains)' else '' end, ', ' order by id), 'no agent is running')
+    id || case draining when 1 then ' (draining)' else '' end, ', ' order by id), 'no agent is running')
   from sessions.replicas
   where heartbeat_at >= floor(extract(epoch from clock_timestamp()) * 1000) - 7000`
 
-/** Undefined: it is as Sandlot needs it. */
-async function unfitness(
+/** Undefined if Sandlot can use the database. */
+async function findUnfitness(
   major: number,
   ask: (statement: string) => Promise<string>,
 ): Promise<{ problem: string; fix: string } | undefined> {
   if (major < OLDEST_POSTGRES)
     return {
       problem: `version ${major} answers`,
-      fix: `Sandlot needs version ${OLDEST_POSTGRES} or a later one.`,
+      fix: `Upgrade PostgreSQL to version ${OLDEST_POSTGRES} or later.`,
     }
   const encoding = await ask('show server_encoding')
   if (encoding !== 'UTF8')
     return {
       problem: `the encoding of the database is ${encoding}`,
-      fix: 'Make another one with createdb --encoding UTF8 --template template0, and restore into it.',
+      fix: 'Create one with createdb --encoding UTF8 --template template0, and restore into it.',
     }
   const before = Date.now()
   const its = Number(await ask('select floor(extract(epoch from clock_timestamp()) * 1000)::bigint'))
@@ -179,27 +178,28 @@ async function unfitness(
   if (Math.abs(ahead) > MOST_SKEW_MS)
     return {
       problem: `its clock is ${Math.round(Math.abs(ahead) / 1000)} s ${ahead > 0 ? 'ahead of' : 'behind'} this machine’s`,
-      fix: 'Have both set theirs by NTP: chats would show times that differ. What belongs to whom goes by PostgreSQL’s alone.',
+      fix: 'Synchronize both clocks with NTP, or chats show inconsistent times. Ownership depends only on the clock of PostgreSQL.',
     }
   return undefined
 }
 
-/** For `doctor`: that it answers, that it fits, and that a backup of it can be made here. */
+/** Checks that the database answers, suits Sandlot, and can be backed up from here. */
 export async function databaseCheck(config: CliConfig): Promise<Finding[]> {
   if (!isOnPostgres(config)) return []
   const [id, name] = ['database', 'PostgreSQL']
   try {
     const database = await openDatabase(config)
-    const backups = `backups are made by ${database.program('pg_dump')}`
+    const backups = `backups use ${database.program('pg_dump')}`
     const connection = { ...database, psql: database.program('psql') }
-    const unfit = await unfitness(database.major, (statement) => query(connection, statement))
+    const unfit = await findUnfitness(database.major, (statement) => query(connection, statement))
     if (unfit !== undefined) return [failed('must', id, name, unfit.problem, unfit.fix)]
     const known = await query(connection, "select to_regclass('sessions.replicas') is not null")
-    const agents = known === 't' ? await query(connection, AGENTS) : 'nothing was started with it yet'
+    const agents =
+      known === 't' ? await query(connection, AGENTS) : 'Sandlot has not been started with it yet'
     return [ok('must', id, name, `version ${database.major} answers; ${agents}; ${backups}`)]
   } catch (error) {
     const fix = error instanceof StepError ? error.fix : FIX
-    // Without the programs Sandlot itself runs, and cannot be backed up.
+    // Without these programs Sandlot runs, but cannot be backed up.
     const group = error instanceof StepError && error.cause instanceof NoPgProgram ? 'warn' : 'must'
     return [failed(group, id, name, messageOf(error), fix)]
   }

@@ -1,7 +1,4 @@
-/**
- * The engine gate for the launcher: its socket, the deployment that it serves, and whether it
- * answers.
- */
+/** The engine gate for the launcher: its socket, its deployment, and a check that it answers. */
 import { existsSync, readFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
@@ -16,10 +13,9 @@ export function deploymentOf(config: Pick<CliConfig, 'keys'>): string | undefine
   if (!existsSync(file)) return undefined
   const keys: unknown = JSON.parse(readFileSync(file, 'utf8'))
   if (typeof keys === 'object' && keys !== null && 'id' in keys && typeof keys.id === 'string') return keys.id
-  throw new Error(`There is no id in ${file}.`)
+  throw new Error(`${file} has no id.`)
 }
 
-/** The gate stands before an engine; a backend without one needs none. */
 export function needsGate(config: Pick<CliConfig, 'backend'>): boolean {
   return SANDBOX_BACKENDS[config.backend].needsEngine
 }
@@ -28,20 +24,20 @@ export function gateSocket(config: Pick<CliConfig, 'data'>): string {
   return join(config.data, 'run', 'engine', 'docker.sock')
 }
 
-/** The gate's address, for ai-agent in place of the engine's. */
+/** The environment of ai-agent, with the address of the gate instead of the engine's. */
 export function agentGateEnvironment(config: CliConfig): Environment {
   if (!needsGate(config)) return config.environment
   const { DOCKER_CERT_PATH: _cert, DOCKER_TLS_VERIFY: _verify, ...rest } = config.environment
   return {
     ...rest,
     DOCKER_HOST: `unix://${gateSocket(config)}`,
-    // The gate writes its id there before it listens; keys that are made later take it over.
+    // The gate writes its id there before it listens; keys created later adopt it.
     SANDLOT_DEPLOYMENT: undefined,
     SANDLOT_DEPLOYMENT_FILE: join(config.data, 'run', 'engine', 'deployment'),
   }
 }
 
-/** The environment of the gate: this machine's engine, and the id of keys that exist already. */
+/** The environment of the gate: the engine, and the id of existing keys. */
 export function gateEnvironment(config: CliConfig): Environment {
   const known = deploymentOf(config)
   return known === undefined ? config.environment : { ...config.environment, SANDLOT_DEPLOYMENT: known }

@@ -4,16 +4,13 @@ import { json } from 'node:stream/consumers'
 import { readiness, type Readiness } from '@sandlot/shared/account/api'
 import { StepError } from '../steps.ts'
 
-/**
- * The address that a person opens, for a service that listens on `host`: a wildcard is no address
- * to open.
- */
+/** The address to open in a browser, for a service that listens on `host`, even on a wildcard. */
 export function openableUrl(host: string, port: number): string {
   const shown = ['0.0.0.0', '::', ''].includes(host) ? '127.0.0.1' : host
   return `http://${shown.includes(':') ? `[${shown}]` : shown}:${port}`
 }
 
-/** @throws StepError when something else listens there already. */
+/** @throws StepError when another program listens there. */
 export async function checkPortIsFree(host: string, port: number): Promise<void> {
   const server = createServer()
   try {
@@ -24,12 +21,12 @@ export async function checkPortIsFree(host: string, port: number): Promise<void>
     const code = error instanceof Error && 'code' in error ? error.code : undefined
     if (code === 'EADDRINUSE') {
       throw new StepError(
-        `Port ${port} on ${host} is taken by another program.`,
-        `Use another one: PORT=${port + 1} ./sandlot up`,
+        `Port ${port} on ${host} is in use by another program.`,
+        `Use another port: PORT=${port + 1} ./sandlot up`,
       )
     }
     throw new StepError(
-      `Cannot listen on ${host} port ${port} (${String(code)}).`,
+      `Couldn’t listen on ${host} port ${port} (${String(code)}).`,
       'Set HOST and PORT to an address of this machine.',
       { cause: error },
     )
@@ -38,7 +35,7 @@ export async function checkPortIsFree(host: string, port: number): Promise<void>
   }
 }
 
-/** `GET <url>/readyz`; undefined without an answer. */
+/** Sends `GET <url>/readyz`. Undefined without an answer. */
 export async function askReadiness(url: string): Promise<Readiness | undefined> {
   try {
     const answer = await new Promise<IncomingMessage>((resolve, reject) => {
@@ -46,6 +43,6 @@ export async function askReadiness(url: string): Promise<Readiness | undefined> 
     })
     return readiness.parse(await json(answer))
   } catch {
-    return undefined // not listening yet, or not ours
+    return undefined // not listening yet, or another program
   }
 }

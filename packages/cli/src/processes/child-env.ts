@@ -1,6 +1,6 @@
 import type { Environment } from '@sandlot/shared/config'
 
-/** What any program needs to run on this machine, and nothing that is a secret. */
+/** Variables that any program needs on this machine; none is a secret. */
 const MACHINE = [
   'PATH',
   'HOME',
@@ -15,15 +15,12 @@ const MACHINE = [
   'SSL_CERT_DIR',
 ]
 
-/**
- * Settings that service and ai-agent both read. `DATABASE_URL` is each one's own database login,
- * the same until they can be distinguished.
- */
+/** Settings that service and ai-agent both read. They share the login of `DATABASE_URL`. */
 const BOTH = [
   'LOG_LEVEL',
   'SANDLOT_DATA',
   'SANDLOT_KEYS_DIR',
-  // Where values come from, for administrators; the launcher fills it in.
+  // Sources of values, for administrators; set by the launcher.
   'SANDLOT_ENV_FILE_NAMES',
   'SANDLOT_DEFAULT_MODE',
   'DATABASE_URL',
@@ -35,25 +32,24 @@ const BOTH = [
 ]
 
 /**
- * What each process may know. An allow list: an unknown secret stays out. ai-agent alone has the
- * model's key, engine-gate alone the engine; the service alone faces the network.
+ * Allow list of each process's own settings. Only ai-agent has the model's key, only engine-gate
+ * the engine; only the service faces the network.
  */
 const OWN = {
   'ai-agent': [
     'OPENAI_API_KEY',
     'OPENAI_BASE_URL',
     'OPENAI_MODEL',
-    // The gate's socket; the launcher fills it in, and the engine's own address goes to the gate
-    // alone.
+    // The gate's socket, set by the launcher; only the gate has the engine's address.
     'DOCKER_HOST',
     'SANDLOT_DEPLOYMENT',
-    // For spans; the last two are read by the SDK itself, as the headers are.
+    // For spans; the SDK itself reads the last two and the headers.
     'OTEL_EXPORTER_OTLP_ENDPOINT',
     'OTEL_EXPORTER_OTLP_HEADERS',
     'OTEL_SERVICE_NAME',
     'OTEL_TRACES_SAMPLER',
     'OTEL_TRACES_SAMPLER_ARG',
-    // Of our own MCP servers.
+    // For our own MCP servers.
     'DUFFEL_ACCESS_TOKEN',
     'GOOGLE_ACCESS_TOKEN',
     'GOOGLE_REFRESH_TOKEN',
@@ -70,7 +66,7 @@ const OWN = {
     'SANDLOT_CONFIG',
     'SANDLOT_REPLICA',
     'SANDLOT_SESSIONS_DB_MODE',
-    // For the way back from where a user signs in to an MCP server.
+    // For the redirect after a sign-in to an MCP server.
     'PORT',
     'SANDLOT_PUBLIC_URL',
     'SANDLOT_MAX_CALLS',
@@ -150,7 +146,7 @@ const OWN = {
     'SANDLOT_SANDBOX_PROFILE',
     'SANDLOT_SANDBOX_DEBUG_USERS',
   ],
-  // With the engine itself: the gate has no way to read a volume.
+  // Has the engine itself: the gate cannot read volumes.
   backup: [
     'DATABASE_URL',
     'SANDLOT_KEYS_DIR',
@@ -165,7 +161,7 @@ const OWN = {
     'SANDLOT_BACKUP_KEEP',
   ],
   service: [
-    // What the others have set, for administrators; the launcher fills it in.
+    // Settings of the other processes, for administrators; set by the launcher.
     'SANDLOT_OTHER_SETTINGS',
     'HOST',
     'PORT',
@@ -189,29 +185,23 @@ const OWN = {
 
 export type ChildName = keyof typeof OWN
 
-/** The names of {@link OWN} and {@link BOTH}, for the test that no setting is forgotten. */
+/** Names of the settings of one process. */
 export function namesFor(child: ChildName): string[] {
   const alone = child === 'engine-gate' || child === 'backup'
   return alone ? ['SANDLOT_DATA', ...OWN[child]] : [...BOTH, ...OWN[child]]
 }
 
-/**
- * What the configuration file's MCP servers refer to by `${MCP_…}`: ai-agent puts it in, and each
- * server gets its own only.
- */
+/** Variables that MCP servers of the configuration file refer to; each server gets only its own. */
 const FOR_MCP_SERVERS = /^MCP_[A-Z0-9_]+$/
 
-/**
- * The environment of one child: the machine's, the shared settings, and its own, each also as
- * `NAME_FILE`.
- */
+/** The environment of one child: machine, shared and own settings, each also as `NAME_FILE`. */
 export function childEnvironment(child: ChildName, environment: Environment): Record<string, string> {
   const referred =
     child === 'ai-agent' ? Object.keys(environment).filter((name) => FOR_MCP_SERVERS.test(name)) : []
   const names = [...MACHINE, ...referred, ...namesFor(child).flatMap((name) => [name, `${name}_FILE`])]
   const own: Record<string, string> = {}
   for (const name of names) {
-    // Proxy settings are written in both cases, and the lower one is the older custom.
+    // Proxy settings are used in both cases; lower case is the older convention.
     for (const spelled of name.endsWith('_PROXY') ? [name, name.toLowerCase()] : [name]) {
       const value = environment[spelled]
       if (value !== undefined && value !== '') own[spelled] = value

@@ -4,17 +4,16 @@ import { childEnvironment, type ChildName } from './child-env.ts'
 import type { CliConfig } from '../config.ts'
 import { agentGateEnvironment, gateEnvironment } from '../deployment/gate.ts'
 import { isOnPostgres, replicaId } from '../deployment/replicas.ts'
+import { readRecord, type UpRecord } from './pid-file.ts'
+import { isRunning } from './process-mark.ts'
 import type { ChildSpec } from './supervise.ts'
 
-/** The name of a process; of several replicas with its number. */
+/** The name of a process, with the number of its replica. */
 export function labelOf(name: ChildName, number: number | undefined): string {
   return number === undefined ? name : `${name}-${number}`
 }
 
-/**
- * How one of the processes is started: from its build, with its own environment and its own log.
- * `number`: of several.
- */
+/** Starts a process from its build, with its own environment and log. `number`: its replica. */
 export function childSpec(name: ChildName, config: CliConfig, number?: number): ChildSpec {
   return {
     name: labelOf(name, number),
@@ -36,7 +35,7 @@ export function childSpec(name: ChildName, config: CliConfig, number?: number): 
   }
 }
 
-/** Agents on PostgreSQL have an id each, services a port each. */
+/** On PostgreSQL, each agent has its own id and each service its own port. */
 function replicaEnvironment(
   name: ChildName,
   config: CliConfig,
@@ -47,15 +46,15 @@ function replicaEnvironment(
   return {}
 }
 
-/** Only the gate, and backups, get the address of the engine. */
+/** Only the gate and backups receive the address of the engine. */
 export function environmentFor(name: ChildName, config: CliConfig): Environment {
   if (name === 'engine-gate') return gateEnvironment(config)
   return name === 'ai-agent' ? agentGateEnvironment(config) : config.environment
 }
 
 /**
- * Arguments of the backup program for the files with settings that are outside of the data folder:
- * `.env`, the configuration file, and what `NAME_FILE` names, but never the passphrase.
+ * Arguments of the backup program for settings outside of the data folder: `.env`, the
+ * configuration file and the files of `NAME_FILE`, but never the passphrase.
  */
 export function settingsArguments({ root, data, environment }: CliConfig): string[] {
   const named = Object.entries(environment).filter(
@@ -77,6 +76,12 @@ export function logOf(name: ChildName, config: CliConfig, number?: number): stri
 }
 
 /** The record of a running `up`. */
-export function recordFile(config: CliConfig): string {
+export function recordFile(config: Pick<CliConfig, 'data'>): string {
   return join(config.data, 'run', 'up.json')
+}
+
+/** The record of `up`, if that runs. */
+export function runningRecord(config: Pick<CliConfig, 'data'>): UpRecord | undefined {
+  const record = readRecord(recordFile(config))
+  return record !== undefined && isRunning(record.up) ? record : undefined
 }

@@ -2,18 +2,15 @@ import type { Context } from '../context.ts'
 import type { UpRecord } from './pid-file.ts'
 import { isRunning, signalProcess, waitForEnd } from './process-mark.ts'
 
-/** An earlier run's agent ends prompts and stops sandboxes in this time. */
+/** Time for an agent to end prompts and stop sandboxes. */
 const AGENT_GRACE_MS = 60_000
 
-/**
- * What an `up` that was killed left running holds the port and the agent's lock: end it as a
- * restart does.
- */
+/** Stops the children of an `up` that was killed: they hold the port and the agent's lock. */
 export async function endOrphans(previous: UpRecord, { steps }: Pick<Context, 'steps'>): Promise<void> {
   const orphans = Object.entries(previous.children).filter(([, mark]) => isRunning(mark))
   if (orphans.length === 0) return
   await steps.run(
-    `Ending what an earlier run left: ${orphans.map(([name]) => name).join(', ')}`,
+    `Stopping processes of an earlier run: ${orphans.map(([name]) => name).join(', ')}`,
     async () => {
       for (const [, mark] of orphans) signalProcess(mark, 'SIGTERM')
       for (const [, mark] of orphans) {

@@ -6,13 +6,10 @@ const ROTATE_BYTES = 16 * 1024 * 1024
 /** Levels as pino numbers them. */
 const WARNING = 40
 const ERROR = 50
-/** Bytes that may wait for a slow or hanging disk, so that memory stays bounded. */
+/** Most bytes buffered for a slow disk. */
 const WAITING_BYTES = 4 * 1024 * 1024
 
-/**
- * Append to a log file. One that has grown large is kept once under `.1`, so that logs never fill a
- * disk.
- */
+/** Opens a log for appending. A large one is first renamed to `.1`, replacing the one before. */
 function openLog(file: string): WriteStream {
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
   if (existsSync(file) && statSync(file).size > ROTATE_BYTES) renameSync(file, `${file}.1`)
@@ -21,55 +18,47 @@ function openLog(file: string): WriteStream {
 
 interface Log {
   /**
-   * In the order given. What a full disk refuses is lost; the next write tries again. So are writes
-   * while 4 MiB wait for the disk; after that a line of the log has their size.
+   * Appends in order. Text is lost on a full disk and while 4 MiB are buffered; in the second case
+   * a line in the log has the number of lost bytes.
    */
   write(text: string): void
-  /**
-   * Resolves when all of it is in the file, or after `patienceMs`: a disk may hang for ever. Never
-   * rejects.
-   */
+  /** Resolves when everything is in the file, or after `patienceMs`. Never rejects. */
   end(patienceMs: number): Promise<void>
 }
 
-/**
- * A log whose owner continues when it cannot be written. `problem` is called once, and again only
- * after a write that succeeded.
- */
-export function keepLog(file: string, problem: (text: string) => void): Log {
+/** A log that may fail. `problem` is called once, and again only after a successful write. */
+export function createLog(file: string, problem: (text: string) => void): Log {
   let failing = false
   let lostBytes = 0
   const fail = (error: unknown): void => {
-    if (!failing) problem(`Its log cannot be written: ${messageOf(error)}`)
+    if (!failing) problem(`Couldn’t write its log: ${messageOf(error)}`)
     failing = true
   }
   const open = (): WriteStream | undefined => {
     try {
-      // Without a listener a full disk would end the launcher, and with it everything that it
-      // watches.
+      // Without a listener, a full disk would end the launcher and its children.
       return openLog(file).on('error', fail)
     } catch (error) {
       fail(error)
       return undefined
     }
   }
-  /** As the children write their own lines. */
+  /** A line in the format of the children. */
   const loss = (): string => {
     if (lostBytes === 0) return ''
-    const msg = `${lostBytes} bytes of this log were lost here: the disk was too slow`
+    const msg = `${lostBytes} bytes of this log are missing here: the disk was too slow`
     lostBytes = 0
     return `${JSON.stringify({ level: WARNING, time: Date.now(), msg })}\n`
   }
   let stream = open()
   return {
     write(text) {
-      // An error destroys a stream, and then it takes nothing any more.
+      // An error destroys the stream.
       if (stream === undefined || stream.destroyed) stream = open()
       if (stream === undefined) return
       if (lostBytes > 0 && stream.writableLength === 0) stream.write(loss())
       if (lostBytes > 0 || stream.writableLength > WAITING_BYTES) {
-        if (lostBytes === 0)
-          fail(new Error('the disk is too slow or hangs, and what is said meanwhile is lost'))
+        if (lostBytes === 0) fail(new Error('the disk is too slow or hangs; new lines are dropped'))
         lostBytes += Buffer.byteLength(text)
         return
       }
@@ -84,7 +73,7 @@ export function keepLog(file: string, problem: (text: string) => void): Log {
       last.once('close', closed.resolve)
       if (!last.destroyed) last.end(loss())
       const patience = setTimeout(() => {
-        problem(`Its log was not written within ${patienceMs / 1000} s; the rest of it is lost`)
+        problem(`Couldn’t write its log within ${patienceMs / 1000} s; the rest of it is lost`)
         closed.resolve()
       }, patienceMs)
       await closed.promise
@@ -93,10 +82,7 @@ export function keepLog(file: string, problem: (text: string) => void): Log {
   }
 }
 
-/**
- * What of a child's log line a person at the terminal should see: errors, and whatever is not a log
- * line at all (a stack trace, a warning of the runtime). Undefined for everything else.
- */
+/** The part of a child's log line to show at the terminal: errors, and lines that are not JSON. */
 export function problemIn(line: string): string | undefined {
   if (line.trim() === '') return undefined
   let entry: unknown
@@ -116,10 +102,7 @@ export function problemIn(line: string): string | undefined {
   return typeof cause === 'string' && !message.includes(cause) ? `${message}: ${cause}` : message
 }
 
-/**
- * Cuts a stream of text into lines, whatever its chunks; `end` gives the last one without a line
- * break.
- */
+/** Splits a stream of text into lines; `end` emits a last one without a line break. */
 export function lineSplitter(onLine: (line: string) => void): {
   push: (text: string) => void
   end: () => void

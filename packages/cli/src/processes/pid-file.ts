@@ -4,16 +4,13 @@ import { messageOf, hasCode } from '@sandlot/shared/base/errors'
 import { isRunning, type ProcessMark } from './process-mark.ts'
 import { StepError } from '../steps.ts'
 
-/**
- * What a running `up` leaves in `$SANDLOT_DATA/run/up.json`: itself, its address, and the processes
- * it started.
- */
+/** Content of `$SANDLOT_DATA/run/up.json`: a running `up`, its address and its children. */
 export interface UpRecord {
   up: ProcessMark
   url: string
-  /** By their names; of several replicas each with its number, like `ai-agent-2`. */
+  /** By name, with the number of a replica, like `ai-agent-2`. */
   children: Record<string, ProcessMark>
-  /** Of `--replicas`; absent: one. */
+  /** `--replicas`; absent: one. */
   replicas?: number
 }
 
@@ -30,11 +27,11 @@ export function readRecord(file: string): UpRecord | undefined {
     const value: unknown = JSON.parse(text)
     return isRecord(value) ? value : undefined
   } catch {
-    return undefined // half written by a machine that lost power: as good as none
+    return undefined // incomplete after a power failure
   }
 }
 
-// By hand: zod would stay in the memory of the process that watches, and is a quarter of it.
+// Without zod, which would be a quarter of the supervisor's memory.
 function isRecord(value: unknown): value is UpRecord {
   if (typeof value !== 'object' || value === null) return false
   if (!('up' in value && 'url' in value && 'children' in value)) return false
@@ -51,14 +48,11 @@ function isMark(value: unknown): value is ProcessMark {
   return Number.isSafeInteger(value.pid) && Number(value.pid) > 0 && typeof value.started === 'string'
 }
 
-/**
- * Replaces the record in one step, so that no reader sees half of it. Throws the error of the disk.
- */
+/** Replaces the record atomically. Throws the error of the disk. */
 function writeRecord(file: string, record: UpRecord): void {
   renameSync(temporaryRecord(file, record), file)
 }
 
-/** Milliseconds until a record that could not be written is tried again. */
 const RETRY_MS = 10_000
 
 interface RecordWriter {
@@ -67,9 +61,8 @@ interface RecordWriter {
 }
 
 /**
- * The record of an `up` that continues when a full disk refuses it: `problem` is called once, and
- * again only after a write that succeeded. What was refused is tried again, because the next `up`
- * ends the processes that it names.
+ * Writes the record, and retries on a full disk: the next `up` stops the processes in it. `problem`
+ * is called once, and again only after a successful write.
  */
 export function recordWriter(file: string, problem: (text: string) => void): RecordWriter {
   let failing = false
@@ -80,7 +73,7 @@ export function recordWriter(file: string, problem: (text: string) => void): Rec
       writeRecord(file, record)
       failing = false
     } catch (error) {
-      if (!failing) problem(`The record of what runs cannot be written: ${messageOf(error)}`)
+      if (!failing) problem(`Couldn’t write the record of running processes: ${messageOf(error)}`)
       failing = true
       retry = setTimeout(write, RETRY_MS, record).unref()
     }
@@ -88,7 +81,7 @@ export function recordWriter(file: string, problem: (text: string) => void): Rec
   return { write }
 }
 
-/** Writes `record` beside `file` and returns where. A partly written file is removed again. */
+/** Writes `record` into a temporary file next to `file`, and returns its path. */
 function temporaryRecord(file: string, record: UpRecord): string {
   const temporary = `${file}.${process.pid}`
   try {
@@ -106,10 +99,10 @@ type Claim =
   | { kind: 'running'; record: UpRecord }
 
 /**
- * Become the `up` of this data directory. Of two that start together one gets `claimed`: a link
- * fails where the name exists. A record left by an `up` that is gone is returned as `previous`: its
- * children may still run. It stays where it is when ours cannot be written.
- * @throws StepError on a disk that refuses it.
+ * Becomes the `up` of this data folder. Of two that start together, one gets `claimed`: a link
+ * fails if the name exists. `previous` is the record of an `up` that has ended; its children may
+ * still run. It stays in place when ours cannot be written.
+ * @throws StepError when the disk refuses the record.
  */
 export function claim(file: string, record: UpRecord): Claim {
   const previous = readRecord(file)
@@ -130,7 +123,7 @@ export function claim(file: string, record: UpRecord): Claim {
   }
 }
 
-/** The first thing that a start writes: a disk that is full or read-only shows here. */
+/** The first write of a start, so a full or read-only disk is noticed here. */
 function newRecord(file: string, record: UpRecord): string {
   const folder = dirname(file)
   try {
@@ -138,16 +131,16 @@ function newRecord(file: string, record: UpRecord): string {
     return temporaryRecord(file, record)
   } catch (error) {
     throw new StepError(
-      `Nothing can be written in ${folder}: ${messageOf(error)}`,
-      'Make room on that disk, or set SANDLOT_DATA to a folder on another one.',
+      `Couldn’t write to ${folder}: ${messageOf(error)}`,
+      'Free space on that disk, or set SANDLOT_DATA to a folder on another one.',
       { cause: error },
     )
   }
 }
 
 /**
- * Move a stale record away. Between our look and the move another `up` may have put its own there:
- * what was moved is looked at again, put back if its owner runs, and returned.
+ * Moves a stale record away. Another `up` may have replaced it since it was read: the moved record
+ * is read again, and put back and returned if its owner runs.
  */
 function moveAside(file: string): UpRecord | undefined {
   const aside = `${file}.${process.pid}.old`
@@ -164,7 +157,7 @@ function moveAside(file: string): UpRecord | undefined {
   return alive
 }
 
-/** Give the claim up, if it is still ours. */
+/** Releases the claim if it is still ours. */
 export function release(file: string, record: UpRecord): void {
   const there = readRecord(file)
   if (there?.up.pid === record.up.pid && there.up.started === record.up.started) rmSync(file, { force: true })

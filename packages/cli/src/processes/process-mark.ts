@@ -3,9 +3,8 @@ import { hasCode } from '@sandlot/shared/base/errors'
 import { StepError } from '../steps.ts'
 
 /**
- * A process that can be recognised again: its id, and when it started. Ids are used again by the
- * kernel, so an id from a file means nothing without the start time; the boot id tells apart two
- * machines starts with equal ticks.
+ * Identifies a process across restarts of the launcher. The kernel reuses ids, so the start time is
+ * needed too, and the boot id distinguishes equal start times of two boots.
  */
 export interface ProcessMark {
   pid: number
@@ -17,11 +16,11 @@ function read(path: string): string | undefined {
   try {
     return readFileSync(path, 'utf8')
   } catch {
-    return undefined // the process is gone, which is an answer
+    return undefined // the process has ended
   }
 }
 
-/** Fields of /proc/<pid>/stat behind the name, which is in parentheses and may hold anything. */
+/** Fields of /proc/<pid>/stat after the name, which is in parentheses and may hold anything. */
 export function parseStat(stat: string): { state: string; startTicks: string } | undefined {
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
   const state = fields[0]
@@ -41,34 +40,28 @@ export function markOf(pid: number): ProcessMark | undefined {
 export function ownMark(): ProcessMark {
   const self = markOf(process.pid)
   if (self !== undefined) return self
-  throw new StepError(
-    'This process cannot be found in /proc.',
-    'Mount /proc, then run the same command again.',
-  )
+  throw new StepError('This process is not in /proc.', 'Mount /proc, then run the same command again.')
 }
 
-/** Whether exactly this process still runs. */
+/** True if exactly this process still runs. */
 export function isRunning(mark: ProcessMark): boolean {
   return markOf(mark.pid)?.started === mark.started
 }
 
-/**
- * Send `signal` to the process if it is still the same one. `group` sends it to the process group
- * it leads.
- */
+/** Sends `signal` to the process, or to the `group` it leads, if it is still the same one. */
 export function signalProcess(mark: ProcessMark, signal: NodeJS.Signals, group = false): boolean {
   if (!isRunning(mark)) return false
   try {
     process.kill(group ? -mark.pid : mark.pid, signal)
     return true
   } catch (error) {
-    // It ended between the look and the signal.
+    // It ended after the check.
     if (hasCode(error, 'ESRCH')) return false
     throw error
   }
 }
 
-/** Wait until the process is gone; false when it still runs after `timeoutMs`. */
+/** False when the process still runs after `timeoutMs`. */
 export async function waitForEnd(mark: ProcessMark, timeoutMs: number): Promise<boolean> {
   const deadline = performance.now() + timeoutMs
   while (isRunning(mark)) {

@@ -1,13 +1,11 @@
-/** How this command was asked to end. */
 export type StopSignal = 'SIGINT' | 'SIGTERM' | 'SIGHUP' | typeof END_SIGNAL
 
 /**
- * What `down --end` sends to `up`: prompts end too. Every other signal leaves them to the next
- * start.
+ * Sent by `down --end` to `up` to end prompts too. After other signals the next start resumes them.
  */
 export const END_SIGNAL = 'SIGUSR2'
 
-/** The same for ai-agent, whose SIGINT ends prompts and sandboxes. */
+/** The signal for ai-agent, whose SIGINT ends prompts and sandboxes. */
 export function agentSignal(stop: StopSignal): 'SIGINT' | 'SIGTERM' {
   return stop === END_SIGNAL ? 'SIGINT' : 'SIGTERM'
 }
@@ -17,7 +15,7 @@ interface StopSignals {
   signal: AbortSignal
   /** Settles with the first signal; never rejects. */
   requested: Promise<StopSignal>
-  /** Called at a second Ctrl-C: the person does not want to wait. */
+  /** Calls `act` at a second Ctrl-C. */
   onImpatience(act: () => void): void
   [Symbol.dispose](): void
 }
@@ -31,7 +29,7 @@ export class StopRequest extends Error {
   }
 }
 
-/** Listen for the signals that end a command, until disposed. */
+/** Listens for the signals that stop a command, until disposed. */
 export function listenForStop(): StopSignals {
   const controller = new AbortController()
   let impatient: (() => void) | undefined
@@ -58,10 +56,7 @@ export function listenForStop(): StopSignals {
   }
 }
 
-/**
- * A signal for work that must not outlast a block: aborted with `outer`, and when the block is
- * left.
- */
+/** A signal that aborts with `outer` and at the end of the block. */
 export function abortedAtEnd(outer: AbortSignal): { signal: AbortSignal; [Symbol.dispose](): void } {
   const controller = new AbortController()
   return {

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { backoffMs } from '@sandlot/shared/async/backoff'
 import { messageOf } from '@sandlot/shared/base/errors'
-import { keepLog, lineSplitter, problemIn } from './log-file.ts'
+import { createLog, lineSplitter, problemIn } from './log-file.ts'
 import { markOf, type ProcessMark } from './process-mark.ts'
 
 export interface ChildSpec {
@@ -15,40 +15,36 @@ export interface ChildSpec {
 }
 
 interface SupervisorEvents {
-  /** A process was started, the first or a later one. */
   started(mark: ProcessMark): void
-  /** A line on its stdout that is no log entry. */
-  said(line: string): void
-  /** Something that a person should see. */
+  /** A line of stdout that is not a log entry. */
+  printed(line: string): void
+  /** A message for the terminal. */
   problem(text: string): void
-  /** It ended unexpectedly, and starts again after `delayMs`. */
+  /** Unexpected exit; it restarts after `delayMs`. */
   died(end: string, delayMs: number): void
 }
 
 export interface Supervised {
-  /** Ask it to end and wait; after `graceMs` it and what it started are killed. Idempotent. */
+  /** Stops it and waits; after `graceMs` kills it and its children. Idempotent. */
   stop(signal: NodeJS.Signals, graceMs: number): Promise<void>
-  /**
-   * Settles when it ends for the first time without being asked, with how it ended. Never rejects.
-   */
+  /** Resolves at the first unexpected exit, with its reason. Never rejects. */
   firstDeath: Promise<string>
 }
 
-/** Milliseconds before the start after the n-th death in a row: 1, 2, 4 … 30 seconds. */
+/** Delay before a restart, by the number of consecutive exits: 1, 2, 4 … 30 seconds. */
 export function backoff(deaths: number): number {
   return backoffMs(deaths + 1, { firstMs: 1_000, longestMs: 30_000 })
 }
 
-/** A child that ran this long had started well: its next death counts as the first again. */
+/** A child that ran this long resets the back-off. */
 const STEADY_MS = 60_000
 
-/** A log that is not written by then is given up, since a disk may hang. */
+/** Time limit for closing a log, on a disk that hangs. */
 const LOG_PATIENCE_MS = 5_000
 
 /**
- * Start a process and start it again whenever it dies, until `stop`. Should this process end first,
- * by an error of its own, the child gets a SIGTERM: an orphan would hold the port, and nothing
- * would start it again.
+ * Starts a process, and restarts it whenever it exits, until `stop`. If this process exits first,
+ * the child gets a SIGTERM: an orphan would hold the port and not be restarted.
  */
 export function supervise(spec: ChildSpec, events: SupervisorEvents): Supervised {
   let child: ChildProcess | undefined
@@ -58,62 +54,21 @@ export function supervise(spec: ChildSpec, events: SupervisorEvents): Supervised
     reportDeath = resolve
   })
 
-  async function runOnce(): Promise<string> {
-    const log = keepLog(spec.log, (text) => events.problem(text))
-    // A group of its own, so that Ctrl-C in the terminal reaches only the launcher, which ends
-    // things in order.
-    const running = spawn(spec.command, spec.args, {
-      cwd: spec.cwd,
-      env: spec.environment,
-      stdio: ['ignore', 'pipe', 'pipe'],
-      detached: true,
-    })
-    child = running
-    const mark = running.pid === undefined ? undefined : markOf(running.pid)
-    if (mark !== undefined) events.started(mark)
-    const show = (line: string): void => {
-      const problem = problemIn(line)
-      if (problem !== undefined && !stopping.signal.aborted) events.problem(problem)
-    }
-    const out = lineSplitter((line) => {
-      // Lines for the terminal are not logged: they may hold the one-time token of the first visit.
-      if (!line.startsWith('{')) return events.said(line)
-      log.write(`${line}\n`)
-      show(line)
-    })
-    const err = lineSplitter(show)
-    running.stdout?.setEncoding('utf8').on('data', out.push)
-    running.stderr?.setEncoding('utf8').on('data', (text: string) => {
-      log.write(text)
-      err.push(text)
-    })
-    const end = await new Promise<string>((resolve) => {
-      running.once('error', (error) => resolve(error.message))
-      running.once('close', (code, signal) =>
-        resolve(code === null ? `signal ${signal}` : `exit code ${code}`),
-      )
-    })
-    out.end()
-    err.end()
-    // The file is opened when it can be, not at once: until it is closed, something of it is still
-    // to come.
-    await log.end(LOG_PATIENCE_MS)
-    return end
-  }
-
   async function keepRunning(): Promise<void> {
     let deaths = 0
     while (!stopping.signal.aborted) {
       const started = performance.now()
       // Some errors of a spawn are thrown (no memory), others are an event.
-      const end = await runOnce().catch(messageOf)
+      const end = await runOnce(spec, events, stopping.signal, (started) => {
+        child = started
+      }).catch(messageOf)
       if (stopping.signal.aborted) return
       if (performance.now() - started > STEADY_MS) deaths = 0
       const delay = backoff(deaths)
       deaths += 1
       reportDeath(end)
       events.died(end, delay)
-      // Rejects only when stop() wakes it, and then the loop is over anyway.
+      // `stop` aborts the delay, and the loop ends.
       await sleep(delay, undefined, { signal: stopping.signal }).catch((error: unknown) => {
         if (!stopping.signal.aborted) throw error
       })
@@ -137,4 +92,48 @@ export function supervise(spec: ChildSpec, events: SupervisorEvents): Supervised
       clearTimeout(killer)
     },
   }
+}
+
+/** Runs the process once. `spawned` receives it. Returns how it ended. */
+async function runOnce(
+  spec: ChildSpec,
+  events: SupervisorEvents,
+  stopping: AbortSignal,
+  spawned: (child: ChildProcess) => void,
+): Promise<string> {
+  const log = createLog(spec.log, (text) => events.problem(text))
+  // A process group of its own: Ctrl-C reaches only the launcher, which stops processes in order.
+  const child = spawn(spec.command, spec.args, {
+    cwd: spec.cwd,
+    env: spec.environment,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    detached: true,
+  })
+  spawned(child)
+  const mark = child.pid === undefined ? undefined : markOf(child.pid)
+  if (mark !== undefined) events.started(mark)
+  const show = (line: string): void => {
+    const problem = problemIn(line)
+    if (problem !== undefined && !stopping.aborted) events.problem(problem)
+  }
+  const out = lineSplitter((line) => {
+    // Lines for the terminal are not logged: they may have the one-time token of the first visit.
+    if (!line.startsWith('{')) return events.printed(line)
+    log.write(`${line}\n`)
+    show(line)
+  })
+  const err = lineSplitter(show)
+  child.stdout?.setEncoding('utf8').on('data', out.push)
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+    log.write(text)
+    err.push(text)
+  })
+  const end = await new Promise<string>((resolve) => {
+    child.once('error', (error) => resolve(error.message))
+    child.once('close', (code, signal) => resolve(code === null ? `signal ${signal}` : `exit code ${code}`))
+  })
+  out.end()
+  err.end()
+  await log.end(LOG_PATIENCE_MS)
+  return end
 }

@@ -1,15 +1,14 @@
-import { existsSync } from 'node:fs'
-import { join } from 'node:path'
 import { createInterface } from 'node:readline/promises'
 import { Writable } from 'node:stream'
 import { z } from 'zod'
 import { childEnvironment } from '../processes/child-env.ts'
 import { settingsArguments } from '../processes/children.ts'
 import type { Context } from '../context.ts'
+import { findBuilt } from './find-program.ts'
 import { run } from './run.ts'
 import { type Step, StepError } from '../steps.ts'
 
-/** What packages/backup prints. */
+/** Printed by packages/backup. */
 const answer = z.discriminatedUnion('did', [
   z.object({
     did: z.literal('backup'),
@@ -35,15 +34,15 @@ const answer = z.discriminatedUnion('did', [
   }),
   z.object({ did: z.literal('nothing'), code: z.string(), message: z.string(), fix: z.string() }),
 ])
-/** Its exit code where nothing was made; the answer has the reason. */
+/** Its exit code when nothing was done; the answer has the reason. */
 const NOTHING_DONE = 3
 
 type Answer<Did extends string> = Extract<z.infer<typeof answer>, { did: Did }>
 
 /**
- * Makes a backup, restores one, or moves the databases to `database`. `passphrase`: undefined where
- * the settings have it.
- * @throws StepError where nothing was made.
+ * Makes a backup, restores one, or moves the databases to `database`. `passphrase`: undefined if a
+ * setting has it.
+ * @throws StepError when nothing was done.
  */
 export async function backupProgram(
   args: readonly ['backup', ...string[]],
@@ -65,16 +64,14 @@ export async function backupProgram(
   { config }: Pick<Context, 'config'>,
   { passphrase, database, step }: { passphrase: string | undefined; database?: string; step?: Step },
 ): Promise<Answer<'backup' | 'restore' | 'migrate'>> {
-  const program = join(config.root, 'packages', 'backup', 'dist', 'main.js')
-  if (!existsSync(program))
-    throw new StepError('Sandlot has not been built yet.', 'Run ./sandlot up once; it builds what is needed.')
+  const program = findBuilt(config, 'backup', 'main.js')
   const environment = childEnvironment('backup', config.environment)
   if (passphrase !== undefined) environment['SANDLOT_BACKUP_PASSPHRASE'] = passphrase
   if (database !== undefined) environment['DATABASE_URL'] = database
   const printed = await run(process.execPath, [program, ...args, ...settingsArguments(config)], {
     cwd: config.root,
     environment,
-    fix: 'Look at what it says above, then run the same command again.',
+    fix: 'Its output is above. Fix the problem, then run the same command again.',
     alsoGood: [NOTHING_DONE],
     onLine: (line) => {
       const part = /^  … (.+)/.exec(line)?.[1]
@@ -87,17 +84,16 @@ export async function backupProgram(
 }
 
 /**
- * Typed at the terminal where no setting has it, `twice` where a mistake would be found too late.
- * Undefined where there is a setting, or no terminal.
+ * Asks for the passphrase at the terminal. Undefined if a setting has it, or without a terminal.
  */
 export async function askPassphrase(
   { config }: Pick<Context, 'config'>,
   { twice }: { twice: boolean },
 ): Promise<string | undefined> {
   if (config.backups.hasPassphrase || !process.stdin.isTTY) return undefined
-  const typed = await askHidden('Passphrase of the backup: ')
-  if (twice && (await askHidden('The same again: ')) !== typed)
-    throw new StepError('The two are not the same; nothing was done.', 'Run the same command again.')
+  const typed = await askHidden('Backup passphrase: ')
+  if (twice && (await askHidden('Repeat the passphrase: ')) !== typed)
+    throw new StepError('The passphrases do not match; nothing was done.', 'Run the same command again.')
   return typed
 }
 

@@ -1,14 +1,13 @@
-import { accessSync, constants } from 'node:fs'
+import { accessSync, constants, existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Environment } from '@sandlot/shared/config'
+import type { Context } from '../context.ts'
+import { StepError } from '../steps.ts'
 
-/** Folders of system programs that a user's PATH may lack. */
+/** Folders of system programs that a PATH may lack. */
 const SYSTEM = ['/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin', '/sbin', '/bin', '/snap/bin']
 
-/**
- * The path of a program, looked for in PATH and in the system's folders; undefined when there is
- * none.
- */
+/** The path of a program in PATH or in the system's folders. */
 export function findProgram(name: string, environment: Environment): string | undefined {
   const folders = [...(environment['PATH'] ?? '').split(':').filter((folder) => folder !== ''), ...SYSTEM]
   return folders.map((folder) => join(folder, name)).find(isExecutable)
@@ -19,6 +18,17 @@ function isExecutable(path: string): boolean {
     accessSync(path, constants.X_OK)
     return true
   } catch {
-    return false // the question was whether
+    return false // not there, or not executable
   }
+}
+
+/** A program of a package's build. @throws StepError before the first build. */
+export function findBuilt(
+  { root }: Pick<Context['config'], 'root'>,
+  name: string,
+  ...path: string[]
+): string {
+  const program = join(root, 'packages', name, 'dist', ...path)
+  if (existsSync(program)) return program
+  throw new StepError('Sandlot has not been built yet.', 'Run ./sandlot up once; it builds Sandlot.')
 }

@@ -3,8 +3,8 @@ import { constants } from 'node:os'
 import type { Environment } from '@sandlot/shared/config'
 
 /**
- * Runs a program in place of this one: it has its stdin, stdout and stderr, and gets its signals.
- * Returns its exit code, 128 + n where signal n ended it.
+ * Runs a program with our stdin, stdout, stderr and signals. Returns its exit code, 128 + n after
+ * signal n.
  */
 export async function runInteractive(
   command: string,

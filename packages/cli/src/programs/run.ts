@@ -1,45 +1,41 @@
 import { spawn } from 'node:child_process'
 import type { Environment } from '@sandlot/shared/config'
-import { keepLog } from '../processes/log-file.ts'
+import { createLog } from '../processes/log-file.ts'
 import { StepError } from '../steps.ts'
 
 interface RunOptions {
   cwd: string
   environment: Environment
-  /**
-   * Everything that the command prints is appended here; a log that cannot be written fails
-   * nothing. Absent where the output may hold secrets.
-   */
+  /** Log file for the output, best effort. Absent when the output may hold secrets. */
   log?: string
-  /** What to do when it fails; shown with its last lines. */
+  /** Next step after a failure, shown with the last lines. */
   fix: string
-  /** Ends the command and everything that it started. */
+  /** Stops the command and its children. */
   signal?: AbortSignal
-  /** Called for every line that it prints. */
   onLine?: (line: string) => void
-  /** Exit codes beside 0 that are answers and no failures. */
+  /** Further exit codes that are not failures. */
   alsoGood?: readonly number[]
 }
 
 const TAIL_LINES = 25
-/** Milliseconds that the end of a log may take, on a disk that hangs. */
+/** Time limit for closing a log, on a disk that hangs. */
 const LOG_PATIENCE_MS = 5_000
 
 /**
- * Run a command to its end without showing its output. Answers its stdout.
- * @throws StepError with its last lines, where it does not end with 0 or one of `alsoGood`.
+ * Runs a command without showing its output. Returns its stdout.
+ * @throws StepError with its last lines, unless it exits with 0 or one of `alsoGood`.
  */
 export async function run(command: string, args: string[], options: RunOptions): Promise<string> {
   options.signal?.throwIfAborted()
-  let whereToLook = options.log === undefined ? '' : ` All of its output is in ${options.log}`
+  let whereToLook = options.log === undefined ? '' : ` Its full output is in ${options.log}`
   const log =
     options.log === undefined
       ? undefined
-      : keepLog(options.log, (problem) => {
+      : createLog(options.log, (problem) => {
           whereToLook = ` ${problem}`
         })
   log?.write(`\n$ ${[command, ...args].join(' ')}\n`)
-  // A group of its own: when it has to be ended, what it started ends with it.
+  // A process group of its own, so that a signal also reaches its children.
   const child = spawn(command, args, {
     cwd: options.cwd,
     env: options.environment,
@@ -72,24 +68,26 @@ export async function run(command: string, args: string[], options: RunOptions):
   options.signal?.throwIfAborted()
   const good: readonly (number | string)[] = [0, ...(options.alsoGood ?? [])]
   if (!good.includes(code)) {
-    throw new StepError(`${command} ended with ${code}.${whereToLook}`, options.fix, {
-      details: tail.join('\n'),
-    })
+    throw new StepError(
+      `${command} failed (${typeof code === 'number' ? `exit code ${code}` : code}).${whereToLook}`,
+      options.fix,
+      {
+        details: tail.join('\n'),
+      },
+    )
   }
   return stdout
 }
 
-/**
- * The exit code, or the name of the signal; `not found` and the like when it could not be started.
- */
+/** The exit code, the name of the signal, or the error of the start. */
 function ended(child: ReturnType<typeof spawn>): Promise<number | string> {
   return new Promise((resolve) => {
     child.once('error', (error) => resolve(error.message))
-    child.once('close', (code, signal) => resolve(code ?? signal ?? 'an unknown end'))
+    child.once('close', (code, signal) => resolve(code ?? signal ?? 'unknown exit code'))
   })
 }
 
-/** Whether a command answers with 0; its output is not wanted. */
+/** True if a command exits with 0. */
 export async function succeeds(command: string, args: string[], environment: Environment): Promise<boolean> {
   const child = spawn(command, args, { env: environment, stdio: 'ignore' })
   return (await ended(child)) === 0

@@ -1,24 +1,18 @@
-import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline/promises'
 import type { Environment } from '@sandlot/shared/config'
 import { childEnvironment } from '../processes/child-env.ts'
 import type { Context } from '../context.ts'
+import { findBuilt } from './find-program.ts'
 import { run } from './run.ts'
 import { StepError } from '../steps.ts'
 
 /**
- * Runs ai-agent's own program, which alone may read the ledger. Returns what it printed. Rejects
- * with a `StepError`.
+ * Runs ai-agent's own program, the only one that reads the ledger. Returns its output. @throws
+ * StepError.
  */
 export async function sandboxAdmin(args: string[], { config }: Pick<Context, 'config'>): Promise<unknown> {
-  const program = join(config.root, 'packages', 'ai-agent', 'dist', 'agent', 'sandboxes.js')
-  if (!existsSync(program)) {
-    throw new StepError(
-      'Sandlot has not been built yet.',
-      'Run ./sandlot up once; without it there is nothing to see.',
-    )
-  }
+  const program = findBuilt(config, 'ai-agent', 'agent', 'sandboxes.js')
   const printed = await run(process.execPath, [program, ...args], {
     cwd: config.root,
     environment: {
@@ -26,31 +20,28 @@ export async function sandboxAdmin(args: string[], { config }: Pick<Context, 'co
       ...childEnvironment('ai-agent', config.environment),
     },
     log: join(config.data, 'log', 'sandbox-admin.log'),
-    fix: 'Look at what it says above; ./sandlot doctor checks the engine.',
+    fix: 'Its output is above; ./sandlot doctor checks the engine.',
   })
   return JSON.parse(printed)
 }
 
-/**
- * Directly to the engine, as every command of an operator: there may be no gate when this is
- * needed.
- */
+/** Variables for a direct connection to the engine: operators may need it when no gate runs. */
 export function engineEnvironment(environment: Environment): Environment {
   const names = ['DOCKER_HOST', 'DOCKER_CERT_PATH', 'DOCKER_TLS_VERIFY']
   return Object.fromEntries(names.map((name) => [name, environment[name]]))
 }
 
-/** Confirmed at the terminal or by `--yes`. Without either: false. */
+/** True after `--yes`, or a yes at the terminal. @throws StepError without a terminal. */
 export async function confirmed(
   question: string,
   args: readonly string[],
-  what = 'This removes files for good',
+  effect = 'This permanently deletes files',
 ): Promise<boolean> {
   if (args.includes('--yes')) return true
   if (!process.stdin.isTTY) {
     throw new StepError(
-      `${what}, and there is nobody at the terminal to ask.`,
-      'Add --yes if that is what you want.',
+      `${effect} and needs confirmation, but there is no terminal to ask at.`,
+      'Add --yes to confirm.',
     )
   }
   const terminal = createInterface({ input: process.stdin, output: process.stderr })

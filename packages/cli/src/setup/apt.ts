@@ -5,11 +5,11 @@ import { run, succeeds } from '../programs/run.ts'
 import { type Step, StepError } from '../steps.ts'
 import { join } from 'node:path'
 
-/** Installs Debian packages. Never removes one: a conflict fails with a message. */
+/** Installs Debian packages. Never removes one: a conflict is an error. */
 export interface SystemPackages {
   /**
-   * Install `packages`; `optional` ones only where the distribution has them.
-   * @throws StepError saying what to run by hand, when this user or machine cannot.
+   * Installs `packages`, and `optional` ones if the distribution has them.
+   * @throws StepError with the command to run by hand, when this user or machine cannot.
    */
   install(packages: string[], step: Step, optional?: string[]): Promise<void>
 }
@@ -31,11 +31,11 @@ export function systemPackages(config: CliConfig, signal: AbortSignal): SystemPa
       const able = findProgram('apt-get', environment) !== undefined && process.getuid?.() === 0
       if (packages.length === 0 && !able) return
       step.doing(`installing ${[...packages, ...optional].join(', ')}`)
-      const byHand = `Install by hand, then run the same command again: apt-get install --no-remove ${packages.join(' ')}`
+      const byHand = `Install them by hand, then run the same command again: apt-get install --no-remove ${packages.join(' ')}`
       if (findProgram('apt-get', environment) === undefined) {
         throw new StepError(
-          `This machine has no apt-get, and ${packages.join(', ')} is missing.`,
-          "Install the same programs with your distribution's tools, then run the same command again.",
+          `${packages.join(', ')} ${packages.length === 1 ? 'is' : 'are'} missing, and this machine has no apt-get.`,
+          'Install them with your package manager, then run the same command again.',
         )
       }
       if (process.getuid?.() !== 0) {
@@ -44,14 +44,14 @@ export function systemPackages(config: CliConfig, signal: AbortSignal): SystemPa
           `As root: apt-get install --no-remove ${packages.join(' ')}`,
         )
       }
-      // An installation that was interrupted half way is finished first, or apt refuses everything.
+      // Until an interrupted installation is finished, apt refuses everything.
       if (interruptedDpkg())
         await run('dpkg', ['--configure', '-a'], { ...options, fix: 'Run: dpkg --configure -a' })
       const lock = ['-o', `DPkg::Lock::Timeout=${LOCK_SECONDS}`]
       if (!listsAreNew) {
         await run('apt-get', [...lock, 'update'], {
           ...options,
-          fix: 'Is the Debian mirror reachable? Try: apt-get update',
+          fix: 'Check that the Debian mirror is reachable: apt-get update',
         })
         listsAreNew = true
       }
@@ -67,11 +67,11 @@ export function systemPackages(config: CliConfig, signal: AbortSignal): SystemPa
   }
 }
 
-/** dpkg leaves numbered files here while it works, and only then. */
+/** dpkg has numbered files in this folder only while it works. */
 function interruptedDpkg(): boolean {
   try {
     return readdirSync('/var/lib/dpkg/updates').some((name) => /^\d+$/.test(name))
   } catch {
-    return false // not a Debian machine; apt-get is looked for next
+    return false // not a Debian machine
   }
 }

@@ -16,8 +16,8 @@ const START_SECONDS = 60
 const ENGINE_PID_FILE = '/var/run/docker.pid'
 
 /**
- * The engine's capabilities, or the error. One request; creates nothing.
- * @throws ConfigError as `engineOf` does.
+ * The engine's capabilities, or the error of the one request.
+ * @throws ConfigError like `engineOf`.
  */
 export async function askEngine(config: CliConfig): Promise<BackendCapabilities | Error> {
   const backend = createDockerBackend({ deployment: 'launcher', ...engineOf(config) })
@@ -30,18 +30,15 @@ export async function askEngine(config: CliConfig): Promise<BackendCapabilities 
   }
 }
 
-/**
- * Packages that this machine lacks for an engine: none where one of any origin is there, or one is
- * named by DOCKER_HOST.
- */
+/** Packages to install for an engine: none if DOCKER_HOST is set, or any engine is installed. */
 function missingEnginePackages(config: CliConfig): string[] {
   if (config.dockerHost !== undefined || findProgram('dockerd', config.environment) !== undefined) return []
   return ['docker.io']
 }
 
 /**
- * Make sure that an engine answers: the one of DOCKER_HOST, the local one, or else a local one that
- * is started and outlives this command.
+ * Makes sure that an engine answers. Starts a local one, which outlives this command, if
+ * DOCKER_HOST is unset.
  */
 export async function ensureEngine(
   config: CliConfig,
@@ -54,33 +51,33 @@ export async function ensureEngine(
   if (config.dockerHost !== undefined) {
     throw new StepError(
       first.message,
-      'Start the engine that DOCKER_HOST names, or unset DOCKER_HOST to use a local one.',
+      'Start the engine at DOCKER_HOST, or unset DOCKER_HOST to use a local one.',
       { cause: first },
     )
   }
   const missing = missingEnginePackages(config)
-  // docker-cli is a package of its own from Debian 13 on; apparmor is used where the kernel has it;
-  // cgroupfs-mount matters only where no systemd mounts them.
+  // docker-cli is a separate package since Debian 13; cgroupfs-mount is needed only without
+  // systemd.
   if (missing.length > 0)
     await packages.install(missing, step, ['docker-cli', 'apparmor', 'cgroupfs-mount', 'ca-certificates'])
   if (process.getuid?.() !== 0) {
     throw new StepError(
       first.message,
-      'Start it as root (systemctl start docker), and be in the group "docker", or run this as root.',
+      'Start it as root (systemctl start docker) and join the group "docker", or run this command as root.',
     )
   }
-  step.doing('starting it')
+  step.doing('starting the engine')
   const log = await startEngine(config, signal)
   const deadline = performance.now() + START_SECONDS * 1000
   for (;;) {
     signal.throwIfAborted()
     const now = await askEngine(config)
     if (!(now instanceof Error))
-      return step.result(`started, version ${now.version}; it keeps running after Sandlot ends`)
+      return step.result(`started, version ${now.version}; it keeps running after Sandlot stops`)
     if (performance.now() > deadline) {
       throw new StepError(
         `The Docker engine did not answer within ${START_SECONDS} seconds.`,
-        `Its log is ${log}`,
+        `See its log: ${log}`,
         {
           cause: now,
           details: tailOf(log),
@@ -91,13 +88,13 @@ export async function ensureEngine(
   }
 }
 
-/** Start the local engine by systemd where that runs, else by itself. Answers where its log is. */
+/** Starts the local engine, with systemd if that runs. Returns the place of its log. */
 async function startEngine(config: CliConfig, signal: AbortSignal): Promise<string> {
   const setup = join(config.data, 'log', 'setup.log')
   const options = { cwd: config.root, environment: config.environment, log: setup, signal }
   if (existsSync('/run/systemd/system')) {
-    await run('systemctl', ['start', 'docker'], { ...options, fix: 'Look at: journalctl -u docker -n 50' })
-    return 'shown by: journalctl -u docker'
+    await run('systemctl', ['start', 'docker'], { ...options, fix: 'See: journalctl -u docker -n 50' })
+    return 'journalctl -u docker'
   }
   const log = join(config.data, 'log', 'dockerd.log')
   if (engineIsStarting()) return log
@@ -112,22 +109,20 @@ async function startEngine(config: CliConfig, signal: AbortSignal): Promise<stri
     throw new StepError('dockerd is missing.', 'Install Docker Engine, then run the same command again.')
   mkdirSync(join(config.data, 'log'), { recursive: true, mode: 0o700 })
   const out = openSync(log, 'a')
-  // A session of its own: it serves other users of the machine too, and outlives this command.
+  // A session of its own: it outlives this command.
   const child = spawn(dockerd, [], {
     cwd: '/',
     env: engineEnvironment(config),
     stdio: ['ignore', out, out],
     detached: true,
   })
-  child.once('error', () => {}) // seen as an engine that does not answer, with its log
+  child.once('error', () => {}) // shows as an engine that does not answer
   child.unref()
   closeSync(out)
   return log
 }
 
-/**
- * An engine gets no setting and no secret of ours; images are pulled through the machine's proxy.
- */
+/** No setting and no secret of ours; the proxy is for pulling images. */
 function engineEnvironment(config: CliConfig): Record<string, string> {
   const names = [
     'HOME',
@@ -147,9 +142,8 @@ function engineEnvironment(config: CliConfig): Record<string, string> {
 }
 
 /**
- * Whether the process of the engine's pid file is an engine, for example one that an interrupted
- * start left on its way up. A pid file whose number now belongs to something else is removed,
- * because dockerd refuses to start over it.
+ * True if the engine's pid file names a running dockerd, for example of an interrupted start. A
+ * stale pid file is removed, because dockerd would refuse to start.
  */
 function engineIsStarting(): boolean {
   if (!existsSync(ENGINE_PID_FILE)) return false

@@ -1,6 +1,6 @@
 /**
- * The larger image of the sandboxes, made while Sandlot already runs. Its state is in a file that
- * ai-agent reads for the page; without the file the page shows nothing.
+ * The larger sandbox image, built while Sandlot already runs. Its state is in a file that ai-agent
+ * reads for the page.
  */
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -12,14 +12,13 @@ import { run } from '../programs/run.ts'
 import type { Steps } from '../steps.ts'
 
 /** Removes the state of an earlier run. */
-export function forgetFullImage(config: Pick<CliConfig, 'data'>): void {
-  say(join(config.data, FULL_IMAGE_FILE), undefined)
+export function clearFullImageState(config: Pick<CliConfig, 'data'>): void {
+  writeState(join(config.data, FULL_IMAGE_FILE), undefined)
 }
 
 /**
- * Nothing where the operator has an image of their own, which is the only one, and on a backend
- * without an engine. Resolves when it is there, could not be made, or `signal` aborts. Never
- * rejects. One try: the next `up` makes the next.
+ * Builds the image, unless the operator has an image of their own or the backend has no engine. One
+ * attempt per `up`. Never rejects.
  */
 export async function buildFullImage(
   config: CliConfig,
@@ -37,26 +36,25 @@ export async function buildFullImage(
       fix: '',
       signal,
       onLine: (line) => {
-        // Up to date: print nothing.
-        if (line.includes('build sandlot/sandbox-full')) say(file, { state: 'building' })
+        if (line.includes('build sandlot/sandbox-full')) writeState(file, { state: 'building' })
       },
     })
-    say(file, undefined)
+    writeState(file, undefined)
   } catch (error) {
-    if (signal.aborted) return say(file, undefined)
-    say(file, { state: 'failed' })
+    if (signal.aborted) return writeState(file, undefined)
+    writeState(file, { state: 'failed' })
     note(
-      `! The image with more tools (numpy, pandas, ffmpeg …) could not be built: ${messageOf(error)} Sandboxes go on with the smaller one, and the next ./sandlot up tries again.`,
+      `! Couldn’t build the image with more tools (numpy, pandas, ffmpeg …). Sandboxes use the smaller one, and the next ./sandlot up tries again. ${messageOf(error)}`,
     )
   }
 }
 
-function say(file: string, state: FullImageState | undefined): void {
+function writeState(file: string, state: FullImageState | undefined): void {
   try {
     if (state === undefined) return rmSync(file, { force: true })
     mkdirSync(dirname(file), { recursive: true })
     writeFileSync(file, JSON.stringify(state), { mode: 0o640 })
   } catch {
-    // A full disk: the page then shows no state of the image, which is harmless.
+    // On a full disk the page shows no state of the image.
   }
 }

@@ -9,10 +9,7 @@ import { type Step, StepError } from '../steps.ts'
 const PULLED_BASE = 'debian:bookworm-slim'
 const MADE_BASE = 'sandlot/base:bookworm'
 
-/**
- * Make sure that the image of the sandboxes is there: built from docker/sandbox, or the operator's
- * own choice, which is pulled. Reports the tag.
- */
+/** Builds the sandbox image from docker/sandbox, or pulls the operator's own. Reports the tag. */
 export async function ensureSandboxImage(
   config: CliConfig,
   packages: SystemPackages,
@@ -21,7 +18,7 @@ export async function ensureSandboxImage(
 ): Promise<void> {
   const log = join(config.data, 'log', 'images.log')
   const options = { cwd: config.root, environment: config.environment, log, signal }
-  // DOCKER_HOST may name an engine on another machine; the client is needed here all the same.
+  // The client is needed here even if DOCKER_HOST is another machine.
   if (findProgram('docker', config.environment) === undefined)
     await packages.install(['docker.io'], step, ['docker-cli'])
   const has = (image: string): Promise<boolean> =>
@@ -31,7 +28,7 @@ export async function ensureSandboxImage(
     if (!(await has(config.sandboxImage))) {
       await run('docker', ['pull', config.sandboxImage], {
         ...options,
-        fix: `Is SANDLOT_SANDBOX_IMAGE spelt right? Unset it to use our own image.`,
+        fix: 'Check SANDLOT_SANDBOX_IMAGE, or unset it to use the default image.',
       })
     }
     return step.result(config.sandboxImage)
@@ -44,12 +41,12 @@ export async function ensureSandboxImage(
     !(await has(MADE_BASE)) &&
     !(await pulls(config, signal))
   ) {
-    step.doing('no registry answers, so a base image is made with debootstrap (about a minute)')
+    step.doing('no registry answers; building a base image with debootstrap (about a minute)')
     if (findProgram('debootstrap', config.environment) === undefined)
       await packages.install(['debootstrap'], step)
     await run(join(config.root, 'docker', 'base-image.sh'), [], {
       ...options,
-      fix: `Or give a Debian image that you have: BASE=<image> ./sandlot up`,
+      fix: 'Or use a Debian image that you have: BASE=<image> ./sandlot up',
     })
   }
   const printed = await run(join(config.root, 'docker', 'build-images.sh'), [], {
@@ -58,11 +55,11 @@ export async function ensureSandboxImage(
       const part = /^  … (.+)/.exec(line)?.[1]
       if (part !== undefined) step.doing(part)
     },
-    fix: `Is the Debian mirror reachable from a container? All of the output is in ${log}`,
+    fix: `Check that containers can reach the Debian mirror. The full output is in ${log}`,
   })
   const tag = printed.trim().split('\n').at(-1)?.split(' ').at(-1)
   if (tag === undefined || tag === '')
-    throw new StepError('docker/build-images.sh printed no image.', `Look at ${log}`)
+    throw new StepError('docker/build-images.sh printed no image.', `See ${log}.`)
   step.result(tag)
 }
 
@@ -78,6 +75,6 @@ async function pulls(config: CliConfig, signal: AbortSignal): Promise<boolean> {
     return true
   } catch {
     signal.throwIfAborted()
-    return false // no registry: the caller makes a base of its own
+    return false // no registry: the caller builds a base image
   }
 }

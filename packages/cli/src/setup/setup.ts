@@ -8,10 +8,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { run } from '../programs/run.ts'
 
-/**
- * What `up` and `test` both need: an engine, the image of the sandboxes, everything built. In this
- * order, each reported.
- */
+/** Prepares an engine, the sandbox image and the build, each as a step. */
 export async function setUp(
   config: CliConfig,
   steps: Steps,
@@ -24,7 +21,7 @@ export async function setUp(
   }
   if (!SANDBOX_BACKENDS[config.backend].isolates) {
     steps.note(
-      `! SANDLOT_SANDBOX=${config.backend} isolates nothing: every command of the agent runs as you, on this machine.`,
+      `! SANDLOT_SANDBOX=${config.backend} has no isolation: the agent’s commands run as you, on this machine.`,
     )
   }
   await steps.run('Build', (step) => build(config, step, signal))
@@ -44,12 +41,10 @@ function pnpmVersion(manifest: string): string {
   throw new Error('package.json has no packageManager')
 }
 
-/**
- * Builds what changed: an unchanged checkout takes a second. Reports how many packages were built.
- */
+/** Builds changed packages, and reports their number. An unchanged checkout takes a second. */
 async function build(config: CliConfig, step: Step, signal: AbortSignal): Promise<void> {
   const pnpm = pnpmVersion(readFileSync(join(config.root, 'package.json'), 'utf8'))
-  // By npx, because turbo runs pnpm for each package, and it may not be installed.
+  // With npx, because turbo runs pnpm, which may not be installed.
   const args = ['-y', pnpm, 'exec', 'turbo', 'run', 'build', '--output-logs=errors-only', '--no-color']
   await run('npx', args, {
     cwd: config.root,
@@ -61,7 +56,7 @@ async function build(config: CliConfig, step: Step, signal: AbortSignal): Promis
       FORCE_COLOR: '0',
     },
     log: join(config.data, 'log', 'build.log'),
-    fix: 'If you changed the code: the errors are above. If not: git status, and say so in an issue.',
+    fix: 'The errors are above. If you did not change the code (git status), report them in an issue.',
     signal,
     onLine: (line) => {
       const cached = /Cached:\s+(\d+) cached, (\d+) total/.exec(line)

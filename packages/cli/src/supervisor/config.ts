@@ -1,6 +1,6 @@
 import type { Environment } from '@sandlot/shared/config'
 
-/** The environment of a program that `up` has given its own, `.env` included. */
+/** The environment that `up` has passed on, with `.env`. */
 export function inheritedEnvironment(): Environment {
   return { ...process.env }
 }

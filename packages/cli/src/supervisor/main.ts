@@ -1,7 +1,6 @@
 /**
- * What `up` becomes when everything is prepared: the program that watches. It stays as long as
- * Sandlot runs, so what only its start or its end needs is another process or loaded then: zod and
- * `node:http` alone would be a third of its memory.
+ * The supervisor, which replaces `up` after the preparations. To save memory, modules for startup
+ * and shutdown run in other processes or load late: zod and `node:http` would be a third of it.
  */
 import type { CliConfig } from '../config.ts'
 import { recordFile } from '../processes/children.ts'
@@ -11,7 +10,7 @@ import { createSteps } from '../steps.ts'
 import { listenForStop } from '../processes/stop-signals.ts'
 import { inheritedEnvironment } from './config.ts'
 
-/** Written by `up` itself, which this process was a moment ago. */
+/** Argument from `up`. */
 interface Handed {
   config: Omit<CliConfig, 'environment'>
   record: UpRecord
@@ -33,8 +32,7 @@ async function main(handed: Handed): Promise<number> {
   }
 }
 
-// The reader may be gone (a closed terminal, `| head`): what is being ended must still end in
-// order.
+// Without a listener, a closed terminal or `| head` would interrupt an orderly shutdown.
 for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
 
 process.exitCode = await main(JSON.parse(process.argv[2] ?? '') as Handed)

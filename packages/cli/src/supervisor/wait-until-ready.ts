@@ -1,7 +1,6 @@
 /**
- * `wait-until-ready.js <url> <milliseconds>`: polls until it is ready or the time is over, and
- * prints the last answer as JSON; nothing without one. A process of its own, which keeps its
- * modules out of the supervisor's memory.
+ * `wait-until-ready.js <url> <milliseconds>`: polls until ready or the time limit, and prints the
+ * last answer as JSON. A separate process keeps its modules out of the supervisor's memory.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Readiness } from '@sandlot/shared/account/api'

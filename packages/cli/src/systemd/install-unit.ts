@@ -3,13 +3,11 @@ import { dirname, join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseEnv } from 'node:util'
 import { CONFIG_NAMES } from '@sandlot/shared/config/names'
-import { recordFile } from '../processes/children.ts'
+import { runningRecord } from '../processes/children.ts'
 import type { CliConfig } from '../config.ts'
 import type { Context } from '../context.ts'
 import { requireDeployment } from '../deployment/deployment.ts'
 import { findProgram } from '../programs/find-program.ts'
-import { readRecord } from '../processes/pid-file.ts'
-import { isRunning } from '../processes/process-mark.ts'
 import { askReadiness, openableUrl } from '../deployment/ready.ts'
 import { run } from '../programs/run.ts'
 import { StepError } from '../steps.ts'
@@ -21,14 +19,14 @@ const STANDARD_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/
 const READY_MS = 300_000
 const ENGINE_SOCKET = '/var/run/docker.sock'
 
-/** Where systemd keeps the units of an operator, and where it says that it runs. */
+/** Folder of an operator's units, and the folder that exists while systemd runs. */
 interface SystemdPlaces {
   units: string
   running: string
 }
 export const SYSTEMD: SystemdPlaces = { units: '/etc/systemd/system', running: '/run/systemd/system' }
 
-/** What `./sandlot install` does, with its option. */
+/** `./sandlot install`. Returns the exit code. */
 export async function installUnit(context: Context, places: SystemdPlaces): Promise<number> {
   const { args, print } = context
   const [option, ...more] = args
@@ -51,9 +49,9 @@ export async function installUnit(context: Context, places: SystemdPlaces): Prom
 }
 
 /**
- * Ends the Sandlot of this checkout where its unit runs it. Returns what starts it again, undefined
- * where no unit runs it.
- * @throws StepError where this process may not, or would leave files that the unit cannot write.
+ * Stops the unit of this checkout. Returns a function that starts it again; undefined if no unit
+ * runs.
+ * @throws StepError without permission, or if the upgrade would create files the unit cannot write.
  */
 export async function stopUnit(
   context: Context,
@@ -65,7 +63,7 @@ export async function stopUnit(
   if (!existsSync(running) || !isOurs || !(await isActive(context))) return undefined
   if (process.getuid?.() !== 0 || statSync(data).uid !== 0)
     throw new StepError(
-      'systemd runs this Sandlot: root ends and starts it there, and the user of its files upgrades it. Nothing was done.',
+      'systemd runs this Sandlot: root must stop and start it, and the owner of its files must upgrade it. Nothing was done.',
       `As root: systemctl stop sandlot. As ${personOf(statSync(data).uid).name}: this command again. As root: systemctl start sandlot.`,
     )
   await systemctl(context, 'stop', UNIT)
@@ -75,17 +73,14 @@ export async function stopUnit(
 function requireSystemd({ running, units }: SystemdPlaces): void {
   if (!existsSync(running))
     throw new StepError(
-      'systemd does not run this machine, so there is nothing to install.',
-      'Have what starts programs here run ./sandlot up at boot, as the user who runs it now (./sandlot install --print shows a unit). With compose, containers start with the engine.',
+      'This machine does not use systemd, so there is nothing to install.',
+      'Configure your init system to run ./sandlot up at boot, as the user who runs it now (./sandlot install --print shows a unit). With compose, containers start with the engine.',
     )
   if (process.getuid?.() !== 0)
     throw new StepError(`Writing ${join(units, UNIT)} needs root.`, 'Run the same command as root.')
 }
 
-/**
- * @throws StepError where `up` has not run yet: it may have to install packages, which the unit
- * cannot.
- */
+/** @throws StepError before the first `up`, which may have to install packages: the unit cannot. */
 function unitOf(config: CliConfig): string {
   requireDeployment(config)
   const { uid, gid } = statSync(config.data)
@@ -98,10 +93,11 @@ function unitOf(config: CliConfig): string {
   )
   if (special !== undefined)
     throw new StepError(
-      `A unit cannot name ${special}: it has a space or a sign that means something to systemd.`,
-      'Move it to a place without one.',
+      `A unit cannot contain the path ${special}: it has a space or a special character of systemd.`,
+      'Move it to a path without one.',
     )
-  if (!existsSync(launcher)) throw new StepError(`${launcher} is missing.`, 'Run it from the checkout.')
+  if (!existsSync(launcher))
+    throw new StepError(`${launcher} is missing.`, 'Run the command from the checkout.')
   return unitText({
     root: config.root,
     data: config.data,
@@ -117,24 +113,24 @@ function unitOf(config: CliConfig): string {
   })
 }
 
-/** The group that may use the engine's socket, where there is one. */
+/** The group of the engine's socket. */
 function engineGroup(): string[] {
   try {
     const { gid } = statSync(ENGINE_SOCKET)
     return gid === 0 ? [] : [groupOf(gid)]
   } catch {
-    return [] // no engine yet; then there is no group to name either
+    return [] // no engine yet
   }
 }
 
-/** @throws StepError for a user that the machine itself does not know. */
+/** @throws StepError for a user that is not in /etc/passwd. */
 function personOf(uid: number): { name: string; home: string } {
   const row = rowOf('passwd', uid)
   const [name, home] = [row?.[0], row?.[5]]
   if (name !== undefined && home !== undefined) return { name, home }
   throw new StepError(
-    `The data folder belongs to the user ${uid}, whom /etc/passwd does not have.`,
-    'Give the checkout and the data folder to a user of this machine (chown -R).',
+    `The data folder belongs to user ${uid}, who is not in /etc/passwd.`,
+    'Change the owner of the checkout and the data folder to a user of this machine (chown -R).',
   )
 }
 
@@ -147,7 +143,7 @@ function rowOf(table: 'passwd' | 'group', id: number): string[] | undefined {
   return rows.map((row) => row.split(':')).find((row) => row[2] === String(id))
 }
 
-/** With the folder of a Node from elsewhere, which the launcher of a unit would not find. */
+/** The standard PATH, and the folder of Node if that is elsewhere. */
 function programPath({ environment, root }: CliConfig): string {
   const folders = (environment['PATH'] ?? '').split(':').filter((folder) => !folder.startsWith(root))
   const found = findProgram('npx', { PATH: folders.join(':') })
@@ -161,16 +157,17 @@ async function write(context: Context, file: string, text: string): Promise<numb
   print(`${file}:\n\n${text}`)
   const elsewhere = setElsewhere(config)
   if (elsewhere.length > 0)
-    steps.note(`! Set in this shell and not in .env, so the unit does not have them: ${elsewhere.join(', ')}`)
-  if (before === text) steps.note('The unit was there already, the same.')
+    steps.note(
+      `! The unit does not have these settings, which are set in this shell but not in .env: ${elsewhere.join(', ')}`,
+    )
+  if (before === text) steps.note('The unit is already installed and unchanged.')
   else writeFileSync(file, text, { mode: 0o644 })
   await systemctl(context, 'daemon-reload')
-  const record = readRecord(recordFile(config))
-  const byHand = record !== undefined && isRunning(record.up) && !(await isActive(context))
+  const byHand = runningRecord(config) !== undefined && !(await isActive(context))
   await systemctl(context, 'enable', ...(byHand ? [] : ['--now']), UNIT)
   if (byHand) {
     print(
-      'Sandlot will start at boot. It is running by hand now; to hand it over: ./sandlot down && systemctl start sandlot',
+      'Sandlot will start at boot. It now runs outside systemd; to switch: ./sandlot down && systemctl start sandlot',
     )
     return 0
   }
@@ -178,18 +175,18 @@ async function write(context: Context, file: string, text: string): Promise<numb
   await steps.run('Start', () => answers(url))
   print(`Sandlot runs at ${url} and will start at boot. Its log: journalctl -u sandlot`)
   if (before !== undefined && before !== text)
-    print('The unit has changed: systemctl restart sandlot makes it count.')
+    print('The unit has changed; apply it with systemctl restart sandlot.')
   return 0
 }
 
-/** A first start may build what changed. */
+/** Waits for an answer: the first start may have to build. */
 async function answers(url: string): Promise<void> {
   const deadline = performance.now() + READY_MS
   while ((await askReadiness(url)) === undefined) {
     if (performance.now() > deadline)
       throw new StepError(
-        `Nothing answers at ${url} after ${READY_MS / 1000} seconds.`,
-        'Look at: systemctl status sandlot, and journalctl -u sandlot -n 50',
+        `${url} did not answer within ${READY_MS / 1000} seconds.`,
+        'See: systemctl status sandlot, and journalctl -u sandlot -n 50',
       )
     await sleep(500)
   }
@@ -198,13 +195,13 @@ async function answers(url: string): Promise<void> {
 async function remove(context: Context, file: string): Promise<number> {
   const { config, print } = context
   if (readOurs(file, config) === undefined) {
-    print(`There is no ${file}; nothing was removed.`)
+    print(`${file} does not exist; nothing was removed.`)
     return 0
   }
   await systemctl(context, 'disable', '--now', UNIT)
   rmSync(file)
   await systemctl(context, 'daemon-reload')
-  print(`Removed ${file}. Sandlot is stopped and starts at boot no more; all data is kept.`)
+  print(`Removed ${file}. Sandlot is stopped and no longer starts at boot; all data is kept.`)
   return 0
 }
 
@@ -218,23 +215,22 @@ function readOurs(file: string, { root }: CliConfig): string | undefined {
     first.startsWith(UNIT_MARK)
       ? `${file} belongs to another Sandlot, in ${first.slice(UNIT_MARK.length)}.`
       : `${file} was not written by this command.`,
-    'Remove it first (./sandlot install --remove over there, or by hand).',
+    'Remove it first, with ./sandlot install --remove in that checkout or by hand.',
   )
 }
 
-/** Settings of this shell that `.env` does not have: a unit knows only those of `.env`. */
+/** Settings of this shell that are not in `.env`, which is all that a unit reads. */
 function setElsewhere({ environment, root }: CliConfig): string[] {
   const file = join(root, '.env')
   const inFile = existsSync(file) ? parseEnv(readFileSync(file, 'utf8')) : {}
   const isSetting = (name: string): boolean =>
     name.replace(/_FILE$/, '') in CONFIG_NAMES || /^(OPENAI_\w+|HOST|PORT|LOG_LEVEL|DOCKER_\w+)$/.test(name)
-  // The data folder is always set by now, and where it is the default the unit finds it too.
   return Object.entries(environment).flatMap(([name, value]) =>
     value === undefined || !isSetting(name) || name in inFile || isOwn(name, value, root) ? [] : [name],
   )
 }
 
-/** What this launcher has put there itself. */
+/** True for a variable that this launcher has set. */
 function isOwn(name: string, value: string, root: string): boolean {
   const filledIn = ['SANDLOT_ENV_FILE_NAMES', 'SANDLOT_OTHER_SETTINGS']
   return filledIn.includes(name) || (name === 'SANDLOT_DATA' && value === join(root, '.sandlot'))
@@ -244,7 +240,7 @@ async function isActive({ config }: Context): Promise<boolean> {
   const state = await run('systemctl', ['is-active', UNIT], {
     cwd: '/',
     environment: config.environment,
-    fix: 'Look at: systemctl status sandlot',
+    fix: 'See: systemctl status sandlot',
     alsoGood: [3, 4],
   })
   return state.trim() === 'active'
@@ -255,7 +251,7 @@ async function systemctl({ config, steps }: Context, ...args: string[]): Promise
     run('systemctl', args, {
       cwd: '/',
       environment: config.environment,
-      fix: 'Look at: journalctl -u sandlot -n 50',
+      fix: 'See: journalctl -u sandlot -n 50',
     }),
   )
 }

@@ -1,34 +1,52 @@
-/** The systemd unit that starts Sandlot at boot: `./sandlot up`, ended as by `down`. */
+/** The systemd unit that runs `./sandlot up` at boot, and stops it like `down`. */
 
 interface UnitParts {
-  /** The checkout. No path here has a character that a unit file gives a meaning. */
+  /** The checkout. No path here has a special character of unit files. */
   root: string
   data: string
   keys: string
-  /** Where backups go, where that is set; it may not be there yet. */
+  /** Folder of backups, if that is set; it may not exist yet. */
   backups: string | undefined
-  /** Who has run `up` here. */
+  /** User who ran `up` here. */
   user: string
-  /** Their home: npm has its cache in it, which `up` needs. */
+  /** Home of the user, with npm's cache. */
   home: string
   group: string
-  /** Groups beside the user's own, for the engine's socket. */
+  /** Supplementary groups, for the engine's socket. */
   moreGroups: readonly string[]
-  /** Folders of programs: `up` needs Node and npx. */
+  /** PATH with Node and npx. */
   path: string
-  /** Whether the engine is this machine's own, so that it starts first. */
+  /** The engine runs on this machine, so it starts first. */
   localEngine: boolean
   port: number
 }
 
-/** Of {@link unitText}; by it a unit is known as ours. */
+/** First line of {@link unitText}, which identifies our unit. */
 export const UNIT_MARK = '# Written by ./sandlot install in '
-/** As long as `up` may take to end its processes, and a little, like `down`. */
+/** The time `up` may take to stop its children, and some more, like in `down`. */
 const STOP_SECONDS = 90
 
+/** Memory stays executable, for Node's compiler. */
+const HARDENING = `PrivateTmp=yes
+PrivateDevices=yes
+ProtectClock=yes
+ProtectControlGroups=yes
+ProtectHostname=yes
+ProtectKernelLogs=yes
+ProtectKernelModules=yes
+ProtectKernelTunables=yes
+LockPersonality=yes
+RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6 AF_NETLINK
+RestrictNamespaces=yes
+RestrictRealtime=yes
+RestrictSUIDSGID=yes
+SystemCallArchitectures=native
+SystemCallFilter=@system-service
+SystemCallErrorNumber=EPERM`
+
 /**
- * SIGTERM goes to the launcher alone, which ends agent, service and gate in order and leaves
- * prompts to the next start. Memory must stay executable for Node's compiler.
+ * SIGTERM goes only to the launcher, which stops agent, service and gate in order; the next start
+ * resumes prompts.
  */
 export function unitText(parts: UnitParts): string {
   const { root, data, keys, backups, user, home, group, moreGroups, path, localEngine, port } = parts
@@ -56,7 +74,7 @@ ${moreGroups.length === 0 ? '' : `SupplementaryGroups=${moreGroups.join(' ')}\n`
 ExecStart=${root}/sandlot up
 Environment=PATH=${path}
 
-# Ends as ./sandlot down does; ./sandlot down itself ends it too, and it stays down.
+# Stops like ./sandlot down, after which it stays stopped.
 KillMode=mixed
 KillSignal=SIGTERM
 TimeoutStopSec=${STOP_SECONDS}
@@ -70,22 +88,7 @@ AmbientCapabilities=${low ? 'CAP_NET_BIND_SERVICE' : ''}
 ProtectSystem=strict
 ProtectHome=read-only
 ReadWritePaths=${writable}
-PrivateTmp=yes
-PrivateDevices=yes
-ProtectClock=yes
-ProtectControlGroups=yes
-ProtectHostname=yes
-ProtectKernelLogs=yes
-ProtectKernelModules=yes
-ProtectKernelTunables=yes
-LockPersonality=yes
-RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6 AF_NETLINK
-RestrictNamespaces=yes
-RestrictRealtime=yes
-RestrictSUIDSGID=yes
-SystemCallArchitectures=native
-SystemCallFilter=@system-service
-SystemCallErrorNumber=EPERM
+${HARDENING}
 
 [Install]
 WantedBy=multi-user.target

@@ -4,9 +4,7 @@ import { run } from '../programs/run.ts'
 import type { Step } from '../steps.ts'
 import { join } from 'node:path'
 
-/**
- * Every deployment that a test makes has a name that begins so; nothing else is ever removed here.
- */
+/** Prefix of every deployment of a test; nothing else is removed here. */
 const TEST_DEPLOYMENT = 'test-'
 
 /** The ids in lines of `id deployment` that belong to tests. */
@@ -19,14 +17,14 @@ export function testOwned(listing: string): string[] {
     )
 }
 
-/** Remove containers and volumes that tests made and, because they were interrupted, left. */
+/** Removes containers and volumes of interrupted tests. */
 export async function removeTestLeftovers(config: CliConfig, step: Step): Promise<void> {
   const docker = (args: string[]): Promise<string> =>
     run('docker', args, {
       cwd: config.root,
       environment: config.environment,
       log: join(config.data, 'log', 'setup.log'),
-      fix: `Look for containers with a label ${LABEL.deployment} that begins with "${TEST_DEPLOYMENT}" and remove them.`,
+      fix: `Remove containers with a label ${LABEL.deployment} that begins with "${TEST_DEPLOYMENT}".`,
     })
   const ours = ['--filter', `label=${LABEL.deployment}`]
   const format = (id: string): string[] => ['--format', `{{${id}}} {{.Label "${LABEL.deployment}"}}`]

@@ -4,8 +4,8 @@ import type { Reporter, SerializedError, TestModule } from 'vitest/node'
 import type { Report } from './summary.ts'
 
 /**
- * Writes what a run came to as JSON to the file that SANDLOT_TEST_REPORT names. Unlike vitest's own
- * JSON it has the errors that no test file caught, which fail a run as well.
+ * Writes the result of a run as JSON to the file SANDLOT_TEST_REPORT. Unlike vitest's own JSON it
+ * has errors outside of every test file, which fail a run as well.
  */
 export default class SummaryReporter implements Reporter {
   onTestRunEnd(modules: readonly TestModule[], unhandledErrors: readonly SerializedError[]): void {

@@ -1,14 +1,13 @@
 import { z } from 'zod'
 import { parseJson } from '@sandlot/shared/base/json'
 
-/** Counts of one runner, or of all of them together. */
 export interface Counts {
   passed: number
   failed: number
   skipped: number
 }
 
-/** What `reporter.ts` writes of one vitest run. */
+/** Written by `reporter.ts` for one vitest run. */
 const report = z.object({
   files: z.array(
     z.object({
@@ -22,16 +21,15 @@ const report = z.object({
           note: z.string().optional(),
         }),
       ),
-      /** What failed outside of its tests: an import, a hook. */
+      /** Failures outside of its tests: an import, a hook. */
       errors: z.array(z.string()),
     }),
   ),
-  /** What failed outside of every file: an unhandled rejection, a worker that died. */
+  /** Failures outside of every file: an unhandled rejection, a worker that crashed. */
   errors: z.array(z.string()),
 })
 export type Report = z.infer<typeof report>
 
-/** What one test file came to. */
 interface FileResult extends Counts {
   /** A line for each failure: the test's full name and the first line of what it threw. */
   failures: readonly string[]
@@ -39,16 +37,16 @@ interface FileResult extends Counts {
   skips: readonly string[]
 }
 
-/** One vitest run: what each of its files came to, by the file's absolute path. */
 export interface VitestRun {
+  /** Results by absolute path. */
   files: ReadonlyMap<string, FileResult>
-  /** A line for each thing that failed outside of every file; one is enough for a failed run. */
+  /** A line for each failure outside of every file; one is enough for a failed run. */
   errors: readonly string[]
 }
 
 /**
- * One vitest run, from its report (undefined: it wrote none) and its exit code. A file that failed
- * without a failed test in it (it could not be imported, a hook threw) is one failure.
+ * Parses the report of a run. A file without a failed test that failed to import, or in a hook,
+ * counts as one failure.
  */
 export function readVitestRun(json: string | undefined, exitCode: number): VitestRun {
   const parsed = json === undefined ? undefined : report.safeParse(parseJson(json))
@@ -78,12 +76,11 @@ function countFile({ tests, errors }: Report['files'][number]): FileResult {
 
 const firstLine = (text: string): string => text.trim().split('\n', 1)[0] ?? ''
 
-/** The files with a failure. */
 export function failedFiles(run: VitestRun): string[] {
   return [...run.files].filter(([, { failed }]) => failed > 0).map(([name]) => name)
 }
 
-/** The first run with the files of a second one in their place. */
+/** The first run, with the files of the second replaced. */
 export function secondTry(first: VitestRun, second: VitestRun): VitestRun {
   return {
     files: new Map([...first.files, ...second.files]),
@@ -96,7 +93,7 @@ export function failureLines(run: VitestRun): string[] {
   const ofFiles = [...run.files].flatMap(([file, { failures }]) =>
     failures.map((failure) => `failed ${file} > ${failure}`),
   )
-  return [...ofFiles, ...run.errors.map((error) => `failed beside the tests: ${error}`)]
+  return [...ofFiles, ...run.errors.map((error) => `failed outside of the tests: ${error}`)]
 }
 
 /** A line for each skipped test: an ordinary run says what only `--full` covers. */
@@ -104,12 +101,12 @@ export function skipLines(run: VitestRun): string[] {
   return [...run.files].flatMap(([file, { skips }]) => skips.map((skip) => `skipped ${file} > ${skip}`))
 }
 
-/** All files together, and what failed beside them. */
+/** All files, and failures outside of them. */
 export function countVitest(run: VitestRun): Counts {
   return sum([...run.files.values(), { passed: 0, failed: run.errors.length, skipped: 0 }])
 }
 
-/** A check that is one thing, such as the lint: passed or failed by its exit code. */
+/** A check, such as the lint, counts as one test. */
 export function countCheck(exitCode: number): Counts {
   return exitCode === 0 ? { passed: 1, failed: 0, skipped: 0 } : { passed: 0, failed: 1, skipped: 0 }
 }
@@ -125,15 +122,12 @@ export function sum(counts: Counts[]): Counts {
   )
 }
 
-/** `3 passed, 0 failed`, and `, 1 skipped` where some were. */
+/** `3 passed, 0 failed`, and perhaps `, 1 skipped`. */
 export function closingLine({ passed, failed, skipped }: Counts): string {
   return `${passed} passed, ${failed} failed${skipped === 0 ? '' : `, ${skipped} skipped`}`
 }
 
-/**
- * The last lines of a run: a line for every failure, one for every file that failed once and passed
- * alone, how many those are, and the counts of all tests.
- */
+/** Failures, files that failed once and passed alone, their number, and the counts of all tests. */
 export function closingLines(
   failures: readonly string[],
   unsteady: readonly string[],

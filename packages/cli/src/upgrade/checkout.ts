@@ -1,4 +1,4 @@
-/** The versions of a clone, by git. */
+/** Versions of a clone, through git. */
 import type { CliConfig } from '../config.ts'
 import { run } from '../programs/run.ts'
 import { StepError } from '../steps.ts'
@@ -12,7 +12,7 @@ export interface Versions {
 type Git = (...args: string[]) => Promise<string>
 
 function gitOf({ root, environment }: CliConfig): Git {
-  const options = { cwd: root, environment, fix: 'What git said is above. Nothing has changed.' }
+  const options = { cwd: root, environment, fix: 'The output of git is above. Nothing was changed.' }
   return async (...args) => (await run('git', ['-C', root, ...args], options)).trim()
 }
 
@@ -24,9 +24,9 @@ async function succeeds(answer: Promise<unknown>): Promise<boolean> {
 }
 
 /**
- * What is here, and what `version` of `repository` is: a tag, a branch or a commit; by default the
- * newest of the branch that is checked out. Fetches it and changes nothing else.
- * @throws StepError where there is nothing to upgrade to, or the clone has changes of its own.
+ * Fetches `version` of `repository`: a tag, a branch or a commit, by default the newest commit of
+ * the current branch. Changes nothing else.
+ * @throws StepError if there is nothing newer, or the clone has local changes.
  */
 export async function findVersions(
   config: CliConfig,
@@ -36,13 +36,13 @@ export async function findVersions(
   const top = await git('rev-parse', '--show-toplevel').catch(() => undefined)
   if (top !== config.root)
     throw new StepError(
-      `${config.root} is no clone of git, so nothing can be fetched into it.`,
-      'Clone Sandlot, and set SANDLOT_DATA to this data folder there; docs/backup.md says how.',
+      `${config.root} is not a git clone, so it cannot be upgraded.`,
+      'Clone Sandlot and set SANDLOT_DATA to this data folder there; see docs/backup.md.',
     )
   if ((await git('status', '--porcelain', '--untracked-files=no')) !== '')
     throw new StepError(
-      'Files of this clone were changed, and an upgrade would lose that.',
-      'git status shows them: commit them elsewhere or take them back, then run this again.',
+      'This clone has local changes, which an upgrade would overwrite.',
+      'See git status; commit the changes elsewhere or discard them, then run this again.',
     )
   const current = await git('rev-parse', 'HEAD')
   const branch = await git('symbolic-ref', '--quiet', '--short', 'HEAD').catch(() => '')
@@ -51,9 +51,9 @@ export async function findVersions(
   if (!isNewer)
     throw new StepError(
       current === target
-        ? 'This is that version already; nothing was done.'
-        : 'That version is older than this one; nothing was done.',
-      'To go back, restore a backup of that version; docs/backup.md says how.',
+        ? 'This version is already installed; nothing was done.'
+        : 'That version is older than the installed one; nothing was done.',
+      'To go back, restore a backup made by the older version; see docs/backup.md.',
     )
   const follows = await succeeds(git('merge-base', '--is-ancestor', current, target))
   const name = (commit: string): Promise<string> => git('describe', '--tags', '--always', commit)
@@ -79,12 +79,12 @@ async function fetchTarget(
   return git('rev-parse', 'FETCH_HEAD^{commit}')
 }
 
-/** Makes the files those of `commit`; what an interrupted switch left is overwritten. */
+/** Checks `commit` out, over the files of an interrupted switch. */
 export async function switchTo(config: CliConfig, commit: string): Promise<void> {
   await gitOf(config)('checkout', '--quiet', '--force', '--detach', commit)
 }
 
-/** The branch that was checked out, at `commit`, which the files are of. */
+/** Checks out `branch`, moved to `commit`. */
 export async function attachBranch(config: CliConfig, branch: string, commit: string): Promise<void> {
   await gitOf(config)('checkout', '--quiet', '-B', branch, commit)
 }

@@ -1,7 +1,6 @@
 /**
- * How far an upgrade has come, in the checkout that it changes: what was killed is finished or
- * undone by the next `up` or `upgrade`. The launcher reads it too, without Node, since the files of
- * a version may be half there.
+ * Progress of an upgrade, in the checkout: the next `up` or `upgrade` finishes or undoes a killed
+ * one. The launcher also reads it, without Node, as the checkout may be half switched.
  */
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -14,27 +13,27 @@ const commit = z.string().regex(/^[0-9a-f]{40}$/)
 const journal = z.object({
   /**
    * `backup`, `stop`, `copy`: nothing has changed. `switch`: to the new version. `start`: it is
-   * there, and to be checked. `undo`: back to the old version and its data. `restart`: both are
-   * there.
+   * checked out and being checked. `undo`: back to the old version and its data. `restart`: both
+   * are restored.
    */
   step: z.enum(['backup', 'stop', 'copy', 'switch', 'start', 'undo', 'restart']),
-  /** What the checkout should be after this step. */
+  /** Commit of the checkout after this step. */
   checkout: commit,
   owner: z.object({ pid: z.int(), started: z.string() }),
   from: z.object({ commit, name: z.string(), branch: z.string().optional() }),
   to: z.object({ commit, name: z.string() }),
-  /** Whether the branch moves with it, as `git pull` would move it. */
+  /** The branch moves to the new commit, as with `git pull`. */
   movesBranch: z.boolean(),
   data: z.string(),
   wasRunning: z.boolean(),
-  /** Of `up --replicas`; absent: one. */
+  /** `up --replicas`; absent: one. */
   replicas: z.int().optional(),
 })
 export type Journal = z.infer<typeof journal>
 
 const fileOf = (root: string): string => join(root, '.sandlot-upgrade.json')
 
-/** Of an upgrade whose process is gone; undefined without one. */
+/** The journal of an upgrade whose process has ended. */
 export function interruptedUpgrade({ root }: Pick<CliConfig, 'root'>): Journal | undefined {
   const found = readJournal(root)
   return found === undefined || isRunning(found.owner) ? undefined : found
@@ -44,11 +43,11 @@ export function readJournal(root: string): Journal | undefined {
   try {
     return journal.parse(JSON.parse(readFileSync(fileOf(root), 'utf8')))
   } catch {
-    return undefined // none, since it is written whole or not at all
+    return undefined // none: it is written atomically
   }
 }
 
-/** Records that `step` begins, by this process. The launcher relies on the order of the members. */
+/** Records that this process begins `step`. The launcher relies on the order of the members. */
 export function enter(root: string, state: Omit<Journal, 'owner' | 'checkout'>): Journal {
   const { step, ...rest } = state
   const checkout = step === 'switch' || step === 'start' ? state.to.commit : state.from.commit

@@ -1,4 +1,4 @@
-/** One upgrade from its first step to its last, or back. */
+/** Runs an upgrade, or its rollback. */
 import { spawn } from 'node:child_process'
 import { constants, cpSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
@@ -17,15 +17,15 @@ import { StepError } from '../steps.ts'
 import { attachBranch, switchTo, type Versions } from './checkout.ts'
 import { enter, type Journal, leave } from './journal.ts'
 
-/** From the moment that the processes run; what is built before takes its time. */
+/** Counted from the start of the service: building before it may take longer. */
 const READY_MS = 90_000
-const LOOK_MS = 200
+const POLL_MS = 200
 
 type State = Omit<Journal, 'owner' | 'checkout'>
 
 /**
- * Backup, stop, copy of the data, new version, start, check; back where it does not become ready.
- * Stays as long as the Sandlot runs that it has started. Returns the exit code.
+ * Backs up, stops, copies the data, switches, starts and checks; rolls back if the new version does
+ * not become ready. Runs as long as the Sandlot that it has started. Returns the exit code.
  */
 export async function upgrade(
   context: Context,
@@ -43,7 +43,7 @@ export async function upgrade(
     enter(config.root, { ...state, step: 'stop' })
     await down({ ...context, args: [] })
     enter(config.root, { ...state, step: 'copy' })
-    await steps.run('Copy of the data', () => keepData(config))
+    await steps.run('Copy the data', () => copyData(config))
   } catch (error) {
     dropCopy(config.data)
     leave(config.root)
@@ -53,15 +53,15 @@ export async function upgrade(
 }
 
 /**
- * Finishes or undoes what a killed upgrade began. Returns the exit code, or undefined where it had
- * changed nothing and is forgotten.
+ * Finishes or rolls back a killed upgrade. Returns the exit code; undefined if it had changed
+ * nothing.
  */
 export async function continueUpgrade(context: Context, left: Journal): Promise<number | undefined> {
   const { config, steps } = context
   if (left.data !== config.data)
     throw new StepError(
       `An upgrade of this clone with the data folder ${left.data} was interrupted.`,
-      `Finish that first: SANDLOT_DATA=${left.data} ./sandlot up`,
+      `Finish it first: SANDLOT_DATA=${left.data} ./sandlot up`,
     )
   switch (left.step) {
     case 'backup':
@@ -69,20 +69,20 @@ export async function continueUpgrade(context: Context, left: Journal): Promise<
     case 'copy':
       dropCopy(config.data)
       leave(config.root)
-      steps.note(`An upgrade to ${left.to.name} was interrupted before it had changed anything.`)
+      steps.note(`An upgrade to ${left.to.name} was interrupted before it changed anything.`)
       return undefined
     case 'switch':
     case 'start':
-      steps.note(`An upgrade to ${left.to.name} was interrupted; it goes on.`)
+      steps.note(`Resuming the interrupted upgrade to ${left.to.name}.`)
       return switchAndStart(context, left)
     case 'undo':
     case 'restart':
-      steps.note(`The way back to ${left.from.name} was interrupted; it goes on.`)
+      steps.note(`Resuming the interrupted rollback to ${left.from.name}.`)
       return goBack(context, left, 'it did not become ready')
   }
 }
 
-/** By the version that is here, as an operator would. */
+/** Runs `./sandlot backup` of the current version. */
 async function makeBackup(config: CliConfig): Promise<void> {
   const code = await runInteractive(join(config.root, 'sandlot'), ['backup'], {
     cwd: config.root,
@@ -90,8 +90,8 @@ async function makeBackup(config: CliConfig): Promise<void> {
   })
   if (code === 0) return
   throw new StepError(
-    'No backup was made, so nothing was upgraded.',
-    'What it said is above. To go on without one: ./sandlot upgrade --without-backup',
+    'The backup failed, so nothing was upgraded.',
+    'Its output is above. To upgrade without a backup: ./sandlot upgrade --without-backup',
   )
 }
 
@@ -99,14 +99,14 @@ async function switchAndStart(context: Context, state: State): Promise<number> {
   const { config, steps, print } = context
   const { from, to } = state
   enter(config.root, { ...state, step: 'switch' })
-  await steps.run(`Version ${to.name}`, () => switchTo(config, to.commit))
+  await steps.run(`Switch to ${to.name}`, () => switchTo(config, to.commit))
   enter(config.root, { ...state, step: 'start' })
   const started = await startAndCheck(config, state)
   if (started.problem !== undefined) return goBack(context, state, started.problem)
   if (state.movesBranch && from.branch !== undefined) await attachBranch(config, from.branch, to.commit)
   leave(config.root)
   dropCopy(config.data)
-  print(`Sandlot was upgraded from ${from.name} to ${to.name}.`)
+  print(`Upgraded Sandlot from ${from.name} to ${to.name}.`)
   if (!state.wasRunning) await down({ ...context, args: [] })
   return started.ended
 }
@@ -116,33 +116,33 @@ async function goBack(context: Context, state: State, problem: string): Promise<
   const { from, to } = state
   enter(config.root, { ...state, step: 'undo' })
   await down({ ...context, args: [] })
-  await steps.run(`Back to ${from.name}, with its data`, async () => {
+  await steps.run(`Roll back to ${from.name} and its data`, async () => {
     await switchTo(config, from.commit)
     if (from.branch !== undefined) await attachBranch(config, from.branch, from.commit)
-    await putDataBack(config)
+    await restoreData(config)
   })
   enter(config.root, { ...state, step: 'restart' })
   const again = state.wasRunning ? await startAndCheck(config, state) : undefined
   leave(config.root)
-  print(`${to.name} was not taken over: ${problem}.`)
+  print(`The upgrade to ${to.name} failed: ${problem}.`)
   if (again?.problem !== undefined)
     throw new StepError(
-      `${from.name} is here again, with its data, and does not become ready either: ${again.problem}.`,
-      './sandlot doctor looks for the reason.',
+      `Rolled back to ${from.name} and its data, but it does not become ready either: ${again.problem}.`,
+      'Run ./sandlot doctor to find the cause.',
     )
-  print(`Sandlot is ${from.name} again, with all that it had.`)
+  print(`Rolled back to ${from.name}, with all its data.`)
   await again?.ended
   return 1
 }
 
 interface Started {
-  /** Why it is not ready; undefined: it is. */
+  /** Reason why it is not ready; undefined: it is. */
   problem: string | undefined
-  /** Its exit code, once it has ended; of one that was running already: 0 at once. */
+  /** Its exit code when it ends; 0 at once if it was already running. */
   ended: Promise<number>
 }
 
-/** Starts the version that is checked out, by its own launcher, unless it runs already. */
+/** Starts the checked-out version with its own launcher, unless it already runs. */
 async function startAndCheck(config: CliConfig, { replicas }: Pick<State, 'replicas'>): Promise<Started> {
   const several = replicas === undefined ? [] : ['--replicas', String(replicas)]
   const running = readRecord(recordFile(config))
@@ -170,11 +170,11 @@ async function startAndCheck(config: CliConfig, { replicas }: Pick<State, 'repli
   })
   let readyBy = Infinity
   for (;;) {
-    if (child !== undefined && code !== undefined) return { problem: `it ended with ${code}`, ended }
+    if (child !== undefined && code !== undefined) return { problem: `it exited with code ${code}`, ended }
     const record = readRecord(recordFile(config))
     const alive = record !== undefined && isRunning(record.up)
     if (alive && (await askReadiness(record.url))?.ready === true) return { problem: undefined, ended }
-    // The service is the last to start: from then on nothing is built any more.
+    // The service starts last, after the build.
     if (
       readyBy === Infinity &&
       Object.keys(record?.children ?? {}).some((name) => name.startsWith('service'))
@@ -182,21 +182,21 @@ async function startAndCheck(config: CliConfig, { replicas }: Pick<State, 'repli
       readyBy = performance.now() + READY_MS
     if (performance.now() > readyBy || (child === undefined && !alive))
       return { problem: `it was not ready within ${READY_MS / 1000} seconds`, ended }
-    await sleep(LOOK_MS)
+    await sleep(POLL_MS)
   }
 }
 
-/** The data of the version before, in the data folder, until the new version is ready. */
+/** Copy of the old version's data, in the data folder, until the new version is ready. */
 const FOLDER = 'before-upgrade'
-/** Made anew at each start, or not changed by a version: people's files stay where they are. */
+/** Recreated at each start, or not changed by an upgrade, like users' files. */
 const NOT_COPIED =
   /^(run|replicas|log|backups|workspaces|restored-settings|before-upgrade.*|.*\.db-shm|.*\.db\.before-.*)$/
 
-/** Of both schemas, where they are on PostgreSQL. */
+/** Dump of both schemas, on PostgreSQL. */
 const DUMP = 'postgres.dump'
 
-/** Only while Sandlot is down. What an interrupted copy left is replaced. */
-async function keepData(config: CliConfig): Promise<void> {
+/** Copies the data while Sandlot is down. Replaces an interrupted copy. */
+async function copyData(config: CliConfig): Promise<void> {
   const { data } = config
   const draft = join(data, `${FOLDER}.partial`)
   dropCopy(data)
@@ -211,17 +211,17 @@ async function keepData(config: CliConfig): Promise<void> {
       recursive: true,
       preserveTimestamps: true,
       verbatimSymlinks: true,
-      // Shares the blocks where the file system can.
+      // Shares blocks if the file system supports it.
       mode: constants.COPYFILE_FICLONE,
-      // Sockets of running servers, if any were left.
+      // Sockets cannot be copied.
       filter: (path) => !path.endsWith('.sock'),
     })
   }
   renameSync(draft, join(data, FOLDER))
 }
 
-/** The copy takes the place of what is there, one file after another; a second call goes on. */
-async function putDataBack(config: CliConfig): Promise<void> {
+/** Moves the copy back, file by file; a second call continues. */
+async function restoreData(config: CliConfig): Promise<void> {
   const { data } = config
   const folder = join(data, FOLDER)
   if (!existsSync(folder)) return
@@ -230,7 +230,7 @@ async function putDataBack(config: CliConfig): Promise<void> {
     await replaceDatabase(config, dump)
     rmSync(dump)
   }
-  // A log comes after its database, which takes the newer log away.
+  // A log is moved after its database, whose move deletes the newer log.
   for (const name of readdirSync(folder).toSorted()) {
     const log = name.endsWith('.db') ? [`${name}-wal`, `${name}-shm`] : []
     for (const old of [name, ...log]) rmSync(join(data, old), { recursive: true, force: true })

@@ -1,4 +1,4 @@
-/** Whether the agent goes through the gate, read from real processes that were started with one address or another. */
+/** Checks real processes, started with one engine address or another, for the gate. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync } from 'node:fs'

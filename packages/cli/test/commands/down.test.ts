@@ -43,9 +43,7 @@ function agent(program: string, living: readonly string[] = []): void {
   }
 }
 
-const NOT_ASKED = expect.stringMatching(
-  /^! The engine cannot be asked .*DOCKER_CERT_PATH: there is no folder/,
-)
+const NOT_ASKED = expect.stringMatching(/^! Couldn’t check the engine .*DOCKER_CERT_PATH: there is no folder/)
 
 test('without the certificates of the engine it ends what it can, and reports what it could not check', async () => {
   expect(await end()).toBe(0)
@@ -54,13 +52,13 @@ test('without the certificates of the engine it ends what it can, and reports wh
 
 test('an agent that cannot end its prompts is a failure, and sandboxes are looked for all the same', async () => {
   agent('console.error("broken"); process.exitCode = 3')
-  await expect(end()).rejects.toThrow('ended with 3')
+  await expect(end()).rejects.toThrow('failed (exit code 3)')
   expect(said.split('\n')).toEqual([
-    '• Ending the prompts that wait for the next start',
-    expect.stringMatching(/^✗ Ending the prompts/),
+    '• Ending prompts that would resume at the next start',
+    expect.stringMatching(/^✗ Ending prompts/),
     '    broken',
-    expect.stringMatching(/ended with 3\. All of its output is in .*down\.log$/),
-    '  → What it said is above.',
+    expect.stringMatching(/failed \(exit code 3\)\. Its full output is in .*down\.log$/),
+    '  → Its output is above.',
     NOT_ASKED,
     '',
   ])
@@ -75,11 +73,11 @@ test.each([[['--end']], [['--purge', '--yes']]])(
       args,
     )
     if (args[0] === '--end') expect(await ended).toBe(0)
-    else await expect(ended).rejects.toThrow('Other agents run with the same database (there-2)')
+    else await expect(ended).rejects.toThrow('Other agents use the same database (there-2)')
     expect(said.split('\n')).toEqual(
       args[0] === '--end'
         ? [
-            '! Other agents run with the same database (there-2): their prompts go on, and all sandboxes are left to them.',
+            '! Other agents use the same database (there-2): their prompts continue, and all sandboxes keep running.',
             'Sandlot is not running.',
             '',
           ]
@@ -101,10 +99,10 @@ test('agents of the `up` that it ends are no others, also where they are still k
     children: {},
     replicas: 2,
   })
-  // As it does itself.
+  // `up` removes its own record.
   up.once('exit', () => rmSync(join(folder, '.sandlot/run/up.json')))
   const settings = { DATABASE_URL: 'postgres://sandlot@db.example.org/sandlot', SANDLOT_REPLICA: 'here' }
   expect(await end(settings)).toBe(0)
   expect(said).not.toContain('Other agents')
-  expect(said).toContain('The engine cannot be asked')
+  expect(said).toContain('Couldn’t check the engine')
 })

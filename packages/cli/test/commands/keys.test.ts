@@ -10,7 +10,7 @@ import type { Command } from '../../src/context.ts'
 import { run } from '../../src/programs/run.ts'
 import { createSteps, failureLines, StepError } from '../../src/steps.ts'
 
-/** What `./sandlot keys rotate` shows, and its exit code. */
+/** Output of `./sandlot keys rotate`, and its exit code. */
 function shown(answer: unknown): { lines: string[]; code: number } {
   const lines: string[] = []
   try {
@@ -23,13 +23,13 @@ function shown(answer: unknown): { lines: string[]; code: number } {
 
 test('a new key is reported only where there is one', () => {
   expect(shown({ rotated: true, resealed: 1, lost: [] })).toEqual({
-    lines: ['The key is new; 1 secret was sealed with it.'],
+    lines: ['Rotated the key; 1 secret is sealed with the new one.'],
     code: 0,
   })
   expect(shown({ rotated: true, resealed: 0, lost: ['ada/TOKEN'] })).toEqual({
     lines: [
-      'The key is new; 0 secrets were sealed with it.',
-      'ada/TOKEN cannot be opened with any key that is here. It has to be set again.',
+      'Rotated the key; 0 secrets are sealed with the new one.',
+      'ada/TOKEN cannot be decrypted with any available key. Set it again.',
     ],
     code: 1,
   })
@@ -39,15 +39,15 @@ test('where nothing was changed, what to do is what helps against that', () => {
   const folder = '/srv/sandlot'
   expect(shown({ rotated: false, reason: 'no_deployment', folder })).toEqual({
     lines: [
-      `  There is no Sandlot in ${folder}; nothing was done.`,
-      '  → Set SANDLOT_DATA to the data folder of yours. It is there once ./sandlot up has run.',
+      `  No Sandlot found in ${folder}; nothing was done.`,
+      '  → Set SANDLOT_DATA to your data folder. The first ./sandlot up creates it.',
     ],
     code: 1,
   })
   expect(shown({ rotated: false, reason: 'running', folder })).toEqual({
     lines: [
       '  Sandlot is running; nothing was changed.',
-      '  → End it with ./sandlot down, then run this again.',
+      '  → Stop it with ./sandlot down, then run this again.',
     ],
     code: 1,
   })
@@ -59,7 +59,7 @@ test('of several agents those that run are named', () => {
   ).toEqual({
     lines: [
       '  Sandlot is running (host-1, host-2); nothing was changed.',
-      '  → End it with ./sandlot down on each machine that has one of these agents, then run this again.',
+      '  → Run ./sandlot down on each machine that has one of these agents, then run this again.',
     ],
     code: 1,
   })
@@ -78,7 +78,7 @@ test.each<[string, Command, string[]]>([
     const config = parseCliConfig({ SANDLOT_DATA: folder })
     const steps = createSteps({ write: () => undefined, live: false })
     const ran = command({ config, args, steps, print: () => undefined })
-    await expect(ran).rejects.toThrow(`There is no Sandlot in ${folder}`)
+    await expect(ran).rejects.toThrow(`No Sandlot found in ${folder}`)
     expect(readdirSync(folder)).toEqual([])
   } finally {
     rmSync(folder, { recursive: true })
@@ -96,8 +96,8 @@ test('an exit code that is an answer is no failure, any other is one', async () 
   try {
     await expect(ends(3, [3])).resolves.toBe('said')
     await expect(ends(0, [3])).resolves.toBe('said')
-    await expect(ends(1, [3])).rejects.toThrow('ended with 1')
-    await expect(ends(3)).rejects.toThrow('ended with 3')
+    await expect(ends(1, [3])).rejects.toThrow('failed (exit code 1)')
+    await expect(ends(3)).rejects.toThrow('failed (exit code 3)')
   } finally {
     rmSync(folder, { recursive: true })
   }

@@ -26,27 +26,27 @@ test('results are printed as sentences; a password once', () => {
     ),
   ).toEqual([
     'u1  ada@example.org  Ada  (administrator)',
-    'u2  bob@example.org  Bob  (removed, files and chats are being deleted)',
+    'u2  bob@example.org  Bob  (removed, deleting files and chats)',
     'u2  bob@example.org  Bob  (removed, files and chats kept)',
   ])
   const kept = { ...BOB, data: 'keep' }
   const stuck = { ...kept, problem: 'Their sandbox could not be removed: no engine' }
   expect(resultLines(JSON.stringify({ did: 'list', users: [], removed: [kept, stuck] }))).toEqual([
-    'u2  bob@example.org  Bob  (removed, under way)',
-    'u2  bob@example.org  Bob  (removed, under way; see below)',
+    'u2  bob@example.org  Bob  (removed, in progress)',
+    'u2  bob@example.org  Bob  (removed, in progress; see below)',
     '',
-    'Bob is not removed whole yet: Their sandbox could not be removed: no engine',
+    'Bob is not completely removed yet: Their sandbox could not be removed: no engine',
     REMOVAL_HELP,
   ])
   expect(resultLines(JSON.stringify({ did: 'password', person: ADA, password: 'p4ss' })).join(' ')).toContain(
     'is: p4ss ',
   )
   expect(resultLines(JSON.stringify({ did: 'remove', removal: BOB })).at(-1)).toBe(
-    'The rest (what runs, the sandbox, files and chats) ends when Sandlot starts next.',
+    'Running prompts and the sandbox, files and chats are removed at the next start of Sandlot.',
   )
   // Nothing is left that could end.
   expect(resultLines(JSON.stringify({ did: 'remove', removal: { ...kept, done: true } })).at(-1)).toBe(
-    'They were removed before. Their files and chats are kept.',
+    'They were already removed. Their files and chats are kept.',
   )
 })
 
@@ -69,7 +69,7 @@ test('what holds for a person is a table, each with where it comes from', () => 
   expect(resultLines(JSON.stringify({ did: 'show', person, teams: ['Data'], effective }))).toEqual([
     'Ada (ada@example.org), a guest, in Data',
     '',
-    'SETTING                HOLDS         FROM',
+    'SETTING                VALUE         FROM',
     'highest mode           manual        team Data',
     'tools                  all           the deployment',
     '  glob                 no            the person',
@@ -85,15 +85,15 @@ test('what holds for a person is a table, each with where it comes from', () => 
     'instructions           9 characters  team Data',
   ])
   expect(resultLines(JSON.stringify({ did: 'role', person }))).toEqual([
-    'Ada (ada@example.org) is a guest now.',
+    'Ada (ada@example.org) is now a guest.',
   ])
 })
 
 test.each([
-  ['no_deployment', 'There is no Sandlot in x'],
+  ['no_deployment', 'No Sandlot found in x'],
   ['running', 'Sandlot is running'],
   ['not_running', 'Sandlot is not running'],
-  ['no_such_person', 'Nobody has the address or the id x'],
+  ['no_such_person', 'No user has the address or ID x'],
   ['refused', 'x'],
   ['other_version', 'x'],
 ])('where nothing was done (%s) it says why', (reason, words) => {

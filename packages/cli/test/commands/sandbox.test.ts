@@ -15,9 +15,9 @@ test('every workspace is one line, in columns', () => {
       },
     ]),
   ).toEqual([
-    'SLOT      OWNER     STATE   CONTAINER           WORKSPACE',
-    'aaaaaaaa  (nobody)  absent  -                   sbx-d-aaaaaaaa',
-    'bbbbbbbb  ann       paused  sbx-d-bbbbbbbb-x-1  sbx-d-bbbbbbbb',
+    'SLOT      OWNER   STATE   CONTAINER           WORKSPACE',
+    'aaaaaaaa  (none)  absent  -                   sbx-d-aaaaaaaa',
+    'bbbbbbbb  ann     paused  sbx-d-bbbbbbbb-x-1  sbx-d-bbbbbbbb',
   ])
   expect(table([])).toEqual(['There are no sandboxes.'])
 })
@@ -25,5 +25,5 @@ test('every workspace is one line, in columns', () => {
 test('files are removed only after confirmation', async () => {
   expect(await confirmed('Remove?', ['--purge', '--yes'])).toBe(true)
   // No terminal here.
-  await expect(confirmed('Remove?', ['--purge'])).rejects.toThrow(/nobody at the terminal/)
+  await expect(confirmed('Remove?', ['--purge'])).rejects.toThrow(/no terminal to ask at/)
 })

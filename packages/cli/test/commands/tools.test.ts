@@ -17,6 +17,6 @@ test('a table of the offered tools and the state of MCP servers', () => {
     'read_file               built-in  read  yes         5 s       yes',
     'srv::look-up (look_up)  srv       read  no          default   no',
     'MCP server srv: unavailable (it ended)',
-    'Sandlot does not run; this is what its configuration says.',
+    'Sandlot is not running; this list comes from its configuration.',
   ])
 })

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import fc from 'fast-check'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { keepLog, lineSplitter, problemIn } from '../../src/processes/log-file.ts'
+import { createLog, lineSplitter, problemIn } from '../../src/processes/log-file.ts'
 import { testFolder } from '../../../../test/folders.ts'
 
 describe('what of a log a person sees', () => {
@@ -43,7 +43,7 @@ describe('a log', () => {
     const file = join(folder, 'child.log')
     mkdirSync(file)
     const failed = Promise.withResolvers<string>()
-    const log = keepLog(file, failed.resolve)
+    const log = createLog(file, failed.resolve)
     log.write('lost\n')
     expect(await failed.promise).toContain('EISDIR')
     rmdirSync(file)
@@ -56,7 +56,7 @@ describe('a log', () => {
     const file = join(folder, 'child.log')
     execFileSync('mkfifo', [file])
     const problems: string[] = []
-    const log = keepLog(file, (problem) => problems.push(problem))
+    const log = createLog(file, (problem) => problems.push(problem))
     const line = (n: number): string => `${String(n).padStart(1_023, '.')}\n`
     for (let n = 0; n < 10_000; n++) log.write(line(n))
     expect(problems).toEqual([expect.stringContaining('too slow')])
@@ -77,7 +77,7 @@ describe('a log', () => {
   test('continues after a loss as soon as the disk accepts writes again', async () => {
     const file = join(folder, 'child.log')
     execFileSync('mkfifo', [file])
-    const log = keepLog(file, () => {})
+    const log = createLog(file, () => {})
     for (let n = 0; n < 5; n++) log.write(`${'x'.repeat(2 ** 20)}\n`)
     log.write('lost\n')
     const seen: string[] = []
@@ -86,7 +86,9 @@ describe('a log', () => {
       log.write('after\n')
       return seen.join('').slice(-20_000)
     }
-    await expect.poll(after, { timeout: 20_000 }).toMatch(/ bytes of this log were lost here.*\n(after\n)+$/)
+    await expect
+      .poll(after, { timeout: 20_000 })
+      .toMatch(/ bytes of this log are missing here.*\n(after\n)+$/)
     expect(seen.join('')).not.toContain('\nlost')
     await log.end(10_000)
     reader.destroy()
@@ -97,10 +99,10 @@ describe('a log', () => {
     const file = join(folder, 'child.log')
     execFileSync('mkfifo', [file])
     const problems: string[] = []
-    const log = keepLog(file, (problem) => problems.push(problem))
+    const log = createLog(file, (problem) => problems.push(problem))
     log.write('late\n')
     await log.end(1)
-    expect(problems).toEqual([expect.stringContaining('was not written')])
+    expect(problems).toEqual([expect.stringContaining('Couldn’t write its log within')])
     expect(await text(createReadStream(file))).toBe('late\n')
   })
 })

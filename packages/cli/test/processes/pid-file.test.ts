@@ -90,11 +90,11 @@ describe.skipIf(process.getuid?.() !== 0)('on a full disk (needs root, to mount 
     const ours = record(ourMark())
     expect(claim(file, ours).kind).toBe('claimed')
     fill()
-    const told: string[] = []
-    const records = recordWriter(file, (text) => void told.push(text))
+    const problems: string[] = []
+    const records = recordWriter(file, (text) => void problems.push(text))
     records.write({ ...ours, children: { service: reused() } })
     records.write({ ...ours, children: { service: ourMark() } })
-    expect(told).toEqual([expect.stringContaining('ENOSPC')])
+    expect(problems).toEqual([expect.stringContaining('ENOSPC')])
     expect(readRecord(file)).toEqual(ours)
     rmSync(ballast())
     records.write({ ...ours, children: { service: ourMark() } })
@@ -106,7 +106,7 @@ describe.skipIf(process.getuid?.() !== 0)('on a full disk (needs root, to mount 
     const stale: UpRecord = { ...record(reused()), children: { service: ourMark() } }
     claim(file, stale)
     fill()
-    expect(() => claim(file, record(ourMark()))).toThrow(/Nothing can be written in .*ENOSPC/)
+    expect(() => claim(file, record(ourMark()))).toThrow(/Couldn’t write to .*ENOSPC/)
     expect(readRecord(file)).toEqual(stale)
   })
 })

@@ -16,13 +16,13 @@ import { testFolder } from '../../../../test/folders.ts'
 let folder: string
 beforeEach(() => void (folder = testFolder('supervise')))
 
-/** A supervised `node -e script`, and what was heard of it. */
+/** A supervised `node -e script`, with its events. */
 function watch(script: string, log = join(folder, 'log', 'child.log')) {
-  const heard: string[] = []
+  const events: string[] = []
   const marks: ProcessMark[] = []
   const listeners: (() => void)[] = []
-  const hear = (text: string): void => {
-    heard.push(text)
+  const record = (text: string): void => {
+    events.push(text)
     for (const listener of listeners) listener()
   }
   const child = supervise(
@@ -36,31 +36,31 @@ function watch(script: string, log = join(folder, 'log', 'child.log')) {
     },
     {
       started: (mark) => void marks.push(mark),
-      said: (line) => hear(`said ${line}`),
-      problem: (text) => hear(`problem ${text}`),
-      died: (end, delayMs) => hear(`died ${end} ${delayMs}`),
+      printed: (line) => record(`said ${line}`),
+      problem: (text) => record(`problem ${text}`),
+      died: (end, delayMs) => record(`died ${end} ${delayMs}`),
     },
   )
   const until = (text: string): Promise<void> =>
     new Promise((resolve) => {
       const look = (): void => {
-        if (heard.some((one) => one.includes(text))) resolve()
+        if (events.some((one) => one.includes(text))) resolve()
       }
       listeners.push(look)
       look()
     })
-  return { child, heard, marks, until }
+  return { child, events, marks, until }
 }
 
 describe('a supervised process', () => {
   test('has only its own environment, and its output is passed on and logged', async () => {
-    const { child, heard, until } = watch(
+    const { child, events, until } = watch(
       'console.log(Object.keys(process.env).join()); console.log(JSON.stringify({level: 50, msg: "no engine"})); console.log(JSON.stringify({level: 30, msg: "fine"})); console.error("a warning"); setInterval(() => {}, 1000)',
     )
     await until('a warning')
     await until('no engine')
     await child.stop('SIGTERM', 10_000)
-    expect(heard.toSorted()).toEqual(['problem a warning', 'problem no engine', 'said ONLY'])
+    expect(events.toSorted()).toEqual(['problem a warning', 'problem no engine', 'said ONLY'])
     const log = readFileSync(join(folder, 'log', 'child.log'), 'utf8')
     expect(log).toContain('"fine"')
     expect(log).toContain('a warning')
@@ -68,26 +68,26 @@ describe('a supervised process', () => {
   })
 
   test('is started again when it dies, and not when it is stopped', async () => {
-    const { child, heard, marks, until } = watch('console.log("up"); setInterval(() => {}, 1000)')
+    const { child, events, marks, until } = watch('console.log("up"); setInterval(() => {}, 1000)')
     await until('said up')
     const first = marks[0]
     if (first === undefined) throw new Error('it was not started')
-    heard.length = 0
+    events.length = 0
     signalProcess(first, 'SIGKILL')
     expect(await child.firstDeath).toBe('signal SIGKILL')
     await until('said up')
-    expect(heard).toEqual(['died signal SIGKILL 1000', 'said up'])
+    expect(events).toEqual(['died signal SIGKILL 1000', 'said up'])
     expect(marks).toHaveLength(2)
     await child.stop('SIGTERM', 10_000)
     expect(marks.map((mark) => isRunning(mark))).toEqual([false, false])
   })
 
   test('that ignores the signal is killed after its grace, with what it started', async () => {
-    const { child, heard, marks, until } = watch(
+    const { child, events, marks, until } = watch(
       'process.on("SIGTERM", () => {}); const {spawn} = require("node:child_process"); console.log("child " + spawn(process.execPath, ["-e", "setInterval(() => {}, 1000)"]).pid); setInterval(() => {}, 1000)',
     )
     await until('said child')
-    const grandchild = markOf(Number(heard.find((line) => line.startsWith('said child'))?.split(' ')[2]))
+    const grandchild = markOf(Number(events.find((line) => line.startsWith('said child'))?.split(' ')[2]))
     if (grandchild === undefined) throw new Error('its child is not in /proc')
     await child.stop('SIGTERM', 100)
     expect(marks.map((mark) => isRunning(mark))).toEqual([false])
@@ -102,7 +102,7 @@ describe('a supervised process', () => {
     const order: string[] = []
     const child = supervise(
       { name: 'x', command: missing, args: [], cwd: folder, environment: {}, log },
-      { started() {}, said() {}, problem() {}, died: () => void order.push('told') },
+      { started() {}, printed() {}, problem() {}, died: () => void order.push('died') },
     )
     // One that was started later has failed by now.
     await once(spawn(missing), 'error')
@@ -110,18 +110,18 @@ describe('a supervised process', () => {
     createReadStream(log).resume()
     expect(await child.firstDeath).toContain('ENOENT')
     await child.stop('SIGTERM', 100)
-    expect(order).toEqual(['read', 'told'])
+    expect(order).toEqual(['read', 'died'])
     expect(existsSync(missing)).toBe(false)
   })
 
   test('whose log cannot be written continues, and the problem is reported', async () => {
     // A folder is where the file should be.
-    const { child, heard, until } = watch('console.log("up"); setInterval(() => {}, 1000)', folder)
-    await until('problem Its log cannot be written')
+    const { child, events, until } = watch('console.log("up"); setInterval(() => {}, 1000)', folder)
+    await until('problem Couldn’t write its log')
     await until('said up')
     await child.stop('SIGTERM', 10_000)
-    // The log and the process are opened at once: either is heard of first.
-    expect(heard.toSorted()).toEqual([expect.stringContaining('EISDIR'), 'said up'])
+    // The log and the process are opened at once: either event may come first.
+    expect(events.toSorted()).toEqual([expect.stringContaining('EISDIR'), 'said up'])
   })
 
   test('is ended by the end of its supervisor, also by an error', async () => {
@@ -130,7 +130,7 @@ describe('a supervised process', () => {
       const spec = { name: 'child', command: process.execPath, args: ['-e', 'console.log("up"); setInterval(() => {}, 1000)'],
         cwd: ${JSON.stringify(folder)}, environment: {}, log: ${JSON.stringify(join(folder, 'child.log'))} }
       supervise(spec, { started: (mark) => console.log(JSON.stringify(mark)), problem() {}, died() {},
-        said() { throw new Error('a defect of the launcher') } })`
+        printed() { throw new Error('a defect of the launcher') } })`
     const launcher = spawn(
       process.execPath,
       ['--conditions=sandlot-source', '--input-type=module', '--eval', script],

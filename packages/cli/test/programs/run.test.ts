@@ -23,7 +23,7 @@ test('a full disk costs the log and nothing else', async () => {
 
 test('a failure does not point to a log that was not written', async () => {
   await expect(shell('echo broken >&2; exit 3', '/dev/full')).rejects.toMatchObject({
-    message: expect.stringMatching(/^\/bin\/sh ended with 3\. Its log cannot be written: .*ENOSPC/),
+    message: expect.stringMatching(/^\/bin\/sh failed \(exit code 3\)\. Couldn’t write its log: .*ENOSPC/),
     details: 'broken',
     fix: 'Free some space.',
   })
@@ -31,6 +31,6 @@ test('a failure does not point to a log that was not written', async () => {
 
 test('a log that can be written has the command and what it printed', async () => {
   const log = join(folder, 'log', 'run.log')
-  await expect(shell('echo out; exit 3', log)).rejects.toThrow(`All of its output is in ${log}`)
+  await expect(shell('echo out; exit 3', log)).rejects.toThrow(`Its full output is in ${log}`)
   expect(readFileSync(log, 'utf8')).toBe('\n$ /bin/sh -c echo out; exit 3\nout\n')
 })

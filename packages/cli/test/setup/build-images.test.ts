@@ -1,4 +1,4 @@
-/** What docker/build-images.sh says where the engine cannot build, with what a real engine answered (20.10, its docker0 removed). */
+/** Messages of docker/build-images.sh for real failures of an engine (20.10, its docker0 removed). */
 import { spawnSync } from 'node:child_process'
 import { chmodSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,11 +1,11 @@
-/** The larger image is made behind the start: what is said meanwhile, after a failure and after Ctrl-C. */
+/** The larger image is built after the start: its state during the build, after a failure and after Ctrl-C. */
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { FULL_IMAGE_FILE } from '@sandlot/shared/config/full-image'
 import { beforeEach, expect, test } from 'vitest'
 import { LOCAL_PROCESS, nodeEnvironment } from '../../../../test/config.ts'
 import { type CliConfig, parseCliConfig } from '../../src/config.ts'
-import { buildFullImage, forgetFullImage } from '../../src/setup/full-image.ts'
+import { buildFullImage, clearFullImageState } from '../../src/setup/full-image.ts'
 import { testFolder } from '../../../../test/folders.ts'
 
 let root: string
@@ -47,9 +47,11 @@ test('a failure is reported once, with its log, and not retried by itself', asyn
   script(`${BUILDING}\necho "build-images: the build failed" >&2; exit 1`)
   await build()
   expect(state()).toEqual({ state: 'failed' })
-  expect(said).toEqual([expect.stringMatching(/could not be built.*full-image\.log Sandboxes go on/)])
+  expect(said).toEqual([
+    expect.stringMatching(/Couldn’t build.*Sandboxes use the smaller one.*full-image\.log$/),
+  ])
   expect(readFileSync(join(root, 'ran'), 'utf8')).toBe('--full\n')
-  forgetFullImage(configOf())
+  clearFullImageState(configOf())
   expect(state()).toBeUndefined()
 })
 

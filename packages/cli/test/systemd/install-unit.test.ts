@@ -26,10 +26,10 @@ beforeEach(() => {
     mkdirSync(join(folder, path), { recursive: true })
   writeFileSync(join(folder, '.sandlot/keys/deployment.json'), '{}')
   program('sandlot', '')
-  // What systemd would be told, one line a command; nothing is active before it was enabled.
+  // Records commands, one per line; the unit is inactive until enabled.
   program(
     'bin/systemctl',
-    `echo "$*" >>${folder}/told; if [ "$1" = is-active ]; then echo inactive; exit 3; fi`,
+    `echo "$*" >>${folder}/commands; if [ "$1" = is-active ]; then echo inactive; exit 3; fi`,
   )
 })
 
@@ -39,7 +39,7 @@ function program(path: string, text: string): void {
 }
 
 const unit = (): string => join(places.units, 'sandlot.service')
-const told = (): string[] => readFileSync(join(folder, 'told'), 'utf8').trim().split('\n')
+const commands = (): string[] => readFileSync(join(folder, 'commands'), 'utf8').trim().split('\n')
 
 /** In the place of the service that the unit would start. */
 let server: Server
@@ -108,13 +108,13 @@ test.skipIf(!ROOT)('installed twice it is the same; removed, it is gone, once', 
   expect(await install()).toBe(0)
   const text = readFileSync(unit(), 'utf8')
   expect(said).toContain(text)
-  expect(told()).toEqual(['daemon-reload', 'enable --now sandlot.service'])
+  expect(commands()).toEqual(['daemon-reload', 'enable --now sandlot.service'])
   expect(await install()).toBe(0)
-  expect(said).toContain('The unit was there already, the same.')
+  expect(said).toContain('The unit is already installed and unchanged.')
   expect(readFileSync(unit(), 'utf8')).toBe(text)
   expect(await install(['--remove'])).toBe(0)
   expect(existsSync(unit())).toBe(false)
-  expect(told().slice(-2)).toEqual(['disable --now sandlot.service', 'daemon-reload'])
+  expect(commands().slice(-2)).toEqual(['disable --now sandlot.service', 'daemon-reload'])
   expect(await install(['--remove'])).toBe(0)
   expect(said).toContain('nothing was removed')
 })
@@ -125,7 +125,7 @@ test.skipIf(!ROOT)('a unit that is somebody else’s is neither written over nor
   await expect(install(['--remove'])).rejects.toThrow('was not written by this command')
   writeFileSync(unit(), '# Written by ./sandlot install in /elsewhere\n')
   await expect(install()).rejects.toThrow('belongs to another Sandlot, in /elsewhere')
-  expect(existsSync(join(folder, 'told'))).toBe(false)
+  expect(existsSync(join(folder, 'commands'))).toBe(false)
 })
 
 test.skipIf(!ROOT)(
@@ -133,7 +133,7 @@ test.skipIf(!ROOT)(
   async () => {
     writeFileSync(join(folder, '.env'), `PORT=${port()}\n`)
     await install([], { OPENAI_MODEL: 'some-model' })
-    expect(said).toContain('not in .env, so the unit does not have them: OPENAI_MODEL')
+    expect(said).toContain('set in this shell but not in .env: OPENAI_MODEL')
   },
 )
 
@@ -144,18 +144,18 @@ test.skipIf(!ROOT)(
     expect(await stop()).toBeUndefined()
     await install()
     expect(await stop()).toBeUndefined()
-    program('bin/systemctl', `echo "$*" >>${folder}/told; if [ "$1" = is-active ]; then echo active; fi`)
+    program('bin/systemctl', `echo "$*" >>${folder}/commands; if [ "$1" = is-active ]; then echo active; fi`)
     const start = await stop()
-    expect(told().at(-1)).toBe('stop sandlot.service')
+    expect(commands().at(-1)).toBe('stop sandlot.service')
     await start?.()
-    expect(told().at(-1)).toBe('start sandlot.service')
+    expect(commands().at(-1)).toBe('start sandlot.service')
 
     chownSync(join(folder, '.sandlot'), 65_534, 65_534)
     await expect(stop()).rejects.toMatchObject({
       message: expect.stringContaining('Nothing was done'),
       fix: 'As root: systemctl stop sandlot. As nobody: this command again. As root: systemctl start sandlot.',
     })
-    expect(told().at(-1)).toBe('is-active sandlot.service')
+    expect(commands().at(-1)).toBe('is-active sandlot.service')
     writeFileSync(unit(), '# Written by ./sandlot install in /elsewhere\n')
     expect(await stop()).toBeUndefined()
   },
@@ -163,8 +163,8 @@ test.skipIf(!ROOT)(
 
 test('where systemd does not run, or nothing was ever started, it says so', async () => {
   rmSync(places.running, { recursive: true })
-  await expect(install()).rejects.toThrow('systemd does not run this machine')
+  await expect(install()).rejects.toThrow('does not use systemd')
   rmSync(join(folder, '.sandlot'), { recursive: true })
-  await expect(install(['--print'])).rejects.toThrow('There is no Sandlot in')
+  await expect(install(['--print'])).rejects.toThrow('No Sandlot found in')
   expect(await install(['--yes'])).toBe(2)
 })

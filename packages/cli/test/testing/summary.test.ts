@@ -50,8 +50,8 @@ describe('counting test results', () => {
     })
     expect(count(json, 1)).toEqual({ passed: 1, failed: 2, skipped: 0 })
     expect(failureLines(readVitestRun(json, 1))).toEqual([
-      'failed beside the tests: Error: late',
-      'failed beside the tests: Error: later',
+      'failed outside of the tests: Error: late',
+      'failed outside of the tests: Error: later',
     ])
   })
 
@@ -110,7 +110,9 @@ describe('counting test results', () => {
       'failed a.test.ts > a sum > is right: Error: 1 is not 2',
       'failed b.test.ts > Error: no such file',
     ])
-    expect(failureLines(readVitestRun(undefined, 1))).toEqual(['failed beside the tests: it wrote no report'])
+    expect(failureLines(readVitestRun(undefined, 1))).toEqual([
+      'failed outside of the tests: it wrote no report',
+    ])
   })
 
   test('each skip is a line with its file, its name and its reason', () => {

@@ -28,7 +28,7 @@ const git = (where: string, ...args: string[]): string =>
     stdio: ['ignore', 'pipe', 'pipe'],
   }).trim()
 
-/** What Sandlot's launcher does before anything else, and then these few lines. */
+/** The first part of Sandlot's launcher, followed by a small script. */
 const launcher = (): string => {
   const [first = ''] = readFileSync(join(ROOT, 'sandlot'), 'utf8').split('[[ $(uname')
   return `${first}
@@ -95,7 +95,7 @@ afterEach(async () => {
   rmSync(folder, { recursive: true, force: true })
 })
 
-/** As the launcher of the clone would run it, unless it is the launcher itself that is asked. */
+/** Runs a command like the launcher of the clone. */
 function sandlot(...args: string[]) {
   const program = ['--conditions=sandlot-source', new URL('child.ts', import.meta.url).pathname]
   const child = spawn(process.execPath, [...program, clone, ...args], {
@@ -154,7 +154,7 @@ test('the newest version of the branch is taken over after a backup, and the bra
   release('two')
   await runOne()
   const upgrading = sandlot('upgrade')
-  await expect.poll(upgrading.said, { timeout: 20_000 }).toContain('Sandlot was upgraded from one to two.')
+  await expect.poll(upgrading.said, { timeout: 20_000 }).toContain('Upgraded Sandlot from one to two.')
   expect({ made: read('made'), started: read('started'), version: version() }).toEqual({
     made: 'made\n',
     started: 'one\ntwo\n',
@@ -172,10 +172,8 @@ test('a version that does not become ready is taken back, with the data of befor
   release('broken')
   await runOne()
   const upgrading = sandlot('upgrade', 'broken', '--without-backup')
-  await expect
-    .poll(upgrading.said, { timeout: 20_000 })
-    .toContain('Sandlot is one again, with all that it had.')
-  expect(upgrading.said()).toContain('broken was not taken over: it ended with 1.')
+  await expect.poll(upgrading.said, { timeout: 20_000 }).toContain('Rolled back to one, with all its data.')
+  expect(upgrading.said()).toContain('The upgrade to broken failed: it exited with code 1.')
   expect(read('sessions.db')).toBe('a chat\nopened by one\nopened by one\n')
   expect({ version: version(), clean: isClean(), made: read('made') }).toEqual({
     version: 'one',
@@ -198,7 +196,7 @@ test('one that was not running is not running afterwards', async () => {
 
 describe('nothing is done, and a sentence says why', () => {
   test.each<[string, () => void, string[], RegExp]>([
-    ['with the same version', () => undefined, [], /that version already/],
+    ['with the same version', () => undefined, [], /already installed/],
     [
       'with an older one',
       () => {
@@ -206,7 +204,7 @@ describe('nothing is done, and a sentence says why', () => {
         git(clone, 'pull', '-q')
       },
       ['one'],
-      /older than this one/,
+      /older than the installed one/,
     ],
     ['with one that is not there', () => undefined, ['seven'], /couldn't find remote ref|git ended/],
     [
@@ -216,7 +214,7 @@ describe('nothing is done, and a sentence says why', () => {
         writeFileSync(join(clone, 'up.mjs'), 'changed')
       },
       [],
-      /Files of this clone were changed/,
+      /This clone has local changes/,
     ],
     [
       'where no backup can be made',
@@ -225,7 +223,7 @@ describe('nothing is done, and a sentence says why', () => {
         writeFileSync(join(data, 'full'), '')
       },
       [],
-      /No backup was made/,
+      /The backup failed/,
     ],
   ])('%s', async (_, prepare, args, reason) => {
     prepare()
@@ -249,25 +247,25 @@ describe('an upgrade that is killed', () => {
     letGo(held)
   }
 
-  test('while the backup is made has changed nothing, and the next one begins anew', async () => {
+  test('while the backup is made has changed nothing, and the next one starts over', async () => {
     await killedAt('backup', 'backup')
     const next = sandlot('upgrade', 'two')
-    await expect.poll(next.said, { timeout: 20_000 }).toContain('upgraded from one to two')
-    expect(next.said()).toContain('before it had changed anything')
+    await expect.poll(next.said, { timeout: 20_000 }).toContain('Upgraded Sandlot from one to two')
+    expect(next.said()).toContain('before it changed anything')
     expect(isClean()).toBe(true)
   })
 
-  test('while the new version starts goes on with the next up', async () => {
+  test('while the new version starts resumes with the next up', async () => {
     await killedAt('start', 'up-two')
     const next = sandlot('up')
-    await expect.poll(next.said, { timeout: 20_000 }).toContain('Sandlot was upgraded from one to two.')
+    await expect.poll(next.said, { timeout: 20_000 }).toContain('Upgraded Sandlot from one to two.')
     expect({ version: version(), clean: isClean() }).toEqual({ version: 'two', clean: true })
   })
 
-  test('on the way back goes on with the next up, and has the data of before', async () => {
+  test('during the rollback resumes with the next up, and has the old data', async () => {
     await killedAt('restart', 'up-one', 'broken')
     const next = sandlot('up')
-    await expect.poll(next.said, { timeout: 20_000 }).toContain('Sandlot is one again')
+    await expect.poll(next.said, { timeout: 20_000 }).toContain('Rolled back to one')
     expect(read('sessions.db')).not.toContain('broken')
     expect({ version: version(), clean: isClean() }).toEqual({ version: 'one', clean: true })
   })
@@ -300,7 +298,7 @@ describe('an upgrade that is killed', () => {
     left('copy', { checkout: 'one' })
     copied('before-upgrade.partial')
     const next = sandlot('upgrade', 'two')
-    await expect.poll(next.said, { timeout: 20_000 }).toContain('upgraded from one to two')
+    await expect.poll(next.said, { timeout: 20_000 }).toContain('Upgraded Sandlot from one to two')
     expect(isClean()).toBe(true)
   })
 
@@ -318,7 +316,7 @@ describe('an upgrade that is killed', () => {
     expect(git(clone, 'rev-parse', 'HEAD')).toBe(git(clone, 'rev-parse', 'two'))
     expect(git(clone, 'status', '--porcelain')).toMatch(/^(\?\? \.sandlot-upgrade\.json)?$/)
     const next = sandlot('up')
-    await expect.poll(next.said, { timeout: 20_000 }).toContain('Sandlot was upgraded from one to two.')
+    await expect.poll(next.said, { timeout: 20_000 }).toContain('Upgraded Sandlot from one to two.')
     expect({ clean: isClean(), branch: git(clone, 'symbolic-ref', '--short', 'HEAD') }).toEqual({
       clean: true,
       branch: 'main',
@@ -333,7 +331,7 @@ describe('an upgrade that is killed', () => {
     copied('before-upgrade')
     writeFileSync(join(data, 'sessions.db'), 'opened by two\n')
     const next = sandlot('up')
-    await expect.poll(next.said, { timeout: 20_000 }).toContain('Sandlot is one again')
+    await expect.poll(next.said, { timeout: 20_000 }).toContain('Rolled back to one')
     expect(read('sessions.db')).toBe('a chat\nopened by one\n')
     expect({ version: version(), clean: isClean() }).toEqual({ version: 'one', clean: true })
   })
@@ -351,9 +349,7 @@ describeOnPostgres('with PostgreSQL', (postgres) => {
     release('broken')
     await runOne()
     const upgrading = sandlot('upgrade', 'broken', '--without-backup')
-    await expect
-      .poll(upgrading.said, { timeout: 20_000 })
-      .toContain('Sandlot is one again, with all that it had.')
+    await expect.poll(upgrading.said, { timeout: 20_000 }).toContain('Rolled back to one, with all its data.')
     expect(psql('select text from sessions.chat')).toBe('a chat\nopened by one\nopened by one')
     expect(psql("select count(*) from pg_class where relname = 'of_broken'")).toBe('0')
     expect({ version: version(), clean: isClean() }).toEqual({ version: 'one', clean: true })
@@ -365,13 +361,13 @@ describeOnPostgres('with PostgreSQL', (postgres) => {
       {
         id: 'database',
         state: 'ok',
-        message: expect.stringMatching(/^version \d+ answers; nothing was/) as string,
+        message: expect.stringMatching(/^version \d+ answers; Sandlot has not been started/) as string,
       },
     ])
     psql(`create table sessions.replicas as select 'a-1' as id, 1 as draining,
       extract(epoch from clock_timestamp()) * 1000 as heartbeat_at`)
     expect(await check()).toMatchObject([
-      { message: expect.stringContaining('agents: a-1 (drains)') as string },
+      { message: expect.stringContaining('agents: a-1 (draining)') as string },
     ])
     settings = { DATABASE_URL: 'postgres://127.0.0.1:9/nothing' }
     expect(await check()).toMatchObject([
@@ -392,7 +388,9 @@ describeOnPostgres('with PostgreSQL', (postgres) => {
     const upgrading = sandlot('upgrade')
     expect(await upgrading.ended).toBe(1)
     other.kill()
-    expect(upgrading.said()).toContain('Others use the same database still (from this machine)')
+    expect(upgrading.said()).toContain(
+      'Other agents or services still use the same database (from this machine)',
+    )
     expect({ version: version(), clean: isClean() }).toEqual({ version: 'one', clean: true })
   })
 })
