@@ -9,7 +9,6 @@ const REMAINING: Record<string, number> = {
   'mcp/google-calendar-mcp': 8,
   'mcp/mcp-kit': 15,
   'packages/ai-agent': 932,
-  'packages/backup': 44,
   'packages/engine-gate': 24,
   'packages/sandbox': 321,
   'packages/service': 256,

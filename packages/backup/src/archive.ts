@@ -1,7 +1,4 @@
-/**
- * The one file of a backup: an ordinary tar, whose last file describes the others.
- * What is read of it is checked first: it may have been cut, or be something else.
- */
+/** The file of a backup: an ordinary tar, whose last entry describes the others. */
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { type FileHandle, open, rename, rm } from 'node:fs/promises'
@@ -13,50 +10,39 @@ import { BackupError } from './backup-error.ts'
 const BLOCK = 512
 /** The largest size in eleven octal digits; larger ones are binary, as GNU tar writes them. */
 const MOST_OCTAL = 8 * 1024 ** 3 - 1
-/** Written bytes after which the disk must have them: many at once would hold other writers up. */
+/** Bytes between syncs: larger ones would block other writers. */
 const SYNC_BYTES = 8 * 1024 ** 2
-/** After each of these a rest as long as it took, so that half of the time is left to others. */
-const LONGEST_REST_MS = 500
+/**
+ * Longest pause after a sync. A pause is as long as the write, which leaves half of the time to
+ * others.
+ */
+const LONGEST_PAUSE_MS = 500
 
 export interface Entry {
   name: string
-  /** Of its first byte in the file. */
+  /** Offset of its first byte. */
   at: number
   bytes: number
 }
 
 export interface ArchiveWriter {
-  /** Appends an entry; its size is known when its source has ended. */
+  /** Appends an entry, whose size is unknown until its source ends. */
   add(name: string, source: AsyncIterable<Uint8Array>): Promise<{ bytes: number; sha256: string }>
-  /** The end of the file, all of it on the disk, still under its temporary name. */
+  /** Writes the end of the archive and syncs it, under its temporary name. */
   seal(): Promise<void>
-  /** Gives it its name. */
+  /** Renames it to its final name. */
   publish(): Promise<void>
-  /** Removes what was written. Idempotent, and does nothing after `publish`. */
+  /** Removes the temporary file. Idempotent; no effect after `publish`. */
   abandon(): Promise<void>
 }
 
-/** Writes `path` under the name `<path>.partial`, which must not exist. */
+/** Writes `<path>.partial`, which must not exist. */
 export async function writeArchive(path: string): Promise<ArchiveWriter> {
   const partial = `${path}.partial`
   const file = await open(partial, 'wx', 0o600)
+  const write = pacedWriter(file)
   let end = 0
-  let unsynced = 0
-  let begun = performance.now()
   let closed = false
-
-  async function write(bytes: Uint8Array, at: number): Promise<void> {
-    for (let done = 0; done < bytes.length;) {
-      const { bytesWritten } = await file.write(bytes, done, bytes.length - done, at + done)
-      done += bytesWritten
-    }
-    unsynced += bytes.length
-    if (unsynced < SYNC_BYTES) return
-    unsynced = 0
-    await file.datasync()
-    await sleep(Math.min(performance.now() - begun, LONGEST_REST_MS))
-    begun = performance.now()
-  }
 
   async function close(): Promise<void> {
     if (closed) return
@@ -101,6 +87,24 @@ export async function writeArchive(path: string): Promise<ArchiveWriter> {
   }
 }
 
+/** Writes at an offset, and pauses after every {@link SYNC_BYTES}. */
+function pacedWriter(file: FileHandle): (bytes: Uint8Array, at: number) => Promise<void> {
+  let unsynced = 0
+  let begun = performance.now()
+  return async (bytes, at) => {
+    for (let done = 0; done < bytes.length;) {
+      const { bytesWritten } = await file.write(bytes, done, bytes.length - done, at + done)
+      done += bytesWritten
+    }
+    unsynced += bytes.length
+    if (unsynced < SYNC_BYTES) return
+    unsynced = 0
+    await file.datasync()
+    await sleep(Math.min(performance.now() - begun, LONGEST_PAUSE_MS))
+    begun = performance.now()
+  }
+}
+
 function headerOf(name: string, bytes: number): Buffer {
   const header = Buffer.alloc(BLOCK)
   if (Buffer.byteLength(name) > 100) throw new Error(`${name} is too long for a name in a tar`)
@@ -126,7 +130,7 @@ function headerOf(name: string, bytes: number): Buffer {
   return header
 }
 
-/** The sum of all bytes, those of the checksum itself counted as blanks. */
+/** The sum of all bytes, with blanks in place of the checksum. */
 function checksumOf(header: Buffer): number {
   let sum = 0
   for (const [place, byte] of header.entries()) sum += place >= 148 && place < 156 ? 0x20 : byte
@@ -134,7 +138,7 @@ function checksumOf(header: Buffer): number {
 }
 
 /**
- * The entries of an archive, by name. Throws `BackupError`: `cut` where the end is missing,
+ * The entries of an archive, by name. Throws `BackupError`: `cut` if the end is missing,
  * `no_backup` for anything else.
  */
 export async function readEntries(path: string): Promise<Map<string, Entry>> {
@@ -147,7 +151,7 @@ export async function readEntries(path: string): Promise<Map<string, Entry>> {
       const header = Buffer.alloc(BLOCK)
       await file.read(header, 0, BLOCK, at)
       if (header.every((byte) => byte === 0)) {
-        // The place of an entry that was never finished looks like the end.
+        // An unfinished entry looks like the end.
         if (at + 2 * BLOCK !== size) throw cut(path)
         return entries
       }
@@ -167,7 +171,7 @@ async function opened(path: string): Promise<FileHandle> {
   try {
     return await open(path)
   } catch (error) {
-    throw new BackupError('no_backup', `${path} cannot be read.`, 'Give the path of a backup.', {
+    throw new BackupError('no_backup', `Couldn’t read ${path}.`, 'Pass the path of a backup.', {
       cause: error,
     })
   }
@@ -179,18 +183,18 @@ function sizeIn(header: Buffer): number {
 }
 
 function noBackup(path: string): BackupError {
-  return new BackupError('no_backup', `${path} is no backup of Sandlot.`, 'Give the path of a backup.')
+  return new BackupError('no_backup', `${path} is not a Sandlot backup.`, 'Pass the path of a backup.')
 }
 
 function cut(path: string): BackupError {
   return new BackupError(
     'cut',
-    `${path} is not complete: its end is missing. Nothing was restored.`,
-    'Copy it again from where it was made, or take another backup.',
+    `${path} is incomplete: its end is missing. Nothing was restored.`,
+    'Copy it again from its source, or use another backup.',
   )
 }
 
-/** The bytes of an entry as they are in the file. */
+/** The raw bytes of an entry. */
 export function readEntry(path: string, { at, bytes }: Entry): AsyncIterable<Buffer> {
   if (bytes === 0) return Readable.from([])
   return createReadStream(path, { start: at, end: at + bytes - 1, highWaterMark: 256 * 1024 })

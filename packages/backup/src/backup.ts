@@ -1,4 +1,4 @@
-/** Makes one file of everything that a Sandlot is, while it runs. */
+/** Makes a backup while Sandlot runs. */
 import { createReadStream, mkdirSync, mkdtempSync, readdirSync, rmSync, statfsSync, statSync } from 'node:fs'
 import { Readable } from 'node:stream'
 import { basename, dirname, join, resolve } from 'node:path'
@@ -17,26 +17,26 @@ import { tarOf } from './tar-process.ts'
 
 interface BackupOptions {
   data: string
-  /** Undefined: the databases are files in the data folder. */
+  /** Undefined: database files in the data folder. */
   postgres?: PostgresPlace
-  /** The folder that gets the file; made if it is not there. */
+  /** Target folder, created if missing. */
   to: string
   passphrase: string
-  /** The folder of keys, where it is not that of `data`. */
+  /** The folder of keys, if outside of `data`. */
   keys?: string | undefined
-  /** Files and folders with settings outside of the data folder; absent ones are left out. */
+  /** Settings outside of the data folder; missing files are skipped. */
   settings: readonly string[]
-  /** Undefined where workspaces are folders in the data folder. */
+  /** Undefined if workspaces are folders in the data folder. */
   volumes: ((deployment: string) => VolumeCopies) | undefined
-  /** Of the Sandlot that makes it. */
+  /** Version of this Sandlot. */
   version: string
-  /** What is being done now. */
-  doing: (what: string) => void
+  /** Reports the current part. */
+  doing: (part: string) => void
 }
 
 export interface MadeBackup {
   file: string
-  /** The moment of the databases. */
+  /** Time of the databases. */
   at: string
   bytes: number
   workspaces: number
@@ -45,8 +45,8 @@ export interface MadeBackup {
 const NAMES: readonly DatabaseName[] = ['sessions.db', 'accounts.db']
 
 /**
- * A backup as one file, read again from its first byte to its last before it has its name. What
- * fails leaves nothing. Throws `BackupError`, `StorageError`, `SandboxError`.
+ * Makes a backup, and verifies every byte before it gets its name. A failure leaves no file. Throws
+ * `BackupError`, `StorageError`, `SandboxError`.
  */
 export async function makeBackup(options: BackupOptions): Promise<MadeBackup> {
   const { data, keys, postgres } = options
@@ -55,7 +55,7 @@ export async function makeBackup(options: BackupOptions): Promise<MadeBackup> {
   mkdirSync(join(data, 'run'), { recursive: true, mode: 0o750 })
   const lock = lockFile(join(data, 'run', 'backup.lock'))
   if (lock === undefined)
-    throw new BackupError('running', 'Another backup is being made.', 'Wait until it has ended.')
+    throw new BackupError('running', 'Another backup is in progress.', 'Wait until it has finished.')
   try {
     mkdirSync(to, { recursive: true, mode: 0o700 })
     removeUnfinished(to, deployment)
@@ -103,7 +103,7 @@ async function make(options: Making): Promise<MadeBackup> {
     const manifest = manifestText({ dialect, version, at, deployment, sealing, parts }, keys.manifest)
     await archive.add(MANIFEST, Readable.from([Buffer.from(manifest)]))
     await archive.seal()
-    doing('reading it again')
+    doing('verifying the backup')
     await checkArchive(`${path}.partial`, async () => keys)
     await archive.publish()
     return { file: path, at, bytes: statSync(path).size, workspaces: workspaces.length }
@@ -115,7 +115,7 @@ async function make(options: Making): Promise<MadeBackup> {
   }
 }
 
-/** Begins the archive of this moment. */
+/** Begins the archive for this time. */
 type OpenArchive = (at: string) => Promise<ArchiveWriter>
 
 async function addFiles(
@@ -189,7 +189,7 @@ async function addSealed(
   return { name: file, ...written, rawBytes: raw.count(), seal: secret.seal() }
 }
 
-/** What a backup of this deployment left that was killed: its lock is ours now. */
+/** Removes the leftovers of a killed backup. The caller holds its lock. */
 function removeUnfinished(to: string, deployment: string): void {
   for (const name of readdirSync(to)) {
     const ours = name.startsWith(`.making-${deployment}-`)
@@ -201,7 +201,7 @@ function removeUnfinished(to: string, deployment: string): void {
 const isBackupOf = (name: string, deployment: string): boolean =>
   name.startsWith(`sandlot-${deployment}-`) && /-\d{8}T\d{6}Z\.tar$/.test(name)
 
-/** The copies of both databases are on that disk for a while; what else is needed shows later. */
+/** Requires room for the copies of both databases; other needs are unknown here. */
 function checkRoom(data: string, to: string): void {
   const sizes = NAMES.map((name) => statSync(databasePath(data, name), { throwIfNoEntry: false })?.size ?? 0)
   const needed = sizes.reduce((sum, size) => sum + size, 0)
@@ -209,12 +209,12 @@ function checkRoom(data: string, to: string): void {
   if (bavail * bsize > needed) return
   throw new BackupError(
     'no_space',
-    `There is no room in ${to} for the databases (${formatBytes(needed)}); no backup was made.`,
-    'Make room, or use another disk: ./sandlot backup --to DIR',
+    `${to} has no room for the databases (${formatBytes(needed)}); no backup was made.`,
+    'Free space, or use another disk: ./sandlot backup --to DIR',
   )
 }
 
-/** Backups of a deployment in a folder, the oldest first: their moment is in the name. */
+/** Backups of a deployment in a folder, oldest first, by the time in their names. */
 export function backupsIn(folder: string, deployment: string): { file: string; at: string; bytes: number }[] {
   const names = readdirSync(folder).filter((name) => isBackupOf(name, deployment))
   return names.toSorted().flatMap((name) => {
@@ -226,7 +226,7 @@ export function backupsIn(folder: string, deployment: string): { file: string; a
   })
 }
 
-/** Removes the oldest backups of a deployment but `keep`. Returns their names. */
+/** Removes all but the newest `keep` backups of a deployment. Returns their names. */
 export function removeOld(to: string, deployment: string, keep: number): string[] {
   const all = backupsIn(to, deployment)
   const old = all.slice(0, Math.max(0, all.length - keep))

@@ -1,4 +1,4 @@
-/** What an operator can set for backups. The only file here that reads the environment. */
+/** Settings of backups. The only file here that reads the environment. */
 import { readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { createVolumeCopies, type VolumeCopies } from '@sandlot/sandbox/backends/docker/volume-copies'
@@ -32,14 +32,14 @@ const variables = z.object({
 
 interface BackupConfig {
   data: string
-  /** The folder of keys, where it is not that of `data`. */
+  /** The folder of keys, if outside of `data`. */
   keys: string | undefined
   /** Undefined: the databases are files. */
   postgres: PostgresPlace | undefined
-  /** Where backups are made. */
+  /** The folder of backups. */
   folder: string
   passphrase: string | undefined
-  /** Undefined: only when asked. */
+  /** Undefined: no schedule. */
   everyMs: number | undefined
   keep: number
   volumes: ((deployment: string) => VolumeCopies) | undefined

@@ -1,7 +1,6 @@
 /**
- * `./sandlot backup` and `restore`, and the schedule of `up` and of compose, as a process of its
- * own: `backup [--to DIR]`, `restore FILE [--unauthenticated]` or `scheduled`; `./sandlot migrate`
- * too: `migrate`. Prints one line of JSON, and a log for `scheduled`.
+ * The backup process: `backup [--to DIR]`, `restore FILE [--unauthenticated]`, `migrate`, or
+ * `scheduled` for `up` and compose. Prints one line of JSON, and a log for `scheduled`.
  */
 import { spawnSync } from 'node:child_process'
 import { setPriority } from 'node:os'
@@ -28,7 +27,7 @@ type Answer =
   | ({ did: 'migrate' } & Migrated)
   | { did: 'nothing'; code: string; message: string; fix: string }
 
-/** Exit code where nothing was made; the reason is in the answer. */
+/** Exit code when nothing was done; the answer has the reason. */
 const NOTHING_DONE = 3
 const LOWEST_PRIORITY = 19
 
@@ -38,11 +37,11 @@ const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
     to: { type: 'string' },
-    /** A file or folder with settings outside of the data folder; may be given several times. */
+    /** A file or folder with settings outside of the data folder; repeatable. */
     settings: { type: 'string', multiple: true, default: [] },
-    /** Restore also what an earlier version made, which signed nothing. */
+    /** Restore also an unsigned backup of an earlier version. */
     unauthenticated: { type: 'boolean', default: false },
-    /** Where the gate keeps what is its own, if not in the data folder. */
+    /** The gate's folder, if outside of the data folder. */
     'engine-folder': { type: 'string' },
   },
 })
@@ -50,16 +49,16 @@ const { values, positionals } = parseArgs({
 async function main(): Promise<Answer | undefined> {
   const config = readBackupConfig()
   const [act = '', file = ''] = positionals
-  const say = (what: string): void => void process.stderr.write(`  … ${what}\n`)
-  stepBack()
+  const say = (part: string): void => void process.stderr.write(`  … ${part}\n`)
+  lowerPriority()
   if (act === 'backup') return { did: 'backup', ...(await backup(config, say)) }
   if (act === 'scheduled') return scheduled(config)
   if (act === 'migrate') {
-    if (config.postgres === undefined) throw new Error('DATABASE_URL does not say where to.')
+    if (config.postgres === undefined) throw new Error('DATABASE_URL is not set.')
     const { data, postgres } = config
     return { did: 'migrate', ...(await migrate({ data, url: postgres.url, doing: say })) }
   }
-  if (act !== 'restore') throw new Error(`There is nothing to do called "${act}".`)
+  if (act !== 'restore') throw new Error(`Unknown command "${act}".`)
   const { data, postgres, volumes } = config
   const engineFolder = values['engine-folder']
   const passphrase = passphraseOf(config)
@@ -73,12 +72,12 @@ async function main(): Promise<Answer | undefined> {
     engineFolder,
     doing: say,
   })
-  // Its keys are there now, so its id is known.
+  // The id is in the restored keys.
   recordRestore(recordOf({ ...config, keys: undefined }, 'operator'), restored)
   return { did: 'restore', ...restored }
 }
 
-/** What is recorded beside each act. */
+/** Fields of every record. */
 function recordOf(config: Config, by: 'operator' | 'schedule') {
   const { data, keys, postgres, folder, keep, everyMs = null } = config
   return {
@@ -89,11 +88,8 @@ function recordOf(config: Config, by: 'operator' | 'schedule') {
   }
 }
 
-/**
- * Whatever else this machine does goes first. The threads that come later inherit it; without
- * ionice only the disk does not know.
- */
-function stepBack(): void {
+/** Yields to everything else on this machine. Later threads inherit the priority. */
+function lowerPriority(): void {
   setPriority(LOWEST_PRIORITY)
   spawnSync('ionice', ['-c', '3', '-p', String(process.pid)], { stdio: 'ignore' })
 }
@@ -102,23 +98,22 @@ function passphraseOf({ passphrase }: Config): string {
   if (passphrase !== undefined) return passphrase
   throw new BackupError(
     'no_passphrase',
-    'There is no passphrase, and keys are not written where anybody could read them. Nothing was done.',
-    'Write one into a file that only you can read, keep another copy of it elsewhere, and set SANDLOT_BACKUP_PASSPHRASE_FILE to its path.',
+    'No passphrase is set, and keys must not be written unencrypted. Nothing was done.',
+    'Write a passphrase into a file that only you can read, keep a copy elsewhere, and set SANDLOT_BACKUP_PASSPHRASE_FILE to its path.',
   )
 }
 
 /**
- * Makes one, and records how it ended. Rejects where it was not made. `made`: before what is there
- * is recorded.
+ * Makes a backup and records the result. `made` is called before the record. Rejects on failure.
  */
 async function backup(
   config: Config,
-  doing: (what: string) => void,
+  doing: (part: string) => void,
   by: 'operator' | 'schedule' = 'operator',
   made: () => void = () => undefined,
 ): Promise<MadeBackup> {
   const { data, keys, postgres, volumes, version } = config
-  // Before anything is recorded: where there is no Sandlot, nothing is made by asking.
+  // Throws without a deployment, before anything is written.
   const record = recordOf(config, by)
   const to = values.to ?? config.folder
   const { settings } = values
@@ -130,7 +125,7 @@ async function backup(
   })
 }
 
-/** Runs until it is ended. */
+/** Runs until a signal. */
 async function scheduled(config: Config): Promise<undefined> {
   const ended = new AbortController()
   const { signal } = ended
@@ -139,12 +134,12 @@ async function scheduled(config: Config): Promise<undefined> {
   try {
     recordSettings(recordOf(config, 'schedule'))
   } catch (error) {
-    // It is being started for the first time: its first backup says it.
+    // During the first start there is no deployment yet; the first backup records the settings.
     if (!(error instanceof BackupError)) throw error
   }
   if (everyMs === undefined) {
-    log('info', 'SANDLOT_BACKUP_EVERY_HOURS is not set: a backup is made only when it is asked for')
-    // Ended by compose alone, which would start it again.
+    log('info', 'SANDLOT_BACKUP_EVERY_HOURS is not set: backups are made only on demand')
+    // Waits for a signal: compose would restart a process that exits.
     await sleep(2 ** 31 - 1, undefined, { signal }).catch(() => undefined)
     return undefined
   }
@@ -154,23 +149,27 @@ async function scheduled(config: Config): Promise<undefined> {
       const prune = (): void => {
         removed = removeOld(folder, deploymentOf(data, postgres === undefined, config.keys), keep)
       }
-      const made = await backup(config, () => goOn(signal), 'schedule', prune)
+      const made = await backup(config, () => checkNotStopped(signal), 'schedule', prune)
       const { file, bytes, workspaces } = made
-      log('info', 'a backup was made and read again', { file, bytes, workspaces, removed })
+      log('info', 'backup made and verified', { file, bytes, workspaces, removed })
     } catch (error) {
-      // No deployment yet: it is being started for the first time.
+      // During the first start there is no deployment yet.
       const early = error instanceof BackupError && error.code === 'no_deployment'
-      if (!early && !signal.aborted) log('error', `No backup was made: ${messageOf(error)}`)
+      if (!early && !signal.aborted) log('error', `Backup failed: ${messageOf(error)}`)
     }
   }
   await keepSchedule({ data, everyMs, make, signal })
   return undefined
 }
 
-/** Between two parts: what was written is removed, and the next one begins anew. */
-function goOn(signal: AbortSignal): void {
+/** Called between two parts. Aborting removes the unfinished backup. */
+function checkNotStopped(signal: AbortSignal): void {
   if (!signal.aborted) return
-  throw new BackupError('failed', 'Sandlot was ended while it was being made.', 'Nothing: it is made later.')
+  throw new BackupError(
+    'failed',
+    'Sandlot stopped during the backup.',
+    'No action needed: the backup is made later.',
+  )
 }
 
 function log(level: keyof typeof LEVEL, msg: string, more: Record<string, unknown> = {}): void {

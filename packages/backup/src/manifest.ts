@@ -1,4 +1,4 @@
-/** What a backup says about itself, as the last entry of its archive. */
+/** The manifest of a backup, the last entry of its archive. */
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { buffer } from 'node:stream/consumers'
 import { Readable } from 'node:stream'
@@ -12,15 +12,15 @@ import { type BackupKeys, seal, sealing, signed } from './sealing.ts'
 
 export const MANIFEST = 'manifest.json'
 /**
- * Of the archive as a whole; a database says its own by its migrations. 3: the manifest is signed.
- * Before it were 1, with files, and 2, of PostgreSQL, which are not.
+ * Format of the archive; that of a database is its migrations. The manifest is signed since 3; 1
+ * (with database files) and 2 (PostgreSQL) were not.
  */
 const FORMAT = 3
 const EARLIER = [1, 2] as const
-/** A manifest is some hundred bytes for each workspace. */
+/** Limit in bytes; a manifest has some hundred per workspace. */
 const MOST_MANIFEST = 64 * 1024 ** 2
 
-/** Under which name a database is in the data folder, and the migrations that we know of it. */
+/** Known migrations of each database, by its name in the data folder. */
 const DATABASES = {
   'sessions.db': sessionsMigrations,
   'accounts.db': accountsMigrations,
@@ -33,9 +33,9 @@ export type DatabaseMigrations = z.infer<typeof migrations>
 const common = {
   name: z.string(),
   bytes: z.int(),
-  /** Before it was compressed. */
+  /** Size before compression. */
   rawBytes: z.int(),
-  /** Of the bytes in the archive. */
+  /** Hash of the bytes in the archive. */
   sha256: z.string().regex(/^[0-9a-f]{64}$/),
 }
 const part = z.discriminatedUnion('kind', [
@@ -45,7 +45,7 @@ const part = z.discriminatedUnion('kind', [
     database: z.enum(['sessions.db', 'accounts.db']),
     migrations: z.array(z.string()),
   }),
-  /** Both databases, as pg_dump writes them; the versions are PostgreSQL's. */
+  /** Both databases, from pg_dump; the versions are PostgreSQL's. */
   z.object({
     ...common,
     kind: z.literal('postgres'),
@@ -53,9 +53,9 @@ const part = z.discriminatedUnion('kind', [
     program: z.string(),
     migrations,
   }),
-  /** A tar of files: of the data folder, or of settings that are elsewhere. */
+  /** A tar of the data folder, or of settings outside of it. */
   z.object({ ...common, kind: z.enum(['data', 'settings']), seal }),
-  /** A tar of one person's files. */
+  /** A tar of one workspace. */
   z.object({
     ...common,
     kind: z.literal('workspace'),
@@ -66,24 +66,22 @@ export type Part = z.infer<typeof part>
 
 const manifest = z.object({
   format: z.literal([...EARLIER, FORMAT]),
-  /** Of the databases. */
   dialect: z.enum(['sqlite', 'postgres']).default('sqlite'),
-  /** Of the Sandlot that made it. */
+  /** Version of the Sandlot that made it. */
   version: z.string(),
-  /** The moment of the databases, in ISO 8601. */
+  /** Time of the databases, ISO 8601. */
   at: z.string(),
   deployment: z.string(),
   sealing,
   parts: z.array(part),
-  /** HMAC of the manifest without it; of `FORMAT` alone. */
+  /** HMAC of the manifest without this field; since format 3. */
   mac: z.string().optional(),
 })
 export type Manifest = z.infer<typeof manifest>
 
-/** Whether a format is one whose manifest is signed. */
 export const isSigned = ({ format }: Pick<Manifest, 'format'>): boolean => format === FORMAT
 
-/** Keys in their order, however they were made: one text for one manifest. */
+/** JSON with sorted keys, so that equal manifests have equal text. */
 function canonical(json: unknown): string {
   const sorted = (_: string, value: unknown): unknown =>
     typeof value === 'object' && value !== null && !Array.isArray(value)
@@ -92,13 +90,13 @@ function canonical(json: unknown): string {
   return `${JSON.stringify(json, sorted, 2)}\n`
 }
 
-/** The text of a manifest, signed. */
+/** The signed text of a manifest. */
 export function manifestText(about: Omit<Manifest, 'format' | 'mac'>, key: Buffer): string {
   const unsigned = { ...about, format: FORMAT }
   return canonical({ ...unsigned, mac: signed(key, canonical(unsigned)) })
 }
 
-/** Every byte counts: also what a reader would skip, as blanks or a second key of one name. */
+/** Compares every byte, also those that a parser ignores, as blanks or duplicate keys. */
 function isAuthentic({ text, json }: ReadManifest, key: Buffer): boolean {
   const { mac, ...unsigned } = json
   const expected = Buffer.from(canonical({ ...unsigned, mac: signed(key, canonical(unsigned)) }))
@@ -106,17 +104,17 @@ function isAuthentic({ text, json }: ReadManifest, key: Buffer): boolean {
   return mac !== undefined && found.length === expected.length && timingSafeEqual(found, expected)
 }
 
-/** An archive whose every byte is what was written. */
+/** A verified archive. */
 export interface CheckedArchive {
   manifest: Manifest
   keys: BackupKeys
-  /** A part as it is in the archive. */
+  /** The raw bytes of a part. */
   read: (part: Part) => AsyncIterable<Buffer>
 }
 
 /**
- * Reads the manifest, who signed it where it is signed, and every byte that it describes. `unlock`:
- * the keys that belong to it. Throws `BackupError`: `no_backup`, `cut`, `newer`, `damaged`.
+ * Verifies the signature of the manifest, if it has one, and every byte of the parts. `unlock`
+ * returns the keys. Throws `BackupError`: `no_backup`, `cut`, `newer`, `damaged`.
  */
 export async function checkArchive(
   path: string,
@@ -142,7 +140,7 @@ export async function checkArchive(
   return { manifest: read, keys, read: (wanted) => readEntry(path, found(wanted)) }
 }
 
-/** A volume is made, filled and removed by its name: it is one of the deployment's own. */
+/** A restore creates and removes volumes by these names, so they must belong to the deployment. */
 function checkNames(path: string, { deployment, parts }: Manifest): void {
   const names = new Set(parts.map(({ name }) => name))
   if (!isDeploymentId(deployment) || names.size < parts.length) throw damaged(path, MANIFEST)
@@ -160,8 +158,8 @@ function checkNames(path: string, { deployment, parts }: Manifest): void {
     if (!isOurs)
       throw new BackupError(
         'damaged',
-        `${path} has a workspace ${JSON.stringify(name)} that is not one of the deployment ${deployment}. Nothing was restored.`,
-        'Take another backup. Where it was just made: a volume of that name has labels of Sandlot; remove it or its labels.',
+        `${path} has a workspace ${JSON.stringify(name)} that does not belong to the deployment ${deployment}. Nothing was restored.`,
+        'Use another backup. If you have just made it: remove the volume of that name, or its Sandlot labels.',
       )
   }
 }
@@ -169,14 +167,14 @@ function checkNames(path: string, { deployment, parts }: Manifest): void {
 interface ReadManifest {
   manifest: Manifest
   text: string
-  /** As it is there, with what is not known of it. */
+  /** The parsed JSON, unknown fields included. */
   json: Record<string, unknown>
 }
 
 async function readManifest(path: string, entries: ReadonlyMap<string, Entry>): Promise<ReadManifest> {
   const entry = entries.get(MANIFEST)
   if (entry === undefined || entry.bytes > MOST_MANIFEST)
-    throw new BackupError('no_backup', `${path} is no backup of Sandlot.`, 'Give the path of a backup.')
+    throw new BackupError('no_backup', `${path} is not a Sandlot backup.`, 'Pass the path of a backup.')
   const text = (await buffer(Readable.from(readEntry(path, entry)))).toString('utf8')
   let json: unknown
   try {
@@ -191,7 +189,7 @@ async function readManifest(path: string, entries: ReadonlyMap<string, Entry>): 
   return { manifest: parsed.data, text, json: z.record(z.string(), z.unknown()).parse(json) }
 }
 
-/** Throws `BackupError('newer')` for a database that only a later version can read. */
+/** Throws `BackupError('newer')` for a database with unknown migrations. */
 export function refuseNewer(path: string, { parts, version }: Manifest): void {
   for (const each of parts) {
     if (each.kind === 'database') refuse(each.database, each.migrations)
@@ -209,23 +207,23 @@ function newer(path: string, version: string, detail?: string): BackupError {
   return new BackupError(
     'newer',
     `${path} was made by a newer Sandlot (${version}${detail === undefined ? '' : `; its ${detail}`}). Nothing was restored.`,
-    'Restore it with that version, or a later one.',
+    'Restore it with that version or a later one.',
   )
 }
 
 function changed(path: string): BackupError {
   return new BackupError(
     'damaged',
-    `${path} is not what was made with this passphrase: its manifest was changed. Nothing was restored.`,
-    'Take it again from where it was made, or another backup, and find out who could write to this one.',
+    `${path} was changed after it was made: the signature of its manifest is invalid. Nothing was restored.`,
+    'Copy it again from its source, or use another backup, and find out who could write to this file.',
   )
 }
 
 function damaged(path: string, name: string, cause?: unknown): BackupError {
   return new BackupError(
     'damaged',
-    `${path} is damaged: ${name} in it is not what was written. Nothing was restored.`,
-    'Copy it again from where it was made, or take another backup.',
+    `${path} is damaged: ${name} in it has changed. Nothing was restored.`,
+    'Copy it again from its source, or use another backup.',
     { cause },
   )
 }

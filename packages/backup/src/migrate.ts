@@ -8,7 +8,7 @@ import { databasePath, deploymentOf } from './data-folder.ts'
 
 export interface Migrated {
   tables: MovedTable[]
-  /** Where the databases are that were only read. */
+  /** Paths of the database files, which are unchanged. */
   files: string[]
 }
 
@@ -25,14 +25,14 @@ export async function migrate(options: {
   mkdirSync(run, { recursive: true, mode: 0o750 })
   const locks: FileLock[] = []
   try {
-    // What the agent and the service hold while they run.
+    // A running agent or service holds one of these.
     for (const path of [join(run, 'agent.lock'), `${files.accounts}.writing`]) {
       const lock = lockFile(path)
       if (lock === undefined)
         throw new BackupError(
           'running',
           'Sandlot is running; nothing was moved.',
-          'End it with ./sandlot down, then run this again.',
+          'Stop it with ./sandlot down, then run this again.',
         )
       locks.push(lock)
     }

@@ -1,17 +1,15 @@
-/** A database of PostgreSQL as one stream, by PostgreSQL's own programs. */
-import { Readable } from 'node:stream'
-import { pipeline } from 'node:stream/promises'
+/** Streams a PostgreSQL database through PostgreSQL's own programs. */
 import { NoPgProgram, findPgProgram, libpqTarget } from '@sandlot/shared/node/pg-programs'
 import type { Environment } from '@sandlot/shared/config'
 import { holdSnapshot } from '@sandlot/storage/database/postgres-snapshot'
 import { BackupError } from './backup-error.ts'
-import { startProgram } from './child-program.ts'
+import { feed, outputOf, startProgram } from './child-program.ts'
 import type { DatabaseMigrations } from './manifest.ts'
 
 export interface PostgresPlace {
   /** `DATABASE_URL` */
   url: string
-  /** Where programs and authorities are looked for. */
+  /** Environment for finding programs and certificate authorities. */
   machine: Environment
 }
 
@@ -26,8 +24,8 @@ interface Dump {
 }
 
 /**
- * Both schemas as of one moment, while others write. The bytes are read until their end, then
- * `close`. Throws `BackupError`, `StorageError`; the bytes throw `BackupError` where pg_dump fails.
+ * Dumps both schemas from one snapshot. Read all bytes, then `close`. Throws `BackupError`,
+ * `StorageError`; the bytes throw `BackupError` if pg_dump fails.
  */
 export async function beginDump({ url, machine }: PostgresPlace): Promise<Dump> {
   const snapshot = await holdSnapshot(url)
@@ -36,14 +34,14 @@ export async function beginDump({ url, machine }: PostgresPlace): Promise<Dump> 
     if (migrations.sessions.length === 0)
       throw new BackupError(
         'no_deployment',
-        'There is nothing of Sandlot in the database of DATABASE_URL; nothing was copied.',
-        'It is there once Sandlot has run with it.',
+        'The database of DATABASE_URL has no Sandlot data; nothing was copied.',
+        'Check DATABASE_URL. The first start of Sandlot creates the data.',
       )
     const { path, version } = programOf('pg_dump', Number.parseInt(server, 10), machine)
     const schemas = (['sessions', 'accounts'] as const).filter((name) => migrations[name].length > 0)
     const args = [
       '--format=custom',
-      // The archive compresses it, better and on another thread.
+      // The archive compresses better, and on another thread.
       '--compress=0',
       `--snapshot=${snapshot.id}`,
       ...schemas.map((name) => `--schema=${name}`),
@@ -53,7 +51,7 @@ export async function beginDump({ url, machine }: PostgresPlace): Promise<Dump> 
       server,
       program: version,
       migrations,
-      bytes: outputOf(path, args, { url, machine }),
+      bytes: dumpOf(path, args, { url, machine }),
       close: snapshot.close,
     }
   } catch (error) {
@@ -62,7 +60,7 @@ export async function beginDump({ url, machine }: PostgresPlace): Promise<Dump> 
   }
 }
 
-/** Throws `BackupError` where there is none that is new enough. */
+/** Throws `BackupError` if none is new enough. */
 export function programOf(
   name: 'pg_dump' | 'pg_restore',
   major: number,
@@ -76,38 +74,21 @@ export function programOf(
   }
 }
 
-async function* outputOf(path: string, args: string[], place: PostgresPlace): AsyncGenerator<Buffer> {
-  const { child, ended } = start(path, args, place)
-  child.stdin.end()
-  try {
-    yield* child.stdout as AsyncIterable<Buffer>
-  } finally {
-    child.stdout.destroy()
-  }
-  const { code, said } = await ended
-  if (code !== 0) throw failed('pg_dump', said)
+async function* dumpOf(path: string, args: string[], place: PostgresPlace): AsyncGenerator<Buffer> {
+  const { code, stderr } = yield* outputOf(start(path, args, place))
+  if (code !== 0) throw failed('pg_dump', stderr)
 }
 
-/**
- * Makes of a dump what it was made of, in one transaction: all of it or nothing. `path`: of a
- * pg_restore. Throws `BackupError`.
- */
+/** Restores a dump in one transaction. `path`: pg_restore. Throws `BackupError`. */
 export async function restoreDump(
   path: string,
   source: AsyncIterable<Uint8Array>,
   place: PostgresPlace,
 ): Promise<void> {
   const args = ['--single-transaction', '--exit-on-error', '--no-owner', '--no-privileges']
-  const { child, ended } = start(path, args, place)
-  child.stdout.resume()
-  const fed = await pipeline(Readable.from(source), child.stdin).then(
-    () => undefined,
-    (error: unknown) => ({ error }),
-  )
-  child.stdin.destroy()
-  const { code, said } = await ended
-  if (code !== 0) throw failed('pg_restore', said)
-  if (fed !== undefined) throw fed.error
+  const { code, stderr, broken } = await feed(start(path, args, place), source)
+  if (code !== 0) throw failed('pg_restore', stderr)
+  if (broken !== undefined) throw broken.error
 }
 
 function start(path: string, args: readonly string[], { url, machine }: PostgresPlace) {
@@ -115,10 +96,10 @@ function start(path: string, args: readonly string[], { url, machine }: Postgres
   return startProgram(path, [...args, '--no-password', `--dbname=${dbname}`], environment)
 }
 
-function failed(program: string, said: string): BackupError {
+function failed(program: string, stderr: string): BackupError {
   return new BackupError(
     'failed',
-    `${program} failed: ${said}`,
-    'What it names has to be mended; then run the same command again.',
+    `${program} failed: ${stderr}`,
+    'Fix the problem that it names, then run the same command again.',
   )
 }

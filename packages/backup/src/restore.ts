@@ -1,4 +1,4 @@
-/** Makes of a backup the Sandlot that it was made of, in an empty data folder. */
+/** Restores a backup into an empty data folder. */
 import { closeSync, createWriteStream, existsSync, fsyncSync, lchownSync, mkdirSync, openSync } from 'node:fs'
 import { readdirSync, readFileSync, renameSync, rmSync, statfsSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -26,37 +26,37 @@ import { untar } from './tar-process.ts'
 interface RestoreOptions {
   file: string
   data: string
-  /** Where the databases go; undefined: into the data folder. */
+  /** Target of the databases; undefined: the data folder. */
   postgres?: PostgresPlace
   passphrase: string
-  /** On the word of a person: also one whose manifest an earlier version did not sign. */
+  /** The operator accepts an unsigned backup of an earlier version. */
   unauthenticated?: boolean
-  /** Where workspaces go; undefined where they are folders in the data folder. */
+  /** Target of workspaces; undefined if they are folders in the data folder. */
   volumes: ((deployment: string) => VolumeCopies) | undefined
-  /** The gate's folder, where it is not the data folder: it gets the deployment's id. */
+  /** The gate's folder, if outside of the data folder; receives the deployment's id. */
   engineFolder: string | undefined
-  doing: (what: string) => void
+  doing: (part: string) => void
 }
 
 export interface Restored {
   at: string
   version: string
   workspaces: number
-  /** What of it is not proven, in a sentence; undefined: all is. */
+  /** A warning about unsigned parts. */
   unproven: string | undefined
-  /** Where settings are that were outside of the data folder. */
+  /** Folder of settings that were outside of the data folder. */
   settings: string | undefined
 }
 
-/** Settings of elsewhere, for the operator to put where they belong. */
+/** Settings from outside of the data folder, for the operator to move. */
 const SETTINGS_FOLDER = 'restored-settings'
 
 const journal = z.object({ deployment: z.string(), volumes: z.array(z.string()) })
 
 /**
- * Nothing is written before every byte of the backup was read and its passphrase tried. What fails
- * leaves the folder empty and no volumes; after a kill the next restore begins anew, and nothing
- * starts with what is there. Throws `BackupError`, `SandboxError`.
+ * Restores a backup after every byte and the passphrase were verified. A failure leaves the folder
+ * empty and no volumes; a killed restore must be repeated before a start. Throws `BackupError`,
+ * `SandboxError`.
  */
 export async function restoreBackup(options: RestoreOptions): Promise<Restored> {
   const { file, data, doing } = options
@@ -73,7 +73,7 @@ export async function restoreBackup(options: RestoreOptions): Promise<Restored> 
   if (volumes === undefined && manifest.parts.some(({ kind }) => kind === 'workspace'))
     throw new BackupError(
       'failed',
-      'The backup has workspaces of a Docker engine, and SANDLOT_SANDBOX names none. Nothing was restored.',
+      'The backup has workspaces of a Docker engine, which SANDLOT_SANDBOX does not use. Nothing was restored.',
       'Unset SANDLOT_SANDBOX, then run this again.',
     )
   mkdirSync(join(data, 'run'), { recursive: true, mode: 0o750 })
@@ -98,8 +98,8 @@ export async function restoreBackup(options: RestoreOptions): Promise<Restored> 
       await restorePart(part, { archive, key: keys.seal, data, volumes })
     }
     ownAll(data)
-    if (options.engineFolder !== undefined) tellGate(options.engineFolder, manifest.deployment)
-    // The last, and in one transaction: what fails or is killed before leaves the database empty.
+    if (options.engineFolder !== undefined) writeGateId(options.engineFolder, manifest.deployment)
+    // Last, in one transaction: an earlier failure or kill leaves the database empty.
     doing('the database')
     await restoreDatabase?.()
   } catch (error) {
@@ -119,19 +119,19 @@ export async function restoreBackup(options: RestoreOptions): Promise<Restored> 
 }
 
 const UNPROVEN =
-  'It was made by an earlier Sandlot, which sealed keys and settings alone. That chats, accounts, roles and workspaces are as they were then is not proven: whoever could write the file could change them.'
+  'It was made by an earlier version, which protected only keys and settings. Chats, accounts, roles and workspaces may have been changed by anyone who could write to the file.'
 
 function unauthenticated(file: string): BackupError {
   return new BackupError(
     'unauthenticated',
     `${file} has no signature. ${UNPROVEN} Nothing was restored.`,
-    'If you know that nobody else could write to it, run the same command with --unauthenticated.',
+    'If nobody else could write to it, run the same command with --unauthenticated.',
   )
 }
 
 type DumpPart = Extract<Part, { kind: 'postgres' }>
 
-/** Undefined where databases are files, here and in the backup. */
+/** Undefined if both the backup and this deployment use database files. */
 function dumpIn(
   { dialect, parts }: Manifest,
   place: PostgresPlace | undefined,
@@ -148,7 +148,7 @@ function dumpIn(
     : new BackupError(
         'other_database',
         'The backup is of database files, and DATABASE_URL is set. Nothing was restored.',
-        'Unset it and run this again; ./sandlot migrate then brings them into PostgreSQL (docs/postgresql.md).',
+        'Unset it and run this again; then move the data with ./sandlot migrate (docs/postgresql.md).',
       )
 }
 
@@ -161,28 +161,28 @@ async function prepareDump(
   if (schemas.length > 0)
     throw new BackupError(
       'not_empty',
-      `There is a Sandlot in the database already (${schemas.join(', ')}). Nothing was restored.`,
-      'A backup is restored into an empty database: make another one with createdb, and set DATABASE_URL to it.',
+      `The database already has Sandlot data (${schemas.join(', ')}). Nothing was restored.`,
+      'Create an empty database with createdb, and set DATABASE_URL to it.',
     )
   if (Number.parseInt(server, 10) < Number.parseInt(part.server, 10))
     throw new BackupError(
       'older_server',
-      `The backup is of PostgreSQL ${part.server}, and the one of DATABASE_URL is ${server}. Nothing was restored.`,
+      `The backup is of PostgreSQL ${part.server}, but DATABASE_URL is version ${server}. Nothing was restored.`,
       'Restore it into the same version or a later one.',
     )
   const { path } = programOf('pg_restore', Number.parseInt(part.program, 10), place.machine)
   return () => restoreDump(path, decompressed(archive.read(part)), place)
 }
 
-/** To its end, where a seal is checked: tar may stop reading before. */
+/** Reads sealed parts to the end, where their tags are checked: tar may stop earlier. */
 async function checkSeals({ manifest, read }: CheckedArchive, key: Buffer): Promise<void> {
   for (const part of manifest.parts) {
     if (part.kind !== 'data' && part.kind !== 'settings') continue
     try {
       for await (const bytes of unsealed(key, part.seal, read(part))) void bytes
     } catch (error) {
-      const message = `The backup is damaged: ${part.name} in it was not sealed with its key. Nothing was restored.`
-      throw new BackupError('damaged', message, 'Take another backup.', { cause: error })
+      const message = `The backup is damaged: ${part.name} in it has changed. Nothing was restored.`
+      throw new BackupError('damaged', message, 'Use another backup.', { cause: error })
     }
   }
 }
@@ -217,14 +217,14 @@ async function restorePart(
   }
 }
 
-/** The agent's own lock: neither an agent nor another restore is in this folder. */
+/** Takes the agent's lock, which excludes agents and other restores. */
 function exclusive(path: string): Disposable {
   const lock = lockFile(path)
   if (lock === undefined)
     throw new BackupError(
       'running',
       'Sandlot is running with this data folder. Nothing was restored.',
-      'A backup is restored into an empty folder: ./sandlot down, then set SANDLOT_DATA to a new one.',
+      'Stop it with ./sandlot down, set SANDLOT_DATA to an empty folder, then run this again.',
     )
   return { [Symbol.dispose]: () => lock.release() }
 }
@@ -234,8 +234,8 @@ function refuseFull(data: string): void {
   if (found.length === 0) return
   throw new BackupError(
     'not_empty',
-    `There is a Sandlot in ${data} already (${found.slice(0, 3).join(', ')}${found.length > 3 ? ' …' : ''}). Nothing was restored.`,
-    'A backup is restored into an empty folder: move this one away, or set SANDLOT_DATA to a new one.',
+    `${data} already has Sandlot data (${found.slice(0, 3).join(', ')}${found.length > 3 ? ' …' : ''}). Nothing was restored.`,
+    'Move this folder away, or set SANDLOT_DATA to an empty one.',
   )
 }
 
@@ -244,8 +244,8 @@ async function refuseVolumes(volumes: VolumeCopies | undefined, parts: readonly 
     if ((await volumes?.exists(name)) !== true) continue
     throw new BackupError(
       'not_empty',
-      `The engine has the workspace ${name} already. Nothing was restored.`,
-      'Where it may go: ./sandlot down --purge with the old data folder, or docker volume rm. Else use another engine.',
+      `The engine already has the workspace ${name}. Nothing was restored.`,
+      'If it can be deleted: ./sandlot down --purge with the old data folder, or docker volume rm. Otherwise use another engine.',
     )
   }
 }
@@ -259,20 +259,20 @@ function checkRoom(data: string, parts: readonly Part[]): void {
   if (bavail * bsize > needed) return
   throw new BackupError(
     'no_space',
-    `There is no room in ${data} for the ${formatBytes(needed)} of this backup. Nothing was restored.`,
-    'Make room, or set SANDLOT_DATA to a folder on another disk.',
+    `${data} has no room for the ${formatBytes(needed)} of this backup. Nothing was restored.`,
+    'Free space, or set SANDLOT_DATA to a folder on another disk.',
   )
 }
 
 const volumeNames = (parts: readonly Part[]): string[] =>
   parts.flatMap((part) => (part.kind === 'workspace' ? [part.volume.name] : []))
 
-/** What a restore has written that failed or was killed. Its folder was empty, so all of it is. */
+/** Removes everything that a failed or killed restore has written. Its folder was empty. */
 async function undoUnfinished(data: string, volumes: RestoreOptions['volumes']): Promise<void> {
   const file = join(data, RESTORING)
   if (!existsSync(file)) return
   const begun = journal.safeParse(jsonIn(file))
-  // Without its journal nothing but the journal was written.
+  // With an incomplete journal, nothing else was written.
   if (begun.success) {
     const copies = volumes?.(begun.data.deployment)
     await copies?.removeLeftHelpers()
@@ -287,11 +287,11 @@ function jsonIn(file: string): unknown {
   try {
     return JSON.parse(readFileSync(file, 'utf8'))
   } catch {
-    return undefined // cut off by a full disk or a loss of power, before anything else was written
+    return undefined // truncated by a full disk or a power failure
   }
 }
 
-/** As root: everything becomes its owner's whose folder it is. */
+/** Gives everything to the owner of the folder, if run by root. */
 function ownAll(folder: string): void {
   if (process.getuid?.() !== 0) return
   const { uid, gid } = statSync(folder)
@@ -299,15 +299,15 @@ function ownAll(folder: string): void {
   for (const { parentPath, name } of entries) lchownSync(join(parentPath, name), uid, gid)
 }
 
-/** Where the gate keeps the id that it serves, before it has made up one. */
-function tellGate(engineFolder: string, deployment: string): void {
+/** Writes the id for the gate, before it generates one. */
+function writeGateId(engineFolder: string, deployment: string): void {
   const folder = join(engineFolder, 'run', 'engine')
   mkdirSync(folder, { recursive: true, mode: 0o750 })
   writeFileSync(join(folder, 'deployment'), `${deployment}\n`, { mode: 0o640 })
   ownAll(engineFolder)
 }
 
-/** Whole or not at all, also where the power goes. */
+/** Writes atomically, even over a power failure. */
 function writeSynced(path: string, text: string): void {
   const draft = `${path}.new`
   writeFileSync(draft, text, { mode: 0o600, flush: true })

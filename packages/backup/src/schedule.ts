@@ -1,4 +1,4 @@
-/** How backups went, and when the next one is due. */
+/** The status of backups, and the schedule. */
 import { chownSync, existsSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -15,18 +15,18 @@ import {
 import { type MadeBackup, backupsIn } from './backup.ts'
 import type { Restored } from './restore.ts'
 
-/** A clock may step, and another backup may have been asked for. */
-const LOOK_AGAIN_MS = 60_000
+/** The clock may jump, and another backup may be made on demand. */
+const RECHECK_MS = 60_000
 
 interface BackupRecord {
   data: string
   by: BackupTry['by']
   settings: BackupSettings
-  /** Of the deployment whose files are listed. */
+  /** Deployment whose backups are listed. */
   deployment: string
 }
 
-/** Makes a backup, and records in the data folder how it ended. Rejects as `make` does. */
+/** Makes a backup, and records the result in the data folder. Rejects as `make` does. */
 export async function recorded(record: BackupRecord, make: () => Promise<MadeBackup>): Promise<MadeBackup> {
   const { data, by } = record
   const tried = { at: new Date().toISOString(), by }
@@ -41,13 +41,13 @@ export async function recorded(record: BackupRecord, make: () => Promise<MadeBac
   }
 }
 
-/** That the data folder was made of a backup. */
+/** Records that the data folder was restored from a backup. */
 export function recordRestore(record: BackupRecord, { at: of, version, workspaces }: Restored): void {
   const at = new Date().toISOString()
   write(record, {}, { at, by: record.by, did: 'restore', of, version, workspaces })
 }
 
-/** What is set now, so that the page says when the next one is due. */
+/** Records the settings, so that the page shows when the next backup is due. */
 export function recordSettings(record: BackupRecord): void {
   const { last, failed } = readStatus(record.data)
   write(record, { last, failed }, undefined)
@@ -66,7 +66,7 @@ function write(
 interface Schedule {
   data: string
   everyMs: number
-  /** What fails is tried again later. */
+  /** Called again later after a failure. */
   make: () => Promise<void>
   signal: AbortSignal
 }
@@ -76,8 +76,7 @@ export async function keepSchedule({ data, everyMs, make, signal }: Schedule): P
   while (!signal.aborted) {
     const waitMs = nextBackup(readStatus(data), everyMs, Date.now()) - Date.now()
     if (waitMs <= 0) await make()
-    // Rejects only with the signal, and then the loop is over anyway.
-    const pauseMs = waitMs <= 0 ? LOOK_AGAIN_MS : Math.min(waitMs, LOOK_AGAIN_MS)
+    const pauseMs = waitMs <= 0 ? RECHECK_MS : Math.min(waitMs, RECHECK_MS)
     await sleep(pauseMs, undefined, { signal }).catch(() => undefined)
   }
 }
@@ -86,11 +85,11 @@ function readStatus(data: string): BackupStatus {
   try {
     return backupStatus.parse(JSON.parse(readFileSync(join(data, BACKUP_STATUS_FILE), 'utf8')))
   } catch {
-    return {} // never made, or half written when the power went: the next backup says it again
+    return {} // none yet, or incomplete after a power failure; the next backup writes it again
   }
 }
 
-/** For the owner of the folder and its group: with compose the service reads it, for its alerts. */
+/** Readable for the group too: with compose, the service reads it for its alerts. */
 function writeStatus(data: string, value: BackupStatus): void {
   const file = join(data, BACKUP_STATUS_FILE)
   const draft = `${file}.${process.pid}`

@@ -1,6 +1,6 @@
 /**
- * What only its passphrase opens or signs: scrypt makes a secret of it, HKDF a key for each use of
- * that. AES-256-GCM seals, HMAC-SHA256 signs the manifest.
+ * Encryption and signatures with a passphrase: scrypt derives a secret, HKDF a key for each use.
+ * AES-256-GCM seals parts, HMAC-SHA256 signs the manifest.
  */
 import {
   createCipheriv,
@@ -19,32 +19,31 @@ import { BackupError } from './backup-error.ts'
 const CIPHER = 'aes-256-gcm'
 const KEY_BYTES = 32
 const NONCE_BYTES = 12
-/** Half a second and 128 MiB for each guess. */
+/** Costs half a second and 128 MiB per guess. */
 const COST = { N: 2 ** 17, r: 8, p: 1 }
-/** As much as a backup may ask of the machine that restores it. */
+/** Limit for scrypt parameters of a backup, in bytes. */
 const MOST_MEMORY = 1024 ** 3
-/** Each multiplies the time. */
+/** Limit for `p`, which multiplies the time. */
 const MOST_PARALLEL = 16
 const CHECK = Buffer.from('sandlot backup')
 
 const base64 = z.string().regex(/^[A-Za-z0-9+/]+=*$/)
 
-/** How a part was sealed; no secret. */
+/** Parameters of a sealed part; not secret. */
 export const seal = z.object({ nonce: base64, tag: base64 })
 export type Seal = z.infer<typeof seal>
 
 export const sealing = z.object({
   cipher: z.literal(CIPHER),
   scrypt: z.object({ N: z.int(), r: z.int(), p: z.int().max(MOST_PARALLEL), salt: base64 }),
-  /** A known text, sealed: whether a passphrase is the right one. */
+  /** A known text, sealed, to check a passphrase. */
   check: seal.extend({ text: base64 }),
 })
 type Sealing = z.infer<typeof sealing>
 
-/** Of one backup. */
 export interface BackupKeys {
   seal: Buffer
-  /** Of an HMAC. Undefined: an earlier version made it, which signed nothing. */
+  /** HMAC key. Undefined for an unsigned backup of an earlier version. */
   manifest: Buffer | undefined
 }
 
@@ -64,11 +63,11 @@ export function signed(key: Buffer, text: string): string {
 async function secretOf(passphrase: string, { N, r, p, salt }: Sealing['scrypt']): Promise<Buffer> {
   const derive = promisify<string, Buffer, number, ScryptOptions, Buffer>(scrypt)
   const options = { N, r, p, maxmem: MOST_MEMORY }
-  // The same letters may be typed as different code points.
+  // Keyboards produce different code points for the same letter.
   return derive(passphrase.normalize('NFKC'), Buffer.from(salt, 'base64'), KEY_BYTES, options)
 }
 
-/** New keys of this passphrase. */
+/** Derives new keys. */
 export async function newSealing(
   passphrase: string,
 ): Promise<{ keys: BackupKeys & { manifest: Buffer }; sealing: Sealing }> {
@@ -86,10 +85,9 @@ export async function newSealing(
 }
 
 /**
- * The keys of a backup. `isSigned`: by its format. Earlier versions sealed with the secret itself,
- * so that what is signed cannot pass for theirs: only who has the passphrase could seal it so.
- * Throws `BackupError`: `wrong_passphrase`, and `damaged` where the format is not that of its
- * seals.
+ * The keys of a backup. `isSigned`: by its format. Earlier versions sealed with the secret itself, so
+ * removing a signature does not make a signed backup an unsigned one. Throws `BackupError`:
+ * `wrong_passphrase`, and `damaged` if the seals are of the other format.
  */
 export async function openSealing(
   passphrase: string,
@@ -104,19 +102,19 @@ export async function openSealing(
   if (opens(others.seal, check))
     throw new BackupError(
       'damaged',
-      'The backup names another format than the one that it was made in, as where somebody has taken its signature away. Nothing was restored.',
-      'Take it again from where it was made, or another backup.',
+      'The backup was changed: its format does not match its encryption, as if the signature was removed. Nothing was restored.',
+      'Copy it again from its source, or use another backup.',
     )
   throw new BackupError(
     'wrong_passphrase',
-    'The passphrase is not the one that this backup was made with. Nothing was restored.',
-    'Set SANDLOT_BACKUP_PASSPHRASE_FILE to the file that was used then, or type it.',
+    'The passphrase is wrong for this backup. Nothing was restored.',
+    'Set SANDLOT_BACKUP_PASSPHRASE_FILE to the file used for the backup, or type the passphrase.',
   )
 }
 
-function opens(key: Buffer, { text, ...how }: Sealing['check']): boolean {
+function opens(key: Buffer, { text, ...parameters }: Sealing['check']): boolean {
   try {
-    const decipher = decipherOf(key, how)
+    const decipher = decipherOf(key, parameters)
     decipher.update(Buffer.from(text, 'base64'))
     decipher.final()
     return true
@@ -125,7 +123,7 @@ function opens(key: Buffer, { text, ...how }: Sealing['check']): boolean {
   }
 }
 
-/** Seals a stream; `seal()` is known when it has ended. */
+/** Seals a stream; call `seal()` after its end. */
 export function sealed(
   key: Buffer,
   source: AsyncIterable<Uint8Array>,
@@ -142,13 +140,13 @@ export function sealed(
   }
 }
 
-/** Opens what `sealed` has sealed. Throws at its end where it is not what was sealed. */
+/** Opens a sealed stream. Throws at its end if it was changed. */
 export async function* unsealed(
   key: Buffer,
-  how: Seal,
+  parameters: Seal,
   source: AsyncIterable<Uint8Array>,
 ): AsyncGenerator<Uint8Array> {
-  const decipher = decipherOf(key, how)
+  const decipher = decipherOf(key, parameters)
   for await (const chunk of source) yield decipher.update(chunk)
   yield decipher.final()
 }

@@ -1,8 +1,8 @@
-/** Steps between a source and the archive, each an iterable of bytes. */
+/** Transformations between a source and the archive, as iterables of bytes. */
 import { pipeline, Readable, type Transform } from 'node:stream'
 import { constants, createZstdCompress, createZstdDecompress } from 'node:zlib'
 
-/** The fastest of those that are worth it: a backup runs beside people's work. */
+/** The fastest level: users work while a backup runs. */
 const LEVEL = 1
 
 export function compressed(source: AsyncIterable<Uint8Array>): AsyncIterable<Buffer> {
@@ -14,11 +14,11 @@ export function decompressed(source: AsyncIterable<Uint8Array>): AsyncIterable<B
 }
 
 function through(source: AsyncIterable<Uint8Array>, step: Transform): AsyncIterable<Buffer> {
-  // An error of either end destroys the step, and so reaches who reads it.
+  // An error at either end destroys the step, so that its reader receives it.
   return pipeline(Readable.from(source), step, () => undefined)
 }
 
-/** The same bytes, and how many they were so far. */
+/** The same bytes, and their number so far. */
 export function counted(source: AsyncIterable<Uint8Array>): {
   bytes: AsyncIterable<Uint8Array>
   count: () => number

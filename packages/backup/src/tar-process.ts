@@ -1,43 +1,33 @@
-/** Folders as tar streams, by the tar of this machine. */
-import { Readable } from 'node:stream'
-import { pipeline } from 'node:stream/promises'
+/** Folders as tar streams, through the tar program. */
 import { hasCode } from '@sandlot/shared/base/errors'
 import { BackupError } from './backup-error.ts'
-import { startProgram } from './child-program.ts'
+import { feed, outputOf, startProgram } from './child-program.ts'
 
-/** What tar says where a file has changed while it was read: the copy has it as it was. */
+/** Exit code of tar when a file changed while it was read. */
 const CHANGED_WHILE_READ = 1
 
-/** The output of `tar -c` with these arguments. Throws `BackupError` where tar fails. */
+/** The output of `tar -c` with these arguments. Throws `BackupError` if tar fails. */
 export async function* tarOf(args: readonly string[]): AsyncGenerator<Buffer> {
-  const { child, ended } = startProgram('tar', ['--numeric-owner', '--format=posix', '-cf', '-', ...args])
-  child.stdin.end()
-  try {
-    yield* child.stdout as AsyncIterable<Buffer>
-  } finally {
-    child.stdout.destroy()
-  }
-  const { code, said } = await ended
-  if (code > CHANGED_WHILE_READ) throw failed(said)
+  const tar = startProgram('tar', ['--numeric-owner', '--format=posix', '-cf', '-', ...args])
+  const { code, stderr } = yield* outputOf(tar)
+  if (code > CHANGED_WHILE_READ) throw failed(stderr)
 }
 
-/** Unpacks a tar stream into an existing folder. Throws `BackupError` where tar fails. */
+/** Unpacks a tar stream into an existing folder. Throws `BackupError` if tar fails. */
 export async function untar(folder: string, source: AsyncIterable<Uint8Array>): Promise<void> {
-  const { child, ended } = startProgram('tar', ['-C', folder, '-xpf', '-'])
-  child.stdout.resume()
-  // tar may end before its input: it has seen the end in it, or it says why.
-  const fed = await pipeline(Readable.from(source), child.stdin).then(
-    () => undefined,
-    (error: unknown) => ({ error }),
-  )
-  child.stdin.destroy()
-  const { code, said } = await ended
-  if (code !== 0) throw fed !== undefined && said === '' ? fed.error : failed(said)
-  if (fed !== undefined && !hasCode(fed.error, 'EPIPE', 'ERR_STREAM_PREMATURE_CLOSE')) throw fed.error
+  const tar = startProgram('tar', ['-C', folder, '-xpf', '-'])
+  // tar may exit before the end of its input, at its end marker or on an error.
+  const { code, stderr, broken } = await feed(tar, source)
+  if (code !== 0) throw broken !== undefined && stderr === '' ? broken.error : failed(stderr)
+  if (broken !== undefined && !hasCode(broken.error, 'EPIPE', 'ERR_STREAM_PREMATURE_CLOSE')) throw broken.error
 }
 
-function failed(said: string): BackupError {
-  return /no space left/i.test(said)
-    ? new BackupError('no_space', 'The disk is full.', 'Make room, or use another disk.')
-    : new BackupError('failed', `tar failed: ${said}`, 'What it names must be readable for this user.')
+function failed(stderr: string): BackupError {
+  return /no space left/i.test(stderr)
+    ? new BackupError('no_space', 'The disk is full.', 'Free space, or use another disk.')
+    : new BackupError(
+        'failed',
+        `tar failed: ${stderr}`,
+        'Make sure that this user can read the files that it names.',
+      )
 }

@@ -206,16 +206,16 @@ describe('a person made administrator, with hashes made again', () => {
 })
 
 describe('of an earlier version', () => {
-  test('is restored only on the word of a person, who is told what is not proven', async () => {
+  test('is restored only on the word of a person, who reads a warning', async () => {
     const refused = restore(EARLIER)
     await expect(refused).rejects.toMatchObject({
       code: 'unauthenticated',
-      message: expect.stringMatching(/roles.*not proven/) as string,
+      message: expect.stringMatching(/roles.*may have been changed/) as string,
       fix: expect.stringContaining('--unauthenticated') as string,
     })
     nothingWritten()
     expect(await restore(EARLIER, true)).toMatchObject({
-      unproven: expect.stringMatching(/roles.*not proven/) as string,
+      unproven: expect.stringMatching(/roles.*may have been changed/) as string,
     })
     expect(await sessionIn(join(here, 'restored'))).toMatchObject({ userId: 'u' })
   })

@@ -58,7 +58,7 @@ const restore = (file: string, options: { data?: string; passphrase?: string } =
     ...options,
   })
 
-/** What of a data folder belongs into a backup, with the content of small files. */
+/** The parts of a data folder that belong into a backup, with the content of small files. */
 function filesIn(root: string): Record<string, string> {
   const entries = readdirSync(root, { recursive: true, withFileTypes: true })
   const files = entries.filter(
@@ -204,7 +204,7 @@ describe('on a full disk', () => {
   })
   afterEach(() => void execFileSync('umount', [disk]))
 
-  /** What does not become smaller. */
+  /** Incompressible bytes. */
   const noise = (bytes: number): Buffer => {
     const random = randomFrom('noise')
     return Buffer.from(Array.from({ length: bytes }, () => Math.floor(random() * 256)))
@@ -217,7 +217,7 @@ describe('on a full disk', () => {
   })
 
   test('nothing is restored, and the same restore succeeds where there is room', async () => {
-    // More than tar is told to write at first: the disk is full in the middle.
+    // Larger than the first write of tar, so that the disk becomes full in between.
     writeFileSync(join(data, 'sandlot.json'), noise(2 * 1024 ** 2))
     const { file } = await backup()
     writeFileSync(join(disk, 'other'), Buffer.alloc(2 * 1024 ** 2))

@@ -68,7 +68,7 @@ test('without a passphrase none is made, and the record says so', async () => {
   )
   expect(await firstLine({})).toMatchObject({
     level: 50,
-    msg: expect.stringContaining('no passphrase') as string,
+    msg: expect.stringContaining('No passphrase') as string,
   })
   expect(status()).toMatchObject({
     last: { file: '/x' },

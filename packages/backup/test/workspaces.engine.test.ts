@@ -38,7 +38,7 @@ afterEach(async () => {
   rmSync(folder, { recursive: true, force: true })
 })
 
-/** What a shell prints in the volume. */
+/** Output of a shell in the volume. */
 const inVolume = (script: string, ...flags: string[]): Promise<string> =>
   docker(
     'run', '--rm', '--network', 'none', '-u', '0', '--entrypoint', 'sh', '--label', `sandlot.deployment=${deployment}`,

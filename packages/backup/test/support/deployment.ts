@@ -21,7 +21,7 @@ export async function makeDeployment(data: string, deployment = DEPLOYMENT): Pro
   await accounts.close()
 }
 
-/** Whether the session of `makeDeployment` is there, for its person. */
+/** True if the session of `makeDeployment` exists for its user. */
 export async function sessionIn(data: string): Promise<unknown> {
   const sessions = await openSessionStore(join(data, 'sessions.db'))
   try {
